@@ -1,0 +1,37 @@
+# One call a folder: the library regatta::NAME, its unit tests and its micro benchmarks.
+#
+#   regatta_module(NAME coll SOURCES ring.cc TESTS ring_test.cc BENCHMARKS ring_bench.cc
+#                  DEPS core os SYSTEM Threads::Threads)
+#
+# DEPS is the permission list that tools/check_layers.py compares with the includes.
+include(regatta_warnings)
+
+function(regatta_module)
+  cmake_parse_arguments(M "" "NAME" "SOURCES;TESTS;BENCHMARKS;DEPS;SYSTEM" ${ARGN})
+  list(TRANSFORM M_DEPS PREPEND regatta::)
+  set(scope PUBLIC)
+  if(M_SOURCES)
+    add_library(regatta_${M_NAME} STATIC ${M_SOURCES})
+    regatta_warnings(regatta_${M_NAME})
+  else()
+    set(scope INTERFACE)
+    add_library(regatta_${M_NAME} INTERFACE)
+  endif()
+  add_library(regatta::${M_NAME} ALIAS regatta_${M_NAME})
+  target_include_directories(regatta_${M_NAME} ${scope} ${PROJECT_SOURCE_DIR})
+  target_link_libraries(regatta_${M_NAME} ${scope} ${M_DEPS} ${M_SYSTEM})
+  if(M_TESTS AND REGATTA_TESTS)
+    add_executable(${M_NAME}_test ${M_TESTS})
+    regatta_warnings(${M_NAME}_test)
+    target_compile_definitions(${M_NAME}_test PRIVATE
+      REGATTA_TESTDATA="${CMAKE_CURRENT_SOURCE_DIR}/testdata")
+    target_link_libraries(${M_NAME}_test PRIVATE regatta::${M_NAME} GTest::gmock_main)
+    gtest_discover_tests(${M_NAME}_test TEST_PREFIX ${M_NAME}. DISCOVERY_TIMEOUT 60
+      PROPERTIES TIMEOUT 120 LABELS unit)
+  endif()
+  if(M_BENCHMARKS AND REGATTA_BENCHMARKS)
+    add_executable(${M_NAME}_bench ${M_BENCHMARKS})
+    regatta_warnings(${M_NAME}_bench)
+    target_link_libraries(${M_NAME}_bench PRIVATE regatta::${M_NAME} benchmark::benchmark_main)
+  endif()
+endfunction()

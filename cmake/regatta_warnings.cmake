@@ -1,0 +1,11 @@
+# The warnings of every target; REGATTA_WERROR (on in the presets) makes them errors.
+option(REGATTA_WERROR "Treat warnings as errors" OFF)
+
+function(regatta_warnings target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
+    $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+    # A false positive on std::string at -O3 in g++ 12.
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+    $<$<BOOL:${REGATTA_WERROR}>:-Werror>)
+endfunction()

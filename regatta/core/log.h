@@ -1,0 +1,28 @@
+// core/log.h: log lines to standard error: "time level message". Thread safe.
+#pragma once
+
+#include <string_view>
+
+namespace regatta {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+// Lines below `level` are dropped; the start value is kInfo, or
+// REGATTA_LOG=debug|info|warning|error.
+void set_log_level(LogLevel level);
+void log(LogLevel level, std::string_view message);
+
+inline void log_debug(std::string_view message) {
+  log(LogLevel::kDebug, message);
+}
+inline void log_info(std::string_view message) {
+  log(LogLevel::kInfo, message);
+}
+inline void log_warning(std::string_view message) {
+  log(LogLevel::kWarning, message);
+}
+inline void log_error(std::string_view message) {
+  log(LogLevel::kError, message);
+}
+
+}  // namespace regatta
