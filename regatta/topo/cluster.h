@@ -1,0 +1,97 @@
+// topo/cluster.h: the cluster as data: device and server types, the servers, the fabric between
+// them. Plain values; topo/cluster_yaml.h reads and validates them, topo/graph.h derives nodes,
+// links and paths.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "regatta/core/ids.h"
+#include "regatta/core/units.h"
+
+namespace regatta::topo {
+
+enum class DeviceKind { kCpu, kGpu };
+
+// Peak rates are those of the data sheet, dense, without sparsity; 0 where the device cannot.
+struct DeviceType {
+  std::string name;  // "a100-sxm4-80g", "cpu"
+  DeviceKind kind = DeviceKind::kGpu;
+  FlopsPerSecond fp32_peak;
+  FlopsPerSecond bf16_peak;
+  Bytes memory;
+  BytesPerSecond memory_bandwidth;
+  // CPU devices: the share of one core that the device may compute with, 0 < share <= 1; 0 = not
+  // given (the lab divides 80 % of the cores it finds among all the devices of the cluster).
+  double cpu_share = 0;
+  std::string source;  // where the figures are from
+};
+
+enum class IntraKind { kShm, kPcie, kNvlink };
+
+// Between two devices of one server, per direction.
+struct IntraLink {
+  IntraKind kind = IntraKind::kShm;
+  BytesPerSecond bandwidth;
+  Seconds latency;
+};
+
+struct ServerType {
+  std::string name;
+  DeviceType device;
+  int device_count = 0;
+  IntraLink intra;
+  int nic_count = 0;        // NIC i serves the devices d with d % nic_count == i, on rail i % rails
+  BytesPerSecond nic_rate;  // per NIC, per direction
+  int numa_nodes = 1;       // devices and NICs are spread evenly over them, in order
+  std::string source;
+};
+
+// tiers = 0: the servers are not connected (one server); 1: leaf; 2: leaf, spine; 3: and
+// super-spine.
+struct Fabric {
+  int tiers = 0;
+  int rails = 1;
+  int servers_per_leaf = 0;
+  int spines = 0;            // per group; each leaf has one uplink to every spine of its group
+  int leaves_per_group = 0;  // three tiers; 0 = all leaves form one group
+  int super_spines = 0;  // three tiers; each spine has one uplink to every super-spine of its plane
+  BytesPerSecond uplink;        // leaf to spine, per link, per direction
+  BytesPerSecond super_uplink;  // spine to super-spine
+  Seconds hop_latency;          // per link
+};
+
+struct Server {
+  std::string name;     // "s0", unique
+  std::string type;     // key into Cluster::server_types
+  std::string address;  // host:port of its agent; empty = the server is emulated by the lab
+};
+
+struct Cluster {
+  std::string name;
+  std::map<std::string, ServerType> server_types;
+  Fabric fabric;
+  std::vector<Server> servers;
+
+  const ServerType& type_of(ServerId server) const {
+    return server_types.at(servers[server.index()].type);
+  }
+};
+
+// One device of the cluster: the index-th of its server.
+struct DeviceRef {
+  ServerId server;
+  int index = 0;
+
+  friend auto operator<=>(const DeviceRef&, const DeviceRef&) = default;
+};
+
+// All devices, servers in order, indices ascending: "rank order".
+std::vector<DeviceRef> all_devices(const Cluster& cluster);
+
+// "s2/1": server name and device index.
+std::string to_string(const Cluster& cluster, DeviceRef device);
+
+}  // namespace regatta::topo

@@ -1,0 +1,42 @@
+// workload/job.h: a training job as the user wrote it; workload/job_yaml.h reads and validates it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "regatta/workload/model.h"
+#include "regatta/workload/strategy.h"
+
+namespace regatta::workload {
+
+struct Optimizer {  // Adam
+  double lr = 3e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double eps = 1e-8;
+  double weight_decay = 0;
+  double clip_norm = 1.0;  // global gradient norm; 0 = no clipping
+};
+
+struct Checkpoint {
+  std::string folder;  // empty = none
+  int every = 0;       // steps; 0 = only at the end
+};
+
+// A device written as "server/index" in the job file, or "auto".
+struct Job {
+  std::string name;
+  ModelShape model;
+  std::string data_text;  // a file or folder: bytes are the tokens (vocab >= 256)
+  int global_batch = 0;   // samples per step
+  Precision precision = Precision::kFp32;
+  Optimizer optimizer;
+  int steps = 0;
+  std::uint64_t seed = 1;
+  StrategyRequest strategy;
+  std::vector<std::string> placement;  // rank -> "s0/1"; empty = auto
+  Checkpoint checkpoint;
+};
+
+}  // namespace regatta::workload
