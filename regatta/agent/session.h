@@ -1,0 +1,62 @@
+// agent/session.h: starts worker processes on the servers of a cluster through one agent per
+// server, relays their events, and ends them all on failure or request. Used by `run` and
+// `measure`. Emulated servers (no address) get their agent started inside the lab; real ones are
+// reached at theirs.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "regatta/core/ids.h"
+#include "regatta/core/result.h"
+#include "regatta/lab/lab.h"
+#include "regatta/topo/cluster.h"
+
+namespace regatta::agent {
+
+struct WorkerLaunch {
+  topo::DeviceRef device;
+  std::string program = "regatta-worker";  // found beside the agent's own executable
+  std::vector<std::string> arguments;      // "train", "measure"
+  // Sent as the first line; the session adds "rank", "world_size", "rank_names", "server",
+  // "address" (of the device's NIC), "device_index", "compute_cgroup" ("" = none), "job_token".
+  std::shared_ptr<const nlohmann::json> spec;
+};
+
+struct SessionOptions {
+  bool keep_lab = false;  // leave a lab up that this session brought up
+};
+
+class Session {
+ public:
+  // Finds the cluster's lab or brings it up (then the session owns it), starts or reaches every
+  // agent.
+  static Result<Session> open(const topo::Cluster& cluster, const SessionOptions& options);
+  ~Session();  // ends workers, its own agents, its own lab
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  const std::optional<lab::LabInfo>& lab() const;
+
+  // Runs one worker per entry (rank = index) to its end. `on_event` gets every event but the
+  // endpoint ones, from one thread. Sets `stop` true from a signal handler to end everything early
+  // (kUnavailable, "stopped on request"). Within 10 s of a fault all workers are ended and the
+  // error names the culprit: rank and signal, server without heartbeat, or link that lost its
+  // carrier; the first cause wins over what followed from it.
+  Status run(const std::vector<WorkerLaunch>& workers,
+             const std::function<void(Rank, const nlohmann::json&)>& on_event,
+             const std::atomic<bool>& stop);
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace regatta::agent

@@ -1,0 +1,107 @@
+// coll/communicator.h: a group of ranks and the collectives between them: the lasting interface.
+// Inside a server data moves through shared memory, between servers over TCP; algorithms are chosen
+// inside. Every call is asynchronous and returns a Handle; operations of one communicator start and
+// run in the order of the calls, which must be the same on all its ranks (send/recv: in order per
+// pair). Thread rule: one thread calls into a communicator at a time; distinct communicators are
+// independent.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "regatta/core/ids.h"
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+
+namespace regatta::coll {
+
+enum class DataType { kF32, kF64, kBf16, kI32, kI64, kU8 };
+enum class ReduceOp { kSum, kMin, kMax, kAverage };
+
+std::size_t size_of(DataType type);
+
+// An operation under way. Destroying a Handle that was not waited for does not cancel the
+// operation; the buffers must stay alive until wait() or done() said so.
+class Handle {
+ public:
+  struct State;
+  Handle() = default;
+  explicit Handle(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  bool done() const;
+  // Sleeps (never spins for long) until the operation ended. Errors: kTimeout names the rank that
+  // made no progress; kUnavailable names the rank whose process or connection died. After an error
+  // the communicator and its relatives fail every later call with the same error.
+  Status wait();
+  // When the operation started to move bytes and ended: monotonic clock, for timelines.
+  Seconds started_at() const;
+  Seconds ended_at() const;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+// How the ranks find each other: gives this rank's opaque endpoint text, gets the texts of all
+// ranks in rank order. Called once. The launcher implements it (see train/), tests use a local one.
+using Exchange = std::function<Result<std::vector<std::string>>(const std::string& mine)>;
+
+struct Options {
+  std::string job_token;                     // connections that do not show it are refused
+  std::string server;                        // ranks with the same text share memory
+  std::string listen_address = "127.0.0.1";  // the address of this rank's NIC
+  // A peer is given up when it is unreachable (no acknowledgement, connection lost) for this long.
+  Seconds peer_timeout{5};
+  // An operation that made no progress for this long fails with kTimeout; 0 = wait for ever.
+  Seconds progress_timeout{0};
+  int connections = 4;  // TCP connections per pair of ranks: large messages are striped over them
+  std::vector<std::string> rank_names;  // for messages: "rank 3 (s1/1)"; empty = "rank 3"
+};
+
+class Communicator {
+ public:
+  // Joins the ranks [0, world_size): returns when every rank has called it, or fails within
+  // options.peer_timeout + 10 s naming the missing ranks.
+  static Result<Communicator> connect(Rank rank, int world_size, const Exchange& exchange,
+                                      const Options& options);
+  ~Communicator();
+  Communicator(Communicator&&) noexcept;
+  Communicator& operator=(Communicator&&) noexcept;
+
+  Rank rank() const;
+  int world_size() const;
+
+  // The communicator of the ranks that gave the same colour, ordered by rank of this one.
+  // Collective. color < 0: the caller takes no part and gets a communicator of world_size 0.
+  Result<Communicator> split(int color);
+
+  // Out of place when in != out, in place when equal; counts are elements.
+  // in, out: count elements on every rank.
+  Handle all_reduce(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
+  // in: count elements, out: count * world_size, rank-major.
+  Handle all_gather(const void* in, void* out, std::size_t count, DataType type);
+  // in: count * world_size elements, out: count: the rank-th part of the reduction.
+  Handle reduce_scatter(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
+  Handle broadcast(void* data, std::size_t count, DataType type, Rank root);
+  Handle send(const void* data, std::size_t count, DataType type, Rank to);
+  Handle recv(void* data, std::size_t count, DataType type, Rank from);
+  Handle barrier();
+
+  // Bytes that this rank sent to each rank of the world so far, over the network and through shared
+  // memory.
+  struct Traffic {
+    std::vector<long long> network_bytes;  // by world rank
+    std::vector<long long> shared_bytes;
+  };
+  Traffic traffic() const;
+
+ private:
+  struct Impl;
+  explicit Communicator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace regatta::coll

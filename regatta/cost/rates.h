@@ -1,0 +1,60 @@
+// cost/rates.h: how fast the devices and paths of a cluster really are: measured, or taken from the
+// description. cost/rates_json.h reads and writes them ("CLUSTER.measured.json", made by `regatta
+// measure`).
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/core/units.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/workload/model.h"
+
+namespace regatta::cost {
+
+// Achieved rate of C[m,n] = A[m,k] B[k,n], with all devices of the cluster busy at once.
+struct MatmulRate {
+  int m = 0;
+  int n = 0;
+  int k = 0;
+  workload::Precision precision = workload::Precision::kFp32;
+  FlopsPerSecond rate;
+};
+
+struct DeviceRates {
+  std::vector<MatmulRate> matmul;  // at least one per precision in use
+  BytesPerSecond copy_bandwidth;   // bytes read + written per second of a large copy
+  BytesPerSecond
+      pointwise_bandwidth;    // the same for pointwise operators (add, gelu, norm, softmax)
+  Seconds operator_overhead;  // fixed cost of launching one operator
+};
+
+// The distinct kinds of path between two ranks: same server, same leaf, and so on.
+enum class PathClass { kSameServer, kSameLeaf, kSameGroup, kSuperSpine };
+std::string_view to_string(
+    PathClass path);  // "same_server", "same_leaf", "same_group", "super_spine"
+
+struct PathRates {
+  PathClass path = PathClass::kSameServer;
+  Seconds latency;           // half a round trip of an 8-byte message, as coll sees it
+  BytesPerSecond bandwidth;  // one pair, large messages, otherwise idle
+  BytesPerSecond described;  // the narrowest link of the path in the cluster file
+};
+
+struct Rates {
+  std::string source;                          // "described", or "measured 2026-11-21 on 8 devices"
+  std::map<std::string, DeviceRates> devices;  // by device type name
+  std::vector<PathRates> paths;                // the classes that exist in the cluster
+  bool shared_cores = false;                   // devices are not held to a fixed share: noisy
+};
+
+// Rates from the description alone: peak figures times the usual efficiencies, stated in the
+// source.
+Rates described_rates(const topo::Cluster& cluster);
+
+// The class of the path between two devices; rails count as separate leaves.
+PathClass path_class(const topo::Cluster& cluster, topo::DeviceRef from, topo::DeviceRef to);
+
+}  // namespace regatta::cost

@@ -1,0 +1,80 @@
+// lab/lab.h: the emulated cluster: one network namespace per server and switch, shaped veth cables,
+// real routes with ECMP, devices of fixed speed. All state that outlives a call sits in a holder
+// process (which keeps the namespaces by file descriptor) and a small state file, so a killed lab
+// leaves nothing: namespaces and cables vanish with their last process, and the next up() reaps the
+// rest.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/topo/cluster.h"
+
+namespace regatta::lab {
+
+struct LabServer {
+  std::string name;
+  std::vector<std::string> nic_addresses;  // IPv4 of NIC i
+  std::vector<std::string>
+      device_cgroups;  // folder to join for device i's compute thread; empty: not possible here
+};
+
+struct LabInfo {
+  std::string name;  // the cluster's name
+  pid_t holder = -1;
+  bool user_namespace = false;     // built without root
+  bool fixed_speed = false;        // devices are held to their share by a cgroup
+  std::string speed_note;          // why not, when not
+  double cpu_share = 0;            // of one core, per device
+  std::vector<LabServer> servers;  // in the cluster's order
+  std::string folder;              // run-time folder of the lab: sockets and logs of agents go here
+  double up_seconds = 0;
+};
+
+// Builds the lab of `cluster`; reaps what a killed lab left first. Fails with kConflict when a lab
+// of this name is up, kUnsupported when the kernel or the user's rights do not allow namespaces.
+Result<LabInfo> up(const topo::Cluster& cluster);
+
+// Ends every process inside, then the namespaces, cables, cgroups and the folder. Idempotent:
+// kNotFound only when no lab of that name was ever up.
+Status down(const std::string& name);
+
+// Labs that are up now. `find` fails with kNotFound and lists the labs that are up.
+std::vector<LabInfo> list();
+Result<LabInfo> find(const std::string& name);
+
+struct ExecOptions {
+  std::vector<std::string> environment;  // KEY=VALUE, added to the caller's
+  int stdin_fd = -1;                     // -1: inherit
+  int stdout_fd = -1;
+  int stderr_fd = -1;
+  bool die_with_parent = true;  // killed when the calling thread's process ends
+};
+
+// Starts `argv` inside the namespace of `node` (a server or switch name) and returns its process
+// id.
+Result<pid_t> spawn(const LabInfo& lab, const std::string& node,
+                    const std::vector<std::string>& argv, const ExecOptions& options);
+
+enum class FaultKind { kLinkDown, kLinkSlow, kLinkDrop, kServerStop, kServerKill };
+
+struct Fault {
+  FaultKind kind = FaultKind::kLinkDown;
+  std::string target;     // link name ("s0.nic0-leaf0") or server name
+  BytesPerSecond rate;    // kLinkSlow
+  double drop_share = 0;  // kLinkDrop: 0 < share <= 1, both directions
+};
+
+// Applies a fault; kNotFound lists the names that exist. Faults of one lab are remembered for
+// clear().
+Status inject(const LabInfo& lab, const topo::Cluster& cluster, const Fault& fault);
+
+// Undoes every fault on `target` (all faults when empty): link up at its rate, no drops, server
+// continued. A killed server stays dead: its namespace is intact and new processes may start.
+Status clear(const LabInfo& lab, const topo::Cluster& cluster, const std::string& target);
+
+}  // namespace regatta::lab

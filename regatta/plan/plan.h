@@ -1,0 +1,87 @@
+// plan/plan.h: predicts a (strategy, placement) on a cluster and searches all of them.
+// Pure: the same job, cluster and rates give the same bytes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/cost/rates.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/topo/graph.h"
+#include "regatta/workload/job.h"
+#include "regatta/workload/timeline.h"
+
+namespace regatta::plan {
+
+using Placement = std::vector<topo::DeviceRef>;  // by rank
+
+// What one device of a rank must hold at its worst moment.
+struct MemoryUse {
+  Bytes weights;  // in the compute precision, and fp32 master copy when bf16
+  Bytes gradients;
+  Bytes optimizer;
+  Bytes activations;  // of all micro-batches in flight
+  Bytes buffers;      // communication buckets, logits, work space
+  Bytes total() const;
+};
+
+struct LinkTraffic {
+  topo::DirectedLink link;
+  Bytes bytes;  // per step
+};
+
+struct Prediction {
+  Seconds step_time;
+  workload::PhaseTimes phases;  // mean over ranks; sums to step_time
+  workload::Timeline timeline;  // every rank, one step
+  MemoryUse memory;             // the worst rank
+  Rank memory_rank;
+  std::vector<LinkTraffic> traffic;  // links that carry something
+};
+
+struct Plan {
+  workload::Strategy strategy;
+  Placement placement;
+  std::string placement_name;  // "tp within servers, dp across leaves": for people
+  Prediction prediction;
+};
+
+// Predicts one complete plan. Fails with kInvalidInput when the strategy does not divide the job or
+// the placement does not fit the cluster (one device per rank, no device twice).
+Result<Prediction> predict(const workload::Job& job, const topo::Cluster& cluster,
+                           const cost::Rates& rates, const workload::Strategy& strategy,
+                           const Placement& placement);
+
+// A strategy or plan that was left out, and what ruled it out: "tp 3 does not divide heads 8",
+// "needs 5.1 GiB of 4 GiB per device", "2.4x slower: dp_comm takes 71 % of the step".
+struct Rejected {
+  workload::Strategy strategy;
+  std::string placement_name;
+  std::string reason;
+};
+
+struct SearchResult {
+  std::vector<Plan>
+      ranked;  // fastest first; every plan that fits, one per distinct prediction class
+  std::vector<Rejected> rejected;
+  long long evaluated = 0;
+};
+
+// All (dp, tp, pp, micro_batch, recompute) that use every device and respect job.strategy, times
+// the distinct placements. Fails with kInvalidInput when nothing fits, naming what came nearest.
+Result<SearchResult> search(const workload::Job& job, const topo::Cluster& cluster,
+                            const cost::Rates& rates);
+
+// Plain data parallelism in rank order over all devices, with the largest micro-batch that fits:
+// what `run --compare pure-dp` measures.
+Result<Plan> pure_data_parallel(const workload::Job& job, const topo::Cluster& cluster,
+                                const cost::Rates& rates);
+
+// `count` plans of different strategy spread over the predicted range, the best one first: for `run
+// --sweep`.
+std::vector<Plan> sweep_selection(const SearchResult& result, int count);
+
+}  // namespace regatta::plan

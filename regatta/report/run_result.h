@@ -1,0 +1,61 @@
+// report/run_result.h: everything a run leaves behind, as one value: the source of result.json,
+// trace.json, report.html and the closing table on the terminal.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regatta/core/units.h"
+#include "regatta/cost/rates.h"
+#include "regatta/plan/plan.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/workload/job.h"
+#include "regatta/workload/timeline.h"
+
+namespace regatta::report {
+
+struct StepRecord {
+  int step = 0;  // from 0
+  double loss = 0;
+  Seconds time;  // wall time of the step, the slowest rank
+};
+
+struct Measured {
+  Seconds step_time;      // median without the first steps (warm-up)
+  Seconds step_time_min;  // of the same steps
+  Seconds step_time_max;
+  int warm_up_steps = 5;
+  workload::PhaseTimes phases;  // mean over ranks, scaled to sum to step_time
+  workload::Timeline timeline;  // all steps that were traced, every rank
+  std::vector<StepRecord> steps;
+  std::vector<plan::LinkTraffic> traffic;  // mean per step
+  double tokens_per_s = 0;
+};
+
+// One plan that was trained: what was predicted and what came.
+struct PlanRun {
+  plan::Plan plan;
+  Measured measured;
+};
+
+struct RunResult {
+  std::string started_at;  // "2026-11-21T08:00:00Z"
+  workload::Job job;
+  topo::Cluster cluster;
+  std::string rates_source;  // cost::Rates::source
+  std::string speed_note;    // lab::LabInfo::speed_note
+  plan::SearchResult search;
+  PlanRun main;
+  std::optional<PlanRun> compare;  // --compare pure-dp
+  std::vector<PlanRun> sweep;      // --sweep N
+};
+
+// compare / main step time; nullopt without a comparison.
+std::optional<double> speedup(const RunResult& result);
+
+// Spearman rank correlation of predicted and measured step times over the sweep; nullopt below 3
+// plans.
+std::optional<double> sweep_spearman(const RunResult& result);
+
+}  // namespace regatta::report

@@ -1,0 +1,31 @@
+// train/spec.h: what one worker of a training run is told; travels as JSON from `run` to the
+// worker.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/core/ids.h"
+#include "regatta/core/result.h"
+#include "regatta/workload/job.h"
+
+namespace regatta::train {
+
+struct TrainSpec {
+  workload::Job job;
+  workload::Strategy strategy;
+  bool resume = false;      // from the newest checkpoint in job.checkpoint.folder
+  int trace_from_step = 0;  // spans of steps in [from, to) are kept and sent
+  int trace_to_step = 0;
+  // Added by agent::Session:
+  Rank rank{0};
+  int world_size = 1;
+  std::vector<std::string> rank_names;
+  std::string server;
+  std::string address = "127.0.0.1";
+  int device_index = 0;
+  std::string compute_cgroup;  // joined by the compute thread; empty = none
+  std::string job_token;
+};
+
+}  // namespace regatta::train
