@@ -14,21 +14,29 @@
 
 namespace regatta::wire {
 
-// Writes events whole, also from several threads. Standard output belongs to the channel: nothing
-// else may print there.
+// Writes events whole, also from several threads; one thread at a time receives. Standard output
+// belongs to the channel: nothing else may print there.
 class WorkerChannel {
  public:
-  // Takes over file descriptors 0 and 1; from then on printf goes to standard error.
+  // Takes over file descriptors 0 and 1; from then on printf goes to standard error and reading
+  // standard input meets its end. Ignores SIGPIPE in the whole process, so that a lost agent is an
+  // error of emit() and no sudden end.
   static Result<WorkerChannel> open();
+  // The same over two open descriptors, which it then owns: for tests.
+  static WorkerChannel over(int input_fd, int output_fd);
   WorkerChannel(WorkerChannel&&) noexcept;
   WorkerChannel& operator=(WorkerChannel&&) noexcept;
   ~WorkerChannel();
 
-  // The first line of standard input: what this worker is to do.
+  // The first line of standard input: what this worker is to do. kUnavailable when the agent closed
+  // the channel, kInvalidInput when the line is no JSON object.
   Result<nlohmann::json> receive_spec();
   // Sends this rank's endpoint text, waits for all ranks' texts in rank order: a coll::Exchange.
+  // Waits as long as the agent lives: the session ends a job whose ranks do not all come.
   Result<std::vector<std::string>> exchange(const std::string& mine);
+  // Writes one event; kUnavailable when the agent is gone.
   Status emit(const nlohmann::json& event);
+  // {"event":"error","code":"timeout","message":...}: the last event of a worker that failed.
   Status emit_error(const Error& error);
 
  private:
@@ -36,5 +44,11 @@ class WorkerChannel {
   explicit WorkerChannel(Impl* impl);
   Impl* impl_ = nullptr;
 };
+
+// "invalid_input", "not_found", "conflict", "exhausted", "unavailable", "timeout", "unsupported".
+std::string to_string(Code code);
+
+// The error that an "error" event carries; an unknown code reads as kUnavailable.
+Error error_of_event(const nlohmann::json& event);
 
 }  // namespace regatta::wire

@@ -1,0 +1,178 @@
+#include "regatta/wire/worker_channel.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "regatta/wire/line_buffer.h"
+
+namespace regatta::wire {
+namespace {
+
+struct CodeName {
+  Code code;
+  std::string_view name;
+};
+constexpr std::array<CodeName, 7> kCodeNames{{{Code::kInvalidInput, "invalid_input"},
+                                              {Code::kNotFound, "not_found"},
+                                              {Code::kConflict, "conflict"},
+                                              {Code::kExhausted, "exhausted"},
+                                              {Code::kUnavailable, "unavailable"},
+                                              {Code::kTimeout, "timeout"},
+                                              {Code::kUnsupported, "unsupported"}}};
+
+Error system_error(std::string_view what) {
+  return Error{Code::kUnavailable, fmt::format("{}: {}", what, std::strerror(errno))};
+}
+
+Status write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return system_error("cannot write to the agent, is it gone");
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+}  // namespace
+
+struct WorkerChannel::Impl {
+  int input_fd = -1;
+  int output_fd = -1;
+  LineBuffer input;
+  std::mutex output_mutex;
+
+  ~Impl() {
+    if (input_fd >= 0) ::close(input_fd);
+    if (output_fd >= 0) ::close(output_fd);
+  }
+
+  Result<std::string> next_line() {
+    for (;;) {
+      if (auto line = input.next()) return *std::move(line);
+      std::array<char, 65536> chunk{};
+      const ssize_t got = ::read(input_fd, chunk.data(), chunk.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return system_error("cannot read from the agent");
+      if (got == 0) return Error{Code::kUnavailable, "the agent closed the channel to this worker"};
+      input.append(std::string_view(chunk.data(), static_cast<std::size_t>(got)));
+    }
+  }
+
+  Result<nlohmann::json> next_object() {
+    REGATTA_TRY(line, next_line());
+    auto object = nlohmann::json::parse(line, nullptr, false);
+    if (!object.is_object()) {
+      return Error{Code::kInvalidInput,
+                   fmt::format("the agent's line is no JSON object: \"{}\"", line.substr(0, 80))};
+    }
+    return object;
+  }
+};
+
+WorkerChannel::WorkerChannel(Impl* impl) : impl_(impl) {}
+
+WorkerChannel::WorkerChannel(WorkerChannel&& other) noexcept
+    : impl_(std::exchange(other.impl_, nullptr)) {}
+
+WorkerChannel& WorkerChannel::operator=(WorkerChannel&& other) noexcept {
+  std::swap(impl_, other.impl_);
+  return *this;
+}
+
+WorkerChannel::~WorkerChannel() {
+  delete impl_;
+}
+
+WorkerChannel WorkerChannel::over(int input_fd, int output_fd) {
+  auto* impl = new Impl;
+  impl->input_fd = input_fd;
+  impl->output_fd = output_fd;
+  return WorkerChannel(impl);
+}
+
+Result<WorkerChannel> WorkerChannel::open() {
+  std::signal(SIGPIPE, SIG_IGN);
+  const int input = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (input < 0) return system_error("cannot take over standard input");
+  const int output = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (output < 0) {
+    ::close(input);
+    return system_error("cannot take over standard output");
+  }
+  WorkerChannel channel = over(input, output);
+  const int null_fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null_fd < 0) return system_error("cannot open /dev/null");
+  const bool moved =
+      ::dup2(null_fd, STDIN_FILENO) >= 0 && ::dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
+  ::close(null_fd);
+  if (!moved) return system_error("cannot replace standard input and output");
+  return channel;
+}
+
+Result<nlohmann::json> WorkerChannel::receive_spec() {
+  return impl_->next_object();
+}
+
+Result<std::vector<std::string>> WorkerChannel::exchange(const std::string& mine) {
+  REGATTA_TRY_DO(emit({{"event", "endpoint"}, {"text", mine}}));
+  REGATTA_TRY(reply, impl_->next_object());
+  const auto peers = reply.find("peers");
+  if (peers == reply.end() || !peers->is_array()) {
+    return Error{Code::kInvalidInput, "the agent's answer to an endpoint has no list \"peers\""};
+  }
+  std::vector<std::string> texts;
+  for (const auto& peer : *peers) {
+    if (!peer.is_string()) {
+      return Error{Code::kInvalidInput, "the agent's list \"peers\" holds more than texts"};
+    }
+    texts.push_back(peer.get<std::string>());
+  }
+  return texts;
+}
+
+Status WorkerChannel::emit(const nlohmann::json& event) {
+  // Text from outside (a path, a library's message) may be no UTF-8; it must not end the worker.
+  std::string line = event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  line.push_back('\n');
+  const std::lock_guard lock(impl_->output_mutex);
+  return write_all(impl_->output_fd, line);
+}
+
+Status WorkerChannel::emit_error(const Error& error) {
+  return emit({{"event", "error"}, {"code", to_string(error.code)}, {"message", error.message}});
+}
+
+std::string to_string(Code code) {
+  for (const auto& entry : kCodeNames) {
+    if (entry.code == code) return std::string(entry.name);
+  }
+  return "unavailable";
+}
+
+Error error_of_event(const nlohmann::json& event) {
+  Error error;
+  if (const auto message = event.find("message"); message != event.end() && message->is_string()) {
+    error.message = message->get<std::string>();
+  }
+  if (const auto code = event.find("code"); code != event.end() && code->is_string()) {
+    for (const auto& entry : kCodeNames) {
+      if (*code == entry.name) error.code = entry.code;
+    }
+  }
+  return error;
+}
+
+}  // namespace regatta::wire
