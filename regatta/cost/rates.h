@@ -8,8 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "regatta/core/result.h"
 #include "regatta/core/units.h"
 #include "regatta/topo/cluster.h"
+#include "regatta/topo/graph.h"
 #include "regatta/workload/model.h"
 
 namespace regatta::cost {
@@ -40,7 +42,7 @@ struct PathRates {
   PathClass path = PathClass::kSameServer;
   Seconds latency;           // half a round trip of an 8-byte message, as coll sees it
   BytesPerSecond bandwidth;  // one pair, large messages, otherwise idle
-  BytesPerSecond described;  // the narrowest link of the path in the cluster file
+  BytesPerSecond described;  // described_bandwidth() of the pair that was measured
 };
 
 struct Rates {
@@ -50,11 +52,28 @@ struct Rates {
   bool shared_cores = false;                   // devices are not held to a fixed share: noisy
 };
 
-// Rates from the description alone: peak figures times the usual efficiencies, stated in the
-// source.
+// Rates from the description alone: peak figures times the usual efficiencies; rates.cc states the
+// source of each. Requires a validated cluster.
 Rates described_rates(const topo::Cluster& cluster);
 
 // The class of the path between two devices; rails count as separate leaves.
 PathClass path_class(const topo::Cluster& cluster, topo::DeviceRef from, topo::DeviceRef to);
+
+// The NIC that a device sends through: index % nic_count, -1 when its server has none.
+int nic_of(const topo::Cluster& cluster, topo::DeviceRef device);
+
+// What the cluster file gives one pair of devices when nothing else moves: the intra-server
+// bandwidth, or the smallest of link rate / ECMP share over the links between their NICs (two
+// uplinks that share a flow evenly count together). Fails with kNotFound when no path exists.
+Result<BytesPerSecond> described_bandwidth(const topo::Cluster& cluster, const topo::Graph& graph,
+                                           topo::DeviceRef from, topo::DeviceRef to);
+
+// The first pair of devices, in rank order, of every path class that exists in the cluster.
+struct ClassPair {
+  PathClass path = PathClass::kSameServer;
+  topo::DeviceRef from;
+  topo::DeviceRef to;
+};
+std::vector<ClassPair> representative_pairs(const topo::Cluster& cluster);
 
 }  // namespace regatta::cost

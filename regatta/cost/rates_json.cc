@@ -1,0 +1,192 @@
+#include "regatta/cost/rates_json.h"
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace regatta::cost {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kVersion = 1;
+constexpr PathClass kPathClasses[] = {PathClass::kSameServer, PathClass::kSameLeaf,
+                                      PathClass::kSameGroup, PathClass::kSuperSpine};
+
+json to_json(const DeviceRates& device) {
+  json products = json::array();
+  for (const MatmulRate& rate : device.matmul) {
+    products.push_back({{"m", rate.m},
+                        {"n", rate.n},
+                        {"k", rate.k},
+                        {"precision", workload::to_string(rate.precision)},
+                        {"rate_flops", rate.rate.value}});
+  }
+  return {{"matmul", products},
+          {"copy_bandwidth_Bps", device.copy_bandwidth.value},
+          {"pointwise_bandwidth_Bps", device.pointwise_bandwidth.value},
+          {"operator_overhead_s", device.operator_overhead.value}};
+}
+
+// A JSON object with the words that lead to it, for messages.
+struct Node {
+  const json& value;
+  std::string where;
+
+  Error error(const std::string& problem) const {
+    return {Code::kInvalidInput, where + ": " + problem + "; run `regatta measure` again"};
+  }
+  Result<const json*> at(const char* key) const {
+    if (!value.is_object()) return error("not an object");
+    const auto found = value.find(key);
+    if (found == value.end()) return error(std::string("key \"") + key + "\" is missing");
+    return &*found;
+  }
+  Result<double> positive(const char* key) const {
+    REGATTA_TRY(found, at(key));
+    if (!found->is_number() || !(found->get<double>() > 0) || !std::isfinite(found->get<double>()))
+      return error(std::string("\"") + key + "\" is not a positive number");
+    return found->get<double>();
+  }
+  Result<int> positive_int(const char* key) const {
+    REGATTA_TRY(number, positive(key));
+    if (number > 1e9 || number != std::floor(number))
+      return error(std::string("\"") + key + "\" is not a whole number");
+    return static_cast<int>(number);
+  }
+  Result<std::string> text(const char* key) const {
+    REGATTA_TRY(found, at(key));
+    if (!found->is_string()) return error(std::string("\"") + key + "\" is not a text");
+    return found->get<std::string>();
+  }
+};
+
+Result<MatmulRate> parse_product(const Node& node) {
+  MatmulRate rate;
+  REGATTA_TRY(m, node.positive_int("m"));
+  REGATTA_TRY(n, node.positive_int("n"));
+  REGATTA_TRY(k, node.positive_int("k"));
+  REGATTA_TRY(flops, node.positive("rate_flops"));
+  REGATTA_TRY(precision, node.text("precision"));
+  if (precision != "fp32" && precision != "bf16")
+    return node.error("\"precision\" is neither fp32 nor bf16");
+  rate.m = m;
+  rate.n = n;
+  rate.k = k;
+  rate.rate = {flops};
+  rate.precision = precision == "fp32" ? workload::Precision::kFp32 : workload::Precision::kBf16;
+  return rate;
+}
+
+Result<DeviceRates> parse_device(const Node& node) {
+  DeviceRates device;
+  REGATTA_TRY(products, node.at("matmul"));
+  if (!products->is_array() || products->empty())
+    return node.error("\"matmul\" is not a list of at least one product");
+  for (const json& product : *products) {
+    REGATTA_TRY(rate, parse_product({product, node.where + ", matmul"}));
+    device.matmul.push_back(rate);
+  }
+  REGATTA_TRY(copy, node.positive("copy_bandwidth_Bps"));
+  REGATTA_TRY(pointwise, node.positive("pointwise_bandwidth_Bps"));
+  REGATTA_TRY(overhead, node.positive("operator_overhead_s"));
+  device.copy_bandwidth = {copy};
+  device.pointwise_bandwidth = {pointwise};
+  device.operator_overhead = {overhead};
+  return device;
+}
+
+Result<PathRates> parse_path(const Node& node) {
+  PathRates path;
+  REGATTA_TRY(name, node.text("path"));
+  bool known = false;
+  for (const PathClass one : kPathClasses) {
+    if (name != to_string(one)) continue;
+    path.path = one;
+    known = true;
+  }
+  if (!known) return node.error("path class \"" + name + "\" is not known");
+  REGATTA_TRY(latency, node.positive("latency_s"));
+  REGATTA_TRY(bandwidth, node.positive("bandwidth_Bps"));
+  REGATTA_TRY(described, node.positive("described_Bps"));
+  path.latency = {latency};
+  path.bandwidth = {bandwidth};
+  path.described = {described};
+  return path;
+}
+
+}  // namespace
+
+std::string rates_to_json(const Rates& rates) {
+  json devices = json::object();
+  for (const auto& [name, device] : rates.devices)
+    devices[name] = to_json(device);
+  json paths = json::array();
+  for (const PathRates& path : rates.paths) {
+    paths.push_back({{"path", to_string(path.path)},
+                     {"latency_s", path.latency.value},
+                     {"bandwidth_Bps", path.bandwidth.value},
+                     {"described_Bps", path.described.value}});
+  }
+  const json document = {{"version", kVersion},
+                         {"source", rates.source},
+                         {"shared_cores", rates.shared_cores},
+                         {"devices", devices},
+                         {"paths", paths}};
+  return document.dump(2) + "\n";
+}
+
+Result<Rates> parse_rates(std::string_view text, const std::string& name) {
+  const json document = json::parse(text, nullptr, false);
+  const Node root{document, name};
+  if (document.is_discarded()) return root.error("not JSON");
+  REGATTA_TRY(version, root.positive_int("version"));
+  if (version != kVersion)
+    return root.error("version " + std::to_string(version) + " is not " + std::to_string(kVersion));
+  Rates rates;
+  REGATTA_TRY(source, root.text("source"));
+  rates.source = source;
+  REGATTA_TRY(shared, root.at("shared_cores"));
+  if (!shared->is_boolean()) return root.error("\"shared_cores\" is neither true nor false");
+  rates.shared_cores = shared->get<bool>();
+  REGATTA_TRY(devices, root.at("devices"));
+  if (!devices->is_object()) return root.error("\"devices\" is not an object");
+  for (const auto& [type, value] : devices->items()) {
+    REGATTA_TRY(device, parse_device({value, name + ": device " + type}));
+    rates.devices.emplace(type, std::move(device));
+  }
+  REGATTA_TRY(paths, root.at("paths"));
+  if (!paths->is_array()) return root.error("\"paths\" is not a list");
+  for (const json& value : *paths) {
+    REGATTA_TRY(path, parse_path({value, name + ": paths"}));
+    rates.paths.push_back(path);
+  }
+  return rates;
+}
+
+Result<Rates> load_rates(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Error{Code::kNotFound, path + ": cannot be read; run `regatta measure`"};
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return parse_rates(text, path);
+}
+
+Status save_rates(const Rates& rates, const std::string& path) {
+  const std::string temporary = path + ".new";
+  std::ofstream file(temporary, std::ios::trunc);
+  file << rates_to_json(rates);
+  file.close();
+  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    static_cast<void>(std::remove(temporary.c_str()));
+    return Error{Code::kUnavailable,
+                 path + ": cannot be written; check the folder's rights and free space"};
+  }
+  return {};
+}
+
+}  // namespace regatta::cost

@@ -1,0 +1,82 @@
+#include "regatta/cost/rates.h"
+
+#include <gtest/gtest.h>
+
+namespace regatta::cost {
+namespace {
+
+using namespace regatta::literals;
+
+// Four servers of two CPU devices, two leaves, two spines.
+topo::Cluster two_leaves() {
+  topo::Cluster cluster;
+  topo::ServerType type;
+  type.name = "cpu-2";
+  type.device.name = "cpu";
+  type.device.kind = topo::DeviceKind::kCpu;
+  type.device.fp32_peak = 100_GFLOPS;
+  type.device.memory = 1_GiB;
+  type.device.cpu_share = 0.15;
+  type.device_count = 2;
+  type.intra = {topo::IntraKind::kShm, 5_GBps, 1.0_us};
+  type.nic_count = 1;
+  type.nic_rate = 200_Mbps;
+  cluster.server_types["cpu-2"] = type;
+  for (int i = 0; i < 4; ++i)
+    cluster.servers.push_back({"s" + std::to_string(i), "cpu-2", ""});
+  cluster.fabric = {.tiers = 2,
+                    .rails = 1,
+                    .servers_per_leaf = 2,
+                    .spines = 2,
+                    .uplink = 50_Mbps,
+                    .hop_latency = 10.0_us};
+  return cluster;
+}
+
+TEST(PathClassOf, FollowsServerLeafAndGroup) {
+  const topo::Cluster cluster = two_leaves();
+  const topo::DeviceRef a{ServerId{0}, 0};
+  EXPECT_EQ(path_class(cluster, a, {ServerId{0}, 1}), PathClass::kSameServer);
+  EXPECT_EQ(path_class(cluster, a, {ServerId{1}, 1}), PathClass::kSameLeaf);
+  EXPECT_EQ(path_class(cluster, a, {ServerId{3}, 0}), PathClass::kSameGroup);
+  EXPECT_EQ(representative_pairs(cluster).size(), 3U);
+}
+
+TEST(PathClassOf, CountsRailsAsSeparateLeavesAndGroupsByLeaf) {
+  topo::Cluster cluster = two_leaves();
+  cluster.server_types["cpu-2"].nic_count = 2;
+  cluster.fabric.rails = 2;
+  EXPECT_EQ(path_class(cluster, {ServerId{0}, 0}, {ServerId{1}, 0}), PathClass::kSameLeaf);
+  EXPECT_EQ(path_class(cluster, {ServerId{0}, 0}, {ServerId{1}, 1}), PathClass::kSameGroup);
+  cluster.fabric.tiers = 3;
+  cluster.fabric.super_spines = 2;
+  cluster.fabric.leaves_per_group = 2;  // both rails of one pair of servers
+  EXPECT_EQ(path_class(cluster, {ServerId{0}, 0}, {ServerId{1}, 1}), PathClass::kSameGroup);
+  EXPECT_EQ(path_class(cluster, {ServerId{0}, 0}, {ServerId{2}, 0}), PathClass::kSuperSpine);
+}
+
+TEST(DescribedBandwidth, AddsTheUplinksThatShareOneFlow) {
+  const topo::Cluster cluster = two_leaves();
+  const topo::Graph graph = topo::build_graph(cluster);
+  const topo::DeviceRef a{ServerId{0}, 0};
+  EXPECT_EQ(described_bandwidth(cluster, graph, a, {ServerId{1}, 0})->value, (200_Mbps).value);
+  EXPECT_EQ(described_bandwidth(cluster, graph, a, {ServerId{2}, 0})->value, (100_Mbps).value);
+  EXPECT_EQ(described_bandwidth(cluster, graph, a, {ServerId{0}, 1})->value, 5e9);
+}
+
+TEST(DescribedRates, StayBelowThePeakAndRiseWithTheShape) {
+  const topo::Cluster cluster = two_leaves();
+  const Rates rates = described_rates(cluster);
+  EXPECT_EQ(rates.source, "described");
+  const DeviceRates& device = rates.devices.at("cpu");
+  ASSERT_FALSE(device.matmul.empty());
+  for (std::size_t i = 1; i < device.matmul.size(); ++i)
+    EXPECT_GE(device.matmul[i].rate.value, device.matmul[i - 1].rate.value);
+  EXPECT_LT(device.matmul.back().rate.value, 0.15 * 100e9);
+  ASSERT_EQ(rates.paths.size(), 3U);
+  for (const PathRates& path : rates.paths)
+    EXPECT_LT(path.bandwidth.value, path.described.value);
+}
+
+}  // namespace
+}  // namespace regatta::cost
