@@ -1,5 +1,7 @@
 #include "regatta/cost/rates.h"
 
+#include <string>
+
 #include <gtest/gtest.h>
 
 namespace regatta::cost {
@@ -24,12 +26,11 @@ topo::Cluster two_leaves() {
   cluster.server_types["cpu-2"] = type;
   for (int i = 0; i < 4; ++i)
     cluster.servers.push_back({"s" + std::to_string(i), "cpu-2", ""});
-  cluster.fabric = {.tiers = 2,
-                    .rails = 1,
-                    .servers_per_leaf = 2,
-                    .spines = 2,
-                    .uplink = 50_Mbps,
-                    .hop_latency = 10.0_us};
+  cluster.fabric.tiers = 2;
+  cluster.fabric.servers_per_leaf = 2;
+  cluster.fabric.spines = 2;
+  cluster.fabric.uplink = 50_Mbps;
+  cluster.fabric.hop_latency = 10.0_us;
   return cluster;
 }
 
