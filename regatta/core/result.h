@@ -38,12 +38,11 @@ class [[nodiscard]] Result {
   using value_type = T;
 
   // Implicit on purpose: `return value;` and `return Error{...};` are how a function ends.
-  Result(T value) : expected_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Result(Error error)
-      : expected_(tl::unexpected<Error>(std::move(error))) {
-  }  // NOLINT(google-explicit-constructor)
-  Result(tl::expected<T, Error> expected)
-      : expected_(std::move(expected)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTBEGIN(google-explicit-constructor)
+  Result(T value) : expected_(std::move(value)) {}
+  Result(Error error) : expected_(tl::unexpected<Error>(std::move(error))) {}
+  Result(tl::expected<T, Error> expected) : expected_(std::move(expected)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   bool has_value() const { return expected_.has_value(); }
   explicit operator bool() const { return has_value(); }
@@ -79,9 +78,8 @@ class [[nodiscard]] Result<void> {
   using value_type = void;
 
   Result() = default;
-  Result(Error error)
-      : expected_(tl::unexpected<Error>(std::move(error))) {
-  }  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): as above
+  Result(Error error) : expected_(tl::unexpected<Error>(std::move(error))) {}
 
   bool has_value() const { return expected_.has_value(); }
   explicit operator bool() const { return has_value(); }
