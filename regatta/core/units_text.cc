@@ -89,7 +89,12 @@ Result<Unitful> as(Result<double> parsed) {
 }  // namespace
 
 Result<Bytes> parse_bytes(std::string_view text) {
-  return as<Bytes>(parse_with_units(text, kByteUnits, "80GiB"));
+  const Result<double> size = parse_with_units(text, kByteUnits, "80GiB");
+  // A double at 2^63 and beyond does not fit a long long.
+  if (size && std::fabs(*size) >= 9.2e18) {
+    return Error{Code::kInvalidInput, fmt::format("'{}' is too large; write it like 80GiB", text)};
+  }
+  return as<Bytes>(size);
 }
 
 Result<Seconds> parse_seconds(std::string_view text) {

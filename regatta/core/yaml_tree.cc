@@ -1,0 +1,197 @@
+#include "regatta/core/yaml_tree.h"
+
+#include <cstddef>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+namespace regatta {
+namespace {
+
+// Thrown through yaml-cpp to stop it; caught in parse_yaml().
+struct Refused {
+  int line = 1;
+  std::string message;
+};
+
+// Builds the tree from the parser's events.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  YamlNode take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1)
+      throw Refused{line_of(mark), "a second document starts here; write one document per file"};
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    refuse_anchor(mark, anchor);
+    add({.kind = YamlKind::kNull, .line = line_of(mark), .scalar = {}, .items = {}, .entries = {}});
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
+    throw Refused{line_of(mark), "aliases are not read here; write the value out"};
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                const std::string& value) override {
+    refuse_anchor(mark, anchor);
+    if (expects_key()) {
+      add_key(mark, value);
+      return;
+    }
+    add({.kind = YamlKind::kScalar,
+         .line = line_of(mark),
+         .scalar = value,
+         .items = {},
+         .entries = {}});
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    start(mark, anchor, YamlKind::kList);
+  }
+  void OnSequenceEnd() override { end(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    start(mark, anchor, YamlKind::kMap);
+  }
+  void OnMapEnd() override { end(); }
+
+ private:
+  struct Open {
+    YamlNode node;
+    bool has_key = false;  // a map that waits for the value of its last entry
+  };
+
+  static int line_of(const YAML::Mark& mark) { return mark.line + 1; }
+
+  static void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (anchor != YAML::NullAnchor)
+      throw Refused{line_of(mark),
+                    "anchors are not read here; write the value out where it is used"};
+  }
+
+  bool expects_key() const {
+    return !open_.empty() && open_.back().node.kind == YamlKind::kMap && !open_.back().has_key;
+  }
+
+  void count(const YAML::Mark& mark) {
+    if (++nodes_ > kYamlMaxNodes) {
+      throw Refused{line_of(mark),
+                    fmt::format("more than {} values; split the file", kYamlMaxNodes)};
+    }
+  }
+
+  // "fabric.uplink": the keys that are open, then `key`.
+  std::string path_to(const std::string& key) const {
+    std::string path;
+    for (std::size_t i = 0; i + 1 < open_.size(); ++i) {
+      if (open_[i].node.kind == YamlKind::kMap) path += open_[i].node.entries.back().key + ".";
+    }
+    return path + key;
+  }
+
+  void add_key(const YAML::Mark& mark, const std::string& key) {
+    count(mark);
+    Open& map = open_.back();
+    for (const YamlEntry& entry : map.node.entries) {
+      if (entry.key == key) {
+        throw Refused{line_of(mark), fmt::format("{}: given twice, first in line {}; keep one",
+                                                 path_to(key), entry.line)};
+      }
+    }
+    if (map.node.entries.size() >= kYamlMaxKeys) {
+      throw Refused{line_of(mark), fmt::format("more than {} keys in one map", kYamlMaxKeys)};
+    }
+    map.node.entries.push_back({.key = key, .line = line_of(mark), .value = {}});
+    map.has_key = true;
+  }
+
+  void start(const YAML::Mark& mark, YAML::anchor_t anchor, YamlKind kind) {
+    refuse_anchor(mark, anchor);
+    count(mark);
+    if (expects_key()) throw Refused{line_of(mark), "a key must be a plain word"};
+    if (open_.size() >= static_cast<std::size_t>(kYamlMaxDepth)) {
+      throw Refused{line_of(mark),
+                    fmt::format("nested more than {} levels deep; flatten it", kYamlMaxDepth)};
+    }
+    open_.push_back(
+        {.node = {.kind = kind, .line = line_of(mark), .scalar = {}, .items = {}, .entries = {}}});
+  }
+
+  void end() {
+    YamlNode node = std::move(open_.back().node);
+    open_.pop_back();
+    place(std::move(node));
+  }
+
+  void add(YamlNode node) {
+    if (++nodes_ > kYamlMaxNodes)
+      throw Refused{node.line, fmt::format("more than {} values; split the file", kYamlMaxNodes)};
+    if (expects_key()) throw Refused{node.line, "a key must be a plain word"};
+    place(std::move(node));
+  }
+
+  void place(YamlNode node) {
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.node.kind == YamlKind::kList) {
+      parent.node.items.push_back(std::move(node));
+      return;
+    }
+    parent.node.entries.back().value = std::move(node);
+    parent.has_key = false;
+  }
+
+  YamlNode root_;
+  std::vector<Open> open_;
+  int nodes_ = 0;
+  int documents_ = 0;
+};
+
+Error refuse(std::string_view file, int line, std::string_view message) {
+  return {Code::kInvalidInput, fmt::format("{}:{}: {}", file, line, message)};
+}
+
+}  // namespace
+
+const YamlNode* YamlNode::find(std::string_view key) const {
+  for (const YamlEntry& entry : entries) {
+    if (entry.key == key) return &entry.value;
+  }
+  return nullptr;
+}
+
+Result<YamlNode> parse_yaml(std::string_view text, std::string_view file) {
+  if (text.size() > kYamlMaxBytes) {
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("{}: larger than {} bytes; is this the right file?", file, kYamlMaxBytes)};
+  }
+  TreeBuilder builder;
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const Refused& refused) {
+    return refuse(file, refused.line, refused.message);
+  } catch (const YAML::Exception& error) {
+    return refuse(file, error.mark.line + 1,
+                  fmt::format("not YAML: {}; check indentation, brackets and quotes", error.msg));
+  } catch (const std::exception& error) {
+    return refuse(file, 1, fmt::format("not YAML: {}", error.what()));
+  }
+  return builder.take();
+}
+
+}  // namespace regatta
