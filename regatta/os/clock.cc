@@ -1,0 +1,24 @@
+#include "regatta/os/clock.h"
+
+#include <cerrno>
+#include <cmath>
+#include <ctime>
+
+namespace regatta::os {
+
+Seconds monotonic_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return {static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec)};
+}
+
+void sleep_for(Seconds time) {
+  if (!(time.value > 0)) return;
+  timespec left{};
+  left.tv_sec = static_cast<time_t>(time.value);
+  left.tv_nsec = static_cast<long>((time.value - std::floor(time.value)) * 1e9);
+  while (::clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
+  }
+}
+
+}  // namespace regatta::os
