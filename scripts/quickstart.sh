@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# The main job on one machine: installs, builds, measures an emulated cluster, plans a training job
+# for it, runs it beside plain data parallelism, and writes the report. A second run rebuilds only
+# what changed and measures nothing again.
+#
+#   scripts/quickstart.sh          (REGATTA_PRESET=dev|release chooses the build)
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+cluster=$root/examples/cluster.yaml
+job=$root/examples/job.yaml
+out=$root/out/quickstart
+
+"$root/scripts/install.sh"
+
+# A dev build that is there already is as good as a release build and costs nothing.
+preset=${REGATTA_PRESET:-$([ -e "$root/build/dev/CMakeCache.txt" ] && echo dev || echo release)}
+folder=$(build_folder "$preset")
+say "build: $folder (the first time takes minutes, later only what changed)"
+configure "$preset" "$folder"
+build "$folder" regatta regatta-agent regatta-worker
+PATH=$folder/bin:$PATH
+cd "$root"
+
+measured=${cluster%.yaml}.measured.json
+if [ ! -e "$measured" ]; then
+  say "measure: the real rates of the emulated cluster"
+  regatta measure "$cluster"
+fi
+mkdir -p "$out" 2>/dev/null && [ -w "$out" ] || out=$(mktemp -d)
+say "run: plan, train, compare with plain data parallelism"
+regatta run "$job" --cluster "$cluster" --compare pure-dp --out "$out"
+say "report: open $out/report.html in a browser (and $out/trace.json in ui.perfetto.dev)"

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds the dev preset and runs every test: unit tests first, then system
+# tests (the real programs; the lab where this user may build one).
+#
+#   scripts/test.sh [CTEST ARGUMENT...]      e.g. scripts/test.sh -R coll
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+"$root/scripts/install.sh"
+folder=$(build_folder dev)
+say "build: $folder"
+configure dev "$folder"
+build "$folder"
+
+run_tests() {
+  ctest --test-dir "$folder" --output-on-failure --timeout 300 "$@" </dev/null
+}
+status=0
+say "unit tests"
+run_tests -LE system -j "$(jobs)" "$@" || status=1
+say "system tests"
+# One at a time: they measure, and each may bring a lab up.
+run_tests -L system "$@" || status=1
+[ "$status" -eq 0 ] && say "every test passed" || say "tests failed"
+exit "$status"
