@@ -97,6 +97,36 @@ std::string_view to_string(PathClass path) {
   return "unknown";
 }
 
+std::string_view to_string(PointwiseOp op) {
+  switch (op) {
+    case PointwiseOp::kAdd:
+      return "add";
+    case PointwiseOp::kGelu:
+      return "gelu";
+    case PointwiseOp::kGeluBackward:
+      return "gelu_backward";
+    case PointwiseOp::kLayerNorm:
+      return "layer_norm";
+    case PointwiseOp::kLayerNormBackward:
+      return "layer_norm_backward";
+    case PointwiseOp::kSoftmax:
+      return "softmax";
+    case PointwiseOp::kSoftmaxBackward:
+      return "softmax_backward";
+    case PointwiseOp::kAdam:
+      return "adam";
+  }
+  return "unknown";
+}
+
+BytesPerSecond pointwise_bandwidth(const DeviceRates& rates, PointwiseOp op,
+                                   workload::Precision precision) {
+  for (const PointwiseRate& rate : rates.pointwise) {
+    if (rate.op == op && rate.precision == precision) return rate.bandwidth;
+  }
+  return rates.pointwise_bandwidth;
+}
+
 int nic_of(const topo::Cluster& cluster, topo::DeviceRef device) {
   const int nics = cluster.type_of(device.server).nic_count;
   return nics > 0 ? device.index % nics : -1;

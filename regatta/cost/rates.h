@@ -25,13 +25,50 @@ struct MatmulRate {
   FlopsPerSecond rate;
 };
 
+// Pointwise operators differ up to fortyfold in bytes per second on a CPU (transcendental
+// functions, unvectorised bf16 paths), so each has its own rate. Bytes of an operator: every
+// operand once, read or written, in the compute precision: n elements cost 3 n (add, any backward)
+// or 2 n (the other forwards) elements; softmax includes the scale and the causal mask of its
+// scores; Adam counts the four fp32 values it reads and the three it writes per parameter, 28
+// bytes.
+enum class PointwiseOp {
+  kAdd,
+  kGelu,
+  kGeluBackward,
+  kLayerNorm,
+  kLayerNormBackward,
+  kSoftmax,
+  kSoftmaxBackward,
+  kAdam,
+};
+inline constexpr PointwiseOp kPointwiseOps[] = {PointwiseOp::kAdd,
+                                                PointwiseOp::kGelu,
+                                                PointwiseOp::kGeluBackward,
+                                                PointwiseOp::kLayerNorm,
+                                                PointwiseOp::kLayerNormBackward,
+                                                PointwiseOp::kSoftmax,
+                                                PointwiseOp::kSoftmaxBackward,
+                                                PointwiseOp::kAdam};
+std::string_view to_string(PointwiseOp op);  // "add", "gelu", "gelu_backward", "layer_norm", ...
+
+struct PointwiseRate {
+  PointwiseOp op = PointwiseOp::kAdd;
+  workload::Precision precision = workload::Precision::kFp32;
+  BytesPerSecond bandwidth;
+};
+
 struct DeviceRates {
   std::vector<MatmulRate> matmul;  // at least one per precision in use
   BytesPerSecond copy_bandwidth;   // bytes read + written per second of a large copy
   BytesPerSecond
       pointwise_bandwidth;    // the same for pointwise operators (add, gelu, norm, softmax)
   Seconds operator_overhead;  // fixed cost of launching one operator
+  std::vector<PointwiseRate> pointwise;  // where known; pointwise_bandwidth stands for the rest
 };
+
+// The rate of `op`: its own when known in this precision, otherwise rates.pointwise_bandwidth.
+BytesPerSecond pointwise_bandwidth(const DeviceRates& rates, PointwiseOp op,
+                                   workload::Precision precision);
 
 // The distinct kinds of path between two ranks: same server, same leaf, and so on.
 enum class PathClass { kSameServer, kSameLeaf, kSameGroup, kSuperSpine };

@@ -27,7 +27,14 @@ json to_json(const DeviceRates& device) {
                         {"precision", workload::to_string(rate.precision)},
                         {"rate_flops", rate.rate.value}});
   }
+  json pointwise = json::array();
+  for (const PointwiseRate& rate : device.pointwise) {
+    pointwise.push_back({{"op", to_string(rate.op)},
+                         {"precision", workload::to_string(rate.precision)},
+                         {"bandwidth_Bps", rate.bandwidth.value}});
+  }
   return {{"matmul", products},
+          {"pointwise", pointwise},
           {"copy_bandwidth_Bps", device.copy_bandwidth.value},
           {"pointwise_bandwidth_Bps", device.pointwise_bandwidth.value},
           {"operator_overhead_s", device.operator_overhead.value}};
@@ -66,21 +73,37 @@ struct Node {
   }
 };
 
+Result<workload::Precision> parse_precision(const Node& node) {
+  const Result<std::string> name = node.text("precision");
+  if (!name) return name.error();
+  if (*name == "fp32") return workload::Precision::kFp32;
+  if (*name == "bf16") return workload::Precision::kBf16;
+  return node.error("\"precision\" is neither fp32 nor bf16");
+}
+
 Result<MatmulRate> parse_product(const Node& node) {
   MatmulRate rate;
   REGATTA_TRY(m, node.positive_int("m"));
   REGATTA_TRY(n, node.positive_int("n"));
   REGATTA_TRY(k, node.positive_int("k"));
   REGATTA_TRY(flops, node.positive("rate_flops"));
-  REGATTA_TRY(precision, node.text("precision"));
-  if (precision != "fp32" && precision != "bf16")
-    return node.error("\"precision\" is neither fp32 nor bf16");
+  REGATTA_TRY(precision, parse_precision(node));
   rate.m = m;
   rate.n = n;
   rate.k = k;
   rate.rate = {flops};
-  rate.precision = precision == "fp32" ? workload::Precision::kFp32 : workload::Precision::kBf16;
+  rate.precision = precision;
   return rate;
+}
+
+Result<PointwiseRate> parse_pointwise(const Node& node) {
+  REGATTA_TRY(name, node.text("op"));
+  REGATTA_TRY(precision, parse_precision(node));
+  REGATTA_TRY(bandwidth, node.positive("bandwidth_Bps"));
+  for (const PointwiseOp op : kPointwiseOps) {
+    if (name == to_string(op)) return PointwiseRate{op, precision, {bandwidth}};
+  }
+  return node.error("operator \"" + name + "\" is not known");
 }
 
 Result<DeviceRates> parse_device(const Node& node) {
@@ -91,6 +114,12 @@ Result<DeviceRates> parse_device(const Node& node) {
   for (const json& product : *products) {
     REGATTA_TRY(rate, parse_product({product, node.where + ", matmul"}));
     device.matmul.push_back(rate);
+  }
+  REGATTA_TRY(pointwise_rates, node.at("pointwise"));
+  if (!pointwise_rates->is_array()) return node.error("\"pointwise\" is not a list");
+  for (const json& value : *pointwise_rates) {
+    REGATTA_TRY(rate, parse_pointwise({value, node.where + ", pointwise"}));
+    device.pointwise.push_back(rate);
   }
   REGATTA_TRY(copy, node.positive("copy_bandwidth_Bps"));
   REGATTA_TRY(pointwise, node.positive("pointwise_bandwidth_Bps"));

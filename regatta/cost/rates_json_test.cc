@@ -20,6 +20,8 @@ Rates sample() {
   device.copy_bandwidth = {1.1e9};
   device.pointwise_bandwidth = {0.9e9};
   device.operator_overhead = {21e-6};
+  device.pointwise = {{PointwiseOp::kGelu, workload::Precision::kFp32, {1.8e9}},
+                      {PointwiseOp::kAdam, workload::Precision::kFp32, {4.9e9}}};
   rates.devices["cpu"] = device;
   rates.paths = {{PathClass::kSameServer, {40e-6}, {6e8}, {1e9}},
                  {PathClass::kSameGroup, {190e-6}, {11.1e6}, {12.5e6}}};
@@ -40,6 +42,10 @@ TEST(RatesJson, GivesBackWhatWasWritten) {
   EXPECT_EQ(back->devices.at("cpu").matmul[1].rate.value, 1.0 / 3.0 * 1e9);
   EXPECT_EQ(back->paths[1].path, PathClass::kSameGroup);
   EXPECT_TRUE(back->shared_cores);
+  const DeviceRates& device = back->devices.at("cpu");
+  ASSERT_EQ(device.pointwise.size(), 2U);
+  EXPECT_EQ(pointwise_bandwidth(device, PointwiseOp::kGelu, workload::Precision::kFp32).value,
+            1.8e9);
 }
 
 TEST(RatesJson, CarriesUnitsInItsKeys) {

@@ -1,6 +1,9 @@
 #include "regatta/cost/rates.h"
 
+#include <iterator>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -77,6 +80,23 @@ TEST(DescribedRates, StayBelowThePeakAndRiseWithTheShape) {
   ASSERT_EQ(rates.paths.size(), 3U);
   for (const PathRates& path : rates.paths)
     EXPECT_LT(path.bandwidth.value, path.described.value);
+}
+
+TEST(PointwiseBandwidth, FallsBackToTheCommonOneWhereTheOperatorIsNotKnown) {
+  DeviceRates rates;
+  rates.pointwise_bandwidth = {5e9};
+  rates.pointwise = {{PointwiseOp::kGelu, workload::Precision::kFp32, {2e9}}};
+  EXPECT_EQ(pointwise_bandwidth(rates, PointwiseOp::kGelu, workload::Precision::kFp32).value, 2e9);
+  EXPECT_EQ(pointwise_bandwidth(rates, PointwiseOp::kGelu, workload::Precision::kBf16).value, 5e9);
+  EXPECT_EQ(pointwise_bandwidth(rates, PointwiseOp::kAdd, workload::Precision::kFp32).value, 5e9);
+}
+
+TEST(PointwiseOp, HasANameOfItsOwn) {
+  std::set<std::string_view> names;
+  for (const PointwiseOp op : kPointwiseOps)
+    names.insert(to_string(op));
+  EXPECT_EQ(names.size(), std::size(kPointwiseOps));
+  EXPECT_EQ(names.count("unknown"), 0U);
 }
 
 }  // namespace
