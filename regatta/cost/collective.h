@@ -1,0 +1,32 @@
+// cost/collective.h: closed-form costs of collectives in the alpha-beta model: latency steps and
+// bytes that each rank sends. The planner multiplies the steps by the latency of the slowest path
+// and puts the bytes on the links that they cross.
+// Sources: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005 (recursive doubling, ring);
+// Patarasuk and Yuan, JPDC 69(2), 2009 (the ring all-reduce moves the least bytes possible).
+#pragma once
+
+#include "regatta/core/units.h"
+
+namespace regatta::cost {
+
+// Messages below this go by recursive doubling: as coll does.
+inline constexpr long long kSmallMessageBytes = 16 << 10;
+
+// Cost of one collective for one rank: `steps` latencies one after the other, `bytes` sent.
+struct CollectiveCost {
+  int steps = 0;
+  double bytes = 0;
+};
+
+// All-reduce of `size` bytes per rank over `world_size` >= 1 ranks. Ring: 2 (p - 1) steps and
+// 2 (p - 1) / p size; small messages: ceil(log2 p) steps of the whole message.
+CollectiveCost all_reduce_cost(Bytes size, int world_size);
+
+// Reduce-scatter of `size` bytes of input per rank, or all-gather of `size` bytes of output:
+// (p - 1) steps and (p - 1) / p size.
+CollectiveCost reduce_scatter_cost(Bytes size, int world_size);
+
+// The textbook time on one homogeneous path: steps * latency + bytes / bandwidth.
+Seconds collective_time(const CollectiveCost& cost, Seconds latency, BytesPerSecond bandwidth);
+
+}  // namespace regatta::cost

@@ -1,0 +1,46 @@
+#include "regatta/cost/collective.h"
+
+#include <gtest/gtest.h>
+
+namespace regatta::cost {
+namespace {
+
+using namespace regatta::literals;
+
+TEST(AllReduceCost, FollowsTheClosedForms) {
+  const struct {
+    Bytes size;
+    int world_size;
+    int steps;
+    double bytes;
+  } cases[] = {
+      {1_MiB, 1, 0, 0},
+      {1_MiB, 2, 2, 1048576.0},
+      {1_MiB, 4, 6, 1.5 * 1048576},
+      {1_MiB, 8, 14, 1.75 * 1048576},
+      {8_B, 2, 1, 8},
+      {8_B, 5, 3, 24},
+      {8_B, 8, 3, 24},
+  };
+  for (const auto& one : cases) {
+    const CollectiveCost cost = all_reduce_cost(one.size, one.world_size);
+    EXPECT_EQ(cost.steps, one.steps);
+    EXPECT_DOUBLE_EQ(cost.bytes, one.bytes);
+  }
+}
+
+TEST(AllReduceCost, IsAReduceScatterAndAnAllGather) {
+  for (int p = 2; p <= 64; ++p) {
+    const CollectiveCost half = reduce_scatter_cost(64_MiB, p);
+    const CollectiveCost whole = all_reduce_cost(64_MiB, p);
+    EXPECT_EQ(whole.steps, 2 * half.steps);
+    EXPECT_NEAR(whole.bytes, 2 * half.bytes, 1e-6);
+  }
+}
+
+TEST(CollectiveTime, AddsLatencyAndBandwidth) {
+  EXPECT_DOUBLE_EQ(collective_time({6, 3e6}, {1e-3}, {1e6}).value, 3.006);
+}
+
+}  // namespace
+}  // namespace regatta::cost

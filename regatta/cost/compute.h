@@ -1,0 +1,63 @@
+// cost/compute.h: what one training rank computes, as a list of operators, and how long that takes.
+// Operators: Narayanan et al., SC'21 (appendix): a block is 24 B s h^2 + 4 B s^2 h operations
+// forward and twice that backward; tensor parallelism splits every large product `tp` ways.
+// The lists follow regatta/train/README.md, operator by operator.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/cost/rates.h"
+#include "regatta/workload/model.h"
+
+namespace regatta::cost {
+
+// One operator of one rank: `batch` products C[m,n] = A[m,k] B[k,n] (batch > 0), or a pass over
+// `bytes` of memory (batch == 0). It is launched `launches` times.
+struct Operator {
+  std::string_view name;  // a literal
+  int batch = 0;
+  int m = 0;
+  int n = 0;
+  int k = 0;
+  double bytes = 0;  // read + written
+  int launches = 1;
+};
+
+// What the shapes depend on: hidden sizes are divided by tp, tokens are micro_batch * seq.
+struct RankShape {
+  workload::ModelShape model;
+  workload::Precision precision = workload::Precision::kFp32;
+  int tp = 1;
+  int micro_batch = 1;
+};
+
+using Operators = std::vector<Operator>;
+
+Operators block_forward(const RankShape& shape);
+Operators block_backward(const RankShape& shape);  // without recomputation
+Operators embedding_forward(const RankShape& shape);
+Operators embedding_backward(const RankShape& shape);
+Operators head_forward(const RankShape& shape);  // final norm, logits, loss
+Operators head_backward(const RankShape& shape);
+// Gradient clipping and Adam over `parameters` of one rank.
+Operators optimizer_step(long long parameters, workload::Precision precision);
+
+// Rate of one product, interpolated between the measured shapes: the mean of the logarithm of the
+// rates, weighted by 1 / distance^4 in (log m, log n, log k); exact on a measured shape, never
+// outside the range of the measured rates (Shepard, ACM 1968). Requires at least one rate of that
+// precision.
+FlopsPerSecond matmul_rate(const DeviceRates& rates, workload::Precision precision,
+                           const Operator& product);
+
+// Sum of the operators: products at their rate, passes at the pointwise bandwidth, launches at the
+// operator overhead each.
+Seconds operators_time(const DeviceRates& rates, workload::Precision precision,
+                       const Operators& operators);
+
+// Floating-point operations of the products of a list.
+Flops operators_flops(const Operators& operators);
+
+}  // namespace regatta::cost
