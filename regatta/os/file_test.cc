@@ -1,0 +1,73 @@
+#include "regatta/os/file.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+namespace regatta::os {
+namespace {
+
+TEST(File, IsReadBackAsItWasWritten) {
+  auto folder = TempFolder::create();
+  ASSERT_TRUE(folder);
+  const std::string path = folder->path() + "/text";
+  const std::string text(100000, 'x');
+  ASSERT_TRUE(write_file_atomically(path, text));
+  EXPECT_EQ(*read_file(path), text);
+  ASSERT_TRUE(write_file(path, ""));
+  EXPECT_EQ(*read_file(path), "");
+}
+
+TEST(File, ThatIsMissingIsNotFound) {
+  const auto text = read_file("/nonexistent/file");
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().code, Code::kNotFound);
+  EXPECT_EQ(text.error().message, "/nonexistent/file: No such file or directory");
+  EXPECT_FALSE(write_file_atomically("/nonexistent/file", "x"));
+}
+
+TEST(File, OfProcIsReadWhole) {
+  const auto text = read_file("/proc/self/status");
+  ASSERT_TRUE(text);
+  EXPECT_NE(text->find("VmSize"), std::string::npos);
+}
+
+TEST(File, WrittenAtomicallyLeavesNothingBeside) {
+  auto folder = TempFolder::create();
+  ASSERT_TRUE(folder);
+  ASSERT_TRUE(write_file_atomically(folder->path() + "/a", "1"));
+  ASSERT_TRUE(write_file_atomically(folder->path() + "/a", "2"));
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder->path())) {
+    ++count;
+  }
+  EXPECT_EQ(count, 1);
+}
+
+TEST(Folder, IsMadeWithItsParentsAndMode) {
+  auto folder = TempFolder::create();
+  ASSERT_TRUE(folder);
+  const std::string path = folder->path() + "/a/b";
+  ASSERT_TRUE(make_folder(path, 0700));
+  ASSERT_TRUE(make_folder(path, 0700));
+  struct stat info {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0700U);
+}
+
+TEST(TempFolder, VanishesWithItsContent) {
+  std::string path;
+  {
+    auto folder = TempFolder::create();
+    ASSERT_TRUE(folder);
+    path = folder->path();
+    ASSERT_TRUE(write_file(path + "/a", "1"));
+    const TempFolder moved = *std::move(folder);
+    EXPECT_TRUE(std::filesystem::exists(path + "/a"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+}  // namespace
+}  // namespace regatta::os
