@@ -4,6 +4,8 @@ option(REGATTA_WERROR "Treat warnings as errors" OFF)
 function(regatta_warnings target)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
+    # Designated initializers name what differs from the defaults; the rest is meant to be left out.
+    -Wno-missing-field-initializers
     $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
     # A false positive on std::string at -O3 in g++ 12.
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>

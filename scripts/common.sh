@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the other scripts: where the tree and the build are, and how to configure and build.
 # Uses and sets: root (the checkout).
 

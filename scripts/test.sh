@@ -21,5 +21,5 @@ run_tests -LE system -j "$(jobs)" "$@" || status=1
 say "system tests"
 # One at a time: they measure, and each may bring a lab up.
 run_tests -L system "$@" || status=1
-[ "$status" -eq 0 ] && say "every test passed" || say "tests failed"
+if [ "$status" -eq 0 ]; then say "every test passed"; else say "tests failed"; fi
 exit "$status"

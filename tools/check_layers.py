@@ -146,7 +146,8 @@ def check(root):
     """Every problem of the tree, as lines."""
     folders = sorted(path.parent for path in (root / "regatta").glob("*/CMakeLists.txt"))
     per_folder = {folder: read_targets((folder / "CMakeLists.txt").read_text()) for folder in folders}
-    homes = {target.name: folder.name for folder, targets in per_folder.items() for target in targets}
+    homes = {target.name.removeprefix("regatta_"): folder.name  # regatta::x is the target regatta_x
+             for folder, targets in per_folder.items() for target in targets}
     edges = {folder.name: {homes.get(dep, dep) for target in targets for dep in target.deps}
              for folder, targets in per_folder.items()}
     problems = [line for folder in folders for line in folder_problems(root, folder, homes)]

@@ -75,6 +75,16 @@ class CheckLayers(unittest.TestCase):
                    "target_link_libraries(regatta PRIVATE regatta::core regatta::agent)\n")
         self.assertEqual(self.problems(), [])
 
+    def test_knows_the_folder_of_a_second_target(self):
+        self.module("core", "")
+        self.write("wire/CMakeLists.txt",
+                   "regatta_module(NAME wire DEPS core)\n"
+                   "add_library(regatta_wire_agent STATIC a.cc)\n"
+                   "add_library(regatta::wire_agent ALIAS regatta_wire_agent)\n")
+        self.module("agent", "SOURCES a.cc DEPS wire_agent")
+        self.write("agent/a.cc", '#include "regatta/wire/agent.pb.h"\n')
+        self.assertEqual(self.problems(), [])
+
     def test_ignores_deps_in_comments(self):
         self.module("core", "")
         self.write("os/CMakeLists.txt", "regatta_module(NAME os SOURCES f.cc\n  # DEPS core\n)\n")
