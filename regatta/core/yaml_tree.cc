@@ -186,7 +186,7 @@ Result<YamlNode> parse_yaml(std::string_view text, std::string_view file) {
   } catch (const Refused& refused) {
     return refuse(file, refused.line, refused.message);
   } catch (const YAML::Exception& error) {
-    return refuse(file, error.mark.line + 1,
+    return refuse(file, error.mark.is_null() ? 1 : error.mark.line + 1,
                   fmt::format("not YAML: {}; check indentation, brackets and quotes", error.msg));
   } catch (const std::exception& error) {
     return refuse(file, 1, fmt::format("not YAML: {}", error.what()));
