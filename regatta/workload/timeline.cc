@@ -2,15 +2,28 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace regatta::workload {
 
+namespace {
+
+constexpr std::array<std::string_view, kPhaseCount> kNames{"forward", "backward",  "recompute",
+                                                           "tp_comm", "pp_comm",   "bubble",
+                                                           "dp_comm", "optimizer", "other"};
+
+}  // namespace
+
 std::string_view to_string(Phase phase) {
-  static constexpr std::array<std::string_view, kPhaseCount> kNames{
-      "forward", "backward", "recompute", "tp_comm", "pp_comm",
-      "bubble",  "dp_comm",  "optimizer", "other"};
   return kNames[static_cast<std::size_t>(phase)];
+}
+
+std::optional<Phase> phase_named(std::string_view name) {
+  for (std::size_t i = 0; i < kPhaseCount; ++i) {
+    if (kNames[i] == name) return static_cast<Phase>(i);
+  }
+  return std::nullopt;
 }
 
 Seconds PhaseTimes::total() const {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,9 @@ inline constexpr std::size_t kPhaseCount = 9;
 // "forward", "backward", "recompute", "tp_comm", "pp_comm", "bubble", "dp_comm", "optimizer",
 // "other". JSON keys append "_s".
 std::string_view to_string(Phase phase);
+
+// The phase of that name; nothing when there is none.
+std::optional<Phase> phase_named(std::string_view name);
 
 // Seconds per phase.
 struct PhaseTimes {
