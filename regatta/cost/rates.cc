@@ -113,6 +113,8 @@ std::string_view to_string(PointwiseOp op) {
       return "softmax";
     case PointwiseOp::kSoftmaxBackward:
       return "softmax_backward";
+    case PointwiseOp::kBiasGradient:
+      return "bias_gradient";
     case PointwiseOp::kAdam:
       return "adam";
   }

@@ -26,11 +26,11 @@ struct MatmulRate {
 };
 
 // Pointwise operators differ up to fortyfold in bytes per second on a CPU (transcendental
-// functions, unvectorised bf16 paths), so each has its own rate. Bytes of an operator: every
-// operand once, read or written, in the compute precision: n elements cost 3 n (add, any backward)
-// or 2 n (the other forwards) elements; softmax includes the scale and the causal mask of its
-// scores; Adam counts the four fp32 values it reads and the three it writes per parameter, 28
-// bytes.
+// functions, unvectorised bf16 paths), so each has its own rate. Bytes of an operator on n
+// elements: every operand once, read or written, in the compute precision: n elements (bias
+// gradient: the sum over the tokens), 2 n (the forwards) or 3 n (add, the backwards); Adam counts
+// the four fp32 values that it reads and the three that it writes per parameter, 28 bytes. The
+// causal mask belongs to the product that makes the scores.
 enum class PointwiseOp {
   kAdd,
   kGelu,
@@ -39,6 +39,7 @@ enum class PointwiseOp {
   kLayerNormBackward,
   kSoftmax,
   kSoftmaxBackward,
+  kBiasGradient,
   kAdam,
 };
 inline constexpr PointwiseOp kPointwiseOps[] = {PointwiseOp::kAdd,
@@ -48,6 +49,7 @@ inline constexpr PointwiseOp kPointwiseOps[] = {PointwiseOp::kAdd,
                                                 PointwiseOp::kLayerNormBackward,
                                                 PointwiseOp::kSoftmax,
                                                 PointwiseOp::kSoftmaxBackward,
+                                                PointwiseOp::kBiasGradient,
                                                 PointwiseOp::kAdam};
 std::string_view to_string(PointwiseOp op);  // "add", "gelu", "gelu_backward", "layer_norm", ...
 
