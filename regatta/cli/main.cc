@@ -1,11 +1,17 @@
 // cli/main.cc: the program `regatta`: parses the command line and hands it to one command.
 // Exit status: 0 done, 1 the work failed, 2 the input is wrong.
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
+
+#include "regatta/cli/topo_command.h"
+#include "regatta/core/text.h"
 
 namespace {
 
@@ -20,8 +26,7 @@ constexpr const char* kFooter =
 
 // Adds every command to `app`; the one that runs sets `exit_status`.
 void add_commands(CLI::App& app, int& exit_status) {
-  static_cast<void>(app);
-  static_cast<void>(exit_status);
+  regatta::cli::add_topo_command(app, exit_status);
 }
 
 // Prints the help or version that was asked for, or one sentence about what is wrong.
@@ -30,9 +35,26 @@ int report_parse_end(const CLI::App& app, const CLI::ParseError& end) {
   const CLI::App* place = &app;
   while (!place->get_subcommands().empty())
     place = place->get_subcommands().front();
-  std::fprintf(stderr, "regatta: %s; see %s --help\n", end.what(),
+  std::string message = end.what();
+  if (message.size() > 1 && std::islower(static_cast<unsigned char>(message[1])) != 0)
+    message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
+  std::fprintf(stderr, "regatta: %s; see %s --help\n", message.c_str(),
                place == &app ? "regatta" : ("regatta " + place->get_name()).c_str());
   return 2;
+}
+
+// Tells a mistyped command from a missing one, and offers the nearest.
+bool is_unknown_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr))
+    names.push_back(command->get_name());
+  if (word.empty() || word[0] == '-' || std::find(names.begin(), names.end(), word) != names.end())
+    return false;
+  const std::string nearest = regatta::nearest_word(word, names);
+  const std::string remedy = nearest.empty() ? "choose one of " + regatta::join(names, ", ")
+                                             : "did you mean '" + nearest + "'?";
+  std::fprintf(stderr, "regatta: no command is called '%s'; %s\n", word.c_str(), remedy.c_str());
+  return true;
 }
 
 int run(int argc, char** argv) {
@@ -42,6 +64,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   int exit_status = 0;
   add_commands(app, exit_status);
+  if (argc > 1 && is_unknown_command(app, argv[1])) return 2;
   if (argc == 1) {
     std::fputs(app.help().c_str(), stdout);
     return 2;

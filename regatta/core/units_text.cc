@@ -74,7 +74,8 @@ std::string format_scaled(double value, std::span<const Unit> units) {
     if (std::fabs(value) >= unit.factor * 0.9995) chosen = &unit;
   }
   const double scaled = value / chosen->factor;
-  if (std::fabs(scaled) >= 100 || scaled == std::round(scaled)) {
+  const bool is_whole = std::fabs(scaled - std::round(scaled)) <= 1e-9 * std::fabs(scaled);
+  if (std::fabs(scaled) >= 100 || is_whole) {
     return fmt::format("{:.0f} {}", scaled, chosen->name);
   }
   return fmt::format("{:.{}f} {}", scaled, std::fabs(scaled) >= 10 ? 1 : 2, chosen->name);

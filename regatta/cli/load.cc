@@ -1,0 +1,49 @@
+#include "regatta/cli/load.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "regatta/os/file.h"
+#include "regatta/topo/cluster_yaml.h"
+#include "regatta/workload/job_yaml.h"
+
+namespace regatta::cli {
+namespace {
+
+std::string absolute_path(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, failed);
+  return failed ? path : absolute.lexically_normal().string();
+}
+
+// A file named by the user that cannot be read is wrong input.
+Result<std::string> read_named_file(const std::string& path) {
+  Result<std::string> text = os::read_file(path);
+  if (!text) return Error{Code::kInvalidInput, text.error().message + "; check the path"};
+  return text;
+}
+
+}  // namespace
+
+Result<topo::Cluster> load_cluster(const std::string& path) {
+  REGATTA_TRY(text, read_named_file(path));
+  return topo::parse_cluster(text, path);
+}
+
+Result<workload::Job> load_job(const std::string& path) {
+  REGATTA_TRY(text, read_named_file(path));
+  REGATTA_TRY(job, workload::parse_job(text, path));
+  job.data_text = absolute_path(workload::resolve_path(path, job.data_text));
+  if (!job.checkpoint.folder.empty())
+    job.checkpoint.folder = absolute_path(workload::resolve_path(path, job.checkpoint.folder));
+  return job;
+}
+
+int report_error(const Error& error) {
+  std::fprintf(stderr, "regatta: %s\n", error.message.c_str());
+  return exit_status(error);
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,23 @@
+// cli/load.h: what every command does first and last: read the user's files, report an error.
+#pragma once
+
+#include <string>
+
+#include "regatta/core/result.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/workload/job.h"
+
+namespace regatta::cli {
+
+// The cluster of the file `path`. kInvalidInput when the file cannot be read, else see
+// parse_cluster().
+Result<topo::Cluster> load_cluster(const std::string& path);
+
+// The job of the file `path`, its data and checkpoint folder as absolute paths (they are written
+// relative to the job file). kInvalidInput when the file cannot be read, else see parse_job().
+Result<workload::Job> load_job(const std::string& path);
+
+// Prints "regatta: <message>" to standard error and returns the exit status that goes with it.
+int report_error(const Error& error);
+
+}  // namespace regatta::cli

@@ -1,0 +1,148 @@
+#include "regatta/topo/server_matrix.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/core/units_text.h"
+
+namespace regatta::topo {
+namespace {
+
+// Even spread in order: with 8 parts on 2 nodes, parts 0-3 are on node 0.
+int numa_of(int index, int count, int numa_nodes) {
+  return static_cast<int>(static_cast<long long>(index) * numa_nodes / count);
+}
+
+PathKind pcie_path(const ServerPart& a, const ServerPart& b) {
+  std::size_t shared = 0;
+  while (shared < a.bridges.size() && shared < b.bridges.size() &&
+         a.bridges[shared] == b.bridges[shared])
+    ++shared;
+  if (shared == 0) return a.numa == b.numa ? PathKind::kNode : PathKind::kSys;
+  if (shared == 1) return PathKind::kPhb;
+  // Below the last shared bridge, one more bridge on each side are the two ports of one switch.
+  const bool one_switch = a.bridges.size() <= shared + 1 && b.bridges.size() <= shared + 1;
+  return one_switch ? PathKind::kPix : PathKind::kPxb;
+}
+
+BytesPerSecond narrower(BytesPerSecond a, BytesPerSecond b) {
+  if (a.value <= 0) return b;
+  if (b.value <= 0) return a;
+  return std::min(a, b);
+}
+
+PairPath path_between(const ServerPart& a, const ServerPart& b, const IntraLink& intra) {
+  const bool two_devices = !a.is_nic && !b.is_nic;
+  if (two_devices && intra.kind == IntraKind::kNvlink) return {PathKind::kNvlink, intra.bandwidth};
+  if (two_devices && intra.kind == IntraKind::kShm) return {PathKind::kShm, intra.bandwidth};
+  const BytesPerSecond ends = narrower(a.rate, b.rate);
+  return {pcie_path(a, b), two_devices ? narrower(ends, intra.bandwidth) : ends};
+}
+
+std::string format_path(const PairPath& path, bool as_bits) {
+  const std::string kind(to_string(path.kind));
+  if (path.kind == PathKind::kSelf || path.bandwidth.value <= 0) return kind;
+  return kind + " " +
+         (as_bits ? format_bits_per_second(path.bandwidth)
+                  : format_bytes_per_second(path.bandwidth));
+}
+
+}  // namespace
+
+std::string_view to_string(PathKind kind) {
+  switch (kind) {
+    case PathKind::kSelf:
+      return "X";
+    case PathKind::kNvlink:
+      return "NVL";
+    case PathKind::kShm:
+      return "SHM";
+    case PathKind::kPix:
+      return "PIX";
+    case PathKind::kPxb:
+      return "PXB";
+    case PathKind::kPhb:
+      return "PHB";
+    case PathKind::kNode:
+      return "NODE";
+    case PathKind::kSys:
+      return "SYS";
+  }
+  return "X";
+}
+
+std::vector<ServerPart> described_parts(const ServerType& type) {
+  std::vector<ServerPart> parts;
+  for (int i = 0; i < type.device_count; ++i) {
+    parts.push_back({.name = fmt::format("dev{}", i),
+                     .is_nic = false,
+                     .numa = numa_of(i, type.device_count, type.numa_nodes),
+                     .bridges = {},
+                     .rate = {}});
+  }
+  for (int i = 0; i < type.nic_count; ++i) {
+    parts.push_back({.name = fmt::format("nic{}", i),
+                     .is_nic = true,
+                     .numa = numa_of(i, type.nic_count, type.numa_nodes),
+                     .bridges = {},
+                     .rate = type.nic_rate});
+  }
+  return parts;
+}
+
+ServerMatrix matrix_of(std::vector<ServerPart> parts, const IntraLink& intra) {
+  std::stable_partition(parts.begin(), parts.end(), [](const auto& part) { return !part.is_nic; });
+  ServerMatrix matrix{.parts = std::move(parts), .paths = {}};
+  const std::size_t count = matrix.parts.size();
+  matrix.paths.assign(count, std::vector<PairPath>(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = 0; j < count; ++j) {
+      if (i != j) matrix.paths[i][j] = path_between(matrix.parts[i], matrix.parts[j], intra);
+    }
+  }
+  return matrix;
+}
+
+std::vector<std::string> placement_notes(const ServerMatrix& matrix) {
+  const auto first_nic = std::find_if(matrix.parts.begin(), matrix.parts.end(),
+                                      [](const ServerPart& part) { return part.is_nic; });
+  const auto devices = static_cast<std::size_t>(first_nic - matrix.parts.begin());
+  const std::size_t nics = matrix.parts.size() - devices;
+  std::vector<std::string> notes;
+  for (std::size_t d = 0; nics > 0 && d < devices; ++d) {
+    const std::size_t nic = devices + d % nics;
+    if (matrix.paths[d][nic].kind != PathKind::kSys) continue;
+    notes.push_back(
+        fmt::format("{} reaches its {} across NUMA nodes ({} to {}); plug the NIC in "
+                    "beside it, or use one NIC a device",
+                    matrix.parts[d].name, matrix.parts[nic].name, matrix.parts[d].numa,
+                    matrix.parts[nic].numa));
+  }
+  return notes;
+}
+
+std::vector<std::vector<std::string>> matrix_table(const ServerMatrix& matrix) {
+  std::vector<std::vector<std::string>> rows(1);
+  rows[0].push_back("");
+  for (const ServerPart& part : matrix.parts)
+    rows[0].push_back(part.name);
+  rows[0].push_back("NUMA");
+  for (std::size_t i = 0; i < matrix.parts.size(); ++i) {
+    std::vector<std::string> row{matrix.parts[i].name};
+    for (std::size_t j = 0; j < matrix.parts.size(); ++j) {
+      const bool as_bits = matrix.parts[i].is_nic || matrix.parts[j].is_nic;
+      row.push_back(format_path(matrix.paths[i][j], as_bits));
+    }
+    row.push_back(std::to_string(matrix.parts[i].numa));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace regatta::topo

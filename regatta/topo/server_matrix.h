@@ -1,0 +1,58 @@
+// topo/server_matrix.h: how every two parts of a server (devices, NICs) reach each other: the class
+// of the path and its bandwidth. Classes are those of `nvidia-smi topo -m`, with SHM added for
+// devices that meet in the memory of the host.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/core/units.h"
+#include "regatta/topo/cluster.h"
+
+namespace regatta::topo {
+
+// Nearest first. kSelf: the part itself. kNvlink, kShm: the devices' own link. PCIe: kPix one
+// switch, kPxb several switches, kPhb the host bridge. kNode: one NUMA node. kSys: across nodes.
+enum class PathKind { kSelf, kNvlink, kShm, kPix, kPxb, kPhb, kNode, kSys };
+
+std::string_view to_string(PathKind kind);  // "X", "NVL", "SHM", "PIX", "PXB", "PHB", "NODE", "SYS"
+
+// A device or NIC of one server and where it is plugged in.
+struct ServerPart {
+  std::string name;  // "dev0", "nic1", or the system's name: "eth0"
+  bool is_nic = false;
+  int numa = 0;
+  // PCIe, from the host bridge down to the switch port above the part; empty: not known.
+  std::vector<std::string> bridges;
+  BytesPerSecond rate;  // of its own link, per direction; 0 = not known
+};
+
+struct PairPath {
+  PathKind kind = PathKind::kSelf;
+  BytesPerSecond bandwidth;  // per direction; 0 = not known
+};
+
+struct ServerMatrix {
+  std::vector<ServerPart> parts;             // devices first
+  std::vector<std::vector<PairPath>> paths;  // square, symmetric
+};
+
+// The parts that the description implies: "dev0".., "nic0".., spread evenly over the NUMA nodes in
+// order.
+std::vector<ServerPart> described_parts(const ServerType& type);
+
+// Paths of `parts`, devices joined by `intra`. The bandwidth of a pair is that of the narrower end.
+ServerMatrix matrix_of(std::vector<ServerPart> parts, const IntraLink& intra);
+
+inline ServerMatrix server_matrix(const ServerType& type) {
+  return matrix_of(described_parts(type), type.intra);
+}
+
+// Misplacements, one sentence each: devices whose NIC (d % nic_count) sits on another NUMA node.
+std::vector<std::string> placement_notes(const ServerMatrix& matrix);
+
+// Rows for format_table(): the heading, then one row a part.
+std::vector<std::vector<std::string>> matrix_table(const ServerMatrix& matrix);
+
+}  // namespace regatta::topo
