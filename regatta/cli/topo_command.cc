@@ -42,7 +42,8 @@ void print_server_type(const topo::ServerType& type, const topo::ServerMatrix& m
   if (type.nic_count > 0)
     fmt::print("  {} x nic {}\n", type.nic_count, format_bits_per_second(type.nic_rate));
   if (!type.source.empty()) fmt::print("  figures: {}\n", type.source);
-  fmt::print("\n{}", format_table(topo::matrix_table(matrix)));
+  fmt::print("\n{}", format_table(topo::class_table(matrix)));
+  if (matrix.parts.size() > 1) fmt::print("\n{}", format_table(topo::bandwidth_table(matrix)));
   for (const std::string& note : topo::placement_notes(matrix))
     fmt::print("note: {}\n", note);
   fmt::print("\n");

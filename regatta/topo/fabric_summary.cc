@@ -68,8 +68,10 @@ void add_distance(const Graph& graph, const std::string& name, int server, Fabri
   const auto shares = ecmp_shares(graph, ServerId{0}, 0, ServerId{server}, 0);
   if (!hops || !shares) return;
   const Seconds latency = graph.links.front().latency;  // the same on every link
-  Distance distance{
-      .to = name, .hops = *hops, .latency = {}, .narrowest = {std::numeric_limits<double>::max()}};
+  Distance distance{.to = name,
+                    .hops = *hops,
+                    .latency = latency * *hops,
+                    .narrowest = {std::numeric_limits<double>::max()}};
   for (const LinkShare& share : *shares)
     distance.narrowest = std::min(distance.narrowest, graph.links[share.link.link.index()].rate);
   summary.distances.push_back(distance);

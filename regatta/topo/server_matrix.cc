@@ -1,9 +1,12 @@
 #include "regatta/topo/server_matrix.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,14 +46,6 @@ PairPath path_between(const ServerPart& a, const ServerPart& b, const IntraLink&
   if (two_devices && intra.kind == IntraKind::kShm) return {PathKind::kShm, intra.bandwidth};
   const BytesPerSecond ends = narrower(a.rate, b.rate);
   return {pcie_path(a, b), two_devices ? narrower(ends, intra.bandwidth) : ends};
-}
-
-std::string format_path(const PairPath& path, bool as_bits) {
-  const std::string kind(to_string(path.kind));
-  if (path.kind == PathKind::kSelf || path.bandwidth.value <= 0) return kind;
-  return kind + " " +
-         (as_bits ? format_bits_per_second(path.bandwidth)
-                  : format_bytes_per_second(path.bandwidth));
 }
 
 }  // namespace
@@ -127,22 +122,66 @@ std::vector<std::string> placement_notes(const ServerMatrix& matrix) {
   return notes;
 }
 
-std::vector<std::vector<std::string>> matrix_table(const ServerMatrix& matrix) {
+std::vector<std::vector<std::string>> class_table(const ServerMatrix& matrix) {
   std::vector<std::vector<std::string>> rows(1);
-  rows[0].push_back("");
+  rows[0].emplace_back("");
   for (const ServerPart& part : matrix.parts)
     rows[0].push_back(part.name);
-  rows[0].push_back("NUMA");
+  rows[0].emplace_back("NUMA");
   for (std::size_t i = 0; i < matrix.parts.size(); ++i) {
     std::vector<std::string> row{matrix.parts[i].name};
-    for (std::size_t j = 0; j < matrix.parts.size(); ++j) {
-      const bool as_bits = matrix.parts[i].is_nic || matrix.parts[j].is_nic;
-      row.push_back(format_path(matrix.paths[i][j], as_bits));
-    }
+    for (const PairPath& path : matrix.paths[i])
+      row.emplace_back(to_string(path.kind));
     row.push_back(std::to_string(matrix.parts[i].numa));
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+std::vector<std::vector<std::string>> bandwidth_table(const ServerMatrix& matrix) {
+  // Ends (0: two devices, 1: device and NIC, 2: two NICs), class, bandwidth -> pairs.
+  std::map<std::tuple<int, PathKind, BytesPerSecond>, int> pairs;
+  for (std::size_t i = 0; i < matrix.parts.size(); ++i) {
+    for (std::size_t j = i + 1; j < matrix.parts.size(); ++j) {
+      const int nics = (matrix.parts[i].is_nic ? 1 : 0) + (matrix.parts[j].is_nic ? 1 : 0);
+      ++pairs[{nics, matrix.paths[i][j].kind, matrix.paths[i][j].bandwidth}];
+    }
+  }
+  static constexpr std::array<std::string_view, 3> kEnds{"device - device", "device - nic",
+                                                         "nic - nic"};
+  std::vector<std::vector<std::string>> rows = {{"pair", "path", "bandwidth", "pairs", "meaning"}};
+  for (const auto& [key, count] : pairs) {
+    const auto& [nics, kind, bandwidth] = key;
+    std::string rate = "-";
+    if (bandwidth.value > 0)
+      rate = nics > 0 ? format_bits_per_second(bandwidth) : format_bytes_per_second(bandwidth);
+    rows.push_back({std::string(kEnds[static_cast<std::size_t>(nics)]),
+                    std::string(to_string(kind)), rate, std::to_string(count),
+                    std::string(explain(kind))});
+  }
+  return rows;
+}
+
+std::string_view explain(PathKind kind) {
+  switch (kind) {
+    case PathKind::kSelf:
+      return "the part itself";
+    case PathKind::kNvlink:
+      return "NVLink";
+    case PathKind::kShm:
+      return "memory of the host";
+    case PathKind::kPix:
+      return "one PCIe switch";
+    case PathKind::kPxb:
+      return "several PCIe switches";
+    case PathKind::kPhb:
+      return "a PCIe host bridge";
+    case PathKind::kNode:
+      return "within a NUMA node";
+    case PathKind::kSys:
+      return "across NUMA nodes";
+  }
+  return "the part itself";
 }
 
 }  // namespace regatta::topo

@@ -52,7 +52,13 @@ inline ServerMatrix server_matrix(const ServerType& type) {
 // Misplacements, one sentence each: devices whose NIC (d % nic_count) sits on another NUMA node.
 std::vector<std::string> placement_notes(const ServerMatrix& matrix);
 
-// Rows for format_table(): the heading, then one row a part.
-std::vector<std::vector<std::string>> matrix_table(const ServerMatrix& matrix);
+// Rows for format_table(): the heading, then one row a part; cells hold the class alone.
+std::vector<std::vector<std::string>> class_table(const ServerMatrix& matrix);
+
+// Rows for format_table(): what pairs of each class can carry: ends, class, bandwidth, pairs.
+std::vector<std::vector<std::string>> bandwidth_table(const ServerMatrix& matrix);
+
+// One line that explains a class: "NVLink between two devices".
+std::string_view explain(PathKind kind);
 
 }  // namespace regatta::topo
