@@ -121,6 +121,26 @@ std::string_view to_string(PointwiseOp op) {
   return "unknown";
 }
 
+double pointwise_bytes(PointwiseOp op, double elements, workload::Precision precision) {
+  const double element_size = workload::bytes_per_element(precision);
+  switch (op) {
+    case PointwiseOp::kBiasGradient:
+      return elements * element_size;
+    case PointwiseOp::kGelu:
+    case PointwiseOp::kLayerNorm:
+    case PointwiseOp::kSoftmax:
+      return 2 * elements * element_size;
+    case PointwiseOp::kAdd:
+    case PointwiseOp::kGeluBackward:
+    case PointwiseOp::kLayerNormBackward:
+    case PointwiseOp::kSoftmaxBackward:
+      return 3 * elements * element_size;
+    case PointwiseOp::kAdam:
+      return 8 * 4 * elements;
+  }
+  return 0;
+}
+
 BytesPerSecond pointwise_bandwidth(const DeviceRates& rates, PointwiseOp op,
                                    workload::Precision precision) {
   for (const PointwiseRate& rate : rates.pointwise) {

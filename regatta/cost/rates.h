@@ -26,11 +26,8 @@ struct MatmulRate {
 };
 
 // Pointwise operators differ up to fortyfold in bytes per second on a CPU (transcendental
-// functions, unvectorised bf16 paths), so each has its own rate. Bytes of an operator on n
-// elements: every operand once, read or written, in the compute precision: n elements (bias
-// gradient: the sum over the tokens), 2 n (the forwards) or 3 n (add, the backwards); Adam counts
-// the four fp32 values that it reads and the three that it writes per parameter, 28 bytes. The
-// causal mask belongs to the product that makes the scores.
+// functions, unvectorised bf16 paths), so each has its own rate. The causal mask belongs to the
+// product that makes the scores.
 enum class PointwiseOp {
   kAdd,
   kGelu,
@@ -52,6 +49,12 @@ inline constexpr PointwiseOp kPointwiseOps[] = {PointwiseOp::kAdd,
                                                 PointwiseOp::kBiasGradient,
                                                 PointwiseOp::kAdam};
 std::string_view to_string(PointwiseOp op);  // "add", "gelu", "gelu_backward", "layer_norm", ...
+
+// The bytes that rates count for `op` on `elements`: every operand once, read or written. In the
+// compute precision: 1 element each (bias gradient: the sum over the tokens), 2 (the forwards), 3
+// (add, the backwards). Adam, always in fp32: gradient, two moments and weight read and written, 32
+// bytes per parameter.
+double pointwise_bytes(PointwiseOp op, double elements, workload::Precision precision);
 
 struct PointwiseRate {
   PointwiseOp op = PointwiseOp::kAdd;

@@ -91,6 +91,15 @@ TEST(PointwiseBandwidth, FallsBackToTheCommonOneWhereTheOperatorIsNotKnown) {
   EXPECT_EQ(pointwise_bandwidth(rates, PointwiseOp::kAdd, workload::Precision::kFp32).value, 5e9);
 }
 
+TEST(PointwiseBytes, CountsEveryOperandOnce) {
+  using workload::Precision;
+  EXPECT_EQ(pointwise_bytes(PointwiseOp::kGelu, 100, Precision::kFp32), 800);
+  EXPECT_EQ(pointwise_bytes(PointwiseOp::kGelu, 100, Precision::kBf16), 400);
+  EXPECT_EQ(pointwise_bytes(PointwiseOp::kAdd, 100, Precision::kFp32), 1200);
+  EXPECT_EQ(pointwise_bytes(PointwiseOp::kBiasGradient, 100, Precision::kFp32), 400);
+  EXPECT_EQ(pointwise_bytes(PointwiseOp::kAdam, 100, Precision::kBf16), 3200);
+}
+
 TEST(PointwiseOp, HasANameOfItsOwn) {
   std::set<std::string_view> names;
   for (const PointwiseOp op : kPointwiseOps)
