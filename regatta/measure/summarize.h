@@ -1,0 +1,56 @@
+// measure/summarize.h: from the samples of all devices to the rates of the cluster: medians over
+// the ranks of a device type and over the pairs of a path class. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/core/ids.h"
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/cost/rates.h"
+#include "regatta/measure/schedule.h"
+#include "regatta/topo/cluster.h"
+
+namespace regatta::measure {
+
+// One loop on one device. `busy` is the time in which the device worked: processor time of the
+// compute thread on a CPU. A device that is held to a share of a core works in bursts and rests, so
+// that the wall time of a short loop says more about the moment of its rests than about its speed;
+// its rate is work / busy times the share that it had over all its loops together.
+struct DeviceSample {
+  Rank rank;
+  int task = 0;     // index into Schedule::device_tasks
+  double work = 0;  // operations, bytes or launches
+  Seconds busy;
+  Seconds wall;
+};
+
+struct PathSample {
+  int task = 0;  // index into Schedule::path_tasks
+  Seconds latency;
+  BytesPerSecond bandwidth;
+};
+
+struct Samples {
+  std::vector<DeviceSample> devices;
+  std::vector<PathSample> paths;
+};
+
+// How many samples a complete measurement has: for progress.
+int sample_count(const Schedule& schedule, int world_size);
+
+// The middle value; the mean of the two in the middle of an even number. REGATTA_CHECKs that there
+// is one.
+double median(std::vector<double> values);
+
+// Busy time over wall time of each rank, over all its loops: the share of a core that its device
+// really had. 0 for a rank without samples.
+std::vector<double> shares_of(const Samples& samples, int world_size);
+
+// The rates, without `source` and `shared_cores`: the caller knows them. Fails with kUnavailable
+// when a task has no sample from any device of a type, or a pair none: names it.
+Result<cost::Rates> summarize(const topo::Cluster& cluster, const Schedule& schedule,
+                              const Samples& samples);
+
+}  // namespace regatta::measure
