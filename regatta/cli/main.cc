@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "regatta/cli/lab_command.h"
 #include "regatta/cli/topo_command.h"
 #include "regatta/core/text.h"
 
@@ -27,6 +28,7 @@ constexpr const char* kFooter =
 // Adds every command to `app`; the one that runs sets `exit_status`.
 void add_commands(CLI::App& app, int& exit_status) {
   regatta::cli::add_topo_command(app, exit_status);
+  regatta::cli::add_lab_command(app, exit_status);
 }
 
 // Prints the help or version that was asked for, or one sentence about what is wrong.

@@ -13,6 +13,7 @@
 #include "regatta/core/result.h"
 #include "regatta/core/units.h"
 #include "regatta/topo/cluster.h"
+#include "regatta/topo/graph.h"
 
 namespace regatta::lab {
 
@@ -35,17 +36,28 @@ struct LabInfo {
   double up_seconds = 0;
 };
 
+struct UpOptions {
+  // The holder ends when the calling process ends, by whatever means, and the lab with it: what a
+  // session wants that brought the lab up for itself.
+  bool die_with_caller = false;
+};
+
 // Builds the lab of `cluster`; reaps what a killed lab left first. Fails with kConflict when a lab
 // of this name is up, kUnsupported when the kernel or the user's rights do not allow namespaces.
-Result<LabInfo> up(const topo::Cluster& cluster);
+Result<LabInfo> up(const topo::Cluster& cluster, const UpOptions& options = {});
 
 // Ends every process inside, then the namespaces, cables, cgroups and the folder. Idempotent:
 // kNotFound only when no lab of that name was ever up.
 Status down(const std::string& name);
 
-// Labs that are up now. `find` fails with kNotFound and lists the labs that are up.
+// Labs that are up now. `find` fails with kNotFound and lists the labs that are up. Both reap labs
+// whose holder died.
 std::vector<LabInfo> list();
 Result<LabInfo> find(const std::string& name);
+
+// kConflict when the lab was built from another description than `cluster`: servers, devices,
+// fabric or rates differ.
+Status check_same_cluster(const LabInfo& lab, const topo::Cluster& cluster);
 
 struct ExecOptions {
   std::vector<std::string> environment;  // KEY=VALUE, added to the caller's
@@ -69,12 +81,49 @@ struct Fault {
   double drop_share = 0;  // kLinkDrop: 0 < share <= 1, both directions
 };
 
-// Applies a fault; kNotFound lists the names that exist. Faults of one lab are remembered for
-// clear().
-Status inject(const LabInfo& lab, const topo::Cluster& cluster, const Fault& fault);
+// Applies a fault; kNotFound lists the names that exist. A link that is down has no carrier at
+// either end; a slow one has `rate` in both directions. The holder remembers the faults of links
+// for clear(), so they outlive the caller.
+Status inject(const LabInfo& lab, const Fault& fault);
 
 // Undoes every fault on `target` (all faults when empty): link up at its rate, no drops, server
 // continued. A killed server stays dead: its namespace is intact and new processes may start.
-Status clear(const LabInfo& lab, const topo::Cluster& cluster, const std::string& target);
+Status clear(const LabInfo& lab, const std::string& target);
+
+// One cable as it is now, from the kernel's counters. `a` and `b` as in topo::Link.
+struct LinkState {
+  std::string name;
+  std::string a;          // "s0 nic0": node and interface
+  std::string b;          // "leaf0 port0"
+  bool up = false;        // carrier at both ends
+  BytesPerSecond rate;    // as shaped now
+  double drop_share = 0;  // injected
+  bool has_fault = false;
+  Bytes sent_by_a;
+  Bytes sent_by_b;
+};
+
+// All cables, in the order of topo::build_graph(). Takes a few milliseconds: fit for polling once a
+// second.
+Result<std::vector<LinkState>> link_states(const LabInfo& lab);
+
+struct LinkCounter {
+  topo::DirectedLink link;
+  Bytes bytes;  // frames on the wire since the lab came up
+};
+
+// Two entries per cable, forward first, in the order of topo::build_graph(cluster). kConflict when
+// `cluster` is not what the lab was built from.
+Result<std::vector<LinkCounter>> link_counters(const LabInfo& lab, const topo::Cluster& cluster);
+
+struct LabProcess {
+  pid_t pid = -1;
+  std::string node;
+  std::string command;
+  bool stopped = false;
+};
+
+// The processes inside the namespaces of the lab.
+Result<std::vector<LabProcess>> processes(const LabInfo& lab);
 
 }  // namespace regatta::lab

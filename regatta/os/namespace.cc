@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "regatta/core/check.h"
@@ -58,6 +59,35 @@ Result<unsigned long long> network_namespace_cookie() {
     return errno_error("identity of the network namespace");
   }
   return cookie;
+}
+
+Result<unsigned long long> network_namespace_cookie_of(pid_t pid) {
+  const std::string folder = "/proc/" + std::to_string(pid) + "/ns/";
+  const UniqueFd network(::open((folder + "net").c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd user(::open((folder + "user").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!network || !user) return errno_error(folder);
+  REGATTA_TRY(pipe, make_pipe());
+  // A user namespace can be entered only by a process of one thread: a fresh child.
+  const pid_t child = ::fork();
+  if (child < 0) return errno_error("fork");
+  if (child == 0) {
+    // Fails harmlessly when the child is in that user namespace already.
+    static_cast<void>(::setns(user.get(), CLONE_NEWUSER) == 0);
+    unsigned long long cookie = 0;
+    socklen_t size = sizeof cookie;
+    const int any =
+        ::setns(network.get(), CLONE_NEWNET) == 0 ? ::socket(AF_INET, SOCK_DGRAM, 0) : -1;
+    if (any < 0 || ::getsockopt(any, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) != 0) ::_exit(1);
+    ::_exit(::write(pipe.write_end.get(), &cookie, sizeof cookie) == sizeof cookie ? 0 : 1);
+  }
+  pipe.write_end.reset();
+  unsigned long long cookie = 0;
+  const ssize_t count = ::read(pipe.read_end.get(), &cookie, sizeof cookie);
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (count == static_cast<ssize_t>(sizeof cookie)) return cookie;
+  return Error{Code::kUnsupported,
+               "process " + std::to_string(pid) + ": its network namespace cannot be entered"};
 }
 
 Result<unsigned long long> namespace_inode(const UniqueFd& fd) {

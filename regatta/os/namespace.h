@@ -2,6 +2,8 @@
 // Source: network_namespaces(7), user_namespaces(7), setns(2).
 #pragma once
 
+#include <sys/types.h>
+
 #include "regatta/core/result.h"
 #include "regatta/os/unique_fd.h"
 
@@ -24,6 +26,10 @@ Status enter_network_namespace(const UniqueFd& fd);
 // Identity of the calling thread's network namespace; never used again before the next boot, as
 // inodes are. Source: SO_NETNS_COOKIE, Linux 5.14.
 Result<unsigned long long> network_namespace_cookie();
+
+// The same of process `pid`'s namespace; may enter that namespace in a short-lived child.
+// kUnsupported without the right to.
+Result<unsigned long long> network_namespace_cookie_of(pid_t pid);
 
 // Inode of the open namespace, as network_namespace_of() in proc_table.h gives it.
 Result<unsigned long long> namespace_inode(const UniqueFd& fd);

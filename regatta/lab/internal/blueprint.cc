@@ -1,0 +1,174 @@
+#include "regatta/lab/internal/blueprint.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include <fmt/core.h>
+
+#include "regatta/topo/graph.h"
+
+namespace regatta::lab {
+namespace {
+
+constexpr double kUsableCores = 0.8;  // the rest is for communication and the fabric itself
+constexpr double kQueueSeconds = 0.040;
+constexpr double kLeastQueueBytes = 128 * 1024;
+constexpr long long kBurstBytes = 64 * 1024;
+constexpr std::size_t kMaxCables = 1U << 21U;  // pairs of addresses in 10.64.0.0/10
+
+std::string address_of(std::size_t cable, unsigned end) {
+  const std::size_t offset = 2 * cable + end;
+  return fmt::format("10.{}.{}.{}", 64 + (offset >> 16U), (offset >> 8U) & 255U, offset & 255U);
+}
+
+bool is_file_name(const std::string& name) {
+  const auto is_good = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  };
+  return !name.empty() && name.size() <= 48 && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), is_good);
+}
+
+Status check(const topo::Cluster& cluster) {
+  if (!is_file_name(cluster.name)) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("cluster name \"{}\": the lab needs at most 48 letters, digits, '-', "
+                             "'_' or '.', the first no dot",
+                             cluster.name)};
+  }
+  for (const topo::Server& server : cluster.servers) {
+    if (server.address.empty()) continue;
+    return Error{Code::kInvalidInput,
+                 fmt::format("server {}: has the address {}, so it is real; the lab emulates only "
+                             "servers without an address",
+                             server.name, server.address)};
+  }
+  return {};
+}
+
+// FNV-1a: the same seed for the same node of the same cluster in every run.
+std::uint32_t seed_of(const std::string& text) {
+  std::uint32_t hash = 2166136261U;
+  for (const unsigned char letter : text)
+    hash = (hash ^ letter) * 16777619U;
+  return hash == 0 ? 1 : hash;  // 0 means the key that all namespaces share
+}
+
+void add_nodes(Blueprint& blueprint, const topo::Cluster& cluster, const topo::Graph& graph,
+               int cores) {
+  const auto devices = static_cast<double>(all_devices(cluster).size());
+  const double even_share = std::min(1.0, kUsableCores * cores / std::max(1.0, devices));
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    BlueprintNode node;
+    node.name = graph.nodes[i].name;
+    node.is_switch = graph.nodes[i].kind != topo::NodeKind::kServer;
+    node.hash_seed = seed_of(cluster.name + "/" + node.name);
+    if (!node.is_switch) {
+      const topo::ServerType& type = cluster.type_of(ServerId{static_cast<int>(i)});
+      const double given = type.device.cpu_share;
+      node.cpu_shares.assign(static_cast<std::size_t>(type.device_count),
+                             given > 0 ? given : even_share);
+    }
+    blueprint.nodes.push_back(std::move(node));
+  }
+}
+
+void add_cables(Blueprint& blueprint, const topo::Graph& graph) {
+  std::vector<int> next_port(graph.nodes.size(), 0);
+  const auto interface_of = [&](NodeId node, int nic) {
+    return nic >= 0 ? fmt::format("nic{}", nic) : fmt::format("port{}", next_port[node.index()]++);
+  };
+  for (std::size_t i = 0; i < graph.links.size(); ++i) {
+    const topo::Link& link = graph.links[i];
+    Cable cable;
+    cable.name = link.name;
+    cable.rate = link.rate;
+    cable.a = {link.a, interface_of(link.a, link.a_nic), address_of(i, 0)};
+    cable.b = {link.b, interface_of(link.b, -1), address_of(i, 1)};
+    blueprint.cables.push_back(std::move(cable));
+  }
+}
+
+// A server sends to NIC i from its own NIC i, or from one on the same rail: what a rail-optimised
+// fabric is built for, also where the graph has other paths of equal length.
+std::vector<LinkId> keep_rail(const topo::Graph& graph, std::vector<LinkId> hops, int to_nic,
+                              int rails) {
+  for (const int modulus : {0, std::max(1, rails)}) {
+    std::vector<LinkId> kept;
+    for (const LinkId hop : hops) {
+      const int nic = graph.links[hop.index()].a_nic;
+      const bool fits = modulus == 0 ? nic == to_nic : nic % modulus == to_nic % modulus;
+      if (fits) kept.push_back(hop);
+    }
+    if (!kept.empty()) return kept;
+  }
+  return hops;
+}
+
+void add_routes(Blueprint& blueprint, const topo::Cluster& cluster, const topo::Graph& graph) {
+  for (std::size_t s = 0; s < cluster.servers.size(); ++s) {
+    const ServerId server{static_cast<int>(s)};
+    for (int nic = 0; nic < cluster.type_of(server).nic_count; ++nic) {
+      const LinkId last = nic_link(graph, server, nic);
+      const std::string& address = blueprint.cables[last.index()].a.address;
+      blueprint.nic_addresses[s].push_back(address);
+      for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+        const NodeId node{static_cast<int>(n)};
+        auto links = next_hops(graph, node, server, nic);
+        if (!blueprint.nodes[n].is_switch) {
+          links = keep_rail(graph, std::move(links), nic, cluster.fabric.rails);
+        }
+        Route route{node, address, {}};
+        for (const LinkId link : links) {
+          if (link == last) continue;  // the neighbour: its /31 is a connected route
+          const Cable& cable = blueprint.cables[link.index()];
+          const bool forward = cable.a.node == node;
+          route.hops.push_back({forward ? cable.a.interface : cable.b.interface,
+                                forward ? cable.b.address : cable.a.address});
+        }
+        if (!route.hops.empty()) blueprint.routes.push_back(std::move(route));
+      }
+    }
+  }
+}
+
+std::string describe(const Blueprint& blueprint) {
+  std::string text = blueprint.name;
+  for (const BlueprintNode& node : blueprint.nodes) {
+    text += "\n" + node.name;
+    for (const double share : node.cpu_shares)
+      text += fmt::format(" {:.4f}", share);
+  }
+  for (const Cable& cable : blueprint.cables) {
+    text += fmt::format("\n{} {:.0f}", cable.name, cable.rate.value);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<Blueprint> make_blueprint(const topo::Cluster& cluster, int cores) {
+  REGATTA_TRY_DO(check(cluster));
+  const topo::Graph graph = build_graph(cluster);
+  if (graph.links.size() > kMaxCables) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("cluster {}: {} cables, more than the lab has addresses for ({})",
+                             cluster.name, graph.links.size(), kMaxCables)};
+  }
+  Blueprint blueprint;
+  blueprint.name = cluster.name;
+  blueprint.nic_addresses.resize(cluster.servers.size());
+  add_nodes(blueprint, cluster, graph, cores);
+  add_cables(blueprint, graph);
+  add_routes(blueprint, cluster, graph);
+  blueprint.description = describe(blueprint);
+  return blueprint;
+}
+
+os::Shape shape_for(BytesPerSecond rate) {
+  const double queue = std::max(kLeastQueueBytes, rate.value * kQueueSeconds);
+  return {rate, Bytes{kBurstBytes}, Bytes{static_cast<long long>(std::min(queue, 1e9))}};
+}
+
+}  // namespace regatta::lab

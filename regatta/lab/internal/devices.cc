@@ -1,0 +1,66 @@
+#include "regatta/lab/internal/devices.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include <fmt/core.h>
+#include <sched.h>
+
+#include "regatta/os/cgroup.h"
+
+namespace regatta::lab {
+namespace {
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+Status make_groups(const Blueprint& blueprint, const os::CpuCgroupRoot& root, LabState& state) {
+  REGATTA_TRY(parent, os::make_cpu_group(root, "regatta-" + blueprint.name));
+  for (std::size_t s = 0; s < state.info.servers.size(); ++s) {
+    const BlueprintNode& node = blueprint.nodes[s];
+    for (std::size_t device = 0; device < node.cpu_shares.size(); ++device) {
+      REGATTA_TRY(group, os::make_limited_group(parent, fmt::format("{}-{}", node.name, device),
+                                                node.cpu_shares[device]));
+      state.info.servers[s].device_cgroups[device] = group;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status make_devices(const Blueprint& blueprint, LabState& state) {
+  double total = 0;
+  double least = 1;
+  for (std::size_t s = 0; s < state.info.servers.size(); ++s) {
+    const auto& shares = blueprint.nodes[s].cpu_shares;
+    state.info.servers[s].device_cgroups.assign(shares.size(), "");
+    for (const double share : shares) {
+      total += share;
+      least = std::min(least, share);
+    }
+  }
+  state.info.cpu_share = least;
+  const auto root = os::find_cpu_cgroup_root();
+  if (!root) {
+    state.info.speed_note = "devices share the cores freely: " + root.error().message;
+    return save_state(state);
+  }
+  state.cgroup = root->folder + "/regatta-" + blueprint.name;
+  state.join_cgroup = root->version == os::CgroupVersion::kV2;
+  REGATTA_TRY_DO(save_state(state));
+  REGATTA_TRY_DO(make_groups(blueprint, *root, state));
+  const int cores = usable_cores();
+  state.info.fixed_speed = total <= cores;
+  if (!state.info.fixed_speed) {
+    state.info.speed_note =
+        fmt::format("the devices ask for {:.2f} cores and this machine has {}", total, cores);
+  }
+  return {};
+}
+
+}  // namespace regatta::lab

@@ -1,0 +1,60 @@
+// lab/internal/network.h: builds the namespaces, cables and routes of a blueprint and changes
+// them. Lives in the holder process, which keeps the namespaces by descriptor.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/lab/internal/blueprint.h"
+#include "regatta/lab/lab.h"
+#include "regatta/os/netlink.h"
+#include "regatta/os/unique_fd.h"
+
+namespace regatta::lab {
+
+// Needs a process of one thread with the right to make network namespaces.
+class Network {
+ public:
+  static Result<Network> build(const Blueprint& blueprint);
+
+  // Namespace of node i of the blueprint.
+  const os::UniqueFd& space(std::size_t node) const { return nodes_[node].space; }
+
+  Result<std::vector<LinkState>> states();
+
+  // Link faults of lab.h; `link` is an index into the cables. Faults of several kinds add up.
+  Status take_down(std::size_t link);
+  Status slow(std::size_t link, BytesPerSecond rate);
+  Status drop(std::size_t link, double share);
+  Status clear(std::size_t link);  // success when it has none
+  std::optional<std::size_t> find(const std::string& link) const;
+  std::size_t link_count() const { return blueprint_.cables.size(); }
+
+ private:
+  struct Node {
+    os::UniqueFd space;
+    os::Netlink netlink;
+  };
+  struct LinkFaults {
+    bool down = false;
+    std::optional<BytesPerSecond> rate;
+    double drop_share = 0;
+  };
+
+  explicit Network(Blueprint blueprint) : blueprint_(std::move(blueprint)) {}
+  Status make_nodes();
+  Status make_cable(const Cable& cable);
+  Status prepare_port(const Port& port, const Cable& cable);
+  Status install_routes(std::optional<NodeId> only);
+  Status shape(const Cable& cable, BytesPerSecond rate);
+  Status set_drops(const Cable& cable, double share);
+  Node& node_of(const Port& port) { return nodes_[port.node.index()]; }
+
+  Blueprint blueprint_;
+  std::vector<Node> nodes_;
+  std::vector<LinkFaults> faults_;
+};
+
+}  // namespace regatta::lab

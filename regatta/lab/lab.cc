@@ -1,0 +1,109 @@
+#include "regatta/lab/lab.h"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/core.h>
+#include <sched.h>
+
+#include "regatta/core/log.h"
+#include "regatta/core/text.h"
+#include "regatta/lab/internal/blueprint.h"
+#include "regatta/lab/internal/holder.h"
+#include "regatta/lab/internal/processes.h"
+#include "regatta/lab/internal/remove.h"
+#include "regatta/lab/internal/state.h"
+#include "regatta/os/clock.h"
+#include "regatta/os/file.h"
+
+namespace regatta::lab {
+namespace {
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+std::string names_up(const std::vector<LabInfo>& labs) {
+  if (labs.empty()) return "no lab is up";
+  std::vector<std::string> names;
+  names.reserve(labs.size());
+  for (const LabInfo& lab : labs)
+    names.push_back(lab.name);
+  return "up now: " + join(names, ", ");
+}
+
+}  // namespace
+
+Result<LabInfo> up(const topo::Cluster& cluster, const UpOptions& options) {
+  const Seconds start = os::monotonic_now();
+  REGATTA_TRY(blueprint, make_blueprint(cluster, usable_cores()));
+  REGATTA_TRY(lock, lock_labs());
+  reap_dead_labs();
+  REGATTA_TRY(folder, lab_folder(blueprint.name));
+  if (const auto old = load_state(blueprint.name); old) {
+    return Error{Code::kConflict,
+                 fmt::format("lab {}: is up already (process {}); take it down first with "
+                             "regatta lab down {}",
+                             old->info.name, old->info.holder, old->info.name)};
+  }
+  REGATTA_TRY_DO(os::make_folder(folder, 0700));
+  auto info = start_holder(blueprint, folder, options);
+  if (!info) {
+    const auto state = load_state(blueprint.name);
+    const Status removed = state ? remove_lab(*state) : os::remove_tree(folder);
+    if (!removed) log_warning("after a failed lab up: " + removed.error().message);
+    return info.error();
+  }
+  info->up_seconds = (os::monotonic_now() - start).value;
+  return info;
+}
+
+Status down(const std::string& name) {
+  REGATTA_TRY(lock, lock_labs());
+  const auto state = load_state(name);
+  if (state) return remove_lab(*state);
+  if (state.error().code != Code::kNotFound) {
+    REGATTA_TRY(folder, lab_folder(name));
+    return os::remove_tree(folder);
+  }
+  return Error{Code::kNotFound, fmt::format("lab {}: not up; {}", name, names_up(list()))};
+}
+
+std::vector<LabInfo> list() {
+  if (const auto lock = try_lock_labs(); lock) reap_dead_labs();
+  std::vector<LabInfo> labs;
+  for (const std::string& name : state_names()) {
+    const auto state = load_state(name);
+    if (state && state->ready && holder_is_alive(*state)) labs.push_back(state->info);
+  }
+  std::sort(labs.begin(), labs.end(),
+            [](const LabInfo& a, const LabInfo& b) { return a.name < b.name; });
+  return labs;
+}
+
+Result<LabInfo> find(const std::string& name) {
+  const auto labs = list();
+  for (const LabInfo& lab : labs) {
+    if (lab.name == name) return lab;
+  }
+  return Error{Code::kNotFound, fmt::format("lab {}: not up; {}", name, names_up(labs))};
+}
+
+Status check_same_cluster(const LabInfo& lab, const topo::Cluster& cluster) {
+  REGATTA_TRY(blueprint, make_blueprint(cluster, usable_cores()));
+  REGATTA_TRY(state, living_state(lab));
+  if (state.description == blueprint.description) return {};
+  return Error{Code::kConflict,
+               fmt::format("lab {}: was built from another description of the cluster; take it "
+                           "down first with regatta lab down {}",
+                           lab.name, lab.name)};
+}
+
+Result<std::vector<LabProcess>> processes(const LabInfo& lab) {
+  REGATTA_TRY(state, living_state(lab));
+  return find_processes(state);
+}
+
+}  // namespace regatta::lab
