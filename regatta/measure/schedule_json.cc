@@ -84,8 +84,11 @@ json to_event(const DeviceSample& sample) {
   return {{"event", "sample"},
           {"task", sample.task},
           {"work", sample.work},
-          {"busy_s", sample.busy.value},
-          {"wall_s", sample.wall.value}};
+          {"busy_s", sample.busy.value}};
+}
+
+json to_event(const ShareSample& sample) {
+  return {{"event", "share"}, {"busy_s", sample.busy.value}, {"wall_s", sample.wall.value}};
 }
 
 json to_event(const PathSample& sample) {
@@ -102,9 +105,10 @@ Sample parse_event(Rank rank, const json& event) {
       return DeviceSample{.rank = rank,
                           .task = event.at("task"),
                           .work = event.at("work"),
-                          .busy = {event.at("busy_s")},
-                          .wall = {event.at("wall_s")}};
+                          .busy = {event.at("busy_s")}};
     }
+    if (kind == "share")
+      return ShareSample{.rank = rank, .busy = {event.at("busy_s")}, .wall = {event.at("wall_s")}};
     if (kind == "path") {
       return PathSample{.task = event.at("task"),
                         .latency = {event.at("latency_s")},

@@ -91,11 +91,13 @@ TEST(ScheduleJson, RefusesABrokenOne) {
 }
 
 TEST(ScheduleJson, ReadsTheEventsThatWorkersSend) {
-  const Sample device =
-      parse_event(Rank{3}, to_event(DeviceSample{Rank{}, 7, 1e9, {0.01}, {0.08}}));
+  const Sample device = parse_event(Rank{3}, to_event(DeviceSample{Rank{}, 7, 1e9, {0.01}}));
   ASSERT_TRUE(std::holds_alternative<DeviceSample>(device));
   EXPECT_EQ(std::get<DeviceSample>(device).rank, Rank{3});
   EXPECT_EQ(std::get<DeviceSample>(device).busy.value, 0.01);
+  const Sample share = parse_event(Rank{1}, to_event(ShareSample{Rank{}, {1.5}, {10}}));
+  ASSERT_TRUE(std::holds_alternative<ShareSample>(share));
+  EXPECT_EQ(std::get<ShareSample>(share).wall.value, 10);
   const Sample path = parse_event(Rank{0}, to_event(PathSample{2, {1e-5}, {1e7}}));
   ASSERT_TRUE(std::holds_alternative<PathSample>(path));
   EXPECT_EQ(std::get<PathSample>(path).bandwidth.value, 1e7);

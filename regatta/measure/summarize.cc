@@ -15,10 +15,21 @@ namespace {
 // Per device type and task: one rate per rank, in work per second of wall time.
 using RatesByTask = std::map<std::string, std::vector<std::vector<double>>>;
 
+// Busy time over wall time of each rank: the share of a core that its device really had; 0 for a
+// rank that did not report it.
+std::vector<double> shares_of(const Samples& samples, std::size_t world_size) {
+  std::vector<double> shares(world_size);
+  for (const ShareSample& sample : samples.shares) {
+    if (sample.rank.is_valid() && sample.rank.index() < world_size && sample.wall.value > 0)
+      shares[sample.rank.index()] = sample.busy / sample.wall;
+  }
+  return shares;
+}
+
 RatesByTask rates_by_task(const topo::Cluster& cluster, const Schedule& schedule,
                           const Samples& samples) {
   const std::vector<topo::DeviceRef> devices = topo::all_devices(cluster);
-  const std::vector<double> shares = shares_of(samples, static_cast<int>(devices.size()));
+  const std::vector<double> shares = shares_of(samples, devices.size());
   RatesByTask rates;
   for (const topo::DeviceRef device : devices)
     rates[cluster.type_of(device.server).device.name].resize(schedule.device_tasks.size());
@@ -26,7 +37,7 @@ RatesByTask rates_by_task(const topo::Cluster& cluster, const Schedule& schedule
     const std::size_t rank = sample.rank.index();
     const auto task = static_cast<std::size_t>(sample.task);
     if (rank >= devices.size() || task >= schedule.device_tasks.size()) continue;
-    if (sample.busy.value <= 0 || sample.work <= 0) continue;
+    if (sample.busy.value <= 0 || sample.work <= 0 || shares[rank] <= 0) continue;
     rates[cluster.type_of(devices[rank].server).device.name][task].push_back(
         sample.work / sample.busy.value * shares[rank]);
   }
@@ -115,7 +126,7 @@ Result<std::vector<cost::PathRates>> path_rates(const topo::Cluster& cluster,
 }  // namespace
 
 int sample_count(const Schedule& schedule, int world_size) {
-  return static_cast<int>(schedule.device_tasks.size()) * world_size +
+  return (static_cast<int>(schedule.device_tasks.size()) + 1) * world_size +
          static_cast<int>(schedule.path_tasks.size());
 }
 
@@ -125,19 +136,6 @@ double median(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
-std::vector<double> shares_of(const Samples& samples, int world_size) {
-  std::vector<double> busy(static_cast<std::size_t>(world_size));
-  std::vector<double> wall(static_cast<std::size_t>(world_size));
-  for (const DeviceSample& sample : samples.devices) {
-    if (!sample.rank.is_valid() || sample.rank.index() >= busy.size()) continue;
-    busy[sample.rank.index()] += sample.busy.value;
-    wall[sample.rank.index()] += sample.wall.value;
-  }
-  for (std::size_t rank = 0; rank < busy.size(); ++rank)
-    busy[rank] = wall[rank] > 0 ? busy[rank] / wall[rank] : 0;
-  return busy;
 }
 
 Result<cost::Rates> summarize(const topo::Cluster& cluster, const Schedule& schedule,

@@ -23,6 +23,13 @@ struct DeviceSample {
   int task = 0;     // index into Schedule::device_tasks
   double work = 0;  // operations, bytes or launches
   Seconds busy;
+};
+
+// All loops of one device, from the start of the first to the end of the last, with what lay
+// between. Loops alone would not do: each ends while it works, never while it rests.
+struct ShareSample {
+  Rank rank;
+  Seconds busy;
   Seconds wall;
 };
 
@@ -34,6 +41,7 @@ struct PathSample {
 
 struct Samples {
   std::vector<DeviceSample> devices;
+  std::vector<ShareSample> shares;  // one per rank
   std::vector<PathSample> paths;
 };
 
@@ -43,10 +51,6 @@ int sample_count(const Schedule& schedule, int world_size);
 // The middle value; the mean of the two in the middle of an even number. REGATTA_CHECKs that there
 // is one.
 double median(std::vector<double> values);
-
-// Busy time over wall time of each rank, over all its loops: the share of a core that its device
-// really had. 0 for a rank without samples.
-std::vector<double> shares_of(const Samples& samples, int world_size);
 
 // The rates, without `source` and `shared_cores`: the caller knows them. Fails with kUnavailable
 // when a task has no sample from any device of a type, or a pair none: names it.

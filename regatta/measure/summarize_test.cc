@@ -29,12 +29,13 @@ Schedule small_schedule() {
   return schedule;
 }
 
-// Every device works 1.5 s of the 10 s, at `speed` units of work per second of busy time.
+// Every device works 15 % of the time, at `speed` units of work per second of busy time.
 Samples samples_of(const Schedule& schedule, int world_size, double speed) {
   Samples samples;
   for (int rank = 0; rank < world_size; ++rank) {
     for (int task = 0; task < static_cast<int>(schedule.device_tasks.size()); ++task)
-      samples.devices.push_back({Rank{rank}, task, 1.5 * speed, {1.5}, {10}});
+      samples.devices.push_back({Rank{rank}, task, 0.012 * speed, {0.012}});
+    samples.shares.push_back({Rank{rank}, {1.5}, {10}});
   }
   for (int task = 0; task < static_cast<int>(schedule.path_tasks.size()); ++task)
     samples.paths.push_back({task, {1e-4}, {2e7}});
@@ -47,23 +48,14 @@ TEST(Median, IsTheMiddleOrTheMeanOfTheTwoInTheMiddle) {
   EXPECT_EQ(median({8, 1, 2, 4}), 3);
 }
 
-TEST(SharesOf, SumUpAllLoopsOfARank) {
-  Samples samples;
-  samples.devices = {{Rank{1}, 0, 1, {0.1}, {1}}, {Rank{1}, 1, 1, {0.5}, {2}}};
-  EXPECT_THAT(shares_of(samples, 2), testing::ElementsAre(0, testing::DoubleEq(0.2)));
-}
-
-TEST(Summarize, TakesTheShareOverAllLoopsInsteadOfTheMomentOfOne) {
+TEST(Summarize, TakesTheShareOverAllLoopsTogether) {
   const Schedule schedule = small_schedule();
   Samples samples = samples_of(schedule, 2, 1e9);
-  // A short loop that happened to run in a burst: a tenth of the work in a hundredth of the time.
-  for (DeviceSample& sample : samples.devices) {
-    if (sample.task == 0) sample = {sample.rank, 0, 0.15e9, {0.15}, {0.15}};
-  }
+  for (ShareSample& share : samples.shares)
+    share.wall = {6};
   const auto rates = summarize(two_devices(), schedule, samples);
   ASSERT_TRUE(rates.has_value()) << rates.error().message;
-  const double share = (0.15 + 3 * 1.5) / (0.15 + 3 * 10);
-  EXPECT_NEAR(rates->devices.at("cpu").matmul.at(0).rate.value, 1e9 * share, 1);
+  EXPECT_DOUBLE_EQ(rates->devices.at("cpu").matmul.at(0).rate.value, 0.25e9);
 }
 
 TEST(Summarize, PutsEverySampleWhereItBelongs) {
@@ -117,8 +109,9 @@ TEST(Summarize, NamesWhatWasNotReported) {
 TEST(Summarize, IgnoresSamplesOfOtherSchedules) {
   const Schedule schedule = small_schedule();
   Samples samples = samples_of(schedule, 2, 1e9);
-  samples.devices.push_back({Rank{7}, 0, 1, {1}, {1}});
-  samples.devices.push_back({Rank{0}, -1, 1, {0.001}, {0.001}});
+  samples.devices.push_back({Rank{7}, 0, 1, {1}});
+  samples.devices.push_back({Rank{0}, -1, 1, {0.001}});
+  samples.shares.push_back({Rank{7}, {1}, {1}});
   samples.paths.push_back({12, {1}, {1}});
   EXPECT_TRUE(summarize(two_devices(), schedule, samples).has_value());
 }
