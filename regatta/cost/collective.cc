@@ -18,7 +18,8 @@ CollectiveCost all_reduce_cost(Bytes size, int world_size) {
   REGATTA_CHECK(world_size >= 1 && size.value >= 0);
   if (world_size == 1) return {};
   const auto bytes = static_cast<double>(size.value);
-  if (size.value < kSmallMessageBytes) {
+  if (size.value * (world_size - 1) <= kSmallMessageBytes) return {1, bytes * (world_size - 1)};
+  if (size.value <= kSmallMessageBytes) {
     const int steps = ceil_log2(world_size);
     return {steps, bytes * steps};
   }

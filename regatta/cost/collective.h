@@ -9,7 +9,7 @@
 
 namespace regatta::cost {
 
-// Messages below this go by recursive doubling: as coll does.
+// Up to this many bytes a collective avoids the ring: coll/algorithm/choose.h.
 inline constexpr long long kSmallMessageBytes = 16 << 10;
 
 // Cost of one collective for one rank: `steps` latencies one after the other, `bytes` sent.
@@ -19,7 +19,8 @@ struct CollectiveCost {
 };
 
 // All-reduce of `size` bytes per rank over `world_size` >= 1 ranks. Ring: 2 (p - 1) steps and
-// 2 (p - 1) / p size; small messages: ceil(log2 p) steps of the whole message.
+// 2 (p - 1) / p size; small messages: ceil(log2 p) steps of the whole message, very small ones
+// (p - 1 times the size is still small): everyone sends to everyone in one step.
 CollectiveCost all_reduce_cost(Bytes size, int world_size);
 
 // Reduce-scatter of `size` bytes of input per rank, or all-gather of `size` bytes of output:

@@ -19,8 +19,9 @@ TEST(AllReduceCost, FollowsTheClosedForms) {
       {1_MiB, 4, 6, 1.5 * 1048576},
       {1_MiB, 8, 14, 1.75 * 1048576},
       {8_B, 2, 1, 8},
-      {8_B, 5, 3, 24},
-      {8_B, 8, 3, 24},
+      {8_B, 8, 1, 56},
+      {8_KiB, 5, 3, 3 * 8192.0},
+      {8_KiB, 8, 3, 3 * 8192.0},
   };
   for (const auto& one : cases) {
     const CollectiveCost cost = all_reduce_cost(one.size, one.world_size);

@@ -46,96 +46,135 @@ Operator product(std::string_view name, int m, int n, int k) {
 }
 
 Operator batched(std::string_view name, int batch, int m, int n, int k) {
-  return {.name = name, .batch = batch, .m = m, .n = n, .k = k, .bytes = 0, .launches = batch};
+  // One call, which runs its products one after the other.
+  return {.name = name, .batch = batch, .m = m, .n = n, .k = k, .bytes = 0, .launches = 1 + batch};
 }
 
 Operator pass(std::string_view name, double bytes, int launches = 1) {
   return {.name = name, .batch = 0, .m = 0, .n = 0, .k = 0, .bytes = bytes, .launches = launches};
 }
 
-}  // namespace
+// native_layer_norm_backward with both parameter gradients, and their two small sums.
+Operator norm_backward(const Sizes& s) {
+  return pass("norm gradients", 5 * s.residual, 3);
+}
 
-Operators block_forward(const RankShape& shape) {
-  const Sizes s = sizes_of(shape);
-  const double qkv = 3 * s.residual / shape.tp;
+// Sum over tokens of [tokens, width] and its addition to the gradient.
+Operator bias_gradient(double bytes) {
+  return pass("bias gradient", bytes, 2);
+}
+
+// dy^T x added to the fp32 gradient: within the product in fp32, in a pass of its own in bf16.
+void add_weight_gradient(Operators& list, const Sizes& s, const Operator& product) {
+  list.push_back(product);
+  if (s.element < 4) list.push_back(pass("weight gradient", 10.0 * product.m * product.n));
+}
+
+Operators attention_forward(const Sizes& s, double local_residual) {
   return {
       pass("norm", 2 * s.residual),
+      pass("qkv bias", 3 * local_residual, 0),
       product("qkv", s.tokens, 3 * s.local_hidden, s.hidden),
-      pass("split heads", 2 * qkv, 3),
+      pass("mask", s.scores, 0),
       batched("scores", s.local_heads, s.seq, s.seq, s.head_dim),
-      pass("scale, mask, softmax", 6 * s.scores, 3),
+      pass("softmax", 2 * s.scores),
       batched("context", s.local_heads, s.seq, s.head_dim, s.seq),
-      pass("merge heads", 2 * qkv / 3),
+      pass("residual and bias", 2 * s.residual),
       product("projection", s.tokens, s.hidden, s.local_hidden),
-      pass("residual", 3 * s.residual, 2),
-      pass("norm", 2 * s.residual),
-      product("up", s.tokens, s.local_ffn, s.hidden),
-      pass("gelu", 2 * s.gelu),
-      product("down", s.tokens, s.hidden, s.local_ffn),
-      pass("residual", 3 * s.residual, 2),
   };
 }
 
-Operators block_backward(const RankShape& shape) {
-  const Sizes s = sizes_of(shape);
-  const double qkv = 3 * s.residual / shape.tp;
+Operators mlp_forward_without_down(const Sizes& s) {
   return {
-      product("down input", s.tokens, s.local_ffn, s.hidden),
-      product("down weight", s.hidden, s.local_ffn, s.tokens),
-      pass("gelu", 3 * s.gelu),
-      product("up input", s.tokens, s.hidden, s.local_ffn),
-      product("up weight", s.local_ffn, s.hidden, s.tokens),
-      pass("norm and biases", 6 * s.residual + s.gelu, 4),
-      pass("residual", 3 * s.residual),
-      product("projection input", s.tokens, s.local_hidden, s.hidden),
-      product("projection weight", s.hidden, s.local_hidden, s.tokens),
-      pass("split heads", 2 * qkv / 3),
-      batched("scores of context", s.local_heads, s.seq, s.seq, s.head_dim),
-      batched("values", s.local_heads, s.seq, s.head_dim, s.seq),
-      pass("softmax", 5 * s.scores, 2),
-      batched("queries", s.local_heads, s.seq, s.head_dim, s.seq),
-      batched("keys", s.local_heads, s.seq, s.head_dim, s.seq),
-      pass("merge heads", 2 * qkv, 3),
-      product("qkv input", s.tokens, s.hidden, 3 * s.local_hidden),
-      product("qkv weight", 3 * s.local_hidden, s.hidden, s.tokens),
-      pass("norm and biases", 6 * s.residual + qkv, 4),
-      pass("residual", 3 * s.residual),
+      pass("norm", 2 * s.residual),
+      pass("up bias", s.gelu, 0),
+      product("up", s.tokens, s.local_ffn, s.hidden),
+      pass("gelu", 2 * s.gelu),
   };
+}
+
+}  // namespace
+
+BlockForward block_forward(const RankShape& shape) {
+  const Sizes s = sizes_of(shape);
+  BlockForward block{attention_forward(s, s.residual / shape.tp), mlp_forward_without_down(s)};
+  block.mlp.push_back(pass("residual and bias", 2 * s.residual));
+  block.mlp.push_back(product("down", s.tokens, s.hidden, s.local_ffn));
+  return block;
+}
+
+BlockForward block_recompute(const RankShape& shape) {
+  const Sizes s = sizes_of(shape);
+  return {attention_forward(s, s.residual / shape.tp), mlp_forward_without_down(s)};
+}
+
+BlockBackward block_backward(const RankShape& shape) {
+  const Sizes s = sizes_of(shape);
+  const double local_residual = s.residual / shape.tp;
+  BlockBackward block;
+  add_weight_gradient(block.mlp, s, product("down weight", s.hidden, s.local_ffn, s.tokens));
+  block.mlp.insert(
+      block.mlp.end(),
+      {bias_gradient(s.residual), product("down input", s.tokens, s.local_ffn, s.hidden),
+       pass("gelu gradient", 3 * s.gelu), product("up input", s.tokens, s.hidden, s.local_ffn)});
+  add_weight_gradient(block.mlp_overlapped, s,
+                      product("up weight", s.local_ffn, s.hidden, s.tokens));
+  block.mlp_overlapped.push_back(bias_gradient(s.gelu));
+  block.attention = {norm_backward(s), pass("residual", 3 * s.residual)};
+  add_weight_gradient(block.attention, s,
+                      product("projection weight", s.hidden, s.local_hidden, s.tokens));
+  block.attention.insert(
+      block.attention.end(),
+      {bias_gradient(s.residual), product("projection input", s.tokens, s.local_hidden, s.hidden),
+       batched("values", s.local_heads, s.seq, s.head_dim, s.seq),
+       batched("probabilities", s.local_heads, s.seq, s.seq, s.head_dim),
+       pass("softmax gradient", 3 * s.scores),
+       batched("queries", s.local_heads, s.seq, s.head_dim, s.seq),
+       batched("keys", s.local_heads, s.seq, s.head_dim, s.seq),
+       product("qkv input", s.tokens, s.hidden, 3 * s.local_hidden)});
+  add_weight_gradient(block.attention_overlapped, s,
+                      product("qkv weight", 3 * s.local_hidden, s.hidden, s.tokens));
+  block.attention_overlapped.push_back(bias_gradient(3 * local_residual));
+  block.last = {norm_backward(s), pass("residual", 3 * s.residual)};
+  return block;
 }
 
 Operators embedding_forward(const RankShape& shape) {
   const Sizes s = sizes_of(shape);
-  return {pass("token rows", 2 * s.residual, shape.tp > 1 ? 3 : 1),
-          pass("positions", 3 * s.residual)};
+  if (shape.tp == 1) return {pass("token rows", 2 * s.residual), pass("positions", 3 * s.residual)};
+  return {pass("token rows", 6 * s.residual, 7), pass("positions", 3 * s.residual)};
 }
 
 Operators embedding_backward(const RankShape& shape) {
   const Sizes s = sizes_of(shape);
-  return {pass("token rows", 3 * s.residual, shape.tp > 1 ? 3 : 1),
-          pass("positions", 2 * s.residual)};
+  return {pass("positions", s.residual, 2), pass("token rows", 3 * s.residual, 8)};
 }
 
 Operators head_forward(const RankShape& shape) {
   const Sizes s = sizes_of(shape);
   const double logits = 4.0 * s.tokens * s.local_vocab;  // the loss is taken in fp32
   return {pass("norm", 2 * s.residual), product("logits", s.tokens, s.local_vocab, s.hidden),
-          pass("loss", 5 * logits, 5)};
+          pass("loss", 8 * logits, 16)};
 }
 
-Operators head_backward(const RankShape& shape) {
+HeadBackward head_backward(const RankShape& shape) {
   const Sizes s = sizes_of(shape);
   const double logits = 4.0 * s.tokens * s.local_vocab;
-  return {pass("loss", 2 * logits, 2), product("logits input", s.tokens, s.hidden, s.local_vocab),
-          product("logits weight", s.local_vocab, s.hidden, s.tokens),
-          pass("norm", 6 * s.residual, 3)};
+  HeadBackward head;
+  head.input = {pass("loss gradient", 3 * logits, 4),
+                product("logits input", s.tokens, s.hidden, s.local_vocab)};
+  add_weight_gradient(head.overlapped, s,
+                      product("logits weight", s.local_vocab, s.hidden, s.tokens));
+  head.last = {norm_backward(s)};
+  return head;
 }
 
 Operators optimizer_step(long long parameters, workload::Precision precision) {
   const auto count = static_cast<double>(parameters);
-  // Norm: gradients read. Adam: gradient, two moments and weight read, the last three written.
-  double bytes = (1 + 4 + 3) * 4.0 * count;
-  if (precision == workload::Precision::kBf16) bytes += 2.0 * count;  // the bf16 copy written
-  return {pass("norm, clip, adam", bytes, 12)};
+  // The norm reads the gradients; Adam reads and writes gradient, weight and both moments.
+  double bytes = (4 + 32) * count;
+  if (precision == workload::Precision::kBf16) bytes += 6 * count;  // the bf16 copy
+  return {pass("norm", 0, 1), pass("adam", bytes, 1)};
 }
 
 FlopsPerSecond matmul_rate(const DeviceRates& rates, workload::Precision precision,

@@ -36,12 +36,34 @@ struct RankShape {
 
 using Operators = std::vector<Operator>;
 
-Operators block_forward(const RankShape& shape);
-Operators block_backward(const RankShape& shape);  // without recomputation
-Operators embedding_forward(const RankShape& shape);
+// A block, cut where tensor-parallel all-reduces of [tokens, hidden] stand.
+struct BlockForward {
+  Operators attention;  // an all-reduce follows
+  Operators mlp;        // an all-reduce follows
+};
+struct BlockBackward {
+  Operators mlp;             // ends with the gradient of the MLP's input, then an all-reduce
+  Operators mlp_overlapped;  // runs during it
+  Operators attention;       // the same for attention
+  Operators attention_overlapped;
+  Operators last;
+};
+BlockForward block_forward(const RankShape& shape);
+// The forward pass again, without its last product and all-reduce, which nobody needs.
+BlockForward block_recompute(const RankShape& shape);
+BlockBackward block_backward(const RankShape& shape);
+
+Operators embedding_forward(const RankShape& shape);  // an all-reduce of [tokens, hidden] follows
 Operators embedding_backward(const RankShape& shape);
 Operators head_forward(const RankShape& shape);  // final norm, logits, loss
-Operators head_backward(const RankShape& shape);
+
+struct HeadBackward {
+  Operators input;       // an all-reduce of [tokens, hidden] follows
+  Operators overlapped;  // runs during it
+  Operators last;
+};
+HeadBackward head_backward(const RankShape& shape);
+
 // Gradient clipping and Adam over `parameters` of one rank.
 Operators optimizer_step(long long parameters, workload::Precision precision);
 

@@ -32,6 +32,16 @@ DeviceRates flat(double rate) {
 double flops(const Operators& operators) {
   return operators_flops(operators).value;
 }
+double flops(const BlockForward& block) {
+  return flops(block.attention) + flops(block.mlp);
+}
+double flops(const BlockBackward& block) {
+  return flops(block.mlp) + flops(block.mlp_overlapped) + flops(block.attention) +
+         flops(block.attention_overlapped) + flops(block.last);
+}
+double flops(const HeadBackward& head) {
+  return flops(head.input) + flops(head.overlapped) + flops(head.last);
+}
 
 // Narayanan et al., SC'21: per block 24 B s h^2 (1 + s / 6h) forward, twice that backward, and
 // 2 B s h V for the logits.
@@ -58,6 +68,12 @@ TEST(Operators, SplitEvenlyOverTensorParallelRanks) {
     EXPECT_DOUBLE_EQ(flops(block_backward(split)) * tp, flops(block_backward(one)));
     EXPECT_DOUBLE_EQ(flops(head_forward(split)) * tp, flops(head_forward(one)));
   }
+}
+
+TEST(Operators, OfRecomputationLeaveOutTheLastProduct) {
+  const RankShape shape{small_model(), workload::Precision::kFp32, 2, 2};
+  const double down = 2.0 * 512 * 256 * 512;
+  EXPECT_DOUBLE_EQ(flops(block_recompute(shape)) + down, flops(block_forward(shape)));
 }
 
 TEST(Operators, AddUpToTheModel) {
@@ -98,7 +114,7 @@ TEST(OperatorsTime, GrowsWithTheMicroBatchAndFallsWithTensorParallelism) {
   const DeviceRates rates = flat(14e9);
   const auto time = [&](int tp, int micro_batch) {
     const RankShape shape{small_model(), workload::Precision::kFp32, tp, micro_batch};
-    return operators_time(rates, workload::Precision::kFp32, block_forward(shape)).value;
+    return operators_time(rates, workload::Precision::kFp32, block_forward(shape).mlp).value;
   };
   EXPECT_LT(time(1, 1), time(1, 2));
   EXPECT_LT(time(2, 1), time(1, 1));

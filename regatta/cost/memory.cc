@@ -19,13 +19,13 @@ long long block_parameters(const workload::ModelShape& model, int tp) {
   return split / tp + replicated;
 }
 
-// Bytes of work space while one block runs: the widest tensors of its backward.
+// Bytes of work space while one block's backward runs.
 double block_work_space(const workload::ModelShape& model, const workload::Strategy& strategy,
                         double element) {
   const double tokens = static_cast<double>(strategy.micro_batch) * model.seq;
   const double scores = tokens * model.seq * model.heads / strategy.tp;
-  const double wide = tokens * (2.0 * model.ffn_hidden + 6.0 * model.hidden) / strategy.tp;
-  return element * (2 * scores + wide + 4.0 * tokens * model.hidden);
+  return element *
+         (2 * tokens * model.hidden + 2 * tokens * model.ffn_hidden / strategy.tp + 2 * scores);
 }
 
 Bytes whole(double bytes) {
@@ -89,7 +89,8 @@ MemoryUse rank_memory(const workload::ModelShape& model, const workload::Strateg
   double buffers = block_work_space(model, strategy, element);
   if (strategy.dp > 1) buffers += static_cast<double>(kBucketBytes * kBucketsInFlight);
   if (strategy.pp > 1) buffers += 4 * element * tokens * model.hidden;
-  if (pp == strategy.pp - 1) buffers += 3 * 4.0 * tokens * model.vocab / strategy.tp;
+  if (pp == strategy.pp - 1)  // the loss keeps its exponentials, its input and the norm of it
+    buffers += 4.0 * tokens * model.vocab / strategy.tp + 4 * element * tokens * model.hidden;
   use.buffers = whole(buffers);
   return use;
 }

@@ -8,6 +8,7 @@
 
 #include "regatta/core/result.h"
 #include "regatta/core/units.h"
+#include "regatta/cost/memory.h"
 #include "regatta/cost/rates.h"
 #include "regatta/topo/cluster.h"
 #include "regatta/topo/graph.h"
@@ -18,15 +19,7 @@ namespace regatta::plan {
 
 using Placement = std::vector<topo::DeviceRef>;  // by rank
 
-// What one device of a rank must hold at its worst moment.
-struct MemoryUse {
-  Bytes weights;  // in the compute precision, and fp32 master copy when bf16
-  Bytes gradients;
-  Bytes optimizer;
-  Bytes activations;  // of all micro-batches in flight
-  Bytes buffers;      // communication buckets, logits, work space
-  Bytes total() const;
-};
+using MemoryUse = cost::MemoryUse;
 
 struct LinkTraffic {
   topo::DirectedLink link;
@@ -45,22 +38,29 @@ struct Prediction {
 struct Plan {
   workload::Strategy strategy;
   Placement placement;
-  std::string placement_name;  // "tp within servers, dp across leaves": for people
+  // For people: each axis and the worst path between its neighbours, "tp within servers, pp across
+  // leaves at 1 of 3 hops".
+  std::string placement_name;
   Prediction prediction;
 };
 
 // Predicts one complete plan. Fails with kInvalidInput when the strategy does not divide the job or
-// the placement does not fit the cluster (one device per rank, no device twice).
+// the placement does not fit the cluster (one device per rank, no device twice), or the rates lack
+// a device type, the precision or a path class.
 Result<Prediction> predict(const workload::Job& job, const topo::Cluster& cluster,
                            const cost::Rates& rates, const workload::Strategy& strategy,
                            const Placement& placement);
 
-// A strategy or plan that was left out, and what ruled it out: "tp 3 does not divide heads 8",
-// "needs 5.1 GiB of 4 GiB per device", "2.4x slower: dp_comm takes 71 % of the step".
+enum class Reason { kDoesNotDivide, kMemory, kSlower };
+
+// A strategy that was left out, and what ruled it out: "tp 3 does not divide heads 8", "needs 5.1
+// GiB of 4 GiB per device", "2.4x slower: dp_comm takes 71 % of the step" (its best placement).
 struct Rejected {
+  Reason kind = Reason::kSlower;
   workload::Strategy strategy;
   std::string placement_name;
   std::string reason;
+  double excess = 0;  // kMemory: needed / available; kSlower: time / best time
 };
 
 struct SearchResult {
@@ -71,17 +71,24 @@ struct SearchResult {
 };
 
 // All (dp, tp, pp, micro_batch, recompute) that use every device and respect job.strategy, times
-// the distinct placements. Fails with kInvalidInput when nothing fits, naming what came nearest.
+// the distinct placements (plan/placement.h), the best of which are improved by swapping devices.
+// With job.placement: that placement alone. Fails with kInvalidInput when nothing fits, naming what
+// came nearest.
 Result<SearchResult> search(const workload::Job& job, const topo::Cluster& cluster,
                             const cost::Rates& rates);
+
+// The placement that job.placement names ("s0/1", by rank). Fails with kInvalidInput when a name is
+// no device of the cluster or comes twice.
+Result<Placement> parse_placement(const std::vector<std::string>& names,
+                                  const topo::Cluster& cluster);
 
 // Plain data parallelism in rank order over all devices, with the largest micro-batch that fits:
 // what `run --compare pure-dp` measures.
 Result<Plan> pure_data_parallel(const workload::Job& job, const topo::Cluster& cluster,
                                 const cost::Rates& rates);
 
-// `count` plans of different strategy spread over the predicted range, the best one first: for `run
-// --sweep`.
+// Up to `count` plans of different strategy, the best one first, then spread evenly over the
+// logarithm of the predicted time (up to 8 times the best): for `run --sweep`.
 std::vector<Plan> sweep_selection(const SearchResult& result, int count);
 
 }  // namespace regatta::plan

@@ -1,0 +1,122 @@
+#include "regatta/plan/network.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "regatta/core/check.h"
+
+namespace regatta::plan {
+namespace {
+
+const cost::PathRates* find_path(const cost::Rates& rates, cost::PathClass path) {
+  for (const cost::PathRates& one : rates.paths) {
+    if (one.path == path) return &one;
+  }
+  return nullptr;
+}
+
+int resource_of(const topo::DirectedLink& link) {
+  return 2 * link.link.value + (link.forward ? 0 : 1);
+}
+
+}  // namespace
+
+topo::DirectedLink Network::link_of(int resource) {
+  return {LinkId{resource / 2}, resource % 2 == 0};
+}
+
+Result<Network> Network::build(const topo::Cluster& cluster, const cost::Rates& rates) {
+  Network network;
+  const topo::Graph graph = topo::build_graph(cluster);
+  const std::vector<topo::DeviceRef> devices = topo::all_devices(cluster);
+  network.devices_ = static_cast<int>(devices.size());
+  network.link_resources_ = 2 * static_cast<int>(graph.links.size());
+  for (const topo::Link& link : graph.links)
+    network.capacities_.insert(network.capacities_.end(), 2, link.rate.value);
+  for (std::size_t s = 0; s < cluster.servers.size(); ++s) {
+    const topo::ServerType& type = cluster.type_of(ServerId{static_cast<int>(s)});
+    network.first_device_of_.push_back(
+        static_cast<int>(network.capacities_.size() - graph.links.size() * 2) / 2);
+    network.device_count_of_.push_back(type.device_count);
+    for (int i = 0; i < 2 * type.device_count; ++i)
+      network.capacities_.push_back(type.intra.bandwidth.value);
+  }
+  for (const topo::DeviceRef from : devices) {
+    for (const topo::DeviceRef to : devices) {
+      Route route;
+      if (from == to) {
+        network.routes_.push_back(std::move(route));
+        continue;
+      }
+      const cost::PathClass path = cost::path_class(cluster, from, to);
+      const cost::PathRates* known = find_path(rates, path);
+      if (from.server == to.server) {
+        const int ports = network.link_resources_;
+        route.loads = {{ports + 2 * network.device_index(from), 1.0},
+                       {ports + 2 * network.device_index(to) + 1, 1.0}};
+      } else {
+        const auto shares = topo::ecmp_shares(graph, from.server, cost::nic_of(cluster, from),
+                                              to.server, cost::nic_of(cluster, to));
+        route.exists = shares.has_value();
+        if (shares) {
+          for (const topo::LinkShare& share : *shares)
+            route.loads.push_back({resource_of(share.link), share.share});
+        }
+      }
+      if (route.exists && known == nullptr) {
+        return Error{Code::kInvalidInput,
+                     "rates (" + rates.source + "): no path \"" +
+                         std::string(cost::to_string(path)) +
+                         "\", which the cluster has; run `regatta measure` again"};
+      }
+      if (known != nullptr) {
+        route.latency = known->latency;
+        route.inverse_efficiency = known->described / known->bandwidth;
+      }
+      network.routes_.push_back(std::move(route));
+    }
+  }
+  return network;
+}
+
+int Network::device_index(topo::DeviceRef device) const {
+  if (device.server.value < 0 || device.server.index() >= first_device_of_.size()) return -1;
+  if (device.index < 0 || device.index >= device_count_of_[device.server.index()]) return -1;
+  return first_device_of_[device.server.index()] + device.index;
+}
+
+const Network::Route& Network::route(const DevicePair& pair) const {
+  const int from = device_index(pair.from);
+  const int to = device_index(pair.to);
+  REGATTA_CHECK(from >= 0 && to >= 0 && from != to);
+  return routes_[static_cast<std::size_t>(from) * static_cast<std::size_t>(devices_) +
+                 static_cast<std::size_t>(to)];
+}
+
+Result<FlowSet> Network::flows(const std::vector<DevicePair>& pairs) const {
+  FlowSet set;
+  std::map<int, double> weights;
+  for (const DevicePair& pair : pairs) {
+    const Route& one = route(pair);
+    if (!one.exists)
+      return Error{Code::kNotFound, "two ranks that must talk have no path between their NICs"};
+    for (const ResourceLoad& load : one.loads)
+      weights[load.resource] += load.weight * one.inverse_efficiency;
+    set.latency = std::max(set.latency, one.latency);
+  }
+  for (const auto& [resource, weight] : weights)
+    set.loads.push_back({resource, weight});
+  return set;
+}
+
+void Network::add_traffic(const DevicePair& pair, double bytes,
+                          std::vector<double>& bytes_on) const {
+  for (const ResourceLoad& load : route(pair).loads)
+    bytes_on[static_cast<std::size_t>(load.resource)] += load.weight * bytes;
+}
+
+}  // namespace regatta::plan

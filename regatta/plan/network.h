@@ -1,0 +1,68 @@
+// plan/network.h: the cluster as resources that transfers share: both directions of every link and
+// of every device's port inside its server, with measured efficiency per path class.
+#pragma once
+
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/cost/rates.h"
+#include "regatta/plan/fluid.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/topo/graph.h"
+
+namespace regatta::plan {
+
+// From one device to another.
+struct DevicePair {
+  topo::DeviceRef from;
+  topo::DeviceRef to;
+};
+
+// What a set of flows that advance together needs.
+struct FlowSet {
+  std::vector<ResourceLoad> loads;  // sorted by resource
+  Seconds latency;                  // of the slowest path
+};
+
+class Network {
+ public:
+  // Routes between all pairs of devices. Fails with kInvalidInput when the rates lack a path class
+  // that exists in the cluster.
+  static Result<Network> build(const topo::Cluster& cluster, const cost::Rates& rates);
+
+  // Bytes per second by resource: links (forward, backward), then device ports (out, in). What a
+  // flow of a less efficient path class takes counts more in its weights.
+  const std::vector<double>& capacities() const { return capacities_; }
+
+  // The flows of `pairs` together; one flow per pair. Fails with kNotFound when a pair has no path.
+  Result<FlowSet> flows(const std::vector<DevicePair>& pairs) const;
+
+  // Adds `bytes` of one flow to `bytes_on`, indexed by resource: without efficiency.
+  void add_traffic(const DevicePair& pair, double bytes, std::vector<double>& bytes_on) const;
+
+  // The directed link of a resource below link_resources().
+  int link_resources() const { return link_resources_; }
+  static topo::DirectedLink link_of(int resource);
+
+  // Position of a device in topo::all_devices(); -1 when the cluster has no such device.
+  int device_index(topo::DeviceRef device) const;
+
+ private:
+  struct Route {
+    std::vector<ResourceLoad> loads;  // weight: share of the flow's bytes
+    double inverse_efficiency = 1;
+    Seconds latency;
+    bool exists = true;
+  };
+  const Route& route(const DevicePair& pair) const;
+
+  std::vector<double> capacities_;
+  std::vector<Route> routes_;  // by from * devices + to
+  std::vector<int> first_device_of_;
+  std::vector<int> device_count_of_;
+  int link_resources_ = 0;
+  int devices_ = 0;
+};
+
+}  // namespace regatta::plan
