@@ -70,9 +70,18 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+std::string printable(std::string_view text, std::size_t longest) {
+  std::string shown;
+  for (const char c : text.substr(0, longest))
+    shown += static_cast<unsigned char>(c) < 0x20U || c == 0x7F ? '?' : c;
+  return text.size() > longest ? shown + "..." : shown;
+}
+
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
+  constexpr std::size_t kLongestWord = 64;
+  if (word.size() > kLongestWord) return "";
   std::string nearest;
-  std::size_t distance_min = 4;
+  std::size_t distance_min = std::min<std::size_t>(3, word.size() / 2) + 1;
   for (const std::string& candidate : known) {
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < distance_min && distance < candidate.size()) {

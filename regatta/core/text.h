@@ -1,6 +1,7 @@
 // core/text.h: small helpers on text that the standard library lacks, and tables for people.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +15,12 @@ std::vector<std::string> split(std::string_view text, char separator);
 
 std::string_view trim(std::string_view text);
 
-// The member of `known` nearest to `word` by edit distance, or "" when none is within 3 edits:
-// what "unknown key" messages offer as a remedy.
+// `text` fit for a message: control characters become '?', and what is longer than `longest` bytes
+// is cut and ends with "...".
+std::string printable(std::string_view text, std::size_t longest);
+
+// The member of `known` nearest to `word` by edit distance, or "" when none is within 3 edits
+// and half the letters of `word`: what "unknown key" messages offer as a remedy.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
 
 // Rows as aligned columns, two spaces apart, first row the heading; columns whose cells all start

@@ -42,11 +42,7 @@ std::string_view name_of(YamlKind kind) {
 
 // A value as messages show it: one line, no control characters, not endless.
 std::string quoted(std::string_view value) {
-  constexpr std::size_t kLongest = 60;
-  std::string shown;
-  for (const char c : value.substr(0, kLongest))
-    shown += static_cast<unsigned char>(c) < 0x20U ? '?' : c;
-  return "'" + shown + (value.size() > kLongest ? "..." : "") + "'";
+  return "'" + printable(value, 60) + "'";
 }
 
 std::string range_text(IntRange range) {
@@ -128,7 +124,11 @@ std::string YamlMap::path_of(std::string_view key) const {
 void YamlMap::fail_at(int line, const std::string& path, std::string_view message,
                       Code code) const {
   if (state_->error) return;
-  state_->error = Error{code, fmt::format("{}:{}: {}: {}", state_->file, line, path, message)};
+  constexpr std::size_t kLongestPath = 200;
+  constexpr std::size_t kLongestMessage = 1000;
+  state_->error =
+      Error{code, fmt::format("{}:{}: {}: {}", state_->file, line, printable(path, kLongestPath),
+                              printable(message, kLongestMessage))};
 }
 
 void YamlMap::fail(std::string_view key, std::string_view message, Code code) const {

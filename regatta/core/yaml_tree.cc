@@ -1,6 +1,8 @@
 #include "regatta/core/yaml_tree.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -11,6 +13,8 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
+
+#include "regatta/core/text.h"
 
 namespace regatta {
 namespace {
@@ -159,7 +163,17 @@ class TreeBuilder : public YAML::EventHandler {
 };
 
 Error refuse(std::string_view file, int line, std::string_view message) {
-  return {Code::kInvalidInput, fmt::format("{}:{}: {}", file, line, message)};
+  return {Code::kInvalidInput, fmt::format("{}:{}: {}", file, line, printable(message, 1000))};
+}
+
+// What YAML's own words for a syntax error leave out.
+std::string_view remedy_at(std::string_view text, int line) {
+  for (int passed = 1; passed < line && !text.empty(); ++passed)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  const std::size_t start = text.find_first_not_of(' ');
+  if (start != std::string_view::npos && text[start] == '\t')
+    return "the line starts with a tab; indent with spaces";
+  return "check indentation, brackets and quotes";
 }
 
 }  // namespace
@@ -186,8 +200,8 @@ Result<YamlNode> parse_yaml(std::string_view text, std::string_view file) {
   } catch (const Refused& refused) {
     return refuse(file, refused.line, refused.message);
   } catch (const YAML::Exception& error) {
-    return refuse(file, error.mark.is_null() ? 1 : error.mark.line + 1,
-                  fmt::format("not YAML: {}; check indentation, brackets and quotes", error.msg));
+    const int line = error.mark.is_null() ? 1 : error.mark.line + 1;
+    return refuse(file, line, fmt::format("not YAML: {}; {}", error.msg, remedy_at(text, line)));
   } catch (const std::exception& error) {
     return refuse(file, 1, fmt::format("not YAML: {}", error.what()));
   }
