@@ -1,0 +1,27 @@
+// coll/algorithm/place.h: who asks, what for: the arguments common to all algorithms.
+#pragma once
+
+#include <cstddef>
+
+namespace regatta::coll {
+
+struct Place {
+  int rank = 0;
+  int world_size = 1;
+
+  // The rank `distance` (may be negative) further round.
+  int neighbour(int distance) const {
+    return ((rank + distance) % world_size + world_size) % world_size;
+  }
+};
+
+struct Buffers {
+  const std::byte* in = nullptr;
+  std::byte* out = nullptr;
+  std::size_t count = 0;  // elements, as in the call
+  std::size_t element_bytes = 1;
+
+  std::size_t bytes() const { return count * element_bytes; }
+};
+
+}  // namespace regatta::coll

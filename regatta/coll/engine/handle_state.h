@@ -1,0 +1,28 @@
+// coll/engine/handle_state.h: what a Handle and the progress thread share.
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "regatta/coll/communicator.h"
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+
+namespace regatta::coll {
+
+struct Handle::State {
+  std::atomic<double> started_s = 0;
+  std::atomic<double> ended_s = 0;
+  std::atomic<bool> done = false;
+  std::optional<Error> error;  // written before `done`, constant after
+
+  void finish(std::optional<Error> outcome, Seconds now) {
+    ended_s.store(now.value);
+    if (started_s.load() == 0) started_s.store(now.value);
+    error = std::move(outcome);
+    done.store(true, std::memory_order_release);
+    done.notify_all();
+  }
+};
+
+}  // namespace regatta::coll

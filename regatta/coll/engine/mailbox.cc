@@ -1,0 +1,259 @@
+#include "regatta/coll/engine/mailbox.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "regatta/coll/reduce_kernels.h"
+#include "regatta/core/check.h"
+
+namespace regatta::coll {
+namespace {
+
+// What a message weighs on the credit: empty ones take memory as well.
+constexpr std::size_t weight(std::size_t bytes) {
+  return bytes + 64;
+}
+
+// Puts `bytes` at `offset` of a received message where its step wants them.
+void deliver(Transfer& transfer, std::size_t offset, const std::byte* bytes, std::size_t count) {
+  const Schedule& schedule = transfer.operation->schedule;
+  const Step& step = schedule.steps()[transfer.step];
+  if (step.kind != StepKind::kReceiveReduce) {
+    std::memcpy(step.dst + offset, bytes, count);
+    return;
+  }
+  combine(schedule.reduction, step.dst + offset, step.src + offset, bytes, count);
+  if (step.finishes) finish(schedule.reduction, step.dst + offset, count);
+}
+
+Transfer& transfer_of(OutMessage& message) {
+  // OutMessage is a member of Transfer.
+  return *reinterpret_cast<Transfer*>(reinterpret_cast<std::byte*>(&message) -
+                                      offsetof(Transfer, out));
+}
+
+}  // namespace
+
+Mailbox::Mailbox(const std::vector<std::unique_ptr<Link>>& links,
+                 const std::vector<std::string>& names)
+    : links_(links), names_(names), peers_(names.size()) {}
+
+void Mailbox::post_send(Transfer& transfer) {
+  Peer& peer = at(transfer.peer);
+  Link& link = *links_[static_cast<std::size_t>(transfer.peer)];
+  transfer.is_active = true;
+  if (const auto grant = peer.grants.find(transfer.key()); grant != peer.grants.end()) {
+    const std::size_t theirs = grant->second;
+    peer.grants.erase(grant);
+    if (!check_size(transfer.peer, transfer, theirs)) return;
+    transfer.is_granted = true;
+    return link.post_message(transfer.out);
+  }
+  const bool fits = peer.on_credit + weight(transfer.bytes()) <= kCreditBytes;
+  if (transfer.bytes() <= kEagerBytes && fits) {
+    peer.on_credit += weight(transfer.bytes());
+    return link.post_message(transfer.out);
+  }
+  peer.sends.emplace(transfer.key(), &transfer);
+  // The receiver of a large message grants it unasked; see remind().
+  if (transfer.bytes() <= kEagerBytes)
+    post_control(transfer.peer, PacketKind::kRequest, transfer.key(), transfer.bytes());
+}
+
+void Mailbox::post_receive(Transfer& transfer) {
+  Peer& peer = at(transfer.peer);
+  transfer.is_active = true;
+  if (const auto early = peer.early.find(transfer.key()); early != peer.early.end()) {
+    if (!check_size(transfer.peer, transfer, early->second.bytes)) return;
+    early->second.wanted_by = &transfer;
+    if (early->second.received < early->second.bytes) return;
+    take_early(transfer, early->second);
+    peer.early.erase(early);
+    return;
+  }
+  peer.receives.emplace(transfer.key(), &transfer);
+  const auto request = peer.requests.find(transfer.key());
+  if (request != peer.requests.end()) {
+    const std::size_t theirs = request->second;
+    peer.requests.erase(request);
+    if (check_size(transfer.peer, transfer, theirs)) grant(transfer);
+  } else if (transfer.bytes() > kEagerBytes) {
+    grant(transfer);
+  }
+}
+
+std::byte* Mailbox::place(int peer, const PacketHeader& header, Seconds now) {
+  Peer& state = at(peer);
+  const auto receive = state.receives.find(header.key);
+  if (receive != state.receives.end()) {
+    Transfer& transfer = *receive->second;
+    if (!check_size(peer, transfer, header.message_bytes)) return nullptr;
+    transfer.operation->progressed_at = now;
+    const Step& step = transfer.operation->schedule.steps()[transfer.step];
+    return step.kind == StepKind::kReceive ? step.dst + header.offset : nullptr;
+  }
+  if (header.message_bytes > kEagerBytes) return nullptr;  // arrived() reports it
+  Early& early = state.early[header.key];
+  if (early.memory == nullptr) {
+    early.memory = std::make_unique<std::byte[]>(header.message_bytes);
+    early.bytes = header.message_bytes;
+  }
+  if (early.bytes != header.message_bytes) return nullptr;
+  return early.memory.get() + header.offset;
+}
+
+void Mailbox::arrived(int peer, const PacketHeader& header, const std::byte* payload, Seconds now) {
+  switch (header.kind) {
+    case PacketKind::kData:
+      return arrived_data(peer, header, payload, now);
+    case PacketKind::kRequest:
+      return arrived_request(peer, header);
+    case PacketKind::kGrant:
+      return arrived_grant(peer, header);
+    case PacketKind::kCredit: {
+      std::size_t& on_credit = at(peer).on_credit;
+      on_credit -= std::min<std::size_t>(on_credit, header.message_bytes);
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+void Mailbox::arrived_data(int peer, const PacketHeader& header, const std::byte* payload,
+                           Seconds now) {
+  const auto receive = at(peer).receives.find(header.key);
+  if (receive == at(peer).receives.end()) return arrived_early(peer, header, payload);
+  Transfer& transfer = *receive->second;
+  if (!check_size(peer, transfer, header.message_bytes)) return;
+  if (transfer.received + header.payload_bytes > transfer.bytes())
+    return fail(peer, "sent part of a message twice");
+  const Step& step = transfer.operation->schedule.steps()[transfer.step];
+  // A payload that place() sent to its destination is there already.
+  if (header.payload_bytes > 0 && payload != step.dst + header.offset)
+    deliver(transfer, header.offset, payload, header.payload_bytes);
+  transfer.operation->progressed_at = now;
+  transfer.received += header.payload_bytes;
+  if (transfer.received < transfer.bytes()) return;
+  at(peer).receives.erase(receive);
+  end_receive(transfer);
+}
+
+void Mailbox::arrived_early(int peer, const PacketHeader& header, const std::byte* payload) {
+  if (header.message_bytes > kEagerBytes)
+    return fail(peer, "sent a large message that was not granted");
+  Peer& state = at(peer);
+  Early& early = state.early[header.key];
+  if (early.memory == nullptr) {
+    early.memory = std::make_unique<std::byte[]>(header.message_bytes);
+    early.bytes = header.message_bytes;
+  }
+  if (early.bytes != header.message_bytes || early.received + header.payload_bytes > early.bytes)
+    return fail(peer, "sent two messages by one name");
+  std::byte* const to = early.memory.get() + header.offset;
+  if (header.payload_bytes > 0 && payload != to) std::memcpy(to, payload, header.payload_bytes);
+  early.received += header.payload_bytes;
+  if (early.received < early.bytes || early.wanted_by == nullptr) return;
+  take_early(*early.wanted_by, early);
+  state.early.erase(header.key);
+}
+
+void Mailbox::take_early(Transfer& transfer, const Early& early) {
+  if (early.bytes > 0) deliver(transfer, 0, early.memory.get(), early.bytes);
+  end_receive(transfer);
+}
+
+void Mailbox::end_receive(Transfer& transfer) {
+  if (!transfer.is_granted) consume(transfer.peer, weight(transfer.bytes()));
+  transfer.is_active = false;
+  ended_.push_back(&transfer);
+}
+
+void Mailbox::consume(int peer, std::size_t bytes) {
+  Peer& state = at(peer);
+  state.consumed += bytes;
+  if (state.consumed < kCreditBytes / 4) return;
+  post_control(peer, PacketKind::kCredit, {}, std::exchange(state.consumed, 0));
+}
+
+void Mailbox::arrived_request(int peer, const PacketHeader& header) {
+  Peer& state = at(peer);
+  const auto receive = state.receives.find(header.key);
+  if (receive == state.receives.end()) {
+    state.requests.emplace(header.key, header.message_bytes);
+    return;
+  }
+  Transfer& transfer = *receive->second;
+  if (!check_size(peer, transfer, header.message_bytes)) return;
+  // A large one was granted when it was asked for: the two crossed.
+  if (!transfer.is_granted) grant(transfer);
+}
+
+void Mailbox::arrived_grant(int peer, const PacketHeader& header) {
+  Peer& state = at(peer);
+  const auto send = state.sends.find(header.key);
+  if (send == state.sends.end()) {
+    state.grants.emplace(header.key, header.message_bytes);
+    return;
+  }
+  Transfer& transfer = *send->second;
+  state.sends.erase(send);
+  if (!check_size(peer, transfer, header.message_bytes)) return;
+  transfer.is_granted = true;
+  links_[static_cast<std::size_t>(peer)]->post_message(transfer.out);
+}
+
+void Mailbox::grant(Transfer& transfer) {
+  transfer.is_granted = true;
+  post_control(transfer.peer, PacketKind::kGrant, transfer.key(), transfer.bytes());
+}
+
+void Mailbox::sent(OutMessage& message, Seconds now) {
+  Transfer& transfer = transfer_of(message);
+  transfer.operation->progressed_at = now;
+  if (message.written < message.bytes) return;
+  transfer.is_active = false;
+  ended_.push_back(&transfer);
+}
+
+bool Mailbox::check_size(int peer, const Transfer& transfer, std::size_t theirs) {
+  if (transfer.bytes() == theirs) return true;
+  fail(peer, "gives a message of " + std::to_string(theirs) + " bytes where this rank has " +
+                 std::to_string(transfer.bytes()) + " in " + transfer.operation->name +
+                 ": call it with the same count and type on every rank");
+  return false;
+}
+
+void Mailbox::post_control(int peer, PacketKind kind, const MessageKey& key, std::size_t bytes) {
+  links_[static_cast<std::size_t>(peer)]->post_control(
+      {.kind = kind, .key = key, .message_bytes = bytes}, {});
+}
+
+void Mailbox::fail(int peer, const std::string& what) {
+  if (error_) return;
+  error_ = Error{Code::kInvalidInput, names_[static_cast<std::size_t>(peer)] + " " + what};
+}
+
+void Mailbox::remind() {
+  for (std::size_t peer = 0; peer < peers_.size(); ++peer)
+    for (const auto& [key, transfer] : peers_[peer].sends)
+      if (transfer->bytes() > kEagerBytes && ++transfer->reminders == 2)
+        post_control(static_cast<int>(peer), PacketKind::kRequest, key, transfer->bytes());
+}
+
+std::vector<Transfer*> Mailbox::take_ended() {
+  return std::exchange(ended_, {});
+}
+
+void Mailbox::clear() {
+  for (Peer& peer : peers_)
+    peer = {};
+  ended_.clear();
+}
+
+}  // namespace regatta::coll

@@ -1,0 +1,45 @@
+#include "regatta/coll/engine/operation.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace regatta::coll {
+namespace {
+
+// Collectives and point-to-point messages count separately.
+constexpr std::uint32_t kPointToPoint = 0x80000000U;
+
+}  // namespace
+
+void Operation::prepare() {
+  const auto& steps = schedule.steps();
+  const std::size_t count = steps.size();
+  steps_left = count;
+  transfers.resize(count);
+  conditions.assign(count, 0);
+  followers_from.assign(count + 1, 0);
+  for (const auto& [earlier, later] : schedule.edges()) {
+    ++conditions[later];
+    ++followers_from[earlier + 1];
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    followers_from[i + 1] += followers_from[i];
+  followers.resize(schedule.edges().size());
+  std::vector<std::uint32_t> next(followers_from.begin(), followers_from.end() - 1);
+  for (const auto& [earlier, later] : schedule.edges())
+    followers[next[earlier]++] = later;
+
+  for (std::size_t i = 0; i < count; ++i) {
+    const Step& step = steps[i];
+    Transfer& transfer = transfers[i];
+    transfer.operation = this;
+    transfer.step = static_cast<StepIndex>(i);
+    if (step.peer < 0) continue;
+    transfer.peer = group->members[static_cast<std::size_t>(step.peer)];
+    transfer.out.key = {group->id, is_collective ? number : number | kPointToPoint, step.tag};
+    transfer.out.data = step.src;
+    transfer.out.bytes = step.bytes;
+  }
+}
+
+}  // namespace regatta::coll

@@ -1,0 +1,72 @@
+// coll/engine/operation.h: a call under way, and the communicator it belongs to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "regatta/coll/engine/handle_state.h"
+#include "regatta/coll/schedule.h"
+#include "regatta/coll/transport/link.h"
+
+namespace regatta::coll {
+
+struct Operation;
+
+// One message of an operation, in or out. `peer` is a rank of the world.
+struct Transfer {
+  Operation* operation = nullptr;
+  StepIndex step = 0;
+  int peer = -1;
+  OutMessage out;  // of a send; `key` and `bytes` are set for receives too
+  std::size_t received = 0;
+  bool is_active = false;
+  bool is_granted = false;  // moves by permission of the receiver, not on credit
+  int reminders = 0;        // times that remind() passed it
+
+  const MessageKey& key() const { return out.key; }
+  std::size_t bytes() const { return out.bytes; }
+};
+
+// The part of a communicator that the progress thread uses. Members are constant; the rest is
+// touched by the progress thread alone.
+struct Group {
+  std::uint64_t id = 0;
+  int rank = 0;
+  std::vector<int> members;  // world ranks, by rank of the communicator
+
+  std::deque<std::unique_ptr<Operation>> waiting;
+  std::vector<std::unique_ptr<Operation>> active;
+  std::uint32_t collectives_started = 0;
+};
+
+// A collective is a fence in its communicator: it starts when all before it ended, and all after
+// it start when it ended. Sends and receives between two collectives run side by side.
+struct Operation {
+  std::shared_ptr<Group> group;
+  std::shared_ptr<Handle::State> handle;
+  std::string name;          // "all_reduce of 4.00 MiB"
+  std::uint32_t number = 0;  // within the communicator (collectives) or pair (send, receive)
+  bool is_collective = true;
+  Schedule schedule;
+
+  // Set by prepare().
+  std::vector<Transfer> transfers;            // by step
+  std::vector<std::uint32_t> conditions;      // by step: steps that must end before
+  std::vector<std::uint32_t> followers_from;  // by step: begin in `followers`
+  std::vector<StepIndex> followers;
+  std::size_t steps_left = 0;
+
+  Seconds progressed_at;      // last time that a byte moved
+  bool asked = false;         // peers were asked how far they are
+  std::vector<int> answered;  // world ranks that are in the operation or past it
+  std::vector<int> absent;    // world ranks that have not called it
+
+  // Makes the tables from the schedule.
+  void prepare();
+};
+
+}  // namespace regatta::coll

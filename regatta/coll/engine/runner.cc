@@ -1,0 +1,139 @@
+#include "regatta/coll/engine/runner.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "regatta/coll/reduce_kernels.h"
+#include "regatta/core/check.h"
+
+namespace regatta::coll {
+
+void Runner::submit(std::unique_ptr<Operation> operation, Seconds now) {
+  const std::shared_ptr<Group> group = operation->group;
+  if (std::find(groups_.begin(), groups_.end(), group) == groups_.end()) groups_.push_back(group);
+  group->waiting.push_back(std::move(operation));
+  start_next(*group, now);
+  drop_idle_groups();
+}
+
+void Runner::start_next(Group& group, Seconds now) {
+  while (!group.waiting.empty()) {
+    const bool is_fence = group.waiting.front()->is_collective;
+    const bool runs_fence = !group.active.empty() && group.active.front()->is_collective;
+    if (runs_fence || (is_fence && !group.active.empty())) return;
+    group.active.push_back(std::move(group.waiting.front()));
+    group.waiting.pop_front();
+    Operation& operation = *group.active.back();
+    operation.prepare();
+    operation.progressed_at = now;
+    operation.handle->started_s.store(now.value);
+    if (operation.is_collective) group.collectives_started = operation.number + 1;
+    if (operation.steps_left == 0) {
+      end_operation(operation, now);
+      continue;
+    }
+    for (StepIndex step = 0; step < operation.conditions.size(); ++step)
+      if (operation.conditions[step] == 0) ready_.push_back(step);
+    std::reverse(ready_.begin(), ready_.end());
+    while (!ready_.empty()) {
+      const StepIndex step = ready_.back();
+      ready_.pop_back();
+      run_step(operation, step);
+    }
+    if (operation.steps_left == 0) end_operation(operation, now);
+  }
+}
+
+void Runner::run_step(Operation& operation, StepIndex index) {
+  const Step& step = operation.schedule.steps()[index];
+  const Reduction& reduction = operation.schedule.reduction;
+  switch (step.kind) {
+    case StepKind::kSend:
+      return mailbox_.post_send(operation.transfers[index]);
+    case StepKind::kReceive:
+    case StepKind::kReceiveReduce:
+      return mailbox_.post_receive(operation.transfers[index]);
+    case StepKind::kReduce:
+      combine(reduction, step.dst, step.src, step.other, step.bytes);
+      break;
+    case StepKind::kCopy:
+      if (step.bytes > 0 && step.dst != step.src) std::memmove(step.dst, step.src, step.bytes);
+      break;
+  }
+  if (step.finishes) finish(reduction, step.dst, step.bytes);
+  end_step(operation, index);
+}
+
+void Runner::end_step(Operation& operation, StepIndex step) {
+  --operation.steps_left;
+  for (auto i = operation.followers_from[step]; i < operation.followers_from[step + 1]; ++i) {
+    const StepIndex follower = operation.followers[i];
+    if (--operation.conditions[follower] == 0) ready_.push_back(follower);
+  }
+}
+
+bool Runner::advance(Seconds now) {
+  bool moved = false;
+  // A step that ends at once (a message that was there already) adds to the list again.
+  for (auto ended = mailbox_.take_ended(); !ended.empty(); ended = mailbox_.take_ended()) {
+    moved = true;
+    for (const Transfer* transfer : ended) {
+      Operation& operation = *transfer->operation;
+      end_step(operation, transfer->step);
+      while (!ready_.empty()) {
+        const StepIndex step = ready_.back();
+        ready_.pop_back();
+        run_step(operation, step);
+      }
+      if (operation.steps_left == 0) {
+        const std::shared_ptr<Group> group = operation.group;
+        end_operation(operation, now);
+        start_next(*group, now);
+      }
+    }
+  }
+  if (moved) drop_idle_groups();
+  return moved;
+}
+
+void Runner::end_operation(Operation& operation, Seconds now) {
+  std::vector<std::unique_ptr<Operation>>& active = operation.group->active;
+  const auto place = std::find_if(active.begin(), active.end(),
+                                  [&](const auto& one) { return one.get() == &operation; });
+  REGATTA_CHECK(place != active.end());
+  const std::unique_ptr<Operation> ended = std::move(*place);
+  active.erase(place);
+  ended->handle->finish(std::nullopt, now);
+}
+
+void Runner::drop_idle_groups() {
+  std::erase_if(groups_,
+                [](const auto& group) { return group->waiting.empty() && group->active.empty(); });
+}
+
+void Runner::fail_all(const Error& error, Seconds now) {
+  mailbox_.clear();
+  for (const auto& group : std::exchange(groups_, {})) {
+    for (const auto& operation : group->active)
+      operation->handle->finish(error, now);
+    for (const auto& operation : group->waiting)
+      operation->handle->finish(error, now);
+    group->active.clear();
+    group->waiting.clear();
+  }
+}
+
+std::vector<int> waited_for(const Operation& operation) {
+  std::vector<int> ranks;
+  for (const Transfer& transfer : operation.transfers)
+    if (transfer.is_active && std::find(ranks.begin(), ranks.end(), transfer.peer) == ranks.end())
+      ranks.push_back(transfer.peer);
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+}  // namespace regatta::coll

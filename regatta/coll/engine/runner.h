@@ -1,0 +1,45 @@
+// coll/engine/runner.h: starts the operations of the communicators in order and walks their
+// schedules. Used by the progress thread alone.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "regatta/coll/engine/mailbox.h"
+#include "regatta/coll/engine/operation.h"
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+
+namespace regatta::coll {
+
+class Runner {
+ public:
+  explicit Runner(Mailbox& mailbox) : mailbox_(mailbox) {}
+
+  // Takes an operation; it starts as soon as the order of its communicator allows.
+  void submit(std::unique_ptr<Operation> operation, Seconds now);
+  // Goes on with every operation whose transfers ended; true when there was one.
+  bool advance(Seconds now);
+  // Ends all operations with the error.
+  void fail_all(const Error& error, Seconds now);
+
+  bool is_idle() const { return groups_.empty(); }
+  // Communicators with operations that wait or run.
+  const std::vector<std::shared_ptr<Group>>& groups() const { return groups_; }
+
+ private:
+  void start_next(Group& group, Seconds now);
+  void end_step(Operation& operation, StepIndex step);
+  void run_step(Operation& operation, StepIndex step);
+  void end_operation(Operation& operation, Seconds now);
+  void drop_idle_groups();
+
+  Mailbox& mailbox_;
+  std::vector<std::shared_ptr<Group>> groups_;
+  std::vector<StepIndex> ready_;
+};
+
+// World ranks that the operation waits for: their messages have not come, or they did not grant.
+std::vector<int> waited_for(const Operation& operation);
+
+}  // namespace regatta::coll

@@ -1,0 +1,374 @@
+#include "regatta/coll/engine/world.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "regatta/coll/transport/self_link.h"
+#include "regatta/coll/transport/shm_link.h"
+#include "regatta/coll/transport/tcp_link.h"
+#include "regatta/core/log.h"
+#include "regatta/os/clock.h"
+#include "regatta/os/errno_text.h"
+
+namespace regatta::coll {
+namespace {
+
+constexpr std::uint64_t kWakeEvent = ~std::uint64_t{0};
+// How long the end of a world waits for its last bytes to be acknowledged.
+constexpr Seconds kFlushTime{2.0};
+
+bool can_fit(Code code) {
+  return code >= Code::kInvalidInput && code <= Code::kUnsupported;
+}
+
+}  // namespace
+
+World::World(WorldSetup setup)
+    : rank_(setup.rank),
+      names_(std::move(setup.names)),
+      peer_timeout_(setup.peer_timeout),
+      progress_timeout_(setup.progress_timeout),
+      is_shared_(names_.size()),
+      mailbox_(links_, names_),
+      runner_(mailbox_),
+      peers_(names_.size()),
+      now_(os::monotonic_now()),
+      ticked_at_(now_),
+      network_bytes_(names_.size()),
+      shared_bytes_(names_.size()) {
+  tick_time_ = peer_timeout_ / 4;
+  if (progress_timeout_.value > 0) tick_time_ = std::min(tick_time_, progress_timeout_ / 8);
+  tick_time_ = std::max(tick_time_, Seconds{0.02});
+  for (PeerState& peer : peers_)
+    peer.heard_at = peer.told_at = now_;
+}
+
+Result<std::unique_ptr<World>> World::start(WorldSetup setup) {
+  std::vector<Channel> channels = std::move(setup.channels);
+  std::unique_ptr<World> world(new World(std::move(setup)));
+  world->epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  world->wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!world->epoll_ || !world->wake_) return os::errno_error("start the progress thread");
+  REGATTA_TRY_DO(world->make_links(std::move(channels)));
+  world->thread_ = std::thread([w = world.get()] { w->run(); });
+  pthread_setname_np(world->thread_.native_handle(), "regatta-coll");
+  return world;
+}
+
+Status World::make_links(std::vector<Channel> channels) {
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = kWakeEvent}};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0)
+    return os::errno_error("watch the wake-up descriptor");
+  LinkSink& sink = *this;
+  for (int peer = 0; peer < size(); ++peer) {
+    Channel& channel = channels[static_cast<std::size_t>(peer)];
+    if (peer == rank_) {
+      is_shared_[static_cast<std::size_t>(peer)] = true;
+      links_.push_back(std::make_unique<SelfLink>(peer, sink));
+    } else if (channel.segment) {
+      is_shared_[static_cast<std::size_t>(peer)] = true;
+      auto link = std::make_unique<ShmLink>(peer, std::move(*channel.segment), channel.is_creator,
+                                            std::move(channel.bell), sink);
+      REGATTA_TRY_DO(watch(link->bell(), peer, 0));
+      links_.push_back(std::move(link));
+    } else {
+      auto link = std::make_unique<TcpLink>(peer, std::move(channel.connections), sink);
+      int slot = 0;
+      for (const int fd : link->fds())
+        REGATTA_TRY_DO(watch(fd, peer, slot++));
+      links_.push_back(std::move(link));
+    }
+  }
+  return {};
+}
+
+Status World::watch(int fd, int peer, int slot) {
+  const auto key = static_cast<std::uint64_t>(peer) << 32 | static_cast<std::uint64_t>(slot);
+  epoll_event event{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.u64 = key}};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+    return os::errno_error("watch the connection to " + name(peer));
+  return {};
+}
+
+World::~World() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closing_ = true;
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
+  thread_.join();
+}
+
+void World::submit(std::unique_ptr<Operation> operation) {
+  bool must_wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (error_) return operation->handle->finish(error_, os::monotonic_now());
+    submitted_.push_back(std::move(operation));
+    must_wake = std::exchange(is_sleeping_, false);
+  }
+  const std::uint64_t one = 1;
+  if (must_wake) [[maybe_unused]]
+    const ssize_t written = write(wake_.get(), &one, sizeof one);
+}
+
+Communicator::Traffic World::traffic() const {
+  Communicator::Traffic traffic;
+  for (const Counter& counter : network_bytes_)
+    traffic.network_bytes.push_back(counter.bytes.load(std::memory_order_relaxed));
+  for (const Counter& counter : shared_bytes_)
+    traffic.shared_bytes.push_back(counter.bytes.load(std::memory_order_relaxed));
+  return traffic;
+}
+
+void World::run() {
+  for (;;) {
+    now_ = os::monotonic_now();
+    bool moved = take_operations(now_);
+    for (const auto& link : links_)
+      moved |= link->progress();
+    moved |= advance(now_);
+    if (now_ - ticked_at_ >= tick_time_) tick(now_);
+    if (close_until_ && !moved && close_step(now_)) return;
+    if (moved)
+      handle_events(0);
+    else
+      sleep();
+  }
+}
+
+bool World::take_operations(Seconds now) {
+  std::vector<std::unique_ptr<Operation>> taken;
+  std::optional<Error> error;
+  {
+    const std::lock_guard lock(mutex_);
+    taken.swap(submitted_);
+    error = error_;
+    if (is_closing_ && !close_until_) close_until_ = now + peer_timeout_;
+  }
+  for (auto& operation : taken) {
+    if (error) {
+      operation->handle->finish(error, now);
+      continue;
+    }
+    if (operation->number == 0 && operation->is_collective) remember(operation->group);
+    runner_.submit(std::move(operation), now);
+  }
+  return !taken.empty();
+}
+
+bool World::advance(Seconds now) {
+  const bool moved = runner_.advance(now);
+  if (mailbox_.error()) fail(*mailbox_.error());
+  return moved;
+}
+
+void World::sleep() {
+  bool has_work = false;
+  for (const auto& link : links_)
+    has_work |= link->arm();
+  if (!has_work) {
+    const std::lock_guard lock(mutex_);
+    has_work = !submitted_.empty();
+    is_sleeping_ = !has_work;
+  }
+  Seconds rest = ticked_at_ + tick_time_ - now_;
+  if (close_until_) rest = std::min(rest, Seconds{0.001});
+  // Rounded up, or the last part of a millisecond would be waited for with no rest at all.
+  const int rest_ms = static_cast<int>(std::max(rest.value, 0.0) * 1000) + 1;
+  handle_events(has_work ? 0 : rest_ms);
+  {
+    const std::lock_guard lock(mutex_);
+    is_sleeping_ = false;
+  }
+  for (const auto& link : links_)
+    link->disarm();
+}
+
+void World::handle_events(int timeout_ms) {
+  std::array<epoll_event, 64> events{};
+  const int count =
+      epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
+  if (count > 0) now_ = os::monotonic_now();
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    if (event.data.u64 == kWakeEvent) {
+      std::uint64_t value = 0;
+      [[maybe_unused]] const ssize_t got = read(wake_.get(), &value, sizeof value);
+      continue;
+    }
+    links_[event.data.u64 >> 32]->on_event(static_cast<int>(event.data.u64 & 0xffffffffU),
+                                           event.events);
+  }
+}
+
+void World::tick(Seconds now) {
+  // This process itself stood still: what the peers sent meanwhile is not read yet.
+  const bool stood_still = now - ticked_at_ > tick_time_ * 2 + Seconds{0.5};
+  ticked_at_ = now;
+  if (stood_still)
+    for (PeerState& peer : peers_)
+      peer.heard_at = now;
+  mailbox_.remind();
+  beat(now);
+  check_silence(now);
+  check_departed();
+  check_stalls(now);
+}
+
+void World::beat(Seconds now) {
+  for (int rank = 0; rank < size(); ++rank) {
+    PeerState& state = peer(rank);
+    if (rank == rank_ || state.departed || now - state.told_at < peer_timeout_ / 5) continue;
+    state.told_at = now;
+    links_[static_cast<std::size_t>(rank)]->post_control({.kind = PacketKind::kHeartbeat}, {});
+  }
+}
+
+void World::check_silence(Seconds now) {
+  for (int rank = 0; rank < size(); ++rank) {
+    const PeerState& state = peer(rank);
+    if (rank == rank_ || state.departed || state.said_goodbye) continue;
+    if (now - state.heard_at <= peer_timeout_) continue;
+    return fail({Code::kUnavailable, name(rank) + ": no sign of life for " +
+                                         std::to_string(peer_timeout_.value).substr(0, 4) + " s"});
+  }
+}
+
+void World::check_departed() {
+  for (const auto& group : runner_.groups())
+    for (const auto& operation : group->active)
+      for (const int rank : waited_for(*operation))
+        if (peer(rank).departed)
+          return fail({Code::kUnavailable,
+                       name(rank) + ": left the job while " + operation->name + " waits for it"});
+}
+
+// The end of a world, one phase after the other; true when all is done.
+bool World::close_step(Seconds now) {
+  const bool in_time = now < *close_until_;
+  const auto flushed = [this] {
+    return std::all_of(links_.begin(), links_.end(),
+                       [](const auto& link) { return link->is_flushed(); });
+  };
+  switch (close_phase_) {
+    case ClosePhase::kOperations:
+      if (!runner_.is_idle() && in_time) return false;
+      if (!runner_.is_idle())
+        fail({Code::kConflict, name(rank_) + ": the communicator was closed with operations under "
+                                             "way: wait for their handles first"});
+      close_phase_ = ClosePhase::kMessages;
+      close_until_ = now + kFlushTime;
+      return false;
+    case ClosePhase::kMessages:
+      if (!flushed() && in_time) return false;
+      for (const auto& link : links_)
+        link->post_control({.kind = PacketKind::kGoodbye}, {});
+      close_phase_ = ClosePhase::kGoodbye;
+      return false;
+    case ClosePhase::kGoodbye:
+      if (!flushed() && in_time) return false;
+      for (const auto& link : links_)
+        link->shut_down();
+      close_phase_ = ClosePhase::kAcknowledged;
+      return true;
+    case ClosePhase::kAcknowledged:
+      return true;
+  }
+  return true;
+}
+
+void World::fail(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (error_) return;
+    error_ = error;
+  }
+  failed_ = true;
+  for (const auto& link : links_)
+    link->abandon();
+  runner_.fail_all(error, os::monotonic_now());
+  const auto code = static_cast<char>('0' + static_cast<int>(error.code));
+  const std::string text = (code + error.message).substr(0, kTextBytesMax);
+  for (int rank = 0; rank < size(); ++rank)
+    if (rank != rank_)
+      links_[static_cast<std::size_t>(rank)]->post_control({.kind = PacketKind::kAbort}, text);
+}
+
+void World::note_abort(std::string_view text) {
+  Error error{Code::kUnavailable, "a peer gave up"};
+  if (!text.empty()) {
+    const auto code = static_cast<Code>(text.front() - '0');
+    if (can_fit(code)) error.code = code;
+    error.message = text.substr(1);
+  }
+  fail(error);
+}
+
+std::byte* World::place(int peer_rank, const PacketHeader& header) {
+  peer(peer_rank).heard_at = now_;
+  if (failed_) return nullptr;
+  return mailbox_.place(peer_rank, header, now_);
+}
+
+void World::arrived(int peer_rank, const PacketHeader& header, const std::byte* payload) {
+  PeerState& state = peer(peer_rank);
+  state.heard_at = now_;
+  const std::string_view text(reinterpret_cast<const char*>(payload),
+                              payload == nullptr ? 0 : header.payload_bytes);
+  switch (header.kind) {
+    case PacketKind::kAbort:
+      return note_abort(text);
+    case PacketKind::kGoodbye:
+      state.said_goodbye = true;
+      return;
+    case PacketKind::kQuery:
+      return answer_query(peer_rank, header.key);
+    case PacketKind::kReply:
+      return note_reply(peer_rank, header.key, text);
+    default:
+      if (failed_) return;
+      return mailbox_.arrived(peer_rank, header, payload, now_);
+  }
+}
+
+void World::sent(int peer_rank, OutMessage& message, std::size_t bytes) {
+  const auto index = static_cast<std::size_t>(peer_rank);
+  auto& counters = is_shared_[index] ? shared_bytes_ : network_bytes_;
+  counters[index].bytes.fetch_add(static_cast<long long>(bytes), std::memory_order_relaxed);
+  mailbox_.sent(message, now_);
+}
+
+void World::lost(int peer_rank, std::string_view reason) {
+  PeerState& state = peer(peer_rank);
+  state.departed = true;
+  if (state.said_goodbye) return check_departed();
+  fail({Code::kUnavailable, name(peer_rank) + ": " + std::string(reason)});
+}
+
+std::string World::name_all(const std::vector<int>& ranks) const {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
+    text += name(ranks[i]);
+  }
+  return text;
+}
+
+}  // namespace regatta::coll

@@ -1,0 +1,135 @@
+// coll/engine/world.h: the ranks of a job as one process sees them, and its one progress thread.
+// All communicators that come from one connect() share a World. The thread sleeps in epoll_wait;
+// callers' operations (eventfd), packets (TCP, the bells of shared memory) and the clock wake it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "regatta/coll/communicator.h"
+#include "regatta/coll/engine/mailbox.h"
+#include "regatta/coll/engine/operation.h"
+#include "regatta/coll/engine/runner.h"
+#include "regatta/coll/transport/channel.h"
+#include "regatta/coll/transport/link.h"
+#include "regatta/core/result.h"
+#include "regatta/os/unique_fd.h"
+
+namespace regatta::coll {
+
+struct WorldSetup {
+  int rank = 0;
+  std::vector<Channel> channels;   // by world rank; empty at the own place
+  std::vector<std::string> names;  // by world rank: "rank 3 (s1/1) at s1"
+  Seconds peer_timeout;
+  Seconds progress_timeout;
+};
+
+class World final : private LinkSink {
+ public:
+  // Starts the progress thread, in the control group of the calling thread.
+  static Result<std::unique_ptr<World>> start(WorldSetup setup);
+  // Waits up to the peer timeout for operations under way, says goodbye to all peers and ends the
+  // thread.
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(names_.size()); }
+
+  // From any thread. After an error of the world the operation ends with it at once.
+  void submit(std::unique_ptr<Operation> operation);
+  Communicator::Traffic traffic() const;
+
+ private:
+  struct PeerState {
+    Seconds heard_at;
+    Seconds told_at;  // when a heartbeat went out last
+    bool said_goodbye = false;
+    bool departed = false;
+  };
+  struct Counter {
+    std::atomic<long long> bytes = 0;
+  };
+
+  explicit World(WorldSetup setup);
+  Status make_links(std::vector<Channel> channels);
+  Status watch(int fd, int peer, int slot);
+
+  // The progress thread.
+  void run();
+  bool take_operations(Seconds now);
+  bool advance(Seconds now);
+  void sleep();
+  void handle_events(int timeout_ms);
+  void tick(Seconds now);
+  void beat(Seconds now);
+  void check_silence(Seconds now);
+  void check_departed();
+  bool close_step(Seconds now);
+
+  // Diagnosis of operations that stand still (world_stall.cc).
+  void remember(const std::shared_ptr<Group>& group);
+  void check_stalls(Seconds now);
+  void ask_peers(Operation& operation);
+  void answer_query(int peer, const MessageKey& key);
+  void note_reply(int peer, const MessageKey& key, std::string_view text);
+  std::string describe_stall(const Operation& operation) const;
+
+  void fail(const Error& error);
+  void note_abort(std::string_view text);
+
+  std::byte* place(int peer, const PacketHeader& header) override;
+  void arrived(int peer, const PacketHeader& header, const std::byte* payload) override;
+  void sent(int peer, OutMessage& message, std::size_t bytes) override;
+  void lost(int peer, std::string_view reason) override;
+
+  PeerState& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+  const std::string& name(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
+  std::string name_all(const std::vector<int>& ranks) const;
+
+  // Constant after start().
+  const int rank_;
+  const std::vector<std::string> names_;
+  const Seconds peer_timeout_;
+  const Seconds progress_timeout_;
+  Seconds tick_time_;
+  std::vector<std::unique_ptr<Link>> links_;
+  std::vector<bool> is_shared_;  // by rank: the link is shared memory
+  os::UniqueFd epoll_;
+  os::UniqueFd wake_;
+
+  // The progress thread's own.
+  Mailbox mailbox_;
+  Runner runner_;
+  std::vector<PeerState> peers_;
+  std::vector<std::weak_ptr<Group>> known_groups_;
+  bool failed_ = false;
+  Seconds now_;
+  Seconds ticked_at_;
+  std::optional<Seconds> close_until_;
+  enum class ClosePhase { kOperations, kMessages, kGoodbye, kAcknowledged };
+  ClosePhase close_phase_ = ClosePhase::kOperations;
+
+  std::vector<Counter> network_bytes_;
+  std::vector<Counter> shared_bytes_;
+
+  std::mutex mutex_;  // guards the following
+  std::vector<std::unique_ptr<Operation>> submitted_;
+  std::optional<Error> error_;
+  bool is_sleeping_ = false;
+  bool is_closing_ = false;
+
+  std::thread thread_;
+};
+
+}  // namespace regatta::coll

@@ -1,0 +1,37 @@
+#include "regatta/coll/schedule.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <initializer_list>
+
+#include "regatta/core/check.h"
+
+namespace regatta::coll {
+
+StepIndex Schedule::add(const Step& step, std::initializer_list<StepIndex> after) {
+  const auto index = static_cast<StepIndex>(steps_.size());
+  steps_.push_back(step);
+  for (const StepIndex earlier : after)
+    wait_for(index, earlier);
+  return index;
+}
+
+void Schedule::wait_for(StepIndex step, StepIndex earlier) {
+  REGATTA_CHECK(earlier < step && step < steps_.size());
+  edges_.emplace_back(earlier, step);
+}
+
+std::byte* Schedule::scratch(std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+  const std::size_t whole = (bytes + kLine) / kLine * kLine;
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kLine, whole));
+  REGATTA_CHECK(memory != nullptr);
+  scratch_.emplace_back(memory);
+  return memory;
+}
+
+void Schedule::Free::operator()(std::byte* memory) const {
+  std::free(memory);  // NOLINT(cppcoreguidelines-no-malloc): aligned_alloc gave it
+}
+
+}  // namespace regatta::coll

@@ -1,0 +1,25 @@
+// coll/transport/bootstrap.h: the ranks find each other: every pair gets its Channel.
+// Each rank listens on TCP and on an abstract unix socket, gives its endpoint to the exchange, and
+// then calls every lower rank: over the unix socket when both name the same server (the caller
+// hands over a memory file), else over TCP. A caller shows protocol, version, job token and rank; a
+// stranger is refused with a log line. Shared memory that cannot be opened falls back to TCP.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/coll/communicator.h"
+#include "regatta/coll/transport/channel.h"
+#include "regatta/core/result.h"
+
+namespace regatta::coll {
+
+struct Meeting {
+  std::vector<Channel> channels;   // by rank
+  std::vector<std::string> names;  // by rank: "rank 3 (s1/1) at s1"
+};
+
+// Fails with kTimeout within peer_timeout + 10 s after the exchange, naming the missing ranks.
+Result<Meeting> meet(int rank, int world_size, const Exchange& exchange, const Options& options);
+
+}  // namespace regatta::coll

@@ -1,0 +1,20 @@
+// coll/transport/channel.h: the open way to one peer, before a Link is made of it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "regatta/coll/transport/shm_ring.h"
+#include "regatta/os/unique_fd.h"
+
+namespace regatta::coll {
+
+// A segment and a bell, or TCP connections; empty for the rank itself.
+struct Channel {
+  std::optional<ShmSegment> segment;
+  bool is_creator = false;  // this side made the segment
+  os::UniqueFd bell;
+  std::vector<os::UniqueFd> connections;
+};
+
+}  // namespace regatta::coll

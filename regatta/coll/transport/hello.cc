@@ -1,0 +1,106 @@
+#include "regatta/coll/transport/hello.h"
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/core/text.h"
+
+namespace regatta::coll {
+namespace {
+
+constexpr std::uint64_t kHelloMagic = 0x3141544147474552ULL;  // "REGGATA1"
+constexpr std::uint64_t kReplyMagic = 0x4f4c4c4548544552ULL;
+constexpr std::uint32_t kVersion = 1;
+constexpr std::string_view kEndpointMark = "regatta-coll-1";
+
+template <typename T>
+void append(std::vector<std::byte>& out, T value) {
+  const auto at = out.size();
+  out.resize(at + sizeof value);
+  std::memcpy(out.data() + at, &value, sizeof value);
+}
+template <typename T>
+T get(std::span<const std::byte> bytes, std::size_t at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_hello(const Hello& hello) {
+  std::vector<std::byte> out;
+  append(out, kHelloMagic);
+  append(out, kVersion);
+  append(out, hello.rank);
+  append(out, hello.world_size);
+  append(out, hello.connection);
+  append(out, hello.connections);
+  append(out, static_cast<std::uint32_t>(hello.token.size()));
+  for (const char c : hello.token)
+    out.push_back(static_cast<std::byte>(c));
+  return out;
+}
+
+Result<std::optional<Hello>> decode_hello(std::span<const std::byte> bytes) {
+  // A stranger is known by its first bytes, before the rest is waited for.
+  if (bytes.size() >= 8 && get<std::uint64_t>(bytes, 0) != kHelloMagic)
+    return Error{Code::kInvalidInput, "it does not speak this protocol"};
+  if (bytes.size() < kHelloBytes) return std::optional<Hello>();
+  if (get<std::uint32_t>(bytes, 8) != kVersion)
+    return Error{Code::kInvalidInput, "it speaks another version of this protocol"};
+  const auto token_bytes = get<std::uint32_t>(bytes, 28);
+  if (token_bytes > kTokenBytesMax) return Error{Code::kInvalidInput, "its job token is too long"};
+  if (bytes.size() < kHelloBytes + token_bytes) return std::optional<Hello>();
+  Hello hello{.rank = get<std::uint32_t>(bytes, 12),
+              .world_size = get<std::uint32_t>(bytes, 16),
+              .connection = get<std::uint32_t>(bytes, 20),
+              .connections = get<std::uint32_t>(bytes, 24),
+              .token = {}};
+  const auto token = bytes.subspan(kHelloBytes, token_bytes);
+  hello.token.assign(reinterpret_cast<const char*>(token.data()), token.size());
+  return std::optional<Hello>(std::move(hello));
+}
+
+std::vector<std::byte> encode_reply(const Reply& reply) {
+  std::vector<std::byte> out;
+  append(out, kReplyMagic);
+  append(out, static_cast<std::uint32_t>(reply.welcome));
+  append(out, reply.rank);
+  return out;
+}
+
+Result<std::optional<Reply>> decode_reply(std::span<const std::byte> bytes) {
+  if (bytes.size() < kReplyBytes) return std::optional<Reply>();
+  const auto welcome = get<std::uint32_t>(bytes, 8);
+  if (get<std::uint64_t>(bytes, 0) != kReplyMagic || welcome < 1 || welcome > 2)
+    return Error{Code::kInvalidInput, "it does not speak this protocol"};
+  return std::optional<Reply>(Reply{static_cast<Welcome>(welcome), get<std::uint32_t>(bytes, 12)});
+}
+
+// The server comes last: it may hold any text.
+std::string format_endpoint(const Endpoint& endpoint) {
+  return std::string(kEndpointMark) + "\t" + endpoint.address + "\t" +
+         std::to_string(endpoint.port) + "\t" + endpoint.unix_name + "\t" + endpoint.server;
+}
+
+Result<Endpoint> parse_endpoint(const std::string& text) {
+  const Error bad{Code::kInvalidInput, "not the endpoint of a regatta rank: '" + text + "'"};
+  std::vector<std::string> parts = split(text, '\t');
+  if (parts.size() < 5 || parts[0] != kEndpointMark) return bad;
+  Endpoint endpoint{.address = parts[1], .port = 0, .unix_name = parts[3], .server = {}};
+  const std::string& port = parts[2];
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
+  if (error != std::errc() || end != port.data() + port.size()) return bad;
+  endpoint.server = join({parts.begin() + 4, parts.end()}, "\t");
+  return endpoint;
+}
+
+}  // namespace regatta::coll

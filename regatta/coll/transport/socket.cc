@@ -1,0 +1,151 @@
+#include "regatta/coll/transport/socket.h"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "regatta/os/errno_text.h"
+
+namespace regatta::coll {
+namespace {
+
+constexpr int kBacklog = 4096;
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+  int family() const { return storage.ss_family; }
+};
+
+Result<Address> parse_address(const std::string& text, std::uint16_t port) {
+  Address address;
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
+  if (inet_pton(AF_INET, text.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    address.length = sizeof *v4;
+    return address;
+  }
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
+  if (inet_pton(AF_INET6, text.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    address.length = sizeof *v6;
+    return address;
+  }
+  return Error{Code::kInvalidInput, "address '" + text + "': write it in numbers, as 10.0.0.1"};
+}
+
+Address abstract_address(const std::string& name) {
+  Address address;
+  auto* local = reinterpret_cast<sockaddr_un*>(&address.storage);
+  local->sun_family = AF_UNIX;
+  // A name that begins with a zero byte lives in no file system.
+  const std::size_t bytes = std::min(name.size(), sizeof local->sun_path - 1);
+  std::memcpy(local->sun_path + 1, name.data(), bytes);
+  address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + bytes);
+  return address;
+}
+
+os::UniqueFd make_socket(int family) {
+  return os::UniqueFd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+bool has_begun(int result) {
+  return result == 0 || errno == EINPROGRESS || errno == EINTR;
+}
+
+}  // namespace
+
+Result<TcpListener> listen_tcp(const std::string& address) {
+  REGATTA_TRY(local, parse_address(address, 0));
+  TcpListener listener{make_socket(local.family()), 0};
+  if (!listener.fd) return os::errno_error("make a socket");
+  if (bind(listener.fd.get(), local.get(), local.length) != 0 ||
+      listen(listener.fd.get(), kBacklog) != 0 ||
+      getsockname(listener.fd.get(), local.get(), &local.length) != 0)
+    return os::errno_error("listen on " + address);
+  // The port lies at the same place in both families.
+  listener.port = ntohs(reinterpret_cast<const sockaddr_in*>(local.get())->sin_port);
+  return listener;
+}
+
+Result<os::UniqueFd> listen_unix(const std::string& name) {
+  os::UniqueFd fd = make_socket(AF_UNIX);
+  Address local = abstract_address(name);
+  if (!fd || bind(fd.get(), local.get(), local.length) != 0 || listen(fd.get(), kBacklog) != 0)
+    return os::errno_error("listen on a unix socket");
+  return fd;
+}
+
+std::string random_unix_name() {
+  std::uint64_t bits[2] = {};
+  [[maybe_unused]] const ssize_t got = getrandom(bits, sizeof bits, 0);
+  return fmt::format("regatta-coll-{:016x}{:016x}", bits[0], bits[1]);
+}
+
+Result<os::UniqueFd> dial_tcp(const std::string& source, const std::string& address,
+                              std::uint16_t port) {
+  REGATTA_TRY(from, parse_address(source, 0));
+  REGATTA_TRY(to, parse_address(address, port));
+  os::UniqueFd fd = make_socket(to.family());
+  if (!fd) return os::errno_error("make a socket");
+  const int on = 1;
+  setsockopt(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+  if (from.family() == to.family() && bind(fd.get(), from.get(), from.length) != 0)
+    return os::errno_error("send from " + source);
+  if (!has_begun(connect(fd.get(), to.get(), to.length)))
+    return os::errno_error("connect to " + address);
+  return fd;
+}
+
+Result<os::UniqueFd> dial_unix(const std::string& name) {
+  os::UniqueFd fd = make_socket(AF_UNIX);
+  Address to = abstract_address(name);
+  if (!fd || !has_begun(connect(fd.get(), to.get(), to.length)))
+    return os::errno_error("connect to a unix socket");
+  return fd;
+}
+
+int connect_error(int fd) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
+  return error;
+}
+
+os::UniqueFd accept_next(int listener) {
+  return os::UniqueFd(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+std::string describe_peer(int fd) {
+  Address peer;
+  peer.length = sizeof peer.storage;
+  if (getpeername(fd, peer.get(), &peer.length) != 0) return "an unknown place";
+  if (peer.family() == AF_UNIX) {
+    ucred who{};
+    socklen_t length = sizeof who;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0) return "a local process";
+    return "process " + std::to_string(who.pid);
+  }
+  char text[INET6_ADDRSTRLEN] = {};
+  const auto* v4 = reinterpret_cast<const sockaddr_in*>(peer.get());
+  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(peer.get());
+  const void* bits = peer.family() == AF_INET ? static_cast<const void*>(&v4->sin_addr)
+                                              : static_cast<const void*>(&v6->sin6_addr);
+  inet_ntop(peer.family(), bits, text, sizeof text);
+  return std::string(text) + " port " + std::to_string(ntohs(v4->sin_port));
+}
+
+}  // namespace regatta::coll

@@ -1,0 +1,36 @@
+// coll/transport/socket.h: the few kinds of sockets that ranks meet on. All are non-blocking and
+// close-on-exec.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "regatta/core/result.h"
+#include "regatta/os/unique_fd.h"
+
+namespace regatta::coll {
+
+struct TcpListener {
+  os::UniqueFd fd;
+  std::uint16_t port = 0;
+};
+// Listens on a free port of the numeric address; kInvalidInput when it is not numeric.
+Result<TcpListener> listen_tcp(const std::string& address);
+// Listens on an abstract unix name (no file): it ends with the descriptor.
+Result<os::UniqueFd> listen_unix(const std::string& name);
+// A name that nobody else has.
+std::string random_unix_name();
+
+// Begins to connect; the descriptor polls writable when that ended, connect_error() says how.
+// `source`: numeric address to send from.
+Result<os::UniqueFd> dial_tcp(const std::string& source, const std::string& address,
+                              std::uint16_t port);
+Result<os::UniqueFd> dial_unix(const std::string& name);
+int connect_error(int fd);  // errno value, 0 when connected
+
+// The next caller of a listener, or an empty descriptor.
+os::UniqueFd accept_next(int listener);
+// "10.0.0.2 port 4711", or "process 123" for a unix socket.
+std::string describe_peer(int fd);
+
+}  // namespace regatta::coll

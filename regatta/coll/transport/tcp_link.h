@@ -1,0 +1,72 @@
+// coll/transport/tcp_link.h: the way to a rank of another server: several TCP connections.
+// Connection 0 carries packets without data and messages up to kSmallMessageBytes, so that they
+// never queue behind bulk. Larger messages are cut in fragments; whichever bulk connection can
+// write takes the next one, so the paths that ECMP hashing gave to the connections are filled
+// according to what they bear. Headers carry message and offset: order between connections is free.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/coll/transport/link.h"
+#include "regatta/os/unique_fd.h"
+
+namespace regatta::coll {
+
+inline constexpr std::size_t kSmallMessageBytes = std::size_t{8} << 10;
+
+class TcpLink : public Link {
+ public:
+  // `connections`: connected, non-blocking; at least two, the first one for control.
+  TcpLink(int peer, std::vector<os::UniqueFd> connections, LinkSink& sink);
+  ~TcpLink() override;
+
+  std::vector<int> fds() const;
+
+  void post_control(const PacketHeader& header, std::string_view text) override;
+  void post_message(OutMessage& message) override;
+  bool progress() override;
+  void on_event(int slot, std::uint32_t events) override;
+  void abandon() override;
+  bool is_flushed() override;
+  void shut_down() override;
+
+ private:
+  struct Connection;
+  struct Outgoing;
+
+  bool write_connection(Connection& connection);
+  bool next_outgoing(Connection& connection);
+  bool cut_fragment(Outgoing& out);
+  void finish_outgoing(Connection& connection);
+  bool read_connection(Connection& connection);
+  void begin_payload(Connection& connection);
+  void finish_packet(Connection& connection);
+  void note_closed(Connection& connection, int error);
+  void check_closed();
+  void lose(std::string_view reason);
+
+  int peer_;
+  LinkSink& sink_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::size_t first_bulk_ = 0;  // which bulk connection is asked first, in turn
+  std::deque<std::pair<PacketHeader, std::string>> controls_;
+  std::deque<OutMessage*> small_;
+  std::deque<OutMessage*> bulk_;
+  bool goodbye_ = false;
+  bool lost_ = false;
+  bool any_closed_ = false;
+  std::string close_reason_;
+};
+
+// TCP_NODELAY, keepalive and user timeout as the peer timeout asks, little unsent data in the
+// kernel; errors are dropped: the connection works without.
+void tune_tcp(int fd, double peer_timeout_s);
+
+}  // namespace regatta::coll

@@ -1,0 +1,68 @@
+// coll/transport/wire_header.h: what travels before the bytes, on TCP and in shared memory.
+// Little-endian, 48 bytes: magic u16, version u8, kind u8, payload u32, group u64, operation u32,
+// step u32, message u64, offset u64, reserved u32, checksum u32 of the 44 bytes before it.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "regatta/core/result.h"
+
+namespace regatta::coll {
+
+// Names one message between two ranks and one direction; never used twice.
+struct MessageKey {
+  std::uint64_t group = 0;      // communicator
+  std::uint32_t operation = 0;  // number of the call in it
+  std::uint32_t step = 0;       // tag within the schedule
+
+  friend auto operator<=>(const MessageKey&, const MessageKey&) = default;
+};
+
+enum class PacketKind : std::uint8_t {
+  kData = 1,   // `payload` bytes of a message, from `offset` on
+  kRequest,    // the sender holds a message and has no grant for it
+  kGrant,      // the receiver has a place for the message
+  kCredit,     // `message` eager bytes were consumed
+  kAbort,      // payload: code byte and text of the first error
+  kGoodbye,    // nothing follows
+  kHeartbeat,  // a sign of life
+  kQuery,      // how far is operation (group, operation) at your place?
+  kReply,      // payload: the answer
+};
+
+struct PacketHeader {
+  PacketKind kind = PacketKind::kData;
+  MessageKey key{};
+  std::uint64_t message_bytes = 0;  // of the whole message; kCredit: bytes consumed
+  std::uint64_t offset = 0;
+  std::uint32_t payload_bytes = 0;
+};
+
+inline constexpr std::size_t kHeaderBytes = 48;
+inline constexpr std::size_t kFragmentBytesMax = std::size_t{64} << 10;  // payload of kData
+inline constexpr std::size_t kTextBytesMax = 2048;                       // of kAbort and kReply
+
+using HeaderBytes = std::span<std::byte, kHeaderBytes>;
+using ConstHeaderBytes = std::span<const std::byte, kHeaderBytes>;
+
+void encode_header(const PacketHeader& header, HeaderBytes out);
+
+// kInvalidInput when the bytes are no header that a regatta rank would write: magic, version, kind,
+// checksum, sizes out of bounds, a payload that passes the end of its message.
+Result<PacketHeader> decode_header(ConstHeaderBytes in);
+
+}  // namespace regatta::coll
+
+template <>
+struct std::hash<regatta::coll::MessageKey> {
+  std::size_t operator()(const regatta::coll::MessageKey& key) const {
+    std::uint64_t x = key.group ^ (std::uint64_t{key.operation} << 32 | key.step);
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+    return static_cast<std::size_t>(x ^ (x >> 31));
+  }
+};
