@@ -1,0 +1,91 @@
+#include "regatta/gpu/device.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include <dlfcn.h>
+#include <fmt/core.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include "regatta/core/text.h"
+#include "regatta/os/cgroup.h"
+#include "regatta/os/file.h"
+
+namespace regatta::gpu {
+namespace {
+
+bool pin_variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value != nullptr && std::string_view(value) == "1") return false;
+  ::setenv(name, "1", 1);
+  return true;
+}
+
+// These libraries are reached by name: gpu links neither, and works with whichever is loaded.
+void call_if_loaded(const char* setter) {
+  using SetThreads = void (*)(int);
+  void* found = ::dlsym(RTLD_DEFAULT, setter);
+  if (found != nullptr) reinterpret_cast<SetThreads>(found)(1);
+}
+
+// A line "Name:   123 kB" of /proc/meminfo.
+Result<Bytes> memory_line(const std::string& text, std::string_view name) {
+  for (const std::string& line : split(text, '\n')) {
+    if (!line.starts_with(name)) continue;
+    return Bytes{std::atoll(line.c_str() + name.size()) * 1024};
+  }
+  return Error{Code::kUnavailable, fmt::format("/proc/meminfo has no line \"{}\"", name)};
+}
+
+}  // namespace
+
+bool pin_math_threads_in_environment() {
+  const bool openblas = pin_variable("OPENBLAS_NUM_THREADS");
+  const bool openmp = pin_variable("OMP_NUM_THREADS");
+  return openblas || openmp;
+}
+
+void prepare_process() {
+  pin_math_threads_in_environment();
+  call_if_loaded("openblas_set_num_threads");
+  call_if_loaded("omp_set_num_threads");
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  ::mallopt(M_TRIM_THRESHOLD, 0x7fffffff);
+  ::mallopt(M_TOP_PAD, 64 << 20);
+}
+
+Result<Device> open_device(const DeviceOptions& options) {
+  if (options.kind != topo::DeviceKind::kCpu) {
+    return Error{
+        Code::kUnsupported,
+        fmt::format("device {}: this build drives no GPU; use device type cpu", options.index)};
+  }
+  if (options.index < 0) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("device {}: the index is negative", options.index)};
+  }
+  const std::string held =
+      options.compute_cgroup.empty() ? "not held to a share" : "held by " + options.compute_cgroup;
+  return Device{options, fmt::format("cpu {}: one thread, {}", options.index, held)};
+}
+
+Status bind_compute_thread(const Device& device) {
+  if (device.options.compute_cgroup.empty()) return {};
+  return os::join_cgroup(device.options.compute_cgroup);
+}
+
+void synchronize(const Device& /*device*/) {}
+
+Result<Memory> memory(const Device& /*device*/) {
+  REGATTA_TRY(meminfo, os::read_file("/proc/meminfo"));
+  REGATTA_TRY(total, memory_line(meminfo, "MemTotal:"));
+  REGATTA_TRY(available, memory_line(meminfo, "MemAvailable:"));
+  REGATTA_TRY(statm, os::read_file("/proc/self/statm"));
+  const auto fields = split(trim(statm), ' ');
+  if (fields.size() < 2) return Error{Code::kUnavailable, "/proc/self/statm has too few fields"};
+  const long long resident = std::atoll(fields[1].c_str()) * ::sysconf(_SC_PAGESIZE);
+  return Memory{total, available, Bytes{resident}};
+}
+
+}  // namespace regatta::gpu

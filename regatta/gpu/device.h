@@ -1,0 +1,54 @@
+// gpu/device.h: the one place that knows what kind of device a rank computes on. Today that is the
+// CPU: one thread held to a share of a core; a CUDA device takes the same functions.
+#pragma once
+
+#include <string>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/topo/cluster.h"
+
+namespace regatta::gpu {
+
+struct DeviceOptions {
+  topo::DeviceKind kind = topo::DeviceKind::kCpu;
+  int index = 0;  // of its server
+  std::string
+      compute_cgroup;  // CPU: the folder that holds the compute thread to its share; or empty
+};
+
+struct Device {
+  DeviceOptions options;
+  std::string description;  // "cpu 1: one thread, held by /sys/fs/cgroup/cpu/lab/s0-1"
+};
+
+// Once per process, before libraries of mathematics are loaded where that can be arranged:
+// OPENBLAS_NUM_THREADS and OMP_NUM_THREADS become 1 in the environment. True when one of them had
+// another value: the caller may then start its own executable again, so that libraries which read
+// them when they are loaded start no helper threads.
+bool pin_math_threads_in_environment();
+
+// Once per process: one compute thread in the libraries of mathematics that are loaded (OpenBLAS,
+// OpenMP), and large blocks of memory are kept instead of going back to the kernel after each use
+// (a fresh page costs a fault and a memset, some 0.25 us per 4 KiB).
+void prepare_process();
+
+// Fails with kUnsupported for a kind that this build cannot drive.
+Result<Device> open_device(const DeviceOptions& options);
+
+// Makes the calling thread the one that computes for `device`: only it joins the device's cgroup,
+// so communication threads are not held to the device's share. Fails when it cannot be joined.
+Status bind_compute_thread(const Device& device);
+
+// Returns when all work given to the device is done. The CPU works in the calling thread: at once.
+void synchronize(const Device& device);
+
+// Memory of the device: the machine's, for the CPU. kUnavailable when it cannot be read.
+struct Memory {
+  Bytes total;
+  Bytes available;
+  Bytes used_by_process;  // resident set, now
+};
+Result<Memory> memory(const Device& device);
+
+}  // namespace regatta::gpu
