@@ -1,0 +1,79 @@
+// regatta-worker MODE: one rank of a job, started by an agent; speaks wire::WorkerChannel on its
+// standard input and output. MODE: train.
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string_view>
+#include <thread>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "regatta/core/log.h"
+#include "regatta/gpu/device.h"
+#include "regatta/os/clock.h"
+#include "regatta/train/worker.h"
+#include "regatta/wire/worker_channel.h"
+
+namespace regatta {
+namespace {
+
+// SIGTERM and SIGINT are taken by a thread of their own: it asks the training to end between two
+// micro-batches, and ends the process when that takes longer than a second.
+void take_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([signals] {
+    int taken = 0;
+    sigwait(&signals, &taken);
+    train::stop_worker();
+    os::sleep_for(Seconds{1});
+    ::_exit(1);
+  }).detach();
+}
+
+Status run_mode(std::string_view mode, wire::WorkerChannel& channel) {
+  REGATTA_TRY(spec, channel.receive_spec());
+  if (mode == "train") return train::run_train_worker(spec, channel);
+  return Error{Code::kInvalidInput,
+               fmt::format("regatta-worker: no mode \"{}\"; the modes are: train", mode)};
+}
+
+int run(int argc, char** argv) {
+  // Libraries of mathematics start their threads when they are loaded, before main: start again
+  // with the environment that keeps them from it.
+  if (gpu::pin_math_threads_in_environment()) ::execv("/proc/self/exe", argv);
+  if (argc != 2) {
+    std::fputs("usage: regatta-worker MODE (train); started by regatta-agent\n", stderr);
+    return 2;
+  }
+  take_signals();
+  gpu::prepare_process();
+  auto channel = wire::WorkerChannel::open();
+  if (!channel) {
+    log_error(channel.error().message);
+    return 1;
+  }
+  Status done = run_mode(argv[1], *channel);
+  if (done) done = channel->emit({{"event", "done"}});
+  if (done) return 0;
+  static_cast<void>(channel->emit_error(done.error()));
+  return 1;
+}
+
+}  // namespace
+}  // namespace regatta
+
+int main(int argc, char** argv) {
+  try {
+    return regatta::run(argc, argv);
+  } catch (const std::exception& failure) {
+    regatta::log_error(failure.what());
+    return 1;
+  }
+}

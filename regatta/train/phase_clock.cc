@@ -1,0 +1,69 @@
+#include "regatta/train/phase_clock.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "regatta/os/clock.h"
+
+namespace regatta::train {
+
+PhaseClock::PhaseClock(Rank rank) : rank_(rank) {}
+
+void PhaseClock::start(int step, bool traced) {
+  step_ = step;
+  traced_ = traced;
+  times_ = {};
+  running_ = {};
+  step_start_ = activity_start_ = os::monotonic_now();
+}
+
+void PhaseClock::close(Seconds at) {
+  const Seconds duration = at - activity_start_;
+  times_.phases[running_.phase] += duration;
+  if (traced_ && duration.value > 0) {
+    times_.spans.push_back({.rank = rank_,
+                            .phase = running_.phase,
+                            .step = step_,
+                            .micro_batch = running_.micro_batch,
+                            .layer = running_.layer,
+                            .background = false,
+                            .start = activity_start_,
+                            .duration = duration});
+  }
+  activity_start_ = at;
+}
+
+Activity PhaseClock::enter(const Activity& next) {
+  return enter_at(next, os::monotonic_now());
+}
+
+Activity PhaseClock::enter_at(const Activity& next, Seconds at) {
+  close(std::max(at, activity_start_));
+  return std::exchange(running_, next);
+}
+
+void PhaseClock::background(const Activity& activity, Seconds start, Seconds end) {
+  if (!traced_) return;
+  times_.spans.push_back({.rank = rank_,
+                          .phase = activity.phase,
+                          .step = step_,
+                          .micro_batch = activity.micro_batch,
+                          .layer = activity.layer,
+                          .background = true,
+                          .start = start,
+                          .duration = std::max(end - start, Seconds{0})});
+}
+
+StepTimes PhaseClock::finish_step(bool next_traced) {
+  const Seconds now = os::monotonic_now();
+  close(std::max(now, activity_start_));
+  StepTimes finished = std::exchange(times_, {});
+  finished.time = activity_start_ - step_start_;
+  step_start_ = activity_start_;
+  running_ = {};
+  traced_ = next_traced;
+  ++step_;
+  return finished;
+}
+
+}  // namespace regatta::train

@@ -1,0 +1,26 @@
+// train/tensor.h: the tensors of libtorch and nothing else of it: operators are named one by one
+// where they are used (a header of everything costs 11 s per file).
+#pragma once
+
+#ifndef AT_PER_OPERATOR_HEADERS
+#define AT_PER_OPERATOR_HEADERS
+#endif
+
+#include <ATen/core/Tensor.h>
+
+#include "regatta/coll/communicator.h"
+#include "regatta/workload/model.h"
+
+namespace regatta::train {
+
+using at::Tensor;
+
+inline at::ScalarType scalar_type(workload::Precision precision) {
+  return precision == workload::Precision::kFp32 ? at::kFloat : at::kBFloat16;
+}
+
+// The communicator's name of a tensor's element type; REGATTA_CHECKs that it is one of
+// fp32, fp64, bf16, i64.
+coll::DataType data_type(const Tensor& tensor);
+
+}  // namespace regatta::train

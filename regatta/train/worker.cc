@@ -1,0 +1,98 @@
+#include "regatta/train/worker.h"
+
+#include <atomic>
+#include <optional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "regatta/coll/communicator.h"
+#include "regatta/gpu/device.h"
+#include "regatta/train/spec_json.h"
+#include "regatta/train/trainer.h"
+#include "regatta/workload/job_json.h"
+
+namespace regatta::train {
+namespace {
+
+std::atomic<bool> stop_requested{false};
+
+// A JSON line with thousands of spans would hold the channel up for long: they go in parts.
+constexpr std::size_t kSpansPerEvent = 500;
+
+Status emit_spans(const StepReport& report, wire::WorkerChannel& channel) {
+  const workload::Timeline& spans = report.times.spans;
+  for (std::size_t start = 0; start < spans.size(); start += kSpansPerEvent) {
+    const std::size_t end = std::min(start + kSpansPerEvent, spans.size());
+    const workload::Timeline part(spans.begin() + static_cast<std::ptrdiff_t>(start),
+                                  spans.begin() + static_cast<std::ptrdiff_t>(end));
+    REGATTA_TRY_DO(channel.emit(
+        {{"event", "spans"}, {"step", report.step}, {"spans", workload::timeline_to_json(part)}}));
+  }
+  return {};
+}
+
+Status emit_step(const StepReport& report, wire::WorkerChannel& channel) {
+  REGATTA_TRY_DO(channel.emit({{"event", "step"},
+                               {"step", report.step},
+                               {"loss", report.loss},
+                               {"gradient_norm", report.gradient_norm},
+                               {"time_s", report.times.time.value},
+                               {"tokens", report.tokens}}));
+  REGATTA_TRY_DO(channel.emit({{"event", "phases"},
+                               {"step", report.step},
+                               {"phases", workload::phases_to_json(report.times.phases)}}));
+  return emit_spans(report, channel);
+}
+
+// The world of all ranks; empty when this rank is alone.
+Result<std::optional<coll::Communicator>> connect(const TrainSpec& spec,
+                                                  wire::WorkerChannel& channel) {
+  const coll::Exchange exchange = [&channel](const std::string& mine) {
+    return channel.exchange(mine);
+  };
+  if (spec.world_size == 1) {
+    // The agent waits for every worker's endpoint, also for a lonely one's.
+    REGATTA_TRY_DO(exchange("alone"));
+    return std::optional<coll::Communicator>();
+  }
+  coll::Options options;
+  options.job_token = spec.job_token;
+  options.server = spec.server;
+  options.listen_address = spec.address;
+  options.rank_names = spec.rank_names;
+  REGATTA_TRY(world, coll::Communicator::connect(spec.rank, spec.world_size, exchange, options));
+  return std::optional<coll::Communicator>(std::move(world));
+}
+
+}  // namespace
+
+void stop_worker() {
+  stop_requested = true;
+}
+
+Status run_train_worker(const nlohmann::json& spec_json, wire::WorkerChannel& channel) {
+  REGATTA_TRY(spec, spec_from_json(spec_json));
+  REGATTA_TRY(device, gpu::open_device(
+                          {.index = spec.device_index, .compute_cgroup = spec.compute_cgroup}));
+  // Communication threads start before the compute thread joins its group: they stay outside.
+  REGATTA_TRY(world, connect(spec, channel));
+  REGATTA_TRY(groups, make_groups(std::move(world), spec.rank, spec.strategy, spec.job.model));
+  REGATTA_TRY_DO(gpu::bind_compute_thread(device));
+  Status emitted;
+  const TrainHooks hooks{.on_step =
+                             [&](const StepReport& report) {
+                               if (emitted) emitted = emit_step(report, channel);
+                             },
+                         .stop_requested = [&] { return stop_requested.load() || !emitted; }};
+  const Status trained = train(spec, groups, hooks);
+  REGATTA_TRY_DO(emitted);
+  REGATTA_TRY_DO(trained);
+  if (!groups.world) return {};
+  const coll::Communicator::Traffic traffic = groups.world->traffic();
+  return channel.emit({{"event", "traffic"},
+                       {"network_bytes", traffic.network_bytes},
+                       {"shared_bytes", traffic.shared_bytes}});
+}
+
+}  // namespace regatta::train
