@@ -45,6 +45,7 @@ struct RunResult {
   topo::Cluster cluster;
   std::string rates_source;  // cost::Rates::source
   std::string speed_note;    // lab::LabInfo::speed_note
+  std::string machine;       // what ran it: "2 cores of Xeon ..., Linux 6.1"; empty = not stated
   plan::SearchResult search;
   PlanRun main;
   std::optional<PlanRun> compare;  // --compare pure-dp
@@ -53,6 +54,10 @@ struct RunResult {
 
 // compare / main step time; nullopt without a comparison.
 std::optional<double> speedup(const RunResult& result);
+
+// predicted / measured - 1: -0.05 means that the prediction was 5 % too fast; 0 without a
+// measurement.
+double prediction_error(const PlanRun& run);
 
 // Spearman rank correlation of predicted and measured step times over the sweep; nullopt below 3
 // plans.
