@@ -1,0 +1,18 @@
+// report/trace_json.h: trace.json: prediction and measurement as one trace that Perfetto and
+// chrome://tracing open. Source: "Trace Event Format" (Chromium), complete events ("ph": "X").
+//
+// Process 1 is the prediction (one step, from time 0), process 2 the measurement (the traced steps,
+// from the start of the first). Each rank has two threads: its compute thread and, below it, its
+// communication in the background.
+#pragma once
+
+#include <string>
+
+#include "regatta/report/run_result.h"
+
+namespace regatta::report {
+
+// One JSON object with "traceEvents", one event a line; times in microseconds with three decimals.
+std::string trace_json_text(const RunResult& result);
+
+}  // namespace regatta::report
