@@ -42,26 +42,41 @@ Sizes sizes_of(const RankShape& shape) {
 }
 
 Operator product(std::string_view name, int m, int n, int k) {
-  return {.name = name, .batch = 1, .m = m, .n = n, .k = k, .bytes = 0, .launches = 1};
+  return {.name = name, .batch = 1, .m = m, .n = n, .k = k, .bytes = 0, .launches = 0};
 }
 
 Operator batched(std::string_view name, int batch, int m, int n, int k) {
-  // One call, which runs its products one after the other.
-  return {.name = name, .batch = batch, .m = m, .n = n, .k = k, .bytes = 0, .launches = 1 + batch};
+  return {.name = name, .batch = batch, .m = m, .n = n, .k = k, .bytes = 0, .launches = 0};
 }
 
+// Memory moved as an addition moves it; without a launch: within the operator that follows.
 Operator pass(std::string_view name, double bytes, int launches = 1) {
   return {.name = name, .batch = 0, .m = 0, .n = 0, .k = 0, .bytes = bytes, .launches = launches};
 }
 
+// `op` over a tensor of which one pass is `bytes`.
+Operator pointwise(std::string_view name, PointwiseOp op, double bytes, int launches = 1) {
+  Operator one = pass(name, pointwise_bytes(op, bytes / 4, workload::Precision::kFp32), launches);
+  one.op = op;
+  return one;
+}
+
+Operator norm(const Sizes& s) {
+  return pointwise("norm", PointwiseOp::kLayerNorm, s.residual);
+}
+
 // native_layer_norm_backward with both parameter gradients, and their two small sums.
 Operator norm_backward(const Sizes& s) {
-  return pass("norm gradients", 5 * s.residual, 3);
+  return pointwise("norm gradients", PointwiseOp::kLayerNormBackward, s.residual, 3);
+}
+
+Operator residual_gradient(const Sizes& s) {
+  return pointwise("residual", PointwiseOp::kAdd, s.residual);
 }
 
 // Sum over tokens of [tokens, width] and its addition to the gradient.
 Operator bias_gradient(double bytes) {
-  return pass("bias gradient", bytes, 2);
+  return pointwise("bias gradient", PointwiseOp::kBiasGradient, bytes, 2);
 }
 
 // dy^T x added to the fp32 gradient: within the product in fp32, in a pass of its own in bf16.
@@ -72,12 +87,11 @@ void add_weight_gradient(Operators& list, const Sizes& s, const Operator& produc
 
 Operators attention_forward(const Sizes& s, double local_residual) {
   return {
-      pass("norm", 2 * s.residual),
+      norm(s),
       pass("qkv bias", 3 * local_residual, 0),
       product("qkv", s.tokens, 3 * s.local_hidden, s.hidden),
-      pass("mask", s.scores, 0),
       batched("scores", s.local_heads, s.seq, s.seq, s.head_dim),
-      pass("softmax", 2 * s.scores),
+      pointwise("softmax", PointwiseOp::kSoftmax, s.scores),
       batched("context", s.local_heads, s.seq, s.head_dim, s.seq),
       pass("residual and bias", 2 * s.residual),
       product("projection", s.tokens, s.hidden, s.local_hidden),
@@ -86,10 +100,10 @@ Operators attention_forward(const Sizes& s, double local_residual) {
 
 Operators mlp_forward_without_down(const Sizes& s) {
   return {
-      pass("norm", 2 * s.residual),
+      norm(s),
       pass("up bias", s.gelu, 0),
       product("up", s.tokens, s.local_ffn, s.hidden),
-      pass("gelu", 2 * s.gelu),
+      pointwise("gelu", PointwiseOp::kGelu, s.gelu),
   };
 }
 
@@ -113,14 +127,14 @@ BlockBackward block_backward(const RankShape& shape) {
   const double local_residual = s.residual / shape.tp;
   BlockBackward block;
   add_weight_gradient(block.mlp, s, product("down weight", s.hidden, s.local_ffn, s.tokens));
-  block.mlp.insert(
-      block.mlp.end(),
-      {bias_gradient(s.residual), product("down input", s.tokens, s.local_ffn, s.hidden),
-       pass("gelu gradient", 3 * s.gelu), product("up input", s.tokens, s.hidden, s.local_ffn)});
+  block.mlp.insert(block.mlp.end(), {bias_gradient(s.residual),
+                                     product("down input", s.tokens, s.local_ffn, s.hidden),
+                                     pointwise("gelu gradient", PointwiseOp::kGeluBackward, s.gelu),
+                                     product("up input", s.tokens, s.hidden, s.local_ffn)});
   add_weight_gradient(block.mlp_overlapped, s,
                       product("up weight", s.local_ffn, s.hidden, s.tokens));
   block.mlp_overlapped.push_back(bias_gradient(s.gelu));
-  block.attention = {norm_backward(s), pass("residual", 3 * s.residual)};
+  block.attention = {norm_backward(s), residual_gradient(s)};
   add_weight_gradient(block.attention, s,
                       product("projection weight", s.hidden, s.local_hidden, s.tokens));
   block.attention.insert(
@@ -128,14 +142,14 @@ BlockBackward block_backward(const RankShape& shape) {
       {bias_gradient(s.residual), product("projection input", s.tokens, s.local_hidden, s.hidden),
        batched("values", s.local_heads, s.seq, s.head_dim, s.seq),
        batched("probabilities", s.local_heads, s.seq, s.seq, s.head_dim),
-       pass("softmax gradient", 3 * s.scores),
+       pointwise("softmax gradient", PointwiseOp::kSoftmaxBackward, s.scores),
        batched("queries", s.local_heads, s.seq, s.head_dim, s.seq),
        batched("keys", s.local_heads, s.seq, s.head_dim, s.seq),
        product("qkv input", s.tokens, s.hidden, 3 * s.local_hidden)});
   add_weight_gradient(block.attention_overlapped, s,
                       product("qkv weight", 3 * s.local_hidden, s.hidden, s.tokens));
   block.attention_overlapped.push_back(bias_gradient(3 * local_residual));
-  block.last = {norm_backward(s), pass("residual", 3 * s.residual)};
+  block.last = {norm_backward(s), residual_gradient(s)};
   return block;
 }
 
@@ -153,16 +167,20 @@ Operators embedding_backward(const RankShape& shape) {
 Operators head_forward(const RankShape& shape) {
   const Sizes s = sizes_of(shape);
   const double logits = 4.0 * s.tokens * s.local_vocab;  // the loss is taken in fp32
-  return {pass("norm", 2 * s.residual), product("logits", s.tokens, s.local_vocab, s.hidden),
-          pass("loss", 8 * logits, 16)};
+  // Exponentials and their sum cost what a softmax costs; maximum, shift and conversion are passes.
+  Operator softmax = pointwise("loss", PointwiseOp::kSoftmax, logits);
+  Operator shift = pass("loss", 6 * logits, 15);
+  softmax.fp32 = shift.fp32 = true;
+  return {norm(s), product("logits", s.tokens, s.local_vocab, s.hidden), shift, softmax};
 }
 
 HeadBackward head_backward(const RankShape& shape) {
   const Sizes s = sizes_of(shape);
   const double logits = 4.0 * s.tokens * s.local_vocab;
   HeadBackward head;
-  head.input = {pass("loss gradient", 3 * logits, 4),
-                product("logits input", s.tokens, s.hidden, s.local_vocab)};
+  Operator gradient = pass("loss gradient", 3 * logits, 4);
+  gradient.fp32 = true;
+  head.input = {gradient, product("logits input", s.tokens, s.hidden, s.local_vocab)};
   add_weight_gradient(head.overlapped, s,
                       product("logits weight", s.local_vocab, s.hidden, s.tokens));
   head.last = {norm_backward(s)};
@@ -172,9 +190,12 @@ HeadBackward head_backward(const RankShape& shape) {
 Operators optimizer_step(long long parameters, workload::Precision precision) {
   const auto count = static_cast<double>(parameters);
   // The norm reads the gradients; Adam reads and writes gradient, weight and both moments.
-  double bytes = (4 + 32) * count;
-  if (precision == workload::Precision::kBf16) bytes += 6 * count;  // the bf16 copy
-  return {pass("norm", 0, 1), pass("adam", bytes, 1)};
+  Operators list = {pointwise("norm", PointwiseOp::kBiasGradient, 4 * count),
+                    pointwise("adam", PointwiseOp::kAdam, 4 * count)};
+  if (precision == workload::Precision::kBf16) list.push_back(pass("bf16 copy", 6 * count));
+  for (Operator& one : list)
+    one.fp32 = true;
+  return list;
 }
 
 FlopsPerSecond matmul_rate(const DeviceRates& rates, workload::Precision precision,
@@ -205,7 +226,8 @@ Seconds operators_time(const DeviceRates& rates, workload::Precision precision,
       const Flops work{2.0 * one.batch * one.m * one.n * one.k};
       total += work / matmul_rate(rates, precision, one);
     } else {
-      total += Seconds{one.bytes / rates.pointwise_bandwidth.value};
+      const auto kept = one.fp32 ? workload::Precision::kFp32 : precision;
+      total += Seconds{one.bytes / pointwise_bandwidth(rates, one.op, kept).value};
     }
   }
   return total;

@@ -15,15 +15,18 @@
 namespace regatta::cost {
 
 // One operator of one rank: `batch` products C[m,n] = A[m,k] B[k,n] (batch > 0), or a pass over
-// `bytes` of memory (batch == 0). It is launched `launches` times.
+// `bytes` of memory (batch == 0) at the rate of `op`. It is launched `launches` times; the rates of
+// products contain their launch.
 struct Operator {
   std::string_view name;  // a literal
   int batch = 0;
   int m = 0;
   int n = 0;
   int k = 0;
-  double bytes = 0;  // read + written
+  double bytes = 0;  // read + written, as pointwise_bytes() counts for `op`
   int launches = 1;
+  PointwiseOp op = PointwiseOp::kAdd;
+  bool fp32 = false;  // in fp32 whatever the compute precision
 };
 
 // What the shapes depend on: hidden sizes are divided by tp, tokens are micro_batch * seq.
@@ -74,8 +77,8 @@ Operators optimizer_step(long long parameters, workload::Precision precision);
 FlopsPerSecond matmul_rate(const DeviceRates& rates, workload::Precision precision,
                            const Operator& product);
 
-// Sum of the operators: products at their rate, passes at the pointwise bandwidth, launches at the
-// operator overhead each.
+// Sum of the operators: products at their rate, passes at the bandwidth of their kind, launches at
+// the operator overhead each.
 Seconds operators_time(const DeviceRates& rates, workload::Precision precision,
                        const Operators& operators);
 

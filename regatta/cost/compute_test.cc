@@ -110,6 +110,21 @@ TEST(OperatorsTime, AddsProductsPassesAndLaunches) {
   EXPECT_DOUBLE_EQ(operators_time(flat(4e9), workload::Precision::kFp32, list).value, expected);
 }
 
+TEST(OperatorsTime, TakesEachOperatorAtItsOwnRate) {
+  DeviceRates rates = flat(4e9);
+  rates.pointwise = {{PointwiseOp::kGelu, workload::Precision::kFp32, {0.1e9}},
+                     {PointwiseOp::kGelu, workload::Precision::kBf16, {0.2e9}}};
+  const Operator gelu{.name = "g", .bytes = 1e6, .launches = 0, .op = PointwiseOp::kGelu};
+  Operator exact = gelu;
+  exact.fp32 = true;
+  const auto time = [&](workload::Precision precision, const Operator& one) {
+    return operators_time(rates, precision, {one}).value;
+  };
+  EXPECT_DOUBLE_EQ(time(workload::Precision::kFp32, gelu), 1e6 / 0.1e9);
+  EXPECT_DOUBLE_EQ(time(workload::Precision::kBf16, gelu), 1e6 / 0.2e9);
+  EXPECT_DOUBLE_EQ(time(workload::Precision::kBf16, exact), 1e6 / 0.1e9);
+}
+
 TEST(OperatorsTime, GrowsWithTheMicroBatchAndFallsWithTensorParallelism) {
   const DeviceRates rates = flat(14e9);
   const auto time = [&](int tp, int micro_batch) {
