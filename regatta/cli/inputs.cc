@@ -1,0 +1,77 @@
+#include "regatta/cli/inputs.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "regatta/cli/load.h"
+#include "regatta/cost/rates_json.h"
+#include "regatta/workload/job_yaml.h"
+
+namespace regatta::cli {
+namespace {
+
+// What `flag` fixes replaces what `file` fixes, key by key.
+workload::StrategyRequest merged(const workload::StrategyRequest& file,
+                                 const workload::StrategyRequest& flag) {
+  workload::StrategyRequest request = file;
+  if (flag.tp) request.tp = flag.tp;
+  if (flag.pp) request.pp = flag.pp;
+  if (flag.dp) request.dp = flag.dp;
+  if (flag.micro_batch) request.micro_batch = flag.micro_batch;
+  if (flag.recompute) request.recompute = flag.recompute;
+  if (flag.overlap) request.overlap = flag.overlap;
+  return request;
+}
+
+}  // namespace
+
+std::string measured_path(const std::string& cluster_path) {
+  std::filesystem::path path(cluster_path);
+  return path.replace_extension(".measured.json").string();
+}
+
+Result<cost::Rates> load_rates(const std::string& cluster_path, const topo::Cluster& cluster,
+                               std::vector<std::string>& warnings) {
+  const std::string path = measured_path(cluster_path);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) {
+    warnings.push_back(
+        "cluster " + cluster.name +
+        " was never measured: rates come from its description; run `regatta measure " +
+        cluster_path + "` for better predictions");
+    return cost::described_rates(cluster);
+  }
+  REGATTA_TRY(rates, cost::load_rates(path));
+  if (rates.shared_cores) {
+    warnings.push_back(path +
+                       ": the devices share cores without fixed shares: predictions are rough");
+  }
+  return rates;
+}
+
+Result<Inputs> load_inputs(const std::string& job_path, const std::string& cluster_path,
+                           const std::string& strategy) {
+  Inputs inputs;
+  REGATTA_TRY(cluster, load_cluster(cluster_path));
+  REGATTA_TRY(job, load_job(job_path));
+  if (!strategy.empty()) {
+    REGATTA_TRY(request, workload::parse_strategy(strategy, "--strategy"));
+    job.strategy = merged(job.strategy, request);
+  }
+  REGATTA_TRY(rates, load_rates(cluster_path, cluster, inputs.warnings));
+  inputs.cluster = std::move(cluster);
+  inputs.job = std::move(job);
+  inputs.rates = std::move(rates);
+  return inputs;
+}
+
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings)
+    std::fprintf(stderr, "regatta: warning: %s\n", warning.c_str());
+}
+
+}  // namespace regatta::cli

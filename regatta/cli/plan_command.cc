@@ -1,0 +1,183 @@
+#include "regatta/cli/plan_command.h"
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/cli/inputs.h"
+#include "regatta/cli/load.h"
+#include "regatta/core/text.h"
+#include "regatta/core/units_text.h"
+#include "regatta/plan/plan.h"
+#include "regatta/plan/plan_json.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+using workload::Phase;
+
+struct PlanOptions {
+  std::string job;
+  std::string cluster;
+  std::string strategy;
+  int top = 10;
+  bool json = false;
+};
+
+std::string percent_of(const plan::Prediction& prediction, Seconds part) {
+  return fmt::format("{:.0f} %", 100 * (part / prediction.step_time));
+}
+
+Seconds compute_time(const workload::PhaseTimes& phases) {
+  return phases[Phase::kForward] + phases[Phase::kBackward] + phases[Phase::kRecompute] +
+         phases[Phase::kOptimizer];
+}
+
+void print_ranked(const plan::SearchResult& result, int top) {
+  std::vector<std::vector<std::string>> rows = {{"rank", "strategy", "step time", "compute",
+                                                 "tp_comm", "pp_comm", "dp_comm", "bubble",
+                                                 "memory", "placement"}};
+  int rank = 0;
+  for (const plan::Plan& plan : result.ranked) {
+    if (++rank > top) break;
+    const plan::Prediction& p = plan.prediction;
+    rows.push_back(
+        {std::to_string(rank), workload::to_string(plan.strategy), format_seconds(p.step_time),
+         percent_of(p, compute_time(p.phases)), percent_of(p, p.phases[Phase::kTpComm]),
+         percent_of(p, p.phases[Phase::kPpComm]), percent_of(p, p.phases[Phase::kDpComm]),
+         percent_of(p, p.phases[Phase::kBubble]), format_bytes(p.memory.total()),
+         plan.placement_name});
+  }
+  fmt::print("{}", format_table(rows));
+}
+
+// Losers by what ruled them out: one line for each kind of reason.
+void print_rejected(const plan::SearchResult& result) {
+  if (result.rejected.empty()) return;
+  struct Group {
+    int count = 0;
+    const plan::Rejected* example = nullptr;
+    double least = 0;
+    double most = 0;
+  };
+  std::map<std::string, Group> groups;
+  for (const plan::Rejected& one : result.rejected) {
+    std::string name = one.reason;
+    if (one.kind == plan::Reason::kMemory) name = "too much memory per device";
+    if (one.kind == plan::Reason::kSlower) {
+      const std::size_t start = one.reason.find(": ") + 2;
+      name = "slower: " + one.reason.substr(start, one.reason.find(" takes") - start);
+    }
+    Group& group = groups[name];
+    if (group.count++ == 0) {
+      group.example = &one;
+      group.least = one.excess;
+    }
+    group.least = std::min(group.least, one.excess);
+    group.most = std::max(group.most, one.excess);
+  }
+  fmt::print("\nruled out, each at its best placement\n");
+  std::vector<std::vector<std::string>> rows = {{"what", "plans", "for instance"}};
+  for (const auto& [name, group] : groups) {
+    std::string what = name;
+    if (group.example->kind != plan::Reason::kDoesNotDivide)
+      what += fmt::format(" ({:.2f}x to {:.2f}x)", group.least, group.most);
+    std::string example = workload::to_string(group.example->strategy);
+    if (group.example->kind != plan::Reason::kDoesNotDivide) example += " " + group.example->reason;
+    rows.push_back({what, std::to_string(group.count), example});
+  }
+  fmt::print("{}", format_table(rows));
+}
+
+void print_breakdown(const Inputs& inputs, const plan::Plan& plan) {
+  const plan::Prediction& p = plan.prediction;
+  fmt::print("\nplan: {}\nplacement: {}\n", workload::to_string(plan.strategy),
+             plan.placement_name);
+  std::vector<std::string> devices;
+  for (const topo::DeviceRef device : plan.placement)
+    devices.push_back(topo::to_string(inputs.cluster, device));
+  fmt::print("devices by rank: {}\n\n", join(devices, " "));
+  std::vector<std::vector<std::string>> rows = {{"phase", "time", "share"}};
+  for (std::size_t i = 0; i < workload::kPhaseCount; ++i) {
+    const Seconds time = p.phases.times[i];
+    if (time.value <= 0) continue;
+    rows.push_back({std::string(workload::to_string(static_cast<Phase>(i))), format_seconds(time),
+                    percent_of(p, time)});
+  }
+  rows.push_back({"step", format_seconds(p.step_time), "100 %"});
+  fmt::print("{}", format_table(rows));
+  const plan::MemoryUse& m = p.memory;
+  fmt::print(
+      "\nmemory of the worst rank ({}): {}: weights {}, gradients {}, optimizer {}, activations "
+      "{}, buffers {}\n",
+      p.memory_rank.value, format_bytes(m.total()), format_bytes(m.weights),
+      format_bytes(m.gradients), format_bytes(m.optimizer), format_bytes(m.activations),
+      format_bytes(m.buffers));
+  const double tokens = static_cast<double>(inputs.job.global_batch) * inputs.job.model.seq;
+  fmt::print("tokens per second: {:.0f}\n", tokens / p.step_time.value);
+}
+
+json result_to_json(const Inputs& inputs, const plan::SearchResult& result, double seconds,
+                    int top) {
+  const topo::Graph graph = topo::build_graph(inputs.cluster);
+  json all = {{"job", inputs.job.name},
+              {"cluster", inputs.cluster.name},
+              {"rates", inputs.rates.source},
+              {"search_time_s", seconds},
+              {"warnings", inputs.warnings}};
+  const json best = plan::plan_to_json(result.ranked.front(), inputs.cluster, graph);
+  all["predicted"] = best.at("predicted");
+  all["plan"] = best;
+  all["search"] = plan::search_to_json(result, inputs.cluster, top);
+  return all;
+}
+
+int show_plans(const PlanOptions& options) {
+  const auto inputs = load_inputs(options.job, options.cluster, options.strategy);
+  if (!inputs) return report_error(inputs.error());
+  const auto start = std::chrono::steady_clock::now();
+  const auto result = plan::search(inputs->job, inputs->cluster, inputs->rates);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  if (!options.json) print_warnings(inputs->warnings);
+  if (!result) return report_error(result.error());
+  if (options.json) {
+    fmt::print("{}\n", result_to_json(*inputs, *result, took.count(), options.top).dump(2));
+    return 0;
+  }
+  fmt::print("job {} on cluster {}: {} plans predicted in {}, rates {}\n\n", inputs->job.name,
+             inputs->cluster.name, result->evaluated, format_seconds({took.count()}),
+             inputs->rates.source);
+  print_ranked(*result, options.top);
+  print_rejected(*result);
+  print_breakdown(*inputs, result->ranked.front());
+  return 0;
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app, int& exit_status) {
+  const auto options = std::make_shared<PlanOptions>();
+  CLI::App* command = app.add_subcommand("plan", "Find the fastest parallel plan for a job");
+  command->add_option("JOB", options->job, "job file")->required();
+  command->add_option("--cluster", options->cluster, "cluster file")->required();
+  command->add_option("--strategy", options->strategy,
+                      "what it names is kept, the rest is searched: '{tp: 2, pp: 4}'");
+  command->add_option("--top", options->top, "how many plans to show")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "print JSON");
+  command->footer(
+      "Example:\n"
+      "  regatta plan examples/job.yaml --cluster examples/cluster.yaml\n"
+      "  regatta plan examples/job.yaml --cluster examples/cluster.yaml --strategy '{tp: 2}'");
+  command->callback([options, &exit_status] { exit_status = show_plans(*options); });
+}
+
+}  // namespace regatta::cli
