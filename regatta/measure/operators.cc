@@ -1,0 +1,175 @@
+#include "regatta/measure/operators.h"
+
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <memory>
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/_softmax.h>
+#include <ATen/ops/_softmax_backward_data.h>
+#include <ATen/ops/baddbmm.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
+#include <fmt/core.h>
+#include <time.h>
+
+#include "regatta/os/clock.h"
+#include "regatta/train/adam.h"
+#include "regatta/train/ops.h"
+
+namespace regatta::measure {
+namespace {
+
+using at::Tensor;
+using Round = std::function<void()>;
+
+Tensor random(at::IntArrayRef sizes, at::ScalarType type) {
+  return at::randn(sizes, at::kFloat).to(type);
+}
+
+Tensor keep(const Tensor& result) {
+  return result;
+}
+
+Round product(const DeviceTask& task, at::ScalarType type) {
+  const Tensor x = random({task.m, task.k}, type);
+  const Tensor weight = random({task.n, task.k}, type);
+  const Tensor weight_of_input = random({task.k, task.n}, type);
+  const Tensor dy = random({task.k, task.m}, type);
+  const Tensor input = random({task.k, task.n}, type);
+  Tensor gradient = at::zeros({task.m, task.n}, at::kFloat);
+  return [=]() mutable {
+    keep(train::matmul_forward(weight, x));
+    keep(train::matmul_backward(weight_of_input, x));
+    train::add_weight_gradient(gradient, dy, input);
+  };
+}
+
+// The products of train::attention_forward and attention_backward: heads lie side by side in one
+// tensor, so that each matrix is read with a stride.
+Round batched_product(const DeviceTask& task, at::ScalarType type) {
+  const bool scores = task.k < task.n;
+  const std::int64_t seq = task.m;
+  const std::int64_t head = scores ? task.k : task.n;
+  const auto heads_of = [&](const Tensor& projection) {
+    return projection.as_strided({task.batch, seq, head}, {3 * head, task.batch * 3 * head, 1});
+  };
+  const Tensor q = heads_of(random({seq, task.batch * 3 * head}, type));
+  const Tensor k = heads_of(random({seq, task.batch * 3 * head}, type));
+  const double scale = 1.0 / std::sqrt(static_cast<double>(head));
+  if (scores) {
+    const Tensor mask = train::causal_mask(seq, type);
+    return [=] { keep(at::baddbmm(mask, q, k.transpose(1, 2), 1, scale)); };
+  }
+  const Tensor probabilities = random({task.batch, seq, seq}, type);
+  Tensor out = heads_of(random({seq, task.batch * 3 * head}, type));
+  return [=]() mutable {
+    at::bmm_out(out, probabilities, k);
+    at::baddbmm_out(out, out, probabilities.transpose(1, 2), q, 0, scale);
+  };
+}
+
+Round norm(const DeviceTask& task, at::ScalarType type) {
+  const Tensor x = random({task.m, task.n}, type);
+  const Tensor dy = random({task.m, task.n}, type);
+  train::Norm norm{random({task.n}, type), random({task.n}, type), at::zeros({task.n}, at::kFloat),
+                   at::zeros({task.n}, at::kFloat)};
+  if (task.op == cost::PointwiseOp::kLayerNorm)
+    return [=] { static_cast<void>(train::norm_forward(norm, x)); };
+  const train::NormOutput output = train::norm_forward(norm, x);
+  return [=]() mutable { keep(train::norm_backward(norm, dy, x, output)); };
+}
+
+Round softmax(const DeviceTask& task, at::ScalarType type) {
+  const Tensor scores = random({task.batch, task.m, task.n}, type);
+  if (task.op == cost::PointwiseOp::kSoftmax) return [=] { keep(at::_softmax(scores, -1, false)); };
+  const Tensor probabilities = at::_softmax(scores, -1, false);
+  return [=] { keep(at::_softmax_backward_data(scores, probabilities, -1, type)); };
+}
+
+Round adam(const DeviceTask& task) {
+  train::Parameters parameters = train::make_parameters(
+      {{.name = "weight", .rows = task.m, .columns = task.n, .init = train::Init::kNormal}}, {});
+  return [=]() mutable { train::adam_update(parameters, {}, 1, 1.0); };
+}
+
+Round pointwise(const DeviceTask& task, at::ScalarType type) {
+  const Tensor x = random({task.m, task.n}, type);
+  const Tensor y = random({task.m, task.n}, type);
+  switch (task.op) {
+    case cost::PointwiseOp::kAdd:
+      return [x, y]() mutable { x.add_(y); };
+    case cost::PointwiseOp::kGelu:
+      return [=] { keep(train::gelu_forward(x)); };
+    case cost::PointwiseOp::kGeluBackward:
+      return [=] { keep(train::gelu_backward(y, x)); };
+    case cost::PointwiseOp::kLayerNorm:
+    case cost::PointwiseOp::kLayerNormBackward:
+      return norm(task, type);
+    case cost::PointwiseOp::kSoftmax:
+    case cost::PointwiseOp::kSoftmaxBackward:
+      return softmax(task, type);
+    case cost::PointwiseOp::kBiasGradient: {
+      Tensor gradient = at::zeros({task.n}, at::kFloat);
+      return [=]() mutable { train::add_bias_gradient(gradient, x); };
+    }
+    case cost::PointwiseOp::kAdam:
+      return adam(task);
+  }
+  return [] {};
+}
+
+}  // namespace
+
+std::function<void()> prepare(const DeviceTask& task) {
+  const at::ScalarType type = train::scalar_type(task.precision);
+  switch (task.kind) {
+    case TaskKind::kProduct:
+      return product(task, type);
+    case TaskKind::kBatched:
+      return batched_product(task, type);
+    case TaskKind::kPointwise:
+      return pointwise(task, type);
+    case TaskKind::kCopy:
+    case TaskKind::kOverhead:
+      break;
+  }
+  Tensor to = random({task.m, task.n}, type);
+  const Tensor from = random({task.m, task.n}, type);
+  if (task.kind == TaskKind::kCopy) return [=]() mutable { to.copy_(from); };
+  return [=] { keep(to.add(from)); };
+}
+
+Seconds busy_time(const gpu::Device& device) {
+  if (device.options.kind != topo::DeviceKind::kCpu) return os::monotonic_now();
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return {static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9};
+}
+
+Result<DeviceSample> run_task(const DeviceTask& task, const gpu::Device& device, Seconds time) {
+  at::set_num_threads(1);
+  const c10::InferenceMode inference;  // as the trainer does
+  try {
+    const Round round = prepare(task);
+    round();
+    gpu::synchronize(device);
+    const Seconds start = os::monotonic_now();
+    const Seconds busy_start = busy_time(device);
+    DeviceSample sample;
+    do {
+      round();
+      gpu::synchronize(device);
+      sample.work += work_of_round(task);
+    } while (os::monotonic_now() - start < time);
+    sample.busy = busy_time(device) - busy_start;
+    return sample;
+  } catch (const std::exception& error) {
+    return Error{Code::kUnsupported, fmt::format("{}: {}", to_string(task), error.what())};
+  }
+}
+
+}  // namespace regatta::measure

@@ -1,0 +1,26 @@
+// measure/operators.h: the loops of a worker: each task runs the functions that the training
+// runtime itself calls (train/ops.h), on tensors of its own.
+#pragma once
+
+#include <functional>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/gpu/device.h"
+#include "regatta/measure/schedule.h"
+#include "regatta/measure/summarize.h"
+
+namespace regatta::measure {
+
+// One round of the task, ready to run: its inputs are filled with random values.
+std::function<void()> prepare(const DeviceTask& task);
+
+// Time in which the device worked so far: processor time of the calling thread on a CPU, the wall
+// clock on others.
+Seconds busy_time(const gpu::Device& device);
+
+// Runs rounds for at least `time` and once, after one round to warm up. The sample's rank and task
+// are left for the caller. Fails with kUnsupported when the library of tensors refuses the task.
+Result<DeviceSample> run_task(const DeviceTask& task, const gpu::Device& device, Seconds time);
+
+}  // namespace regatta::measure

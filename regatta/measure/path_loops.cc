@@ -1,0 +1,100 @@
+#include "regatta/measure/path_loops.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "regatta/os/clock.h"
+
+namespace regatta::measure {
+namespace {
+
+constexpr int kWarmUpRoundTrips = 10;
+
+// One side of a pair.
+struct Peer {
+  coll::Communicator& communicator;
+  Rank other;
+
+  Status send(const void* data, std::size_t size) {
+    return communicator.send(data, size, coll::DataType::kU8, other).wait();
+  }
+  Status receive(void* data, std::size_t size) {
+    return communicator.recv(data, size, coll::DataType::kU8, other).wait();
+  }
+};
+
+Status answer_round_trips(Peer& peer, int count) {
+  std::int64_t word = 0;
+  for (int i = 0; i < count; ++i) {
+    REGATTA_TRY_DO(peer.receive(&word, sizeof word));
+    REGATTA_TRY_DO(peer.send(&word, sizeof word));
+  }
+  return {};
+}
+
+Result<Seconds> time_round_trips(Peer& peer, int count) {
+  std::int64_t word = 0;
+  std::vector<double> times;
+  for (int i = 0; i < count; ++i) {
+    const Seconds start = os::monotonic_now();
+    REGATTA_TRY_DO(peer.send(&word, sizeof word));
+    REGATTA_TRY_DO(peer.receive(&word, sizeof word));
+    if (i >= kWarmUpRoundTrips) times.push_back((os::monotonic_now() - start).value);
+  }
+  return Seconds{median(std::move(times))};
+}
+
+// Bytes per second of one message of `size` bytes.
+Result<BytesPerSecond> time_transfer(Peer& peer, Bytes size, Seconds round_trip) {
+  std::vector<char> data(static_cast<std::size_t>(size.value), 1);
+  std::int64_t word = size.value;
+  REGATTA_TRY_DO(peer.send(&word, sizeof word));
+  REGATTA_TRY_DO(peer.receive(&word, sizeof word));
+  const Seconds start = os::monotonic_now();
+  REGATTA_TRY_DO(peer.send(data.data(), data.size()));
+  REGATTA_TRY_DO(peer.receive(&word, sizeof word));
+  const Seconds taken = os::monotonic_now() - start;
+  const Seconds moving = std::max(taken - round_trip, taken * 0.1);
+  return size / moving;
+}
+
+Status answer_transfer(Peer& peer) {
+  std::int64_t word = 0;
+  REGATTA_TRY_DO(peer.receive(&word, sizeof word));
+  std::vector<char> data(static_cast<std::size_t>(word));
+  REGATTA_TRY_DO(peer.send(&word, sizeof word));
+  REGATTA_TRY_DO(peer.receive(data.data(), data.size()));
+  return peer.send(&word, sizeof word);
+}
+
+Result<PathSample> lead(Peer& peer, const Schedule& schedule) {
+  REGATTA_TRY(round_trip, time_round_trips(peer, schedule.round_trips + kWarmUpRoundTrips));
+  // The first message finds the size of the others, and wakes up the connections.
+  REGATTA_TRY(first, time_transfer(peer, schedule.transfer_size_min, round_trip));
+  const auto wanted = static_cast<long long>(first.value * schedule.transfer_time.value);
+  const Bytes size{
+      std::clamp(wanted, schedule.transfer_size_min.value, schedule.transfer_size_max.value)};
+  std::vector<double> rates;
+  for (int i = 0; i < schedule.transfers; ++i) {
+    REGATTA_TRY(rate, time_transfer(peer, size, round_trip));
+    rates.push_back(rate.value);
+  }
+  return PathSample{.task = 0, .latency = round_trip / 2, .bandwidth = {median(std::move(rates))}};
+}
+
+}  // namespace
+
+Result<PathSample> run_path(coll::Communicator& communicator, const PathTask& task,
+                            const Schedule& schedule) {
+  const bool leads = communicator.rank() == task.from;
+  Peer peer{communicator, leads ? task.to : task.from};
+  if (leads) return lead(peer, schedule);
+  REGATTA_TRY_DO(answer_round_trips(peer, schedule.round_trips + kWarmUpRoundTrips));
+  for (int i = 0; i < schedule.transfers + 1; ++i)
+    REGATTA_TRY_DO(answer_transfer(peer));
+  return PathSample{};
+}
+
+}  // namespace regatta::measure

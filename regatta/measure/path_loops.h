@@ -1,0 +1,18 @@
+// measure/path_loops.h: latency and bandwidth between two ranks through the communicator, as
+// training uses it.
+#pragma once
+
+#include "regatta/coll/communicator.h"
+#include "regatta/core/result.h"
+#include "regatta/measure/schedule.h"
+#include "regatta/measure/summarize.h"
+
+namespace regatta::measure {
+
+// Both ranks of the pair call this at the same time. The result counts on rank `task.from`: the
+// median of half the round trips of 8 bytes, and the median bandwidth of large messages, each timed
+// from its start until 8 bytes came back in answer, less one round trip.
+Result<PathSample> run_path(coll::Communicator& communicator, const PathTask& task,
+                            const Schedule& schedule);
+
+}  // namespace regatta::measure
