@@ -113,7 +113,7 @@ std::string ruler(const Drawing& drawing) {
   const TimeFormat format(drawing.total);
   std::string html = "<div class=\"ruler\">";
   for (const double tick : nice_ticks(drawing.total.value, 10))
-    if (tick < drawing.total.value)
+    if (tick < 0.95 * drawing.total.value)  // room for its text
       html += fmt::format("<span style=\"left:{:.2f}%\">{}</span>",
                           100 * tick / drawing.total.value, format({tick}));
   return html + "</div>\n";

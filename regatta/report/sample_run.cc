@@ -45,7 +45,8 @@ class ToyStep {
     clock_.assign(stages, start);
     forward_end_.assign(stages, {});
     backward_end_.assign(stages, {});
-    std::vector<std::vector<int>> orders;  // k >= 0: forward of k; k < 0: backward of -k - 1
+    std::vector<std::vector<int>> orders;  // item k >= 0: forward of k; k < 0: backward of -k - 1
+    orders.reserve(stages);
     for (int stage = 0; stage < strategy_.pp; ++stage)
       orders.push_back(order_of(stage));
     std::vector<std::size_t> next(stages, 0);
@@ -65,6 +66,7 @@ class ToyStep {
  private:
   std::vector<int> order_of(int stage) const {
     std::vector<int> order;
+    order.reserve(2 * static_cast<std::size_t>(micro_batches_));
     const int warm_up = std::min(micro_batches_, strategy_.pp - stage);
     for (int k = 0; k < warm_up; ++k)
       order.push_back(k);

@@ -19,7 +19,7 @@ for (const timeline of document.querySelectorAll(".timeline")) {
     const power = 10 ** Math.floor(Math.log10(least));
     const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= least);
     ruler.replaceChildren();
-    for (let i = 0; i * step < total; ++i) {
+    for (let i = 0; i * step < total - least / 2; ++i) {  // the last one has room for its text
       const mark = document.createElement("span");
       mark.style.left = 100 * i * step / total + "%";
       mark.textContent = label(i * step, step);
