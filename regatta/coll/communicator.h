@@ -37,7 +37,8 @@ class Handle {
   // made no progress; kUnavailable names the rank whose process or connection died. After an error
   // the communicator and its relatives fail every later call with the same error.
   Status wait();
-  // When the operation started to move bytes and ended: monotonic clock, for timelines.
+  // When the operation moved its first byte (a receive: when the first one came) and ended:
+  // monotonic clock, for timelines.
   Seconds started_at() const;
   Seconds ended_at() const;
 

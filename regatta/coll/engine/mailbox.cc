@@ -93,7 +93,7 @@ std::byte* Mailbox::place(int peer, const PacketHeader& header, Seconds now) {
   if (receive != state.receives.end()) {
     Transfer& transfer = *receive->second;
     if (!check_size(peer, transfer, header.message_bytes)) return nullptr;
-    transfer.operation->progressed_at = now;
+    transfer.operation->note_movement(now);
     const Step& step = transfer.operation->schedule.steps()[transfer.step];
     return step.kind == StepKind::kReceive ? step.dst + header.offset : nullptr;
   }
@@ -137,7 +137,7 @@ void Mailbox::arrived_data(int peer, const PacketHeader& header, const std::byte
   // A payload that place() sent to its destination is there already.
   if (header.payload_bytes > 0 && payload != step.dst + header.offset)
     deliver(transfer, header.offset, payload, header.payload_bytes);
-  transfer.operation->progressed_at = now;
+  transfer.operation->note_movement(now);
   transfer.received += header.payload_bytes;
   if (transfer.received < transfer.bytes()) return;
   at(peer).receives.erase(receive);
@@ -215,7 +215,7 @@ void Mailbox::grant(Transfer& transfer) {
 
 void Mailbox::sent(OutMessage& message, Seconds now) {
   Transfer& transfer = transfer_of(message);
-  transfer.operation->progressed_at = now;
+  transfer.operation->note_movement(now);
   if (message.written < message.bytes) return;
   transfer.is_active = false;
   ended_.push_back(&transfer);

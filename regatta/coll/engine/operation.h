@@ -67,6 +67,13 @@ struct Operation {
 
   // Makes the tables from the schedule.
   void prepare();
+
+  // A byte moved. The first one starts the operation for its Handle: a receive that was posted
+  // ahead does not start before its peer sends.
+  void note_movement(Seconds now) {
+    progressed_at = now;
+    if (handle->started_s.load() == 0) handle->started_s.store(now.value);
+  }
 };
 
 }  // namespace regatta::coll

@@ -30,7 +30,6 @@ void Runner::start_next(Group& group, Seconds now) {
     Operation& operation = *group.active.back();
     operation.prepare();
     operation.progressed_at = now;
-    operation.handle->started_s.store(now.value);
     if (operation.is_collective) group.collectives_started = operation.number + 1;
     if (operation.steps_left == 0) {
       end_operation(operation, now);
