@@ -1,6 +1,7 @@
 // The fork side of os/process.h.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
@@ -97,15 +98,24 @@ void reset_signals() {
 // must not end before the process does: it is never joined.
 class Forker {
  public:
+  // Never freed: the thread outlives static destruction. A process that is itself a fork has no
+  // such thread, and the locks of its parent's in any state: it starts a new one.
   static Forker& instance() {
-    static auto* forker = new Forker;  // never freed: the thread outlives static destruction
+    static std::atomic<Forker*> current{nullptr};
+    [[maybe_unused]] static const int registered =
+        ::pthread_atfork(nullptr, nullptr, [] { current = nullptr; });
+    Forker* forker = current;
+    if (forker != nullptr) return *forker;
+    auto* made = new Forker;
+    if (current.compare_exchange_strong(forker, made)) return *made;
+    delete made;  // another thread was faster
     return *forker;
   }
 
   pid_t fork_child(const Prepared& prepared) {
     std::unique_lock lock(mutex_);
-    if (owner_ != ::getpid()) {  // first use, or this process is itself a fork: no thread here
-      owner_ = ::getpid();
+    if (!has_thread_) {
+      has_thread_ = true;
       std::thread([this] { serve(); }).detach();
     }
     Request request{&prepared, -1, false};
@@ -145,7 +155,7 @@ class Forker {
   std::condition_variable work_;
   std::condition_variable done_;
   std::deque<Request*> queue_;  // guarded by mutex_
-  pid_t owner_ = -1;            // guarded by mutex_
+  bool has_thread_ = false;     // guarded by mutex_
 };
 
 std::vector<std::string> program_paths(const std::string& program) {

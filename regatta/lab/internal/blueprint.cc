@@ -13,8 +13,9 @@ namespace {
 
 constexpr double kUsableCores = 0.8;  // the rest is for communication and the fabric itself
 constexpr double kQueueSeconds = 0.040;
-constexpr double kLeastQueueBytes = 128 * 1024;
-constexpr long long kBurstBytes = 64 * 1024;
+constexpr double kLeastQueueBytes = 64 * 1024;
+constexpr double kBurstSeconds = 100e-6;  // what a late timer may cost at high rates
+constexpr double kLeastBurstBytes = 10 * 1024;
 constexpr std::size_t kMaxCables = 1U << 21U;  // pairs of addresses in 10.64.0.0/10
 
 std::string address_of(std::size_t cable, unsigned end) {
@@ -167,8 +168,10 @@ Result<Blueprint> make_blueprint(const topo::Cluster& cluster, int cores) {
 }
 
 os::Shape shape_for(BytesPerSecond rate) {
+  const double burst = std::max(kLeastBurstBytes, rate.value * kBurstSeconds);
   const double queue = std::max(kLeastQueueBytes, rate.value * kQueueSeconds);
-  return {rate, Bytes{kBurstBytes}, Bytes{static_cast<long long>(std::min(queue, 1e9))}};
+  return {rate, Bytes{static_cast<long long>(std::min(burst, 1e8))},
+          Bytes{static_cast<long long>(std::min(queue, 1e9))}};
 }
 
 }  // namespace regatta::lab

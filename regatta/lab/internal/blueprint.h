@@ -60,8 +60,12 @@ struct Blueprint {
 // there are addresses.
 Result<Blueprint> make_blueprint(const topo::Cluster& cluster, int cores);
 
-// The shaping of a cable's end: a burst that holds one large packet, and a queue of 40 ms that lets
-// TCP fill the link without seconds of waiting.
+// The largest IP packet of a cable: large frames cost a software fabric less.
+inline constexpr int kMtu = 9000;
+
+// The shaping of a cable's end. The burst holds one packet, so that a message after a pause takes
+// its size over the rate (with 64 KiB the first 64 KiB of each message would be free); the queue
+// of 40 ms lets TCP fill the link without seconds of waiting.
 os::Shape shape_for(BytesPerSecond rate);
 
 }  // namespace regatta::lab

@@ -11,8 +11,6 @@
 namespace regatta::lab {
 namespace {
 
-constexpr int kMtu = 9000;
-
 Status set_sysctl(const std::string& name, const std::string& value) {
   Status status = os::write_file("/proc/sys/net/" + name, value);
   if (status) return status;
