@@ -1,0 +1,222 @@
+#include "regatta/cli/run_command.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include "regatta/agent/session.h"
+#include "regatta/cli/inputs.h"
+#include "regatta/cli/load.h"
+#include "regatta/cli/run_training.h"
+#include "regatta/cli/stop_signal.h"
+#include "regatta/core/text.h"
+#include "regatta/core/units_text.h"
+#include "regatta/os/file.h"
+#include "regatta/plan/plan.h"
+#include "regatta/report/html.h"
+#include "regatta/report/result_json.h"
+#include "regatta/report/text_report.h"
+#include "regatta/report/trace_json.h"
+
+namespace regatta::cli {
+namespace {
+
+constexpr std::size_t kShownAlternatives = 4;
+
+struct RunOptions {
+  std::string job;
+  std::string cluster;
+  std::string compare;
+  std::string strategy;
+  std::string out;
+  int sweep = 0;
+  int sweep_steps = 12;
+  int compare_steps = 0;
+  int steps = 0;
+  bool resume = false;
+  bool json = false;
+  bool no_report = false;
+};
+
+// What a run needs, checked and planned before anything is started.
+struct Prepared {
+  Inputs inputs;
+  plan::SearchResult search;
+  std::optional<plan::Plan> compare;
+  std::vector<plan::Plan> sweep;
+};
+
+Result<Prepared> prepare(const RunOptions& options) {
+  Prepared prepared;
+  REGATTA_TRY(inputs, load_inputs(options.job, options.cluster, options.strategy));
+  if (options.steps > 0) inputs.job.steps = options.steps;
+  if (options.resume && inputs.job.checkpoint.folder.empty()) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: --resume needs a checkpoint folder; add checkpoint: {{folder: "
+                             "...}} to the job",
+                             options.job)};
+  }
+  REGATTA_TRY(search, plan::search(inputs.job, inputs.cluster, inputs.rates));
+  if (!options.compare.empty()) {
+    REGATTA_TRY(compare, plan::pure_data_parallel(inputs.job, inputs.cluster, inputs.rates));
+    prepared.compare = std::move(compare);
+  }
+  if (options.sweep > 0) prepared.sweep = plan::sweep_selection(search, options.sweep);
+  prepared.inputs = std::move(inputs);
+  prepared.search = std::move(search);
+  return prepared;
+}
+
+void print_plans(std::FILE* out, const Prepared& prepared) {
+  const auto& ranked = prepared.search.ranked;
+  fmt::print(out, "job {} on cluster {}: {} plans evaluated, {} fit, {} ruled out; rates: {}\n\n",
+             prepared.inputs.job.name, prepared.inputs.cluster.name, prepared.search.evaluated,
+             ranked.size(), prepared.search.rejected.size(), prepared.inputs.rates.source);
+  std::vector<std::vector<std::string>> rows{{"", "plan", "placement", "step", "memory"}};
+  for (std::size_t i = 0; i < std::min(ranked.size(), kShownAlternatives + 1); ++i) {
+    const auto& plan = ranked[i];
+    rows.push_back({i == 0 ? "chosen" : fmt::format("next {}", i),
+                    workload::to_string(plan.strategy), plan.placement_name,
+                    format_seconds(plan.prediction.step_time),
+                    format_bytes(plan.prediction.memory.total())});
+  }
+  fmt::print(out, "{}\n", format_table(rows));
+  std::fflush(out);
+}
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+// Extra runs leave the job's checkpoints alone.
+TrainingRequest extra_run(const Prepared& prepared, const plan::Plan& plan, int steps) {
+  TrainingRequest request{.job = prepared.inputs.job, .plan = plan};
+  request.job.checkpoint = {};
+  request.job.steps = steps;
+  return request;
+}
+
+// Where progress goes, and the flag that ends it.
+struct Live {
+  std::FILE* out = nullptr;
+  const std::atomic<bool>& stop;
+};
+
+Result<report::RunResult> train_all(const Prepared& prepared, const RunOptions& options,
+                                    const Live& live) {
+  std::FILE* out = live.out;
+  report::RunResult result;
+  result.started_at = utc_now();
+  result.job = prepared.inputs.job;
+  result.cluster = prepared.inputs.cluster;
+  result.rates_source = prepared.inputs.rates.source;
+  result.search = prepared.search;
+  REGATTA_TRY(session, agent::Session::open(prepared.inputs.cluster, {}));
+  if (session.lab()) {
+    result.speed_note = session.lab()->speed_note;
+    fmt::print(out, "lab {}: {} servers, {:.1f} % of a core for each device\n", session.lab()->name,
+               session.lab()->servers.size(), 100 * session.lab()->cpu_share);
+    std::fflush(out);
+  }
+  TrainingRequest request{.job = prepared.inputs.job,
+                          .plan = prepared.search.ranked.front(),
+                          .resume = options.resume,
+                          .title = prepared.inputs.job.name,
+                          .out = out};
+  REGATTA_TRY(main, train_plan(session, prepared.inputs.cluster, request, live.stop));
+  result.main = std::move(main);
+  if (prepared.compare) {
+    request = extra_run(prepared, *prepared.compare,
+                        options.compare_steps > 0 ? options.compare_steps
+                                                  : std::min(prepared.inputs.job.steps, 20));
+    request.title = options.compare;
+    request.out = out;
+    REGATTA_TRY(compare, train_plan(session, prepared.inputs.cluster, request, live.stop));
+    result.compare = std::move(compare);
+  }
+  for (std::size_t i = 0; i < prepared.sweep.size(); ++i) {
+    request = extra_run(prepared, prepared.sweep[i], options.sweep_steps);
+    request.title = fmt::format("sweep {}/{} {}", i + 1, prepared.sweep.size(),
+                                workload::to_string(prepared.sweep[i].strategy));
+    request.out = out;
+    REGATTA_TRY(run, train_plan(session, prepared.inputs.cluster, request, live.stop));
+    result.sweep.push_back(std::move(run));
+  }
+  return result;
+}
+
+Status write_files(const report::RunResult& result, const std::string& folder) {
+  REGATTA_TRY_DO(os::make_folder(folder));
+  REGATTA_TRY_DO(
+      os::write_file_atomically(folder + "/result.json", report::result_json_text(result)));
+  REGATTA_TRY_DO(
+      os::write_file_atomically(folder + "/trace.json", report::trace_json_text(result)));
+  return os::write_file_atomically(folder + "/report.html", report::report_html(result));
+}
+
+int run(const RunOptions& options) {
+  // With --json standard output is for the program that reads it.
+  std::FILE* out = options.json ? stderr : stdout;
+  const auto prepared = prepare(options);
+  if (!prepared) return report_error(prepared.error());
+  print_warnings(prepared->inputs.warnings);
+  print_plans(out, *prepared);
+  const auto result = train_all(*prepared, options, {out, watch_stop_signals()});
+  if (!result) return report_error(result.error());
+  fmt::print(out, "\n{}", report::text_report(*result));
+  if (!options.no_report) {
+    const std::string folder =
+        options.out.empty() ? "regatta-out/" + prepared->inputs.job.name : options.out;
+    if (const Status status = write_files(*result, folder); !status) {
+      return report_error(status.error());
+    }
+    fmt::print(out, "\nwritten: {0}/report.html, {0}/trace.json, {0}/result.json\n", folder);
+  }
+  if (options.json) std::fputs(report::result_json_text(*result).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, int& exit_status) {
+  auto* command = app.add_subcommand(
+      "run", "Plan a training job, train it on the cluster, show prediction beside measurement");
+  command->footer(
+      "Example:\n"
+      "  regatta run examples/job.yaml --cluster examples/cluster.yaml --compare pure-dp");
+  auto options = std::make_shared<RunOptions>();
+  command->add_option("job", options->job, "The job file")->required();
+  command->add_option("--cluster", options->cluster, "The cluster file")->required();
+  command->add_option("--compare", options->compare, "Also train plain data parallelism")
+      ->check(CLI::IsMember({"pure-dp"}));
+  command
+      ->add_option("--compare-steps", options->compare_steps,
+                   "Steps of the comparison (default: those of the job, at most 20)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--strategy", options->strategy,
+                      "What it names is kept, the rest is searched: '{tp: 2}'");
+  command->add_option("--sweep", options->sweep, "Also train N different plans")
+      ->check(CLI::Range(1, 1000));
+  command->add_option("--sweep-steps", options->sweep_steps, "Steps of each plan of the sweep")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--steps", options->steps, "Steps to train instead of the job's")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--out", options->out,
+                      "Folder of result.json, trace.json and report.html (default: "
+                      "regatta-out/JOB)");
+  command->add_flag("--resume", options->resume, "Go on from the job's newest checkpoint");
+  command->add_flag("--json", options->json, "Print result.json; progress goes to standard error");
+  command->add_flag("--no-report", options->no_report, "Write no files");
+  command->callback([options, &exit_status] { exit_status = run(*options); });
+}
+
+}  // namespace regatta::cli

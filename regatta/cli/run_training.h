@@ -1,0 +1,33 @@
+// cli/run_training.h: trains one plan through a session and measures it.
+#pragma once
+
+#include <atomic>
+#include <cstdio>
+#include <string>
+
+#include "regatta/agent/session.h"
+#include "regatta/core/result.h"
+#include "regatta/plan/plan.h"
+#include "regatta/report/run_result.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/workload/job.h"
+
+namespace regatta::cli {
+
+struct TrainingRequest {
+  workload::Job job;  // its number of steps is trained
+  plan::Plan plan;
+  bool resume = false;
+  std::string title;         // of the progress lines
+  std::FILE* out = nullptr;  // where progress goes
+};
+
+// Steps that are left out of medians: allocations, caches and connections settle in them.
+inline constexpr int kWarmUpSteps = 5;
+
+// Starts a worker per rank, shows progress and collects what they tell. Fails with the session's
+// sentence when a rank, server or link fails, or with kUnavailable when `stop` is set.
+Result<report::PlanRun> train_plan(agent::Session& session, const topo::Cluster& cluster,
+                                   const TrainingRequest& request, const std::atomic<bool>& stop);
+
+}  // namespace regatta::cli
