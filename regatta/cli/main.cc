@@ -11,6 +11,9 @@
 #include <CLI/CLI.hpp>
 
 #include "regatta/cli/lab_command.h"
+#include "regatta/cli/measure_command.h"
+#include "regatta/cli/plan_command.h"
+#include "regatta/cli/run_command.h"
 #include "regatta/cli/topo_command.h"
 #include "regatta/core/text.h"
 
@@ -28,6 +31,9 @@ constexpr const char* kFooter =
 // Adds every command to `app`; the one that runs sets `exit_status`.
 void add_commands(CLI::App& app, int& exit_status) {
   regatta::cli::add_topo_command(app, exit_status);
+  regatta::cli::add_measure_command(app, exit_status);
+  regatta::cli::add_plan_command(app, exit_status);
+  regatta::cli::add_run_command(app, exit_status);
   regatta::cli::add_lab_command(app, exit_status);
 }
 
@@ -35,13 +41,15 @@ void add_commands(CLI::App& app, int& exit_status) {
 int report_parse_end(const CLI::App& app, const CLI::ParseError& end) {
   if (end.get_exit_code() == 0) return app.exit(end);
   const CLI::App* place = &app;
-  while (!place->get_subcommands().empty())
+  std::string words = "regatta";
+  while (!place->get_subcommands().empty()) {
     place = place->get_subcommands().front();
+    words += " " + place->get_name();
+  }
   std::string message = end.what();
   if (message.size() > 1 && std::islower(static_cast<unsigned char>(message[1])) != 0)
     message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
-  std::fprintf(stderr, "regatta: %s; see %s --help\n", message.c_str(),
-               place == &app ? "regatta" : ("regatta " + place->get_name()).c_str());
+  std::fprintf(stderr, "regatta: %s; see %s --help\n", message.c_str(), words.c_str());
   return 2;
 }
 

@@ -1,5 +1,5 @@
-// regatta-worker MODE: one rank of a job, started by an agent; speaks wire::WorkerChannel on its
-// standard input and output. MODE: train.
+// cli/worker_main.cc: regatta-worker MODE: one rank of a job, started by an agent; speaks
+// wire::WorkerChannel on its standard input and output. MODE: train, measure.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -13,6 +13,7 @@
 
 #include "regatta/core/log.h"
 #include "regatta/gpu/device.h"
+#include "regatta/measure/worker.h"
 #include "regatta/os/clock.h"
 #include "regatta/train/worker.h"
 #include "regatta/wire/worker_channel.h"
@@ -40,8 +41,9 @@ void take_signals() {
 Status run_mode(std::string_view mode, wire::WorkerChannel& channel) {
   REGATTA_TRY(spec, channel.receive_spec());
   if (mode == "train") return train::run_train_worker(spec, channel);
+  if (mode == "measure") return measure::run_measure_worker(spec, channel);
   return Error{Code::kInvalidInput,
-               fmt::format("regatta-worker: no mode \"{}\"; the modes are: train", mode)};
+               fmt::format("regatta-worker: no mode \"{}\"; the modes are: train, measure", mode)};
 }
 
 int run(int argc, char** argv) {
@@ -49,7 +51,7 @@ int run(int argc, char** argv) {
   // with the environment that keeps them from it.
   if (gpu::pin_math_threads_in_environment()) ::execv("/proc/self/exe", argv);
   if (argc != 2) {
-    std::fputs("usage: regatta-worker MODE (train); started by regatta-agent\n", stderr);
+    std::fputs("usage: regatta-worker MODE (train, measure); started by regatta-agent\n", stderr);
     return 2;
   }
   take_signals();

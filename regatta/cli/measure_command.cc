@@ -1,0 +1,155 @@
+#include "regatta/cli/measure_command.h"
+
+#include <atomic>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "regatta/agent/session.h"
+#include "regatta/cli/inputs.h"
+#include "regatta/cli/load.h"
+#include "regatta/cli/measure_table.h"
+#include "regatta/cli/stop_signal.h"
+#include "regatta/cost/rates_json.h"
+#include "regatta/measure/schedule.h"
+#include "regatta/measure/schedule_json.h"
+#include "regatta/measure/summarize.h"
+#include "regatta/os/clock.h"
+
+namespace regatta::cli {
+namespace {
+
+struct MeasureOptions {
+  std::string cluster;
+  std::string out;
+  bool quick = false;
+  bool json = false;
+};
+
+// How far the measurement is: one line that changes on a terminal, elsewhere a line every 5 s.
+class MeasureProgress {
+ public:
+  explicit MeasureProgress(int total)
+      : total_(total), is_terminal_(::isatty(STDERR_FILENO) != 0), last_(os::monotonic_now()) {}
+  ~MeasureProgress() {
+    if (is_terminal_) std::fputs("\r\033[K", stderr);
+  }
+  MeasureProgress(const MeasureProgress&) = delete;
+  MeasureProgress& operator=(const MeasureProgress&) = delete;
+
+  void on_sample(const std::string& phase) {
+    ++done_;
+    const Seconds now = os::monotonic_now();
+    if (now - last_ < Seconds{is_terminal_ ? 0.1 : 5.0}) return;
+    last_ = now;
+    fmt::print(stderr, "{}measuring {}: {} %{}", is_terminal_ ? "\r\033[K" : "", phase,
+               100 * done_ / total_, is_terminal_ ? "" : "\n");
+    std::fflush(stderr);
+  }
+
+ private:
+  int total_;
+  int done_ = 0;
+  bool is_terminal_;
+  Seconds last_;
+};
+
+std::vector<agent::WorkerLaunch> launches_of(const topo::Cluster& cluster,
+                                             const measure::Schedule& schedule) {
+  std::vector<agent::WorkerLaunch> launches;
+  for (const topo::DeviceRef device : topo::all_devices(cluster)) {
+    nlohmann::json spec = measure::to_json(schedule);
+    const bool cpu = cluster.type_of(device.server).device.kind == topo::DeviceKind::kCpu;
+    spec["device_kind"] = cpu ? "cpu" : "gpu";
+    launches.push_back({.device = device,
+                        .arguments = {"measure"},
+                        .spec = std::make_shared<const nlohmann::json>(std::move(spec))});
+  }
+  return launches;
+}
+
+Status gather(agent::Session& session, const topo::Cluster& cluster,
+              const measure::Schedule& schedule, measure::Samples& samples) {
+  const std::vector<agent::WorkerLaunch> launches = launches_of(cluster, schedule);
+  MeasureProgress progress(measure::sample_count(schedule, static_cast<int>(launches.size())));
+  const auto on_event = [&](Rank rank, const nlohmann::json& event) {
+    const measure::Sample sample = measure::parse_event(rank, event);
+    if (const auto* device = std::get_if<measure::DeviceSample>(&sample)) {
+      samples.devices.push_back(*device);
+      progress.on_sample("devices");
+    } else if (const auto* share = std::get_if<measure::ShareSample>(&sample)) {
+      samples.shares.push_back(*share);
+    } else if (const auto* path = std::get_if<measure::PathSample>(&sample)) {
+      samples.paths.push_back(*path);
+      progress.on_sample("paths");
+    }
+  };
+  return session.run(launches, on_event, watch_stop_signals());
+}
+
+// Devices are noisy when they are CPUs that nothing holds to a share.
+bool has_shared_cores(const topo::Cluster& cluster, const agent::Session& session) {
+  if (session.lab()) return !session.lab()->fixed_speed;
+  for (const auto& [name, type] : cluster.server_types) {
+    if (type.device.kind == topo::DeviceKind::kCpu) return true;
+  }
+  return false;
+}
+
+Result<cost::Rates> measure_cluster(const topo::Cluster& cluster, const MeasureOptions& options) {
+  const measure::Schedule schedule = measure::make_schedule(cluster, {.quick = options.quick});
+  REGATTA_TRY(session, agent::Session::open(cluster, {}));
+  measure::Samples samples;
+  REGATTA_TRY_DO(gather(session, cluster, schedule, samples));
+  REGATTA_TRY(rates, measure::summarize(cluster, schedule, samples));
+  rates.source =
+      fmt::format("measured {:%Y-%m-%d %H:%M} on {} devices{}", fmt::localtime(std::time(nullptr)),
+                  topo::all_devices(cluster).size(), options.quick ? ", quickly" : "");
+  rates.shared_cores = has_shared_cores(cluster, session);
+  return rates;
+}
+
+int run(const MeasureOptions& options) {
+  const auto cluster = load_cluster(options.cluster);
+  if (!cluster) return report_error(cluster.error());
+  const auto rates = measure_cluster(*cluster, options);
+  if (!rates) return report_error(rates.error());
+  const std::string path = options.out.empty() ? measured_path(options.cluster) : options.out;
+  if (const Status saved = cost::save_rates(*rates, path); !saved)
+    return report_error(saved.error());
+  if (options.json) {
+    std::fputs(cost::rates_to_json(*rates).c_str(), stdout);
+  } else {
+    fmt::print("cluster {}: {}\n\n{}\nsaved: {}\n", cluster->name, rates->source,
+               rates_text(*rates), path);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_measure_command(CLI::App& app, int& exit_status) {
+  auto* command = app.add_subcommand(
+      "measure", "Measure the devices and paths of a cluster: the planner uses what is saved");
+  command->footer(
+      "Example:\n"
+      "  regatta measure examples/cluster.yaml\n"
+      "saves examples/cluster.measured.json; `regatta plan` and `regatta run` use it.");
+  auto options = std::make_shared<MeasureOptions>();
+  command->add_option("cluster", options->cluster, "The cluster file")->required();
+  command->add_option("--out", options->out,
+                      "Save there instead of beside the cluster file (CLUSTER.measured.json)");
+  command->add_flag("--quick", options->quick, "A coarse grid of shapes, one pair of each path");
+  command->add_flag("--json", options->json, "Print what is saved, as JSON");
+  command->callback([options, &exit_status] { exit_status = run(*options); });
+}
+
+}  // namespace regatta::cli
