@@ -1,9 +1,12 @@
 // coll/communicator.h: a group of ranks and the collectives between them: the lasting interface.
 // Inside a server data moves through shared memory, between servers over TCP; algorithms are chosen
-// inside. Every call is asynchronous and returns a Handle; operations of one communicator start and
-// run in the order of the calls, which must be the same on all its ranks (send/recv: in order per
-// pair). Thread rule: one thread calls into a communicator at a time; distinct communicators are
-// independent.
+// inside (algorithm/choose.h). Every call is asynchronous and returns a Handle; operations of one
+// communicator start and run in the order of the calls, which must be the same on all its ranks: a
+// collective starts when all calls before it have ended, and what follows it starts when it has
+// ended; sends and receives between two collectives run side by side, in order per pair. Operations
+// of distinct communicators run side by side. A result has the same bits on every rank and in every
+// run with the same ranks. A count of 0 is allowed everywhere. Thread rule: one thread calls into a
+// communicator at a time; distinct communicators are independent.
 #pragma once
 
 #include <cstddef>
@@ -65,9 +68,14 @@ struct Options {
 class Communicator {
  public:
   // Joins the ranks [0, world_size): returns when every rank has called it, or fails within
-  // options.peer_timeout + 10 s naming the missing ranks.
+  // options.peer_timeout + 10 s after the exchange naming the missing ranks. One progress thread
+  // ("regatta-coll") serves this communicator and all that split() makes of it; it is born in the
+  // control group of the calling thread, so call this before joining a limited one. Only addresses
+  // in numbers; kInvalidInput for wrong arguments.
   static Result<Communicator> connect(Rank rank, int world_size, const Exchange& exchange,
                                       const Options& options);
+  // The last one of a world waits up to the peer timeout for operations under way, sends what is
+  // queued, and says goodbye.
   ~Communicator();
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
@@ -82,7 +90,7 @@ class Communicator {
   // Out of place when in != out, in place when equal; counts are elements.
   // in, out: count elements on every rank.
   Handle all_reduce(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
-  // in: count elements, out: count * world_size, rank-major.
+  // in: count elements, out: count * world_size, rank-major; `in` may lie anywhere on `out`.
   Handle all_gather(const void* in, void* out, std::size_t count, DataType type);
   // in: count * world_size elements, out: count: the rank-th part of the reduction.
   Handle reduce_scatter(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
@@ -92,7 +100,7 @@ class Communicator {
   Handle barrier();
 
   // Bytes that this rank sent to each rank of the world so far, over the network and through shared
-  // memory.
+  // memory; messages only, without headers.
   struct Traffic {
     std::vector<long long> network_bytes;  // by world rank
     std::vector<long long> shared_bytes;

@@ -48,7 +48,7 @@ struct Group {
 struct Operation {
   std::shared_ptr<Group> group;
   std::shared_ptr<Handle::State> handle;
-  std::string name;          // "all_reduce of 4.00 MiB"
+  std::string name;          // "all_reduce of 4 MiB"
   std::uint32_t number = 0;  // within the communicator (collectives) or pair (send, receive)
   bool is_collective = true;
   Schedule schedule;

@@ -170,11 +170,14 @@ bool World::take_operations(Seconds now) {
     if (operation->number == 0 && operation->is_collective) remember(operation->group);
     runner_.submit(std::move(operation), now);
   }
+  if (!taken.empty() && any_departed_) check_departed();
   return !taken.empty();
 }
 
 bool World::advance(Seconds now) {
   const bool moved = runner_.advance(now);
+  // What an ended operation made way for may wait for somebody who left.
+  if (moved && any_departed_) check_departed();
   if (mailbox_.error()) fail(*mailbox_.error());
   return moved;
 }
@@ -228,7 +231,6 @@ void World::tick(Seconds now) {
   mailbox_.remind();
   beat(now);
   check_silence(now);
-  check_departed();
   check_stalls(now);
 }
 
@@ -357,7 +359,7 @@ void World::sent(int peer_rank, OutMessage& message, std::size_t bytes) {
 
 void World::lost(int peer_rank, std::string_view reason) {
   PeerState& state = peer(peer_rank);
-  state.departed = true;
+  state.departed = any_departed_ = true;
   if (state.said_goodbye) return check_departed();
   fail({Code::kUnavailable, name(peer_rank) + ": " + std::string(reason)});
 }

@@ -114,6 +114,7 @@ class World final : private LinkSink {
   std::vector<PeerState> peers_;
   std::vector<std::weak_ptr<Group>> known_groups_;
   bool failed_ = false;
+  bool any_departed_ = false;
   Seconds now_;
   Seconds ticked_at_;
   std::optional<Seconds> close_until_;

@@ -1,0 +1,310 @@
+// What the ranks of a world see when one of them dies, stops, stays away or makes a mistake.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "regatta/coll/communicator.h"
+#include "regatta/coll/forked_world.h"
+#include "regatta/coll/test_world.h"
+#include "regatta/os/clock.h"
+
+namespace regatta::coll {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Seconds kPeerTimeout{1.5};
+
+void adjust_names(Options& options) {
+  options.peer_timeout = kPeerTimeout;
+  for (int rank = 0; rank < 4; ++rank)
+    options.rank_names.push_back("rank " + std::to_string(rank) + " (s/" + std::to_string(rank) +
+                                 ")");
+}
+
+// Reduces without end; returns the message of the first error.
+std::string reduce_until_error(Communicator& world, std::size_t count) {
+  std::vector<float> data(count, 1.0F);
+  for (;;) {
+    const Status status =
+        world.all_reduce(data.data(), data.data(), count, DataType::kF32, ReduceOp::kMax).wait();
+    if (!status) return status.error().message;
+  }
+}
+
+class DeathTest : public testing::TestWithParam<Layout> {};
+INSTANTIATE_TEST_SUITE_P(Worlds, DeathTest,
+                         testing::Values(Layout::kShm, Layout::kTcp, Layout::kMixed));
+
+TEST_P(DeathTest, KilledRankIsNamedByAllOthersInMidOperation) {
+  for (const std::size_t count : {std::size_t{4}, std::size_t{1} << 20}) {
+    ForkedWorld world(4);
+    world.start(
+        GetParam(),
+        [&](Communicator& ranks, Blackboard& board) {
+          ++board.stage;
+          return reduce_until_error(ranks, count);
+        },
+        adjust_names);
+    while (world.board().stage.load() < 4)
+      os::sleep_for(Seconds{0.01});
+    os::sleep_for(Seconds{0.2});
+    const Seconds killed_at = os::monotonic_now();
+    kill(world.pid(2), SIGKILL);
+    ASSERT_TRUE(world.wait(kPeerTimeout + Seconds{8}));
+    for (const int rank : {0, 1, 3}) {
+      EXPECT_THAT(world.result(rank), HasSubstr("rank 2 (s/2) at s")) << rank;
+      EXPECT_THAT(world.result(rank), HasSubstr("connection lost")) << rank;
+      EXPECT_LT(world.ended_at(rank) - killed_at, kPeerTimeout + Seconds{1}) << rank;
+    }
+  }
+}
+
+TEST_P(DeathTest, KilledRankIsNamedByTheNextCallOfIdleRanks) {
+  ForkedWorld world(4);
+  world.start(
+      GetParam(),
+      [](Communicator& ranks, Blackboard& board) -> std::string {
+        ++board.stage;
+        while (board.stage.load() < 100)
+          os::sleep_for(Seconds{0.01});
+        const Status status = ranks.barrier().wait();
+        return status ? "no error" : status.error().message;
+      },
+      adjust_names);
+  while (world.board().stage.load() < 4)
+    os::sleep_for(Seconds{0.01});
+  kill(world.pid(0), SIGKILL);
+  os::sleep_for(Seconds{0.2});
+  world.board().stage = 100;
+  ASSERT_TRUE(world.wait(Seconds{5}));
+  for (const int rank : {1, 2, 3})
+    EXPECT_THAT(world.result(rank), HasSubstr("rank 0 (s/0) at s0: connection lost"));
+}
+
+TEST_P(DeathTest, StoppedRankIsNamedByAllOthers) {
+  ForkedWorld world(4);
+  world.start(
+      GetParam(),
+      [](Communicator& ranks, Blackboard& board) {
+        ++board.stage;
+        return reduce_until_error(ranks, 1000);
+      },
+      adjust_names);
+  while (world.board().stage.load() < 4)
+    os::sleep_for(Seconds{0.01});
+  const Seconds stopped_at = os::monotonic_now();
+  kill(world.pid(3), SIGSTOP);
+  ASSERT_TRUE(world.wait(kPeerTimeout + Seconds{8}, 3));
+  for (const int rank : {0, 1, 2}) {
+    EXPECT_THAT(world.result(rank), HasSubstr("rank 3 (s/3) at s")) << rank;
+    EXPECT_LT(world.ended_at(rank) - stopped_at, kPeerTimeout + Seconds{2}) << rank;
+  }
+}
+
+TEST(ProgressTimeout, NamesTheRankThatHasNotCalled) {
+  for (const Layout layout : {Layout::kShm, Layout::kTcp}) {
+    std::atomic<int> waiting = 3;
+    const auto errors = run_ranks(
+        layout, 4,
+        [&](Communicator& world) {
+          std::vector<float> data(100000);
+          const auto reduce = [&] {
+            return world
+                .all_reduce(data.data(), data.data(), data.size(), DataType::kF32, ReduceOp::kSum)
+                .wait();
+          };
+          EXPECT_TRUE(reduce());
+          if (world.rank().value == 1) {
+            while (waiting > 0)
+              os::sleep_for(Seconds{0.01});
+            return;
+          }
+          const Status status = reduce();
+          ASSERT_FALSE(status);
+          EXPECT_EQ(status.error().code, Code::kTimeout);
+          EXPECT_THAT(status.error().message,
+                      HasSubstr("all_reduce of 391 KiB: no progress for 400 ms: rank 1 at s"));
+          EXPECT_THAT(status.error().message, HasSubstr("has not called it"));
+          // The error stays, for relatives as well.
+          EXPECT_EQ(world.barrier().wait().error().message, status.error().message);
+          EXPECT_FALSE(world.split(0));
+          --waiting;
+        },
+        [](int, Options& options) { options.progress_timeout = Seconds{0.4}; });
+    for (const auto& error : errors)
+      EXPECT_FALSE(error);
+  }
+}
+
+TEST(ProgressTimeout, NamesTheRankThatDoesNotReceive) {
+  std::atomic<bool> failed = false;
+  run_ranks(
+      Layout::kMixed, 3,
+      [&](Communicator& world) {
+        if (world.rank().value == 0) {
+          const std::vector<char> data(1 << 20);
+          const Status status = world.send(data.data(), data.size(), DataType::kU8, Rank{2}).wait();
+          EXPECT_FALSE(status);
+          EXPECT_THAT(status.error().message, HasSubstr("send of 1 MiB: no progress for 300 ms: "
+                                                        "rank 2 at s1 has not called it"));
+          failed = true;
+        }
+        while (!failed)
+          os::sleep_for(Seconds{0.01});
+      },
+      [](int, Options& options) { options.progress_timeout = Seconds{0.3}; });
+}
+
+TEST(ProgressTimeout, LeavesSlowButLivingOperationsAlone) {
+  run_ranks(
+      Layout::kTcp, 2,
+      [&](Communicator& world) {
+        for (int i = 0; i < 4; ++i) {
+          if (world.rank().value == 1) os::sleep_for(Seconds{0.3});
+          EXPECT_TRUE(world.barrier().wait());
+        }
+      },
+      [](int, Options& options) { options.progress_timeout = Seconds{1.0}; });
+}
+
+TEST(Mistakes, DifferentCountsAreAnErrorOnAllRanks) {
+  // Small beside small, small beside large, large beside large.
+  for (const auto& [first, second] : {std::pair<std::size_t, std::size_t>{10, 11},
+                                      {10, 1 << 20},
+                                      {1 << 20, 10},
+                                      {1 << 20, (1 << 20) + 64}}) {
+    run_ranks(
+        Layout::kShm, 2,
+        [&, counts = std::vector<std::size_t>{first, second}](Communicator& world) {
+          std::vector<std::uint8_t> data(2 << 20);
+          const std::size_t count = counts[world.rank().index()];
+          const Handle handle = world.rank().value == 0
+                                    ? world.send(data.data(), count, DataType::kU8, Rank{1})
+                                    : world.recv(data.data(), count, DataType::kU8, Rank{0});
+          (void)handle;
+          const Status status = world.barrier().wait();
+          ASSERT_FALSE(status);
+          EXPECT_EQ(status.error().code, Code::kInvalidInput);
+          EXPECT_THAT(status.error().message, HasSubstr("call it with the same count"));
+        },
+        [](int, Options& options) { options.peer_timeout = Seconds{1.0}; });
+  }
+}
+
+TEST(Mistakes, WrongArgumentsFailAtOnce) {
+  run_ranks(Layout::kShm, 1, [](Communicator& world) {
+    int value = 7;
+    EXPECT_EQ(world.send(&value, 1, DataType::kI32, Rank{1}).wait().error().message,
+              "send: rank 1 is not in the communicator: it has ranks 0 to 0");
+    EXPECT_EQ(world.broadcast(&value, 1, DataType::kI32, Rank{-1}).wait().error().code,
+              Code::kInvalidInput);
+    auto nobody = world.split(-1);
+    ASSERT_TRUE(nobody);
+    EXPECT_EQ(nobody->world_size(), 0);
+    EXPECT_FALSE(nobody->barrier().wait());
+    EXPECT_TRUE(world.barrier().wait());
+  });
+  const Exchange none = [](const std::string&) -> Result<std::vector<std::string>> {
+    return Error{Code::kNotFound, "no launcher"};
+  };
+  EXPECT_EQ(Communicator::connect(Rank{2}, 2, none, {}).error().code, Code::kInvalidInput);
+  EXPECT_EQ(Communicator::connect(Rank{0}, 2, none, {}).error().message, "no launcher");
+  Options options;
+  options.listen_address = "localhost";
+  EXPECT_EQ(Communicator::connect(Rank{0}, 2, none, options).error().message,
+            "address 'localhost': write it in numbers, as 10.0.0.1");
+}
+
+TEST(Leaving, WhoLeavesInOrderIsNamedOnlyWhenNeeded) {
+  for (const Layout layout : {Layout::kShm, Layout::kTcp}) {
+    run_ranks(layout, 3, [](Communicator& world) {
+      EXPECT_TRUE(world.barrier().wait());
+      auto pair = world.split(world.rank().value == 1 ? -1 : 0);
+      ASSERT_TRUE(pair);
+      if (world.rank().value == 1) return;
+      os::sleep_for(Seconds{0.3});
+      // The others go on without it.
+      for (int i = 0; i < 10; ++i)
+        EXPECT_TRUE(pair->barrier().wait());
+      const Status status = world.barrier().wait();
+      ASSERT_FALSE(status);
+      EXPECT_THAT(status.error().message, HasSubstr("rank 1 at s"));
+      EXPECT_THAT(status.error().message, HasSubstr("left the job"));
+    });
+  }
+}
+
+TEST(Leaving, BytesSentBeforeTheEndArrive) {
+  for (const Layout layout : {Layout::kShm, Layout::kTcp}) {
+    run_ranks(layout, 2, [](Communicator& world) {
+      std::vector<std::uint8_t> data(3 << 20, static_cast<std::uint8_t>(1 - world.rank().value));
+      if (world.rank().value == 0) {
+        (void)world.send(data.data(), data.size(), DataType::kU8, Rank{1});
+        // Closes at once; the destructor waits for the bytes. `data` outlives it.
+        const Communicator closing = std::move(world);
+        (void)closing;
+        return;
+      }
+      os::sleep_for(Seconds{0.2});
+      EXPECT_TRUE(world.recv(data.data(), data.size(), DataType::kU8, Rank{0}).wait());
+      EXPECT_EQ(data.front(), 1);
+      EXPECT_EQ(data.back(), 1);
+    });
+  }
+}
+
+int count_entries(const char* folder) {
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder))
+    ++count;
+  return count;
+}
+
+TEST(Leaving, LeavesNoDescriptorAndNoThread) {
+  const int fds = count_entries("/proc/self/fd");
+  const int threads = count_entries("/proc/self/task");
+  for (const Layout layout : {Layout::kShm, Layout::kTcp, Layout::kMixed})
+    run_ranks(layout, 4, [](Communicator& world) { EXPECT_TRUE(world.split(0)); });
+  EXPECT_EQ(count_entries("/proc/self/fd"), fds);
+  EXPECT_EQ(count_entries("/proc/self/task"), threads);
+}
+
+Seconds cpu_time() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return {seconds(usage.ru_utime) + seconds(usage.ru_stime)};
+}
+
+TEST(Idleness, FourIdleRanksTakeNextToNoProcessorTime) {
+  for (const Layout layout : {Layout::kShm, Layout::kTcp}) {
+    std::atomic<double> used = 0;
+    run_ranks(layout, 4, [&](Communicator& world) {
+      EXPECT_TRUE(world.barrier().wait());
+      os::sleep_for(Seconds{0.1});
+      const Seconds before = cpu_time();
+      os::sleep_for(Seconds{1.5});
+      if (world.rank().value == 0) used = (cpu_time() - before).value / 1.5;
+      EXPECT_TRUE(world.barrier().wait());
+    });
+    RecordProperty("cpu_share", std::to_string(used.load()));
+    EXPECT_LT(used.load(), 0.01);
+  }
+}
+
+}  // namespace
+}  // namespace regatta::coll

@@ -1,0 +1,131 @@
+#include "regatta/coll/transport/bootstrap.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "regatta/coll/test_world.h"
+#include "regatta/coll/transport/hello.h"
+#include "regatta/coll/transport/socket.h"
+#include "regatta/os/clock.h"
+
+namespace regatta::coll {
+namespace {
+
+using testing::HasSubstr;
+
+// Calls the rank at `endpoint`, says `bytes` and returns the connection.
+os::UniqueFd call(const std::string& endpoint, const std::vector<std::byte>& bytes) {
+  const auto to = parse_endpoint(endpoint);
+  auto fd = dial_tcp("127.0.0.1", to->address, to->port);
+  pollfd ready{fd->get(), POLLOUT, 0};
+  poll(&ready, 1, 1000);
+  EXPECT_EQ(send(fd->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
+  return std::move(*fd);
+}
+
+bool is_closed_by_peer(const os::UniqueFd& fd) {
+  pollfd ready{fd.get(), POLLIN, 0};
+  poll(&ready, 1, 2000);
+  char byte = 0;
+  return recv(fd.get(), &byte, 1, 0) <= 0;
+}
+
+TEST(Bootstrap, RefusesStrangersAndLosesNothing) {
+  for (const Layout layout : {Layout::kTcp, Layout::kShm}) {
+    LocalExchange exchange(3);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < 3; ++rank)
+      threads.emplace_back([&, rank] {
+        std::vector<os::UniqueFd> strangers;
+        const auto with_strangers =
+            [&](const std::string& mine) -> Result<std::vector<std::string>> {
+          REGATTA_TRY(texts, exchange.of(rank)(mine));
+          const Hello hello{
+              .rank = 2, .world_size = 3, .connection = 0, .connections = 3, .token = "test"};
+          if (rank != 2) return texts;
+          Hello wrong_token = hello;
+          wrong_token.token = "guess";
+          Hello wrong_world = hello;
+          wrong_world.world_size = 4;
+          Hello wrong_rank = hello;
+          wrong_rank.rank = 0;
+          for (const Hello& wrong : {wrong_token, wrong_world, wrong_rank})
+            strangers.push_back(call(texts[0], encode_hello(wrong)));
+          strangers.push_back(call(texts[0], std::vector<std::byte>(64, std::byte{'x'})));
+          strangers.push_back(call(texts[0], {std::byte{1}}));  // says nothing more
+          return texts;
+        };
+        auto world =
+            Communicator::connect(Rank{rank}, 3, with_strangers, test_options(layout, rank));
+        ASSERT_TRUE(world) << world.error().message;
+        int sum = rank;
+        EXPECT_TRUE(world->all_reduce(&sum, &sum, 1, DataType::kI32, ReduceOp::kSum).wait());
+        EXPECT_EQ(sum, 3);
+        for (const os::UniqueFd& stranger : strangers)
+          EXPECT_TRUE(is_closed_by_peer(stranger));
+      });
+    for (std::thread& thread : threads)
+      thread.join();
+  }
+}
+
+TEST(Bootstrap, NamesTheMissingRanksInTime) {
+  const Seconds before = os::monotonic_now();
+  LocalExchange exchange(3);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      Options options = test_options(Layout::kTcp, rank);
+      options.peer_timeout = Seconds{0.5};
+      options.rank_names = {"rank 0 (a)", "rank 1 (b)", "rank 2 (c)"};
+      const auto world = Communicator::connect(Rank{rank}, 3, exchange.of(rank), options);
+      ASSERT_FALSE(world);
+      EXPECT_EQ(world.error().code, Code::kTimeout);
+      EXPECT_EQ(world.error().message,
+                "rank 2 (c) at s2: no connection within 10.5 s; see whether it runs and can be "
+                "reached");
+    });
+  // It gives an endpoint and is never seen again.
+  const auto texts = exchange.of(2)(
+      format_endpoint({.address = "127.0.0.1", .port = 1, .unix_name = "", .server = "s2"}));
+  EXPECT_TRUE(texts);
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT_LT(os::monotonic_now() - before, Seconds{12});
+}
+
+TEST(Bootstrap, FallsBackToTcpWhenSharedMemoryIsOutOfReach) {
+  LocalExchange exchange(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      // The unix socket of rank 0 is not where the endpoint says.
+      const auto misleading = [&](const std::string& mine) -> Result<std::vector<std::string>> {
+        auto endpoint = parse_endpoint(mine);
+        endpoint->unix_name += "-elsewhere";
+        return exchange.of(rank)(format_endpoint(*endpoint));
+      };
+      auto world =
+          Communicator::connect(Rank{rank}, 2, misleading, test_options(Layout::kShm, rank));
+      ASSERT_TRUE(world) << world.error().message;
+      std::vector<int> data(50000, rank);
+      EXPECT_TRUE(
+          world->all_reduce(data.data(), data.data(), data.size(), DataType::kI32, ReduceOp::kSum)
+              .wait());
+      EXPECT_EQ(data, std::vector<int>(50000, 1));
+      EXPECT_EQ(world->traffic().shared_bytes, std::vector<long long>(2, 0));
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+}
+
+}  // namespace
+}  // namespace regatta::coll
