@@ -12,6 +12,7 @@
 #include "regatta/cli/load.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
+#include "regatta/gpu/discover.h"
 #include "regatta/topo/fabric_summary.h"
 #include "regatta/topo/graph.h"
 #include "regatta/topo/presets.h"
@@ -23,7 +24,8 @@ namespace {
 using nlohmann::json;
 
 struct TopoOptions {
-  std::string cluster;
+  std::string cluster;  // empty: this machine
+  std::string machine;  // a recorded one instead
   bool json = false;
 };
 
@@ -39,13 +41,11 @@ std::string describe_device(const topo::DeviceType& device) {
 void print_server_type(const topo::ServerType& type, const topo::ServerMatrix& matrix) {
   fmt::print("server type {}\n", type.name);
   fmt::print("  {} x {}\n", type.device_count, describe_device(type.device));
-  if (type.nic_count > 0)
+  if (type.nic_count > 0 && type.nic_rate.value > 0)
     fmt::print("  {} x nic {}\n", type.nic_count, format_bits_per_second(type.nic_rate));
   if (!type.source.empty()) fmt::print("  figures: {}\n", type.source);
   fmt::print("\n{}", format_table(topo::class_table(matrix)));
   if (matrix.parts.size() > 1) fmt::print("\n{}", format_table(topo::bandwidth_table(matrix)));
-  for (const std::string& note : topo::placement_notes(matrix))
-    fmt::print("note: {}\n", note);
   fmt::print("\n");
 }
 
@@ -144,6 +144,51 @@ json fabric_to_json(const topo::FabricSummary& fabric) {
           {"distances", distances}};
 }
 
+std::string describe_caches(const std::vector<gpu::CacheLevel>& caches) {
+  std::vector<std::string> levels;
+  for (const gpu::CacheLevel& cache : caches)
+    levels.push_back(
+        fmt::format("L{} {} x {}", cache.level, cache.count, format_bytes(cache.size)));
+  return join(levels, ", ");
+}
+
+json machine_to_json(const gpu::DiscoveredServer& server, const topo::ServerMatrix& matrix) {
+  json caches = json::array();
+  for (const gpu::CacheLevel& cache : server.caches) {
+    caches.push_back(
+        {{"level", cache.level}, {"size_bytes", cache.size.value}, {"count", cache.count}});
+  }
+  return {{"cpu_model", server.cpu_model},
+          {"packages", server.packages},
+          {"cores", server.cores},
+          {"threads", server.threads},
+          {"memory_bytes", server.memory.value},
+          {"caches", caches},
+          {"discovery_notes", server.notes},
+          {"server_types", json::array({server_type_to_json(server.type, matrix)})}};
+}
+
+int show_this_machine(const TopoOptions& options) {
+  const auto server = gpu::discover_server({.xml_file = options.machine, .sys_root = "/sys"});
+  if (!server) return report_error(server.error());
+  const topo::ServerMatrix matrix = topo::matrix_of(server->parts, server->type.intra);
+  if (options.json) {
+    fmt::print("{}\n", machine_to_json(*server, matrix).dump(2));
+    return 0;
+  }
+  fmt::print("{}: {} package{}, {} cores, {} threads, {} NUMA node{}, {}\n",
+             server->cpu_model.empty() ? "this machine" : server->cpu_model, server->packages,
+             server->packages == 1 ? "" : "s", server->cores, server->threads,
+             server->type.numa_nodes, server->type.numa_nodes == 1 ? "" : "s",
+             format_bytes(server->memory));
+  if (!server->caches.empty()) fmt::print("caches: {}\n", describe_caches(server->caches));
+  fmt::print("\n");
+  print_server_type(server->type, matrix);
+  for (const std::string& note : server->notes)
+    fmt::print("note: {}\n", note);
+  return 0;
+}
+
 int show_cluster(const TopoOptions& options) {
   const auto cluster = load_cluster(options.cluster);
   if (!cluster) return report_error(cluster.error());
@@ -160,8 +205,14 @@ int show_cluster(const TopoOptions& options) {
   }
   fmt::print("cluster {}: {} servers, {} devices\n\n", cluster->name, fabric.servers,
              fabric.devices);
-  for (const auto& [name, type] : cluster->server_types)
-    print_server_type(type, topo::server_matrix(type));
+  for (const auto& [name, type] : cluster->server_types) {
+    const topo::ServerMatrix matrix = topo::server_matrix(type);
+    print_server_type(type, matrix);
+    const std::vector<std::string> notes = topo::placement_notes(matrix);
+    for (const std::string& note : notes)
+      fmt::print("note: {}: {}\n", name, note);
+    if (!notes.empty()) fmt::print("\n");
+  }
   print_fabric(fabric);
   return 0;
 }
@@ -170,11 +221,19 @@ int show_cluster(const TopoOptions& options) {
 
 void add_topo_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<TopoOptions>();
-  CLI::App* command = app.add_subcommand("topo", "Show what a cluster is made of");
-  command->add_option("CLUSTER", options->cluster, "cluster file")->required();
+  CLI::App* command =
+      app.add_subcommand("topo", "Show what a cluster, or this machine, is made of");
+  command->add_option("CLUSTER", options->cluster, "cluster file; without it, this machine");
+  command->add_option("--machine", options->machine,
+                      "show a machine recorded by `lstopo FILE.xml` instead of this one");
   command->add_flag("--json", options->json, "print JSON");
-  command->footer("Example:\n  regatta topo examples/cluster.yaml");
-  command->callback([options, &exit_status] { exit_status = show_cluster(*options); });
+  command->footer(
+      "Examples:\n"
+      "  regatta topo examples/cluster.yaml\n"
+      "  regatta topo");
+  command->callback([options, &exit_status] {
+    exit_status = options->cluster.empty() ? show_this_machine(*options) : show_cluster(*options);
+  });
 }
 
 }  // namespace regatta::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <set>
@@ -96,6 +97,15 @@ void read_processor(hwloc_topology_t topology, DiscoveredServer& server) {
                              .size = {static_cast<long long>(first->attr->cache.size)},
                              .count = count_of(topology, kCaches[i])});
   }
+}
+
+// "MemTotal: 24684084 kB" of /proc/meminfo: some virtual machines add memory that the per-node
+// counters, which hwloc reads, leave out. 0 when it cannot be read.
+Bytes total_memory_of_this_machine() {
+  const auto text = os::read_file("/proc/meminfo");
+  constexpr std::string_view kKey = "MemTotal:";
+  if (!text || text->compare(0, kKey.size(), kKey) != 0) return {};
+  return {std::strtoll(text->c_str() + kKey.size(), nullptr, 10) * 1024};
 }
 
 // The NUMA node that `object` hangs from: 0 when it hangs from the whole machine.
@@ -227,6 +237,8 @@ Result<DiscoveredServer> discover_server(const DiscoverOptions& options) {
   server.type.name = "this-machine";
   server.type.source = "hwloc, PCI ids and data sheets";
   read_processor(topology.get(), server);
+  if (options.xml_file.empty())
+    server.memory = std::max(server.memory, total_memory_of_this_machine());
   read_accelerators(topology.get(), server);
   if (server.type.device_count == 0) take_cores_as_devices(topology.get(), server);
   read_nics(topology.get(), options.sys_root, server);

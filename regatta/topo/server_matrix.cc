@@ -40,10 +40,16 @@ BytesPerSecond narrower(BytesPerSecond a, BytesPerSecond b) {
   return std::min(a, b);
 }
 
+bool has_unknown_rate(const ServerPart& part) {
+  return part.is_nic && part.rate.value <= 0;
+}
+
 PairPath path_between(const ServerPart& a, const ServerPart& b, const IntraLink& intra) {
   const bool two_devices = !a.is_nic && !b.is_nic;
   if (two_devices && intra.kind == IntraKind::kNvlink) return {PathKind::kNvlink, intra.bandwidth};
   if (two_devices && intra.kind == IntraKind::kShm) return {PathKind::kShm, intra.bandwidth};
+  // The PCIe rate of the other end says nothing about a NIC whose own rate is not known.
+  if (has_unknown_rate(a) || has_unknown_rate(b)) return {pcie_path(a, b), {}};
   const BytesPerSecond ends = narrower(a.rate, b.rate);
   return {pcie_path(a, b), two_devices ? narrower(ends, intra.bandwidth) : ends};
 }
@@ -111,13 +117,18 @@ std::vector<std::string> placement_notes(const ServerMatrix& matrix) {
   const std::size_t nics = matrix.parts.size() - devices;
   std::vector<std::string> notes;
   for (std::size_t d = 0; nics > 0 && d < devices; ++d) {
-    const std::size_t nic = devices + d % nics;
-    if (matrix.paths[d][nic].kind != PathKind::kSys) continue;
+    const std::vector<PairPath>& paths = matrix.paths[d];
+    const std::size_t serving = devices + d % nics;
+    std::size_t nearest = serving;
+    for (std::size_t nic = devices; nic < matrix.parts.size(); ++nic) {
+      if (paths[nic].kind < paths[nearest].kind) nearest = nic;
+    }
+    if (paths[serving].kind != PathKind::kSys || nearest == serving) continue;
     notes.push_back(
-        fmt::format("{} reaches its {} across NUMA nodes ({} to {}); plug the NIC in "
-                    "beside it, or use one NIC a device",
-                    matrix.parts[d].name, matrix.parts[nic].name, matrix.parts[d].numa,
-                    matrix.parts[nic].numa));
+        fmt::format("{} is served by {} across NUMA nodes ({} to {}); {} is nearer, so "
+                    "number the NICs by node or use one a device",
+                    matrix.parts[d].name, matrix.parts[serving].name, matrix.parts[d].numa,
+                    matrix.parts[serving].numa, matrix.parts[nearest].name));
   }
   return notes;
 }

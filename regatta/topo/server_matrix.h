@@ -42,14 +42,16 @@ struct ServerMatrix {
 // order.
 std::vector<ServerPart> described_parts(const ServerType& type);
 
-// Paths of `parts`, devices joined by `intra`. The bandwidth of a pair is that of the narrower end.
+// Paths of `parts`, devices joined by `intra`. The bandwidth of a pair is that of the narrower
+// end; not known when it has a NIC whose rate is not known.
 ServerMatrix matrix_of(std::vector<ServerPart> parts, const IntraLink& intra);
 
 inline ServerMatrix server_matrix(const ServerType& type) {
   return matrix_of(described_parts(type), type.intra);
 }
 
-// Misplacements, one sentence each: devices whose NIC (d % nic_count) sits on another NUMA node.
+// Misplacements, one sentence each: devices whose NIC (d % nic_count) sits on another NUMA node
+// while another NIC is nearer.
 std::vector<std::string> placement_notes(const ServerMatrix& matrix);
 
 // Rows for format_table(): the heading, then one row a part; cells hold the class alone.

@@ -59,8 +59,8 @@ TEST(ServerMatrix, TellsWhichDevicesReachTheirNicAcrossNumaNodes) {
   const std::vector<std::string> notes = placement_notes(server_matrix(*type));
   ASSERT_THAT(notes, SizeIs(4));
   EXPECT_EQ(notes[0],
-            "dev1 reaches its nic1 across NUMA nodes (0 to 1); plug the NIC in beside "
-            "it, or use one NIC a device");
+            "dev1 is served by nic1 across NUMA nodes (0 to 1); nic0 is nearer, so number the NICs "
+            "by node or use one a device");
 }
 
 TEST(ServerMatrix, IsATableOfClassesAndOneOfBandwidths) {
