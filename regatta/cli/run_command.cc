@@ -7,10 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>
+#include <sys/utsname.h>
 
 #include "regatta/agent/session.h"
 #include "regatta/cli/inputs.h"
@@ -92,6 +95,22 @@ void print_plans(std::FILE* out, const Prepared& prepared) {
   std::fflush(out);
 }
 
+// "2 cores of Intel(R) Xeon(R) ..., Linux 6.1": results of different machines do not compare.
+std::string describe_machine() {
+  std::string model = "an unknown processor";
+  if (const auto cpuinfo = os::read_file("/proc/cpuinfo")) {
+    for (const auto& line : split(*cpuinfo, '\n')) {
+      if (line.rfind("model name", 0) != 0) continue;
+      model = trim(std::string_view(line).substr(line.find(':') + 1));
+      break;
+    }
+  }
+  utsname system = {};
+  const bool known = ::uname(&system) == 0;
+  return fmt::format("{} cores of {}{}", std::thread::hardware_concurrency(), model,
+                     known ? fmt::format(", {} {}", system.sysname, system.release) : "");
+}
+
 std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
@@ -115,6 +134,7 @@ Result<report::RunResult> train_all(const Prepared& prepared, const RunOptions& 
   std::FILE* out = live.out;
   report::RunResult result;
   result.started_at = utc_now();
+  result.machine = describe_machine();
   result.job = prepared.inputs.job;
   result.cluster = prepared.inputs.cluster;
   result.rates_source = prepared.inputs.rates.source;
