@@ -123,6 +123,28 @@ TEST(ParseCluster, NamesFileLineKeyAndRemedyOfEveryBrokenFile) {
   EXPECT_GE(files, 10);
 }
 
+// What the documents and examples show must work: whole files are the YAML blocks with a name.
+TEST(ParseCluster, AcceptsTheExamplesAndTheDocumentedFiles) {
+  const std::filesystem::path root = std::filesystem::path(REGATTA_TESTDATA) / "../../..";
+  std::vector<std::string> texts;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "examples")) {
+    const std::string file = entry.path().filename().string();
+    if (file.rfind("cluster", 0) == 0 && entry.path().extension() == ".yaml")
+      texts.push_back(read_all(entry.path()));
+  }
+  EXPECT_GE(texts.size(), 2U);
+  const std::string page = read_all(root / "docs/formats/cluster.md");
+  const std::string opening = "```yaml\nname:";
+  for (std::size_t at = page.find(opening); at != std::string::npos;
+       at = page.find(opening, at + 1))
+    texts.push_back(page.substr(at + 8, page.find("\n```\n", at) - at - 7));
+  EXPECT_GE(texts.size(), 3U);
+  for (const std::string& text : texts) {
+    const auto read = parse_cluster(text, "file.yaml");
+    EXPECT_TRUE(read.has_value()) << read.error().message << "\n" << text;
+  }
+}
+
 // Cut anywhere, a file is either whole or refused with its name; never a crash.
 TEST(ParseCluster, SurvivesEveryTruncation) {
   const std::string text = kSmall;

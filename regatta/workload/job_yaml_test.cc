@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -116,6 +117,28 @@ TEST(ParseJob, SaysWhatIsNotYetAvailable) {
   ASSERT_FALSE(job.has_value());
   EXPECT_EQ(job.error().code, Code::kUnsupported);
   EXPECT_THAT(job.error().message, HasSubstr("not yet available"));
+}
+
+// What the documents and examples show must work: whole files are the YAML blocks with a name.
+TEST(ParseJob, AcceptsTheExamplesAndTheDocumentedFiles) {
+  const std::filesystem::path root = std::filesystem::path(REGATTA_TESTDATA) / "../../..";
+  std::vector<std::string> texts;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "examples")) {
+    const std::string file = entry.path().filename().string();
+    if (file.rfind("job", 0) == 0 && entry.path().extension() == ".yaml")
+      texts.push_back(read_all(entry.path()));
+  }
+  EXPECT_GE(texts.size(), 2U);
+  const std::string page = read_all(root / "docs/formats/job.md");
+  const std::string opening = "```yaml\nname:";
+  for (std::size_t at = page.find(opening); at != std::string::npos;
+       at = page.find(opening, at + 1))
+    texts.push_back(page.substr(at + 8, page.find("\n```\n", at) - at - 7));
+  EXPECT_GE(texts.size(), 3U);
+  for (const std::string& text : texts) {
+    const auto read = parse_job(text, "file.yaml");
+    EXPECT_TRUE(read.has_value()) << read.error().message << "\n" << text;
+  }
 }
 
 TEST(ParseJob, SurvivesEveryTruncation) {

@@ -10,8 +10,9 @@ namespace regatta::workload {
 enum class ModelKind { kGpt };
 enum class Activation { kGelu };
 
-// A GPT decoder: pre-norm blocks, learned position embeddings, biases everywhere, untied output
-// layer unless `tied_embeddings`. Parameters of one block: 12 h^2 + 13 h when ffn_hidden = 4 h.
+// A GPT decoder: pre-norm blocks, learned position embeddings, biases everywhere but in the
+// output layer, which is untied unless `tied_embeddings`. Parameters of one block: 12 h^2 + 13 h
+// when ffn_hidden = 4 h.
 struct ModelShape {
   ModelKind kind = ModelKind::kGpt;
   std::string preset;  // the preset's name, when one was used
