@@ -204,7 +204,7 @@ LinkId nic_link(const Graph& graph, ServerId server, int nic) {
   for (const LinkId id : graph.links_of[server.index()]) {
     if (graph.links[id.index()].a_nic == nic) return id;
   }
-  REGATTA_CHECK(!"the server has this nic");
+  REGATTA_CHECK(false && "the server has this NIC");
   return {};
 }
 

@@ -1,0 +1,29 @@
+// fuzz/job_fuzz.cc: any bytes as a job file, and as the flag --strategy.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "regatta/core/check.h"
+#include "regatta/workload/job_json.h"
+#include "regatta/workload/job_yaml.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace regatta;  // NOLINT(google-build-using-namespace): one function
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  static_cast<void>(workload::parse_strategy(text, "--strategy"));
+  const auto job = workload::parse_job(text, "fuzz.yaml");
+  if (!job) {
+    REGATTA_CHECK(job.error().message.rfind("fuzz.yaml:", 0) == 0);
+    return 0;
+  }
+  REGATTA_CHECK(workload::total_parameters(job->model) > 0);
+  REGATTA_CHECK(workload::model_flops(job->model, job->global_batch).value > 0);
+  const auto json = workload::job_to_json(*job);
+  const auto again = workload::job_from_json(json);
+  REGATTA_CHECK(again.has_value());
+  REGATTA_CHECK(workload::job_to_json(*again) == json);
+  return 0;
+}
