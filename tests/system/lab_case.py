@@ -19,7 +19,7 @@ server_types:
     devices: {{count: 1, type: cpu, cpu_share: 15%}}
     intra: {{kind: shm}}
     nics: {{count: 1, rate: 200Mbps}}
-fabric: {{tiers: [leaf], servers_per_leaf: 3}}
+fabric: {{{fabric}}}
 servers: {{count: 3, type: cpu-1}}
 """
 
@@ -107,6 +107,7 @@ class LabCase(unittest.TestCase):
     """Each test has its own lab name and folder; skipped, with the reason, where no lab can be built."""
 
     steps = 100000
+    fabric = "tiers: [leaf], servers_per_leaf: 3"
 
     @classmethod
     def setUpClass(cls):
@@ -115,7 +116,7 @@ class LabCase(unittest.TestCase):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="regatta-system-"))
         try:
             name = f"probe-{os.getpid()}"
-            (folder / "cluster.yaml").write_text(CLUSTER.format(name=name))
+            (folder / "cluster.yaml").write_text(CLUSTER.format(name=name, fabric=cls.fabric))
             up = regatta("lab", "up", folder / "cluster.yaml")
             if up.returncode == 2:
                 raise unittest.SkipTest(f"no lab can be built here: {up.stderr.strip()}")
@@ -129,7 +130,7 @@ class LabCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         self.name = f"test-{os.getpid()}-{self._testMethodName[-12:].replace('_', '-')}"
         self.cluster = self.folder / "cluster.yaml"
-        self.cluster.write_text(CLUSTER.format(name=self.name))
+        self.cluster.write_text(CLUSTER.format(name=self.name, fabric=self.fabric))
         data = self.folder / "data.txt"
         data.write_text("the quick brown fox jumps over the lazy dog\n" * 400)
         self.job = self.folder / "job.yaml"
@@ -157,6 +158,10 @@ class LabCase(unittest.TestCase):
             run.process.kill()
         run.process.stdout.close()
         regatta("lab", "down", self.name)
+
+    def fault(self, kind, target):
+        done = regatta("lab", "fault", kind, target, "--lab", self.name)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def remember(self):
         """Notes the processes and namespaces of the lab, to look for them afterwards."""

@@ -1,16 +1,12 @@
 """A run that is broken in its midst ends within 10 s, names the culprit, exits with 1 and leaves nothing behind."""
-import os
 import signal
+import time
 import unittest
 
 import lab_case
 
 
 class RunFaults(lab_case.LabCase):
-    def fault(self, kind, target):
-        done = lab_case.regatta("lab", "fault", kind, target, "--lab", self.name)
-        self.assertEqual(done.returncode, 0, done.stderr)
-
     def test_names_a_killed_rank(self):
         run = self.start()
         self.send(self.workers["s1"])
@@ -57,6 +53,29 @@ class RunFaults(lab_case.LabCase):
         self.assertTrue(lab_case.wait_until(gone, 2))
         self.assertEqual(lab_case.regatta("lab", "down", self.name).returncode, 0)
         self.assertEqual(self.leftovers(), [])
+
+
+class UplinkFaults(lab_case.LabCase):
+    """The same for a cable between switches, which no server sees."""
+
+    fabric = "tiers: [leaf, spine], servers_per_leaf: 2, spines: 1, uplink: 100Mbps"
+
+    def test_names_the_only_uplink(self):
+        run = self.start()
+        self.fault("down", "leaf1-spine0")
+        self.assert_ends(run, r"^regatta: link leaf1-spine0: carrier lost")
+
+
+class SpareUplink(lab_case.LabCase):
+    fabric = "tiers: [leaf, spine], servers_per_leaf: 2, spines: 2, uplink: 100Mbps"
+
+    def test_goes_on_over_the_other_spine(self):
+        run = self.start()
+        self.fault("down", "leaf1-spine0")
+        time.sleep(6)  # longer than a rank waits for an unreachable peer
+        self.assertIsNone(run.process.poll(), run.text())
+        steps = len(run.lines)
+        self.assertTrue(lab_case.wait_until(lambda: len(run.lines) > steps, 10), run.text())
 
 
 if __name__ == "__main__":
