@@ -33,7 +33,7 @@ struct AgentLink::Impl {
   Sink sink;
   std::thread reader;
 
-  void read() {
+  void read() const {
     wire::AgentEvent event;
     while (stream->Read(&event)) {
       sink(&event, {});

@@ -49,7 +49,7 @@ class AgentTest : public testing::Test {
     const auto status = connect_agent(agent_, "unix:" + agent_.socket, "secret", 0, inbox_);
     ASSERT_TRUE(status) << status.error().message;
   }
-  void launch(const json& spec, const std::string& program = "regatta-test-worker") {
+  void launch(const json& spec, const std::string& program = "regatta-test-worker") const {
     wire::SessionRequest request;
     request.mutable_launch()->set_run(1);
     request.mutable_launch()->set_rank(spec.value("rank", 0));
@@ -57,12 +57,12 @@ class AgentTest : public testing::Test {
     request.mutable_launch()->set_first_line(spec.dump());
     agent_.link->send(request);
   }
-  void reply(const std::string& line) {
+  void reply(const std::string& line) const {
     wire::SessionRequest request;
     request.mutable_reply()->set_line(line);
     agent_.link->send(request);
   }
-  void stop(double grace_s) {
+  void stop(double grace_s) const {
     wire::SessionRequest request;
     request.mutable_stop()->set_grace_s(grace_s);
     agent_.link->send(request);

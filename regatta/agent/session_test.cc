@@ -22,8 +22,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kServers = 2;
+constexpr std::size_t kServers = 2;
 constexpr int kDevices = 2;
+constexpr std::size_t kRanks = 4;
 
 class SessionTest : public testing::Test {
  protected:
@@ -33,7 +34,7 @@ class SessionTest : public testing::Test {
     folder_ = std::make_unique<os::TempFolder>(*std::move(folder));
     cluster_.name = "by-hand";
     cluster_.server_types["cpu-2"] = {.name = "cpu-2", .device_count = kDevices};
-    for (int i = 0; i < kServers; ++i) {
+    for (std::size_t i = 0; i < kServers; ++i) {
       const std::string target = fmt::format("unix:{}/s{}.sock", folder_->path(), i);
       agents_.push_back(start_agent_at(target));
       cluster_.servers.push_back({fmt::format("s{}", i), "cpu-2", target});
@@ -70,7 +71,7 @@ class SessionTest : public testing::Test {
           if (event["event"] != "step") return;
           last_step_ = event;
           if (!pids_.emplace(rank.value, event["pid"].get<pid_t>()).second) return;
-          if (at_first_step && pids_.size() == kServers * kDevices) at_first_step();
+          if (at_first_step && pids_.size() == kRanks) at_first_step();
         },
         stop_);
   }

@@ -51,11 +51,11 @@ struct WorkerSet::Impl {
   void launch(const wire::Launch& launch);
   void reply(const wire::Reply& reply);
   void begin_stop(const wire::Stop& stop);
-  void carry_lines(WorkerProcess& worker, bool at_end);
+  void carry_lines(WorkerProcess& worker, bool at_end) const;
   // True when the worker ended.
   bool carry_changes(WorkerProcess& worker);
   void watch_carriers();
-  void send_carrier(const os::CarrierEvent& change, bool initial);
+  void send_carrier(const os::CarrierEvent& change, bool initial) const;
   void keep_time();
   void kill_all();
   bool wants_quit() {
@@ -167,7 +167,7 @@ void WorkerSet::Impl::begin_stop(const wire::Stop& stop) {
   kill_at = os::monotonic_now() + Seconds{stop.grace_s()};
 }
 
-void WorkerSet::Impl::carry_lines(WorkerProcess& worker, bool at_end) {
+void WorkerSet::Impl::carry_lines(WorkerProcess& worker, bool at_end) const {
   wire::AgentEvent event;
   for (auto& text : worker.read_log(at_end)) {
     auto* line = event.mutable_log();
@@ -224,7 +224,7 @@ void WorkerSet::Impl::watch_carriers() {
   }
 }
 
-void WorkerSet::Impl::send_carrier(const os::CarrierEvent& change, bool initial) {
+void WorkerSet::Impl::send_carrier(const os::CarrierEvent& change, bool initial) const {
   wire::AgentEvent event;
   event.mutable_carrier()->set_interface(change.interface);
   event.mutable_carrier()->set_up(change.up);

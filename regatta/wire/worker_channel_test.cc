@@ -103,6 +103,7 @@ TEST_F(ChannelTest, WritesEventsOfManyThreadsWhole) {
   constexpr int kThreads = 4;
   constexpr int kEvents = 200;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([this] {
       for (int i = 0; i < kEvents; ++i) {
