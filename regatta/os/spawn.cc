@@ -18,8 +18,6 @@
 #include "regatta/os/errno_text.h"
 #include "regatta/os/process.h"
 
-extern char** environ;
-
 namespace regatta::os {
 namespace {
 

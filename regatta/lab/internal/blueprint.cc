@@ -24,8 +24,8 @@ std::string address_of(std::size_t cable, unsigned end) {
 }
 
 bool is_file_name(const std::string& name) {
-  const auto is_good = [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  const auto is_good = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
   };
   return !name.empty() && name.size() <= 48 && name.front() != '.' &&
          std::all_of(name.begin(), name.end(), is_good);
@@ -107,29 +107,41 @@ std::vector<LinkId> keep_rail(const topo::Graph& graph, std::vector<LinkId> hops
   return hops;
 }
 
+// The hops of `node` over `links`; none to the neighbour itself, whose /31 is a connected route.
+std::vector<Hop> hops_over(const Blueprint& blueprint, NodeId node,
+                           const std::vector<LinkId>& links, LinkId last) {
+  std::vector<Hop> hops;
+  for (const LinkId link : links) {
+    if (link == last) continue;
+    const Cable& cable = blueprint.cables[link.index()];
+    const bool forward = cable.a.node == node;
+    hops.push_back({forward ? cable.a.interface : cable.b.interface,
+                    forward ? cable.b.address : cable.a.address});
+  }
+  return hops;
+}
+
+void add_routes_to(Blueprint& blueprint, const topo::Graph& graph, ServerId server, int nic,
+                   int rails) {
+  const LinkId last = nic_link(graph, server, nic);
+  const std::string address = blueprint.cables[last.index()].a.address;
+  blueprint.nic_addresses[server.index()].push_back(address);
+  for (int n = 0; n < static_cast<int>(graph.nodes.size()); ++n) {
+    const NodeId node{n};
+    auto links = next_hops(graph, node, server, nic);
+    if (!blueprint.nodes[node.index()].is_switch) {
+      links = keep_rail(graph, std::move(links), nic, rails);
+    }
+    auto hops = hops_over(blueprint, node, links, last);
+    if (!hops.empty()) blueprint.routes.push_back({node, address, std::move(hops)});
+  }
+}
+
 void add_routes(Blueprint& blueprint, const topo::Cluster& cluster, const topo::Graph& graph) {
-  for (std::size_t s = 0; s < cluster.servers.size(); ++s) {
-    const ServerId server{static_cast<int>(s)};
+  for (int s = 0; s < static_cast<int>(cluster.servers.size()); ++s) {
+    const ServerId server{s};
     for (int nic = 0; nic < cluster.type_of(server).nic_count; ++nic) {
-      const LinkId last = nic_link(graph, server, nic);
-      const std::string& address = blueprint.cables[last.index()].a.address;
-      blueprint.nic_addresses[s].push_back(address);
-      for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-        const NodeId node{static_cast<int>(n)};
-        auto links = next_hops(graph, node, server, nic);
-        if (!blueprint.nodes[n].is_switch) {
-          links = keep_rail(graph, std::move(links), nic, cluster.fabric.rails);
-        }
-        Route route{node, address, {}};
-        for (const LinkId link : links) {
-          if (link == last) continue;  // the neighbour: its /31 is a connected route
-          const Cable& cable = blueprint.cables[link.index()];
-          const bool forward = cable.a.node == node;
-          route.hops.push_back({forward ? cable.a.interface : cable.b.interface,
-                                forward ? cable.b.address : cable.a.address});
-        }
-        if (!route.hops.empty()) blueprint.routes.push_back(std::move(route));
-      }
+      add_routes_to(blueprint, graph, server, nic, cluster.fabric.rails);
     }
   }
 }

@@ -51,7 +51,7 @@ void set_title(const std::string& title) {
   auto* place =
       reinterpret_cast<char*>(start);  // NOLINT(performance-no-int-to-ptr): from the kernel
   std::memset(place, 0, end - start);
-  std::memcpy(place, title.data(), std::min<std::size_t>(title.size(), end - start - 1));
+  std::copy_n(title.data(), std::min<std::size_t>(title.size(), end - start - 1), place);
 }
 
 // Nothing of the caller may keep a pipe, port or terminal of it busy.
@@ -132,8 +132,8 @@ struct Built {
   os::UniqueFd listener;
 };
 
-Result<Built> build(const Blueprint& blueprint, LabState& state) {
-  const Seconds start = os::monotonic_now();
+// What is known before anything is built.
+Status identify(const Blueprint& blueprint, LabState& state) {
   REGATTA_TRY(self, os::read_process(::getpid()));
   REGATTA_TRY(boot_id, read_boot_id());
   state.info.name = blueprint.name;
@@ -144,7 +144,12 @@ Result<Built> build(const Blueprint& blueprint, LabState& state) {
   for (std::size_t s = 0; s < blueprint.nic_addresses.size(); ++s) {
     state.info.servers.push_back({blueprint.nodes[s].name, blueprint.nic_addresses[s], {}});
   }
-  REGATTA_TRY_DO(save_state(state));
+  return save_state(state);
+}
+
+Result<Built> build(const Blueprint& blueprint, LabState& state) {
+  const Seconds start = os::monotonic_now();
+  REGATTA_TRY_DO(identify(blueprint, state));
   REGATTA_TRY_DO(make_devices(blueprint, state));
   REGATTA_TRY_DO(enter_privilege(state));
   REGATTA_TRY(network, Network::build(blueprint));

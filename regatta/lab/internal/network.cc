@@ -46,7 +46,7 @@ Result<Network> Network::build(const Blueprint& blueprint) {
   REGATTA_TRY(home, os::open_network_namespace());
   const Status made = network.make_nodes();
   REGATTA_TRY_DO(os::enter_network_namespace(home));
-  REGATTA_TRY_DO(made);
+  if (!made) return made.error();
   for (const Cable& cable : blueprint.cables)
     REGATTA_TRY_DO(network.make_cable(cable));
   REGATTA_TRY_DO(network.install_routes(std::nullopt));
