@@ -4,8 +4,7 @@
 #include <map>
 #include <string>
 
-#include <ATen/TensorIndexing.h>
-#include <ATen/TensorOperators.h>
+#include <ATen/core/ivalue.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
@@ -35,7 +34,7 @@ class PlainModel {
   // tokens, targets: [seq * batch], position-major. Mean cross-entropy.
   Tensor loss(const Tensor& tokens, const Tensor& targets) {
     const Tensor ids = tokens.view({shape_.seq, kBatch}).t();
-    Tensor x = weights_["token.weight"].index({ids}) + weights_["position.weight"];
+    Tensor x = weights_["token.weight"].index({ids}).add(weights_["position.weight"]);
     for (int layer = 0; layer < shape_.layers; ++layer)
       x = block(x, "block" + std::to_string(layer) + ".");
     x = norm(x, "norm");
@@ -61,13 +60,12 @@ class PlainModel {
     const Tensor qkv = linear(norm(x, name + "norm1"), name + "qkv")
                            .view({kBatch, shape_.seq, shape_.heads, 3, d})
                            .permute({3, 0, 2, 1, 4});
-    const Tensor scores = at::matmul(qkv[0], qkv[1].transpose(-1, -2)) / std::sqrt(double(d));
+    const Tensor scores = at::matmul(qkv[0], qkv[1].transpose(-1, -2)).div(std::sqrt(double(d)));
     const Tensor context =
-        at::matmul(at::softmax(scores + causal_mask(shape_.seq, at::kFloat), -1), qkv[2]);
-    const Tensor y =
-        x +
-        linear(context.transpose(1, 2).reshape({kBatch, shape_.seq, shape_.hidden}), name + "proj");
-    return y + linear(at::gelu(linear(norm(y, name + "norm2"), name + "up")), name + "down");
+        at::matmul(at::softmax(scores.add(causal_mask(shape_.seq, at::kFloat)), -1), qkv[2]);
+    const Tensor joined = context.transpose(1, 2).reshape({kBatch, shape_.seq, shape_.hidden});
+    const Tensor y = x.add(linear(joined, name + "proj"));
+    return y.add(linear(at::gelu(linear(norm(y, name + "norm2"), name + "up")), name + "down"));
   }
 
   workload::ModelShape shape_;
@@ -107,7 +105,7 @@ TEST_P(LayerGradients, EqualThoseOfAutograd) {
               1e-5);
   for (const Parameter& parameter : parameters.list) {
     const Tensor expected = plain.gradient(parameter.spec.name);
-    const double error = (parameter.gradient - expected).abs().max().item().toDouble();
+    const double error = parameter.gradient.sub(expected).abs().max().item().toDouble();
     EXPECT_LT(error, 1e-5 + 1e-4 * expected.abs().max().item().toDouble()) << parameter.spec.name;
   }
   EXPECT_TRUE(std::is_sorted(ready.begin(), ready.end()));

@@ -6,7 +6,9 @@
 #define AT_PER_OPERATOR_HEADERS
 #endif
 
+// First: clang 14 in C++20 needs the whole type before other headers use it in vectors.
 #include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 
 #include "regatta/coll/communicator.h"
 #include "regatta/workload/model.h"

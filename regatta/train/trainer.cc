@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <ATen/Parallel.h>
+#include <ATen/core/ivalue.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/core.h>
