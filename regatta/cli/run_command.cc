@@ -129,6 +129,20 @@ struct Live {
   const std::atomic<bool>& stop;
 };
 
+// Trains one plan and leaves one line about it.
+Result<report::PlanRun> train_and_tell(agent::Session& session, const Prepared& prepared,
+                                       TrainingRequest request, const Live& live) {
+  request.out = live.out;
+  auto run = train_plan(session, prepared.inputs.cluster, request, live.stop);
+  if (run) {
+    fmt::print(live.out, "{}: {} a step, predicted {}\n", request.title,
+               format_seconds(run->measured.step_time),
+               format_seconds(run->plan.prediction.step_time));
+    std::fflush(live.out);
+  }
+  return run;
+}
+
 Result<report::RunResult> train_all(const Prepared& prepared, const RunOptions& options,
                                     const Live& live) {
   std::FILE* out = live.out;
@@ -149,37 +163,45 @@ Result<report::RunResult> train_all(const Prepared& prepared, const RunOptions& 
   TrainingRequest request{.job = prepared.inputs.job,
                           .plan = prepared.search.ranked.front(),
                           .resume = options.resume,
-                          .title = prepared.inputs.job.name,
-                          .out = out};
-  REGATTA_TRY(main, train_plan(session, prepared.inputs.cluster, request, live.stop));
+                          .title = prepared.inputs.job.name};
+  REGATTA_TRY(main, train_and_tell(session, prepared, request, live));
   result.main = std::move(main);
   if (prepared.compare) {
     request = extra_run(prepared, *prepared.compare,
                         options.compare_steps > 0 ? options.compare_steps
                                                   : std::min(prepared.inputs.job.steps, 20));
     request.title = options.compare;
-    request.out = out;
-    REGATTA_TRY(compare, train_plan(session, prepared.inputs.cluster, request, live.stop));
+    REGATTA_TRY(compare, train_and_tell(session, prepared, request, live));
     result.compare = std::move(compare);
   }
   for (std::size_t i = 0; i < prepared.sweep.size(); ++i) {
     request = extra_run(prepared, prepared.sweep[i], options.sweep_steps);
     request.title = fmt::format("sweep {}/{} {}", i + 1, prepared.sweep.size(),
                                 workload::to_string(prepared.sweep[i].strategy));
-    request.out = out;
-    REGATTA_TRY(run, train_plan(session, prepared.inputs.cluster, request, live.stop));
+    REGATTA_TRY(run, train_and_tell(session, prepared, request, live));
     result.sweep.push_back(std::move(run));
   }
   return result;
 }
 
 Status write_files(const report::RunResult& result, const std::string& folder) {
-  REGATTA_TRY_DO(os::make_folder(folder));
   REGATTA_TRY_DO(
       os::write_file_atomically(folder + "/result.json", report::result_json_text(result)));
   REGATTA_TRY_DO(
       os::write_file_atomically(folder + "/trace.json", report::trace_json_text(result)));
   return os::write_file_atomically(folder + "/report.html", report::report_html(result));
+}
+
+// What choosing by prediction cost: the sweep's first plan is the one ranked first.
+void print_choice(std::FILE* out, const report::RunResult& result) {
+  if (result.sweep.size() < 2) return;
+  Seconds best = result.sweep.front().measured.step_time;
+  const Seconds first = best;
+  for (const auto& run : result.sweep) {
+    best = std::min(best, run.measured.step_time);
+  }
+  fmt::print(out, "the plan ranked first is {:.1f} % slower than the best one measured\n",
+             100 * (first / best - 1));
 }
 
 int run(const RunOptions& options) {
@@ -188,13 +210,18 @@ int run(const RunOptions& options) {
   const auto prepared = prepare(options);
   if (!prepared) return report_error(prepared.error());
   print_warnings(prepared->inputs.warnings);
+  const std::string folder =
+      options.out.empty() ? "regatta-out/" + prepared->inputs.job.name : options.out;
+  if (!options.no_report) {
+    // Before the training, not after it, is the time to learn that it cannot be written.
+    if (const Status made = os::make_folder(folder); !made) return report_error(made.error());
+  }
   print_plans(out, *prepared);
   const auto result = train_all(*prepared, options, {out, watch_stop_signals()});
   if (!result) return report_error(result.error());
   fmt::print(out, "\n{}", report::text_report(*result));
+  print_choice(out, *result);
   if (!options.no_report) {
-    const std::string folder =
-        options.out.empty() ? "regatta-out/" + prepared->inputs.job.name : options.out;
     if (const Status status = write_files(*result, folder); !status) {
       return report_error(status.error());
     }
