@@ -39,9 +39,7 @@ class World final : private LinkSink {
   static Result<std::unique_ptr<World>> start(WorldSetup setup);
   // Waits up to the peer timeout for operations under way, says goodbye to all peers and ends the
   // thread.
-  ~World();
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
+  ~World() override;
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(names_.size()); }

@@ -13,6 +13,8 @@
 namespace regatta::coll {
 namespace {
 
+// How long before the timeout the others are asked: time for answers on a busy machine.
+constexpr Seconds kAskingTime{2.0};
 constexpr char kHasCalled = 'C';
 constexpr char kHasNotCalled = 'N';
 
@@ -45,7 +47,7 @@ void World::remember(const std::shared_ptr<Group>& group) {
 
 void World::check_stalls(Seconds now) {
   if (progress_timeout_.value <= 0 || failed_) return;
-  const Seconds asking = std::min(progress_timeout_ / 4, Seconds{1.0});
+  const Seconds asking = std::min(progress_timeout_ / 2, kAskingTime);
   for (const auto& group : runner_.groups()) {
     for (const auto& operation : group->active) {
       const Seconds still = now - operation->progressed_at;
@@ -101,13 +103,14 @@ std::string World::describe_stall(const Operation& operation) const {
       silent.push_back(rank);
   const std::string start =
       operation.name + ": no progress for " + format_seconds(progress_timeout_) + ": ";
-  if (!silent.empty())
-    return start + name_all(silent) + (silent.size() == 1 ? " does" : " do") + " not answer";
+  // Who says that it has not called is at fault for certain; who is silent may only be busy.
   if (!operation.absent.empty()) {
     std::vector<int> absent = operation.absent;
     std::sort(absent.begin(), absent.end());
     return start + name_all(absent) + (absent.size() == 1 ? " has" : " have") + " not called it";
   }
+  if (!silent.empty())
+    return start + name_all(silent) + (silent.size() == 1 ? " does" : " do") + " not answer";
   return start + name(rank_) + " waits for " + name_all(waited_for(operation)) +
          ", which is in it too: the path between them may be blocked";
 }

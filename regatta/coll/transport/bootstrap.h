@@ -19,6 +19,9 @@ struct Meeting {
   std::vector<std::string> names;  // by rank: "rank 3 (s1/1) at s1"
 };
 
+// "rank 3 (s1/1)" when the options name it, else "rank 3".
+std::string name_of(int rank, const Options& options);
+
 // Fails with kTimeout within peer_timeout + 10 s after the exchange, naming the missing ranks.
 Result<Meeting> meet(int rank, int world_size, const Exchange& exchange, const Options& options);
 

@@ -25,6 +25,11 @@ struct OutMessage {
 // Called by links; `peer` is a rank of the world.
 class LinkSink {
  public:
+  LinkSink() = default;
+  LinkSink(const LinkSink&) = delete;
+  LinkSink& operator=(const LinkSink&) = delete;
+  virtual ~LinkSink() = default;
+
   // Where the payload of a data fragment goes; null: the link keeps it until arrived().
   virtual std::byte* place(int peer, const PacketHeader& header) = 0;
   // A whole packet came; the payload is valid during the call only.
@@ -32,9 +37,6 @@ class LinkSink {
   virtual void sent(int peer, OutMessage& message, std::size_t bytes) = 0;
   // The way is broken, `reason` in words ("connection lost"); after a goodbye: closed in order.
   virtual void lost(int peer, std::string_view reason) = 0;
-
- protected:
-  ~LinkSink() = default;
 };
 
 class Link {

@@ -1,0 +1,60 @@
+// coll/transport/dial.h: one connection that this rank makes to a lower one during the bootstrap.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regatta/coll/transport/hello.h"
+#include "regatta/coll/transport/shm_ring.h"
+#include "regatta/core/units.h"
+#include "regatta/os/unique_fd.h"
+
+namespace regatta::coll {
+
+class Dial {
+ public:
+  // `source`: the own address in numbers. hello.connections 0 means: through shared memory.
+  Dial(int peer, Endpoint to, std::string source, const Hello& hello);
+
+  enum class State {
+    kGoesOn,
+    kDone,         // admitted: take fd() and, of a shared one, segment()
+    kOutOfMemory,  // shared memory cannot be had with this peer: make TCP connections instead
+  };
+  // Goes on without blocking; a TCP connection that fails is tried again and again.
+  State serve(Seconds now);
+
+  int peer() const { return peer_; }
+  std::uint32_t connection() const { return connection_; }
+  bool is_shared() const { return is_shared_; }
+  // -1 between two attempts.
+  int poll_fd() const { return fd_.get(); }
+  bool wants_to_write() const { return !is_connected_ || sent_ < out_.size(); }
+
+  os::UniqueFd take_fd() { return std::move(fd_); }
+  ShmSegment take_segment() { return std::move(*segment_); }
+
+ private:
+  State start(Seconds now);
+  State fail(Seconds now);
+  bool send_hello();
+
+  int peer_;
+  Endpoint to_;
+  std::string source_;
+  std::uint32_t connection_;
+  bool is_shared_;
+  std::vector<std::byte> out_;
+
+  os::UniqueFd fd_;
+  Seconds retry_at_;
+  bool is_connected_ = false;
+  std::size_t sent_ = 0;
+  std::vector<std::byte> in_;
+  std::optional<ShmSegment> segment_;
+};
+
+}  // namespace regatta::coll

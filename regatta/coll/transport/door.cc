@@ -1,0 +1,136 @@
+#include "regatta/coll/transport/door.h"
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "regatta/core/log.h"
+
+namespace regatta::coll {
+namespace {
+
+constexpr Seconds kHelloTime{5.0};  // a caller shows who it is within
+constexpr std::size_t kReadBytes = 512;
+
+}  // namespace
+
+Result<Door> Door::open(int rank, std::string host, const std::string& address) {
+  Door door;
+  door.rank_ = rank;
+  door.host_ = std::move(host);
+  REGATTA_TRY(tcp, listen_tcp(address));
+  door.tcp_ = std::move(tcp);
+  const std::string name = random_unix_name();
+  auto local = listen_unix(name);
+  if (local) {
+    door.unix_ = std::move(*local);
+    door.unix_name_ = name;
+  } else {
+    log_warning("coll: no shared memory, TCP is used instead: " + local.error().message);
+  }
+  return door;
+}
+
+void Door::add_poll_fds(std::vector<pollfd>& fds) const {
+  fds.push_back({tcp_.fd.get(), POLLIN, 0});
+  if (unix_) fds.push_back({unix_.get(), POLLIN, 0});
+  for (const auto& guest : guests_)
+    fds.push_back({guest->fd.get(), POLLIN, 0});
+}
+
+std::vector<Arrival> Door::serve(Seconds now, const Judge& judge) {
+  std::vector<Arrival> arrivals;
+  take_callers(tcp_.fd.get(), false, now);
+  take_callers(unix_.get(), true, now);
+  std::erase_if(guests_, [&](const auto& guest) {
+    if (hear(*guest, judge, arrivals) == Verdict::kGone) return true;
+    if (now < guest->deadline) return false;
+    refuse(*guest, "it did not show a job token in time");
+    return true;
+  });
+  return arrivals;
+}
+
+void Door::take_callers(int listener, bool is_shared, Seconds now) {
+  if (listener < 0) return;
+  for (os::UniqueFd fd = accept_next(listener); fd; fd = accept_next(listener)) {
+    auto guest = std::make_unique<Guest>();
+    guest->fd = std::move(fd);
+    guest->is_shared = is_shared;
+    guest->deadline = now + kHelloTime;
+    guests_.push_back(std::move(guest));
+  }
+}
+
+ssize_t Door::receive(Guest& guest) {
+  std::array<std::byte, kReadBytes> buffer{};
+  iovec part{buffer.data(), buffer.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t got = recvmsg(guest.fd.get(), &message, MSG_CMSG_CLOEXEC);
+  for (cmsghdr* header = got < 0 ? nullptr : CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    guest.memory.reset(fd);
+  }
+  if (got > 0) guest.in.insert(guest.in.end(), buffer.begin(), buffer.begin() + got);
+  return got;
+}
+
+Door::Verdict Door::hear(Guest& guest, const Judge& judge, std::vector<Arrival>& arrivals) {
+  const ssize_t got = receive(guest);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Verdict::kWaits;
+  if (got <= 0) {
+    refuse(guest, "it closed the connection before it showed a job token");
+    return Verdict::kGone;
+  }
+  auto hello = decode_hello(guest.in);
+  if (hello && !hello->has_value()) return Verdict::kWaits;
+  std::string why = hello ? judge(**hello) : hello.error().message;
+  if (why.empty() && guest.is_shared != ((*hello)->connections == 0))
+    why = "it came by the wrong door";
+  if (why.empty())
+    admit(guest, std::move(**hello), arrivals);
+  else
+    refuse(guest, why);
+  return Verdict::kGone;
+}
+
+void Door::admit(Guest& guest, Hello hello, std::vector<Arrival>& arrivals) const {
+  Reply reply{.welcome = Welcome::kAccepted, .rank = static_cast<std::uint32_t>(rank_)};
+  Arrival arrival{.hello = std::move(hello), .fd = std::move(guest.fd), .segment = std::nullopt};
+  if (guest.is_shared) {
+    auto segment = ShmSegment::open(std::move(guest.memory));
+    if (segment)
+      arrival.segment = std::move(*segment);
+    else
+      reply.welcome = Welcome::kNoSharedMemory;
+  }
+  const std::vector<std::byte> bytes = encode_reply(reply);
+  const ssize_t sent = send(arrival.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  // A caller that is gone tries again; one without shared memory comes back over TCP.
+  const bool is_in = sent == static_cast<ssize_t>(bytes.size());
+  if (is_in && reply.welcome == Welcome::kAccepted) arrivals.push_back(std::move(arrival));
+}
+
+void Door::refuse(const Guest& guest, const std::string& why) const {
+  log_warning("coll: " + host_ + " refused a connection from " + describe_peer(guest.fd.get()) +
+              ": " + why);
+}
+
+}  // namespace regatta::coll
