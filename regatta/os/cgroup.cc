@@ -21,6 +21,8 @@ namespace regatta::os {
 namespace {
 
 constexpr double kPeriodUs = 10000;
+constexpr const char* kMostSharesV1 = "262144";
+constexpr const char* kMostWeightV2 = "10000";
 constexpr double kLeastQuotaUs = 1000;  // min_cfs_quota_period in kernel/sched/core.c
 
 bool exists(const std::string& path) {
@@ -116,6 +118,12 @@ Result<std::string> make_cpu_group(const CpuCgroupRoot& root, const std::string&
     REGATTA_TRY_DO(write_file(root.folder + "/cgroup.subtree_control", "+cpu"));
   }
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return errno_error(folder);
+  // Against the rest of the machine the group counts as one process unless it weighs more:
+  // compilers in the background took two thirds of what eight devices should have had. Where the
+  // weight may not be set, the group works without.
+  const bool v1 = root.version == CgroupVersion::kV1;
+  static_cast<void>(write_file(folder + (v1 ? "/cpu.shares" : "/cpu.weight"),
+                               v1 ? kMostSharesV1 : kMostWeightV2));
   return folder;
 }
 
@@ -143,6 +151,23 @@ Result<std::string> make_limited_group(const std::string& parent, const std::str
   REGATTA_TRY_DO(write_file(parent + "/cgroup.subtree_control", "+cpu"));
   REGATTA_TRY_DO(write_file(folder + "/cpu.max", quota_text + " " + period_text));
   return folder;
+}
+
+Result<double> share_of_group(const std::string& folder) {
+  std::string text;
+  if (exists(folder + "/cpu.cfs_quota_us")) {
+    REGATTA_TRY(quota, read_file(folder + "/cpu.cfs_quota_us"));
+    REGATTA_TRY(period, read_file(folder + "/cpu.cfs_period_us"));
+    text = quota + " " + period;
+  } else {
+    REGATTA_TRY(limit, read_file(folder + "/cpu.max"));
+    text = limit;
+  }
+  std::istringstream words(text);
+  double quota = 0;  // "max" and -1 stand for no limit
+  double period = 0;
+  words >> quota >> period;
+  return quota > 0 && period > 0 ? quota / period : 0.0;
 }
 
 Status join_cgroup(const std::string& folder) {

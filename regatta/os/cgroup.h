@@ -21,9 +21,10 @@ struct CpuCgroupRoot {
 // the reason in one sentence: no controller, no right to write.
 Result<CpuCgroupRoot> find_cpu_cgroup_root(const std::string& proc = "/proc");
 
-// Makes the group `root.folder/name` that limits nothing and holds limited groups. With v2 a
-// process must join its `cgroup.procs` (SpawnOptions::cgroup_procs) before one of its threads may
-// join a group inside. Returns its folder.
+// Makes the group `root.folder/name` that limits nothing, goes before other work of the machine
+// where that may be set, and holds limited groups. A process joins its `cgroup.procs`
+// (SpawnOptions::cgroup_procs) to go before others, and with v2 has to before one of its threads
+// may join a group inside. Returns its folder.
 Result<std::string> make_cpu_group(const CpuCgroupRoot& root, const std::string& name);
 
 // Makes the group `parent/name` whose threads together get `share` of one core (0 < share <= 1)
@@ -31,6 +32,9 @@ Result<std::string> make_cpu_group(const CpuCgroupRoot& root, const std::string&
 // its folder.
 Result<std::string> make_limited_group(const std::string& parent, const std::string& name,
                                        double share);
+
+// The share of one core that the group `folder` gives its threads; 0 when it limits nothing.
+Result<double> share_of_group(const std::string& folder);
 
 // Moves the calling thread, and no other one, into `folder`.
 Status join_cgroup(const std::string& folder);

@@ -51,7 +51,7 @@ Status make_devices(const Blueprint& blueprint, LabState& state) {
     return save_state(state);
   }
   state.cgroup = root->folder + "/regatta-" + blueprint.name;
-  state.join_cgroup = root->version == os::CgroupVersion::kV2;
+  state.join_cgroup = true;
   REGATTA_TRY_DO(save_state(state));
   REGATTA_TRY_DO(make_groups(blueprint, *root, state));
   const int cores = usable_cores();

@@ -25,7 +25,7 @@ struct LabState {
   unsigned long long holder_start = 0;  // with info.holder, the identity of the holder
   std::string boot_id;
   std::string cgroup;            // "" = none
-  bool join_cgroup = false;      // processes join `cgroup` when they start (cgroup v2)
+  bool join_cgroup = false;      // processes join `cgroup` when they start
   std::string description;       // as in Blueprint
   bool ready = false;            // false while the holder builds
   std::vector<NodeState> nodes;  // as in Blueprint
