@@ -6,14 +6,46 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 #include <malloc.h>
+#include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "regatta/core/text.h"
 #include "regatta/os/cgroup.h"
+#include "regatta/os/clock.h"
 #include "regatta/os/file.h"
 
 namespace regatta::gpu {
 namespace {
+
+// How far operators may run ahead of their device before the thread sleeps: a sleep costs some 5 us
+// of the device's own time.
+constexpr Seconds kAheadAtMost{1e-3};
+constexpr Seconds kShortestSleep{20e-6};
+
+// The speed of the calling thread's device.
+struct Pacer {
+  double share = 0;  // of a core; 0: not paced
+  Seconds busy;      // processor time that `due` accounts for
+  Seconds due;       // when the work so far ends on a device of this speed
+};
+thread_local Pacer pacer;
+
+Seconds thread_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return {static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9};
+}
+
+// Sleeps until the work so far is done when that is more than `ahead` away.
+void keep_pace(Seconds ahead) {
+  if (pacer.share <= 0) return;
+  const Seconds busy = thread_time();
+  pacer.due += (busy - pacer.busy) / pacer.share;
+  pacer.busy = busy;
+  const Seconds left = pacer.due - os::monotonic_now();
+  if (left > ahead) os::sleep_for(left);
+}
 
 bool pin_variable(const char* name) {
   const char* value = std::getenv(name);
@@ -71,11 +103,34 @@ Result<Device> open_device(const DeviceOptions& options) {
 }
 
 Status bind_compute_thread(const Device& device) {
+  pacer = {};
   if (device.options.compute_cgroup.empty()) return {};
-  return os::join_cgroup(device.options.compute_cgroup);
+  REGATTA_TRY_DO(os::join_cgroup(device.options.compute_cgroup));
+  REGATTA_TRY(share, os::share_of_group(device.options.compute_cgroup));
+  pacer.share = share;
+  // Sleeps end when they are told to, not up to 50 us later.
+  ::prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
+  end_wait();
+  return {};
 }
 
-void synchronize(const Device& /*device*/) {}
+void end_operator() {
+  keep_pace(kAheadAtMost);
+}
+
+void begin_wait() {
+  keep_pace(kShortestSleep);
+}
+
+void end_wait() {
+  if (pacer.share <= 0) return;
+  pacer.busy = thread_time();
+  pacer.due = os::monotonic_now();
+}
+
+void synchronize(const Device& /*device*/) {
+  begin_wait();
+}
 
 Result<Memory> memory(const Device& /*device*/) {
   REGATTA_TRY(meminfo, os::read_file("/proc/meminfo"));

@@ -40,7 +40,22 @@ Result<Device> open_device(const DeviceOptions& options);
 // so communication threads are not held to the device's share. Fails when it cannot be joined.
 Status bind_compute_thread(const Device& device);
 
-// Returns when all work given to the device is done. The CPU works in the calling thread: at once.
+// A CPU device that is held to a share of a core is as fast as the share in the long run, but its
+// cgroup lets it run at full speed until the quota of the period is used up and then stops it for
+// the rest: short computations come out too fast, and ranks that wait for each other at every layer
+// stop one after the other. So the compute thread also keeps the pace itself: work that took `c` of
+// processor time lasts c / share. On other threads, and where nothing limits the device, these
+// three do nothing. A device of its own (CUDA) would synchronize its stream in begin_wait().
+//
+// After each operator: sleeps when the work so far is some way ahead of the device's speed.
+void end_operator();
+// Before the compute thread waits for something else than its device, or takes the time: sleeps
+// until the work so far is done.
+void begin_wait();
+// After such a wait: what is computed from now on starts now.
+void end_wait();
+
+// Returns when all work given to the device is done: begin_wait().
 void synchronize(const Device& device);
 
 // Memory of the device: the machine's, for the CPU. kUnavailable when it cannot be read.

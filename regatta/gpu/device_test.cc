@@ -1,9 +1,17 @@
 #include "regatta/gpu/device.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <ctime>
+#include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "regatta/os/cgroup.h"
+#include "regatta/os/clock.h"
 
 namespace regatta::gpu {
 namespace {
@@ -53,6 +61,53 @@ TEST(Device, PinsMathThreadsOnceAndSaysWhetherThatWasNew) {
   EXPECT_STREQ(std::getenv("OMP_NUM_THREADS"), "1");
   EXPECT_FALSE(pin_math_threads_in_environment());
   prepare_process();
+}
+
+double thread_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+void work_for(double seconds) {
+  const double start = thread_seconds();
+  while (thread_seconds() - start < seconds) {
+  }
+}
+
+TEST(ComputeThread, IsAsFastAsItsShareAlsoForShortWorkAfterAWait) {
+  const auto root = os::find_cpu_cgroup_root();
+  if (!root) GTEST_SKIP() << "no cpu groups here: " << root.error().message;
+  const auto parent = os::make_cpu_group(*root, "regatta-test-pace-" + std::to_string(::getpid()));
+  ASSERT_TRUE(parent) << parent.error().message;
+  const auto group = os::make_limited_group(*parent, "device0", 0.25);
+  ASSERT_TRUE(group) << group.error().message;
+  double shortest = 1;
+  std::thread([&] {
+    const auto device = open_device({.index = 0, .compute_cgroup = *group});
+    ASSERT_TRUE(device);
+    ASSERT_TRUE(bind_compute_thread(*device));
+    for (int i = 0; i < 10; ++i) {
+      os::sleep_for(Seconds{0.02});  // the quota of the period is fresh
+      end_wait();
+      const Seconds start = os::monotonic_now();
+      work_for(0.001);
+      end_operator();
+      begin_wait();
+      shortest = std::min(shortest, (os::monotonic_now() - start).value);
+    }
+  }).join();
+  EXPECT_GE(shortest, 0.001 / 0.25 * 0.95);
+  EXPECT_TRUE(os::remove_cgroup(*parent));
+}
+
+TEST(ComputeThread, IsNotHeldUpWhereNothingLimitsIt) {
+  const double start = os::monotonic_now().value;
+  end_wait();
+  work_for(0.002);
+  end_operator();
+  begin_wait();
+  EXPECT_LT(os::monotonic_now().value - start, 1);
 }
 
 }  // namespace

@@ -162,9 +162,10 @@ Result<DeviceSample> run_task(const DeviceTask& task, const gpu::Device& device,
     DeviceSample sample;
     do {
       round();
-      gpu::synchronize(device);
+      gpu::end_operator();
       sample.work += work_of_round(task);
     } while (os::monotonic_now() - start < time);
+    gpu::synchronize(device);
     sample.busy = busy_time(device) - busy_start;
     return sample;
   } catch (const std::exception& error) {

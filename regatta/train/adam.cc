@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "regatta/gpu/device.h"
+
 namespace regatta::train {
 namespace {
 
@@ -89,8 +91,10 @@ void adam_update(Parameters& parameters, const workload::Optimizer& optimizer, i
   for (const Parameter& parameter : parameters.list) {
     u.decay = parameter.spec.columns > 0 ? static_cast<float>(optimizer.weight_decay) : 0.0F;
     update_range(arrays, parameter.offset, parameter.offset + parameter.count, u);
+    gpu::end_operator();
   }
   refresh_compute(parameters);
+  gpu::end_operator();
 }
 
 }  // namespace regatta::train

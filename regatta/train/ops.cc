@@ -19,6 +19,8 @@
 #include <ATen/ops/native_layer_norm_backward.h>
 #include <ATen/ops/sum.h>
 
+#include "regatta/gpu/device.h"
+
 namespace regatta::train {
 namespace {
 
@@ -38,6 +40,12 @@ Tensor heads_of_context(const Tensor& context, const AttentionShape& shape) {
                             {d, shape.batch * shape.heads * d, 1}, context.storage_offset());
 }
 
+// What an operator returns: the device ends it at its own speed.
+Tensor paced(Tensor result) {
+  gpu::end_operator();
+  return result;
+}
+
 double score_scale(const AttentionShape& shape) {
   return 1.0 / std::sqrt(static_cast<double>(shape.head_dim));
 }
@@ -51,15 +59,15 @@ Linear linear_of(const Parameters& parameters, const std::string& name) {
 }
 
 Tensor linear_forward(const Linear& linear, const Tensor& x) {
-  return at::addmm(linear.bias, x, linear.weight.t());
+  return paced(at::addmm(linear.bias, x, linear.weight.t()));
 }
 
 Tensor matmul_forward(const Tensor& weight, const Tensor& x) {
-  return at::mm(x, weight.t());
+  return paced(at::mm(x, weight.t()));
 }
 
 Tensor matmul_backward(const Tensor& weight, const Tensor& dy) {
-  return at::mm(dy, weight);
+  return paced(at::mm(dy, weight));
 }
 
 void add_weight_gradient(Tensor& gradient, const Tensor& dy, const Tensor& x) {
@@ -68,14 +76,17 @@ void add_weight_gradient(Tensor& gradient, const Tensor& dy, const Tensor& x) {
   } else {
     gradient.add_(at::mm(dy.t(), x));
   }
+  gpu::end_operator();
 }
 
 void add_bias_gradient(Tensor& gradient, const Tensor& dy) {
   gradient.add_(at::sum(dy, {0}, false, at::kFloat));
+  gpu::end_operator();
 }
 
 void matmul_add(Tensor& into, const Tensor& weight, const Tensor& x) {
   into.addmm_(x, weight.t());
+  gpu::end_operator();
 }
 
 Norm norm_of(const Parameters& parameters, const std::string& name) {
@@ -87,6 +98,7 @@ Norm norm_of(const Parameters& parameters, const std::string& name) {
 NormOutput norm_forward(const Norm& norm, const Tensor& x) {
   auto [y, mean, rstd] =
       at::native_layer_norm(x, {x.size(1)}, norm.weight, norm.bias, kNormEpsilon);
+  gpu::end_operator();
   return {y, mean, rstd};
 }
 
@@ -96,15 +108,15 @@ Tensor norm_backward(Norm& norm, const Tensor& dy, const Tensor& x, const NormOu
                                      norm.bias, std::array<bool, 3>{true, true, true});
   norm.weight_gradient.add_(dweight);
   norm.bias_gradient.add_(dbias);
-  return dx;
+  return paced(dx);
 }
 
 Tensor gelu_forward(const Tensor& x) {
-  return at::gelu(x);
+  return paced(at::gelu(x));
 }
 
 Tensor gelu_backward(const Tensor& dy, const Tensor& x) {
-  return at::gelu_backward(dy, x);
+  return paced(at::gelu_backward(dy, x));
 }
 
 Tensor causal_mask(std::int64_t seq, at::ScalarType type) {
@@ -115,13 +127,15 @@ Tensor causal_mask(std::int64_t seq, at::ScalarType type) {
 
 AttentionOutput attention_forward(const Tensor& qkv, const Tensor& mask,
                                   const AttentionShape& shape) {
-  const Tensor scores = at::baddbmm(mask, heads_of(qkv, shape, 0),
-                                    heads_of(qkv, shape, 1).transpose(1, 2), 1, score_scale(shape));
+  const Tensor scores =
+      paced(at::baddbmm(mask, heads_of(qkv, shape, 0), heads_of(qkv, shape, 1).transpose(1, 2), 1,
+                        score_scale(shape)));
   AttentionOutput output;
-  output.probabilities = at::_softmax(scores, -1, false);
+  output.probabilities = paced(at::_softmax(scores, -1, false));
   output.context = at::empty({qkv.size(0), shape.heads * shape.head_dim}, qkv.options());
   Tensor context = heads_of_context(output.context, shape);
   at::bmm_out(context, output.probabilities, heads_of(qkv, shape, 2));
+  gpu::end_operator();
   return output;
 }
 
@@ -133,12 +147,15 @@ Tensor attention_backward(const Tensor& dcontext, const Tensor& qkv, const Tenso
   Tensor dk = heads_of(dqkv, shape, 1);
   Tensor dv = heads_of(dqkv, shape, 2);
   at::bmm_out(dv, probabilities.transpose(1, 2), dout);
-  const Tensor dprobabilities = at::bmm(dout, heads_of(qkv, shape, 2).transpose(1, 2));
+  gpu::end_operator();
+  const Tensor dprobabilities = paced(at::bmm(dout, heads_of(qkv, shape, 2).transpose(1, 2)));
   const Tensor dscores =
-      at::_softmax_backward_data(dprobabilities, probabilities, -1, qkv.scalar_type());
+      paced(at::_softmax_backward_data(dprobabilities, probabilities, -1, qkv.scalar_type()));
   const double scale = score_scale(shape);
   at::baddbmm_out(dq, dq, dscores, heads_of(qkv, shape, 1), 0, scale);
+  gpu::end_operator();
   at::baddbmm_out(dk, dk, dscores.transpose(1, 2), heads_of(qkv, shape, 0), 0, scale);
+  gpu::end_operator();
   return dqkv;
 }
 

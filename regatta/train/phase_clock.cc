@@ -3,9 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "regatta/gpu/device.h"
 #include "regatta/os/clock.h"
 
 namespace regatta::train {
+namespace {
+
+bool is_wait(workload::Phase phase) {
+  return phase == workload::Phase::kTpComm || phase == workload::Phase::kPpComm ||
+         phase == workload::Phase::kBubble || phase == workload::Phase::kDpComm;
+}
+
+}  // namespace
 
 PhaseClock::PhaseClock(Rank rank) : rank_(rank) {}
 
@@ -33,7 +42,17 @@ void PhaseClock::close(Seconds at) {
   activity_start_ = at;
 }
 
+// The running activity ends: the device finishes, or goes on after a wait for others.
+void PhaseClock::settle() const {
+  if (is_wait(running_.phase)) {
+    gpu::end_wait();
+  } else {
+    gpu::begin_wait();
+  }
+}
+
 Activity PhaseClock::enter(const Activity& next) {
+  settle();
   return enter_at(next, os::monotonic_now());
 }
 
@@ -55,6 +74,7 @@ void PhaseClock::background(const Activity& activity, Seconds start, Seconds end
 }
 
 StepTimes PhaseClock::finish_step(bool next_traced) {
+  settle();
   const Seconds now = os::monotonic_now();
   close(std::max(now, activity_start_));
   StepTimes finished = std::exchange(times_, {});

@@ -1,5 +1,6 @@
 // train/phase_clock.h: cuts the time of the compute thread into phases without rest or overlap, and
-// keeps the spans of the steps that are traced. One thread.
+// keeps the spans of the steps that are traced. One thread. A phase of computation ends when the
+// device has done its work (gpu::begin_wait), not when the thread has given it.
 #pragma once
 
 #include "regatta/core/units.h"
@@ -41,6 +42,7 @@ class PhaseClock {
   StepTimes finish_step(bool next_traced);
 
  private:
+  void settle() const;
   void close(Seconds at);
 
   Rank rank_;

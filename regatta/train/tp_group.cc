@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 
 #include "regatta/core/check.h"
+#include "regatta/gpu/device.h"
 
 namespace regatta::train {
 
@@ -33,6 +34,7 @@ TpGroup::TpGroup(coll::Communicator* communicator, PhaseClock& clock)
 std::optional<coll::Handle> TpGroup::start_all_reduce(Tensor& tensor, coll::ReduceOp op) {
   if (size_ == 1 || !status_) return std::nullopt;
   REGATTA_CHECK(tensor.is_contiguous());
+  gpu::begin_wait();  // the data leave when the device has made them
   void* data = tensor.data_ptr();
   return communicator_->all_reduce(data, data, static_cast<std::size_t>(tensor.numel()),
                                    data_type(tensor), op);
@@ -55,6 +57,7 @@ void TpGroup::all_reduce(Tensor& tensor, coll::ReduceOp op) {
 Tensor TpGroup::all_gather(const Tensor& part) {
   if (size_ == 1 || !status_) return part;
   REGATTA_CHECK(part.is_contiguous());
+  gpu::begin_wait();
   auto sizes = part.sizes().vec();
   sizes[0] *= size_;
   Tensor whole = at::empty(sizes, part.options());
