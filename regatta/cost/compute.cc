@@ -217,14 +217,31 @@ FlopsPerSecond matmul_rate(const DeviceRates& rates, workload::Precision precisi
   return {std::exp(logarithms / weights)};
 }
 
+namespace {
+
+// A product is measured in a loop, where its operands stay in the caches; in training they come
+// from memory, since a block touches more than a cache holds between two uses.
+Seconds product_time(const DeviceRates& rates, workload::Precision precision,
+                     const Operator& product) {
+  const double m = product.m;
+  const double n = product.n;
+  const double k = product.k;
+  const Flops work{2 * m * n * k};
+  const double operands = workload::bytes_per_element(precision) * (m * k + k * n + m * n);
+  return (work / matmul_rate(rates, precision, product) +
+          Seconds{operands / rates.copy_bandwidth.value}) *
+         product.batch;
+}
+
+}  // namespace
+
 Seconds operators_time(const DeviceRates& rates, workload::Precision precision,
                        const Operators& operators) {
   Seconds total{};
   for (const Operator& one : operators) {
     total += rates.operator_overhead * one.launches;
     if (one.batch > 0) {
-      const Flops work{2.0 * one.batch * one.m * one.n * one.k};
-      total += work / matmul_rate(rates, precision, one);
+      total += product_time(rates, precision, one);
     } else {
       const auto kept = one.fp32 ? workload::Precision::kFp32 : precision;
       total += Seconds{one.bytes / pointwise_bandwidth(rates, one.op, kept).value};

@@ -77,8 +77,8 @@ Operators optimizer_step(long long parameters, workload::Precision precision);
 FlopsPerSecond matmul_rate(const DeviceRates& rates, workload::Precision precision,
                            const Operator& product);
 
-// Sum of the operators: products at their rate, passes at the bandwidth of their kind, launches at
-// the operator overhead each.
+// Sum of the operators: products at their rate, and their operands once at the copy bandwidth;
+// passes at the bandwidth of their operator; launches at the operator overhead each.
 Seconds operators_time(const DeviceRates& rates, workload::Precision precision,
                        const Operators& operators);
 

@@ -106,7 +106,8 @@ TEST(MatmulRateOf, IsExactOnAMeasuredShapeAndBetweenTheMeasuredRates) {
 TEST(OperatorsTime, AddsProductsPassesAndLaunches) {
   const Operators list = {{.name = "p", .batch = 2, .m = 10, .n = 20, .k = 30, .launches = 2},
                           {.name = "q", .bytes = 5e6, .launches = 3}};
-  const double expected = 2 * 2 * 10 * 20 * 30 / 4e9 + 5e6 / 1e9 + 5e-6;
+  const double operands = 4.0 * 2 * (10 * 30 + 30 * 20 + 10 * 20) / 1e9;
+  const double expected = 2 * 2 * 10 * 20 * 30 / 4e9 + operands + 5e6 / 1e9 + 5e-6;
   EXPECT_DOUBLE_EQ(operators_time(flat(4e9), workload::Precision::kFp32, list).value, expected);
 }
 

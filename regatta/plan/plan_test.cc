@@ -31,7 +31,7 @@ workload::Job example_job() {
   job.model.hidden = 384;
   job.model.heads = 8;
   job.model.ffn_hidden = 1536;
-  job.model.seq = 128;
+  job.model.seq = 96;
   job.model.vocab = 256;
   job.global_batch = 16;
   return job;
@@ -64,15 +64,16 @@ topo::Cluster example_cluster(int servers = 4) {
   return cluster;
 }
 
-// Rates such as `regatta measure` finds in the lab: 14 GFLOP/s per device.
+// Rates such as `regatta measure` finds in the lab: up to 14 GFLOP/s per device.
 cost::Rates lab_rates(const topo::Cluster& cluster) {
   cost::Rates rates = cost::described_rates(cluster);
   cost::DeviceRates& device = rates.devices.at("cpu");
   device.matmul = {{64, 64, 64, workload::Precision::kFp32, {9e9}},
                    {128, 384, 384, workload::Precision::kFp32, {14e9}},
                    {512, 512, 512, workload::Precision::kFp32, {14e9}}};
-  device.pointwise_bandwidth = {1.5e9};
-  device.operator_overhead = {10e-6};
+  device.copy_bandwidth = {3.9e9};
+  device.pointwise_bandwidth = {1.9e9};
+  device.operator_overhead = {4e-6};
   return rates;
 }
 
