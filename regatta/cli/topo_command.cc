@@ -146,6 +146,7 @@ json fabric_to_json(const topo::FabricSummary& fabric) {
 
 std::string describe_caches(const std::vector<gpu::CacheLevel>& caches) {
   std::vector<std::string> levels;
+  levels.reserve(caches.size());
   for (const gpu::CacheLevel& cache : caches)
     levels.push_back(
         fmt::format("L{} {} x {}", cache.level, cache.count, format_bytes(cache.size)));

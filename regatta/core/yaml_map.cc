@@ -22,8 +22,8 @@ namespace regatta {
 namespace {
 
 const YamlNode& empty_node() {
-  static const YamlNode kEmpty;
-  return kEmpty;
+  static const YamlNode empty;
+  return empty;
 }
 
 std::string_view name_of(YamlKind kind) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -155,10 +156,8 @@ TEST(ParseYaml, RefusesADuplicateWithBothLines) {
 
 TEST(ParseYaml, RefusesAliasBombs) {
   std::string bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n";
-  for (char c = 'b'; c <= 'i'; ++c) {
-    const std::string before(1, static_cast<char>(c - 1));
-    bomb += std::string(1, c) + ": &" + c + " [*" + before + ",*" + before + ",*" + before + "]\n";
-  }
+  for (char c = 'b'; c <= 'i'; ++c)
+    bomb += fmt::format("{0}: &{0} [*{1}, *{1}, *{1}]\n", c, static_cast<char>(c - 1));
   EXPECT_EQ(parse_yaml(bomb, "f.yaml").error().message,
             "f.yaml:1: anchors are not read here; write the value out where it is used");
 }

@@ -84,14 +84,14 @@ void read_processor(hwloc_topology_t topology, DiscoveredServer& server) {
   server.cores = std::max(1, count_of(topology, HWLOC_OBJ_CORE));
   server.threads = count_of(topology, HWLOC_OBJ_PU);
   server.type.numa_nodes = std::max(1, count_of(topology, HWLOC_OBJ_NUMANODE));
-  const hwloc_obj_t root = hwloc_get_root_obj(topology);
+  hwloc_obj_t root = hwloc_get_root_obj(topology);
   server.memory = Bytes{static_cast<long long>(root->total_memory)};
   server.cpu_model = info_of(hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0), "CPUModel");
   if (server.cpu_model.empty()) server.cpu_model = info_of(root, "CPUModel");
   static constexpr std::array<hwloc_obj_type_t, 4> kCaches{HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE,
                                                            HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE};
   for (std::size_t i = 0; i < kCaches.size(); ++i) {
-    const hwloc_obj_t first = hwloc_get_obj_by_type(topology, kCaches[i], 0);
+    hwloc_obj_t first = hwloc_get_obj_by_type(topology, kCaches[i], 0);
     if (first == nullptr) continue;
     server.caches.push_back({.level = static_cast<int>(i) + 1,
                              .size = {static_cast<long long>(first->attr->cache.size)},
@@ -110,7 +110,7 @@ Bytes total_memory_of_this_machine() {
 
 // The NUMA node that `object` hangs from: 0 when it hangs from the whole machine.
 int numa_of(hwloc_topology_t topology, hwloc_obj_t object) {
-  const hwloc_obj_t parent = hwloc_get_non_io_ancestor_obj(topology, object);
+  hwloc_obj_t parent = hwloc_get_non_io_ancestor_obj(topology, object);
   if (parent == nullptr || parent->nodeset == nullptr) return 0;
   for (hwloc_obj_t node = nullptr;
        (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
@@ -190,8 +190,7 @@ void take_cores_as_devices(hwloc_topology_t topology, DiscoveredServer& server) 
     server.notes.push_back(
         fmt::format("{} cores; the first {} are shown", server.cores, kDevicesMax));
   for (int i = 0; i < server.type.device_count; ++i) {
-    const hwloc_obj_t core =
-        hwloc_get_obj_by_type(topology, HWLOC_OBJ_CORE, static_cast<unsigned>(i));
+    hwloc_obj_t core = hwloc_get_obj_by_type(topology, HWLOC_OBJ_CORE, static_cast<unsigned>(i));
     server.parts.push_back({.name = fmt::format("core{}", i),
                             .is_nic = false,
                             .numa = core == nullptr ? 0 : numa_of(topology, core),

@@ -23,9 +23,9 @@ constexpr Seconds kHopLatency{1e-6};  // a switch, a cable and its ends
 constexpr std::size_t kLongestName = 32;
 
 const Choices<IntraKind>& intra_kinds() {
-  static const Choices<IntraKind> kKinds = {
+  static const Choices<IntraKind> kinds = {
       {"shm", IntraKind::kShm}, {"pcie", IntraKind::kPcie}, {"nvlink", IntraKind::kNvlink}};
-  return kKinds;
+  return kinds;
 }
 
 // Names become namespaces, host names and parts of "s0/1" and "s0.nic0-leaf0".
@@ -130,7 +130,7 @@ ServerType read_server_type(const YamlMap& map, const std::string& name) {
 std::string read_type_name(const YamlMap& map, Cluster& cluster) {
   const bool only_one = cluster.server_types.size() == 1;
   if (!map.has("type") && only_one) return cluster.server_types.begin()->first;
-  const std::string name = map.text("type");
+  std::string name = map.text("type");
   if (cluster.server_types.contains(name)) return name;
   if (const ServerType* preset = find_server_preset(name)) {
     cluster.server_types.emplace(name, *preset);
@@ -202,10 +202,10 @@ void read_servers(const YamlMap& root, Cluster& cluster) {
 
 // 1 to 3, 0 on error.
 int read_tiers(const YamlMap& map) {
-  static const std::vector<std::string> kTiers = {"leaf", "spine", "super-spine"};
+  static const std::vector<std::string> known = {"leaf", "spine", "super-spine"};
   const std::vector<std::string> tiers = map.texts("tiers");
-  if (tiers.empty() || tiers.size() > kTiers.size() ||
-      !std::equal(tiers.begin(), tiers.end(), kTiers.begin())) {
+  if (tiers.empty() || tiers.size() > known.size() ||
+      !std::equal(tiers.begin(), tiers.end(), known.begin())) {
     map.fail("tiers", "not a fabric; write [leaf], [leaf, spine] or [leaf, spine, super-spine]");
     return 0;
   }

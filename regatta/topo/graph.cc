@@ -43,6 +43,7 @@ std::vector<NodeId> add_leaves(Graph& graph, const Cluster& cluster) {
   const int per_group =
       fabric.tiers == 3 && fabric.leaves_per_group > 0 ? fabric.leaves_per_group : count;
   std::vector<NodeId> leaves;
+  leaves.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     leaves.push_back(add_node(graph, {.kind = NodeKind::kLeaf,
                                       .name = fmt::format("leaf{}", i),
@@ -74,6 +75,7 @@ std::vector<NodeId> add_spines(Graph& graph, const Fabric& fabric,
                                const std::vector<NodeId>& leaves) {
   const int groups = graph.nodes[leaves.back().index()].group + 1;
   std::vector<NodeId> spines;
+  spines.reserve(static_cast<std::size_t>(groups * fabric.spines));
   for (int i = 0; i < groups * fabric.spines; ++i) {
     spines.push_back(add_node(graph, {.kind = NodeKind::kSpine,
                                       .name = fmt::format("spine{}", i),
@@ -98,6 +100,7 @@ std::vector<NodeId> add_spines(Graph& graph, const Fabric& fabric,
 void add_super_spines(Graph& graph, const Fabric& fabric, const std::vector<NodeId>& spines) {
   const int per_plane = fabric.super_spines / fabric.spines;
   std::vector<NodeId> supers;
+  supers.reserve(static_cast<std::size_t>(fabric.super_spines));
   for (int i = 0; i < fabric.super_spines; ++i) {
     supers.push_back(add_node(graph, {.kind = NodeKind::kSuperSpine,
                                       .name = fmt::format("super{}", i),

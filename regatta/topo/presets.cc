@@ -138,13 +138,13 @@ std::vector<ServerType> make_server_presets() {
 }
 
 const std::vector<DevicePreset>& device_presets() {
-  static const std::vector<DevicePreset> kPresets = make_device_presets();
-  return kPresets;
+  static const std::vector<DevicePreset> presets = make_device_presets();
+  return presets;
 }
 
 const std::vector<ServerType>& server_presets() {
-  static const std::vector<ServerType> kPresets = make_server_presets();
-  return kPresets;
+  static const std::vector<ServerType> presets = make_server_presets();
+  return presets;
 }
 
 }  // namespace

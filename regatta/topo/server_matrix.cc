@@ -80,6 +80,7 @@ std::string_view to_string(PathKind kind) {
 
 std::vector<ServerPart> described_parts(const ServerType& type) {
   std::vector<ServerPart> parts;
+  parts.reserve(static_cast<std::size_t>(type.device_count + type.nic_count));
   for (int i = 0; i < type.device_count; ++i) {
     parts.push_back({.name = fmt::format("dev{}", i),
                      .is_nic = false,

@@ -95,9 +95,9 @@ class Reader {
   }
   // The value of `key` for a reader of its own; null when it is missing.
   const json& nested(const char* key) {
-    static const json kNothing;
+    static const json nothing;
     const json* found = find(key);
-    return found == nullptr ? kNothing : *found;
+    return found == nullptr ? nothing : *found;
   }
   // Takes the value of a nested Result, or its error.
   template <typename T>

@@ -46,7 +46,7 @@ constexpr Row kRows[] = {
 };
 
 const std::vector<ModelPreset>& presets() {
-  static const std::vector<ModelPreset> kPresets = [] {
+  static const std::vector<ModelPreset> all = [] {
     std::vector<ModelPreset> made;
     for (const Row& row : kRows) {
       made.push_back({.model = {.kind = ModelKind::kGpt,
@@ -63,7 +63,7 @@ const std::vector<ModelPreset>& presets() {
     }
     return made;
   }();
-  return kPresets;
+  return all;
 }
 
 }  // namespace

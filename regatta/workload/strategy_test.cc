@@ -14,6 +14,7 @@ using ::testing::ElementsAre;
 
 std::vector<int> values(const std::vector<Rank>& ranks) {
   std::vector<int> values;
+  values.reserve(ranks.size());
   for (const Rank rank : ranks)
     values.push_back(rank.value);
   return values;
@@ -52,6 +53,7 @@ TEST(Strategy, CoordinatesAndRanksAreInverse) {
 TEST(StageLayers, GiveTheRemainderToTheMiddle) {
   const ModelShape model = model_of(10, 8, 64, 256);
   std::vector<int> counts;
+  counts.reserve(4);
   for (int pp = 0; pp < 4; ++pp)
     counts.push_back(stage_layers(model, 4, pp).count);
   EXPECT_THAT(counts, ElementsAre(2, 3, 3, 2));
