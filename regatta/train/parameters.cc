@@ -130,6 +130,7 @@ Parameters make_parameters(const std::vector<ParameterSpec>& specs,
   made.compute = options.precision == workload::Precision::kFp32
                      ? made.master
                      : at::zeros({total}, scalar_type(options.precision));
+  made.list.reserve(specs.size());
   std::int64_t offset = 0;
   for (const ParameterSpec& spec : specs) {
     const LocalShape shape = local_shape(spec, options.tp_size);

@@ -14,6 +14,7 @@ using workload::Phase;
 std::vector<PipelineAction> one_f_one_b(int stage, int stages, int micro_batches) {
   const int warm_up = std::min(micro_batches, stages - 1 - stage);
   std::vector<PipelineAction> actions;
+  actions.reserve(2 * static_cast<std::size_t>(micro_batches));
   for (int i = 0; i < warm_up; ++i)
     actions.push_back({true, i});
   for (int i = 0; i < micro_batches; ++i) {

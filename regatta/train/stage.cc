@@ -31,6 +31,7 @@ Stage::Stage(const workload::Job& job, const workload::Strategy& strategy,
       total_(parameters.gradient.numel()) {
   if (at.pp == 0) embedding_ = make_embedding(parameters, at.tp);
   const workload::LayerRange range = workload::stage_layers(job.model, strategy.pp, at.pp);
+  blocks_.reserve(static_cast<std::size_t>(range.count));
   for (int layer = range.first; layer < range.first + range.count; ++layer)
     blocks_.push_back(make_block(parameters, layer));
   if (at.pp == strategy.pp - 1) {

@@ -105,7 +105,7 @@ Status reduce_tied_table(Trainer& trainer) {
   void* data = table.gradient.data_ptr();
   auto handle = trainer.groups.tie->all_reduce(data, data, static_cast<std::size_t>(table.count),
                                                coll::DataType::kF32, coll::ReduceOp::kSum);
-  const Status done = handle.wait();
+  Status done = handle.wait();
   trainer.clock.enter({});
   return done;
 }
@@ -171,9 +171,9 @@ Status agree(Groups& groups, const Status& mine) {
   int good = mine ? 1 : 0;
   auto handle =
       groups.world->all_reduce(&good, &good, 1, coll::DataType::kI32, coll::ReduceOp::kMin);
-  const Status done = handle.wait();
+  Status done = handle.wait();
   if (!mine) return mine;
-  REGATTA_TRY_DO(done);
+  if (!done) return done;
   if (good == 1) return {};
   return Error{Code::kUnavailable,
                "another rank could not save or load its part of the checkpoint"};
