@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what the main job must hold and prints it as Markdown rows for docs/measurements.md.
 
-  bench/main_job.py [--build build/dev] [--rounds 3] [--out out/bench]
+  bench/main_job.py [--build build/dev] [--rounds 1] [--out out/bench]
 
 On each of the two example clusters: measure the rates, then `rounds` times the planned job beside
 plain data parallelism, then a sweep over eight plans. Takes about 25 minutes on two cores; run it
@@ -69,8 +69,8 @@ def sweep_rows(name, result):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--build", default="build/dev")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--out", default="out/bench")
     arguments = parser.parse_args()
     regatta = ROOT / arguments.build / "bin" / "regatta"
@@ -91,7 +91,7 @@ def main():
             results.append(result_of(folder))
         compare_rows(name, results)
         folder = out / f"{name}-sweep"
-        run([regatta, "run", job, "--cluster", cluster, "--steps", 12, "--sweep", 8, "--out", folder], f"{folder}.log")
+        run([regatta, "run", job, "--cluster", cluster, "--steps", 9, "--sweep", 8, "--sweep-steps", 9, "--out", folder], f"{folder}.log")
         sweep_rows(name, result_of(folder))
 
 

@@ -1,8 +1,8 @@
 #include "regatta/plan/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,8 +72,7 @@ std::vector<LinkTraffic> link_traffic(const Network& network, const BuiltStep& s
   std::vector<LinkTraffic> traffic;
   for (int resource = 0; resource < network.link_resources(); ++resource) {
     if (bytes[at(resource)] < 0.5) continue;
-    traffic.push_back(
-        {Network::link_of(resource), Bytes{static_cast<long long>(bytes[at(resource)] + 0.5)}});
+    traffic.push_back({Network::link_of(resource), Bytes{std::llround(bytes[at(resource)])}});
   }
   return traffic;
 }

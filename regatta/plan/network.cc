@@ -29,54 +29,56 @@ topo::DirectedLink Network::link_of(int resource) {
   return {LinkId{resource / 2}, resource % 2 == 0};
 }
 
+// Links first, then two ports per device in the order of all_devices().
+void Network::add_resources(const topo::Cluster& cluster, const topo::Graph& graph) {
+  link_resources_ = 2 * static_cast<int>(graph.links.size());
+  for (const topo::Link& link : graph.links)
+    capacities_.insert(capacities_.end(), 2, link.rate.value);
+  for (std::size_t s = 0; s < cluster.servers.size(); ++s) {
+    const topo::ServerType& type = cluster.type_of(ServerId{static_cast<int>(s)});
+    first_device_of_.push_back(devices_);
+    device_count_of_.push_back(type.device_count);
+    devices_ += type.device_count;
+    capacities_.insert(capacities_.end(), 2 * static_cast<std::size_t>(type.device_count),
+                       type.intra.bandwidth.value);
+  }
+}
+
+Result<Network::Route> Network::make_route(const topo::Cluster& cluster, const topo::Graph& graph,
+                                           const cost::Rates& rates, const DevicePair& pair) const {
+  Route route;
+  if (pair.from == pair.to) return route;
+  if (pair.from.server == pair.to.server) {
+    route.loads = {{link_resources_ + 2 * device_index(pair.from), 1.0},
+                   {link_resources_ + 2 * device_index(pair.to) + 1, 1.0}};
+  } else {
+    const auto shares = topo::ecmp_shares(graph, pair.from.server, cost::nic_of(cluster, pair.from),
+                                          pair.to.server, cost::nic_of(cluster, pair.to));
+    route.exists = shares.has_value();
+    if (!shares) return route;
+    for (const topo::LinkShare& share : *shares)
+      route.loads.push_back({resource_of(share.link), share.share});
+  }
+  const cost::PathClass path = cost::path_class(cluster, pair.from, pair.to);
+  const cost::PathRates* known = find_path(rates, path);
+  if (known == nullptr) {
+    return Error{Code::kInvalidInput, "rates (" + rates.source + "): no path \"" +
+                                          std::string(cost::to_string(path)) +
+                                          "\", which the cluster has; run `regatta measure` again"};
+  }
+  route.latency = known->latency;
+  route.inverse_efficiency = known->described / known->bandwidth;
+  return route;
+}
+
 Result<Network> Network::build(const topo::Cluster& cluster, const cost::Rates& rates) {
   Network network;
   const topo::Graph graph = topo::build_graph(cluster);
+  network.add_resources(cluster, graph);
   const std::vector<topo::DeviceRef> devices = topo::all_devices(cluster);
-  network.devices_ = static_cast<int>(devices.size());
-  network.link_resources_ = 2 * static_cast<int>(graph.links.size());
-  for (const topo::Link& link : graph.links)
-    network.capacities_.insert(network.capacities_.end(), 2, link.rate.value);
-  for (std::size_t s = 0; s < cluster.servers.size(); ++s) {
-    const topo::ServerType& type = cluster.type_of(ServerId{static_cast<int>(s)});
-    network.first_device_of_.push_back(
-        static_cast<int>(network.capacities_.size() - graph.links.size() * 2) / 2);
-    network.device_count_of_.push_back(type.device_count);
-    for (int i = 0; i < 2 * type.device_count; ++i)
-      network.capacities_.push_back(type.intra.bandwidth.value);
-  }
   for (const topo::DeviceRef from : devices) {
     for (const topo::DeviceRef to : devices) {
-      Route route;
-      if (from == to) {
-        network.routes_.push_back(std::move(route));
-        continue;
-      }
-      const cost::PathClass path = cost::path_class(cluster, from, to);
-      const cost::PathRates* known = find_path(rates, path);
-      if (from.server == to.server) {
-        const int ports = network.link_resources_;
-        route.loads = {{ports + 2 * network.device_index(from), 1.0},
-                       {ports + 2 * network.device_index(to) + 1, 1.0}};
-      } else {
-        const auto shares = topo::ecmp_shares(graph, from.server, cost::nic_of(cluster, from),
-                                              to.server, cost::nic_of(cluster, to));
-        route.exists = shares.has_value();
-        if (shares) {
-          for (const topo::LinkShare& share : *shares)
-            route.loads.push_back({resource_of(share.link), share.share});
-        }
-      }
-      if (route.exists && known == nullptr) {
-        return Error{Code::kInvalidInput,
-                     "rates (" + rates.source + "): no path \"" +
-                         std::string(cost::to_string(path)) +
-                         "\", which the cluster has; run `regatta measure` again"};
-      }
-      if (known != nullptr) {
-        route.latency = known->latency;
-        route.inverse_efficiency = known->described / known->bandwidth;
-      }
+      REGATTA_TRY(route, network.make_route(cluster, graph, rates, {from, to}));
       network.routes_.push_back(std::move(route));
     }
   }

@@ -55,6 +55,9 @@ class Network {
     Seconds latency;
     bool exists = true;
   };
+  void add_resources(const topo::Cluster& cluster, const topo::Graph& graph);
+  Result<Route> make_route(const topo::Cluster& cluster, const topo::Graph& graph,
+                           const cost::Rates& rates, const DevicePair& pair) const;
   const Route& route(const DevicePair& pair) const;
 
   std::vector<double> capacities_;

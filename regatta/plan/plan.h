@@ -88,7 +88,7 @@ Result<Plan> pure_data_parallel(const workload::Job& job, const topo::Cluster& c
                                 const cost::Rates& rates);
 
 // Up to `count` plans of different strategy, the best one first, then spread evenly over the
-// logarithm of the predicted time (up to 8 times the best): for `run --sweep`.
+// logarithm of the predicted time (up to 3 times the best): for `run --sweep`.
 std::vector<Plan> sweep_selection(const SearchResult& result, int count);
 
 }  // namespace regatta::plan

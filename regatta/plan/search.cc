@@ -326,7 +326,7 @@ Result<Plan> pure_data_parallel(const workload::Job& job, const topo::Cluster& c
 }
 
 std::vector<Plan> sweep_selection(const SearchResult& result, int count) {
-  constexpr double kRange = 8;
+  constexpr double kRange = 3;
   std::vector<const Plan*> pool;  // the best of each strategy, fastest first
   for (const Plan& plan : result.ranked) {
     const bool known = std::any_of(pool.begin(), pool.end(),

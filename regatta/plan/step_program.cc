@@ -130,6 +130,7 @@ class Builder {
 
   std::vector<DevicePair> tensor_ring(int pp, int dp) const {
     std::vector<DevicePair> pairs;
+    pairs.reserve(at(strategy_.tp));
     for (int tp = 0; tp < strategy_.tp; ++tp)
       pairs.push_back({device(pp, dp, tp), device(pp, dp, (tp + 1) % strategy_.tp)});
     return pairs;
@@ -178,26 +179,30 @@ class Builder {
 
   // Transfers between stages: each rank sends its share of the rows to its twin.
   Status make_boundaries() {
-    if (strategy_.pp == 1) return {};
     for (int boundary = 0; boundary + 1 < strategy_.pp; ++boundary) {
       for (int dp = 0; dp < strategy_.dp; ++dp) {
-        for (const bool up : {true, false}) {
-          std::vector<DevicePair> pairs;
-          for (int tp = 0; tp < strategy_.tp; ++tp) {
-            const topo::DeviceRef lower = device(boundary, dp, tp);
-            const topo::DeviceRef upper = device(boundary + 1, dp, tp);
-            pairs.push_back(up ? DevicePair{lower, upper} : DevicePair{upper, lower});
-          }
-          REGATTA_TRY(
-              one, pattern(pairs, {1, sliced_ ? boundary_bytes_ / strategy_.tp : boundary_bytes_},
-                           micro_batches_));
-          const int channel = step_.program.channels++;
-          auto& list = up ? activations_ : gradients_;
-          for (int i = 0; i < micro_batches_; ++i)
-            list.push_back(new_operation(one, Phase::kPpComm, 1, channel, i));
-        }
+        REGATTA_TRY_DO(make_boundary({.dp = dp, .pp = boundary}, true));
+        REGATTA_TRY_DO(make_boundary({.dp = dp, .pp = boundary}, false));
       }
     }
+    return {};
+  }
+
+  // One replica's transfers between stage `lower.pp` and the next: up carries activations.
+  Status make_boundary(const workload::RankCoordinates& lower, bool up) {
+    std::vector<DevicePair> pairs;
+    pairs.reserve(at(strategy_.tp));
+    for (int tp = 0; tp < strategy_.tp; ++tp) {
+      const topo::DeviceRef below = device(lower.pp, lower.dp, tp);
+      const topo::DeviceRef above = device(lower.pp + 1, lower.dp, tp);
+      pairs.push_back(up ? DevicePair{below, above} : DevicePair{above, below});
+    }
+    const double bytes = sliced_ ? boundary_bytes_ / strategy_.tp : boundary_bytes_;
+    REGATTA_TRY(one, pattern(pairs, {1, bytes}, micro_batches_));
+    const int channel = step_.program.channels++;
+    auto& list = up ? activations_ : gradients_;
+    for (int i = 0; i < micro_batches_; ++i)
+      list.push_back(new_operation(one, Phase::kPpComm, 1, channel, i));
     return {};
   }
 
@@ -259,6 +264,7 @@ class Builder {
     const int ranks = strategy_.world_size();
     if (ranks == 1) return {};
     std::vector<DevicePair> pairs;
+    pairs.reserve(at(ranks));
     for (int rank = 0; rank < ranks; ++rank)
       pairs.push_back({placement_[at(rank)], placement_[at((rank + 1) % ranks)]});
     const cost::CollectiveCost norm = cost::all_reduce_cost(Bytes{8}, ranks);
