@@ -59,7 +59,8 @@ struct Options {
   std::string listen_address = "127.0.0.1";  // the address of this rank's NIC
   // A peer is given up when it is unreachable (no acknowledgement, connection lost) for this long.
   Seconds peer_timeout{5};
-  // An operation that made no progress for this long fails with kTimeout; 0 = wait for ever.
+  // An operation that made no progress for this long fails with kTimeout (up to 1 s later when
+  // ranks do not answer the question how far they are); 0 = wait for ever.
   Seconds progress_timeout{0};
   int connections = 4;  // TCP connections per pair of ranks: large messages are striped over them
   std::vector<std::string> rank_names;  // for messages: "rank 3 (s1/1)"; empty = "rank 3"

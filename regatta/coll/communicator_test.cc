@@ -16,8 +16,6 @@
 namespace regatta::coll {
 namespace {
 
-using testing::HasSubstr;
-
 void expect_ok(const Status& status) {
   EXPECT_TRUE(status) << (status ? "" : status.error().message);
 }
@@ -34,7 +32,7 @@ std::vector<T> values(int rank, std::size_t count) {
 using Case = std::tuple<Layout, int, std::size_t>;
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
-  static const char* const kNames[] = {"Shm", "Tcp", "Mixed"};
+  static constexpr const char* kNames[] = {"Shm", "Tcp", "Mixed"};
   return std::string(kNames[static_cast<int>(std::get<0>(info.param))]) + "_n" +
          std::to_string(std::get<1>(info.param)) + "_c" + std::to_string(std::get<2>(info.param));
 }
@@ -141,10 +139,9 @@ TEST_P(CollectiveTest, BroadcastReachesEveryRankFromEveryRoot) {
 TEST_P(CollectiveTest, EveryPairSendsBothWaysAtOnce) {
   run([&](Communicator& world) {
     const auto mine = values<std::int64_t>(world.rank().value, count() / 8);
-    std::vector<std::vector<std::int64_t>> theirs;
+    std::vector<std::vector<std::int64_t>> theirs(static_cast<std::size_t>(world.world_size()),
+                                                  std::vector<std::int64_t>(mine.size()));
     std::vector<Handle> handles;
-    for (int peer = 0; peer < world.world_size(); ++peer)
-      theirs.emplace_back(mine.size());
     for (int peer = 0; peer < world.world_size(); ++peer) {
       handles.push_back(world.send(mine.data(), mine.size(), DataType::kI64, Rank{peer}));
       handles.push_back(world.recv(theirs[static_cast<std::size_t>(peer)].data(), mine.size(),

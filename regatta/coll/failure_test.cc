@@ -157,14 +157,14 @@ TEST(ProgressTimeout, NamesTheRankThatDoesNotReceive) {
           const std::vector<char> data(1 << 20);
           const Status status = world.send(data.data(), data.size(), DataType::kU8, Rank{2}).wait();
           EXPECT_FALSE(status);
-          EXPECT_THAT(status.error().message, HasSubstr("send of 1 MiB: no progress for 300 ms: "
+          EXPECT_THAT(status.error().message, HasSubstr("send of 1 MiB: no progress for 500 ms: "
                                                         "rank 2 at s1 has not called it"));
           failed = true;
         }
         while (!failed)
           os::sleep_for(Seconds{0.01});
       },
-      [](int, Options& options) { options.progress_timeout = Seconds{0.3}; });
+      [](int, Options& options) { options.progress_timeout = Seconds{0.5}; });
 }
 
 TEST(ProgressTimeout, LeavesSlowButLivingOperationsAlone) {

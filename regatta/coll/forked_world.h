@@ -93,6 +93,7 @@ class ForkedWorld {
       while (board_->given.load() < world_size_)
         os::sleep_for(Seconds{0.002});
       std::vector<std::string> texts;
+      texts.reserve(static_cast<std::size_t>(world_size_));
       for (int i = 0; i < world_size_; ++i)
         texts.emplace_back(board_->endpoints[i]);
       return texts;

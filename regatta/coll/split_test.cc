@@ -55,7 +55,8 @@ TEST_P(WorldTest, GroupsInOppositeOrderDoNotBlockEachOther) {
     ASSERT_TRUE(row && column);
     constexpr int kRounds = 40;
     constexpr std::size_t kCount = 30000;
-    std::vector<std::vector<std::int32_t>> sums(2 * kRounds, std::vector<std::int32_t>(kCount));
+    std::vector<std::vector<std::int32_t>> sums(std::size_t{2} * kRounds,
+                                                std::vector<std::int32_t>(kCount));
     std::vector<Handle> handles;
     for (int i = 0; i < kRounds; ++i) {
       for (const int turn : {0, 1}) {

@@ -71,6 +71,7 @@ inline std::vector<std::optional<Error>> run_ranks(
   LocalExchange exchange(world_size);
   std::vector<std::optional<Error>> errors(static_cast<std::size_t>(world_size));
   std::vector<std::thread> threads;
+  threads.reserve(errors.size());
   for (int rank = 0; rank < world_size; ++rank)
     threads.emplace_back([&, rank] {
       Options options = test_options(layout, rank);

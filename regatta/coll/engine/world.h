@@ -81,6 +81,7 @@ class World final : private LinkSink {
   void ask_peers(Operation& operation);
   void answer_query(int peer, const MessageKey& key);
   void note_reply(int peer, const MessageKey& key, std::string_view text);
+  std::vector<int> silent_partners(const Operation& operation) const;
   std::string describe_stall(const Operation& operation) const;
 
   void fail(const Error& error);

@@ -15,6 +15,8 @@ namespace {
 
 // How long before the timeout the others are asked: time for answers on a busy machine.
 constexpr Seconds kAskingTime{2.0};
+// How long the verdict waits for ranks that do not answer, when nobody else is at fault.
+constexpr Seconds kAnswerTime{1.0};
 constexpr char kHasCalled = 'C';
 constexpr char kHasNotCalled = 'N';
 
@@ -51,7 +53,8 @@ void World::check_stalls(Seconds now) {
   for (const auto& group : runner_.groups()) {
     for (const auto& operation : group->active) {
       const Seconds still = now - operation->progressed_at;
-      if (still >= progress_timeout_) {
+      const bool is_open = operation->absent.empty() && !silent_partners(*operation).empty();
+      if (still >= progress_timeout_ + (is_open ? kAnswerTime : Seconds{0.0})) {
         const Error error{Code::kTimeout, describe_stall(*operation)};
         return fail(error);
       }
@@ -96,11 +99,16 @@ void World::note_reply(int peer_rank, const MessageKey& key, std::string_view te
         (has_called ? operation->answered : operation->absent).push_back(peer_rank);
 }
 
-std::string World::describe_stall(const Operation& operation) const {
+std::vector<int> World::silent_partners(const Operation& operation) const {
   std::vector<int> silent;
   for (const int rank : partners(operation))
     if (rank != rank_ && !contains(operation.answered, rank) && !contains(operation.absent, rank))
       silent.push_back(rank);
+  return silent;
+}
+
+std::string World::describe_stall(const Operation& operation) const {
+  const std::vector<int> silent = silent_partners(operation);
   const std::string start =
       operation.name + ": no progress for " + format_seconds(progress_timeout_) + ": ";
   // Who says that it has not called is at fault for certain; who is silent may only be busy.

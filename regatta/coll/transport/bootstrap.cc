@@ -168,6 +168,7 @@ Result<Meeting> Bootstrap::meet_all() {
     const Seconds now = os::monotonic_now();
     if (now >= deadline) {
       std::vector<std::string> names;
+      names.reserve(absent.size());
       for (const int peer : absent)
         names.push_back(name(peer));
       return Error{Code::kTimeout, join(names, ", ") + ": no connection within " +

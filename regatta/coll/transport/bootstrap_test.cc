@@ -18,8 +18,6 @@
 namespace regatta::coll {
 namespace {
 
-using testing::HasSubstr;
-
 // Calls the rank at `endpoint`, says `bytes` and returns the connection.
 os::UniqueFd call(const std::string& endpoint, const std::vector<std::byte>& bytes) {
   const auto to = parse_endpoint(endpoint);
@@ -42,6 +40,7 @@ TEST(Bootstrap, RefusesStrangersAndLosesNothing) {
   for (const Layout layout : {Layout::kTcp, Layout::kShm}) {
     LocalExchange exchange(3);
     std::vector<std::thread> threads;
+    threads.reserve(3);
     for (int rank = 0; rank < 3; ++rank)
       threads.emplace_back([&, rank] {
         std::vector<os::UniqueFd> strangers;
@@ -81,6 +80,7 @@ TEST(Bootstrap, NamesTheMissingRanksInTime) {
   const Seconds before = os::monotonic_now();
   LocalExchange exchange(3);
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int rank = 0; rank < 2; ++rank)
     threads.emplace_back([&, rank] {
       Options options = test_options(Layout::kTcp, rank);
@@ -105,6 +105,7 @@ TEST(Bootstrap, NamesTheMissingRanksInTime) {
 TEST(Bootstrap, FallsBackToTcpWhenSharedMemoryIsOutOfReach) {
   LocalExchange exchange(2);
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int rank = 0; rank < 2; ++rank)
     threads.emplace_back([&, rank] {
       // The unix socket of rank 0 is not where the endpoint says.

@@ -49,8 +49,8 @@ TEST(Hello, SurvivesRandomBytes) {
   for (int round = 0; round < 50000; ++round) {
     std::vector<std::byte> bytes = good;
     bytes.resize(random() % 100);
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-      if (random() % 4 == 0) bytes[i] = static_cast<std::byte>(random());
+    for (std::byte& byte : bytes)
+      if (random() % 4 == 0) byte = static_cast<std::byte>(random());
     const auto hello = decode_hello(bytes);
     if (hello && hello->has_value()) {
       EXPECT_LE((*hello)->token.size(), kTokenBytesMax);
