@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -149,6 +151,30 @@ Result<PathRates> parse_path(const Node& node) {
   return path;
 }
 
+Result<std::map<std::string, DeviceRates>> parse_devices(const Node& root) {
+  REGATTA_TRY(list, root.at("devices"));
+  if (!list->is_object()) return root.error("\"devices\" is not an object");
+  std::map<std::string, DeviceRates> devices;
+  for (const auto& [type, value] : list->items()) {
+    std::string where = root.where;
+    where.append(": device ").append(type);
+    REGATTA_TRY(device, parse_device({value, std::move(where)}));
+    devices.emplace(type, std::move(device));
+  }
+  return devices;
+}
+
+Result<std::vector<PathRates>> parse_paths(const Node& root) {
+  REGATTA_TRY(list, root.at("paths"));
+  if (!list->is_array()) return root.error("\"paths\" is not a list");
+  std::vector<PathRates> paths;
+  for (const json& value : *list) {
+    REGATTA_TRY(path, parse_path({value, root.where + ": paths"}));
+    paths.push_back(path);
+  }
+  return paths;
+}
+
 }  // namespace
 
 std::string rates_to_json(const Rates& rates) {
@@ -183,18 +209,10 @@ Result<Rates> parse_rates(std::string_view text, const std::string& name) {
   REGATTA_TRY(shared, root.at("shared_cores"));
   if (!shared->is_boolean()) return root.error("\"shared_cores\" is neither true nor false");
   rates.shared_cores = shared->get<bool>();
-  REGATTA_TRY(devices, root.at("devices"));
-  if (!devices->is_object()) return root.error("\"devices\" is not an object");
-  for (const auto& [type, value] : devices->items()) {
-    REGATTA_TRY(device, parse_device({value, name + ": device " + type}));
-    rates.devices.emplace(type, std::move(device));
-  }
-  REGATTA_TRY(paths, root.at("paths"));
-  if (!paths->is_array()) return root.error("\"paths\" is not a list");
-  for (const json& value : *paths) {
-    REGATTA_TRY(path, parse_path({value, name + ": paths"}));
-    rates.paths.push_back(path);
-  }
+  REGATTA_TRY(devices, parse_devices(root));
+  rates.devices = std::move(devices);
+  REGATTA_TRY(paths, parse_paths(root));
+  rates.paths = std::move(paths);
   return rates;
 }
 
