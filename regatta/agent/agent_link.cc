@@ -1,6 +1,7 @@
 #include "regatta/agent/agent_link.h"
 
 #include <chrono>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -31,12 +32,18 @@ struct AgentLink::Impl {
   grpc::ClientContext context;
   std::unique_ptr<grpc::ClientReaderWriter<wire::SessionRequest, wire::AgentEvent>> stream;
   Sink sink;
+  std::mutex write_mutex;
+  bool ended = false;  // guarded by write_mutex: no Write may run beside or after Finish
   std::thread reader;
 
-  void read() const {
+  void read() {
     wire::AgentEvent event;
     while (stream->Read(&event)) {
       sink(&event, {});
+    }
+    {
+      const std::lock_guard lock(write_mutex);
+      ended = true;
     }
     const grpc::Status status = stream->Finish();
     sink(nullptr, status.ok() ? "the agent ended the session" : status.error_message());
@@ -73,7 +80,8 @@ AgentLink::~AgentLink() {
 }
 
 bool AgentLink::send(const wire::SessionRequest& request) {
-  return impl_->stream->Write(request);
+  const std::lock_guard lock(impl_->write_mutex);
+  return !impl_->ended && impl_->stream->Write(request);
 }
 
 }  // namespace regatta::agent
