@@ -72,6 +72,20 @@ class PlainModel {
   std::map<std::string, Tensor> weights_;
 };
 
+void expect_equal_gradients(const Parameters& parameters, PlainModel& plain) {
+  for (const Parameter& parameter : parameters.list) {
+    const Tensor expected = plain.gradient(parameter.spec.name);
+    const double error = parameter.gradient.sub(expected).abs().max().item().toDouble();
+    EXPECT_LT(error, 1e-5 + 1e-4 * expected.abs().max().item().toDouble()) << parameter.spec.name;
+  }
+}
+
+MicroBatch random_micro_batch(std::int64_t vocab, std::int64_t tokens) {
+  return {.index = 0,
+          .tokens = at::randint(vocab, {tokens}, at::kLong),
+          .targets = at::randint(vocab, {tokens}, at::kLong)};
+}
+
 struct Case {
   bool tied = false;
   workload::Recompute recompute = workload::Recompute::kNone;
@@ -86,11 +100,8 @@ TEST_P(LayerGradients, EqualThoseOfAutograd) {
   const workload::Strategy strategy{.micro_batch = kBatch, .recompute = GetParam().recompute};
   const Parameters parameters =
       make_parameters(stage_parameters(job.model, strategy, {}), {.seed = 3});
-  const std::int64_t tokens_per_step = kBatch * job.model.seq;
-  const MicroBatch micro_batch{
-      .index = 0,
-      .tokens = at::randint(job.model.vocab, {tokens_per_step}, at::kLong),
-      .targets = at::randint(job.model.vocab, {tokens_per_step}, at::kLong)};
+  const std::int64_t tokens = kBatch * job.model.seq;
+  const MicroBatch micro_batch = random_micro_batch(job.model.vocab, tokens);
   PhaseClock clock(Rank{0});
   TpGroup alone(nullptr, clock);
   Stage stage(job, strategy, {}, parameters, alone);
@@ -101,13 +112,8 @@ TEST_P(LayerGradients, EqualThoseOfAutograd) {
   PlainModel plain(job.model, parameters);
   const Tensor loss = plain.loss(micro_batch.tokens, micro_batch.targets);
   loss.backward();
-  EXPECT_NEAR(stage.take_loss_sum() / static_cast<double>(tokens_per_step), loss.item().toDouble(),
-              1e-5);
-  for (const Parameter& parameter : parameters.list) {
-    const Tensor expected = plain.gradient(parameter.spec.name);
-    const double error = parameter.gradient.sub(expected).abs().max().item().toDouble();
-    EXPECT_LT(error, 1e-5 + 1e-4 * expected.abs().max().item().toDouble()) << parameter.spec.name;
-  }
+  EXPECT_NEAR(stage.take_loss_sum() / static_cast<double>(tokens), loss.item().toDouble(), 1e-5);
+  expect_equal_gradients(parameters, plain);
   EXPECT_TRUE(std::is_sorted(ready.begin(), ready.end()));
   EXPECT_EQ(ready.back(), parameters.gradient.numel());
 }

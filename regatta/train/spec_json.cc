@@ -28,6 +28,28 @@ Status read(const nlohmann::json& json, std::string_view key, T& into, bool requ
   return {};
 }
 
+// What agent::Session adds: who this rank is and where it runs.
+Status read_place(const nlohmann::json& json, TrainSpec& spec) {
+  REGATTA_TRY_DO(read(json, "rank", spec.rank.value, true));
+  REGATTA_TRY_DO(read(json, "world_size", spec.world_size, true));
+  REGATTA_TRY_DO(read(json, "rank_names", spec.rank_names));
+  REGATTA_TRY_DO(read(json, "server", spec.server));
+  REGATTA_TRY_DO(read(json, "address", spec.address));
+  REGATTA_TRY_DO(read(json, "device_index", spec.device_index));
+  REGATTA_TRY_DO(read(json, "compute_cgroup", spec.compute_cgroup));
+  REGATTA_TRY_DO(read(json, "job_token", spec.job_token));
+  if (spec.world_size != spec.strategy.world_size()) {
+    return Error{Code::kInvalidInput, fmt::format("worker: the strategy {} needs {} ranks, not {}",
+                                                  workload::to_string(spec.strategy),
+                                                  spec.strategy.world_size(), spec.world_size)};
+  }
+  if (spec.rank.value < 0 || spec.rank.value >= spec.world_size) {
+    return Error{Code::kInvalidInput, fmt::format("worker: there is no rank {} in a world of {}",
+                                                  spec.rank.value, spec.world_size)};
+  }
+  return {};
+}
+
 }  // namespace
 
 nlohmann::json spec_to_json(const TrainSpec& spec) {
@@ -51,23 +73,7 @@ Result<TrainSpec> spec_from_json(const nlohmann::json& json) {
   REGATTA_TRY_DO(read(json, "resume", spec.resume));
   REGATTA_TRY_DO(read(json, "trace_from_step", spec.trace_from_step));
   REGATTA_TRY_DO(read(json, "trace_to_step", spec.trace_to_step));
-  REGATTA_TRY_DO(read(json, "rank", spec.rank.value, true));
-  REGATTA_TRY_DO(read(json, "world_size", spec.world_size, true));
-  REGATTA_TRY_DO(read(json, "rank_names", spec.rank_names));
-  REGATTA_TRY_DO(read(json, "server", spec.server));
-  REGATTA_TRY_DO(read(json, "address", spec.address));
-  REGATTA_TRY_DO(read(json, "device_index", spec.device_index));
-  REGATTA_TRY_DO(read(json, "compute_cgroup", spec.compute_cgroup));
-  REGATTA_TRY_DO(read(json, "job_token", spec.job_token));
-  if (spec.world_size != spec.strategy.world_size()) {
-    return Error{Code::kInvalidInput, fmt::format("worker: the strategy {} needs {} ranks, not {}",
-                                                  workload::to_string(spec.strategy),
-                                                  spec.strategy.world_size(), spec.world_size)};
-  }
-  if (spec.rank.value < 0 || spec.rank.value >= spec.world_size) {
-    return Error{Code::kInvalidInput, fmt::format("worker: there is no rank {} in a world of {}",
-                                                  spec.rank.value, spec.world_size)};
-  }
+  REGATTA_TRY_DO(read_place(json, spec));
   return spec;
 }
 

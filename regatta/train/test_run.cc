@@ -98,6 +98,7 @@ std::vector<RankOutcome> run_job(const workload::Job& job, const workload::Strat
   LocalExchange exchange(world_size);
   std::vector<RankOutcome> outcomes(static_cast<std::size_t>(world_size));
   std::vector<std::thread> threads;
+  threads.reserve(outcomes.size());
   for (int rank = 0; rank < world_size; ++rank) {
     threads.emplace_back([&, rank] {
       TrainSpec spec;

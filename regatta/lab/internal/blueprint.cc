@@ -51,8 +51,8 @@ Status check(const topo::Cluster& cluster) {
 // FNV-1a: the same seed for the same node of the same cluster in every run.
 std::uint32_t seed_of(const std::string& text) {
   std::uint32_t hash = 2166136261U;
-  for (const unsigned char letter : text)
-    hash = (hash ^ letter) * 16777619U;
+  for (const char letter : text)
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
   return hash == 0 ? 1 : hash;  // 0 means the key that all namespaces share
 }
 

@@ -33,8 +33,8 @@ const Route& route(const Blueprint& blueprint, const std::string& node,
       return entry;
     }
   }
-  static const Route kNone;
-  return kNone;
+  static const Route none;
+  return none;
 }
 
 TEST(Blueprint, GivesEveryPortAnAddressOfItsOwn) {
