@@ -62,7 +62,7 @@ struct Options {
   // An operation that made no progress for this long fails with kTimeout (up to 1 s later when
   // ranks do not answer the question how far they are); 0 = wait for ever.
   Seconds progress_timeout{0};
-  int connections = 4;  // TCP connections per pair of ranks: large messages are striped over them
+  int connections = 8;  // TCP connections per pair of ranks: large messages are striped over them
   std::vector<std::string> rank_names;  // for messages: "rank 3 (s1/1)"; empty = "rank 3"
 };
 
