@@ -29,5 +29,5 @@ if [ ! -e "$measured" ]; then
 fi
 mkdir -p "$out" 2>/dev/null && [ -w "$out" ] || out=$(mktemp -d)
 say "run: plan, train, compare with plain data parallelism"
-regatta run "$job" --cluster "$cluster" --compare pure-dp --out "$out"
+regatta run "$job" --cluster "$cluster" --compare pure-dp --compare-steps 10 --out "$out"
 say "report: open $out/report.html in a browser (and $out/trace.json in ui.perfetto.dev)"
