@@ -111,8 +111,9 @@ Result<cost::Rates> measure_cluster(const topo::Cluster& cluster, const MeasureO
   REGATTA_TRY_DO(gather(session, cluster, schedule, samples));
   REGATTA_TRY(rates, measure::summarize(cluster, schedule, samples));
   rates.source =
-      fmt::format("measured {:%Y-%m-%d %H:%M} on {} devices{}", fmt::localtime(std::time(nullptr)),
-                  topo::all_devices(cluster).size(), options.quick ? ", quickly" : "");
+      fmt::format("measured {:%Y-%m-%d %H:%M} on {} devices{}, passes within {:.0f} %",
+                  fmt::localtime(std::time(nullptr)), topo::all_devices(cluster).size(),
+                  options.quick ? ", quickly" : "", 100 * measure::spread_of_passes(samples));
   rates.shared_cores = has_shared_cores(cluster, session);
   return rates;
 }

@@ -10,7 +10,7 @@
 #include <ATen/ops/_softmax_backward_data.h>
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
-#include <ATen/ops/randn.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/core.h>
@@ -26,8 +26,9 @@ namespace {
 using at::Tensor;
 using Round = std::function<void()>;
 
-Tensor random(at::IntArrayRef sizes, at::ScalarType type) {
-  return at::randn(sizes, at::kFloat).to(type);
+Tensor filled(at::IntArrayRef sizes, at::ScalarType type) {
+  constexpr double kValue = 0.01;  // sums of a thousand products stay small in bf16
+  return at::full(sizes, kValue, type);
 }
 
 Tensor keep(const Tensor& result) {
@@ -35,11 +36,11 @@ Tensor keep(const Tensor& result) {
 }
 
 Round product(const DeviceTask& task, at::ScalarType type) {
-  const Tensor x = random({task.m, task.k}, type);
-  const Tensor weight = random({task.n, task.k}, type);
-  const Tensor weight_of_input = random({task.k, task.n}, type);
-  const Tensor dy = random({task.k, task.m}, type);
-  const Tensor input = random({task.k, task.n}, type);
+  const Tensor x = filled({task.m, task.k}, type);
+  const Tensor weight = filled({task.n, task.k}, type);
+  const Tensor weight_of_input = filled({task.k, task.n}, type);
+  const Tensor dy = filled({task.k, task.m}, type);
+  const Tensor input = filled({task.k, task.n}, type);
   Tensor gradient = at::zeros({task.m, task.n}, at::kFloat);
   return [=]() mutable {
     keep(train::matmul_forward(weight, x));
@@ -57,15 +58,15 @@ Round batched_product(const DeviceTask& task, at::ScalarType type) {
   const auto heads_of = [&](const Tensor& projection) {
     return projection.as_strided({task.batch, seq, head}, {3 * head, task.batch * 3 * head, 1});
   };
-  const Tensor q = heads_of(random({seq, task.batch * 3 * head}, type));
-  const Tensor k = heads_of(random({seq, task.batch * 3 * head}, type));
+  const Tensor q = heads_of(filled({seq, task.batch * 3 * head}, type));
+  const Tensor k = heads_of(filled({seq, task.batch * 3 * head}, type));
   const double scale = 1.0 / std::sqrt(static_cast<double>(head));
   if (scores) {
     const Tensor mask = train::causal_mask(seq, type);
     return [=] { keep(at::baddbmm(mask, q, k.transpose(1, 2), 1, scale)); };
   }
-  const Tensor probabilities = random({task.batch, seq, seq}, type);
-  Tensor out = heads_of(random({seq, task.batch * 3 * head}, type));
+  const Tensor probabilities = filled({task.batch, seq, seq}, type);
+  Tensor out = heads_of(filled({seq, task.batch * 3 * head}, type));
   return [=]() mutable {
     at::bmm_out(out, probabilities, k);
     at::baddbmm_out(out, out, probabilities.transpose(1, 2), q, 0, scale);
@@ -73,9 +74,9 @@ Round batched_product(const DeviceTask& task, at::ScalarType type) {
 }
 
 Round norm(const DeviceTask& task, at::ScalarType type) {
-  const Tensor x = random({task.m, task.n}, type);
-  const Tensor dy = random({task.m, task.n}, type);
-  train::Norm norm{random({task.n}, type), random({task.n}, type), at::zeros({task.n}, at::kFloat),
+  const Tensor x = filled({task.m, task.n}, type);
+  const Tensor dy = filled({task.m, task.n}, type);
+  train::Norm norm{filled({task.n}, type), filled({task.n}, type), at::zeros({task.n}, at::kFloat),
                    at::zeros({task.n}, at::kFloat)};
   if (task.op == cost::PointwiseOp::kLayerNorm)
     return [=] { static_cast<void>(train::norm_forward(norm, x)); };
@@ -84,7 +85,7 @@ Round norm(const DeviceTask& task, at::ScalarType type) {
 }
 
 Round softmax(const DeviceTask& task, at::ScalarType type) {
-  const Tensor scores = random({task.batch, task.m, task.n}, type);
+  const Tensor scores = filled({task.batch, task.m, task.n}, type);
   if (task.op == cost::PointwiseOp::kSoftmax) return [=] { keep(at::_softmax(scores, -1, false)); };
   const Tensor probabilities = at::_softmax(scores, -1, false);
   return [=] { keep(at::_softmax_backward_data(scores, probabilities, -1, type)); };
@@ -97,8 +98,8 @@ Round adam(const DeviceTask& task) {
 }
 
 Round pointwise(const DeviceTask& task, at::ScalarType type) {
-  const Tensor x = random({task.m, task.n}, type);
-  const Tensor y = random({task.m, task.n}, type);
+  const Tensor x = filled({task.m, task.n}, type);
+  const Tensor y = filled({task.m, task.n}, type);
   switch (task.op) {
     case cost::PointwiseOp::kAdd:
       return [x, y]() mutable { x.add_(y); };
@@ -137,8 +138,8 @@ std::function<void()> prepare(const DeviceTask& task) {
     case TaskKind::kOverhead:
       break;
   }
-  Tensor to = random({task.m, task.n}, type);
-  const Tensor from = random({task.m, task.n}, type);
+  Tensor to = filled({task.m, task.n}, type);
+  const Tensor from = filled({task.m, task.n}, type);
   if (task.kind == TaskKind::kCopy) return [=]() mutable { to.copy_(from); };
   return [=] { keep(to.add(from)); };
 }
@@ -150,12 +151,13 @@ Seconds busy_time(const gpu::Device& device) {
   return {static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9};
 }
 
-Result<DeviceSample> run_task(const DeviceTask& task, const gpu::Device& device, Seconds time) {
+Result<DeviceSample> run_task(const DeviceTask& task, const gpu::Device& device,
+                              const LoopOptions& options) {
   at::set_num_threads(1);
   const c10::InferenceMode inference;  // as the trainer does
   try {
     const Round round = prepare(task);
-    round();
+    if (options.warm_up) round();
     gpu::synchronize(device);
     const Seconds start = os::monotonic_now();
     const Seconds busy_start = busy_time(device);
@@ -164,7 +166,7 @@ Result<DeviceSample> run_task(const DeviceTask& task, const gpu::Device& device,
       round();
       gpu::end_operator();
       sample.work += work_of_round(task);
-    } while (os::monotonic_now() - start < time);
+    } while (os::monotonic_now() - start < options.time);
     gpu::synchronize(device);
     sample.busy = busy_time(device) - busy_start;
     return sample;

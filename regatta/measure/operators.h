@@ -12,15 +12,22 @@
 
 namespace regatta::measure {
 
-// One round of the task, ready to run: its inputs are filled with random values.
+// One round of the task, ready to run. Its inputs hold a constant: no operator is faster or slower
+// for it, and drawing values would take longer than the measurement.
 std::function<void()> prepare(const DeviceTask& task);
 
 // Time in which the device worked so far: processor time of the calling thread on a CPU, the wall
 // clock on others.
 Seconds busy_time(const gpu::Device& device);
 
-// Runs rounds for at least `time` and once, after one round to warm up. The sample's rank and task
-// are left for the caller. Fails with kUnsupported when the library of tensors refuses the task.
-Result<DeviceSample> run_task(const DeviceTask& task, const gpu::Device& device, Seconds time);
+struct LoopOptions {
+  Seconds time;         // rounds run for at least this long, and once
+  bool warm_up = true;  // after one that does not count
+};
+
+// Runs rounds of the task. The sample's rank and task are left for the caller. Fails with
+// kUnsupported when the library of tensors refuses the task.
+Result<DeviceSample> run_task(const DeviceTask& task, const gpu::Device& device,
+                              const LoopOptions& options);
 
 }  // namespace regatta::measure

@@ -161,7 +161,8 @@ Schedule make_schedule(const topo::Cluster& cluster, const ScheduleOptions& opti
   schedule.device_tasks.insert(schedule.device_tasks.end(), products.device_tasks.begin(),
                                products.device_tasks.end());
   schedule.path_tasks = path_tasks(cluster, options.quick ? 1 : kPairsPerClass);
-  schedule.time_per_task = options.quick ? 60.0_ms : 80.0_ms;
+  schedule.passes = 3;
+  schedule.time_per_task = 30.0_ms;
   schedule.round_trips = 200;
   schedule.transfers = 3;
   schedule.transfer_time = 250.0_ms;

@@ -52,6 +52,7 @@ json to_json(const Schedule& schedule) {
   }
   return {{"device_tasks", devices},
           {"path_tasks", paths},
+          {"passes", schedule.passes},
           {"time_per_task_s", schedule.time_per_task.value},
           {"round_trips", schedule.round_trips},
           {"transfers", schedule.transfers},
@@ -67,6 +68,7 @@ Result<Schedule> parse_schedule(const json& spec) {
       schedule.device_tasks.push_back(parse_device_task(task));
     for (const json& task : spec.at("path_tasks"))
       schedule.path_tasks.push_back(parse_path_task(task));
+    schedule.passes = spec.at("passes");
     schedule.time_per_task = {spec.at("time_per_task_s").get<double>()};
     schedule.round_trips = spec.at("round_trips");
     schedule.transfers = spec.at("transfers");

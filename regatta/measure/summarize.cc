@@ -12,7 +12,7 @@
 namespace regatta::measure {
 namespace {
 
-// Per device type and task: one rate per rank, in work per second of wall time.
+// Per device type and task: a rate per rank and pass, in work per second of wall time.
 using RatesByTask = std::map<std::string, std::vector<std::vector<double>>>;
 
 // Busy time over wall time of each rank: the share of a core that its device really had; 0 for a
@@ -126,8 +126,8 @@ Result<std::vector<cost::PathRates>> path_rates(const topo::Cluster& cluster,
 }  // namespace
 
 int sample_count(const Schedule& schedule, int world_size) {
-  return (static_cast<int>(schedule.device_tasks.size()) + 1) * world_size +
-         static_cast<int>(schedule.path_tasks.size());
+  const int loops = static_cast<int>(schedule.device_tasks.size()) * schedule.passes;
+  return (loops + 1) * world_size + static_cast<int>(schedule.path_tasks.size());
 }
 
 double median(std::vector<double> values) {
@@ -136,6 +136,21 @@ double median(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+double spread_of_passes(const Samples& samples) {
+  std::map<std::pair<Rank, int>, std::vector<double>> rates;
+  for (const DeviceSample& sample : samples.devices) {
+    if (sample.busy.value <= 0 || sample.work <= 0) continue;
+    rates[{sample.rank, sample.task}].push_back(sample.work / sample.busy.value);
+  }
+  std::vector<double> spreads;
+  for (const auto& [loop, passes] : rates) {
+    if (passes.size() < 2) continue;
+    const auto [smallest, largest] = std::minmax_element(passes.begin(), passes.end());
+    spreads.push_back((*largest - *smallest) / median(passes));
+  }
+  return spreads.empty() ? 0 : median(std::move(spreads));
 }
 
 Result<cost::Rates> summarize(const topo::Cluster& cluster, const Schedule& schedule,

@@ -1,5 +1,5 @@
 // measure/summarize.h: from the samples of all devices to the rates of the cluster: medians over
-// the ranks of a device type and over the pairs of a path class. Pure.
+// the passes and ranks of a device type and over the pairs of a path class. Pure.
 #pragma once
 
 #include <string>
@@ -51,6 +51,11 @@ int sample_count(const Schedule& schedule, int world_size);
 // The middle value; the mean of the two in the middle of an even number. REGATTA_CHECKs that there
 // is one.
 double median(std::vector<double> values);
+
+// How far the passes differ: for each loop of each rank the largest minus the smallest rate over
+// the middle one, and of these the median. 0 where no loop ran twice. Above some 0.1 the machine
+// was doing other work.
+double spread_of_passes(const Samples& samples);
 
 // The rates, without `source` and `shared_cores`: the caller knows them. Fails with kUnavailable
 // when a task has no sample from any device of a type, or a pair none: names it.

@@ -90,6 +90,24 @@ TEST(Summarize, TakesTheMedianOverTheDevices) {
     EXPECT_DOUBLE_EQ(rate.rate.value, 0.15e9);
 }
 
+TEST(Summarize, TakesTheMedianOverThePasses) {
+  const Schedule schedule = small_schedule();
+  Samples samples = samples_of(schedule, 2, 1e9);
+  for (const double speed : {1.1e9, 0.3e9}) {  // the third pass was disturbed
+    const Samples pass = samples_of(schedule, 2, speed);
+    samples.devices.insert(samples.devices.end(), pass.devices.begin(), pass.devices.end());
+  }
+  const auto rates = summarize(two_devices(), schedule, samples);
+  ASSERT_TRUE(rates.has_value()) << rates.error().message;
+  EXPECT_DOUBLE_EQ(rates->devices.at("cpu").matmul.at(0).rate.value, 0.15e9);
+  EXPECT_NEAR(spread_of_passes(samples), 0.8, 1e-9);
+}
+
+TEST(SpreadOfPasses, IsNothingForOnePass) {
+  EXPECT_EQ(spread_of_passes(samples_of(small_schedule(), 2, 1e9)), 0);
+  EXPECT_EQ(spread_of_passes({}), 0);
+}
+
 TEST(Summarize, NamesWhatWasNotReported) {
   const Schedule schedule = small_schedule();
   Samples samples = samples_of(schedule, 2, 1e9);

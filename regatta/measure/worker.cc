@@ -66,17 +66,24 @@ Result<std::optional<coll::Communicator>> connect(const WorkerSpec& told,
   return std::optional<coll::Communicator>(std::move(world));
 }
 
-Status run_device_tasks(const WorkerSpec& told, const gpu::Device& device,
-                        wire::WorkerChannel& channel) {
-  const Seconds start = os::monotonic_now();
-  const Seconds busy_start = busy_time(device);
+Status run_pass(const WorkerSpec& told, const gpu::Device& device, int pass,
+                wire::WorkerChannel& channel) {
+  const LoopOptions options{.time = told.schedule.time_per_task, .warm_up = pass == 0};
   for (std::size_t i = 0; i < told.schedule.device_tasks.size(); ++i) {
-    REGATTA_TRY(sample,
-                run_task(told.schedule.device_tasks[i], device, told.schedule.time_per_task));
+    REGATTA_TRY(sample, run_task(told.schedule.device_tasks[i], device, options));
     sample.rank = told.rank;
     sample.task = static_cast<int>(i);
     REGATTA_TRY_DO(channel.emit(to_event(sample)));
   }
+  return {};
+}
+
+Status run_device_tasks(const WorkerSpec& told, const gpu::Device& device,
+                        wire::WorkerChannel& channel) {
+  const Seconds start = os::monotonic_now();
+  const Seconds busy_start = busy_time(device);
+  for (int pass = 0; pass < told.schedule.passes; ++pass)
+    REGATTA_TRY_DO(run_pass(told, device, pass, channel));
   const ShareSample share{.rank = told.rank,
                           .busy = busy_time(device) - busy_start,
                           .wall = os::monotonic_now() - start};
