@@ -213,6 +213,11 @@ class LabCase(unittest.TestCase):
             found.append("the lab is up")
         return found
 
+    def leftovers_after_end(self):
+        """The same for a lab that ended before anyone could look at its processes."""
+        self.namespaces, self.members = set(), set()
+        return self.leftovers()
+
     def assert_ends(self, run, sentence, limit_s=10):
         """The run ends in time with status 1 and the sentence, and leaves nothing."""
         begin = time.monotonic()

@@ -48,11 +48,7 @@ class RunJob(lab_case.LabCase):
         trace = json.loads((self.folder / "out/trace.json").read_text())
         self.assertTrue(any(event["ph"] == "X" and event["pid"] == 2 for event in trace["traceEvents"]))
         self.assertIn("<html", (self.folder / "out/report.html").read_text()[:1000])
-        self.assertEqual([name for name in self.leftovers_after_end()], [])
-
-    def leftovers_after_end(self):
-        self.namespaces, self.members = set(), set()
-        return self.leftovers()
+        self.assertEqual(self.leftovers_after_end(), [])
 
     def test_prints_prediction_beside_measurement(self):
         done = self.run_job("--strategy", "{dp: 1, pp: 3}")
