@@ -45,22 +45,27 @@ constexpr Row kRows[] = {
     {"megatron-1008b", 128, 25600, 160, 2048, 51200, kMegatron},
 };
 
+ModelPreset preset_of(const Row& row) {
+  ModelPreset preset;
+  preset.model = {.kind = ModelKind::kGpt,
+                  .preset = row.name,
+                  .layers = row.layers,
+                  .hidden = row.hidden,
+                  .heads = row.heads,
+                  .ffn_hidden = 4 * row.hidden,
+                  .seq = row.seq,
+                  .vocab = row.vocab,
+                  .activation = Activation::kGelu,
+                  .tied_embeddings = true};
+  preset.source = row.source;
+  return preset;
+}
+
 const std::vector<ModelPreset>& presets() {
   static const std::vector<ModelPreset> all = [] {
     std::vector<ModelPreset> made;
-    for (const Row& row : kRows) {
-      made.push_back({.model = {.kind = ModelKind::kGpt,
-                                .preset = row.name,
-                                .layers = row.layers,
-                                .hidden = row.hidden,
-                                .heads = row.heads,
-                                .ffn_hidden = 4 * row.hidden,
-                                .seq = row.seq,
-                                .vocab = row.vocab,
-                                .activation = Activation::kGelu,
-                                .tied_embeddings = true},
-                      .source = row.source});
-    }
+    for (const Row& row : kRows)
+      made.push_back(preset_of(row));
     return made;
   }();
   return all;
