@@ -6,6 +6,11 @@
 # DEPS is the permission list that tools/check_layers.py compares with the includes.
 include(regatta_warnings)
 
+# Every unit test there is, whatever module it belongs to: scripts/deep-check.sh builds this.
+if(REGATTA_TESTS)
+  add_custom_target(unit_tests)
+endif()
+
 function(regatta_module)
   cmake_parse_arguments(M "" "NAME" "SOURCES;TESTS;BENCHMARKS;DEPS;SYSTEM" ${ARGN})
   list(TRANSFORM M_DEPS PREPEND regatta::)
@@ -22,6 +27,7 @@ function(regatta_module)
   target_link_libraries(regatta_${M_NAME} ${scope} ${M_DEPS} ${M_SYSTEM})
   if(M_TESTS AND REGATTA_TESTS)
     add_executable(${M_NAME}_test ${M_TESTS})
+    add_dependencies(unit_tests ${M_NAME}_test)
     regatta_warnings(${M_NAME}_test)
     target_compile_definitions(${M_NAME}_test PRIVATE
       REGATTA_TESTDATA="${CMAKE_CURRENT_SOURCE_DIR}/testdata")

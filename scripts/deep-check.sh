@@ -8,28 +8,17 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 source scripts/common.sh
 
-# sanitize PRESET MODULE...: the unit tests of these modules, built without libtorch.
+# sanitize PRESET [CTEST ARGUMENT...]: every unit test there is, built with this preset.
 # ThreadSanitizer of g++ 12 cannot live with the address randomisation of newer kernels, so it is
 # turned off for these processes.
 sanitize() {
-  local preset=$1 folder plain=() targets=() names
+  local preset=$1 folder plain=()
   shift
   setarch -R true 2>/dev/null && plain=(setarch -R)
-  folder=$(build_folder "$preset-no-torch")
-  configure "$preset" "$folder" -DREGATTA_TORCH=OFF || return 1
-  targets=("${@/%/_test}")
-  names=$(IFS='|' && echo "$*")
-  "${plain[@]}" ninja -C "$folder" -j "$(jobs)" --quiet "${targets[@]}" || return 1
-  "${plain[@]}" ctest --test-dir "$folder" -R "^($names)\\." -L unit -j "$(jobs)" --output-on-failure \
-    --timeout 300
-}
-
-# The optimizer of the release build sees further, and warns where the dev build does not.
-release() {
-  local folder
-  folder=$(build_folder release-strict)
-  configure release "$folder" -DREGATTA_WERROR=ON || return 1
-  build "$folder" regatta regatta-agent regatta-worker
+  folder=$(build_folder "$preset")
+  configure "$preset" "$folder" -DREGATTA_TORCH=ON || return 1
+  "${plain[@]}" ninja -C "$folder" -j "$(jobs)" --quiet unit_tests || return 1
+  "${plain[@]}" ctest --test-dir "$folder" -L unit -j "$(jobs)" --output-on-failure --timeout 300 "$@"
 }
 
 checks=("$@")
@@ -39,9 +28,8 @@ for check in "${checks[@]}"; do
   say "$check"
   case $check in
     release) release || failed=1 ;;
-    asan) sanitize asan core topo workload os cost wire plan coll report agent || failed=1 ;;
-    # The modules that start threads.
-    tsan) sanitize tsan os wire coll agent || failed=1 ;;
+    asan) sanitize asan || failed=1 ;;
+    tsan) sanitize tsan || failed=1 ;;
     tidy) tools/check_tidy.py --build "$(build_folder dev)" || failed=1 ;;
     *) fail "there is no check '$check'; name release, asan, tsan or tidy" ;;
   esac

@@ -175,13 +175,15 @@ nlohmann::json Session::Impl::spec_of(const WorkerLaunch& worker) const {
   spec["device_index"] = worker.device.index;
   spec["address"] = "127.0.0.1";
   spec["compute_cgroup"] = "";
+  spec["cpu_share"] = 0.0;
   if (lab) {
     const auto& emulated = lab->servers[server.index()];
     const auto nic = static_cast<std::size_t>(nics > 0 ? worker.device.index % nics : 0);
     const auto device = static_cast<std::size_t>(worker.device.index);
     if (nic < emulated.nic_addresses.size()) spec["address"] = emulated.nic_addresses[nic];
-    if (device < emulated.device_cgroups.size()) {
-      spec["compute_cgroup"] = emulated.device_cgroups[device];
+    if (device < emulated.devices.size()) {
+      spec["compute_cgroup"] = emulated.devices[device].cgroup;
+      spec["cpu_share"] = emulated.devices[device].cpu_share;
     }
   } else if (described.address.rfind("unix:", 0) != 0) {
     spec["address"] = described.address.substr(0, described.address.rfind(':'));

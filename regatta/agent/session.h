@@ -25,7 +25,8 @@ struct WorkerLaunch {
   std::string program = "regatta-worker";  // found beside the agent's own executable
   std::vector<std::string> arguments;      // "train", "measure"
   // Sent as the first line; the session adds "rank", "world_size", "rank_names", "server",
-  // "address" (of the device's NIC), "device_index", "compute_cgroup" ("" = none), "job_token".
+  // "address" (of the device's NIC), "device_index", "compute_cgroup" ("" = none), "cpu_share"
+  // (0 = not held), "job_token".
   std::shared_ptr<const nlohmann::json> spec;
 };
 

@@ -35,7 +35,7 @@ std::string status_text(const lab::LabInfo& lab, const std::vector<lab::LinkStat
   std::vector<std::vector<std::string>> rows = {{"server", "addresses", "devices", "processes"}};
   for (const lab::LabServer& server : lab.servers) {
     rows.push_back({server.name, join(server.nic_addresses, ","),
-                    std::to_string(server.device_cgroups.size()),
+                    std::to_string(server.devices.size()),
                     std::to_string(count_on(processes, server.name))});
   }
   text += "\n" + format_table(rows);
@@ -68,9 +68,11 @@ nlohmann::json status_json(const lab::LabInfo& lab, const std::vector<lab::LinkS
                          {"links", nlohmann::json::array()},
                          {"processes", nlohmann::json::array()}};
   for (const lab::LabServer& server : lab.servers) {
-    json["servers"].push_back({{"name", server.name},
-                               {"nic_addresses", server.nic_addresses},
-                               {"device_cgroups", server.device_cgroups}});
+    nlohmann::json devices = nlohmann::json::array();
+    for (const lab::LabDevice& device : server.devices)
+      devices.push_back({{"cpu_share", device.cpu_share}, {"cgroup", device.cgroup}});
+    json["servers"].push_back(
+        {{"name", server.name}, {"nic_addresses", server.nic_addresses}, {"devices", devices}});
   }
   for (const lab::LinkState& link : links) {
     json["links"].push_back({{"name", link.name},

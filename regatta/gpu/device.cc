@@ -97,17 +97,23 @@ Result<Device> open_device(const DeviceOptions& options) {
     return Error{Code::kInvalidInput,
                  fmt::format("device {}: the index is negative", options.index)};
   }
-  const std::string held =
-      options.compute_cgroup.empty() ? "not held to a share" : "held by " + options.compute_cgroup;
+  if (options.cpu_share < 0 || options.cpu_share > 1) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("device {}: its share of a core, {}, is not between 0 and 1",
+                             options.index, options.cpu_share)};
+  }
+  std::string held = "not held to a share";
+  if (options.cpu_share > 0) held = fmt::format("{:.1f} % of a core", 100 * options.cpu_share);
+  if (!options.compute_cgroup.empty()) held += ", enforced by " + options.compute_cgroup;
   return Device{options, fmt::format("cpu {}: one thread, {}", options.index, held)};
 }
 
 Status bind_compute_thread(const Device& device) {
   pacer = {};
-  if (device.options.compute_cgroup.empty()) return {};
-  REGATTA_TRY_DO(os::join_cgroup(device.options.compute_cgroup));
-  REGATTA_TRY(share, os::share_of_group(device.options.compute_cgroup));
-  pacer.share = share;
+  if (!device.options.compute_cgroup.empty())
+    REGATTA_TRY_DO(os::join_cgroup(device.options.compute_cgroup));
+  if (device.options.cpu_share <= 0) return {};
+  pacer.share = device.options.cpu_share;
   // Sleeps end when they are told to, not up to 50 us later.
   ::prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
   end_wait();

@@ -12,14 +12,14 @@ namespace regatta::gpu {
 
 struct DeviceOptions {
   topo::DeviceKind kind = topo::DeviceKind::kCpu;
-  int index = 0;  // of its server
-  std::string
-      compute_cgroup;  // CPU: the folder that holds the compute thread to its share; or empty
+  int index = 0;               // of its server
+  double cpu_share = 0;        // CPU: of a core, the pace of the compute thread; 0 = as it can
+  std::string compute_cgroup;  // CPU: the folder that enforces the share; or empty
 };
 
 struct Device {
   DeviceOptions options;
-  std::string description;  // "cpu 1: one thread, held by /sys/fs/cgroup/cpu/lab/s0-1"
+  std::string description;  // "cpu 1: one thread, 15.0 % of a core, enforced by /sys/fs/..."
 };
 
 // Once per process, before libraries of mathematics are loaded where that can be arranged:
@@ -36,16 +36,18 @@ void prepare_process();
 // Fails with kUnsupported for a kind that this build cannot drive.
 Result<Device> open_device(const DeviceOptions& options);
 
-// Makes the calling thread the one that computes for `device`: only it joins the device's cgroup,
-// so communication threads are not held to the device's share. Fails when it cannot be joined.
+// Makes the calling thread the one that computes for `device`: only it keeps the device's pace and
+// joins its cgroup, so communication threads are not held to the device's share. Fails when the
+// cgroup cannot be joined.
 Status bind_compute_thread(const Device& device);
 
 // A CPU device that is held to a share of a core is as fast as the share in the long run, but its
 // cgroup lets it run at full speed until the quota of the period is used up and then stops it for
 // the rest: short computations come out too fast, and ranks that wait for each other at every layer
-// stop one after the other. So the compute thread also keeps the pace itself: work that took `c` of
-// processor time lasts c / share. On other threads, and where nothing limits the device, these
-// three do nothing. A device of its own (CUDA) would synchronize its stream in begin_wait().
+// stop one after the other. So the compute thread keeps the pace itself: work that took `c` of
+// processor time lasts c / share. That holds a device also where no cgroup can be made. On other
+// threads, and where nothing limits the device, these three do nothing. A device of its own (CUDA)
+// would synchronize its stream in begin_wait().
 //
 // After each operator: sleeps when the work so far is some way ahead of the device's speed.
 void end_operator();

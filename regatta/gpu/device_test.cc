@@ -84,7 +84,7 @@ TEST(ComputeThread, IsAsFastAsItsShareAlsoForShortWorkAfterAWait) {
   ASSERT_TRUE(group) << group.error().message;
   double shortest = 1;
   std::thread([&] {
-    const auto device = open_device({.index = 0, .compute_cgroup = *group});
+    const auto device = open_device({.cpu_share = 0.25, .compute_cgroup = *group});
     ASSERT_TRUE(device);
     ASSERT_TRUE(bind_compute_thread(*device));
     for (int i = 0; i < 10; ++i) {
@@ -99,6 +99,31 @@ TEST(ComputeThread, IsAsFastAsItsShareAlsoForShortWorkAfterAWait) {
   }).join();
   EXPECT_GE(shortest, 0.001 / 0.25 * 0.95);
   EXPECT_TRUE(os::remove_cgroup(*parent));
+}
+
+TEST(ComputeThread, KeepsItsPaceWhereNoCgroupEnforcesIt) {
+  double took = 0;
+  std::thread([&] {
+    const auto device = open_device({.cpu_share = 0.25});
+    ASSERT_TRUE(device);
+    ASSERT_TRUE(bind_compute_thread(*device));
+    const Seconds start = os::monotonic_now();
+    for (int i = 0; i < 20; ++i) {
+      work_for(0.001);
+      end_operator();
+    }
+    begin_wait();
+    took = (os::monotonic_now() - start).value;
+  }).join();
+  EXPECT_GE(took, 0.020 / 0.25 * 0.95);
+}
+
+TEST(Device, RefusesAShareThatIsNone) {
+  for (const double share : {-0.1, 1.5}) {
+    const auto device = open_device({.cpu_share = share});
+    ASSERT_FALSE(device);
+    EXPECT_EQ(device.error().code, Code::kInvalidInput);
+  }
 }
 
 TEST(ComputeThread, IsNotHeldUpWhereNothingLimitsIt) {

@@ -17,20 +17,24 @@
 
 namespace regatta::lab {
 
+struct LabDevice {
+  double cpu_share = 0;  // of one core: the pace that the compute thread keeps (gpu/device.h)
+  std::string cgroup;    // folder for the compute thread to join; empty: not possible here
+};
+
 struct LabServer {
   std::string name;
   std::vector<std::string> nic_addresses;  // IPv4 of NIC i
-  std::vector<std::string>
-      device_cgroups;  // folder to join for device i's compute thread; empty: not possible here
+  std::vector<LabDevice> devices;
 };
 
 struct LabInfo {
   std::string name;  // the cluster's name
   pid_t holder = -1;
   bool user_namespace = false;     // built without root
-  bool fixed_speed = false;        // devices are held to their share by a cgroup
-  std::string speed_note;          // why not, when not
-  double cpu_share = 0;            // of one core, per device
+  bool fixed_speed = false;        // the cores suffice for the shares of all devices
+  std::string speed_note;          // why not; or that no cgroup enforces the shares, and why
+  double cpu_share = 0;            // of one core: the least of all devices
   std::vector<LabServer> servers;  // in the cluster's order
   std::string folder;              // run-time folder of the lab: sockets and logs of agents go here
   double up_seconds = 0;

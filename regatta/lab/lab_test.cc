@@ -142,8 +142,8 @@ TEST_F(Lab, LeavesNothingBehind) {
   const LabInfo lab = lab_;
   const pid_t pid = start("s1", {"sleep", "60"});
   EXPECT_TRUE(exists(lab.folder));
-  if (lab.fixed_speed) {
-    EXPECT_TRUE(exists(lab.servers[0].device_cgroups[0]));
+  if (!lab.servers[0].devices[0].cgroup.empty()) {
+    EXPECT_TRUE(exists(lab.servers[0].devices[0].cgroup));
   }
   EXPECT_THAT(list(), testing::Contains(testing::Field(&LabInfo::name, lab.name)));
   const auto found = inside();
@@ -159,7 +159,7 @@ TEST_F(Lab, LeavesNothingBehind) {
   EXPECT_FALSE(exists(lab.folder));
   EXPECT_FALSE(is_running(lab.holder));
   if (lab.fixed_speed) {
-    EXPECT_FALSE(exists(lab.servers[0].device_cgroups[0]));
+    EXPECT_FALSE(exists(lab.servers[0].devices[0].cgroup));
   }
   EXPECT_EQ(down(lab.name).error().code, Code::kNotFound);
   EXPECT_EQ(find(lab.name).error().code, Code::kNotFound);
@@ -386,7 +386,7 @@ TEST_F(Lab, EndsWithTheProcessThatAskedForIt) {
     os::sleep_for(Seconds{0.02});
   EXPECT_FALSE(exists(lab->folder));
   if (lab->fixed_speed) {
-    EXPECT_FALSE(exists(lab->servers[0].device_cgroups[0]));
+    EXPECT_FALSE(exists(lab->servers[0].devices[0].cgroup));
   }
 }
 

@@ -42,6 +42,7 @@ Result<WorkerSpec> parse_spec(const json& spec) {
     told.device.kind =
         spec.at("device_kind") == "gpu" ? topo::DeviceKind::kGpu : topo::DeviceKind::kCpu;
     told.device.index = spec.at("device_index");
+    told.device.cpu_share = spec.at("cpu_share");
     told.device.compute_cgroup = spec.at("compute_cgroup");
     return told;
   } catch (const json::exception& error) {

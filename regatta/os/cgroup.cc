@@ -153,23 +153,6 @@ Result<std::string> make_limited_group(const std::string& parent, const std::str
   return folder;
 }
 
-Result<double> share_of_group(const std::string& folder) {
-  std::string text;
-  if (exists(folder + "/cpu.cfs_quota_us")) {
-    REGATTA_TRY(quota, read_file(folder + "/cpu.cfs_quota_us"));
-    REGATTA_TRY(period, read_file(folder + "/cpu.cfs_period_us"));
-    text = quota + " " + period;
-  } else {
-    REGATTA_TRY(limit, read_file(folder + "/cpu.max"));
-    text = limit;
-  }
-  std::istringstream words(text);
-  double quota = 0;  // "max" and -1 stand for no limit
-  double period = 0;
-  words >> quota >> period;
-  return quota > 0 && period > 0 ? quota / period : 0.0;
-}
-
 Status join_cgroup(const std::string& folder) {
   const bool v1 = exists(folder + "/tasks");
   const std::string file = folder + (v1 ? "/tasks" : "/cgroup.threads");

@@ -33,9 +33,6 @@ Result<std::string> make_cpu_group(const CpuCgroupRoot& root, const std::string&
 Result<std::string> make_limited_group(const std::string& parent, const std::string& name,
                                        double share);
 
-// The share of one core that the group `folder` gives its threads; 0 when it limits nothing.
-Result<double> share_of_group(const std::string& folder);
-
 // Moves the calling thread, and no other one, into `folder`.
 Status join_cgroup(const std::string& folder);
 

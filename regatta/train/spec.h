@@ -24,6 +24,7 @@ struct TrainSpec {
   std::string server;
   std::string address = "127.0.0.1";
   int device_index = 0;
+  double cpu_share = 0;        // of a core, for the compute thread; 0 = not held
   std::string compute_cgroup;  // joined by the compute thread; empty = none
   std::string job_token;
 };

@@ -36,6 +36,7 @@ Status read_place(const nlohmann::json& json, TrainSpec& spec) {
   REGATTA_TRY_DO(read(json, "server", spec.server));
   REGATTA_TRY_DO(read(json, "address", spec.address));
   REGATTA_TRY_DO(read(json, "device_index", spec.device_index));
+  REGATTA_TRY_DO(read(json, "cpu_share", spec.cpu_share));
   REGATTA_TRY_DO(read(json, "compute_cgroup", spec.compute_cgroup));
   REGATTA_TRY_DO(read(json, "job_token", spec.job_token));
   if (spec.world_size != spec.strategy.world_size()) {

@@ -22,6 +22,7 @@ nlohmann::json full_spec() {
                {"server", "s1"},
                {"address", "10.0.0.2"},
                {"device_index", 1},
+               {"cpu_share", 0.15},
                {"compute_cgroup", "/group"},
                {"job_token", "secret"}});
   return json;
@@ -41,6 +42,7 @@ TEST(TrainSpecJson, GivesBackWhatWasWritten) {
   EXPECT_EQ(spec->server, "s1");
   EXPECT_EQ(spec->address, "10.0.0.2");
   EXPECT_EQ(spec->device_index, 1);
+  EXPECT_EQ(spec->cpu_share, 0.15);
   EXPECT_EQ(spec->compute_cgroup, "/group");
   EXPECT_EQ(spec->job_token, "secret");
 }

@@ -73,8 +73,9 @@ void stop_worker() {
 
 Status run_train_worker(const nlohmann::json& spec_json, wire::WorkerChannel& channel) {
   REGATTA_TRY(spec, spec_from_json(spec_json));
-  REGATTA_TRY(device, gpu::open_device(
-                          {.index = spec.device_index, .compute_cgroup = spec.compute_cgroup}));
+  REGATTA_TRY(device, gpu::open_device({.index = spec.device_index,
+                                        .cpu_share = spec.cpu_share,
+                                        .compute_cgroup = spec.compute_cgroup}));
   // Communication threads start before the compute thread joins its group: they stay outside.
   REGATTA_TRY(world, connect(spec, channel));
   REGATTA_TRY(groups, make_groups(std::move(world), spec.rank, spec.strategy, spec.job.model));

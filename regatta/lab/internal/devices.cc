@@ -25,7 +25,7 @@ Status make_groups(const Blueprint& blueprint, const os::CpuCgroupRoot& root, La
     for (std::size_t device = 0; device < node.cpu_shares.size(); ++device) {
       REGATTA_TRY(group, os::make_limited_group(parent, fmt::format("{}-{}", node.name, device),
                                                 node.cpu_shares[device]));
-      state.info.servers[s].device_cgroups[device] = group;
+      state.info.servers[s].devices[device].cgroup = group;
     }
   }
   return {};
@@ -37,30 +37,32 @@ Status make_devices(const Blueprint& blueprint, LabState& state) {
   double total = 0;
   double least = 1;
   for (std::size_t s = 0; s < state.info.servers.size(); ++s) {
-    const auto& shares = blueprint.nodes[s].cpu_shares;
-    state.info.servers[s].device_cgroups.assign(shares.size(), "");
-    for (const double share : shares) {
+    for (const double share : blueprint.nodes[s].cpu_shares) {
+      state.info.servers[s].devices.push_back({.cpu_share = share, .cgroup = ""});
       total += share;
       least = std::min(least, share);
     }
   }
   state.info.cpu_share = least;
-  const auto root = os::find_cpu_cgroup_root();
-  if (!root) {
-    state.info.speed_note = "devices share the cores freely: " + root.error().message;
-    return save_state(state);
-  }
-  state.cgroup = root->folder + "/regatta-" + blueprint.name;
-  state.join_cgroup = true;
-  REGATTA_TRY_DO(save_state(state));
-  REGATTA_TRY_DO(make_groups(blueprint, *root, state));
   const int cores = usable_cores();
   state.info.fixed_speed = total <= cores;
   if (!state.info.fixed_speed) {
     state.info.speed_note =
         fmt::format("the devices ask for {:.2f} cores and this machine has {}", total, cores);
   }
-  return {};
+  const auto root = os::find_cpu_cgroup_root();
+  if (!root) {
+    if (state.info.fixed_speed) {
+      state.info.speed_note =
+          "no cgroup enforces the devices' shares, their workers keep the pace by themselves: " +
+          root.error().message;
+    }
+    return save_state(state);
+  }
+  state.cgroup = root->folder + "/regatta-" + blueprint.name;
+  state.join_cgroup = true;
+  REGATTA_TRY_DO(save_state(state));
+  return make_groups(blueprint, *root, state);
 }
 
 }  // namespace regatta::lab

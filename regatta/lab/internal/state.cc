@@ -146,9 +146,11 @@ Result<LabState> living_state(const LabInfo& info) {
 nlohmann::json to_json(const LabInfo& info) {
   nlohmann::json servers = nlohmann::json::array();
   for (const LabServer& server : info.servers) {
-    servers.push_back({{"name", server.name},
-                       {"nic_addresses", server.nic_addresses},
-                       {"device_cgroups", server.device_cgroups}});
+    nlohmann::json devices = nlohmann::json::array();
+    for (const LabDevice& device : server.devices)
+      devices.push_back({{"cpu_share", device.cpu_share}, {"cgroup", device.cgroup}});
+    servers.push_back(
+        {{"name", server.name}, {"nic_addresses", server.nic_addresses}, {"devices", devices}});
   }
   return {{"name", info.name},
           {"holder", info.holder},
@@ -170,8 +172,11 @@ LabInfo info_from_json(const nlohmann::json& json) {
   json.at("speed_note").get_to(info.speed_note);
   json.at("cpu_share").get_to(info.cpu_share);
   for (const auto& server : json.at("servers")) {
-    info.servers.push_back(
-        {server.at("name"), server.at("nic_addresses"), server.at("device_cgroups")});
+    LabServer& read = info.servers.emplace_back();
+    server.at("name").get_to(read.name);
+    server.at("nic_addresses").get_to(read.nic_addresses);
+    for (const auto& device : server.at("devices"))
+      read.devices.push_back({device.at("cpu_share"), device.at("cgroup")});
   }
   json.at("folder").get_to(info.folder);
   json.at("up_seconds").get_to(info.up_seconds);
