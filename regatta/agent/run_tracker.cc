@@ -1,22 +1,17 @@
 #include "regatta/agent/run_tracker.h"
 
 #include <algorithm>
-#include <cstring>
-#include <string_view>
 
 #include <fmt/core.h>
 
+#include "regatta/core/check.h"
 #include "regatta/core/log.h"
+#include "regatta/os/process.h"
 #include "regatta/wire/agent.pb.h"
 #include "regatta/wire/worker_channel.h"
 
 namespace regatta::agent {
 namespace {
-
-std::string signal_text(int signal) {
-  const char* description = ::sigdescr_np(signal);
-  return fmt::format("signal {} ({})", signal, description != nullptr ? description : "unknown");
-}
 
 // A worker that lost another one, or waited in vain for it, is seldom the cause.
 CauseKind kind_of(Code code) {
@@ -56,6 +51,7 @@ void RunTracker::carrier_went_down(std::size_t server, const std::string& interf
 }
 
 void RunTracker::on_event(std::size_t server, const wire::AgentEvent& event, Seconds now) {
+  REGATTA_CHECK(server < servers_.size());
   servers_[server].last_heartbeat = now;
   if (event.has_line()) on_line(event.line(), now);
   if (event.has_exit()) on_exit(event.exit(), now);
@@ -123,7 +119,7 @@ void RunTracker::on_exit(const wire::WorkerExit& exit, Seconds now) {
   if (exit.stopping()) return;
   std::string how;
   if (exit.signal() != 0) {
-    how = fmt::format("{}: killed by {}", name, signal_text(exit.signal()));
+    how = fmt::format("{}: killed by {}", name, os::signal_text(exit.signal()));
   } else if (exit.status() != 0 && !rank.told_error) {
     how = fmt::format("{}: ended with exit status {}", name, exit.status());
     if (!rank.last_log.empty()) how += fmt::format("; its last line was: {}", rank.last_log);
@@ -172,7 +168,7 @@ bool RunTracker::succeeded() const {
 Cause RunTracker::paused_cause(std::size_t rank, Seconds since, int signal) const {
   return {CauseKind::kWorkerLost, since,
           Error{Code::kUnavailable, fmt::format("{}: stopped by {}; continue it with kill -CONT",
-                                                shape_.rank_names[rank], signal_text(signal))}};
+                                                shape_.rank_names[rank], os::signal_text(signal))}};
 }
 
 Cause RunTracker::carrier_cause(std::size_t server, const std::string& interface,

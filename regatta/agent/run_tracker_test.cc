@@ -30,11 +30,14 @@ RunShape shape_of_four() {
 class RunTrackerTest : public testing::Test {
  protected:
   void line(int rank, const json& event, double s, int run = 1) {
+    line_from(static_cast<std::size_t>(rank / 2), rank, event, s, run);
+  }
+  void line_from(std::size_t server, int rank, const json& event, double s, int run = 1) {
     wire::AgentEvent told;
     told.mutable_line()->set_run(run);
     told.mutable_line()->set_rank(rank);
     told.mutable_line()->set_text(event.dump());
-    tracker_.on_event(static_cast<std::size_t>(rank / 2), told, at(s));
+    tracker_.on_event(server, told, at(s));
   }
   void error(int rank, const std::string& code, const std::string& message, double s) {
     line(rank, {{"event", "error"}, {"code", code}, {"message", message}}, s);
@@ -224,7 +227,8 @@ TEST_F(RunTrackerTest, KeepsTheErrorsCode) {
 TEST_F(RunTrackerTest, SurvivesLinesThatAreNoEvents) {
   line(0, json::array(), 1);
   line(0, {{"event", 3}}, 1);
-  line(9, {{"event", "step"}}, 1);
+  line_from(1, 9, {{"event", "step"}}, 1);
+  line_from(1, -1, {{"event", "step"}}, 1);
   line(0, {{"event", "endpoint"}, {"text", 3}}, 1);
   EXPECT_TRUE(tracker_.take_events().empty());
   EXPECT_FALSE(tracker_.succeeded());
