@@ -45,6 +45,19 @@ std::string quoted(std::string_view value) {
   return "'" + printable(value, 60) + "'";
 }
 
+// What to say of a key that is none of `keys`. To YAML "tp:3" is a word: a key's colon needs a
+// space.
+std::string remedy_for_key(const std::string& key, const std::vector<std::string>& keys) {
+  const std::size_t colon = key.find(':');
+  const std::string before = key.substr(0, colon);
+  if (colon != std::string::npos && std::find(keys.begin(), keys.end(), before) != keys.end()) {
+    return fmt::format("no space follows the colon; write '{}: {}'", before, key.substr(colon + 1));
+  }
+  const std::string nearest = nearest_word(key, keys);
+  return nearest.empty() ? "unknown key; the keys here are " + join(keys, ", ")
+                         : fmt::format("unknown key; did you mean '{}'?", nearest);
+}
+
 std::string range_text(IntRange range) {
   constexpr long long kNoLimit = std::numeric_limits<int>::max();
   if (range.high >= kNoLimit) return fmt::format("a whole number, at least {}", range.low);
@@ -80,9 +93,7 @@ Status YamlDocument::status() const {
 void YamlMap::allow(const std::vector<std::string>& keys) const {
   for (const YamlEntry& entry : node_->entries) {
     if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) continue;
-    const std::string nearest = nearest_word(entry.key, keys);
-    fail(entry.key, nearest.empty() ? "unknown key; the keys here are " + join(keys, ", ")
-                                    : fmt::format("unknown key; did you mean '{}'?", nearest));
+    fail(entry.key, remedy_for_key(entry.key, keys));
     return;
   }
 }

@@ -99,6 +99,11 @@ TEST(YamlMap, NamesFileLineKeyAndRemedy) {
          m.allow({"a", "name"});
        },
        "f.yaml:1: zzzzzzzz: unknown key; the keys here are a, name"},
+      {"{name:3}\n",
+       [](const YamlMap& m) {
+         m.allow({"a", "name"});
+       },
+       "f.yaml:1: name:3: no space follows the colon; write 'name: 3'"},
       {"m:\n  rate: 100\n", [](const YamlMap& m) { m.map("m").rate("rate"); },
        "f.yaml:2: m.rate: '100' has no unit; write it like 400Gbps or 50GB/s"},
       {"a: 7\n",
@@ -183,9 +188,19 @@ TEST(ParseYaml, ExplainsTabs) {
               EndsWith("the line starts with a tab; indent with spaces"));
 }
 
+TEST(ParseYaml, NamesTheLineOfAColonWithoutASpace) {
+  EXPECT_EQ(parse_yaml("a: 1\nsteps:3\nb: 2\n", "f.yaml").error().message,
+            "f.yaml:3: not YAML: illegal map value; no space follows the colon in line 2");
+}
+
+TEST(ParseYaml, PointsAtBracketsWhenOneIsMissing) {
+  EXPECT_THAT(parse_yaml("{a: 1", "f.yaml").error().message,
+              EndsWith("check colons, brackets and quotes"));
+}
+
 TEST(ParseYaml, RefusesKeysThatAreNoWords) {
   EXPECT_EQ(parse_yaml("? [a]\n: 1\n", "f.yaml").error().message,
-            "f.yaml:1: a key must be a plain word");
+            "f.yaml:1: a key must be a plain word; check colons, brackets and quotes");
   EXPECT_FALSE(parse_yaml("? {a: 1}\n: 1\n", "f.yaml").has_value());
   EXPECT_FALSE(parse_yaml("~: 1\n", "f.yaml").has_value());
 }

@@ -19,6 +19,9 @@
 namespace regatta {
 namespace {
 
+// Also what an unclosed bracket comes to.
+constexpr const char* kNoWord = "a key must be a plain word; check colons, brackets and quotes";
+
 // Thrown through yaml-cpp to stop it; caught in parse_yaml().
 struct Refused {
   int line = 1;
@@ -120,7 +123,7 @@ class TreeBuilder : public YAML::EventHandler {
   void start(const YAML::Mark& mark, YAML::anchor_t anchor, YamlKind kind) {
     refuse_anchor(mark, anchor);
     count(mark);
-    if (expects_key()) throw Refused{line_of(mark), "a key must be a plain word"};
+    if (expects_key()) throw Refused{line_of(mark), kNoWord};
     if (open_.size() >= static_cast<std::size_t>(kYamlMaxDepth)) {
       throw Refused{line_of(mark),
                     fmt::format("nested more than {} levels deep; flatten it", kYamlMaxDepth)};
@@ -138,7 +141,7 @@ class TreeBuilder : public YAML::EventHandler {
   void add(YamlNode node) {
     if (++nodes_ > kYamlMaxNodes)
       throw Refused{node.line, fmt::format("more than {} values; split the file", kYamlMaxNodes)};
-    if (expects_key()) throw Refused{node.line, "a key must be a plain word"};
+    if (expects_key()) throw Refused{node.line, kNoWord};
     place(std::move(node));
   }
 
@@ -166,13 +169,29 @@ Error refuse(std::string_view file, int line, std::string_view message) {
   return {Code::kInvalidInput, fmt::format("{}:{}: {}", file, line, printable(message, 1000))};
 }
 
+// Whether a line is a key whose colon has no space behind it: to YAML "steps:3" is one word, and it
+// is the next line that makes no sense.
+bool has_glued_colon(std::string_view line) {
+  line = trim(line);
+  const std::size_t colon = line.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
+  return colon != std::string_view::npos && colon > 0 && line[colon] == ':' &&
+         colon + 1 < line.size() && line[colon + 1] != ' ';
+}
+
 // What YAML's own words for a syntax error leave out.
-std::string_view remedy_at(std::string_view text, int line) {
-  for (int passed = 1; passed < line && !text.empty(); ++passed)
-    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
-  const std::size_t start = text.find_first_not_of(' ');
-  if (start != std::string_view::npos && text[start] == '\t')
+std::string remedy_at(std::string_view text, int line) {
+  const std::vector<std::string> lines = split(text, '\n');
+  const auto at = [&lines](int number) -> std::string_view {
+    const bool exists = number >= 1 && number <= static_cast<int>(lines.size());
+    return exists ? std::string_view(lines[static_cast<std::size_t>(number - 1)]) : "";
+  };
+  const std::size_t start = at(line).find_first_not_of(' ');
+  if (start != std::string_view::npos && at(line)[start] == '\t')
     return "the line starts with a tab; indent with spaces";
+  for (const int number : {line, line - 1}) {
+    if (has_glued_colon(at(number)))
+      return fmt::format("no space follows the colon in line {}", number);
+  }
   return "check indentation, brackets and quotes";
 }
 

@@ -276,6 +276,11 @@ Result<Job> parse_job(std::string_view text, const std::string& file) {
 
 Result<StrategyRequest> parse_strategy(std::string_view text, const std::string& origin) {
   if (trim(text) == "auto") return StrategyRequest{};
+  if (text.find(':') == std::string_view::npos) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: '{}' is no map; write it like '{{tp: 2, pp: 4}}'", origin,
+                             printable(text, 60))};
+  }
   REGATTA_TRY(document, YamlDocument::parse(text, origin));
   const StrategyRequest request = read_strategy(document.root());
   REGATTA_TRY_DO(document.status());

@@ -159,6 +159,10 @@ TEST(ParseStrategy, ReadsTheFlag) {
   EXPECT_EQ(request->recompute, Recompute::kNone);
   EXPECT_TRUE(parse_strategy("auto", "--strategy").has_value());
   EXPECT_TRUE(parse_strategy("{\"tp\": 2}", "--strategy").has_value());
+  EXPECT_EQ(parse_strategy("tp=2", "--strategy").error().message,
+            "--strategy: 'tp=2' is no map; write it like '{tp: 2, pp: 4}'");
+  EXPECT_EQ(parse_strategy("{tp:3}", "--strategy").error().message,
+            "--strategy:1: tp:3: no space follows the colon; write 'tp: 3'");
   EXPECT_EQ(parse_strategy("{tensor: 2}", "--strategy").error().message,
             "--strategy:1: tensor: unknown key; the keys here are tp, pp, dp, cp, ep, micro_batch, "
             "schedule, virtual_stages, sequence_parallel, zero, recompute, compression, overlap");
