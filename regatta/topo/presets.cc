@@ -44,32 +44,50 @@ struct DeviceRow {
   const char* source;
 };
 
-// NVIDIA's rates with sparsity are halved here. A data sheet's GB of device memory is read as GiB:
-// that is what the driver reports to within a percent. NVLink and PCIe rates are per direction,
-// half the bidirectional figure of the data sheet.
-std::vector<DevicePreset> make_device_presets() {
-  const std::vector<DeviceRow> rows = {
-      {"t4", 8.1, 0, 16, 300, pcie(16), "NVIDIA T4 data sheet (2019): PCIe 3.0 x16"},
+// Peak rates are dense: a data sheet that gives the rate with sparsity is halved; fp32 is that of
+// the vector units, not of tf32. NVLink and PCIe rates are per direction, half of what data sheets
+// give, and rounded as there (PCIe 4.0 x16 carries 31.5 GB/s). Memory is what the driver leaves: a
+// data sheet's GB of HBM is that many GiB to within a percent (nvidia-smi: A100 81920 MiB, H100
+// 81559, H20 97871); of GDDR6, ECC, on when shipped, takes a sixteenth (T4 15360, L40S 46068).
+// "Not re-checked" marks figures that no document of the vendor was found for.
+std::vector<DeviceRow> device_rows() {
+  return {
+      {"t4", 8.1, 0, 15, 320, pcie(16),
+       "NVIDIA T4 product brief, table 2: 16 GB less ECC, 320 GB/s (the data sheet of 2019 rounds "
+       "to 300); 2560 cores at 1.59 GHz; PCIe 3.0 x16 card"},
       {"v100-sxm2-16g", 15.7, 0, 16, 900, nvlink(25),
-       "NVIDIA V100 data sheet (2020); one NVLink 2.0 brick between two neighbours"},
+       "NVIDIA V100 data sheet (2020), SXM2; one NVLink 2.0 brick of six between two neighbours"},
       {"v100", 15.7, 0, 32, 900, nvlink(25),
-       "NVIDIA V100 data sheet (2020), SXM2 32 GB; one NVLink 2.0 brick between two neighbours"},
+       "NVIDIA V100 data sheet (2020), SXM2 32 GB; one NVLink 2.0 brick of six between two "
+       "neighbours"},
       {"a100-sxm4-40g", 19.5, 312, 40, 1555, nvlink(300),
-       "NVIDIA A100 data sheet (2022): NVLink 600 GB/s"},
+       "NVIDIA A100 data sheet 1758950 (2021), SXM 40 GB: NVLink 600 GB/s both ways"},
       {"a100-sxm4-80g", 19.5, 312, 80, 2039, nvlink(300),
-       "NVIDIA A100 data sheet (2022): NVLink 600 GB/s"},
+       "NVIDIA A100 data sheet 1758950 (2021), SXM 80 GB: NVLink 600 GB/s both ways"},
       {"a800-sxm4-80g", 19.5, 312, 80, 2039, nvlink(200),
-       "NVIDIA A800 data sheet (2022): NVLink 400 GB/s"},
-      {"l20", 59.8, 119.5, 48, 864, pcie(32), "NVIDIA L20 data sheet (2023): PCIe 4.0 x16"},
-      {"l40s", 91.6, 362.05, 48, 864, pcie(32), "NVIDIA L40S data sheet (2023): PCIe 4.0 x16"},
-      {"h20", 44, 148, 96, 4000, nvlink(450), "NVIDIA H20 data sheet (2023): NVLink 900 GB/s"},
+       "as A100 SXM 80 GB but NVLink 400 GB/s both ways, NVIDIA's statement of November 2022; "
+       "vendor's data sheet not re-checked"},
+      {"l20", 59.8, 119.5, 45, 864, pcie(32),
+       "NVIDIA L20 (2023), PCIe 4.0 x16 card, 48 GB less ECC; 11776 cores at 2.52 GHz give 59.4 "
+       "TFLOPS; vendor's data sheet not re-checked"},
+      {"l40s", 91.6, 362.05, 45, 864, pcie(32),
+       "NVIDIA L40S data sheet (2023): 48 GB less ECC; PCIe 4.0 x16 card, 64 GB/s both ways"},
+      {"h20", 44, 148, 96, 4000, nvlink(450),
+       "NVIDIA H20 SXM as announced (November 2023): NVLink 900 GB/s both ways; no data sheet is "
+       "public, not re-checked"},
       {"h100-sxm", 67, 989.5, 80, 3350, nvlink(450),
-       "NVIDIA H100 data sheet (2023): NVLink 900 GB/s"},
+       "NVIDIA H100 data sheet (2023), SXM: bf16 1979 TFLOPS with sparsity, NVLink 900 GB/s both "
+       "ways"},
       {"h800-sxm", 67, 989.5, 80, 3350, nvlink(200),
-       "NVIDIA H800 data sheet (2023): NVLink 400 GB/s"},
+       "as H100 SXM but NVLink 400 GB/s both ways (DeepSeek-V3 report, 2024, measures 160 of 200 "
+       "GB/s one way); vendor's data sheet not re-checked"},
       {"h200-sxm", 67, 989.5, 141, 4800, nvlink(450),
-       "NVIDIA H200 data sheet (2024): NVLink 900 GB/s"},
+       "NVIDIA H200 data sheet (2024), SXM: bf16 1979 TFLOPS with sparsity, NVLink 900 GB/s both "
+       "ways"},
   };
+}
+
+std::vector<DevicePreset> make_device_presets() {
   std::vector<DevicePreset> presets;
   // One core at 3 GHz with two 8-lane fused multiply-adds a cycle; bf16 is computed in fp32 units.
   presets.push_back({.device = {.name = "cpu",
@@ -81,7 +99,7 @@ std::vector<DevicePreset> make_device_presets() {
                                 .cpu_share = 0,
                                 .source = "one x86-64 core with AVX2 at 3 GHz; memory is a choice"},
                      .intra = default_intra(IntraKind::kShm)});
-  for (const DeviceRow& row : rows) {
+  for (const DeviceRow& row : device_rows()) {
     presets.push_back(
         {.device = {.name = row.name,
                     .kind = DeviceKind::kGpu,
@@ -104,22 +122,31 @@ struct ServerRow {
   const char* source;
 };
 
-// Eight devices and two processor sockets each. NIC counts are those of the compute network.
+// Eight devices and two processor sockets each; numa_nodes counts sockets (a DGX A100 is shipped
+// with four NUMA nodes a socket, two of which hold two devices each). NICs are those of the compute
+// network, storage and management left out.
 std::vector<ServerType> make_server_presets() {
   const std::vector<ServerRow> rows = {
       {"dgx-v100", "v100", 4, 100_Gbps,
-       "DGX-1 with V100 system architecture (2017): 4 x EDR; the hybrid cube mesh gives a pair "
-       "one or two bricks, one is taken"},
-      {"dgx-a100-80g", "a100-sxm4-80g", 8, 200_Gbps, "DGX A100 data sheet (2021): 8 x HDR 200"},
+       "NVIDIA DGX-1 with Tesla V100 system architecture, WP-08437 (2017): 4 x EDR InfiniBand; the "
+       "hybrid cube mesh gives four of seven neighbours one or two bricks, one is taken"},
+      {"dgx-a100-80g", "a100-sxm4-80g", 8, 200_Gbps,
+       "NVIDIA DGX A100 user guide, DU-09821-001 (2020), hardware overview: 8 x ConnectX-6 HDR 200 "
+       "Gb/s, NVSwitch between all devices"},
       {"a800-8", "a800-sxm4-80g", 8, 200_Gbps,
-       "HGX A800 8-GPU board; NICs as in DGX A100 (an assumption: boards differ)"},
-      {"l20-8", "l20", 2, 200_Gbps, "8 x L20 on PCIe 4.0; 2 NICs (an assumption: boards differ)"},
+       "HGX A800 8-GPU board; NICs as in DGX A100 (an assumption: servers differ)"},
+      {"l20-8", "l20", 2, 200_Gbps,
+       "8 x L20 cards on PCIe 4.0; 2 NICs (an assumption: servers differ)"},
       {"h20-8", "h20", 8, 400_Gbps,
-       "HGX H20 8-GPU board; NICs as in DGX H100 (an assumption: boards differ)"},
-      {"dgx-h100", "h100-sxm", 8, 400_Gbps, "DGX H100 data sheet (2023): 8 x NDR 400"},
+       "HGX H20 8-GPU board; NICs as in DGX H100 (an assumption: servers differ)"},
+      {"dgx-h100", "h100-sxm", 8, 400_Gbps,
+       "NVIDIA DGX BasePOD reference architecture, core components, DGX H200 and H100: 8 "
+       "single-port ConnectX-7, 400 Gb/s"},
       {"h800-8", "h800-sxm", 8, 400_Gbps,
-       "HGX H800 8-GPU board; NICs as in DGX H100 (an assumption: boards differ)"},
-      {"h200-8", "h200-sxm", 8, 400_Gbps, "DGX H200 data sheet (2024): 8 x NDR 400"},
+       "HGX H800 8-GPU board; 50 GB/s of InfiniBand a device as in the DeepSeek-V3 report (2024)"},
+      {"h200-8", "h200-sxm", 8, 400_Gbps,
+       "NVIDIA DGX BasePOD reference architecture, core components, DGX H200 and H100: 8 "
+       "single-port ConnectX-7, 400 Gb/s"},
   };
   std::vector<ServerType> presets;
   for (const ServerRow& row : rows) {
