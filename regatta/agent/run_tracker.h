@@ -19,7 +19,6 @@ namespace regatta::wire {
 class AgentEvent;
 class WorkerExit;
 class WorkerLine;
-class WorkerPause;
 }  // namespace regatta::wire
 
 namespace regatta::agent {

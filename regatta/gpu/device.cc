@@ -7,7 +7,6 @@
 #include <fmt/core.h>
 #include <malloc.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "regatta/core/text.h"
@@ -31,16 +30,10 @@ struct Pacer {
 };
 thread_local Pacer pacer;
 
-Seconds thread_time() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return {static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9};
-}
-
 // Sleeps until the work so far is done when that is more than `ahead` away.
 void keep_pace(Seconds ahead) {
   if (pacer.share <= 0) return;
-  const Seconds busy = thread_time();
+  const Seconds busy = os::thread_cpu_time();
   pacer.due += (busy - pacer.busy) / pacer.share;
   pacer.busy = busy;
   const Seconds left = pacer.due - os::monotonic_now();
@@ -130,7 +123,7 @@ void begin_wait() {
 
 void end_wait() {
   if (pacer.share <= 0) return;
-  pacer.busy = thread_time();
+  pacer.busy = os::thread_cpu_time();
   pacer.due = os::monotonic_now();
 }
 

@@ -63,15 +63,9 @@ TEST(Device, PinsMathThreadsOnceAndSaysWhetherThatWasNew) {
   prepare_process();
 }
 
-double thread_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 void work_for(double seconds) {
-  const double start = thread_seconds();
-  while (thread_seconds() - start < seconds) {
+  const double start = os::thread_cpu_time().value;
+  while (os::thread_cpu_time().value - start < seconds) {
   }
 }
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include <fmt/core.h>
-#include <sched.h>
 
 #include "regatta/core/log.h"
 #include "regatta/core/text.h"
@@ -15,15 +14,10 @@
 #include "regatta/lab/internal/state.h"
 #include "regatta/os/clock.h"
 #include "regatta/os/file.h"
+#include "regatta/os/process.h"
 
 namespace regatta::lab {
 namespace {
-
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 std::string names_up(const std::vector<LabInfo>& labs) {
   if (labs.empty()) return "no lab is up";
@@ -38,7 +32,7 @@ std::string names_up(const std::vector<LabInfo>& labs) {
 
 Result<LabInfo> up(const topo::Cluster& cluster, const UpOptions& options) {
   const Seconds start = os::monotonic_now();
-  REGATTA_TRY(blueprint, make_blueprint(cluster, usable_cores()));
+  REGATTA_TRY(blueprint, make_blueprint(cluster, os::usable_cores()));
   REGATTA_TRY(lock, lock_labs());
   reap_dead_labs();
   REGATTA_TRY(folder, lab_folder(blueprint.name));
@@ -92,7 +86,7 @@ Result<LabInfo> find(const std::string& name) {
 }
 
 Status check_same_cluster(const LabInfo& lab, const topo::Cluster& cluster) {
-  REGATTA_TRY(blueprint, make_blueprint(cluster, usable_cores()));
+  REGATTA_TRY(blueprint, make_blueprint(cluster, os::usable_cores()));
   REGATTA_TRY(state, living_state(lab));
   if (state.description == blueprint.description) return {};
   return Error{Code::kConflict,

@@ -21,9 +21,9 @@ namespace regatta::os {
 namespace {
 
 constexpr double kPeriodUs = 10000;
-constexpr const char* kMostSharesV1 = "262144";
-constexpr const char* kMostWeightV2 = "10000";
-constexpr double kLeastQuotaUs = 1000;  // min_cfs_quota_period in kernel/sched/core.c
+constexpr const char* kMostSharesV1 = "262144";  // MAX_SHARES in kernel/sched/sched.h
+constexpr const char* kMostWeightV2 = "10000";   // CGROUP_WEIGHT_MAX in linux/cgroup.h
+constexpr double kLeastQuotaUs = 1000;           // min_cfs_quota_period in kernel/sched/core.c
 
 bool exists(const std::string& path) {
   std::error_code error;
@@ -145,7 +145,8 @@ Result<std::string> make_limited_group(const std::string& parent, const std::str
   // v2: threads, not processes, are members, so the group is turned into a threaded one first;
   // the parent becomes the root of the threaded subtree and may then hand out the controller.
   if (!exists(folder + "/cgroup.type")) {
-    return Error{Code::kUnsupported, folder + ": has no cpu controller"};
+    return Error{Code::kUnsupported,
+                 folder + ": has no cpu controller; enable it in the groups above"};
   }
   REGATTA_TRY_DO(write_file(folder + "/cgroup.type", "threaded"));
   REGATTA_TRY_DO(write_file(parent + "/cgroup.subtree_control", "+cpu"));

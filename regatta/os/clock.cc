@@ -5,11 +5,22 @@
 #include <ctime>
 
 namespace regatta::os {
+namespace {
+
+Seconds read_clock(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return {static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec)};
+}
+
+}  // namespace
 
 Seconds monotonic_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return {static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec)};
+  return read_clock(CLOCK_MONOTONIC);
+}
+
+Seconds thread_cpu_time() {
+  return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void sleep_for(Seconds time) {

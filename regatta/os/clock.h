@@ -1,4 +1,4 @@
-// os/clock.h: the clock of durations and timelines.
+// os/clock.h: the clocks of durations, timelines and work.
 #pragma once
 
 #include "regatta/core/units.h"
@@ -8,6 +8,9 @@ namespace regatta::os {
 // CLOCK_MONOTONIC: never steps, and has one origin for all processes of a machine, so times of
 // several ranks in the lab can be laid side by side.
 Seconds monotonic_now();
+
+// Processor time that the calling thread has used.
+Seconds thread_cpu_time();
 
 // Sleeps at least `time`, through signals; returns at once when it is not positive.
 void sleep_for(Seconds time);

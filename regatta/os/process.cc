@@ -1,12 +1,13 @@
 #include "regatta/os/process.h"
 
-#include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,7 +32,13 @@ ExitState to_exit_state(int raw) {
 
 std::string to_string(const ExitState& state) {
   if (!state.signal) return "exit status " + std::to_string(state.status.value_or(0));
-  return "signal " + std::to_string(*state.signal) + " (" + ::sigdescr_np(*state.signal) + ")";
+  return signal_text(*state.signal);
+}
+
+std::string signal_text(int signal) {
+  const char* description = ::sigdescr_np(signal);  // null for real-time signals
+  return "signal " + std::to_string(signal) + " (" +
+         (description != nullptr ? description : "unknown") + ")";
 }
 
 Result<std::optional<ExitState>> try_wait(pid_t pid) {
@@ -85,6 +92,12 @@ Result<ExitState> terminate(pid_t pid, Seconds patience) {
   if (state || state.error().code != Code::kTimeout) return state;
   ::kill(pid, SIGKILL);
   return wait_for(pid);
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 Result<std::string> executable_folder() {

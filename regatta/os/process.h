@@ -42,6 +42,7 @@ struct ExitState {
 };
 
 std::string to_string(const ExitState& state);  // "exit status 1", "signal 9 (Killed)"
+std::string signal_text(int signal);            // "signal 9 (Killed)", "signal 40 (unknown)"
 
 // Waits for a child and reaps it; kTimeout after `limit` (none: for ever), kNotFound when `pid` is
 // no child of this process.
@@ -58,6 +59,9 @@ Status send_signal(pid_t pid, int signal);
 
 // SIGTERM, then SIGKILL after `patience`; returns when the child is reaped.
 Result<ExitState> terminate(pid_t pid, Seconds patience = Seconds{1.0});
+
+// The cores that this process may run on, at least 1.
+int usable_cores();
 
 // Folder of the running executable: where sister programs are looked for.
 Result<std::string> executable_folder();

@@ -46,7 +46,7 @@ TEST(Spawn, NamesAProgramThatIsMissing) {
   ASSERT_FALSE(pid);
   EXPECT_EQ(pid.error().code, Code::kNotFound);
   EXPECT_EQ(pid.error().message,
-            "regatta-no-such-program: cannot be started: No such file or directory");
+            "regatta-no-such-program: cannot be started: no such file or directory");
   EXPECT_EQ(spawn({}, {}).error().code, Code::kInvalidInput);
 }
 
@@ -109,6 +109,8 @@ TEST(Wait, TellsStatusAndSignal) {
   EXPECT_EQ(killed->signal, SIGKILL);
   EXPECT_EQ(killed->shell_status(), 137);
   EXPECT_EQ(to_string(*killed), "signal 9 (Killed)");
+  const auto by_real_time = wait_for(*spawn({"sh", "-c", "kill -40 $$"}, {}), Seconds{10});
+  EXPECT_EQ(to_string(*by_real_time), "signal 40 (unknown)");
 }
 
 TEST(Wait, TimesOutAndRefusesStrangers) {

@@ -5,18 +5,12 @@
 #include <string>
 
 #include <fmt/core.h>
-#include <sched.h>
 
 #include "regatta/os/cgroup.h"
+#include "regatta/os/process.h"
 
 namespace regatta::lab {
 namespace {
-
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 Status make_groups(const Blueprint& blueprint, const os::CpuCgroupRoot& root, LabState& state) {
   REGATTA_TRY(parent, os::make_cpu_group(root, "regatta-" + blueprint.name));
@@ -44,7 +38,7 @@ Status make_devices(const Blueprint& blueprint, LabState& state) {
     }
   }
   state.info.cpu_share = least;
-  const int cores = usable_cores();
+  const int cores = os::usable_cores();
   state.info.fixed_speed = total <= cores;
   if (!state.info.fixed_speed) {
     state.info.speed_note =
