@@ -8,13 +8,13 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <hwloc.h>
 
 #include "regatta/core/text.h"
+#include "regatta/gpu/device.h"
 #include "regatta/os/file.h"
 #include "regatta/topo/presets.h"
 
@@ -99,13 +99,11 @@ void read_processor(hwloc_topology_t topology, DiscoveredServer& server) {
   }
 }
 
-// "MemTotal: 24684084 kB" of /proc/meminfo: some virtual machines add memory that the per-node
-// counters, which hwloc reads, leave out. 0 when it cannot be read.
+// Of /proc/meminfo: some virtual machines add memory that the per-node counters, which hwloc reads,
+// leave out. 0 when it cannot be read.
 Bytes total_memory_of_this_machine() {
-  const auto text = os::read_file("/proc/meminfo");
-  constexpr std::string_view kKey = "MemTotal:";
-  if (!text || text->compare(0, kKey.size(), kKey) != 0) return {};
-  return {std::strtoll(text->c_str() + kKey.size(), nullptr, 10) * 1024};
+  const auto found = memory(Device{});
+  return found ? found->total : Bytes{};
 }
 
 // The NUMA node that `object` hangs from: 0 when it hangs from the whole machine.
