@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include <spdlog/sinks/stdout_sinks.h>
@@ -24,13 +25,20 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
+// spdlog reads a word that it does not know as "off": a slip in REGATTA_LOG would hide every
+// error.
+spdlog::level::level_enum level_of(std::string_view word) {
+  const auto level = spdlog::level::from_str(std::string(word));
+  return level == spdlog::level::off && word != "off" ? spdlog::level::info : level;
+}
+
 spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> kLogger = [] {
     auto made = std::make_shared<spdlog::logger>("regatta",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_pattern("%H:%M:%S.%e %l %v");
     const char* wanted = std::getenv("REGATTA_LOG");
-    made->set_level(wanted == nullptr ? spdlog::level::info : spdlog::level::from_str(wanted));
+    made->set_level(wanted == nullptr ? spdlog::level::info : level_of(wanted));
     return made;
   }();
   return *kLogger;

@@ -8,7 +8,7 @@ namespace regatta {
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
 // Lines below `level` are dropped; the start value is kInfo, or
-// REGATTA_LOG=debug|info|warning|error.
+// REGATTA_LOG=debug|info|warning|error|off; any other word there counts as info.
 void set_log_level(LogLevel level);
 void log(LogLevel level, std::string_view message);
 

@@ -7,6 +7,7 @@
 
 namespace regatta {
 
+// A whole Rep (Bytes) drops the fraction of a product or quotient.
 template <typename Tag, typename Rep>
 struct Quantity {
   Rep value{};
@@ -18,7 +19,9 @@ struct Quantity {
     return {static_cast<Rep>(static_cast<double>(a.value) * k)};
   }
   friend constexpr Quantity operator*(double k, Quantity a) { return a * k; }
-  friend constexpr Quantity operator/(Quantity a, double k) { return a * (1.0 / k); }
+  friend constexpr Quantity operator/(Quantity a, double k) {
+    return {static_cast<Rep>(static_cast<double>(a.value) / k)};
+  }
   friend constexpr double operator/(Quantity a, Quantity b) {
     return static_cast<double>(a.value) / static_cast<double>(b.value);
   }

@@ -33,5 +33,14 @@ TEST(Units, AddAndCompare) {
   EXPECT_EQ(2_KiB * 0.5, 1_KiB);
 }
 
+TEST(Units, AWholeQuotientOfBytesIsExact) {
+  for (const long long parts : {3, 7, 49, 93, 1000}) {
+    const auto k = static_cast<double>(parts);
+    EXPECT_EQ(Bytes{parts} / k, Bytes{1}) << parts;
+    EXPECT_EQ(Bytes{parts * 1023} / k, Bytes{1023}) << parts;
+  }
+  EXPECT_EQ(Bytes{99} / 50.0, Bytes{1}) << "fractions are dropped";
+}
+
 }  // namespace
 }  // namespace regatta

@@ -15,7 +15,7 @@ Result<Bytes> parse_bytes(std::string_view text);      // B, KB..TB (1000), KiB.
 Result<Seconds> parse_seconds(std::string_view text);  // ns, us, ms, s, min, h
 Result<BytesPerSecond> parse_bytes_per_second(
     std::string_view text);  // bps..Tbps (bits), B/s..TB/s, KiB/s..TiB/s
-Result<FlopsPerSecond> parse_flops_per_second(std::string_view text);  // MFLOPS..PFLOPS
+Result<FlopsPerSecond> parse_flops_per_second(std::string_view text);  // MFLOPS..EFLOPS
 Result<double> parse_ratio(std::string_view text);                     // "20%" or "0.2"
 
 std::string format_bytes(Bytes size);                      // "1.50 GiB", "812 B"
