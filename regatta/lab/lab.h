@@ -50,8 +50,8 @@ struct UpOptions {
 // of this name is up, kUnsupported when the kernel or the user's rights do not allow namespaces.
 Result<LabInfo> up(const topo::Cluster& cluster, const UpOptions& options = {});
 
-// Ends every process inside, then the namespaces, cables, cgroups and the folder. Idempotent:
-// kNotFound only when no lab of that name was ever up.
+// Ends every process inside, then the namespaces, cables, cgroups and the folder, also what a
+// killed lab left of them. kNotFound when nothing of a lab of that name is there.
 Status down(const std::string& name);
 
 // Labs that are up now. `find` fails with kNotFound and lists the labs that are up. Both reap labs

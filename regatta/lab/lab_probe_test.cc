@@ -172,7 +172,7 @@ int echo(const std::string& to, int port, int count) {
 // Returns which step failed, 0 for none.
 int scenario() {
   const topo::Cluster cluster = test_cluster("user", 2, 1, 1);
-  const auto lab = up(cluster);
+  const auto lab = up(cluster, {.die_with_caller = true});
   if (!lab) {
     fmt::print("{}\n", lab.error().message);
     return lab.error().code == Code::kUnsupported ? 77 : 1;

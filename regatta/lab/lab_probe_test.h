@@ -10,7 +10,7 @@
 
 namespace regatta::lab {
 
-// Cluster file of the tests: `servers` of `devices` CPU devices at 10 % of a core, `per_leaf`
+// Cluster file of the tests: `servers` of one CPU device at 10 % of a core, `per_leaf`
 // servers a leaf, `spines` spines (0: one leaf tier), 100 Mbps everywhere. The name begins with
 // "test-PID-".
 std::string test_cluster_text(const std::string& name, int servers, int per_leaf, int spines);

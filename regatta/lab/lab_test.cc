@@ -35,12 +35,13 @@ bool is_running(pid_t pid) {
   return entry && entry->state != 'Z';
 }
 
-// A lab for one test, taken down at its end; skips the test where namespaces are not allowed.
+// A lab for one test, taken down at its end, and by itself when the test is aborted; skips the test
+// where namespaces are not allowed.
 class Lab : public testing::Test {
  protected:
   void bring_up(const topo::Cluster& cluster) {
     cluster_ = cluster;
-    auto lab = up(cluster);
+    auto lab = up(cluster, {.die_with_caller = true});
     if (!lab && lab.error().code == Code::kUnsupported) GTEST_SKIP() << lab.error().message;
     ASSERT_TRUE(lab) << lab.error().message;
     lab_ = *lab;
@@ -352,7 +353,7 @@ TEST_F(Lab, WhoseHolderIsKilledIsReapedByTheNextUp) {
   for (int i = 0; i < 200 && is_running(lab_.holder); ++i)
     os::sleep_for(Seconds{0.01});
   EXPECT_EQ(spawn(lab_, "s0", {"true"}, {}).error().code, Code::kUnavailable);
-  const auto again = up(cluster_);
+  const auto again = up(cluster_, {.die_with_caller = true});
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(os::wait_for(orphan, Seconds{1})->signal, SIGTERM);
   background_.clear();
@@ -398,10 +399,13 @@ TEST(LabOfAnOrdinaryUser, WorksInAUserNamespace) {
   ASSERT_EQ(::chmod(folder->path().c_str(), 0755), 0);
   const std::string program = folder->path() + "/lab_test";
   std::filesystem::copy_file(probe_program(), program);
+  const std::string run = folder->path() + "/run";
+  ASSERT_TRUE(os::make_folder(run, 0700));
+  ASSERT_EQ(::chown(run.c_str(), 65534, 65534), 0);
   auto pipe = os::make_pipe();
   os::SpawnOptions options;
   options.stdout_fd = pipe->write_end.get();
-  options.environment = {"XDG_RUNTIME_DIR=/nonexistent"};
+  options.environment = {"XDG_RUNTIME_DIR=" + run};
   const auto pid = os::spawn({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
                               program, "--probe", "scenario"},
                              options);

@@ -84,7 +84,11 @@ Result<nlohmann::json> request(const LabInfo& lab, const nlohmann::json& message
   REGATTA_TRY(text, receive_all(socket.get()));
   const nlohmann::json answer = parse(text);
   if (!answer.is_object()) {
-    return Error{Code::kUnavailable, fmt::format("lab {}: its holder broke off", lab.name)};
+    return Error{
+        Code::kUnavailable,
+        fmt::format("lab {}: its holder gave no answer; take it down with regatta lab down {} and "
+                    "bring it up again",
+                    lab.name, lab.name)};
   }
   if (answer.contains("error")) {
     return Error{static_cast<Code>(answer.value("code", 0)),

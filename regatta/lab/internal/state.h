@@ -42,7 +42,7 @@ Result<os::UniqueFd> lock_labs();
 Result<os::UniqueFd> try_lock_labs();
 
 Status save_state(const LabState& state);
-// kNotFound when no lab of that name was ever up.
+// kNotFound when there is no lab of that name, kUnavailable when its state cannot be read.
 Result<LabState> load_state(const std::string& name);
 std::vector<std::string> state_names();
 
