@@ -53,7 +53,7 @@ struct WorkerSet::Impl {
   void begin_stop(const wire::Stop& stop);
   void carry_lines(WorkerProcess& worker, bool at_end) const;
   // True when the worker ended.
-  bool carry_changes(WorkerProcess& worker);
+  bool carry_changes(WorkerProcess& worker) const;
   void watch_carriers();
   void send_carrier(const os::CarrierEvent& change, bool initial) const;
   void keep_time();
@@ -185,7 +185,7 @@ void WorkerSet::Impl::carry_lines(WorkerProcess& worker, bool at_end) const {
   }
 }
 
-bool WorkerSet::Impl::carry_changes(WorkerProcess& worker) {
+bool WorkerSet::Impl::carry_changes(WorkerProcess& worker) const {
   while (const auto change = worker.next_change()) {
     wire::AgentEvent event;
     using Kind = WorkerChange::Kind;
