@@ -6,13 +6,17 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/cli/arguments.h"
 #include "regatta/cli/lab_status.h"
 #include "regatta/cli/load.h"
+#include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/lab/lab.h"
 #include "regatta/os/process.h"
@@ -20,14 +24,21 @@
 namespace regatta::cli {
 namespace {
 
+// A lab, server or link that does not exist was named by the user: that is wrong input.
+Error as_input(Error error) {
+  if (error.code == Code::kNotFound) error.code = Code::kInvalidInput;
+  return error;
+}
+
 int finish(const Status& status) {
-  return status ? 0 : report_error(status.error());
+  return status ? 0 : report_error(as_input(status.error()));
 }
 
 // A lab is named by its name or by the file it was built from.
 Result<std::string> lab_name(const std::string& name_or_file) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(name_or_file, ignored)) return name_or_file;
+  const bool is_path = name_or_file.find_first_of("/.") != std::string::npos;
+  if (!is_path && !std::filesystem::is_regular_file(name_or_file, ignored)) return name_or_file;
   REGATTA_TRY(cluster, load_cluster(name_or_file));
   return cluster.name;
 }
@@ -36,17 +47,20 @@ Result<std::string> lab_name(const std::string& name_or_file) {
 Result<lab::LabInfo> choose_lab(const std::string& name_or_file) {
   if (!name_or_file.empty()) {
     REGATTA_TRY(name, lab_name(name_or_file));
-    return lab::find(name);
+    auto lab = lab::find(name);
+    return lab ? std::move(lab) : as_input(lab.error());
   }
   const auto labs = lab::list();
   if (labs.size() == 1) return labs.front();
   if (labs.empty()) {
-    return Error{Code::kNotFound, "no lab is up; start one with regatta lab up CLUSTER.yaml"};
+    return Error{Code::kInvalidInput, "no lab is up; start one with regatta lab up CLUSTER"};
   }
-  std::string names;
+  std::vector<std::string> names;
+  names.reserve(labs.size());
   for (const lab::LabInfo& lab : labs)
-    names += " " + lab.name;
-  return Error{Code::kInvalidInput, "several labs are up, name one with --lab:" + names};
+    names.push_back(lab.name);
+  return Error{Code::kInvalidInput,
+               "several labs are up; name one with --lab: " + join(names, ", ")};
 }
 
 struct Options {
@@ -92,7 +106,7 @@ int run_down(const Options& options) {
   int worst = 0;
   for (const std::string& name : names) {
     const Status status = lab::down(name);
-    if (!status) worst = report_error(status.error());
+    if (!status) worst = report_error(as_input(status.error()));
     if (status && !options.json) fmt::print("lab {}: down\n", name);
   }
   if (options.json && worst == 0) fmt::print("{}\n", nlohmann::json{{"down", names}}.dump(2));
@@ -124,7 +138,7 @@ int run_exec(const Options& options) {
   const auto lab = choose_lab(options.lab);
   if (!lab) return report_error(lab.error());
   const auto pid = lab::spawn(*lab, options.target, options.command, {});
-  if (!pid) return report_error(pid.error());
+  if (!pid) return report_error(as_input(pid.error()));
   // Ctrl-C at the terminal is for the command; this process stays to tell how it ended.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGQUIT, SIG_IGN);
@@ -179,6 +193,12 @@ CLI::App* add(CLI::App& parent, const std::string& name, const std::string& help
   return command;
 }
 
+void add_lab_option(CLI::App& command, Options& options) {
+  command.add_option("--lab", options.lab, "Name or cluster file, when several labs are up")
+      ->type_name("LAB")
+      ->check(not_empty());
+}
+
 void add_fault_commands(CLI::App& lab, const Shared& options, int& exit_status) {
   CLI::App* fault = lab.add_subcommand("fault", "Break a link or a server, and undo it");
   fault->footer(
@@ -191,27 +211,33 @@ void add_fault_commands(CLI::App& lab, const Shared& options, int& exit_status) 
     const char* example;
     const char* target;
     const char* amount;
+    const char* amount_help;
   };
   const std::vector<Kind> kinds = {
-      {"down", "Take a link's carrier away", "regatta lab fault down leaf0-spine1", "LINK", ""},
+      {"down", "Take a link's carrier away", "regatta lab fault down leaf0-spine1", "LINK", "", ""},
       {"slow", "Shape a link to another rate, both directions",
-       "regatta lab fault slow s0.nic0-leaf0 10Mbps", "LINK", "RATE"},
+       "regatta lab fault slow s0.nic0-leaf0 10Mbps", "LINK", "RATE", "Like 10Mbps or 2MB/s"},
       {"drop", "Lose a share of a link's packets, both directions",
-       "regatta lab fault drop leaf0-spine0 5%", "LINK", "SHARE"},
+       "regatta lab fault drop leaf0-spine0 5%", "LINK", "SHARE", "Like 5% or 0.05"},
       {"stop", "Stop every process of a server, as a hang does", "regatta lab fault stop s2",
-       "SERVER", ""},
+       "SERVER", "", ""},
       {"kill", "Kill every process of a server, as a power loss does", "regatta lab fault kill s2",
-       "SERVER", ""},
+       "SERVER", "", ""},
       {"clear", "Undo the faults of a link or server, or all of them",
-       "regatta lab fault clear leaf0-spine1", "TARGET", ""}};
+       "regatta lab fault clear leaf0-spine1", "TARGET", "", ""}};
   for (const Kind& kind : kinds) {
     const std::string name = kind.name;
     CLI::App* command = add(*fault, name, kind.help, kind.example,
                             [=, &exit_status] { exit_status = run_fault(name, *options); });
-    auto* target = command->add_option(kind.target, options->target, "What to break");
-    if (name != "clear") target->required();
-    if (*kind.amount != '\0') command->add_option(kind.amount, options->amount)->required();
-    command->add_option("--lab", options->lab, "Name or cluster file, when several labs are up");
+    const bool clears = name == "clear";
+    auto* target = command->add_option(
+        kind.target, options->target,
+        clears ? "Link or server; all of them when left out" : "Name as in regatta lab status");
+    if (!clears) target->required();
+    if (*kind.amount != '\0') {
+      command->add_option(kind.amount, options->amount, kind.amount_help)->required();
+    }
+    add_lab_option(*command, *options);
     command->add_flag("--json", options->json, "Print JSON");
   }
 }
@@ -229,7 +255,7 @@ void add_lab_command(CLI::App& app, int& exit_status) {
   CLI::App* up =
       add(*lab, "up", "Build the lab of a cluster file", "regatta lab up examples/cluster.yaml",
           [=, &exit_status] { exit_status = run_up(*options); });
-  up->add_option("CLUSTER", options->cluster, "Cluster file")->required();
+  up->add_option("CLUSTER", options->cluster, "Cluster file")->required()->check(not_empty());
   up->add_flag("--json", options->json, "Print JSON");
 
   CLI::App* down = add(*lab, "down", "End everything in a lab and remove it",
@@ -250,7 +276,7 @@ void add_lab_command(CLI::App& app, int& exit_status) {
                        [=, &exit_status] { exit_status = run_exec(*options); });
   exec->add_option("NODE", options->target, "Server or switch")->required();
   exec->add_option("COMMAND", options->command, "Command and its arguments, after --")->required();
-  exec->add_option("--lab", options->lab, "Name or cluster file, when several labs are up");
+  add_lab_option(*exec, *options);
 
   add_fault_commands(*lab, options, exit_status);
 }

@@ -5,6 +5,9 @@
 #include <string>
 #include <system_error>
 
+#include <unistd.h>
+
+#include "regatta/os/errno_text.h"
 #include "regatta/os/file.h"
 #include "regatta/topo/cluster_yaml.h"
 #include "regatta/workload/job_yaml.h"
@@ -39,6 +42,13 @@ Result<workload::Job> load_job(const std::string& path) {
   if (!job.checkpoint.folder.empty())
     job.checkpoint.folder = absolute_path(workload::resolve_path(path, job.checkpoint.folder));
   return job;
+}
+
+Status check_writable(const std::string& folder, const std::string& flag) {
+  const std::string path = folder.empty() ? "." : folder;
+  if (::access(path.c_str(), W_OK | X_OK) == 0) return {};
+  return Error{Code::kInvalidInput,
+               os::errno_error(path).message + "; choose another place with " + flag};
 }
 
 int report_error(const Error& error) {

@@ -17,6 +17,10 @@ Result<topo::Cluster> load_cluster(const std::string& path);
 // relative to the job file). kInvalidInput when the file cannot be read, else see parse_job().
 Result<workload::Job> load_job(const std::string& path);
 
+// Whether files can be written into `folder`, before the work whose result shall go there; `flag`
+// is what chooses another one. kInvalidInput when not.
+Status check_writable(const std::string& folder, const std::string& flag);
+
 // Prints "regatta: <message>" to standard error and returns the exit status that goes with it.
 int report_error(const Error& error);
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "regatta/agent/session.h"
+#include "regatta/cli/arguments.h"
 #include "regatta/cli/inputs.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/measure_table.h"
@@ -121,9 +123,12 @@ Result<cost::Rates> measure_cluster(const topo::Cluster& cluster, const MeasureO
 int run(const MeasureOptions& options) {
   const auto cluster = load_cluster(options.cluster);
   if (!cluster) return report_error(cluster.error());
+  const std::string path = options.out.empty() ? measured_path(options.cluster) : options.out;
+  const std::string folder = std::filesystem::path(path).parent_path();
+  if (const Status writable = check_writable(folder, "--out"); !writable)
+    return report_error(writable.error());
   const auto rates = measure_cluster(*cluster, options);
   if (!rates) return report_error(rates.error());
-  const std::string path = options.out.empty() ? measured_path(options.cluster) : options.out;
   if (const Status saved = cost::save_rates(*rates, path); !saved)
     return report_error(saved.error());
   if (options.json) {
@@ -145,9 +150,10 @@ void add_measure_command(CLI::App& app, int& exit_status) {
       "  regatta measure examples/cluster.yaml\n"
       "saves examples/cluster.measured.json; `regatta plan` and `regatta run` use it.");
   auto options = std::make_shared<MeasureOptions>();
-  command->add_option("cluster", options->cluster, "The cluster file")->required();
-  command->add_option("--out", options->out,
-                      "Save there instead of beside the cluster file (CLUSTER.measured.json)");
+  command->add_option("CLUSTER", options->cluster, "Cluster file")->required()->check(not_empty());
+  command->add_option("--out", options->out, "Save there instead of beside the cluster file")
+      ->type_name("FILE")
+      ->check(not_empty());
   command->add_flag("--quick", options->quick, "A coarse grid of shapes, one pair of each path");
   command->add_flag("--json", options->json, "Print what is saved, as JSON");
   command->callback([options, &exit_status] { exit_status = run(*options); });

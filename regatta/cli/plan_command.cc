@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/cli/arguments.h"
 #include "regatta/cli/inputs.h"
 #include "regatta/cli/load.h"
 #include "regatta/core/text.h"
@@ -145,8 +146,8 @@ int show_plans(const PlanOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const auto result = plan::search(inputs->job, inputs->cluster, inputs->rates);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  if (!options.json) print_warnings(inputs->warnings);
   if (!result) return report_error(result.error());
+  if (!options.json) print_warnings(inputs->warnings);
   if (options.json) {
     fmt::print("{}\n", result_to_json(*inputs, *result, took.count(), options.top).dump(2));
     return 0;
@@ -165,16 +166,23 @@ int show_plans(const PlanOptions& options) {
 void add_plan_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<PlanOptions>();
   CLI::App* command = app.add_subcommand("plan", "Find the fastest parallel plan for a job");
-  command->add_option("JOB", options->job, "job file")->required();
-  command->add_option("--cluster", options->cluster, "cluster file")->required();
-  command->add_option("--strategy", options->strategy,
-                      "what it names is kept, the rest is searched: '{tp: 2, pp: 4}'");
-  command->add_option("--top", options->top, "how many plans to show")
-      ->check(CLI::Range(1, 100000))
+  command->add_option("JOB", options->job, "Job file")->required()->check(not_empty());
+  command->add_option("--cluster", options->cluster, "Cluster file")
+      ->type_name("CLUSTER")
+      ->required()
+      ->check(not_empty());
+  command
+      ->add_option("--strategy", options->strategy,
+                   "What it names is kept, the rest is searched: '{tp: 2, pp: 4}'")
+      ->type_name("MAP")
+      ->check(not_empty());
+  command->add_option("--top", options->top, "How many plans to show")
+      ->type_name("N")
+      ->check(whole_number(1, 100000))
       ->capture_default_str();
-  command->add_flag("--json", options->json, "print JSON");
+  command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
       "  regatta plan examples/job.yaml --cluster examples/cluster.yaml\n"
       "  regatta plan examples/job.yaml --cluster examples/cluster.yaml --strategy '{tp: 2}'");
   command->callback([options, &exit_status] { exit_status = show_plans(*options); });

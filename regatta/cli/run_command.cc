@@ -4,10 +4,12 @@
 #include <atomic>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include <sys/utsname.h>
 
 #include "regatta/agent/session.h"
+#include "regatta/cli/arguments.h"
 #include "regatta/cli/inputs.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/run_training.h"
@@ -33,6 +36,7 @@ namespace regatta::cli {
 namespace {
 
 constexpr std::size_t kShownAlternatives = 4;
+constexpr long long kStepsMax = 1000000000;  // as in a job file
 
 struct RunOptions {
   std::string job;
@@ -57,6 +61,16 @@ struct Prepared {
   std::vector<plan::Plan> sweep;
 };
 
+// The servers of a lab see the files of this machine, so what is missing shows before it comes up.
+Status check_data(const Inputs& inputs) {
+  std::error_code ignored;
+  const bool is_lab = inputs.cluster.servers.front().address.empty();
+  if (!is_lab || std::filesystem::exists(inputs.job.data_text, ignored)) return {};
+  return Error{Code::kInvalidInput,
+               fmt::format("job {}: data.text: {}: no such file or folder; correct the path",
+                           inputs.job.name, inputs.job.data_text)};
+}
+
 Result<Prepared> prepare(const RunOptions& options) {
   Prepared prepared;
   REGATTA_TRY(inputs, load_inputs(options.job, options.cluster, options.strategy));
@@ -67,6 +81,7 @@ Result<Prepared> prepare(const RunOptions& options) {
                              "...}} to the job",
                              options.job)};
   }
+  REGATTA_TRY_DO(check_data(inputs));
   REGATTA_TRY(search, plan::search(inputs.job, inputs.cluster, inputs.rates));
   if (!options.compare.empty()) {
     REGATTA_TRY(compare, plan::pure_data_parallel(inputs.job, inputs.cluster, inputs.rates));
@@ -184,6 +199,13 @@ Result<report::RunResult> train_all(const Prepared& prepared, const RunOptions& 
   return result;
 }
 
+Status make_report_folder(const std::string& folder) {
+  if (const Status made = os::make_folder(folder); !made) {
+    return Error{Code::kInvalidInput, made.error().message + "; choose another place with --out"};
+  }
+  return check_writable(folder, "--out");
+}
+
 Status write_files(const report::RunResult& result, const std::string& folder) {
   REGATTA_TRY_DO(
       os::write_file_atomically(folder + "/result.json", report::result_json_text(result)));
@@ -209,13 +231,13 @@ int run(const RunOptions& options) {
   std::FILE* out = options.json ? stderr : stdout;
   const auto prepared = prepare(options);
   if (!prepared) return report_error(prepared.error());
-  print_warnings(prepared->inputs.warnings);
   const std::string folder =
       options.out.empty() ? "regatta-out/" + prepared->inputs.job.name : options.out;
   if (!options.no_report) {
     // Before the training, not after it, is the time to learn that it cannot be written.
-    if (const Status made = os::make_folder(folder); !made) return report_error(made.error());
+    if (const Status made = make_report_folder(folder); !made) return report_error(made.error());
   }
+  print_warnings(prepared->inputs.warnings);
   print_plans(out, *prepared);
   const auto result = train_all(*prepared, options, {out, watch_stop_signals()});
   if (!result) return report_error(result.error());
@@ -240,26 +262,41 @@ void add_run_command(CLI::App& app, int& exit_status) {
       "Example:\n"
       "  regatta run examples/job.yaml --cluster examples/cluster.yaml --compare pure-dp");
   auto options = std::make_shared<RunOptions>();
-  command->add_option("job", options->job, "The job file")->required();
-  command->add_option("--cluster", options->cluster, "The cluster file")->required();
-  command->add_option("--compare", options->compare, "Also train plain data parallelism")
-      ->check(CLI::IsMember({"pure-dp"}));
+  command->add_option("JOB", options->job, "Job file")->required()->check(not_empty());
+  command->add_option("--cluster", options->cluster, "Cluster file")
+      ->type_name("CLUSTER")
+      ->required()
+      ->check(not_empty());
+  command
+      ->add_option("--compare", options->compare,
+                   "Also train this plan: pure-dp, plain data parallelism")
+      ->type_name("PLAN")
+      ->check(one_of({"pure-dp"}));
   command
       ->add_option("--compare-steps", options->compare_steps,
-                   "Steps of the comparison (default: those of the job, at most 20)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--strategy", options->strategy,
-                      "What it names is kept, the rest is searched: '{tp: 2}'");
+                   "Steps of the comparison (default: the job's, at most 20)")
+      ->type_name("N")
+      ->check(whole_number(1, kStepsMax));
+  command
+      ->add_option("--strategy", options->strategy,
+                   "What it names is kept, the rest is searched: '{tp: 2, pp: 4}'")
+      ->type_name("MAP")
+      ->check(not_empty());
   command->add_option("--sweep", options->sweep, "Also train N different plans")
-      ->check(CLI::Range(1, 1000));
+      ->type_name("N")
+      ->check(whole_number(1, 1000));
   command->add_option("--sweep-steps", options->sweep_steps, "Steps of each plan of the sweep")
-      ->check(CLI::PositiveNumber)
+      ->type_name("N")
+      ->check(whole_number(1, kStepsMax))
       ->capture_default_str();
   command->add_option("--steps", options->steps, "Steps to train instead of the job's")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--out", options->out,
-                      "Folder of result.json, trace.json and report.html (default: "
-                      "regatta-out/JOB)");
+      ->type_name("N")
+      ->check(whole_number(1, kStepsMax));
+  command
+      ->add_option("--out", options->out,
+                   "Folder of the report, result and trace (default: regatta-out/JOB)")
+      ->type_name("FOLDER")
+      ->check(not_empty());
   command->add_flag("--resume", options->resume, "Go on from the job's newest checkpoint");
   command->add_flag("--json", options->json, "Print result.json; progress goes to standard error");
   command->add_flag("--no-report", options->no_report, "Write no files");

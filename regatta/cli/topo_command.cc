@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/cli/arguments.h"
 #include "regatta/cli/load.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
@@ -224,10 +225,16 @@ void add_topo_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<TopoOptions>();
   CLI::App* command =
       app.add_subcommand("topo", "Show what a cluster, or this machine, is made of");
-  command->add_option("CLUSTER", options->cluster, "cluster file; without it, this machine");
-  command->add_option("--machine", options->machine,
-                      "show a machine recorded by `lstopo FILE.xml` instead of this one");
-  command->add_flag("--json", options->json, "print JSON");
+  auto* cluster =
+      command->add_option("CLUSTER", options->cluster, "Cluster file; without it, this machine")
+          ->check(not_empty());
+  auto* machine =
+      command
+          ->add_option("--machine", options->machine,
+                       "Show a machine recorded by `lstopo FILE.xml` instead of this one")
+          ->type_name("FILE");
+  machine->excludes(cluster);
+  command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Examples:\n"
       "  regatta topo examples/cluster.yaml\n"

@@ -1,5 +1,7 @@
 #include "regatta/os/errno_text.h"
 
+#include <cctype>
+#include <cstddef>
 #include <system_error>
 
 namespace regatta::os {
@@ -42,7 +44,12 @@ Error errno_error(std::string_view what, int number) {
 }
 
 std::string errno_text(int number) {
-  return std::generic_category().message(number);
+  std::string text = std::generic_category().message(number);
+  // "No such file": a part of a sentence here; "RPC ..." stays.
+  const auto byte = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (text.size() > 1 && std::islower(byte(1)) != 0)
+    text[0] = static_cast<char>(std::tolower(byte(0)));
+  return text;
 }
 
 }  // namespace regatta::os

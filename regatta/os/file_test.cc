@@ -23,7 +23,7 @@ TEST(File, ThatIsMissingIsNotFound) {
   const auto text = read_file("/nonexistent/file");
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().code, Code::kNotFound);
-  EXPECT_EQ(text.error().message, "/nonexistent/file: No such file or directory");
+  EXPECT_EQ(text.error().message, "/nonexistent/file: no such file or directory");
   EXPECT_FALSE(write_file_atomically("/nonexistent/file", "x"));
 }
 

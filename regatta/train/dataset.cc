@@ -19,7 +19,7 @@ Result<std::vector<std::string>> files_of(const std::string& path) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
     return Error{
-        Code::kNotFound,
+        Code::kInvalidInput,
         fmt::format("data {}: no such file or folder; correct data.text in the job", path)};
   }
   if (!fs::is_directory(status)) return std::vector<std::string>{path};
@@ -31,8 +31,8 @@ Result<std::vector<std::string>> files_of(const std::string& path) {
     entry.increment(error);
   }
   if (error) {
-    return Error{Code::kNotFound,
-                 fmt::format("data {}: cannot list it: {}", path, error.message())};
+    return Error{Code::kInvalidInput, fmt::format("data {}: cannot list it: {}; check its rights",
+                                                  path, error.message())};
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -42,7 +42,7 @@ Status append_file(const std::string& path, std::vector<std::uint8_t>& bytes) {
   std::ifstream file(path, std::ios::binary);
   bytes.insert(bytes.end(), std::istreambuf_iterator<char>(file), {});
   if (file.is_open() && !file.bad()) return {};
-  return Error{Code::kNotFound, fmt::format("data {}: cannot read it; check its rights", path)};
+  return Error{Code::kInvalidInput, fmt::format("data {}: cannot read it; check its rights", path)};
 }
 
 std::uint64_t mix(std::uint64_t x) {  // splitmix64: Steele, Lea and Flood, OOPSLA 2014

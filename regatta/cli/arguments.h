@@ -1,0 +1,31 @@
+// cli/arguments.h: what the library that parses the command line leaves out: values with
+// one-sentence complaints, words that do not exist, and its errors in the words of this program.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "regatta/core/result.h"
+
+namespace regatta::cli {
+
+// Accepts a whole number from `low` to `high`.
+CLI::Validator whole_number(long long low, long long high);
+
+// Accepts one of `words`, and offers the nearest.
+CLI::Validator one_of(std::vector<std::string> words);
+
+// Accepts any text but the empty one.
+CLI::Validator not_empty();
+
+// The first of `words` (the command line after the program's name) that names a command or an
+// option which does not exist; words after "--" belong to another program. kInvalidInput names what
+// exists.
+Status check_words(CLI::App& app, const std::vector<std::string>& words);
+
+// One sentence for what `error` says of the command line that `app` was given.
+std::string explain(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace regatta::cli

@@ -1,0 +1,88 @@
+"""What a wrong command line is answered: one sentence that names the object and the remedy, exit status 2."""
+import pathlib
+import tempfile
+import unittest
+
+import lab_case
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+JOB, CLUSTER = EXAMPLES / "job.yaml", EXAMPLES / "cluster.yaml"
+PLAN = ["plan", JOB, "--cluster", CLUSTER]
+RUN = ["run", JOB, "--cluster", CLUSTER]
+STEPS = "is not a whole number from 1 to 1000000000"
+
+CASES = [
+    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab"),
+    (["plna"], "there is no command 'plna'; did you mean 'plan'?"),
+    (["--jsn"], "there is no option '--jsn'; choose one of --version, --help, -h"),
+    (["lab"], "lab: a command is missing; choose one of up, down, status, exec, fault"),
+    (["lab", "list"], "lab: there is no command 'list'; choose one of up, down, status, exec, fault"),
+    (["lab", "fault", "brek"], "lab fault: there is no command 'brek'; choose one of down, slow, drop, stop, kill, clear"),
+    (["lab", "fault", "slow", "s0.nic0-leaf0"],
+     "lab fault slow: RATE is missing; write it like: regatta lab fault slow LINK RATE"),
+    (["lab", "down"], "lab down: name a lab or its cluster file, or give --all"),
+    (["lab", "exec", "s0", "ls", "--all"], "lab exec: there is no option '--all'; put -- before the command that it belongs to"),
+    (["lab", "up", "nowhere.yaml"], "nowhere.yaml: no such file or directory; check the path"),
+    (["lab", "down", "nowhere.yaml"], "nowhere.yaml: no such file or directory; check the path"),
+    (["topo", ""], "topo: CLUSTER: the text is empty; write it or leave it out"),
+    (["topo", "a", "b"], "topo: 'b' is one argument too many; see regatta topo --help"),
+    (["topo", CLUSTER, "--machine", "x"], "topo: CLUSTER excludes --machine; give one of them"),
+    (["plan"], "plan: JOB is missing; write it like: regatta plan JOB --cluster CLUSTER"),
+    (["plan", JOB], "plan: --cluster is missing; write it like: regatta plan JOB --cluster CLUSTER"),
+    (["plan", JOB, "--cluster"], "plan: --cluster needs a value; see regatta plan --help"),
+    (PLAN + ["--cluster", "x"], "plan: --cluster is given twice; keep one"),
+    (PLAN + ["--top", "0"], "plan: --top: '0' is not a whole number from 1 to 100000"),
+    (PLAN + ["--json=x"], "plan: --json takes no value; write --json alone"),
+    (RUN + ["--steps", "0"], "run: --steps: '0' " + STEPS),
+    (RUN + ["--steps", "-3"], "run: --steps: '-3' " + STEPS),
+    (RUN + ["--steps=2.5"], "run: --steps: '2.5' " + STEPS),
+    (RUN + ["--steps", "99999999999"], "run: --steps: '99999999999' " + STEPS),
+    (RUN + ["--sweep", "few"], "run: --sweep: 'few' is not a whole number from 1 to 1000"),
+    (RUN + ["--stepz", "3"], "run: there is no option '--stepz'; did you mean '--steps'?"),
+    (RUN + ["--compare", "magic"], "run: --compare: 'magic' is not known; write pure-dp"),
+]
+
+
+class CommandLine(unittest.TestCase):
+    def check(self, arguments, sentence):
+        done = lab_case.regatta(*arguments)
+        self.assertEqual((done.returncode, done.stderr, done.stdout), (2, f"regatta: {sentence}\n", ""), arguments)
+
+    def test_answers_in_one_sentence(self):
+        for arguments, sentence in CASES:
+            with self.subTest(arguments=arguments):
+                self.check(arguments, sentence)
+
+    def test_tells_which_lab_does_not_exist(self):
+        for arguments in (["lab", "down", "no-such-lab"], ["lab", "status", "no-such-lab"],
+                          ["lab", "exec", "--lab", "no-such-lab", "s0", "--", "true"]):
+            done = lab_case.regatta(*arguments)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertRegex(done.stderr, r"^regatta: lab no-such-lab: not up; [^\n]+\n$")
+
+    def test_looks_at_places_before_it_starts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            taken = pathlib.Path(folder, "taken")
+            taken.touch()
+            self.check(RUN + ["--out", taken], f"{taken}: file exists; choose another place with --out")
+            self.check(RUN + ["--out", taken / "x"], f"{taken}: not a directory; choose another place with --out")
+            missing = pathlib.Path(folder, "missing")
+            self.check(["measure", CLUSTER, "--out", missing / "x.json"],
+                       f"{missing}: no such file or directory; choose another place with --out")
+            job = pathlib.Path(folder, "job.yaml")
+            job.write_text(JOB.read_text().replace("/usr/share/common-licenses", "missing"))
+            self.check(["run", job, "--cluster", CLUSTER],
+                       f"job gpt-small: data.text: {missing}: no such file or folder; correct the path")
+
+    def test_has_an_example_in_every_help(self):
+        faults = [["lab", "fault", kind] for kind in ("down", "slow", "drop", "stop", "kill", "clear")]
+        labs = [["lab", name] for name in ("up", "down", "status", "exec", "fault")]
+        for command in [[], ["topo"], ["measure"], ["plan"], ["run"], ["lab"], *labs, *faults]:
+            done = lab_case.regatta(*command, "--help")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"Examples?:\n  regatta " + " ".join(command))
+            self.assertLessEqual(max(map(len, done.stdout.splitlines())), 110, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
