@@ -156,9 +156,8 @@ RunShape Session::Impl::shape_of(const std::vector<WorkerLaunch>& workers) const
     const topo::DeviceRef device = workers[i].device;
     shape.rank_names.push_back(fmt::format("rank {} ({})", i, topo::to_string(cluster, device)));
     shape.server_of_rank.push_back(device.server.index());
-    const int nics = cluster.type_of(device.server).nic_count;
-    if (!crosses || nics == 0) continue;
-    const int nic = device.index % nics;
+    const int nic = topo::nic_of(cluster, device);
+    if (!crosses || nic < 0) continue;
     const LinkId link = topo::nic_link(graph, device.server, nic);
     shape.servers[device.server.index()].links[fmt::format("nic{}", nic)] =
         graph.links[link.index()].name;
@@ -170,7 +169,6 @@ nlohmann::json Session::Impl::spec_of(const WorkerLaunch& worker) const {
   nlohmann::json spec = worker.spec ? *worker.spec : nlohmann::json::object();
   const auto server = worker.device.server;
   const auto& described = cluster.servers[server.index()];
-  const int nics = cluster.type_of(server).nic_count;
   spec["server"] = described.name;
   spec["device_index"] = worker.device.index;
   spec["address"] = "127.0.0.1";
@@ -178,7 +176,7 @@ nlohmann::json Session::Impl::spec_of(const WorkerLaunch& worker) const {
   spec["cpu_share"] = 0.0;
   if (lab) {
     const auto& emulated = lab->servers[server.index()];
-    const auto nic = static_cast<std::size_t>(nics > 0 ? worker.device.index % nics : 0);
+    const auto nic = static_cast<std::size_t>(std::max(0, topo::nic_of(cluster, worker.device)));
     const auto device = static_cast<std::size_t>(worker.device.index);
     if (nic < emulated.nic_addresses.size()) spec["address"] = emulated.nic_addresses[nic];
     if (device < emulated.devices.size()) {

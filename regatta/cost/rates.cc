@@ -4,7 +4,6 @@
 #include <limits>
 #include <vector>
 
-#include "regatta/core/check.h"
 
 namespace regatta::cost {
 namespace {
@@ -149,18 +148,13 @@ BytesPerSecond pointwise_bandwidth(const DeviceRates& rates, PointwiseOp op,
   return rates.pointwise_bandwidth;
 }
 
-int nic_of(const topo::Cluster& cluster, topo::DeviceRef device) {
-  const int nics = cluster.type_of(device.server).nic_count;
-  return nics > 0 ? device.index % nics : -1;
-}
-
 PathClass path_class(const topo::Cluster& cluster, topo::DeviceRef from, topo::DeviceRef to) {
   if (from.server == to.server) return PathClass::kSameServer;
   const topo::Fabric& fabric = cluster.fabric;
   const int rails = std::max(1, fabric.rails);
   const int from_column = leaf_column(cluster, from.server);
   const int to_column = leaf_column(cluster, to.server);
-  const bool same_rail = nic_of(cluster, from) % rails == nic_of(cluster, to) % rails;
+  const bool same_rail = topo::nic_of(cluster, from) % rails == topo::nic_of(cluster, to) % rails;
   if (from_column == to_column && same_rail) return PathClass::kSameLeaf;
   if (fabric.tiers < 3 || fabric.leaves_per_group <= 0) return PathClass::kSameGroup;
   // leaves_per_group counts the leaves of all rails: a group holds this many columns of them.
@@ -172,8 +166,8 @@ PathClass path_class(const topo::Cluster& cluster, topo::DeviceRef from, topo::D
 Result<BytesPerSecond> described_bandwidth(const topo::Cluster& cluster, const topo::Graph& graph,
                                            topo::DeviceRef from, topo::DeviceRef to) {
   if (from.server == to.server) return cluster.type_of(from.server).intra.bandwidth;
-  REGATTA_TRY(shares, topo::ecmp_shares(graph, from.server, nic_of(cluster, from), to.server,
-                                        nic_of(cluster, to)));
+  REGATTA_TRY(shares, topo::ecmp_shares(graph, from.server, topo::nic_of(cluster, from), to.server,
+                                        topo::nic_of(cluster, to)));
   double rate = std::numeric_limits<double>::infinity();
   for (const topo::LinkShare& share : shares)
     rate = std::min(rate, graph.links[share.link.link.index()].rate.value / share.share);
@@ -216,8 +210,8 @@ Rates described_rates(const topo::Cluster& cluster) {
       path.latency = cluster.type_of(pair.from.server).intra.latency + kIntraLatency;
       path.bandwidth = *bandwidth * kIntraEfficiency;
     } else {
-      const auto hops = topo::hop_count(graph, pair.from.server, nic_of(cluster, pair.from),
-                                        pair.to.server, nic_of(cluster, pair.to));
+      const auto hops = topo::hop_count(graph, pair.from.server, topo::nic_of(cluster, pair.from),
+                                        pair.to.server, topo::nic_of(cluster, pair.to));
       path.latency =
           kTcpLatency + cluster.fabric.hop_latency * static_cast<double>(hops.value_or(0));
       path.bandwidth = *bandwidth * kTcpEfficiency;

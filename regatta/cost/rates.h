@@ -101,9 +101,6 @@ Rates described_rates(const topo::Cluster& cluster);
 // The class of the path between two devices; rails count as separate leaves.
 PathClass path_class(const topo::Cluster& cluster, topo::DeviceRef from, topo::DeviceRef to);
 
-// The NIC that a device sends through: index % nic_count, -1 when its server has none.
-int nic_of(const topo::Cluster& cluster, topo::DeviceRef device);
-
 // What the cluster file gives one pair of devices when nothing else moves: the intra-server
 // bandwidth, or the smallest of link rate / ECMP share over the links between their NICs (two
 // uplinks that share a flow evenly count together). Fails with kNotFound when no path exists.

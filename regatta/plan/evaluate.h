@@ -11,7 +11,7 @@ namespace regatta::plan {
 Status check_rates(const workload::Job& job, const topo::Cluster& cluster,
                    const cost::Rates& rates);
 
-// The worst rank's memory, and its excess over the device it lies on.
+// The rank that comes nearest to its device's memory, or exceeds it most.
 struct MemoryCheck {
   MemoryUse use;
   Rank rank{0};

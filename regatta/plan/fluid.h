@@ -4,7 +4,6 @@
 // neighbours of a ring do.
 #pragma once
 
-#include <limits>
 #include <vector>
 
 namespace regatta::plan {
@@ -30,7 +29,7 @@ class FluidNetwork {
   // `capacities`: bytes per second by resource, positive.
   explicit FluidNetwork(std::vector<double> capacities);
 
-  // Starts a transfer that must outlive its end; `tag` comes back from finished().
+  // Starts a transfer that must outlive its end; advance() returns its `tag`.
   void start(const Transfer* transfer, int tag);
 
   // Seconds from now to the next end; infinity when nothing is under way.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <random>
 #include <vector>
 
@@ -65,43 +66,105 @@ TEST(FluidNetwork, EndsWhatCarriesNothingAtOnce) {
   EXPECT_THAT(network.advance(0), ElementsAre(3));
 }
 
-// Random transfers on random links: no link carries more than it can, and no transfer could have
-// ended before its lone time.
+struct Case {
+  std::vector<double> capacities;
+  std::vector<Transfer> transfers;
+};
+
+// Random transfers on random links.
+Case random_case(unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> rate(1, 10);
+  std::uniform_real_distribution<double> size(1, 100);
+  std::bernoulli_distribution crosses(0.4);
+  Case made{std::vector<double>(6), std::vector<Transfer>(8)};
+  std::generate(made.capacities.begin(), made.capacities.end(), [&] { return rate(random); });
+  for (Transfer& transfer : made.transfers) {
+    transfer.bytes_per_flow = size(random);
+    for (int i = 0; i < 6; ++i) {
+      if (crosses(random)) transfer.loads.push_back({i, rate(random)});
+    }
+  }
+  return made;
+}
+
+double weight_on(const Transfer& transfer, int resource) {
+  for (const ResourceLoad& load : transfer.loads) {
+    if (load.resource == resource) return load.weight;
+  }
+  return 0;
+}
+
+// Bytes per second per flow while all run: that of each is seen where it alone is about to end.
+std::vector<double> rates_of(const Case& made) {
+  std::vector<double> rates;
+  for (std::size_t i = 0; i < made.transfers.size(); ++i) {
+    std::vector<Transfer> transfers = made.transfers;
+    FluidNetwork network(made.capacities);
+    for (std::size_t j = 0; j < transfers.size(); ++j) {
+      transfers[j].bytes_per_flow = i == j ? 1 : 1e12;
+      if (!transfers[j].loads.empty()) network.start(&transfers[j], static_cast<int>(j));
+    }
+    rates.push_back(transfers[i].loads.empty() ? 0 : 1 / network.next_end());
+  }
+  return rates;
+}
+
+// What makes rates max-min fair (Bertsekas and Gallager, 6.5.2): no link carries more than it can,
+// and each transfer crosses a full link on which no other is faster, so that it could only grow at
+// the cost of one that has no more.
+TEST(FluidNetwork, SharesMaxMinFairly) {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    const Case made = random_case(seed);
+    const std::vector<double> rates = rates_of(made);
+    std::vector<double> used(made.capacities.size(), 0);
+    std::vector<double> fastest(made.capacities.size(), 0);
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      for (const ResourceLoad& load : made.transfers[i].loads) {
+        const auto resource = static_cast<std::size_t>(load.resource);
+        used[resource] += load.weight * rates[i];
+        fastest[resource] = std::max(fastest[resource], rates[i]);
+      }
+    }
+    for (std::size_t r = 0; r < used.size(); ++r)
+      EXPECT_LE(used[r], made.capacities[r] * (1 + 1e-9));
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      const auto& loads = made.transfers[i].loads;
+      const bool is_held = std::any_of(loads.begin(), loads.end(), [&](const ResourceLoad& load) {
+        const auto resource = static_cast<std::size_t>(load.resource);
+        return used[resource] >= made.capacities[resource] * (1 - 1e-9) &&
+               rates[i] >= fastest[resource] * (1 - 1e-9);
+      });
+      EXPECT_TRUE(is_held || loads.empty()) << "transfer " << i;
+    }
+  }
+}
+
+// No link carries more than it can over the whole time, and no transfer ends before its lone time.
 TEST(FluidNetwork, NeverBeatsTheLinks) {
   for (unsigned seed = 1; seed <= 50; ++seed) {
     SCOPED_TRACE(seed);
-    std::mt19937 random(seed);
-    std::uniform_real_distribution<double> rate(1, 10);
-    std::uniform_real_distribution<double> size(1, 100);
-    std::bernoulli_distribution crosses(0.4);
-    std::vector<double> capacities(6);
-    std::generate(capacities.begin(), capacities.end(), [&] { return rate(random); });
-    std::vector<Transfer> transfers(8);
-    std::vector<double> carried(6, 0);
-    for (Transfer& transfer : transfers) {
-      transfer.bytes_per_flow = size(random);
-      for (int i = 0; i < 6; ++i) {
-        if (!crosses(random)) continue;
-        transfer.loads.push_back({i, rate(random)});
-        carried[static_cast<std::size_t>(i)] +=
-            transfer.loads.back().weight * transfer.bytes_per_flow;
-      }
-    }
-    FluidNetwork network(capacities);
-    for (int i = 0; i < 8; ++i)
-      network.start(&transfers[static_cast<std::size_t>(i)], i);
+    const Case made = random_case(seed);
+    FluidNetwork network(made.capacities);
+    for (std::size_t i = 0; i < made.transfers.size(); ++i)
+      network.start(&made.transfers[i], static_cast<int>(i));
     double now = 0;
     while (!network.idle()) {
       const double step = network.next_end();
       ASSERT_TRUE(std::isfinite(step));
       now += step;
       for (const int tag : network.advance(step)) {
-        const Transfer& transfer = transfers[static_cast<std::size_t>(tag)];
-        EXPECT_GE(now, lone_time(transfer, capacities) * (1 - 1e-3));
+        const Transfer& transfer = made.transfers[static_cast<std::size_t>(tag)];
+        EXPECT_GE(now, lone_time(transfer, made.capacities) * (1 - 1e-3));
       }
     }
-    for (std::size_t i = 0; i < 6; ++i)
-      EXPECT_GE(now, carried[i] / capacities[i] * (1 - 1e-3));
+    for (std::size_t r = 0; r < made.capacities.size(); ++r) {
+      double carried = 0;
+      for (const Transfer& transfer : made.transfers)
+        carried += weight_on(transfer, static_cast<int>(r)) * transfer.bytes_per_flow;
+      EXPECT_GE(now, carried / made.capacities[r] * (1 - 1e-3));
+    }
   }
 }
 

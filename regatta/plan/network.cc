@@ -52,10 +52,12 @@ Result<Network::Route> Network::make_route(const topo::Cluster& cluster, const t
     route.loads = {{link_resources_ + 2 * device_index(pair.from), 1.0},
                    {link_resources_ + 2 * device_index(pair.to) + 1, 1.0}};
   } else {
-    const auto shares = topo::ecmp_shares(graph, pair.from.server, cost::nic_of(cluster, pair.from),
-                                          pair.to.server, cost::nic_of(cluster, pair.to));
-    route.exists = shares.has_value();
-    if (!shares) return route;
+    const auto shares = topo::ecmp_shares(graph, pair.from.server, topo::nic_of(cluster, pair.from),
+                                          pair.to.server, topo::nic_of(cluster, pair.to));
+    if (!shares) {
+      route.missing = shares.error();
+      return route;
+    }
     for (const topo::LinkShare& share : *shares)
       route.loads.push_back({resource_of(share.link), share.share});
   }
@@ -104,8 +106,7 @@ Result<FlowSet> Network::flows(const std::vector<DevicePair>& pairs) const {
   std::map<int, double> weights;
   for (const DevicePair& pair : pairs) {
     const Route& one = route(pair);
-    if (!one.exists)
-      return Error{Code::kNotFound, "two ranks that must talk have no path between their NICs"};
+    if (one.missing) return *one.missing;
     for (const ResourceLoad& load : one.loads)
       weights[load.resource] += load.weight * one.inverse_efficiency;
     set.latency = std::max(set.latency, one.latency);

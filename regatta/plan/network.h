@@ -2,6 +2,7 @@
 // of every device's port inside its server, with measured efficiency per path class.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "regatta/core/result.h"
@@ -53,7 +54,7 @@ class Network {
     std::vector<ResourceLoad> loads;  // weight: share of the flow's bytes
     double inverse_efficiency = 1;
     Seconds latency;
-    bool exists = true;
+    std::optional<Error> missing;  // set: there is no path, for this reason
   };
   void add_resources(const topo::Cluster& cluster, const topo::Graph& graph);
   Result<Route> make_route(const topo::Cluster& cluster, const topo::Graph& graph,

@@ -15,6 +15,11 @@ std::vector<DeviceRef> all_devices(const Cluster& cluster) {
   return devices;
 }
 
+int nic_of(const Cluster& cluster, DeviceRef device) {
+  const int nics = cluster.type_of(device.server).nic_count;
+  return nics > 0 ? device.index % nics : -1;
+}
+
 std::string to_string(const Cluster& cluster, DeviceRef device) {
   return cluster.servers[device.server.index()].name + "/" + std::to_string(device.index);
 }

@@ -91,6 +91,9 @@ struct DeviceRef {
 // All devices, servers in order, indices ascending: "rank order".
 std::vector<DeviceRef> all_devices(const Cluster& cluster);
 
+// The NIC that a device sends through: index % nic_count, -1 when its server has none.
+int nic_of(const Cluster& cluster, DeviceRef device);
+
 // "s2/1": server name and device index.
 std::string to_string(const Cluster& cluster, DeviceRef device);
 
