@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -256,14 +256,7 @@ class Search {
 
   // The phase that costs most beyond what it costs the best plan.
   static std::string why_slower(const Plan& best, const Plan& plan) {
-    Phase worst = Phase::kOther;
-    double excess = -1;
-    for (std::size_t i = 0; i < workload::kPhaseCount; ++i) {
-      const double more = (plan.prediction.phases.times[i] - best.prediction.phases.times[i]).value;
-      if (more <= excess) continue;
-      excess = more;
-      worst = static_cast<Phase>(i);
-    }
+    const Phase worst = workload::grown_most(best.prediction.phases, plan.prediction.phases);
     const double time = plan.prediction.step_time.value;
     return fmt::format("{:.2f}x slower: {} takes {:.0f} % of the step",
                        time / best.prediction.step_time.value, workload::to_string(worst),

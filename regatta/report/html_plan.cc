@@ -34,15 +34,8 @@ const Measured* measurement_of(const RunResult& result, const plan::Plan& candid
 
 // What makes a candidate slower than the best: the phase that grew the most.
 std::string reason_of(const plan::Prediction& best, const plan::Prediction& loser) {
-  Phase worst = Phase::kForward;
-  Seconds growth{-1};
-  for (std::size_t i = 0; i < workload::kPhaseCount; ++i) {
-    const auto phase = static_cast<Phase>(i);
-    if (loser.phases[phase] - best.phases[phase] > growth) {
-      growth = loser.phases[phase] - best.phases[phase];
-      worst = phase;
-    }
-  }
+  const Phase worst = workload::grown_most(best.phases, loser.phases);
+  const Seconds growth = loser.phases[worst] - best.phases[worst];
   if (growth.value <= 0) return "as fast";
   return fmt::format("<i class=\"key {0}\"></i>{0} {1}", workload::to_string(worst),
                      TimeFormat(best.step_time).difference(growth));

@@ -24,7 +24,6 @@ struct Checkpoint {
   int every = 0;       // steps; 0 = only at the end
 };
 
-// A device written as "server/index" in the job file, or "auto".
 struct Job {
   std::string name;
   ModelShape model;

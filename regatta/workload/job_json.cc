@@ -1,6 +1,5 @@
 #include "regatta/workload/job_json.h"
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -72,7 +71,7 @@ class Reader {
     } else if (word == "fp32") {
       value = Precision::kFp32;
     } else {
-      fail(fmt::format("\"{}\" is not a precision", key));
+      fail(fmt::format("\"{}\" is not fp32 or bf16", key));
     }
   }
   void read(const char* key, Recompute& value) {

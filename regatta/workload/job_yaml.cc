@@ -27,7 +27,7 @@ constexpr IntRange kTokens{1, 10'000'000};
 constexpr int kByteVocab = 256;
 constexpr std::size_t kLongestName = 64;
 
-// `key` may only say `accepted`, the one form that exists so far; `what` names the rest.
+// `key` may only say a word of `accepted`; those of `later` are named as not yet available.
 void accept_only(const YamlMap& map, const char* key, const std::vector<std::string>& accepted,
                  const std::vector<std::string>& later) {
   if (!map.has(key)) return;

@@ -45,6 +45,9 @@ struct PhaseTimes {
   Seconds total() const;
 };
 
+// The phase that takes most time more in `loser` than in `best`; the first one when several do.
+Phase grown_most(const PhaseTimes& best, const PhaseTimes& loser);
+
 // One interval of a rank's compute thread (background = false) or of a communication in the
 // background (true: drawn on its own row, not counted in PhaseTimes).
 struct Span {
