@@ -18,8 +18,6 @@ namespace {
 
 using workload::Phase;
 
-// Gradients travel in buckets of this many elements: train/gradient_reducer.h.
-constexpr long long kBucketElements = 1 << 20;
 constexpr double kGradientBytes = 4;
 
 std::size_t at(int index) {
@@ -71,7 +69,7 @@ class Builder {
 
   Result<BuiltStep> build() {
     step_.program.cells.resize(at(strategy_.pp * strategy_.dp));
-    REGATTA_TRY_DO(make_rank_times());
+    make_rank_times();
     REGATTA_TRY_DO(make_tensor_patterns());
     REGATTA_TRY_DO(make_boundaries());
     REGATTA_TRY_DO(make_buckets());
@@ -89,14 +87,14 @@ class Builder {
     return placement_[workload::rank_at(strategy_, {.tp = tp, .dp = dp, .pp = pp}).index()];
   }
 
-  Status make_rank_times() {
+  void make_rank_times() {
     const cost::RankShape shape{model_, context_.job.precision, strategy_.tp,
                                 strategy_.micro_batch};
     std::map<std::string, RankTimes> by_type;
     for (int pp = 0; pp < strategy_.pp; ++pp) {
       for (int dp = 0; dp < strategy_.dp; ++dp) {
         RankTimes cell;
-        double bandwidth = 0;
+        double optimizer = 0;
         for (int tp = 0; tp < strategy_.tp; ++tp) {
           const std::string& type = context_.cluster.type_of(device(pp, dp, tp).server).device.name;
           const cost::DeviceRates& rates = context_.rates.devices.at(type);
@@ -107,13 +105,12 @@ class Builder {
                                   cost::optimizer_step(cost::rank_parameters(model_, strategy_, pp),
                                                        context_.job.precision))
                                   .value;
-          bandwidth = std::max(bandwidth, time);
+          optimizer = std::max(optimizer, time);
         }
         times_.push_back(cell);
-        optimizer_times_.push_back(bandwidth);
+        optimizer_times_.push_back(optimizer);
       }
     }
-    return {};
   }
 
   // Pattern of a set of flows that each carry `bytes` and of `steps` latencies; `count` of them
@@ -225,18 +222,19 @@ class Builder {
       }
       const int channel = step_.program.channels++;
       const long long total = stage_elements(pp);
-      const long long full = total / kBucketElements;
+      const long long full = total / workload::kGradientBucketElements;
       const auto bucket_pattern = [&](long long elements, double count) {
         const Bytes size{static_cast<long long>(kGradientBytes) * elements};
         return pattern(pairs, cost::all_reduce_cost(size, strategy_.dp), count);
       };
       if (full > 0) {
-        REGATTA_TRY(one, bucket_pattern(kBucketElements, static_cast<double>(full)));
+        REGATTA_TRY(one,
+                    bucket_pattern(workload::kGradientBucketElements, static_cast<double>(full)));
         for (long long i = 0; i < full; ++i)
           buckets_[at(pp)].push_back(new_operation(one, Phase::kDpComm, strategy_.dp, channel, -1));
       }
-      if (total % kBucketElements > 0) {
-        REGATTA_TRY(rest, bucket_pattern(total % kBucketElements, 1));
+      if (total % workload::kGradientBucketElements > 0) {
+        REGATTA_TRY(rest, bucket_pattern(total % workload::kGradientBucketElements, 1));
         buckets_[at(pp)].push_back(new_operation(rest, Phase::kDpComm, strategy_.dp, channel, -1));
       }
     }
@@ -371,7 +369,8 @@ class Builder {
       final_elements += elements;
       const auto& buckets = buckets_[at(pp)];
       while (posted < buckets.size() &&
-             static_cast<long long>(posted + 1) * kBucketElements <= final_elements)
+             static_cast<long long>(posted + 1) * workload::kGradientBucketElements <=
+                 final_elements)
         post(buckets[posted++]);
     };
     if (pp == strategy_.pp - 1) {

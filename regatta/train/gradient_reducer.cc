@@ -3,7 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "regatta/workload/strategy.h"
+
 namespace regatta::train {
+namespace {
+
+constexpr std::int64_t kBucket = workload::kGradientBucketElements;
+
+}  // namespace
 
 GradientReducer::GradientReducer(coll::Communicator* communicator, Tensor gradient, bool overlap,
                                  PhaseClock& clock)
@@ -22,8 +29,8 @@ void GradientReducer::submit_until(std::int64_t end) {
 
 void GradientReducer::ready(std::int64_t end) {
   if (communicator_ == nullptr || !overlap_) return;
-  while (submitted_ + kBucketElements <= end)
-    submit_until(submitted_ + kBucketElements);
+  while (submitted_ + kBucket <= end)
+    submit_until(submitted_ + kBucket);
 }
 
 Status GradientReducer::finish() {
@@ -31,7 +38,7 @@ Status GradientReducer::finish() {
   clock_.enter({.phase = workload::Phase::kDpComm});
   const std::int64_t total = gradient_.numel();
   while (submitted_ < total)
-    submit_until(std::min(submitted_ + kBucketElements, total));
+    submit_until(std::min(submitted_ + kBucket, total));
   Status status;
   for (coll::Handle& handle : handles_) {
     const Status done = handle.wait();

@@ -11,11 +11,6 @@
 
 namespace regatta::train {
 
-// 4 MiB of fp32: large enough that latency does not show, small enough that the last bucket, which
-// nothing hides, is short (Li et al., "PyTorch Distributed", VLDB 2020, take 25 MB on faster
-// links).
-inline constexpr std::int64_t kBucketElements = 1 << 20;
-
 class GradientReducer {
  public:
   // gradient: flat fp32, in the order in which backward finishes it. `communicator`: null when

@@ -19,6 +19,17 @@ Error does_not_divide(const char* divisor, int a, const char* name, int b) {
                                            divisor, a, name, b, b)};
 }
 
+std::vector<Rank> group_along(int RankCoordinates::*axis, int size, const Strategy& strategy,
+                              Rank rank) {
+  RankCoordinates at = coordinates_of(strategy, rank);
+  std::vector<Rank> group;
+  for (int i = 0; i < size; ++i) {
+    at.*axis = i;
+    group.push_back(rank_at(strategy, at));
+  }
+  return group;
+}
+
 }  // namespace
 
 RankCoordinates coordinates_of(const Strategy& strategy, Rank rank) {
@@ -33,27 +44,15 @@ Rank rank_at(const Strategy& strategy, RankCoordinates at) {
 }
 
 std::vector<Rank> tp_group(const Strategy& strategy, Rank rank) {
-  RankCoordinates at = coordinates_of(strategy, rank);
-  std::vector<Rank> group;
-  for (at.tp = 0; at.tp < strategy.tp; ++at.tp)
-    group.push_back(rank_at(strategy, at));
-  return group;
+  return group_along(&RankCoordinates::tp, strategy.tp, strategy, rank);
 }
 
 std::vector<Rank> dp_group(const Strategy& strategy, Rank rank) {
-  RankCoordinates at = coordinates_of(strategy, rank);
-  std::vector<Rank> group;
-  for (at.dp = 0; at.dp < strategy.dp; ++at.dp)
-    group.push_back(rank_at(strategy, at));
-  return group;
+  return group_along(&RankCoordinates::dp, strategy.dp, strategy, rank);
 }
 
 std::vector<Rank> pp_group(const Strategy& strategy, Rank rank) {
-  RankCoordinates at = coordinates_of(strategy, rank);
-  std::vector<Rank> group;
-  for (at.pp = 0; at.pp < strategy.pp; ++at.pp)
-    group.push_back(rank_at(strategy, at));
-  return group;
+  return group_along(&RankCoordinates::pp, strategy.pp, strategy, rank);
 }
 
 LayerRange stage_layers(const ModelShape& model, int pp_size, int pp) {
