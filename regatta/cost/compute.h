@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "regatta/core/result.h"
 #include "regatta/core/units.h"
 #include "regatta/cost/rates.h"
 #include "regatta/workload/model.h"

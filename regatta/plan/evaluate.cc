@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace regatta::plan {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
-#include <vector>
 
 #include <fmt/core.h>
 

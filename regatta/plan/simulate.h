@@ -6,7 +6,6 @@
 
 #include <vector>
 
-#include "regatta/core/units.h"
 #include "regatta/plan/fluid.h"
 #include "regatta/workload/timeline.h"
 

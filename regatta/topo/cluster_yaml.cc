@@ -259,8 +259,7 @@ void check_servers_fit(const YamlMap& map, const Cluster& cluster) {
                                   fabric.rails));
   }
   for (const Server& server : cluster.servers) {
-    const ServerType& type =
-        cluster.type_of(ServerId{static_cast<int>(&server - cluster.servers.data())});
+    const ServerType& type = cluster.server_types.at(server.type);
     if (type.nic_count == 0 || type.nic_count % fabric.rails != 0) {
       map.fail("rails", fmt::format("{} rails do not divide the {} NICs of server type {}; every "
                                     "rail needs the same number of them",

@@ -1,6 +1,5 @@
 #include "regatta/topo/cluster_yaml.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>

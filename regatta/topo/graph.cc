@@ -1,6 +1,5 @@
 #include "regatta/topo/graph.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <limits>

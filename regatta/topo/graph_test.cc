@@ -1,7 +1,6 @@
 #include "regatta/topo/graph.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <map>
 #include <random>

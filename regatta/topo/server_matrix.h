@@ -60,7 +60,7 @@ std::vector<std::vector<std::string>> class_table(const ServerMatrix& matrix);
 // Rows for format_table(): what pairs of each class can carry: ends, class, bandwidth, pairs.
 std::vector<std::vector<std::string>> bandwidth_table(const ServerMatrix& matrix);
 
-// One line that explains a class: "NVLink between two devices".
+// A few words that explain a class: "NVLink".
 std::string_view explain(PathKind kind);
 
 }  // namespace regatta::topo
