@@ -33,7 +33,7 @@ spdlog::level::level_enum level_of(std::string_view word) {
 }
 
 spdlog::logger& logger() {
-  static const std::shared_ptr<spdlog::logger> kLogger = [] {
+  static const std::shared_ptr<spdlog::logger> instance = [] {
     auto made = std::make_shared<spdlog::logger>("regatta",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_pattern("%H:%M:%S.%e %l %v");
@@ -41,7 +41,7 @@ spdlog::logger& logger() {
     made->set_level(wanted == nullptr ? spdlog::level::info : level_of(wanted));
     return made;
   }();
-  return *kLogger;
+  return *instance;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <ATen/Parallel.h>
+#include <ATen/core/ivalue.h>  // clang 14 in C++20 needs the whole type of what ATen/Parallel.h names
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/_softmax_backward_data.h>
 #include <ATen/ops/baddbmm.h>
@@ -55,18 +56,19 @@ Round batched_product(const DeviceTask& task, at::ScalarType type) {
   const bool scores = task.k < task.n;
   const std::int64_t seq = task.m;
   const std::int64_t head = scores ? task.k : task.n;
+  const std::int64_t batch = task.batch;
   const auto heads_of = [&](const Tensor& projection) {
-    return projection.as_strided({task.batch, seq, head}, {3 * head, task.batch * 3 * head, 1});
+    return projection.as_strided({batch, seq, head}, {3 * head, batch * 3 * head, 1});
   };
-  const Tensor q = heads_of(filled({seq, task.batch * 3 * head}, type));
-  const Tensor k = heads_of(filled({seq, task.batch * 3 * head}, type));
+  const Tensor q = heads_of(filled({seq, batch * 3 * head}, type));
+  const Tensor k = heads_of(filled({seq, batch * 3 * head}, type));
   const double scale = 1.0 / std::sqrt(static_cast<double>(head));
   if (scores) {
     const Tensor mask = train::causal_mask(seq, type);
     return [=] { keep(at::baddbmm(mask, q, k.transpose(1, 2), 1, scale)); };
   }
-  const Tensor probabilities = filled({task.batch, seq, seq}, type);
-  Tensor out = heads_of(filled({seq, task.batch * 3 * head}, type));
+  const Tensor probabilities = filled({batch, seq, seq}, type);
+  Tensor out = heads_of(filled({seq, batch * 3 * head}, type));
   return [=]() mutable {
     at::bmm_out(out, probabilities, k);
     at::baddbmm_out(out, out, probabilities.transpose(1, 2), q, 0, scale);
