@@ -49,5 +49,8 @@ configure() {
 build() {
   local folder=$1
   shift
-  ninja -C "$folder" -j "$(jobs)" --quiet "$@"
+  # One line that changes on a terminal; elsewhere only what went wrong.
+  local quiet=(--quiet)
+  [ ! -t 1 ] || quiet=()
+  NINJA_STATUS='[%f of %t, %e s] ' ninja -C "$folder" -j "$(jobs)" "${quiet[@]}" "$@"
 }

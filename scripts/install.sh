@@ -10,8 +10,9 @@ command -v dpkg-query >/dev/null ||
 mapfile -t wanted < <(sed 's/#.*//' "$root/scripts/packages.txt" | tr -s ' \t' '\n' | sed '/^$/d')
 missing=()
 for package in "${wanted[@]}"; do
-  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-  [ "$status" = installed ] || missing+=("$package")
+  # A line for each architecture that the package is known for.
+  status=$(dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null || true)
+  grep -qx installed <<<"$status" || missing+=("$package")
 done
 if [ ${#missing[@]} -eq 0 ]; then
   say "packages: all ${#wanted[@]} are installed"
@@ -26,15 +27,18 @@ if [ "$(id -u)" -ne 0 ]; then
     fail "these packages are missing and only root can install them: ${missing[*]}; run scripts/install.sh as root"
   fi
 fi
-say "packages: installing ${missing[*]}"
+say "packages: installing ${missing[*]} (this takes minutes)"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 apt() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 "$@"
+  # A fresh machine may still be upgrading itself: wait for its lock.
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 \
+    -o DPkg::Lock::Timeout=300 "$@"
 }
 # The package lists of a fresh machine are empty or old: refresh them only when the install needs it.
 if ! apt install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1 </dev/null; then
-  if ! { apt update && apt install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
+  # One broken source among many fails the refresh, but not what the others offer.
+  if ! { apt update || true; apt install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
     tail -n 20 "$log" >&2
     fail "apt-get could not install ${missing[*]}; the lines above say why"
   fi

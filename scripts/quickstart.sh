@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The main job on one machine: installs, builds, measures an emulated cluster, plans a training job
-# for it, runs it beside plain data parallelism, and writes the report. A second run rebuilds only
+# for it, runs it beside pure data parallelism, and writes the report. A second run rebuilds only
 # what changed and measures nothing again.
 #
 #   scripts/quickstart.sh          (REGATTA_PRESET=dev|release chooses the build)
@@ -22,12 +22,18 @@ build "$folder" regatta regatta-agent regatta-worker
 PATH=$folder/bin:$PATH
 cd "$root"
 
+# In somebody else's checkout rates and report go to a folder of the user's own.
+if ! { mkdir -p "$out" && [ -w "$out" ] && [ -w "$root/examples" ]; } 2>/dev/null; then
+  out=$(mktemp -d)
+  cp "$cluster" "$out/cluster.yaml"
+  cluster=$out/cluster.yaml
+fi
+
 measured=${cluster%.yaml}.measured.json
-if [ ! -e "$measured" ]; then
+if [ ! -e "$measured" ] || [ "$cluster" -nt "$measured" ]; then
   say "measure: the real rates of the emulated cluster"
   regatta measure "$cluster"
 fi
-mkdir -p "$out" 2>/dev/null && [ -w "$out" ] || out=$(mktemp -d)
-say "run: plan, train, compare with plain data parallelism"
+say "run: plan, train, compare with pure data parallelism"
 regatta run "$job" --cluster "$cluster" --compare pure-dp --compare-steps 10 --out "$out"
 say "report: open $out/report.html in a browser (and $out/trace.json in ui.perfetto.dev)"
