@@ -32,10 +32,14 @@ struct TopoOptions {
 
 std::string describe_device(const topo::DeviceType& device) {
   std::string text = device.name;
-  if (device.cpu_share > 0) text += fmt::format(", {} of a core", format_percent(device.cpu_share));
-  text += fmt::format(", fp32 {}", format_flops_per_second(device.fp32_peak));
+  double share = 1;  // the peaks of a description are those of a whole core
+  if (device.cpu_share > 0) {
+    share = device.cpu_share;
+    text += fmt::format(" at {} of a core", format_percent(share));
+  }
+  text += fmt::format(", fp32 {}", format_flops_per_second(device.fp32_peak * share));
   if (device.bf16_peak.value > 0)
-    text += fmt::format(", bf16 {}", format_flops_per_second(device.bf16_peak));
+    text += fmt::format(", bf16 {}", format_flops_per_second(device.bf16_peak * share));
   return text + fmt::format(", {}", format_bytes(device.memory));
 }
 
