@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 
 #include "regatta/coll/transport/wire_header.h"
 #include "regatta/core/result.h"
