@@ -1,6 +1,5 @@
 #include "regatta/coll/communicator.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -11,14 +10,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
 
 namespace regatta::coll {
 namespace {
-
-void expect_ok(const Status& status) {
-  EXPECT_TRUE(status) << (status ? "" : status.error().message);
-}
 
 // Small whole numbers: sums are exact in every type.
 template <typename T>

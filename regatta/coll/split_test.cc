@@ -1,6 +1,4 @@
 // Several communicators and many operations in flight.
-#include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -11,15 +9,12 @@
 #include <gtest/gtest.h>
 
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
 #include "regatta/os/clock.h"
 
 namespace regatta::coll {
 namespace {
-
-void expect_ok(const Status& status) {
-  EXPECT_TRUE(status) << (status ? "" : status.error().message);
-}
 
 class WorldTest : public testing::TestWithParam<Layout> {};
 INSTANTIATE_TEST_SUITE_P(Worlds, WorldTest,

@@ -38,6 +38,32 @@ void reduce_parts(Schedule& schedule, const std::vector<Part>& parts, const Buff
   }
 }
 
+// Every rank gets from every other what lies for it at `stride` * rank in `in`, and combines all of
+// it in rank order.
+void reduce_from_all(Schedule& schedule, const Place& place, const Buffers& buffers,
+                     std::size_t stride) {
+  const std::size_t bytes = buffers.bytes();
+  const auto part_for = [&](int rank) {
+    return buffers.in + stride * static_cast<std::size_t>(rank);
+  };
+  std::vector<Part> parts(static_cast<std::size_t>(place.world_size),
+                          Part{part_for(place.rank), 0, true});
+  std::vector<StepIndex> sends;
+  std::byte* const arrivals = schedule.scratch(bytes * parts.size());
+  for (int distance = 1; distance < place.world_size; ++distance) {
+    const int to = place.neighbour(distance);
+    sends.push_back(
+        schedule.add({.kind = StepKind::kSend, .peer = to, .src = part_for(to), .bytes = bytes}));
+    const int from = place.neighbour(-distance);
+    const auto index = static_cast<std::size_t>(from);
+    std::byte* const at = arrivals + bytes * index;
+    parts[index] = {
+        at, schedule.add({.kind = StepKind::kReceive, .peer = from, .dst = at, .bytes = bytes}),
+        false};
+  }
+  reduce_parts(schedule, parts, buffers, sends);
+}
+
 // The steps of recursive doubling on one rank.
 class Doubling {
  public:
@@ -91,22 +117,7 @@ class Doubling {
 }  // namespace
 
 void exchange_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  const std::size_t bytes = buffers.bytes();
-  std::vector<Part> parts(static_cast<std::size_t>(place.world_size), Part{buffers.in, 0, true});
-  std::vector<StepIndex> sends;
-  std::byte* const arrivals = schedule.scratch(bytes * parts.size());
-  for (int distance = 1; distance < place.world_size; ++distance) {
-    const int to = place.neighbour(distance);
-    sends.push_back(
-        schedule.add({.kind = StepKind::kSend, .peer = to, .src = buffers.in, .bytes = bytes}));
-    const int from = place.neighbour(-distance);
-    const auto index = static_cast<std::size_t>(from);
-    std::byte* const at = arrivals + bytes * index;
-    parts[index] = {
-        at, schedule.add({.kind = StepKind::kReceive, .peer = from, .dst = at, .bytes = bytes}),
-        false};
-  }
-  reduce_parts(schedule, parts, buffers, sends);
+  reduce_from_all(schedule, place, buffers, 0);
 }
 
 void doubling_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers) {
@@ -153,24 +164,7 @@ void direct_all_gather(Schedule& schedule, const Place& place, const Buffers& bu
 }
 
 void direct_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  const std::size_t bytes = buffers.bytes();
-  const auto part = [&](int rank) { return buffers.in + bytes * static_cast<std::size_t>(rank); };
-  std::vector<Part> parts(static_cast<std::size_t>(place.world_size),
-                          Part{part(place.rank), 0, true});
-  std::vector<StepIndex> sends;
-  std::byte* const arrivals = schedule.scratch(bytes * parts.size());
-  for (int distance = 1; distance < place.world_size; ++distance) {
-    const int to = place.neighbour(distance);
-    sends.push_back(
-        schedule.add({.kind = StepKind::kSend, .peer = to, .src = part(to), .bytes = bytes}));
-    const int from = place.neighbour(-distance);
-    const auto index = static_cast<std::size_t>(from);
-    std::byte* const at = arrivals + bytes * index;
-    parts[index] = {
-        at, schedule.add({.kind = StepKind::kReceive, .peer = from, .dst = at, .bytes = bytes}),
-        false};
-  }
-  reduce_parts(schedule, parts, buffers, sends);
+  reduce_from_all(schedule, place, buffers, buffers.bytes());
 }
 
 void tree_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root) {

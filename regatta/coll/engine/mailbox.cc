@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "regatta/coll/reduce_kernels.h"
-#include "regatta/core/check.h"
 
 namespace regatta::coll {
 namespace {

@@ -20,7 +20,7 @@
 #include "regatta/coll/transport/self_link.h"
 #include "regatta/coll/transport/shm_link.h"
 #include "regatta/coll/transport/tcp_link.h"
-#include "regatta/core/log.h"
+#include "regatta/core/units_text.h"
 #include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
 
@@ -248,8 +248,8 @@ void World::check_silence(Seconds now) {
     const PeerState& state = peer(rank);
     if (rank == rank_ || state.departed || state.said_goodbye) continue;
     if (now - state.heard_at <= peer_timeout_) continue;
-    return fail({Code::kUnavailable, name(rank) + ": no sign of life for " +
-                                         std::to_string(peer_timeout_.value).substr(0, 4) + " s"});
+    return fail({Code::kUnavailable,
+                 name(rank) + ": no sign of life for " + format_seconds(peer_timeout_)});
   }
 }
 

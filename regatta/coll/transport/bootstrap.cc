@@ -87,7 +87,7 @@ void Bootstrap::serve_dials(Seconds now) {
     const Dial::State state = dial.serve(now);
     if (state == Dial::State::kGoesOn) return false;
     Channel& channel = channels_[static_cast<std::size_t>(dial.peer())];
-    if (state == Dial::State::kOutOfMemory) {
+    if (state == Dial::State::kNoSharedMemory) {
       log_warning("coll: no shared memory with " + name(dial.peer()) + ", TCP is used instead");
       without_memory.push_back(dial.peer());
     } else if (dial.is_shared()) {

@@ -31,7 +31,7 @@ Dial::Dial(int peer, Endpoint to, std::string source, const Hello& hello)
 
 // A unix socket that refuses is out of reach (another network namespace) and stays so.
 Dial::State Dial::fail(Seconds now) {
-  if (is_shared_) return State::kOutOfMemory;
+  if (is_shared_) return State::kNoSharedMemory;
   fd_.reset();
   retry_at_ = now + kRetryTime;
   return State::kGoesOn;
@@ -40,7 +40,7 @@ Dial::State Dial::fail(Seconds now) {
 Dial::State Dial::start(Seconds now) {
   if (is_shared_) {
     auto segment = ShmSegment::create();
-    if (!segment) return State::kOutOfMemory;
+    if (!segment) return State::kNoSharedMemory;
     segment_ = std::move(*segment);
   }
   auto fd = is_shared_ ? dial_unix(to_.unix_name) : dial_tcp(source_, to_.address, to_.port);
@@ -93,7 +93,7 @@ Dial::State Dial::serve(Seconds now) {
   if (reply && !reply->has_value()) return State::kGoesOn;
   // Another rank, or a stranger, may have got the port of a rank that ended.
   if (!reply || (*reply)->rank != static_cast<std::uint32_t>(peer_)) return fail(now);
-  return (*reply)->welcome == Welcome::kNoSharedMemory ? State::kOutOfMemory : State::kDone;
+  return (*reply)->welcome == Welcome::kNoSharedMemory ? State::kNoSharedMemory : State::kDone;
 }
 
 }  // namespace regatta::coll

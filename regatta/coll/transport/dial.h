@@ -21,8 +21,8 @@ class Dial {
 
   enum class State {
     kGoesOn,
-    kDone,         // admitted: take fd() and, of a shared one, segment()
-    kOutOfMemory,  // shared memory cannot be had with this peer: make TCP connections instead
+    kDone,            // admitted: take fd() and, of a shared one, segment()
+    kNoSharedMemory,  // with this peer: make TCP connections instead
   };
   // Goes on without blocking; a TCP connection that fails is tried again and again.
   State serve(Seconds now);

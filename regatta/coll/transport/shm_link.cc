@@ -17,8 +17,6 @@ namespace {
 
 // Work for one direction per call, so that every peer gets its turn.
 constexpr int kRecordsPerTurn = 16;
-// A fragment shorter than this is not worth its header: better wait for space.
-constexpr std::size_t kFragmentBytesMin = std::size_t{8} << 10;
 
 }  // namespace
 

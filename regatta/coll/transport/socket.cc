@@ -1,5 +1,6 @@
 #include "regatta/coll/transport/socket.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,7 +25,6 @@
 namespace regatta::coll {
 namespace {
 
-constexpr std::size_t kFragmentBytesMin = std::size_t{8} << 10;
 constexpr std::size_t kUnsentBytesMax = std::size_t{64} << 10;
 // Packets that one connection reads per call, so that every connection gets its turn.
 constexpr int kPacketsPerTurn = 8;
@@ -86,7 +84,7 @@ void TcpLink::post_control(const PacketHeader& header, std::string_view text) {
 
 void TcpLink::post_message(OutMessage& message) {
   if (lost_) return;
-  (message.bytes <= kSmallMessageBytes ? small_ : bulk_).push_back(&message);
+  (message.bytes <= kFirstConnectionBytesMax ? small_ : bulk_).push_back(&message);
 }
 
 bool TcpLink::progress() {

@@ -1,11 +1,10 @@
 // coll/transport/tcp_link.h: the way to a rank of another server: several TCP connections.
-// Connection 0 carries packets without data and messages up to kSmallMessageBytes, so that they
-// never queue behind bulk. Larger messages are cut in fragments; whichever bulk connection can
+// Connection 0 carries packets without data and messages up to kFirstConnectionBytesMax, so that
+// they never queue behind bulk. Larger messages are cut in fragments; whichever bulk connection can
 // write takes the next one, so the paths that ECMP hashing gave to the connections are filled
 // according to what they bear. Headers carry message and offset: order between connections is free.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -19,7 +18,7 @@
 
 namespace regatta::coll {
 
-inline constexpr std::size_t kSmallMessageBytes = std::size_t{8} << 10;
+inline constexpr std::size_t kFirstConnectionBytesMax = std::size_t{8} << 10;
 
 class TcpLink : public Link {
  public:

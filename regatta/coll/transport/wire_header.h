@@ -44,7 +44,9 @@ struct PacketHeader {
 
 inline constexpr std::size_t kHeaderBytes = 48;
 inline constexpr std::size_t kFragmentBytesMax = std::size_t{64} << 10;  // payload of kData
-inline constexpr std::size_t kTextBytesMax = 2048;                       // of kAbort and kReply
+// A fragment shorter than this is not worth its header, except at the end of a message.
+inline constexpr std::size_t kFragmentBytesMin = std::size_t{8} << 10;
+inline constexpr std::size_t kTextBytesMax = 2048;  // of kAbort and kReply
 
 using HeaderBytes = std::span<std::byte, kHeaderBytes>;
 using ConstHeaderBytes = std::span<const std::byte, kHeaderBytes>;
