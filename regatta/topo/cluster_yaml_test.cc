@@ -1,13 +1,10 @@
 #include "regatta/topo/cluster_yaml.h"
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "regatta/core/test_files.h"
 #include "regatta/topo/graph.h"
 
 namespace regatta::topo {
@@ -26,11 +23,6 @@ fabric:
   uplink: 100Mbps
 servers: {count: 4, type: cpu-2}
 )";
-
-std::string read_all(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 TEST(ParseCluster, ReadsTheExample) {
   const auto cluster = parse_cluster(kSmall, "cluster.yaml");
@@ -104,39 +96,19 @@ TEST(ParseCluster, TurnsInvalidWithOneMoreServerThanTheLeafHolds) {
   EXPECT_FALSE(parse_cluster(head + "4}\n", "f").has_value());
 }
 
-// Every file in testdata/broken opens with "# expect: " and the exact message.
 TEST(ParseCluster, NamesFileLineKeyAndRemedyOfEveryBrokenFile) {
-  int files = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(REGATTA_TESTDATA) + "/broken")) {
-    const std::string text = read_all(entry.path());
-    const std::string prefix = "# expect: ";
-    ASSERT_EQ(text.substr(0, prefix.size()), prefix) << entry.path();
-    const std::string expected = text.substr(prefix.size(), text.find('\n') - prefix.size());
-    const auto cluster = parse_cluster(text, entry.path().filename().string());
-    ASSERT_FALSE(cluster.has_value()) << entry.path();
-    EXPECT_EQ(cluster.error().message, expected);
+  const auto files = broken_files(REGATTA_TESTDATA);
+  EXPECT_GE(files.size(), 10U);
+  for (const BrokenFile& file : files) {
+    const auto cluster = parse_cluster(file.text, file.name);
+    ASSERT_FALSE(cluster.has_value()) << file.name;
+    EXPECT_EQ(cluster.error().message, file.expected);
     EXPECT_EQ(cluster.error().code, Code::kInvalidInput);
-    ++files;
   }
-  EXPECT_GE(files, 10);
 }
 
-// What the documents and examples show must work: whole files are the YAML blocks with a name.
 TEST(ParseCluster, AcceptsTheExamplesAndTheDocumentedFiles) {
-  const std::filesystem::path root = std::filesystem::path(REGATTA_TESTDATA) / "../../..";
-  std::vector<std::string> texts;
-  for (const auto& entry : std::filesystem::directory_iterator(root / "examples")) {
-    const std::string file = entry.path().filename().string();
-    if (file.rfind("cluster", 0) == 0 && entry.path().extension() == ".yaml")
-      texts.push_back(read_all(entry.path()));
-  }
-  EXPECT_GE(texts.size(), 2U);
-  const std::string page = read_all(root / "docs/formats/cluster.md");
-  const std::string opening = "```yaml\nname:";
-  for (std::size_t at = page.find(opening); at != std::string::npos;
-       at = page.find(opening, at + 1))
-    texts.push_back(page.substr(at + 8, page.find("\n```\n", at) - at - 7));
+  const auto texts = shown_files(REGATTA_TESTDATA, "cluster");
   EXPECT_GE(texts.size(), 3U);
   for (const std::string& text : texts) {
     const auto read = parse_cluster(text, "file.yaml");

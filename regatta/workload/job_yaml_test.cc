@@ -1,14 +1,12 @@
 #include "regatta/workload/job_yaml.h"
 
 #include <cstddef>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "regatta/core/test_files.h"
 
 namespace regatta::workload {
 namespace {
@@ -26,11 +24,6 @@ steps: 30
 strategy: auto
 placement: auto
 )";
-
-std::string read_all(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 TEST(ParseJob, ReadsTheExample) {
   const auto job = parse_job(kSmall, "job.yaml");
@@ -92,22 +85,15 @@ TEST(ParseJob, TakesPublishedModelsAndOverridesThem) {
   EXPECT_EQ(job->model.ffn_hidden, 4 * 12288);
 }
 
-// Every file in testdata/broken opens with "# expect: " and the exact message.
 TEST(ParseJob, NamesFileLineKeyAndRemedyOfEveryBrokenFile) {
-  int files = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(REGATTA_TESTDATA) + "/broken")) {
-    const std::string text = read_all(entry.path());
-    const std::string prefix = "# expect: ";
-    ASSERT_EQ(text.substr(0, prefix.size()), prefix) << entry.path();
-    const std::string expected = text.substr(prefix.size(), text.find('\n') - prefix.size());
-    const auto job = parse_job(text, entry.path().filename().string());
-    ASSERT_FALSE(job.has_value()) << entry.path();
-    EXPECT_EQ(job.error().message, expected);
+  const auto files = broken_files(REGATTA_TESTDATA);
+  EXPECT_GE(files.size(), 10U);
+  for (const BrokenFile& file : files) {
+    const auto job = parse_job(file.text, file.name);
+    ASSERT_FALSE(job.has_value()) << file.name;
+    EXPECT_EQ(job.error().message, file.expected);
     EXPECT_EQ(exit_status(job.error()), 2);
-    ++files;
   }
-  EXPECT_GE(files, 10);
 }
 
 TEST(ParseJob, SaysWhatIsNotYetAvailable) {
@@ -119,21 +105,8 @@ TEST(ParseJob, SaysWhatIsNotYetAvailable) {
   EXPECT_THAT(job.error().message, HasSubstr("not yet available"));
 }
 
-// What the documents and examples show must work: whole files are the YAML blocks with a name.
 TEST(ParseJob, AcceptsTheExamplesAndTheDocumentedFiles) {
-  const std::filesystem::path root = std::filesystem::path(REGATTA_TESTDATA) / "../../..";
-  std::vector<std::string> texts;
-  for (const auto& entry : std::filesystem::directory_iterator(root / "examples")) {
-    const std::string file = entry.path().filename().string();
-    if (file.rfind("job", 0) == 0 && entry.path().extension() == ".yaml")
-      texts.push_back(read_all(entry.path()));
-  }
-  EXPECT_GE(texts.size(), 2U);
-  const std::string page = read_all(root / "docs/formats/job.md");
-  const std::string opening = "```yaml\nname:";
-  for (std::size_t at = page.find(opening); at != std::string::npos;
-       at = page.find(opening, at + 1))
-    texts.push_back(page.substr(at + 8, page.find("\n```\n", at) - at - 7));
+  const auto texts = shown_files(REGATTA_TESTDATA, "job");
   EXPECT_GE(texts.size(), 3U);
   for (const std::string& text : texts) {
     const auto read = parse_job(text, "file.yaml");
