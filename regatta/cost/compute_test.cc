@@ -4,21 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/cost/test_model.h"
+
 namespace regatta::cost {
 namespace {
 
 using namespace regatta::literals;
-
-workload::ModelShape small_model() {
-  workload::ModelShape model;
-  model.layers = 8;
-  model.hidden = 256;
-  model.heads = 8;
-  model.ffn_hidden = 1024;
-  model.seq = 256;
-  model.vocab = 256;
-  return model;
-}
 
 DeviceRates flat(double rate) {
   DeviceRates rates;

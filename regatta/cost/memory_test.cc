@@ -2,19 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/cost/test_model.h"
+
 namespace regatta::cost {
 namespace {
-
-workload::ModelShape small_model() {
-  workload::ModelShape model;
-  model.layers = 8;
-  model.hidden = 256;
-  model.heads = 8;
-  model.ffn_hidden = 1024;
-  model.seq = 256;
-  model.vocab = 256;
-  return model;
-}
 
 workload::Strategy strategy(int tp, int pp, int micro_batch) {
   workload::Strategy s;
@@ -65,7 +56,7 @@ TEST(RankMemory, GrowsWithTheMicroBatchAndFallsWithEveryDegree) {
   for (const int micro_batch : {1, 2, 4}) {
     EXPECT_LT(total(1, 1, micro_batch), total(1, 1, 2 * micro_batch));
     EXPECT_LT(total(2, 1, micro_batch), total(1, 1, micro_batch));
-    EXPECT_LT(total(1, 2, micro_batch), 2 * total(1, 1, micro_batch));
+    EXPECT_LT(total(1, 2, micro_batch), total(1, 1, micro_batch));
   }
 }
 
