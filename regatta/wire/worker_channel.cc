@@ -3,7 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
+#include <memory>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -13,6 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "regatta/os/errno_text.h"
+#include "regatta/os/unique_fd.h"
 #include "regatta/wire/line_buffer.h"
 
 namespace regatta::wire {
@@ -30,8 +32,9 @@ constexpr std::array<CodeName, 7> kCodeNames{{{Code::kInvalidInput, "invalid_inp
                                               {Code::kTimeout, "timeout"},
                                               {Code::kUnsupported, "unsupported"}}};
 
+// Whatever the reason: the way to the agent is gone, not a part of the work refused.
 Error system_error(std::string_view what) {
-  return Error{Code::kUnavailable, fmt::format("{}: {}", what, std::strerror(errno))};
+  return Error{Code::kUnavailable, fmt::format("{}: {}", what, os::errno_text())};
 }
 
 Status write_all(int fd, std::string_view bytes) {
@@ -49,21 +52,16 @@ Status write_all(int fd, std::string_view bytes) {
 }  // namespace
 
 struct WorkerChannel::Impl {
-  int input_fd = -1;
-  int output_fd = -1;
+  os::UniqueFd input_fd;
+  os::UniqueFd output_fd;
   LineBuffer input;
   std::mutex output_mutex;
-
-  ~Impl() {
-    if (input_fd >= 0) ::close(input_fd);
-    if (output_fd >= 0) ::close(output_fd);
-  }
 
   Result<std::string> next_line() {
     for (;;) {
       if (auto line = input.next()) return *std::move(line);
       std::array<char, 65536> chunk{};
-      const ssize_t got = ::read(input_fd, chunk.data(), chunk.size());
+      const ssize_t got = ::read(input_fd.get(), chunk.data(), chunk.size());
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return system_error("cannot read from the agent");
       if (got == 0) return Error{Code::kUnavailable, "the agent closed the channel to this worker"};
@@ -82,44 +80,30 @@ struct WorkerChannel::Impl {
   }
 };
 
-WorkerChannel::WorkerChannel(Impl* impl) : impl_(impl) {}
-
-WorkerChannel::WorkerChannel(WorkerChannel&& other) noexcept
-    : impl_(std::exchange(other.impl_, nullptr)) {}
-
-WorkerChannel& WorkerChannel::operator=(WorkerChannel&& other) noexcept {
-  std::swap(impl_, other.impl_);
-  return *this;
-}
-
-WorkerChannel::~WorkerChannel() {
-  delete impl_;
-}
+WorkerChannel::WorkerChannel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+WorkerChannel::WorkerChannel(WorkerChannel&&) noexcept = default;
+WorkerChannel& WorkerChannel::operator=(WorkerChannel&&) noexcept = default;
+WorkerChannel::~WorkerChannel() = default;
 
 WorkerChannel WorkerChannel::over(int input_fd, int output_fd) {
-  auto* impl = new Impl;
-  impl->input_fd = input_fd;
-  impl->output_fd = output_fd;
-  return WorkerChannel(impl);
+  auto impl = std::make_unique<Impl>();
+  impl->input_fd = os::UniqueFd(input_fd);
+  impl->output_fd = os::UniqueFd(output_fd);
+  return WorkerChannel(std::move(impl));
 }
 
 Result<WorkerChannel> WorkerChannel::open() {
   std::signal(SIGPIPE, SIG_IGN);
-  const int input = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-  if (input < 0) return system_error("cannot take over standard input");
-  const int output = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  if (output < 0) {
-    ::close(input);
-    return system_error("cannot take over standard output");
-  }
-  WorkerChannel channel = over(input, output);
-  const int null_fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (null_fd < 0) return system_error("cannot open /dev/null");
-  const bool moved =
-      ::dup2(null_fd, STDIN_FILENO) >= 0 && ::dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
-  ::close(null_fd);
-  if (!moved) return system_error("cannot replace standard input and output");
-  return channel;
+  auto impl = std::make_unique<Impl>();
+  impl->input_fd = os::UniqueFd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+  if (!impl->input_fd) return system_error("cannot take over standard input");
+  impl->output_fd = os::UniqueFd(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  if (!impl->output_fd) return system_error("cannot take over standard output");
+  const os::UniqueFd null_fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null_fd) return system_error("cannot open /dev/null");
+  if (::dup2(null_fd.get(), STDIN_FILENO) < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    return system_error("cannot replace standard input and output");
+  return WorkerChannel(std::move(impl));
 }
 
 Result<nlohmann::json> WorkerChannel::receive_spec() {
@@ -148,7 +132,7 @@ Status WorkerChannel::emit(const nlohmann::json& event) {
   std::string line = event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   line.push_back('\n');
   const std::lock_guard lock(impl_->output_mutex);
-  return write_all(impl_->output_fd, line);
+  return write_all(impl_->output_fd.get(), line);
 }
 
 Status WorkerChannel::emit_error(const Error& error) {

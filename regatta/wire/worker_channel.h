@@ -5,6 +5,7 @@
 // wire/README.md.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,8 @@ class WorkerChannel {
 
  private:
   struct Impl;
-  explicit WorkerChannel(Impl* impl);
-  Impl* impl_ = nullptr;
+  explicit WorkerChannel(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 // "invalid_input", "not_found", "conflict", "exhausted", "unavailable", "timeout", "unsupported".

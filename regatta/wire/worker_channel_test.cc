@@ -1,7 +1,6 @@
 #include "regatta/wire/worker_channel.h"
 
 #include <array>
-#include <cerrno>
 #include <csignal>
 #include <string>
 #include <thread>
