@@ -53,10 +53,10 @@ struct AgentHandle {
   Seconds last_heard;
 };
 
-// Starts an agent inside the namespace of `server`, or connects to the one at `address` when that
-// is given. `inbox` must outlive the link.
+// Starts an agent inside the namespace of `server`; connect_agent() follows.
 Result<AgentHandle> start_agent(const lab::LabInfo& lab, const std::string& server,
                                 const std::string& token);
+// Connects to the agent that listens at `target`. `inbox` must outlive the link.
 Status connect_agent(AgentHandle& agent, const std::string& target, const std::string& token,
                      std::size_t index, Inbox& inbox);
 

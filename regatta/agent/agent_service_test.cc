@@ -2,9 +2,7 @@
 #include <csignal>
 #include <deque>
 #include <string>
-#include <vector>
 
-#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>

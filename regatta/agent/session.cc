@@ -24,7 +24,6 @@ constexpr Seconds kTick{0.05};
 constexpr Seconds kHeldUp{1.0};  // a longer gap between two ticks is this process's own fault
 constexpr Seconds kStopGrace{1.0};
 constexpr Seconds kStopPatience{2.5};
-constexpr Seconds kSilence{1.2};  // an agent that is silent for longer gets no time to stop
 
 std::string random_token() {
   std::array<unsigned char, 16> bytes{};
@@ -260,7 +259,7 @@ void Session::Impl::answer_peers(RunTracker& tracker) {
 bool Session::Impl::awaits_stopped() const {
   const Seconds now = os::monotonic_now();
   return std::any_of(agents.begin(), agents.end(), [now](const AgentHandle& agent) {
-    return !agent.lost && !agent.is_stopped && now - agent.last_heard < kSilence;
+    return !agent.lost && !agent.is_stopped && now - agent.last_heard < Patience().silence;
   });
 }
 

@@ -46,7 +46,7 @@ class Session {
   const std::optional<lab::LabInfo>& lab() const;
 
   // Runs one worker per entry (rank = index) to its end. `on_event` gets every event but the
-  // endpoint ones, from one thread. Sets `stop` true from a signal handler to end everything early
+  // endpoint ones, from one thread. Set `stop` true from a signal handler to end everything early
   // (kUnavailable, "stopped on request"). Within 10 s of a fault all workers are ended and the
   // error names the culprit: rank and signal, server without heartbeat, or link that lost its
   // carrier; the first cause wins over what followed from it.

@@ -1,7 +1,7 @@
 #include "regatta/agent/worker_set.h"
 
-#include <algorithm>
 #include <csignal>
+#include <iterator>
 #include <list>
 #include <mutex>
 #include <optional>

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "regatta/core/result.h"
 #include "regatta/topo/cluster.h"
 
 namespace regatta::lab {

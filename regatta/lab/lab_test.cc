@@ -4,14 +4,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <set>
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "regatta/core/text.h"
 #include "regatta/lab/lab_probe_test.h"
 #include "regatta/os/clock.h"
 #include "regatta/os/file.h"

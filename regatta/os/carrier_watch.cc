@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <deque>
 #include <map>
 
@@ -10,7 +9,6 @@
 #include <linux/rtnetlink.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"

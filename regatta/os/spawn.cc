@@ -1,12 +1,10 @@
 // The fork side of os/process.h.
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <deque>
-#include <functional>
 #include <mutex>
 #include <thread>
 

@@ -1,11 +1,9 @@
 #include "regatta/lab/internal/blueprint.h"
 
-#include <map>
 #include <set>
 
 #include <gmock/gmock.h>
 
-#include "regatta/core/units_text.h"
 #include "regatta/topo/cluster_yaml.h"
 
 namespace regatta::lab {

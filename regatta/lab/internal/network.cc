@@ -2,8 +2,6 @@
 
 #include <map>
 
-#include <fmt/core.h>
-
 #include "regatta/lab/internal/drops.h"
 #include "regatta/os/file.h"
 #include "regatta/os/namespace.h"
