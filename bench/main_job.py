@@ -4,7 +4,7 @@
   bench/main_job.py [--build build/dev] [--rounds 1] [--out out/bench]
 
 On each of the two example clusters: measure the rates, then `rounds` times the planned job beside
-plain data parallelism, then a sweep over eight plans. Takes about 25 minutes on two cores; run it
+pure data parallelism, then a sweep over eight plans. Takes about 25 minutes on two cores; run it
 on an otherwise idle machine.
 """
 import argparse

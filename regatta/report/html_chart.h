@@ -30,7 +30,7 @@ class Chart {
   double y_end() const { return y_end_; }
 
   void add(std::string_view svg) { body_ += svg; }
-  // A line through the points; "" below two points.
+  // A line through the points; nothing below two points.
   void line(const std::vector<std::pair<double, double>>& points, std::string_view style);
   // An invisible circle that shows `title` when pointed at.
   void spot(double at_x, double at_y, std::string_view title);

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -84,7 +83,8 @@ struct SweepPoint {
   double measured;
 };
 
-// Predicted against measured; the diagonal is a perfect prediction, the band 15 % around it.
+// Predicted against measured; the diagonal is a perfect prediction, the band is kGoodError around
+// it.
 std::string sweep_chart(const std::vector<SweepPoint>& points, double scale) {
   double most = 0;
   for (const SweepPoint& point : points)
@@ -98,7 +98,7 @@ std::string sweep_chart(const std::vector<SweepPoint>& points, double scale) {
                .width = 470,
                .height = 400});
   const double end = std::min(chart.x_end(), chart.y_end());
-  const double low = end / 1.15;
+  const double low = end / (1 + kGoodError);
   chart.add(
       fmt::format("<path class=\"band\" d=\"M{:.1f} {:.1f} L{:.1f} {:.1f} L{:.1f} {:.1f} L{:.1f} "
                   "{:.1f} Z\"/>\n",

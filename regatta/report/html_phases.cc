@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -107,7 +106,7 @@ std::string comparison_html(const RunResult& result) {
                       {"Error", true},
                       {"Tokens/s", true}},
                      {comparison_row("chosen", result.main, scale),
-                      comparison_row("plain data parallelism", *result.compare, scale)});
+                      comparison_row("pure data parallelism", *result.compare, scale)});
   return html;
 }
 
@@ -124,7 +123,7 @@ std::string phases_section(const RunResult& result) {
   const std::string chosen = "Chosen plan: " + strategy_html(result.main.plan.strategy);
   body += bar_rows(result.compare ? chosen : "", bars_of(result.main), full);
   if (result.compare)
-    body += bar_rows("Plain data parallelism: " + strategy_html(result.compare->plan.strategy),
+    body += bar_rows("Pure data parallelism: " + strategy_html(result.compare->plan.strategy),
                      bars_of(*result.compare), full);
   body += "</div>\n";
   if (result.compare) body += comparison_html(result) + "<h3>Phases of the chosen plan</h3>\n";

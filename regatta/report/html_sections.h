@@ -8,6 +8,9 @@
 
 namespace regatta::report {
 
+// The goal of the prediction: within 15 % of the measurement.
+inline constexpr double kGoodError = 0.15;
+
 std::string header_section(const RunResult& result);    // html_summary.cc
 std::string figures_section(const RunResult& result);   // html_summary.cc
 std::string footer_section(const RunResult& result);    // html_summary.cc

@@ -13,9 +13,6 @@
 namespace regatta::report {
 namespace {
 
-// The goal of the prediction: within 15 % of the measurement.
-constexpr double kGoodError = 0.15;
-
 std::string figure(std::string_view name, std::string_view value, std::string_view note,
                    std::string_view style = "") {
   return fmt::format(
@@ -40,7 +37,7 @@ std::string speedup_figure(const RunResult& result) {
   if (!ratio) return "";
   const TimeFormat format(result.compare->measured.step_time);
   return figure("Speedup", fmt::format("{:.2f}x", *ratio),
-                "over plain data parallelism, " + format(result.compare->measured.step_time),
+                "over pure data parallelism, " + format(result.compare->measured.step_time),
                 *ratio >= 1 ? "good" : "bad");
 }
 

@@ -55,7 +55,7 @@ std::string text_report(const RunResult& result) {
   if (const auto ratio = speedup(result)) {
     const TimeFormat format(result.compare->measured.step_time);
     text += fmt::format(
-        "\nplain data parallelism ({}): predicted {}, measured {} ({})\nspeedup {:.2f}x, "
+        "\npure data parallelism ({}): predicted {}, measured {} ({})\nspeedup {:.2f}x, "
         "measured\n",
         workload::to_string(result.compare->plan.strategy),
         format(result.compare->plan.prediction.step_time),

@@ -26,7 +26,7 @@ TEST(TextReport, PutsPredictedBesideMeasured) {
 
 TEST(TextReport, EndsWithComparisonAndSweep) {
   const std::string text = text_report(sample_run_result());
-  EXPECT_THAT(text, HasSubstr("plain data parallelism (tp1 pp1 dp8 mb4 recompute=none)"));
+  EXPECT_THAT(text, HasSubstr("pure data parallelism (tp1 pp1 dp8 mb4 recompute=none)"));
   EXPECT_THAT(text, HasSubstr("speedup "));
   EXPECT_THAT(text, HasSubstr("rank correlation (Spearman) "));
   EXPECT_EQ(text.back(), '\n');

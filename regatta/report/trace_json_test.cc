@@ -1,9 +1,9 @@
 #include "regatta/report/trace_json.h"
 
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
