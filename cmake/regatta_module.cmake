@@ -33,8 +33,9 @@ function(regatta_module)
       REGATTA_TESTDATA="${CMAKE_CURRENT_SOURCE_DIR}/testdata")
     target_link_libraries(${M_NAME}_test PRIVATE regatta::${M_NAME} GTest::gmock_main)
     # Tests that fork a process which starts threads are well under ThreadSanitizer, once it is told.
+    set(tsan_options die_after_fork=0:suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan_suppressions.txt)
     gtest_discover_tests(${M_NAME}_test TEST_PREFIX ${M_NAME}. DISCOVERY_TIMEOUT 60
-      PROPERTIES TIMEOUT 120 LABELS unit ENVIRONMENT TSAN_OPTIONS=die_after_fork=0)
+      PROPERTIES TIMEOUT 120 LABELS unit ENVIRONMENT TSAN_OPTIONS=${tsan_options})
   endif()
   if(M_BENCHMARKS AND REGATTA_BENCHMARKS)
     add_executable(${M_NAME}_bench ${M_BENCHMARKS})
