@@ -6,11 +6,9 @@
 #pragma once
 
 #include <functional>
-#include <string>
 
 #include "regatta/train/ops.h"
 #include "regatta/train/tp_group.h"
-#include "regatta/workload/model.h"
 
 namespace regatta::train {
 

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string_view>
 #include <system_error>
@@ -15,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "regatta/os/errno_text.h"
 #include "regatta/os/file.h"
 #include "regatta/workload/job_json.h"
 
@@ -107,13 +107,10 @@ Status save_part(const std::string& folder, int step, workload::RankCoordinates 
   const std::string path = part_path(folder, step, at);
   const std::string beside = path + ".new";
   File file = open_file(beside, "wb");
-  const bool written = file != nullptr && write_part(file.get(), step, parameters);
-  const std::string reason = std::strerror(errno);
+  if (file == nullptr || !write_part(file.get(), step, parameters))
+    return os::errno_error("checkpoint " + beside);
   file.reset();
-  if (!written || std::rename(beside.c_str(), path.c_str()) != 0) {
-    return Error{Code::kUnavailable,
-                 fmt::format("checkpoint {}: cannot write it: {}", path, reason)};
-  }
+  if (std::rename(beside.c_str(), path.c_str()) != 0) return os::errno_error("checkpoint " + path);
   return {};
 }
 

@@ -4,7 +4,6 @@
 // before. Part file: magic, step and element count, the three flat arrays, a checksum.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "regatta/core/result.h"

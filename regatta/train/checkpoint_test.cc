@@ -33,7 +33,7 @@ class Checkpoint : public testing::Test {
   }
 
   c10::InferenceMode inference_;
-  test::TestFolder folder_;
+  os::TempFolder folder_ = test::test_folder();
 };
 
 TEST_F(Checkpoint, GivesBackWhatWasSaved) {
@@ -110,6 +110,14 @@ TEST(CheckpointFolder, NamesAFolderThatCannotBeWritten) {
   const Status saved = save_part("/proc/nothing", 1, {}, some_parameters(1));
   ASSERT_FALSE(saved);
   EXPECT_THAT(saved.error().message, testing::HasSubstr("/proc/nothing"));
+}
+
+TEST_F(Checkpoint, SaysWhyAPartCannotTakeItsPlace) {
+  std::filesystem::create_directories(folder_.path() + "/step-00000008/pp0-tp0.part/taken");
+  const Status status = save_part(folder_.path(), 8, {}, some_parameters(1));
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, testing::HasSubstr("/step-00000008/pp0-tp0.part: "));
+  EXPECT_THAT(status.error().message, testing::HasSubstr("irectory"));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ void write(const std::string& path, const std::string& text) {
 }
 
 TEST(Dataset, ReadsAFolderInTheSortedOrderOfItsPaths) {
-  const test::TestFolder folder;
+  const os::TempFolder folder = test::test_folder();
   write(folder.path() + "/b", "cd");
   write(folder.path() + "/a/z", "ab");
   write(folder.path() + "/c", "e");
@@ -32,7 +32,7 @@ TEST(Dataset, ReadsAFolderInTheSortedOrderOfItsPaths) {
 }
 
 TEST(Dataset, ReadsASingleFile) {
-  const test::TestFolder folder;
+  const os::TempFolder folder = test::test_folder();
   write(folder.path() + "/text", "hello");
   const auto dataset = load_dataset(folder.path() + "/text", 4, 128);
   ASSERT_TRUE(dataset) << dataset.error().message;
@@ -41,7 +41,7 @@ TEST(Dataset, ReadsASingleFile) {
 }
 
 TEST(Dataset, NamesWhatIsWrong) {
-  const test::TestFolder folder;
+  const os::TempFolder folder = test::test_folder();
   const std::string& path = folder.path();
   EXPECT_EQ(load_dataset(path + "/none", 4, 256).error().message,
             "data " + path + "/none: no such file or folder; correct data.text in the job");

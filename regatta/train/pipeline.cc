@@ -71,7 +71,7 @@ Result<Tensor> Transfers::receive(int micro_batch) {
   return whole;
 }
 
-void Transfers::send(const Tensor& tensor, int micro_batch) {
+void Transfers::send(const Tensor& tensor) {
   if (out_ == nullptr) return;
   drop_sent();
   Tensor part = tensor;
@@ -80,7 +80,7 @@ void Transfers::send(const Tensor& tensor, int micro_batch) {
   const Rank to{1 - out_->rank().value};
   coll::Handle handle =
       out_->send(part.data_ptr(), static_cast<std::size_t>(part.numel()), data_type(part), to);
-  sending_.push_back({std::move(part), std::move(handle), micro_batch});
+  sending_.push_back({std::move(part), std::move(handle)});
 }
 
 void Transfers::drop_sent() {
@@ -112,12 +112,12 @@ Status run_step(Stage& stage, Transfers& activations, Transfers& gradients, cons
       const MicroBatch micro_batch = plan.micro_batch(index);
       REGATTA_TRY(input, activations.receive(index));
       REGATTA_TRY(output, stage.forward(micro_batch, input));
-      if (!stage.is_last()) activations.send(output, index);
+      if (!stage.is_last()) activations.send(output);
     } else {
       REGATTA_TRY(doutput, gradients.receive(index));
       REGATTA_TRY(dinput,
                   stage.backward(doutput, index == micro_batches - 1 ? plan.ready : not_yet));
-      if (!stage.is_first()) gradients.send(dinput, index);
+      if (!stage.is_first()) gradients.send(dinput);
     }
   }
   return {};

@@ -31,14 +31,13 @@ class Transfers {
   Transfers(coll::Communicator* in, coll::Communicator* out, TpGroup& tp,
             std::vector<std::int64_t> shape, at::ScalarType type);
 
-  // Posts the next receive, if one is left of the `count` that begin_step() announced.
+  // Announces `count` tensors to come and posts the first receive.
   void begin_step(int count);
-  void post_receive();
   // The next tensor. Waits: kBubble until its first byte came, then kPpComm. Undefined without
   // `in`.
   Result<Tensor> receive(int micro_batch);
   // Starts to send; keeps the tensor until it is sent. Nothing without `out`.
-  void send(const Tensor& tensor, int micro_batch);
+  void send(const Tensor& tensor);
   // Waits for all sends (kPpComm).
   Status finish_sends();
 
@@ -46,9 +45,10 @@ class Transfers {
   struct Sending {
     Tensor tensor;
     coll::Handle handle;
-    int micro_batch;
   };
 
+  // Posts the next receive if one is left of those announced and none is under way.
+  void post_receive();
   void drop_sent();
 
   coll::Communicator* in_;
@@ -66,8 +66,8 @@ class Transfers {
 using MicroBatchSource = std::function<MicroBatch(int index)>;
 
 // Runs forward and backward of all micro-batches; the last sends may still be under way when it
-// returns, see finish_sends(). `ready`: see Stage::backward; called with the
-// last micro-batch's backward only. `stop`: asked before each action.
+// returns, see finish_sends(). `ready`: see Stage::backward; called with the last micro-batch's
+// backward only. `check_stop`: asked before each action.
 struct StepPlan {
   std::vector<PipelineAction> actions;
   MicroBatchSource micro_batch;

@@ -67,7 +67,7 @@ StepTimes receive_after(Seconds delay, const std::string& second_server) {
     TpGroup alone(nullptr, clock);
     Transfers transfers(nullptr, &*pair, alone, {300, 100}, at::kFloat);
     os::sleep_for(delay);
-    transfers.send(at::full({300, 100}, 3.0), 0);
+    transfers.send(at::full({300, 100}, 3.0));
     EXPECT_TRUE(transfers.finish_sends());
   });
   auto pair = join(1);

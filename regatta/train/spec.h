@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "regatta/core/ids.h"
-#include "regatta/core/result.h"
 #include "regatta/workload/job.h"
 
 namespace regatta::train {

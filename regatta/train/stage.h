@@ -2,7 +2,9 @@
 // time.
 #pragma once
 
+#include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "regatta/core/result.h"
@@ -33,7 +35,7 @@ class Stage {
   std::vector<std::int64_t> boundary_shape() const;
 
   // input: from the stage before, undefined on the first. Returns the output, undefined on the
-  // last, which adds to loss_sum() instead. Micro-batches in ascending order.
+  // last, which adds to take_loss_sum() instead. Micro-batches in ascending order.
   Result<Tensor> forward(const MicroBatch& micro_batch, const Tensor& input);
 
   // The oldest micro-batch that went forward. doutput: from the stage after, undefined on the last.

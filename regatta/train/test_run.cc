@@ -1,45 +1,24 @@
 #include "regatta/train/test_run.h"
 
 #include <atomic>
-#include <condition_variable>
-#include <cstdlib>
 #include <fstream>
-#include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "regatta/coll/test_world.h"
+#include "regatta/core/check.h"
 #include "regatta/gpu/device.h"
 
 namespace regatta::train::test {
 namespace {
 
-// What the agent does for worker processes: gathers the endpoint texts and gives them to all.
-class LocalExchange {
- public:
-  explicit LocalExchange(int world_size) : texts_(static_cast<std::size_t>(world_size)) {}
-
-  Result<std::vector<std::string>> operator()(Rank rank, const std::string& mine) {
-    std::unique_lock lock(mutex_);
-    texts_[rank.index()] = mine;
-    ++arrived_;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return arrived_ == texts_.size(); });
-    return texts_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t arrived_ = 0;
-  std::vector<std::string> texts_;
-};
-
 // English-like: the bytes repeat enough that a tiny model learns something in 30 steps.
 const std::string& text_file() {
-  static const TestFolder folder;
+  static const os::TempFolder folder = test_folder();
   static const std::string path = [] {
     std::string name = folder.path() + "/text";
     std::ofstream file(name, std::ios::binary);
@@ -50,14 +29,15 @@ const std::string& text_file() {
   return path;
 }
 
-Status run_rank(const TrainSpec& spec, LocalExchange& exchange, std::vector<StepReport>& steps) {
+Status run_rank(const TrainSpec& spec, coll::LocalExchange& exchange,
+                std::vector<StepReport>& steps) {
   std::optional<coll::Communicator> world;
   if (spec.world_size > 1) {
     coll::Options options;
     options.job_token = spec.job_token;
     options.server = spec.server;
-    const auto gather = [&](const std::string& mine) { return exchange(spec.rank, mine); };
-    REGATTA_TRY(made, coll::Communicator::connect(spec.rank, spec.world_size, gather, options));
+    REGATTA_TRY(made, coll::Communicator::connect(spec.rank, spec.world_size,
+                                                  exchange.of(spec.rank.value), options));
     world = std::move(made);
   }
   REGATTA_TRY(groups, make_groups(std::move(world), spec.rank, spec.strategy, spec.job.model));
@@ -95,7 +75,7 @@ std::vector<RankOutcome> run_job(const workload::Job& job, const workload::Strat
   static_cast<void>(prepared);
   const int world_size = strategy.world_size();
   const std::string token = fmt::format("train-test-{}", runs++);
-  LocalExchange exchange(world_size);
+  coll::LocalExchange exchange(world_size);
   std::vector<RankOutcome> outcomes(static_cast<std::size_t>(world_size));
   std::vector<std::thread> threads;
   threads.reserve(outcomes.size());
@@ -134,15 +114,10 @@ std::vector<double> losses_of(const std::vector<RankOutcome>& outcomes) {
   return losses;
 }
 
-TestFolder::TestFolder() {
-  std::string pattern = std::filesystem::temp_directory_path() / "regatta-train-XXXXXX";
-  if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-  path_ = pattern;
-}
-
-TestFolder::~TestFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+os::TempFolder test_folder() {
+  auto folder = os::TempFolder::create("regatta-train");
+  REGATTA_CHECK(folder.has_value());
+  return std::move(*folder);
 }
 
 }  // namespace regatta::train::test

@@ -1,9 +1,6 @@
 #include "regatta/train/trainer.h"
 
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -145,7 +142,7 @@ TEST(Trainer, CutsEveryStepIntoPhasesWithoutRest) {
 
 // Bits of every loss after the step at which it was resumed.
 void expect_resumes_bit_equal(const Strategy& strategy, workload::Job job) {
-  const test::TestFolder folder;
+  const os::TempFolder folder = test::test_folder();
   job.checkpoint.folder = folder.path();
   job.checkpoint.every = 15;
   const auto whole = losses_of(run_job(job, strategy));
@@ -174,7 +171,7 @@ TEST(Trainer, ResumesBitEqualInBf16WithTiedEmbeddings) {
 }
 
 TEST(Trainer, RefusesACheckpointOfAnotherPlan) {
-  const test::TestFolder folder;
+  const os::TempFolder folder = test::test_folder();
   workload::Job job = tiny_job();
   job.steps = 2;
   job.checkpoint.folder = folder.path();
@@ -189,7 +186,7 @@ TEST(Trainer, RefusesACheckpointOfAnotherPlan) {
 }
 
 TEST(Trainer, NamesAnEmptyCheckpointFolder) {
-  const test::TestFolder folder;
+  const os::TempFolder folder = test::test_folder();
   workload::Job job = tiny_job();
   job.checkpoint.folder = folder.path();
   const auto outcomes = run_job(job, {}, {.resume = true});
