@@ -2,7 +2,6 @@
 // Pure: the same job, cluster and rates give the same bytes.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,8 +63,8 @@ struct Rejected {
 };
 
 struct SearchResult {
-  std::vector<Plan>
-      ranked;  // fastest first; every plan that fits, one per distinct prediction class
+  // Fastest first; every plan that fits, one per distinct prediction class.
+  std::vector<Plan> ranked;
   std::vector<Rejected> rejected;
   long long evaluated = 0;
 };
@@ -82,7 +81,7 @@ Result<SearchResult> search(const workload::Job& job, const topo::Cluster& clust
 Result<Placement> parse_placement(const std::vector<std::string>& names,
                                   const topo::Cluster& cluster);
 
-// Plain data parallelism in rank order over all devices, with the largest micro-batch that fits:
+// Pure data parallelism in rank order over all devices, with the largest micro-batch that fits:
 // what `run --compare pure-dp` measures.
 Result<Plan> pure_data_parallel(const workload::Job& job, const topo::Cluster& cluster,
                                 const cost::Rates& rates);
