@@ -180,7 +180,7 @@ TEST(ParseYaml, BoundsDepthCountAndSize) {
   std::string keys;
   for (std::size_t i = 0; i <= kYamlMaxKeys; ++i)
     keys += "k" + std::to_string(i) + ": 1\n";
-  EXPECT_THAT(parse_yaml(keys, "f.yaml").error().message, EndsWith("keys in one map"));
+  EXPECT_THAT(parse_yaml(keys, "f.yaml").error().message, EndsWith("keys in one map; split it"));
 }
 
 TEST(ParseYaml, ExplainsTabs) {

@@ -88,11 +88,9 @@ class TreeBuilder : public YAML::EventHandler {
     return !open_.empty() && open_.back().node.kind == YamlKind::kMap && !open_.back().has_key;
   }
 
-  void count(const YAML::Mark& mark) {
-    if (++nodes_ > kYamlMaxNodes) {
-      throw Refused{line_of(mark),
-                    fmt::format("more than {} values; split the file", kYamlMaxNodes)};
-    }
+  void count(int line) {
+    if (++nodes_ > kYamlMaxNodes)
+      throw Refused{line, fmt::format("more than {} values; split the file", kYamlMaxNodes)};
   }
 
   // "fabric.uplink": the keys that are open, then `key`.
@@ -105,7 +103,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void add_key(const YAML::Mark& mark, const std::string& key) {
-    count(mark);
+    count(line_of(mark));
     Open& map = open_.back();
     for (const YamlEntry& entry : map.node.entries) {
       if (entry.key == key) {
@@ -114,7 +112,8 @@ class TreeBuilder : public YAML::EventHandler {
       }
     }
     if (map.node.entries.size() >= kYamlMaxKeys) {
-      throw Refused{line_of(mark), fmt::format("more than {} keys in one map", kYamlMaxKeys)};
+      throw Refused{line_of(mark),
+                    fmt::format("more than {} keys in one map; split it", kYamlMaxKeys)};
     }
     map.node.entries.push_back({.key = key, .line = line_of(mark), .value = {}});
     map.has_key = true;
@@ -122,7 +121,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void start(const YAML::Mark& mark, YAML::anchor_t anchor, YamlKind kind) {
     refuse_anchor(mark, anchor);
-    count(mark);
+    count(line_of(mark));
     if (expects_key()) throw Refused{line_of(mark), kNoWord};
     if (open_.size() >= static_cast<std::size_t>(kYamlMaxDepth)) {
       throw Refused{line_of(mark),
@@ -139,8 +138,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void add(YamlNode node) {
-    if (++nodes_ > kYamlMaxNodes)
-      throw Refused{node.line, fmt::format("more than {} values; split the file", kYamlMaxNodes)};
+    count(node.line);
     if (expects_key()) throw Refused{node.line, kNoWord};
     place(std::move(node));
   }
@@ -165,8 +163,12 @@ class TreeBuilder : public YAML::EventHandler {
   int documents_ = 0;
 };
 
+// A message quotes keys of the file: this much of it is shown.
+constexpr std::size_t kLongestMessage = 1000;
+
 Error refuse(std::string_view file, int line, std::string_view message) {
-  return {Code::kInvalidInput, fmt::format("{}:{}: {}", file, line, printable(message, 1000))};
+  return {Code::kInvalidInput,
+          fmt::format("{}:{}: {}", file, line, printable(message, kLongestMessage))};
 }
 
 // Whether a line is a key whose colon has no space behind it: to YAML "steps:3" is one word, and it
