@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "regatta/cli/load.h"
 #include "regatta/cost/rates_json.h"
 #include "regatta/workload/job_yaml.h"
@@ -46,6 +48,10 @@ Result<cost::Rates> load_rates(const std::string& cluster_path, const topo::Clus
     return cost::described_rates(cluster);
   }
   REGATTA_TRY(rates, cost::load_rates(path));
+  if (const std::string change = cost::changed_since(rates, cluster); !change.empty()) {
+    warnings.push_back(fmt::format("{} is out of date: {}; run `regatta measure {}` again", path,
+                                   change, cluster_path));
+  }
   if (rates.shared_cores) {
     warnings.push_back(path +
                        ": the devices share cores without fixed shares: predictions are rough");

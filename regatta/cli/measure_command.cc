@@ -20,6 +20,7 @@
 #include "regatta/cli/load.h"
 #include "regatta/cli/measure_table.h"
 #include "regatta/cli/stop_signal.h"
+#include "regatta/cost/rates.h"
 #include "regatta/cost/rates_json.h"
 #include "regatta/measure/schedule.h"
 #include "regatta/measure/schedule_json.h"
@@ -117,6 +118,9 @@ Result<cost::Rates> measure_cluster(const topo::Cluster& cluster, const MeasureO
                   fmt::localtime(std::time(nullptr)), topo::all_devices(cluster).size(),
                   options.quick ? ", quickly" : "", 100 * measure::spread_of_passes(samples));
   rates.shared_cores = has_shared_cores(cluster, session);
+  const cost::Rates described = cost::described_rates(cluster);
+  for (auto& [name, device] : rates.devices)
+    device.described = described.devices.at(name).described;
   return rates;
 }
 

@@ -1,9 +1,14 @@
 #include "regatta/cost/rates.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
+#include <fmt/core.h>
+
+#include "regatta/core/units_text.h"
 
 namespace regatta::cost {
 namespace {
@@ -65,6 +70,7 @@ DeviceRates described_device(const topo::DeviceType& device) {
   const bool gpu = device.kind == topo::DeviceKind::kGpu;
   const double share = gpu ? 1.0 : (device.cpu_share > 0 ? device.cpu_share : kUsualShare);
   DeviceRates rates;
+  rates.described = device.fp32_peak * share;
   add_products(rates, device, workload::Precision::kFp32, share);
   add_products(rates, device, workload::Precision::kBf16, share);
   BytesPerSecond memory = device.memory_bandwidth;
@@ -73,6 +79,10 @@ DeviceRates described_device(const topo::DeviceType& device) {
   rates.pointwise_bandwidth = rates.copy_bandwidth;
   rates.operator_overhead = (gpu ? kGpuOverhead : kCpuOverhead) / share;
   return rates;
+}
+
+bool differ(double a, double b) {
+  return std::abs(a - b) > 0.01 * std::max(a, b);
 }
 
 int leaf_column(const topo::Cluster& cluster, ServerId server) {
@@ -219,6 +229,30 @@ Rates described_rates(const topo::Cluster& cluster) {
     rates.paths.push_back(path);
   }
   return rates;
+}
+
+std::string changed_since(const Rates& measured, const topo::Cluster& cluster) {
+  const Rates now = described_rates(cluster);
+  for (const auto& [name, device] : measured.devices) {
+    const auto found = now.devices.find(name);
+    if (found == now.devices.end() || device.described.value <= 0) continue;
+    const FlopsPerSecond described = found->second.described;
+    if (differ(device.described.value, described.value)) {
+      return fmt::format("device {} was described as {}, now as {}", name,
+                         format_flops_per_second(device.described),
+                         format_flops_per_second(described));
+    }
+  }
+  for (const PathRates& path : now.paths) {
+    for (const PathRates& then : measured.paths) {
+      if (then.path == path.path && differ(then.described.value, path.described.value)) {
+        return fmt::format("path {} was described as {}, now as {}", to_string(path.path),
+                           format_bits_per_second(then.described),
+                           format_bits_per_second(path.described));
+      }
+    }
+  }
+  return "";
 }
 
 }  // namespace regatta::cost

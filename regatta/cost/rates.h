@@ -69,6 +69,7 @@ struct DeviceRates {
       pointwise_bandwidth;    // the same for pointwise operators (add, gelu, norm, softmax)
   Seconds operator_overhead;  // fixed cost of launching one operator
   std::vector<PointwiseRate> pointwise;  // where known; pointwise_bandwidth stands for the rest
+  FlopsPerSecond described;  // fp32 peak of the description, with its share of a core; 0: not known
 };
 
 // The rate of `op`: its own when known in this precision, otherwise rates.pointwise_bandwidth.
@@ -97,6 +98,10 @@ struct Rates {
 // Rates from the description alone: peak figures times the usual efficiencies; rates.cc states the
 // source of each. Requires a validated cluster.
 Rates described_rates(const topo::Cluster& cluster);
+
+// Why `measured` are not the rates of `cluster`: what its description says now and said then. ""
+// when they agree, as far as the rates tell. Requires a validated cluster.
+std::string changed_since(const Rates& measured, const topo::Cluster& cluster);
 
 // The class of the path between two devices; rails count as separate leaves.
 PathClass path_class(const topo::Cluster& cluster, topo::DeviceRef from, topo::DeviceRef to);

@@ -39,7 +39,8 @@ json to_json(const DeviceRates& device) {
           {"pointwise", pointwise},
           {"copy_bandwidth_Bps", device.copy_bandwidth.value},
           {"pointwise_bandwidth_Bps", device.pointwise_bandwidth.value},
-          {"operator_overhead_s", device.operator_overhead.value}};
+          {"operator_overhead_s", device.operator_overhead.value},
+          {"described_flops", device.described.value}};
 }
 
 // A JSON object with the words that lead to it, for messages.
@@ -129,6 +130,11 @@ Result<DeviceRates> parse_device(const Node& node) {
   device.copy_bandwidth = {copy};
   device.pointwise_bandwidth = {pointwise};
   device.operator_overhead = {overhead};
+  // Older files do not say what was measured.
+  if (node.value.contains("described_flops")) {
+    REGATTA_TRY(described, node.positive("described_flops"));
+    device.described = {described};
+  }
   return device;
 }
 

@@ -22,6 +22,7 @@ Rates sample() {
   device.operator_overhead = {21e-6};
   device.pointwise = {{PointwiseOp::kGelu, workload::Precision::kFp32, {1.8e9}},
                       {PointwiseOp::kAdam, workload::Precision::kFp32, {4.9e9}}};
+  device.described = {14.4e9};
   rates.devices["cpu"] = device;
   rates.paths = {{PathClass::kSameServer, {40e-6}, {6e8}, {1e9}},
                  {PathClass::kSameGroup, {190e-6}, {11.1e6}, {12.5e6}}};
@@ -43,9 +44,17 @@ TEST(RatesJson, GivesBackWhatWasWritten) {
   EXPECT_EQ(back->paths[1].path, PathClass::kSameGroup);
   EXPECT_TRUE(back->shared_cores);
   const DeviceRates& device = back->devices.at("cpu");
+  EXPECT_EQ(device.described.value, 14.4e9);
   ASSERT_EQ(device.pointwise.size(), 2U);
   EXPECT_EQ(pointwise_bandwidth(device, PointwiseOp::kGelu, workload::Precision::kFp32).value,
             1.8e9);
+}
+
+TEST(RatesJson, ReadsFilesThatDoNotSayWhatTheyMeasured) {
+  const std::string text = rates_to_json(sample());
+  const auto back = parse_rates(replaced(text, "\"described_flops\"", "\"other\""), "x.json");
+  ASSERT_TRUE(back.has_value()) << back.error().message;
+  EXPECT_EQ(back->devices.at("cpu").described.value, 0);
 }
 
 TEST(RatesJson, CarriesUnitsInItsKeys) {

@@ -82,6 +82,24 @@ TEST(DescribedRates, StayBelowThePeakAndRiseWithTheShape) {
     EXPECT_LT(path.bandwidth.value, path.described.value);
 }
 
+TEST(ChangedSince, TellsWhatTheDescriptionSaidWhenTheRatesWereMeasured) {
+  const topo::Cluster then = two_leaves();
+  const Rates measured = described_rates(then);
+  EXPECT_EQ(changed_since(measured, then), "");
+
+  topo::Cluster now = then;
+  now.server_types["cpu-2"].device.cpu_share = 0.3;
+  EXPECT_EQ(changed_since(measured, now),
+            "device cpu was described as 15 GFLOPS, now as 30 GFLOPS");
+  now = then;
+  now.server_types["cpu-2"].nic_rate = 100_Mbps;
+  EXPECT_EQ(changed_since(measured, now),
+            "path same_leaf was described as 200 Mbps, now as 100 Mbps");
+  now = then;
+  now.servers.resize(2);  // fewer servers of the same kind have the same rates
+  EXPECT_EQ(changed_since(measured, now), "");
+}
+
 TEST(PointwiseBandwidth, FallsBackToTheCommonOneWhereTheOperatorIsNotKnown) {
   DeviceRates rates;
   rates.pointwise_bandwidth = {5e9};
