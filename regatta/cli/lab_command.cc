@@ -109,6 +109,7 @@ int run_down(const Options& options) {
     if (!status) worst = report_error(as_input(status.error()));
     if (status && !options.json) fmt::print("lab {}: down\n", name);
   }
+  if (names.empty() && !options.json) fmt::print("no lab is up\n");
   if (options.json && worst == 0) fmt::print("{}\n", nlohmann::json{{"down", names}}.dump(2));
   return worst;
 }
@@ -151,18 +152,26 @@ Result<lab::Fault> to_fault(const std::string& kind, const Options& options) {
   fault.target = options.target;
   if (kind == "slow") {
     fault.kind = lab::FaultKind::kLinkSlow;
-    REGATTA_TRY(rate, parse_bytes_per_second(options.amount));
-    fault.rate = rate;
+    const auto rate = parse_bytes_per_second(options.amount);
+    if (!rate) return Error{rate.error().code, "RATE: " + rate.error().message};
+    fault.rate = *rate;
   } else if (kind == "drop") {
     fault.kind = lab::FaultKind::kLinkDrop;
-    REGATTA_TRY(share, parse_ratio(options.amount));
-    fault.drop_share = share;
+    const auto share = parse_ratio(options.amount);
+    if (!share) return Error{share.error().code, "SHARE: " + share.error().message};
+    fault.drop_share = *share;
   } else if (kind == "stop") {
     fault.kind = lab::FaultKind::kServerStop;
   } else if (kind == "kill") {
     fault.kind = lab::FaultKind::kServerKill;
   }
   return fault;
+}
+
+// "leaf0-spine1: down", "s0.nic0-leaf0: slow, 10Mbps", "all faults: clear"
+std::string fault_text(const std::string& kind, const Options& options) {
+  const std::string target = options.target.empty() ? "all faults" : options.target;
+  return target + ": " + kind + (options.amount.empty() ? "" : ", " + options.amount);
 }
 
 int run_fault(const std::string& kind, const Options& options) {
@@ -174,6 +183,9 @@ int run_fault(const std::string& kind, const Options& options) {
   } else {
     const auto fault = to_fault(kind, options);
     status = fault ? lab::inject(*lab, *fault) : Status(fault.error());
+  }
+  if (status && !options.json) {
+    fmt::print("lab {}: {}\n", lab->name, fault_text(kind, options));
   }
   if (status && options.json) {
     fmt::print(

@@ -1,6 +1,8 @@
 #include "regatta/cli/plan_command.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -42,9 +44,9 @@ Seconds compute_time(const workload::PhaseTimes& phases) {
 }
 
 void print_ranked(const plan::SearchResult& result, int top) {
-  std::vector<std::vector<std::string>> rows = {{"rank", "strategy", "step time", "compute",
-                                                 "tp_comm", "pp_comm", "dp_comm", "bubble",
-                                                 "memory", "placement"}};
+  std::vector<std::vector<std::string>> rows = {{"#", "strategy", "step time", "compute", "tp_comm",
+                                                 "pp_comm", "dp_comm", "bubble", "memory",
+                                                 "placement"}};
   int rank = 0;
   for (const plan::Plan& plan : result.ranked) {
     if (++rank > top) break;
@@ -57,6 +59,12 @@ void print_ranked(const plan::SearchResult& result, int top) {
          plan.placement_name});
   }
   fmt::print("{}", format_table(rows));
+}
+
+std::string range_text(double least, double most) {
+  const std::string low = fmt::format("{:.2f}x", least);
+  const std::string high = fmt::format("{:.2f}x", most);
+  return low == high ? fmt::format(" ({})", low) : fmt::format(" ({} to {})", low, high);
 }
 
 // Losers by what ruled them out: one line for each kind of reason.
@@ -85,11 +93,11 @@ void print_rejected(const plan::SearchResult& result) {
     group.most = std::max(group.most, one.excess);
   }
   fmt::print("\nruled out, each at its best placement\n");
-  std::vector<std::vector<std::string>> rows = {{"what", "plans", "for instance"}};
+  std::vector<std::vector<std::string>> rows = {{"what", "strategies", "for instance"}};
   for (const auto& [name, group] : groups) {
     std::string what = name;
     if (group.example->kind != plan::Reason::kDoesNotDivide)
-      what += fmt::format(" ({:.2f}x to {:.2f}x)", group.least, group.most);
+      what += range_text(group.least, group.most);
     std::string example = workload::to_string(group.example->strategy);
     if (group.example->kind != plan::Reason::kDoesNotDivide) example += " " + group.example->reason;
     rows.push_back({what, std::to_string(group.count), example});
@@ -152,8 +160,8 @@ int show_plans(const PlanOptions& options) {
     fmt::print("{}\n", result_to_json(*inputs, *result, took.count(), options.top).dump(2));
     return 0;
   }
-  fmt::print("job {} on cluster {}: {} plans predicted in {}, rates {}\n\n", inputs->job.name,
-             inputs->cluster.name, result->evaluated, format_seconds({took.count()}),
+  fmt::print("job {} on cluster {}: {}, in {}; rates: {}\n\n", inputs->job.name,
+             inputs->cluster.name, count_text(*result), format_seconds({took.count()}),
              inputs->rates.source);
   print_ranked(*result, options.top);
   print_rejected(*result);
@@ -162,6 +170,18 @@ int show_plans(const PlanOptions& options) {
 }
 
 }  // namespace
+
+std::string count_text(const plan::SearchResult& result) {
+  // The best placement of every strategy but the fastest is among the rejected, as slower.
+  const auto slower =
+      std::count_if(result.rejected.begin(), result.rejected.end(),
+                    [](const plan::Rejected& one) { return one.kind == plan::Reason::kSlower; });
+  const auto ruled_out = static_cast<std::ptrdiff_t>(result.rejected.size()) - slower;
+  std::string text =
+      fmt::format("{} plans of {} strategies predicted", result.evaluated, slower + 1);
+  if (ruled_out > 0) text += fmt::format(", {} strategies ruled out", ruled_out);
+  return text;
+}
 
 void add_plan_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<PlanOptions>();

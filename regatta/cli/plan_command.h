@@ -2,9 +2,17 @@
 // and what ruled out the rest.
 #pragma once
 
+#include <string>
+
 #include <CLI/App.hpp>
 
+#include "regatta/plan/plan.h"
+
 namespace regatta::cli {
+
+// "544 plans of 80 strategies predicted, 3 strategies ruled out": a plan is a strategy and a
+// placement.
+std::string count_text(const plan::SearchResult& result);
 
 void add_plan_command(CLI::App& app, int& exit_status);
 

@@ -21,6 +21,7 @@
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/inputs.h"
 #include "regatta/cli/load.h"
+#include "regatta/cli/plan_command.h"
 #include "regatta/cli/run_training.h"
 #include "regatta/cli/stop_signal.h"
 #include "regatta/core/text.h"
@@ -95,9 +96,9 @@ Result<Prepared> prepare(const RunOptions& options) {
 
 void print_plans(std::FILE* out, const Prepared& prepared) {
   const auto& ranked = prepared.search.ranked;
-  fmt::print(out, "job {} on cluster {}: {} plans evaluated, {} fit, {} ruled out; rates: {}\n\n",
-             prepared.inputs.job.name, prepared.inputs.cluster.name, prepared.search.evaluated,
-             ranked.size(), prepared.search.rejected.size(), prepared.inputs.rates.source);
+  fmt::print(out, "job {} on cluster {}: {}; rates: {}\n\n", prepared.inputs.job.name,
+             prepared.inputs.cluster.name, count_text(prepared.search),
+             prepared.inputs.rates.source);
   std::vector<std::vector<std::string>> rows{{"", "plan", "placement", "step", "memory"}};
   for (std::size_t i = 0; i < std::min(ranked.size(), kShownAlternatives + 1); ++i) {
     const auto& plan = ranked[i];

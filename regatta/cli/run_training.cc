@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/cli/inputs.h"
 #include "regatta/cli/run_progress.h"
 #include "regatta/core/log.h"
 #include "regatta/lab/lab.h"
@@ -76,14 +77,17 @@ Result<report::PlanRun> train_plan(agent::Session& session, const topo::Cluster&
   const auto after = count_links(session, cluster);
   report::PlanRun run{request.plan, aggregator.measured(kWarmUpSteps, difference(before, after))};
   if (run.measured.steps.empty()) {
-    return Error{Code::kConflict,
+    return Error{Code::kInvalidInput,
                  fmt::format("job {}: no step was left to train; give more --steps than the "
                              "checkpoint has",
                              request.job.name)};
   }
   if (run.measured.warm_up_steps < kWarmUpSteps) {
-    log_warning(fmt::format("{}: {} steps are too few for a steady median; {} of them are left out",
-                            request.title, run.measured.steps.size(), run.measured.warm_up_steps));
+    const std::size_t counted =
+        run.measured.steps.size() - static_cast<std::size_t>(run.measured.warm_up_steps);
+    print_warnings(
+        {fmt::format("{}: the median of {} step{} is not steady; train {} or more", request.title,
+                     counted, counted == 1 ? "" : "s", 2 * kWarmUpSteps)});
   }
   return run;
 }

@@ -14,6 +14,8 @@
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/gpu/discover.h"
+#include "regatta/os/file.h"
+#include "regatta/report/fabric_svg.h"
 #include "regatta/topo/fabric_summary.h"
 #include "regatta/topo/graph.h"
 #include "regatta/topo/presets.h"
@@ -27,6 +29,7 @@ using nlohmann::json;
 struct TopoOptions {
   std::string cluster;  // empty: this machine
   std::string machine;  // a recorded one instead
+  std::string svg;      // where the picture goes; empty: none
   bool json = false;
 };
 
@@ -195,9 +198,18 @@ int show_this_machine(const TopoOptions& options) {
   return 0;
 }
 
+Status draw_cluster(const topo::Cluster& cluster, const std::string& path) {
+  if (path.empty()) return {};
+  const Status written = os::write_file(path, report::fabric_svg(cluster));
+  if (written) return written;
+  return Error{Code::kInvalidInput, written.error().message + "; choose another place with --svg"};
+}
+
 int show_cluster(const TopoOptions& options) {
   const auto cluster = load_cluster(options.cluster);
   if (!cluster) return report_error(cluster.error());
+  if (const Status drawn = draw_cluster(*cluster, options.svg); !drawn)
+    return report_error(drawn.error());
   const topo::Graph graph = topo::build_graph(*cluster);
   const topo::FabricSummary fabric = topo::summarize_fabric(*cluster, graph);
   if (options.json) {
@@ -220,6 +232,7 @@ int show_cluster(const TopoOptions& options) {
     if (!notes.empty()) fmt::print("\n");
   }
   print_fabric(fabric);
+  if (!options.svg.empty()) fmt::print("\nwritten: {}\n", options.svg);
   return 0;
 }
 
@@ -238,10 +251,15 @@ void add_topo_command(CLI::App& app, int& exit_status) {
                        "Show a machine recorded by `lstopo FILE.xml` instead of this one")
           ->type_name("FILE");
   machine->excludes(cluster);
+  command->add_option("--svg", options->svg, "Also draw the cluster: servers, switches and cables")
+      ->type_name("FILE")
+      ->check(not_empty())
+      ->needs(cluster);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Examples:\n"
       "  regatta topo examples/cluster.yaml\n"
+      "  regatta topo examples/cluster.yaml --svg fabric.svg\n"
       "  regatta topo");
   command->callback([options, &exit_status] {
     exit_status = options->cluster.empty() ? show_this_machine(*options) : show_cluster(*options);

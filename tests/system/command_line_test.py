@@ -1,4 +1,5 @@
 """What a wrong command line is answered: one sentence that names the object and the remedy, exit status 2."""
+import json
 import pathlib
 import tempfile
 import unittest
@@ -43,6 +44,14 @@ CASES = [
 ]
 
 
+RATES = {"version": 1, "source": "measured", "shared_cores": False,
+         "devices": {"cpu": {"matmul": [{"m": 64, "n": 64, "k": 64, "precision": "fp32", "rate_flops": 1e10}],
+                             "pointwise": [], "copy_bandwidth_Bps": 4e9, "pointwise_bandwidth_Bps": 2e9,
+                             "operator_overhead_s": 1e-5, "described_flops": 14.4e9}},
+         "paths": [{"path": path, "latency_s": 5e-5, "bandwidth_Bps": rate, "described_Bps": rate}
+                   for path, rate in (("same_server", 4e9), ("same_leaf", 25e6), ("same_group", 25e6))]}
+
+
 class CommandLine(unittest.TestCase):
     def check(self, arguments, sentence):
         done = lab_case.regatta(*arguments)
@@ -73,6 +82,22 @@ class CommandLine(unittest.TestCase):
             job.write_text(JOB.read_text().replace("/usr/share/common-licenses", "missing"))
             self.check(["run", job, "--cluster", CLUSTER],
                        f"job gpt-small: data.text: {missing}: no such file or folder; correct the path")
+
+    def test_warns_of_rates_of_another_description(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cluster = pathlib.Path(folder, "c.yaml")
+            pathlib.Path(folder, "c.measured.json").write_text(json.dumps(RATES))
+            for change, complaint in (("", ""), ("15%", "device cpu was described as 14.4 GFLOPS, now as 48 GFLOPS"),
+                                      ("200Mbps", "path same_leaf was described as 200 Mbps, now as 50 Mbps")):
+                cluster.write_text(CLUSTER.read_text().replace(change or "none", "50%" if "%" in change else "50Mbps"))
+                done = lab_case.regatta("plan", JOB, "--cluster", cluster)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                warning = f"regatta: warning: {folder}/c.measured.json is out of date: {complaint}; run `regatta measure {cluster}` again\n"
+                self.assertEqual(done.stderr, warning if complaint else "")
+
+    def test_counts_plans_and_strategies(self):
+        done = lab_case.regatta(*PLAN, "--strategy", "{tp: 8}")
+        self.assertRegex(done.stdout, r"^job gpt-small on cluster lab-4x2: \d+ plans of 10 strategies predicted, in [^;]+; rates: ")
 
     def test_has_an_example_in_every_help(self):
         faults = [["lab", "fault", kind] for kind in ("down", "slow", "drop", "stop", "kill", "clear")]
