@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -38,7 +39,7 @@ class Agent {
 
   // Answers endpoints and gives the other events of `rank` until its channel ends.
   std::vector<json> serve(int rank) {
-    const Line& line = lines_[static_cast<std::size_t>(rank)];
+    Line& line = lines_[static_cast<std::size_t>(rank)];
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> events(::fdopen(line.agent_input, "r"),
                                                                  &std::fclose);
     std::vector<json> seen;
@@ -54,7 +55,8 @@ class Agent {
         seen.push_back(std::move(event));
       }
     }
-    ::close(line.agent_output);
+    const std::lock_guard lock(mutex_);
+    ::close(std::exchange(line.agent_output, -1));
     return seen;
   }
 
@@ -63,7 +65,7 @@ class Agent {
     int worker_input = -1;
     int worker_output = -1;
     int agent_input = -1;
-    int agent_output = -1;
+    int agent_output = -1;  // guarded by mutex_; -1 once the worker has ended
   };
 
   static Line make_line() {
@@ -78,9 +80,11 @@ class Agent {
     endpoints_[static_cast<std::size_t>(rank)] = text;
     if (++arrived_ < endpoints_.size()) return;
     const std::string answer = json{{"peers", endpoints_}}.dump() + "\n";
-    for (const Line& line : lines_)
+    for (const Line& line : lines_) {
+      if (line.agent_output < 0) continue;
       EXPECT_EQ(::write(line.agent_output, answer.data(), answer.size()),
                 static_cast<ssize_t>(answer.size()));
+    }
   }
 
   std::vector<Line> lines_;
