@@ -122,19 +122,24 @@ INSTANTIATE_TEST_SUITE_P(All, LayerGradients,
                          testing::Values(Case{}, Case{.tied = true},
                                          Case{.recompute = workload::Recompute::kFull}));
 
+long long parameters_of_all_stages(const workload::ModelShape& model,
+                                   const workload::Strategy& strategy) {
+  long long total = 0;
+  for (int pp = 0; pp < strategy.pp; ++pp) {
+    for (const ParameterSpec& spec : stage_parameters(model, strategy, {.pp = pp})) {
+      if (!spec.second_copy) total += spec.rows * std::max<std::int64_t>(spec.columns, 1);
+    }
+  }
+  return total;
+}
+
 TEST(StageParameters, HoldTheWholeModelOnceWhateverTheForm) {
   workload::ModelShape model = test::tiny_job().model;
   for (const bool tied : {false, true}) {
     model.tied_embeddings = tied;
     for (const workload::Strategy& strategy :
          {workload::Strategy{}, workload::Strategy{.pp = 2}, workload::Strategy{.pp = 4}}) {
-      long long total = 0;
-      for (int pp = 0; pp < strategy.pp; ++pp) {
-        for (const ParameterSpec& spec : stage_parameters(model, strategy, {.pp = pp})) {
-          if (!spec.second_copy) total += spec.rows * std::max<std::int64_t>(spec.columns, 1);
-        }
-      }
-      EXPECT_EQ(total, workload::total_parameters(model));
+      EXPECT_EQ(parameters_of_all_stages(model, strategy), workload::total_parameters(model));
     }
   }
 }

@@ -28,21 +28,27 @@ TEST(OneFOneB, StartsWithTheForwardsThatFillThePipeline) {
                                    PipelineAction{false, 1}, PipelineAction{false, 2}));
 }
 
+// The largest number of micro batches between their forward and their backward; expects each to
+// have both, in order.
+int in_flight_max(const std::vector<PipelineAction>& actions) {
+  int forwards = 0;
+  int backwards = 0;
+  int most = 0;
+  for (const PipelineAction& action : actions) {
+    EXPECT_EQ(action.micro_batch, action.is_forward ? forwards++ : backwards++);
+    EXPECT_LE(backwards, forwards);
+    most = std::max(most, forwards - backwards);
+  }
+  return most;
+}
+
 TEST(OneFOneB, RunsEachMicroBatchForwardThenBackwardAndHoldsFewInFlight) {
   for (const int stages : {1, 2, 4}) {
     for (const int micro_batches : {1, 2, 3, 8}) {
       for (int stage = 0; stage < stages; ++stage) {
         const auto actions = one_f_one_b(stage, stages, micro_batches);
         EXPECT_EQ(static_cast<int>(actions.size()), 2 * micro_batches);
-        int forwards = 0;
-        int backwards = 0;
-        int in_flight_max = 0;
-        for (const PipelineAction& action : actions) {
-          EXPECT_EQ(action.micro_batch, action.is_forward ? forwards++ : backwards++);
-          EXPECT_LE(backwards, forwards);
-          in_flight_max = std::max(in_flight_max, forwards - backwards);
-        }
-        EXPECT_EQ(in_flight_max, std::min(micro_batches, stages - stage));
+        EXPECT_EQ(in_flight_max(actions), std::min(micro_batches, stages - stage));
       }
     }
   }

@@ -28,6 +28,19 @@ Status read(const nlohmann::json& json, std::string_view key, T& into, bool requ
   return {};
 }
 
+Status check_place(const TrainSpec& spec) {
+  if (spec.world_size != spec.strategy.world_size()) {
+    return Error{Code::kInvalidInput, fmt::format("worker: the strategy {} needs {} ranks, not {}",
+                                                  workload::to_string(spec.strategy),
+                                                  spec.strategy.world_size(), spec.world_size)};
+  }
+  if (spec.rank.value < 0 || spec.rank.value >= spec.world_size) {
+    return Error{Code::kInvalidInput, fmt::format("worker: there is no rank {} in a world of {}",
+                                                  spec.rank.value, spec.world_size)};
+  }
+  return {};
+}
+
 // What agent::Session adds: who this rank is and where it runs.
 Status read_place(const nlohmann::json& json, TrainSpec& spec) {
   REGATTA_TRY_DO(read(json, "rank", spec.rank.value, true));
@@ -39,16 +52,7 @@ Status read_place(const nlohmann::json& json, TrainSpec& spec) {
   REGATTA_TRY_DO(read(json, "cpu_share", spec.cpu_share));
   REGATTA_TRY_DO(read(json, "compute_cgroup", spec.compute_cgroup));
   REGATTA_TRY_DO(read(json, "job_token", spec.job_token));
-  if (spec.world_size != spec.strategy.world_size()) {
-    return Error{Code::kInvalidInput, fmt::format("worker: the strategy {} needs {} ranks, not {}",
-                                                  workload::to_string(spec.strategy),
-                                                  spec.strategy.world_size(), spec.world_size)};
-  }
-  if (spec.rank.value < 0 || spec.rank.value >= spec.world_size) {
-    return Error{Code::kInvalidInput, fmt::format("worker: there is no rank {} in a world of {}",
-                                                  spec.rank.value, spec.world_size)};
-  }
-  return {};
+  return check_place(spec);
 }
 
 }  // namespace

@@ -87,8 +87,8 @@ Status run_train_worker(const nlohmann::json& spec_json, wire::WorkerChannel& ch
                              },
                          .stop_requested = [&] { return stop_requested.load() || !emitted; }};
   const Status trained = train(spec, groups, hooks);
-  REGATTA_TRY_DO(emitted);
-  REGATTA_TRY_DO(trained);
+  if (!emitted) return emitted.error();
+  if (!trained) return trained.error();
   if (!groups.world) return {};
   const coll::Communicator::Traffic traffic = groups.world->traffic();
   return channel.emit({{"event", "traffic"},
