@@ -219,7 +219,7 @@ std::string cluster_section(const RunResult& result) {
                  fmt::format("Each cable with the {} load of its busier direction over a whole "
                              "step; point at it for both.",
                              has_measured ? "measured" : "predicted"),
-                 svg);
+                 "<div class=\"scroll\">" + svg + "</div>\n");
 }
 
 }  // namespace regatta::report

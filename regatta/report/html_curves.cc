@@ -22,17 +22,22 @@ int decimals_for(double range) {
   return std::clamp(static_cast<int>(std::ceil(1 - std::log10(range))), 0, 6);
 }
 
+// Steps count from 1 for people, as the progress of the run does.
+double number_of(const StepRecord& step) {
+  return step.step + 1;
+}
+
 Points losses(const Measured& measured) {
   Points points;
   for (const StepRecord& step : measured.steps)
-    if (std::isfinite(step.loss)) points.emplace_back(step.step, step.loss);
+    if (std::isfinite(step.loss)) points.emplace_back(number_of(step), step.loss);
   return points;
 }
 
 Points step_times(const Measured& measured) {
   Points points;
   for (const StepRecord& step : measured.steps)
-    points.emplace_back(step.step, step.time.value);
+    points.emplace_back(number_of(step), step.time.value);
   return points;
 }
 

@@ -54,6 +54,14 @@ TEST(ReportHtml, HasEverySection) {
   EXPECT_THAT(html, HasSubstr("<title>gpt-small on lab-2x2x2 - regatta</title>"));
 }
 
+TEST(ReportHtml, CountsStepsFromOneAsTheProgressDoes) {
+  const RunResult run = sample_run_result();
+  const std::string html = report_html(run);
+  const auto& steps = run.main.measured.steps;
+  EXPECT_THAT(html, HasSubstr(" at step 1, "));
+  EXPECT_THAT(html, HasSubstr(" at step " + std::to_string(steps.size()) + ". "));
+}
+
 TEST(ReportHtml, ClosesEveryTag) {
   EXPECT_EQ(first_broken_tag(report_html(sample_run_result())), "");
 }

@@ -173,7 +173,8 @@ std::string timeline_section(const RunResult& result) {
           sheet(predicted, measured, drawing) + "</div></div>\n</div>\n";
   std::string hint = "Every rank, predicted above measured";
   if (!measured.empty())
-    hint += fmt::format(" (step {}, the traced one nearest to the median)", measured.front().step);
+    hint +=
+        fmt::format(" (step {}, the traced one nearest to the median)", measured.front().step + 1);
   if (drawing.has_background)
     hint += "; the thin row below each is communication in the background";
   if (result.main.plan.placement.size() > kRanksShown)
