@@ -40,27 +40,24 @@ struct MeasureOptions {
 // How far the measurement is: one line that changes on a terminal, elsewhere a line every 5 s.
 class MeasureProgress {
  public:
-  explicit MeasureProgress(int total)
-      : total_(total), is_terminal_(::isatty(STDERR_FILENO) != 0), last_(os::monotonic_now()) {}
+  MeasureProgress() : is_terminal_(::isatty(STDERR_FILENO) != 0), last_(os::monotonic_now()) {}
   ~MeasureProgress() {
     if (is_terminal_) std::fputs("\r\033[K", stderr);
   }
   MeasureProgress(const MeasureProgress&) = delete;
   MeasureProgress& operator=(const MeasureProgress&) = delete;
 
-  void on_sample(const std::string& phase) {
-    ++done_;
+  // `done` of `total` samples of a phase: a path takes longer than a device, so each counts alone.
+  void on_sample(const std::string& phase, std::size_t done, std::size_t total) {
     const Seconds now = os::monotonic_now();
     if (now - last_ < Seconds{is_terminal_ ? 0.1 : 5.0}) return;
     last_ = now;
     fmt::print(stderr, "{}measuring {}: {} %{}", is_terminal_ ? "\r\033[K" : "", phase,
-               100 * done_ / total_, is_terminal_ ? "" : "\n");
+               100 * done / total, is_terminal_ ? "" : "\n");
     std::fflush(stderr);
   }
 
  private:
-  int total_;
-  int done_ = 0;
   bool is_terminal_;
   Seconds last_;
 };
@@ -82,17 +79,19 @@ std::vector<agent::WorkerLaunch> launches_of(const topo::Cluster& cluster,
 Status gather(agent::Session& session, const topo::Cluster& cluster,
               const measure::Schedule& schedule, measure::Samples& samples) {
   const std::vector<agent::WorkerLaunch> launches = launches_of(cluster, schedule);
-  MeasureProgress progress(measure::sample_count(schedule, static_cast<int>(launches.size())));
+  const auto device_samples = static_cast<std::size_t>(
+      measure::device_sample_count(schedule, static_cast<int>(launches.size())));
+  MeasureProgress progress;
   const auto on_event = [&](Rank rank, const nlohmann::json& event) {
     const measure::Sample sample = measure::parse_event(rank, event);
     if (const auto* device = std::get_if<measure::DeviceSample>(&sample)) {
       samples.devices.push_back(*device);
-      progress.on_sample("devices");
+      progress.on_sample("devices", samples.devices.size(), device_samples);
     } else if (const auto* share = std::get_if<measure::ShareSample>(&sample)) {
       samples.shares.push_back(*share);
     } else if (const auto* path = std::get_if<measure::PathSample>(&sample)) {
       samples.paths.push_back(*path);
-      progress.on_sample("paths");
+      progress.on_sample("paths", samples.paths.size(), schedule.path_tasks.size());
     }
   };
   return session.run(launches, on_event, watch_stop_signals());

@@ -125,9 +125,8 @@ Result<std::vector<cost::PathRates>> path_rates(const topo::Cluster& cluster,
 
 }  // namespace
 
-int sample_count(const Schedule& schedule, int world_size) {
-  const int loops = static_cast<int>(schedule.device_tasks.size()) * schedule.passes;
-  return (loops + 1) * world_size + static_cast<int>(schedule.path_tasks.size());
+int device_sample_count(const Schedule& schedule, int world_size) {
+  return static_cast<int>(schedule.device_tasks.size()) * schedule.passes * world_size;
 }
 
 double median(std::vector<double> values) {

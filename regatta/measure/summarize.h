@@ -45,8 +45,8 @@ struct Samples {
   std::vector<PathSample> paths;
 };
 
-// How many samples a complete measurement has: for progress.
-int sample_count(const Schedule& schedule, int world_size);
+// How many samples of devices a complete measurement has: for progress. Of paths it is one a task.
+int device_sample_count(const Schedule& schedule, int world_size);
 
 // The middle value; the mean of the two in the middle of an even number. REGATTA_CHECKs that there
 // is one.

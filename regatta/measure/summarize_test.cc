@@ -42,6 +42,13 @@ Samples samples_of(const Schedule& schedule, int world_size, double speed) {
   return samples;
 }
 
+TEST(DeviceSampleCount, CountsEveryLoopOfEveryPassOnEveryRank) {
+  Schedule schedule;
+  schedule.device_tasks.resize(7);
+  schedule.passes = 3;
+  EXPECT_EQ(device_sample_count(schedule, 4), 84);
+}
+
 TEST(Median, IsTheMiddleOrTheMeanOfTheTwoInTheMiddle) {
   EXPECT_EQ(median({5}), 5);
   EXPECT_EQ(median({9, 1, 5}), 5);
