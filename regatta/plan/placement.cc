@@ -164,10 +164,11 @@ Result<Placement> parse_placement(const std::vector<std::string>& names,
   for (const std::string& name : names) {
     const auto device = find_device(cluster, name);
     if (!device) {
-      return Error{
-          Code::kInvalidInput,
-          fmt::format("placement: cluster {} has no device {}; write it as {}", cluster.name, name,
-                      topo::to_string(cluster, topo::all_devices(cluster).front()))};
+      return Error{Code::kInvalidInput,
+                   fmt::format("placement: cluster {} has no device {}; its devices are {} to {}",
+                               cluster.name, name,
+                               topo::to_string(cluster, topo::all_devices(cluster).front()),
+                               topo::to_string(cluster, topo::all_devices(cluster).back()))};
     }
     if (std::find(placement.begin(), placement.end(), *device) != placement.end()) {
       return Error{Code::kInvalidInput,

@@ -41,7 +41,7 @@ TEST(ParsePlacement, NamesTheDeviceThatIsWrong) {
   const topo::Cluster cluster = example_cluster();
   EXPECT_EQ(parse_placement({"s0/1", "s3/0"}, cluster)->back(), (topo::DeviceRef{ServerId{3}, 0}));
   EXPECT_EQ(parse_placement({"s9/0"}, cluster).error().message,
-            "placement: cluster lab has no device s9/0; write it as s0/0");
+            "placement: cluster lab has no device s9/0; its devices are s0/0 to s3/1");
   EXPECT_EQ(parse_placement({"s0/1", "s0/1"}, cluster).error().message,
             "placement: device s0/1 comes twice; give each rank its own");
 }

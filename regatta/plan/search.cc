@@ -10,6 +10,7 @@
 
 #include <fmt/core.h>
 
+#include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/plan/evaluate.h"
 #include "regatta/plan/network.h"
@@ -126,15 +127,18 @@ class Search {
 
   Error no_such_degrees(int ranks) const {
     const workload::StrategyRequest& request = context_.job.strategy;
-    std::string asked;
+    std::vector<std::string> asked;
     for (const auto& [name, value] :
          {std::pair{"tp", request.tp}, {"pp", request.pp}, {"dp", request.dp}}) {
-      if (value) asked += fmt::format("{}{} {}", asked.empty() ? "" : ", ", name, *value);
+      if (value) asked.push_back(fmt::format("{} {}", name, *value));
     }
-    return {Code::kInvalidInput,
-            fmt::format("strategy: {} cannot fill {} devices; the degrees must multiply to {}, so "
-                        "leave one out to have it chosen",
-                        asked, ranks, ranks)};
+    const std::string remedy =
+        asked.size() == 1
+            ? fmt::format("choose a divisor of {}", ranks)
+            : fmt::format("the degrees must multiply to {}, so leave one out to have it chosen",
+                          ranks);
+    return {Code::kInvalidInput, fmt::format("strategy: {} cannot fill {} devices; {}",
+                                             join(asked, ", "), ranks, remedy)};
   }
 
   Error nothing_fits() const {
@@ -143,11 +147,14 @@ class Search {
                                             return std::tuple(a.kind != Reason::kMemory, a.excess) <
                                                    std::tuple(b.kind != Reason::kMemory, b.excess);
                                           });
+    const std::string what =
+        fmt::format("no plan of {} fits {}: ", context_.job.name, context_.cluster.name);
+    // A degree that divides nothing comes with its own remedy.
+    if (nearest->kind != Reason::kMemory) return {Code::kInvalidInput, what + nearest->reason};
     return {Code::kInvalidInput,
-            fmt::format("no plan of {} fits {}: nearest was {}, which {}; use more or larger "
-                        "devices, a smaller model or another batch",
-                        context_.job.name, context_.cluster.name,
-                        workload::to_string(nearest->strategy), nearest->reason)};
+            what + fmt::format("nearest was {}, which {}; use more or larger devices, a smaller "
+                               "model or another batch",
+                               workload::to_string(nearest->strategy), nearest->reason)};
   }
 
   void reject(const Strategy& strategy, Reason kind, std::string reason, double excess = 0) {

@@ -18,6 +18,7 @@ namespace {
 
 using namespace regatta::literals;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using workload::Strategy;
 
 // Rates such as `regatta measure` finds in the lab: up to 14 GFLOP/s per device.
@@ -190,6 +191,23 @@ TEST(SearchPlans, NameWhatCameNearestWhenNothingFits) {
   EXPECT_EQ(degrees.error().message,
             "strategy: tp 2, pp 3 cannot fill 8 devices; the degrees must multiply to 8, so leave "
             "one out to have it chosen");
+  job.strategy.pp.reset();
+  job.strategy.tp = 3;
+  EXPECT_EQ(search(job, cluster, cost::described_rates(cluster)).error().message,
+            "strategy: tp 3 cannot fill 8 devices; choose a divisor of 8");
+}
+
+TEST(SearchPlans, SayOnceWhatDoesNotDivide) {
+  const topo::Cluster cluster = example_cluster();
+  workload::Job job = example_job();
+  job.strategy.micro_batch = 3;
+  job.global_batch = 16;
+  const auto none = search(job, cluster, cost::described_rates(cluster));
+  ASSERT_FALSE(none.has_value());
+  EXPECT_THAT(
+      none.error().message,
+      MatchesRegex("no plan of [^ ]+ fits lab: [^;]*does not divide global_batch 16; choose "
+                   "a product that divides it"));
 }
 
 TEST(SweepSelection, SpreadsDifferentStrategiesOverTheRange) {
