@@ -36,4 +36,5 @@ if [ ! -e "$measured" ] || [ "$cluster" -nt "$measured" ]; then
 fi
 say "run: plan, train, compare with pure data parallelism"
 regatta run "$job" --cluster "$cluster" --compare pure-dp --compare-steps 10 --out "$out"
+say "program: $folder/bin/regatta"
 say "report: open $out/report.html in a browser (and $out/trace.json in ui.perfetto.dev)"
