@@ -23,7 +23,7 @@ class LabCommand(lab_case.LabCase):
     def test_shows_faults_and_undoes_them(self):
         link = "s0.nic0-leaf0"
         for fault, state in (("slow 20Mbps", r"20 Mbps .* up \(fault\)"), ("drop 5%", r"up, drops 5\.0 % \(fault\)"),
-                             ("down", r"down \(fault\)")):
+                             ("down", r"down, drops 5\.0 % \(fault\)")):
             kind, *amount = fault.split()
             done = self.lab("fault", kind, link, *amount)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
