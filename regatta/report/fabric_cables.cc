@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/core/units_text.h"
+#include "regatta/report/fabric_picture.h"
+
+namespace regatta::report {
+namespace {
+
+using topo::NodeKind;
+
+constexpr std::size_t kMostLines = 320;  // between two tiers; more are bundled
+constexpr std::size_t kManyLines = 48;   // more are drawn faint,
+constexpr std::size_t kHaze = 240;       // and still more, fainter
+constexpr double kBracketHeight = 12;
+
+std::string link_title(const topo::Link& link) {
+  return fmt::format("{}: {}", link.name, format_bits_per_second(link.rate));
+}
+
+// Links upwards from switches of `lower` whose both ends are drawn.
+std::vector<const topo::Link*> drawn_links(const Picture& picture, NodeKind lower) {
+  std::vector<const topo::Link*> links;
+  for (const topo::Link& link : picture.graph.links) {
+    if (picture.graph.nodes[link.a.index()].kind == lower && picture.switches.contains(link.a) &&
+        picture.switches.contains(link.b))
+      links.push_back(&link);
+  }
+  return links;
+}
+
+std::string strength(std::size_t lines) {
+  if (lines > kHaze) return " haze";
+  return lines > kManyLines ? " faint" : " strong";
+}
+
+std::string single_lines(const Picture& picture, const std::vector<const topo::Link*>& links) {
+  std::string svg;
+  for (const topo::Link* link : links) {
+    const Box& low = picture.switches.at(link->a);
+    const Box& high = picture.switches.at(link->b);
+    const int rail = picture.graph.nodes[link->a.index()].rail;
+    svg += line_svg({low.middle(), low.y}, {high.middle(), high.bottom()},
+                    cable_width(picture, link->rate),
+                    strength(links.size()) + rail_style(picture, rail), link_title(*link));
+  }
+  return svg;
+}
+
+// What gathers the cables of some switches of a row into one line.
+struct Bracket {
+  double left = 0;
+  double right = 0;
+  double y = 0;
+
+  Point middle() const { return {(left + right) / 2, y}; }
+};
+
+std::string bracket_svg(const Bracket& bracket, double switch_y) {
+  return fmt::format(
+      "<path class=\"cable strong\" stroke-width=\"1.4\" d=\"M{0:.1f} {1:.1f}V{2:.1f}"
+      "H{3:.1f}V{1:.1f}\"/>\n",
+      bracket.left, switch_y, bracket.y, bracket.right);
+}
+
+// A line from each block to each spine, for the cables of all its leaves.
+std::string leaf_bundles(const Picture& picture) {
+  std::string svg;
+  std::size_t lines = 0;
+  for (const GroupPlace& group : picture.layout.groups)
+    lines += group.blocks.size() * group.spines.size();
+  const double width = cable_width(picture, picture.cluster.fabric.uplink);
+  for (const GroupPlace& group : picture.layout.groups) {
+    for (const BlockPlace& block : group.blocks) {
+      const Box& first = block.leaves.front().box;
+      const Bracket bracket{first.middle(), block.leaves.back().box.middle(),
+                            first.y - kBracketHeight};
+      for (const SwitchPlace& spine : group.spines)
+        svg += line_svg(bracket.middle(), {spine.box.middle(), spine.box.bottom()}, width,
+                        strength(lines), "");
+      svg += bracket_svg(bracket, first.y);
+    }
+  }
+  return svg;
+}
+
+// A line from each spine to its plane, for the cables to all super-spines of it. Super-spines are
+// numbered plane by plane, and spines so that spine j of each group belongs to plane j.
+std::string spine_bundles(const Picture& picture) {
+  const topo::Fabric& fabric = picture.cluster.fabric;
+  const int per_plane = fabric.super_spines / fabric.spines;
+  const int first = picture.layout.supers.front().node.value;
+  std::map<int, Bracket> planes;
+  for (const SwitchPlace& place : picture.layout.supers) {
+    const double x = place.box.middle();
+    const Bracket fresh{x, x, place.box.bottom() + kBracketHeight};
+    planes.try_emplace((place.node.value - first) / per_plane, fresh).first->second.right = x;
+  }
+  std::string svg;
+  const double width = cable_width(picture, fabric.super_uplink);
+  for (const GroupPlace& group : picture.layout.groups) {
+    const int group_first = group.spines.front().node.value;
+    for (const SwitchPlace& spine : group.spines) {
+      const auto plane = planes.find(spine.node.value - group_first);
+      if (plane == planes.end()) continue;
+      svg +=
+          line_svg({spine.box.middle(), spine.box.y}, plane->second.middle(), width, " faint", "");
+    }
+  }
+  for (const auto& [plane, bracket] : planes)
+    svg += bracket_svg(bracket, picture.layout.supers.front().box.bottom());
+  return svg;
+}
+
+// One line for each cable.
+std::string nic_cables(const Picture& picture, const BlockPlace& block) {
+  std::string svg;
+  for (const ServerPlace& server : block.servers) {
+    for (const NicPlace& nic : server.nics) {
+      const LinkId id = topo::nic_link(picture.graph, server.first, nic.nic);
+      const topo::Link& link = picture.graph.links[id.index()];
+      const Box& leaf = picture.switches.at(link.b);
+      svg += line_svg(nic.at, {leaf.middle(), leaf.bottom()}, cable_width(picture, link.rate),
+                      rail_style(picture, nic.rail), link_title(link));
+    }
+  }
+  return svg;
+}
+
+// One line for each column of NICs, down to the last of them.
+std::string rail_lines(const Picture& picture, const BlockPlace& block) {
+  std::map<int, NicPlace> lowest;
+  std::map<int, BytesPerSecond> rates;
+  for (const ServerPlace& server : block.servers) {
+    for (const NicPlace& nic : server.nics) {
+      lowest[nic.nic] = nic;
+      rates[nic.nic] = std::max(rates[nic.nic], picture.cluster.type_of(server.first).nic_rate);
+    }
+  }
+  std::string svg;
+  for (const auto& [nic, place] : lowest) {
+    svg += line_svg({place.at.x, block.leaves.front().box.bottom()}, place.at,
+                    cable_width(picture, rates[nic]), rail_style(picture, place.rail), "");
+  }
+  return svg;
+}
+
+// One line from each leaf to the card that counts the servers.
+std::string count_lines(const Picture& picture, const BlockPlace& block) {
+  std::string svg;
+  const ServerPlace& servers = block.servers.front();
+  const topo::ServerType& type = picture.cluster.type_of(servers.first);
+  if (type.nic_count == 0) return svg;
+  const double width = cable_width(picture, type.nic_rate);
+  for (const SwitchPlace& leaf : block.leaves) {
+    const int rail = picture.graph.nodes[leaf.node.index()].rail;
+    svg += line_svg({leaf.box.middle(), leaf.box.bottom()}, {leaf.box.middle(), servers.card.y},
+                    width, rail_style(picture, rail), "");
+  }
+  return svg;
+}
+
+std::string server_cables(const Picture& picture, const BlockPlace& block) {
+  switch (picture.layout.detail) {
+    case FabricDetail::kCables:
+      return nic_cables(picture, block);
+    case FabricDetail::kRails:
+    case FabricDetail::kCompact:
+      return rail_lines(picture, block);
+    case FabricDetail::kCounts:
+      break;
+  }
+  return count_lines(picture, block);
+}
+
+}  // namespace
+
+std::size_t cables_of_line(const Picture& picture, NodeKind lower) {
+  const std::vector<SwitchPlace>& supers = picture.layout.supers;
+  const bool has_planes = lower == NodeKind::kSpine && !supers.empty() && supers.front().count > 1;
+  if (!has_planes && drawn_links(picture, lower).size() <= kMostLines) return 1;
+  const topo::Fabric& fabric = picture.cluster.fabric;
+  return static_cast<std::size_t>(lower == NodeKind::kLeaf ? fabric.rails
+                                                           : fabric.super_spines / fabric.spines);
+}
+
+std::string cables_svg(const Picture& picture) {
+  std::string svg;
+  if (picture.cluster.fabric.tiers == 0) return svg;
+  if (!picture.layout.supers.empty()) {
+    svg += cables_of_line(picture, NodeKind::kSpine) > 1
+               ? spine_bundles(picture)
+               : single_lines(picture, drawn_links(picture, NodeKind::kSpine));
+  }
+  svg += cables_of_line(picture, NodeKind::kLeaf) > 1
+             ? leaf_bundles(picture)
+             : single_lines(picture, drawn_links(picture, NodeKind::kLeaf));
+  for (const GroupPlace& group : picture.layout.groups) {
+    for (const BlockPlace& block : group.blocks)
+      svg += server_cables(picture, block);
+  }
+  return svg;
+}
+
+}  // namespace regatta::report
