@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -134,18 +135,23 @@ std::string nic_cables(const Picture& picture, const BlockPlace& block) {
 
 // One line for each column of NICs, down to the last of them.
 std::string rail_lines(const Picture& picture, const BlockPlace& block) {
-  std::map<int, NicPlace> lowest;
-  std::map<int, BytesPerSecond> rates;
+  struct Column {
+    NicPlace lowest;
+    BytesPerSecond rate;
+  };
+  std::map<std::pair<int, double>, Column> columns;  // by NIC and x: stacks have one each
   for (const ServerPlace& server : block.servers) {
     for (const NicPlace& nic : server.nics) {
-      lowest[nic.nic] = nic;
-      rates[nic.nic] = std::max(rates[nic.nic], picture.cluster.type_of(server.first).nic_rate);
+      Column& column = columns[{nic.nic, nic.at.x}];
+      column.lowest = nic;
+      column.rate = std::max(column.rate, picture.cluster.type_of(server.first).nic_rate);
     }
   }
   std::string svg;
-  for (const auto& [nic, place] : lowest) {
-    svg += line_svg({place.at.x, block.leaves.front().box.bottom()}, place.at,
-                    cable_width(picture, rates[nic]), rail_style(picture, place.rail), "");
+  for (const auto& [key, column] : columns) {
+    const Point at = column.lowest.at;
+    svg += line_svg({at.x, block.leaves.front().box.bottom()}, at,
+                    cable_width(picture, column.rate), rail_style(picture, column.lowest.rail), "");
   }
   return svg;
 }

@@ -22,7 +22,8 @@ constexpr double kWidestRails = 2300;
 constexpr double kWidestCompact = 3600;
 constexpr double kWidestCounts = 2600;
 constexpr std::size_t kMostCablesOfBlock = 16;
-constexpr int kTallestBlock = 40;  // servers below each other; more only with kCompact
+constexpr int kTallestStack = 20;  // servers below each other, where they can be split,
+constexpr int kTallestBlock = 40;  // and where not; more only with kCompact
 constexpr std::size_t kGroupsDrawn = 4;
 constexpr std::size_t kSwitchesDrawn = 96;  // spines of all groups
 constexpr std::size_t kSupersDrawn = 48;    // more are drawn as planes
@@ -74,7 +75,7 @@ bool is_readable(const FabricDraft& draft) {
     return width <= kWidestCables && cables <= kMostCablesOfBlock;
   }
   if (draft.detail == FabricDetail::kRails)
-    return width <= kWidestRails && servers <= kTallestBlock;
+    return width <= kWidestRails && draft.servers_of_stack <= kTallestBlock;
   return width <= kWidestCompact;
 }
 
@@ -87,6 +88,10 @@ void set_detail(FabricDraft& draft, FabricDetail detail) {
   for (const topo::Server& server : draft.cluster.servers)
     draft.name_width = std::max(draft.name_width, text_width(server.name, draft.name_size));
   draft.name_width = std::min(draft.name_width, 14 * draft.name_size) + 8;
+  const int servers = most_servers_of_block(draft);
+  const bool splits = has_rails(detail) && draft.cluster.fabric.rails <= 1;
+  draft.stacks = splits ? std::max(1, (servers + kTallestStack - 1) / kTallestStack) : 1;
+  draft.servers_of_stack = (servers + draft.stacks - 1) / draft.stacks;
 }
 
 // Leaves out groups first, then blocks, until the counts fit.
@@ -137,10 +142,9 @@ bool has_rails(FabricDetail detail) {
   return detail == FabricDetail::kRails || detail == FabricDetail::kCompact;
 }
 
-const std::string& longest_name(const FabricDraft& draft, NodeKind kind) {
-  static const std::string kNone;
+std::string longest_name(const FabricDraft& draft, NodeKind kind) {
   const auto found = draft.longest_names.find(kind);
-  return found == draft.longest_names.end() ? kNone : found->second;
+  return found == draft.longest_names.end() ? "" : found->second;
 }
 
 double card_width(const FabricDraft& draft) {
@@ -153,13 +157,14 @@ double card_width(const FabricDraft& draft) {
     case FabricDetail::kCounts:
       break;
   }
-  const std::string& leaf = longest_name(draft, NodeKind::kLeaf);
+  const std::string leaf = longest_name(draft, NodeKind::kLeaf);
   const double number = text_width(leaf, 10) - text_width("leaf", 10) + 8;
   return std::max(132.0, draft.cluster.fabric.rails * std::max(number, 18.0));
 }
 
 double block_width(const FabricDraft& draft, const BlockShape& block) {
-  if (draft.detail != FabricDetail::kCables) return card_width(draft) + 2 * kFramePad;
+  if (draft.detail != FabricDetail::kCables)
+    return draft.stacks * (card_width(draft) + kFramePad) + kFramePad;
   const double servers = block.servers * (card_width(draft) + kCardSpace) - kCardSpace;
   const double leaves = static_cast<double>(block.leaves.size()) * 74 - 10;
   return std::max(servers, leaves) + 2 * kFramePad;

@@ -39,14 +39,16 @@ struct FabricDraft {
   FabricDetail detail = FabricDetail::kCables;
   NicColumns columns;
   double name_size = 12;
-  double name_width = 0;                                // room for a server's name
-  double block_space = 0;                               // between blocks
-  std::size_t blocks = 0;                               // places for blocks in a group,
-  std::size_t spines = 0;                               // spines in a group,
-  std::size_t groups = 0;                               // groups,
-  std::size_t supers = 0;                               // and super-spines, or their planes
-  int supers_of_place = 1;                              // more: a place stands for a plane
-  std::map<topo::NodeKind, std::string> longest_names;  // of the nodes of a kind
+  double name_width = 0;     // room for a server's name
+  double block_space = 0;    // between blocks
+  int stacks = 1;            // of servers, beside each other in a block,
+  int servers_of_stack = 0;  // each so high; blocks of several rails have one
+  std::size_t blocks = 0;    // places for blocks in a group,
+  std::size_t spines = 0;    // spines in a group,
+  std::size_t groups = 0;    // groups,
+  std::size_t supers = 0;    // and super-spines, or their planes
+  int supers_of_place = 1;   // more: a place stands for a plane
+  std::map<topo::NodeKind, std::string> longest_names;
 };
 
 FabricDraft draft_fabric(const topo::Cluster& cluster, const topo::Graph& graph);
@@ -60,8 +62,8 @@ double group_width(const FabricDraft& draft, const GroupShape& group);
 double groups_width(const FabricDraft& draft);
 double fabric_width(const FabricDraft& draft);
 
-// Of the nodes of a kind; "" when there is none.
-const std::string& longest_name(const FabricDraft& draft, topo::NodeKind kind);
+// The longest name of the nodes of a kind; "" when there is none.
+std::string longest_name(const FabricDraft& draft, topo::NodeKind kind);
 
 // kRails or kCompact.
 bool has_rails(FabricDetail detail);

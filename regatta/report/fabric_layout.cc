@@ -19,7 +19,7 @@ constexpr double kMostAir = 90;       // between blocks, where there is room
 
 // The same form for all switches of a kind: the name when all fit, else the number, else nothing.
 std::string switch_label(const FabricDraft& draft, const topo::Node& node, double width) {
-  const std::string& longest = longest_name(draft, node.kind);
+  const std::string longest = longest_name(draft, node.kind);
   if (text_width(longest, 12) <= width - 4) return node.name;
   const std::size_t digits = longest.find_first_of("0123456789");
   const bool fits = text_width(longest.substr(digits), 10) <= width - 1;
@@ -105,24 +105,27 @@ Box rail_span(const NicColumns& plan, int rail) {
   return {middle - width / 2, 0, width, 0};
 }
 
-// The columns of a rail lie under its leaf.
+// The columns of a rail lie under its leaf; a leaf of several stacks reaches over all of them.
 BlockPlace place_rails(const FabricDraft& draft, const BlockShape& shape, Box frame,
                        const FabricLayout& rows) {
   BlockPlace block{.frame = frame, .leaves = {}, .servers = {}};
   const double left = frame.x + kFramePad;
   const double columns = left + draft.name_width + 4;
+  const double pitch = card_width(draft) + kFramePad;
   for (std::size_t rail = 0; rail < shape.leaves.size(); ++rail) {
     const Box span = rail_span(draft.columns, static_cast<int>(rail));
     block.leaves.push_back(
         place_switch(draft, shape.leaves[rail],
-                     {columns + span.x, rows.leaves_y, span.width, rows.switch_height}));
+                     {columns + span.x, rows.leaves_y, span.width + (draft.stacks - 1) * pitch,
+                      rows.switch_height}));
   }
   const double height = draft.columns.devices_height() + 10;
-  double y = rows.servers_y;
   for (int i = 0; i < shape.servers; ++i) {
-    block.servers.push_back(place_server(draft, shape.first_server + i,
-                                         {left, y, frame.width - 2 * kFramePad, height}));
-    y += height + 4;
+    const int stack = i / draft.servers_of_stack;
+    const int row = i - stack * draft.servers_of_stack;
+    block.servers.push_back(place_server(
+        draft, shape.first_server + i,
+        {left + pitch * stack, rows.servers_y + (height + 4) * row, pitch - kFramePad, height}));
   }
   return block;
 }
@@ -162,7 +165,8 @@ BlockPlace place_block(const FabricDraft& draft, const BlockShape& shape, double
                      : draft.detail == FabricDetail::kCounts
                          ? place_counts(draft, shape, frame, rows)
                          : place_rails(draft, shape, frame, rows);
-  block.frame.height = block.servers.back().card.bottom() + kFramePad - top;
+  for (const ServerPlace& server : block.servers)
+    block.frame.height = std::max(block.frame.height, server.card.bottom() + kFramePad - top);
   return block;
 }
 

@@ -57,7 +57,7 @@ std::string dot_svg(Point at, double radius, std::string_view style);
 // Text on the baseline at `at`.
 struct TextStyle {
   double size = 12;
-  std::string_view style = "";
+  std::string_view style;
 };
 std::string text_svg(Point at, TextStyle look, std::string_view text);
 

@@ -58,6 +58,7 @@ std::vector<const ServerType*> used_types(const topo::Cluster& cluster) {
   for (const topo::Server& server : cluster.servers)
     names.insert(server.type);
   std::vector<const ServerType*> types;
+  types.reserve(names.size());
   for (const std::string& name : names)
     types.push_back(&cluster.server_types.at(name));
   return types;
@@ -99,9 +100,9 @@ void place_parts(const NicColumns& plan, const ServerType& type, Point corner, d
     const int devices = devices_of_nic(type, column.nic);
     const double left = corner.x + column.x + 2;
     for (int i = 0; i < devices; ++i) {
-      place.devices.push_back({left + pitch * (i % column.across),
-                               corner.y + pitch * (i / column.across), plan.device_size,
-                               plan.device_size});
+      const int row = i / column.across;
+      place.devices.push_back({left + pitch * (i - row * column.across), corner.y + pitch * row,
+                               plan.device_size, plan.device_size});
     }
     if (column.nic < type.nic_count)
       place.nics.push_back(
