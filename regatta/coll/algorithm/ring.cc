@@ -72,6 +72,7 @@ class RingBuilder {
     const Cut cut = cut_range(bytes);
     auto& ready = ready_[static_cast<std::size_t>(k)];
     ready.assign(cut.pieces, kNone);
+    last_receives_.clear();
     for (std::uint32_t i = 0; i < cut.pieces; ++i) {
       const std::size_t at = i * cut.piece_bytes;
       Step piece{.kind = StepKind::kReceive,
@@ -90,12 +91,14 @@ class RingBuilder {
       if (receives_.size() >= kReceivesAhead)
         schedule_.wait_for(index, receives_[receives_.size() - kReceivesAhead]);
       receives_.push_back(index);
+      last_receives_.push_back(index);
       ready[i] = index;
     }
   }
 
-  // The steps of the newest call to send().
+  // The steps of the newest call to send() and to receive().
   const std::vector<StepIndex>& last_sends() const { return last_sends_; }
+  const std::vector<StepIndex>& last_receives() const { return last_receives_; }
 
  private:
   // Pieces of a step are few: 2^20 of them are 512 GiB.
@@ -107,7 +110,12 @@ class RingBuilder {
   std::vector<std::vector<StepIndex>> ready_;  // by segment, then piece
   std::vector<StepIndex> receives_;
   std::vector<StepIndex> last_sends_;
+  std::vector<StepIndex> last_receives_;
 };
+
+bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
 
 // A step that does nothing and ends after all of `first` and `second`.
 StepIndex join(Schedule& schedule, const std::vector<StepIndex>& first,
@@ -164,7 +172,12 @@ void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& 
   RingBuilder ring(schedule, place, segments);
   const int last = place.world_size - 2;
   // Partial results alternate between two places: one arrives while the other leaves.
-  std::byte* const places[2] = {last > 0 ? schedule.scratch(buffers.bytes()) : nullptr,
+  // Of two ranks each sends while it receives the result. Were the receive to wait for the sends,
+  // both would: a large message leaves when its receiver is ready. So a result on top of the input,
+  // which the sends still read, comes to a place aside first.
+  const bool is_aside = last == 0 && overlap(buffers.in, segments.begin(segments.parts),
+                                             buffers.out, buffers.bytes());
+  std::byte* const places[2] = {last > 0 || is_aside ? schedule.scratch(buffers.bytes()) : nullptr,
                                 last > 1 ? schedule.scratch(buffers.bytes()) : nullptr};
   std::vector<StepIndex> sends_before;
   std::vector<StepIndex> input_readers;  // steps that read `in`, but the last ones
@@ -178,12 +191,18 @@ void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& 
     // `out` may lie anywhere on `in`: it is written when all else was read. A place is free again
     // when the sends of the step before have ended.
     std::vector<StepIndex> after = sends_before;
-    if (s == last) after = {join(schedule, input_readers, s == 0 ? ring.last_sends() : after)};
+    if (s == last && s > 0) after = {join(schedule, input_readers, after)};
     ring.receive(in_segment,
-                 {.to = s == last ? buffers.out : places[s % 2],
+                 {.to = s == last && !is_aside ? buffers.out : places[s % 2],
                   .local = buffers.in + segments.begin(in_segment),
                   .finishes = s == last},
                  step, after);
+    if (is_aside) {
+      const StepIndex all = join(schedule, ring.last_sends(), ring.last_receives());
+      schedule.add(
+          {.kind = StepKind::kCopy, .dst = buffers.out, .src = places[0], .bytes = buffers.bytes()},
+          {all});
+    }
     if (s > 0) sends_before = ring.last_sends();
     const auto end = static_cast<StepIndex>(schedule.steps().size());
     for (StepIndex k = first; k < end; ++k)
