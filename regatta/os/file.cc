@@ -1,6 +1,7 @@
 #include "regatta/os/file.h"
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -64,8 +65,10 @@ Status make_folder(const std::string& path, unsigned mode) {
   const auto parent = std::filesystem::path(path).parent_path();
   if (!parent.empty()) std::filesystem::create_directories(parent, error);
   if (error) return errno_error(parent.string(), error.value());
-  if (::mkdir(path.c_str(), mode) == 0 || std::filesystem::is_directory(path, error)) return {};
-  return errno_error(path);
+  if (::mkdir(path.c_str(), mode) == 0) return {};
+  const int reason = errno;  // before the look at the folder sets its own
+  if (std::filesystem::is_directory(path, error)) return {};
+  return errno_error(path, reason);
 }
 
 Status remove_tree(const std::string& path) {

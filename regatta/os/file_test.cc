@@ -56,6 +56,16 @@ TEST(Folder, IsMadeWithItsParentsAndMode) {
   EXPECT_EQ(info.st_mode & 0777U, 0700U);
 }
 
+TEST(MakeFolder, GivesTheReasonOfTheFailureItself) {
+  auto folder = TempFolder::create();
+  ASSERT_TRUE(folder);
+  const std::string path = folder->path() + "/a";
+  ASSERT_EQ(::symlink("/nonexistent", path.c_str()), 0);
+  const Status made = make_folder(path, 0700);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().message, path + ": file exists");
+}
+
 TEST(TempFolder, VanishesWithItsContent) {
   std::string path;
   {
