@@ -314,6 +314,8 @@ void World::fail(const Error& error) {
 }
 
 void World::note_abort(std::string_view text) {
+  // What the peer sent before it gave up is here: operations that have all they need end well.
+  if (!failed_) runner_.advance(now_);
   Error error{Code::kUnavailable, "a peer gave up"};
   if (!text.empty()) {
     const auto code = static_cast<Code>(text.front() - '0');
