@@ -201,7 +201,7 @@ int show_this_machine(const TopoOptions& options) {
 Status draw_cluster(const topo::Cluster& cluster, const std::string& path) {
   if (path.empty()) return {};
   const Status written = os::write_file(path, report::fabric_svg(cluster));
-  if (written) return written;
+  if (written) return {};
   return Error{Code::kInvalidInput, written.error().message + "; choose another place with --svg"};
 }
 

@@ -109,7 +109,8 @@ Result<PointwiseRate> parse_pointwise(const Node& node) {
   return node.error("operator \"" + name + "\" is not known");
 }
 
-Result<DeviceRates> parse_device(const Node& node) {
+// The rates that were measured for each shape and each operator.
+Result<DeviceRates> parse_operators(const Node& node) {
   DeviceRates device;
   REGATTA_TRY(products, node.at("matmul"));
   if (!products->is_array() || products->empty())
@@ -124,6 +125,11 @@ Result<DeviceRates> parse_device(const Node& node) {
     REGATTA_TRY(rate, parse_pointwise({value, node.where + ", pointwise"}));
     device.pointwise.push_back(rate);
   }
+  return device;
+}
+
+Result<DeviceRates> parse_device(const Node& node) {
+  REGATTA_TRY(device, parse_operators(node));
   REGATTA_TRY(copy, node.positive("copy_bandwidth_Bps"));
   REGATTA_TRY(pointwise, node.positive("pointwise_bandwidth_Bps"));
   REGATTA_TRY(overhead, node.positive("operator_overhead_s"));

@@ -37,7 +37,7 @@ TEST(SearchToJson, WritesAPlanWithItsPredictionInBaseUnits) {
   EXPECT_EQ(plan["strategy"]["tp"], best.strategy.tp);
   EXPECT_EQ(plan["placement"].size(), 8U);
   EXPECT_EQ(plan["placement"][0], topo::to_string(cluster, best.placement[0]));
-  const auto predicted = plan["predicted"];
+  const auto& predicted = plan["predicted"];
   EXPECT_EQ(predicted["step_time_s"], best.prediction.step_time.value);
   double phases = 0;
   for (const auto& [name, seconds] : predicted["phases"].items()) {

@@ -34,6 +34,20 @@ cost::Rates lab_rates(const topo::Cluster& cluster) {
   return rates;
 }
 
+// The shortest predicted step of a strategy over every order of the cluster's devices.
+double best_of_all_placements(const workload::Job& job, const topo::Cluster& cluster,
+                              const workload::Strategy& strategy) {
+  const cost::Rates rates = cost::described_rates(cluster);
+  Placement placement = topo::all_devices(cluster);
+  double best = INFINITY;
+  do {
+    const auto predicted = predict(job, cluster, rates, strategy, placement);
+    EXPECT_TRUE(predicted.has_value());
+    if (predicted) best = std::min(best, predicted->step_time.value);
+  } while (std::next_permutation(placement.begin(), placement.end()));
+  return best;
+}
+
 TEST(SearchPlans, FindsThePlanOfBruteForceOnASmallCluster) {
   workload::Job job = example_job();
   job.global_batch = 4;
@@ -41,21 +55,15 @@ TEST(SearchPlans, FindsThePlanOfBruteForceOnASmallCluster) {
     topo::Cluster cluster = example_cluster(2);  // 4 devices
     cluster.fabric.servers_per_leaf = 1;         // two leaves
     cluster.fabric.uplink = {uplink * 1e6 / 8};
-    const cost::Rates rates = cost::described_rates(cluster);
-    const auto result = search(job, cluster, rates);
+    const auto result = search(job, cluster, cost::described_rates(cluster));
     ASSERT_TRUE(result.has_value()) << result.error().message;
     double best = INFINITY;
     for (const auto& [tp, pp, dp] : std::vector<std::array<int, 3>>{
              {1, 1, 4}, {1, 2, 2}, {1, 4, 1}, {2, 1, 2}, {2, 2, 1}, {4, 1, 1}}) {
       for (const int micro_batch : {1, 2, 4}) {
         if (job.global_batch % (dp * micro_batch) != 0) continue;
-        Placement placement = topo::all_devices(cluster);
-        do {
-          const auto p =
-              predict(job, cluster, rates, make_strategy(tp, pp, dp, micro_batch), placement);
-          ASSERT_TRUE(p.has_value());
-          best = std::min(best, p->step_time.value);
-        } while (std::next_permutation(placement.begin(), placement.end()));
+        const auto strategy = make_strategy(tp, pp, dp, micro_batch);
+        best = std::min(best, best_of_all_placements(job, cluster, strategy));
       }
     }
     EXPECT_NEAR(result->ranked.front().prediction.step_time.value / best, 1, 1e-6) << uplink;

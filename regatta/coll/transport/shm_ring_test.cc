@@ -43,6 +43,20 @@ struct Ring {
   }
 };
 
+// Takes the oldest record and compares it with the first of `expected`; there is none when that is
+// empty.
+void read_one(Ring& ring, std::deque<std::vector<std::byte>>& expected) {
+  const auto record = ring.reader.peek();
+  ASSERT_TRUE(record) << record.error().message;
+  ASSERT_EQ(record->has_value(), !expected.empty());
+  if (expected.empty()) return;
+  const std::vector<std::byte>& oldest = expected.front();
+  ASSERT_EQ((*record)->header.payload_bytes, oldest.size());
+  ASSERT_EQ(std::memcmp((*record)->payload, oldest.data(), oldest.size()), 0);
+  ring.reader.pop();
+  expected.pop_front();
+}
+
 TEST(ShmRing, GivesBackWhatWasWrittenInOrderWhateverTheSizes) {
   for (unsigned seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(seed);
@@ -53,24 +67,13 @@ TEST(ShmRing, GivesBackWhatWasWrittenInOrderWhateverTheSizes) {
     std::deque<std::vector<std::byte>> expected;
     int full = 0;
     for (int i = 0; i < 2000; ++i) {
-      if (writes(random)) {
-        auto written = ring.write(size(random), kFragmentBytesMin, static_cast<std::uint8_t>(i));
-        if (written.empty()) {
-          ++full;
-        } else {
-          expected.push_back(std::move(written));
-        }
+      if (!writes(random)) {
+        ASSERT_NO_FATAL_FAILURE(read_one(ring, expected));
         continue;
       }
-      const auto record = ring.reader.peek();
-      ASSERT_TRUE(record) << record.error().message;
-      ASSERT_EQ(record->has_value(), !expected.empty());
-      if (expected.empty()) continue;
-      ASSERT_EQ((*record)->header.payload_bytes, expected.front().size());
-      ASSERT_EQ(std::memcmp((*record)->payload, expected.front().data(), expected.front().size()),
-                0);
-      ring.reader.pop();
-      expected.pop_front();
+      auto written = ring.write(size(random), kFragmentBytesMin, static_cast<std::uint8_t>(i));
+      full += written.empty() ? 1 : 0;
+      if (!written.empty()) expected.push_back(std::move(written));
     }
     EXPECT_GT(full, 0);
   }
