@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <fmt/core.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "regatta/core/units_text.h"
@@ -14,6 +15,14 @@ namespace {
 constexpr Seconds kPlainEvery{2.0};
 constexpr double kNewShare = 0.3;  // of the newest step in the moving mean
 constexpr const char* kClearLine = "\r\x1b[K";
+
+// What fits into one row of the terminal: a line that wraps could not be cleared.
+std::string fitted(std::string line, std::FILE* out) {
+  winsize size = {};
+  if (::ioctl(::fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return line;
+  if (line.size() >= size.ws_col) line.resize(size.ws_col - 1U);
+  return line;
+}
 
 }  // namespace
 
@@ -42,7 +51,7 @@ void RunProgress::on_step(const report::StepRecord& step, long long tokens) {
   mean_step_ =
       mean_step_.value <= 0 ? step.time : mean_step_ * (1 - kNewShare) + step.time * kNewShare;
   if (is_terminal_) {
-    std::fputs((kClearLine + line(step, tokens)).c_str(), out_);
+    std::fputs((kClearLine + fitted(line(step, tokens), out_)).c_str(), out_);
     std::fflush(out_);
     return;
   }

@@ -1,6 +1,12 @@
 """`regatta run` from the files to the report: what it prints and writes, and bad input."""
+import fcntl
 import json
 import math
+import os
+import pty
+import struct
+import subprocess
+import termios
 import unittest
 
 import lab_case
@@ -56,6 +62,25 @@ class RunJob(lab_case.LabCase):
         self.assertRegex(done.stdout, r"chosen +tp1 pp3 dp1")
         self.assertRegex(done.stdout, r"phase +predicted +measured")
         self.assertIn("step 8/8", done.stdout)
+
+    def test_keeps_its_changing_line_within_the_terminal(self):
+        columns = 40
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        run = subprocess.Popen([lab_case.BIN / "regatta", "run", self.job, "--cluster", self.cluster, "--no-report"],
+                               stdout=theirs, stderr=subprocess.DEVNULL)
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                text += os.read(ours, 65536)
+            except OSError:  # how the end of a terminal reads
+                break
+        os.close(ours)
+        self.assertEqual(run.wait(60), 0)
+        lines = [line for line in text.decode().split("\r\x1b[K") if line.startswith("tiny: step")]
+        self.assertGreaterEqual(len(lines), 8)
+        self.assertLess(max(map(len, lines)), columns)
 
     def test_goes_on_from_a_checkpoint(self):
         checkpoint = self.folder / "checkpoints"
