@@ -223,7 +223,11 @@ void print_choice(std::FILE* out, const report::RunResult& result) {
   for (const auto& run : result.sweep) {
     best = std::min(best, run.measured.step_time);
   }
-  fmt::print(out, "the plan ranked first is {:.1f} % slower than the best one measured\n",
+  if (first == best) {
+    fmt::print(out, "the plan ranked first is the fastest one measured\n");
+    return;
+  }
+  fmt::print(out, "the plan ranked first is {:.1f} % slower than the fastest one measured\n",
              100 * (first / best - 1));
 }
 
