@@ -28,15 +28,24 @@ Result<std::string> read_named_file(const std::string& path) {
   return text;
 }
 
+// Whether a line of `text` starts with `key`: tells a job from a cluster before either is parsed.
+bool has_key(const std::string& text, const std::string& key) {
+  return ("\n" + text).find("\n" + key + ":") != std::string::npos;
+}
+
 }  // namespace
 
 Result<topo::Cluster> load_cluster(const std::string& path) {
   REGATTA_TRY(text, read_named_file(path));
+  if (has_key(text, "model") && !has_key(text, "servers"))
+    return Error{Code::kInvalidInput, path + ": this is a job file; give a cluster file here"};
   return topo::parse_cluster(text, path);
 }
 
 Result<workload::Job> load_job(const std::string& path) {
   REGATTA_TRY(text, read_named_file(path));
+  if (has_key(text, "servers") && !has_key(text, "model"))
+    return Error{Code::kInvalidInput, path + ": this is a cluster file; give a job file here"};
   REGATTA_TRY(job, workload::parse_job(text, path));
   job.data_text = absolute_path(workload::resolve_path(path, job.data_text));
   if (!job.checkpoint.folder.empty())

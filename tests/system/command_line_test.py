@@ -28,6 +28,8 @@ CASES = [
     (["topo", ""], "topo: CLUSTER: the text is empty; write it or leave it out"),
     (["topo", "a", "b"], "topo: 'b' is one argument too many; see regatta topo --help"),
     (["topo", CLUSTER, "--machine", "x"], "topo: CLUSTER excludes --machine; give one of them"),
+    (["topo", JOB], f"{JOB}: this is a job file; give a cluster file here"),
+    (["plan", CLUSTER, "--cluster", CLUSTER], f"{CLUSTER}: this is a cluster file; give a job file here"),
     (["plan"], "plan: JOB is missing; write it like: regatta plan JOB --cluster CLUSTER"),
     (["plan", JOB], "plan: --cluster is missing; write it like: regatta plan JOB --cluster CLUSTER"),
     (["plan", JOB, "--cluster"], "plan: --cluster needs a value; see regatta plan --help"),
