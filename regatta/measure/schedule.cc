@@ -30,7 +30,7 @@ constexpr int kHidden = 512;
 constexpr int kFfnHidden = 2048;
 constexpr int kScores = 256;  // softmax runs over kHeadsAtOnce matrices of kScores x kScores
 
-constexpr int kPairsPerClass = 4;
+constexpr int kPairsPerClass = 8;
 
 void add_products(Schedule& schedule, bool coarse, Precision precision) {
   const auto add_grid = [&](const auto& sizes) {

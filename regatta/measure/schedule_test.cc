@@ -51,7 +51,7 @@ TEST(MakeSchedule, TakesSeveralPairsOfEachPathClassOnDistinctServers) {
     ++pairs[task.path];
   }
   EXPECT_EQ(pairs[cost::PathClass::kSameLeaf], 4);
-  EXPECT_EQ(pairs[cost::PathClass::kSameGroup], 4);
+  EXPECT_EQ(pairs[cost::PathClass::kSameGroup], 8);
   EXPECT_EQ(pairs.count(cost::PathClass::kSameServer), 0U);
 }
 

@@ -117,7 +117,7 @@ Result<std::vector<cost::PathRates>> path_rates(const topo::Cluster& cluster,
     }
     paths.push_back({.path = path,
                      .latency = {median(std::move(one.latencies))},
-                     .bandwidth = {median(std::move(one.bandwidths))},
+                     .bandwidth = {harmonic_mean(one.bandwidths)},
                      .described = one.described});
   }
   return paths;
@@ -135,6 +135,14 @@ double median(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+double harmonic_mean(const std::vector<double>& rates) {
+  REGATTA_CHECK(!rates.empty());
+  double time = 0;
+  for (const double rate : rates)
+    time += 1 / rate;
+  return static_cast<double>(rates.size()) / time;
 }
 
 double spread_of_passes(const Samples& samples) {

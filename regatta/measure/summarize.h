@@ -1,5 +1,6 @@
 // measure/summarize.h: from the samples of all devices to the rates of the cluster: medians over
-// the passes and ranks of a device type and over the pairs of a path class. Pure.
+// the passes and ranks of a device type, and harmonic means over the pairs of a path
+// class. Pure.
 #pragma once
 
 #include <string>
@@ -56,6 +57,11 @@ double median(std::vector<double> values);
 // the middle one, and of these the median. 0 where no loop ran twice. Above some 0.1 the machine
 // was doing other work.
 double spread_of_passes(const Samples& samples);
+
+// The rate at which the same work takes as long as at all these rates on average: n / sum(1/rate).
+// Of the pairs of a path class: where connections are hashed onto equal-cost links pairs differ by
+// luck, and a median of few would jump. REGATTA_CHECKs that there is one.
+double harmonic_mean(const std::vector<double>& rates);
 
 // The rates, without `source` and `shared_cores`: the caller knows them. Fails with kUnavailable
 // when a task has no sample from any device of a type, or a pair none: names it.

@@ -55,6 +55,12 @@ TEST(Median, IsTheMiddleOrTheMeanOfTheTwoInTheMiddle) {
   EXPECT_EQ(median({8, 1, 2, 4}), 3);
 }
 
+TEST(HarmonicMean, IsTheRateOfTheMeanTime) {
+  EXPECT_DOUBLE_EQ(harmonic_mean({5}), 5);
+  EXPECT_DOUBLE_EQ(harmonic_mean({1, 3}), 1.5);
+  EXPECT_DOUBLE_EQ(harmonic_mean({200, 100, 100}), 120);
+}
+
 TEST(Summarize, TakesTheShareOverAllLoopsTogether) {
   const Schedule schedule = small_schedule();
   Samples samples = samples_of(schedule, 2, 1e9);
