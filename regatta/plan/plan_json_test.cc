@@ -59,7 +59,9 @@ TEST(SearchToJson, WritesTheMemoryAsPartsThatSumToTheTotal) {
 }
 
 TEST(SearchToJson, SaysWhyTheRestWasRuledOut) {
-  for (const auto& one : search_to_json(searched(), example_cluster(), 1)["rejected"]) {
+  const auto written = search_to_json(searched(), example_cluster(), 1);
+  ASSERT_FALSE(written["rejected"].empty());
+  for (const auto& one : written["rejected"]) {
     const std::string kind = one["kind"];
     EXPECT_TRUE(kind == "does_not_divide" || kind == "memory" || kind == "slower") << kind;
     EXPECT_FALSE(one["reason"].get<std::string>().empty());
