@@ -82,6 +82,17 @@ Result<AddressPtr> parse_address(const std::string& text, int prefix_length) {
   return AddressPtr(address);
 }
 
+Result<RoutePtr> make_route(const std::string& destination) {
+  REGATTA_TRY(address, parse_address(destination, 32));
+  RoutePtr route(::rtnl_route_alloc());
+  ::rtnl_route_set_family(route.get(), AF_INET);
+  ::rtnl_route_set_dst(route.get(), address.get());
+  ::rtnl_route_set_table(route.get(), RT_TABLE_MAIN);
+  ::rtnl_route_set_scope(route.get(), RT_SCOPE_UNIVERSE);
+  ::rtnl_route_set_protocol(route.get(), RTPROT_STATIC);
+  return route;
+}
+
 }  // namespace
 
 struct Netlink::Impl {
@@ -205,12 +216,7 @@ Status Netlink::set_shape(const std::string& name, const Shape& shape) {
 }
 
 Status Netlink::set_route(const std::string& destination, const std::vector<NextHop>& hops) {
-  REGATTA_TRY(address, parse_address(destination, 32));
-  const RoutePtr route(::rtnl_route_alloc());
-  ::rtnl_route_set_family(route.get(), AF_INET);
-  ::rtnl_route_set_dst(route.get(), address.get());
-  ::rtnl_route_set_table(route.get(), RT_TABLE_MAIN);
-  ::rtnl_route_set_protocol(route.get(), RTPROT_STATIC);
+  REGATTA_TRY(route, make_route(destination));
   for (const NextHop& hop : hops) {
     REGATTA_TRY(gateway, parse_address(hop.gateway, 32));
     rtnl_nexthop* next = ::rtnl_route_nh_alloc();
@@ -220,6 +226,13 @@ Status Netlink::set_route(const std::string& destination, const std::vector<Next
   }
   const int code = ::rtnl_route_add(impl_->socket.get(), route.get(), NLM_F_CREATE | NLM_F_REPLACE);
   if (code < 0) return netlink_error("route to " + destination, code);
+  return {};
+}
+
+Status Netlink::remove_route(const std::string& destination) {
+  REGATTA_TRY(route, make_route(destination));
+  const int code = ::rtnl_route_delete(impl_->socket.get(), route.get(), 0);
+  if (code < 0 && code != -NLE_OBJ_NOTFOUND) return netlink_error("route to " + destination, code);
   return {};
 }
 

@@ -66,6 +66,8 @@ class Netlink {
 
   // Adds or replaces the route to destination/32; several hops share it by the kernel's hash.
   Status set_route(const std::string& destination, const std::vector<NextHop>& hops);
+  // Success when there is none.
+  Status remove_route(const std::string& destination);
 
  private:
   struct Impl;

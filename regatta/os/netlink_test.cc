@@ -72,6 +72,8 @@ TEST(Netlink, RoutesAndShapesAreReplacedByTheSecondCall) {
   }
   ASSERT_TRUE(a->set_route("10.78.0.1", hops));
   ASSERT_TRUE(a->set_route("10.78.0.1", {hops[0]}));
+  EXPECT_TRUE(a->remove_route("10.78.0.1"));
+  EXPECT_TRUE(a->remove_route("10.78.0.1"));  // there is none
   const auto strange = a->set_route("10.78.0.1", {{hops[0].interface_index, "10.99.0.1"}});
   ASSERT_FALSE(strange);
   EXPECT_NE(strange.error().message.find("route to 10.78.0.1"), std::string::npos);

@@ -69,8 +69,6 @@ class UplinkFaults(lab_case.LabCase):
 class SpareUplink(lab_case.LabCase):
     fabric = "tiers: [leaf, spine], servers_per_leaf: 2, spines: 2, uplink: 100Mbps"
 
-    # Two runs of three end with "link leaf1-spine0: carrier lost": a known defect, not yet mended.
-    @unittest.skip("a job does not always survive the loss of one of two uplinks yet")
     def test_goes_on_over_the_other_spine(self):
         run = self.start()
         self.fault("down", "leaf1-spine0")

@@ -114,7 +114,7 @@ std::vector<Hop> hops_over(const Blueprint& blueprint, NodeId node,
     if (link == last) continue;
     const Cable& cable = blueprint.cables[link.index()];
     const bool forward = cable.a.node == node;
-    hops.push_back({forward ? cable.a.interface : cable.b.interface,
+    hops.push_back({link, forward ? cable.a.interface : cable.b.interface,
                     forward ? cable.b.address : cable.a.address});
   }
   return hops;
@@ -132,7 +132,7 @@ void add_routes_to(Blueprint& blueprint, const topo::Graph& graph, ServerId serv
       links = keep_rail(graph, std::move(links), nic, rails);
     }
     auto hops = hops_over(blueprint, node, links, last);
-    if (!hops.empty()) blueprint.routes.push_back({node, address, std::move(hops)});
+    if (!hops.empty()) blueprint.routes.push_back({node, address, last, std::move(hops)});
   }
 }
 

@@ -29,13 +29,17 @@ struct Cable {
 };
 
 struct Hop {
+  LinkId cable;
   std::string interface;
   std::string gateway;
+
+  bool operator==(const Hop&) const = default;
 };
 
 struct Route {
   NodeId node;
   std::string destination;  // the address of one NIC
+  LinkId last;              // that NIC's cable
   std::vector<Hop> hops;
 };
 

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "regatta/lab/internal/drops.h"
+#include "regatta/lab/internal/routing.h"
 #include "regatta/os/file.h"
 #include "regatta/os/namespace.h"
 
@@ -47,7 +48,9 @@ Result<Network> Network::build(const Blueprint& blueprint) {
   if (!made) return made.error();
   for (const Cable& cable : blueprint.cables)
     REGATTA_TRY_DO(network.make_cable(cable));
-  REGATTA_TRY_DO(network.install_routes(std::nullopt));
+  REGATTA_TRY_DO(network.learn_interfaces());
+  network.installed_.resize(blueprint.routes.size());
+  REGATTA_TRY_DO(network.converge(std::nullopt));
   return network;
 }
 
@@ -78,28 +81,36 @@ Status Network::prepare_port(const Port& port, const Cable& cable) {
   return netlink.set_up(port.interface, true);
 }
 
-Status Network::install_routes(std::optional<NodeId> only) {
-  std::vector<std::map<std::string, int>> indices(nodes_.size());
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (only && only->index() != i) continue;
-    REGATTA_TRY(interfaces, nodes_[i].netlink.interfaces());
-    for (const os::Interface& interface : interfaces) {
-      // The kernel takes no route through an interface that is off.
-      if (interface.admin_up) indices[i][interface.name] = interface.index;
-    }
-  }
-  for (const Route& route : blueprint_.routes) {
-    if (only && *only != route.node) continue;
-    const auto& known = indices[route.node.index()];
-    std::vector<os::NextHop> hops;
-    for (const Hop& hop : route.hops) {
-      const auto index = known.find(hop.interface);
-      if (index != known.end()) hops.push_back({index->second, hop.gateway});
-    }
-    if (hops.empty()) continue;
-    REGATTA_TRY_DO(nodes_[route.node.index()].netlink.set_route(route.destination, hops));
+Status Network::learn_interfaces() {
+  for (Node& node : nodes_) {
+    REGATTA_TRY(interfaces, node.netlink.interfaces());
+    for (const os::Interface& interface : interfaces)
+      node.interfaces[interface.name] = interface.index;
   }
   return {};
+}
+
+Status Network::converge(std::optional<NodeId> forgetful) {
+  std::vector<bool> down;
+  for (const LinkFaults& faults : faults_)
+    down.push_back(faults.down);
+  auto left = hops_left(blueprint_, down);
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const Route& route = blueprint_.routes[i];
+    if (left[i] == installed_[i] && (left[i].empty() || route.node != forgetful)) continue;
+    REGATTA_TRY_DO(install(route, left[i]));
+    installed_[i] = std::move(left[i]);
+  }
+  return {};
+}
+
+Status Network::install(const Route& route, const std::vector<Hop>& hops) {
+  Node& node = nodes_[route.node.index()];
+  if (hops.empty()) return node.netlink.remove_route(route.destination);
+  std::vector<os::NextHop> next;
+  for (const Hop& hop : hops)
+    next.push_back({node.interfaces.at(hop.interface), hop.gateway});
+  return node.netlink.set_route(route.destination, next);
 }
 
 Result<std::vector<LinkState>> Network::states() {
@@ -131,11 +142,12 @@ Result<std::vector<LinkState>> Network::states() {
 }
 
 // The switch end goes off: the other end keeps its routes and sees the carrier go, as when the far
-// side of a cable dies.
+// side of a cable dies. The switches then agree on routes around it at once.
 Status Network::take_down(std::size_t link) {
   const Port& port = blueprint_.cables[link].b;
   faults_[link].down = true;
-  return node_of(port).netlink.set_up(port.interface, false);
+  REGATTA_TRY_DO(node_of(port).netlink.set_up(port.interface, false));
+  return converge(port.node);
 }
 
 Status Network::slow(std::size_t link, BytesPerSecond rate) {
@@ -155,7 +167,8 @@ Status Network::clear(std::size_t link) {
   if (faults.rate) REGATTA_TRY_DO(shape(cable, cable.rate));
   if (faults.down) {
     REGATTA_TRY_DO(node_of(cable.b).netlink.set_up(cable.b.interface, true));
-    REGATTA_TRY_DO(install_routes(cable.b.node));  // forgotten when the interface went off
+    faults.down = false;
+    REGATTA_TRY_DO(converge(cable.b.node));
   }
   faults = {};
   return {};

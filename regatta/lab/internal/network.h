@@ -2,6 +2,7 @@
 // them. Lives in the holder process, which keeps the namespaces by descriptor.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ class Network {
   struct Node {
     os::UniqueFd space;
     os::Netlink netlink;
+    std::map<std::string, int> interfaces;  // their indices in the kernel
   };
   struct LinkFaults {
     bool down = false;
@@ -46,8 +48,12 @@ class Network {
   explicit Network(Blueprint blueprint) : blueprint_(std::move(blueprint)) {}
   Status make_nodes();
   Status make_cable(const Cable& cable);
+  Status learn_interfaces();
   Status prepare_port(const Port& port, const Cable& cable);
-  Status install_routes(std::optional<NodeId> only);
+  // Makes the kernel's routes those that the cables without carrier leave. `forgetful`: a node
+  // whose kernel may have forgotten some, as it does when an interface goes off.
+  Status converge(std::optional<NodeId> forgetful);
+  Status install(const Route& route, const std::vector<Hop>& hops);
   Status shape(const Cable& cable, BytesPerSecond rate);
   Status set_drops(const Cable& cable, double share);
   Node& node_of(const Port& port) { return nodes_[port.node.index()]; }
@@ -55,6 +61,7 @@ class Network {
   Blueprint blueprint_;
   std::vector<Node> nodes_;
   std::vector<LinkFaults> faults_;
+  std::vector<std::vector<Hop>> installed_;  // per route of the blueprint
 };
 
 }  // namespace regatta::lab
