@@ -96,23 +96,24 @@ TEST_P(CollectiveTest, ReduceScatterGivesEachRankItsPart) {
   });
 }
 
+void reduce_scatter_large_parts(Communicator& world) {
+  constexpr std::size_t kEach = 1000003;
+  const int ranks = world.world_size();
+  std::vector<std::int32_t> in(kEach * static_cast<std::size_t>(ranks), 1);
+  std::vector<std::int32_t> out(kEach);
+  const auto reduce = [&](std::int32_t* to) {
+    expect_ok(world.reduce_scatter(in.data(), to, kEach, DataType::kI32, ReduceOp::kSum).wait());
+    EXPECT_EQ(std::count(to, to + kEach, ranks), static_cast<std::ptrdiff_t>(kEach));
+  };
+  reduce(out.data());
+  reduce(in.data() + kEach * world.rank().index());
+}
+
 // Parts that take more than the credit of a connection: nobody may wait for the other to begin.
 TEST(ReduceScatter, OfLargePartsNeedsNoCredit) {
-  constexpr std::size_t kEach = 1000003;
   for (const Layout layout : {Layout::kShm, Layout::kTcp}) {
-    for (const int ranks : {2, 3}) {
-      run_ranks(layout, ranks, [&](Communicator& world) {
-        std::vector<std::int32_t> in(kEach * static_cast<std::size_t>(ranks), 1);
-        std::vector<std::int32_t> out(kEach);
-        const auto reduce = [&](std::int32_t* to) {
-          expect_ok(
-              world.reduce_scatter(in.data(), to, kEach, DataType::kI32, ReduceOp::kSum).wait());
-          EXPECT_EQ(std::count(to, to + kEach, ranks), static_cast<std::ptrdiff_t>(kEach));
-        };
-        reduce(out.data());
-        reduce(in.data() + kEach * world.rank().index());
-      });
-    }
+    run_ranks(layout, 2, reduce_scatter_large_parts);
+    run_ranks(layout, 3, reduce_scatter_large_parts);
   }
 }
 

@@ -108,6 +108,7 @@ Status Network::install(const Route& route, const std::vector<Hop>& hops) {
   Node& node = nodes_[route.node.index()];
   if (hops.empty()) return node.netlink.remove_route(route.destination);
   std::vector<os::NextHop> next;
+  next.reserve(hops.size());
   for (const Hop& hop : hops)
     next.push_back({node.interfaces.at(hop.interface), hop.gateway});
   return node.netlink.set_route(route.destination, next);
