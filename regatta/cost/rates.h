@@ -84,7 +84,7 @@ std::string_view to_string(
 struct PathRates {
   PathClass path = PathClass::kSameServer;
   Seconds latency;           // half a round trip of an 8-byte message, as coll sees it
-  BytesPerSecond bandwidth;  // one pair, large messages, otherwise idle
+  BytesPerSecond bandwidth;  // one pair, many messages both ways at once, otherwise idle
   BytesPerSecond described;  // described_bandwidth() of the pair that was measured
 };
 
