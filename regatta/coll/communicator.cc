@@ -1,7 +1,11 @@
 #include "regatta/coll/communicator.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,7 +13,7 @@
 #include <vector>
 
 #include "regatta/coll/algorithm/choose.h"
-#include "regatta/coll/algorithm/direct.h"
+#include "regatta/coll/call.h"
 #include "regatta/coll/engine/handle_state.h"
 #include "regatta/coll/engine/operation.h"
 #include "regatta/coll/engine/world.h"
@@ -36,6 +40,10 @@ Handle failed(Code code, std::string message) {
   return Handle(std::move(state));
 }
 
+std::string name_of_transfer(const char* name, std::size_t bytes) {
+  return std::string(name) + " of " + format_bytes(Bytes{static_cast<long long>(bytes)});
+}
+
 const std::byte* bytes_of(const void* data) {
   return static_cast<const std::byte*>(data);
 }
@@ -55,17 +63,25 @@ struct Communicator::Impl {
 
   Place place() const { return {group->rank, static_cast<int>(group->members.size())}; }
 
-  std::unique_ptr<Operation> make(const char* name, std::size_t bytes) const {
+  std::unique_ptr<Operation> make(std::string name) const {
     auto operation = std::make_unique<Operation>();
     operation->group = group;
     operation->handle = std::make_shared<Handle::State>();
-    operation->name = name;
-    if (bytes > 0) operation->name += " of " + format_bytes(Bytes{static_cast<long long>(bytes)});
+    operation->name = std::move(name);
     return operation;
   }
 
-  Handle submit_collective(std::unique_ptr<Operation> operation) {
+  Reduction reduction(DataType type, ReduceOp op = ReduceOp::kSum) const {
+    return {type, op, group ? static_cast<int>(group->members.size()) : 1};
+  }
+
+  Handle collective(const Call& call) {
+    if (!has_rank(call.root))
+      return failed(Code::kInvalidInput,
+                    objection(name_call(encode_call(call), 0), Rank{call.root}));
+    auto operation = make(name_call(encode_call(call), call.bytes));
     operation->number = collectives++;
+    build_schedule(operation->schedule, place(), call);
     return submit(std::move(operation));
   }
 
@@ -75,15 +91,18 @@ struct Communicator::Impl {
     return handle;
   }
 
+  bool has_rank(int rank) const {
+    return world != nullptr && rank >= 0 && rank < static_cast<int>(group->members.size());
+  }
+
   // The error of a call with these arguments, or "".
-  std::string objection(const char* call, Rank peer) const {
+  std::string objection(const std::string& call, Rank peer) const {
+    if (has_rank(peer.value)) return {};
     if (world == nullptr)
-      return std::string(call) + ": this rank is not in the communicator (split with color < 0)";
+      return call + ": this rank is not in the communicator (split with color < 0)";
     const int size = static_cast<int>(group->members.size());
-    if (peer.value < 0 || peer.value >= size)
-      return std::string(call) + ": rank " + std::to_string(peer.value) +
-             " is not in the communicator: it has ranks 0 to " + std::to_string(size - 1);
-    return {};
+    return call + ": rank " + std::to_string(peer.value) +
+           " is not in the communicator: it has ranks 0 to " + std::to_string(size - 1);
   }
 };
 
@@ -168,57 +187,86 @@ Result<Communicator> Communicator::split(int color) {
 
 Handle Communicator::all_reduce(const void* in, void* out, std::size_t count, DataType type,
                                 ReduceOp op) {
-  if (const auto why = impl_->objection("all_reduce", Rank{0}); !why.empty())
-    return failed(Code::kInvalidInput, why);
-  const Buffers buffers{bytes_of(in), bytes_of(out), count, size_of(type)};
-  auto operation = impl_->make("all_reduce", buffers.bytes());
-  operation->schedule.reduction = {type, op, world_size()};
-  build_all_reduce(operation->schedule, impl_->place(), buffers);
-  return impl_->submit_collective(std::move(operation));
+  return impl_->collective({.kind = CallKind::kAllReduce,
+                            .reduction = impl_->reduction(type, op),
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
 }
 
 Handle Communicator::all_gather(const void* in, void* out, std::size_t count, DataType type) {
-  if (const auto why = impl_->objection("all_gather", Rank{0}); !why.empty())
-    return failed(Code::kInvalidInput, why);
-  const Buffers buffers{bytes_of(in), bytes_of(out), count, size_of(type)};
-  auto operation = impl_->make("all_gather", buffers.bytes());
-  build_all_gather(operation->schedule, impl_->place(), buffers);
-  return impl_->submit_collective(std::move(operation));
+  return impl_->collective({.kind = CallKind::kAllGather,
+                            .reduction = impl_->reduction(type),
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
 }
 
 Handle Communicator::reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
                                     ReduceOp op) {
-  if (const auto why = impl_->objection("reduce_scatter", Rank{0}); !why.empty())
-    return failed(Code::kInvalidInput, why);
-  const Buffers buffers{bytes_of(in), bytes_of(out), count, size_of(type)};
-  auto operation = impl_->make("reduce_scatter", buffers.bytes());
-  operation->schedule.reduction = {type, op, world_size()};
-  build_reduce_scatter(operation->schedule, impl_->place(), buffers);
-  return impl_->submit_collective(std::move(operation));
+  return impl_->collective({.kind = CallKind::kReduceScatter,
+                            .reduction = impl_->reduction(type, op),
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
+}
+
+Handle Communicator::all_to_all(const void* in, void* out, std::size_t count, DataType type) {
+  return impl_->collective({.kind = CallKind::kAllToAll,
+                            .reduction = impl_->reduction(type),
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
 }
 
 Handle Communicator::broadcast(void* data, std::size_t count, DataType type, Rank root) {
-  if (const auto why = impl_->objection("broadcast", root); !why.empty())
-    return failed(Code::kInvalidInput, why);
-  const Buffers buffers{nullptr, bytes_of(data), count, size_of(type)};
-  auto operation = impl_->make("broadcast", buffers.bytes());
-  build_broadcast(operation->schedule, impl_->place(), buffers, root.value);
-  return impl_->submit_collective(std::move(operation));
+  return impl_->collective({.kind = CallKind::kBroadcast,
+                            .reduction = impl_->reduction(type),
+                            .root = root.value,
+                            .out = bytes_of(data),
+                            .bytes = count * size_of(type)});
+}
+
+Handle Communicator::reduce(const void* in, void* out, std::size_t count, DataType type,
+                            ReduceOp op, Rank root) {
+  return impl_->collective({.kind = CallKind::kReduce,
+                            .reduction = impl_->reduction(type, op),
+                            .root = root.value,
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
+}
+
+Handle Communicator::gather(const void* in, void* out, std::size_t count, DataType type,
+                            Rank root) {
+  return impl_->collective({.kind = CallKind::kGather,
+                            .reduction = impl_->reduction(type),
+                            .root = root.value,
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
+}
+
+Handle Communicator::scatter(const void* in, void* out, std::size_t count, DataType type,
+                             Rank root) {
+  return impl_->collective({.kind = CallKind::kScatter,
+                            .reduction = impl_->reduction(type),
+                            .root = root.value,
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
 }
 
 Handle Communicator::barrier() {
-  if (const auto why = impl_->objection("barrier", Rank{0}); !why.empty())
-    return failed(Code::kInvalidInput, why);
-  auto operation = impl_->make("barrier", 0);
-  dissemination_barrier(operation->schedule, impl_->place());
-  return impl_->submit_collective(std::move(operation));
+  return impl_->collective(
+      {.kind = CallKind::kBarrier, .reduction = impl_->reduction(DataType::kU8)});
 }
 
 Handle Communicator::send(const void* data, std::size_t count, DataType type, Rank to) {
   if (const auto why = impl_->objection("send", to); !why.empty())
     return failed(Code::kInvalidInput, why);
   const std::size_t bytes = count * size_of(type);
-  auto operation = impl_->make("send", bytes);
+  auto operation = impl_->make(name_of_transfer("send", bytes));
   operation->is_collective = false;
   operation->number = impl_->sends[to.value]++;
   operation->schedule.add(
@@ -230,7 +278,7 @@ Handle Communicator::recv(void* data, std::size_t count, DataType type, Rank fro
   if (const auto why = impl_->objection("recv", from); !why.empty())
     return failed(Code::kInvalidInput, why);
   const std::size_t bytes = count * size_of(type);
-  auto operation = impl_->make("recv", bytes);
+  auto operation = impl_->make(name_of_transfer("recv", bytes));
   operation->is_collective = false;
   operation->number = impl_->receives[from.value]++;
   operation->schedule.add(

@@ -94,7 +94,17 @@ class Communicator {
   Handle all_gather(const void* in, void* out, std::size_t count, DataType type);
   // in: count * world_size elements, out: count: the rank-th part of the reduction.
   Handle reduce_scatter(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
+  // in, out: count * world_size elements, rank-major: part k goes to rank k, whose part comes here.
+  Handle all_to_all(const void* in, void* out, std::size_t count, DataType type);
   Handle broadcast(void* data, std::size_t count, DataType type, Rank root);
+  // Where only the root gets, `out` is not used elsewhere; where only the root gives, `in` is not.
+  // in: count elements, out: count at the root.
+  Handle reduce(const void* in, void* out, std::size_t count, DataType type, ReduceOp op,
+                Rank root);
+  // in: count elements, out: count * world_size at the root.
+  Handle gather(const void* in, void* out, std::size_t count, DataType type, Rank root);
+  // in: count * world_size elements at the root, out: count.
+  Handle scatter(const void* in, void* out, std::size_t count, DataType type, Rank root);
   Handle send(const void* data, std::size_t count, DataType type, Rank to);
   Handle recv(void* data, std::size_t count, DataType type, Rank from);
   Handle barrier();

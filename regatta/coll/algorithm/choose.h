@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "regatta/coll/algorithm/place.h"
+#include "regatta/coll/call.h"
 #include "regatta/coll/schedule.h"
 
 namespace regatta::coll {
@@ -18,10 +19,8 @@ enum class AllReduceAlgorithm { kExchange, kDoubling, kRing };
 // bytes <= kSmallBytes, else ring.
 AllReduceAlgorithm choose_all_reduce(std::size_t bytes, int world_size);
 
-// Each writes the schedule of one rank; world_size 1 copies, nothing to do gives no steps.
-void build_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers);
-void build_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers);
-void build_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers);
-void build_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
+// Writes the schedule of one rank, schedule.reduction included; one rank alone copies, nothing to
+// do gives no steps.
+void build_schedule(Schedule& schedule, const Place& place, const Call& call);
 
 }  // namespace regatta::coll

@@ -1,0 +1,71 @@
+#include "regatta/coll/call.h"
+
+#include <array>
+
+#include "regatta/core/units_text.h"
+
+namespace regatta::coll {
+namespace {
+
+constexpr std::array kKinds = {"barrier", "all_reduce", "reduce_scatter", "all_gather", "broadcast",
+                               "reduce",  "gather",     "scatter",        "all_to_all"};
+constexpr std::array kTypes = {"f32", "f64", "bf16", "i32", "i64", "u8"};
+constexpr std::array kOps = {"sum", "min", "max", "average"};
+
+template <typename Names>
+std::string name_at(const Names& names, std::uint64_t index) {
+  return index < names.size() ? names[index] : "unknown";
+}
+
+bool reduces(CallKind kind) {
+  return kind == CallKind::kAllReduce || kind == CallKind::kReduceScatter ||
+         kind == CallKind::kReduce;
+}
+
+bool has_root(CallKind kind) {
+  return kind == CallKind::kBroadcast || kind == CallKind::kReduce || kind == CallKind::kGather ||
+         kind == CallKind::kScatter;
+}
+
+}  // namespace
+
+std::uint64_t encode_call(const Call& call) {
+  std::uint64_t code = static_cast<std::uint64_t>(call.kind);
+  if (reduces(call.kind)) {
+    code |= static_cast<std::uint64_t>(call.reduction.type) << 8;
+    code |= static_cast<std::uint64_t>(call.reduction.op) << 16;
+  }
+  if (has_root(call.kind)) code |= static_cast<std::uint64_t>(call.root) << 32;
+  return code;
+}
+
+std::string name_call(std::uint64_t code, std::uint64_t bytes) {
+  std::string text = name_at(kKinds, code & 0xffU);
+  if (bytes > 0) text += " of " + format_bytes(Bytes{static_cast<long long>(bytes)});
+  return text;
+}
+
+std::string describe_call(std::uint64_t code, std::uint64_t bytes) {
+  const auto kind = static_cast<CallKind>(code & 0xffU);
+  std::string text = name_call(code, bytes);
+  if (reduces(kind))
+    text +=
+        " (" + name_at(kTypes, code >> 8 & 0xffU) + ", " + name_at(kOps, code >> 16 & 0xffU) + ")";
+  if (has_root(kind)) text += " with root " + std::to_string(code >> 32);
+  return text;
+}
+
+std::size_t whole_bytes(const Call& call, int ranks) {
+  switch (call.kind) {
+    case CallKind::kReduceScatter:
+    case CallKind::kAllGather:
+    case CallKind::kGather:
+    case CallKind::kScatter:
+    case CallKind::kAllToAll:
+      return call.bytes * static_cast<std::size_t>(ranks);
+    default:
+      return call.bytes;
+  }
+}
+
+}  // namespace regatta::coll

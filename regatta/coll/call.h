@@ -1,0 +1,44 @@
+// coll/call.h: a collective as its caller gave it, and what all ranks must agree on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "regatta/coll/communicator.h"
+#include "regatta/coll/reduce_kernels.h"
+
+namespace regatta::coll {
+
+enum class CallKind : std::uint8_t {
+  kBarrier,
+  kAllReduce,      // in, out: `bytes`
+  kReduceScatter,  // in: bytes x ranks, out: bytes
+  kAllGather,      // in: bytes, out: bytes x ranks
+  kBroadcast,      // out: bytes, on every rank
+  kReduce,         // in: bytes, out: bytes on the root
+  kGather,         // in: bytes, out: bytes x ranks on the root
+  kScatter,        // in: bytes x ranks on the root, out: bytes
+  kAllToAll,       // in, out: bytes x ranks
+};
+
+struct Call {
+  CallKind kind = CallKind::kBarrier;
+  Reduction reduction;
+  int root = 0;
+  const std::byte* in = nullptr;
+  std::byte* out = nullptr;
+  std::size_t bytes = 0;  // a multiple of the element size
+};
+
+// Whatever must be the same on all ranks, but for the bytes, in one word.
+std::uint64_t encode_call(const Call& call);
+// For messages, from the two words that a rank shows: "all_reduce of 4 MiB", and with all that must
+// agree, "all_reduce of 4 MiB (f32, sum)".
+std::string name_call(std::uint64_t code, std::uint64_t bytes);
+std::string describe_call(std::uint64_t code, std::uint64_t bytes);
+
+// Bytes of the whole vector: bytes x ranks where the call has a part for every rank.
+std::size_t whole_bytes(const Call& call, int ranks);
+
+}  // namespace regatta::coll
