@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::array kKinds = {"barrier", "all_reduce", "reduce_scatter", "all_gather", "broadcast",
                                "reduce",  "gather",     "scatter",        "all_to_all"};
-constexpr std::array kTypes = {"f32", "f64", "bf16", "i32", "i64", "u8"};
-constexpr std::array kOps = {"sum", "min", "max", "average"};
+constexpr std::array kTypes = {"f32", "f64", "f16", "bf16", "i8", "u8", "i32", "i64"};
+constexpr std::array kOps = {"sum", "product", "min", "max", "average"};
 
 template <typename Names>
 std::string name_at(const Names& names, std::uint64_t index) {

@@ -21,8 +21,8 @@
 
 namespace regatta::coll {
 
-enum class DataType { kF32, kF64, kBf16, kI32, kI64, kU8 };
-enum class ReduceOp { kSum, kMin, kMax, kAverage };
+enum class DataType { kF32, kF64, kF16, kBf16, kI8, kU8, kI32, kI64 };
+enum class ReduceOp { kSum, kProduct, kMin, kMax, kAverage };
 
 std::size_t size_of(DataType type);
 

@@ -1,7 +1,8 @@
 // coll/reduce_kernels.h: element-wise reductions of byte ranges.
-// bf16 is widened to fp32 for each operation and rounded to nearest even after it; the average of
-// integers truncates towards zero. The result of an element depends on its two operands alone, not
-// on its place, so a range may be reduced in parts.
+// f16 and bf16 are widened to fp32 for each operation and rounded to nearest even after it.
+// Integers wrap round, also on the way to their average, which truncates towards zero. The result
+// of an element depends on its two operands alone, not on its place, so a range may be reduced in
+// parts.
 #pragma once
 
 #include <cstddef>

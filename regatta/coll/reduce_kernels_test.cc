@@ -90,5 +90,83 @@ TEST(ReduceKernels, AverageOfIntegersTruncatesAndSumsWrap) {
   EXPECT_EQ(top[0], std::numeric_limits<std::int32_t>::min());
 }
 
+// The value of an f16 by its definition (IEEE 754, binary16).
+double from_f16(std::uint16_t x) {
+  const int exponent = x >> 10 & 31;
+  const int fraction = x & 1023;
+  const double sign = (x & 0x8000) != 0 ? -1 : 1;
+  if (exponent == 31) return fraction == 0 ? sign * INFINITY : NAN;
+  if (exponent == 0) return sign * std::ldexp(fraction, -24);
+  return sign * std::ldexp(1024 + fraction, exponent - 25);
+}
+
+// Every value there is, plus zero: widening and rounding give it back.
+TEST(ReduceKernels, KeepEveryF16) {
+  std::vector<std::uint16_t> all(65536);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = static_cast<std::uint16_t>(i);
+  const std::vector<std::uint16_t> zeros(all.size(), 0x8000);  // -0 + x is x, also for -0
+  std::vector<std::uint16_t> sum(all.size());
+  combine({DataType::kF16, ReduceOp::kSum, 1}, bytes(sum), bytes(all),
+          reinterpret_cast<const std::byte*>(zeros.data()), sum.size() * 2);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (std::isnan(from_f16(all[i]))) {
+      ASSERT_TRUE(std::isnan(from_f16(sum[i]))) << i;
+    } else {
+      ASSERT_EQ(sum[i], all[i]);
+    }
+  }
+}
+
+TEST(ReduceKernels, RoundF16ToNearestEven) {
+  std::mt19937 random(4);
+  std::vector<std::uint16_t> a(200001);
+  std::vector<std::uint16_t> b(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = static_cast<std::uint16_t>(random());
+    b[i] = static_cast<std::uint16_t>(random());
+  }
+  std::vector<std::uint16_t> product(a.size());
+  combine({DataType::kF16, ReduceOp::kProduct, 1}, bytes(product), bytes(a), bytes(b),
+          a.size() * 2);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double exact = from_f16(a[i]) * from_f16(b[i]);  // 22 bits at most
+    const double got = from_f16(product[i]);
+    if (std::isnan(exact)) {
+      ASSERT_TRUE(std::isnan(got)) << i;
+      continue;
+    }
+    // 65520 is half way between the largest f16 and what would be the next one.
+    if (std::abs(exact) >= 65520) {
+      ASSERT_EQ(got, std::copysign(INFINITY, exact)) << i;
+      continue;
+    }
+    const auto next = [&](int step) {
+      return from_f16(static_cast<std::uint16_t>(product[i] + step));
+    };
+    const double error = std::abs(got - exact);
+    for (const double other : {next(1), (product[i] & 0x7fff) == 0 ? got : next(-1)}) {
+      if (std::isnan(other) || std::isinf(other) || other == got) continue;
+      ASSERT_LE(error, std::abs(other - exact)) << i;
+      if (error == std::abs(other - exact)) {
+        ASSERT_EQ(product[i] % 2, 0) << i;
+      }
+    }
+  }
+}
+
+TEST(ReduceKernels, MultiplyAndKeepSignsOfBytes) {
+  std::vector<std::int8_t> a{-3, 100, 7};
+  std::vector<std::int8_t> b{5, 2, -1};
+  auto out = a;
+  combine({DataType::kI8, ReduceOp::kProduct, 1}, bytes(out), bytes(a), bytes(b), 3);
+  EXPECT_EQ(out, (std::vector<std::int8_t>{-15, -56, -7}));  // 200 wraps round
+  combine({DataType::kI8, ReduceOp::kMin, 1}, bytes(out), bytes(a), bytes(b), 3);
+  EXPECT_EQ(out, (std::vector<std::int8_t>{-3, 2, -1}));
+  std::vector<std::uint8_t> top{255, 3};
+  finish({DataType::kU8, ReduceOp::kAverage, 256}, bytes(top), 2);
+  EXPECT_EQ(top, (std::vector<std::uint8_t>{0, 0}));
+}
+
 }  // namespace
 }  // namespace regatta::coll
