@@ -6,20 +6,15 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "regatta/coll/algorithm/choose.h"
-#include "regatta/coll/call.h"
+#include "regatta/coll/communicator_impl.h"
 #include "regatta/coll/engine/handle_state.h"
-#include "regatta/coll/engine/operation.h"
-#include "regatta/coll/engine/world.h"
 #include "regatta/coll/transport/bootstrap.h"
 #include "regatta/core/units_text.h"
-#include "regatta/os/clock.h"
 
 namespace regatta::coll {
 namespace {
@@ -34,85 +29,48 @@ std::uint64_t child_id(std::uint64_t parent, std::uint32_t split, int color) {
   return x ^ (x >> 31);
 }
 
-Handle failed(Code code, std::string message) {
-  auto state = std::make_shared<Handle::State>();
-  state->finish(Error{code, std::move(message)}, os::monotonic_now());
-  return Handle(std::move(state));
-}
-
-std::string name_of_transfer(const char* name, std::size_t bytes) {
-  return std::string(name) + " of " + format_bytes(Bytes{static_cast<long long>(bytes)});
-}
-
-const std::byte* bytes_of(const void* data) {
-  return static_cast<const std::byte*>(data);
-}
-std::byte* bytes_of(void* data) {
-  return static_cast<std::byte*>(data);
-}
+// What a rank of the parent tells the others when a communicator is split.
+struct Offer {
+  std::int64_t color = 0;
+  std::uint64_t free_regions = 0;
+};
 
 }  // namespace
 
-struct Communicator::Impl {
-  std::shared_ptr<World> world;  // null: the caller of split() took no part
-  std::shared_ptr<Group> group;
-  std::uint32_t collectives = 0;  // calls so far
-  std::uint32_t splits = 0;
-  std::map<int, std::uint32_t> sends;     // by rank
-  std::map<int, std::uint32_t> receives;  // by rank
+Seat Communicator::Impl::offer_seat(int region) const {
+  ShmWorld* shared = world->shm();
+  if (shared == nullptr || region < 0 || group->members.size() < 2) return {};
+  return {shared->start_of(region), region, shared->reaches(group->members) ? 1 : 0};
+}
 
-  Place place() const { return {group->rank, static_cast<int>(group->members.size())}; }
-
-  std::unique_ptr<Operation> make(std::string name) const {
-    auto operation = std::make_unique<Operation>();
-    operation->group = group;
-    operation->handle = std::make_shared<Handle::State>();
-    operation->name = std::move(name);
-    return operation;
+Status Communicator::Impl::join_shared(const std::vector<Seat>& seats) {
+  GroupStart start;
+  for (const Seat& seat : seats) {
+    if (seat.reaches_all == 0) return {};
+    start.sequence = std::max(start.sequence, seat.start.sequence);
+    start.rounds = std::max(start.rounds, seat.start.rounds);
   }
-
-  Reduction reduction(DataType type, ReduceOp op = ReduceOp::kSum) const {
-    return {type, op, group ? static_cast<int>(group->members.size()) : 1};
-  }
-
-  Handle collective(const Call& call) {
-    if (!has_rank(call.root))
-      return failed(Code::kInvalidInput,
-                    objection(name_call(encode_call(call), 0), Rank{call.root}));
-    auto operation = make(name_call(encode_call(call), call.bytes));
-    operation->number = collectives++;
-    build_schedule(operation->schedule, place(), call);
-    return submit(std::move(operation));
-  }
-
-  Handle submit(std::unique_ptr<Operation> operation) const {
-    Handle handle(operation->handle);
-    world->submit(std::move(operation));
-    return handle;
-  }
-
-  bool has_rank(int rank) const {
-    return world != nullptr && rank >= 0 && rank < static_cast<int>(group->members.size());
-  }
-
-  // The error of a call with these arguments, or "".
-  std::string objection(const std::string& call, Rank peer) const {
-    if (has_rank(peer.value)) return {};
-    if (world == nullptr)
-      return call + ": this rank is not in the communicator (split with color < 0)";
-    const int size = static_cast<int>(group->members.size());
-    return call + ": rank " + std::to_string(peer.value) +
-           " is not in the communicator: it has ranks 0 to " + std::to_string(size - 1);
-  }
-};
+  ShmWorld* shared = world->shm();
+  REGATTA_TRY(joined, shared->make_group(group->members, group->rank, seats[0].region, start));
+  shm = std::move(joined);
+  return {};
+}
 
 bool Handle::done() const {
-  return state_ == nullptr || state_->done.load(std::memory_order_acquire);
+  if (state_ == nullptr || state_->done.load(std::memory_order_acquire)) return true;
+  if (state_->driver == nullptr) return false;
+  state_->driver->poll();
+  return state_->done.load(std::memory_order_acquire);
 }
 
 Status Handle::wait() {
   if (state_ == nullptr) return {};
-  state_->done.wait(false, std::memory_order_acquire);
+  if (!state_->done.load(std::memory_order_acquire)) {
+    if (state_->driver != nullptr)
+      state_->driver->wait(*state_);
+    else
+      state_->done.wait(false, std::memory_order_acquire);
+  }
   if (state_->error) return *state_->error;
   return {};
 }
@@ -150,10 +108,18 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
   REGATTA_TRY(world, World::start({.rank = rank.value,
                                    .channels = std::move(meeting.channels),
                                    .names = std::move(meeting.names),
+                                   .shelf = std::move(meeting.shelf),
+                                   .caller_moves_data = options.caller_moves_data,
                                    .peer_timeout = options.peer_timeout,
                                    .progress_timeout = options.progress_timeout}));
   impl->world = std::move(world);
-  return Communicator(std::move(impl));
+  const Seat mine = impl->offer_seat(0);
+  std::vector<Seat> seats(static_cast<std::size_t>(world_size));
+  Communicator communicator(std::move(impl));
+  REGATTA_TRY_DO(communicator.all_gather(&mine, seats.data(), sizeof mine, DataType::kU8).wait());
+  REGATTA_TRY_DO(communicator.impl_->join_shared(seats));
+  communicator.impl_->world->restart_traffic();
+  return communicator;
 }
 
 Rank Communicator::rank() const {
@@ -168,122 +134,54 @@ Result<Communicator> Communicator::split(int color) {
   if (impl_->world == nullptr)
     return Error{Code::kInvalidInput, "split: this rank is not in the communicator"};
   const std::vector<int>& members = impl_->group->members;
-  std::vector<int> colors(members.size());
-  REGATTA_TRY_DO(all_gather(&color, colors.data(), 1, DataType::kI32).wait());
+  ShmWorld* shared = impl_->world->shm();
+  const Offer offer{.color = color, .free_regions = shared ? shared->free_regions() : 0};
+  std::vector<Offer> offers(members.size());
+  REGATTA_TRY_DO(all_gather(&offer, offers.data(), sizeof offer, DataType::kU8).wait());
   auto impl = std::make_unique<Impl>();
   const std::uint32_t split = impl_->splits++;
-  if (color < 0) return Communicator(std::move(impl));
-  impl->world = impl_->world;
-  impl->group = std::make_shared<Group>();
-  impl->group->id = child_id(impl_->group->id, split, color);
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    if (colors[i] != color) continue;
-    if (static_cast<int>(i) == impl_->group->rank)
-      impl->group->rank = static_cast<int>(impl->group->members.size());
-    impl->group->members.push_back(members[i]);
+  Seat mine_in_child;
+  if (color >= 0) {
+    impl->world = impl_->world;
+    impl->group = std::make_shared<Group>();
+    impl->group->id = child_id(impl_->group->id, split, color);
+    std::uint64_t free_regions = ~std::uint64_t{0};
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (offers[i].color != color) continue;
+      free_regions &= offers[i].free_regions;
+      if (static_cast<int>(i) == impl_->group->rank)
+        impl->group->rank = static_cast<int>(impl->group->members.size());
+      impl->group->members.push_back(members[i]);
+    }
+    if (free_regions != 0) mine_in_child = impl->offer_seat(std::countr_zero(free_regions));
   }
+  std::vector<Seat> seats(members.size());
+  REGATTA_TRY_DO(
+      all_gather(&mine_in_child, seats.data(), sizeof mine_in_child, DataType::kU8).wait());
+  if (color < 0) return Communicator(std::move(impl));
+  std::vector<Seat> seats_in_child;
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (offers[i].color == color) seats_in_child.push_back(seats[i]);
+  REGATTA_TRY_DO(impl->join_shared(seats_in_child));
   return Communicator(std::move(impl));
 }
 
-Handle Communicator::all_reduce(const void* in, void* out, std::size_t count, DataType type,
-                                ReduceOp op) {
-  return impl_->collective({.kind = CallKind::kAllReduce,
-                            .reduction = impl_->reduction(type, op),
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
-}
-
-Handle Communicator::all_gather(const void* in, void* out, std::size_t count, DataType type) {
-  return impl_->collective({.kind = CallKind::kAllGather,
-                            .reduction = impl_->reduction(type),
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
-}
-
-Handle Communicator::reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
-                                    ReduceOp op) {
-  return impl_->collective({.kind = CallKind::kReduceScatter,
-                            .reduction = impl_->reduction(type, op),
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
-}
-
-Handle Communicator::all_to_all(const void* in, void* out, std::size_t count, DataType type) {
-  return impl_->collective({.kind = CallKind::kAllToAll,
-                            .reduction = impl_->reduction(type),
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
-}
-
-Handle Communicator::broadcast(void* data, std::size_t count, DataType type, Rank root) {
-  return impl_->collective({.kind = CallKind::kBroadcast,
-                            .reduction = impl_->reduction(type),
-                            .root = root.value,
-                            .out = bytes_of(data),
-                            .bytes = count * size_of(type)});
-}
-
-Handle Communicator::reduce(const void* in, void* out, std::size_t count, DataType type,
-                            ReduceOp op, Rank root) {
-  return impl_->collective({.kind = CallKind::kReduce,
-                            .reduction = impl_->reduction(type, op),
-                            .root = root.value,
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
-}
-
-Handle Communicator::gather(const void* in, void* out, std::size_t count, DataType type,
-                            Rank root) {
-  return impl_->collective({.kind = CallKind::kGather,
-                            .reduction = impl_->reduction(type),
-                            .root = root.value,
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
-}
-
-Handle Communicator::scatter(const void* in, void* out, std::size_t count, DataType type,
-                             Rank root) {
-  return impl_->collective({.kind = CallKind::kScatter,
-                            .reduction = impl_->reduction(type),
-                            .root = root.value,
-                            .in = bytes_of(in),
-                            .out = bytes_of(out),
-                            .bytes = count * size_of(type)});
-}
-
-Handle Communicator::barrier() {
-  return impl_->collective(
-      {.kind = CallKind::kBarrier, .reduction = impl_->reduction(DataType::kU8)});
-}
-
-Handle Communicator::send(const void* data, std::size_t count, DataType type, Rank to) {
-  if (const auto why = impl_->objection("send", to); !why.empty())
-    return failed(Code::kInvalidInput, why);
-  const std::size_t bytes = count * size_of(type);
-  auto operation = impl_->make(name_of_transfer("send", bytes));
-  operation->is_collective = false;
-  operation->number = impl_->sends[to.value]++;
-  operation->schedule.add(
-      {.kind = StepKind::kSend, .peer = to.value, .src = bytes_of(data), .bytes = bytes});
-  return impl_->submit(std::move(operation));
-}
-
-Handle Communicator::recv(void* data, std::size_t count, DataType type, Rank from) {
-  if (const auto why = impl_->objection("recv", from); !why.empty())
-    return failed(Code::kInvalidInput, why);
-  const std::size_t bytes = count * size_of(type);
-  auto operation = impl_->make(name_of_transfer("recv", bytes));
-  operation->is_collective = false;
-  operation->number = impl_->receives[from.value]++;
-  operation->schedule.add(
-      {.kind = StepKind::kReceive, .peer = from.value, .dst = bytes_of(data), .bytes = bytes});
-  return impl_->submit(std::move(operation));
+Result<std::shared_ptr<std::byte>> Communicator::allocate(std::size_t bytes) {
+  if (ShmWorld* shared = impl_->world ? impl_->world->shm() : nullptr; shared != nullptr) {
+    if (auto memory = shared->buffers().take(bytes)) return memory;
+    return Error{Code::kUnavailable,
+                 "allocate: the rank's 64 GiB of shared buffers are used up: "
+                 "release some, or use private memory"};
+  }
+  constexpr std::size_t kPage = 4096;
+  auto* data = static_cast<std::byte*>(
+      std::aligned_alloc(kPage, std::max(kPage, (bytes + kPage - 1) / kPage * kPage)));
+  if (data == nullptr)
+    return Error{Code::kUnavailable,
+                 "allocate: no memory for " + format_bytes(Bytes{static_cast<long long>(bytes)})};
+  std::memset(data, 0, bytes);
+  return std::shared_ptr<std::byte>(
+      data, [](std::byte* memory) { std::free(memory); });  // NOLINT(*-no-malloc)
 }
 
 Communicator::Traffic Communicator::traffic() const {

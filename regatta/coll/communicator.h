@@ -1,10 +1,10 @@
 // coll/communicator.h: a group of ranks and the collectives between them: the lasting interface.
 // Inside a server data moves through shared memory, between servers over TCP; algorithms are chosen
-// inside (algorithm/choose.h). Every call is asynchronous and returns a Handle; operations of one
-// communicator start and run in the order of the calls, which must be the same on all its ranks: a
-// collective starts when all calls before it have ended, and what follows it starts when it has
-// ended; sends and receives between two collectives run side by side, in order per pair. Operations
-// of distinct communicators run side by side. A result has the same bits on every rank and in every
+// inside (algorithm/choose.h, shm/group.h). Every call is asynchronous and returns a Handle.
+// Collectives of one communicator run one after the other in the order of the calls, which must be
+// the same on all its ranks; sends and receives run side by side, in order per pair; a collective
+// and a send or receive have no order but the one that waiting gives them. Operations of distinct
+// communicators run side by side. A result has the same bits on every rank and in every
 // run with the same ranks. A count of 0 is allowed everywhere. Thread rule: one thread calls into a
 // communicator at a time; distinct communicators are independent.
 #pragma once
@@ -61,6 +61,9 @@ struct Options {
   // An operation that made no progress for this long fails with kTimeout (up to 1 s later when
   // ranks do not answer the question how far they are); 0 = wait for ever.
   Seconds progress_timeout{0};
+  // A caller that waits for an operation inside the server moves its data itself, which is fastest.
+  // False where the caller is held to a share of a core: then other threads do.
+  bool caller_moves_data = true;
   int connections = 8;  // TCP connections per pair of ranks: large messages are striped over them
   std::vector<std::string> rank_names;  // for messages: "rank 3 (s1/1)"; empty = "rank 3"
 };
@@ -108,6 +111,11 @@ class Communicator {
   Handle send(const void* data, std::size_t count, DataType type, Rank to);
   Handle recv(void* data, std::size_t count, DataType type, Rank from);
   Handle barrier();
+
+  // Zeroed memory, aligned to a page, that all ranks of the server reach: collectives inside the
+  // server copy nothing where every buffer of the call comes from here. It goes back with the last
+  // copy of the pointer. Where nothing is shared it is ordinary memory. kUnavailable: none is left.
+  Result<std::shared_ptr<std::byte>> allocate(std::size_t bytes);
 
   // Bytes that this rank sent to each rank of the world so far, over the network and through shared
   // memory; messages only, without headers.

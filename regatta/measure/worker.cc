@@ -43,6 +43,8 @@ Result<WorkerSpec> parse_spec(const json& spec) {
         spec.at("device_kind") == "gpu" ? topo::DeviceKind::kGpu : topo::DeviceKind::kCpu;
     told.device.index = spec.at("device_index");
     told.device.cpu_share = spec.at("cpu_share");
+    // A device that is held to a share of a core computes, and no more.
+    told.options.caller_moves_data = told.device.cpu_share <= 0;
     told.device.compute_cgroup = spec.at("compute_cgroup");
     return told;
   } catch (const json::exception& error) {

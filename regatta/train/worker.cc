@@ -61,6 +61,8 @@ Result<std::optional<coll::Communicator>> connect(const TrainSpec& spec,
   options.server = spec.server;
   options.listen_address = spec.address;
   options.rank_names = spec.rank_names;
+  // A device that is held to a share of a core computes, and no more.
+  options.caller_moves_data = spec.cpu_share <= 0;
   REGATTA_TRY(world, coll::Communicator::connect(spec.rank, spec.world_size, exchange, options));
   return std::optional<coll::Communicator>(std::move(world));
 }

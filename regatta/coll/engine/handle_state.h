@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <optional>
 
 #include "regatta/coll/communicator.h"
@@ -10,7 +11,18 @@
 
 namespace regatta::coll {
 
+// Moves the data of operations while somebody waits for them.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  // Returns when the operation of `state` ended.
+  virtual void wait(Handle::State& state) = 0;
+  // Goes on as far as that takes no waiting.
+  virtual void poll() = 0;
+};
+
 struct Handle::State {
+  Driver* driver = nullptr;  // lives until `done`; null: the progress thread moves the data
   std::atomic<double> started_s = 0;
   std::atomic<double> ended_s = 0;
   std::atomic<bool> done = false;

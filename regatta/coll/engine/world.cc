@@ -59,7 +59,22 @@ World::World(WorldSetup setup)
 
 Result<std::unique_ptr<World>> World::start(WorldSetup setup) {
   std::vector<Channel> channels = std::move(setup.channels);
+  ShmWorldSetup shared{.rank = setup.rank,
+                       .own = std::move(setup.shelf),
+                       .shelves = {},
+                       .names = setup.names,
+                       .drives_in_wait = setup.caller_moves_data,
+                       .patience_of_close = setup.peer_timeout};
+  bool is_shared = false;
+  for (Channel& channel : channels) {
+    is_shared |= channel.shelf.is_open();
+    shared.shelves.push_back(std::move(channel.shelf));
+  }
   std::unique_ptr<World> world(new World(std::move(setup)));
+  if (is_shared && shared.own.is_open()) {
+    REGATTA_TRY(shm, ShmWorld::start(std::move(shared)));
+    world->shm_ = std::move(shm);
+  }
   world->epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   world->wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!world->epoll_ || !world->wake_) return os::errno_error("start the progress thread");
@@ -126,6 +141,12 @@ void World::submit(std::unique_ptr<Operation> operation) {
   const std::uint64_t one = 1;
   if (must_wake) [[maybe_unused]]
     const ssize_t written = write(wake_.get(), &one, sizeof one);
+}
+
+void World::restart_traffic() {
+  for (auto* counters : {&network_bytes_, &shared_bytes_})
+    for (Counter& counter : *counters)
+      counter.bytes.store(0, std::memory_order_relaxed);
 }
 
 Communicator::Traffic World::traffic() const {
@@ -231,6 +252,10 @@ void World::tick(Seconds now) {
   mailbox_.remind();
   beat(now);
   check_silence(now);
+  if (any_departed_) check_departed();
+  // What one communicator runs into ends its relatives too.
+  if (shm_ != nullptr && !failed_)
+    if (const auto error = shm_->error()) fail(*error);
   check_stalls(now);
 }
 
@@ -260,6 +285,13 @@ void World::check_departed() {
         if (peer(rank).departed)
           return fail({Code::kUnavailable,
                        name(rank) + ": left the job while " + operation->name + " waits for it"});
+  if (shm_ == nullptr) return;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (!peer(rank).departed) continue;
+    if (const auto operation = shm_->operation_waiting_for(rank))
+      return fail({Code::kUnavailable,
+                   name(rank) + ": left the job while " + *operation + " waits for it"});
+  }
 }
 
 // The end of a world, one phase after the other; true when all is done.
@@ -306,6 +338,7 @@ void World::fail(const Error& error) {
   for (const auto& link : links_)
     link->abandon();
   runner_.fail_all(error, os::monotonic_now());
+  if (shm_ != nullptr) shm_->fail(error);
   const auto code = static_cast<char>('0' + static_cast<int>(error.code));
   const std::string text = (code + error.message).substr(0, kTextBytesMax);
   for (int rank = 0; rank < size(); ++rank)

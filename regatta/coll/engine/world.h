@@ -18,6 +18,7 @@
 #include "regatta/coll/engine/mailbox.h"
 #include "regatta/coll/engine/operation.h"
 #include "regatta/coll/engine/runner.h"
+#include "regatta/coll/shm/shm_world.h"
 #include "regatta/coll/transport/channel.h"
 #include "regatta/coll/transport/link.h"
 #include "regatta/core/result.h"
@@ -29,6 +30,8 @@ struct WorldSetup {
   int rank = 0;
   std::vector<Channel> channels;   // by world rank; empty at the own place
   std::vector<std::string> names;  // by world rank: "rank 3 (s1/1) at s1"
+  Shelf shelf;                     // the own one
+  bool caller_moves_data = true;
   Seconds peer_timeout;
   Seconds progress_timeout;
 };
@@ -47,6 +50,15 @@ class World final : private LinkSink {
   // From any thread. After an error of the world the operation ends with it at once.
   void submit(std::unique_ptr<Operation> operation);
   Communicator::Traffic traffic() const;
+  // Traffic counts from now on.
+  void restart_traffic();
+  // What the ranks of this server share; null when there is nothing.
+  ShmWorld* shm() { return shm_.get(); }
+  // Bytes that another rank took from this one's shelf.
+  void count_shared(int peer, std::size_t bytes) {
+    shared_bytes_[static_cast<std::size_t>(peer)].bytes.fetch_add(static_cast<long long>(bytes),
+                                                                  std::memory_order_relaxed);
+  }
 
  private:
   struct PeerState {
@@ -104,6 +116,7 @@ class World final : private LinkSink {
   Seconds tick_time_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<bool> is_shared_;  // by rank: the link is shared memory
+  std::unique_ptr<ShmWorld> shm_;
   os::UniqueFd epoll_;
   os::UniqueFd wake_;
 

@@ -49,6 +49,8 @@ void World::remember(const std::shared_ptr<Group>& group) {
 
 void World::check_stalls(Seconds now) {
   if (progress_timeout_.value <= 0 || failed_) return;
+  if (shm_ != nullptr)
+    if (const auto stalled = shm_->check_stalls(now, progress_timeout_)) return fail(*stalled);
   const Seconds asking = std::min(progress_timeout_ / 2, kAskingTime);
   for (const auto& group : runner_.groups()) {
     for (const auto& operation : group->active) {

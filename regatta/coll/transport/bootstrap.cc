@@ -26,8 +26,12 @@ constexpr Seconds kPollTime{0.05};
 
 class Bootstrap {
  public:
-  Bootstrap(int rank, int world_size, const Options& options, Door door)
-      : rank_(rank), world_size_(world_size), options_(options), door_(std::move(door)) {}
+  Bootstrap(int rank, int world_size, const Options& options, Door door, Shelf shelf)
+      : rank_(rank),
+        world_size_(world_size),
+        options_(options),
+        door_(std::move(door)),
+        shelf_(std::move(shelf)) {}
 
   Status read_endpoints(const std::vector<std::string>& texts);
   Result<Meeting> meet_all();
@@ -45,6 +49,7 @@ class Bootstrap {
   const int world_size_;
   const Options& options_;
   Door door_;
+  Shelf shelf_;
   std::vector<Endpoint> endpoints_;
   std::vector<Channel> channels_;
   std::vector<Dial> dials_;
@@ -76,7 +81,8 @@ void Bootstrap::plan_dials(int peer, bool is_shared) {
                               .world_size = static_cast<std::uint32_t>(world_size_),
                               .connection = static_cast<std::uint32_t>(i),
                               .connections = static_cast<std::uint32_t>(is_shared ? 0 : count),
-                              .token = options_.job_token});
+                              .token = options_.job_token},
+                        shelf_.fd());
   if (!is_shared)
     channels_[static_cast<std::size_t>(peer)].connections.resize(static_cast<std::size_t>(count));
 }
@@ -94,6 +100,7 @@ void Bootstrap::serve_dials(Seconds now) {
       channel.segment = dial.take_segment();
       channel.is_creator = true;
       channel.bell = dial.take_fd();
+      channel.shelf = dial.take_shelf();
     } else {
       channel.connections[dial.connection()] = dial.take_fd();
       tune_tcp(channel.connections[dial.connection()].get(), options_.peer_timeout.value);
@@ -129,6 +136,7 @@ void Bootstrap::serve_door(Seconds now) {
     if (arrival.segment) {
       channel.segment = std::move(arrival.segment);
       channel.bell = std::move(arrival.fd);
+      channel.shelf = std::move(arrival.shelf);
     } else {
       tune_tcp(arrival.fd.get(), options_.peer_timeout.value);
       channel.connections.resize(arrival.hello.connections);
@@ -179,7 +187,8 @@ Result<Meeting> Bootstrap::meet_all() {
     serve_dials(now);
     if (!missing().empty()) wait(deadline - now);
   }
-  Meeting meeting{.channels = std::move(channels_), .names = {}};
+  shelf_.close_fd();
+  Meeting meeting{.channels = std::move(channels_), .names = {}, .shelf = std::move(shelf_)};
   meeting.names.reserve(endpoints_.size());
   for (int peer = 0; peer < world_size_; ++peer)
     meeting.names.push_back(name(peer));
@@ -189,6 +198,15 @@ Result<Meeting> Bootstrap::meet_all() {
 std::string Bootstrap::name(int peer) const {
   const std::string& server = endpoints_[static_cast<std::size_t>(peer)].server;
   return name_of(peer, options_) + (server.empty() ? "" : " at " + server);
+}
+
+// A closed one where it cannot be had: collectives inside a server then go by messages.
+Shelf make_shelf(int world_size) {
+  if (world_size == 1) return {};
+  auto shelf = Shelf::create();
+  if (shelf) return std::move(*shelf);
+  log_warning("coll: collectives inside the server will be slow: " + shelf.error().message);
+  return {};
 }
 
 }  // namespace
@@ -203,12 +221,13 @@ Result<Meeting> meet(int rank, int world_size, const Exchange& exchange, const O
   if (options.job_token.size() > kTokenBytesMax)
     return Error{Code::kInvalidInput, "the job token is longer than " +
                                           std::to_string(kTokenBytesMax) + " bytes: shorten it"};
-  REGATTA_TRY(door, Door::open(rank, name_of(rank, options), options.listen_address));
+  Shelf shelf = make_shelf(world_size);
+  REGATTA_TRY(door, Door::open(rank, name_of(rank, options), options.listen_address, shelf.fd()));
   REGATTA_TRY(texts, exchange(format_endpoint({.address = options.listen_address,
                                                .port = door.port(),
                                                .unix_name = door.unix_name(),
                                                .server = options.server})));
-  Bootstrap bootstrap(rank, world_size, options, std::move(door));
+  Bootstrap bootstrap(rank, world_size, options, std::move(door), std::move(shelf));
   REGATTA_TRY_DO(bootstrap.read_endpoints(texts));
   return bootstrap.meet_all();
 }

@@ -17,6 +17,7 @@ namespace regatta::coll {
 struct Meeting {
   std::vector<Channel> channels;   // by rank
   std::vector<std::string> names;  // by rank: "rank 3 (s1/1) at s1"
+  Shelf shelf;                     // the own one; closed where it could not be had
 };
 
 // "rank 3 (s1/1)" when the options name it, else "rank 3".

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "regatta/coll/shm/shelf.h"
 #include "regatta/coll/transport/shm_ring.h"
 #include "regatta/os/unique_fd.h"
 
@@ -14,6 +15,7 @@ struct Channel {
   std::optional<ShmSegment> segment;
   bool is_creator = false;  // this side made the segment
   os::UniqueFd bell;
+  Shelf shelf;  // the peer's; closed where it could not be had
   std::vector<os::UniqueFd> connections;
 };
 

@@ -4,13 +4,13 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "regatta/coll/transport/socket.h"
 
@@ -21,13 +21,14 @@ constexpr Seconds kRetryTime{0.05};
 
 }  // namespace
 
-Dial::Dial(int peer, Endpoint to, std::string source, const Hello& hello)
+Dial::Dial(int peer, Endpoint to, std::string source, const Hello& hello, int shelf)
     : peer_(peer),
       to_(std::move(to)),
       source_(std::move(source)),
       connection_(hello.connection),
       is_shared_(hello.connections == 0),
-      out_(encode_hello(hello)) {}
+      out_(encode_hello(hello)),
+      own_shelf_(shelf) {}
 
 // A unix socket that refuses is out of reach (another network namespace) and stays so.
 Dial::State Dial::fail(Seconds now) {
@@ -53,23 +54,12 @@ Dial::State Dial::start(Seconds now) {
 }
 
 bool Dial::send_hello() {
-  iovec part{out_.data() + sent_, out_.size() - sent_};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  if (is_shared_ && sent_ == 0) {
-    // The memory file travels with the first byte.
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    const int fd = segment_->fd();
-    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  }
-  const ssize_t sent = sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+  const std::span<const std::byte> rest = std::span(out_).subspan(sent_);
+  std::array<int, 2> fds{segment_ ? segment_->fd() : -1, own_shelf_};
+  // The memory files travel with the first byte.
+  const bool is_first = is_shared_ && sent_ == 0;
+  const std::size_t count = !is_first ? 0 : own_shelf_ >= 0 ? 2 : 1;
+  const ssize_t sent = send_with_fds(fd_.get(), rest, std::span(fds).first(count));
   if (sent < 0) return errno == EAGAIN || errno == EINTR;
   sent_ += static_cast<std::size_t>(sent);
   return true;
@@ -85,9 +75,12 @@ Dial::State Dial::serve(Seconds now) {
   }
   if (sent_ < out_.size()) return send_hello() ? State::kGoesOn : fail(now);
   std::array<std::byte, kReplyBytes> buffer{};
-  const ssize_t got = recv(fd_.get(), buffer.data(), kReplyBytes - in_.size(), 0);
+  std::vector<os::UniqueFd> fds;
+  const ssize_t got =
+      receive_with_fds(fd_.get(), std::span(buffer).first(kReplyBytes - in_.size()), fds);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return State::kGoesOn;
   if (got <= 0) return fail(now);
+  if (!fds.empty()) shelf_ = open_shelf(std::move(fds.front()));
   in_.insert(in_.end(), buffer.begin(), buffer.begin() + got);
   const auto reply = decode_reply(in_);
   if (reply && !reply->has_value()) return State::kGoesOn;

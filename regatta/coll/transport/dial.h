@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "regatta/coll/shm/shelf.h"
 #include "regatta/coll/transport/hello.h"
 #include "regatta/coll/transport/shm_ring.h"
 #include "regatta/core/units.h"
@@ -17,11 +18,12 @@ namespace regatta::coll {
 class Dial {
  public:
   // `source`: the own address in numbers. hello.connections 0 means: through shared memory.
-  Dial(int peer, Endpoint to, std::string source, const Hello& hello);
+  // `shelf`: descriptor of the own shelf, or -1.
+  Dial(int peer, Endpoint to, std::string source, const Hello& hello, int shelf);
 
   enum class State {
     kGoesOn,
-    kDone,            // admitted: take fd() and, of a shared one, segment()
+    kDone,            // admitted: take fd() and, of a shared one, segment and shelf
     kNoSharedMemory,  // with this peer: make TCP connections instead
   };
   // Goes on without blocking; a TCP connection that fails is tried again and again.
@@ -36,6 +38,7 @@ class Dial {
 
   os::UniqueFd take_fd() { return std::move(fd_); }
   ShmSegment take_segment() { return std::move(*segment_); }
+  Shelf take_shelf() { return std::move(shelf_); }
 
  private:
   State start(Seconds now);
@@ -55,6 +58,8 @@ class Dial {
   std::size_t sent_ = 0;
   std::vector<std::byte> in_;
   std::optional<ShmSegment> segment_;
+  int own_shelf_;
+  Shelf shelf_;  // the peer's
 };
 
 }  // namespace regatta::coll

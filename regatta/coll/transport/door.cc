@@ -4,14 +4,10 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "regatta/core/log.h"
 
@@ -23,8 +19,9 @@ constexpr std::size_t kReadBytes = 512;
 
 }  // namespace
 
-Result<Door> Door::open(int rank, std::string host, const std::string& address) {
+Result<Door> Door::open(int rank, std::string host, const std::string& address, int shelf) {
   Door door;
+  door.shelf_ = shelf;
   door.rank_ = rank;
   door.host_ = std::move(host);
   REGATTA_TRY(tcp, listen_tcp(address));
@@ -73,21 +70,7 @@ void Door::take_callers(int listener, bool is_shared, Seconds now) {
 
 ssize_t Door::receive(Guest& guest) {
   std::array<std::byte, kReadBytes> buffer{};
-  iovec part{buffer.data(), buffer.size()};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t got = recvmsg(guest.fd.get(), &message, MSG_CMSG_CLOEXEC);
-  for (cmsghdr* header = got < 0 ? nullptr : CMSG_FIRSTHDR(&message); header != nullptr;
-       header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
-    guest.memory.reset(fd);
-  }
+  const ssize_t got = receive_with_fds(guest.fd.get(), buffer, guest.memory);
   if (got > 0) guest.in.insert(guest.in.end(), buffer.begin(), buffer.begin() + got);
   return got;
 }
@@ -113,16 +96,20 @@ Door::Verdict Door::hear(Guest& guest, const Judge& judge, std::vector<Arrival>&
 
 void Door::admit(Guest& guest, Hello hello, std::vector<Arrival>& arrivals) const {
   Reply reply{.welcome = Welcome::kAccepted, .rank = static_cast<std::uint32_t>(rank_)};
-  Arrival arrival{.hello = std::move(hello), .fd = std::move(guest.fd), .segment = std::nullopt};
+  Arrival arrival{
+      .hello = std::move(hello), .fd = std::move(guest.fd), .segment = std::nullopt, .shelf = {}};
   if (guest.is_shared) {
-    auto segment = ShmSegment::open(std::move(guest.memory));
+    guest.memory.resize(2);
+    auto segment = ShmSegment::open(std::move(guest.memory[0]));
+    if (guest.memory[1]) arrival.shelf = open_shelf(std::move(guest.memory[1]));
     if (segment)
       arrival.segment = std::move(*segment);
     else
       reply.welcome = Welcome::kNoSharedMemory;
   }
   const std::vector<std::byte> bytes = encode_reply(reply);
-  const ssize_t sent = send(arrival.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  const std::size_t fds = guest.is_shared && shelf_ >= 0 ? 1 : 0;
+  const ssize_t sent = send_with_fds(arrival.fd.get(), bytes, {&shelf_, fds});
   // A caller that is gone tries again; one without shared memory comes back over TCP.
   const bool is_in = sent == static_cast<ssize_t>(bytes.size());
   if (is_in && reply.welcome == Welcome::kAccepted) arrivals.push_back(std::move(arrival));

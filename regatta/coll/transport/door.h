@@ -9,6 +9,7 @@
 
 #include <poll.h>
 
+#include "regatta/coll/shm/shelf.h"
 #include "regatta/coll/transport/hello.h"
 #include "regatta/coll/transport/shm_ring.h"
 #include "regatta/coll/transport/socket.h"
@@ -23,6 +24,7 @@ struct Arrival {
   Hello hello;
   os::UniqueFd fd;
   std::optional<ShmSegment> segment;  // of a caller through shared memory
+  Shelf shelf;                        // the same; closed when it gave none
 };
 
 class Door {
@@ -31,7 +33,8 @@ class Door {
   using Judge = std::function<std::string(const Hello&)>;
 
   // `host`: the rank and its name, for replies and log lines. The address is one in numbers.
-  static Result<Door> open(int rank, std::string host, const std::string& address);
+  // `shelf`: descriptor of the own shelf, for callers of the same server; or -1.
+  static Result<Door> open(int rank, std::string host, const std::string& address, int shelf);
 
   std::uint16_t port() const { return tcp_.port; }
   // "" when unix sockets cannot be had.
@@ -48,7 +51,7 @@ class Door {
     bool is_shared = false;
     Seconds deadline;
     std::vector<std::byte> in;
-    os::UniqueFd memory;
+    std::vector<os::UniqueFd> memory;  // segment, shelf
   };
   enum class Verdict { kWaits, kGone };
 
@@ -60,6 +63,7 @@ class Door {
 
   int rank_ = 0;
   std::string host_;
+  int shelf_ = -1;
   TcpListener tcp_;
   os::UniqueFd unix_;
   std::string unix_name_;

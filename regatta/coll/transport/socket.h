@@ -2,8 +2,13 @@
 // close-on-exec.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
+
+#include <sys/types.h>
 
 #include "regatta/core/result.h"
 #include "regatta/os/unique_fd.h"
@@ -30,6 +35,12 @@ int connect_error(int fd);  // errno value, 0 when connected
 
 // The next caller of a listener, or an empty descriptor.
 os::UniqueFd accept_next(int listener);
+// send() and recv() of a unix socket with descriptors that travel beside the first byte, at most
+// kFdsMax of them.
+inline constexpr std::size_t kFdsMax = 4;
+ssize_t send_with_fds(int socket, std::span<const std::byte> bytes, std::span<const int> fds);
+ssize_t receive_with_fds(int socket, std::span<std::byte> bytes, std::vector<os::UniqueFd>& fds);
+
 // "10.0.0.2 port 4711", or "process 123" for a unix socket.
 std::string describe_peer(int fd);
 

@@ -1,0 +1,61 @@
+// coll/communicator_impl.h: what a communicator is made of; not for its users.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "regatta/coll/algorithm/place.h"
+#include "regatta/coll/call.h"
+#include "regatta/coll/communicator.h"
+#include "regatta/coll/engine/operation.h"
+#include "regatta/coll/engine/world.h"
+#include "regatta/coll/shm/group.h"
+#include "regatta/core/result.h"
+
+namespace regatta::coll {
+
+// Where a rank can meet the others of a new group inside their server.
+struct Seat {
+  GroupStart start;
+  std::int32_t region = -1;
+  std::int32_t reaches_all = 0;  // it has the memory of every one of them
+};
+
+struct Communicator::Impl {
+  std::shared_ptr<World> world;  // null: the caller of split() took no part
+  std::shared_ptr<Group> group;
+  std::shared_ptr<ShmGroup> shm;  // when all ranks share a server and a region was free
+  std::uint32_t collectives = 0;  // calls so far
+  std::uint32_t splits = 0;
+  std::map<int, std::uint32_t> sends;     // by rank
+  std::map<int, std::uint32_t> receives;  // by rank
+
+  Place place() const { return {group->rank, static_cast<int>(group->members.size())}; }
+
+  std::unique_ptr<Operation> make(std::string name) const;
+
+  Seat offer_seat(int region) const;
+
+  // `seats`: of the ranks of the group. All of them take the same way: by their shelves, when each
+  // reaches all. A region may have served before: the group starts after what any rank did there.
+  Status join_shared(const std::vector<Seat>& seats);
+
+  Reduction reduction(DataType type, ReduceOp op = ReduceOp::kSum) const;
+
+  Handle collective(const Call& call);
+
+  Handle submit(std::unique_ptr<Operation> operation) const;
+
+  bool has_rank(int rank) const {
+    return world != nullptr && rank >= 0 && rank < static_cast<int>(group->members.size());
+  }
+
+  // The error of a call with these arguments, or "".
+  std::string objection(const std::string& call, Rank peer) const;
+};
+
+}  // namespace regatta::coll

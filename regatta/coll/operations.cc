@@ -1,0 +1,200 @@
+// The operations of communicator.h.
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "regatta/coll/algorithm/choose.h"
+#include "regatta/coll/communicator_impl.h"
+#include "regatta/coll/engine/handle_state.h"
+#include "regatta/core/units_text.h"
+#include "regatta/os/clock.h"
+
+namespace regatta::coll {
+namespace {
+
+Handle failed(Code code, std::string message) {
+  auto state = std::make_shared<Handle::State>();
+  state->finish(Error{code, std::move(message)}, os::monotonic_now());
+  return Handle(std::move(state));
+}
+
+std::string name_of_transfer(const char* name, std::size_t bytes) {
+  return std::string(name) + " of " + format_bytes(Bytes{static_cast<long long>(bytes)});
+}
+
+// What each of the others takes from this rank, on average.
+std::size_t bytes_to_each(const Call& call, const Place& place) {
+  const bool is_root = place.rank == call.root;
+  switch (call.kind) {
+    case CallKind::kBarrier:
+      return 0;
+    case CallKind::kAllReduce:
+      return 2 * call.bytes / static_cast<std::size_t>(place.world_size);
+    case CallKind::kReduce:
+      return call.bytes / static_cast<std::size_t>(place.world_size);
+    case CallKind::kBroadcast:
+    case CallKind::kScatter:
+      return is_root ? call.bytes : 0;
+    case CallKind::kGather:
+      return is_root ? 0 : call.bytes / static_cast<std::size_t>(place.world_size - 1);
+    case CallKind::kReduceScatter:
+    case CallKind::kAllGather:
+    case CallKind::kAllToAll:
+      return call.bytes;
+  }
+  return 0;
+}
+
+const std::byte* bytes_of(const void* data) {
+  return static_cast<const std::byte*>(data);
+}
+std::byte* bytes_of(void* data) {
+  return static_cast<std::byte*>(data);
+}
+
+}  // namespace
+
+Handle Communicator::Impl::collective(const Call& call) {
+  if (!has_rank(call.root))
+    return failed(Code::kInvalidInput, objection(name_call(encode_call(call), 0), Rank{call.root}));
+  if (shm != nullptr) {
+    for (const int member : group->members)
+      if (member != world->rank()) world->count_shared(member, bytes_to_each(call, place()));
+    return Handle(shm->submit(call));
+  }
+  auto operation = make(name_call(encode_call(call), call.bytes));
+  operation->number = collectives++;
+  build_schedule(operation->schedule, place(), call);
+  return submit(std::move(operation));
+}
+
+std::string Communicator::Impl::objection(const std::string& call, Rank peer) const {
+  if (has_rank(peer.value)) return {};
+  if (world == nullptr)
+    return call + ": this rank is not in the communicator (split with color < 0)";
+  const int size = static_cast<int>(group->members.size());
+  return call + ": rank " + std::to_string(peer.value) +
+         " is not in the communicator: it has ranks 0 to " + std::to_string(size - 1);
+}
+
+std::unique_ptr<Operation> Communicator::Impl::make(std::string name) const {
+  auto operation = std::make_unique<Operation>();
+  operation->group = group;
+  operation->handle = std::make_shared<Handle::State>();
+  operation->name = std::move(name);
+  return operation;
+}
+
+Handle Communicator::Impl::submit(std::unique_ptr<Operation> operation) const {
+  Handle handle(operation->handle);
+  world->submit(std::move(operation));
+  return handle;
+}
+
+Reduction Communicator::Impl::reduction(DataType type, ReduceOp op) const {
+  return {type, op, group ? static_cast<int>(group->members.size()) : 1};
+}
+
+Handle Communicator::all_reduce(const void* in, void* out, std::size_t count, DataType type,
+                                ReduceOp op) {
+  return impl_->collective({.kind = CallKind::kAllReduce,
+                            .reduction = impl_->reduction(type, op),
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
+}
+
+Handle Communicator::all_gather(const void* in, void* out, std::size_t count, DataType type) {
+  return impl_->collective({.kind = CallKind::kAllGather,
+                            .reduction = impl_->reduction(type),
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
+}
+
+Handle Communicator::reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
+                                    ReduceOp op) {
+  return impl_->collective({.kind = CallKind::kReduceScatter,
+                            .reduction = impl_->reduction(type, op),
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
+}
+
+Handle Communicator::all_to_all(const void* in, void* out, std::size_t count, DataType type) {
+  return impl_->collective({.kind = CallKind::kAllToAll,
+                            .reduction = impl_->reduction(type),
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
+}
+
+Handle Communicator::broadcast(void* data, std::size_t count, DataType type, Rank root) {
+  return impl_->collective({.kind = CallKind::kBroadcast,
+                            .reduction = impl_->reduction(type),
+                            .root = root.value,
+                            .out = bytes_of(data),
+                            .bytes = count * size_of(type)});
+}
+
+Handle Communicator::reduce(const void* in, void* out, std::size_t count, DataType type,
+                            ReduceOp op, Rank root) {
+  return impl_->collective({.kind = CallKind::kReduce,
+                            .reduction = impl_->reduction(type, op),
+                            .root = root.value,
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
+}
+
+Handle Communicator::gather(const void* in, void* out, std::size_t count, DataType type,
+                            Rank root) {
+  return impl_->collective({.kind = CallKind::kGather,
+                            .reduction = impl_->reduction(type),
+                            .root = root.value,
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
+}
+
+Handle Communicator::scatter(const void* in, void* out, std::size_t count, DataType type,
+                             Rank root) {
+  return impl_->collective({.kind = CallKind::kScatter,
+                            .reduction = impl_->reduction(type),
+                            .root = root.value,
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
+                            .bytes = count * size_of(type)});
+}
+
+Handle Communicator::barrier() {
+  return impl_->collective(
+      {.kind = CallKind::kBarrier, .reduction = impl_->reduction(DataType::kU8)});
+}
+
+Handle Communicator::send(const void* data, std::size_t count, DataType type, Rank to) {
+  if (const auto why = impl_->objection("send", to); !why.empty())
+    return failed(Code::kInvalidInput, why);
+  const std::size_t bytes = count * size_of(type);
+  auto operation = impl_->make(name_of_transfer("send", bytes));
+  operation->is_collective = false;
+  operation->number = impl_->sends[to.value]++;
+  operation->schedule.add(
+      {.kind = StepKind::kSend, .peer = to.value, .src = bytes_of(data), .bytes = bytes});
+  return impl_->submit(std::move(operation));
+}
+
+Handle Communicator::recv(void* data, std::size_t count, DataType type, Rank from) {
+  if (const auto why = impl_->objection("recv", from); !why.empty())
+    return failed(Code::kInvalidInput, why);
+  const std::size_t bytes = count * size_of(type);
+  auto operation = impl_->make(name_of_transfer("recv", bytes));
+  operation->is_collective = false;
+  operation->number = impl_->receives[from.value]++;
+  operation->schedule.add(
+      {.kind = StepKind::kReceive, .peer = from.value, .dst = bytes_of(data), .bytes = bytes});
+  return impl_->submit(std::move(operation));
+}
+
+}  // namespace regatta::coll

@@ -1,0 +1,390 @@
+#include "regatta/coll/shm/group.h"
+
+#include <utility>
+
+#include "regatta/coll/shm/one_shot.h"
+#include "regatta/os/clock.h"
+
+namespace regatta::coll {
+namespace {
+
+// How long a thread sleeps before it looks round for a failure that nobody rang for.
+constexpr Seconds kSleepAtMost{0.1};
+// A caller that does not wait by then is computing: the helper takes over. Small operations need no
+// help, the others find all they need in the slots.
+constexpr Seconds kWaitExpectedWithin{50e-6};
+
+unsigned slot_of(std::uint64_t number) {
+  return static_cast<unsigned>(number & 1U);
+}
+
+}  // namespace
+
+ShmGroup::ShmGroup(ShmGroupSetup setup, HelperCall& helper)
+    : setup_(std::move(setup)),
+      helper_(helper),
+      own_(setup_.shelf->header()),
+      sequence_(setup_.start.sequence),
+      rounds_(setup_.start.rounds) {
+  Region& own = setup_.peers.own();
+  own.filled.rounds.store(rounds_, std::memory_order_relaxed);
+  own.combined.rounds.store(rounds_, std::memory_order_release);
+}
+
+ShmGroup::~ShmGroup() = default;
+
+std::shared_ptr<Handle::State> ShmGroup::submit(const Call& call) {
+  if (spare_ == nullptr || spare_.use_count() > 1) {
+    spare_ = std::make_shared<Handle::State>();
+    spare_->driver = this;
+  } else {
+    spare_->done.store(false, std::memory_order_relaxed);
+    spare_->error.reset();
+  }
+  Operation operation;
+  operation.call = call;
+  operation.state = spare_;
+  auto state = operation.state;
+  if (has_failed_.load()) {
+    const std::lock_guard lock(incoming_mutex_);
+    state->finish(error_, os::monotonic_now());
+    return state;
+  }
+  pending_.fetch_add(1, std::memory_order_relaxed);
+  if (start_now(operation)) return state;
+  {
+    const std::lock_guard lock(incoming_mutex_);
+    incoming_.push_back(std::move(operation));
+    has_incoming_.store(true);
+  }
+  helper_.call(Seconds{0});
+  return state;
+}
+
+// Begins the operation on the caller's thread; false when others come first, or somebody drives.
+bool ShmGroup::start_now(Operation& operation) {
+  if (!setup_.drives_in_wait) return false;
+  std::unique_lock drive(drive_, std::try_to_lock);
+  if (!drive.owns_lock() || !queue_.empty() || has_incoming_.load()) return false;
+  const bool is_small = fits_slot(operation.call, setup_.peers.size());
+  start(queue_.emplace_back(std::move(operation)));
+  if (is_small) advance();
+  // The helper would find the lock taken and go back to sleep.
+  drive.unlock();
+  if (!is_small) helper_.call(kWaitExpectedWithin);
+  return true;
+}
+
+void ShmGroup::wait(Handle::State& state) {
+  const auto is_done = [&] { return state.done.load(std::memory_order_acquire); };
+  while (!is_done()) {
+    std::unique_lock drive(drive_, std::defer_lock);
+    if (!setup_.drives_in_wait || !drive.try_lock()) return state.done.wait(false);
+    while (!is_done()) {
+      if (!advance() && !is_done()) {
+        const Operation& front = queue_.front();
+        wait_for_bell(own_, setup_.patience, kSleepAtMost, [&] {
+          return have_reached(front.wait, front.wait_for) || has_failed_.load();
+        });
+      }
+    }
+    const bool is_left = !queue_.empty();
+    drive.unlock();
+    if (is_left || has_incoming_.load()) helper_.call(Seconds{0});
+  }
+}
+
+void ShmGroup::poll() {
+  if (!setup_.drives_in_wait) return;
+  help();
+  // The helper may have looked while this thread held the lock.
+  if (!is_idle()) helper_.call(kWaitExpectedWithin);
+}
+
+ShmGroup::Help ShmGroup::help() {
+  if (is_idle()) return Help::kIdle;
+  const std::unique_lock drive(drive_, std::try_to_lock);
+  if (!drive.owns_lock()) return Help::kIdle;  // somebody waits for it
+  const std::uint64_t before = progress();
+  advance();
+  if (progress() != before) return Help::kMoved;
+  return queue_.empty() ? Help::kIdle : Help::kBlocked;
+}
+
+void ShmGroup::finish(Seconds patience) {
+  const Seconds deadline = os::monotonic_now() + patience;
+  while (!is_idle()) {
+    const std::lock_guard drive(drive_);
+    if (advance() || is_idle()) continue;
+    if (os::monotonic_now() > deadline)
+      fail({Code::kConflict, name(setup_.peers.rank) +
+                                 ": the communicator was closed with operations under way: wait "
+                                 "for their handles first"});
+    const Operation& front = queue_.front();
+    wait_for_bell(own_, setup_.patience, kSleepAtMost,
+                  [&] { return have_reached(front.wait, front.wait_for) || has_failed_.load(); });
+  }
+}
+
+bool ShmGroup::is_ready() const {
+  if (has_failed_.load() || has_incoming_.load()) return !is_idle();
+  const std::unique_lock drive(drive_, std::try_to_lock);
+  if (!drive.owns_lock() || queue_.empty()) return false;
+  return have_reached(queue_.front().wait, queue_.front().wait_for);
+}
+
+void ShmGroup::take_incoming() {
+  if (!has_incoming_.load()) return;
+  const std::lock_guard lock(incoming_mutex_);
+  for (Operation& operation : incoming_)
+    queue_.push_back(std::move(operation));
+  incoming_.clear();
+  has_incoming_.store(false);
+}
+
+// Goes on with the operations in their order; false when the first one has to wait.
+bool ShmGroup::advance() {
+  take_incoming();
+  while (!queue_.empty()) {
+    if (has_failed_.load()) {
+      end_all();
+      return true;
+    }
+    Operation& front = queue_.front();
+    if (front.sequence == 0) start(front);
+    if (!advance(front)) return false;
+    end(front);
+    queue_.pop_front();
+    take_incoming();
+  }
+  return true;
+}
+
+// Shows the call to the others.
+void ShmGroup::start(Operation& operation) {
+  const Peers& peers = setup_.peers;
+  Call& call = operation.call;
+  settle_input(call, peers);
+  operation.state->started_s.store(os::monotonic_now().value, std::memory_order_relaxed);
+  operation.sequence = ++sequence_;
+  operation.first_round = rounds_;
+  const unsigned slot = slot_of(operation.sequence);
+  Post& post = peers.own().entries[slot].post;
+  post.call = encode_call(call);
+  post.bytes = call.bytes;
+  const bool is_small = fits_slot(call, peers.size());
+  Offsets offsets;
+  if (is_small)
+    show(call, peers, slot);
+  else
+    offsets = show_buffers(call, peers, *setup_.shelf);
+  post.in = offsets.in;
+  post.out = offsets.out;
+  post.sequence.store(operation.sequence, std::memory_order_release);
+  ring(peers.others);
+  block(operation, Wait::kPosts, operation.sequence);
+  if (is_small || offsets.are_shown()) return;
+  // Nothing can be done on a private buffer but stage it: no need to see what the others show.
+  operation.staged = plan_staged(call, peers.size(), stage_);
+  operation.point = Point::kRounds;
+}
+
+// True when the operation has ended.
+bool ShmGroup::advance(Operation& operation) {
+  const Peers& peers = setup_.peers;
+  if (operation.point == Point::kRounds) return advance_rounds(operation);
+  if (operation.point == Point::kPosted) {
+    if (block(operation, Wait::kPosts, operation.sequence)) return false;
+    if (!check_same_call(operation)) return false;
+    if (fits_slot(operation.call, peers.size())) {
+      collect_slots(operation.call, peers, slot_of(operation.sequence));
+      return true;
+    }
+    if (!choose_method(operation)) return advance_rounds(operation);
+  }
+  return !block(operation, Wait::kCombined, operation.first_round + 1);
+}
+
+// All ranks have shown their buffers: true when all can be reached, and the work is done in place.
+bool ShmGroup::choose_method(Operation& operation) {
+  const Peers& peers = setup_.peers;
+  const unsigned slot = slot_of(operation.sequence);
+  std::vector<Offsets> offsets;
+  bool all_shown = true;
+  for (const Region* region : peers.regions) {
+    const Post& post = region->entries[slot].post;
+    offsets.push_back({post.in, post.out});
+    all_shown = all_shown && offsets.back().are_shown();
+  }
+  if (!all_shown) {
+    operation.staged = plan_staged(operation.call, peers.size(), stage_);
+    operation.point = Point::kRounds;
+    return false;
+  }
+  operation.point = Point::kInPlace;
+  rounds_ = operation.first_round + 1;
+  publish(peers.own().filled, rounds_);
+  run_in_place(operation.call, peers, offsets);
+  publish(peers.own().combined, rounds_);
+  return true;
+}
+
+// Stages the pieces of the current round and of the next one as far as the stages are free; false
+// when not even the current one could be staged.
+bool ShmGroup::fill_ahead(Operation& operation) {
+  while (operation.filled < operation.staged.rounds && operation.filled <= operation.round + 1) {
+    const std::uint64_t round = operation.first_round + operation.filled;
+    // This stage was used two rounds ago.
+    if (round > 0 && block(operation, Wait::kCombined, round - 1))
+      return operation.filled > operation.round;
+    fill(operation.staged, setup_.peers, operation.filled, slot_of(round));
+    publish(setup_.peers.own().filled, round + 1);
+    ++operation.filled;
+  }
+  return true;
+}
+
+bool ShmGroup::advance_rounds(Operation& operation) {
+  rounds_ = operation.first_round + operation.staged.rounds;
+  while (operation.round < operation.staged.rounds) {
+    if (!run_round(operation)) return false;
+    ++operation.round;
+    operation.is_combined = false;
+  }
+  return true;
+}
+
+// True when the round is over.
+bool ShmGroup::run_round(Operation& operation) {
+  const Peers& peers = setup_.peers;
+  const std::uint64_t round = operation.first_round + operation.round;
+  if (!operation.is_combined) {
+    if (!fill_ahead(operation)) return false;
+    if (block(operation, Wait::kFilled, round + 1)) return false;
+    if (!operation.is_checked && !check_same_call(operation)) return false;
+    operation.is_checked = true;
+    combine(operation.staged, peers, operation.round, slot_of(round));
+    publish(peers.own().combined, round + 1);
+    operation.is_combined = true;
+  }
+  if (!operation.staged.has_take) return true;
+  if (block(operation, Wait::kCombined, round + 1)) return false;
+  take(operation.staged, peers, operation.round, slot_of(round));
+  return true;
+}
+
+// All ranks have entered: did they call the same?
+bool ShmGroup::check_same_call(const Operation& operation) {
+  const unsigned slot = slot_of(operation.sequence);
+  const std::uint64_t code = encode_call(operation.call);
+  for (int peer = 0; peer < setup_.peers.size(); ++peer) {
+    const Post& post = setup_.peers.of(peer).entries[slot].post;
+    if (post.sequence.load(std::memory_order_acquire) != operation.sequence) continue;
+    if (post.call == code && post.bytes == operation.call.bytes) continue;
+    fail({Code::kConflict, name(peer) + " called " + describe_call(post.call, post.bytes) +
+                               " where " + name(setup_.peers.rank) + " called " +
+                               describe_call(code, operation.call.bytes) +
+                               ": call the same on all ranks, in the same order"});
+    return false;
+  }
+  return true;
+}
+
+void ShmGroup::end(Operation& operation) {
+  progress_.fetch_add(1, std::memory_order_relaxed);
+  pending_.fetch_sub(1, std::memory_order_release);
+  operation.state->finish(std::nullopt, os::monotonic_now());
+}
+
+void ShmGroup::end_all() {
+  std::optional<Error> error;
+  {
+    const std::lock_guard lock(incoming_mutex_);
+    error = error_;
+  }
+  for (Operation& operation : queue_) {
+    pending_.fetch_sub(1, std::memory_order_release);
+    operation.state->finish(error, os::monotonic_now());
+  }
+  queue_.clear();
+}
+
+void ShmGroup::fail(const Error& error) {
+  {
+    const std::lock_guard lock(incoming_mutex_);
+    if (error_) return;
+    error_ = error;
+  }
+  has_failed_.store(true);
+  ShelfHeader* own = &own_;
+  ring({&own, 1});
+  helper_.call(Seconds{0});
+}
+
+std::optional<Error> ShmGroup::error() const {
+  if (!has_failed_.load()) return std::nullopt;
+  const std::lock_guard lock(incoming_mutex_);
+  return error_;
+}
+
+// True when the operation has to wait until all ranks' counters are there.
+bool ShmGroup::block(Operation& operation, Wait wait, std::uint64_t target) {
+  if (have_reached(wait, target)) return false;
+  operation.wait = wait;
+  operation.wait_for = target;
+  const auto tell = [](auto& where, auto what) { where.store(what, std::memory_order_relaxed); };
+  tell(blocked_.sequence, operation.sequence);
+  tell(blocked_.call, encode_call(operation.call));
+  tell(blocked_.bytes, std::uint64_t{operation.call.bytes});
+  tell(blocked_.wait, wait);
+  tell(blocked_.target, target);
+  return true;
+}
+
+std::uint64_t ShmGroup::counter_of(int peer, Wait wait, std::uint64_t target) const {
+  const Region& region = setup_.peers.of(peer);
+  switch (wait) {
+    case Wait::kPosts:
+      return region.entries[slot_of(target)].post.sequence.load(std::memory_order_acquire);
+    case Wait::kFilled:
+      return region.filled.rounds.load(std::memory_order_acquire);
+    case Wait::kCombined:
+      return region.combined.rounds.load(std::memory_order_acquire);
+  }
+  return 0;
+}
+
+bool ShmGroup::have_reached(Wait wait, std::uint64_t target) const {
+  for (int peer = 0; peer < setup_.peers.size(); ++peer)
+    if (counter_of(peer, wait, target) < target) return false;
+  return true;
+}
+
+// The others see the new count when they look, and are woken when they sleep.
+void ShmGroup::publish(Counter& counter, std::uint64_t rounds) {
+  counter.rounds.store(rounds, std::memory_order_release);
+  progress_.fetch_add(1, std::memory_order_relaxed);
+  ring(setup_.peers.others);
+}
+
+std::string ShmGroup::describe_blocked() const {
+  return name_call(blocked_.call.load(), blocked_.bytes.load());
+}
+
+std::vector<int> ShmGroup::waited_for() const {
+  std::vector<int> ranks;
+  for (int peer = 0; peer < setup_.peers.size(); ++peer)
+    if (counter_of(peer, blocked_.wait.load(), blocked_.target.load()) < blocked_.target.load())
+      ranks.push_back(peer);
+  return ranks;
+}
+
+std::vector<int> ShmGroup::absent() const {
+  std::vector<int> ranks;
+  const std::uint64_t sequence = blocked_.sequence.load();
+  for (int peer = 0; peer < setup_.peers.size(); ++peer)
+    if (counter_of(peer, Wait::kPosts, sequence) < sequence) ranks.push_back(peer);
+  return ranks;
+}
+
+}  // namespace regatta::coll

@@ -1,0 +1,170 @@
+#include "regatta/coll/shm/in_place.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "regatta/coll/shm/stream.h"
+
+namespace regatta::coll {
+namespace {
+
+// All inputs and outputs together, from which on a result is not found in a cache again.
+constexpr std::size_t kStreamFrom = std::size_t{8} << 20;
+
+struct Work {
+  const Call& call;
+  const Peers& peers;
+  const std::vector<Offsets>& offsets;
+  Store store = Store::kCached;
+
+  const std::byte* in_of(int peer) const {
+    const auto index = static_cast<std::size_t>(peer);
+    return peer == peers.rank ? call.in : peers.buffers[index] + offsets[index].in;
+  }
+  std::byte* out_of(int peer) const {
+    const auto index = static_cast<std::size_t>(peer);
+    return peer == peers.rank ? call.out : peers.buffers[index] + offsets[index].out;
+  }
+  std::size_t part_at(int rank) const { return call.bytes * static_cast<std::size_t>(rank); }
+};
+
+// Reduces `bytes` at `at` of all inputs to these outputs.
+void reduce_all(const Work& work, std::size_t at, std::size_t bytes,
+                std::span<std::byte* const> outs) {
+  std::vector<const std::byte*> sources;
+  for (int peer = 0; peer < work.peers.size(); ++peer)
+    sources.push_back(work.in_of(peer) + at);
+  const std::span<std::byte* const> none;
+  const bool streams = work.store == Store::kPastCaches;
+  combine_many(work.call.reduction,
+               {.cached = streams ? none : outs, .streamed = streams ? outs : none}, sources,
+               bytes);
+}
+
+void all_reduce(const Work& work) {
+  const auto ranks = static_cast<std::size_t>(work.peers.size());
+  const std::size_t lines = (work.call.bytes + kCacheLine - 1) / kCacheLine;
+  const std::size_t share = (lines + ranks - 1) / ranks * kCacheLine;
+  const std::size_t from =
+      std::min(work.call.bytes, share * static_cast<std::size_t>(work.peers.rank));
+  const std::size_t bytes = std::min(share, work.call.bytes - from);
+  std::vector<std::byte*> outs;
+  for (int peer = 0; peer < work.peers.size(); ++peer)
+    if (work.call.kind == CallKind::kAllReduce || peer == work.call.root)
+      outs.push_back(work.out_of(peer) + from);
+  reduce_all(work, from, bytes, outs);
+}
+
+// From every rank its input, or of its input the part for this one.
+void collect(const Work& work) {
+  const bool parts = work.call.kind == CallKind::kAllToAll;
+  for (int step = 0; step < work.peers.size(); ++step) {
+    // Each begins at its own place, so that not all read from one rank at once.
+    const int peer = (work.peers.rank + step) % work.peers.size();
+    const std::byte* from = work.in_of(peer) + (parts ? work.part_at(work.peers.rank) : 0);
+    move_bytes(work.call.out + work.part_at(peer), from, work.call.bytes, work.store);
+  }
+}
+
+bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
+
+// Whether a rank writes where others still read, when the call works on the buffers themselves.
+bool is_hazardous(const Call& call, const Peers& peers) {
+  const std::size_t all = call.bytes * static_cast<std::size_t>(peers.size());
+  const std::size_t mine = call.bytes * static_cast<std::size_t>(peers.rank);
+  switch (call.kind) {
+    case CallKind::kAllToAll:
+      return overlap(call.in, all, call.out, all);
+    case CallKind::kReduceScatter:
+      return call.out != call.in + mine && overlap(call.in, all, call.out, call.bytes);
+    default:
+      return false;
+  }
+}
+
+// How far the shown buffers reach, per side.
+std::size_t in_bytes(const Call& call, int ranks) {
+  const bool parts = call.kind == CallKind::kReduceScatter || call.kind == CallKind::kScatter ||
+                     call.kind == CallKind::kAllToAll;
+  return parts ? call.bytes * static_cast<std::size_t>(ranks) : call.bytes;
+}
+std::size_t out_bytes(const Call& call, int ranks) {
+  const bool parts = call.kind == CallKind::kAllGather || call.kind == CallKind::kGather ||
+                     call.kind == CallKind::kAllToAll;
+  return parts ? call.bytes * static_cast<std::size_t>(ranks) : call.bytes;
+}
+
+// Whether the call needs this rank's `in` and `out`.
+bool needs_in(const Call& call, int rank) {
+  if (call.kind == CallKind::kBarrier || call.kind == CallKind::kBroadcast) return false;
+  return call.kind != CallKind::kScatter || rank == call.root;
+}
+
+bool needs_out(const Call& call, int rank) {
+  switch (call.kind) {
+    case CallKind::kBarrier:
+      return false;
+    case CallKind::kReduce:
+    case CallKind::kGather:
+      return rank == call.root;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+void settle_input(Call& call, const Peers& peers) {
+  if (call.kind != CallKind::kAllGather) return;
+  std::byte* place = call.out + call.bytes * static_cast<std::size_t>(peers.rank);
+  const std::size_t all = call.bytes * static_cast<std::size_t>(peers.size());
+  if (call.in == place || !overlap(call.in, call.bytes, call.out, all)) return;
+  std::memmove(place, call.in, call.bytes);
+  call.in = place;
+}
+
+Offsets show_buffers(const Call& call, const Peers& peers, const Shelf& shelf) {
+  if (is_hazardous(call, peers)) return {};
+  Offsets offsets{.in = 0, .out = 0};
+  if (needs_in(call, peers.rank))
+    offsets.in = shelf.offset_of(call.in, in_bytes(call, peers.size()));
+  if (needs_out(call, peers.rank))
+    offsets.out = shelf.offset_of(call.out, out_bytes(call, peers.size()));
+  return offsets;
+}
+
+void run_in_place(const Call& call, const Peers& peers, const std::vector<Offsets>& offsets) {
+  Work work{.call = call, .peers = peers, .offsets = offsets};
+  if (whole_bytes(call, peers.size()) * static_cast<std::size_t>(peers.size()) >= kStreamFrom)
+    work.store = Store::kPastCaches;
+  switch (call.kind) {
+    case CallKind::kBarrier:
+      return;
+    case CallKind::kAllReduce:
+    case CallKind::kReduce:
+      return all_reduce(work);
+    case CallKind::kReduceScatter: {
+      std::byte* out = call.out;
+      return reduce_all(work, work.part_at(peers.rank), call.bytes, {&out, 1});
+    }
+    case CallKind::kAllGather:
+    case CallKind::kAllToAll:
+      return collect(work);
+    case CallKind::kGather:
+      if (peers.rank == call.root) collect(work);
+      return;
+    case CallKind::kBroadcast:
+      return move_bytes(call.out, work.out_of(call.root), call.bytes, work.store);
+    case CallKind::kScatter:
+      return move_bytes(call.out, work.in_of(call.root) + work.part_at(peers.rank), call.bytes,
+                        work.store);
+  }
+}
+
+}  // namespace regatta::coll

@@ -1,0 +1,94 @@
+#include "regatta/coll/shm/one_shot.h"
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+#include "regatta/coll/shm/stream.h"
+
+namespace regatta::coll {
+namespace {
+
+constexpr int kRanksMax = 256;
+
+// What this rank shows, or nothing.
+struct Shown {
+  const std::byte* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+Shown shown_by(const Call& call, const Peers& peers) {
+  const std::size_t all = call.bytes * static_cast<std::size_t>(peers.size());
+  switch (call.kind) {
+    case CallKind::kBarrier:
+      return {};
+    case CallKind::kBroadcast:
+      return peers.rank == call.root ? Shown{call.out, call.bytes} : Shown{};
+    case CallKind::kScatter:
+      return peers.rank == call.root ? Shown{call.in, all} : Shown{};
+    case CallKind::kReduceScatter:
+    case CallKind::kAllToAll:
+      return {call.in, all};
+    default:
+      return {call.in, call.bytes};
+  }
+}
+
+void reduce_slots(const Call& call, const Peers& peers, unsigned slot, std::size_t at) {
+  std::array<const std::byte*, kRanksMax> sources{};
+  const auto ranks = static_cast<std::size_t>(peers.size());
+  for (std::size_t peer = 0; peer < ranks; ++peer)
+    sources[peer] = peers.regions[peer]->slots[slot] + at;
+  std::byte* out = call.out;
+  combine_many(call.reduction, {.cached = {&out, 1}, .streamed = {}}, {sources.data(), ranks},
+               call.bytes);
+}
+
+}  // namespace
+
+bool fits_slot(const Call& call, int ranks) {
+  const bool divided = call.kind == CallKind::kReduceScatter || call.kind == CallKind::kScatter ||
+                       call.kind == CallKind::kAllToAll;
+  return (divided ? call.bytes * static_cast<std::size_t>(ranks) : call.bytes) <= kSlotBytes;
+}
+
+void show(const Call& call, const Peers& peers, unsigned slot) {
+  const Shown shown = shown_by(call, peers);
+  if (shown.bytes > 0) std::memcpy(peers.own().slots[slot], shown.data, shown.bytes);
+}
+
+void collect_slots(const Call& call, const Peers& peers, unsigned slot) {
+  const bool is_root = peers.rank == call.root;
+  const std::size_t mine = call.bytes * static_cast<std::size_t>(peers.rank);
+  switch (call.kind) {
+    case CallKind::kBarrier:
+      return;
+    case CallKind::kAllReduce:
+      return reduce_slots(call, peers, slot, 0);
+    case CallKind::kReduce:
+      if (is_root) reduce_slots(call, peers, slot, 0);
+      return;
+    case CallKind::kReduceScatter:
+      return reduce_slots(call, peers, slot, mine);
+    case CallKind::kBroadcast:
+      if (!is_root) std::memcpy(call.out, peers.of(call.root).slots[slot], call.bytes);
+      return;
+    case CallKind::kScatter:
+      std::memcpy(call.out, peers.of(call.root).slots[slot] + mine, call.bytes);
+      return;
+    case CallKind::kGather:
+      if (!is_root) return;
+      [[fallthrough]];
+    case CallKind::kAllGather:
+    case CallKind::kAllToAll: {
+      const std::size_t at = call.kind == CallKind::kAllToAll ? mine : 0;
+      for (int peer = 0; peer < peers.size(); ++peer)
+        std::memcpy(call.out + call.bytes * static_cast<std::size_t>(peer),
+                    peers.of(peer).slots[slot] + at, call.bytes);
+      return;
+    }
+  }
+}
+
+}  // namespace regatta::coll

@@ -1,0 +1,18 @@
+// coll/shm/one_shot.h: the smallest collectives: every rank shows its whole input in a slot, and
+// each computes its result from all slots. One step; a rank reads (n-1) x S bytes.
+#pragma once
+
+#include "regatta/coll/call.h"
+#include "regatta/coll/shm/peers.h"
+
+namespace regatta::coll {
+
+// Whether the call's input fits in a slot; the same on all ranks.
+bool fits_slot(const Call& call, int ranks);
+
+// Before the rank says that it has entered the call; `slot` (0 or 1) names the slot.
+void show(const Call& call, const Peers& peers, unsigned slot);
+// After all ranks have entered it.
+void collect_slots(const Call& call, const Peers& peers, unsigned slot);
+
+}  // namespace regatta::coll

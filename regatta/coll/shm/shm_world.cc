@@ -1,0 +1,227 @@
+#include "regatta/coll/shm/shm_world.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "regatta/core/units_text.h"
+#include "regatta/os/clock.h"
+#include "regatta/os/process.h"
+
+namespace regatta::coll {
+namespace {
+
+ShmGroup::Help more_eager(ShmGroup::Help a, ShmGroup::Help b) {
+  if (a == ShmGroup::Help::kMoved || b == ShmGroup::Help::kMoved) return ShmGroup::Help::kMoved;
+  return a == ShmGroup::Help::kBlocked ? a : b;
+}
+
+Status run_call(ShmGroup& group, const Call& call) {
+  const auto state = group.submit(call);
+  group.wait(*state);
+  if (state->error) return *state->error;
+  return {};
+}
+
+// Tries both ways of writing stages and takes the one whose slowest rank is faster: it depends on
+// which caches the cores share, and on where the host of a virtual machine put them.
+Status choose_stages(ShmGroup& group) {
+  constexpr std::size_t kProbeBytes = std::size_t{256} << 10;
+  constexpr int kRuns = 3;
+  constexpr std::array kStores = {Store::kCached, Store::kPastCaches};
+  std::vector<std::byte> data(kProbeBytes);
+  const Call probe{.kind = CallKind::kAllReduce,
+                   .reduction = {DataType::kF32, ReduceOp::kMax, 1},
+                   .in = data.data(),
+                   .out = data.data(),
+                   .bytes = data.size()};
+  std::array<double, kStores.size()> best{};
+  for (std::size_t i = 0; i < kStores.size(); ++i) {
+    group.write_stages(kStores[i]);
+    best[i] = std::numeric_limits<double>::max();
+    for (int run = 0; run < kRuns; ++run) {
+      const Seconds start = os::monotonic_now();
+      REGATTA_TRY_DO(run_call(group, probe));
+      best[i] = std::min(best[i], (os::monotonic_now() - start).value);
+    }
+  }
+  auto* times = reinterpret_cast<std::byte*>(best.data());
+  REGATTA_TRY_DO(run_call(group, {.kind = CallKind::kAllReduce,
+                                  .reduction = {DataType::kF64, ReduceOp::kMax, 1},
+                                  .in = times,
+                                  .out = times,
+                                  .bytes = sizeof best}));
+  group.write_stages(kStores[best[1] < best[0] ? 1 : 0]);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ShmWorld>> ShmWorld::start(ShmWorldSetup setup) {
+  std::unique_ptr<ShmWorld> world(new ShmWorld(std::move(setup)));
+  int on_server = 1;
+  for (const Shelf& shelf : world->setup_.shelves)
+    on_server += shelf.is_open() ? 1 : 0;
+  // Callers that are held to a share of a core share the cores with more than the ranks here.
+  if (world->setup_.drives_in_wait) world->patience_ = patience_for(on_server, os::usable_cores());
+  ShmWorld* self = world.get();
+  const auto round = [self] {
+    auto did = ShmGroup::Help::kIdle;
+    for (const auto& group : self->groups())
+      did = more_eager(did, group->help());
+    return did;
+  };
+  const auto is_ready = [self] {
+    const auto groups = self->groups();
+    return std::any_of(groups.begin(), groups.end(),
+                       [](const auto& group) { return group->is_ready(); });
+  };
+  REGATTA_TRY_DO(world->helper_.start(world->own().header(), world->patience_, round, is_ready));
+  return world;
+}
+
+const Shelf& ShmWorld::shelf_of(int world_rank) const {
+  return world_rank == setup_.rank ? own() : setup_.shelves[static_cast<std::size_t>(world_rank)];
+}
+
+bool ShmWorld::reaches(const std::vector<int>& members) const {
+  return std::all_of(members.begin(), members.end(), [&](int member) {
+    return member == setup_.rank || setup_.shelves[static_cast<std::size_t>(member)].is_open();
+  });
+}
+
+std::uint64_t ShmWorld::free_regions() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(retired_, [&](const Retired& retired) {
+    const bool all_ended =
+        std::all_of(retired.members.begin(), retired.members.end(), [&](int member) {
+          const Region& region = shelf_of(member).region(retired.region);
+          return region.ended.rounds.load(std::memory_order_acquire) >= retired.sequence;
+        });
+    if (all_ended) used_ &= ~(std::uint64_t{1} << retired.region);
+    return all_ended;
+  });
+  return ~used_;
+}
+
+GroupStart ShmWorld::start_of(int region) const {
+  const Region& seat = own().region(region);
+  const auto sequence = std::max(seat.entries[0].post.sequence.load(std::memory_order_relaxed),
+                                 seat.entries[1].post.sequence.load(std::memory_order_relaxed));
+  return {sequence, std::max(seat.filled.rounds.load(std::memory_order_relaxed),
+                             seat.combined.rounds.load(std::memory_order_relaxed))};
+}
+
+Result<std::shared_ptr<ShmGroup>> ShmWorld::make_group(const std::vector<int>& members, int rank,
+                                                       int region, const GroupStart& start) {
+  ShmGroupSetup setup{.peers = {.rank = rank, .regions = {}, .buffers = {}, .others = {}},
+                      .names = {},
+                      .shelf = &own(),
+                      .start = start,
+                      .patience = patience_,
+                      .drives_in_wait = setup_.drives_in_wait};
+  for (const int member : members) {
+    const Shelf& shelf = shelf_of(member);
+    setup.peers.regions.push_back(&shelf.region(region));
+    setup.peers.buffers.push_back(shelf.buffers());
+    if (member != setup_.rank) setup.peers.others.push_back(&shelf.header());
+    setup.names.push_back(setup_.names[static_cast<std::size_t>(member)]);
+  }
+  std::shared_ptr<ShmGroup> group(new ShmGroup(std::move(setup), helper_),
+                                  [this, region, members](ShmGroup* ended) {
+                                    retire(std::unique_ptr<ShmGroup>(ended), region, members);
+                                  });
+  {
+    const std::lock_guard lock(mutex_);
+    used_ |= std::uint64_t{1} << region;
+    entries_.push_back({.group = group, .members = members, .since = os::monotonic_now()});
+    if (error_) group->fail(*error_);
+  }
+  REGATTA_TRY_DO(choose_stages(*group));
+  return group;
+}
+
+void ShmWorld::retire(std::unique_ptr<ShmGroup> group, int region,
+                      const std::vector<int>& members) {
+  // The helper may not know the group any more, so this thread goes on with what is left.
+  group->finish(setup_.patience_of_close);
+  const std::uint64_t sequence = group->reached().sequence;
+  own().region(region).ended.rounds.store(sequence, std::memory_order_release);
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [](const Entry& entry) { return entry.group.expired(); });
+  retired_.push_back({region, members, sequence});
+}
+
+std::vector<std::shared_ptr<ShmGroup>> ShmWorld::groups() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<ShmGroup>> groups;
+  for (const Entry& entry : entries_)
+    if (auto group = entry.group.lock()) groups.push_back(std::move(group));
+  return groups;
+}
+
+void ShmWorld::fail(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    error_ = error;
+  }
+  for (const auto& group : groups())
+    group->fail(error);
+}
+
+std::optional<Error> ShmWorld::error() {
+  for (const auto& group : groups())
+    if (auto error = group->error()) return error;
+  return std::nullopt;
+}
+
+std::optional<std::string> ShmWorld::operation_waiting_for(int world_rank) {
+  std::vector<std::shared_ptr<ShmGroup>> alive;  // released after the lock: retire() takes it
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_) {
+    const auto group = alive.emplace_back(entry.group.lock());
+    if (group == nullptr || group->is_idle()) continue;
+    for (const int rank : group->waited_for())
+      if (entry.members[static_cast<std::size_t>(rank)] == world_rank)
+        return group->describe_blocked();
+  }
+  return std::nullopt;
+}
+
+std::string ShmWorld::name_all(const Entry& entry, const std::vector<int>& ranks) const {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
+    const int member = entry.members[static_cast<std::size_t>(ranks[i])];
+    text += setup_.names[static_cast<std::size_t>(member)];
+  }
+  return text;
+}
+
+std::optional<Error> ShmWorld::check_stalls(Seconds now, Seconds timeout) {
+  std::vector<std::shared_ptr<ShmGroup>> alive;  // released after the lock: retire() takes it
+  const std::lock_guard lock(mutex_);
+  for (Entry& entry : entries_) {
+    const auto group = alive.emplace_back(entry.group.lock());
+    if (group == nullptr) continue;
+    if (group->is_idle() || group->progress() != entry.progress) {
+      entry.progress = group->progress();
+      entry.since = now;
+      continue;
+    }
+    if (now - entry.since < timeout) continue;
+    const std::string start =
+        group->describe_blocked() + ": no progress for " + format_seconds(timeout) + ": ";
+    const std::vector<int> absent = group->absent();
+    if (!absent.empty())
+      return Error{Code::kTimeout, start + name_all(entry, absent) +
+                                       (absent.size() == 1 ? " has" : " have") + " not called it"};
+    const std::vector<int> slow = group->waited_for();
+    return Error{Code::kTimeout, start + name_all(entry, slow) +
+                                     (slow.size() == 1 ? " stands" : " stand") + " still in it"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace regatta::coll

@@ -1,0 +1,93 @@
+// coll/shm/shm_world.h: all that a rank shares with the ranks of its server: their shelves, the
+// groups that use them, and the helper thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regatta/coll/shm/buffer_pool.h"
+#include "regatta/coll/shm/group.h"
+#include "regatta/coll/shm/helper.h"
+#include "regatta/coll/shm/shelf.h"
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+
+namespace regatta::coll {
+
+struct ShmWorldSetup {
+  int rank = 0;  // of the world
+  Shelf own;
+  std::vector<Shelf> shelves;      // by rank of the world; closed where none is shared
+  std::vector<std::string> names;  // by rank of the world
+  bool drives_in_wait = true;
+  Seconds patience_of_close;  // how long the end of a group waits for its operations
+};
+
+class ShmWorld {
+ public:
+  static Result<std::unique_ptr<ShmWorld>> start(ShmWorldSetup setup);
+
+  // Whether this rank shares memory with all of these ranks of the world.
+  bool reaches(const std::vector<int>& members) const;
+  // Bit i: region i of the own shelf is free.
+  std::uint64_t free_regions();
+  // Where a group in that region would have to start for this rank's sake.
+  GroupStart start_of(int region) const;
+
+  // A group of these ranks of the world, in this order; all of them call it with the same arguments
+  // but their rank in it. Region and start are agreed on, the region is free on all of them. A few
+  // milliseconds go into finding out how these ranks best show each other their stages. The end of
+  // the group waits for its operations.
+  Result<std::shared_ptr<ShmGroup>> make_group(const std::vector<int>& members, int rank,
+                                               int region, const GroupStart& start);
+
+  // Any thread.
+  void fail(const Error& error);
+  // The error of a group that failed by itself.
+  std::optional<Error> error();
+  // An operation that waits for this rank of the world, which is gone: "all_reduce of 4 MiB".
+  std::optional<std::string> operation_waiting_for(int world_rank);
+  // The error of an operation that made no progress for `timeout`, if there is one.
+  std::optional<Error> check_stalls(Seconds now, Seconds timeout);
+
+  BufferPool& buffers() { return *buffers_; }
+
+ private:
+  struct Entry {
+    std::weak_ptr<ShmGroup> group;
+    std::vector<int> members;
+    std::uint64_t progress = 0;  // when it was looked at last
+    Seconds since;
+  };
+  // A region whose group ended here; the others may still read its last operation.
+  struct Retired {
+    int region = 0;
+    std::vector<int> members;
+    std::uint64_t sequence = 0;
+  };
+
+  explicit ShmWorld(ShmWorldSetup setup)
+      : buffers_(std::make_shared<BufferPool>(std::move(setup.own))), setup_(std::move(setup)) {}
+  void retire(std::unique_ptr<ShmGroup> group, int region, const std::vector<int>& members);
+  std::vector<std::shared_ptr<ShmGroup>> groups();
+  std::string name_all(const Entry& entry, const std::vector<int>& ranks) const;
+  const Shelf& own() const { return buffers_->shelf(); }
+  const Shelf& shelf_of(int world_rank) const;
+
+  std::shared_ptr<BufferPool> buffers_;
+  ShmWorldSetup setup_;
+  Patience patience_;
+  std::mutex mutex_;  // guards the following
+  std::vector<Entry> entries_;
+  std::vector<Retired> retired_;
+  std::uint64_t used_ = 0;
+  std::optional<Error> error_;
+  Helper helper_;  // the last: its thread uses all the others
+};
+
+}  // namespace regatta::coll

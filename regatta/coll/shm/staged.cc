@@ -1,0 +1,240 @@
+#include "regatta/coll/shm/staged.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
+namespace regatta::coll {
+namespace {
+
+// What one round moves: two stages of it and the results fit in the caches next to a core, and it
+// is long beside the wait between rounds.
+constexpr std::size_t kRoundBytes = std::size_t{512} << 10;
+static_assert(kRoundBytes <= kStageBytes);
+// Results that are larger than this are not read again soon enough to find them in a cache.
+constexpr std::size_t kStreamFrom = std::size_t{4} << 20;
+constexpr int kRanksMax = 256;
+
+struct Range {
+  std::size_t from = 0;
+  std::size_t bytes = 0;
+};
+
+// The part of rank `part` in `bytes`: whole lines, so that no line has two writers.
+Range part_of(std::size_t bytes, int parts, int part) {
+  const std::size_t lines = (bytes + kCacheLine - 1) / kCacheLine;
+  const std::size_t share =
+      (lines + static_cast<std::size_t>(parts) - 1) / static_cast<std::size_t>(parts) * kCacheLine;
+  const std::size_t from = std::min(bytes, share * static_cast<std::size_t>(part));
+  return {from, std::min(share, bytes - from)};
+}
+
+// What round `round` moves of the call's bytes.
+Range round_range(const Staged& staged, std::uint64_t round) {
+  const std::size_t from = staged.piece_bytes * round;
+  return {from, std::min(staged.piece_bytes, staged.call.bytes - from)};
+}
+
+bool is_divided(CallKind kind) {
+  return kind == CallKind::kReduceScatter || kind == CallKind::kScatter ||
+         kind == CallKind::kAllToAll;
+}
+
+// Where the vector's part for or of `rank` begins.
+std::size_t part_at(const Staged& staged, int rank) {
+  return staged.call.bytes * static_cast<std::size_t>(rank);
+}
+
+// Into the own stage, for the others.
+void stage(const Staged& staged, std::byte* to, const std::byte* from, std::size_t bytes) {
+  move_bytes(to, from, bytes, staged.stage);
+}
+
+// Own input and the pieces of the others, in the order of the ranks.
+class Sources {
+ public:
+  Sources(const Peers& peers, unsigned slot, std::size_t at_piece, const std::byte* own) {
+    for (int peer = 0; peer < peers.size(); ++peer)
+      all_[static_cast<std::size_t>(peer)] =
+          peer == peers.rank ? own : peers.of(peer).pieces[slot] + at_piece;
+    count_ = static_cast<std::size_t>(peers.size());
+  }
+  std::span<const std::byte* const> all() const { return {all_.data(), count_}; }
+
+ private:
+  std::array<const std::byte*, kRanksMax> all_{};
+  std::size_t count_ = 0;
+};
+
+void reduce_to(const Staged& staged, const Sources& sources, std::byte* shown, std::byte* out,
+               std::size_t bytes) {
+  std::array<std::byte*, 2> cached{};
+  std::array<std::byte*, 2> streamed{};
+  std::size_t cached_count = 0;
+  std::size_t streamed_count = 0;
+  const auto add = [&](std::byte* target, Store store) {
+    if (target == nullptr) return;
+    if (store == Store::kCached)
+      cached[cached_count++] = target;
+    else
+      streamed[streamed_count++] = target;
+  };
+  add(shown, staged.stage);
+  add(out, staged.store);
+  combine_many(
+      staged.call.reduction,
+      {.cached = {cached.data(), cached_count}, .streamed = {streamed.data(), streamed_count}},
+      sources.all(), bytes);
+}
+
+void fill_all_but_own(const Staged& staged, const Peers& peers, const Range& range, unsigned slot) {
+  const Range own = part_of(range.bytes, peers.size(), peers.rank);
+  const std::byte* from = staged.call.in + range.from;
+  std::byte* piece = peers.own().pieces[slot];
+  stage(staged, piece, from, own.from);
+  const std::size_t after = own.from + own.bytes;
+  stage(staged, piece + after, from + after, range.bytes - after);
+}
+
+// The part for every other rank; the own one of an all_to_all goes straight to its place.
+void fill_divided(const Staged& staged, const Peers& peers, const Range& range, unsigned slot) {
+  const Call& call = staged.call;
+  const bool only_root = call.kind == CallKind::kScatter;
+  if (only_root && peers.rank != call.root) return;
+  for (int peer = 0; peer < peers.size(); ++peer) {
+    const std::byte* from = call.in + part_at(staged, peer) + range.from;
+    if (peer != peers.rank) {
+      stage(staged, peers.own().pieces[slot] + static_cast<std::size_t>(peer) * staged.piece_bytes,
+            from, range.bytes);
+    } else if (call.kind == CallKind::kAllToAll) {
+      move_bytes(call.out + part_at(staged, peer) + range.from, from, range.bytes, staged.store);
+    } else if (only_root) {
+      move_bytes(call.out + range.from, from, range.bytes, staged.store);
+    }
+  }
+}
+
+void combine_all_reduce(const Staged& staged, const Peers& peers, const Range& range,
+                        unsigned slot) {
+  const Call& call = staged.call;
+  const Range own = part_of(range.bytes, peers.size(), peers.rank);
+  const Sources sources(peers, slot, own.from, call.in + range.from + own.from);
+  const bool wants = call.kind == CallKind::kAllReduce || peers.rank == call.root;
+  const bool shows = call.kind == CallKind::kAllReduce || peers.rank != call.root;
+  reduce_to(staged, sources, shows ? peers.own().results[slot] + own.from : nullptr,
+            wants ? call.out + range.from + own.from : nullptr, own.bytes);
+}
+
+void combine_gathered(const Staged& staged, const Peers& peers, const Range& range, unsigned slot) {
+  const Call& call = staged.call;
+  if (call.kind == CallKind::kGather && peers.rank != call.root) return;
+  for (int peer = 0; peer < peers.size(); ++peer) {
+    if (peer == peers.rank) continue;
+    move_bytes(call.out + part_at(staged, peer) + range.from, peers.of(peer).pieces[slot],
+               range.bytes, staged.store);
+  }
+}
+
+void combine_exchanged(const Staged& staged, const Peers& peers, const Range& range,
+                       unsigned slot) {
+  const Call& call = staged.call;
+  const std::size_t mine = static_cast<std::size_t>(peers.rank) * staged.piece_bytes;
+  for (int peer = 0; peer < peers.size(); ++peer) {
+    if (peer == peers.rank) continue;
+    move_bytes(call.out + part_at(staged, peer) + range.from, peers.of(peer).pieces[slot] + mine,
+               range.bytes, staged.store);
+  }
+}
+
+}  // namespace
+
+Staged plan_staged(const Call& call, int ranks, Store stage) {
+  Staged staged{.call = call, .stage = stage};
+  staged.piece_bytes = kRoundBytes;
+  if (is_divided(call.kind))
+    staged.piece_bytes = kRoundBytes / static_cast<std::size_t>(ranks) / kCacheLine * kCacheLine;
+  staged.rounds = (call.bytes + staged.piece_bytes - 1) / staged.piece_bytes;
+  staged.has_take = call.kind == CallKind::kAllReduce || call.kind == CallKind::kReduce;
+  if (whole_bytes(call, ranks) >= kStreamFrom) staged.store = Store::kPastCaches;
+  return staged;
+}
+
+void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned slot) {
+  const Call& call = staged.call;
+  const Range range = round_range(staged, round);
+  switch (call.kind) {
+    case CallKind::kBarrier:
+      return;
+    case CallKind::kAllReduce:
+    case CallKind::kReduce:
+      return fill_all_but_own(staged, peers, range, slot);
+    case CallKind::kReduceScatter:
+    case CallKind::kScatter:
+    case CallKind::kAllToAll:
+      return fill_divided(staged, peers, range, slot);
+    case CallKind::kAllGather:
+    case CallKind::kGather: {
+      const bool keeps = call.kind == CallKind::kAllGather || peers.rank == call.root;
+      if (call.kind == CallKind::kAllGather || peers.rank != call.root)
+        stage(staged, peers.own().pieces[slot], call.in + range.from, range.bytes);
+      if (keeps)
+        move_bytes(call.out + part_at(staged, peers.rank) + range.from, call.in + range.from,
+                   range.bytes, staged.store);
+      return;
+    }
+    case CallKind::kBroadcast:
+      if (peers.rank == call.root)
+        stage(staged, peers.own().pieces[slot], call.out + range.from, range.bytes);
+      return;
+  }
+}
+
+void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned slot) {
+  const Call& call = staged.call;
+  const Range range = round_range(staged, round);
+  switch (call.kind) {
+    case CallKind::kBarrier:
+      return;
+    case CallKind::kAllReduce:
+    case CallKind::kReduce:
+      return combine_all_reduce(staged, peers, range, slot);
+    case CallKind::kReduceScatter: {
+      const std::size_t mine = static_cast<std::size_t>(peers.rank);
+      const Sources sources(peers, slot, mine * staged.piece_bytes,
+                            call.in + part_at(staged, peers.rank) + range.from);
+      return reduce_to(staged, sources, nullptr, call.out + range.from, range.bytes);
+    }
+    case CallKind::kAllGather:
+    case CallKind::kGather:
+      return combine_gathered(staged, peers, range, slot);
+    case CallKind::kBroadcast:
+      if (peers.rank != call.root)
+        move_bytes(call.out + range.from, peers.of(call.root).pieces[slot], range.bytes,
+                   staged.store);
+      return;
+    case CallKind::kScatter:
+      if (peers.rank != call.root)
+        move_bytes(call.out + range.from,
+                   peers.of(call.root).pieces[slot] +
+                       static_cast<std::size_t>(peers.rank) * staged.piece_bytes,
+                   range.bytes, staged.store);
+      return;
+    case CallKind::kAllToAll:
+      return combine_exchanged(staged, peers, range, slot);
+  }
+}
+
+void take(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned slot) {
+  const Call& call = staged.call;
+  if (call.kind == CallKind::kReduce && peers.rank != call.root) return;
+  const Range range = round_range(staged, round);
+  for (int peer = 0; peer < peers.size(); ++peer) {
+    if (peer == peers.rank) continue;
+    const Range part = part_of(range.bytes, peers.size(), peer);
+    move_bytes(call.out + range.from + part.from, peers.of(peer).results[slot] + part.from,
+               part.bytes, staged.store);
+  }
+}
+
+}  // namespace regatta::coll

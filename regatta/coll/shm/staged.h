@@ -1,0 +1,43 @@
+// coll/shm/staged.h: collectives between private buffers of the ranks of a server: a rank copies
+// what the others need into its stage, piece by piece, and takes what it needs from theirs. A piece
+// stays in the cache between the two, so memory itself is only read and written once by each rank.
+//
+//   for each round:   fill -> filled += 1 -> all filled -> combine -> combined += 1
+//                     -> all combined -> take                            (calls with has_take)
+//
+// With S bytes of the whole vector and n ranks, a rank stages and takes:
+//   all_reduce      (n-1)/n S pieces, S/n results, takes (n-1)/n S of each
+//   reduce_scatter  (n-1)/n S pieces          all_to_all  (n-1)/n S pieces
+//   all_gather      S/n pieces                broadcast   S pieces, of the root
+// Elements are reduced in the order of the ranks, whatever the rounds: the same bits everywhere.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "regatta/coll/call.h"
+#include "regatta/coll/shm/peers.h"
+#include "regatta/coll/shm/stream.h"
+
+namespace regatta::coll {
+
+struct Staged {
+  Call call;
+  // Of what goes to the stages: a rank whose core shares no cache with the reader's gets it faster
+  // from memory than line by line from the writer's cache.
+  Store stage = Store::kCached;
+  Store store = Store::kCached;  // of what goes to the callers' memory
+  std::size_t piece_bytes = 0;   // of the call's bytes that one round moves
+  std::uint64_t rounds = 0;
+  bool has_take = false;
+};
+
+// The same on all ranks for the same call, but for the addresses and `stage`.
+Staged plan_staged(const Call& call, int ranks, Store stage);
+
+// One round's parts; `round` counts from 0 within the call, `slot` (0 or 1) names the stage.
+void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned slot);
+void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned slot);
+void take(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned slot);
+
+}  // namespace regatta::coll
