@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of scripts/packages.txt that are missing; does nothing when none is.
-# As root, or through sudo where it asks for no password.
+# Installs the Debian packages of scripts/packages.txt, or of the lists named, that are missing; does nothing
+# when none is. As root, or through sudo where it asks for no password.
+#
+#   scripts/install.sh [LIST...]
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 command -v dpkg-query >/dev/null ||
   fail "this is not a Debian system; install what scripts/packages.txt names with your package manager"
 
-mapfile -t wanted < <(sed 's/#.*//' "$root/scripts/packages.txt" | tr -s ' \t' '\n' | sed '/^$/d')
+lists=("$@")
+[ ${#lists[@]} -gt 0 ] || lists=("$root/scripts/packages.txt")
+mapfile -t wanted < <(sed 's/#.*//' "${lists[@]}" | tr -s ' \t' '\n' | sed '/^$/d')
 missing=()
 for package in "${wanted[@]}"; do
   # A line for each architecture that the package is known for.

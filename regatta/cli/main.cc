@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/bench_command.h"
 #include "regatta/cli/help.h"
 #include "regatta/cli/lab_command.h"
 #include "regatta/cli/load.h"
@@ -35,6 +36,7 @@ void add_commands(CLI::App& app, int& exit_status) {
   regatta::cli::add_plan_command(app, exit_status);
   regatta::cli::add_run_command(app, exit_status);
   regatta::cli::add_lab_command(app, exit_status);
+  regatta::cli::add_bench_command(app, exit_status);
 }
 
 int run(int argc, char** argv) {

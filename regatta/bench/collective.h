@@ -1,0 +1,126 @@
+// bench/collective.h: the collectives that are timed: what each moves, and what its result must be.
+// Header only, and free of the rest of Regatta, because the programs of the peers (bench/peers)
+// share it: all contenders do the same work.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace regatta::bench {
+
+enum class Op {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kBroadcast,
+  kReduce,
+  kGather,
+  kScatter,
+  kAllToAll,
+};
+inline constexpr std::array kOps = {Op::kAllReduce, Op::kReduceScatter, Op::kAllGather,
+                                    Op::kBroadcast, Op::kReduce,        Op::kGather,
+                                    Op::kScatter,   Op::kAllToAll};
+
+inline std::string to_string(Op op) {
+  constexpr std::array kNames = {"all_reduce", "reduce_scatter", "all_gather", "broadcast",
+                                 "reduce",     "gather",         "scatter",    "all_to_all"};
+  return kNames[static_cast<std::size_t>(op)];
+}
+
+inline std::optional<Op> op_named(const std::string& name) {
+  for (const Op op : kOps)
+    if (to_string(op) == name) return op;
+  return std::nullopt;
+}
+
+// What busbw multiplies algbw with, so that it compares with the speed of the links: 2(n-1)/n for
+// all_reduce, (n-1)/n where every rank has a part, 1 for broadcast and reduce.
+// Source: nccl-tests, doc/PERFORMANCE.md.
+inline double bus_factor(Op op, int ranks) {
+  const double others = static_cast<double>(ranks - 1) / ranks;
+  if (op == Op::kAllReduce) return 2 * others;
+  return op == Op::kBroadcast || op == Op::kReduce ? 1 : others;
+}
+
+inline bool has_parts_in(Op op) {
+  return op == Op::kReduceScatter || op == Op::kScatter || op == Op::kAllToAll;
+}
+inline bool has_parts_out(Op op) {
+  return op == Op::kAllGather || op == Op::kGather || op == Op::kAllToAll;
+}
+
+// One rank's side of a collective of f32 with root 0. `count`: elements of the call, the part of a
+// rank where the operation has parts. A broadcast works on `out` alone.
+struct Shape {
+  Op op = Op::kAllReduce;
+  int ranks = 1;
+  int rank = 0;
+  std::size_t count = 0;
+
+  std::size_t in_count() const {
+    return count * (has_parts_in(op) ? static_cast<std::size_t>(ranks) : 1);
+  }
+  std::size_t out_count() const {
+    return count * (has_parts_out(op) ? static_cast<std::size_t>(ranks) : 1);
+  }
+};
+
+// `bytes` of the whole vector, rounded down to whole parts.
+inline Shape shape_for(Op op, std::size_t bytes, int ranks, int rank) {
+  const bool divided = has_parts_in(op) || has_parts_out(op);
+  return {op, ranks, rank, bytes / sizeof(float) / (divided ? static_cast<std::size_t>(ranks) : 1)};
+}
+
+// Small whole numbers: every order of adding them gives the same float.
+inline float value_of(int rank, std::size_t i) {
+  return static_cast<float>(i % 1000) + static_cast<float>(rank);
+}
+inline float sum_of(int ranks, std::size_t i) {
+  return static_cast<float>(ranks) * static_cast<float>(i % 1000) +
+         static_cast<float>(ranks * (ranks - 1) / 2);
+}
+
+inline void fill(const Shape& shape, float* in, float* out) {
+  for (std::size_t i = 0; i < shape.in_count(); ++i)
+    in[i] = value_of(shape.rank, i);
+  const bool gives = shape.op == Op::kBroadcast && shape.rank == 0;
+  for (std::size_t i = 0; i < shape.out_count(); ++i)
+    out[i] = gives ? value_of(0, i) : -1.0F;
+}
+
+inline float expected(const Shape& shape, std::size_t i) {
+  const std::size_t mine = static_cast<std::size_t>(shape.rank) * shape.count;
+  const auto from = static_cast<int>(i / shape.count);
+  switch (shape.op) {
+    case Op::kAllReduce:
+    case Op::kReduce:
+      return sum_of(shape.ranks, i);
+    case Op::kReduceScatter:
+      return sum_of(shape.ranks, mine + i);
+    case Op::kAllGather:
+    case Op::kGather:
+      return value_of(from, i % shape.count);
+    case Op::kBroadcast:
+      return value_of(0, i);
+    case Op::kScatter:
+      return value_of(0, mine + i);
+    case Op::kAllToAll:
+      return value_of(from, mine + i % shape.count);
+  }
+  return 0;
+}
+
+// After fill() and the call: how many elements of this rank's result are wrong.
+inline long long count_wrong(const Shape& shape, const float* out) {
+  const bool only_root = shape.op == Op::kReduce || shape.op == Op::kGather;
+  if (only_root && shape.rank != 0) return 0;
+  long long wrong = 0;
+  for (std::size_t i = 0; i < shape.out_count(); ++i)
+    wrong += out[i] != expected(shape, i) ? 1 : 0;
+  return wrong;
+}
+
+}  // namespace regatta::bench

@@ -1,0 +1,29 @@
+#include "regatta/bench/own_ranks.h"
+
+#include <gtest/gtest.h>
+
+namespace regatta::bench {
+namespace {
+
+class OwnRanks : public testing::TestWithParam<Op> {};
+
+INSTANTIATE_TEST_SUITE_P(Ops, OwnRanks, testing::ValuesIn(kOps),
+                         [](const auto& op) { return to_string(op.param); });
+
+TEST_P(OwnRanks, GiveRightResultsWithPrivateAndSharedBuffers) {
+  const Task task{.op = GetParam(), .sizes = {1024, 3000001}, .ranks = 3, .batches = 2};
+  const auto contenders = run_own_ranks(task);
+  ASSERT_TRUE(contenders) << contenders.error().message;
+  ASSERT_EQ(contenders->size(), 2U);
+  for (const Contender& contender : *contenders) {
+    ASSERT_EQ(contender.timings.size(), 2U);
+    for (const Timing& timing : contender.timings) {
+      EXPECT_EQ(timing.wrong, 0) << contender.name;
+      ASSERT_EQ(timing.batches_s.size(), 2U);
+      EXPECT_GT(timing.least().value, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace regatta::bench

@@ -1,0 +1,109 @@
+#include "regatta/cli/bench_table.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "regatta/bench/collective.h"
+#include "regatta/core/text.h"
+
+namespace regatta::cli {
+namespace {
+
+using bench::Contender;
+using bench::Task;
+using bench::Timing;
+
+constexpr std::size_t kOwn = 2;  // contenders: private and shared buffers, then the peers
+
+// What a call of this size really moves: whole parts.
+std::size_t bytes_of(const Task& task, std::size_t size) {
+  const auto shape = shape_for(task.op, task.sizes[size], task.ranks, 0);
+  return std::max(shape.in_count(), shape.out_count()) * sizeof(float);
+}
+
+double algorithm_bandwidth(const Task& task, std::size_t size, const Timing& timing) {
+  return static_cast<double>(bytes_of(task, size)) / timing.median().value;
+}
+
+std::string columns(const Task& task, std::size_t size, const Timing& timing) {
+  const double algbw = algorithm_bandwidth(task, size, timing) / 1e9;
+  return fmt::format("{:>11.2f} {:>8.2f} {:>8.2f} {:>6}", timing.median().value * 1e6, algbw,
+                     algbw * bus_factor(task.op, task.ranks), timing.wrong);
+}
+
+std::string own_table(const Task& task, const std::vector<Contender>& race) {
+  std::string text = fmt::format("{:>12} {:>12}   {:^36}   {:^36}\n", "size", "count",
+                                 "private buffers", "shared buffers");
+  text += fmt::format("{:>12} {:>12}  ", "(B)", "(elements)");
+  for (std::size_t i = 0; i < kOwn; ++i)
+    text += fmt::format(" {:>11} {:>8} {:>8} {:>6}  ", "time (us)", "algbw", "busbw", "#wrong");
+  text += "\n";
+  for (std::size_t size = 0; size < task.sizes.size(); ++size) {
+    const std::size_t bytes = bytes_of(task, size);
+    text += fmt::format("{:>12} {:>12}   {}   {}\n", bytes, bytes / sizeof(float),
+                        columns(task, size, race[0].timings[size]),
+                        columns(task, size, race[1].timings[size]));
+  }
+  return text + "\nalgbw, busbw: GB/s\n";
+}
+
+// Microseconds of all, side by side.
+std::string race_table(const Task& task, const std::vector<Contender>& race) {
+  std::vector<std::vector<std::string>> rows = {{"size (B)"}};
+  for (const Contender& contender : race)
+    rows[0].push_back(contender.name + " (us)");
+  rows[0].insert(rows[0].end(), {"best peer", "private", "shared"});
+  for (std::size_t size = 0; size < task.sizes.size(); ++size) {
+    std::vector<std::string> row = {std::to_string(bytes_of(task, size))};
+    const Contender* best = nullptr;
+    for (std::size_t i = 0; i < race.size(); ++i) {
+      const Seconds median = race[i].timings[size].median();
+      row.push_back(fmt::format("{:.2f}", median.value * 1e6));
+      if (i >= kOwn && (best == nullptr || median < best->timings[size].median())) best = &race[i];
+    }
+    row.push_back(best->name);
+    for (std::size_t i = 0; i < kOwn; ++i)
+      row.push_back(fmt::format(
+          "{:.2f}x", best->timings[size].median().value / race[i].timings[size].median().value));
+    rows.push_back(std::move(row));
+  }
+  return "\n" + format_table(rows) +
+         "\nprivate, shared: how many times as long the best peer took\n";
+}
+
+}  // namespace
+
+std::string bench_table(const Task& task, const std::vector<Contender>& race) {
+  std::string text = fmt::format(
+      "{} of f32 between {} processes, median of {} batches, the slowest rank counts\n\n",
+      to_string(task.op), task.ranks, race[0].timings[0].batches_s.size());
+  text += own_table(task, race);
+  if (race.size() > kOwn) text += race_table(task, race);
+  return text;
+}
+
+nlohmann::json bench_json(const Task& task, const std::vector<Contender>& race) {
+  nlohmann::json json = {{"op", to_string(task.op)},
+                         {"type", "f32"},
+                         {"ranks", task.ranks},
+                         {"batches", race[0].timings[0].batches_s.size()},
+                         {"sizes", nlohmann::json::array()}};
+  for (std::size_t size = 0; size < task.sizes.size(); ++size) {
+    nlohmann::json row = {{"bytes", bytes_of(task, size)}};
+    for (const Contender& contender : race) {
+      const Timing& timing = contender.timings[size];
+      const double algbw = algorithm_bandwidth(task, size, timing);
+      row[contender.name] = {{"time_s", timing.median().value},
+                             {"least_s", timing.least().value},
+                             {"largest_s", timing.largest().value},
+                             {"algbw_Bps", algbw},
+                             {"busbw_Bps", algbw * bus_factor(task.op, task.ranks)},
+                             {"wrong", timing.wrong}};
+    }
+    json["sizes"].push_back(std::move(row));
+  }
+  return json;
+}
+
+}  // namespace regatta::cli
