@@ -147,9 +147,10 @@ Result<std::string> find_peer(const std::string& peer) {
   REGATTA_TRY(folder, os::executable_folder());
   std::string program = folder + "/regatta-peer-" + peer;
   if (::access(program.c_str(), X_OK) == 0) return program;
-  return Error{Code::kNotFound, fmt::format("{}: there is no program {}; scripts/peers.sh installs "
-                                            "the libraries and builds it",
-                                            peer, program)};
+  return Error{Code::kUnsupported,
+               fmt::format("{}: there is no program {}; scripts/peers.sh installs "
+                           "the libraries and builds it",
+                           peer, program)};
 }
 
 Result<Contender> run_peer(const std::string& peer, const Task& task) {

@@ -16,8 +16,8 @@ inline constexpr std::array kPeers = {"openmpi", "mpich", "gloo"};
 // A peer that takes longer than this for one round is ended.
 inline constexpr Seconds kPeerLimit{300};
 
-// The path of the peer's program, beside that of the caller; kNotFound names the script that makes
-// it.
+// The path of the peer's program, beside that of the caller; kUnsupported names the script that
+// makes it.
 Result<std::string> find_peer(const std::string& peer);
 
 // One round of a peer, with its launcher's and its own defaults. kUnsupported when it has no such

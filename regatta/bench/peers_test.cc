@@ -42,7 +42,7 @@ TEST(ParsePeerOutput, MissesASize) {
 TEST(FindPeer, NamesTheScriptThatMakesIt) {
   const auto program = find_peer("nothing");
   ASSERT_FALSE(program);
-  EXPECT_EQ(program.error().code, Code::kNotFound);
+  EXPECT_EQ(program.error().code, Code::kUnsupported);
   EXPECT_THAT(program.error().message, HasSubstr("scripts/peers.sh"));
 }
 

@@ -13,9 +13,10 @@ RUN = ["run", JOB, "--cluster", CLUSTER]
 STEPS = "is not a whole number from 1 to 1000000000"
 
 CASES = [
-    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab"),
+    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab, bench"),
     (["plna"], "there is no command 'plna'; did you mean 'plan'?"),
     (["--jsn"], "there is no option '--jsn'; choose one of --version, --help, -h"),
+    (["bench"], "bench: a command is missing; choose one of coll"),
     (["lab"], "lab: a command is missing; choose one of up, down, status, exec, fault"),
     (["lab", "list"], "lab: there is no command 'list'; choose one of up, down, status, exec, fault"),
     (["lab", "fault", "brek"], "lab fault: there is no command 'brek'; choose one of down, slow, drop, stop, kill, clear"),

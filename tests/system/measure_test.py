@@ -4,9 +4,10 @@ import unittest
 
 import lab_case
 
-# The limit of the NIC in the description, and what its token bucket may add (a burst) or cost.
+# The limit of the NIC in the description. Its token bucket may add a burst; acknowledgements of the other
+# direction and a busy machine take some off (183 to 194 of 200 Mbit/s on an idle one).
 NIC_BYTES_PER_S = 200e6 / 8
-TOLERANCE = 0.15
+SHARE_MIN, SHARE_MAX = 0.7, 1.05
 
 
 class Measure(lab_case.LabCase):
@@ -21,7 +22,8 @@ class Measure(lab_case.LabCase):
 
         (path,) = rates["paths"]
         self.assertEqual(path["path"], "same_leaf")
-        self.assertAlmostEqual(path["bandwidth_Bps"] / NIC_BYTES_PER_S, 1, delta=TOLERANCE)
+        share = path["bandwidth_Bps"] / NIC_BYTES_PER_S
+        self.assertTrue(SHARE_MIN < share < SHARE_MAX, path)
         self.assertTrue(1e-6 < path["latency_s"] < 5e-3, path)
 
         (device,) = rates["devices"].values()
