@@ -11,6 +11,7 @@
 
 #include "regatta/cli/load.h"
 #include "regatta/cost/rates_json.h"
+#include "regatta/os/file.h"
 #include "regatta/workload/job_yaml.h"
 
 namespace regatta::cli {
@@ -27,6 +28,14 @@ workload::StrategyRequest merged(const workload::StrategyRequest& file,
   if (flag.recompute) request.recompute = flag.recompute;
   if (flag.overlap) request.overlap = flag.overlap;
   return request;
+}
+
+// What stands in the way of a measurement is removed by hand: it may be somebody's folder.
+Result<cost::Rates> read_rates(const std::string& path, const std::string& cluster_path) {
+  const Result<std::string> text = os::read_file(path);
+  if (text) return cost::parse_rates(*text, path);
+  return Error{Code::kInvalidInput, fmt::format("{}; remove it and run `regatta measure {}` again",
+                                                text.error().message, cluster_path)};
 }
 
 }  // namespace
@@ -47,7 +56,7 @@ Result<cost::Rates> load_rates(const std::string& cluster_path, const topo::Clus
         cluster_path + "` for better predictions");
     return cost::described_rates(cluster);
   }
-  REGATTA_TRY(rates, cost::load_rates(path));
+  REGATTA_TRY(rates, read_rates(path, cluster_path));
   if (const std::string change = cost::changed_since(rates, cluster); !change.empty()) {
     warnings.push_back(fmt::format("{} is out of date: {}; run `regatta measure {}` again", path,
                                    change, cluster_path));

@@ -23,7 +23,7 @@ struct Inputs {
 };
 
 // The rates measured for `cluster_path` when the file is there, else those of the description with
-// a warning. Fails when the file is there and wrong.
+// a warning. Fails with kInvalidInput when the file is there and cannot be read or is wrong.
 Result<cost::Rates> load_rates(const std::string& cluster_path, const topo::Cluster& cluster,
                                std::vector<std::string>& warnings);
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "regatta/measure/schedule_json.h"
 #include "regatta/measure/summarize.h"
 #include "regatta/os/clock.h"
+#include "regatta/os/file.h"
 
 namespace regatta::cli {
 namespace {
@@ -123,19 +125,27 @@ Result<cost::Rates> measure_cluster(const topo::Cluster& cluster, const MeasureO
   return rates;
 }
 
+// Before the measurement, not after it, is the time to learn that it cannot be saved.
+Status check_place(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return Error{Code::kInvalidInput, path + ": is a directory; choose another place with --out"};
+  }
+  return check_writable(std::filesystem::path(path).parent_path(), "--out");
+}
+
 int run(const MeasureOptions& options) {
   const auto cluster = load_cluster(options.cluster);
   if (!cluster) return report_error(cluster.error());
   const std::string path = options.out.empty() ? measured_path(options.cluster) : options.out;
-  const std::string folder = std::filesystem::path(path).parent_path();
-  if (const Status writable = check_writable(folder, "--out"); !writable)
-    return report_error(writable.error());
+  if (const Status writable = check_place(path); !writable) return report_error(writable.error());
   const auto rates = measure_cluster(*cluster, options);
   if (!rates) return report_error(rates.error());
-  if (const Status saved = cost::save_rates(*rates, path); !saved)
+  const std::string text = cost::rates_to_json(*rates);
+  if (const Status saved = os::write_file_atomically(path, text); !saved)
     return report_error(saved.error());
   if (options.json) {
-    std::fputs(cost::rates_to_json(*rates).c_str(), stdout);
+    std::fputs(text.c_str(), stdout);
   } else {
     fmt::print("cluster {}: {}\n\n{}\nsaved: {}\n", cluster->name, rates->source,
                rates_text(*rates), path);

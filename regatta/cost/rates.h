@@ -1,6 +1,6 @@
 // cost/rates.h: how fast the devices and paths of a cluster really are: measured, or taken from the
-// description. cost/rates_json.h reads and writes them ("CLUSTER.measured.json", made by `regatta
-// measure`).
+// description. cost/rates_json.h turns them into the text of "CLUSTER.measured.json", which `regatta
+// measure` saves, and back.
 #pragma once
 
 #include <map>

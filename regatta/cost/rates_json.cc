@@ -1,9 +1,6 @@
 #include "regatta/cost/rates_json.h"
 
 #include <cmath>
-#include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -226,26 +223,6 @@ Result<Rates> parse_rates(std::string_view text, const std::string& name) {
   REGATTA_TRY(paths, parse_paths(root));
   rates.paths = std::move(paths);
   return rates;
-}
-
-Result<Rates> load_rates(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return Error{Code::kNotFound, path + ": cannot be read; run `regatta measure`"};
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return parse_rates(text, path);
-}
-
-Status save_rates(const Rates& rates, const std::string& path) {
-  const std::string temporary = path + ".new";
-  std::ofstream file(temporary, std::ios::trunc);
-  file << rates_to_json(rates);
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    static_cast<void>(std::remove(temporary.c_str()));
-    return Error{Code::kUnavailable,
-                 path + ": cannot be written; check the folder's rights and free space"};
-  }
-  return {};
 }
 
 }  // namespace regatta::cost

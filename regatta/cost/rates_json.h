@@ -17,10 +17,4 @@ std::string rates_to_json(const Rates& rates);
 // file, for people), names the key and says to run `regatta measure` again. Rates must be positive.
 Result<Rates> parse_rates(std::string_view text, const std::string& name);
 
-// parse_rates() of a file: kNotFound when it cannot be read.
-Result<Rates> load_rates(const std::string& path);
-
-// Writes the file whole (a temporary file beside it, then rename). Fails with kUnavailable.
-Status save_rates(const Rates& rates, const std::string& path);
-
 }  // namespace regatta::cost

@@ -1,6 +1,5 @@
 #include "regatta/cost/rates_json.h"
 
-#include <filesystem>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -84,17 +83,6 @@ TEST(RatesJson, NamesTheFileTheKeyAndTheRemedy) {
     EXPECT_EQ(result.error().code, Code::kInvalidInput);
     EXPECT_THAT(result.error().message, HasSubstr(one.message));
   }
-}
-
-TEST(RatesJson, SurvivesAFile) {
-  const std::string path = testing::TempDir() + "/rates_json_test.measured.json";
-  ASSERT_TRUE(save_rates(sample(), path).has_value());
-  const auto back = load_rates(path);
-  ASSERT_TRUE(back.has_value()) << back.error().message;
-  EXPECT_EQ(rates_to_json(*back), rates_to_json(sample()));
-  std::filesystem::remove(path);
-  EXPECT_EQ(load_rates(path).error().code, Code::kNotFound);
-  EXPECT_EQ(save_rates(sample(), "/nonexistent/folder/x.json").error().code, Code::kUnavailable);
 }
 
 }  // namespace

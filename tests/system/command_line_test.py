@@ -81,10 +81,23 @@ class CommandLine(unittest.TestCase):
             missing = pathlib.Path(folder, "missing")
             self.check(["measure", CLUSTER, "--out", missing / "x.json"],
                        f"{missing}: no such file or directory; choose another place with --out")
+            self.check(["measure", CLUSTER, "--out", folder], f"{folder}: is a directory; choose another place with --out")
             job = pathlib.Path(folder, "job.yaml")
             job.write_text(JOB.read_text().replace("/usr/share/common-licenses", "missing"))
             self.check(["run", job, "--cluster", CLUSTER],
                        f"job gpt-small: data.text: {missing}: no such file or folder; correct the path")
+
+    def test_names_a_folder_where_a_file_belongs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.check(["topo", folder], f"{folder}: is a directory; check the path")
+            self.check(["plan", folder, "--cluster", CLUSTER], f"{folder}: is a directory; check the path")
+            cluster = pathlib.Path(folder, "c.yaml")
+            cluster.write_text(CLUSTER.read_text())
+            rates = pathlib.Path(folder, "c.measured.json")
+            rates.mkdir()
+            self.check(["plan", JOB, "--cluster", cluster],
+                       f"{rates}: is a directory; remove it and run `regatta measure {cluster}` again")
+            self.check(["measure", cluster], f"{rates}: is a directory; choose another place with --out")
 
     def test_warns_of_rates_of_another_description(self):
         with tempfile.TemporaryDirectory() as folder:
