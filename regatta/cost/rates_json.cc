@@ -32,12 +32,14 @@ json to_json(const DeviceRates& device) {
                          {"precision", workload::to_string(rate.precision)},
                          {"bandwidth_Bps", rate.bandwidth.value}});
   }
-  return {{"matmul", products},
-          {"pointwise", pointwise},
-          {"copy_bandwidth_Bps", device.copy_bandwidth.value},
-          {"pointwise_bandwidth_Bps", device.pointwise_bandwidth.value},
-          {"operator_overhead_s", device.operator_overhead.value},
-          {"described_flops", device.described.value}};
+  json object = {{"matmul", products},
+                 {"pointwise", pointwise},
+                 {"copy_bandwidth_Bps", device.copy_bandwidth.value},
+                 {"pointwise_bandwidth_Bps", device.pointwise_bandwidth.value},
+                 {"operator_overhead_s", device.operator_overhead.value}};
+  // Left out when it is not known, as in the file that it came from: 0 would be refused.
+  if (device.described.value > 0) object["described_flops"] = device.described.value;
+  return object;
 }
 
 // A JSON object with the words that lead to it, for messages.

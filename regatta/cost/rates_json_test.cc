@@ -54,6 +54,9 @@ TEST(RatesJson, ReadsFilesThatDoNotSayWhatTheyMeasured) {
   const auto back = parse_rates(replaced(text, "\"described_flops\"", "\"other\""), "x.json");
   ASSERT_TRUE(back.has_value()) << back.error().message;
   EXPECT_EQ(back->devices.at("cpu").described.value, 0);
+  const auto again = parse_rates(rates_to_json(*back), "y.json");
+  ASSERT_TRUE(again.has_value()) << again.error().message;
+  EXPECT_EQ(again->devices.at("cpu").described.value, 0);
 }
 
 TEST(RatesJson, CarriesUnitsInItsKeys) {
