@@ -88,10 +88,17 @@ Error broken(const std::string& path, std::string_view what) {
       fmt::format("checkpoint {}: {}; remove its folder to resume from an older one", path, what)};
 }
 
+Error unreadable(const std::string& path) {
+  return Error{Code::kInvalidInput,
+               fmt::format("checkpoint {}: the file is missing or unreadable; make its folder "
+                           "readable on every server, or remove it to resume from an older one",
+                           path)};
+}
+
 Status check_size(const std::string& path, std::int64_t elements) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
-  if (error) return broken(path, "the file is missing or unreadable");
+  if (error) return unreadable(path);
   const auto expected = sizeof(Header) + sizeof(std::uint64_t) +
                         3 * sizeof(float) * static_cast<std::size_t>(elements);
   if (size == expected) return {};
@@ -148,8 +155,9 @@ Result<int> newest_checkpoint(const std::string& folder) {
 Status check_manifest(const std::string& folder, int step, const workload::Job& job,
                       const workload::Strategy& strategy) {
   const std::string path = manifest_path(folder, step);
-  REGATTA_TRY(text, os::read_file(path));
-  const auto saved = nlohmann::json::parse(text, nullptr, false);
+  const Result<std::string> text = os::read_file(path);
+  if (!text) return unreadable(path);
+  const auto saved = nlohmann::json::parse(*text, nullptr, false);
   if (!saved.is_object() || !saved.contains("strategy") || !saved.contains("model"))
     return broken(path, "it is no manifest");
   const auto differs = [&path](std::string_view key, const nlohmann::json& was,
@@ -178,7 +186,7 @@ Status load_part(const std::string& folder, int step, workload::RankCoordinates 
   const std::int64_t elements = parameters.master.numel();
   REGATTA_TRY_DO(check_size(path, elements));
   const File file = open_file(path, "rb");
-  if (file == nullptr) return broken(path, "the file is missing or unreadable");
+  if (file == nullptr) return unreadable(path);
   Header header;
   bool good = std::fread(&header, sizeof header, 1, file.get()) == 1;
   if (!good || header.magic != kMagic || header.step != step || header.elements != elements)

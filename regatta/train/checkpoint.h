@@ -24,7 +24,7 @@ Status save_manifest(const std::string& folder, int step, const workload::Job& j
 Result<int> newest_checkpoint(const std::string& folder);
 
 // Fails with kInvalidInput when the checkpoint is of another model, precision, tp or pp: names the
-// key, what was saved and what was asked.
+// key, what was saved and what was asked; or names the file, when it cannot be read.
 Status check_manifest(const std::string& folder, int step, const workload::Job& job,
                       const workload::Strategy& strategy);
 

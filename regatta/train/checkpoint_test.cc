@@ -65,8 +65,8 @@ TEST_F(Checkpoint, CountsOnlyWithItsManifest) {
 TEST_F(Checkpoint, NamesAFileThatIsMissing) {
   std::filesystem::remove(part());
   EXPECT_EQ(load_error(), "checkpoint " + part() +
-                              ": the file is missing or unreadable; remove its folder to resume "
-                              "from an older one");
+                              ": the file is missing or unreadable; make its folder readable on "
+                              "every server, or remove it to resume from an older one");
 }
 
 TEST_F(Checkpoint, NamesAFileThatIsTruncated) {
@@ -97,6 +97,17 @@ TEST_F(Checkpoint, NamesTheModelKeyThatDiffers) {
 
 TEST_F(Checkpoint, LetsDataParallelismAndMicroBatchChange) {
   EXPECT_TRUE(check_manifest(folder_.path(), 4, test::tiny_job(), {.dp = 4, .micro_batch = 2}));
+}
+
+TEST_F(Checkpoint, NamesAManifestThatIsAFolder) {
+  const std::string path = folder_.path() + "/step-00000004/manifest.json";
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  const Status checked = check_manifest(folder_.path(), 4, test::tiny_job(), {});
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, Code::kInvalidInput);
+  EXPECT_THAT(checked.error().message,
+              testing::HasSubstr("manifest.json: the file is missing or unreadable; "));
 }
 
 TEST_F(Checkpoint, NamesAManifestThatIsNone) {

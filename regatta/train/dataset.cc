@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include <fmt/core.h>
+
+#include "regatta/os/file.h"
 
 namespace regatta::train {
 namespace {
@@ -39,10 +39,14 @@ Result<std::vector<std::string>> files_of(const std::string& path) {
 }
 
 Status append_file(const std::string& path, std::vector<std::uint8_t>& bytes) {
-  std::ifstream file(path, std::ios::binary);
-  bytes.insert(bytes.end(), std::istreambuf_iterator<char>(file), {});
-  if (file.is_open() && !file.bad()) return {};
-  return Error{Code::kInvalidInput, fmt::format("data {}: cannot read it; check its rights", path)};
+  const Result<std::string> text = os::read_file(path);
+  if (!text) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("data {}; make it readable or correct data.text in the job",
+                             text.error().message)};
+  }
+  bytes.insert(bytes.end(), text->begin(), text->end());
+  return {};
 }
 
 std::uint64_t mix(std::uint64_t x) {  // splitmix64: Steele, Lea and Flood, OOPSLA 2014

@@ -20,8 +20,8 @@ struct Dataset {
 };
 
 // Reads `path`; a folder recursively, files in the sorted order of their paths, links to files
-// followed, links to folders not. Errors name the path: missing or unreadable (kNotFound), fewer
-// than seq + 1 bytes, a byte that is no token of the vocabulary (kInvalidInput).
+// followed, links to folders not. kInvalidInput names the path: missing or unreadable, fewer than
+// seq + 1 bytes, a byte that is no token of the vocabulary.
 Result<Dataset> load_dataset(const std::string& path, int seq, int vocab);
 
 // The window of sample `index` (from 0, over the whole run): every epoch visits each window once,

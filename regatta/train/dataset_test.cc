@@ -54,6 +54,15 @@ TEST(Dataset, NamesWhatIsWrong) {
             "data " + path + ": byte 255 is no token of vocab 128; set vocab to 256");
 }
 
+TEST(Dataset, NamesAFileThatBreaksWhileItIsRead) {
+  const auto dataset = load_dataset("/proc/self/mem", 4, 256);  // opens, but nothing lies at 0
+  ASSERT_FALSE(dataset);
+  EXPECT_EQ(dataset.error().code, Code::kInvalidInput);
+  EXPECT_EQ(dataset.error().message,
+            "data /proc/self/mem: input/output error; make it readable or correct data.text in the "
+            "job");
+}
+
 TEST(SampleOrder, VisitsEveryWindowOnceInAnEpoch) {
   for (const long long windows : {1, 2, 7, 64, 1000}) {
     for (const long long epoch : {0, 1, 5}) {

@@ -26,7 +26,7 @@ struct TrainHooks {
 };
 
 // Runs steps [resumed step or 0, spec.job.steps) on the calling thread, all ranks together.
-// Errors: kInvalidInput (strategy, data, checkpoint), kNotFound (data, checkpoint), those of coll,
+// Errors: kInvalidInput (strategy, data, checkpoint), kNotFound (no checkpoint), those of coll,
 // kExhausted when memory runs out, kUnavailable for a failure of libtorch.
 Status train(const TrainSpec& spec, Groups& groups, const TrainHooks& hooks);
 
