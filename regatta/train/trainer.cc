@@ -250,15 +250,12 @@ Status train(const TrainSpec& spec, Groups& groups, const TrainHooks& hooks) {
   try {
     return train_unguarded(spec, groups, hooks);
   } catch (const std::bad_alloc&) {
-    return Error{
-        Code::kExhausted,
-        fmt::format("rank {}: out of memory; take a smaller micro_batch, more tp or pp, or "
-                    "recompute: full",
-                    spec.rank.value)};
+    return Error{Code::kExhausted,
+                 "out of memory; take a smaller micro_batch, more tp or pp, or recompute: full"};
   } catch (const std::exception& failure) {
     const std::string_view text = failure.what();
-    return Error{Code::kUnavailable, fmt::format("rank {}: libtorch failed: {}", spec.rank.value,
-                                                 text.substr(0, text.find('\n')))};
+    return Error{Code::kUnavailable,
+                 fmt::format("libtorch failed: {}", text.substr(0, text.find('\n')))};
   }
 }
 

@@ -27,7 +27,8 @@ struct TrainHooks {
 
 // Runs steps [resumed step or 0, spec.job.steps) on the calling thread, all ranks together.
 // Errors: kInvalidInput (strategy, data, checkpoint), kNotFound (no checkpoint), those of coll,
-// kExhausted when memory runs out, kUnavailable for a failure of libtorch.
+// kExhausted when memory runs out, kUnavailable for a failure of libtorch. Messages do not say which
+// rank this is: the session puts its name before them.
 Status train(const TrainSpec& spec, Groups& groups, const TrainHooks& hooks);
 
 }  // namespace regatta::train
