@@ -4,6 +4,8 @@
 #include <cmath>
 #include <memory>
 #include <new>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <ATen/Parallel.h>
@@ -37,6 +39,7 @@ struct Trainer {
   Transfers activations;
   Transfers gradients;
   GradientReducer reducer;
+  int first_step = 0;  // of this process: the steps that the checkpoint had done
 
   Trainer(const TrainSpec& given, Groups& all, const TrainHooks& calls, int count, Dataset data);
   Trainer(const Trainer&) = delete;
@@ -139,6 +142,25 @@ Status check_stop(const TrainHooks& hooks) {
   return Error{Code::kUnavailable, "stopped on request"};
 }
 
+// Asked before the update, which would spoil the weights, and so before a checkpoint keeps them.
+// Every rank has the same two numbers: all end at the same step.
+Status check_finite(const Trainer& trainer, int step, double loss, double norm) {
+  if (std::isfinite(loss) && std::isfinite(norm)) return {};
+  const workload::Job& job = trainer.spec.job;
+  const bool is_loss = !std::isfinite(loss);
+  std::string remedy = "lower optimizer.lr";
+  if (trainer.spec.resume && step == trainer.first_step) {
+    remedy = fmt::format("remove the newest checkpoint in {}, it holds this already, and {}",
+                         job.checkpoint.folder, remedy);
+  } else if (job.optimizer.clip_norm <= 0) {
+    remedy += " or set optimizer.clip_norm";
+  }
+  return Error{Code::kConflict,
+               fmt::format("step {}/{}: the {} is not finite ({}); {}", step + 1, job.steps,
+                           is_loss ? "loss" : "gradient norm",
+                           std::isnan(is_loss ? loss : norm) ? "nan" : "inf", remedy)};
+}
+
 Result<StepReport> run_one_step(Trainer& trainer, int step) {
   const TrainSpec& spec = trainer.spec;
   const StepPlan plan{
@@ -150,16 +172,18 @@ Result<StepReport> run_one_step(Trainer& trainer, int step) {
   REGATTA_TRY_DO(trainer.reducer.finish());
   REGATTA_TRY_DO(reduce_tied_table(trainer));
   REGATTA_TRY(sums, reduce_sums(trainer));
+  const long long tokens = static_cast<long long>(spec.job.global_batch) * spec.job.model.seq;
+  const double loss = sums.loss / static_cast<double>(tokens);
   const double norm = std::sqrt(sums.gradient_squares);
+  REGATTA_TRY_DO(check_finite(trainer, step, loss, norm));
   trainer.clock.enter({.phase = Phase::kOptimizer});
   adam_update(trainer.parameters, spec.job.optimizer, step + 1,
               clip_scale(spec.job.optimizer.clip_norm, norm));
   trainer.clock.enter({});
   REGATTA_TRY_DO(trainer.activations.finish_sends());
   REGATTA_TRY_DO(trainer.gradients.finish_sends());
-  const long long tokens = static_cast<long long>(spec.job.global_batch) * spec.job.model.seq;
   return StepReport{.step = step,
-                    .loss = sums.loss / static_cast<double>(tokens),
+                    .loss = loss,
                     .gradient_norm = norm,
                     .tokens = tokens,
                     .times = trainer.clock.finish_step(is_traced(spec, step + 1))};
@@ -232,6 +256,7 @@ Status train_unguarded(const TrainSpec& spec, Groups& groups, const TrainHooks& 
   }
   const auto trainer = std::make_unique<Trainer>(spec, groups, hooks, count, std::move(dataset));
   REGATTA_TRY(first, load_checkpoint(*trainer));
+  trainer->first_step = first;
   trainer->clock.start(first, is_traced(spec, first));
   for (int step = first; step < job.steps; ++step) {
     REGATTA_TRY(report, run_one_step(*trainer, step));

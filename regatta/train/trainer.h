@@ -13,8 +13,8 @@ namespace regatta::train {
 
 struct StepReport {
   int step = 0;              // from 0
-  double loss = 0;           // mean over the global batch, nats a token; on every rank
-  double gradient_norm = 0;  // before clipping; 0 when clipping is off
+  double loss = 0;           // mean over the global batch, nats a token; on every rank; finite
+  double gradient_norm = 0;  // before clipping, finite; 0 when clipping is off
   long long tokens = 0;      // of the global batch
   StepTimes times;           // of this rank
 };
@@ -27,8 +27,9 @@ struct TrainHooks {
 
 // Runs steps [resumed step or 0, spec.job.steps) on the calling thread, all ranks together.
 // Errors: kInvalidInput (strategy, data, checkpoint), kNotFound (no checkpoint), those of coll,
-// kExhausted when memory runs out, kUnavailable for a failure of libtorch. Messages do not say which
-// rank this is: the session puts its name before them.
+// kExhausted when memory runs out, kUnavailable for a failure of libtorch, kConflict at the first
+// step whose loss or gradient norm is not finite: it is neither applied nor reported. Messages do
+// not say which rank this is: the session puts its name before them.
 Status train(const TrainSpec& spec, Groups& groups, const TrainHooks& hooks);
 
 }  // namespace regatta::train

@@ -1,5 +1,6 @@
 #include "regatta/train/trainer.h"
 
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -197,6 +198,58 @@ TEST(Trainer, NamesAnEmptyCheckpointFolder) {
   job.checkpoint.folder.clear();
   EXPECT_THAT(run_job(job, {}, {.resume = true})[0].status.error().message,
               testing::HasSubstr("the job names no checkpoint.folder"));
+}
+
+// Every step multiplies the weights by about 1 - lr.
+workload::Job diverging_job() {
+  workload::Job job = tiny_job();
+  job.optimizer.lr = 1000;
+  job.optimizer.weight_decay = 1;
+  return job;
+}
+
+TEST(Trainer, EndsAtTheStepWhoseLossIsNotFinite) {
+  workload::Job job = diverging_job();
+  job.optimizer.clip_norm = 0;
+  for (const Strategy& strategy : {Strategy{}, Strategy{.tp = 2, .pp = 2, .dp = 2}}) {
+    for (const auto& outcome : run_job(job, strategy)) {
+      for (const StepReport& step : outcome.steps)
+        EXPECT_TRUE(std::isfinite(step.loss)) << step.step;
+      ASSERT_FALSE(outcome.status);
+      EXPECT_EQ(outcome.status.error().code, Code::kConflict);
+      const std::string step = "step " + std::to_string(outcome.steps.size() + 1) + "/30";
+      EXPECT_THAT(outcome.status.error().message,
+                  testing::MatchesRegex(step + ": the loss is not finite .(nan|inf).; lower "
+                                               "optimizer.lr or set optimizer.clip_norm"));
+    }
+  }
+}
+
+TEST(Trainer, EndsBeforeAGradientThatIsNotFiniteIsApplied) {
+  workload::Job job = diverging_job();
+  job.optimizer.lr = 10;  // slower, so that the squares of the gradient leave fp32 before the loss
+  const auto outcomes = run_job(job, {.dp = 2});
+  for (const auto& outcome : outcomes) {
+    ASSERT_FALSE(outcome.status);
+    EXPECT_THAT(outcome.status.error().message,
+                testing::MatchesRegex("step [0-9]+/30: the gradient norm is not finite .(nan|inf)."
+                                      "; lower optimizer.lr"));
+    for (const StepReport& step : outcome.steps)
+      EXPECT_TRUE(std::isfinite(step.gradient_norm)) << step.step;
+  }
+}
+
+TEST(Trainer, NamesTheCheckpointThatHoldsADivergedModel) {
+  const os::TempFolder folder = test::test_folder();
+  workload::Job job = diverging_job();
+  job.checkpoint.folder = folder.path();
+  job.checkpoint.every = 1;
+  ASSERT_FALSE(run_job(job, {})[0].status);
+  const auto resumed = run_job(job, {}, {.resume = true});
+  ASSERT_FALSE(resumed[0].status);
+  EXPECT_TRUE(resumed[0].steps.empty());
+  EXPECT_THAT(resumed[0].status.error().message,
+              testing::HasSubstr("; remove the newest checkpoint in " + folder.path()));
 }
 
 TEST(Trainer, NamesTheDataThatIsMissing) {

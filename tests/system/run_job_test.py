@@ -94,6 +94,14 @@ class RunJob(lab_case.LabCase):
         steps = [step["step"] for step in json.loads(resumed.stdout)["measured"]["steps"]]
         self.assertEqual(steps, [6, 7, 8])
 
+    def test_ends_when_the_loss_is_not_finite(self):
+        self.job.write_text(self.job.read_text().replace("lr: 1e-3", "lr: 1000, weight_decay: 1"))
+        done = self.run_job("--steps", "100")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"regatta: rank \d \(s\d/0\): step \d+/100: the (loss|gradient norm) is not "
+                                      r"finite \((nan|inf)\); lower optimizer\.lr\n$")
+        self.assertEqual(self.leftovers_after_end(), [])
+
     def test_refuses_bad_input_in_one_sentence(self):
         cases = [(["--strategy", "{tp: 5}"], "tp"), (["--resume"], "checkpoint"), (["--compare", "magic"], "pure-dp"),
                  (["--steps", "0"], "steps")]
