@@ -1,5 +1,5 @@
 // regatta-agent: runs the workers of one server for a session. In a lab `regatta run` starts it; on
-// real servers an operator does.
+// real servers an operator does. Exit status: 0 done, 1 the work failed, 2 the input is wrong.
 
 #include <atomic>
 #include <csignal>
@@ -9,13 +9,32 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 
 #include "regatta/agent/agent_service.h"
+#include "regatta/core/text.h"
 
 namespace {
 
 std::atomic<bool> g_stop = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
+
+int report(const regatta::Error& error) {
+  std::fprintf(stderr, "regatta-agent: %s\n", error.message.c_str());
+  return regatta::exit_status(error);
+}
+
+// One sentence for what `error` says of the command line.
+regatta::Error explained(const CLI::App& app, const CLI::ParseError& error) {
+  std::string problem = error.what();
+  const auto unknown = app.remaining(true);
+  if (!unknown.empty()) {
+    problem = fmt::format("there is no option '{}'", regatta::printable(unknown.front(), 60));
+  } else if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError)) {
+    problem = "--listen is missing";
+  }
+  return {regatta::Code::kInvalidInput, problem + "; see regatta-agent --help"};
+}
 
 int run(int argc, char** argv) {
   CLI::App app("Runs the workers of one server for `regatta run` and `regatta measure`.",
@@ -27,7 +46,12 @@ int run(int argc, char** argv) {
   app.add_option("--listen", options.listen, "unix:PATH or host:port")->required();
   app.add_flag("--exit-with-session", options.exit_with_session,
                "end with the first session (inside a lab)");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& end) {
+    if (end.get_exit_code() == 0) return app.exit(end);  // --help
+    return report(explained(app, end));
+  }
   // By the environment: a command line can be read by every user of the server.
   if (const char* token = std::getenv("REGATTA_AGENT_TOKEN")) options.token = token;
   ::unsetenv("REGATTA_AGENT_TOKEN");  // no business of the workers
@@ -37,9 +61,7 @@ int run(int argc, char** argv) {
       SIGINT, options.exit_with_session ? SIG_IGN : [](int) { g_stop = true; });
   std::signal(SIGPIPE, SIG_IGN);
   const auto status = regatta::agent::serve(options, g_stop);
-  if (status) return 0;
-  std::fprintf(stderr, "regatta-agent: %s\n", status.error().message.c_str());
-  return regatta::exit_status(status.error());
+  return status ? 0 : report(status.error());
 }
 
 }  // namespace

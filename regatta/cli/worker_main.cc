@@ -6,7 +6,6 @@
 #include <string_view>
 #include <thread>
 
-#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <pthread.h>
 #include <unistd.h>
@@ -38,20 +37,29 @@ void take_signals() {
   }).detach();
 }
 
-Status run_mode(std::string_view mode, wire::WorkerChannel& channel) {
+using Mode = Status (*)(const nlohmann::json& spec, wire::WorkerChannel& channel);
+
+// nullptr when the command line names none, or more.
+Mode mode_of(int argc, char** argv) {
+  const std::string_view word = argc == 2 ? argv[1] : "";
+  if (word == "train") return &train::run_train_worker;
+  if (word == "measure") return &measure::run_measure_worker;
+  return nullptr;
+}
+
+Status run_mode(Mode mode, wire::WorkerChannel& channel) {
   REGATTA_TRY(spec, channel.receive_spec());
-  if (mode == "train") return train::run_train_worker(spec, channel);
-  if (mode == "measure") return measure::run_measure_worker(spec, channel);
-  return Error{Code::kInvalidInput,
-               fmt::format("regatta-worker: no mode \"{}\"; the modes are: train, measure", mode)};
+  return mode(spec, channel);
 }
 
 int run(int argc, char** argv) {
   // Libraries of mathematics start their threads when they are loaded, before main: start again
   // with the environment that keeps them from it.
   if (gpu::pin_math_threads_in_environment()) ::execv("/proc/self/exe", argv);
-  if (argc != 2) {
-    std::fputs("usage: regatta-worker MODE (train, measure); started by regatta-agent\n", stderr);
+  const Mode mode = mode_of(argc, argv);
+  if (mode == nullptr) {
+    std::fputs("regatta-worker: give it one mode, train or measure; regatta-agent starts it\n",
+               stderr);
     return 2;
   }
   take_signals();
@@ -61,7 +69,7 @@ int run(int argc, char** argv) {
     log_error(channel.error().message);
     return 1;
   }
-  Status done = run_mode(argv[1], *channel);
+  Status done = run_mode(mode, *channel);
   if (done) done = channel->emit({{"event", "done"}});
   if (done) return 0;
   static_cast<void>(channel->emit_error(done.error()));

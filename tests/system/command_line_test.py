@@ -1,6 +1,7 @@
 """What a wrong command line is answered: one sentence that names the object and the remedy, exit status 2."""
 import json
 import pathlib
+import subprocess
 import tempfile
 import unittest
 
@@ -110,6 +111,20 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 warning = f"regatta: warning: {folder}/c.measured.json is out of date: {complaint}; run `regatta measure {cluster}` again\n"
                 self.assertEqual(done.stderr, warning if complaint else "")
+
+    def test_answers_for_the_other_programs(self):
+        listen = ["--listen", "unix:/nonexistent/agent"]
+        agent = [([], "--listen is missing"), (["--lisen", "x:7"], "there is no option '--lisen'"),
+                 (listen + ["--port"], "there is no option '--port'"), (listen + ["--listen"], "--listen: 1 required TEXT missing")]
+        cases = [("regatta-agent", arguments, problem + "; see regatta-agent --help") for arguments, problem in agent]
+        if (lab_case.BIN / "regatta-worker").exists():
+            cases += [("regatta-worker", arguments, "give it one mode, train or measure; regatta-agent starts it")
+                      for arguments in ([], ["tarin"], ["train", "twice"])]
+        for program, arguments, sentence in cases:
+            with self.subTest(program=program, arguments=arguments):
+                done = subprocess.run([lab_case.BIN / program, *arguments], capture_output=True, text=True, timeout=20,
+                                      stdin=subprocess.DEVNULL)
+                self.assertEqual((done.returncode, done.stderr, done.stdout), (2, f"{program}: {sentence}\n", ""))
 
     def test_counts_plans_and_strategies(self):
         done = lab_case.regatta(*PLAN, "--strategy", "{tp: 8}")
