@@ -23,7 +23,8 @@ class WorkerLine;
 
 namespace regatta::agent {
 
-// Limits of patience. A fault must be named and everything ended within 10 s.
+// Limits of patience: a fault that shows is named and everything ended within 10 s, but for `join`.
+// There is none for a rank that joined, lives and hangs: its run goes on until it is stopped.
 struct Patience {
   Seconds heartbeat{4.0};    // a server without one for this long is lost
   Seconds silence{1.2};      // a server without one for this long is suspect: worth waiting for
@@ -73,7 +74,8 @@ class RunTracker {
   bool succeeded() const;
   // The reason to end the run, once what there is to be known about it has had its time to come.
   std::optional<Error> failure(Seconds now) const;
-  // Something failed but failure() still gathers; for callers that know more (see add_cause).
+  // A cause was reported, whether failure() still gathers or not; a silent server, a pause, a lost
+  // cable or a missing endpoint is no report. For callers that know more (see add_cause).
   bool is_gathering() const { return !causes_.empty(); }
   void add_cause(Cause cause) { causes_.push_back(std::move(cause)); }
 

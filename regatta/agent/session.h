@@ -47,9 +47,13 @@ class Session {
 
   // Runs one worker per entry (rank = index) to its end. `on_event` gets every event but the
   // endpoint ones, from one thread. Set `stop` true from a signal handler to end everything early
-  // (kUnavailable, "stopped on request"). Within 10 s of a fault all workers are ended and the
-  // error names the culprit: rank and signal, server without heartbeat, or link that lost its
-  // carrier; the first cause wins over what followed from it.
+  // (kUnavailable, "stopped on request"). Within 10 s of a fault that shows, all workers are ended
+  // and the error names the culprit, the weightiest cause (verdict.h). What shows, and when it is
+  // named: a worker or an agent that ends (1 s), a cable of the lab on a NIC that the run uses (3 s
+  // without carrier), a server without heartbeat (4 s), a paused worker (4.6 s), a rank that its
+  // peers do not reach (8 s). Ranks that do not join are named after 120 s. Not found out is a rank
+  // that lives and hangs: its agent has a heartbeat, its peers reach it, and nothing limits the
+  // progress of its work (docs/errors.md).
   Status run(const std::vector<WorkerLaunch>& workers,
              const std::function<void(Rank, const nlohmann::json&)>& on_event,
              const std::atomic<bool>& stop);

@@ -1,5 +1,5 @@
-// agent/verdict.h: which of the things that went wrong in a run came first, so that its error names
-// the culprit and not those who suffered from it.
+// agent/verdict.h: which of the things that went wrong in a run weighs most, and of equals came
+// first, so that its error names the culprit and not those who suffered from it.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace regatta::agent {
 
-// From the most telling to the least.
+// From the most telling to the least; a carrier and a worker weigh the same.
 enum class CauseKind {
-  kServerLost,   // a server's agent died or fell silent: takes its workers along
-  kCarrierLost,  // a cable that the run uses
-  kWorkerLost,   // killed by a signal, paused, or ended by an error of its own
-  kPeerTrouble,  // a worker that lost or waited for another one: a consequence
+  kServerLost,   // a server's agent ended, fell silent or is cut off: takes its workers along
+  kCarrierLost,  // a cable of the lab, or an interface of a real server
+  kWorkerLost,   // did not start or join, is paused, was killed, or ended before its work was done
+  kPeerTrouble,  // told kUnavailable or kTimeout: as a rule, it lost or waited for another one
 };
 
 struct Cause {
