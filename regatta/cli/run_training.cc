@@ -20,7 +20,8 @@ namespace {
 
 constexpr int kTracedSteps = 3;
 
-// The last steps but one are traced: all has settled, and no checkpoint is written in them.
+// The steps before the last one are traced: all has settled. A checkpoint that is saved before one
+// of them is part of it, as of any step: kOther.
 nlohmann::json training_spec(const TrainingRequest& request) {
   const int trace_to = std::max(1, request.job.steps - 1);
   return {{"job", workload::job_to_json(request.job)},

@@ -10,24 +10,25 @@
 
 namespace regatta {
 
-// The closed list of ways to fail. Exit status: kInvalidInput and kUnsupported are 2, the rest 1.
+// The closed list of ways to fail. Exit status of a command or agent: exit_status().
 enum class Code {
   kInvalidInput,  // the caller's file, flag or argument is wrong
   kNotFound,      // the named object does not exist
   kConflict,      // the object is in a state that forbids the request
   kExhausted,     // a resource is used up
-  kUnavailable,   // a peer, server or device is gone or unreachable
+  kUnavailable,   // a peer, server or device is gone or unreachable; any other system error
   kTimeout,       // no progress within the stated time
-  kUnsupported,   // this machine or build cannot do it
+  kUnsupported,   // this machine or build cannot do it, it comes later, or it is not allowed
 };
 
-// One sentence: the object, then the remedy; lower case, no full stop.
+// One sentence: the object, what is wrong, then the remedy where there is one; lower case, no full
+// stop.
 struct Error {
   Code code = Code::kUnavailable;
   std::string message;
 };
 
-// Exit status of a program that ends with this error: 2 the input is wrong, 1 the work failed.
+// 2, the input is wrong: kInvalidInput, kUnsupported. 1, the work failed: the rest.
 inline int exit_status(const Error& error) {
   return error.code == Code::kInvalidInput || error.code == Code::kUnsupported ? 2 : 1;
 }

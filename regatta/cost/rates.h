@@ -1,6 +1,6 @@
 // cost/rates.h: how fast the devices and paths of a cluster really are: measured, or taken from the
-// description. cost/rates_json.h turns them into the text of "CLUSTER.measured.json", which `regatta
-// measure` saves, and back.
+// description. cost/rates_json.h turns them into text and back: "CLUSTER.measured.json", which
+// `regatta measure` saves.
 #pragma once
 
 #include <map>
@@ -81,11 +81,12 @@ enum class PathClass { kSameServer, kSameLeaf, kSameGroup, kSuperSpine };
 std::string_view to_string(
     PathClass path);  // "same_server", "same_leaf", "same_group", "super_spine"
 
+// Of one class: over all its pairs that were measured; or of its first pair, from the description.
 struct PathRates {
   PathClass path = PathClass::kSameServer;
-  Seconds latency;           // half a round trip of an 8-byte message, as coll sees it
-  BytesPerSecond bandwidth;  // one pair, many messages both ways at once, otherwise idle
-  BytesPerSecond described;  // described_bandwidth() of the pair that was measured
+  Seconds latency;           // half a round trip of an 8-byte message, as coll sees it: the median
+  BytesPerSecond bandwidth;  // each way, one pair sending both ways, others idle: harmonic mean
+  BytesPerSecond described;  // described_bandwidth() of the first of the pairs
 };
 
 struct Rates {

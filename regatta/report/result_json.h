@@ -15,8 +15,8 @@
 
 namespace regatta::report {
 
-// `compare` and `sweep` are null when the run had none; `sweep.spearman` is null below 3 plans.
-// The same result gives the same bytes.
+// `compare` and `sweep` are null when the run had none; `sweep.spearman` is null below 3 plans, and
+// when all predictions or all measurements are equal. The same result gives the same bytes.
 nlohmann::ordered_json result_json(const RunResult& result);
 
 // The file: indented by one space, with a newline at the end.

@@ -60,7 +60,7 @@ std::optional<double> speedup(const RunResult& result);
 double prediction_error(const PlanRun& run);
 
 // Spearman rank correlation of predicted and measured step times over the sweep; nullopt below 3
-// plans.
+// plans, and when all predictions or all measurements are equal.
 std::optional<double> sweep_spearman(const RunResult& result);
 
 }  // namespace regatta::report

@@ -1,6 +1,9 @@
 // workload/job_json.h: jobs, strategies and spans as JSON, for what travels between programs and
-// for result.json. Keys are those of the job file; times are plain seconds with the suffix _s.
-// Reading gives back the value bit for bit, and fails with kInvalidInput naming the key.
+// for result.json. Keys are those of the job file, but that data.text is data_text here and what a
+// Job does not hold (optimizer.kind) is left out; defaults are filled in, and only the keys of a
+// request may be missing. Times are plain seconds with the suffix _s. Reading gives back finite
+// values bit for bit, and fails with kInvalidInput naming the object and, where one is at fault,
+// the key.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
