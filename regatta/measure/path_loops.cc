@@ -73,7 +73,7 @@ Status exchange(Peer& peer, Both& both) {
   return status;
 }
 
-// Bytes per second and direction of `size` bytes.
+// Bytes per second and direction of `size` bytes, until both sides have all of the other's.
 Result<BytesPerSecond> time_transfer(Peer& peer, Bytes size, Seconds round_trip) {
   Both both(size.value);
   std::int64_t word = size.value;
