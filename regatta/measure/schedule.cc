@@ -166,7 +166,7 @@ Schedule make_schedule(const topo::Cluster& cluster, const ScheduleOptions& opti
   schedule.round_trips = 200;
   schedule.transfers = 3;
   // Filling and draining the queues of a path, 40 ms each way in a lab, is to weigh little.
-  schedule.transfer_time = options.quick ? 250.0_ms : 800.0_ms;
+  schedule.transfer_time = 800.0_ms;
   schedule.transfer_size_min = 1_MiB;
   schedule.transfer_size_max = 64_MiB;
   return schedule;
