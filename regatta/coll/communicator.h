@@ -64,9 +64,7 @@ struct Options {
   // A caller that waits for an operation inside the server moves its data itself, which is fastest.
   // False where the caller is held to a share of a core: then other threads do.
   bool caller_moves_data = true;
-  // TCP connections per pair of ranks: large messages are striped over them. The more there are,
-  // the evener they spread over paths of equal cost.
-  int connections = 16;
+  int connections = 8;  // TCP connections per pair of ranks: large messages are striped over them
   std::vector<std::string> rank_names;  // for messages: "rank 3 (s1/1)"; empty = "rank 3"
 };
 

@@ -12,9 +12,8 @@ namespace {
 constexpr std::size_t kPieceBytesMin = std::size_t{32} << 10;
 constexpr std::size_t kPieceBytesMax = std::size_t{512} << 10;
 constexpr std::uint32_t kPiecesMax = 8;
-// Receives that a rank offers ahead of the one it works on: as much as a path holds whose queues
-// are full (25 MB/s for 80 ms are 2 MB, 32 pieces of 64 KiB).
-constexpr std::size_t kReceivesAhead = 32;
+// Receives that a rank offers ahead of the one it works on.
+constexpr std::size_t kReceivesAhead = 4;
 constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
 
 // The p parts of a vector: [begin(k), begin(k + 1)) in bytes.
