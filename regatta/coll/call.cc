@@ -1,5 +1,6 @@
 #include "regatta/coll/call.h"
 
+#include <algorithm>
 #include <array>
 
 #include "regatta/core/units_text.h"
@@ -55,17 +56,20 @@ std::string describe_call(std::uint64_t code, std::uint64_t bytes) {
   return text;
 }
 
+std::size_t in_bytes(const Call& call, int ranks) {
+  const bool has_parts = call.kind == CallKind::kReduceScatter || call.kind == CallKind::kScatter ||
+                         call.kind == CallKind::kAllToAll;
+  return has_parts ? call.bytes * static_cast<std::size_t>(ranks) : call.bytes;
+}
+
+std::size_t out_bytes(const Call& call, int ranks) {
+  const bool has_parts = call.kind == CallKind::kAllGather || call.kind == CallKind::kGather ||
+                         call.kind == CallKind::kAllToAll;
+  return has_parts ? call.bytes * static_cast<std::size_t>(ranks) : call.bytes;
+}
+
 std::size_t whole_bytes(const Call& call, int ranks) {
-  switch (call.kind) {
-    case CallKind::kReduceScatter:
-    case CallKind::kAllGather:
-    case CallKind::kGather:
-    case CallKind::kScatter:
-    case CallKind::kAllToAll:
-      return call.bytes * static_cast<std::size_t>(ranks);
-    default:
-      return call.bytes;
-  }
+  return std::max(in_bytes(call, ranks), out_bytes(call, ranks));
 }
 
 }  // namespace regatta::coll

@@ -38,7 +38,10 @@ std::uint64_t encode_call(const Call& call);
 std::string name_call(std::uint64_t code, std::uint64_t bytes);
 std::string describe_call(std::uint64_t code, std::uint64_t bytes);
 
-// Bytes of the whole vector: bytes x ranks where the call has a part for every rank.
+// How far `in` and `out` reach: bytes x ranks where the buffer has a part for every rank.
+std::size_t in_bytes(const Call& call, int ranks);
+std::size_t out_bytes(const Call& call, int ranks);
+// Bytes of the whole vector: the larger of the two.
 std::size_t whole_bytes(const Call& call, int ranks);
 
 }  // namespace regatta::coll

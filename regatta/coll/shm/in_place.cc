@@ -1,7 +1,5 @@
 #include "regatta/coll/shm/in_place.h"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -46,17 +44,12 @@ void reduce_all(const Work& work, std::size_t at, std::size_t bytes,
 }
 
 void all_reduce(const Work& work) {
-  const auto ranks = static_cast<std::size_t>(work.peers.size());
-  const std::size_t lines = (work.call.bytes + kCacheLine - 1) / kCacheLine;
-  const std::size_t share = (lines + ranks - 1) / ranks * kCacheLine;
-  const std::size_t from =
-      std::min(work.call.bytes, share * static_cast<std::size_t>(work.peers.rank));
-  const std::size_t bytes = std::min(share, work.call.bytes - from);
+  const Range own = part_of(work.call.bytes, work.peers.size(), work.peers.rank);
   std::vector<std::byte*> outs;
   for (int peer = 0; peer < work.peers.size(); ++peer)
     if (work.call.kind == CallKind::kAllReduce || peer == work.call.root)
-      outs.push_back(work.out_of(peer) + from);
-  reduce_all(work, from, bytes, outs);
+      outs.push_back(work.out_of(peer) + own.from);
+  reduce_all(work, own.from, own.bytes, outs);
 }
 
 // From every rank its input, or of its input the part for this one.
@@ -86,18 +79,6 @@ bool is_hazardous(const Call& call, const Peers& peers) {
     default:
       return false;
   }
-}
-
-// How far the shown buffers reach, per side.
-std::size_t in_bytes(const Call& call, int ranks) {
-  const bool parts = call.kind == CallKind::kReduceScatter || call.kind == CallKind::kScatter ||
-                     call.kind == CallKind::kAllToAll;
-  return parts ? call.bytes * static_cast<std::size_t>(ranks) : call.bytes;
-}
-std::size_t out_bytes(const Call& call, int ranks) {
-  const bool parts = call.kind == CallKind::kAllGather || call.kind == CallKind::kGather ||
-                     call.kind == CallKind::kAllToAll;
-  return parts ? call.bytes * static_cast<std::size_t>(ranks) : call.bytes;
 }
 
 // Whether the call needs this rank's `in` and `out`.

@@ -10,8 +10,6 @@
 namespace regatta::coll {
 namespace {
 
-constexpr int kRanksMax = 256;
-
 // What this rank shows, or nothing.
 struct Shown {
   const std::byte* data = nullptr;
@@ -36,7 +34,7 @@ Shown shown_by(const Call& call, const Peers& peers) {
 }
 
 void reduce_slots(const Call& call, const Peers& peers, unsigned slot, std::size_t at) {
-  std::array<const std::byte*, kRanksMax> sources{};
+  std::array<const std::byte*, kPeersMax> sources{};
   const auto ranks = static_cast<std::size_t>(peers.size());
   for (std::size_t peer = 0; peer < ranks; ++peer)
     sources[peer] = peers.regions[peer]->slots[slot] + at;
@@ -48,9 +46,7 @@ void reduce_slots(const Call& call, const Peers& peers, unsigned slot, std::size
 }  // namespace
 
 bool fits_slot(const Call& call, int ranks) {
-  const bool divided = call.kind == CallKind::kReduceScatter || call.kind == CallKind::kScatter ||
-                       call.kind == CallKind::kAllToAll;
-  return (divided ? call.bytes * static_cast<std::size_t>(ranks) : call.bytes) <= kSlotBytes;
+  return in_bytes(call, ranks) <= kSlotBytes;
 }
 
 void show(const Call& call, const Peers& peers, unsigned slot) {

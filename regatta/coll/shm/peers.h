@@ -1,12 +1,30 @@
 // coll/shm/peers.h: the regions of the ranks of one group, as one rank sees them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
 #include "regatta/coll/shm/shelf.h"
 
 namespace regatta::coll {
+
+// More ranks of a server than this exchange messages instead.
+inline constexpr int kPeersMax = 256;
+
+struct Range {
+  std::size_t from = 0;
+  std::size_t bytes = 0;
+};
+
+// The part of rank `part` in `bytes`: whole lines, so that no line has two writers.
+inline Range part_of(std::size_t bytes, int parts, int part) {
+  const auto count = static_cast<std::size_t>(parts);
+  const std::size_t lines = (bytes + kCacheLine - 1) / kCacheLine;
+  const std::size_t share = (lines + count - 1) / count * kCacheLine;
+  const std::size_t from = std::min(bytes, share * static_cast<std::size_t>(part));
+  return {from, std::min(share, bytes - from)};
+}
 
 struct Peers {
   int rank = 0;

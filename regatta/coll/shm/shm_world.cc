@@ -86,6 +86,7 @@ const Shelf& ShmWorld::shelf_of(int world_rank) const {
 }
 
 bool ShmWorld::reaches(const std::vector<int>& members) const {
+  if (members.size() > kPeersMax) return false;
   return std::all_of(members.begin(), members.end(), [&](int member) {
     return member == setup_.rank || setup_.shelves[static_cast<std::size_t>(member)].is_open();
   });

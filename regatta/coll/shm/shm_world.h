@@ -32,7 +32,7 @@ class ShmWorld {
  public:
   static Result<std::unique_ptr<ShmWorld>> start(ShmWorldSetup setup);
 
-  // Whether this rank shares memory with all of these ranks of the world.
+  // Whether this rank shares memory with all of these ranks of the world, at most kPeersMax.
   bool reaches(const std::vector<int>& members) const;
   // Bit i: region i of the own shelf is free.
   std::uint64_t free_regions();

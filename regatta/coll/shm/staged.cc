@@ -14,31 +14,11 @@ constexpr std::size_t kRoundBytes = std::size_t{512} << 10;
 static_assert(kRoundBytes <= kStageBytes);
 // Results that are larger than this are not read again soon enough to find them in a cache.
 constexpr std::size_t kStreamFrom = std::size_t{4} << 20;
-constexpr int kRanksMax = 256;
-
-struct Range {
-  std::size_t from = 0;
-  std::size_t bytes = 0;
-};
-
-// The part of rank `part` in `bytes`: whole lines, so that no line has two writers.
-Range part_of(std::size_t bytes, int parts, int part) {
-  const std::size_t lines = (bytes + kCacheLine - 1) / kCacheLine;
-  const std::size_t share =
-      (lines + static_cast<std::size_t>(parts) - 1) / static_cast<std::size_t>(parts) * kCacheLine;
-  const std::size_t from = std::min(bytes, share * static_cast<std::size_t>(part));
-  return {from, std::min(share, bytes - from)};
-}
 
 // What round `round` moves of the call's bytes.
 Range round_range(const Staged& staged, std::uint64_t round) {
   const std::size_t from = staged.piece_bytes * round;
   return {from, std::min(staged.piece_bytes, staged.call.bytes - from)};
-}
-
-bool is_divided(CallKind kind) {
-  return kind == CallKind::kReduceScatter || kind == CallKind::kScatter ||
-         kind == CallKind::kAllToAll;
 }
 
 // Where the vector's part for or of `rank` begins.
@@ -63,7 +43,7 @@ class Sources {
   std::span<const std::byte* const> all() const { return {all_.data(), count_}; }
 
  private:
-  std::array<const std::byte*, kRanksMax> all_{};
+  std::array<const std::byte*, kPeersMax> all_{};
   std::size_t count_ = 0;
 };
 
@@ -126,24 +106,13 @@ void combine_all_reduce(const Staged& staged, const Peers& peers, const Range& r
             wants ? call.out + range.from + own.from : nullptr, own.bytes);
 }
 
-void combine_gathered(const Staged& staged, const Peers& peers, const Range& range, unsigned slot) {
-  const Call& call = staged.call;
-  if (call.kind == CallKind::kGather && peers.rank != call.root) return;
+// From every other rank what lies `at_piece` in its piece, to its place in the result.
+void collect_pieces(const Staged& staged, const Peers& peers, const Range& range, unsigned slot,
+                    std::size_t at_piece) {
   for (int peer = 0; peer < peers.size(); ++peer) {
     if (peer == peers.rank) continue;
-    move_bytes(call.out + part_at(staged, peer) + range.from, peers.of(peer).pieces[slot],
-               range.bytes, staged.store);
-  }
-}
-
-void combine_exchanged(const Staged& staged, const Peers& peers, const Range& range,
-                       unsigned slot) {
-  const Call& call = staged.call;
-  const std::size_t mine = static_cast<std::size_t>(peers.rank) * staged.piece_bytes;
-  for (int peer = 0; peer < peers.size(); ++peer) {
-    if (peer == peers.rank) continue;
-    move_bytes(call.out + part_at(staged, peer) + range.from, peers.of(peer).pieces[slot] + mine,
-               range.bytes, staged.store);
+    move_bytes(staged.call.out + part_at(staged, peer) + range.from,
+               peers.of(peer).pieces[slot] + at_piece, range.bytes, staged.store);
   }
 }
 
@@ -152,7 +121,7 @@ void combine_exchanged(const Staged& staged, const Peers& peers, const Range& ra
 Staged plan_staged(const Call& call, int ranks, Store stage) {
   Staged staged{.call = call, .stage = stage};
   staged.piece_bytes = kRoundBytes;
-  if (is_divided(call.kind))
+  if (in_bytes(call, ranks) != call.bytes)  // a part for every rank lies in the stage
     staged.piece_bytes = kRoundBytes / static_cast<std::size_t>(ranks) / kCacheLine * kCacheLine;
   staged.rounds = (call.bytes + staged.piece_bytes - 1) / staged.piece_bytes;
   staged.has_take = call.kind == CallKind::kAllReduce || call.kind == CallKind::kReduce;
@@ -206,8 +175,10 @@ void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsi
       return reduce_to(staged, sources, nullptr, call.out + range.from, range.bytes);
     }
     case CallKind::kAllGather:
+      return collect_pieces(staged, peers, range, slot, 0);
     case CallKind::kGather:
-      return combine_gathered(staged, peers, range, slot);
+      if (peers.rank == call.root) collect_pieces(staged, peers, range, slot, 0);
+      return;
     case CallKind::kBroadcast:
       if (peers.rank != call.root)
         move_bytes(call.out + range.from, peers.of(call.root).pieces[slot], range.bytes,
@@ -221,7 +192,8 @@ void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsi
                    range.bytes, staged.store);
       return;
     case CallKind::kAllToAll:
-      return combine_exchanged(staged, peers, range, slot);
+      return collect_pieces(staged, peers, range, slot,
+                            static_cast<std::size_t>(peers.rank) * staged.piece_bytes);
   }
 }
 
