@@ -26,11 +26,22 @@ Status configure(const BlueprintNode& node) {
     // Without IPv6 on a host there is nothing to switch off.
     static_cast<void>(set_sysctl("ipv6/conf/" + where + "/disable_ipv6", "1").has_value());
   }
-  REGATTA_TRY_DO(set_sysctl("ipv4/fib_multipath_hash_policy", "1"));  // addresses and ports
+  // Addresses, protocol and ports, as switches hash them. Policy 1 names the same fields, but takes
+  // the hash that came with a packet first: here the random one of the sender's socket, which would
+  // send a connection the same way at every switch, whatever its ports, and another after a
+  // timeout.
+  REGATTA_TRY_DO(set_sysctl("ipv4/fib_multipath_hash_policy", "3"));
+  REGATTA_TRY_DO(set_sysctl("ipv4/fib_multipath_hash_fields", "0x37"));
   // Kernels before 6.11 have one key for all namespaces and no such file.
   static_cast<void>(
       set_sysctl("ipv4/fib_multipath_hash_seed", std::to_string(node.hash_seed)).has_value());
-  if (node.is_switch) return set_sysctl("ipv4/ip_forward", "1");
+  if (node.is_switch) {
+    // As switches do: the address of the port where a packet came in answers that its time is
+    // exceeded, and no limit for hosts holds the answers back.
+    REGATTA_TRY_DO(set_sysctl("ipv4/icmp_errors_use_inbound_ifaddr", "1"));
+    REGATTA_TRY_DO(set_sysctl("ipv4/icmp_ratemask", "0"));
+    return set_sysctl("ipv4/ip_forward", "1");
+  }
   // Traffic of training comes in bursts: each must find the window that the last one left, and no
   // connection may inherit what another one measured before.
   REGATTA_TRY_DO(set_sysctl("ipv4/tcp_slow_start_after_idle", "0"));
