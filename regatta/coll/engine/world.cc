@@ -101,7 +101,7 @@ Status World::make_links(std::vector<Channel> channels) {
       REGATTA_TRY_DO(watch(link->bell(), peer, 0));
       links_.push_back(std::move(link));
     } else {
-      auto link = std::make_unique<TcpLink>(peer, std::move(channel.connections), sink);
+      auto link = std::make_unique<TcpLink>(peer, std::move(channel.tcp), sink);
       int slot = 0;
       for (const int fd : link->fds())
         REGATTA_TRY_DO(watch(fd, peer, slot++));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "regatta/coll/transport/dial.h"
 #include "regatta/coll/transport/door.h"
 #include "regatta/coll/transport/hello.h"
+#include "regatta/coll/transport/survey.h"
 #include "regatta/coll/transport/tcp_link.h"
 #include "regatta/core/log.h"
 #include "regatta/core/text.h"
@@ -23,6 +25,16 @@ namespace {
 
 constexpr Seconds kPatience{10.0};  // added to the peer timeout
 constexpr Seconds kPollTime{0.05};
+// A survey has up to 100 sockets.
+constexpr std::size_t kSurveysAtOnce = 4;
+
+bool is_whole(const TcpConnections& tcp) {
+  const auto are_open = [](const std::vector<os::UniqueFd>& fds) {
+    return !fds.empty() && std::all_of(fds.begin(), fds.end(),
+                                       [](const auto& fd) { return static_cast<bool>(fd); });
+  };
+  return tcp.control && are_open(tcp.out) && are_open(tcp.in);
+}
 
 class Bootstrap {
  public:
@@ -37,7 +49,14 @@ class Bootstrap {
   Result<Meeting> meet_all();
 
  private:
-  void plan_dials(int peer, bool is_shared);
+  // Data connections that each side of a pair sends over.
+  std::size_t connections() const {
+    return static_cast<std::size_t>(std::max(options_.connections, 1));
+  }
+  Hello hello(std::size_t connection, bool is_shared) const;
+  void call(int peer, bool is_shared);
+  void survey(int peer);
+  void serve_surveys(Seconds now);
   void serve_dials(Seconds now);
   void serve_door(Seconds now);
   std::string judge(const Hello& hello) const;
@@ -53,6 +72,7 @@ class Bootstrap {
   std::vector<Endpoint> endpoints_;
   std::vector<Channel> channels_;
   std::vector<Dial> dials_;
+  std::vector<std::unique_ptr<Survey>> surveys_;  // the first kSurveysAtOnce are under way
 };
 
 Status Bootstrap::read_endpoints(const std::vector<std::string>& texts) {
@@ -67,24 +87,46 @@ Status Bootstrap::read_endpoints(const std::vector<std::string>& texts) {
   channels_.resize(texts.size());
   for (int peer = 0; peer < rank_; ++peer) {
     const Endpoint& theirs = endpoints_[static_cast<std::size_t>(peer)];
-    plan_dials(peer, theirs.server == options_.server && !theirs.unix_name.empty());
+    call(peer, theirs.server == options_.server && !theirs.unix_name.empty());
   }
   return {};
 }
 
-void Bootstrap::plan_dials(int peer, bool is_shared) {
-  // One connection more than asked for: the first carries control and small messages.
-  const int count = is_shared ? 1 : std::max(options_.connections, 1) + 1;
-  for (int i = 0; i < count; ++i)
-    dials_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)], options_.listen_address,
-                        Hello{.rank = static_cast<std::uint32_t>(rank_),
-                              .world_size = static_cast<std::uint32_t>(world_size_),
-                              .connection = static_cast<std::uint32_t>(i),
-                              .connections = static_cast<std::uint32_t>(is_shared ? 0 : count),
-                              .token = options_.job_token},
-                        shelf_.fd());
-  if (!is_shared)
-    channels_[static_cast<std::size_t>(peer)].connections.resize(static_cast<std::size_t>(count));
+Hello Bootstrap::hello(std::size_t connection, bool is_shared) const {
+  return {.rank = static_cast<std::uint32_t>(rank_),
+          .world_size = static_cast<std::uint32_t>(world_size_),
+          .connection = static_cast<std::uint32_t>(connection),
+          .connections = static_cast<std::uint32_t>(is_shared ? 0 : connections() + 1),
+          .token = options_.job_token};
+}
+
+void Bootstrap::call(int peer, bool is_shared) {
+  dials_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
+                      TcpAddress{.address = options_.listen_address}, hello(0, is_shared),
+                      shelf_.fd());
+  if (!is_shared) survey(peer);
+}
+
+void Bootstrap::survey(int peer) {
+  const Endpoint& to = endpoints_[static_cast<std::size_t>(peer)];
+  channels_[static_cast<std::size_t>(peer)].tcp.out.resize(connections());
+  surveys_.push_back(std::make_unique<Survey>(peer, TcpAddress{.address = options_.listen_address},
+                                              TcpAddress{to.address, to.port}, connections()));
+}
+
+void Bootstrap::serve_surveys(Seconds now) {
+  const std::size_t open = std::min(surveys_.size(), kSurveysAtOnce);
+  for (std::size_t i = 0; i < open; ++i) {
+    if (!surveys_[i]->serve(now)) continue;
+    const int peer = surveys_[i]->peer();
+    std::size_t connection = 1;
+    for (Survey::Start& start : surveys_[i]->take())
+      dials_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
+                          TcpAddress{options_.listen_address, start.port},
+                          hello(connection++, false), -1, std::move(start.fd));
+    surveys_[i].reset();
+  }
+  std::erase(surveys_, nullptr);
 }
 
 void Bootstrap::serve_dials(Seconds now) {
@@ -102,13 +144,15 @@ void Bootstrap::serve_dials(Seconds now) {
       channel.bell = dial.take_fd();
       channel.shelf = dial.take_shelf();
     } else {
-      channel.connections[dial.connection()] = dial.take_fd();
-      tune_tcp(channel.connections[dial.connection()].get(), options_.peer_timeout.value);
+      os::UniqueFd& fd =
+          dial.connection() == 0 ? channel.tcp.control : channel.tcp.out[dial.connection() - 1];
+      fd = dial.take_fd();
+      tune_tcp(fd.get(), options_.peer_timeout.value);
     }
     return true;
   });
   for (const int peer : without_memory)
-    plan_dials(peer, false);
+    call(peer, false);
 }
 
 // Why a caller may not come in.
@@ -117,7 +161,11 @@ std::string Bootstrap::judge(const Hello& hello) const {
   if (hello.world_size != static_cast<std::uint32_t>(world_size_))
     return "it counts " + std::to_string(hello.world_size) + " ranks, not " +
            std::to_string(world_size_);
-  if (hello.rank <= static_cast<std::uint32_t>(rank_) || hello.rank >= hello.world_size)
+  // Lower ranks come for data only.
+  const bool is_data = hello.connections != 0 && hello.connection != 0;
+  const auto own_rank = static_cast<std::uint32_t>(rank_);
+  if (hello.rank >= hello.world_size || hello.rank == own_rank ||
+      (hello.rank < own_rank && !is_data))
     return "rank " + std::to_string(hello.rank) + " has no business here";
   const Channel& channel = channels_[hello.rank];
   constexpr std::uint32_t kConnectionsMax = 1024;
@@ -125,9 +173,10 @@ std::string Bootstrap::judge(const Hello& hello) const {
   if (hello.connections < 2 || hello.connections > kConnectionsMax ||
       hello.connection >= hello.connections)
     return "its connection count is wrong";
-  if (channel.connections.empty()) return "";
-  if (channel.connections.size() != hello.connections) return "its connection count changed";
-  return channel.connections[hello.connection] ? "its place is taken" : "";
+  if (!is_data) return channel.tcp.control ? "its place is taken" : "";
+  if (channel.tcp.in.empty()) return "";
+  if (channel.tcp.in.size() != hello.connections - 1) return "its connection count changed";
+  return channel.tcp.in[hello.connection - 1] ? "its place is taken" : "";
 }
 
 void Bootstrap::serve_door(Seconds now) {
@@ -139,8 +188,13 @@ void Bootstrap::serve_door(Seconds now) {
       channel.shelf = std::move(arrival.shelf);
     } else {
       tune_tcp(arrival.fd.get(), options_.peer_timeout.value);
-      channel.connections.resize(arrival.hello.connections);
-      channel.connections[arrival.hello.connection] = std::move(arrival.fd);
+      channel.tcp.in.resize(arrival.hello.connections - 1);
+      if (arrival.hello.connection == 0) {
+        channel.tcp.control = std::move(arrival.fd);
+        survey(static_cast<int>(arrival.hello.rank));
+      } else {
+        channel.tcp.in[arrival.hello.connection - 1] = std::move(arrival.fd);
+      }
     }
   }
 }
@@ -152,6 +206,8 @@ void Bootstrap::wait(Seconds limit) const {
     if (dial.poll_fd() >= 0)
       fds.push_back(
           {dial.poll_fd(), static_cast<short>(dial.wants_to_write() ? POLLOUT : POLLIN), 0});
+  for (const auto& survey : surveys_)
+    survey->add_poll_fds(fds);
   const Seconds rest = std::clamp(limit, Seconds{0.0}, kPollTime);
   poll(fds.data(), fds.size(), static_cast<int>(rest.value * 1000) + 1);
 }
@@ -161,10 +217,7 @@ std::vector<int> Bootstrap::missing() const {
   for (int peer = 0; peer < world_size_; ++peer) {
     const Channel& channel = channels_[static_cast<std::size_t>(peer)];
     if (peer == rank_ || channel.segment) continue;
-    const bool is_whole = !channel.connections.empty() &&
-                          std::all_of(channel.connections.begin(), channel.connections.end(),
-                                      [](const auto& fd) { return static_cast<bool>(fd); });
-    if (!is_whole) ranks.push_back(peer);
+    if (!is_whole(channel.tcp)) ranks.push_back(peer);
   }
   return ranks;
 }
@@ -184,6 +237,7 @@ Result<Meeting> Bootstrap::meet_all() {
                                        "; see whether it runs and can be reached"};
     }
     serve_door(now);
+    serve_surveys(now);
     serve_dials(now);
     if (!missing().empty()) wait(deadline - now);
   }

@@ -1,8 +1,10 @@
 // coll/transport/bootstrap.h: the ranks find each other: every pair gets its Channel.
 // Each rank listens on TCP and on an abstract unix socket, gives its endpoint to the exchange, and
 // then calls every lower rank: over the unix socket when both name the same server (the caller
-// hands over a memory file), else over TCP. A caller shows protocol, version, job token and rank; a
-// stranger is refused with a log line. Shared memory that cannot be opened falls back to TCP.
+// hands over a memory file), else over TCP. Over TCP the called one then calls back: each side
+// dials the connections that it sends over, from ports that a Survey chose. A caller shows
+// protocol, version, job token and rank; a stranger is refused with a log line. Shared memory that
+// cannot be opened falls back to TCP.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ namespace {
 // Calls the rank at `endpoint`, says `bytes` and returns the connection.
 os::UniqueFd call(const std::string& endpoint, const std::vector<std::byte>& bytes) {
   const auto to = parse_endpoint(endpoint);
-  auto fd = dial_tcp("127.0.0.1", to->address, to->port);
+  auto fd = dial_tcp({.address = "127.0.0.1"}, {to->address, to->port});
   pollfd ready{fd->get(), POLLOUT, 0};
   poll(&ready, 1, 1000);
   EXPECT_EQ(send(fd->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),

@@ -10,13 +10,21 @@
 
 namespace regatta::coll {
 
+// Who sends has dialled: it chose the source ports, and with them the ways that its data takes. The
+// control connection, which the higher rank dials, is used by both.
+struct TcpConnections {
+  os::UniqueFd control;
+  std::vector<os::UniqueFd> out;
+  std::vector<os::UniqueFd> in;
+};
+
 // A segment and a bell, or TCP connections; empty for the rank itself.
 struct Channel {
   std::optional<ShmSegment> segment;
   bool is_creator = false;  // this side made the segment
   os::UniqueFd bell;
   Shelf shelf;  // the peer's; closed where it could not be had
-  std::vector<os::UniqueFd> connections;
+  TcpConnections tcp;
 };
 
 }  // namespace regatta::coll

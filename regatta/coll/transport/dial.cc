@@ -12,8 +12,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "regatta/coll/transport/socket.h"
-
 namespace regatta::coll {
 namespace {
 
@@ -21,19 +19,21 @@ constexpr Seconds kRetryTime{0.05};
 
 }  // namespace
 
-Dial::Dial(int peer, Endpoint to, std::string source, const Hello& hello, int shelf)
+Dial::Dial(int peer, Endpoint to, TcpAddress source, const Hello& hello, int shelf, os::UniqueFd fd)
     : peer_(peer),
       to_(std::move(to)),
       source_(std::move(source)),
       connection_(hello.connection),
       is_shared_(hello.connections == 0),
       out_(encode_hello(hello)),
+      fd_(std::move(fd)),
       own_shelf_(shelf) {}
 
 // A unix socket that refuses is out of reach (another network namespace) and stays so.
 Dial::State Dial::fail(Seconds now) {
   if (is_shared_) return State::kNoSharedMemory;
   fd_.reset();
+  source_.port = 0;  // it may be taken
   retry_at_ = now + kRetryTime;
   return State::kGoesOn;
 }
@@ -44,7 +44,7 @@ Dial::State Dial::start(Seconds now) {
     if (!segment) return State::kNoSharedMemory;
     segment_ = std::move(*segment);
   }
-  auto fd = is_shared_ ? dial_unix(to_.unix_name) : dial_tcp(source_, to_.address, to_.port);
+  auto fd = is_shared_ ? dial_unix(to_.unix_name) : dial_tcp(source_, {to_.address, to_.port});
   if (!fd) return fail(now);
   fd_ = std::move(*fd);
   is_connected_ = false;

@@ -10,6 +10,7 @@
 #include "regatta/coll/shm/shelf.h"
 #include "regatta/coll/transport/hello.h"
 #include "regatta/coll/transport/shm_ring.h"
+#include "regatta/coll/transport/socket.h"
 #include "regatta/core/units.h"
 #include "regatta/os/unique_fd.h"
 
@@ -17,9 +18,10 @@ namespace regatta::coll {
 
 class Dial {
  public:
-  // `source`: the own address in numbers. hello.connections 0 means: through shared memory.
-  // `shelf`: descriptor of the own shelf, or -1.
-  Dial(int peer, Endpoint to, std::string source, const Hello& hello, int shelf);
+  // `source`: the own address in numbers; its port is a wish. hello.connections 0 means: through
+  // shared memory. `shelf`: descriptor of the own shelf, or -1. `fd`: perhaps connected already.
+  Dial(int peer, Endpoint to, TcpAddress source, const Hello& hello, int shelf,
+       os::UniqueFd fd = {});
 
   enum class State {
     kGoesOn,
@@ -47,7 +49,7 @@ class Dial {
 
   int peer_;
   Endpoint to_;
-  std::string source_;
+  TcpAddress source_;
   std::uint32_t connection_;
   bool is_shared_;
   std::vector<std::byte> out_;

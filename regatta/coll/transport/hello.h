@@ -15,8 +15,9 @@ namespace regatta::coll {
 struct Hello {
   std::uint32_t rank = 0;
   std::uint32_t world_size = 0;
-  std::uint32_t connection = 0;   // index among the connections of the pair
-  std::uint32_t connections = 0;  // how many there will be; 0: shared memory
+  std::uint32_t connection = 0;   // 0: for control, which the higher rank dials; else for data
+  std::uint32_t connections = 0;  // how many the caller dials, one for control among them even when
+                                  // the other side dials that; 0: shared memory
   std::string token;
 };
 

@@ -6,11 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <linux/errqueue.h>
+#include <netinet/icmp6.h>
 #include <netinet/in.h>
+#include <netinet/ip_icmp.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -65,6 +69,27 @@ os::UniqueFd make_socket(int family) {
   return os::UniqueFd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
+void set_option(int fd, int level, int option, int value) {
+  setsockopt(fd, level, option, &value, sizeof value);
+}
+
+// What routers answer then waits in the error queue.
+void limit_hops(int fd, int family, int hops) {
+  const bool is_v6 = family == AF_INET6;
+  set_option(fd, is_v6 ? IPPROTO_IPV6 : IPPROTO_IP, is_v6 ? IPV6_RECVERR : IP_RECVERR, 1);
+  set_option(fd, is_v6 ? IPPROTO_IPV6 : IPPROTO_IP, is_v6 ? IPV6_UNICAST_HOPS : IP_TTL, hops);
+}
+
+std::string address_text(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  const auto* v4 = reinterpret_cast<const sockaddr_in*>(address);
+  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address);
+  const void* bits = address->sa_family == AF_INET ? static_cast<const void*>(&v4->sin_addr)
+                                                   : static_cast<const void*>(&v6->sin6_addr);
+  inet_ntop(address->sa_family, bits, text, sizeof text);
+  return text;
+}
+
 bool has_begun(int result) {
   return result == 0 || errno == EINPROGRESS || errno == EINTR;
 }
@@ -98,18 +123,20 @@ std::string random_unix_name() {
   return fmt::format("regatta-coll-{:016x}{:016x}", bits[0], bits[1]);
 }
 
-Result<os::UniqueFd> dial_tcp(const std::string& source, const std::string& address,
-                              std::uint16_t port) {
-  REGATTA_TRY(from, parse_address(source, 0));
-  REGATTA_TRY(to, parse_address(address, port));
-  os::UniqueFd fd = make_socket(to.family());
+Result<os::UniqueFd> dial_tcp(const TcpAddress& from, const TcpAddress& to, int hops) {
+  REGATTA_TRY(source, parse_address(from.address, from.port));
+  REGATTA_TRY(target, parse_address(to.address, to.port));
+  os::UniqueFd fd = make_socket(target.family());
   if (!fd) return os::errno_error("make a socket");
-  const int on = 1;
-  setsockopt(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
-  if (from.family() == to.family() && bind(fd.get(), from.get(), from.length) != 0)
-    return os::errno_error("send from " + source);
-  if (!has_begun(connect(fd.get(), to.get(), to.length)))
-    return os::errno_error("connect to " + address);
+  if (from.port == 0)
+    set_option(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+  else  // the port may be one that another connection to somewhere else uses
+    set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (hops > 0) limit_hops(fd.get(), target.family(), hops);
+  if (source.family() == target.family() && bind(fd.get(), source.get(), source.length) != 0)
+    return os::errno_error("send from " + from.address);
+  if (!has_begun(connect(fd.get(), target.get(), target.length)))
+    return os::errno_error("connect to " + to.address);
   return fd;
 }
 
@@ -126,6 +153,36 @@ int connect_error(int fd) {
   socklen_t length = sizeof error;
   if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
   return error;
+}
+
+std::optional<std::string> expired_at(int fd) {
+  alignas(cmsghdr) std::array<char, 256> control{};
+  std::array<char, 128> packet{};  // the head of what expired: of no use here
+  iovec part{packet.data(), packet.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  if (recvmsg(fd, &message, MSG_ERRQUEUE) < 0) return {};
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    const bool is_v4 = header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_RECVERR;
+    const bool is_v6 = header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == IPV6_RECVERR;
+    if (!is_v4 && !is_v6) continue;
+    const auto* error = reinterpret_cast<const sock_extended_err*>(CMSG_DATA(header));
+    if ((is_v4 && error->ee_type == ICMP_TIME_EXCEEDED) ||
+        (is_v6 && error->ee_type == ICMP6_TIME_EXCEEDED))
+      return address_text(SO_EE_OFFENDER(error));
+  }
+  return {};
+}
+
+void lift_hop_limit(int fd) {
+  set_option(fd, IPPROTO_IP, IP_TTL, -1);
+  set_option(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, -1);
+  set_option(fd, IPPROTO_IP, IP_RECVERR, 0);
+  set_option(fd, IPPROTO_IPV6, IPV6_RECVERR, 0);
 }
 
 os::UniqueFd accept_next(int listener) {
@@ -182,13 +239,8 @@ std::string describe_peer(int fd) {
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0) return "a local process";
     return "process " + std::to_string(who.pid);
   }
-  char text[INET6_ADDRSTRLEN] = {};
   const auto* v4 = reinterpret_cast<const sockaddr_in*>(peer.get());
-  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(peer.get());
-  const void* bits = peer.family() == AF_INET ? static_cast<const void*>(&v4->sin_addr)
-                                              : static_cast<const void*>(&v6->sin6_addr);
-  inet_ntop(peer.family(), bits, text, sizeof text);
-  return std::string(text) + " port " + std::to_string(ntohs(v4->sin_port));
+  return address_text(peer.get()) + " port " + std::to_string(ntohs(v4->sin_port));
 }
 
 }  // namespace regatta::coll

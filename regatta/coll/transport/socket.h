@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,12 +27,21 @@ Result<os::UniqueFd> listen_unix(const std::string& name);
 // A name that nobody else has.
 std::string random_unix_name();
 
+// One end of a TCP connection: a numeric address and a port.
+struct TcpAddress {
+  std::string address;
+  std::uint16_t port = 0;
+};
 // Begins to connect; the descriptor polls writable when that ended, connect_error() says how.
-// `source`: numeric address to send from.
-Result<os::UniqueFd> dial_tcp(const std::string& source, const std::string& address,
-                              std::uint16_t port);
+// `from`: port 0 is any free one. `hops`: only the first `hops` - 1 routers pass its packets on,
+// the next one answers that their time is exceeded (RFC 792); 0: as many as it takes.
+Result<os::UniqueFd> dial_tcp(const TcpAddress& from, const TcpAddress& to, int hops = 0);
 Result<os::UniqueFd> dial_unix(const std::string& name);
 int connect_error(int fd);  // errno value, 0 when connected
+// The router that ended a connection attempt because its hops were used up; else nothing.
+std::optional<std::string> expired_at(int fd);
+// From now on as many hops as it takes.
+void lift_hop_limit(int fd);
 
 // The next caller of a listener, or an empty descriptor.
 os::UniqueFd accept_next(int listener);

@@ -58,14 +58,19 @@ struct TcpLink::Connection {
   std::vector<std::byte> own;  // for payloads that have no place of their own
 };
 
-TcpLink::TcpLink(int peer, std::vector<os::UniqueFd> connections, LinkSink& sink)
-    : peer_(peer), sink_(sink) {
-  for (os::UniqueFd& fd : connections) {
+TcpLink::TcpLink(int peer, TcpConnections connections, LinkSink& sink)
+    : peer_(peer), sink_(sink), outgoing_(connections.out.size()) {
+  const auto add = [this](os::UniqueFd fd, bool is_control) {
     auto connection = std::make_unique<Connection>();
     connection->fd = std::move(fd);
-    connection->is_control = connections_.empty();
+    connection->is_control = is_control;
     connections_.push_back(std::move(connection));
-  }
+  };
+  add(std::move(connections.control), true);
+  for (os::UniqueFd& fd : connections.out)
+    add(std::move(fd), false);
+  for (os::UniqueFd& fd : connections.in)
+    add(std::move(fd), false);
 }
 
 TcpLink::~TcpLink() = default;
@@ -84,7 +89,7 @@ void TcpLink::post_control(const PacketHeader& header, std::string_view text) {
 
 void TcpLink::post_message(OutMessage& message) {
   if (lost_) return;
-  (message.bytes <= kFirstConnectionBytesMax ? small_ : bulk_).push_back(&message);
+  (message.bytes <= kControlBytesMax ? small_ : bulk_).push_back(&message);
 }
 
 bool TcpLink::progress() {
@@ -95,12 +100,9 @@ bool TcpLink::progress() {
   }
   if (lost_) return true;
   moved |= write_connection(*connections_.front());
-  const std::size_t bulk_connections = connections_.size() - 1;
-  for (std::size_t i = 0; i < bulk_connections && !lost_; ++i) {
-    const std::size_t index = 1 + (first_bulk_ + i) % bulk_connections;
-    moved |= write_connection(*connections_[index]);
-  }
-  first_bulk_ = (first_bulk_ + 1) % bulk_connections;
+  for (std::size_t i = 0; i < outgoing_ && !lost_; ++i)
+    moved |= write_connection(*connections_[1 + (first_out_ + i) % outgoing_]);
+  first_out_ = (first_out_ + 1) % outgoing_;
   if (any_closed_ && !moved) check_closed();
   return moved;
 }
@@ -143,7 +145,7 @@ bool TcpLink::next_outgoing(Connection& connection) {
 bool TcpLink::cut_fragment(Outgoing& out) {
   OutMessage& message = *bulk_.front();
   const std::size_t left = message.bytes - message.cut;
-  const std::size_t shares = 2 * (connections_.size() - 1);
+  const std::size_t shares = 2 * outgoing_;
   constexpr std::size_t kAlignment = 64;
   std::size_t bytes = std::clamp(left / shares, kFragmentBytesMin, kFragmentBytesMax);
   bytes = std::min(left, bytes / kAlignment * kAlignment);
@@ -164,7 +166,7 @@ bool TcpLink::write_connection(Connection& connection) {
   if (!connection.writable || connection.closed) return false;
   Outgoing& out = connection.out;
   bool moved = false;
-  // A bulk connection writes one fragment per turn: the others get theirs.
+  // A data connection writes one fragment per turn: the others get theirs.
   for (int packets = connection.is_control ? kPacketsPerTurn : 1; packets > 0; --packets) {
     if (!out.is_active && !next_outgoing(connection)) return moved;
     while (out.done < kHeaderBytes + out.payload_bytes) {

@@ -1,8 +1,8 @@
 // coll/transport/tcp_link.h: the way to a rank of another server: several TCP connections.
-// Connection 0 carries packets without data and messages up to kFirstConnectionBytesMax, so that
-// they never queue behind bulk. Larger messages are cut in fragments; whichever bulk connection can
-// write takes the next one, so the paths that ECMP hashing gave to the connections are filled
-// according to what they bear. Headers carry message and offset: order between connections is free.
+// The control connection carries packets without data and messages up to kControlBytesMax, so that
+// they never queue behind bulk. Larger messages are cut in fragments; whichever outgoing connection
+// can write takes the next one, so the paths that the connections take are filled according to what
+// they bear. Headers carry message and offset: order between connections is free.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,18 @@
 #include <string_view>
 #include <vector>
 
+#include "regatta/coll/transport/channel.h"
 #include "regatta/coll/transport/link.h"
 #include "regatta/os/unique_fd.h"
 
 namespace regatta::coll {
 
-inline constexpr std::size_t kFirstConnectionBytesMax = std::size_t{8} << 10;
+inline constexpr std::size_t kControlBytesMax = std::size_t{8} << 10;
 
 class TcpLink : public Link {
  public:
-  // `connections`: connected, non-blocking; at least two, the first one for control.
-  TcpLink(int peer, std::vector<os::UniqueFd> connections, LinkSink& sink);
+  // All connected and non-blocking, at least one of each.
+  TcpLink(int peer, TcpConnections connections, LinkSink& sink);
   ~TcpLink() override;
 
   std::vector<int> fds() const;
@@ -53,8 +54,9 @@ class TcpLink : public Link {
 
   int peer_;
   LinkSink& sink_;
-  std::vector<std::unique_ptr<Connection>> connections_;
-  std::size_t first_bulk_ = 0;  // which bulk connection is asked first, in turn
+  std::vector<std::unique_ptr<Connection>> connections_;  // control, outgoing ones, incoming ones
+  std::size_t outgoing_ = 0;                              // how many
+  std::size_t first_out_ = 0;  // which outgoing connection is asked first, in turn
   std::deque<std::pair<PacketHeader, std::string>> controls_;
   std::deque<OutMessage*> small_;
   std::deque<OutMessage*> bulk_;
