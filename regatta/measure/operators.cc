@@ -1,9 +1,12 @@
 #include "regatta/measure/operators.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>  // clang 14 in C++20 needs the whole type of what ATen/Parallel.h names
@@ -36,17 +39,32 @@ Tensor keep(const Tensor& result) {
   return result;
 }
 
+// The operands of one product in the three layouts of training.
+struct Operands {
+  Tensor x;
+  Tensor weight;
+  Tensor weight_of_input;
+  Tensor dy;
+  Tensor input;
+  Tensor gradient;
+};
+
+// A pass through a model uses each weight once and then all the others: none is in a cache when it
+// is needed again. Rounds therefore go around as many operands as caches do not hold.
 Round product(const DeviceTask& task, at::ScalarType type) {
-  const Tensor x = filled({task.m, task.k}, type);
-  const Tensor weight = filled({task.n, task.k}, type);
-  const Tensor weight_of_input = filled({task.k, task.n}, type);
-  const Tensor dy = filled({task.k, task.m}, type);
-  const Tensor input = filled({task.k, task.n}, type);
-  Tensor gradient = at::zeros({task.m, task.n}, at::kFloat);
-  return [=]() mutable {
-    keep(train::matmul_forward(weight, x));
-    keep(train::matmul_backward(weight_of_input, x));
-    train::add_weight_gradient(gradient, dy, input);
+  constexpr std::int64_t kBytesAround = std::int64_t{8} << 20;
+  const std::int64_t bytes = task.n * task.k * (2 * c10::elementSize(type) + sizeof(float));
+  const auto count = std::clamp<std::int64_t>(kBytesAround / bytes, 1, 64);
+  std::vector<Operands> operands;
+  for (std::int64_t i = 0; i < count; ++i)
+    operands.push_back({filled({task.m, task.k}, type), filled({task.n, task.k}, type),
+                        filled({task.k, task.n}, type), filled({task.k, task.m}, type),
+                        filled({task.k, task.n}, type), at::zeros({task.m, task.n}, at::kFloat)});
+  return [operands = std::move(operands), next = std::size_t{0}]() mutable {
+    Operands& now = operands[next++ % operands.size()];
+    keep(train::matmul_forward(now.weight, now.x));
+    keep(train::matmul_backward(now.weight_of_input, now.x));
+    train::add_weight_gradient(now.gradient, now.dy, now.input);
   };
 }
 

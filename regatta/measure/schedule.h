@@ -54,7 +54,7 @@ struct Schedule {
   std::vector<DeviceTask> device_tasks;
   std::vector<PathTask> path_tasks;
   // The machine's speed drifts from second to second, so that the list of loops is run several
-  // times over: the median over the passes is a rate of the whole measurement, not of a moment.
+  // times over: the mean over the passes is a rate of the whole measurement, not of a moment.
   int passes = 1;
   Seconds time_per_task;    // each loop of a pass lasts at least this long, and one round
   int round_trips = 0;      // of 8 bytes, per pair

@@ -164,16 +164,16 @@ Result<cost::Rates> summarize(const topo::Cluster& cluster, const Schedule& sche
                               const Samples& samples) {
   cost::Rates rates;
   for (auto& [type, by_task] : rates_by_task(cluster, schedule, samples)) {
-    std::vector<double> medians;
+    std::vector<double> mean_rates;
     for (std::size_t task = 0; task < by_task.size(); ++task) {
       if (by_task[task].empty()) {
         return Error{Code::kUnavailable,
                      fmt::format("device type {}: no device reported \"{}\"; run again", type,
                                  to_string(schedule.device_tasks[task]))};
       }
-      medians.push_back(median(std::move(by_task[task])));
+      mean_rates.push_back(harmonic_mean(by_task[task]));
     }
-    rates.devices[type] = device_rates(schedule, medians);
+    rates.devices[type] = device_rates(schedule, mean_rates);
   }
   REGATTA_TRY(paths, path_rates(cluster, schedule, samples));
   rates.paths = std::move(paths);

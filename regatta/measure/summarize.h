@@ -59,8 +59,8 @@ double median(std::vector<double> values);
 double spread_of_passes(const Samples& samples);
 
 // The rate at which the same work takes as long as at all these rates on average: n / sum(1/rate).
-// Of the pairs of a path class: where connections are hashed onto equal-cost links pairs differ by
-// luck, and a median of few would jump. REGATTA_CHECKs that there is one.
+// A step is a sum of times: where a core is now fast and now slow, as virtual ones are, it takes
+// the mean of them, which a median would put too low. REGATTA_CHECKs that there is one.
 double harmonic_mean(const std::vector<double>& rates);
 
 // The rates, without `source` and `shared_cores`: the caller knows them. Fails with kUnavailable
