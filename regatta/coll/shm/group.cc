@@ -18,6 +18,14 @@ unsigned slot_of(std::uint64_t number) {
   return static_cast<unsigned>(number & 1U);
 }
 
+// Whether nobody else holds the state any more, and all that they did with it has happened.
+bool is_free(const std::shared_ptr<Handle::State>& state) {
+  if (state == nullptr || state.use_count() > 1) return false;
+  const auto again =
+      state;  // counting down acquires what the others released; use_count() does not
+  return true;
+}
+
 }  // namespace
 
 ShmGroup::ShmGroup(ShmGroupSetup setup, HelperCall& helper)
@@ -34,7 +42,7 @@ ShmGroup::ShmGroup(ShmGroupSetup setup, HelperCall& helper)
 ShmGroup::~ShmGroup() = default;
 
 std::shared_ptr<Handle::State> ShmGroup::submit(const Call& call) {
-  if (spare_ == nullptr || spare_.use_count() > 1) {
+  if (!is_free(spare_)) {
     spare_ = std::make_shared<Handle::State>();
     spare_->driver = this;
   } else {

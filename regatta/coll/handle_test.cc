@@ -1,0 +1,79 @@
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "regatta/coll/test_status.h"
+#include "regatta/coll/test_world.h"
+
+namespace regatta::coll {
+namespace {
+
+// Waits for handles on a thread of its own and drops them there.
+class Waiter {
+ public:
+  Waiter() : thread_([this] { serve(); }) {}
+  ~Waiter() {
+    give({});
+    thread_.join();
+  }
+
+  void give(std::optional<Handle> handle) {
+    const std::lock_guard lock(mutex_);
+    handles_.push_back(std::move(handle));
+    changed_.notify_one();
+  }
+
+ private:
+  void serve() {
+    for (;;) {
+      std::optional<Handle> handle;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return !handles_.empty(); });
+        handle = std::move(handles_.front());
+        handles_.pop_front();
+      }
+      if (!handle) return;
+      expect_ok(handle->wait());
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::optional<Handle>> handles_;
+  std::thread thread_;
+};
+
+class HandleTest : public testing::TestWithParam<Layout> {};
+
+TEST_P(HandleTest, MayBeWaitedForAndDroppedOnAnotherThread) {
+  const auto errors = run_ranks(GetParam(), 2, [](Communicator& world) {
+    constexpr int kCalls = 400;
+    std::vector<int> data(kCalls, 1);
+    {
+      Waiter waiter;
+      for (int call = 0; call < kCalls; ++call) {
+        int* const at = &data[static_cast<std::size_t>(call)];
+        Handle handle = world.all_reduce(at, at, 1, DataType::kI32, ReduceOp::kSum);
+        if (call % 3 == 0)
+          expect_ok(handle.wait());
+        else
+          waiter.give(std::move(handle));
+      }
+    }
+    EXPECT_EQ(data, std::vector<int>(kCalls, 2));
+  });
+  for (const auto& error : errors)
+    EXPECT_FALSE(error) << error->message;
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, HandleTest, testing::Values(Layout::kShm, Layout::kTcp));
+
+}  // namespace
+}  // namespace regatta::coll
