@@ -1,0 +1,29 @@
+"""The backend "regatta" of torch.distributed: import this, then dist.init_process_group("regatta").
+
+Ranks on one server share memory, others speak TCP. What can be set, by environment variables:
+  REGATTA_ADDRESS  the address of this rank's network interface, in numbers
+                   (default: the one that leads to MASTER_ADDR)
+  REGATTA_SERVER   ranks with the same text share memory (default: one text per running kernel)
+"""
+import torch
+import torch.distributed as dist
+
+from . import _C, rendezvous
+
+NAME = "regatta"
+
+
+def _connect(store, rank, size, timeout):
+    return _C.connect(store=store, rank=rank, size=size, timeout_s=timeout.total_seconds(),
+                      token=rendezvous.token(store, rank), server=rendezvous.server(),
+                      address=rendezvous.address())
+
+
+def _register():
+    # From 2.0 on a backend names the devices that it serves.
+    is_old = int(torch.__version__.split(".")[0]) < 2
+    devices = {} if is_old else {"devices": ["cpu"]}
+    dist.Backend.register_backend(NAME, _connect, **devices)
+
+
+_register()

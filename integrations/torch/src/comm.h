@@ -1,0 +1,64 @@
+// torch/comm.h: a communicator of the C interface, held: its errors become exceptions of torch.
+// Only C crosses to libregatta_coll.so, so that torch may be built by another compiler, with
+// another std::string.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "regatta/coll/c_api.h"
+
+namespace regatta_torch {
+
+struct HandleDeleter {
+  void operator()(regatta_coll_handle* handle) const { regatta_coll_handle_free(handle); }
+};
+using Handle = std::unique_ptr<regatta_coll_handle, HandleDeleter>;
+
+// Throws "regatta: TEXT" (in Python a RuntimeError) unless the status is REGATTA_COLL_OK.
+void check(std::int32_t status, const regatta_coll_error& error);
+
+struct ConnectOptions {
+  int rank = 0;
+  int size = 1;
+  double timeout_s = 0;  // without progress
+  std::string token;     // the same on all ranks
+  std::string server;    // ranks with the same text share memory
+  std::string address;   // of this rank, in numbers
+};
+
+// Gives this rank's text, gets the texts of all ranks in rank order. May throw.
+using Exchange = std::function<std::vector<std::string>(const std::string& mine)>;
+
+class Comm {
+ public:
+  static std::shared_ptr<Comm> connect(const ConnectOptions& options, const Exchange& exchange);
+  // One of the same ranks, whose messages do not meet those of this one. Collective.
+  std::shared_ptr<Comm> twin();
+
+  // Calls begin(comm, &handle, &error) with nobody else in the communicator.
+  template <typename Begin>
+  Handle begin(Begin&& begin) {
+    const std::lock_guard lock(mutex_);
+    regatta_coll_handle* handle = nullptr;
+    regatta_coll_error error{};
+    check(begin(comm_.get(), &handle, &error), error);
+    return Handle(handle);
+  }
+
+ private:
+  struct CommDeleter {
+    void operator()(regatta_coll_comm* comm) const { regatta_coll_comm_free(comm); }
+  };
+
+  explicit Comm(regatta_coll_comm* comm) : comm_(comm) {}
+
+  std::mutex mutex_;
+  std::unique_ptr<regatta_coll_comm, CommDeleter> comm_;
+};
+
+}  // namespace regatta_torch
