@@ -10,7 +10,8 @@ source scripts/common.sh
 
 # sanitize PRESET [CTEST ARGUMENT...]: every unit test there is, built with this preset.
 # ThreadSanitizer of g++ 12 cannot live with the address randomisation of newer kernels, so it is
-# turned off for these processes. One test skips itself under it, lab.LabOfAnOrdinaryUser: a user namespace
+# turned off for these processes. It does not model fences, and says so (-Wno-tsan): what a fence orders is not
+# all that orders data here. One test skips itself under it, lab.LabOfAnOrdinaryUser: a user namespace
 # is entered by a process of one thread, and the sanitizer has a thread of its own. What the sanitizer
 # must not report about packaged libraries is in cmake/tsan_suppressions.txt; nothing else is left out.
 sanitize() {
