@@ -64,8 +64,9 @@ struct Options {
   // A caller that waits for an operation inside the server moves its data itself, which is fastest.
   // False where the caller is held to a share of a core: then other threads do.
   bool caller_moves_data = true;
-  // TCP connections from a rank to another, over which large messages are striped. Their source
-  // ports are chosen so that they spread over the equal-cost links on the way.
+  // TCP connections from a rank to another, over which large messages are striped, and as many
+  // back. Where routers tell the way of a port (transport/survey.h), they spread over equal-cost
+  // links.
   int connections = 8;
   std::vector<std::string> rank_names;  // for messages: "rank 3 (s1/1)"; empty = "rank 3"
 };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,14 +20,18 @@
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/os/clock.h"
+#include "regatta/os/descriptors.h"
 
 namespace regatta::coll {
 namespace {
 
 constexpr Seconds kPatience{10.0};  // added to the peer timeout
 constexpr Seconds kPollTime{0.05};
-// A survey has up to 100 sockets.
+// A survey has up to 64 sockets.
 constexpr std::size_t kSurveysAtOnce = 4;
+constexpr std::size_t kSurveySockets = 256;
+// For all surveys together; connections that are not surveyed by then leave from any port.
+constexpr Seconds kSurveyTime{2.0};
 
 bool is_whole(const TcpConnections& tcp) {
   const auto are_open = [](const std::vector<os::UniqueFd>& fds) {
@@ -53,6 +58,7 @@ class Bootstrap {
   std::size_t connections() const {
     return static_cast<std::size_t>(std::max(options_.connections, 1));
   }
+  Status allow_descriptors() const;
   Hello hello(std::size_t connection, bool is_shared) const;
   void call(int peer, bool is_shared);
   void survey(int peer);
@@ -73,6 +79,7 @@ class Bootstrap {
   std::vector<Channel> channels_;
   std::vector<Dial> dials_;
   std::vector<std::unique_ptr<Survey>> surveys_;  // the first kSurveysAtOnce are under way
+  std::optional<Seconds> surveys_end_;
 };
 
 Status Bootstrap::read_endpoints(const std::vector<std::string>& texts) {
@@ -85,11 +92,25 @@ Status Bootstrap::read_endpoints(const std::vector<std::string>& texts) {
     endpoints_.push_back(std::move(endpoint));
   }
   channels_.resize(texts.size());
+  REGATTA_TRY_DO(allow_descriptors());
   for (int peer = 0; peer < rank_; ++peer) {
     const Endpoint& theirs = endpoints_[static_cast<std::size_t>(peer)];
     call(peer, theirs.server == options_.server && !theirs.unix_name.empty());
   }
   return {};
+}
+
+// Every rank of another server takes a control connection and data connections in both directions.
+Status Bootstrap::allow_descriptors() const {
+  const auto remote =
+      std::count_if(endpoints_.begin(), endpoints_.end(),
+                    [&](const Endpoint& theirs) { return theirs.server != options_.server; });
+  const std::size_t wanted =
+      static_cast<std::size_t>(remote) * (2 * connections() + 1) + kSurveySockets;
+  const Status allowed = os::allow_descriptors(wanted);
+  if (allowed) return {};
+  return Error{Code::kExhausted, name_of(rank_, options_) + ": " + allowed.error().message +
+                                     ", or use fewer connections"};
 }
 
 Hello Bootstrap::hello(std::size_t connection, bool is_shared) const {
@@ -110,14 +131,17 @@ void Bootstrap::call(int peer, bool is_shared) {
 void Bootstrap::survey(int peer) {
   const Endpoint& to = endpoints_[static_cast<std::size_t>(peer)];
   channels_[static_cast<std::size_t>(peer)].tcp.out.resize(connections());
-  surveys_.push_back(std::make_unique<Survey>(peer, TcpAddress{.address = options_.listen_address},
+  surveys_.push_back(std::make_unique<Survey>(peer, options_.listen_address,
                                               TcpAddress{to.address, to.port}, connections()));
 }
 
 void Bootstrap::serve_surveys(Seconds now) {
-  const std::size_t open = std::min(surveys_.size(), kSurveysAtOnce);
-  for (std::size_t i = 0; i < open; ++i) {
-    if (!surveys_[i]->serve(now)) continue;
+  if (surveys_.empty()) return;
+  if (!surveys_end_) surveys_end_ = now + kSurveyTime;
+  const bool is_late = now >= *surveys_end_;
+  const std::size_t count = is_late ? surveys_.size() : std::min(surveys_.size(), kSurveysAtOnce);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!is_late && !surveys_[i]->serve(now)) continue;
     const int peer = surveys_[i]->peer();
     std::size_t connection = 1;
     for (Survey::Start& start : surveys_[i]->take())
@@ -190,8 +214,9 @@ void Bootstrap::serve_door(Seconds now) {
       tune_tcp(arrival.fd.get(), options_.peer_timeout.value);
       channel.tcp.in.resize(arrival.hello.connections - 1);
       if (arrival.hello.connection == 0) {
+        const bool is_again = static_cast<bool>(channel.tcp.control);
         channel.tcp.control = std::move(arrival.fd);
-        survey(static_cast<int>(arrival.hello.rank));
+        if (!is_again) survey(static_cast<int>(arrival.hello.rank));
       } else {
         channel.tcp.in[arrival.hello.connection - 1] = std::move(arrival.fd);
       }

@@ -1,4 +1,4 @@
-// coll/transport/dial.h: one connection that this rank makes to a lower one during the bootstrap.
+// coll/transport/dial.h: one connection that this rank makes to another during the bootstrap.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kHelloMagic = 0x3141545441474552ULL;  // "REGGATA1"
 constexpr std::uint64_t kReplyMagic = 0x4f4c4c4548544552ULL;  // "RETHELLO"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::string_view kEndpointMark = "regatta-coll-1";
 
 template <typename T>

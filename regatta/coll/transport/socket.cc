@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
 
 #include <arpa/inet.h>
@@ -94,6 +93,30 @@ bool has_begun(int result) {
   return result == 0 || errno == EINPROGRESS || errno == EINTR;
 }
 
+// Where a packet expired, as the error queue of its socket says; "" when it does not.
+std::string expired_at(int fd) {
+  alignas(cmsghdr) std::array<char, 256> control{};
+  std::array<char, 128> packet{};  // the head of what expired: of no use here
+  iovec part{packet.data(), packet.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  if (recvmsg(fd, &message, MSG_ERRQUEUE) < 0) return {};
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    const bool is_v4 = header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_RECVERR;
+    const bool is_v6 = header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == IPV6_RECVERR;
+    if (!is_v4 && !is_v6) continue;
+    const auto* error = reinterpret_cast<const sock_extended_err*>(CMSG_DATA(header));
+    if ((is_v4 && error->ee_type == ICMP_TIME_EXCEEDED) ||
+        (is_v6 && error->ee_type == ICMP6_TIME_EXCEEDED))
+      return address_text(SO_EE_OFFENDER(error));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<TcpListener> listen_tcp(const std::string& address) {
@@ -128,12 +151,19 @@ Result<os::UniqueFd> dial_tcp(const TcpAddress& from, const TcpAddress& to, int 
   REGATTA_TRY(target, parse_address(to.address, to.port));
   os::UniqueFd fd = make_socket(target.family());
   if (!fd) return os::errno_error("make a socket");
-  if (from.port == 0)
+  const bool is_same_family = source.family() == target.family();
+  if (from.port != 0 && !is_same_family)
+    return Error{Code::kInvalidInput, "send from " + from.address + " to " + to.address};
+  if (from.port == 0 && hops == 0) {
     set_option(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-  else  // the port may be one that another connection to somewhere else uses
+  } else {
+    // The port may be one that another connection to somewhere else uses.
     set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+    // Switches may hash the flow label, which would be another one for each socket.
+    set_option(fd.get(), IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0);
+  }
   if (hops > 0) limit_hops(fd.get(), target.family(), hops);
-  if (source.family() == target.family() && bind(fd.get(), source.get(), source.length) != 0)
+  if (is_same_family && bind(fd.get(), source.get(), source.length) != 0)
     return os::errno_error("send from " + from.address);
   if (!has_begun(connect(fd.get(), target.get(), target.length)))
     return os::errno_error("connect to " + to.address);
@@ -155,27 +185,19 @@ int connect_error(int fd) {
   return error;
 }
 
-std::optional<std::string> expired_at(int fd) {
-  alignas(cmsghdr) std::array<char, 256> control{};
-  std::array<char, 128> packet{};  // the head of what expired: of no use here
-  iovec part{packet.data(), packet.size()};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  if (recvmsg(fd, &message, MSG_ERRQUEUE) < 0) return {};
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-       header = CMSG_NXTHDR(&message, header)) {
-    const bool is_v4 = header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_RECVERR;
-    const bool is_v6 = header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == IPV6_RECVERR;
-    if (!is_v4 && !is_v6) continue;
-    const auto* error = reinterpret_cast<const sock_extended_err*>(CMSG_DATA(header));
-    if ((is_v4 && error->ee_type == ICMP_TIME_EXCEEDED) ||
-        (is_v6 && error->ee_type == ICMP6_TIME_EXCEEDED))
-      return address_text(SO_EE_OFFENDER(error));
-  }
-  return {};
+AttemptEnd end_of_attempt(int fd) {
+  AttemptEnd end{.is_connected = false, .router = expired_at(fd)};
+  Address peer;
+  peer.length = sizeof peer.storage;
+  end.is_connected = getpeername(fd, peer.get(), &peer.length) == 0;
+  return end;
+}
+
+std::uint16_t local_port(int fd) {
+  Address local;
+  local.length = sizeof local.storage;
+  if (getsockname(fd, local.get(), &local.length) != 0) return 0;
+  return ntohs(reinterpret_cast<const sockaddr_in*>(local.get())->sin_port);
 }
 
 void lift_hop_limit(int fd) {

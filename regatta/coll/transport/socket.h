@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,13 +32,20 @@ struct TcpAddress {
   std::uint16_t port = 0;
 };
 // Begins to connect; the descriptor polls writable when that ended, connect_error() says how.
-// `from`: port 0 is any free one. `hops`: only the first `hops` - 1 routers pass its packets on,
-// the next one answers that their time is exceeded (RFC 792); 0: as many as it takes.
+// `from`: port 0 is any free one; another must be at an address of the family of `to`, which is
+// kInvalidInput otherwise. `hops`: only the first `hops` - 1 routers pass its packets on, the next
+// one answers that their time is exceeded (RFC 792); 0: as many as it takes.
 Result<os::UniqueFd> dial_tcp(const TcpAddress& from, const TcpAddress& to, int hops = 0);
 Result<os::UniqueFd> dial_unix(const std::string& name);
 int connect_error(int fd);  // errno value, 0 when connected
-// The router that ended a connection attempt because its hops were used up; else nothing.
-std::optional<std::string> expired_at(int fd);
+// How an attempt with few hops ended, once its descriptor polls ready; asked once.
+struct AttemptEnd {
+  bool is_connected = false;
+  std::string router;  // that the hops ended at; "" when the attempt ended in another way
+};
+AttemptEnd end_of_attempt(int fd);
+// The port that it sends from.
+std::uint16_t local_port(int fd);
 // From now on as many hops as it takes.
 void lift_hop_limit(int fd);
 

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <sys/random.h>
 
 namespace regatta::coll {
 namespace {
@@ -21,24 +18,18 @@ constexpr int kHopsMax = 8;
 // probability of 1e-7, of 32 one of four 4e-4.
 constexpr std::size_t kCandidatesPerPort = 8;
 constexpr std::size_t kCandidatesMin = 24;
+constexpr std::size_t kCandidatesMax = 64;
 
-TcpAddress random_source(const std::string& address) {
-  // Where kernels take ports for outgoing connections by default.
-  constexpr unsigned kFirst = 32768;
-  constexpr unsigned kCount = 60999 - kFirst + 1;
-  std::uint32_t bits = 0;
-  [[maybe_unused]] const ssize_t got = getrandom(&bits, sizeof bits, 0);
-  return {address, static_cast<std::uint16_t>(kFirst + bits % kCount)};
+// Whether the same routers kept silent: an answer that was lost says nothing about the way.
+bool has_same_silence(const TracedPort& a, const TracedPort& b) {
+  return std::equal(a.routers.begin(), a.routers.end(), b.routers.begin(), b.routers.end(),
+                    [](const auto& x, const auto& y) { return x.empty() == y.empty(); });
 }
 
 }  // namespace
 
-PortTrace::PortTrace(TcpAddress from, TcpAddress to, int first_hop, int last_hop)
-    : from_(std::move(from)),
-      to_(std::move(to)),
-      hop_(first_hop),
-      last_hop_(last_hop),
-      traced_{from_.port, {}} {}
+PortTrace::PortTrace(std::string from, TcpAddress to, int first_hop, int last_hop)
+    : from_{std::move(from), 0}, to_(std::move(to)), hop_(first_hop), last_hop_(last_hop) {}
 
 PortTrace::State PortTrace::next_hop(std::string router) {
   fd_.reset();
@@ -56,29 +47,31 @@ PortTrace::State PortTrace::serve(Seconds now) {
       if (!fd) return State::kUnknown;
       fd_ = std::move(*fd);
       asked_at_ = now;
+      traced_.port = from_.port = local_port(fd_.get());
     }
     pollfd ready{fd_.get(), POLLOUT, 0};
     if (poll(&ready, 1, 0) == 0) {
       if (now - asked_at_ < kSilence) return State::kGoesOn;
       state = next_hop("");
-    } else if (auto router = expired_at(fd_.get())) {
-      state = next_hop(std::move(*router));
-    } else if (connect_error(fd_.get()) == 0) {
-      lift_hop_limit(fd_.get());
-      state = State::kReached;
-    } else {
-      state = State::kUnknown;
+      continue;
     }
+    AttemptEnd end = end_of_attempt(fd_.get());
+    if (end.is_connected) {
+      lift_hop_limit(fd_.get());
+      return State::kReached;
+    }
+    if (end.router.empty()) return State::kUnknown;
+    state = next_hop(std::move(end.router));
   }
   return state;
 }
 
-Survey::Survey(int peer, TcpAddress from, TcpAddress to, std::size_t count)
+Survey::Survey(int peer, std::string from, TcpAddress to, std::size_t count)
     : peer_(peer),
       from_(std::move(from)),
       to_(std::move(to)),
       count_(count),
-      lead_(random_source(from_.address), to_, 1, kHopsMax) {}
+      lead_(from_, to_, 1, kHopsMax) {}
 
 bool Survey::serve(Seconds now) {
   if (deadline_ == Seconds{0}) deadline_ = now + kSurveyTime;
@@ -93,21 +86,24 @@ bool Survey::serve_lead(Seconds now) {
   is_lead_done_ = true;
   lead_fd_ = lead_.take_fd();
   TracedPort known = lead_.traced();
-  // All ports reach the nearest router; where it is the only one there is nothing to choose.
+  // A host has one way to its nearest router; where that is the only one there is nothing to
+  // choose.
   const auto hops = static_cast<int>(known.routers.size());
   if (hops < 2 || count_ < 2) return true;
   known.routers.erase(known.routers.begin());
   known_.push_back(std::move(known));
-  const std::size_t candidates = std::max(kCandidatesPerPort * count_, kCandidatesMin);
+  const std::size_t candidates =
+      std::clamp(kCandidatesPerPort * count_, kCandidatesMin, kCandidatesMax);
   for (std::size_t i = 0; i < candidates; ++i)
-    candidates_.emplace_back(random_source(from_.address), to_, 2, hops);
+    candidates_.emplace_back(from_, to_, 2, hops);
   return serve_candidates(now);
 }
 
 bool Survey::serve_candidates(Seconds now) {
   std::erase_if(candidates_, [&](PortTrace& candidate) {
     const PortTrace::State state = candidate.serve(now);
-    if (state == PortTrace::State::kKnown) known_.push_back(candidate.traced());
+    if (state == PortTrace::State::kKnown && has_same_silence(candidate.traced(), known_.front()))
+      known_.push_back(candidate.traced());
     return state != PortTrace::State::kGoesOn;
   });
   return candidates_.empty();

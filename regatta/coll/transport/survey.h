@@ -2,11 +2,14 @@
 // Connections that differ in the source port take different ones of the equal-cost links on the way
 // (ECMP), but by chance: of eight, all may meet on one uplink. A SYN that may pass few routers ends
 // at one that answers with its address, so a port tells its way before it is used (as traceroute
-// does; RFC 792). Where routers keep silent, ports stay as the kernel gives them.
+// does; RFC 792). Ports stay as the kernel gives them where routers keep silent, and where kernels
+// before 5.19 do not hand their answers to a socket that is still connecting.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <poll.h>
@@ -21,14 +24,14 @@ namespace regatta::coll {
 // Asks the routers on the way of one source port, one after the other.
 class PortTrace {
  public:
-  // From router `first_hop` (1 is the nearest) to router `last_hop`.
-  PortTrace(TcpAddress from, TcpAddress to, int first_hop, int last_hop);
+  // From router `first_hop` (1 is the nearest) to router `last_hop`. The kernel chooses the port.
+  PortTrace(std::string from, TcpAddress to, int first_hop, int last_hop);
 
   enum class State {
     kGoesOn,
-    kKnown,    // all routers answered
+    kKnown,    // all routers were asked; "" stands for one that kept silent
     kReached,  // the other end was there before `last_hop`: take fd(), it is connected
-    kUnknown,  // routers keep silent, or the other end refuses
+    kUnknown,  // two routers in a row keep silent, or the other end cannot be reached
   };
   State serve(Seconds now);
 
@@ -49,12 +52,13 @@ class PortTrace {
   TracedPort traced_;
 };
 
+// The ports of all connections to one rank.
 class Survey {
  public:
-  // For `count` connections; the rank behind `to` listens already. `from`: its port is not used.
-  Survey(int peer, TcpAddress from, TcpAddress to, std::size_t count);
+  // For `count` connections from the numeric address `from`; the rank behind `to` listens already.
+  Survey(int peer, std::string from, TcpAddress to, std::size_t count);
 
-  // Goes on without blocking; true at the end, at most 0.3 s later.
+  // Goes on without blocking; true at the end, at most 0.3 s after the first call.
   bool serve(Seconds now);
   void add_poll_fds(std::vector<pollfd>& fds) const;
   int peer() const { return peer_; }
@@ -72,7 +76,7 @@ class Survey {
   bool serve_candidates(Seconds now);
 
   int peer_;
-  TcpAddress from_;
+  std::string from_;
   TcpAddress to_;
   std::size_t count_;
   Seconds deadline_{0};
