@@ -49,12 +49,14 @@ struct Operands {
   Tensor gradient;
 };
 
-// A pass through a model uses each weight once and then all the others: none is in a cache when it
-// is needed again. Rounds therefore go around as many operands as caches do not hold.
+// A pass through a model uses each weight once and then all the others: it is not in a cache near
+// the core when it is needed again. Rounds therefore go around more operands than such a cache
+// holds.
 Round product(const DeviceTask& task, at::ScalarType type) {
   constexpr std::int64_t kBytesAround = std::int64_t{8} << 20;
-  const std::int64_t bytes = task.n * task.k * (2 * c10::elementSize(type) + sizeof(float));
-  const auto count = std::clamp<std::int64_t>(kBytesAround / bytes, 1, 64);
+  const auto element = static_cast<std::int64_t>(c10::elementSize(type));
+  const std::int64_t bytes = 2 * element * task.n * task.k + 4 * std::int64_t{task.m} * task.n;
+  const auto count = std::min<std::int64_t>((kBytesAround + bytes - 1) / bytes, 64);
   std::vector<Operands> operands;
   for (std::int64_t i = 0; i < count; ++i)
     operands.push_back({filled({task.m, task.k}, type), filled({task.n, task.k}, type),

@@ -1,6 +1,5 @@
-// measure/summarize.h: from the samples of all devices to the rates of the cluster: medians over
-// the passes and ranks of a device type, and harmonic means over the pairs of a path
-// class. Pure.
+// measure/summarize.h: from the samples of all devices to the rates of the cluster: those of the
+// mean time over the passes and ranks of a device type, and over the pairs of a path class. Pure.
 #pragma once
 
 #include <string>
