@@ -65,6 +65,7 @@ void scatter(const World& world, const Shape& shape, float* in, float* out) {
   gloo::ScatterOptions options(world);
   if (shape.rank == 0) {
     std::vector<float*> parts;
+    parts.reserve(static_cast<std::size_t>(shape.ranks));
     for (int rank = 0; rank < shape.ranks; ++rank)
       parts.push_back(in + shape.count * static_cast<std::size_t>(rank));
     options.setInputs(parts, shape.count);

@@ -79,8 +79,9 @@ inline float value_of(int rank, std::size_t i) {
   return static_cast<float>(i % 1000) + static_cast<float>(rank);
 }
 inline float sum_of(int ranks, std::size_t i) {
+  const int sum_of_ranks = ranks * (ranks - 1) / 2;
   return static_cast<float>(ranks) * static_cast<float>(i % 1000) +
-         static_cast<float>(ranks * (ranks - 1) / 2);
+         static_cast<float>(sum_of_ranks);
 }
 
 inline void fill(const Shape& shape, float* in, float* out) {

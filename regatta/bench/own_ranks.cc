@@ -122,6 +122,7 @@ coll::Exchange exchange_over(Board& board, int rank, int ranks) {
     while (board.given.load() < ranks)
       os::sleep_for(Seconds{0.001});
     std::vector<std::string> texts;
+    texts.reserve(static_cast<std::size_t>(ranks));
     for (int i = 0; i < ranks; ++i)
       texts.emplace_back(board.endpoints[i]);
     return texts;

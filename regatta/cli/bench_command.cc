@@ -131,6 +131,7 @@ void add_bench_command(CLI::App& app, int& exit_status) {
       "by scripts/peers.sh.");
   auto options = std::make_shared<Options>();
   std::vector<std::string> names;
+  names.reserve(std::size(bench::kOps));
   for (const bench::Op op : bench::kOps)
     names.push_back(to_string(op));
   command->add_option("op", options->op, "The collective: " + join(names, ", "))

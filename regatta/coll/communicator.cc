@@ -29,12 +29,6 @@ std::uint64_t child_id(std::uint64_t parent, std::uint32_t split, int color) {
   return x ^ (x >> 31);
 }
 
-// What a rank of the parent tells the others when a communicator is split.
-struct Offer {
-  std::int64_t color = 0;
-  std::uint64_t free_regions = 0;
-};
-
 }  // namespace
 
 Seat Communicator::Impl::offer_seat(int region) const {
@@ -130,6 +124,22 @@ int Communicator::world_size() const {
   return impl_->group ? static_cast<int>(impl_->group->members.size()) : 0;
 }
 
+Seat Communicator::Impl::be_child_of(const Impl& parent, std::uint32_t split, int color,
+                                     const std::vector<Offer>& offers) {
+  world = parent.world;
+  group = std::make_shared<Group>();
+  group->id = child_id(parent.group->id, split, color);
+  std::uint64_t free_regions = ~std::uint64_t{0};
+  for (std::size_t i = 0; i < offers.size(); ++i) {
+    if (offers[i].color != color) continue;
+    free_regions &= offers[i].free_regions;
+    if (static_cast<int>(i) == parent.group->rank)
+      group->rank = static_cast<int>(group->members.size());
+    group->members.push_back(parent.group->members[i]);
+  }
+  return free_regions == 0 ? Seat{} : offer_seat(std::countr_zero(free_regions));
+}
+
 Result<Communicator> Communicator::split(int color) {
   if (impl_->world == nullptr)
     return Error{Code::kInvalidInput, "split: this rank is not in the communicator"};
@@ -138,23 +148,10 @@ Result<Communicator> Communicator::split(int color) {
   const Offer offer{.color = color, .free_regions = shared ? shared->free_regions() : 0};
   std::vector<Offer> offers(members.size());
   REGATTA_TRY_DO(all_gather(&offer, offers.data(), sizeof offer, DataType::kU8).wait());
-  auto impl = std::make_unique<Impl>();
   const std::uint32_t split = impl_->splits++;
+  auto impl = std::make_unique<Impl>();
   Seat mine_in_child;
-  if (color >= 0) {
-    impl->world = impl_->world;
-    impl->group = std::make_shared<Group>();
-    impl->group->id = child_id(impl_->group->id, split, color);
-    std::uint64_t free_regions = ~std::uint64_t{0};
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (offers[i].color != color) continue;
-      free_regions &= offers[i].free_regions;
-      if (static_cast<int>(i) == impl_->group->rank)
-        impl->group->rank = static_cast<int>(impl->group->members.size());
-      impl->group->members.push_back(members[i]);
-    }
-    if (free_regions != 0) mine_in_child = impl->offer_seat(std::countr_zero(free_regions));
-  }
+  if (color >= 0) mine_in_child = impl->be_child_of(*impl_, split, color, offers);
   std::vector<Seat> seats(members.size());
   REGATTA_TRY_DO(
       all_gather(&mine_in_child, seats.data(), sizeof mine_in_child, DataType::kU8).wait());

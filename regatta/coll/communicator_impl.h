@@ -25,6 +25,12 @@ struct Seat {
   std::int32_t reaches_all = 0;  // it has the memory of every one of them
 };
 
+// What a rank of the parent tells the others when a communicator is split.
+struct Offer {
+  std::int64_t color = 0;
+  std::uint64_t free_regions = 0;
+};
+
 struct Communicator::Impl {
   std::shared_ptr<World> world;  // null: the caller of split() took no part
   std::shared_ptr<Group> group;
@@ -39,6 +45,11 @@ struct Communicator::Impl {
   std::unique_ptr<Operation> make(std::string name) const;
 
   Seat offer_seat(int region) const;
+
+  // Becomes the communicator of the ranks of `parent` that gave this colour; the `split`-th of
+  // them. Gives where this rank can meet the others inside its server.
+  Seat be_child_of(const Impl& parent, std::uint32_t split, int color,
+                   const std::vector<Offer>& offers);
 
   // `seats`: of the ranks of the group. All of them take the same way: by their shelves, when each
   // reaches all. A region may have served before: the group starts after what any rank did there.

@@ -233,6 +233,7 @@ TEST(Helper, GoesOnWhileTheCallersCompute) {
         [](Communicator& world) {
           std::vector<float> data(1 << 20, 1.0F);
           std::vector<Handle> handles;
+          handles.reserve(3);
           for (int i = 0; i < 3; ++i)
             handles.push_back(world.all_reduce(data.data(), data.data(), data.size(),
                                                DataType::kF32, ReduceOp::kSum));

@@ -21,8 +21,8 @@ unsigned slot_of(std::uint64_t number) {
 // Whether nobody else holds the state any more, and all that they did with it has happened.
 bool is_free(const std::shared_ptr<Handle::State>& state) {
   if (state == nullptr || state.use_count() > 1) return false;
-  const auto again =
-      state;  // counting down acquires what the others released; use_count() does not
+  // Counting down acquires what the others released; use_count() does not.
+  std::shared_ptr<Handle::State>(state).reset();
   return true;
 }
 
@@ -88,14 +88,8 @@ void ShmGroup::wait(Handle::State& state) {
   while (!is_done()) {
     std::unique_lock drive(drive_, std::defer_lock);
     if (!setup_.drives_in_wait || !drive.try_lock()) return state.done.wait(false);
-    while (!is_done()) {
-      if (!advance() && !is_done()) {
-        const Operation& front = queue_.front();
-        wait_for_bell(own_, setup_.patience, kSleepAtMost, [&] {
-          return have_reached(front.wait, front.wait_for) || has_failed_.load();
-        });
-      }
-    }
+    while (!is_done())
+      if (!advance() && !is_done()) wait_for_peers();
     const bool is_left = !queue_.empty();
     drive.unlock();
     if (is_left || has_incoming_.load()) helper_.call(Seconds{0});
@@ -128,10 +122,14 @@ void ShmGroup::finish(Seconds patience) {
       fail({Code::kConflict, name(setup_.peers.rank) +
                                  ": the communicator was closed with operations under way: wait "
                                  "for their handles first"});
-    const Operation& front = queue_.front();
-    wait_for_bell(own_, setup_.patience, kSleepAtMost,
-                  [&] { return have_reached(front.wait, front.wait_for) || has_failed_.load(); });
+    wait_for_peers();
   }
+}
+
+void ShmGroup::wait_for_peers() {
+  const Operation& front = queue_.front();
+  wait_for_bell(own_, setup_.patience, kSleepAtMost,
+                [&] { return have_reached(front.wait, front.wait_for) || has_failed_.load(); });
 }
 
 bool ShmGroup::is_ready() const {

@@ -107,6 +107,7 @@ class ShmGroup final : public Driver {
   bool start_now(Operation& operation);
   void start(Operation& operation);
   bool advance();
+  void wait_for_peers();  // that the first of the queue waits for
   bool advance(Operation& operation);
   bool advance_rounds(Operation& operation);
   bool fill_ahead(Operation& operation);

@@ -34,6 +34,7 @@ struct Work {
 void reduce_all(const Work& work, std::size_t at, std::size_t bytes,
                 std::span<std::byte* const> outs) {
   std::vector<const std::byte*> sources;
+  sources.reserve(work.peers.regions.size());
   for (int peer = 0; peer < work.peers.size(); ++peer)
     sources.push_back(work.in_of(peer) + at);
   const std::span<std::byte* const> none;
