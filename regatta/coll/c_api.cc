@@ -35,10 +35,6 @@ std::int32_t status_of(Code code) {
   return REGATTA_COLL_INTERNAL;
 }
 
-Error missing(const char* call, const char* what) {
-  return {Code::kInvalidInput, std::string(call) + ": " + what + " is NULL: give one"};
-}
-
 void write_defaults(regatta_coll_options& options) {
   const Options defaults;
   options.job_token = nullptr;

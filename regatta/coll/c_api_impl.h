@@ -36,6 +36,11 @@ std::int32_t report(regatta_coll_error* error, std::int32_t status, std::string_
 std::int32_t report(regatta_coll_error* error, const Error& cause);
 std::int32_t report_ok(regatta_coll_error* error);
 
+// "wait: the handle is NULL: give one".
+inline Error missing(const char* call, const char* what) {
+  return {Code::kInvalidInput, std::string(call) + ": " + what + " is NULL: give one"};
+}
+
 // Runs `body`, which returns a Status, and turns what comes out of it, exceptions included, into a
 // status of the interface.
 template <typename Body>

@@ -45,7 +45,7 @@ Error wrong(const Given& given, const std::string& what) {
 }
 
 Status check(const Given& given) {
-  if (given.comm == nullptr) return wrong(given, "the communicator is NULL: give one");
+  if (given.comm == nullptr) return missing(given.call, "the communicator");
   if (!is_type(given.type))
     return wrong(given, "there is no type " + std::to_string(given.type) +
                             ": use one of REGATTA_COLL_F32 to REGATTA_COLL_I64");
@@ -188,7 +188,7 @@ std::int32_t regatta_coll_barrier(regatta_coll_comm* comm, regatta_coll_handle**
 
 std::int32_t regatta_coll_wait(regatta_coll_handle* handle, regatta_coll_error* error) {
   return guard(error, [&]() -> Status {
-    if (handle == nullptr) return Error{Code::kInvalidInput, "wait: the handle is NULL: give one"};
+    if (handle == nullptr) return missing("wait", "the handle");
     return handle->handle.wait();
   });
 }
@@ -197,7 +197,7 @@ std::int32_t regatta_coll_test(regatta_coll_handle* handle, std::int32_t* done,
                                regatta_coll_error* error) {
   return guard(error, [&]() -> Status {
     if (done != nullptr) *done = 0;
-    if (handle == nullptr) return Error{Code::kInvalidInput, "test: the handle is NULL: give one"};
+    if (handle == nullptr) return missing("test", "the handle");
     if (!handle->handle.done()) return {};
     if (done != nullptr) *done = 1;
     return handle->handle.wait();
@@ -207,7 +207,7 @@ std::int32_t regatta_coll_test(regatta_coll_handle* handle, std::int32_t* done,
 std::int32_t regatta_coll_times(const regatta_coll_handle* handle, double* started_at,
                                 double* ended_at, regatta_coll_error* error) {
   return guard(error, [&]() -> Status {
-    if (handle == nullptr) return Error{Code::kInvalidInput, "times: the handle is NULL: give one"};
+    if (handle == nullptr) return missing("times", "the handle");
     if (started_at != nullptr) *started_at = handle->handle.started_at().value;
     if (ended_at != nullptr) *ended_at = handle->handle.ended_at().value;
     return {};
