@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <fcntl.h>
@@ -79,25 +78,19 @@ class SourcePorts : public testing::Test {
 
   // Rank r in server r runs `body`.
   void run_ranks(int connections, const std::function<void(coll::Communicator&)>& body) {
-    const int ranks = static_cast<int>(spaces_.size());
-    coll::LocalExchange exchange(ranks);
-    std::vector<std::thread> threads;
-    threads.reserve(spaces_.size());
-    for (int rank = 0; rank < ranks; ++rank)
-      threads.emplace_back([&, rank] {
-        const auto index = static_cast<std::size_t>(rank);
-        // Sockets belong to the namespace where they were made.
-        const auto scope = os::NetworkNamespaceScope::enter(spaces_[index]);
-        ASSERT_TRUE(scope) << scope.error().message;
-        coll::Options options = coll::test_options(coll::Layout::kTcp, rank);
-        options.listen_address = lab_.servers[index].nic_addresses[0];
-        options.connections = connections;
-        auto world = coll::Communicator::connect(Rank{rank}, ranks, exchange.of(rank), options);
-        ASSERT_TRUE(world) << world.error().message;
-        body(*world);
-      });
-    for (std::thread& thread : threads)
-      thread.join();
+    const auto errors =
+        coll::run_ranks(coll::Layout::kTcp, static_cast<int>(spaces_.size()), body,
+                        [&](int rank, coll::Options& options) {
+                          const auto index = static_cast<std::size_t>(rank);
+                          // On the rank's own thread: sockets belong to the namespace where they
+                          // were made.
+                          const Status inside = os::enter_network_namespace(spaces_[index]);
+                          ASSERT_TRUE(inside) << inside.error().message;
+                          options.listen_address = lab_.servers[index].nic_addresses[0];
+                          options.connections = connections;
+                        });
+    for (const auto& error : errors)
+      EXPECT_FALSE(error) << error->message;
   }
 
   double sent_over(const std::string& link) const {
