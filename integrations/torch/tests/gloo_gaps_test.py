@@ -29,10 +29,14 @@ def all_to_all(rank, size):
     return torch.cat(outputs), 1
 
 
-def all_reduce_bf16(rank, size):
-    tensor = torch.ones(4, dtype=torch.bfloat16)
+def all_reduce_ones(size, dtype):
+    tensor = torch.ones(4, dtype=dtype)
     dist.all_reduce(tensor)
     return tensor, size
+
+
+def all_reduce_bf16(rank, size):
+    return all_reduce_ones(size, torch.bfloat16)
 
 
 def all_reduce_average(rank, size):
@@ -48,9 +52,7 @@ def all_to_all_single(rank, size):
 
 
 def all_reduce_f16(rank, size):
-    tensor = torch.ones(4, dtype=torch.float16)
-    dist.all_reduce(tensor)
-    return tensor, size
+    return all_reduce_ones(size, torch.float16)
 
 
 def reduce(rank, size):
