@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,7 +30,30 @@ std::uint64_t child_id(std::uint64_t parent, std::uint32_t split, int color) {
   return x ^ (x >> 31);
 }
 
+cost::Sites sites_of(const std::vector<Endpoint>& endpoints) {
+  cost::Sites sites;
+  std::map<std::string, int> numbers;
+  for (std::size_t rank = 0; rank < endpoints.size(); ++rank) {
+    // A rank that names no server is alone on one.
+    const std::string& server = endpoints[rank].server;
+    const auto next = static_cast<int>(numbers.size());
+    const std::string key = server.empty() ? "\t" + std::to_string(rank) : server;
+    sites.server.push_back(numbers.try_emplace(key, next).first->second);
+    sites.rate.push_back(endpoints[rank].link_rate);
+  }
+  return sites;
+}
+
 }  // namespace
+
+void Communicator::Impl::locate() {
+  cost::Sites mine;
+  for (const int member : group->members) {
+    mine.server.push_back(sites->server[static_cast<std::size_t>(member)]);
+    mine.rate.push_back(sites->rate[static_cast<std::size_t>(member)]);
+  }
+  grid = cost::plan_grid(mine);
+}
 
 Seat Communicator::Impl::offer_seat(int region) const {
   ShmWorld* shared = world->shm();
@@ -94,6 +118,7 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
                  "progress timeout not negative"};
   REGATTA_TRY(meeting, meet(rank.value, world_size, exchange, options));
   auto impl = std::make_unique<Impl>();
+  impl->sites = std::make_shared<const cost::Sites>(sites_of(meeting.endpoints));
   impl->group = std::make_shared<Group>();
   impl->group->id = kWorldGroup;
   impl->group->rank = rank.value;
@@ -107,6 +132,7 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
                                    .peer_timeout = options.peer_timeout,
                                    .progress_timeout = options.progress_timeout}));
   impl->world = std::move(world);
+  impl->locate();
   const Seat mine = impl->offer_seat(0);
   std::vector<Seat> seats(static_cast<std::size_t>(world_size));
   Communicator communicator(std::move(impl));
@@ -137,6 +163,8 @@ Seat Communicator::Impl::be_child_of(const Impl& parent, std::uint32_t split, in
       group->rank = static_cast<int>(group->members.size());
     group->members.push_back(parent.group->members[i]);
   }
+  sites = parent.sites;
+  locate();
   return free_regions == 0 ? Seat{} : offer_seat(std::countr_zero(free_regions));
 }
 

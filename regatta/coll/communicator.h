@@ -56,6 +56,9 @@ struct Options {
   std::string job_token;                     // connections that do not show it are refused
   std::string server;                        // ranks with the same text share memory
   std::string listen_address = "127.0.0.1";  // the address of this rank's NIC
+  // Of the network link that this rank sends over, one way; 0: not known. Where links differ, all
+  // ranks divide the work by it. Give it on all ranks or on none.
+  BytesPerSecond link_rate;
   // A peer is given up when it is unreachable (no acknowledgement, connection lost) for this long.
   Seconds peer_timeout{5};
   // An operation that made no progress for this long fails with kTimeout (up to 1 s later when

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "regatta/coll/engine/world.h"
 #include "regatta/coll/shm/group.h"
 #include "regatta/core/result.h"
+#include "regatta/cost/grid.h"
 
 namespace regatta::coll {
 
@@ -34,8 +36,10 @@ struct Offer {
 struct Communicator::Impl {
   std::shared_ptr<World> world;  // null: the caller of split() took no part
   std::shared_ptr<Group> group;
-  std::shared_ptr<ShmGroup> shm;  // when all ranks share a server and a region was free
-  std::uint32_t collectives = 0;  // calls so far
+  std::shared_ptr<const cost::Sites> sites;  // of the world
+  std::optional<cost::Grid> grid;            // of this communicator
+  std::shared_ptr<ShmGroup> shm;             // when all ranks share a server and a region was free
+  std::uint32_t collectives = 0;             // calls so far
   std::uint32_t splits = 0;
   std::map<int, std::uint32_t> sends;     // by rank
   std::map<int, std::uint32_t> receives;  // by rank
@@ -43,6 +47,9 @@ struct Communicator::Impl {
   Place place() const { return {group->rank, static_cast<int>(group->members.size())}; }
 
   std::unique_ptr<Operation> make(std::string name) const;
+
+  // Finds out where the members of the group are.
+  void locate();
 
   Seat offer_seat(int region) const;
 

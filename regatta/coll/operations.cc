@@ -65,7 +65,7 @@ Handle Communicator::Impl::collective(const Call& call) {
   }
   auto operation = make(name_call(encode_call(call), call.bytes));
   operation->number = collectives++;
-  build_schedule(operation->schedule, place(), call);
+  build_schedule(operation->schedule, place(), call, grid ? &*grid : nullptr);
   return submit(std::move(operation));
 }
 

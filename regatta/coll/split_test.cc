@@ -203,7 +203,7 @@ TEST(Reductions, EveryTypeAndOperation) {
   check(ReduceOp::kAverage, 6);
 }
 
-TEST(Traffic, CountsTheBytesOfTheRing) {
+TEST(Traffic, CountsTheBytesOfTheSchedule) {
   run_ranks(Layout::kMixed, 4, [](Communicator& world) {
     std::vector<float> data(100000);
     const auto before = world.traffic();
@@ -212,13 +212,15 @@ TEST(Traffic, CountsTheBytesOfTheRing) {
         world.all_reduce(data.data(), data.data(), data.size(), DataType::kF32, ReduceOp::kSum)
             .wait());
     const auto after = world.traffic();
-    const std::size_t next = (world.rank().index() + 1) % 4;
-    // 2 (p-1)/p of 400 kB to the next rank; 0 and 1, 2 and 3 share a server.
-    std::vector<long long> expected(4, 0);
-    expected[next] = 600000;
-    const std::vector<long long> nothing(4, 0);
-    EXPECT_EQ(after.shared_bytes, next % 2 == 1 ? expected : nothing);
-    EXPECT_EQ(after.network_bytes, next % 2 == 1 ? nothing : expected);
+    // 0 and 1, 2 and 3 share a server: half of 400 kB and back inside, and between the servers half
+    // of that half there and back.
+    const std::size_t rank = world.rank().index();
+    std::vector<long long> inside(4, 0);
+    inside[rank ^ 1U] = 400000;
+    std::vector<long long> between(4, 0);
+    between[rank ^ 2U] = 200000;
+    EXPECT_EQ(after.shared_bytes, inside);
+    EXPECT_EQ(after.network_bytes, between);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include "regatta/coll/algorithm/all_to_all.h"
 #include "regatta/coll/algorithm/direct.h"
+#include "regatta/coll/algorithm/hierarchical.h"
 #include "regatta/coll/algorithm/ring.h"
 #include "regatta/coll/algorithm/rooted.h"
 
@@ -14,14 +15,16 @@ bool is_small(std::size_t bytes) {
   return bytes <= kSmallBytes;
 }
 
-void build_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers) {
+void build_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
+                      const cost::Grid* grid) {
   switch (choose_all_reduce(buffers.bytes(), place.world_size)) {
     case AllReduceAlgorithm::kExchange:
       return exchange_all_reduce(schedule, place, buffers);
     case AllReduceAlgorithm::kDoubling:
       return doubling_all_reduce(schedule, place, buffers);
     case AllReduceAlgorithm::kRing:
-      return ring_all_reduce(schedule, place, buffers);
+      return grid != nullptr ? hierarchical_all_reduce(schedule, place, buffers, *grid)
+                             : ring_all_reduce(schedule, place, buffers);
   }
 }
 
@@ -41,7 +44,8 @@ AllReduceAlgorithm choose_all_reduce(std::size_t bytes, int world_size) {
                                        : AllReduceAlgorithm::kDoubling;
 }
 
-void build_schedule(Schedule& schedule, const Place& place, const Call& call) {
+void build_schedule(Schedule& schedule, const Place& place, const Call& call,
+                    const cost::Grid* grid) {
   schedule.reduction = call.reduction;
   const std::size_t element_bytes = size_of(call.reduction.type);
   const Buffers buffers{call.in, call.out, call.bytes / element_bytes, element_bytes};
@@ -53,7 +57,7 @@ void build_schedule(Schedule& schedule, const Place& place, const Call& call) {
     case CallKind::kBarrier:
       return;
     case CallKind::kAllReduce:
-      return build_all_reduce(schedule, place, buffers);
+      return build_all_reduce(schedule, place, buffers, grid);
     case CallKind::kReduceScatter:
       return small_whole ? direct_reduce_scatter(schedule, place, buffers)
                          : ring_reduce_scatter(schedule, place, buffers);

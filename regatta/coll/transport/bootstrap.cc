@@ -267,7 +267,10 @@ Result<Meeting> Bootstrap::meet_all() {
     if (!missing().empty()) wait(deadline - now);
   }
   shelf_.close_fd();
-  Meeting meeting{.channels = std::move(channels_), .names = {}, .shelf = std::move(shelf_)};
+  Meeting meeting{.channels = std::move(channels_),
+                  .names = {},
+                  .endpoints = endpoints_,
+                  .shelf = std::move(shelf_)};
   meeting.names.reserve(endpoints_.size());
   for (int peer = 0; peer < world_size_; ++peer)
     meeting.names.push_back(name(peer));
@@ -305,6 +308,7 @@ Result<Meeting> meet(int rank, int world_size, const Exchange& exchange, const O
   REGATTA_TRY(texts, exchange(format_endpoint({.address = options.listen_address,
                                                .port = door.port(),
                                                .unix_name = door.unix_name(),
+                                               .link_rate = options.link_rate,
                                                .server = options.server})));
   Bootstrap bootstrap(rank, world_size, options, std::move(door), std::move(shelf));
   REGATTA_TRY_DO(bootstrap.read_endpoints(texts));

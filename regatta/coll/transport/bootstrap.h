@@ -12,14 +12,16 @@
 
 #include "regatta/coll/communicator.h"
 #include "regatta/coll/transport/channel.h"
+#include "regatta/coll/transport/hello.h"
 #include "regatta/core/result.h"
 
 namespace regatta::coll {
 
 struct Meeting {
-  std::vector<Channel> channels;   // by rank
-  std::vector<std::string> names;  // by rank: "rank 3 (s1/1) at s1"
-  Shelf shelf;                     // the own one; closed where it could not be had
+  std::vector<Channel> channels;    // by rank
+  std::vector<std::string> names;   // by rank: "rank 3 (s1/1) at s1"
+  std::vector<Endpoint> endpoints;  // by rank
+  Shelf shelf;                      // the own one; closed where it could not be had
 };
 
 // "rank 3 (s1/1)" when the options name it, else "rank 3".

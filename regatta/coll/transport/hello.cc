@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kHelloMagic = 0x3141545441474552ULL;  // "REGGATA1"
 constexpr std::uint64_t kReplyMagic = 0x4f4c4c4548544552ULL;  // "RETHELLO"
 constexpr std::uint32_t kVersion = 2;
-constexpr std::string_view kEndpointMark = "regatta-coll-1";
+constexpr std::string_view kEndpointMark = "regatta-coll-2";
 
 template <typename T>
 void append(std::vector<std::byte>& out, T value) {
@@ -87,19 +87,32 @@ Result<std::optional<Reply>> decode_reply(std::span<const std::byte> bytes) {
 
 // The server comes last: it may hold any text.
 std::string format_endpoint(const Endpoint& endpoint) {
+  const auto rate = static_cast<std::uint64_t>(endpoint.link_rate.value);
   return std::string(kEndpointMark) + "\t" + endpoint.address + "\t" +
-         std::to_string(endpoint.port) + "\t" + endpoint.unix_name + "\t" + endpoint.server;
+         std::to_string(endpoint.port) + "\t" + endpoint.unix_name + "\t" + std::to_string(rate) +
+         "\t" + endpoint.server;
 }
+
+namespace {
+
+template <typename T>
+bool parse_number(const std::string& text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
 
 Result<Endpoint> parse_endpoint(const std::string& text) {
   const Error bad{Code::kInvalidInput, "not the endpoint of a regatta rank: '" + text + "'"};
   std::vector<std::string> parts = split(text, '\t');
-  if (parts.size() < 5 || parts[0] != kEndpointMark) return bad;
-  Endpoint endpoint{.address = parts[1], .port = 0, .unix_name = parts[3], .server = {}};
-  const std::string& port = parts[2];
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
-  if (error != std::errc() || end != port.data() + port.size()) return bad;
-  endpoint.server = join({parts.begin() + 4, parts.end()}, "\t");
+  if (parts.size() < 6 || parts[0] != kEndpointMark) return bad;
+  Endpoint endpoint{
+      .address = parts[1], .port = 0, .unix_name = parts[3], .link_rate = {}, .server = {}};
+  std::uint64_t rate = 0;
+  if (!parse_number(parts[2], endpoint.port) || !parse_number(parts[4], rate)) return bad;
+  endpoint.link_rate.value = static_cast<double>(rate);
+  endpoint.server = join({parts.begin() + 5, parts.end()}, "\t");
   return endpoint;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "regatta/core/result.h"
+#include "regatta/core/units.h"
 
 namespace regatta::coll {
 
@@ -43,7 +44,8 @@ Result<std::optional<Reply>> decode_reply(std::span<const std::byte> bytes);
 struct Endpoint {
   std::string address;  // numeric IPv4 or IPv6
   std::uint16_t port = 0;
-  std::string unix_name;  // abstract unix socket for the ranks of the same server
+  std::string unix_name;     // abstract unix socket for the ranks of the same server
+  BytesPerSecond link_rate;  // of its network link; 0: not known
   std::string server;
 };
 std::string format_endpoint(const Endpoint& endpoint);

@@ -60,15 +60,21 @@ TEST(Hello, SurvivesRandomBytes) {
 }
 
 TEST(Endpoint, ComesBackAsItWas) {
-  const auto endpoint = parse_endpoint(format_endpoint(
-      {.address = "10.0.0.1", .port = 4711, .unix_name = "name", .server = "a\tb"}));
+  const auto endpoint = parse_endpoint(format_endpoint({.address = "10.0.0.1",
+                                                        .port = 4711,
+                                                        .unix_name = "name",
+                                                        .link_rate = {1.25e9},
+                                                        .server = "a\tb"}));
   ASSERT_TRUE(endpoint);
   EXPECT_EQ(endpoint->address, "10.0.0.1");
   EXPECT_EQ(endpoint->port, 4711);
   EXPECT_EQ(endpoint->unix_name, "name");
+  EXPECT_EQ(endpoint->link_rate, BytesPerSecond{1.25e9});
   EXPECT_EQ(endpoint->server, "a\tb");
-  for (const char* text : {"", "x", "regatta-coll-1\t10.0.0.1\t99999\tn\ts",
-                           "regatta-coll-1\t10.0.0.1\t1x\tn\ts", "regatta-coll-1\t10.0.0.1\t1\tn"})
+  for (const char* text :
+       {"", "x", "regatta-coll-2\t10.0.0.1\t99999\tn\t0\ts",
+        "regatta-coll-2\t10.0.0.1\t1x\tn\t0\ts", "regatta-coll-2\t10.0.0.1\t1\tn\t-1\ts",
+        "regatta-coll-2\t10.0.0.1\t1\tn\t0"})
     EXPECT_FALSE(parse_endpoint(text)) << text;
 }
 
