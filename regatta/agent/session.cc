@@ -171,6 +171,7 @@ nlohmann::json Session::Impl::spec_of(const WorkerLaunch& worker) const {
   spec["server"] = described.name;
   spec["device_index"] = worker.device.index;
   spec["address"] = "127.0.0.1";
+  spec["link_rate_Bps"] = cluster.type_of(server).nic_rate.value;
   spec["compute_cgroup"] = "";
   spec["cpu_share"] = 0.0;
   if (lab) {

@@ -108,7 +108,7 @@ Result<FlowSet> Network::flows(const std::vector<DevicePair>& pairs) const {
     const Route& one = route(pair);
     if (one.missing) return *one.missing;
     for (const ResourceLoad& load : one.loads)
-      weights[load.resource] += load.weight * one.inverse_efficiency;
+      weights[load.resource] += load.weight * one.inverse_efficiency * pair.share;
     set.latency = std::max(set.latency, one.latency);
   }
   for (const auto& [resource, weight] : weights)

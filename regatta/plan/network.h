@@ -18,6 +18,7 @@ namespace regatta::plan {
 struct DevicePair {
   topo::DeviceRef from;
   topo::DeviceRef to;
+  double share = 1;  // of the bytes that a flow of its set carries
 };
 
 // What a set of flows that advance together needs.
@@ -36,10 +37,12 @@ class Network {
   // flow of a less efficient path class takes counts more in its weights.
   const std::vector<double>& capacities() const { return capacities_; }
 
-  // The flows of `pairs` together; one flow per pair. Fails with kNotFound when a pair has no path.
+  // The flows of `pairs` together; one flow per pair, weighted by its share. Fails with kNotFound
+  // when a pair has no path.
   Result<FlowSet> flows(const std::vector<DevicePair>& pairs) const;
 
-  // Adds `bytes` of one flow to `bytes_on`, indexed by resource: without efficiency.
+  // Adds `bytes` of one flow, whatever its share, to `bytes_on`, indexed by resource: without
+  // efficiency.
   void add_traffic(const DevicePair& pair, double bytes, std::vector<double>& bytes_on) const;
 
   // The directed link of a resource below link_resources().

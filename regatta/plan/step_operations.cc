@@ -1,10 +1,12 @@
 #include "regatta/plan/step_operations.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
 #include "regatta/cost/collective.h"
+#include "regatta/cost/grid.h"
 #include "regatta/cost/memory.h"
 
 namespace regatta::plan {
@@ -37,10 +39,41 @@ class Maker {
                           double count) {
     REGATTA_TRY(flows, shape_.context.network.flows(pairs));
     for (const DevicePair& pair : pairs)
-      step_.traffic.push_back({pair, cost.bytes * count});
+      step_.traffic.push_back({pair, cost.bytes * pair.share * count});
     step_.program.transfers.push_back({std::move(flows.loads), cost.bytes});
     return Pattern{static_cast<int>(step_.program.transfers.size()) - 1,
                    flows.latency.value * cost.steps};
+  }
+
+  // The flows of an all-reduce over each of `groups`, as coll chooses them: in one ring, or between
+  // servers and inside them.
+  struct Reduction {
+    std::vector<DevicePair> pairs;
+    cost::CollectiveCost cost;
+  };
+  Reduction reduce_over(const std::vector<std::vector<topo::DeviceRef>>& groups, Bytes size) const {
+    Reduction reduction{.pairs = {}, .cost = {.bytes = static_cast<double>(size.value)}};
+    int& steps = reduction.cost.steps;
+    for (const auto& group : groups) {
+      cost::Sites sites;
+      for (const topo::DeviceRef device : group) {
+        sites.server.push_back(device.server.value);
+        sites.rate.push_back(shape_.context.cluster.type_of(device.server).nic_rate);
+      }
+      const auto grid = cost::plan_grid(sites);
+      if (size.value <= cost::kSmallMessageBytes || !grid) {
+        const auto ring = cost::all_reduce_cost(size, static_cast<int>(group.size()));
+        steps = std::max(steps, ring.steps);
+        for (std::size_t i = 0; i < group.size(); ++i)
+          reduction.pairs.push_back(
+              {group[i], group[(i + 1) % group.size()], ring.bytes / reduction.cost.bytes});
+        continue;
+      }
+      steps = std::max(steps, cost::grid_steps(*grid));
+      for (const cost::GridFlow& flow : cost::grid_flows(*grid))
+        reduction.pairs.push_back({group[at(flow.from)], group[at(flow.to)], flow.bytes});
+    }
+    return reduction;
   }
 
   std::vector<DevicePair> tensor_ring(int pp, int dp) const {
@@ -65,17 +98,23 @@ class Maker {
       const double gathers = shape_.is_sliced ? shape_.micro_batches * (2 - ends) : 0;
       for (int dp = 0; dp < shape_.strategy.dp; ++dp) {
         const auto ring = tensor_ring(pp, dp);
-        REGATTA_TRY(sum, pattern(ring, cost::all_reduce_cost(whole, shape_.strategy.tp), count));
+        std::vector<topo::DeviceRef> group;
+        for (const DevicePair& pair : ring)
+          group.push_back(pair.from);
+        const auto all_reduce = [&](Bytes size, double times) {
+          const auto reduction = reduce_over({group}, size);
+          return pattern(reduction.pairs, reduction.cost, times);
+        };
+        REGATTA_TRY(sum, all_reduce(whole, count));
         made_.tensor_sums.push_back(sum);
         REGATTA_TRY(gather,
                     pattern(ring, cost::reduce_scatter_cost(whole, shape_.strategy.tp), gathers));
         made_.tensor_gathers.push_back(gather);
         const Bytes row{static_cast<long long>(4 * shape_.tokens)};
         const double losses = pp == shape_.strategy.pp - 1 ? shape_.micro_batches : 0;
-        REGATTA_TRY(largest, pattern(ring, cost::all_reduce_cost(row, shape_.strategy.tp), losses));
+        REGATTA_TRY(largest, all_reduce(row, losses));
         made_.loss_largest.push_back(largest);
-        REGATTA_TRY(sums,
-                    pattern(ring, cost::all_reduce_cost(row * 2.0, shape_.strategy.tp), losses));
+        REGATTA_TRY(sums, all_reduce(row * 2.0, losses));
         made_.loss_sums.push_back(sums);
       }
     }
@@ -113,23 +152,22 @@ class Maker {
     return {};
   }
 
-  // The gradient buckets of each stage: rings over the replicas, one ring per tensor rank.
+  // The gradient buckets of each stage: reduced over the replicas of each tensor rank.
   Status make_buckets() {
     made_.buckets.resize(at(shape_.strategy.pp));
     if (shape_.strategy.dp == 1) return {};
     for (int pp = 0; pp < shape_.strategy.pp; ++pp) {
-      std::vector<DevicePair> pairs;
+      std::vector<std::vector<topo::DeviceRef>> groups(at(shape_.strategy.tp));
       for (int tp = 0; tp < shape_.strategy.tp; ++tp) {
         for (int dp = 0; dp < shape_.strategy.dp; ++dp)
-          pairs.push_back(
-              {shape_.device(pp, dp, tp), shape_.device(pp, (dp + 1) % shape_.strategy.dp, tp)});
+          groups[at(tp)].push_back(shape_.device(pp, dp, tp));
       }
       const int channel = step_.program.channels++;
       const long long total = cost::rank_parameters(shape_.model, shape_.strategy, pp);
       const long long full = total / workload::kGradientBucketElements;
       const auto bucket_pattern = [&](long long elements, double count) {
-        const Bytes size{kGradientBytes * elements};
-        return pattern(pairs, cost::all_reduce_cost(size, shape_.strategy.dp), count);
+        const auto reduction = reduce_over(groups, Bytes{kGradientBytes * elements});
+        return pattern(reduction.pairs, reduction.cost, count);
       };
       if (full > 0) {
         REGATTA_TRY(one,

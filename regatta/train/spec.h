@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "regatta/core/ids.h"
+#include "regatta/core/units.h"
 #include "regatta/workload/job.h"
 
 namespace regatta::train {
@@ -22,6 +23,7 @@ struct TrainSpec {
   std::vector<std::string> rank_names;
   std::string server;
   std::string address = "127.0.0.1";
+  BytesPerSecond link_rate;  // of the NIC, one way; 0 = not known
   int device_index = 0;
   double cpu_share = 0;        // of a core, for the compute thread; 0 = not held
   std::string compute_cgroup;  // joined by the compute thread; empty = none

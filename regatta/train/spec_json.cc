@@ -48,6 +48,7 @@ Status read_place(const nlohmann::json& json, TrainSpec& spec) {
   REGATTA_TRY_DO(read(json, "rank_names", spec.rank_names));
   REGATTA_TRY_DO(read(json, "server", spec.server));
   REGATTA_TRY_DO(read(json, "address", spec.address));
+  REGATTA_TRY_DO(read(json, "link_rate_Bps", spec.link_rate.value));
   REGATTA_TRY_DO(read(json, "device_index", spec.device_index));
   REGATTA_TRY_DO(read(json, "cpu_share", spec.cpu_share));
   REGATTA_TRY_DO(read(json, "compute_cgroup", spec.compute_cgroup));

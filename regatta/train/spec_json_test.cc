@@ -21,6 +21,7 @@ nlohmann::json full_spec() {
                {"rank_names", {"s0/0", "s0/1", "s1/0", "s1/1"}},
                {"server", "s1"},
                {"address", "10.0.0.2"},
+               {"link_rate_Bps", 25e6},
                {"device_index", 1},
                {"cpu_share", 0.15},
                {"compute_cgroup", "/group"},
@@ -41,6 +42,7 @@ TEST(TrainSpecJson, GivesBackWhatWasWritten) {
   EXPECT_EQ(spec->rank_names.size(), 4U);
   EXPECT_EQ(spec->server, "s1");
   EXPECT_EQ(spec->address, "10.0.0.2");
+  EXPECT_EQ(spec->link_rate, BytesPerSecond{25e6});
   EXPECT_EQ(spec->device_index, 1);
   EXPECT_EQ(spec->cpu_share, 0.15);
   EXPECT_EQ(spec->compute_cgroup, "/group");

@@ -60,6 +60,7 @@ Result<std::optional<coll::Communicator>> connect(const TrainSpec& spec,
   options.job_token = spec.job_token;
   options.server = spec.server;
   options.listen_address = spec.address;
+  options.link_rate = spec.link_rate;
   options.rank_names = spec.rank_names;
   // A device that is held to a share of a core computes, and no more.
   options.caller_moves_data = spec.cpu_share <= 0;
