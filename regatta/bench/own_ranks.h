@@ -1,10 +1,15 @@
-// bench/own_ranks.h: Regatta's side of the benchmark: forks the ranks on this machine.
+// bench/own_ranks.h: Regatta's side of the benchmark: starts the ranks, on this machine or on the
+// servers of a lab.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "regatta/bench/timing.h"
 #include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/lab/lab.h"
 
 namespace regatta::bench {
 
@@ -12,9 +17,21 @@ inline constexpr int kRanksMax = 64;
 inline constexpr std::size_t kSizesMax = 64;
 inline constexpr int kBatchesMax = 1000;
 
-// Two contenders: "private" with ordinary memory, "shared" with buffers of
-// Communicator::allocate(). No other thread of the process may be at work while it forks.
-// Fails with the first error of a rank.
-Result<std::vector<Contender>> run_own_ranks(const Task& task);
+// Where a rank runs.
+struct Place {
+  std::string server = "here";  // ranks of one server share memory
+  std::string address = "127.0.0.1";
+  BytesPerSecond link_rate;  // 0: not known
+};
+
+// Where all run: without a lab as processes of this machine that share memory.
+struct Ground {
+  std::optional<lab::LabInfo> lab;
+  std::vector<Place> places;  // by rank, in a lab
+};
+
+// "private" with ordinary memory, and without a lab "shared" with buffers of
+// Communicator::allocate(). Fails with the first error of a rank.
+Result<std::vector<Contender>> run_own_ranks(const Task& task, const Ground& ground);
 
 }  // namespace regatta::bench

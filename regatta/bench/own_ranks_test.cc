@@ -12,7 +12,7 @@ INSTANTIATE_TEST_SUITE_P(Ops, OwnRanks, testing::ValuesIn(kOps),
 
 TEST_P(OwnRanks, GiveRightResultsWithPrivateAndSharedBuffers) {
   const Task task{.op = GetParam(), .sizes = {1024, 3000001}, .ranks = 3, .batches = 2};
-  const auto contenders = run_own_ranks(task);
+  const auto contenders = run_own_ranks(task, {});
   ASSERT_TRUE(contenders) << contenders.error().message;
   ASSERT_EQ(contenders->size(), 2U);
   for (const Contender& contender : *contenders) {

@@ -1,4 +1,4 @@
-// bench/timing.h: what a contender's run gives, and how the rounds of several are brought together.
+// bench/timing.h: what a contender is asked for and gives, and how its rounds come together.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "regatta/bench/collective.h"
-#include "regatta/core/result.h"
 #include "regatta/core/units.h"
 
 namespace regatta::bench {
@@ -37,17 +36,5 @@ struct Contender {
 
 // Adds the batches of another round of the same contender.
 void append(Contender& all, const Contender& round);
-
-// Times all contenders, one after the other in every round, so that a slow phase of the machine
-// meets all of them: Regatta with private and with shared buffers first ("private", "shared"), then
-// the peers named. `on_turn` is told whose turn it is. No other thread of the process may be at
-// work: ranks are forked. kNotFound when a peer's program is missing; an error of a contender names
-// it.
-struct RaceOptions {
-  int rounds = 3;
-  std::vector<std::string> peers;
-};
-Result<std::vector<Contender>> race(const Task& task, const RaceOptions& options,
-                                    void (*on_turn)(int round, const std::string& name));
 
 }  // namespace regatta::bench

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,13 +13,15 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "regatta/bench/lab_ground.h"
 #include "regatta/bench/own_ranks.h"
 #include "regatta/bench/peers.h"
-#include "regatta/bench/timing.h"
+#include "regatta/bench/race.h"
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/bench_table.h"
 #include "regatta/cli/load.h"
 #include "regatta/core/text.h"
+#include "regatta/cost/grid.h"
 
 namespace regatta::cli {
 namespace {
@@ -31,6 +35,8 @@ struct Options {
   int batches = 7;
   int rounds = 3;
   std::string peers;
+  std::string cluster;
+  bool go_round = false;
   bool json = false;
 };
 
@@ -95,23 +101,58 @@ void show_turn(int round, const std::string& name) {
   if (::isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\rround {}: {:<10}\r", round + 1, name);
 }
 
+// No all_reduce of these sizes ends sooner on that ground.
+std::vector<Seconds> bounds_of(const bench::Task& task, const bench::Ground& ground) {
+  std::vector<Seconds> bounds;
+  if (task.op != bench::Op::kAllReduce || !ground.lab) return bounds;
+  std::map<std::string, int> numbers;
+  cost::Sites sites;
+  for (const bench::Place& place : ground.places) {
+    const auto next = static_cast<int>(numbers.size());
+    sites.server.push_back(numbers.try_emplace(place.server, next).first->second);
+    sites.rate.push_back(place.link_rate);
+  }
+  if (numbers.size() < 2) return bounds;
+  for (const std::size_t size : task.sizes)
+    bounds.push_back(all_reduce_bound(Bytes{static_cast<long long>(size)}, sites));
+  return bounds;
+}
+
+Result<BenchResult> measure(const Options& given) {
+  BenchResult result;
+  REGATTA_TRY(sizes, parse_sizes(given.sizes));
+  bench::RaceOptions options{.rounds = given.rounds, .ground = {}, .peers = {}};
+  REGATTA_TRY(peers, parse_peers(given.peers));
+  options.peers = std::move(peers);
+  result.task = {.op = *bench::op_named(given.op),
+                 .sizes = std::move(sizes),
+                 .ranks = given.ranks,
+                 .batches = given.batches};
+  std::optional<bench::LabGround> lab;
+  if (!given.cluster.empty()) {
+    if (!options.peers.empty())
+      return Error{Code::kInvalidInput,
+                   "--vs: the peers run on this machine only; leave --cluster or --vs out"};
+    REGATTA_TRY(cluster, load_cluster(given.cluster));
+    REGATTA_TRY(opened, bench::LabGround::open(cluster, given.ranks, given.go_round));
+    lab.emplace(std::move(opened));
+    options.ground = lab->ground();
+    result.own = 1;
+  }
+  result.bounds = bounds_of(result.task, options.ground);
+  REGATTA_TRY(race, bench::race(result.task, options, show_turn));
+  result.race = std::move(race);
+  return result;
+}
+
 int run(const Options& given) {
-  auto sizes = parse_sizes(given.sizes);
-  if (!sizes) return report_error(sizes.error());
-  auto peers = parse_peers(given.peers);
-  if (!peers) return report_error(peers.error());
-  const bench::Task task{.op = *bench::op_named(given.op),
-                         .sizes = std::move(*sizes),
-                         .ranks = given.ranks,
-                         .batches = given.batches};
-  const auto race =
-      bench::race(task, {.rounds = given.rounds, .peers = std::move(*peers)}, show_turn);
-  if (!race) return report_error(race.error());
+  const auto result = measure(given);
+  if (!result) return report_error(result.error());
   if (given.json)
-    fmt::print("{}\n", bench_json(task, *race).dump(2));
+    fmt::print("{}\n", bench_json(*result).dump(2));
   else
-    fmt::print("{}", bench_table(task, *race));
-  for (const bench::Contender& contender : *race)
+    fmt::print("{}", bench_table(*result));
+  for (const bench::Contender& contender : result->race)
     for (const bench::Timing& timing : contender.timings)
       if (timing.wrong > 0) return 1;
   return 0;
@@ -127,6 +168,7 @@ void add_bench_command(CLI::App& app, int& exit_status) {
   command->footer(
       "Example:\n"
       "  regatta bench coll all_reduce --sizes 1K:64M --ranks 2 --vs openmpi,gloo\n"
+      "  regatta bench coll all_reduce --sizes 64M --ranks 4 --cluster examples/cluster.yaml\n"
       "busbw is what nccl-tests calls so: algbw times 2(n-1)/n for all_reduce. The peers are built "
       "by scripts/peers.sh.");
   auto options = std::make_shared<Options>();
@@ -152,6 +194,10 @@ void add_bench_command(CLI::App& app, int& exit_status) {
       ->capture_default_str();
   command->add_option("--vs", options->peers, "Peers to time beside: openmpi,mpich,gloo")
       ->check(not_empty());
+  command->add_option("--cluster", options->cluster,
+                      "Run on the emulated servers of this cluster file instead");
+  command->add_flag("--go-round", options->go_round,
+                    "In a cluster, one rank on each server in turn instead of filling them");
   command->add_flag("--json", options->json, "Print the figures as JSON");
   command->callback([options, &exit_status] { exit_status = run(*options); });
 }

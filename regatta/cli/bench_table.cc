@@ -14,8 +14,6 @@ using bench::Contender;
 using bench::Task;
 using bench::Timing;
 
-constexpr std::size_t kOwn = 2;  // contenders: private and shared buffers, then the peers
-
 // What a call of this size really moves: whole parts.
 std::size_t bytes_of(const Task& task, std::size_t size) {
   const auto shape = shape_for(task.op, task.sizes[size], task.ranks, 0);
@@ -26,44 +24,54 @@ double algorithm_bandwidth(const Task& task, std::size_t size, const Timing& tim
   return static_cast<double>(bytes_of(task, size)) / timing.median().value;
 }
 
-std::string columns(const Task& task, std::size_t size, const Timing& timing) {
+std::string columns(const BenchResult& result, std::size_t size, const Timing& timing) {
+  const Task& task = result.task;
   const double algbw = algorithm_bandwidth(task, size, timing) / 1e9;
-  return fmt::format("{:>11.2f} {:>8.2f} {:>8.2f} {:>6}", timing.median().value * 1e6, algbw,
-                     algbw * bus_factor(task.op, task.ranks), timing.wrong);
+  std::string text = fmt::format("{:>11.2f} {:>8.2f} {:>8.2f} {:>6}", timing.median().value * 1e6,
+                                 algbw, algbw * bus_factor(task.op, task.ranks), timing.wrong);
+  if (!result.bounds.empty())
+    text += fmt::format(" {:>8.1f} %", 100 * result.bounds[size].value / timing.median().value);
+  return text;
 }
 
-std::string own_table(const Task& task, const std::vector<Contender>& race) {
-  std::string text = fmt::format("{:>12} {:>12}   {:^36}   {:^36}\n", "size", "count",
-                                 "private buffers", "shared buffers");
-  text += fmt::format("{:>12} {:>12}  ", "(B)", "(elements)");
-  for (std::size_t i = 0; i < kOwn; ++i)
-    text += fmt::format(" {:>11} {:>8} {:>8} {:>6}  ", "time (us)", "algbw", "busbw", "#wrong");
+std::string own_table(const BenchResult& result) {
+  std::string text = fmt::format("{:>12} {:>12}  ", "size", "count");
+  for (std::size_t i = 0; i < result.own; ++i)
+    text += fmt::format(" {:^36}  ", result.race[i].name + " buffers");
+  text += fmt::format("\n{:>12} {:>12}  ", "(B)", "(elements)");
+  for (std::size_t i = 0; i < result.own; ++i)
+    text += fmt::format(" {:>11} {:>8} {:>8} {:>6}{}  ", "time (us)", "algbw", "busbw", "#wrong",
+                        result.bounds.empty() ? "" : "  of bound");
   text += "\n";
-  for (std::size_t size = 0; size < task.sizes.size(); ++size) {
-    const std::size_t bytes = bytes_of(task, size);
-    text += fmt::format("{:>12} {:>12}   {}   {}\n", bytes, bytes / sizeof(float),
-                        columns(task, size, race[0].timings[size]),
-                        columns(task, size, race[1].timings[size]));
+  for (std::size_t size = 0; size < result.task.sizes.size(); ++size) {
+    const std::size_t bytes = bytes_of(result.task, size);
+    text += fmt::format("{:>12} {:>12}  ", bytes, bytes / sizeof(float));
+    for (std::size_t i = 0; i < result.own; ++i)
+      text += " " + columns(result, size, result.race[i].timings[size]) + "  ";
+    text += "\n";
   }
-  return text + "\nalgbw, busbw: GB/s\n";
+  return text + "\nalgbw, busbw: GB/s" +
+         (result.bounds.empty() ? "\n" : "; of bound: of the least time that the links allow\n");
 }
 
 // Microseconds of all, side by side.
-std::string race_table(const Task& task, const std::vector<Contender>& race) {
+std::string race_table(const BenchResult& result) {
+  const std::vector<Contender>& race = result.race;
   std::vector<std::vector<std::string>> rows = {{"size (B)"}};
   for (const Contender& contender : race)
     rows[0].push_back(contender.name + " (us)");
   rows[0].insert(rows[0].end(), {"best peer", "private", "shared"});
-  for (std::size_t size = 0; size < task.sizes.size(); ++size) {
-    std::vector<std::string> row = {std::to_string(bytes_of(task, size))};
+  for (std::size_t size = 0; size < result.task.sizes.size(); ++size) {
+    std::vector<std::string> row = {std::to_string(bytes_of(result.task, size))};
     const Contender* best = nullptr;
     for (std::size_t i = 0; i < race.size(); ++i) {
       const Seconds median = race[i].timings[size].median();
       row.push_back(fmt::format("{:.2f}", median.value * 1e6));
-      if (i >= kOwn && (best == nullptr || median < best->timings[size].median())) best = &race[i];
+      if (i >= result.own && (best == nullptr || median < best->timings[size].median()))
+        best = &race[i];
     }
     row.push_back(best->name);
-    for (std::size_t i = 0; i < kOwn; ++i)
+    for (std::size_t i = 0; i < result.own; ++i)
       row.push_back(fmt::format(
           "{:.2f}x", best->timings[size].median().value / race[i].timings[size].median().value));
     rows.push_back(std::move(row));
@@ -74,24 +82,27 @@ std::string race_table(const Task& task, const std::vector<Contender>& race) {
 
 }  // namespace
 
-std::string bench_table(const Task& task, const std::vector<Contender>& race) {
+std::string bench_table(const BenchResult& result) {
+  const Task& task = result.task;
   std::string text = fmt::format(
       "{} of f32 between {} processes, median of {} batches, the slowest rank counts\n\n",
-      to_string(task.op), task.ranks, race[0].timings[0].batches_s.size());
-  text += own_table(task, race);
-  if (race.size() > kOwn) text += race_table(task, race);
+      to_string(task.op), task.ranks, result.race[0].timings[0].batches_s.size());
+  text += own_table(result);
+  if (result.race.size() > result.own) text += race_table(result);
   return text;
 }
 
-nlohmann::json bench_json(const Task& task, const std::vector<Contender>& race) {
+nlohmann::json bench_json(const BenchResult& result) {
+  const Task& task = result.task;
   nlohmann::json json = {{"op", to_string(task.op)},
                          {"type", "f32"},
                          {"ranks", task.ranks},
-                         {"batches", race[0].timings[0].batches_s.size()},
+                         {"batches", result.race[0].timings[0].batches_s.size()},
                          {"sizes", nlohmann::json::array()}};
   for (std::size_t size = 0; size < task.sizes.size(); ++size) {
     nlohmann::json row = {{"bytes", bytes_of(task, size)}};
-    for (const Contender& contender : race) {
+    if (!result.bounds.empty()) row["bound_s"] = result.bounds[size].value;
+    for (const Contender& contender : result.race) {
       const Timing& timing = contender.timings[size];
       const double algbw = algorithm_bandwidth(task, size, timing);
       row[contender.name] = {{"time_s", timing.median().value},

@@ -1,0 +1,49 @@
+// bench/board.h: the memory that the ranks of one run and their launcher share: what to do, how the
+// ranks find each other, and what came out. It is handed to a rank as its standard input.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "regatta/bench/own_ranks.h"
+#include "regatta/core/result.h"
+
+namespace regatta::bench {
+
+inline constexpr std::size_t kTextMax = 1024;
+
+struct Board {
+  struct Cell {
+    int batches = 0;
+    double batches_s[kBatchesMax];
+    long long wrong = 0;
+  };
+  struct Seat {
+    char server[kTextMax];
+    char address[kTextMax];
+    double link_rate_Bps;
+    char endpoint[kTextMax];
+    char error[kTextMax];
+  };
+
+  // Written by the launcher.
+  Op op;
+  int ranks;
+  int batches;
+  bool has_shared;  // buffers of Communicator::allocate() are timed too
+  std::size_t size_count;
+  std::size_t sizes[kSizesMax];
+  // By rank: the first three written by the launcher, the others by the rank.
+  Seat seats[kRanksMax];
+  std::atomic<int> given;  // endpoints
+  // Private and shared buffers, by size; written by rank 0.
+  Cell cells[2][kSizesMax];
+};
+
+// Copies what fits; the rest of the place is zero already.
+void put_text(char (&place)[kTextMax], const std::string& text);
+
+// The work of one rank on a board of a launcher; its error stands on the board too.
+Status be_rank(Board& board, int rank);
+
+}  // namespace regatta::bench
