@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <utility>
 
 namespace regatta::coll {
 namespace {
@@ -94,16 +96,20 @@ class Builder {
     return part(slice(local), begin, end);
   }
 
-  // kNone where there is nothing to move. A receive waits for an earlier chunk: so many at once.
+  // kNone where there is nothing to move. What goes to a peer for one purpose goes chunk after
+  // chunk: side by side all of them would end late, and nothing would come back meanwhile.
   StepIndex send(int peer, std::uint32_t tag, const std::byte* base, const Range& what,
                  StepIndex after) {
     if (what.bytes == 0) return kNone;
-    return add({.kind = StepKind::kSend,
-                .peer = peer,
-                .tag = tag,
-                .src = base + what.from,
-                .bytes = what.bytes},
-               after);
+    const StepIndex step = add({.kind = StepKind::kSend,
+                                .peer = peer,
+                                .tag = tag,
+                                .src = base + what.from,
+                                .bytes = what.bytes},
+                               after);
+    const auto [last, is_first] = last_sends_.try_emplace({peer, tag & 0xffffU}, step);
+    if (!is_first) schedule_.wait_for(step, std::exchange(last->second, step));
+    return step;
   }
   StepIndex receive(int peer, std::uint32_t tag, const Range& what, StepIndex after) {
     if (what.bytes == 0) return kNone;
@@ -224,7 +230,8 @@ class Builder {
   const cost::Grid& grid_;
   int server_ = 0;
   int local_ = 0;
-  std::vector<StepIndex> ends_;  // of the chunks so far
+  std::vector<StepIndex> ends_;                                    // of the chunks so far
+  std::map<std::pair<int, std::uint32_t>, StepIndex> last_sends_;  // by peer, purpose and index
   // Of the chunk under way.
   std::size_t chunk_ = 0;
   Range range_;
