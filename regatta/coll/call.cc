@@ -40,6 +40,16 @@ std::uint64_t encode_call(const Call& call) {
   return code;
 }
 
+std::string to_string(CallKind kind) {
+  return kKinds[static_cast<std::size_t>(kind)];
+}
+
+std::optional<CallKind> kind_named(const std::string& name) {
+  for (std::size_t i = 0; i < kKinds.size(); ++i)
+    if (name == kKinds[i]) return static_cast<CallKind>(i);
+  return std::nullopt;
+}
+
 std::string name_call(std::uint64_t code, std::uint64_t bytes) {
   std::string text = name_at(kKinds, code & 0xffU);
   if (bytes > 0) text += " of " + format_bytes(Bytes{static_cast<long long>(bytes)});

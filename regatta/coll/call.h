@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "regatta/coll/communicator.h"
@@ -33,6 +34,8 @@ struct Call {
 
 // Whatever must be the same on all ranks, but for the bytes, in one word.
 std::uint64_t encode_call(const Call& call);
+std::string to_string(CallKind kind);
+std::optional<CallKind> kind_named(const std::string& name);
 // For messages, from the two words that a rank shows: "all_reduce of 4 MiB", and with all that must
 // agree, "all_reduce of 4 MiB (f32, sum)".
 std::string name_call(std::uint64_t code, std::uint64_t bytes);

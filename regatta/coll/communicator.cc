@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "regatta/coll/communicator_impl.h"
 #include "regatta/coll/engine/handle_state.h"
 #include "regatta/coll/transport/bootstrap.h"
+#include "regatta/coll/tuning/probe.h"
+#include "regatta/coll/tuning/tuning_file.h"
 #include "regatta/core/units_text.h"
 
 namespace regatta::coll {
@@ -46,13 +49,30 @@ cost::Sites sites_of(const std::vector<Endpoint>& endpoints) {
 
 }  // namespace
 
-void Communicator::Impl::locate() {
+void Communicator::Impl::conduct() const {
   cost::Sites mine;
   for (const int member : group->members) {
-    mine.server.push_back(sites->server[static_cast<std::size_t>(member)]);
-    mine.rate.push_back(sites->rate[static_cast<std::size_t>(member)]);
+    mine.server.push_back(surroundings->sites.server[static_cast<std::size_t>(member)]);
+    mine.rate.push_back(surroundings->sites.rate[static_cast<std::size_t>(member)]);
   }
-  grid = cost::plan_grid(mine);
+  const std::set<int> servers(mine.server.begin(), mine.server.end());
+  auto conductor =
+      std::make_shared<Conductor>(ConductorSetup{.place = place(),
+                                                 .grid = cost::plan_grid(mine),
+                                                 .servers = static_cast<int>(servers.size()),
+                                                 .network = surroundings->network,
+                                                 .forced = surroundings->forced,
+                                                 .measures = surroundings->measures});
+  conductor->load(surroundings->loaded);
+  group->conductor = std::move(conductor);
+}
+
+void Communicator::Impl::tune_shared() const {
+  if (shm != nullptr)
+    shm->tune({.ranks = place().world_size,
+               .forced = surroundings->forced,
+               .measures = surroundings->measures,
+               .loaded = surroundings->loaded});
 }
 
 Seat Communicator::Impl::offer_seat(int region) const {
@@ -116,9 +136,15 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
     return Error{Code::kInvalidInput,
                  "connect: the peer timeout must be positive and the "
                  "progress timeout not negative"};
+  REGATTA_TRY(loaded, parse_tuning(options.tuning));
   REGATTA_TRY(meeting, meet(rank.value, world_size, exchange, options));
   auto impl = std::make_unique<Impl>();
-  impl->sites = std::make_shared<const cost::Sites>(sites_of(meeting.endpoints));
+  Surroundings surroundings{.sites = sites_of(meeting.endpoints),
+                            .network = {.connections = options.connections},
+                            .forced = options.forced,
+                            .measures = false,
+                            .loaded = {}};
+  impl->surroundings = std::make_shared<const Surroundings>(surroundings);
   impl->group = std::make_shared<Group>();
   impl->group->id = kWorldGroup;
   impl->group->rank = rank.value;
@@ -132,12 +158,21 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
                                    .peer_timeout = options.peer_timeout,
                                    .progress_timeout = options.progress_timeout}));
   impl->world = std::move(world);
-  impl->locate();
+  impl->conduct();
   const Seat mine = impl->offer_seat(0);
   std::vector<Seat> seats(static_cast<std::size_t>(world_size));
   Communicator communicator(std::move(impl));
   REGATTA_TRY_DO(communicator.all_gather(&mine, seats.data(), sizeof mine, DataType::kU8).wait());
   REGATTA_TRY_DO(communicator.impl_->join_shared(seats));
+  if (communicator.impl_->shm == nullptr && world_size > 1) {
+    REGATTA_TRY(network, probe_network(communicator, options.connections));
+    surroundings.network = network;
+  }
+  surroundings.measures = options.measures;
+  surroundings.loaded = std::move(loaded);
+  communicator.impl_->surroundings = std::make_shared<const Surroundings>(std::move(surroundings));
+  communicator.impl_->conduct();
+  communicator.impl_->tune_shared();
   communicator.impl_->world->restart_traffic();
   return communicator;
 }
@@ -163,8 +198,8 @@ Seat Communicator::Impl::be_child_of(const Impl& parent, std::uint32_t split, in
       group->rank = static_cast<int>(group->members.size());
     group->members.push_back(parent.group->members[i]);
   }
-  sites = parent.sites;
-  locate();
+  surroundings = parent.surroundings;
+  conduct();
   return free_regions == 0 ? Seat{} : offer_seat(std::countr_zero(free_regions));
 }
 
@@ -188,6 +223,7 @@ Result<Communicator> Communicator::split(int color) {
   for (std::size_t i = 0; i < members.size(); ++i)
     if (offers[i].color == color) seats_in_child.push_back(seats[i]);
   REGATTA_TRY_DO(impl->join_shared(seats_in_child));
+  impl->tune_shared();
   return Communicator(std::move(impl));
 }
 
@@ -207,6 +243,17 @@ Result<std::shared_ptr<std::byte>> Communicator::allocate(std::size_t bytes) {
   std::memset(data, 0, bytes);
   return std::shared_ptr<std::byte>(
       data, [](std::byte* memory) { std::free(memory); });  // NOLINT(*-no-malloc)
+}
+
+std::vector<Choice> Communicator::choices() const {
+  if (impl_->group == nullptr || impl_->group->conductor == nullptr) return {};
+  if (impl_->shm != nullptr) return impl_->shm->choices();
+  return impl_->group->conductor->choices();
+}
+
+bool Communicator::is_tuned() const {
+  if (impl_->shm != nullptr) return impl_->shm->is_tuned();
+  return impl_->group == nullptr || impl_->group->conductor->is_settled();
 }
 
 Communicator::Traffic Communicator::traffic() const {

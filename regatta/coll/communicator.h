@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "regatta/coll/tuning/setting.h"
 #include "regatta/core/ids.h"
 #include "regatta/core/result.h"
 #include "regatta/core/units.h"
@@ -25,6 +26,8 @@ enum class DataType { kF32, kF64, kF16, kBf16, kI8, kU8, kI32, kI64 };
 enum class ReduceOp { kSum, kProduct, kMin, kMax, kAverage };
 
 std::size_t size_of(DataType type);
+
+struct Choice;  // tuning/tuner.h
 
 // An operation under way. Destroying a Handle that was not waited for does not cancel the
 // operation; the buffers must stay alive until wait() or done() said so.
@@ -71,6 +74,12 @@ struct Options {
   // back. Where routers tell the way of a port (transport/survey.h), they spread over equal-cost
   // links.
   int connections = 8;
+  // How collectives are carried out. What is given here holds for every call that can be carried
+  // out so; the rest is chosen by a cost model and, over time, by measuring (tuning/). Give the
+  // same on all ranks.
+  Setting forced;
+  bool measures = true;  // false: the cost model alone chooses
+  std::string tuning;    // what an earlier run chose: the text of a tuning file; "": nothing
   std::vector<std::string> rank_names;  // for messages: "rank 3 (s1/1)"; empty = "rank 3"
 };
 
@@ -122,6 +131,12 @@ class Communicator {
   // server copy nothing where every buffer of the call comes from here. It goes back with the last
   // copy of the pointer. Where nothing is shared it is ordinary memory. kUnavailable: none is left.
   Result<std::shared_ptr<std::byte>> allocate(std::size_t bytes);
+
+  // How each kind of call is carried out, what else was considered, what the model predicted and
+  // what was measured. format_tuning() makes a file of it.
+  std::vector<Choice> choices() const;
+  // No trial is under way for any kind of call that there was; the same on all ranks.
+  bool is_tuned() const;
 
   // Bytes that this rank sent to each rank of the world so far, over the network and through shared
   // memory; messages only, without headers.

@@ -5,16 +5,18 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "regatta/coll/algorithm/place.h"
 #include "regatta/coll/call.h"
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/engine/conductor.h"
 #include "regatta/coll/engine/operation.h"
 #include "regatta/coll/engine/world.h"
 #include "regatta/coll/shm/group.h"
+#include "regatta/coll/tuning/candidates.h"
+#include "regatta/coll/tuning/tuner.h"
 #include "regatta/core/result.h"
 #include "regatta/cost/grid.h"
 
@@ -33,13 +35,21 @@ struct Offer {
   std::uint64_t free_regions = 0;
 };
 
+// What all communicators of a world share.
+struct Surroundings {
+  cost::Sites sites;  // by rank of the world
+  Network network;
+  Setting forced;
+  bool measures = false;
+  std::vector<Choice> loaded;  // by an earlier run
+};
+
 struct Communicator::Impl {
   std::shared_ptr<World> world;  // null: the caller of split() took no part
   std::shared_ptr<Group> group;
-  std::shared_ptr<const cost::Sites> sites;  // of the world
-  std::optional<cost::Grid> grid;            // of this communicator
-  std::shared_ptr<ShmGroup> shm;             // when all ranks share a server and a region was free
-  std::uint32_t collectives = 0;             // calls so far
+  std::shared_ptr<const Surroundings> surroundings;
+  std::shared_ptr<ShmGroup> shm;  // when all ranks share a server and a region was free
+  std::uint32_t collectives = 0;  // calls so far
   std::uint32_t splits = 0;
   std::map<int, std::uint32_t> sends;     // by rank
   std::map<int, std::uint32_t> receives;  // by rank
@@ -48,8 +58,10 @@ struct Communicator::Impl {
 
   std::unique_ptr<Operation> make(std::string name) const;
 
-  // Finds out where the members of the group are.
-  void locate();
+  // Who chooses how the collectives go over the network, for where the members are.
+  void conduct() const;
+  // The same inside a server, once the group is there.
+  void tune_shared() const;
 
   Seat offer_seat(int region) const;
 

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "regatta/coll/algorithm/choose.h"
 #include "regatta/coll/communicator_impl.h"
 #include "regatta/coll/engine/handle_state.h"
 #include "regatta/core/units_text.h"
@@ -65,7 +64,7 @@ Handle Communicator::Impl::collective(const Call& call) {
   }
   auto operation = make(name_call(encode_call(call), call.bytes));
   operation->number = collectives++;
-  build_schedule(operation->schedule, place(), call, grid ? &*grid : nullptr);
+  operation->call = call;
   return submit(std::move(operation));
 }
 

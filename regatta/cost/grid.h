@@ -33,8 +33,8 @@ std::optional<Grid> plan_grid(const Sites& sites);
 std::vector<double> weigh_links(const std::vector<BytesPerSecond>& rates);
 
 // No all_reduce of `bytes` ends sooner: the time of the slowest link, one way, when the work is
-// shared out best; 0 where all ranks lie on one server. All rates are known. Of a server the rate of
-// its first rank counts.
+// shared out best; 0 where all ranks lie on one server. All rates are known. Of a server the rate
+// of its first rank counts.
 Seconds all_reduce_bound(Bytes bytes, const Sites& sites);
 
 // What a rank sends of an all_reduce of 1 byte, to whom.

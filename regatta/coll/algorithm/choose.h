@@ -1,29 +1,37 @@
-// coll/algorithm/choose.h: which algorithm a call takes. A function of its arguments alone, so all
-// ranks choose the same one.
+// coll/algorithm/choose.h: which algorithms can carry out a call, and the schedule of one of them.
+// Functions of their arguments alone, so all ranks get the same.
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "regatta/coll/algorithm/place.h"
 #include "regatta/coll/call.h"
 #include "regatta/coll/schedule.h"
-#include "regatta/cost/collective.h"
+#include "regatta/coll/tuning/setting.h"
 #include "regatta/cost/grid.h"
 
 namespace regatta::coll {
 
-// Up to this many bytes in flight per rank one step to everyone beats the ring; the doubling form
-// takes vectors up to it.
-inline constexpr auto kSmallBytes = static_cast<std::size_t>(cost::kSmallMessageBytes);
+// The algorithms for a call with `bytes` in the whole vector; `has_grid`: a hierarchical form is
+// known. Those that would take memory or bytes out of all proportion are left out.
+std::vector<Algorithm> algorithms_for(CallKind kind, std::size_t bytes, int ranks, bool has_grid);
 
-enum class AllReduceAlgorithm { kExchange, kDoubling, kRing };
-// bytes: of the whole vector. Exchange while (p-1) * bytes <= kSmallBytes, doubling while
-// bytes <= kSmallBytes, else ring, or hierarchical where there is a grid.
-AllReduceAlgorithm choose_all_reduce(std::size_t bytes, int world_size);
+// What is taken where nothing was measured or asked for.
+Algorithm usual_algorithm(CallKind kind, std::size_t bytes, int ranks, bool has_grid);
+
+// The chunks that an algorithm cuts a call into by itself; 0 where it has none to choose.
+std::size_t chunk_bytes_of(Algorithm algorithm, CallKind kind, std::size_t bytes, int ranks);
+
+// Where the ranks of the group are, and how the call is to be carried out.
+struct Plan {
+  Place place;
+  const cost::Grid* grid = nullptr;  // null: no hierarchical form is worth it
+  Setting setting;                   // kAutomatic: usual_algorithm()
+};
 
 // Writes the schedule of one rank, schedule.reduction included; one rank alone copies, nothing to
-// do gives no steps. `grid`: how long vectors are reduced between servers, or null.
-void build_schedule(Schedule& schedule, const Place& place, const Call& call,
-                    const cost::Grid* grid);
+// do gives no steps.
+void build_schedule(Schedule& schedule, const Plan& plan, const Call& call);
 
 }  // namespace regatta::coll

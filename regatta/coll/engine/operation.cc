@@ -39,6 +39,7 @@ void Operation::prepare() {
     transfer.out.key = {group->id, is_collective ? number : number | kPointToPoint, step.tag};
     transfer.out.data = step.src;
     transfer.out.bytes = step.bytes;
+    transfer.out.connections = connections;
   }
 }
 

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "regatta/coll/call.h"
 #include "regatta/coll/engine/handle_state.h"
 #include "regatta/coll/schedule.h"
 #include "regatta/coll/transport/link.h"
@@ -15,6 +17,10 @@
 namespace regatta::coll {
 
 struct Operation;
+class Conductor;
+
+// Of the numbers of agreements (conductor.h), which count separately from the calls.
+inline constexpr std::uint32_t kAgreementNumber = 0x40000000U;
 
 // One message of an operation, in or out. `peer` is a rank of the world.
 struct Transfer {
@@ -41,6 +47,8 @@ struct Group {
   std::deque<std::unique_ptr<Operation>> waiting;
   std::vector<std::unique_ptr<Operation>> active;
   std::uint32_t collectives_started = 0;
+  std::uint32_t agreements_started = 0;
+  std::shared_ptr<Conductor> conductor;  // of the collectives over the network
 };
 
 // A collective is a fence in its communicator: it starts when all before it ended, and all after
@@ -51,7 +59,10 @@ struct Operation {
   std::string name;          // "all_reduce of 4 MiB"
   std::uint32_t number = 0;  // within the communicator (collectives) or pair (send, receive)
   bool is_collective = true;
+  bool is_agreement = false;  // of the ranks on what they measured, not a call
+  std::optional<Call> call;   // a collective whose schedule is written when it starts
   Schedule schedule;
+  int connections = 0;  // over which its messages are striped; 0: all there are
 
   // Set by prepare().
   std::vector<Transfer> transfers;            // by step

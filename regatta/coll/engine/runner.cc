@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/coll/engine/conductor.h"
 #include "regatta/coll/reduce_kernels.h"
 #include "regatta/core/check.h"
 
@@ -25,26 +26,33 @@ void Runner::start_next(Group& group, Seconds now) {
     const bool is_fence = group.waiting.front()->is_collective;
     const bool runs_fence = !group.active.empty() && group.active.front()->is_collective;
     if (runs_fence || (is_fence && !group.active.empty())) return;
-    group.active.push_back(std::move(group.waiting.front()));
-    group.waiting.pop_front();
-    Operation& operation = *group.active.back();
-    operation.prepare();
-    operation.progressed_at = now;
-    if (operation.is_collective) group.collectives_started = operation.number + 1;
-    if (operation.steps_left == 0) {
-      end_operation(operation, now);
-      continue;
-    }
-    for (StepIndex step = 0; step < operation.conditions.size(); ++step)
-      if (operation.conditions[step] == 0) ready_.push_back(step);
-    std::reverse(ready_.begin(), ready_.end());
-    while (!ready_.empty()) {
-      const StepIndex step = ready_.back();
-      ready_.pop_back();
-      run_step(operation, step);
-    }
-    if (operation.steps_left == 0) end_operation(operation, now);
+    if (is_fence && group.conductor != nullptr)
+      if (auto agreement = group.conductor->agreement_before(*group.waiting.front()))
+        group.waiting.push_front(std::move(agreement));
+    start_front(group, now);
   }
+}
+
+void Runner::start_front(Group& group, Seconds now) {
+  group.active.push_back(std::move(group.waiting.front()));
+  group.waiting.pop_front();
+  Operation& operation = *group.active.back();
+  if (operation.is_agreement)
+    ++group.agreements_started;
+  else if (operation.is_collective)
+    group.collectives_started = operation.number + 1;
+  if (operation.call) group.conductor->begin(operation);
+  operation.prepare();
+  operation.progressed_at = now;
+  for (StepIndex step = 0; step < operation.conditions.size(); ++step)
+    if (operation.conditions[step] == 0) ready_.push_back(step);
+  std::reverse(ready_.begin(), ready_.end());
+  while (!ready_.empty()) {
+    const StepIndex step = ready_.back();
+    ready_.pop_back();
+    run_step(operation, step);
+  }
+  if (operation.steps_left == 0) end_operation(operation, now);
 }
 
 void Runner::run_step(Operation& operation, StepIndex index) {
@@ -106,6 +114,7 @@ void Runner::end_operation(Operation& operation, Seconds now) {
   REGATTA_CHECK(place != active.end());
   const std::unique_ptr<Operation> ended = std::move(*place);
   active.erase(place);
+  if (ended->group->conductor != nullptr) ended->group->conductor->end(*ended);
   ended->handle->finish(std::nullopt, now);
 }
 

@@ -29,6 +29,7 @@ class Runner {
 
  private:
   void start_next(Group& group, Seconds now);
+  void start_front(Group& group, Seconds now);
   void end_step(Operation& operation, StepIndex step);
   void run_step(Operation& operation, StepIndex step);
   void end_operation(Operation& operation, Seconds now);

@@ -83,7 +83,10 @@ void World::answer_query(int asker, const MessageKey& key) {
   char answer = kHasNotCalled;
   for (const auto& weak : known_groups_) {
     const auto group = weak.lock();
-    if (group && group->id == key.group && key.operation < group->collectives_started)
+    if (group == nullptr || group->id != key.group) continue;
+    const bool is_agreement = (key.operation & kAgreementNumber) != 0;
+    const std::uint32_t number = key.operation & ~kAgreementNumber;
+    if (number < (is_agreement ? group->agreements_started : group->collectives_started))
       answer = kHasCalled;
   }
   for (const auto& group : runner_.groups())

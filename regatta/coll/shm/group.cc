@@ -186,12 +186,17 @@ void ShmGroup::start(Operation& operation) {
     offsets = show_buffers(call, peers, *setup_.shelf);
   post.in = offsets.in;
   post.out = offsets.out;
+  post.took_s = -1;
+  if (tuner_ != nullptr) {
+    post.took_s = tuner_->took_s();
+    if (!is_small) operation.chunk_bytes = tuner_->begin(call);
+  }
   post.sequence.store(operation.sequence, std::memory_order_release);
   ring(peers.others);
   block(operation, Wait::kPosts, operation.sequence);
   if (is_small || offsets.are_shown()) return;
   // Nothing can be done on a private buffer but stage it: no need to see what the others show.
-  operation.staged = plan_staged(call, peers.size(), stage_);
+  operation.staged = plan_staged(call, peers.size(), stage_, operation.chunk_bytes);
   operation.point = Point::kRounds;
 }
 
@@ -223,7 +228,7 @@ bool ShmGroup::choose_method(Operation& operation) {
     all_shown = all_shown && offsets.back().are_shown();
   }
   if (!all_shown) {
-    operation.staged = plan_staged(operation.call, peers.size(), stage_);
+    operation.staged = plan_staged(operation.call, peers.size(), stage_, operation.chunk_bytes);
     operation.point = Point::kRounds;
     return false;
   }
@@ -299,7 +304,29 @@ bool ShmGroup::check_same_call(const Operation& operation) {
 void ShmGroup::end(Operation& operation) {
   progress_.fetch_add(1, std::memory_order_relaxed);
   pending_.fetch_sub(1, std::memory_order_release);
-  operation.state->finish(std::nullopt, os::monotonic_now());
+  const Seconds now = os::monotonic_now();
+  if (tuner_ != nullptr) learn(operation);
+  operation.state->finish(std::nullopt, now);
+}
+
+// All posts of the operation are there: they say what the one before took.
+void ShmGroup::learn(const Operation& operation) {
+  const Peers& peers = setup_.peers;
+  if (tuner_->wants_times()) {
+    std::vector<double> times_s;
+    for (const Region* region : peers.regions)
+      times_s.push_back(region->entries[slot_of(operation.sequence)].post.took_s);
+    tuner_->learn(times_s);
+  }
+  const double began_s = operation.state->started_s.load(std::memory_order_relaxed);
+  const Algorithm way = operation.point == Point::kRounds    ? Algorithm::kStaged
+                        : operation.point == Point::kInPlace ? Algorithm::kInPlace
+                                                             : Algorithm::kOneShot;
+  tuner_->end(operation.call, os::monotonic_now() - Seconds{began_s}, way);
+}
+
+std::vector<Choice> ShmGroup::choices() const {
+  return tuner_ == nullptr ? std::vector<Choice>{} : tuner_->choices();
 }
 
 void ShmGroup::end_all() {

@@ -18,6 +18,7 @@
 #include "regatta/coll/shm/bell.h"
 #include "regatta/coll/shm/in_place.h"
 #include "regatta/coll/shm/peers.h"
+#include "regatta/coll/shm/shared_tuner.h"
 #include "regatta/coll/shm/staged.h"
 #include "regatta/core/result.h"
 
@@ -53,6 +54,12 @@ class ShmGroup final : public Driver {
 
   // How this rank writes its stages from the next operation on; the others need not know.
   void write_stages(Store store) { stage_ = store; }
+
+  // Before the first call of its users: which chunks are fastest is found out from now on.
+  void tune(SharedTuner::Setup setup) { tuner_ = std::make_unique<SharedTuner>(std::move(setup)); }
+  // Any thread.
+  std::vector<Choice> choices() const;
+  bool is_tuned() const { return tuner_ == nullptr || tuner_->is_settled(); }
 
   // From the calling thread of the communicator.
   std::shared_ptr<Handle::State> submit(const Call& call);
@@ -93,6 +100,7 @@ class ShmGroup final : public Driver {
     Call call;
     std::shared_ptr<Handle::State> state;
     std::uint64_t sequence = 0;
+    std::size_t chunk_bytes = 0;    // of staged rounds; 0: what fits
     std::uint64_t first_round = 0;  // counted over the life of the group
     Point point = Point::kPosted;
     Staged staged;
@@ -120,6 +128,7 @@ class ShmGroup final : public Driver {
   bool have_reached(Wait wait, std::uint64_t target) const;
   std::uint64_t counter_of(int peer, Wait wait, std::uint64_t target) const;
   void take_incoming();
+  void learn(const Operation& operation);
   void publish(Counter& counter, std::uint64_t rounds);
   std::string name(int peer) const { return setup_.names[static_cast<std::size_t>(peer)]; }
 
@@ -130,6 +139,7 @@ class ShmGroup final : public Driver {
   // Held by whoever drives. What follows is touched with it alone.
   mutable std::mutex drive_;
   std::deque<Operation> queue_;
+  std::unique_ptr<SharedTuner> tuner_;
   Store stage_ = Store::kCached;
   std::uint64_t sequence_;
   std::uint64_t rounds_;

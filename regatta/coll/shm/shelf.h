@@ -34,6 +34,7 @@ struct Post {
   std::uint64_t bytes;                  // the argument of the call
   std::uint64_t in;                     // offsets within the owner's buffers, or kPrivate
   std::uint64_t out;
+  double took_s;  // the operation before it, at this rank; negative: not known
 };
 
 // Counts rounds over the life of the group (rounds.h).

@@ -129,11 +129,16 @@ void collect_pieces(const Staged& staged, const Peers& peers, const Range& range
 
 }  // namespace
 
-Staged plan_staged(const Call& call, int ranks, Store stage) {
+Staged plan_staged(const Call& call, int ranks, Store stage, std::size_t round_bytes) {
   Staged staged{.call = call, .stage = stage};
-  staged.piece_bytes = kRoundBytes;
+  std::size_t round = kRoundBytes;
+  if (round_bytes > 0) {
+    const std::size_t least = kCacheLine * static_cast<std::size_t>(ranks);
+    round = std::clamp(round_bytes / kCacheLine * kCacheLine, least, kRoundBytes);
+  }
+  staged.piece_bytes = round;
   if (in_bytes(call, ranks) != call.bytes)  // a part for every rank lies in the stage
-    staged.piece_bytes = kRoundBytes / static_cast<std::size_t>(ranks) / kCacheLine * kCacheLine;
+    staged.piece_bytes = round / static_cast<std::size_t>(ranks) / kCacheLine * kCacheLine;
   staged.rounds = (call.bytes + staged.piece_bytes - 1) / staged.piece_bytes;
   staged.has_take =
       (call.kind == CallKind::kAllReduce && ranks > 2) || call.kind == CallKind::kReduce;

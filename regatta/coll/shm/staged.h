@@ -32,8 +32,9 @@ struct Staged {
   bool has_take = false;
 };
 
-// The same on all ranks for the same call, but for the addresses and `stage`.
-Staged plan_staged(const Call& call, int ranks, Store stage);
+// The same on all ranks for the same call, but for the addresses and `stage`. `round_bytes`: that a
+// stage takes in a round, at most kStageBytes; 0: all of it.
+Staged plan_staged(const Call& call, int ranks, Store stage, std::size_t round_bytes = 0);
 
 // One round's parts; `round` counts from 0 within the call, `slot` (0 or 1) names the stage.
 void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned slot);

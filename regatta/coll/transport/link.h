@@ -20,6 +20,7 @@ struct OutMessage {
   std::size_t bytes = 0;
   std::size_t cut = 0;      // bytes that fragments were made of
   std::size_t written = 0;  // bytes that left this process
+  int connections = 0;      // that carry its fragments; 0: all
 };
 
 // Called by links; `peer` is a rank of the world.

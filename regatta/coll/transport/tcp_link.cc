@@ -45,6 +45,7 @@ struct TcpLink::Outgoing {
 struct TcpLink::Connection {
   os::UniqueFd fd;
   bool is_control = false;
+  std::size_t index = 0;  // among the outgoing ones
   bool readable = true;
   bool writable = true;
   bool closed = false;
@@ -67,8 +68,10 @@ TcpLink::TcpLink(int peer, TcpConnections connections, LinkSink& sink)
     connections_.push_back(std::move(connection));
   };
   add(std::move(connections.control), true);
-  for (os::UniqueFd& fd : connections.out)
-    add(std::move(fd), false);
+  for (std::size_t i = 0; i < connections.out.size(); ++i) {
+    add(std::move(connections.out[i]), false);
+    connections_.back()->index = i;
+  }
   for (os::UniqueFd& fd : connections.in)
     add(std::move(fd), false);
 }
@@ -112,7 +115,7 @@ bool TcpLink::next_outgoing(Connection& connection) {
   out.message = nullptr;
   out.done = 0;
   if (!connection.is_control) {
-    if (bulk_.empty()) return false;
+    if (bulk_.empty() || connection.index >= connections_for(*bulk_.front())) return false;
     out.is_active = cut_fragment(out);
     return true;
   }
@@ -141,11 +144,17 @@ bool TcpLink::next_outgoing(Connection& connection) {
   return true;
 }
 
+std::size_t TcpLink::connections_for(const OutMessage& message) const {
+  return message.connections > 0
+             ? std::min(outgoing_, static_cast<std::size_t>(message.connections))
+             : outgoing_;
+}
+
 // Fragments shrink towards the end of a message, so that all connections end at about one time.
 bool TcpLink::cut_fragment(Outgoing& out) {
   OutMessage& message = *bulk_.front();
   const std::size_t left = message.bytes - message.cut;
-  const std::size_t shares = 2 * outgoing_;
+  const std::size_t shares = 2 * connections_for(message);
   constexpr std::size_t kAlignment = 64;
   std::size_t bytes = std::clamp(left / shares, kFragmentBytesMin, kFragmentBytesMax);
   bytes = std::min(left, bytes / kAlignment * kAlignment);

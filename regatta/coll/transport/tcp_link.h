@@ -43,6 +43,7 @@ class TcpLink : public Link {
 
   bool write_connection(Connection& connection);
   bool next_outgoing(Connection& connection);
+  std::size_t connections_for(const OutMessage& message) const;
   bool cut_fragment(Outgoing& out);
   void finish_outgoing(Connection& connection);
   bool read_connection(Connection& connection);

@@ -1,0 +1,154 @@
+#include "regatta/coll/tuning/search.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace regatta::coll {
+namespace {
+
+constexpr int kTries = 2;
+// So much faster must a setting be to replace the one in use.
+constexpr double kClearly = 0.97;
+constexpr std::size_t kSamples = 3;
+constexpr long long kFirstPause = 64;
+constexpr long long kLongestPause = 4096;
+// The choice has become slower by this: the search begins again.
+constexpr double kChanged = 1.3;
+// After so many looks everything is tried again even if nothing has changed: what lost once may win.
+constexpr int kLooksAtMost = 4;
+constexpr Seconds kNotTold{-1.0};
+constexpr Seconds kTellsNothing{1e30};
+
+}  // namespace
+
+Search::Search(const std::vector<Candidate>& candidates, std::vector<Vary> stages)
+    : candidates_(candidates), stages_(std::move(stages)) {
+  for (const Candidate& candidate : candidates)
+    tried_.push_back({.setting = candidate.setting, .predicted = candidate.predicted});
+  pause_ = kFirstPause;
+  enter_stage(0);
+}
+
+std::size_t Search::index_of(const Setting& setting) {
+  for (std::size_t i = 0; i < tried_.size(); ++i)
+    if (tried_[i].setting == setting) return i;
+  tried_.push_back({.setting = setting});
+  return tried_.size() - 1;
+}
+
+void Search::start_from(const Setting& setting, Seconds observed) {
+  chosen_ = index_of(setting);
+  tried_[chosen_].observed = observed;
+  settle();
+}
+
+void Search::plan_trials(std::vector<std::size_t> settings) {
+  plan_.clear();
+  // In turns, so that what changes with time meets all alike.
+  for (int t = 0; t < kTries; ++t)
+    plan_.insert(plan_.end(), settings.begin(), settings.end());
+  times_.assign(plan_.size(), kNotTold);
+  first_ticket_ += static_cast<int>(handed_);
+  handed_ = 0;
+  missing_ = plan_.size();
+}
+
+void Search::enter_stage(std::size_t stage) {
+  is_searching_ = true;
+  for (stage_ = stage; stage_ <= stages_.size(); ++stage_) {
+    std::vector<std::size_t> settings;
+    if (stage_ == 0) {
+      for (const Candidate& candidate : candidates_)
+        settings.push_back(index_of(candidate.setting));
+    } else {
+      settings.push_back(chosen_);
+      for (const Setting& setting : stages_[stage_ - 1](tried_[chosen_].setting))
+        settings.push_back(index_of(setting));
+    }
+    if (settings.size() < 2) continue;
+    for (const std::size_t index : settings)
+      tried_[index].observed = {};
+    return plan_trials(std::move(settings));
+  }
+  settle();
+}
+
+void Search::settle() {
+  is_searching_ = false;
+  plan_.clear();
+  times_.clear();
+  first_ticket_ += static_cast<int>(handed_);
+  handed_ = missing_ = 0;
+  rest_until_ = calls_ + pause_;
+}
+
+void Search::plan_samples() {
+  plan_trials({chosen_});
+  plan_.assign(kSamples, chosen_);
+  times_.assign(kSamples, kNotTold);
+  missing_ = kSamples;
+}
+
+Search::Trial Search::next() {
+  const bool can_change = tried_.size() > 1;
+  if (!is_searching_ && can_change && plan_.empty() && calls_ >= rest_until_) plan_samples();
+  ++calls_;
+  if (handed_ < plan_.size()) {
+    const std::size_t index = plan_[handed_];
+    ++tried_[index].calls;
+    return {tried_[index].setting, first_ticket_ + static_cast<int>(handed_++)};
+  }
+  ++tried_[chosen_].calls;
+  return {tried_[chosen_].setting, -1};
+}
+
+void Search::give(int ticket, Seconds took) {
+  const int place = ticket - first_ticket_;
+  if (place < 0 || place >= static_cast<int>(handed_)) return;
+  Seconds& time = times_[static_cast<std::size_t>(place)];
+  if (time.value >= 0) return;
+  time = took;
+  if (--missing_ > 0) return;
+  if (is_searching_)
+    end_stage();
+  else
+    end_samples();
+}
+
+void Search::skip(int ticket) {
+  give(ticket, kTellsNothing);
+}
+
+void Search::end_stage() {
+  for (std::size_t i = 0; i < plan_.size(); ++i) {
+    if (times_[i] == kTellsNothing) continue;
+    Seconds& observed = tried_[plan_[i]].observed;
+    observed = observed.value == 0 ? times_[i] : std::min(observed, times_[i]);
+  }
+  std::size_t best = plan_.front();
+  if (std::find(plan_.begin(), plan_.end(), chosen_) != plan_.end()) best = chosen_;
+  const Seconds in_use = tried_[best].observed;
+  for (const std::size_t index : plan_) {
+    const Seconds observed = tried_[index].observed;
+    if (observed.value > 0 && observed < in_use * kClearly && observed < tried_[best].observed)
+      best = index;
+  }
+  chosen_ = best;
+  enter_stage(stage_ + 1);
+}
+
+void Search::end_samples() {
+  const Seconds took = *std::min_element(times_.begin(), times_.end());
+  if (took == kTellsNothing) return settle();
+  const bool is_slower = took > tried_[chosen_].observed * kChanged;
+  tried_[chosen_].observed = took;
+  if (is_slower || ++looks_ >= kLooksAtMost) {
+    looks_ = 0;
+    if (is_slower) pause_ = kFirstPause;
+    return enter_stage(0);
+  }
+  pause_ = std::min(2 * pause_, kLongestPause);
+  settle();
+}
+
+}  // namespace regatta::coll

@@ -1,0 +1,124 @@
+#include "regatta/coll/tuning/tuner.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace regatta::coll {
+namespace {
+
+int size_class(std::size_t bytes) {
+  return static_cast<int>(std::bit_width(bytes));
+}
+
+// The same for every call of a class, or ranks of two calls would search different settings.
+Case case_of_class(const Case& call) {
+  return {call.kind, std::bit_floor(std::max<std::size_t>(call.bytes, 1))};
+}
+
+}  // namespace
+
+std::string to_string(Reason reason) {
+  switch (reason) {
+    case Reason::kForced:
+      return "forced";
+    case Reason::kOnlyOne:
+      return "only one";
+    case Reason::kModel:
+      return "model";
+    case Reason::kMeasured:
+      return "measured";
+    case Reason::kLoaded:
+      return "loaded";
+  }
+  return "";
+}
+
+Search Tuner::make_search(const Case& call, Choice& about) const {
+  std::vector<Candidate> candidates = setup_.ways.algorithms(call);
+  if (candidates.empty()) candidates.push_back({});
+  if (!setup_.measures) candidates.resize(1);
+  std::vector<Search::Vary> stages;
+  for (const auto& vary : {setup_.ways.connections, setup_.ways.chunks})
+    if (vary && setup_.measures)
+      stages.emplace_back([vary, call](const Setting& setting) { return vary(setting, call); });
+  Search search(candidates, std::move(stages));
+  if (candidates.size() == 1 && candidates.front().setting.algorithm == setup_.forced &&
+      setup_.forced != Algorithm::kAutomatic)
+    about.reason = Reason::kForced;
+  else if (setup_.measures && search.is_settled())
+    about.reason = Reason::kOnlyOne;
+  return search;
+}
+
+Tuner::Entry& Tuner::entry_for(const Case& call) {
+  const auto [found, is_new] =
+      index_.try_emplace({call.kind, size_class(call.bytes)}, entries_.size());
+  if (!is_new) return entries_[found->second];
+  const Case typical = case_of_class(call);
+  Choice about{.kind = call.kind,
+               .bytes_from = typical.bytes,
+               .ranks = setup_.ranks,
+               .servers = setup_.servers};
+  Search search = make_search(typical, about);
+  for (const Choice& choice : loaded_) {
+    if (choice.kind != call.kind || choice.bytes_from != typical.bytes) continue;
+    const Tried& best = choice.tried[choice.chosen];
+    search.start_from(best.setting, best.observed);
+    about.reason = Reason::kLoaded;
+  }
+  entries_.push_back({std::move(about), std::move(search)});
+  return entries_.back();
+}
+
+Tuner::Next Tuner::next(const Case& call) {
+  Entry& entry = entry_for(call);
+  const Search::Trial trial = entry.search.next();
+  return {trial.setting,
+          {static_cast<std::size_t>(&entry - entries_.data()), trial.ticket}};
+}
+
+void Tuner::give(const Ticket& ticket, Seconds took) {
+  Entry& entry = entries_[ticket.search];
+  entry.search.give(ticket.number, took);
+  const bool may_change = entry.about.reason == Reason::kModel || entry.about.reason == Reason::kLoaded;
+  if (may_change && entry.search.tried()[entry.search.chosen()].observed.value > 0 &&
+      entry.search.is_settled())
+    entry.about.reason = Reason::kMeasured;
+}
+
+void Tuner::skip(const Ticket& ticket) {
+  entries_[ticket.search].search.skip(ticket.number);
+}
+
+bool Tuner::waits(const Case& call) const {
+  const auto found = index_.find({call.kind, size_class(call.bytes)});
+  return found != index_.end() && entries_[found->second].search.waits();
+}
+
+bool Tuner::is_settled() const {
+  return std::all_of(entries_.begin(), entries_.end(),
+                     [](const Entry& entry) { return entry.search.is_settled(); });
+}
+
+std::vector<Choice> Tuner::choices() const {
+  std::vector<Choice> choices;
+  for (const auto& [key, index] : index_) {
+    const Entry& entry = entries_[index];
+    Choice choice = entry.about;
+    choice.is_settled = entry.search.is_settled();
+    choice.chosen = entry.search.chosen();
+    choice.tried = entry.search.tried();
+    choice.calls = entry.search.calls();
+    choices.push_back(std::move(choice));
+  }
+  return choices;
+}
+
+void Tuner::load(const std::vector<Choice>& choices) {
+  for (const Choice& choice : choices)
+    if (choice.ranks == setup_.ranks && choice.servers == setup_.servers &&
+        choice.chosen < choice.tried.size())
+      loaded_.push_back(choice);
+}
+
+}  // namespace regatta::coll
