@@ -2,8 +2,11 @@
 // ranks find each other, and what came out. It is handed to a rank as its standard input.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstring>
+#include <string>
 
 #include "regatta/bench/own_ranks.h"
 #include "regatta/core/result.h"
@@ -30,6 +33,9 @@ struct Board {
   Op op;
   int ranks;
   int batches;
+  coll::Setting forced;
+  bool measures;
+  char tuning[kTuningMax];
   bool has_shared;  // buffers of Communicator::allocate() are timed too
   std::size_t size_count;
   std::size_t sizes[kSizesMax];
@@ -38,10 +44,15 @@ struct Board {
   std::atomic<int> given;  // endpoints
   // Private and shared buffers, by size; written by rank 0.
   Cell cells[2][kSizesMax];
+  // What rank 0 chose for private buffers: the text of a tuning file, cut off where it is longer.
+  char choices[kTuningMax];
 };
 
 // Copies what fits; the rest of the place is zero already.
-void put_text(char (&place)[kTextMax], const std::string& text);
+template <std::size_t size>
+void put_text(char (&place)[size], const std::string& text) {
+  std::memcpy(place, text.data(), std::min(text.size(), size - 1));
+}
 
 // The work of one rank on a board of a launcher; its error stands on the board too.
 Status be_rank(Board& board, int rank);

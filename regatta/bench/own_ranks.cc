@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "regatta/bench/board.h"
+#include "regatta/coll/tuning/tuning_file.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/os/process.h"
 
@@ -45,6 +46,9 @@ void write_task(Board& board, const Task& task, const Ground& ground) {
   board.op = task.op;
   board.ranks = task.ranks;
   board.batches = task.batches;
+  board.forced = task.how.forced;
+  board.measures = task.how.measures;
+  put_text(board.tuning, task.how.tuning);
   board.has_shared = !ground.lab;
   board.size_count = task.sizes.size();
   for (std::size_t i = 0; i < task.sizes.size(); ++i)
@@ -98,7 +102,7 @@ std::vector<Contender> results(const Board& board) {
 
 }  // namespace
 
-Result<std::vector<Contender>> run_own_ranks(const Task& task, const Ground& ground) {
+Result<OwnRun> run_own_ranks(const Task& task, const Ground& ground) {
   REGATTA_TRY(folder, os::executable_folder());
   SharedBoard board;
   REGATTA_TRY_DO(board.make());
@@ -115,7 +119,8 @@ Result<std::vector<Contender>> run_own_ranks(const Task& task, const Ground& gro
   }
   const std::string error = wait_for_ranks(ranks, *board);
   if (!error.empty()) return Error{Code::kUnavailable, error};
-  return results(*board);
+  REGATTA_TRY(choices, coll::parse_tuning(board->choices));
+  return OwnRun{results(*board), std::move(choices)};
 }
 
 }  // namespace regatta::bench

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "regatta/bench/timing.h"
+#include "regatta/coll/tuning/tuner.h"
 #include "regatta/core/result.h"
 #include "regatta/core/units.h"
 #include "regatta/lab/lab.h"
@@ -16,6 +17,8 @@ namespace regatta::bench {
 inline constexpr int kRanksMax = 64;
 inline constexpr std::size_t kSizesMax = 64;
 inline constexpr int kBatchesMax = 1000;
+// Of the text of a tuning file.
+inline constexpr std::size_t kTuningMax = std::size_t{1} << 20;
 
 // Where a rank runs.
 struct Place {
@@ -30,8 +33,13 @@ struct Ground {
   std::vector<Place> places;  // by rank, in a lab
 };
 
+struct OwnRun {
+  std::vector<Contender> contenders;
+  std::vector<coll::Choice> choices;  // of rank 0, in the end, for private buffers
+};
+
 // "private" with ordinary memory, and without a lab "shared" with buffers of
 // Communicator::allocate(). Fails with the first error of a rank.
-Result<std::vector<Contender>> run_own_ranks(const Task& task, const Ground& ground);
+Result<OwnRun> run_own_ranks(const Task& task, const Ground& ground);
 
 }  // namespace regatta::bench

@@ -12,10 +12,11 @@ INSTANTIATE_TEST_SUITE_P(Ops, OwnRanks, testing::ValuesIn(kOps),
 
 TEST_P(OwnRanks, GiveRightResultsWithPrivateAndSharedBuffers) {
   const Task task{.op = GetParam(), .sizes = {1024, 3000001}, .ranks = 3, .batches = 2};
-  const auto contenders = run_own_ranks(task, {});
-  ASSERT_TRUE(contenders) << contenders.error().message;
-  ASSERT_EQ(contenders->size(), 2U);
-  for (const Contender& contender : *contenders) {
+  const auto run = run_own_ranks(task, {});
+  ASSERT_TRUE(run) << run.error().message;
+  ASSERT_EQ(run->contenders.size(), 2U);
+  EXPECT_FALSE(run->choices.empty());
+  for (const Contender& contender : run->contenders) {
     ASSERT_EQ(contender.timings.size(), 2U);
     for (const Timing& timing : contender.timings) {
       EXPECT_EQ(timing.wrong, 0) << contender.name;

@@ -30,7 +30,9 @@ Result<std::vector<Contender>> race(const Task& task, const RaceOptions& options
     REGATTA_TRY_DO(find_peer(peer));
   for (int round = 0; round < options.rounds; ++round) {
     on_turn(round, "regatta");
-    REGATTA_TRY_DO(add_round(all, 0, run_own_ranks(task, options.ground)));
+    auto own_run = run_own_ranks(task, options.ground);
+    if (!own_run) return own_run.error();
+    REGATTA_TRY_DO(add_round(all, 0, std::move(own_run->contenders)));
     if (round == 0) own = all.size();
     for (std::size_t i = 0; i < options.peers.size(); ++i) {
       on_turn(round, options.peers[i]);

@@ -7,6 +7,7 @@
 #include "regatta/bench/batches.h"
 #include "regatta/bench/board.h"
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/tuning/tuning_file.h"
 #include "regatta/os/clock.h"
 
 namespace regatta::bench {
@@ -17,6 +18,8 @@ using coll::DataType;
 using coll::ReduceOp;
 
 constexpr Seconds kMeetingLimit{30};
+// More calls than a search takes.
+constexpr int kTrialsMax = 200;
 
 struct Buffers {
   float* in = nullptr;
@@ -60,6 +63,9 @@ Status time_call(Communicator& world, const Shape& shape, const Buffers& buffers
     status = std::move(last);
     return status.has_value();
   };
+  // Every trial of the tuner is over before anything is timed.
+  for (int calls = 0; calls < kTrialsMax && !world.is_tuned(); ++calls)
+    REGATTA_TRY_DO(call(world, shape, buffers));
   const auto times = time_batches(
       batches, [&] { return note(call(world, shape, buffers)); },
       [&] { return note(world.barrier().wait()); },
@@ -116,16 +122,17 @@ Status connect_and_run(Board& board, int rank) {
   options.server = seat.server;
   options.listen_address = seat.address;
   options.link_rate = {seat.link_rate_Bps};
+  options.forced = board.forced;
+  options.measures = board.measures;
+  options.tuning = board.tuning;
   REGATTA_TRY(world,
               Communicator::connect(Rank{rank}, board.ranks, exchange_over(board, rank), options));
-  return run_sizes(world, board);
+  REGATTA_TRY_DO(run_sizes(world, board));
+  if (rank == 0) put_text(board.choices, format_tuning(world.choices()));
+  return {};
 }
 
 }  // namespace
-
-void put_text(char (&place)[kTextMax], const std::string& text) {
-  std::memcpy(place, text.data(), std::min(text.size(), kTextMax - 1));
-}
 
 Status be_rank(Board& board, int rank) {
   const Status status = connect_and_run(board, rank);

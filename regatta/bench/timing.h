@@ -6,9 +6,17 @@
 #include <vector>
 
 #include "regatta/bench/collective.h"
+#include "regatta/coll/tuning/setting.h"
 #include "regatta/core/units.h"
 
 namespace regatta::bench {
+
+// How Regatta's ranks choose; the peers choose for themselves.
+struct How {
+  coll::Setting forced;
+  bool measures = true;
+  std::string tuning;  // of an earlier run: the text of the file
+};
 
 // What every contender is asked to do in one round.
 struct Task {
@@ -16,6 +24,7 @@ struct Task {
   std::vector<std::size_t> sizes;  // bytes of the whole vector
   int ranks = 2;
   int batches = 7;
+  How how;
 };
 
 // One size: seconds a call, per batch, of the slowest rank.

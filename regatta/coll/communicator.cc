@@ -8,7 +8,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,14 +54,12 @@ void Communicator::Impl::conduct() const {
     mine.server.push_back(surroundings->sites.server[static_cast<std::size_t>(member)]);
     mine.rate.push_back(surroundings->sites.rate[static_cast<std::size_t>(member)]);
   }
-  const std::set<int> servers(mine.server.begin(), mine.server.end());
-  auto conductor =
-      std::make_shared<Conductor>(ConductorSetup{.place = place(),
-                                                 .grid = cost::plan_grid(mine),
-                                                 .servers = static_cast<int>(servers.size()),
-                                                 .network = surroundings->network,
-                                                 .forced = surroundings->forced,
-                                                 .measures = surroundings->measures});
+  auto conductor = std::make_shared<Conductor>(ConductorSetup{.place = place(),
+                                                              .grid = cost::plan_grid(mine),
+                                                              .sites = mine,
+                                                              .network = surroundings->network,
+                                                              .forced = surroundings->forced,
+                                                              .measures = surroundings->measures});
   conductor->load(surroundings->loaded);
   group->conductor = std::move(conductor);
 }
@@ -140,7 +137,7 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
   REGATTA_TRY(meeting, meet(rank.value, world_size, exchange, options));
   auto impl = std::make_unique<Impl>();
   Surroundings surroundings{.sites = sites_of(meeting.endpoints),
-                            .network = {.connections = options.connections},
+                            .network = {.connections = options.connections, .ways = meeting.ways},
                             .forced = options.forced,
                             .measures = false,
                             .loaded = {}};
@@ -165,7 +162,7 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
   REGATTA_TRY_DO(communicator.all_gather(&mine, seats.data(), sizeof mine, DataType::kU8).wait());
   REGATTA_TRY_DO(communicator.impl_->join_shared(seats));
   if (communicator.impl_->shm == nullptr && world_size > 1) {
-    REGATTA_TRY(network, probe_network(communicator, options.connections));
+    REGATTA_TRY(network, probe_network(communicator, surroundings.network));
     surroundings.network = network;
   }
   surroundings.measures = options.measures;

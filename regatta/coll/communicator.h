@@ -135,7 +135,7 @@ class Communicator {
   // How each kind of call is carried out, what else was considered, what the model predicted and
   // what was measured. format_tuning() makes a file of it.
   std::vector<Choice> choices() const;
-  // No trial is under way for any kind of call that there was; the same on all ranks.
+  // No trial is under way for the kind of the last collective; the same on all ranks.
   bool is_tuned() const;
 
   // Bytes that this rank sent to each rank of the world so far, over the network and through shared

@@ -1,6 +1,7 @@
 #include "regatta/coll/engine/conductor.h"
 
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "regatta/coll/algorithm/choose.h"
@@ -19,14 +20,19 @@ bool is_rooted(CallKind kind) {
          kind == CallKind::kScatter;
 }
 
+int servers_of(const cost::Sites& sites) {
+  return static_cast<int>(std::set<int>(sites.server.begin(), sites.server.end()).size());
+}
+
 }  // namespace
 
 Conductor::Conductor(ConductorSetup setup)
     : setup_(std::move(setup)),
       tuner_({.ranks = setup_.place.world_size,
-              .servers = setup_.servers,
+              .servers = servers_of(setup_.sites),
               .ways = network_ways({.ranks = setup_.place.world_size,
                                     .grid = setup_.grid ? &*setup_.grid : nullptr,
+                                    .sites = &setup_.sites,
                                     .network = setup_.network},
                                    setup_.forced),
               .forced = setup_.forced.algorithm,
@@ -62,11 +68,10 @@ void Conductor::begin(Operation& operation) {
     under_way_ = ticket;
   }
   operation.connections = setting.connections;
-  build_schedule(operation.schedule,
-                 {.place = setup_.place,
-                  .grid = setup_.grid ? &*setup_.grid : nullptr,
-                  .setting = setting},
-                 *operation.call);
+  build_schedule(
+      operation.schedule,
+      {.place = setup_.place, .grid = setup_.grid ? &*setup_.grid : nullptr, .setting = setting},
+      *operation.call);
   if (under_way_.is_timed()) began_at_ = os::monotonic_now();
 }
 

@@ -1,7 +1,7 @@
-// coll/engine/conductor.h: decides how the collectives of one group go over the network. It writes a
-// call's schedule when the call starts, times it, and has the ranks agree on the times, so that all
-// of them always choose the same: an agreement is a small all_reduce that runs before a call, at a
-// place that the calls alone determine. Used by the progress thread, but for choices().
+// coll/engine/conductor.h: decides how the collectives of one group go over the network. It writes
+// a call's schedule when the call starts, times it, and has the ranks agree on the times, so that
+// all of them always choose the same: an agreement is a small all_reduce that runs before a call,
+// at a place that the calls alone determine. Used by the progress thread, but for choices().
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace regatta::coll {
 struct ConductorSetup {
   Place place;
   std::optional<cost::Grid> grid;
-  int servers = 1;
+  cost::Sites sites;  // of the members
   Network network;
   Setting forced;
   bool measures = true;
@@ -54,7 +54,7 @@ class Conductor {
   Tuner tuner_;
   Tuner::Ticket under_way_;
   Seconds began_at_;
-  std::vector<Timed> timed_;    // calls whose times are not agreed on yet
+  std::vector<Timed> timed_;     // calls whose times are not agreed on yet
   std::vector<double> times_s_;  // of these, at this rank; then the agreed ones
   std::uint32_t agreements_ = 0;
 };

@@ -45,8 +45,8 @@ void SharedTuner::end(const Call& call, Seconds took, Algorithm way) {
   before_.is_staged = way == Algorithm::kStaged;
   if (before_.is_staged) return;
   const std::lock_guard lock(mutex_);
-  Fixed& fixed = fixed_[{call.kind, std::bit_floor(std::max<std::size_t>(
-                                        whole_bytes(call, ranks_), 1))}];
+  Fixed& fixed =
+      fixed_[{call.kind, std::bit_floor(std::max<std::size_t>(whole_bytes(call, ranks_), 1))}];
   fixed.way = way;
   fixed.least = fixed.calls == 0 ? took : std::min(fixed.least, took);
   ++fixed.calls;

@@ -1,6 +1,6 @@
-// coll/shm/shared_tuner.h: chooses the chunks of the staged collectives of one group (tuning/). What
-// an operation took travels with the post of the next one, so all ranks know all times when that one
-// ends, and choose alike without a word more.
+// coll/shm/shared_tuner.h: chooses the chunks of the staged collectives of one group (tuning/).
+// What an operation took travels with the post of the next one, so all ranks know all times when
+// that one ends, and choose alike without a word more.
 #pragma once
 
 #include <cstddef>

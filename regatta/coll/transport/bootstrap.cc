@@ -80,6 +80,7 @@ class Bootstrap {
   std::vector<Dial> dials_;
   std::vector<std::unique_ptr<Survey>> surveys_;  // the first kSurveysAtOnce are under way
   std::optional<Seconds> surveys_end_;
+  int ways_ = 1;
 };
 
 Status Bootstrap::read_endpoints(const std::vector<std::string>& texts) {
@@ -143,6 +144,7 @@ void Bootstrap::serve_surveys(Seconds now) {
   for (std::size_t i = 0; i < count; ++i) {
     if (!is_late && !surveys_[i]->serve(now)) continue;
     const int peer = surveys_[i]->peer();
+    ways_ = std::max(ways_, surveys_[i]->ways());
     std::size_t connection = 1;
     for (Survey::Start& start : surveys_[i]->take())
       dials_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
@@ -270,7 +272,8 @@ Result<Meeting> Bootstrap::meet_all() {
   Meeting meeting{.channels = std::move(channels_),
                   .names = {},
                   .endpoints = endpoints_,
-                  .shelf = std::move(shelf_)};
+                  .shelf = std::move(shelf_),
+                  .ways = ways_};
   meeting.names.reserve(endpoints_.size());
   for (int peer = 0; peer < world_size_; ++peer)
     meeting.names.push_back(name(peer));

@@ -22,6 +22,7 @@ struct Meeting {
   std::vector<std::string> names;   // by rank: "rank 3 (s1/1) at s1"
   std::vector<Endpoint> endpoints;  // by rank
   Shelf shelf;                      // the own one; closed where it could not be had
+  int ways = 1;                     // over equal-cost links, to the rank with the most
 };
 
 // "rank 3 (s1/1)" when the options name it, else "rank 3".

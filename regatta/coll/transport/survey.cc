@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -113,6 +114,13 @@ void Survey::add_poll_fds(std::vector<pollfd>& fds) const {
   if (lead_.poll_fd() >= 0) fds.push_back({lead_.poll_fd(), POLLOUT, 0});
   for (const PortTrace& candidate : candidates_)
     if (candidate.poll_fd() >= 0) fds.push_back({candidate.poll_fd(), POLLOUT, 0});
+}
+
+int Survey::ways() const {
+  std::set<std::vector<std::string>> ways;
+  for (const TracedPort& known : known_)
+    ways.insert(known.routers);
+  return std::max(1, static_cast<int>(ways.size()));
 }
 
 std::vector<Survey::Start> Survey::take() {

@@ -62,6 +62,8 @@ class Survey {
   bool serve(Seconds now);
   void add_poll_fds(std::vector<pollfd>& fds) const;
   int peer() const { return peer_; }
+  // In how many different ways the traced ports go; at least 1.
+  int ways() const;
 
   // What a connection starts from: a port (0: any) and, of the first one, perhaps an open socket.
   struct Start {

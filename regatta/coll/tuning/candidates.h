@@ -18,9 +18,10 @@ namespace regatta::coll {
 
 // What the messages of a group meet.
 struct Network {
-  Seconds latency{50e-6};        // of one small message, on the way
-  BytesPerSecond rate{1e9};      // from one rank to another, one way
-  int connections = 1;           // of a pair
+  Seconds latency{50e-6};    // of one small message, on the way
+  BytesPerSecond rate{1e9};  // from one rank to another, one way
+  int connections = 1;       // of a pair
+  int ways = 1;              // over equal-cost links, that they spread over
 };
 
 // What the ranks of a group call; the same on all of them.
@@ -31,7 +32,8 @@ struct Case {
 
 struct Ground {
   int ranks = 1;
-  const cost::Grid* grid = nullptr;  // where the ranks lie, if a hierarchical form is worth it
+  const cost::Grid* grid = nullptr;    // where the ranks lie, if a hierarchical form is worth it
+  const cost::Sites* sites = nullptr;  // null: each rank is alone on a server
   Network network;
 };
 

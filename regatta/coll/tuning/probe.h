@@ -8,9 +8,9 @@
 
 namespace regatta::coll {
 
-// Collective; the same on all ranks: the latency of a step of a barrier, and the rate at which every
-// rank sends to the next while it receives from the one before, of the slowest rank. `connections`
-// is passed on.
-Result<Network> probe_network(Communicator& world, int connections);
+// Collective; the same on all ranks. `known`: of this rank, what is known without asking; to it
+// come the latency of a step of a barrier and the rate at which every rank sends to the next while
+// it receives from the one before, those of the slowest rank, and the most ways of any rank.
+Result<Network> probe_network(Communicator& world, const Network& known);
 
 }  // namespace regatta::coll

@@ -14,7 +14,8 @@ constexpr long long kFirstPause = 64;
 constexpr long long kLongestPause = 4096;
 // The choice has become slower by this: the search begins again.
 constexpr double kChanged = 1.3;
-// After so many looks everything is tried again even if nothing has changed: what lost once may win.
+// After so many looks everything is tried again even if nothing has changed: what lost once may
+// win.
 constexpr int kLooksAtMost = 4;
 constexpr Seconds kNotTold{-1.0};
 constexpr Seconds kTellsNothing{1e30};

@@ -7,9 +7,9 @@
 namespace regatta::coll {
 namespace {
 
-constexpr std::array kNames = {"automatic",    "exchange", "doubling", "halving",  "double-tree",
-                               "ring",         "hierarchical", "direct", "tree",   "pairwise",
-                               "bruck",        "rail-local",   "one-shot", "staged", "in-place"};
+constexpr std::array kNames = {"automatic", "exchange",     "doubling", "halving", "double-tree",
+                               "ring",      "hierarchical", "direct",   "tree",    "pairwise",
+                               "bruck",     "rail-local",   "one-shot", "staged",  "in-place"};
 static_assert(kNames.size() == static_cast<std::size_t>(Algorithm::kInPlace) + 1);
 
 }  // namespace

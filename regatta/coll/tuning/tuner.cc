@@ -1,10 +1,13 @@
 #include "regatta/coll/tuning/tuner.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace regatta::coll {
 namespace {
+
+constexpr std::array kReasons = {"forced", "only one", "model", "measured", "loaded"};
 
 int size_class(std::size_t bytes) {
   return static_cast<int>(std::bit_width(bytes));
@@ -18,19 +21,13 @@ Case case_of_class(const Case& call) {
 }  // namespace
 
 std::string to_string(Reason reason) {
-  switch (reason) {
-    case Reason::kForced:
-      return "forced";
-    case Reason::kOnlyOne:
-      return "only one";
-    case Reason::kModel:
-      return "model";
-    case Reason::kMeasured:
-      return "measured";
-    case Reason::kLoaded:
-      return "loaded";
-  }
-  return "";
+  return kReasons[static_cast<std::size_t>(reason)];
+}
+
+std::optional<Reason> reason_named(const std::string& name) {
+  for (std::size_t i = 0; i < kReasons.size(); ++i)
+    if (name == kReasons[i]) return static_cast<Reason>(i);
+  return std::nullopt;
 }
 
 Search Tuner::make_search(const Case& call, Choice& about) const {
@@ -73,14 +70,15 @@ Tuner::Entry& Tuner::entry_for(const Case& call) {
 Tuner::Next Tuner::next(const Case& call) {
   Entry& entry = entry_for(call);
   const Search::Trial trial = entry.search.next();
-  return {trial.setting,
-          {static_cast<std::size_t>(&entry - entries_.data()), trial.ticket}};
+  last_ = static_cast<std::size_t>(&entry - entries_.data());
+  return {trial.setting, {last_, trial.ticket}};
 }
 
 void Tuner::give(const Ticket& ticket, Seconds took) {
   Entry& entry = entries_[ticket.search];
   entry.search.give(ticket.number, took);
-  const bool may_change = entry.about.reason == Reason::kModel || entry.about.reason == Reason::kLoaded;
+  const bool may_change =
+      entry.about.reason == Reason::kModel || entry.about.reason == Reason::kLoaded;
   if (may_change && entry.search.tried()[entry.search.chosen()].observed.value > 0 &&
       entry.search.is_settled())
     entry.about.reason = Reason::kMeasured;
@@ -93,11 +91,6 @@ void Tuner::skip(const Ticket& ticket) {
 bool Tuner::waits(const Case& call) const {
   const auto found = index_.find({call.kind, size_class(call.bytes)});
   return found != index_.end() && entries_[found->second].search.waits();
-}
-
-bool Tuner::is_settled() const {
-  return std::all_of(entries_.begin(), entries_.end(),
-                     [](const Entry& entry) { return entry.search.is_settled(); });
 }
 
 std::vector<Choice> Tuner::choices() const {

@@ -20,6 +20,7 @@ namespace regatta::coll {
 // Where a choice comes from.
 enum class Reason { kForced, kOnlyOne, kModel, kMeasured, kLoaded };
 std::string to_string(Reason reason);
+std::optional<Reason> reason_named(const std::string& name);
 
 // What is chosen for one operation and size class, and what else there is.
 struct Choice {
@@ -63,8 +64,8 @@ class Tuner {
   void skip(const Ticket& ticket);
   // The next call of this kind waits for the times of earlier ones.
   bool waits(const Case& call) const;
-  // No trial is under way or to come soon, for any kind of call that there was.
-  bool is_settled() const;
+  // For the kind of the last call no trial is under way or to come soon.
+  bool is_settled() const { return entries_.empty() || entries_[last_].search.is_settled(); }
 
   std::vector<Choice> choices() const;
   // What an earlier run chose, where it was on the same number of ranks and servers; others are
@@ -82,6 +83,7 @@ class Tuner {
   const TunerSetup setup_;
   std::map<std::pair<CallKind, int>, std::size_t> index_;
   std::vector<Entry> entries_;
+  std::size_t last_ = 0;
   std::vector<Choice> loaded_;
 };
 

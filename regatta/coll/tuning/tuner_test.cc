@@ -117,7 +117,8 @@ TEST(TuningFile, NamesWhatIsWrong) {
   EXPECT_THAT(error_of(good.substr(0, good.size() / 2)), testing::HasSubstr("no JSON object"));
   EXPECT_THAT(changed("\"version\": 1", "\"version\": 7"), testing::HasSubstr("version 7"));
   EXPECT_THAT(changed("all_reduce", "all_redu"), testing::HasSubstr("\"operation\" names none"));
-  EXPECT_THAT(changed("\"ranks\": 8", "\"ranks\": -8"), testing::HasSubstr("\"ranks\" is no whole"));
+  EXPECT_THAT(changed("\"ranks\": 8", "\"ranks\": -8"),
+              testing::HasSubstr("\"ranks\" is no whole"));
   EXPECT_THAT(changed("\"chosen\": ", "\"chosen\": 9"), testing::HasSubstr("\"chosen\" is not"));
 }
 

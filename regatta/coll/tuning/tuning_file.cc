@@ -19,7 +19,8 @@ json to_json(const Tried& tried) {
           {"chunk_bytes", tried.setting.chunk_bytes},
           {"connections", tried.setting.connections},
           {"predicted_s", tried.predicted.value},
-          {"observed_s", tried.observed.value}};
+          {"observed_s", tried.observed.value},
+          {"calls", tried.calls}};
 }
 
 Error wrong(const std::string& where, const std::string& problem) {
@@ -56,7 +57,9 @@ Result<Tried> parse_tried(const json& object, const std::string& where) {
   REGATTA_TRY(connections, count_at(object, "connections", where));
   REGATTA_TRY(predicted, time_at(object, "predicted_s", where));
   REGATTA_TRY(observed, time_at(object, "observed_s", where));
+  REGATTA_TRY(calls, count_at(object, "calls", where));
   Tried tried;
+  tried.calls = calls;
   tried.setting = {*algorithm, static_cast<std::size_t>(chunk_bytes),
                    static_cast<int>(std::min<std::int64_t>(connections, 1 << 16))};
   tried.predicted = predicted;
@@ -76,7 +79,10 @@ Result<Choice> parse_choice(const json& object, const std::string& where) {
                 .bytes_from = static_cast<std::size_t>(bytes),
                 .ranks = static_cast<int>(std::min<std::int64_t>(ranks, 1 << 24)),
                 .servers = static_cast<int>(std::min<std::int64_t>(servers, 1 << 24)),
+                .reason = reason_named(text_at(object, "why")).value_or(Reason::kLoaded),
                 .chosen = static_cast<std::size_t>(chosen)};
+  REGATTA_TRY(calls, count_at(object, "calls", where));
+  choice.calls = calls;
   const auto tried = object.find("tried");
   if (tried == object.end() || !tried->is_array()) return wrong(where, "\"tried\" is no list");
   for (const json& one : *tried) {

@@ -1,0 +1,143 @@
+#include "regatta/cli/coll_arguments.h"
+
+#include <iterator>
+
+#include <fmt/core.h>
+
+#include "regatta/bench/own_ranks.h"
+#include "regatta/cli/arguments.h"
+#include "regatta/cli/load.h"
+#include "regatta/coll/tuning/tuning_file.h"
+#include "regatta/core/text.h"
+#include "regatta/os/file.h"
+
+namespace regatta::cli {
+namespace {
+
+constexpr std::size_t kBytesMax = std::size_t{4} << 30;
+constexpr std::size_t kChunkMax = std::size_t{64} << 20;
+constexpr std::size_t kTuningFileMax = bench::kTuningMax - 1;
+
+Error bad_sizes(const std::string& text) {
+  return {Code::kInvalidInput,
+          fmt::format("--sizes: \"{}\" is no size from 4 to 4G and no range of them; write one as "
+                      "64M, several as 1K,1M, or every fourfold from the first to the last as "
+                      "1K:64M",
+                      text)};
+}
+
+// "64M": bytes, K, M and G being powers of 1024; nothing when it is no such number.
+std::optional<std::size_t> parse_bytes(const std::string& text) {
+  std::size_t end = 0;
+  std::size_t bytes = 0;
+  while (end < text.size() && end < 12 && text[end] >= '0' && text[end] <= '9')
+    bytes = bytes * 10 + static_cast<std::size_t>(text[end++] - '0');
+  const std::string unit = text.substr(end);
+  if (unit == "K")
+    bytes <<= 10;
+  else if (unit == "M")
+    bytes <<= 20;
+  else if (unit == "G")
+    bytes <<= 30;
+  else if (!unit.empty())
+    return std::nullopt;
+  return bytes;
+}
+
+Result<std::size_t> parse_size(const std::string& text) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes || *bytes < sizeof(float) || *bytes > kBytesMax) return bad_sizes(text);
+  return *bytes;
+}
+
+Result<std::vector<std::size_t>> parse_sizes(const std::string& text) {
+  std::vector<std::size_t> sizes;
+  for (const std::string& part : split(text, ',')) {
+    const std::vector<std::string> ends = split(part, ':');
+    REGATTA_TRY(first, parse_size(ends.front()));
+    REGATTA_TRY(last, parse_size(ends.back()));
+    if (ends.size() > 2 || last < first) return bad_sizes(text);
+    for (std::size_t bytes = first; bytes <= last; bytes *= 4)
+      sizes.push_back(bytes);
+  }
+  if (sizes.size() > bench::kSizesMax) return bad_sizes(text);
+  return sizes;
+}
+
+Result<std::size_t> parse_chunk(const std::string& text) {
+  if (text.empty()) return std::size_t{0};
+  const auto bytes = parse_bytes(text);
+  if (!bytes || *bytes < 4096 || *bytes > kChunkMax)
+    return Error{Code::kInvalidInput,
+                 fmt::format("--chunk: \"{}\" is no size from 4K to 64M; write it as 512K", text)};
+  return *bytes;
+}
+
+}  // namespace
+
+void add_coll_arguments(CLI::App& command, CollArguments& arguments) {
+  std::vector<std::string> names;
+  names.reserve(std::size(bench::kOps));
+  for (const bench::Op op : bench::kOps)
+    names.push_back(to_string(op));
+  command.add_option("op", arguments.op, "The collective: " + join(names, ", "))
+      ->required()
+      ->check(one_of(names));
+  command
+      .add_option("--sizes", arguments.sizes,
+                  "Bytes of the whole vector: 64M, 1K,1M or 1K:64M (every fourfold)")
+      ->capture_default_str();
+  command.add_option("--ranks", arguments.ranks, "Processes")
+      ->check(whole_number(2, bench::kRanksMax))
+      ->capture_default_str();
+  command.add_option("--cluster", arguments.cluster,
+                     "Run on the emulated servers of this cluster file instead");
+  command.add_flag("--go-round", arguments.go_round,
+                   "In a cluster, one rank on each server in turn instead of filling them");
+  std::vector<std::string> algorithms;
+  for (int i = 0; i <= static_cast<int>(coll::Algorithm::kInPlace); ++i)
+    algorithms.push_back(to_string(static_cast<coll::Algorithm>(i)));
+  command.add_option("--algorithm", arguments.algorithm, "Take this one where it can be")
+      ->check(one_of(algorithms))
+      ->capture_default_str();
+  command.add_option("--chunk", arguments.chunk, "Cut messages into chunks of this size: 512K");
+  command.add_option("--connections", arguments.connections, "Stripe messages over so many")
+      ->check(whole_number(1, 64));
+  command.add_flag("--model-only", arguments.model_only,
+                   "Let the cost model choose alone, without measuring");
+  command.add_option("--tuning", arguments.tuning,
+                     "Begin with what `regatta coll explain --save` found");
+}
+
+Result<bench::Task> task_of(const CollArguments& arguments) {
+  bench::Task task{.op = *bench::op_named(arguments.op), .sizes = {}, .ranks = arguments.ranks};
+  REGATTA_TRY(sizes, parse_sizes(arguments.sizes));
+  task.sizes = std::move(sizes);
+  REGATTA_TRY(chunk, parse_chunk(arguments.chunk));
+  task.how.forced = {.algorithm = *coll::algorithm_named(arguments.algorithm),
+                     .chunk_bytes = chunk,
+                     .connections = arguments.connections};
+  task.how.measures = !arguments.model_only;
+  if (!arguments.tuning.empty()) {
+    REGATTA_TRY(text, os::read_file(arguments.tuning));
+    if (text.size() > kTuningFileMax)
+      return Error{Code::kInvalidInput,
+                   arguments.tuning + ": too long for a tuning file; save it again with `regatta "
+                                      "coll explain --save`"};
+    REGATTA_TRY_DO(coll::parse_tuning(text));
+    task.how.tuning = std::move(text);
+  }
+  return task;
+}
+
+Result<std::optional<bench::LabGround>> open_ground(const CollArguments& arguments) {
+  std::optional<bench::LabGround> ground;
+  if (arguments.cluster.empty()) return ground;
+  REGATTA_TRY(cluster, load_cluster(arguments.cluster));
+  REGATTA_TRY(opened,
+              bench::LabGround::open(cluster, arguments.ranks, arguments.go_round));
+  ground.emplace(std::move(opened));
+  return ground;
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,40 @@
+// cli/coll_arguments.h: the arguments that the commands which run collectives share: what is called,
+// where the ranks run, and what is forced.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "regatta/bench/lab_ground.h"
+#include "regatta/bench/timing.h"
+#include "regatta/core/result.h"
+
+namespace regatta::cli {
+
+struct CollArguments {
+  std::string op;
+  std::string sizes = "1K:64M";
+  int ranks = 2;
+  std::string cluster;
+  bool go_round = false;
+  std::string algorithm = "automatic";
+  std::string chunk;
+  int connections = 0;
+  bool model_only = false;
+  std::string tuning;  // a file
+};
+
+// Adds them to a command; `arguments` outlives it.
+void add_coll_arguments(CLI::App& command, CollArguments& arguments);
+
+// What the benchmark's ranks are asked for; kInvalidInput for sizes that are none, kNotFound for a
+// missing file.
+Result<bench::Task> task_of(const CollArguments& arguments);
+
+// The emulated servers; nothing where the ranks are processes of this machine.
+Result<std::optional<bench::LabGround>> open_ground(const CollArguments& arguments);
+
+}  // namespace regatta::cli

@@ -1,0 +1,143 @@
+// `regatta coll explain`: lets ranks call a collective until their choice stands, and shows it.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/bench/own_ranks.h"
+#include "regatta/cli/arguments.h"
+#include "regatta/cli/coll_arguments.h"
+#include "regatta/cli/coll_command.h"
+#include "regatta/cli/load.h"
+#include "regatta/coll/tuning/tuning_file.h"
+#include "regatta/core/text.h"
+#include "regatta/core/units_text.h"
+#include "regatta/os/file.h"
+
+namespace regatta::cli {
+namespace {
+
+using coll::Choice;
+using coll::Reason;
+using coll::Tried;
+
+struct Options {
+  CollArguments coll;
+  std::string save;
+  bool json = false;
+};
+
+std::string size_text(std::size_t bytes) {
+  return format_bytes(Bytes{static_cast<long long>(bytes)});
+}
+
+// "-" where nothing is known.
+std::string time_text(Seconds time) {
+  return time.value > 0 ? format_seconds(time) : "-";
+}
+
+std::string why(const Choice& choice) {
+  const Tried& chosen = choice.tried[choice.chosen];
+  switch (choice.reason) {
+    case Reason::kForced:
+      return "it was asked for";
+    case Reason::kOnlyOne:
+      if (chosen.setting.algorithm == coll::Algorithm::kOneShot)
+        return "the vector fits in the slots that the ranks show each other";
+      if (chosen.setting.algorithm == coll::Algorithm::kInPlace)
+        return "every rank reaches the buffers of all";
+      return "nothing else comes into question";
+    case Reason::kModel:
+      return "the cost model puts it first";
+    case Reason::kLoaded:
+      return "an earlier run found it fastest";
+    case Reason::kMeasured:
+      break;
+  }
+  const Tried& first = choice.tried.front();
+  if (choice.chosen == 0) return "the cost model puts it first, and nothing measured clearly faster";
+  if (first.observed.value > 0 && chosen.observed.value > 0)
+    return fmt::format("it measured {:.1f} % faster than what the model puts first",
+                       100 * (1 - chosen.observed.value / first.observed.value));
+  return "it measured fastest";
+}
+
+std::string explain_choice(const Choice& choice) {
+  std::string text =
+      fmt::format("\n{} of {}{}: {}\n  because {}; {} calls\n", to_string(choice.kind),
+                  size_text(choice.bytes_from), choice.bytes_from > 1 ? " and more" : "",
+                  describe(choice.tried[choice.chosen].setting), why(choice), choice.calls);
+  std::vector<std::vector<std::string>> rows = {{"", "way", "predicted", "measured", "calls"}};
+  for (std::size_t i = 0; i < choice.tried.size(); ++i) {
+    const Tried& one = choice.tried[i];
+    rows.push_back({i == choice.chosen ? "*" : "", describe(one.setting),
+                    time_text(one.predicted), time_text(one.observed),
+                    std::to_string(one.calls)});
+  }
+  return text + format_table(rows);
+}
+
+// Of what was asked for: other calls are made on the way.
+std::vector<Choice> choices_of(const bench::Task& task, const std::vector<Choice>& all) {
+  std::vector<Choice> choices;
+  for (const Choice& choice : all) {
+    const bool was_asked = std::any_of(task.sizes.begin(), task.sizes.end(), [&](std::size_t size) {
+      return size >= choice.bytes_from && size < 2 * choice.bytes_from;
+    });
+    if (to_string(choice.kind) == to_string(task.op) && was_asked) choices.push_back(choice);
+  }
+  return choices;
+}
+
+Result<std::vector<Choice>> find_choices(const Options& given, const bench::Task& task) {
+  REGATTA_TRY(lab, open_ground(given.coll));
+  const bench::Ground ground = lab ? lab->ground() : bench::Ground{};
+  REGATTA_TRY(run, bench::run_own_ranks(task, ground));
+  return run.choices;
+}
+
+int run(const Options& given) {
+  auto task = task_of(given.coll);
+  if (!task) return report_error(task.error());
+  task->batches = 1;
+  const auto found = find_choices(given, *task);
+  if (!found) return report_error(found.error());
+  if (!given.save.empty())
+    if (const Status saved = os::write_file_atomically(given.save, format_tuning(*found)); !saved)
+      return report_error(saved.error());
+  const std::vector<Choice> choices = choices_of(*task, *found);
+  if (given.json) {
+    fmt::print("{}", format_tuning(choices));
+    return 0;
+  }
+  fmt::print("{} between {} ranks; times are of the fastest of the tries, * is what is used\n",
+             given.coll.op, given.coll.ranks);
+  for (const Choice& choice : choices)
+    fmt::print("{}", explain_choice(choice));
+  return 0;
+}
+
+}  // namespace
+
+void add_coll_explain(CLI::App& coll, int& exit_status) {
+  auto* command =
+      coll.add_subcommand("explain", "Show how a collective is carried out, and why so");
+  command->footer(
+      "Example:\n"
+      "  regatta coll explain all_reduce --sizes 64K,64M --ranks 4 --cluster examples/cluster.yaml\n"
+      "  regatta coll explain all_reduce --sizes 1K:64M --save tuning.json\n"
+      "Ranks call it until the choice stands. A job takes what was saved with Options::tuning.");
+  auto options = std::make_shared<Options>();
+  add_coll_arguments(*command, options->coll);
+  command->add_option("--save", options->save, "Write what was found to this file")
+      ->check(not_empty());
+  command->add_flag("--json", options->json, "Print the choices as JSON");
+  command->callback([options, &exit_status] { exit_status = run(*options); });
+}
+
+}  // namespace regatta::cli
