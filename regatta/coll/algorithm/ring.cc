@@ -6,37 +6,30 @@
 #include <limits>
 #include <vector>
 
+#include "regatta/coll/algorithm/bundle.h"
+#include "regatta/coll/algorithm/segments.h"
+
 namespace regatta::coll {
 namespace {
 
 constexpr std::size_t kPieceBytesMin = std::size_t{32} << 10;
 constexpr std::size_t kPieceBytesMax = std::size_t{512} << 10;
 constexpr std::uint32_t kPiecesMax = 8;
+// So that the pieces of a step can be counted in 20 bits: 4 GiB of them.
+constexpr std::size_t kGivenPieceBytesMin = std::size_t{4} << 10;
 // Receives that a rank offers ahead of the one it works on.
 constexpr std::size_t kReceivesAhead = 4;
 constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
 
-// The p parts of a vector: [begin(k), begin(k + 1)) in bytes.
-struct Segments {
-  std::size_t count;
-  std::size_t element_bytes;
-  int parts;
-
-  std::size_t begin(int k) const {
-    const auto n = static_cast<std::size_t>(parts);
-    const auto part = static_cast<std::size_t>(k);
-    return (count / n * part + std::min(count % n, part)) * element_bytes;
-  }
-  std::size_t bytes(int k) const { return begin(k + 1) - begin(k); }
-};
-
 // Builds the steps of one rank; remembers for each segment what its pieces wait for.
 class RingBuilder {
  public:
-  RingBuilder(Schedule& schedule, const Place& place, const Segments& segments)
+  RingBuilder(Schedule& schedule, const Place& place, const Segments& segments,
+              const RingOptions& options)
       : schedule_(schedule),
         place_(place),
         segments_(segments),
+        options_(options),
         ready_(static_cast<std::size_t>(place.world_size)) {}
 
   int segment(int distance) const { return place_.neighbour(distance); }
@@ -44,7 +37,7 @@ class RingBuilder {
   // Sends segment k from `from` (its first byte); each piece after the step that made it.
   void send(int k, const std::byte* from, std::uint32_t step) {
     const std::size_t bytes = segments_.bytes(k);
-    const Cut cut = cut_range(bytes);
+    const Cut cut = cut_range(bytes, options_);
     auto& ready = ready_[static_cast<std::size_t>(k)];
     ready.resize(cut.pieces, kNone);
     last_sends_.assign(cut.pieces, kNone);
@@ -69,7 +62,7 @@ class RingBuilder {
   void receive(int k, const Target& target, std::uint32_t step,
                const std::vector<StepIndex>& after = {}) {
     const std::size_t bytes = segments_.bytes(k);
-    const Cut cut = cut_range(bytes);
+    const Cut cut = cut_range(bytes, options_);
     auto& ready = ready_[static_cast<std::size_t>(k)];
     ready.assign(cut.pieces, kNone);
     last_receives_.clear();
@@ -101,47 +94,35 @@ class RingBuilder {
   const std::vector<StepIndex>& last_receives() const { return last_receives_; }
 
  private:
-  // Pieces of a step are few: 2^20 of them are 512 GiB.
+  // Pieces of a step are fewer than 2^20.
   static std::uint32_t tag(std::uint32_t step, std::uint32_t piece) { return step << 20 | piece; }
 
   Schedule& schedule_;
   Place place_;
   Segments segments_;
+  RingOptions options_;
   std::vector<std::vector<StepIndex>> ready_;  // by segment, then piece
   std::vector<StepIndex> receives_;
   std::vector<StepIndex> last_sends_;
   std::vector<StepIndex> last_receives_;
 };
 
-bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
-  return a < b + b_bytes && b < a + a_bytes;
-}
-
-// A step that does nothing and ends after all of `first` and `second`.
-StepIndex join(Schedule& schedule, const std::vector<StepIndex>& first,
-               const std::vector<StepIndex>& second) {
-  const StepIndex index = schedule.add({.kind = StepKind::kCopy});
-  for (const StepIndex earlier : first)
-    schedule.wait_for(index, earlier);
-  for (const StepIndex earlier : second)
-    schedule.wait_for(index, earlier);
-  return index;
-}
-
 }  // namespace
 
-Cut cut_range(std::size_t bytes) {
+Cut cut_range(std::size_t bytes, const RingOptions& options) {
   if (bytes == 0) return {};
   constexpr std::size_t kAlignment = 64;
   std::size_t piece =
       std::clamp((bytes + kPiecesMax - 1) / kPiecesMax, kPieceBytesMin, kPieceBytesMax);
+  if (options.piece_bytes > 0) piece = std::max(options.piece_bytes, kGivenPieceBytesMin);
   piece = (piece + kAlignment - 1) / kAlignment * kAlignment;
   return {piece, static_cast<std::uint32_t>((bytes + piece - 1) / piece)};
 }
 
-void ring_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers) {
+void ring_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
+                     const RingOptions& options) {
   const Segments segments{buffers.count, buffers.element_bytes, place.world_size};
-  RingBuilder ring(schedule, place, segments);
+  RingBuilder ring(schedule, place, segments, options);
   const int last = place.world_size - 2;
   std::uint32_t step = 0;
   for (int s = 0; s <= last; ++s, ++step) {
@@ -166,10 +147,11 @@ void ring_all_reduce(Schedule& schedule, const Place& place, const Buffers& buff
   }
 }
 
-void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers) {
+void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers,
+                         const RingOptions& options) {
   const auto parts = static_cast<std::size_t>(place.world_size);
   const Segments segments{buffers.count * parts, buffers.element_bytes, place.world_size};
-  RingBuilder ring(schedule, place, segments);
+  RingBuilder ring(schedule, place, segments, options);
   const int last = place.world_size - 2;
   // Partial results alternate between two places: one arrives while the other leaves.
   // Of two ranks each sends while it receives the result. Were the receive to wait for the sends,
@@ -191,14 +173,19 @@ void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& 
     // `out` may lie anywhere on `in`: it is written when all else was read. A place is free again
     // when the sends of the step before have ended.
     std::vector<StepIndex> after = sends_before;
-    if (s == last && s > 0) after = {join(schedule, input_readers, after)};
+    if (s == last && s > 0) {
+      after.insert(after.end(), input_readers.begin(), input_readers.end());
+      after = {join(schedule, after)};
+    }
     ring.receive(in_segment,
                  {.to = s == last && !is_aside ? buffers.out : places[s % 2],
                   .local = buffers.in + segments.begin(in_segment),
                   .finishes = s == last},
                  step, after);
     if (is_aside) {
-      const StepIndex all = join(schedule, ring.last_sends(), ring.last_receives());
+      std::vector<StepIndex> both = ring.last_sends();
+      both.insert(both.end(), ring.last_receives().begin(), ring.last_receives().end());
+      const StepIndex all = join(schedule, both);
       schedule.add(
           {.kind = StepKind::kCopy, .dst = buffers.out, .src = places[0], .bytes = buffers.bytes()},
           {all});
@@ -211,10 +198,11 @@ void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& 
   }
 }
 
-void ring_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers) {
+void ring_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers,
+                     const RingOptions& options) {
   const auto parts = static_cast<std::size_t>(place.world_size);
   const Segments segments{buffers.count * parts, buffers.element_bytes, place.world_size};
-  RingBuilder ring(schedule, place, segments);
+  RingBuilder ring(schedule, place, segments, options);
   std::byte* const own = buffers.out + segments.begin(place.rank);
   std::vector<StepIndex> copied;
   if (own != buffers.in && buffers.count > 0)
@@ -235,10 +223,11 @@ void ring_all_gather(Schedule& schedule, const Place& place, const Buffers& buff
   }
 }
 
-void chain_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
+void chain_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
+                     const RingOptions& options) {
   const int position = (place.rank - root + place.world_size) % place.world_size;
   const std::size_t bytes = buffers.bytes();
-  const Cut cut = cut_range(bytes);
+  const Cut cut = cut_range(bytes, options);
   std::vector<StepIndex> receives;
   for (std::uint32_t i = 0; i < cut.pieces; ++i) {
     const std::size_t at = i * cut.piece_bytes;

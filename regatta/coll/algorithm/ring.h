@@ -15,21 +15,31 @@
 
 namespace regatta::coll {
 
+struct RingOptions {
+  // What a step is cut into, 4 KiB or more; 0: by its length (cut_range).
+  std::size_t piece_bytes = 0;
+};
+
 // schedule.reduction is set by the caller; in, out: count elements.
-void ring_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers);
+void ring_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
+                     const RingOptions& options = {});
 // in: count * world_size elements, out: count.
-void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers);
+void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers,
+                         const RingOptions& options = {});
 // in: count elements, out: count * world_size.
-void ring_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers);
+void ring_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers,
+                     const RingOptions& options = {});
 // out: count elements; `in` is not used.
-void chain_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
+void chain_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
+                     const RingOptions& options = {});
 
 // How a range of bytes is cut: pieces of equal length but the last, at most kPiecesMax unless they
-// would pass kPieceBytesMax. The same on sender and receiver, who both know only the length.
+// would pass kPieceBytesMax, or of the bytes in `options`. The same on sender and receiver, who
+// both know only the length.
 struct Cut {
   std::size_t piece_bytes = 0;
   std::uint32_t pieces = 0;
 };
-Cut cut_range(std::size_t bytes);
+Cut cut_range(std::size_t bytes, const RingOptions& options = {});
 
 }  // namespace regatta::coll

@@ -88,13 +88,14 @@ void direct_reduce(Schedule& schedule, const Place& place, const Buffers& buffer
   }
 }
 
-void chain_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
+void chain_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
+                  const RingOptions& options) {
   // Position 0 is the root; the last position begins.
   const int position = (place.rank - root + place.world_size) % place.world_size;
   const bool is_first = position == place.world_size - 1;
   const bool is_root = position == 0;
   const std::size_t bytes = buffers.bytes();
-  const Cut cut = cut_range(bytes);
+  const Cut cut = cut_range(bytes, options);
   std::byte* const partial = is_root ? buffers.out : (is_first ? nullptr : schedule.scratch(bytes));
   for (std::uint32_t i = 0; i < cut.pieces; ++i) {
     const std::size_t at = i * cut.piece_bytes;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "regatta/coll/algorithm/place.h"
+#include "regatta/coll/algorithm/ring.h"
 #include "regatta/coll/schedule.h"
 
 namespace regatta::coll {
@@ -20,6 +21,7 @@ void direct_gather(Schedule& schedule, const Place& place, const Buffers& buffer
 void direct_scatter(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
 // out: count elements, at the root; elsewhere it is not used. schedule.reduction is the caller's.
 void direct_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
-void chain_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
+void chain_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
+                  const RingOptions& options = {});
 
 }  // namespace regatta::coll
