@@ -122,8 +122,9 @@ Result<bench::Task> task_of(const CollArguments& arguments) {
     REGATTA_TRY(text, os::read_file(arguments.tuning));
     if (text.size() > kTuningFileMax)
       return Error{Code::kInvalidInput,
-                   arguments.tuning + ": too long for a tuning file; save it again with `regatta "
-                                      "coll explain --save`"};
+                   arguments.tuning +
+                       ": too long for a tuning file; save it again with `regatta "
+                       "coll explain --save`"};
     REGATTA_TRY_DO(coll::parse_tuning(text));
     task.how.tuning = std::move(text);
   }
@@ -134,8 +135,7 @@ Result<std::optional<bench::LabGround>> open_ground(const CollArguments& argumen
   std::optional<bench::LabGround> ground;
   if (arguments.cluster.empty()) return ground;
   REGATTA_TRY(cluster, load_cluster(arguments.cluster));
-  REGATTA_TRY(opened,
-              bench::LabGround::open(cluster, arguments.ranks, arguments.go_round));
+  REGATTA_TRY(opened, bench::LabGround::open(cluster, arguments.ranks, arguments.go_round));
   ground.emplace(std::move(opened));
   return ground;
 }

@@ -1,5 +1,5 @@
-// cli/coll_arguments.h: the arguments that the commands which run collectives share: what is called,
-// where the ranks run, and what is forced.
+// cli/coll_arguments.h: the arguments that the commands which run collectives share: what is
+// called, where the ranks run, and what is forced.
 #pragma once
 
 #include <optional>

@@ -60,7 +60,8 @@ std::string why(const Choice& choice) {
       break;
   }
   const Tried& first = choice.tried.front();
-  if (choice.chosen == 0) return "the cost model puts it first, and nothing measured clearly faster";
+  if (choice.chosen == 0)
+    return "the cost model puts it first, and nothing measured clearly faster";
   if (first.observed.value > 0 && chosen.observed.value > 0)
     return fmt::format("it measured {:.1f} % faster than what the model puts first",
                        100 * (1 - chosen.observed.value / first.observed.value));
@@ -75,9 +76,8 @@ std::string explain_choice(const Choice& choice) {
   std::vector<std::vector<std::string>> rows = {{"", "way", "predicted", "measured", "calls"}};
   for (std::size_t i = 0; i < choice.tried.size(); ++i) {
     const Tried& one = choice.tried[i];
-    rows.push_back({i == choice.chosen ? "*" : "", describe(one.setting),
-                    time_text(one.predicted), time_text(one.observed),
-                    std::to_string(one.calls)});
+    rows.push_back({i == choice.chosen ? "*" : "", describe(one.setting), time_text(one.predicted),
+                    time_text(one.observed), std::to_string(one.calls)});
   }
   return text + format_table(rows);
 }
@@ -129,7 +129,8 @@ void add_coll_explain(CLI::App& coll, int& exit_status) {
       coll.add_subcommand("explain", "Show how a collective is carried out, and why so");
   command->footer(
       "Example:\n"
-      "  regatta coll explain all_reduce --sizes 64K,64M --ranks 4 --cluster examples/cluster.yaml\n"
+      "  regatta coll explain all_reduce --sizes 64K,64M --ranks 4 --cluster "
+      "examples/cluster.yaml\n"
       "  regatta coll explain all_reduce --sizes 1K:64M --save tuning.json\n"
       "Ranks call it until the choice stands. A job takes what was saved with Options::tuning.");
   auto options = std::make_shared<Options>();

@@ -15,21 +15,23 @@ double direct_time(const std::vector<BytesPerSecond>& rates, const std::vector<d
   return slowest;
 }
 
-// Rows of equal length, or nothing.
-std::vector<std::vector<int>> rows_of(const std::vector<int>& servers) {
-  std::map<int, std::size_t> row_of;
-  std::vector<std::vector<int>> rows;
-  for (std::size_t rank = 0; rank < servers.size(); ++rank) {
-    const auto [row, is_new] = row_of.try_emplace(servers[rank], rows.size());
-    if (is_new) rows.emplace_back();
-    rows[row->second].push_back(static_cast<int>(rank));
-  }
-  for (const auto& row : rows)
-    if (row.size() != rows.front().size()) return {};
-  return rows;
+bool are_alike(const std::vector<std::vector<int>>& rows) {
+  return std::all_of(rows.begin(), rows.end(),
+                     [&](const auto& row) { return row.size() == rows.front().size(); });
 }
 
 }  // namespace
+
+std::vector<std::vector<int>> ranks_by_server(const Sites& sites) {
+  std::map<int, std::size_t> row_of;
+  std::vector<std::vector<int>> rows;
+  for (std::size_t rank = 0; rank < sites.server.size(); ++rank) {
+    const auto [row, is_new] = row_of.try_emplace(sites.server[rank], rows.size());
+    if (is_new) rows.emplace_back();
+    rows[row->second].push_back(static_cast<int>(rank));
+  }
+  return rows;
+}
 
 std::vector<double> weigh_links(const std::vector<BytesPerSecond>& rates) {
   const auto others = static_cast<double>(rates.size()) - 2;
@@ -69,8 +71,8 @@ std::vector<double> weigh_links(const std::vector<BytesPerSecond>& rates) {
 
 std::optional<Grid> plan_grid(const Sites& sites) {
   Grid grid;
-  grid.servers = rows_of(sites.server);
-  if (grid.servers.size() < 2) return std::nullopt;
+  grid.servers = ranks_by_server(sites);
+  if (grid.servers.size() < 2 || !are_alike(grid.servers)) return std::nullopt;
   const std::size_t n = grid.servers.size();
   grid.weights.assign(n, 1.0 / static_cast<double>(n));
   std::vector<BytesPerSecond> rates;

@@ -24,6 +24,9 @@ struct Grid {
   int ranks_per_server() const { return static_cast<int>(servers.front().size()); }
 };
 
+// The ranks of each server, in the order of its first rank.
+std::vector<std::vector<int>> ranks_by_server(const Sites& sites);
+
 // How to all_reduce a long vector; nothing where the ranks lie on one server, or their numbers per
 // server differ, or each is alone on its server and all links are alike: one ring is best there.
 std::optional<Grid> plan_grid(const Sites& sites);

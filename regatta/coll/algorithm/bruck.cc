@@ -97,8 +97,7 @@ void bruck_all_gather(Schedule& schedule, const Place& place, const Buffers& buf
   }
   const std::size_t to_end = part_at(buffers, ranks - place.rank);
   const Step rest{.dst = buffers.out + part_at(buffers, place.rank), .src = work, .bytes = to_end};
-  const Step front{
-      .dst = buffers.out, .src = work + to_end, .bytes = part_at(buffers, place.rank)};
+  const Step front{.dst = buffers.out, .src = work + to_end, .bytes = part_at(buffers, place.rank)};
   for (const Step& step : {rest, front}) {
     const StepIndex copy = schedule.add(step);
     for (const StepIndex earlier : made)

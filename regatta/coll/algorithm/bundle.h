@@ -89,9 +89,8 @@ inline std::vector<StepIndex> receive_bundle(Schedule& schedule, const Address& 
   if (is_whole) return {received};
   std::vector<StepIndex> copies;
   for (const auto& piece : pieces.all()) {
-    copies.push_back(
-        schedule.add({.kind = StepKind::kCopy, .dst = piece.at, .src = next, .bytes = piece.bytes},
-                     {received}));
+    copies.push_back(schedule.add(
+        {.kind = StepKind::kCopy, .dst = piece.at, .src = next, .bytes = piece.bytes}, {received}));
     next += piece.bytes;
   }
   return copies;

@@ -1,6 +1,6 @@
 // coll/algorithm/collective_check_test.h: for tests: an algorithm on all ranks, any number of them,
-// beside what it must give: in place and out of place, with small and odd counts, whatever the order
-// of the steps, with messages that wait for their receivers and with such that do not.
+// beside what it must give: in place and out of place, with small and odd counts, whatever the
+// order of the steps, with messages that wait for their receivers and with such that do not.
 #pragma once
 
 #include <algorithm>
@@ -143,8 +143,9 @@ inline void expect_all_reduce(const Build& build) {
       expect_outcome({ranks, count, count, count, at_start, at_start, kAverage}, build,
                      [&](int, std::size_t i) { return sum_of(ranks, i) / ranks; });
       // The same bits on every rank and in every run.
-      const Trial floats{ranks,    count, count, count, at_start, after(count),
-                         {DataType::kF32, ReduceOp::kSum, 1}, float_of};
+      const Trial floats{
+          ranks,   count, count, count, at_start, after(count), {DataType::kF32, ReduceOp::kSum, 1},
+          float_of};
       const Values bits = run_trial(floats, build, 1, Delivery::kAtOnce).out[0];
       expect_outcome(floats, build, [&](int, std::size_t i) { return bits[i]; });
     }
@@ -171,14 +172,14 @@ inline void expect_all_gather(const Build& build) {
     for (const std::size_t count : kElementCounts) {
       const std::size_t all = count * static_cast<std::size_t>(ranks);
       for (const auto& in_at : {after(all), after(0), at_part(count), after(all - count)})
-        expect_outcome({ranks, count, count, all, in_at, at_start}, build,
-                       [&](int, std::size_t i) {
-                         return value_of(static_cast<int>(i / count), i % count);
-                       });
+        expect_outcome({ranks, count, count, all, in_at, at_start}, build, [&](int, std::size_t i) {
+          return value_of(static_cast<int>(i / count), i % count);
+        });
     }
 }
 
-inline void expect_all_to_all(const Build& build, const std::vector<int>& rank_counts = kRankCounts) {
+inline void expect_all_to_all(const Build& build,
+                              const std::vector<int>& rank_counts = kRankCounts) {
   for (const int ranks : rank_counts)
     for (const std::size_t count : kElementCounts) {
       const std::size_t all = count * static_cast<std::size_t>(ranks);
@@ -196,11 +197,12 @@ inline void expect_broadcast(const BuildWithRoot& build) {
   for (const int ranks : kRankCounts)
     for (const std::size_t count : kElementCounts)
       for (int root = 0; root < ranks; root += 3)
-        expect_outcome({ranks, count, count, count, at_start, at_start},
-                       [&](Schedule& schedule, const Place& place, const Buffers& buffers) {
-                         build(schedule, place, buffers, root);
-                       },
-                       [&](int, std::size_t i) { return value_of(root, i); });
+        expect_outcome(
+            {ranks, count, count, count, at_start, at_start},
+            [&](Schedule& schedule, const Place& place, const Buffers& buffers) {
+              build(schedule, place, buffers, root);
+            },
+            [&](int, std::size_t i) { return value_of(root, i); });
 }
 
 inline void expect_reduce(const BuildWithRoot& build) {

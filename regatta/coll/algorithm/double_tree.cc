@@ -177,9 +177,8 @@ void for_chunks(const Buffers& buffers, const TreeOptions& options, const Work& 
 
 void double_tree_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
                             const TreeOptions& options) {
-  std::array<Lane, 2> lanes = {
-      Lane(schedule, 0, member_node(0, place.rank, place.world_size)),
-      Lane(schedule, 1, member_node(1, place.rank, place.world_size))};
+  std::array<Lane, 2> lanes = {Lane(schedule, 0, member_node(0, place.rank, place.world_size)),
+                               Lane(schedule, 1, member_node(1, place.rank, place.world_size))};
   for_chunks(buffers, options, [&](std::size_t tree, const Chunk& chunk) {
     const StepIndex made = lanes[tree].up(chunk, buffers.in, buffers.out);
     lanes[tree].down(chunk, buffers.out, made);
@@ -200,9 +199,8 @@ void double_tree_reduce(Schedule& schedule, const Place& place, const Buffers& b
   std::array<Lane, 2> lanes = {Lane(schedule, 0, rooted_node(0, place, root)),
                                Lane(schedule, 1, rooted_node(1, place, root))};
   std::byte* const sum = place.rank == root ? buffers.out : schedule.scratch(buffers.bytes());
-  for_chunks(buffers, options, [&](std::size_t tree, const Chunk& chunk) {
-    lanes[tree].up(chunk, buffers.in, sum);
-  });
+  for_chunks(buffers, options,
+             [&](std::size_t tree, const Chunk& chunk) { lanes[tree].up(chunk, buffers.in, sum); });
 }
 
 }  // namespace regatta::coll

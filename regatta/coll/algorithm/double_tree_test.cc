@@ -21,10 +21,9 @@ TEST(DoubleTree, GivesTheSumOnEveryRank) {
 
 TEST(DoubleTree, BroadcastsFromAnyRoot) {
   for (const std::size_t bytes : kChunkBytes)
-    expect_broadcast(
-        [&](Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
-          double_tree_broadcast(schedule, place, buffers, root, {.chunk_bytes = bytes});
-        });
+    expect_broadcast([&](Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
+      double_tree_broadcast(schedule, place, buffers, root, {.chunk_bytes = bytes});
+    });
 }
 
 TEST(DoubleTree, ReducesToAnyRoot) {
@@ -64,10 +63,9 @@ TEST(DoubleTree, IsAsDeepAsALogarithm) {
     int depth = 1;
     while (1 << (depth - 1) < ranks)
       ++depth;
-    const Outcome reduced =
-        measure(ranks, 2, 2, 2, [](auto& schedule, auto& place, auto& buffers) {
-          double_tree_all_reduce(schedule, place, buffers);
-        });
+    const Outcome reduced = measure(ranks, 2, 2, 2, [](auto& schedule, auto& place, auto& buffers) {
+      double_tree_all_reduce(schedule, place, buffers);
+    });
     // A sum waits for both children, whose messages may come at the same time.
     EXPECT_LE(reduced.rounds, 2 * depth) << ranks;
   }

@@ -24,12 +24,15 @@ struct Run {
   std::size_t bytes = 0;
 };
 
-// The steps of one rank. Parts are counted from the rank's own one, which is part 0: while reducing,
-// a rank works for `parts` ranks, itself and those behind it.
+// The steps of one rank. Parts are counted from the rank's own one, which is part 0: while
+// reducing, a rank works for `parts` ranks, itself and those behind it.
 class Halving {
  public:
   Halving(Schedule& schedule, const Place& place, const Segments& segments)
-      : schedule_(schedule), place_(place), segments_(segments), halves_(halves(place.world_size)) {}
+      : schedule_(schedule),
+        place_(place),
+        segments_(segments),
+        halves_(halves(place.world_size)) {}
 
   // Reduces the own part to `result`. Partial results lie in `work`, which has the shape of `in`
   // and may be `in`.

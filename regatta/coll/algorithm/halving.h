@@ -1,7 +1,7 @@
-// coll/algorithm/halving.h: collectives in ceil(log2 p) steps for any number of ranks p: for vectors
-// of middle length. In every step a rank sends to one rank and receives from one, half of the parts
-// that it still works for; the distances are p halved and rounded up until 1 (6: 3, 2, 1). With S
-// the bytes of the whole vector:
+// coll/algorithm/halving.h: collectives in ceil(log2 p) steps for any number of ranks p: for
+// vectors of middle length. In every step a rank sends to one rank and receives from one, half of
+// the parts that it still works for; the distances are p halved and rounded up until 1 (6: 3, 2,
+// 1). With S the bytes of the whole vector:
 //   halving_reduce_scatter       ceil(log2 p) steps,   (p-1)/p S sent per rank
 //   doubling_all_gather          ceil(log2 p) steps,   (p-1)/p S sent per rank
 //   halving_doubling_all_reduce  2 ceil(log2 p) steps, 2(p-1)/p S sent per rank

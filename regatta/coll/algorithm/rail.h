@@ -1,7 +1,7 @@
-// coll/algorithm/rail.h: all_to_all between servers over rails: what goes to rank j of other servers
-// is gathered at the local rank that owns rail j, and goes from there in one message a server. Rank
-// numbers may lie in any order over the servers.
-// With N servers of P ranks, b the bytes of a part and S = N P b those of a rank's vector, a rank
+// coll/algorithm/rail.h: all_to_all between servers over rails: what goes to rank j of other
+// servers is gathered at the local rank that owns rail j, and goes from there in one message a
+// server. Rank numbers may lie in any order over the servers. With N servers of P ranks, b the
+// bytes of a part and S = N P b those of a rank's vector, a rank
 //   sends (P-1)/P S inside its server, in messages of up to the bytes of the options,
 //   then (N-1)/N S over the network: N-1 messages of P b to the ranks with its own number;
 //   what arrives has no further way: it is for the rank that gets it.

@@ -20,10 +20,9 @@ TEST(Ring, WorksWithPiecesOfAnySize) {
     expect_all_gather([&](Schedule& schedule, const Place& place, const Buffers& buffers) {
       ring_all_gather(schedule, place, buffers, options);
     });
-    expect_broadcast(
-        [&](Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
-          chain_broadcast(schedule, place, buffers, root, options);
-        });
+    expect_broadcast([&](Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
+      chain_broadcast(schedule, place, buffers, root, options);
+    });
     expect_reduce([&](Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
       chain_reduce(schedule, place, buffers, root, options);
     });

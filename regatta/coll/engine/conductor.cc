@@ -50,13 +50,21 @@ std::unique_ptr<Operation> Conductor::agreement_before(const Operation& next) {
   agreement->is_agreement = true;
   agreement->number = agreements_++ | kAgreementNumber;
   auto* const times = reinterpret_cast<std::byte*>(times_s_.data());
-  build_schedule(agreement->schedule, {.place = setup_.place, .grid = nullptr, .setting = {}},
+  build_schedule(agreement->schedule,
+                 {.place = setup_.place, .grid = nullptr, .sites = nullptr, .setting = {}},
                  {.kind = CallKind::kAllReduce,
                   .reduction = {DataType::kF64, ReduceOp::kMin, setup_.place.world_size},
                   .in = times,
                   .out = times,
                   .bytes = times_s_.size() * sizeof(double)});
   return agreement;
+}
+
+Plan Conductor::plan(const Setting& setting) const {
+  return {.place = setup_.place,
+          .grid = setup_.grid ? &*setup_.grid : nullptr,
+          .sites = &setup_.sites,
+          .setting = setting};
 }
 
 void Conductor::begin(Operation& operation) {
@@ -68,10 +76,7 @@ void Conductor::begin(Operation& operation) {
     under_way_ = ticket;
   }
   operation.connections = setting.connections;
-  build_schedule(
-      operation.schedule,
-      {.place = setup_.place, .grid = setup_.grid ? &*setup_.grid : nullptr, .setting = setting},
-      *operation.call);
+  build_schedule(operation.schedule, plan(setting), *operation.call);
   if (under_way_.is_timed()) began_at_ = os::monotonic_now();
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "regatta/coll/algorithm/choose.h"
 #include "regatta/coll/algorithm/place.h"
 #include "regatta/coll/engine/operation.h"
 #include "regatta/coll/tuning/tuner.h"
@@ -48,6 +49,8 @@ class Conductor {
   struct Timed {
     Tuner::Ticket ticket;
   };
+
+  Plan plan(const Setting& setting) const;
 
   const ConductorSetup setup_;
   mutable std::mutex mutex_;  // guards the tuner

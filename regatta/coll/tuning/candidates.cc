@@ -152,12 +152,16 @@ Seconds predict(Algorithm algorithm, const Case& call, const Ground& ground) {
   }
 }
 
+Shape shape_on(const Ground& ground, const Case& call) {
+  return shape_of(call.kind, call.bytes, ground.ranks,
+                  {.place = {}, .grid = ground.grid, .sites = ground.sites, .setting = {}});
+}
+
 }  // namespace
 
 std::vector<Candidate> rank_algorithms(const Case& call, const Ground& ground, Algorithm wanted) {
   std::vector<Candidate> ranked;
-  for (const Algorithm algorithm :
-       algorithms_for(call.kind, call.bytes, ground.ranks, ground.grid != nullptr))
+  for (const Algorithm algorithm : algorithms_for(shape_on(ground, call)))
     ranked.push_back({{.algorithm = algorithm}, predict(algorithm, call, ground)});
   std::stable_sort(ranked.begin(), ranked.end(), [](const Candidate& a, const Candidate& b) {
     return a.predicted < b.predicted;
@@ -187,7 +191,7 @@ std::vector<Setting> vary_connections(const Setting& setting, const Case& call,
 
 std::vector<Setting> vary_chunks(const Setting& setting, const Case& call, const Ground& ground) {
   std::vector<Setting> settings;
-  const std::size_t usual = chunk_bytes_of(setting.algorithm, call.kind, call.bytes, ground.ranks);
+  const std::size_t usual = chunk_bytes_of(setting.algorithm, shape_on(ground, call));
   if (usual == 0) return settings;
   for (const std::size_t chunk : {usual / 4, usual * 4}) {
     if (chunk < kWorthStriping / 8 || chunk > call.bytes) continue;
