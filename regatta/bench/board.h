@@ -34,7 +34,7 @@ struct Board {
   int ranks;
   int batches;
   coll::Setting forced;
-  bool measures;
+  coll::Measure measure;
   char tuning[kTuningMax];
   bool has_shared;  // buffers of Communicator::allocate() are timed too
   std::size_t size_count;

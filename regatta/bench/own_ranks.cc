@@ -47,7 +47,7 @@ void write_task(Board& board, const Task& task, const Ground& ground) {
   board.ranks = task.ranks;
   board.batches = task.batches;
   board.forced = task.how.forced;
-  board.measures = task.how.measures;
+  board.measure = task.how.measure;
   put_text(board.tuning, task.how.tuning);
   board.has_shared = !ground.lab;
   board.size_count = task.sizes.size();

@@ -123,7 +123,7 @@ Status connect_and_run(Board& board, int rank) {
   options.listen_address = seat.address;
   options.link_rate = {seat.link_rate_Bps};
   options.forced = board.forced;
-  options.measures = board.measures;
+  options.measure = board.measure;
   options.tuning = board.tuning;
   REGATTA_TRY(world,
               Communicator::connect(Rank{rank}, board.ranks, exchange_over(board, rank), options));

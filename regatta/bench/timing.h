@@ -14,7 +14,7 @@ namespace regatta::bench {
 // How Regatta's ranks choose; the peers choose for themselves.
 struct How {
   coll::Setting forced;
-  bool measures = true;
+  coll::Measure measure = coll::Measure::kAll;
   std::string tuning;  // of an earlier run: the text of the file
 };
 

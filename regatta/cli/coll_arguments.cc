@@ -117,7 +117,7 @@ Result<bench::Task> task_of(const CollArguments& arguments) {
   task.how.forced = {.algorithm = *coll::algorithm_named(arguments.algorithm),
                      .chunk_bytes = chunk,
                      .connections = arguments.connections};
-  task.how.measures = !arguments.model_only;
+  if (arguments.model_only) task.how.measure = coll::Measure::kNothing;
   if (!arguments.tuning.empty()) {
     REGATTA_TRY(text, os::read_file(arguments.tuning));
     if (text.size() > kTuningFileMax)

@@ -59,7 +59,7 @@ void Communicator::Impl::conduct() const {
                                                               .sites = mine,
                                                               .network = surroundings->network,
                                                               .forced = surroundings->forced,
-                                                              .measures = surroundings->measures});
+                                                              .measure = surroundings->measure});
   conductor->load(surroundings->loaded);
   group->conductor = std::move(conductor);
 }
@@ -68,7 +68,7 @@ void Communicator::Impl::tune_shared() const {
   if (shm != nullptr)
     shm->tune({.ranks = place().world_size,
                .forced = surroundings->forced,
-               .measures = surroundings->measures,
+               .measure = surroundings->measure,
                .loaded = surroundings->loaded});
 }
 
@@ -139,7 +139,7 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
   Surroundings surroundings{.sites = sites_of(meeting.endpoints),
                             .network = {.connections = options.connections, .ways = meeting.ways},
                             .forced = options.forced,
-                            .measures = false,
+                            .measure = Measure::kNothing,
                             .loaded = {}};
   impl->surroundings = std::make_shared<const Surroundings>(surroundings);
   impl->group = std::make_shared<Group>();
@@ -161,11 +161,11 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
   Communicator communicator(std::move(impl));
   REGATTA_TRY_DO(communicator.all_gather(&mine, seats.data(), sizeof mine, DataType::kU8).wait());
   REGATTA_TRY_DO(communicator.impl_->join_shared(seats));
-  if (communicator.impl_->shm == nullptr && world_size > 1) {
+  if (communicator.impl_->shm == nullptr && world_size > 1 && options.measure == Measure::kAll) {
     REGATTA_TRY(network, probe_network(communicator, surroundings.network));
     surroundings.network = network;
   }
-  surroundings.measures = options.measures;
+  surroundings.measure = options.measure;
   surroundings.loaded = std::move(loaded);
   communicator.impl_->surroundings = std::make_shared<const Surroundings>(std::move(surroundings));
   communicator.impl_->conduct();

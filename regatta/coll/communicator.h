@@ -4,9 +4,10 @@
 // Collectives of one communicator run one after the other in the order of the calls, which must be
 // the same on all its ranks; sends and receives run side by side, in order per pair; a collective
 // and a send or receive have no order but the one that waiting gives them. Operations of distinct
-// communicators run side by side. A result has the same bits on every rank and in every
-// run with the same ranks. A count of 0 is allowed everywhere. Thread rule: one thread calls into a
-// communicator at a time; distinct communicators are independent.
+// communicators run side by side. A result has the same bits on every rank; in every run with the
+// same ranks too, unless Options::measure lets algorithms be tried out. A count of 0 is allowed
+// everywhere. Thread rule: one thread calls into a communicator at a time; distinct communicators
+// are independent.
 #pragma once
 
 #include <cstddef>
@@ -78,8 +79,8 @@ struct Options {
   // out so; the rest is chosen by a cost model and, over time, by measuring (tuning/). Give the
   // same on all ranks.
   Setting forced;
-  bool measures = true;  // false: the cost model alone chooses
-  std::string tuning;    // what an earlier run chose: the text of a tuning file; "": nothing
+  Measure measure = Measure::kAll;
+  std::string tuning;  // what an earlier run chose: the text of a tuning file; "": nothing
   std::vector<std::string> rank_names;  // for messages: "rank 3 (s1/1)"; empty = "rank 3"
 };
 

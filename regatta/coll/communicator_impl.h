@@ -40,7 +40,7 @@ struct Surroundings {
   cost::Sites sites;  // by rank of the world
   Network network;
   Setting forced;
-  bool measures = false;
+  Measure measure = Measure::kNothing;
   std::vector<Choice> loaded;  // by an earlier run
 };
 

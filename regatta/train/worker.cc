@@ -61,6 +61,8 @@ Result<std::optional<coll::Communicator>> connect(const TrainSpec& spec,
   options.server = spec.server;
   options.listen_address = spec.address;
   options.link_rate = spec.link_rate;
+  // A run that goes on from a checkpoint gives the bits of one that was not interrupted.
+  options.measure = coll::Measure::kTransport;
   options.rank_names = spec.rank_names;
   // A device that is held to a share of a core computes, and no more.
   options.caller_moves_data = spec.cpu_share <= 0;

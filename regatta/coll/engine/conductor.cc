@@ -36,7 +36,7 @@ Conductor::Conductor(ConductorSetup setup)
                                     .network = setup_.network},
                                    setup_.forced),
               .forced = setup_.forced.algorithm,
-              .measures = setup_.measures}) {}
+              .measure = setup_.measure}) {}
 
 std::unique_ptr<Operation> Conductor::agreement_before(const Operation& next) {
   {

@@ -25,7 +25,7 @@ struct ConductorSetup {
   cost::Sites sites;  // of the members
   Network network;
   Setting forced;
-  bool measures = true;
+  Measure measure = Measure::kAll;
 };
 
 class Conductor {

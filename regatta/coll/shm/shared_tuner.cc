@@ -18,7 +18,7 @@ SharedTuner::SharedTuner(Setup setup)
       tuner_({.ranks = setup.ranks,
               .servers = 1,
               .ways = shared_ways(setup.forced),
-              .measures = setup.measures}) {
+              .measure = setup.measure}) {
   tuner_.load(setup.loaded);
 }
 

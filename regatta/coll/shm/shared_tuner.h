@@ -20,7 +20,7 @@ class SharedTuner {
   struct Setup {
     int ranks = 1;
     Setting forced;
-    bool measures = true;
+    Measure measure = Measure::kAll;
     std::vector<Choice> loaded;
   };
   explicit SharedTuner(Setup setup);

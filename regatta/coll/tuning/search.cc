@@ -67,8 +67,6 @@ void Search::enter_stage(std::size_t stage) {
         settings.push_back(index_of(setting));
     }
     if (settings.size() < 2) continue;
-    for (const std::size_t index : settings)
-      tried_[index].observed = {};
     return plan_trials(std::move(settings));
   }
   settle();
@@ -121,6 +119,9 @@ void Search::skip(int ticket) {
 }
 
 void Search::end_stage() {
+  // What was seen in earlier searches may hold no longer.
+  for (const std::size_t index : plan_)
+    tried_[index].observed = {};
   for (std::size_t i = 0; i < plan_.size(); ++i) {
     if (times_[i] == kTellsNothing) continue;
     Seconds& observed = tried_[plan_[i]].observed;

@@ -37,6 +37,14 @@ struct Setting {
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 
+// What is found out by trying. Algorithms add in different orders, so what they give differs in the
+// last bits; connections and chunks change nothing in a result.
+enum class Measure : std::uint8_t {
+  kNothing,    // the cost model alone chooses, from what is described: in every run the same
+  kTransport,  // connections and chunks; the algorithms are in every run the same
+  kAll,
+};
+
 // "ring, chunks of 512 KiB, 2 connections"
 std::string describe(const Setting& setting);
 

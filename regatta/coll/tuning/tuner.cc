@@ -33,16 +33,16 @@ std::optional<Reason> reason_named(const std::string& name) {
 Search Tuner::make_search(const Case& call, Choice& about) const {
   std::vector<Candidate> candidates = setup_.ways.algorithms(call);
   if (candidates.empty()) candidates.push_back({});
-  if (!setup_.measures) candidates.resize(1);
+  if (setup_.measure != Measure::kAll) candidates.resize(1);
   std::vector<Search::Vary> stages;
   for (const auto& vary : {setup_.ways.connections, setup_.ways.chunks})
-    if (vary && setup_.measures)
+    if (vary && setup_.measure != Measure::kNothing)
       stages.emplace_back([vary, call](const Setting& setting) { return vary(setting, call); });
   Search search(candidates, std::move(stages));
   if (candidates.size() == 1 && candidates.front().setting.algorithm == setup_.forced &&
       setup_.forced != Algorithm::kAutomatic)
     about.reason = Reason::kForced;
-  else if (setup_.measures && search.is_settled())
+  else if (setup_.measure == Measure::kAll && search.is_settled())
     about.reason = Reason::kOnlyOne;
   return search;
 }

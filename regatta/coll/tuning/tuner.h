@@ -40,7 +40,7 @@ struct TunerSetup {
   int servers = 1;
   Ways ways;
   Algorithm forced = Algorithm::kAutomatic;
-  bool measures = true;  // else the cost model alone decides
+  Measure measure = Measure::kAll;
 };
 
 class Tuner {

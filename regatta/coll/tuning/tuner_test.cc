@@ -12,12 +12,12 @@ constexpr Ground kEight{.ranks = 8,
                         .network = {.latency = Seconds{50e-6}, .rate = {125e6}, .connections = 8}};
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-Tuner tuner_on(const Ground& ground, const Setting& forced = {}, bool measures = true) {
+Tuner tuner_on(const Ground& ground, const Setting& forced = {}, Measure measure = Measure::kAll) {
   return Tuner({.ranks = ground.ranks,
                 .servers = ground.ranks,
                 .ways = network_ways(ground, forced),
                 .forced = forced.algorithm,
-                .measures = measures});
+                .measure = measure});
 }
 
 TEST(RankedAlgorithms, BeginWithFewStepsForShortAndFewBytesForLongVectors) {
@@ -53,10 +53,24 @@ TEST(Tuner, KeepsWhatIsForced) {
 }
 
 TEST(Tuner, LetsTheModelAloneDecideWhereItMayNotMeasure) {
-  Tuner tuner = tuner_on(kEight, {}, false);
+  Tuner tuner = tuner_on(kEight, {}, Measure::kNothing);
   for (int i = 0; i < 50; ++i)
     EXPECT_FALSE(tuner.next({CallKind::kAllReduce, 64 * kMiB}).ticket.is_timed());
   EXPECT_EQ(tuner.choices().front().reason, Reason::kModel);
+}
+
+TEST(Tuner, TriesNoAlgorithmsWhereResultsMustKeepTheirBits) {
+  Tuner tuner = tuner_on(kEight, {}, Measure::kTransport);
+  const Case call{CallKind::kAllReduce, 64 * kMiB};
+  const Algorithm first = tuner.next(call).setting.algorithm;
+  bool varies_connections = false;
+  for (int i = 0; i < 50; ++i) {
+    const auto [setting, ticket] = tuner.next(call);
+    EXPECT_EQ(setting.algorithm, first);
+    varies_connections |= setting.connections != 2;
+    if (ticket.is_timed()) tuner.give(ticket, Seconds{1.0});
+  }
+  EXPECT_TRUE(varies_connections);
 }
 
 TEST(Tuner, SearchesEachOperationAndSizeClassByItself) {
