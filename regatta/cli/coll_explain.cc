@@ -14,6 +14,7 @@
 #include "regatta/cli/coll_arguments.h"
 #include "regatta/cli/coll_command.h"
 #include "regatta/cli/load.h"
+#include "regatta/coll/shm/shelf.h"
 #include "regatta/coll/tuning/tuning_file.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
@@ -69,9 +70,10 @@ std::string why(const Choice& choice) {
 }
 
 std::string explain_choice(const Choice& choice) {
+  const std::string sizes = choice.bytes_from == 0 ? "up to " + size_text(coll::kSlotBytes)
+                                                   : "from " + size_text(choice.bytes_from);
   std::string text =
-      fmt::format("\n{} of {}{}: {}\n  because {}; {} calls\n", to_string(choice.kind),
-                  size_text(choice.bytes_from), choice.bytes_from > 1 ? " and more" : "",
+      fmt::format("\n{} {}: {}\n  because {}; {} calls\n", to_string(choice.kind), sizes,
                   describe(choice.tried[choice.chosen].setting), why(choice), choice.calls);
   std::vector<std::vector<std::string>> rows = {{"", "way", "predicted", "measured", "calls"}};
   for (std::size_t i = 0; i < choice.tried.size(); ++i) {
@@ -86,8 +88,10 @@ std::string explain_choice(const Choice& choice) {
 std::vector<Choice> choices_of(const bench::Task& task, const std::vector<Choice>& all) {
   std::vector<Choice> choices;
   for (const Choice& choice : all) {
+    // Slots take whatever fits in them.
+    const std::size_t from = choice.bytes_from;
     const bool was_asked = std::any_of(task.sizes.begin(), task.sizes.end(), [&](std::size_t size) {
-      return size >= choice.bytes_from && size < 2 * choice.bytes_from;
+      return from == 0 ? size <= coll::kSlotBytes : size >= from && size < 2 * from;
     });
     if (to_string(choice.kind) == to_string(task.op) && was_asked) choices.push_back(choice);
   }

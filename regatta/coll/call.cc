@@ -40,6 +40,8 @@ std::uint64_t encode_call(const Call& call) {
   return code;
 }
 
+static_assert(kKinds.size() == kCallKinds);
+
 std::string to_string(CallKind kind) {
   return kKinds[static_cast<std::size_t>(kind)];
 }

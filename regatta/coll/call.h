@@ -23,6 +23,8 @@ enum class CallKind : std::uint8_t {
   kAllToAll,       // in, out: bytes x ranks
 };
 
+inline constexpr std::size_t kCallKinds = 9;
+
 struct Call {
   CallKind kind = CallKind::kBarrier;
   Reduction reduction;

@@ -305,12 +305,12 @@ void ShmGroup::end(Operation& operation) {
   progress_.fetch_add(1, std::memory_order_relaxed);
   pending_.fetch_sub(1, std::memory_order_release);
   const Seconds now = os::monotonic_now();
-  if (tuner_ != nullptr) learn(operation);
+  if (tuner_ != nullptr) learn(operation, now);
   operation.state->finish(std::nullopt, now);
 }
 
 // All posts of the operation are there: they say what the one before took.
-void ShmGroup::learn(const Operation& operation) {
+void ShmGroup::learn(const Operation& operation, Seconds now) {
   const Peers& peers = setup_.peers;
   if (tuner_->wants_times()) {
     std::vector<double> times_s;
@@ -318,11 +318,10 @@ void ShmGroup::learn(const Operation& operation) {
       times_s.push_back(region->entries[slot_of(operation.sequence)].post.took_s);
     tuner_->learn(times_s);
   }
+  // The smallest operations take less time than a look at what they took.
+  if (operation.point == Point::kPosted) return tuner_->end_small(operation.call);
   const double began_s = operation.state->started_s.load(std::memory_order_relaxed);
-  const Algorithm way = operation.point == Point::kRounds    ? Algorithm::kStaged
-                        : operation.point == Point::kInPlace ? Algorithm::kInPlace
-                                                             : Algorithm::kOneShot;
-  tuner_->end(operation.call, os::monotonic_now() - Seconds{began_s}, way);
+  tuner_->end(operation.call, now - Seconds{began_s}, operation.point == Point::kRounds);
 }
 
 std::vector<Choice> ShmGroup::choices() const {

@@ -128,7 +128,7 @@ class ShmGroup final : public Driver {
   bool have_reached(Wait wait, std::uint64_t target) const;
   std::uint64_t counter_of(int peer, Wait wait, std::uint64_t target) const;
   void take_incoming();
-  void learn(const Operation& operation);
+  void learn(const Operation& operation, Seconds now);
   void publish(Counter& counter, std::uint64_t rounds);
   std::string name(int peer) const { return setup_.names[static_cast<std::size_t>(peer)]; }
 

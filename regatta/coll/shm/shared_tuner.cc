@@ -38,18 +38,17 @@ void SharedTuner::learn(const std::vector<double>& times_s) {
     tuner_.skip(before_.ticket);
 }
 
-void SharedTuner::end(const Call& call, Seconds took, Algorithm way) {
+void SharedTuner::end(const Call& call, Seconds took, bool is_staged) {
   before_ = now_;
   now_ = {};
   before_.took_s = took.value;
-  before_.is_staged = way == Algorithm::kStaged;
-  if (before_.is_staged) return;
+  before_.is_staged = is_staged;
+  if (is_staged) return;
   const std::lock_guard lock(mutex_);
-  Fixed& fixed =
-      fixed_[{call.kind, std::bit_floor(std::max<std::size_t>(whole_bytes(call, ranks_), 1))}];
-  fixed.way = way;
-  fixed.least = fixed.calls == 0 ? took : std::min(fixed.least, took);
-  ++fixed.calls;
+  const std::size_t bytes = std::max<std::size_t>(whole_bytes(call, ranks_), 1);
+  InPlace& calls = in_place_[{call.kind, std::bit_floor(bytes)}];
+  calls.least = calls.calls == 0 ? took : std::min(calls.least, took);
+  ++calls.calls;
 }
 
 std::vector<Choice> SharedTuner::choices() const {
@@ -57,22 +56,27 @@ std::vector<Choice> SharedTuner::choices() const {
   std::vector<Choice> choices = tuner_.choices();
   // A call between buffers that all reach was begun as if it were staged.
   std::erase_if(choices, [&](const Choice& choice) {
-    const auto fixed = fixed_.find({choice.kind, choice.bytes_from});
-    return fixed != fixed_.end() && fixed->second.calls >= choice.calls;
+    const auto found = in_place_.find({choice.kind, choice.bytes_from});
+    return found != in_place_.end() && found->second.calls >= choice.calls;
   });
-  for (const auto& [key, fixed] : fixed_) {
-    Choice choice{.kind = key.first,
-                  .bytes_from = key.second,
-                  .ranks = ranks_,
-                  .servers = 1,
-                  .reason = Reason::kOnlyOne,
-                  .calls = fixed.calls};
-    choice.tried.push_back({.setting = {.algorithm = fixed.way},
-                            .predicted = {},
-                            .observed = fixed.least,
-                            .calls = fixed.calls});
-    choices.push_back(std::move(choice));
-  }
+  const auto add = [&](CallKind kind, std::size_t bytes, const Tried& only) {
+    choices.push_back({.kind = kind,
+                       .bytes_from = bytes,
+                       .ranks = ranks_,
+                       .servers = 1,
+                       .reason = Reason::kOnlyOne,
+                       .tried = {only},
+                       .calls = only.calls});
+  };
+  for (const auto& [key, calls] : in_place_)
+    add(key.first, key.second,
+        {.setting = {.algorithm = Algorithm::kInPlace},
+         .observed = calls.least,
+         .calls = calls.calls});
+  for (std::size_t kind = 0; kind < kCallKinds; ++kind)
+    if (const long long calls = small_calls_[kind].load(std::memory_order_relaxed); calls > 0)
+      add(static_cast<CallKind>(kind), 0,
+          {.setting = {.algorithm = Algorithm::kOneShot}, .calls = calls});
   return choices;
 }
 

@@ -3,6 +3,8 @@
 // that one ends, and choose alike without a word more.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <mutex>
@@ -32,7 +34,12 @@ class SharedTuner {
   // An operation ended; `times_s`: what all ranks said of the one before it.
   bool wants_times() const { return before_.ticket.is_timed(); }
   void learn(const std::vector<double>& times_s);
-  void end(const Call& call, Seconds took, Algorithm way);
+  void end(const Call& call, Seconds took, bool is_staged);
+  // The same for a call that passed through slots: not timed.
+  void end_small(const Call& call) {
+    before_ = {};
+    small_calls_[static_cast<std::size_t>(call.kind)].fetch_add(1, std::memory_order_relaxed);
+  }
 
   // Any thread.
   std::vector<Choice> choices() const;
@@ -45,9 +52,7 @@ class SharedTuner {
     bool is_staged = false;
     double took_s = -1;
   };
-  // Calls that leave nothing to choose.
-  struct Fixed {
-    Algorithm way = Algorithm::kOneShot;
+  struct InPlace {
     long long calls = 0;
     Seconds least;
   };
@@ -57,7 +62,8 @@ class SharedTuner {
   Tuner tuner_;
   Timed now_;
   Timed before_;
-  std::map<std::pair<CallKind, std::size_t>, Fixed> fixed_;  // by operation and size class
+  std::map<std::pair<CallKind, std::size_t>, InPlace> in_place_;  // by operation and size class
+  std::array<std::atomic<long long>, kCallKinds> small_calls_{};  // by operation
 };
 
 }  // namespace regatta::coll

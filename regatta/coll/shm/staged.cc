@@ -21,10 +21,11 @@ Range round_range(const Staged& staged, std::uint64_t round) {
   return {from, std::min(staged.piece_bytes, staged.call.bytes - from)};
 }
 
-// Two ranks reduce everything twice: nothing has to come back, and they wait for each other half as
-// often, while as many bytes pass between their caches.
-bool reduces_all(const Staged& staged, const Peers& peers) {
-  return staged.call.kind == CallKind::kAllReduce && peers.size() == 2;
+// Two ranks reduce all of a short vector twice: nothing has to come back, and they wait for each
+// other half as often, while as many bytes pass between their caches. Of a long one it would read
+// twice as much past the caches.
+bool reduces_all(const Call& call, int ranks) {
+  return call.kind == CallKind::kAllReduce && ranks == 2 && call.bytes < kStreamFrom;
 }
 
 // Where the vector's part for or of `rank` begins.
@@ -77,7 +78,7 @@ void reduce_to(const Staged& staged, const Sources& sources, std::byte* shown, s
 void fill_all_but_own(const Staged& staged, const Peers& peers, const Range& range, unsigned slot) {
   const std::byte* from = staged.call.in + range.from;
   std::byte* piece = peers.own().pieces[slot];
-  if (reduces_all(staged, peers)) return stage(staged, piece, from, range.bytes);
+  if (reduces_all(staged.call, peers.size())) return stage(staged, piece, from, range.bytes);
   const Range own = part_of(range.bytes, peers.size(), peers.rank);
   stage(staged, piece, from, own.from);
   const std::size_t after = own.from + own.bytes;
@@ -105,7 +106,7 @@ void fill_divided(const Staged& staged, const Peers& peers, const Range& range, 
 void combine_all_reduce(const Staged& staged, const Peers& peers, const Range& range,
                         unsigned slot) {
   const Call& call = staged.call;
-  if (reduces_all(staged, peers)) {
+  if (reduces_all(call, peers.size())) {
     const Sources both(peers, slot, 0, call.in + range.from);
     return reduce_to(staged, both, nullptr, call.out + range.from, range.bytes);
   }
@@ -140,8 +141,8 @@ Staged plan_staged(const Call& call, int ranks, Store stage, std::size_t round_b
   if (in_bytes(call, ranks) != call.bytes)  // a part for every rank lies in the stage
     staged.piece_bytes = round / static_cast<std::size_t>(ranks) / kCacheLine * kCacheLine;
   staged.rounds = (call.bytes + staged.piece_bytes - 1) / staged.piece_bytes;
-  staged.has_take =
-      (call.kind == CallKind::kAllReduce && ranks > 2) || call.kind == CallKind::kReduce;
+  staged.has_take = (call.kind == CallKind::kAllReduce && !reduces_all(call, ranks)) ||
+                    call.kind == CallKind::kReduce;
   if (whole_bytes(call, ranks) >= kStreamFrom) staged.store = Store::kPastCaches;
   return staged;
 }

@@ -6,9 +6,9 @@
 //                     -> all combined -> take                            (calls with has_take)
 //
 // With S bytes of the whole vector and n ranks, a rank stages and takes:
-//   all_reduce      (n-1)/n S pieces, S/n results, takes (n-1)/n S of each; S pieces for n = 2
-//   reduce_scatter  (n-1)/n S pieces          all_to_all  (n-1)/n S pieces
-//   all_gather      S/n pieces                broadcast   S pieces, of the root
+//   all_reduce      (n-1)/n S pieces, S/n results, takes (n-1)/n S of each; S pieces for n = 2 and
+//   short vectors reduce_scatter  (n-1)/n S pieces          all_to_all  (n-1)/n S pieces all_gather
+//   S/n pieces                broadcast   S pieces, of the root
 // Elements are reduced in the order of the ranks, whatever the rounds: the same bits everywhere.
 #pragma once
 
