@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds the dev preset and runs every test: unit tests first, then system
-# tests (the real programs; the lab where this user may build one).
+# tests (the real programs; the lab where this user may build one), then those in a virtual machine.
 #
 #   scripts/test.sh [CTEST ARGUMENT...]      e.g. scripts/test.sh -R coll
 set -euo pipefail
@@ -11,15 +11,18 @@ folder=$(build_folder dev)
 say "build: $folder"
 configure dev "$folder"
 build "$folder"
+"$root/scripts/guest-kernel.sh" "$folder/guest-kernel" || say "no kernel for a guest: its tests will be skipped"
 
 run_tests() {
   ctest --test-dir "$folder" --output-on-failure --timeout 300 "$@" </dev/null
 }
 status=0
 say "unit tests"
-run_tests -LE system -j "$(jobs)" "$@" || status=1
+run_tests -LE 'system|guest' -j "$(jobs)" "$@" || status=1
 say "system tests"
 # One at a time: they measure, and each may bring a lab up.
 run_tests -L system "$@" || status=1
+say "guest tests"
+run_tests -L guest "$@" || status=1
 if [ "$status" -eq 0 ]; then say "every test passed"; else say "tests failed"; fi
 exit "$status"
