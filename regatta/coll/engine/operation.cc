@@ -4,12 +4,6 @@
 #include <cstdint>
 
 namespace regatta::coll {
-namespace {
-
-// Collectives and point-to-point messages count separately.
-constexpr std::uint32_t kPointToPoint = 0x80000000U;
-
-}  // namespace
 
 void Operation::prepare() {
   const auto& steps = schedule.steps();

@@ -41,7 +41,10 @@ bool sizes_fit(const PacketHeader& header) {
              (payload > 0 || header.message_bytes == 0);
     case PacketKind::kAbort:
     case PacketKind::kReply:
+    case PacketKind::kConnect:
       return payload <= kTextBytesMax;
+    case PacketKind::kGrant:
+      return payload == 0 || payload == kPlaceBytes;
     default:
       return payload == 0;
   }
@@ -74,7 +77,7 @@ Result<PacketHeader> decode_header(ConstHeaderBytes in) {
   if (get<std::uint32_t>(at + kChecksumAt) != checksum(at)) return bad("wrong checksum");
   const auto kind = get<std::uint8_t>(at + 3);
   if (kind < static_cast<std::uint8_t>(PacketKind::kData) ||
-      kind > static_cast<std::uint8_t>(PacketKind::kReply))
+      kind > static_cast<std::uint8_t>(PacketKind::kConnect))
     return bad("unknown kind");
   const PacketHeader header{
       .kind = static_cast<PacketKind>(kind),

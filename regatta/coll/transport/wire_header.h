@@ -1,4 +1,4 @@
-// coll/transport/wire_header.h: what travels before the bytes, on TCP and in shared memory.
+// coll/transport/wire_header.h: what travels before the bytes, on TCP, in shared memory, by RDMA.
 // Little-endian, 48 bytes: magic u16, version u8, kind u8, payload u32, group u64, operation u32,
 // step u32, message u64, offset u64, reserved u32, checksum u32 of the 44 bytes before it.
 #pragma once
@@ -22,16 +22,23 @@ struct MessageKey {
   friend auto operator<=>(const MessageKey&, const MessageKey&) = default;
 };
 
+// The operation numbers of sends and receives have this bit: they count for themselves, per pair.
+inline constexpr std::uint32_t kPointToPoint = 0x80000000U;
+inline bool is_point_to_point(const MessageKey& key) {
+  return (key.operation & kPointToPoint) != 0;
+}
+
 enum class PacketKind : std::uint8_t {
-  kData = 1,   // `payload` bytes of a message, from `offset` on
-  kRequest,    // the sender holds a message and has no grant for it
-  kGrant,      // the receiver has a place for the message
-  kCredit,     // `message` eager bytes were consumed
-  kAbort,      // payload: code byte and text of the first error
-  kGoodbye,    // nothing follows
+  kData = 1,  // `payload` bytes of a message, from `offset` on
+  kRequest,   // the sender holds a message and has no grant for it
+  kGrant,     // the receiver has a place for the message; payload: nothing, or where (verbs_wire.h)
+  kCredit,    // `message` eager bytes were consumed
+  kAbort,     // payload: code byte and text of the first error
+  kGoodbye,   // nothing follows
   kHeartbeat,  // a sign of life
   kQuery,      // how far is operation (group, operation) at your place?
   kReply,      // payload: the answer
+  kConnect,    // payload: the sender's queue pairs (verbs_wire.h)
 };
 
 struct PacketHeader {
@@ -46,7 +53,8 @@ inline constexpr std::size_t kHeaderBytes = 48;
 inline constexpr std::size_t kFragmentBytesMax = std::size_t{64} << 10;  // payload of kData
 // A fragment shorter than this is not worth its header, except at the end of a message.
 inline constexpr std::size_t kFragmentBytesMin = std::size_t{8} << 10;
-inline constexpr std::size_t kTextBytesMax = 2048;  // of kAbort and kReply
+inline constexpr std::size_t kTextBytesMax = 2048;  // of kAbort, kReply and kConnect
+inline constexpr std::size_t kPlaceBytes = 16;      // of kGrant, when it says where
 
 using HeaderBytes = std::span<std::byte, kHeaderBytes>;
 using ConstHeaderBytes = std::span<const std::byte, kHeaderBytes>;
