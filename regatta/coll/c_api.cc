@@ -45,6 +45,7 @@ void write_defaults(regatta_coll_options& options) {
   options.caller_moves_data = defaults.caller_moves_data ? 1 : 0;
   options.connections = defaults.connections;
   options.rank_names = nullptr;
+  options.rdma = REGATTA_COLL_RDMA_AUTOMATIC;
 }
 
 Result<Options> read_options(const regatta_coll_options* given, int world_size) {
@@ -66,6 +67,10 @@ Result<Options> read_options(const regatta_coll_options* given, int world_size) 
   options.progress_timeout = Seconds{known.progress_timeout_s};
   options.caller_moves_data = known.caller_moves_data != 0;
   options.connections = known.connections;
+  if (known.rdma < REGATTA_COLL_RDMA_AUTOMATIC || known.rdma > REGATTA_COLL_RDMA_REQUIRED)
+    return Error{Code::kInvalidInput, "connect: options.rdma is " + std::to_string(known.rdma) +
+                                          ": use one of REGATTA_COLL_RDMA_..."};
+  options.rdma = static_cast<Rdma>(known.rdma);
   if (known.rank_names != nullptr)
     options.rank_names.assign(known.rank_names, known.rank_names + std::max(world_size, 0));
   return options;

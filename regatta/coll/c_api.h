@@ -91,6 +91,9 @@ typedef int32_t (*regatta_coll_exchange)(void* context, const char* mine,
 REGATTA_COLL_API int32_t regatta_coll_endpoints_set(regatta_coll_endpoints* all, int32_t rank,
                                                     const char* text, regatta_coll_error* error);
 
+/* Between servers: where both ranks have a device, never, or else an error. */
+enum { REGATTA_COLL_RDMA_AUTOMATIC = 0, REGATTA_COLL_RDMA_OFF = 1, REGATTA_COLL_RDMA_REQUIRED = 2 };
+
 /* What the ranks may choose; see Options in communicator.h. Later versions add fields at the end.
  */
 typedef struct regatta_coll_options {
@@ -103,6 +106,7 @@ typedef struct regatta_coll_options {
   int32_t caller_moves_data;
   int32_t connections;
   const char* const* rank_names; /* world_size names for messages, or NULL */
+  int32_t rdma;                  /* REGATTA_COLL_RDMA_... */
 } regatta_coll_options;
 
 /* Fills in the defaults; struct_bytes is sizeof(regatta_coll_options). */

@@ -286,6 +286,19 @@ TEST(CApiOptions, TakesThoseOfACallerThatKnowsFewerFields) {
             REGATTA_COLL_INVALID_INPUT);
 }
 
+TEST(CApiOptions, RefusesAChoiceOfRdmaThatThereIsNot) {
+  Table table(1);
+  Seat seat{&table, 0};
+  regatta_coll_options options;
+  regatta_coll_options_init(&options, sizeof options);
+  options.rdma = 9;
+  regatta_coll_comm* comm = nullptr;
+  regatta_coll_error error{};
+  EXPECT_EQ(regatta_coll_connect(0, 1, exchange, &seat, &options, &comm, &error),
+            REGATTA_COLL_INVALID_INPUT);
+  EXPECT_THAT(error.text, HasSubstr("options.rdma is 9"));
+}
+
 TEST(CApiLibrary, ShowsNothingButTheInterface) {
   Dl_info info{};
   ASSERT_NE(dladdr(reinterpret_cast<void*>(&regatta_coll_version), &info), 0);

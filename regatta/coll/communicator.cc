@@ -151,6 +151,8 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
                                    .channels = std::move(meeting.channels),
                                    .names = std::move(meeting.names),
                                    .shelf = std::move(meeting.shelf),
+                                   .rdma = std::move(meeting.rdma),
+                                   .connections = options.connections,
                                    .caller_moves_data = options.caller_moves_data,
                                    .peer_timeout = options.peer_timeout,
                                    .progress_timeout = options.progress_timeout}));

@@ -1,6 +1,6 @@
 // coll/communicator.h: a group of ranks and the collectives between them: the lasting interface.
-// Inside a server data moves through shared memory, between servers over TCP; algorithms are chosen
-// inside (algorithm/choose.h, shm/group.h). Every call is asynchronous and returns a Handle.
+// Inside a server data moves through shared memory, between servers by RDMA or TCP; algorithms are
+// chosen inside (algorithm/choose.h, shm/group.h). Every call is asynchronous and returns a Handle.
 // Collectives of one communicator run one after the other in the order of the calls, which must be
 // the same on all its ranks; sends and receives run side by side, in order per pair; a collective
 // and a send or receive have no order but the one that waiting gives them. Operations of distinct
@@ -56,6 +56,13 @@ class Handle {
 // ranks in rank order. Called once. The launcher implements it (see train/), tests use a local one.
 using Exchange = std::function<Result<std::vector<std::string>>(const std::string& mine)>;
 
+// RDMA between servers, through a device with an active RoCEv2 port at the listen address.
+enum class Rdma {
+  kAutomatic,  // between ranks that both have one; TCP between others
+  kOff,
+  kRequired,  // between all servers, or connect() fails and says who has none
+};
+
 struct Options {
   std::string job_token;                     // connections that do not show it are refused
   std::string server;                        // ranks with the same text share memory
@@ -73,8 +80,9 @@ struct Options {
   bool caller_moves_data = true;
   // TCP connections from a rank to another, over which large messages are striped, and as many
   // back. Where routers tell the way of a port (transport/survey.h), they spread over equal-cost
-  // links.
+  // links. With RDMA: queue pairs of a pair of ranks, at most 256, from UDP ports that lie apart.
   int connections = 8;
+  Rdma rdma = Rdma::kAutomatic;
   // How collectives are carried out. What is given here holds for every call that can be carried
   // out so; the rest is chosen by a cost model and, over time, by measuring (tuning/). Give the
   // same on all ranks.

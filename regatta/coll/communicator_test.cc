@@ -28,8 +28,7 @@ std::vector<T> values(int rank, std::size_t count) {
 using Case = std::tuple<Layout, int, std::size_t>;
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
-  static constexpr const char* kNames[] = {"Shm", "Tcp", "Mixed"};
-  return std::string(kNames[static_cast<int>(std::get<0>(info.param))]) + "_n" +
+  return std::string(name_of_layout(std::get<0>(info.param))) + "_n" +
          std::to_string(std::get<1>(info.param)) + "_c" + std::to_string(std::get<2>(info.param));
 }
 
@@ -46,8 +45,7 @@ class CollectiveTest : public testing::TestWithParam<Case> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Worlds, CollectiveTest,
-                         testing::Combine(testing::Values(Layout::kShm, Layout::kTcp,
-                                                          Layout::kMixed),
+                         testing::Combine(testing::ValuesIn(test_layouts()),
                                           testing::Values(1, 2, 3, 4, 6, 8),
                                           testing::Values(0U, 1U, 7U, 1000U, 1U << 20)),
                          case_name);

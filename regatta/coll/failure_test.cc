@@ -44,8 +44,7 @@ std::string reduce_until_error(Communicator& world, std::size_t count) {
 }
 
 class DeathTest : public testing::TestWithParam<Layout> {};
-INSTANTIATE_TEST_SUITE_P(Worlds, DeathTest,
-                         testing::Values(Layout::kShm, Layout::kTcp, Layout::kMixed));
+INSTANTIATE_TEST_SUITE_P(Worlds, DeathTest, testing::ValuesIn(test_layouts()));
 
 TEST_P(DeathTest, KilledRankIsNamedByAllOthersInMidOperation) {
   for (const std::size_t count : {std::size_t{4}, std::size_t{1} << 20}) {

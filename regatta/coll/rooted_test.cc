@@ -25,8 +25,7 @@ namespace {
 using Case = std::tuple<Layout, int, std::size_t, bool>;
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
-  static constexpr const char* kNames[] = {"Shm", "Tcp", "Mixed"};
-  return std::string(kNames[static_cast<int>(std::get<0>(info.param))]) + "_n" +
+  return std::string(name_of_layout(std::get<0>(info.param))) + "_n" +
          std::to_string(std::get<1>(info.param)) + "_c" + std::to_string(std::get<2>(info.param)) +
          (std::get<3>(info.param) ? "_shared" : "_private");
 }
@@ -77,8 +76,7 @@ class PartsTest : public testing::TestWithParam<Case> {
 constexpr int kOther = 77;  // fills what is to be overwritten
 
 INSTANTIATE_TEST_SUITE_P(Worlds, PartsTest,
-                         testing::Combine(testing::Values(Layout::kShm, Layout::kTcp,
-                                                          Layout::kMixed),
+                         testing::Combine(testing::ValuesIn(test_layouts()),
                                           testing::Values(1, 2, 3, 4, 7),
                                           testing::Values(0U, 1U, 333U, 300007U), testing::Bool()),
                          case_name);

@@ -17,8 +17,7 @@ namespace regatta::coll {
 namespace {
 
 class WorldTest : public testing::TestWithParam<Layout> {};
-INSTANTIATE_TEST_SUITE_P(Worlds, WorldTest,
-                         testing::Values(Layout::kShm, Layout::kTcp, Layout::kMixed));
+INSTANTIATE_TEST_SUITE_P(Worlds, WorldTest, testing::ValuesIn(test_layouts()));
 
 TEST_P(WorldTest, SplitOrdersRanksByTheOldOnes) {
   run_ranks(GetParam(), 6, [](Communicator& world) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -11,17 +12,38 @@
 #include <vector>
 
 #include "regatta/coll/communicator.h"
+#include "regatta/core/text.h"
 
 namespace regatta::coll {
 
-// How the ranks are spread: all on one server, each on its own, or two by two.
-enum class Layout { kShm, kTcp, kMixed };
+// How the ranks are spread: all on one server, each on its own, or two by two. kRdma is kTcp by
+// RDMA, for machines that have devices.
+enum class Layout { kShm, kTcp, kMixed, kRdma };
+
+inline const char* name_of_layout(Layout layout) {
+  static constexpr const char* kNames[] = {"Shm", "Tcp", "Mixed", "Rdma"};
+  return kNames[static_cast<int>(layout)];
+}
+
+// Addresses of RDMA devices of this machine that reach each other, for the ranks in turn: from the
+// variable REGATTA_TEST_RDMA, "10.0.0.1,10.0.0.2". Mostly there are none.
+inline std::vector<std::string> rdma_addresses() {
+  const char* given = std::getenv("REGATTA_TEST_RDMA");
+  return given == nullptr ? std::vector<std::string>() : split(given, ',');
+}
+
+// What the tests of every layout run over: with RDMA devices only that, the rest runs elsewhere.
+inline std::vector<Layout> test_layouts() {
+  if (!rdma_addresses().empty()) return {Layout::kRdma};
+  return {Layout::kShm, Layout::kTcp, Layout::kMixed};
+}
 
 inline std::string server_of(Layout layout, int rank) {
   switch (layout) {
     case Layout::kShm:
       return "s0";
     case Layout::kTcp:
+    case Layout::kRdma:
       return "s" + std::to_string(rank);
     case Layout::kMixed:
       return "s" + std::to_string(rank / 2);
@@ -59,6 +81,11 @@ inline Options test_options(Layout layout, int rank) {
   options.job_token = "test";
   options.server = server_of(layout, rank);
   options.connections = 2;
+  if (layout == Layout::kRdma) {
+    const std::vector<std::string> addresses = rdma_addresses();
+    options.listen_address = addresses[static_cast<std::size_t>(rank) % addresses.size()];
+    options.rdma = Rdma::kRequired;
+  }
   return options;
 }
 

@@ -209,7 +209,10 @@ void Mailbox::arrived_grant(int peer, const PacketHeader& header) {
 
 void Mailbox::grant(Transfer& transfer) {
   transfer.is_granted = true;
-  post_control(transfer.peer, PacketKind::kGrant, transfer.key(), transfer.bytes());
+  const Step& step = transfer.operation->schedule.steps()[transfer.step];
+  links_[static_cast<std::size_t>(transfer.peer)]->post_grant(
+      {.kind = PacketKind::kGrant, .key = transfer.key(), .message_bytes = transfer.bytes()},
+      step.kind == StepKind::kReceive ? step.dst : nullptr);
 }
 
 void Mailbox::sent(OutMessage& message, Seconds now) {

@@ -20,6 +20,7 @@
 #include "regatta/coll/transport/self_link.h"
 #include "regatta/coll/transport/shm_link.h"
 #include "regatta/coll/transport/tcp_link.h"
+#include "regatta/coll/transport/verbs_wire.h"
 #include "regatta/core/units_text.h"
 #include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
@@ -42,6 +43,7 @@ World::World(WorldSetup setup)
       names_(std::move(setup.names)),
       peer_timeout_(setup.peer_timeout),
       progress_timeout_(setup.progress_timeout),
+      rdma_(std::move(setup.rdma)),
       is_shared_(names_.size()),
       mailbox_(links_, names_),
       runner_(mailbox_),
@@ -70,6 +72,7 @@ Result<std::unique_ptr<World>> World::start(WorldSetup setup) {
     is_shared |= channel.shelf.is_open();
     shared.shelves.push_back(std::move(channel.shelf));
   }
+  const int queue_pairs = std::clamp(setup.connections, 1, static_cast<int>(kQueuePairsMax));
   std::unique_ptr<World> world(new World(std::move(setup)));
   if (is_shared && shared.own.is_open()) {
     REGATTA_TRY(shm, ShmWorld::start(std::move(shared)));
@@ -78,37 +81,46 @@ Result<std::unique_ptr<World>> World::start(WorldSetup setup) {
   world->epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   world->wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!world->epoll_ || !world->wake_) return os::errno_error("start the progress thread");
-  REGATTA_TRY_DO(world->make_links(std::move(channels)));
+  REGATTA_TRY_DO(world->make_links(std::move(channels), queue_pairs));
   world->thread_ = std::thread([w = world.get()] { w->run(); });
   pthread_setname_np(world->thread_.native_handle(), "regatta-coll");
   return world;
 }
 
-Status World::make_links(std::vector<Channel> channels) {
+Status World::make_links(std::vector<Channel> channels, int queue_pairs) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = kWakeEvent}};
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0)
     return os::errno_error("watch the wake-up descriptor");
-  LinkSink& sink = *this;
   for (int peer = 0; peer < size(); ++peer) {
-    Channel& channel = channels[static_cast<std::size_t>(peer)];
-    if (peer == rank_) {
-      is_shared_[static_cast<std::size_t>(peer)] = true;
-      links_.push_back(std::make_unique<SelfLink>(peer, sink));
-    } else if (channel.segment) {
-      is_shared_[static_cast<std::size_t>(peer)] = true;
-      auto link = std::make_unique<ShmLink>(peer, std::move(*channel.segment), channel.is_creator,
-                                            std::move(channel.bell), sink);
-      REGATTA_TRY_DO(watch(link->bell(), peer, 0));
-      links_.push_back(std::move(link));
-    } else {
-      auto link = std::make_unique<TcpLink>(peer, std::move(channel.tcp), sink);
-      int slot = 0;
-      for (const int fd : link->fds())
-        REGATTA_TRY_DO(watch(fd, peer, slot++));
-      links_.push_back(std::move(link));
-    }
+    const auto index = static_cast<std::size_t>(peer);
+    is_shared_[index] = peer == rank_ || channels[index].segment;
+    REGATTA_TRY(link, make_link(peer, std::move(channels[index]), queue_pairs));
+    int slot = 0;
+    for (const int fd : link->fds())
+      REGATTA_TRY_DO(watch(fd, peer, slot++));
+    links_.push_back(std::move(link));
   }
   return {};
+}
+
+Result<std::unique_ptr<Link>> World::make_link(int peer, Channel channel, int queue_pairs) {
+  LinkSink& sink = *this;
+  std::unique_ptr<Link> link;
+  if (peer == rank_) {
+    link = std::make_unique<SelfLink>(peer, sink);
+  } else if (channel.segment) {
+    link = std::make_unique<ShmLink>(peer, std::move(*channel.segment), channel.is_creator,
+                                     std::move(channel.bell), sink);
+  } else if (channel.uses_rdma) {
+    return make_verbs_link({.peer = peer,
+                            .control = std::move(channel.tcp.control),
+                            .device = rdma_,
+                            .queue_pairs = queue_pairs},
+                           sink);
+  } else {
+    link = std::make_unique<TcpLink>(peer, std::move(channel.tcp), sink);
+  }
+  return link;
 }
 
 Status World::watch(int fd, int peer, int slot) {
@@ -250,6 +262,7 @@ void World::tick(Seconds now) {
     for (PeerState& peer : peers_)
       peer.heard_at = now;
   mailbox_.remind();
+  if (rdma_ != nullptr) expire_memory(*rdma_);
   beat(now);
   check_silence(now);
   if (any_departed_) check_departed();

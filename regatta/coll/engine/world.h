@@ -21,6 +21,7 @@
 #include "regatta/coll/shm/shm_world.h"
 #include "regatta/coll/transport/channel.h"
 #include "regatta/coll/transport/link.h"
+#include "regatta/coll/transport/verbs.h"
 #include "regatta/core/result.h"
 #include "regatta/os/unique_fd.h"
 
@@ -28,9 +29,11 @@ namespace regatta::coll {
 
 struct WorldSetup {
   int rank = 0;
-  std::vector<Channel> channels;   // by world rank; empty at the own place
-  std::vector<std::string> names;  // by world rank: "rank 3 (s1/1) at s1"
-  Shelf shelf;                     // the own one
+  std::vector<Channel> channels;      // by world rank; empty at the own place
+  std::vector<std::string> names;     // by world rank: "rank 3 (s1/1) at s1"
+  Shelf shelf;                        // the own one
+  std::shared_ptr<VerbsDevice> rdma;  // null: no channel uses RDMA
+  int connections = 1;                // queue pairs towards each of those
   bool caller_moves_data = true;
   Seconds peer_timeout;
   Seconds progress_timeout;
@@ -72,7 +75,8 @@ class World final : private LinkSink {
   };
 
   explicit World(WorldSetup setup);
-  Status make_links(std::vector<Channel> channels);
+  Status make_links(std::vector<Channel> channels, int queue_pairs);
+  Result<std::unique_ptr<Link>> make_link(int peer, Channel channel, int queue_pairs);
   Status watch(int fd, int peer, int slot);
 
   // The progress thread.
@@ -114,6 +118,7 @@ class World final : private LinkSink {
   const Seconds peer_timeout_;
   const Seconds progress_timeout_;
   Seconds tick_time_;
+  std::shared_ptr<VerbsDevice> rdma_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<bool> is_shared_;  // by rank: the link is shared memory
   std::unique_ptr<ShmWorld> shm_;

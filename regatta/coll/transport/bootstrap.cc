@@ -33,7 +33,9 @@ constexpr std::size_t kSurveySockets = 256;
 // For all surveys together; connections that are not surveyed by then leave from any port.
 constexpr Seconds kSurveyTime{2.0};
 
-bool is_whole(const TcpConnections& tcp) {
+bool is_whole(const Channel& channel) {
+  const TcpConnections& tcp = channel.tcp;
+  if (channel.uses_rdma) return static_cast<bool>(tcp.control);
   const auto are_open = [](const std::vector<os::UniqueFd>& fds) {
     return !fds.empty() && std::all_of(fds.begin(), fds.end(),
                                        [](const auto& fd) { return static_cast<bool>(fd); });
@@ -43,12 +45,14 @@ bool is_whole(const TcpConnections& tcp) {
 
 class Bootstrap {
  public:
-  Bootstrap(int rank, int world_size, const Options& options, Door door, Shelf shelf)
+  Bootstrap(int rank, int world_size, const Options& options, Door door, Shelf shelf,
+            std::shared_ptr<VerbsDevice> rdma)
       : rank_(rank),
         world_size_(world_size),
         options_(options),
         door_(std::move(door)),
-        shelf_(std::move(shelf)) {}
+        shelf_(std::move(shelf)),
+        rdma_(std::move(rdma)) {}
 
   Status read_endpoints(const std::vector<std::string>& texts);
   Result<Meeting> meet_all();
@@ -59,7 +63,8 @@ class Bootstrap {
     return static_cast<std::size_t>(std::max(options_.connections, 1));
   }
   Status allow_descriptors() const;
-  Hello hello(std::size_t connection, bool is_shared) const;
+  Status choose_rdma();
+  Hello hello(int peer, std::size_t connection, bool is_shared) const;
   void call(int peer, bool is_shared);
   void survey(int peer);
   void serve_surveys(Seconds now);
@@ -75,6 +80,7 @@ class Bootstrap {
   const Options& options_;
   Door door_;
   Shelf shelf_;
+  std::shared_ptr<VerbsDevice> rdma_;
   std::vector<Endpoint> endpoints_;
   std::vector<Channel> channels_;
   std::vector<Dial> dials_;
@@ -93,10 +99,28 @@ Status Bootstrap::read_endpoints(const std::vector<std::string>& texts) {
     endpoints_.push_back(std::move(endpoint));
   }
   channels_.resize(texts.size());
+  REGATTA_TRY_DO(choose_rdma());
   REGATTA_TRY_DO(allow_descriptors());
   for (int peer = 0; peer < rank_; ++peer) {
     const Endpoint& theirs = endpoints_[static_cast<std::size_t>(peer)];
     call(peer, theirs.server == options_.server && !theirs.unix_name.empty());
+  }
+  return {};
+}
+
+// Both ranks of a pair come to the same choice. Ranks of one server have shared memory, and TCP
+// where that cannot be had.
+Status Bootstrap::choose_rdma() {
+  for (int peer = 0; peer < world_size_; ++peer) {
+    const Endpoint& theirs = endpoints_[static_cast<std::size_t>(peer)];
+    const bool is_remote = peer != rank_ && theirs.server != options_.server;
+    channels_[static_cast<std::size_t>(peer)].uses_rdma =
+        is_remote && theirs.has_rdma && rdma_ != nullptr;
+    if (is_remote && !theirs.has_rdma && options_.rdma == Rdma::kRequired)
+      return Error{Code::kUnsupported, name(peer) + " offers no RDMA at its address " +
+                                           theirs.address +
+                                           ", and this rank requires it: see its log, or let the "
+                                           "ranks choose"};
   }
   return {};
 }
@@ -114,22 +138,25 @@ Status Bootstrap::allow_descriptors() const {
                                      ", or use fewer connections"};
 }
 
-Hello Bootstrap::hello(std::size_t connection, bool is_shared) const {
+Hello Bootstrap::hello(int peer, std::size_t connection, bool is_shared) const {
+  const bool uses_rdma = channels_[static_cast<std::size_t>(peer)].uses_rdma;
+  const std::size_t count = is_shared ? 0 : uses_rdma ? 1 : connections() + 1;
   return {.rank = static_cast<std::uint32_t>(rank_),
           .world_size = static_cast<std::uint32_t>(world_size_),
           .connection = static_cast<std::uint32_t>(connection),
-          .connections = static_cast<std::uint32_t>(is_shared ? 0 : connections() + 1),
+          .connections = static_cast<std::uint32_t>(count),
           .token = options_.job_token};
 }
 
 void Bootstrap::call(int peer, bool is_shared) {
   dials_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
-                      TcpAddress{.address = options_.listen_address}, hello(0, is_shared),
+                      TcpAddress{.address = options_.listen_address}, hello(peer, 0, is_shared),
                       shelf_.fd());
   if (!is_shared) survey(peer);
 }
 
 void Bootstrap::survey(int peer) {
+  if (channels_[static_cast<std::size_t>(peer)].uses_rdma) return;
   const Endpoint& to = endpoints_[static_cast<std::size_t>(peer)];
   channels_[static_cast<std::size_t>(peer)].tcp.out.resize(connections());
   surveys_.push_back(std::make_unique<Survey>(peer, options_.listen_address,
@@ -149,7 +176,7 @@ void Bootstrap::serve_surveys(Seconds now) {
     for (Survey::Start& start : surveys_[i]->take())
       dials_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
                           TcpAddress{options_.listen_address, start.port},
-                          hello(connection++, false), -1, std::move(start.fd));
+                          hello(peer, connection++, false), -1, std::move(start.fd));
     surveys_[i].reset();
   }
   std::erase(surveys_, nullptr);
@@ -196,6 +223,11 @@ std::string Bootstrap::judge(const Hello& hello) const {
   const Channel& channel = channels_[hello.rank];
   constexpr std::uint32_t kConnectionsMax = 1024;
   if (hello.connections == 0) return channel.segment ? "its place is taken" : "";
+  if (channel.uses_rdma != (hello.connections == 1))
+    return channel.uses_rdma ? "it wants TCP where this rank wants RDMA"
+                             : "it wants RDMA where this rank wants TCP";
+  if (channel.uses_rdma && hello.connection == 0)
+    return channel.tcp.control ? "its place is taken" : "";
   if (hello.connections < 2 || hello.connections > kConnectionsMax ||
       hello.connection >= hello.connections)
     return "its connection count is wrong";
@@ -244,7 +276,7 @@ std::vector<int> Bootstrap::missing() const {
   for (int peer = 0; peer < world_size_; ++peer) {
     const Channel& channel = channels_[static_cast<std::size_t>(peer)];
     if (peer == rank_ || channel.segment) continue;
-    if (!is_whole(channel.tcp)) ranks.push_back(peer);
+    if (!is_whole(channel)) ranks.push_back(peer);
   }
   return ranks;
 }
@@ -273,7 +305,8 @@ Result<Meeting> Bootstrap::meet_all() {
                   .names = {},
                   .endpoints = endpoints_,
                   .shelf = std::move(shelf_),
-                  .ways = ways_};
+                  .ways = ways_,
+                  .rdma = std::move(rdma_)};
   meeting.names.reserve(endpoints_.size());
   for (int peer = 0; peer < world_size_; ++peer)
     meeting.names.push_back(name(peer));
@@ -302,18 +335,38 @@ std::string name_of(int rank, const Options& options) {
                                            : "rank " + std::to_string(rank);
 }
 
+namespace {
+
+// Null where RDMA is not used; an error where it has to be.
+Result<std::shared_ptr<VerbsDevice>> open_rdma(int rank, const Options& options) {
+  if (options.rdma == Rdma::kOff) return std::shared_ptr<VerbsDevice>();
+  auto device = open_verbs(options.listen_address);
+  if (device) return device;
+  const std::string why = name_of(rank, options) + ": " + device.error().message;
+  if (options.rdma == Rdma::kRequired) return Error{device.error().code, why};
+  // Most machines have no device; one that is there and cannot be used is worth a word.
+  if (device.error().code != Code::kUnsupported && device.error().code != Code::kInvalidInput)
+    log_warning("coll: TCP is used instead of RDMA: " + why);
+  return std::shared_ptr<VerbsDevice>();
+}
+
+}  // namespace
+
 Result<Meeting> meet(int rank, int world_size, const Exchange& exchange, const Options& options) {
   if (options.job_token.size() > kTokenBytesMax)
     return Error{Code::kInvalidInput, "the job token is longer than " +
                                           std::to_string(kTokenBytesMax) + " bytes: shorten it"};
+  REGATTA_TRY(rdma, open_rdma(rank, options));
   Shelf shelf = make_shelf(world_size);
   REGATTA_TRY(door, Door::open(rank, name_of(rank, options), options.listen_address, shelf.fd()));
   REGATTA_TRY(texts, exchange(format_endpoint({.address = options.listen_address,
                                                .port = door.port(),
                                                .unix_name = door.unix_name(),
                                                .link_rate = options.link_rate,
+                                               .has_rdma = rdma != nullptr,
                                                .server = options.server})));
-  Bootstrap bootstrap(rank, world_size, options, std::move(door), std::move(shelf));
+  Bootstrap bootstrap(rank, world_size, options, std::move(door), std::move(shelf),
+                      std::move(rdma));
   REGATTA_TRY_DO(bootstrap.read_endpoints(texts));
   return bootstrap.meet_all();
 }

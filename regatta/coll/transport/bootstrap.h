@@ -4,25 +4,30 @@
 // hands over a memory file), else over TCP. Over TCP the called one then calls back: each side
 // dials the connections that it sends over, from ports that a Survey chose. A caller shows
 // protocol, version, job token and rank; a stranger is refused with a log line. Shared memory that
-// cannot be opened falls back to TCP.
+// cannot be opened falls back to TCP. Two ranks of different servers whose endpoints both say that
+// they have RDMA make one TCP connection alone: both know so from the endpoints, and the caller
+// says it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "regatta/coll/communicator.h"
 #include "regatta/coll/transport/channel.h"
 #include "regatta/coll/transport/hello.h"
+#include "regatta/coll/transport/verbs.h"
 #include "regatta/core/result.h"
 
 namespace regatta::coll {
 
 struct Meeting {
-  std::vector<Channel> channels;    // by rank
-  std::vector<std::string> names;   // by rank: "rank 3 (s1/1) at s1"
-  std::vector<Endpoint> endpoints;  // by rank
-  Shelf shelf;                      // the own one; closed where it could not be had
-  int ways = 1;                     // over equal-cost links, to the rank with the most
+  std::vector<Channel> channels;      // by rank
+  std::vector<std::string> names;     // by rank: "rank 3 (s1/1) at s1"
+  std::vector<Endpoint> endpoints;    // by rank
+  Shelf shelf;                        // the own one; closed where it could not be had
+  int ways = 1;                       // over equal-cost links, to the rank with the most
+  std::shared_ptr<VerbsDevice> rdma;  // null where no channel uses it
 };
 
 // "rank 3 (s1/1)" when the options name it, else "rank 3".

@@ -18,13 +18,15 @@ struct TcpConnections {
   std::vector<os::UniqueFd> in;
 };
 
-// A segment and a bell, or TCP connections; empty for the rank itself.
+// A segment and a bell, or TCP connections; empty for the rank itself. Where both ranks use RDMA,
+// one for control alone: the rest comes to be over it.
 struct Channel {
   std::optional<ShmSegment> segment;
   bool is_creator = false;  // this side made the segment
   os::UniqueFd bell;
   Shelf shelf;  // the peer's; closed where it could not be had
   TcpConnections tcp;
+  bool uses_rdma = false;
 };
 
 }  // namespace regatta::coll

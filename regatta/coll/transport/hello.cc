@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::uint64_t kHelloMagic = 0x3141545441474552ULL;  // "REGGATA1"
 constexpr std::uint64_t kReplyMagic = 0x4f4c4c4548544552ULL;  // "RETHELLO"
-constexpr std::uint32_t kVersion = 2;
-constexpr std::string_view kEndpointMark = "regatta-coll-2";
+constexpr std::uint32_t kVersion = 3;
+constexpr std::string_view kEndpointMark = "regatta-coll-3";
 
 template <typename T>
 void append(std::vector<std::byte>& out, T value) {
@@ -90,7 +90,7 @@ std::string format_endpoint(const Endpoint& endpoint) {
   const auto rate = static_cast<std::uint64_t>(endpoint.link_rate.value);
   return std::string(kEndpointMark) + "\t" + endpoint.address + "\t" +
          std::to_string(endpoint.port) + "\t" + endpoint.unix_name + "\t" + std::to_string(rate) +
-         "\t" + endpoint.server;
+         "\t" + (endpoint.has_rdma ? "rdma" : "tcp") + "\t" + endpoint.server;
 }
 
 namespace {
@@ -106,13 +106,18 @@ bool parse_number(const std::string& text, T& number) {
 Result<Endpoint> parse_endpoint(const std::string& text) {
   const Error bad{Code::kInvalidInput, "not the endpoint of a regatta rank: '" + text + "'"};
   std::vector<std::string> parts = split(text, '\t');
-  if (parts.size() < 6 || parts[0] != kEndpointMark) return bad;
-  Endpoint endpoint{
-      .address = parts[1], .port = 0, .unix_name = parts[3], .link_rate = {}, .server = {}};
+  if (parts.size() < 7 || parts[0] != kEndpointMark) return bad;
+  Endpoint endpoint{.address = parts[1],
+                    .port = 0,
+                    .unix_name = parts[3],
+                    .link_rate = {},
+                    .has_rdma = parts[5] == "rdma",
+                    .server = {}};
   std::uint64_t rate = 0;
   if (!parse_number(parts[2], endpoint.port) || !parse_number(parts[4], rate)) return bad;
+  if (!endpoint.has_rdma && parts[5] != "tcp") return bad;
   endpoint.link_rate.value = static_cast<double>(rate);
-  endpoint.server = join({parts.begin() + 5, parts.end()}, "\t");
+  endpoint.server = join({parts.begin() + 6, parts.end()}, "\t");
   return endpoint;
 }
 

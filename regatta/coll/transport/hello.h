@@ -18,7 +18,7 @@ struct Hello {
   std::uint32_t world_size = 0;
   std::uint32_t connection = 0;   // 0: for control, which the higher rank dials; else for data
   std::uint32_t connections = 0;  // how many the caller dials, one for control among them even when
-                                  // the other side dials that; 0: shared memory
+                                  // the other side dials that; 0: shared memory, 1: RDMA
   std::string token;
 };
 
@@ -46,6 +46,7 @@ struct Endpoint {
   std::uint16_t port = 0;
   std::string unix_name;     // abstract unix socket for the ranks of the same server
   BytesPerSecond link_rate;  // of its network link; 0: not known
+  bool has_rdma = false;     // and would use it
   std::string server;
 };
 std::string format_endpoint(const Endpoint& endpoint);

@@ -64,17 +64,19 @@ TEST(Endpoint, ComesBackAsItWas) {
                                                         .port = 4711,
                                                         .unix_name = "name",
                                                         .link_rate = {1.25e9},
+                                                        .has_rdma = true,
                                                         .server = "a\tb"}));
   ASSERT_TRUE(endpoint);
   EXPECT_EQ(endpoint->address, "10.0.0.1");
   EXPECT_EQ(endpoint->port, 4711);
   EXPECT_EQ(endpoint->unix_name, "name");
   EXPECT_EQ(endpoint->link_rate, BytesPerSecond{1.25e9});
+  EXPECT_TRUE(endpoint->has_rdma);
   EXPECT_EQ(endpoint->server, "a\tb");
   for (const char* text :
-       {"", "x", "regatta-coll-2\t10.0.0.1\t99999\tn\t0\ts",
-        "regatta-coll-2\t10.0.0.1\t1x\tn\t0\ts", "regatta-coll-2\t10.0.0.1\t1\tn\t-1\ts",
-        "regatta-coll-2\t10.0.0.1\t1\tn\t0"})
+       {"", "x", "regatta-coll-3\t10.0.0.1\t99999\tn\t0\ttcp\ts",
+        "regatta-coll-3\t10.0.0.1\t1x\tn\t0\ttcp\ts", "regatta-coll-3\t10.0.0.1\t1\tn\t-1\ttcp\ts",
+        "regatta-coll-3\t10.0.0.1\t1\tn\t0\tipx\ts", "regatta-coll-3\t10.0.0.1\t1\tn\t0\ttcp"})
     EXPECT_FALSE(parse_endpoint(text)) << text;
 }
 

@@ -1,13 +1,14 @@
 // coll/transport/link.h: the way to one other rank, and what the ways call back.
 // A Link moves packets both ways without ever blocking; all its functions run on the progress
-// thread. Two forms: ShmLink inside a server, TcpLink between servers; SelfLink is the way of a
-// rank to itself.
+// thread. Forms: ShmLink inside a server, TcpLink and VerbsLink (RDMA) between servers; SelfLink is
+// the way of a rank to itself.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "regatta/coll/transport/wire_header.h"
 
@@ -47,8 +48,15 @@ class Link {
   Link& operator=(const Link&) = delete;
   virtual ~Link() = default;
 
+  // What to wait for in epoll; on_event() counts them.
+  virtual std::vector<int> fds() const = 0;
   // Queues a packet without data; it passes data messages that wait. `text`: kAbort and kReply.
   virtual void post_control(const PacketHeader& header, std::string_view text) = 0;
+  // Queues the kGrant `header`. `place`: where the whole message goes, so that the peer may write
+  // it there itself; null: it is asked for with LinkSink::place() as it comes.
+  virtual void post_grant(const PacketHeader& header, std::byte* /*place*/) {
+    post_control(header, {});
+  }
   // Queues a message; large ones may overtake each other, `message` stays with the owner.
   virtual void post_message(OutMessage& message) = 0;
   // Moves what can be moved now; true when something moved.

@@ -13,6 +13,7 @@ class SelfLink : public Link {
  public:
   SelfLink(int self, LinkSink& sink) : self_(self), sink_(sink) {}
 
+  std::vector<int> fds() const override { return {}; }
   void post_control(const PacketHeader& header, std::string_view /*text*/) override {
     controls_.push_back(header);
   }

@@ -19,8 +19,7 @@ class ShmLink : public Link {
   // The creator of the segment writes direction 0.
   ShmLink(int peer, ShmSegment segment, bool is_creator, os::UniqueFd bell, LinkSink& sink);
 
-  int bell() const { return bell_.get(); }
-
+  std::vector<int> fds() const override { return {bell_.get()}; }
   void post_control(const PacketHeader& header, std::string_view text) override;
   void post_message(OutMessage& message) override;
   bool progress() override;

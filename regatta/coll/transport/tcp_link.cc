@@ -105,7 +105,7 @@ bool TcpLink::progress() {
   moved |= write_connection(*connections_.front());
   for (std::size_t i = 0; i < outgoing_ && !lost_; ++i)
     moved |= write_connection(*connections_[1 + (first_out_ + i) % outgoing_]);
-  first_out_ = (first_out_ + 1) % outgoing_;
+  if (outgoing_ > 0) first_out_ = (first_out_ + 1) % outgoing_;
   if (any_closed_ && !moved) check_closed();
   return moved;
 }

@@ -23,12 +23,11 @@ inline constexpr std::size_t kControlBytesMax = std::size_t{8} << 10;
 
 class TcpLink : public Link {
  public:
-  // All connected and non-blocking, at least one of each.
+  // All connected and non-blocking. Without data connections it takes packets without data only.
   TcpLink(int peer, TcpConnections connections, LinkSink& sink);
   ~TcpLink() override;
 
-  std::vector<int> fds() const;
-
+  std::vector<int> fds() const override;
   void post_control(const PacketHeader& header, std::string_view text) override;
   void post_message(OutMessage& message) override;
   bool progress() override;
