@@ -1,0 +1,200 @@
+#include "regatta/coll/device/device_calls.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "regatta/os/file.h"
+
+namespace regatta::coll {
+namespace {
+
+// What a sender shows before a message.
+struct Offer {
+  std::array<char, 40> server{};  // boot id: processes of one kernel
+  std::int64_t is_shown = 0;
+  DeviceQueue::Shown shown{};
+};
+
+std::array<char, 40> this_server() {
+  std::array<char, 40> id{};
+  if (const auto text = os::read_file("/proc/sys/kernel/random/boot_id"))
+    std::memcpy(id.data(), text->data(), std::min(text->size(), id.size() - 1));
+  return id;
+}
+
+const std::byte* bytes_of(const void* data) {
+  return static_cast<const std::byte*>(data);
+}
+std::byte* bytes_of(void* data) {
+  return static_cast<std::byte*>(data);
+}
+
+}  // namespace
+
+DeviceCalls::DeviceCalls(Communicator& communicator, const gpu::CudaDriver& driver, Bytes piece)
+    : communicator_(communicator),
+      driver_(driver),
+      piece_bytes_(static_cast<std::size_t>(piece.value)) {}
+
+Status DeviceCalls::all_reduce(const void* in, void* out, std::size_t count, DataType type,
+                               ReduceOp op) {
+  return run({.from = bytes_of(in),
+              .to = bytes_of(out),
+              .count = count,
+              .type = type,
+              .start = [&](const std::byte* from, std::byte* to, std::size_t part) {
+                return communicator_.all_reduce(from, to, part, type, op);
+              }});
+}
+
+Status DeviceCalls::broadcast(void* data, std::size_t count, DataType type, Rank root) {
+  const bool is_root = communicator_.rank() == root;
+  return run({.from = is_root ? bytes_of(data) : nullptr,
+              .to = is_root ? nullptr : bytes_of(data),
+              .count = count,
+              .type = type,
+              .start = [&](const std::byte* from, std::byte* to, std::size_t part) {
+                // The root's is only read.
+                return communicator_.broadcast(is_root ? const_cast<std::byte*>(from) : to, part,
+                                               type, root);
+              }});
+}
+
+Status DeviceCalls::send(const void* data, std::size_t count, DataType type, Rank to) {
+  REGATTA_TRY(is_done, send_to_peer(data, count * size_of(type), to));
+  if (is_done) return {};
+  return run({.from = bytes_of(data),
+              .count = count,
+              .type = type,
+              .start = [&](const std::byte* from, std::byte*, std::size_t part) {
+                return communicator_.send(from, part, type, to);
+              }});
+}
+
+Status DeviceCalls::recv(void* data, std::size_t count, DataType type, Rank from) {
+  REGATTA_TRY(is_done, receive_from_peer(data, count * size_of(type), from));
+  if (is_done) return {};
+  return run({.to = bytes_of(data),
+              .count = count,
+              .type = type,
+              .start = [&](const std::byte*, std::byte* to, std::size_t part) {
+                return communicator_.recv(to, part, type, from);
+              }});
+}
+
+// While piece k is between the ranks, piece k + 1 comes off the device and k - 1 goes back.
+Status DeviceCalls::run(const Pass& pass) {
+  REGATTA_TRY(device, find_device(pass.from, pass.to));
+  const std::size_t element = size_of(pass.type);
+  const std::size_t most = std::max<std::size_t>(piece_bytes_ / element, 1) * element;
+  const std::size_t bytes = pass.count * element;
+  std::array<Piece, kStages> pieces{};
+  if (device != nullptr)
+    for (std::size_t i = 0; i < kStages; ++i)
+      pieces[i].stage = device->stages[i].get();
+  const std::size_t count = bytes == 0 ? 1 : (bytes + most - 1) / most;
+  Status status;
+  for (std::size_t k = 0; k <= count && status; ++k) {
+    if (k < count) {
+      Piece& piece = pieces[k % kStages];
+      piece.offset = k * most;
+      piece.bytes = std::min(most, bytes - piece.offset);
+      status = begin(pass, device, piece);
+    }
+    if (k > 0 && status) status = end(pass, device, pieces[(k - 1) % kStages]);
+  }
+  // The stages are used again by the next call, and by nobody after an error.
+  for (Piece& piece : pieces) {
+    const Status left = piece.handle.wait();
+    if (status) status = left;
+    if (device == nullptr) continue;
+    const Status copied = device->queue->wait(piece.copied);
+    if (status) status = copied;
+  }
+  return status;
+}
+
+Status DeviceCalls::begin(const Pass& pass, Device* device, Piece& piece) {
+  const std::byte* in = pass.from == nullptr ? nullptr : pass.from + piece.offset;
+  std::byte* out = pass.to == nullptr ? nullptr : pass.to + piece.offset;
+  if (device != nullptr) {
+    REGATTA_TRY_DO(device->queue->wait(std::exchange(piece.copied, {})));
+    if (in != nullptr && piece.bytes > 0) {
+      REGATTA_TRY(arrived, device->queue->to_host(piece.stage, in, piece.bytes));
+      REGATTA_TRY_DO(device->queue->wait(arrived));
+    }
+    in = out = piece.stage;
+  }
+  piece.handle = pass.start(in, out, piece.bytes / size_of(pass.type));
+  return {};
+}
+
+Status DeviceCalls::end(const Pass& pass, Device* device, Piece& piece) {
+  REGATTA_TRY_DO(piece.handle.wait());
+  if (device == nullptr || pass.to == nullptr || piece.bytes == 0) return {};
+  REGATTA_TRY(mark, device->queue->to_device(pass.to + piece.offset, piece.stage, piece.bytes));
+  piece.copied = mark;
+  return {};
+}
+
+Result<DeviceCalls::Device*> DeviceCalls::find_device(const void* from, const void* to) {
+  const auto first = device_of(driver_, from != nullptr ? from : to);
+  const auto second = device_of(driver_, to != nullptr ? to : from);
+  if (first != second)
+    return Error{Code::kInvalidInput,
+                 "the buffers of a call lie on different devices: use one, or the host"};
+  if (!first) return static_cast<Device*>(nullptr);
+  Device& device = devices_[*first];
+  if (device.queue == nullptr) {
+    REGATTA_TRY(queue, DeviceQueue::open(driver_, *first));
+    std::vector<std::shared_ptr<std::byte>> stages;
+    for (std::size_t i = 0; i < kStages; ++i) {
+      REGATTA_TRY(stage, queue->make_stage(piece_bytes_));
+      stages.push_back(std::move(stage));
+    }
+    device = {.queue = std::move(queue), .stages = std::move(stages)};
+  }
+  return &device;
+}
+
+// True when the receiver took it from this rank's device itself.
+Result<bool> DeviceCalls::send_to_peer(const void* data, std::size_t bytes, Rank to) {
+  REGATTA_TRY(device, find_device(data, nullptr));
+  Offer offer{.server = this_server()};
+  if (device != nullptr && bytes > 0) {
+    if (const auto shown = device->queue->show(data)) {
+      offer.is_shown = 1;
+      offer.shown = *shown;
+    }
+  }
+  char is_taken = 0;
+  Handle answer = communicator_.recv(&is_taken, 1, DataType::kU8, to);
+  REGATTA_TRY_DO(communicator_.send(&offer, sizeof offer, DataType::kU8, to).wait());
+  REGATTA_TRY_DO(answer.wait());
+  return is_taken != 0;
+}
+
+Result<bool> DeviceCalls::receive_from_peer(void* data, std::size_t bytes, Rank from) {
+  REGATTA_TRY(device, find_device(nullptr, data));
+  Offer offer;
+  REGATTA_TRY_DO(communicator_.recv(&offer, sizeof offer, DataType::kU8, from).wait());
+  char is_taken = 0;
+  if (device != nullptr && offer.is_shown != 0 && offer.server == this_server()) {
+    // What cannot be opened (another container, no path between the devices) goes through stages.
+    if (device->queue->take(data, offer.shown, bytes)) {
+      is_taken = 1;
+      peer_bytes_ += static_cast<long long>(bytes);
+    }
+  }
+  REGATTA_TRY_DO(communicator_.send(&is_taken, 1, DataType::kU8, from).wait());
+  return is_taken != 0;
+}
+
+}  // namespace regatta::coll

@@ -1,0 +1,202 @@
+// Collectives of buffers in device memory. Over a driver without devices (gpu/cuda_stub.cc), or
+// over the real one where REGATTA_TEST_CUDA names its library: scripts/gpu-check.sh.
+#include "regatta/coll/device/device_calls.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "regatta/coll/forked_world.h"
+#include "regatta/coll/test_status.h"
+#include "regatta/coll/test_world.h"
+
+namespace regatta::coll {
+namespace {
+
+const gpu::CudaDriver& driver() {
+  static const gpu::CudaDriver loaded = [] {
+    const char* real = std::getenv("REGATTA_TEST_CUDA");
+    auto driver = gpu::load_cuda_driver(real != nullptr ? real : REGATTA_CUDA_STUB);
+    EXPECT_TRUE(driver) << (driver ? "" : driver.error().message);
+    return *driver;
+  }();
+  return loaded;
+}
+
+// Memory of a device, filled and read by copies that wait.
+template <typename T>
+class DeviceVector {
+ public:
+  explicit DeviceVector(const std::vector<T>& values, int device = 0)
+      : count_(values.size()), queue_(std::move(*DeviceQueue::open(driver(), device))) {
+    CUcontext popped = nullptr;
+    EXPECT_EQ(driver().primary_context_retain(&context_, device), CUDA_SUCCESS);
+    EXPECT_EQ(driver().context_push(context_), CUDA_SUCCESS);
+    EXPECT_EQ(driver().alloc(&address_, std::max<std::size_t>(count_, 1) * sizeof(T)),
+              CUDA_SUCCESS);
+    EXPECT_EQ(driver().context_pop(&popped), CUDA_SUCCESS);
+    if (count_ == 0) return;
+    const auto copied = queue_->to_device(data(), values.data(), count_ * sizeof(T));
+    EXPECT_TRUE(copied && queue_->wait(*copied));
+  }
+  DeviceVector(const DeviceVector&) = delete;
+  DeviceVector& operator=(const DeviceVector&) = delete;
+  ~DeviceVector() {
+    CUcontext popped = nullptr;
+    driver().context_push(context_);
+    driver().free(address_);
+    driver().context_pop(&popped);
+  }
+
+  T* data() const { return reinterpret_cast<T*>(address_); }
+  std::vector<T> read() const {
+    std::vector<T> values(count_);
+    if (count_ == 0) return values;
+    const auto copied = queue_->to_host(values.data(), data(), count_ * sizeof(T));
+    EXPECT_TRUE(copied && queue_->wait(*copied));
+    return values;
+  }
+
+ private:
+  std::size_t count_;
+  std::unique_ptr<DeviceQueue> queue_;
+  CUcontext context_ = nullptr;
+  CUdeviceptr address_ = 0;
+};
+
+std::vector<std::int32_t> numbers(std::size_t count, int seed) {
+  std::vector<std::int32_t> values(count);
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = static_cast<std::int32_t>(i * 13 + static_cast<std::size_t>(seed) * 7);
+  return values;
+}
+
+void expect_all_ok(const std::vector<std::optional<Error>>& errors) {
+  for (const auto& error : errors)
+    EXPECT_FALSE(error) << (error ? error->message : "");
+}
+
+constexpr Bytes kSmallPiece{4096};
+
+TEST(DeviceMemory, IsToldFromMemoryOfTheHost) {
+  const DeviceVector<int> on_device({1, 2, 3});
+  const int on_host = 0;
+  EXPECT_EQ(device_of(driver(), on_device.data() + 2), 0);
+  EXPECT_EQ(device_of(driver(), &on_host), std::nullopt);
+  EXPECT_EQ(device_of(driver(), nullptr), std::nullopt);
+}
+
+TEST(DeviceMemory, OfADeviceThatIsNotThereIsAnError) {
+  const auto queue = DeviceQueue::open(driver(), 77);
+  ASSERT_FALSE(queue);
+  EXPECT_EQ(queue.error().message, "cannot use device 77: invalid device ordinal");
+}
+
+TEST(CudaDriver, ThatIsMissingOrIsNoneIsAnError) {
+  EXPECT_EQ(gpu::load_cuda_driver("libno-such-driver.so").error().message,
+            "there is no CUDA driver on this machine (libno-such-driver.so)");
+  EXPECT_EQ(gpu::load_cuda_driver("libc.so.6").error().message,
+            "libc.so.6 is too old: CUDA 11 or later is needed");
+}
+
+// Less than a piece, whole pieces, many pieces and a rest; two ranks' buffers on devices, one's on
+// the host.
+TEST(DeviceCalls, AllReduceSumsWhereverTheBuffersLie) {
+  for (const std::size_t count : {0UL, 1UL, 1024UL, 3 * 1024UL, 12345UL}) {
+    expect_all_ok(run_ranks(Layout::kTcp, 3, [&](Communicator& world) {
+      DeviceCalls calls(world, driver(), kSmallPiece);
+      const int rank = world.rank().value;
+      const auto in = numbers(count, rank);
+      std::vector<std::int32_t> out(count);
+      if (rank == 2) {
+        expect_ok(calls.all_reduce(in.data(), out.data(), count, DataType::kI32, ReduceOp::kSum));
+      } else {
+        const DeviceVector<std::int32_t> device_in(in);
+        const DeviceVector<std::int32_t> device_out(out);
+        expect_ok(calls.all_reduce(device_in.data(), device_out.data(), count, DataType::kI32,
+                                   ReduceOp::kSum));
+        out = device_out.read();
+        EXPECT_EQ(device_in.read(), in);
+      }
+      for (std::size_t i = 0; i < count; ++i)
+        ASSERT_EQ(out[i], numbers(count, 0)[i] + numbers(count, 1)[i] + numbers(count, 2)[i]);
+    }));
+  }
+}
+
+TEST(DeviceCalls, AllReduceInPlaceAndBroadcastFromEveryRoot) {
+  expect_all_ok(run_ranks(Layout::kShm, 2, [](Communicator& world) {
+    constexpr std::size_t kCount = 5000;
+    DeviceCalls calls(world, driver(), kSmallPiece);
+    const DeviceVector<std::int32_t> data(std::vector<std::int32_t>(kCount, 3));
+    expect_ok(
+        calls.all_reduce(data.data(), data.data(), kCount, DataType::kI32, ReduceOp::kProduct));
+    EXPECT_EQ(data.read(), std::vector<std::int32_t>(kCount, 9));
+    for (int root = 0; root < 2; ++root) {
+      const DeviceVector<std::int32_t> told(numbers(kCount, world.rank().value));
+      expect_ok(calls.broadcast(told.data(), kCount, DataType::kI32, Rank{root}));
+      EXPECT_EQ(told.read(), numbers(kCount, root));
+    }
+  }));
+}
+
+TEST(DeviceCalls, BuffersOnTwoDevicesAreRefused) {
+  expect_all_ok(run_ranks(Layout::kShm, 1, [](Communicator& world) {
+    DeviceCalls calls(world, driver());
+    const DeviceVector<std::int32_t> in({1});
+    std::int32_t out = 0;
+    const Status status = calls.all_reduce(in.data(), &out, 1, DataType::kI32, ReduceOp::kSum);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, Code::kInvalidInput);
+  }));
+}
+
+// A rank's process sends to another's; returns what that one has to say.
+std::string receive_numbers(Layout layout, bool is_peer_copy) {
+  ForkedWorld world(2);
+  world.start(layout, [&](Communicator& ranks, Blackboard&) -> std::string {
+    constexpr std::size_t kCount = 30000;
+    constexpr std::size_t kSkipped = 100;  // the message begins inside of an allocation
+    DeviceCalls calls(ranks, driver(), kSmallPiece);
+    if (ranks.rank().value == 0) {
+      const DeviceVector<std::int32_t> data(numbers(kCount + kSkipped, 5));
+      const Status sent = calls.send(data.data() + kSkipped, kCount, DataType::kI32, Rank{1});
+      return sent ? "" : sent.error().message;
+    }
+    if (!is_peer_copy) {
+      std::vector<std::int32_t> data(kCount);
+      const Status got = calls.recv(data.data(), kCount, DataType::kI32, Rank{0});
+      if (!got) return got.error().message;
+      if (calls.peer_bytes() != 0) return "came straight from the device";
+      return data.back() == numbers(kCount + kSkipped, 5).back() ? "" : "wrong numbers";
+    }
+    const DeviceVector<std::int32_t> data(std::vector<std::int32_t>(kCount, -1));
+    const Status got = calls.recv(data.data(), kCount, DataType::kI32, Rank{0});
+    if (!got) return got.error().message;
+    if (calls.peer_bytes() != kCount * 4) return "did not come straight from the device";
+    auto wanted = numbers(kCount + kSkipped, 5);
+    wanted.erase(wanted.begin(), wanted.begin() + kSkipped);
+    return data.read() == wanted ? "" : "wrong numbers";
+  });
+  EXPECT_TRUE(world.wait(Seconds{60}));
+  EXPECT_EQ(world.result(0), "");
+  return world.result(1);
+}
+
+TEST(DeviceCalls, AMessageInsideAServerGoesFromDeviceToDevice) {
+  EXPECT_EQ(receive_numbers(Layout::kShm, true), "");
+}
+
+TEST(DeviceCalls, AMessageToMemoryOfTheHostGoesThroughStages) {
+  EXPECT_EQ(receive_numbers(Layout::kTcp, false), "");
+}
+
+}  // namespace
+}  // namespace regatta::coll
