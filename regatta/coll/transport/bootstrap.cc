@@ -30,8 +30,6 @@ constexpr Seconds kPollTime{0.05};
 // A survey has up to 64 sockets.
 constexpr std::size_t kSurveysAtOnce = 4;
 constexpr std::size_t kSurveySockets = 256;
-// For all surveys together; connections that are not surveyed by then leave from any port.
-constexpr Seconds kSurveyTime{2.0};
 
 bool is_whole(const Channel& channel) {
   const TcpConnections& tcp = channel.tcp;
@@ -45,16 +43,18 @@ bool is_whole(const Channel& channel) {
 
 class Bootstrap {
  public:
-  Bootstrap(int rank, int world_size, const Options& options, Door door, Shelf shelf,
-            std::shared_ptr<VerbsDevice> rdma)
-      : rank_(rank),
-        world_size_(world_size),
+  Bootstrap(Entrance entrance, const MeetingPlan& plan, const Options& options)
+      : rank_(plan.rank),
+        world_size_(static_cast<int>(plan.endpoints.size())),
+        plan_(plan),
         options_(options),
-        door_(std::move(door)),
-        shelf_(std::move(shelf)),
-        rdma_(std::move(rdma)) {}
+        door_(std::move(entrance.door)),
+        shelf_(std::move(entrance.shelf)),
+        rdma_(std::move(entrance.rdma)) {
+    door_.set_rank(rank_);
+  }
 
-  Status read_endpoints(const std::vector<std::string>& texts);
+  Status read_endpoints();
   Result<Meeting> meet_all();
 
  private:
@@ -73,10 +73,12 @@ class Bootstrap {
   std::string judge(const Hello& hello) const;
   void wait(Seconds limit) const;
   std::vector<int> missing() const;
+  Error describe_missing(const std::vector<int>& absent) const;
   std::string name(int peer) const;
 
   const int rank_;
   const int world_size_;
+  const MeetingPlan& plan_;
   const Options& options_;
   Door door_;
   Shelf shelf_;
@@ -89,16 +91,12 @@ class Bootstrap {
   int ways_ = 1;
 };
 
-Status Bootstrap::read_endpoints(const std::vector<std::string>& texts) {
-  if (texts.size() != static_cast<std::size_t>(world_size_))
-    return Error{Code::kInvalidInput, "the exchange gave " + std::to_string(texts.size()) +
-                                          " endpoints for " + std::to_string(world_size_) +
-                                          " ranks: give one for each rank, in rank order"};
-  for (const std::string& text : texts) {
+Status Bootstrap::read_endpoints() {
+  for (const std::string& text : plan_.endpoints) {
     REGATTA_TRY(endpoint, parse_endpoint(text));
     endpoints_.push_back(std::move(endpoint));
   }
-  channels_.resize(texts.size());
+  channels_.resize(endpoints_.size());
   REGATTA_TRY_DO(choose_rdma());
   REGATTA_TRY_DO(allow_descriptors());
   for (int peer = 0; peer < rank_; ++peer) {
@@ -145,6 +143,7 @@ Hello Bootstrap::hello(int peer, std::size_t connection, bool is_shared) const {
           .world_size = static_cast<std::uint32_t>(world_size_),
           .connection = static_cast<std::uint32_t>(connection),
           .connections = static_cast<std::uint32_t>(count),
+          .meeting = plan_.meeting,
           .token = options_.job_token};
 }
 
@@ -165,7 +164,7 @@ void Bootstrap::survey(int peer) {
 
 void Bootstrap::serve_surveys(Seconds now) {
   if (surveys_.empty()) return;
-  if (!surveys_end_) surveys_end_ = now + kSurveyTime;
+  if (!surveys_end_) surveys_end_ = now + plan_.survey_time;
   const bool is_late = now >= *surveys_end_;
   const std::size_t count = is_late ? surveys_.size() : std::min(surveys_.size(), kSurveysAtOnce);
   for (std::size_t i = 0; i < count; ++i) {
@@ -214,6 +213,7 @@ std::string Bootstrap::judge(const Hello& hello) const {
   if (hello.world_size != static_cast<std::uint32_t>(world_size_))
     return "it counts " + std::to_string(hello.world_size) + " ranks, not " +
            std::to_string(world_size_);
+  if (hello.meeting != plan_.meeting) return "it means another meeting of these ranks";
   // Lower ranks come for data only.
   const bool is_data = hello.connections != 0 && hello.connection != 0;
   const auto own_rank = static_cast<std::uint32_t>(rank_);
@@ -281,20 +281,23 @@ std::vector<int> Bootstrap::missing() const {
   return ranks;
 }
 
+Error Bootstrap::describe_missing(const std::vector<int>& absent) const {
+  std::vector<std::string> names;
+  names.reserve(absent.size());
+  for (const int peer : absent)
+    names.push_back(name(peer));
+  return {Code::kTimeout, join(names, ", ") + ": no connection within " +
+                              format_seconds(meeting_patience(options_)) +
+                              "; see whether it runs and can be reached"};
+}
+
 Result<Meeting> Bootstrap::meet_all() {
-  const Seconds limit = options_.peer_timeout + kPatience;
-  const Seconds deadline = os::monotonic_now() + limit;
+  const Seconds deadline = os::monotonic_now() + meeting_patience(options_);
   for (std::vector<int> absent = missing(); !absent.empty(); absent = missing()) {
     const Seconds now = os::monotonic_now();
-    if (now >= deadline) {
-      std::vector<std::string> names;
-      names.reserve(absent.size());
-      for (const int peer : absent)
-        names.push_back(name(peer));
-      return Error{Code::kTimeout, join(names, ", ") + ": no connection within " +
-                                       format_seconds(limit) +
-                                       "; see whether it runs and can be reached"};
-    }
+    if (now >= deadline) return describe_missing(absent);
+    if (plan_.is_off && plan_.is_off())
+      return Error{Code::kUnavailable, "another rank gave the meeting up"};
     serve_door(now);
     serve_surveys(now);
     serve_dials(now);
@@ -319,8 +322,7 @@ std::string Bootstrap::name(int peer) const {
 }
 
 // A closed one where it cannot be had: collectives inside a server then go by messages.
-Shelf make_shelf(int world_size) {
-  if (world_size == 1) return {};
+Shelf make_shelf() {
   auto shelf = Shelf::create();
   if (shelf) return std::move(*shelf);
   log_warning("coll: collectives inside the server will be slow: " + shelf.error().message);
@@ -337,12 +339,12 @@ std::string name_of(int rank, const Options& options) {
 
 namespace {
 
-// Null where RDMA is not used; an error where it has to be.
-Result<std::shared_ptr<VerbsDevice>> open_rdma(int rank, const Options& options) {
+// Null where RDMA is not used; an error where it has to be. `host`: whose device it is, for messages.
+Result<std::shared_ptr<VerbsDevice>> open_rdma(const std::string& host, const Options& options) {
   if (options.rdma == Rdma::kOff) return std::shared_ptr<VerbsDevice>();
   auto device = open_verbs(options.listen_address);
   if (device) return device;
-  const std::string why = name_of(rank, options) + ": " + device.error().message;
+  const std::string why = host + ": " + device.error().message;
   if (options.rdma == Rdma::kRequired) return Error{device.error().code, why};
   // Most machines have no device; one that is there and cannot be used is worth a word.
   if (device.error().code != Code::kUnsupported && device.error().code != Code::kInvalidInput)
@@ -352,23 +354,40 @@ Result<std::shared_ptr<VerbsDevice>> open_rdma(int rank, const Options& options)
 
 }  // namespace
 
-Result<Meeting> meet(int rank, int world_size, const Exchange& exchange, const Options& options) {
+Seconds meeting_patience(const Options& options) {
+  return options.peer_timeout + kPatience;
+}
+
+Result<Entrance> open_entrance(const std::string& host, bool has_shelf, const Options& options) {
   if (options.job_token.size() > kTokenBytesMax)
     return Error{Code::kInvalidInput, "the job token is longer than " +
                                           std::to_string(kTokenBytesMax) + " bytes: shorten it"};
-  REGATTA_TRY(rdma, open_rdma(rank, options));
-  Shelf shelf = make_shelf(world_size);
-  REGATTA_TRY(door, Door::open(rank, name_of(rank, options), options.listen_address, shelf.fd()));
-  REGATTA_TRY(texts, exchange(format_endpoint({.address = options.listen_address,
-                                               .port = door.port(),
-                                               .unix_name = door.unix_name(),
-                                               .link_rate = options.link_rate,
-                                               .has_rdma = rdma != nullptr,
-                                               .server = options.server})));
-  Bootstrap bootstrap(rank, world_size, options, std::move(door), std::move(shelf),
-                      std::move(rdma));
-  REGATTA_TRY_DO(bootstrap.read_endpoints(texts));
+  REGATTA_TRY(rdma, open_rdma(host, options));
+  Shelf shelf = has_shelf ? make_shelf() : Shelf();
+  REGATTA_TRY(door, Door::open(host, options.listen_address, shelf.fd()));
+  std::string endpoint = format_endpoint({.address = options.listen_address,
+                                          .port = door.port(),
+                                          .unix_name = door.unix_name(),
+                                          .link_rate = options.link_rate,
+                                          .server = options.server});
+  return Entrance{std::move(shelf), std::move(door), std::move(rdma), std::move(endpoint)};
+}
+
+Result<Meeting> meet(Entrance entrance, const MeetingPlan& plan, const Options& options) {
+  Bootstrap bootstrap(std::move(entrance), plan, options);
+  REGATTA_TRY_DO(bootstrap.read_endpoints());
   return bootstrap.meet_all();
+}
+
+Result<Meeting> meet(int rank, int world_size, const Exchange& exchange, const Options& options) {
+  REGATTA_TRY(entrance, open_entrance(name_of(rank, options), world_size > 1, options));
+  REGATTA_TRY(texts, exchange(entrance.endpoint));
+  if (texts.size() != static_cast<std::size_t>(world_size))
+    return Error{Code::kInvalidInput, "the exchange gave " + std::to_string(texts.size()) +
+                                          " endpoints for " + std::to_string(world_size) +
+                                          " ranks: give one for each rank, in rank order"};
+  const MeetingPlan plan{.rank = rank, .endpoints = std::move(texts), .is_off = {}};
+  return meet(std::move(entrance), plan, options);
 }
 
 }  // namespace regatta::coll

@@ -9,15 +9,19 @@
 // says it.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "regatta/coll/communicator.h"
 #include "regatta/coll/transport/channel.h"
+#include "regatta/coll/transport/door.h"
 #include "regatta/coll/transport/hello.h"
 #include "regatta/coll/transport/verbs.h"
 #include "regatta/core/result.h"
+#include "regatta/core/units.h"
 
 namespace regatta::coll {
 
@@ -33,7 +37,32 @@ struct Meeting {
 // "rank 3 (s1/1)" when the options name it, else "rank 3".
 std::string name_of(int rank, const Options& options);
 
-// Fails with kTimeout within peer_timeout + 10 s after the exchange, naming the missing ranks.
+// Where the others come in, open before they know where it is.
+struct Entrance {
+  Shelf shelf;
+  Door door;
+  std::shared_ptr<VerbsDevice> rdma;  // null where it is not used
+  std::string endpoint;  // where it is, for the others
+};
+// `host`: the name of the rank, for log lines. A rank that will be alone needs no shelf.
+Result<Entrance> open_entrance(const std::string& host, bool has_shelf, const Options& options);
+
+struct MeetingPlan {
+  int rank = 0;
+  std::vector<std::string> endpoints;  // by rank
+  std::uint64_t meeting = 0;           // callers that give another number are refused
+  Seconds survey_time{2.0};            // for the ways to all ranks together
+  // Asked now and then: the meeting will come to nothing. Null: never.
+  std::function<bool()> is_off;
+};
+
+// How long a meeting takes at most.
+Seconds meeting_patience(const Options& options);
+
+// Fails with kTimeout within peer_timeout + 10 s, naming the missing ranks; with kUnavailable when
+// it is off.
+Result<Meeting> meet(Entrance entrance, const MeetingPlan& plan, const Options& options);
+// The same, after the exchange told the endpoints.
 Result<Meeting> meet(int rank, int world_size, const Exchange& exchange, const Options& options);
 
 }  // namespace regatta::coll

@@ -19,10 +19,9 @@ constexpr std::size_t kReadBytes = 512;
 
 }  // namespace
 
-Result<Door> Door::open(int rank, std::string host, const std::string& address, int shelf) {
+Result<Door> Door::open(std::string host, const std::string& address, int shelf) {
   Door door;
   door.shelf_ = shelf;
-  door.rank_ = rank;
   door.host_ = std::move(host);
   REGATTA_TRY(tcp, listen_tcp(address));
   door.tcp_ = std::move(tcp);

@@ -32,9 +32,11 @@ class Door {
   // Why a caller is refused, "" to let it in.
   using Judge = std::function<std::string(const Hello&)>;
 
-  // `host`: the rank and its name, for replies and log lines. The address is one in numbers.
+  // `host`: the name of the rank, for log lines. The address is one in numbers.
   // `shelf`: descriptor of the own shelf, for callers of the same server; or -1.
-  static Result<Door> open(int rank, std::string host, const std::string& address, int shelf);
+  static Result<Door> open(std::string host, const std::string& address, int shelf);
+  // Before anybody is served: the rank for replies.
+  void set_rank(int rank) { rank_ = rank; }
 
   std::uint16_t port() const { return tcp_.port; }
   // "" when unix sockets cannot be had.

@@ -43,6 +43,7 @@ std::vector<std::byte> encode_hello(const Hello& hello) {
   append(out, hello.world_size);
   append(out, hello.connection);
   append(out, hello.connections);
+  append(out, hello.meeting);
   append(out, static_cast<std::uint32_t>(hello.token.size()));
   for (const char c : hello.token)
     out.push_back(static_cast<std::byte>(c));
@@ -56,13 +57,14 @@ Result<std::optional<Hello>> decode_hello(std::span<const std::byte> bytes) {
   if (bytes.size() < kHelloBytes) return std::optional<Hello>();
   if (get<std::uint32_t>(bytes, 8) != kVersion)
     return Error{Code::kInvalidInput, "it speaks another version of this protocol"};
-  const auto token_bytes = get<std::uint32_t>(bytes, 28);
+  const auto token_bytes = get<std::uint32_t>(bytes, 36);
   if (token_bytes > kTokenBytesMax) return Error{Code::kInvalidInput, "its job token is too long"};
   if (bytes.size() < kHelloBytes + token_bytes) return std::optional<Hello>();
   Hello hello{.rank = get<std::uint32_t>(bytes, 12),
               .world_size = get<std::uint32_t>(bytes, 16),
               .connection = get<std::uint32_t>(bytes, 20),
               .connections = get<std::uint32_t>(bytes, 24),
+              .meeting = get<std::uint64_t>(bytes, 28),
               .token = {}};
   const auto token = bytes.subspan(kHelloBytes, token_bytes);
   hello.token.assign(reinterpret_cast<const char*>(token.data()), token.size());

@@ -19,12 +19,13 @@ struct Hello {
   std::uint32_t connection = 0;   // 0: for control, which the higher rank dials; else for data
   std::uint32_t connections = 0;  // how many the caller dials, one for control among them even when
                                   // the other side dials that; 0: shared memory, 1: RDMA
+  std::uint64_t meeting = 0;      // which one of these ranks: all of them know it, nobody else does
   std::string token;
 };
 
 inline constexpr std::size_t kTokenBytesMax = 1024;
 // Of the fixed part, which ends with the length of the token.
-inline constexpr std::size_t kHelloBytes = 32;
+inline constexpr std::size_t kHelloBytes = 40;
 
 std::vector<std::byte> encode_hello(const Hello& hello);
 // Nothing while bytes are missing; kInvalidInput when they are no hello: magic, version, lengths.

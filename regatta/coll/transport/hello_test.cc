@@ -12,8 +12,12 @@
 namespace regatta::coll {
 namespace {
 
-const Hello kHello{
-    .rank = 3, .world_size = 8, .connection = 2, .connections = 5, .token = "secret"};
+const Hello kHello{.rank = 3,
+                   .world_size = 8,
+                   .connection = 2,
+                   .connections = 5,
+                   .meeting = 0x1234567890abcdef,
+                   .token = "secret"};
 
 TEST(Hello, ComesBackAsItWasAndWaitsForMissingBytes) {
   const std::vector<std::byte> bytes = encode_hello(kHello);
@@ -28,6 +32,7 @@ TEST(Hello, ComesBackAsItWasAndWaitsForMissingBytes) {
   EXPECT_EQ((*hello)->world_size, 8U);
   EXPECT_EQ((*hello)->connection, 2U);
   EXPECT_EQ((*hello)->connections, 5U);
+  EXPECT_EQ((*hello)->meeting, 0x1234567890abcdefU);
   EXPECT_EQ((*hello)->token, "secret");
 }
 
@@ -39,7 +44,7 @@ TEST(Hello, KnowsAStrangerByItsFirstBytes) {
   bytes[8] = std::byte{9};
   EXPECT_EQ(decode_hello(bytes).error().message, "it speaks another version of this protocol");
   bytes = encode_hello(kHello);
-  bytes[30] = std::byte{1};
+  bytes[kHelloBytes - 2] = std::byte{1};
   EXPECT_EQ(decode_hello(bytes).error().message, "its job token is too long");
 }
 

@@ -50,7 +50,7 @@ class Link {
 
   // What to wait for in epoll; on_event() counts them.
   virtual std::vector<int> fds() const = 0;
-  // Queues a packet without data; it passes data messages that wait. `text`: kAbort and kReply.
+  // Queues a packet without data; it passes data messages that wait. `text`: of packets with one.
   virtual void post_control(const PacketHeader& header, std::string_view text) = 0;
   // Queues the kGrant `header`. `place`: where the whole message goes, so that the peer may write
   // it there itself; null: it is asked for with LinkSink::place() as it comes.

@@ -42,6 +42,7 @@ bool sizes_fit(const PacketHeader& header) {
     case PacketKind::kAbort:
     case PacketKind::kReply:
     case PacketKind::kConnect:
+    case PacketKind::kStatement:
       return payload <= kTextBytesMax;
     case PacketKind::kGrant:
       return payload == 0 || payload == kPlaceBytes;
@@ -77,7 +78,7 @@ Result<PacketHeader> decode_header(ConstHeaderBytes in) {
   if (get<std::uint32_t>(at + kChecksumAt) != checksum(at)) return bad("wrong checksum");
   const auto kind = get<std::uint8_t>(at + 3);
   if (kind < static_cast<std::uint8_t>(PacketKind::kData) ||
-      kind > static_cast<std::uint8_t>(PacketKind::kConnect))
+      kind > static_cast<std::uint8_t>(PacketKind::kStatement))
     return bad("unknown kind");
   const PacketHeader header{
       .kind = static_cast<PacketKind>(kind),

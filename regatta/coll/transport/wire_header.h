@@ -39,6 +39,7 @@ enum class PacketKind : std::uint8_t {
   kQuery,      // how far is operation (group, operation) at your place?
   kReply,      // payload: the answer
   kConnect,    // payload: the sender's queue pairs (verbs_wire.h)
+  kStatement,  // payload: what a rank says about who is left (engine/agreement.h)
 };
 
 struct PacketHeader {
@@ -53,7 +54,7 @@ inline constexpr std::size_t kHeaderBytes = 48;
 inline constexpr std::size_t kFragmentBytesMax = std::size_t{64} << 10;  // payload of kData
 // A fragment shorter than this is not worth its header, except at the end of a message.
 inline constexpr std::size_t kFragmentBytesMin = std::size_t{8} << 10;
-inline constexpr std::size_t kTextBytesMax = 2048;  // of kAbort, kReply and kConnect
+inline constexpr std::size_t kTextBytesMax = 2048;  // of packets with text
 inline constexpr std::size_t kPlaceBytes = 16;      // of kGrant, when it says where
 
 using HeaderBytes = std::span<std::byte, kHeaderBytes>;
