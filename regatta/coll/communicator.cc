@@ -22,8 +22,6 @@
 namespace regatta::coll {
 namespace {
 
-constexpr std::uint64_t kWorldGroup = 1;
-
 // The name of a child communicator: the same on all its ranks without a word between them.
 std::uint64_t child_id(std::uint64_t parent, std::uint32_t split, int color) {
   std::uint64_t x = parent * 0x9e3779b97f4a7c15ULL + split;
@@ -133,9 +131,18 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
     return Error{Code::kInvalidInput,
                  "connect: the peer timeout must be positive and the "
                  "progress timeout not negative"};
-  REGATTA_TRY(loaded, parse_tuning(options.tuning));
+  REGATTA_TRY_DO(parse_tuning(options.tuning));
   REGATTA_TRY(meeting, meet(rank.value, world_size, exchange, options));
+  REGATTA_TRY(impl, Impl::found(rank.value, std::move(meeting), options, nullptr));
+  return Communicator(std::move(impl));
+}
+
+Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::found(int rank, Meeting meeting,
+                                                                      const Options& options,
+                                                                      const Network* network) {
+  REGATTA_TRY(loaded, parse_tuning(options.tuning));
   auto impl = std::make_unique<Impl>();
+  impl->options = std::make_shared<const Options>(options);
   Surroundings surroundings{.sites = sites_of(meeting.endpoints),
                             .network = {.connections = options.connections, .ways = meeting.ways},
                             .forced = options.forced,
@@ -144,10 +151,11 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
   impl->surroundings = std::make_shared<const Surroundings>(surroundings);
   impl->group = std::make_shared<Group>();
   impl->group->id = kWorldGroup;
-  impl->group->rank = rank.value;
-  for (int member = 0; member < world_size; ++member)
-    impl->group->members.push_back(member);
-  REGATTA_TRY(world, World::start({.rank = rank.value,
+  impl->group->rank = rank;
+  for (std::size_t member = 0; member < meeting.endpoints.size(); ++member)
+    impl->group->members.push_back(static_cast<int>(member));
+  std::vector<Seat> seats(meeting.endpoints.size());
+  REGATTA_TRY(world, World::start({.rank = rank,
                                    .channels = std::move(meeting.channels),
                                    .names = std::move(meeting.names),
                                    .shelf = std::move(meeting.shelf),
@@ -159,13 +167,15 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
   impl->world = std::move(world);
   impl->conduct();
   const Seat mine = impl->offer_seat(0);
-  std::vector<Seat> seats(static_cast<std::size_t>(world_size));
   Communicator communicator(std::move(impl));
   REGATTA_TRY_DO(communicator.all_gather(&mine, seats.data(), sizeof mine, DataType::kU8).wait());
   REGATTA_TRY_DO(communicator.impl_->join_shared(seats));
-  if (communicator.impl_->shm == nullptr && world_size > 1 && options.measure == Measure::kAll) {
-    REGATTA_TRY(network, probe_network(communicator, surroundings.network));
-    surroundings.network = network;
+  if (network != nullptr) {
+    surroundings.network = *network;
+  } else if (communicator.impl_->shm == nullptr && communicator.world_size() > 1 &&
+             options.measure == Measure::kAll) {
+    REGATTA_TRY(probed, probe_network(communicator, surroundings.network));
+    surroundings.network = probed;
   }
   surroundings.measure = options.measure;
   surroundings.loaded = std::move(loaded);
@@ -173,7 +183,7 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
   communicator.impl_->conduct();
   communicator.impl_->tune_shared();
   communicator.impl_->world->restart_traffic();
-  return communicator;
+  return std::move(communicator.impl_);
 }
 
 Rank Communicator::rank() const {
@@ -197,6 +207,7 @@ Seat Communicator::Impl::be_child_of(const Impl& parent, std::uint32_t split, in
       group->rank = static_cast<int>(group->members.size());
     group->members.push_back(parent.group->members[i]);
   }
+  options = parent.options;
   surroundings = parent.surroundings;
   conduct();
   return free_regions == 0 ? Seat{} : offer_seat(std::countr_zero(free_regions));

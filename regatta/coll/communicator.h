@@ -114,6 +114,26 @@ class Communicator {
   // Collective. color < 0: the caller takes no part and gets a communicator of world_size 0.
   Result<Communicator> split(int color);
 
+  // After an error of a communicator that connect(), shrink() or grow() gave, whatever it was: a
+  // new one of the ranks that are left, in their order; each gets the next number. The ranks agree
+  // on who that is (engine/agreement.h), although more may die meanwhile, and make new connections.
+  // Collective: a rank that does not call it within peer_timeout + 10 s of the first one is left
+  // out, as is one that was silent for the peer timeout; where this is such a rank the error is
+  // kUnavailable. Called before any error it ends the operations of all ranks with one.
+  // This communicator and what split() made of it stay failed; destroy them whenever you like.
+  // Inputs that are not the output too are as they were, outputs are undefined. Some ranks may have
+  // ended one collective more than others: agree on where to go on, by an all_reduce of kMin over a
+  // counter of your own, before you repeat one. Memory of allocate() may still be written by a rank
+  // that was stopped and left out: take new one from the new communicator.
+  Result<Communicator> shrink();
+
+  // A larger world: ranks [0, world_size()) are those of this communicator, newcomers get the
+  // others and call connect(rank, world_size, ...) with an exchange that serves both and the same
+  // job token. Collective; returns when every rank has called it, or fails as connect() does. Only
+  // a communicator that connect(), shrink() or grow() gave can grow; it works on, also after an
+  // error of the newcomers, until it is destroyed.
+  Result<Communicator> grow(int world_size, const Exchange& exchange);
+
   // Out of place when in != out, in place when equal; counts are elements.
   // in, out: count elements on every rank.
   Handle all_reduce(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);

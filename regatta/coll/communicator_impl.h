@@ -15,12 +15,16 @@
 #include "regatta/coll/engine/operation.h"
 #include "regatta/coll/engine/world.h"
 #include "regatta/coll/shm/group.h"
+#include "regatta/coll/transport/bootstrap.h"
 #include "regatta/coll/tuning/candidates.h"
 #include "regatta/coll/tuning/tuner.h"
 #include "regatta/core/result.h"
 #include "regatta/cost/grid.h"
 
 namespace regatta::coll {
+
+// The name of the communicator of all ranks of a world.
+inline constexpr std::uint64_t kWorldGroup = 1;
 
 // Where a rank can meet the others of a new group inside their server.
 struct Seat {
@@ -47,14 +51,26 @@ struct Surroundings {
 struct Communicator::Impl {
   std::shared_ptr<World> world;  // null: the caller of split() took no part
   std::shared_ptr<Group> group;
+  std::shared_ptr<const Options> options;  // of the world, by its ranks
   std::shared_ptr<const Surroundings> surroundings;
   std::shared_ptr<ShmGroup> shm;  // when all ranks share a server and a region was free
   std::uint32_t collectives = 0;  // calls so far
   std::uint32_t splits = 0;
+  bool is_shrunk = false;
   std::map<int, std::uint32_t> sends;     // by rank
   std::map<int, std::uint32_t> receives;  // by rank
 
   Place place() const { return {group->rank, static_cast<int>(group->members.size())}; }
+
+  // The world of the ranks that have met: rank `rank` of it. `network`: what is known of it, the
+  // same on all ranks; null: find out.
+  static Result<std::unique_ptr<Impl>> found(int rank, Meeting meeting, const Options& options,
+                                             const Network* network);
+
+  // An error unless this is the communicator of a whole world: "shrink".
+  Status require_world(const std::string& call) const;
+  // The communicator of the ranks that are left; nothing when some were lost meanwhile: try again.
+  Result<std::unique_ptr<Impl>> try_shrink();
 
   std::unique_ptr<Operation> make(std::string name) const;
 

@@ -21,8 +21,8 @@ namespace regatta::coll {
 
 // Memory that all ranks see.
 struct Blackboard {
-  static constexpr std::size_t kRanksMax = 8;
-  static constexpr std::size_t kTextMax = 1024;
+  static constexpr std::size_t kRanksMax = 64;
+  static constexpr std::size_t kTextMax = 512;
   std::atomic<int> given;
   std::atomic<int> stage;  // for the test's own use
   char endpoints[kRanksMax][kTextMax];

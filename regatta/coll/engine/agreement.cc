@@ -149,9 +149,8 @@ void Agreement::complete() {
     else if (!lost_[rank])
       return;
   }
-  outcome_ = {.lost = decision_->lost,
-              .all_consent = decision_->consents,
-              .words = std::move(words)};
+  outcome_ = {
+      .lost = decision_->lost, .all_consent = decision_->consents, .words = std::move(words)};
 }
 
 std::vector<Statement> Agreement::take_statements() {

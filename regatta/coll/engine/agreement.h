@@ -1,8 +1,8 @@
 // coll/engine/agreement.h: ranks that may die at any moment agree on who is left.
 // Flooding consensus: in a round every rank states to all others whom it holds for lost, and states
 // it again whenever that set grows; a rank decides when all whom it does not hold for lost stated
-// the same set as it, and tells its decision, which the others take over and tell on. What is agreed
-// on is what MPIX_Comm_agree of ULFM gives: the lost ranks, and whether all others consent.
+// the same set as it, and tells its decision, which the others take over and tell on. What is
+// agreed on is what MPIX_Comm_agree of ULFM gives: the lost ranks, and whether all others consent.
 //   steps   2 + (deaths noticed meanwhile), at most one more each
 //   wire    (n - 1) (2 + deaths) statements of n / 8 + 48 bytes and a word from each rank
 // Whom a rank holds for lost it hears no more, and who hears that it is held for lost is excluded:
@@ -50,6 +50,7 @@ class Agreement {
   void hear(int from, Statement statement);
   // For all other ranks, the lost ones too (they may live), in this order.
   std::vector<Statement> take_statements();
+  bool has_statements() const { return !to_state_.empty(); }
 
   struct Outcome {
     std::vector<bool> lost;  // by rank

@@ -45,6 +45,7 @@ World::World(WorldSetup setup)
       progress_timeout_(setup.progress_timeout),
       rdma_(std::move(setup.rdma)),
       is_shared_(names_.size()),
+      survival_(setup.rank, static_cast<int>(names_.size()), [this] { wake(); }),
       mailbox_(links_, names_),
       runner_(mailbox_),
       peers_(names_.size()),
@@ -137,9 +138,13 @@ World::~World() {
     const std::lock_guard lock(mutex_);
     is_closing_ = true;
   }
+  wake();
+  thread_.join();
+}
+
+void World::wake() const {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
-  thread_.join();
 }
 
 void World::submit(std::unique_ptr<Operation> operation) {
@@ -150,9 +155,7 @@ void World::submit(std::unique_ptr<Operation> operation) {
     submitted_.push_back(std::move(operation));
     must_wake = std::exchange(is_sleeping_, false);
   }
-  const std::uint64_t one = 1;
-  if (must_wake) [[maybe_unused]]
-    const ssize_t written = write(wake_.get(), &one, sizeof one);
+  if (must_wake) wake();
 }
 
 void World::restart_traffic() {
@@ -174,6 +177,7 @@ void World::run() {
   for (;;) {
     now_ = os::monotonic_now();
     bool moved = take_operations(now_);
+    moved |= attend_survival();
     for (const auto& link : links_)
       moved |= link->progress();
     moved |= advance(now_);
@@ -286,8 +290,9 @@ void World::check_silence(Seconds now) {
     const PeerState& state = peer(rank);
     if (rank == rank_ || state.departed || state.said_goodbye) continue;
     if (now - state.heard_at <= peer_timeout_) continue;
-    return fail({Code::kUnavailable,
-                 name(rank) + ": no sign of life for " + format_seconds(peer_timeout_)});
+    survival_.lose(rank);
+    fail({Code::kUnavailable,
+          name(rank) + ": no sign of life for " + format_seconds(peer_timeout_)});
   }
 }
 
@@ -311,8 +316,10 @@ void World::check_departed() {
 bool World::close_step(Seconds now) {
   const bool in_time = now < *close_until_;
   const auto flushed = [this] {
-    return std::all_of(links_.begin(), links_.end(),
-                       [](const auto& link) { return link->is_flushed(); });
+    for (int rank = 0; rank < size(); ++rank)
+      if (!survival_.is_lost(rank) && !links_[static_cast<std::size_t>(rank)]->is_flushed())
+        return false;
+    return true;
   };
   switch (close_phase_) {
     case ClosePhase::kOperations:
@@ -387,7 +394,9 @@ void World::arrived(int peer_rank, const PacketHeader& header, const std::byte* 
       return note_abort(text);
     case PacketKind::kGoodbye:
       state.said_goodbye = true;
-      return;
+      return survival_.lose(peer_rank);
+    case PacketKind::kStatement:
+      return survival_.hear(peer_rank, text);
     case PacketKind::kQuery:
       return answer_query(peer_rank, header.key);
     case PacketKind::kReply:
@@ -408,6 +417,7 @@ void World::sent(int peer_rank, OutMessage& message, std::size_t bytes) {
 void World::lost(int peer_rank, std::string_view reason) {
   PeerState& state = peer(peer_rank);
   state.departed = any_departed_ = true;
+  survival_.lose(peer_rank);
   if (state.said_goodbye) return check_departed();
   fail({Code::kUnavailable, name(peer_rank) + ": " + std::string(reason)});
 }

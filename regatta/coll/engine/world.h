@@ -18,6 +18,7 @@
 #include "regatta/coll/engine/mailbox.h"
 #include "regatta/coll/engine/operation.h"
 #include "regatta/coll/engine/runner.h"
+#include "regatta/coll/engine/survival.h"
 #include "regatta/coll/shm/shm_world.h"
 #include "regatta/coll/transport/channel.h"
 #include "regatta/coll/transport/link.h"
@@ -57,6 +58,10 @@ class World final : private LinkSink {
   void restart_traffic();
   // What the ranks of this server share; null when there is nothing.
   ShmWorld* shm() { return shm_.get(); }
+  // Ends all operations unless an error did; nothing here touches their memory after that.
+  void stop();
+  // The agreement on who is left.
+  Survival& survival() { return survival_; }
   // Bytes that another rank took from this one's shelf.
   void count_shared(int peer, std::size_t bytes) {
     shared_bytes_[static_cast<std::size_t>(peer)].bytes.fetch_add(static_cast<long long>(bytes),
@@ -90,6 +95,8 @@ class World final : private LinkSink {
   void check_silence(Seconds now);
   void check_departed();
   bool close_step(Seconds now);
+  bool attend_survival();
+  void wake() const;
 
   // Diagnosis of operations that stand still (world_stall.cc).
   void remember(const std::shared_ptr<Group>& group);
@@ -124,6 +131,7 @@ class World final : private LinkSink {
   std::unique_ptr<ShmWorld> shm_;
   os::UniqueFd epoll_;
   os::UniqueFd wake_;
+  Survival survival_;
 
   // The progress thread's own.
   Mailbox mailbox_;

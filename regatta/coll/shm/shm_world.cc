@@ -171,6 +171,11 @@ void ShmWorld::fail(const Error& error) {
     group->fail(error);
 }
 
+void ShmWorld::settle() {
+  for (const auto& group : groups())
+    group->finish(Seconds{0});
+}
+
 std::optional<Error> ShmWorld::error() {
   for (const auto& group : groups())
     if (auto error = group->error()) return error;

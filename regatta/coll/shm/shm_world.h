@@ -48,6 +48,8 @@ class ShmWorld {
 
   // Any thread.
   void fail(const Error& error);
+  // After fail(), on any thread: returns when no operation touches memory any more.
+  void settle();
   // The error of a group that failed by itself.
   std::optional<Error> error();
   // An operation that waits for this rank of the world, which is gone: "all_reduce of 4 MiB".
