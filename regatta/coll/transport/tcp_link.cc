@@ -193,8 +193,11 @@ bool TcpLink::write_connection(Connection& connection) {
       if (sent < 0 && errno == EINTR) continue;
       if (sent < 0) {
         connection.writable = false;
-        if (errno != EAGAIN) note_closed(connection, errno);
-        return moved;
+        if (errno == EAGAIN) return moved;
+        // What the peer said before it went is still worth reading; the end of it is noticed there.
+        note_reason(errno);
+        connection.readable = true;
+        return true;
       }
       out.done += static_cast<std::size_t>(sent);
       moved = true;
@@ -273,11 +276,14 @@ void TcpLink::note_closed(Connection& connection, int error) {
   connection.closed = true;
   connection.readable = connection.writable = false;
   any_closed_ = true;
-  if (close_reason_.empty()) {
-    close_reason_ = "connection lost";
-    if (error != 0 && error != ECONNRESET && error != EPIPE)
-      close_reason_ += " (" + os::errno_text(error) + ")";
-  }
+  note_reason(error);
+}
+
+void TcpLink::note_reason(int error) {
+  if (!close_reason_.empty()) return;
+  close_reason_ = "connection lost";
+  if (error != 0 && error != ECONNRESET && error != EPIPE)
+    close_reason_ += " (" + os::errno_text(error) + ")";
 }
 
 // Called when all that came was read: a goodbye or the reason of an abort is known by now.

@@ -49,6 +49,7 @@ class TcpLink : public Link {
   void begin_payload(Connection& connection);
   void finish_packet(Connection& connection);
   void note_closed(Connection& connection, int error);
+  void note_reason(int error);
   void check_closed();
   void lose(std::string_view reason);
 
