@@ -95,7 +95,8 @@ struct Options {
 class Communicator {
  public:
   // Joins the ranks [0, world_size): returns when every rank has called it, or fails within
-  // options.peer_timeout + 10 s after the exchange naming the missing ranks. One progress thread
+  // options.peer_timeout + 10 s after the exchange naming the missing ranks, within some 2 s when
+  // the process of one ended. One progress thread
   // ("regatta-coll") serves this communicator and all that split() makes of it; it is born in the
   // control group of the calling thread, so call this before joining a limited one. Only addresses
   // in numbers; kInvalidInput for wrong arguments.

@@ -104,9 +104,9 @@ Result<Communicator> Communicator::shrink() {
 Result<Communicator> Communicator::grow(int world_size, const Exchange& exchange) {
   REGATTA_TRY_DO(impl_->require_world("grow"));
   if (world_size < this->world_size())
-    return Error{Code::kInvalidInput,
-                 "grow: a world of " + std::to_string(world_size) + " ranks is smaller than the " +
-                     std::to_string(this->world_size()) + " ranks there are"};
+    return Error{Code::kInvalidInput, "grow: a world of " + std::to_string(world_size) +
+                                          " ranks is smaller than the " +
+                                          std::to_string(this->world_size()) + " ranks there are"};
   auto grown = connect(rank(), world_size, exchange, *impl_->options);
   // The members take it or leave it together.
   std::int32_t is_good = grown ? 1 : 0;

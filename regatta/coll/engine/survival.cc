@@ -23,8 +23,8 @@ void Survival::note_stopped() {
 }
 
 Result<Agreement::Outcome> Survival::agree(bool consents, std::string word, Seconds patience) {
-  const Statement longest{
-      .lost = std::vector<bool>(static_cast<std::size_t>(world_size_)), .word = word};
+  const Statement longest{.lost = std::vector<bool>(static_cast<std::size_t>(world_size_)),
+                          .word = word};
   if (encode_statement(longest).size() > kTextBytesMax)
     return Error{Code::kUnsupported, "shrink: what this rank tells the others is longer than " +
                                          std::to_string(kTextBytesMax) +

@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "regatta/coll/transport/farewell.h"
 #include "regatta/coll/transport/self_link.h"
 #include "regatta/coll/transport/shm_link.h"
 #include "regatta/coll/transport/tcp_link.h"
@@ -31,10 +32,6 @@ namespace {
 constexpr std::uint64_t kWakeEvent = ~std::uint64_t{0};
 // How long the end of a world waits for its last bytes to be acknowledged.
 constexpr Seconds kFlushTime{2.0};
-
-bool can_fit(Code code) {
-  return code >= Code::kInvalidInput && code <= Code::kUnsupported;
-}
 
 }  // namespace
 
@@ -359,8 +356,7 @@ void World::fail(const Error& error) {
     link->abandon();
   runner_.fail_all(error, os::monotonic_now());
   if (shm_ != nullptr) shm_->fail(error);
-  const auto code = static_cast<char>('0' + static_cast<int>(error.code));
-  const std::string text = (code + error.message).substr(0, kTextBytesMax);
+  const std::string text = encode_abort(error);
   for (int rank = 0; rank < size(); ++rank)
     if (rank != rank_)
       links_[static_cast<std::size_t>(rank)]->post_control({.kind = PacketKind::kAbort}, text);
@@ -369,13 +365,7 @@ void World::fail(const Error& error) {
 void World::note_abort(std::string_view text) {
   // What the peer sent before it gave up is here: operations that have all they need end well.
   if (!failed_) runner_.advance(now_);
-  Error error{Code::kUnavailable, "a peer gave up"};
-  if (!text.empty()) {
-    const auto code = static_cast<Code>(text.front() - '0');
-    if (can_fit(code)) error.code = code;
-    error.message = text.substr(1);
-  }
-  fail(error);
+  fail(decode_abort(text));
 }
 
 std::byte* World::place(int peer_rank, const PacketHeader& header) {

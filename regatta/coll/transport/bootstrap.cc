@@ -13,7 +13,9 @@
 
 #include "regatta/coll/transport/dial.h"
 #include "regatta/coll/transport/door.h"
+#include "regatta/coll/transport/farewell.h"
 #include "regatta/coll/transport/hello.h"
+#include "regatta/coll/transport/knock.h"
 #include "regatta/coll/transport/survey.h"
 #include "regatta/coll/transport/tcp_link.h"
 #include "regatta/core/log.h"
@@ -30,6 +32,8 @@ constexpr Seconds kPollTime{0.05};
 // A survey has up to 64 sockets.
 constexpr std::size_t kSurveysAtOnce = 4;
 constexpr std::size_t kSurveySockets = 256;
+// A large world that starts slowly is not to be flooded by knocks.
+constexpr std::size_t kKnocksAtOnce = 4;
 
 bool is_whole(const Channel& channel) {
   const TcpConnections& tcp = channel.tcp;
@@ -71,9 +75,11 @@ class Bootstrap {
   void serve_dials(Seconds now);
   void serve_door(Seconds now);
   std::string judge(const Hello& hello) const;
-  void wait(Seconds limit) const;
+  void wait(Seconds limit);
   std::vector<int> missing() const;
   Error describe_missing(const std::vector<int>& absent) const;
+  Status look_after(const std::vector<int>& absent, Seconds now);
+  Error give_up(const Error& error);
   std::string name(int peer) const;
 
   const int rank_;
@@ -86,9 +92,11 @@ class Bootstrap {
   std::vector<Endpoint> endpoints_;
   std::vector<Channel> channels_;
   std::vector<Dial> dials_;
+  std::vector<Knock> knocks_;                     // of the ranks that this one waits for
   std::vector<std::unique_ptr<Survey>> surveys_;  // the first kSurveysAtOnce are under way
   std::optional<Seconds> surveys_end_;
   int ways_ = 1;
+  ReadyFds ready_;
 };
 
 Status Bootstrap::read_endpoints() {
@@ -158,6 +166,13 @@ void Bootstrap::survey(int peer) {
   if (channels_[static_cast<std::size_t>(peer)].uses_rdma) return;
   const Endpoint& to = endpoints_[static_cast<std::size_t>(peer)];
   channels_[static_cast<std::size_t>(peer)].tcp.out.resize(connections());
+  // No router on the way to the own machine.
+  if (to.address == options_.listen_address) {
+    for (std::size_t connection = 1; connection <= connections(); ++connection)
+      dials_.emplace_back(peer, to, TcpAddress{.address = options_.listen_address},
+                          hello(connection, false), -1);
+    return;
+  }
   surveys_.push_back(std::make_unique<Survey>(peer, options_.listen_address,
                                               TcpAddress{to.address, to.port}, connections()));
 }
@@ -184,6 +199,7 @@ void Bootstrap::serve_surveys(Seconds now) {
 void Bootstrap::serve_dials(Seconds now) {
   std::vector<int> without_memory;
   std::erase_if(dials_, [&](Dial& dial) {
+    if (dial.poll_fd() >= 0 && !ready_.has(dial.poll_fd())) return false;
     const Dial::State state = dial.serve(now);
     if (state == Dial::State::kGoesOn) return false;
     Channel& channel = channels_[static_cast<std::size_t>(dial.peer())];
@@ -238,7 +254,8 @@ std::string Bootstrap::judge(const Hello& hello) const {
 }
 
 void Bootstrap::serve_door(Seconds now) {
-  for (Arrival& arrival : door_.serve(now, [this](const Hello& hello) { return judge(hello); })) {
+  const auto judge_hello = [this](const Hello& hello) { return judge(hello); };
+  for (Arrival& arrival : door_.serve(now, ready_, judge_hello)) {
     Channel& channel = channels_[arrival.hello.rank];
     if (arrival.segment) {
       channel.segment = std::move(arrival.segment);
@@ -258,7 +275,7 @@ void Bootstrap::serve_door(Seconds now) {
   }
 }
 
-void Bootstrap::wait(Seconds limit) const {
+void Bootstrap::wait(Seconds limit) {
   std::vector<pollfd> fds;
   door_.add_poll_fds(fds);
   for (const Dial& dial : dials_)
@@ -267,8 +284,9 @@ void Bootstrap::wait(Seconds limit) const {
           {dial.poll_fd(), static_cast<short>(dial.wants_to_write() ? POLLOUT : POLLIN), 0});
   for (const auto& survey : surveys_)
     survey->add_poll_fds(fds);
-  const Seconds rest = std::clamp(limit, Seconds{0.0}, kPollTime);
-  poll(fds.data(), fds.size(), static_cast<int>(rest.value * 1000) + 1);
+  for (const Channel& channel : channels_)
+    if (const int fd = hang_up_fd(channel); fd >= 0) fds.push_back({fd, POLLRDHUP, 0});
+  ready_.wait(fds, std::clamp(limit, Seconds{0.0}, kPollTime));
 }
 
 std::vector<int> Bootstrap::missing() const {
@@ -291,13 +309,48 @@ Error Bootstrap::describe_missing(const std::vector<int>& absent) const {
                               "; see whether it runs and can be reached"};
 }
 
+// Whether all can still come: those that are connected live, the others have a door.
+Status Bootstrap::look_after(const std::vector<int>& absent, Seconds now) {
+  for (int peer = 0; peer < world_size_; ++peer) {
+    Channel& channel = channels_[static_cast<std::size_t>(peer)];
+    const int fd = hang_up_fd(channel);
+    if (fd < 0 || !ready_.has(fd)) continue;
+    if (const auto reason = read_farewell(channel)) return *reason;
+    return Error{Code::kUnavailable,
+                 name(peer) + ": connection lost while the ranks were connecting"};
+  }
+  for (const int peer : absent) {
+    if (knocks_.size() == kKnocksAtOnce) break;
+    const auto is_of_peer = [&](const Knock& knock) { return knock.peer() == peer; };
+    if (std::any_of(knocks_.begin(), knocks_.end(), is_of_peer)) continue;
+    const Endpoint& to = endpoints_[static_cast<std::size_t>(peer)];
+    knocks_.emplace_back(peer, to, options_.listen_address, to.server == options_.server);
+  }
+  std::erase_if(knocks_, [&](const Knock& knock) {
+    return hang_up_fd(channels_[static_cast<std::size_t>(knock.peer())]) >= 0;
+  });
+  for (Knock& knock : knocks_)
+    if (knock.finds_it_gone(now))
+      return Error{Code::kUnavailable,
+                   name(knock.peer()) + ": nobody answers at its address: its process has ended"};
+  return {};
+}
+
+Error Bootstrap::give_up(const Error& error) {
+  for (Channel& channel : channels_)
+    say_farewell(channel, error);
+  return error;
+}
+
 Result<Meeting> Bootstrap::meet_all() {
   const Seconds deadline = os::monotonic_now() + meeting_patience(options_);
   for (std::vector<int> absent = missing(); !absent.empty(); absent = missing()) {
     const Seconds now = os::monotonic_now();
-    if (now >= deadline) return describe_missing(absent);
+    if (now >= deadline) return give_up(describe_missing(absent));
     if (plan_.is_off && plan_.is_off())
-      return Error{Code::kUnavailable, "another rank gave the meeting up"};
+      return give_up({Code::kUnavailable, "another rank gave the meeting up"});
+    const Status all_well = look_after(absent, now);
+    if (!all_well) return give_up(all_well.error());
     serve_door(now);
     serve_surveys(now);
     serve_dials(now);

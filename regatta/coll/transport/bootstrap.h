@@ -4,9 +4,10 @@
 // hands over a memory file), else over TCP. Over TCP the called one then calls back: each side
 // dials the connections that it sends over, from ports that a Survey chose. A caller shows
 // protocol, version, job token and rank; a stranger is refused with a log line. Shared memory that
-// cannot be opened falls back to TCP. Two ranks of different servers whose endpoints both say that
-// they have RDMA make one TCP connection alone: both know so from the endpoints, and the caller
-// says it.
+// cannot be opened falls back to TCP. A rank whose process ended is found out by a hang-up or by
+// its closed door; who gives up tells the others why. Two ranks of different servers whose
+// endpoints both say that they have RDMA make one TCP connection alone: both know so from the
+// endpoints, and the caller says it.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +60,8 @@ struct MeetingPlan {
 // How long a meeting takes at most.
 Seconds meeting_patience(const Options& options);
 
-// Fails with kTimeout within peer_timeout + 10 s, naming the missing ranks; with kUnavailable when
-// it is off.
+// Fails with kTimeout within peer_timeout + 10 s, naming the missing ranks; with kUnavailable some
+// 1 s after a rank's process ended, naming it, and when the meeting is off.
 Result<Meeting> meet(Entrance entrance, const MeetingPlan& plan, const Options& options);
 // The same, after the exchange told the endpoints.
 Result<Meeting> meet(int rank, int world_size, const Exchange& exchange, const Options& options);

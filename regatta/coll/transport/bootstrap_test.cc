@@ -93,13 +93,48 @@ TEST(Bootstrap, NamesTheMissingRanksInTime) {
                 "rank 2 (c) at s2: no connection within 10.5 s; see whether it runs and can be "
                 "reached");
     });
-  // It gives an endpoint and is never seen again.
-  const auto texts = exchange.of(2)(
-      format_endpoint({.address = "127.0.0.1", .port = 1, .unix_name = "", .server = "s2"}));
+  // It gives an endpoint and is never seen again, though its process lives.
+  const auto door = listen_tcp("127.0.0.1");
+  ASSERT_TRUE(door);
+  const auto texts = exchange.of(2)(format_endpoint(
+      {.address = "127.0.0.1", .port = door->port, .unix_name = "", .server = "s2"}));
   EXPECT_TRUE(texts);
   for (std::thread& thread : threads)
     thread.join();
   EXPECT_LT(os::monotonic_now() - before, Seconds{12});
+}
+
+// The death of one that was told an endpoint, before or after it made connections.
+TEST(Bootstrap, NamesARankWhoseProcessEndedSoonToAllOthers) {
+  for (const int dead : {0, 1, 3}) {
+    const Seconds before = os::monotonic_now();
+    LocalExchange exchange(4);
+    std::vector<std::thread> threads;
+    threads.reserve(4);
+    for (int rank = 0; rank < 4; ++rank)
+      threads.emplace_back([&, rank] {
+        if (rank == dead) {
+          std::uint16_t port = 0;
+          {
+            const auto door = listen_tcp("127.0.0.1");
+            ASSERT_TRUE(door);
+            port = door->port;
+          }
+          EXPECT_TRUE(exchange.of(rank)(format_endpoint(
+              {.address = "127.0.0.1", .port = port, .unix_name = "gone", .server = "s0"})));
+          return;
+        }
+        const Options options = test_options(Layout::kShm, rank);
+        const auto world = Communicator::connect(Rank{rank}, 4, exchange.of(rank), options);
+        ASSERT_FALSE(world);
+        EXPECT_EQ(world.error().code, Code::kUnavailable);
+        EXPECT_THAT(world.error().message,
+                    testing::StartsWith("rank " + std::to_string(dead) + " at s0: "));
+      });
+    for (std::thread& thread : threads)
+      thread.join();
+    EXPECT_LT(os::monotonic_now() - before, Seconds{3});
+  }
 }
 
 TEST(Bootstrap, FallsBackToTcpWhenSharedMemoryIsOutOfReach) {

@@ -43,12 +43,15 @@ void Door::add_poll_fds(std::vector<pollfd>& fds) const {
     fds.push_back({guest->fd.get(), POLLIN, 0});
 }
 
-std::vector<Arrival> Door::serve(Seconds now, const Judge& judge) {
+std::vector<Arrival> Door::serve(Seconds now, const ReadyFds& ready, const Judge& judge) {
   std::vector<Arrival> arrivals;
-  take_callers(tcp_.fd.get(), false, now);
-  take_callers(unix_.get(), true, now);
+  if (ready.has(tcp_.fd.get())) take_callers(tcp_.fd.get(), false, now);
+  if (ready.has(unix_.get())) take_callers(unix_.get(), true, now);
   std::erase_if(guests_, [&](const auto& guest) {
-    if (hear(*guest, judge, arrivals) == Verdict::kGone) return true;
+    // Most callers have said all when they are taken in.
+    const bool is_new = guest->in.empty();
+    if ((is_new || ready.has(guest->fd.get())) && hear(*guest, judge, arrivals) == Verdict::kGone)
+      return true;
     if (now < guest->deadline) return false;
     refuse(*guest, "it did not show a job token in time");
     return true;
@@ -78,7 +81,8 @@ Door::Verdict Door::hear(Guest& guest, const Judge& judge, std::vector<Arrival>&
   const ssize_t got = receive(guest);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Verdict::kWaits;
   if (got <= 0) {
-    refuse(guest, "it closed the connection before it showed a job token");
+    // Who says nothing at all wants to know whether somebody listens, as a Knock does.
+    if (!guest.in.empty()) refuse(guest, "it closed the connection before it showed a job token");
     return Verdict::kGone;
   }
   auto hello = decode_hello(guest.in);

@@ -42,9 +42,9 @@ class Door {
   // "" when unix sockets cannot be had.
   const std::string& unix_name() const { return unix_name_; }
 
-  // Takes in who calls, without blocking; gives who was let in. Who does not show a right hello
-  // within 5 s is refused with a log line.
-  std::vector<Arrival> serve(Seconds now, const Judge& judge);
+  // Takes in who calls, without blocking; gives who was let in. `ready`: of add_poll_fds(). Who
+  // does not show a right hello within 5 s is refused with a log line.
+  std::vector<Arrival> serve(Seconds now, const ReadyFds& ready, const Judge& judge);
   void add_poll_fds(std::vector<pollfd>& fds) const;
 
  private:

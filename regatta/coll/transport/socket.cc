@@ -251,6 +251,14 @@ ssize_t receive_with_fds(int socket, std::span<std::byte> bytes, std::vector<os:
   return got;
 }
 
+void ReadyFds::wait(std::vector<pollfd>& fds, Seconds limit) {
+  ready_.clear();
+  if (poll(fds.data(), fds.size(), static_cast<int>(limit.value * 1000) + 1) <= 0) return;
+  for (const pollfd& fd : fds)
+    if (fd.revents != 0) ready_.push_back(fd.fd);
+  std::sort(ready_.begin(), ready_.end());
+}
+
 std::string describe_peer(int fd) {
   Address peer;
   peer.length = sizeof peer.storage;

@@ -2,15 +2,18 @@
 // close-on-exec.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include "regatta/core/result.h"
+#include "regatta/core/units.h"
 #include "regatta/os/unique_fd.h"
 
 namespace regatta::coll {
@@ -56,6 +59,17 @@ os::UniqueFd accept_next(int listener);
 inline constexpr std::size_t kFdsMax = 4;
 ssize_t send_with_fds(int socket, std::span<const std::byte> bytes, std::span<const int> fds);
 ssize_t receive_with_fds(int socket, std::span<std::byte> bytes, std::vector<os::UniqueFd>& fds);
+
+// Descriptors that poll() found ready, so that of many only these are asked.
+class ReadyFds {
+ public:
+  // Waits until one of them is ready, at most `limit`.
+  void wait(std::vector<pollfd>& fds, Seconds limit);
+  bool has(int fd) const { return std::binary_search(ready_.begin(), ready_.end(), fd); }
+
+ private:
+  std::vector<int> ready_;  // ascending
+};
 
 // "10.0.0.2 port 4711", or "process 123" for a unix socket.
 std::string describe_peer(int fd);
