@@ -93,6 +93,11 @@ Result<std::vector<std::string>> run_exchange(regatta_coll_exchange exchange, vo
   return std::move(all.texts);
 }
 
+// As an Exchange of communicator.h.
+Exchange exchange_of(regatta_coll_exchange exchange, void* context, int world_size) {
+  return [=](const std::string& mine) { return run_exchange(exchange, context, mine, world_size); };
+}
+
 }  // namespace
 
 std::int32_t report(regatta_coll_error* error, std::int32_t status, std::string_view text) {
@@ -154,10 +159,8 @@ std::int32_t regatta_coll_connect(std::int32_t rank, std::int32_t world_size,
     if (comm == nullptr) return missing("connect", "the place for the communicator");
     *comm = nullptr;
     REGATTA_TRY(read, read_options(options, world_size));
-    const auto meet = [&](const std::string& mine) {
-      return run_exchange(exchange, context, mine, world_size);
-    };
-    REGATTA_TRY(made, Communicator::connect(Rank{rank}, world_size, meet, read));
+    REGATTA_TRY(made, Communicator::connect(Rank{rank}, world_size,
+                                            exchange_of(exchange, context, world_size), read));
     *comm = new regatta_coll_comm{std::move(made)};
     return {};
   });
@@ -186,6 +189,34 @@ std::int32_t regatta_coll_split(regatta_coll_comm* comm, std::int32_t color,
     *part = nullptr;
     REGATTA_TRY(made, comm->communicator.split(color));
     *part = new regatta_coll_comm{std::move(made)};
+    return {};
+  });
+}
+
+std::int32_t regatta_coll_shrink(regatta_coll_comm* comm, regatta_coll_comm** rest,
+                                 regatta_coll_error* error) {
+  return guard(error, [&]() -> Status {
+    if (comm == nullptr) return missing("shrink", "the communicator");
+    if (rest == nullptr) return missing("shrink", "the place for the new communicator");
+    *rest = nullptr;
+    REGATTA_TRY(made, comm->communicator.shrink());
+    *rest = new regatta_coll_comm{std::move(made)};
+    return {};
+  });
+}
+
+// NOLINTNEXTLINE(readability-function-size): as in regatta_coll_connect
+std::int32_t regatta_coll_grow(regatta_coll_comm* comm, std::int32_t world_size,
+                               regatta_coll_exchange exchange, void* context,
+                               regatta_coll_comm** grown, regatta_coll_error* error) {
+  return guard(error, [&]() -> Status {
+    if (comm == nullptr) return missing("grow", "the communicator");
+    if (exchange == nullptr) return missing("grow", "the exchange");
+    if (grown == nullptr) return missing("grow", "the place for the new communicator");
+    *grown = nullptr;
+    REGATTA_TRY(made,
+                comm->communicator.grow(world_size, exchange_of(exchange, context, world_size)));
+    *grown = new regatta_coll_comm{std::move(made)};
     return {};
   });
 }

@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 #define REGATTA_COLL_VERSION_MAJOR 1
-#define REGATTA_COLL_VERSION_MINOR 0
+#define REGATTA_COLL_VERSION_MINOR 1
 
 /* The version of the library that is loaded: major * 65536 + minor. A program that was compiled
  * with one major version runs with every library of the same one whose minor is not lower. */
@@ -130,6 +130,18 @@ REGATTA_COLL_API int32_t regatta_coll_world_size(const regatta_coll_comm* comm);
  * the caller takes no part and gets a communicator of world size 0. */
 REGATTA_COLL_API int32_t regatta_coll_split(regatta_coll_comm* comm, int32_t color,
                                             regatta_coll_comm** part, regatta_coll_error* error);
+
+/* Since 1.1. After an error: a communicator of the ranks that are left, in their order; each gets
+ * the next number. Collective; see communicator.h for who is left, and for what becomes of buffers.
+ * The old one stays failed; free it whenever you like. */
+REGATTA_COLL_API int32_t regatta_coll_shrink(regatta_coll_comm* comm, regatta_coll_comm** rest,
+                                             regatta_coll_error* error);
+
+/* Since 1.1. A larger world: the ranks of comm keep their numbers, newcomers get the others and
+ * call regatta_coll_connect(rank, world_size, ...). Collective; comm works on. */
+REGATTA_COLL_API int32_t regatta_coll_grow(regatta_coll_comm* comm, int32_t world_size,
+                                           regatta_coll_exchange exchange, void* context,
+                                           regatta_coll_comm** grown, regatta_coll_error* error);
 
 /* ---- Operations ----
  * Each begins and gives a handle; with handle == NULL it returns when the operation has ended.

@@ -221,6 +221,43 @@ TEST_P(CApi, CountsTheBytesSentToEachRank) {
   });
 }
 
+TEST_P(CApi, ShrinksToTheRanksThatAreLeftAndGrowsAgain) {
+  Table second(3);
+  run_ranks(3, GetParam(), [&](regatta_coll_comm* comm, int rank) {
+    regatta_coll_error error{};
+    ASSERT_EQ(regatta_coll_barrier(comm, nullptr, &error), 0);
+    if (rank == 1) return;  // and frees its communicator
+    EXPECT_EQ(regatta_coll_barrier(comm, nullptr, &error), REGATTA_COLL_UNAVAILABLE);
+    regatta_coll_comm* rest = nullptr;
+    ASSERT_EQ(regatta_coll_shrink(comm, &rest, &error), 0) << error.text;
+    EXPECT_EQ(regatta_coll_world_size(rest), 2);
+    EXPECT_EQ(regatta_coll_rank(rest), rank / 2);
+    const auto count_ranks = [](regatta_coll_comm* ranks) {
+      std::int32_t one = 1;
+      const std::int32_t status = regatta_coll_all_reduce(ranks, &one, &one, 1, REGATTA_COLL_I32,
+                                                          REGATTA_COLL_SUM, nullptr, nullptr);
+      return status == 0 ? one : -1;
+    };
+    EXPECT_EQ(count_ranks(rest), 2);
+    std::thread newcomer;
+    if (rank == 0)
+      newcomer = std::thread([&] {
+        Seat seat{&second, 2};
+        regatta_coll_comm* joined = nullptr;
+        ASSERT_EQ(regatta_coll_connect(2, 3, exchange, &seat, nullptr, &joined, nullptr), 0);
+        EXPECT_EQ(count_ranks(joined), 3);
+        regatta_coll_comm_free(joined);
+      });
+    Seat seat{&second, regatta_coll_rank(rest)};
+    regatta_coll_comm* grown = nullptr;
+    ASSERT_EQ(regatta_coll_grow(rest, 3, exchange, &seat, &grown, &error), 0) << error.text;
+    regatta_coll_comm_free(rest);
+    EXPECT_EQ(count_ranks(grown), 3);
+    regatta_coll_comm_free(grown);
+    if (newcomer.joinable()) newcomer.join();
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, CApi, testing::Bool(),
                          [](const auto& way) { return way.param ? "Shm" : "Tcp"; });
 
@@ -258,6 +295,16 @@ TEST(CApiErrors, TakesNoNullForWhatItNeeds) {
   regatta_coll_comm_free(nullptr);
   regatta_coll_handle_free(nullptr);
   regatta_coll_memory_free(nullptr);
+}
+
+TEST(CApiErrors, NameWhatShrinkAndGrowMiss) {
+  regatta_coll_error error{};
+  regatta_coll_comm* comm = nullptr;
+  EXPECT_EQ(regatta_coll_shrink(nullptr, &comm, &error), REGATTA_COLL_INVALID_INPUT);
+  EXPECT_STREQ(error.text, "shrink: the communicator is NULL: give one");
+  EXPECT_EQ(regatta_coll_grow(nullptr, 2, exchange, nullptr, &comm, &error),
+            REGATTA_COLL_INVALID_INPUT);
+  EXPECT_STREQ(error.text, "grow: the communicator is NULL: give one");
 }
 
 TEST(CApiErrors, PassesOnWhyAnExchangeFailed) {
