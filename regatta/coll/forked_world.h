@@ -24,7 +24,8 @@ struct Blackboard {
   static constexpr std::size_t kRanksMax = 64;
   static constexpr std::size_t kTextMax = 512;
   std::atomic<int> given;
-  std::atomic<int> stage;  // for the test's own use
+  std::atomic<int> stage;      // for the test's own use
+  std::atomic<int> shrinking;  // the same
   char endpoints[kRanksMax][kTextMax];
   char results[kRanksMax][kTextMax];
   std::atomic<double> ended_s[kRanksMax];
@@ -89,8 +90,12 @@ class ForkedWorld {
     return [this, rank](const std::string& mine) -> Result<std::vector<std::string>> {
       std::strncpy(board_->endpoints[rank], mine.c_str(), Blackboard::kTextMax - 1);
       board_->given.fetch_add(1);
-      while (board_->given.load() < world_size_)
+      const Seconds deadline = os::monotonic_now() + Seconds{2};
+      while (board_->given.load() < world_size_) {
+        if (os::monotonic_now() > deadline)
+          return Error{Code::kTimeout, "the test's exchange is not complete"};
         os::sleep_for(Seconds{0.002});
+      }
       std::vector<std::string> texts;
       texts.reserve(static_cast<std::size_t>(world_size_));
       for (int i = 0; i < world_size_; ++i)
