@@ -2,8 +2,10 @@
 // shrink, two at once. The others go on, with right sums, and leave nothing behind.
 // --gtest_repeat=50 makes 1,000 rounds of it.
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -89,8 +91,7 @@ class Worker {
     const std::size_t count = kCounts[(seed_ + static_cast<std::uint32_t>(round_) * 7) % 5];
     REGATTA_TRY_DO(make_buffers(count));
     std::fill_n(in_.get(), count, gift_ + round_);
-    Handle sum =
-        world_->all_reduce(in_.get(), out_.get(), count, DataType::kI64, ReduceOp::kSum);
+    Handle sum = world_->all_reduce(in_.get(), out_.get(), count, DataType::kI64, ReduceOp::kSum);
     const Status status = sum.wait();
     for (std::size_t i = 0; i < count; ++i)
       if (in_.get()[i] != gift_ + round_) return Error{Code::kConflict, "an input has changed"};

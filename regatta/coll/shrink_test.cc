@@ -1,7 +1,9 @@
 // Ranks that go on after the death of others, and that get new ones.
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <thread>
 #include <utility>
@@ -94,6 +96,39 @@ TEST_P(ShrinkTest, RepeatsTheCollectiveWithinASecondOfTheDeath) {
       EXPECT_EQ(world.result(rank), expected({0, 1, 3})) << rank;
       EXPECT_LT(world.ended_at(rank) - killed_at, Seconds{1}) << rank;
     }
+  }
+}
+
+// From the kill to the sum of the survivors, whose processes share the cores of this machine.
+TEST(ShrinkTime, IsShortForManyRanks) {
+  struct Case {
+    Layout layout;
+    int ranks;
+    Seconds limit;  // three times what two idle cores need
+  };
+  for (const Case& one : {Case{Layout::kShm, 16, Seconds{1}}, Case{Layout::kTcp, 16, Seconds{1}},
+                          Case{Layout::kShm, 48, Seconds{1.5}}}) {
+    ForkedWorld world(one.ranks);
+    world.start(one.layout, [&](Communicator& ranks, Blackboard& board) {
+      ++board.stage;
+      return survive(ranks, ranks.rank().value, 1000);
+    });
+    while (world.board().stage.load() < one.ranks)
+      os::sleep_for(Seconds{0.01});
+    const Seconds killed_at = os::monotonic_now();
+    kill(world.pid(0), SIGKILL);
+    ASSERT_TRUE(world.wait(Seconds{20}));
+    Seconds slowest{0};
+    std::vector<int> rest;
+    for (int rank = 1; rank < one.ranks; ++rank)
+      rest.push_back(rank);
+    for (const int rank : rest) {
+      EXPECT_EQ(world.result(rank), expected(rest)) << rank;
+      slowest = std::max(slowest, world.ended_at(rank) - killed_at);
+    }
+    std::printf("%d ranks: %.3f s from the death to the end of the last survivor\n", one.ranks,
+                slowest.value);
+    EXPECT_LT(slowest, one.limit);
   }
 }
 

@@ -46,8 +46,8 @@ std::optional<Error> find_abort(RingReader reader) {
     const auto record = reader.peek();
     if (!record || !record->has_value()) return std::nullopt;
     if ((*record)->header.kind == PacketKind::kAbort)
-      return decode_abort({reinterpret_cast<const char*>((*record)->payload),
-                           (*record)->header.payload_bytes});
+      return decode_abort(
+          {reinterpret_cast<const char*>((*record)->payload), (*record)->header.payload_bytes});
     reader.pop();
   }
 }
