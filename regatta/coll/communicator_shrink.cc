@@ -43,6 +43,19 @@ MeetingPlan plan_meeting(const Agreement::Outcome& outcome, int old_rank) {
   return plan;
 }
 
+// Of those that were left after the first outcome the ones that the second one has lost, by their
+// ranks among them.
+std::vector<int> lost_since(const Agreement::Outcome& first, const Agreement::Outcome& second) {
+  std::vector<int> ranks;
+  int new_rank = 0;
+  for (std::size_t rank = 0; rank < first.lost.size(); ++rank) {
+    if (first.lost[rank]) continue;
+    if (second.lost[rank]) ranks.push_back(new_rank);
+    ++new_rank;
+  }
+  return ranks;
+}
+
 Options options_of_rest(Options options, const std::vector<bool>& lost) {
   std::vector<std::string> names;
   for (std::size_t rank = 0; rank < options.rank_names.size(); ++rank)
@@ -77,7 +90,11 @@ Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::try_shrink() {
   const bool is_good = made.has_value() && !is_off();
   REGATTA_TRY(verdict, survival.agree(is_good, "", patience + options->peer_timeout));
   if (verdict.all_consent && verdict.lost == outcome.lost) return made;
-  if (verdict.lost != outcome.lost) return std::unique_ptr<Impl>();
+  if (verdict.lost != outcome.lost) {
+    // One that is only slow may hold the new world for good: it must not go on in it alone.
+    if (made) (*made)->world->survival().expel(lost_since(outcome, verdict));
+    return std::unique_ptr<Impl>();
+  }
   if (!made) return made.error();
   return Error{Code::kUnavailable, "shrink: another rank could not connect to all that are left"};
 }

@@ -83,6 +83,15 @@ void Agreement::lose(int rank) {
 void Agreement::leave(int excluded_by) {
   excluded_by_ = excluded_by;
   lost_[static_cast<std::size_t>(rank_)] = true;
+  state_refusal();
+}
+
+void Agreement::tell_lost() {
+  if (!excluded_by_ && !is_in_round()) state_refusal();
+}
+
+// In the round under way, or the one that would be next.
+void Agreement::state_refusal() {
   const std::uint32_t round = is_in_round() || !has_begun_ ? round_ : round_ + 1;
   to_state_.push_back(
       {.round = round, .is_decision = false, .consents = false, .lost = lost_, .word = ""});

@@ -46,6 +46,8 @@ class Agreement {
   void begin(bool consents, std::string word);
   // That rank is dead or out of reach. The own rank: this one takes no part any more.
   void lose(int rank);
+  // States whom this rank holds for lost outside of a round too: they may live, and learn it.
+  void tell_lost();
   // What a rank states arrives in the order in which it states it.
   void hear(int from, Statement statement);
   // For all other ranks, the lost ones too (they may live), in this order.
@@ -72,6 +74,7 @@ class Agreement {
   bool is_in_round() const { return has_begun_ && !decision_; }
   void leave(int excluded_by);
   void state_again();
+  void state_refusal();
   void settle();
   void decide(std::vector<bool> lost, bool all_consent);
   void complete();

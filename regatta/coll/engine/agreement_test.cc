@@ -102,6 +102,20 @@ TEST(Statement, ComesBackAsItWasSaid) {
   EXPECT_FALSE(decode_statement("", 8));
 }
 
+TEST(Statement, SurvivesRandomBytes) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 50000; ++round) {
+    std::string bytes(random() % 40, '\0');
+    for (char& byte : bytes)
+      byte = static_cast<char>(random());
+    const int ranks = 1 + static_cast<int>(random() % 100);
+    const auto statement = decode_statement(bytes, ranks);
+    if (statement) {
+      EXPECT_EQ(statement->lost.size(), static_cast<std::size_t>(ranks));
+    }
+  }
+}
+
 TEST(Agreement, OfOneRankIsThereAtOnce) {
   Agreement alone(0, 3);
   alone.lose(1);
@@ -169,6 +183,17 @@ TEST(Agreement, GoesOnWithoutARankThatLeaves) {
   }
   for (const int rank : {0, 2})
     EXPECT_EQ(ranks.at(rank).outcome()->lost, (Lost{false, true, false}));
+}
+
+TEST(Agreement, TellsARankThatItIsOutBeforeItAsks) {
+  std::mt19937 random(1);
+  Ranks ranks(2);
+  ranks.at(0).lose(1);
+  ranks.at(0).tell_lost();
+  ranks.send(0);
+  while (ranks.deliver(random)) {
+  }
+  EXPECT_EQ(ranks.at(1).excluded_by(), 0);
 }
 
 TEST(Agreement, TellsThatAnObjectionOutdatesIt) {

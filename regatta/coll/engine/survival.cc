@@ -54,6 +54,14 @@ bool Survival::is_outdated() const {
   return agreement_.is_outdated();
 }
 
+void Survival::expel(const std::vector<int>& ranks) {
+  const std::lock_guard lock(mutex_);
+  for (const int rank : ranks)
+    agreement_.lose(rank);
+  agreement_.tell_lost();
+  note_change();
+}
+
 void Survival::lose(int rank) {
   const std::lock_guard lock(mutex_);
   agreement_.lose(rank);

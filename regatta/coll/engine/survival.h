@@ -33,6 +33,8 @@ class Survival {
   // This rank takes no part any more; the others go on without it.
   void leave() { lose(rank_); }
 
+  // Any thread: these ranks are held for lost, and told so in case that they live.
+  void expel(const std::vector<int>& ranks);
   // Any thread: the rank is held for lost from now on.
   void lose(int rank);
 
