@@ -328,7 +328,11 @@ std::vector<Choice> ShmGroup::choices() const {
   return tuner_ == nullptr ? std::vector<Choice>{} : tuner_->choices();
 }
 
+// A rank that is late may still read the buffers of these operations, which are their owner's again
+// from now on: what it makes of them must not count, so it waits until it hears of the error.
 void ShmGroup::end_all() {
+  setup_.peers.own().combined.rounds.store(0);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   std::optional<Error> error;
   {
     const std::lock_guard lock(incoming_mutex_);
