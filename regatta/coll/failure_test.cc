@@ -105,7 +105,7 @@ TEST_P(DeathTest, StoppedRankIsNamedByAllOthers) {
     os::sleep_for(Seconds{0.01});
   const Seconds stopped_at = os::monotonic_now();
   kill(world.pid(3), SIGSTOP);
-  ASSERT_TRUE(world.wait(kPeerTimeout + Seconds{8}, 3));
+  ASSERT_TRUE(world.wait(kPeerTimeout + Seconds{8}, {3}));
   for (const int rank : {0, 1, 2}) {
     EXPECT_THAT(world.result(rank), HasSubstr("rank 3 (s/3) at s")) << rank;
     EXPECT_LT(world.ended_at(rank) - stopped_at, kPeerTimeout + Seconds{2}) << rank;

@@ -1,6 +1,7 @@
 // coll/forked_world.h: for tests: a world whose ranks are processes, so that they can be killed.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -63,12 +64,13 @@ class ForkedWorld {
     }
   }
 
-  // Waits until every rank but `without` has ended, at most `limit`; true when they have.
-  bool wait(Seconds limit, int without = -1) {
+  // Waits until every rank but those of `without` has ended, at most `limit`; true when they have.
+  bool wait(Seconds limit, const std::vector<int>& without = {}) {
     const Seconds deadline = os::monotonic_now() + limit;
     for (int rank = 0; rank < world_size_; ++rank) {
       pid_t& pid = pids_[static_cast<std::size_t>(rank)];
-      while (rank != without && pid > 0) {
+      const bool is_awaited = std::count(without.begin(), without.end(), rank) == 0;
+      while (is_awaited && pid > 0) {
         if (waitpid(pid, nullptr, WNOHANG) == pid)
           pid = 0;
         else if (os::monotonic_now() > deadline)

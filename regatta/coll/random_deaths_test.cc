@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -140,6 +141,7 @@ class Worker {
   std::shared_ptr<std::int64_t> out_;
 };
 
+enum class Fate { kKilled, kStopped };
 enum class Moment { kConnect, kCollective, kShrink, kTwoAtOnce };
 
 bool wait_for(const std::atomic<int>& counter, int target) {
@@ -151,8 +153,9 @@ bool wait_for(const std::atomic<int>& counter, int target) {
   return true;
 }
 
-// Kills; gives whom.
-std::vector<int> kill_some(ForkedWorld& world, Moment moment, std::mt19937& random) {
+// Kills, or stops; gives whom.
+std::vector<int> strike(ForkedWorld& world, Fate fate, Moment moment, std::mt19937& random) {
+  const int signal = fate == Fate::kKilled ? SIGKILL : SIGSTOP;
   std::vector<int> victims{0, 1, 2, 3};
   std::shuffle(victims.begin(), victims.end(), random);
   victims.resize(moment == Moment::kShrink || moment == Moment::kTwoAtOnce ? 2 : 1);
@@ -166,19 +169,21 @@ std::vector<int> kill_some(ForkedWorld& world, Moment moment, std::mt19937& rand
     wait_for(world.board().stage, kRanks);
     pause(0.03);
   }
-  kill(world.pid(victims[0]), SIGKILL);
+  kill(world.pid(victims[0]), signal);
   if (moment == Moment::kShrink) {
     wait_for(world.board().shrinking, 1);
     pause(0.006);
   }
-  if (victims.size() == 2) kill(world.pid(victims[1]), SIGKILL);
+  if (victims.size() == 2) kill(world.pid(victims[1]), signal);
   return victims;
 }
 
-void run_round(std::uint32_t seed) {
+void run_round(Fate fate, Seconds peer_timeout, std::uint32_t seed) {
   std::mt19937 random(seed);
   const auto layout = static_cast<Layout>(random() % 3);
-  const auto moment = static_cast<Moment>(random() % 4);
+  auto moment = static_cast<Moment>(random() % 4);
+  // A rank that is stopped while it connects is waited for.
+  if (fate == Fate::kStopped && moment == Moment::kConnect) moment = Moment::kShrink;
   const bool has_shared_buffers = random() % 3 == 0;
   SCOPED_TRACE("seed " + std::to_string(seed) + " layout " +
                std::to_string(static_cast<int>(layout)) + " moment " +
@@ -186,21 +191,35 @@ void run_round(std::uint32_t seed) {
   const int files = count_entries("/dev/shm");
   const Leftovers before = look_round();
   ForkedWorld world(kRanks);
-  world.start(layout, [&](Communicator& ranks, Blackboard& board) -> std::string {
-    ++board.stage;
-    std::string result = Worker(std::move(ranks), has_shared_buffers, seed).run(board);
-    if (result.empty() && look_round() != before) result = "something is left over";
-    return result;
-  });
-  const std::vector<int> victims = kill_some(world, moment, random);
-  const Seconds killed_at = os::monotonic_now();
+  world.start(
+      layout,
+      [&](Communicator& ranks, Blackboard& board) -> std::string {
+        ++board.stage;
+        std::string result = Worker(std::move(ranks), has_shared_buffers, seed).run(board);
+        if (result.empty() && look_round() != before) result = "something is left over";
+        return result;
+      },
+      [&](Options& options) { options.peer_timeout = peer_timeout; });
+  const std::vector<int> victims = strike(world, fate, moment, random);
+  const Seconds struck_at = os::monotonic_now();
   os::sleep_for(Seconds{0.005});
   world.board().stage += 100;
-  ASSERT_TRUE(world.wait(Seconds{20})) << "it hangs";
+  const bool is_stop = fate == Fate::kStopped;
+  ASSERT_TRUE(world.wait(Seconds{20}, is_stop ? victims : std::vector<int>{})) << "it hangs";
+  if (is_stop) {
+    for (const int victim : victims)
+      kill(world.pid(victim), SIGCONT);
+    ASSERT_TRUE(world.wait(Seconds{20})) << "a rank that was stopped hangs";
+    // It may have been through before it was stopped; it never goes on alone.
+    for (const int victim : victims)
+      EXPECT_THAT(world.result(victim),
+                  testing::AnyOf("", testing::HasSubstr("the others go on without this rank")));
+  }
   for (int rank = 0; rank < kRanks; ++rank) {
     if (std::find(victims.begin(), victims.end(), rank) != victims.end()) continue;
     const std::string result = world.result(rank);
-    EXPECT_LT(world.ended_at(rank) - killed_at, kEndsWithin) << rank << ": " << result;
+    const Seconds limit = kEndsWithin + (is_stop ? peer_timeout * 3 : Seconds{0});
+    EXPECT_LT(world.ended_at(rank) - struck_at, limit) << rank << ": " << result;
     const bool is_unconnected = moment == Moment::kConnect && result.starts_with("connect: ");
     EXPECT_TRUE(result.empty() || is_unconnected) << rank << ": " << result;
   }
@@ -213,11 +232,17 @@ TEST(RandomDeaths, LeaveTheOthersWithRightSumsAndNothingElse) {
   Seconds slowest{0};
   for (std::uint32_t round = 0; round < kRounds && !HasFailure(); ++round) {
     const Seconds start = os::monotonic_now();
-    run_round(seed + round);
+    run_round(Fate::kKilled, Seconds{5}, seed + round);
     slowest = std::max(slowest, os::monotonic_now() - start);
   }
   RecordProperty("slowest_s", std::to_string(slowest.value));
   std::printf("%d rounds, the slowest took %.3f s\n", kRounds, slowest.value);
+}
+
+TEST(RandomStops, LeaveOutTheRanksThatHang) {
+  const std::uint32_t seed = std::random_device{}();
+  for (std::uint32_t round = 0; round < 3 && !HasFailure(); ++round)
+    run_round(Fate::kStopped, Seconds{1.5}, seed + round);
 }
 
 }  // namespace
