@@ -123,10 +123,10 @@ class Communicator {
   // kUnavailable. Called before any error it ends the operations of all ranks with one.
   // This communicator and what split() made of it stay failed; destroy them whenever you like.
   // Inputs that are not the output too are as they were; outputs are undefined, and those in memory
-  // of allocate() may change until shrink() has returned. Some ranks may have
-  // ended one collective more than others: agree on where to go on, by an all_reduce of kMin over a
-  // counter of your own, before you repeat one. Memory of allocate() may still be written by a rank
-  // that was stopped and left out: take new one from the new communicator.
+  // of allocate() may change until shrink() has returned; after that only by a rank that was
+  // stopped and left out, so take new memory from the new communicator. Some ranks may have ended
+  // one collective more than others: agree on where to go on, by an all_reduce of kMin over a
+  // counter of your own, before you repeat one.
   Result<Communicator> shrink();
 
   // A larger world: ranks [0, world_size()) are those of this communicator, newcomers get the

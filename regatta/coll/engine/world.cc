@@ -313,9 +313,10 @@ void World::check_departed() {
 bool World::close_step(Seconds now) {
   const bool in_time = now < *close_until_;
   const auto flushed = [this] {
-    for (int rank = 0; rank < size(); ++rank)
-      if (!survival_.is_lost(rank) && !links_[static_cast<std::size_t>(rank)]->is_flushed())
-        return false;
+    for (int rank = 0; rank < size(); ++rank) {
+      const bool is_gone = survival_.is_lost(rank) && !peer(rank).said_goodbye;
+      if (!is_gone && !links_[static_cast<std::size_t>(rank)]->is_flushed()) return false;
+    }
     return true;
   };
   switch (close_phase_) {
