@@ -99,6 +99,12 @@ TEST_P(ShrinkTest, RepeatsTheCollectiveWithinASecondOfTheDeath) {
   }
 }
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr double kSlowdown = 10;
+#else
+constexpr double kSlowdown = 1;
+#endif
+
 // From the kill to the sum of the survivors, whose processes share the cores of this machine.
 TEST(ShrinkTime, IsShortForManyRanks) {
   struct Case {
@@ -129,7 +135,8 @@ TEST(ShrinkTime, IsShortForManyRanks) {
     }
     std::printf("%d ranks on %s: %.3f s from the death to the end of the last survivor\n",
                 one.ranks, one.layout == Layout::kShm ? "one server" : "as many", slowest.value);
-    EXPECT_LT(slowest, one.limit);
+    std::fflush(stdout);  // or the next ranks inherit it
+    EXPECT_LT(slowest, one.limit * kSlowdown);
   }
 }
 
