@@ -13,9 +13,19 @@ constexpr std::array kKinds = {"barrier", "all_reduce", "reduce_scatter", "all_g
 constexpr std::array kTypes = {"f32", "f64", "f16", "bf16", "i8", "u8", "i32", "i64"};
 constexpr std::array kOps = {"sum", "product", "min", "max", "average"};
 
+// Kinds beyond those of CallKind.
+constexpr std::uint64_t kSend = 0x40;
+constexpr std::uint64_t kReceive = 0x41;
+
 template <typename Names>
 std::string name_at(const Names& names, std::uint64_t index) {
   return index < names.size() ? names[index] : "unknown";
+}
+
+std::string kind_name(std::uint64_t code) {
+  const std::uint64_t kind = code & 0xffU;
+  if (kind == kSend) return "send";
+  return kind == kReceive ? "recv" : name_at(kKinds, kind);
 }
 
 bool reduces(CallKind kind) {
@@ -32,10 +42,8 @@ bool has_root(CallKind kind) {
 
 std::uint64_t encode_call(const Call& call) {
   std::uint64_t code = static_cast<std::uint64_t>(call.kind);
-  if (reduces(call.kind)) {
-    code |= static_cast<std::uint64_t>(call.reduction.type) << 8;
-    code |= static_cast<std::uint64_t>(call.reduction.op) << 16;
-  }
+  if (call.kind != CallKind::kBarrier) code |= static_cast<std::uint64_t>(call.reduction.type) << 8;
+  if (reduces(call.kind)) code |= static_cast<std::uint64_t>(call.reduction.op) << 16;
   if (has_root(call.kind)) code |= static_cast<std::uint64_t>(call.root) << 32;
   return code;
 }
@@ -52,8 +60,19 @@ std::optional<CallKind> kind_named(const std::string& name) {
   return std::nullopt;
 }
 
+std::uint64_t encode_transfer(bool is_send, int peer) {
+  return (is_send ? kSend : kReceive) | static_cast<std::uint64_t>(peer) << 32;
+}
+
+std::uint32_t fingerprint(std::uint64_t code, std::uint64_t bytes) {
+  std::uint64_t x = code * 0x9e3779b97f4a7c15ULL ^ bytes;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return static_cast<std::uint32_t>(x >> 32) | 1U;
+}
+
 std::string name_call(std::uint64_t code, std::uint64_t bytes) {
-  std::string text = name_at(kKinds, code & 0xffU);
+  std::string text = kind_name(code);
   if (bytes > 0) text += " of " + format_bytes(Bytes{static_cast<long long>(bytes)});
   return text;
 }
@@ -61,9 +80,12 @@ std::string name_call(std::uint64_t code, std::uint64_t bytes) {
 std::string describe_call(std::uint64_t code, std::uint64_t bytes) {
   const auto kind = static_cast<CallKind>(code & 0xffU);
   std::string text = name_call(code, bytes);
-  if (reduces(kind))
-    text +=
-        " (" + name_at(kTypes, code >> 8 & 0xffU) + ", " + name_at(kOps, code >> 16 & 0xffU) + ")";
+  if ((code & 0xffU) == kSend) return text + " to rank " + std::to_string(code >> 32);
+  if ((code & 0xffU) == kReceive) return text + " from rank " + std::to_string(code >> 32);
+  if (kind == CallKind::kBarrier) return text;
+  text += " (" + name_at(kTypes, code >> 8 & 0xffU);
+  if (reduces(kind)) text += ", " + name_at(kOps, code >> 16 & 0xffU);
+  text += ")";
   if (has_root(kind)) text += " with root " + std::to_string(code >> 32);
   return text;
 }

@@ -34,12 +34,17 @@ struct Call {
   std::size_t bytes = 0;  // a multiple of the element size
 };
 
-// Whatever must be the same on all ranks, but for the bytes, in one word.
+// Whatever must be the same on all ranks, but for the bytes, in one word; never 0 but for a
+// barrier.
 std::uint64_t encode_call(const Call& call);
 std::string to_string(CallKind kind);
 std::optional<CallKind> kind_named(const std::string& name);
+// The same word for a send or a receive; `peer` is the rank of the communicator at its other end.
+std::uint64_t encode_transfer(bool is_send, int peer);
+// A call in 32 bits, for the header of each of its packets; never 0.
+std::uint32_t fingerprint(std::uint64_t code, std::uint64_t bytes);
 // For messages, from the two words that a rank shows: "all_reduce of 4 MiB", and with all that must
-// agree, "all_reduce of 4 MiB (f32, sum)".
+// agree, "all_reduce of 4 MiB (f32, sum)", "recv of 1 MiB from rank 2".
 std::string name_call(std::uint64_t code, std::uint64_t bytes);
 std::string describe_call(std::uint64_t code, std::uint64_t bytes);
 
