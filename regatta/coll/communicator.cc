@@ -17,6 +17,8 @@
 #include "regatta/coll/transport/bootstrap.h"
 #include "regatta/coll/tuning/probe.h"
 #include "regatta/coll/tuning/tuning_file.h"
+#include "regatta/coll/watch/watch_file.h"
+#include "regatta/core/log.h"
 #include "regatta/core/units_text.h"
 
 namespace regatta::coll {
@@ -44,7 +46,38 @@ cost::Sites sites_of(const std::vector<Endpoint>& endpoints) {
   return sites;
 }
 
+std::string or_environment(const std::string& given, const char* variable) {
+  const char* found = given.empty() ? std::getenv(variable) : nullptr;
+  return found == nullptr ? given : found;
+}
+
+std::string flight_folder(const Options& options) {
+  return or_environment(options.flight_dir, "REGATTA_FLIGHT_DIR");
+}
+
+// Null when it is not wanted or cannot be had.
+std::shared_ptr<WatchFile> open_watch(int rank, const Meeting& meeting, const Options& options) {
+  if (!options.watch) return nullptr;
+  std::vector<std::string> endpoints;
+  for (const Endpoint& endpoint : meeting.endpoints)
+    endpoints.push_back(format_endpoint(endpoint));
+  auto watch = WatchFile::create({.job = or_environment(options.job_name, "REGATTA_JOB_NAME"),
+                                  .server = options.server,
+                                  .token_hash = hash_token(options.job_token),
+                                  .world = hash_texts(endpoints),
+                                  .rank = rank,
+                                  .names = meeting.names});
+  if (watch) return std::move(*watch);
+  log_warning("coll: nobody can look at this rank's collectives: " + watch.error().message);
+  return nullptr;
+}
+
 }  // namespace
+
+void Communicator::Impl::enter_watch() {
+  if (WatchFile* watch = world->watch(); watch != nullptr)
+    group->log = watch->add_group(group->id, group->rank, group->members);
+}
 
 void Communicator::Impl::conduct() const {
   cost::Sites mine;
@@ -84,7 +117,7 @@ Status Communicator::Impl::join_shared(const std::vector<Seat>& seats) {
     start.rounds = std::max(start.rounds, seat.start.rounds);
   }
   ShmWorld* shared = world->shm();
-  REGATTA_TRY(joined, shared->make_group(group->members, group->rank, seats[0].region, start));
+  REGATTA_TRY(joined, shared->make_group(*group, seats[0].region, start));
   shm = std::move(joined);
   return {};
 }
@@ -155,6 +188,7 @@ Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::found(int rank, 
   for (std::size_t member = 0; member < meeting.endpoints.size(); ++member)
     impl->group->members.push_back(static_cast<int>(member));
   std::vector<Seat> seats(meeting.endpoints.size());
+  auto watch = open_watch(rank, meeting, options);
   REGATTA_TRY(world, World::start({.rank = rank,
                                    .channels = std::move(meeting.channels),
                                    .names = std::move(meeting.names),
@@ -163,8 +197,11 @@ Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::found(int rank, 
                                    .connections = options.connections,
                                    .caller_moves_data = options.caller_moves_data,
                                    .peer_timeout = options.peer_timeout,
-                                   .progress_timeout = options.progress_timeout}));
+                                   .progress_timeout = options.progress_timeout,
+                                   .watch = std::move(watch),
+                                   .flight_dir = flight_folder(options)}));
   impl->world = std::move(world);
+  impl->enter_watch();
   impl->conduct();
   const Seat mine = impl->offer_seat(0);
   Communicator communicator(std::move(impl));
@@ -208,6 +245,7 @@ Seat Communicator::Impl::be_child_of(const Impl& parent, std::uint32_t split, in
     group->members.push_back(parent.group->members[i]);
   }
   options = parent.options;
+  enter_watch();
   surroundings = parent.surroundings;
   conduct();
   return free_regions == 0 ? Seat{} : offer_seat(std::countr_zero(free_regions));

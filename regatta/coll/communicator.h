@@ -90,6 +90,14 @@ struct Options {
   Measure measure = Measure::kAll;
   std::string tuning;  // what an earlier run chose: the text of a tuning file; "": nothing
   std::vector<std::string> rank_names;  // for messages: "rank 3 (s1/1)"; empty = "rank 3"
+  // Not secret: what `regatta coll inspect` finds the job by; empty: what REGATTA_JOB_NAME says.
+  std::string job_name;
+  // The rank shows what its communicators do to other processes (watch/layout.h), and says within
+  // 2 s who an operation that stands still waits for. False only to measure what that costs.
+  bool watch = true;
+  // Where the rank writes its last operations when its world fails (docs/formats/flight.md); empty:
+  // where REGATTA_FLIGHT_DIR says, else nowhere.
+  std::string flight_dir;
 };
 
 class Communicator {

@@ -72,7 +72,11 @@ struct Communicator::Impl {
   // The communicator of the ranks that are left; nothing when some were lost meanwhile: try again.
   Result<std::unique_ptr<Impl>> try_shrink();
 
-  std::unique_ptr<Operation> make(std::string name) const;
+  // code: encode_call() or encode_transfer().
+  std::unique_ptr<Operation> make(std::uint64_t code, std::size_t bytes) const;
+
+  // Shows the communicator to who watches.
+  void enter_watch();
 
   // Who chooses how the collectives go over the network, for where the members are.
   void conduct() const;

@@ -6,7 +6,6 @@
 
 #include "regatta/coll/communicator_impl.h"
 #include "regatta/coll/engine/handle_state.h"
-#include "regatta/core/units_text.h"
 #include "regatta/os/clock.h"
 
 namespace regatta::coll {
@@ -16,10 +15,6 @@ Handle failed(Code code, std::string message) {
   auto state = std::make_shared<Handle::State>();
   state->finish(Error{code, std::move(message)}, os::monotonic_now());
   return Handle(std::move(state));
-}
-
-std::string name_of_transfer(const char* name, std::size_t bytes) {
-  return std::string(name) + " of " + format_bytes(Bytes{static_cast<long long>(bytes)});
 }
 
 // What each of the others takes from this rank, on average.
@@ -57,12 +52,13 @@ std::byte* bytes_of(void* data) {
 Handle Communicator::Impl::collective(const Call& call) {
   if (!has_rank(call.root))
     return failed(Code::kInvalidInput, objection(name_call(encode_call(call), 0), Rank{call.root}));
+  if (group->log) group->log->submit();
   if (shm != nullptr) {
     for (const int member : group->members)
       if (member != world->rank()) world->count_shared(member, bytes_to_each(call, place()));
     return Handle(shm->submit(call));
   }
-  auto operation = make(name_call(encode_call(call), call.bytes));
+  auto operation = make(encode_call(call), call.bytes);
   operation->number = collectives++;
   operation->call = call;
   return submit(std::move(operation));
@@ -77,11 +73,13 @@ std::string Communicator::Impl::objection(const std::string& call, Rank peer) co
          " is not in the communicator: it has ranks 0 to " + std::to_string(size - 1);
 }
 
-std::unique_ptr<Operation> Communicator::Impl::make(std::string name) const {
+std::unique_ptr<Operation> Communicator::Impl::make(std::uint64_t code, std::size_t bytes) const {
   auto operation = std::make_unique<Operation>();
   operation->group = group;
   operation->handle = std::make_shared<Handle::State>();
-  operation->name = std::move(name);
+  operation->name = name_call(code, bytes);
+  operation->code = code;
+  operation->bytes = bytes;
   return operation;
 }
 
@@ -177,7 +175,7 @@ Handle Communicator::send(const void* data, std::size_t count, DataType type, Ra
   if (const auto why = impl_->objection("send", to); !why.empty())
     return failed(Code::kInvalidInput, why);
   const std::size_t bytes = count * size_of(type);
-  auto operation = impl_->make(name_of_transfer("send", bytes));
+  auto operation = impl_->make(encode_transfer(true, to.value), bytes);
   operation->is_collective = false;
   operation->number = impl_->sends[to.value]++;
   operation->schedule.add(
@@ -189,7 +187,7 @@ Handle Communicator::recv(void* data, std::size_t count, DataType type, Rank fro
   if (const auto why = impl_->objection("recv", from); !why.empty())
     return failed(Code::kInvalidInput, why);
   const std::size_t bytes = count * size_of(type);
-  auto operation = impl_->make(name_of_transfer("recv", bytes));
+  auto operation = impl_->make(encode_transfer(false, from.value), bytes);
   operation->is_collective = false;
   operation->number = impl_->receives[from.value]++;
   operation->schedule.add(

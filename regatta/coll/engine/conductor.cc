@@ -49,6 +49,9 @@ std::unique_ptr<Operation> Conductor::agreement_before(const Operation& next) {
   agreement->name = "agreement on what is fastest, before " + next.name;
   agreement->is_agreement = true;
   agreement->number = agreements_++ | kAgreementNumber;
+  agreement->before = next.number;
+  agreement->code = next.code;
+  agreement->bytes = next.bytes;
   auto* const times = reinterpret_cast<std::byte*>(times_s_.data());
   build_schedule(agreement->schedule,
                  {.place = setup_.place, .grid = nullptr, .sites = nullptr, .setting = {}},

@@ -47,9 +47,9 @@ void Mailbox::post_send(Transfer& transfer) {
   Link& link = *links_[static_cast<std::size_t>(transfer.peer)];
   transfer.is_active = true;
   if (const auto grant = peer.grants.find(transfer.key()); grant != peer.grants.end()) {
-    const std::size_t theirs = grant->second;
+    const Claim theirs = grant->second;
     peer.grants.erase(grant);
-    if (!check_size(transfer.peer, transfer, theirs)) return;
+    if (!check(transfer.peer, transfer, theirs)) return;
     transfer.is_granted = true;
     return link.post_message(transfer.out);
   }
@@ -60,17 +60,16 @@ void Mailbox::post_send(Transfer& transfer) {
   }
   peer.sends.emplace(transfer.key(), &transfer);
   // The receiver of a large message grants it unasked; see remind().
-  if (transfer.bytes() <= kEagerBytes)
-    post_control(transfer.peer, PacketKind::kRequest, transfer.key(), transfer.bytes());
+  if (transfer.bytes() <= kEagerBytes) post_control(PacketKind::kRequest, transfer);
 }
 
 void Mailbox::post_receive(Transfer& transfer) {
   Peer& peer = at(transfer.peer);
   transfer.is_active = true;
   if (const auto early = peer.early.find(transfer.key()); early != peer.early.end()) {
-    if (!check_size(transfer.peer, transfer, early->second.bytes)) return;
+    if (!check(transfer.peer, transfer, early->second.claim)) return;
     early->second.wanted_by = &transfer;
-    if (early->second.received < early->second.bytes) return;
+    if (early->second.received < early->second.claim.bytes) return;
     take_early(transfer, early->second);
     peer.early.erase(early);
     return;
@@ -78,9 +77,9 @@ void Mailbox::post_receive(Transfer& transfer) {
   peer.receives.emplace(transfer.key(), &transfer);
   const auto request = peer.requests.find(transfer.key());
   if (request != peer.requests.end()) {
-    const std::size_t theirs = request->second;
+    const Claim theirs = request->second;
     peer.requests.erase(request);
-    if (check_size(transfer.peer, transfer, theirs)) grant(transfer);
+    if (check(transfer.peer, transfer, theirs)) grant(transfer);
   } else if (transfer.bytes() > kEagerBytes) {
     grant(transfer);
   }
@@ -91,7 +90,7 @@ std::byte* Mailbox::place(int peer, const PacketHeader& header, Seconds now) {
   const auto receive = state.receives.find(header.key);
   if (receive != state.receives.end()) {
     Transfer& transfer = *receive->second;
-    if (!check_size(peer, transfer, header.message_bytes)) return nullptr;
+    if (!check(peer, transfer, claim_of(header))) return nullptr;
     transfer.operation->note_movement(now);
     const Step& step = transfer.operation->schedule.steps()[transfer.step];
     return step.kind == StepKind::kReceive ? step.dst + header.offset : nullptr;
@@ -100,9 +99,9 @@ std::byte* Mailbox::place(int peer, const PacketHeader& header, Seconds now) {
   Early& early = state.early[header.key];
   if (early.memory == nullptr) {
     early.memory = std::make_unique<std::byte[]>(header.message_bytes);
-    early.bytes = header.message_bytes;
+    early.claim = claim_of(header);
   }
-  if (early.bytes != header.message_bytes) return nullptr;
+  if (early.claim.bytes != header.message_bytes) return nullptr;
   return early.memory.get() + header.offset;
 }
 
@@ -129,7 +128,7 @@ void Mailbox::arrived_data(int peer, const PacketHeader& header, const std::byte
   const auto receive = at(peer).receives.find(header.key);
   if (receive == at(peer).receives.end()) return arrived_early(peer, header, payload);
   Transfer& transfer = *receive->second;
-  if (!check_size(peer, transfer, header.message_bytes)) return;
+  if (!check(peer, transfer, claim_of(header))) return;
   if (transfer.received + header.payload_bytes > transfer.bytes())
     return fail(peer, "sent part of a message twice");
   const Step& step = transfer.operation->schedule.steps()[transfer.step];
@@ -150,20 +149,21 @@ void Mailbox::arrived_early(int peer, const PacketHeader& header, const std::byt
   Early& early = state.early[header.key];
   if (early.memory == nullptr) {
     early.memory = std::make_unique<std::byte[]>(header.message_bytes);
-    early.bytes = header.message_bytes;
+    early.claim = claim_of(header);
   }
-  if (early.bytes != header.message_bytes || early.received + header.payload_bytes > early.bytes)
+  const std::size_t bytes = early.claim.bytes;
+  if (bytes != header.message_bytes || early.received + header.payload_bytes > bytes)
     return fail(peer, "sent two messages by one name");
   std::byte* const to = early.memory.get() + header.offset;
   if (header.payload_bytes > 0 && payload != to) std::memcpy(to, payload, header.payload_bytes);
   early.received += header.payload_bytes;
-  if (early.received < early.bytes || early.wanted_by == nullptr) return;
+  if (early.received < bytes || early.wanted_by == nullptr) return;
   take_early(*early.wanted_by, early);
   state.early.erase(header.key);
 }
 
 void Mailbox::take_early(Transfer& transfer, const Early& early) {
-  if (early.bytes > 0) deliver(transfer, 0, early.memory.get(), early.bytes);
+  if (early.claim.bytes > 0) deliver(transfer, 0, early.memory.get(), early.claim.bytes);
   end_receive(transfer);
 }
 
@@ -177,18 +177,19 @@ void Mailbox::consume(int peer, std::size_t bytes) {
   Peer& state = at(peer);
   state.consumed += bytes;
   if (state.consumed < kCreditBytes / 4) return;
-  post_control(peer, PacketKind::kCredit, {}, std::exchange(state.consumed, 0));
+  links_[static_cast<std::size_t>(peer)]->post_control(
+      {.kind = PacketKind::kCredit, .message_bytes = std::exchange(state.consumed, 0)}, {});
 }
 
 void Mailbox::arrived_request(int peer, const PacketHeader& header) {
   Peer& state = at(peer);
   const auto receive = state.receives.find(header.key);
   if (receive == state.receives.end()) {
-    state.requests.emplace(header.key, header.message_bytes);
+    state.requests.emplace(header.key, claim_of(header));
     return;
   }
   Transfer& transfer = *receive->second;
-  if (!check_size(peer, transfer, header.message_bytes)) return;
+  if (!check(peer, transfer, claim_of(header))) return;
   // A large one was granted when it was asked for: the two crossed.
   if (!transfer.is_granted) grant(transfer);
 }
@@ -197,12 +198,12 @@ void Mailbox::arrived_grant(int peer, const PacketHeader& header) {
   Peer& state = at(peer);
   const auto send = state.sends.find(header.key);
   if (send == state.sends.end()) {
-    state.grants.emplace(header.key, header.message_bytes);
+    state.grants.emplace(header.key, claim_of(header));
     return;
   }
   Transfer& transfer = *send->second;
   state.sends.erase(send);
-  if (!check_size(peer, transfer, header.message_bytes)) return;
+  if (!check(peer, transfer, claim_of(header))) return;
   transfer.is_granted = true;
   links_[static_cast<std::size_t>(peer)]->post_message(transfer.out);
 }
@@ -211,7 +212,7 @@ void Mailbox::grant(Transfer& transfer) {
   transfer.is_granted = true;
   const Step& step = transfer.operation->schedule.steps()[transfer.step];
   links_[static_cast<std::size_t>(transfer.peer)]->post_grant(
-      {.kind = PacketKind::kGrant, .key = transfer.key(), .message_bytes = transfer.bytes()},
+      {.kind = PacketKind::kGrant, .key = transfer.key(), .message_bytes = transfer.bytes(), .call = transfer.out.call},
       step.kind == StepKind::kReceive ? step.dst : nullptr);
 }
 
@@ -223,17 +224,24 @@ void Mailbox::sent(OutMessage& message, Seconds now) {
   ended_.push_back(&transfer);
 }
 
-bool Mailbox::check_size(int peer, const Transfer& transfer, std::size_t theirs) {
-  if (transfer.bytes() == theirs) return true;
-  fail(peer, "gives a message of " + std::to_string(theirs) + " bytes where this rank has " +
+bool Mailbox::check(int peer, const Transfer& transfer, const Claim& theirs) {
+  if (transfer.out.call != theirs.call) {
+    if (contradicted_ == nullptr) contradicted_ = transfer.operation;
+    return false;
+  }
+  if (transfer.bytes() == theirs.bytes) return true;
+  fail(peer, "gives a message of " + std::to_string(theirs.bytes) + " bytes where this rank has " +
                  std::to_string(transfer.bytes()) + " in " + transfer.operation->name +
                  ": call it with the same count and type on every rank");
   return false;
 }
 
-void Mailbox::post_control(int peer, PacketKind kind, const MessageKey& key, std::size_t bytes) {
-  links_[static_cast<std::size_t>(peer)]->post_control(
-      {.kind = kind, .key = key, .message_bytes = bytes}, {});
+void Mailbox::post_control(PacketKind kind, const Transfer& transfer) {
+  links_[static_cast<std::size_t>(transfer.peer)]->post_control({.kind = kind,
+                                                                 .key = transfer.key(),
+                                                                 .message_bytes = transfer.bytes(),
+                                                                 .call = transfer.out.call},
+                                                                {});
 }
 
 void Mailbox::fail(int peer, const std::string& what) {
@@ -242,10 +250,10 @@ void Mailbox::fail(int peer, const std::string& what) {
 }
 
 void Mailbox::remind() {
-  for (std::size_t peer = 0; peer < peers_.size(); ++peer)
-    for (const auto& [key, transfer] : peers_[peer].sends)
+  for (const Peer& peer : peers_)
+    for (const auto& [key, transfer] : peer.sends)
       if (transfer->bytes() > kEagerBytes && ++transfer->reminders == 2)
-        post_control(static_cast<int>(peer), PacketKind::kRequest, key, transfer->bytes());
+        post_control(PacketKind::kRequest, *transfer);
 }
 
 std::vector<Transfer*> Mailbox::take_ended() {
@@ -256,6 +264,7 @@ void Mailbox::clear() {
   for (Peer& peer : peers_)
     peer = {};
   ended_.clear();
+  contradicted_ = nullptr;
 }
 
 }  // namespace regatta::coll

@@ -42,27 +42,35 @@ class Mailbox {
 
   // Transfers that ended since the last call.
   std::vector<Transfer*> take_ended();
-  // The first breach of the protocol or of the rule that sizes agree.
+  // The first breach of the protocol, or of the rule that the sizes of send and receive agree.
   const std::optional<Error>& error() const { return error_; }
+  // A collective in which a peer showed another call than this rank's; what it sent is dropped, so
+  // the operation cannot end.
+  const Operation* contradicted() const { return contradicted_; }
   // Forgets everything: the operations are gone.
   void clear();
 
  private:
+  // What a peer says about a message.
+  struct Claim {
+    std::uint64_t bytes = 0;
+    std::uint32_t call = 0;
+  };
   // A message that came before it was asked for.
   struct Early {
     std::unique_ptr<std::byte[]> memory;
-    std::size_t bytes = 0;
+    Claim claim;
     std::size_t received = 0;
     Transfer* wanted_by = nullptr;  // asked for while it still arrives
   };
   struct Peer {
     std::unordered_map<MessageKey, Transfer*> receives;
     std::unordered_map<MessageKey, Early> early;
-    std::unordered_map<MessageKey, std::size_t> requests;  // of senders, not yet granted
-    std::unordered_map<MessageKey, Transfer*> sends;       // without grant
-    std::unordered_map<MessageKey, std::size_t> grants;    // that came before the send
-    std::size_t on_credit = 0;                             // bytes sent and not yet consumed
-    std::size_t consumed = 0;                              // by us, not yet reported
+    std::unordered_map<MessageKey, Claim> requests;   // of senders, not yet granted
+    std::unordered_map<MessageKey, Transfer*> sends;  // without grant
+    std::unordered_map<MessageKey, Claim> grants;     // that came before the send
+    std::size_t on_credit = 0;                        // bytes sent and not yet consumed
+    std::size_t consumed = 0;                         // by us, not yet reported
   };
 
   void arrived_data(int peer, const PacketHeader& header, const std::byte* payload, Seconds now);
@@ -73,8 +81,9 @@ class Mailbox {
   void end_receive(Transfer& transfer);
   void consume(int peer, std::size_t bytes);
   void take_early(Transfer& transfer, const Early& early);
-  bool check_size(int peer, const Transfer& transfer, std::size_t theirs);
-  void post_control(int peer, PacketKind kind, const MessageKey& key, std::size_t bytes);
+  static Claim claim_of(const PacketHeader& header) { return {header.message_bytes, header.call}; }
+  bool check(int peer, const Transfer& transfer, const Claim& theirs);
+  void post_control(PacketKind kind, const Transfer& transfer);
   void fail(int peer, const std::string& what);
   Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
 
@@ -83,6 +92,7 @@ class Mailbox {
   std::vector<Peer> peers_;
   std::vector<Transfer*> ended_;
   std::optional<Error> error_;
+  const Operation* contradicted_ = nullptr;
 };
 
 }  // namespace regatta::coll

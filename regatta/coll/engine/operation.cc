@@ -3,7 +3,17 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "regatta/coll/call.h"
+
 namespace regatta::coll {
+
+LoggedCall Operation::logged() const {
+  return {.lane = is_collective ? Lane::kCollective : Lane::kTransfer,
+          .sequence = std::uint64_t{call_number()} + 1,
+          .call = code,
+          .bytes = bytes,
+          .started = begun_at};
+}
 
 void Operation::prepare() {
   const auto& steps = schedule.steps();
@@ -23,6 +33,7 @@ void Operation::prepare() {
   for (const auto& [earlier, later] : schedule.edges())
     followers[next[earlier]++] = later;
 
+  const std::uint32_t mark = fingerprint(code, bytes);
   for (std::size_t i = 0; i < count; ++i) {
     const Step& step = steps[i];
     Transfer& transfer = transfers[i];
@@ -34,6 +45,7 @@ void Operation::prepare() {
     transfer.out.data = step.src;
     transfer.out.bytes = step.bytes;
     transfer.out.connections = connections;
+    if (is_collective) transfer.out.call = mark;
   }
 }
 

@@ -13,6 +13,7 @@
 #include "regatta/coll/engine/handle_state.h"
 #include "regatta/coll/schedule.h"
 #include "regatta/coll/transport/link.h"
+#include "regatta/coll/watch/watch_file.h"
 
 namespace regatta::coll {
 
@@ -42,12 +43,12 @@ struct Transfer {
 struct Group {
   std::uint64_t id = 0;
   int rank = 0;
-  std::vector<int> members;  // world ranks, by rank of the communicator
+  std::vector<int> members;       // world ranks, by rank of the communicator
+  std::shared_ptr<GroupLog> log;  // null: not watched
 
   std::deque<std::unique_ptr<Operation>> waiting;
   std::vector<std::unique_ptr<Operation>> active;
   std::uint32_t collectives_started = 0;
-  std::uint32_t agreements_started = 0;
   std::shared_ptr<Conductor> conductor;  // of the collectives over the network
 };
 
@@ -58,8 +59,11 @@ struct Operation {
   std::shared_ptr<Handle::State> handle;
   std::string name;          // "all_reduce of 4 MiB"
   std::uint32_t number = 0;  // within the communicator (collectives) or pair (send, receive)
+  std::uint64_t code = 0;    // encode_call() or encode_transfer(), and the bytes; of an agreement
+  std::uint64_t bytes = 0;   // those of the call that it comes before
   bool is_collective = true;
   bool is_agreement = false;  // of the ranks on what they measured, not a call
+  std::uint32_t before = 0;   // of an agreement: the number of the call that it comes before
   std::optional<Call> call;   // a collective whose schedule is written when it starts
   Schedule schedule;
   int connections = 0;  // over which its messages are striped; 0: all there are
@@ -71,10 +75,12 @@ struct Operation {
   std::vector<StepIndex> followers;
   std::size_t steps_left = 0;
 
-  Seconds progressed_at;      // last time that a byte moved
-  bool asked = false;         // peers were asked how far they are
-  std::vector<int> answered;  // world ranks that are in the operation or past it
-  std::vector<int> absent;    // world ranks that have not called it
+  Seconds begun_at;
+  Seconds progressed_at;  // last time that a byte moved
+
+  std::uint32_t call_number() const { return is_agreement ? before : number; }
+  // What the communicator's log is told of it.
+  LoggedCall logged() const;
 
   // Makes the tables from the schedule.
   void prepare();

@@ -37,13 +37,12 @@ void Runner::start_front(Group& group, Seconds now) {
   group.active.push_back(std::move(group.waiting.front()));
   group.waiting.pop_front();
   Operation& operation = *group.active.back();
-  if (operation.is_agreement)
-    ++group.agreements_started;
-  else if (operation.is_collective)
+  if (operation.is_collective && !operation.is_agreement)
     group.collectives_started = operation.number + 1;
   if (operation.call) group.conductor->begin(operation);
   operation.prepare();
-  operation.progressed_at = now;
+  operation.begun_at = operation.progressed_at = now;
+  if (group.log) group.log->begin(operation.logged());
   for (StepIndex step = 0; step < operation.conditions.size(); ++step)
     if (operation.conditions[step] == 0) ready_.push_back(step);
   std::reverse(ready_.begin(), ready_.end());
@@ -115,6 +114,7 @@ void Runner::end_operation(Operation& operation, Seconds now) {
   const std::unique_ptr<Operation> ended = std::move(*place);
   active.erase(place);
   if (ended->group->conductor != nullptr) ended->group->conductor->end(*ended);
+  if (ended->group->log && !ended->is_agreement) ended->group->log->end(ended->logged(), now);
   ended->handle->finish(std::nullopt, now);
 }
 
@@ -126,8 +126,10 @@ void Runner::drop_idle_groups() {
 void Runner::fail_all(const Error& error, Seconds now) {
   mailbox_.clear();
   for (const auto& group : std::exchange(groups_, {})) {
-    for (const auto& operation : group->active)
+    for (const auto& operation : group->active) {
+      if (group->log) group->log->end(operation->logged(), now, error.code);
       operation->handle->finish(error, now);
+    }
     for (const auto& operation : group->waiting)
       operation->handle->finish(error, now);
     group->active.clear();

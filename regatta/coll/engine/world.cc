@@ -20,6 +20,7 @@
 #include "regatta/coll/transport/farewell.h"
 #include "regatta/coll/transport/self_link.h"
 #include "regatta/coll/transport/shm_link.h"
+#include "regatta/coll/transport/socket.h"
 #include "regatta/coll/transport/tcp_link.h"
 #include "regatta/coll/transport/verbs_wire.h"
 #include "regatta/core/units_text.h"
@@ -33,6 +34,9 @@ constexpr std::uint64_t kWakeEvent = ~std::uint64_t{0};
 // How long the end of a world waits for its last bytes to be acknowledged.
 constexpr Seconds kFlushTime{2.0};
 
+// How often a rank that is watched looks round for operations that stand still.
+constexpr Seconds kLookTime{0.2};
+
 }  // namespace
 
 World::World(WorldSetup setup)
@@ -40,18 +44,23 @@ World::World(WorldSetup setup)
       names_(std::move(setup.names)),
       peer_timeout_(setup.peer_timeout),
       progress_timeout_(setup.progress_timeout),
+      watch_(std::move(setup.watch)),
+      flight_dir_(std::move(setup.flight_dir)),
       rdma_(std::move(setup.rdma)),
       is_shared_(names_.size()),
+      pids_(names_.size()),
       survival_(setup.rank, static_cast<int>(names_.size()), [this] { wake(); }),
       mailbox_(links_, names_),
       runner_(mailbox_),
       peers_(names_.size()),
       now_(os::monotonic_now()),
       ticked_at_(now_),
+      is_held_(names_.size()),
       network_bytes_(names_.size()),
       shared_bytes_(names_.size()) {
   tick_time_ = peer_timeout_ / 4;
   if (progress_timeout_.value > 0) tick_time_ = std::min(tick_time_, progress_timeout_ / 8);
+  if (watch_) tick_time_ = std::min(tick_time_, kLookTime);
   tick_time_ = std::max(tick_time_, Seconds{0.02});
   for (PeerState& peer : peers_)
     peer.heard_at = peer.told_at = now_;
@@ -92,10 +101,11 @@ Status World::make_links(std::vector<Channel> channels, int queue_pairs) {
   for (int peer = 0; peer < size(); ++peer) {
     const auto index = static_cast<std::size_t>(peer);
     is_shared_[index] = peer == rank_ || channels[index].segment;
+    if (peer != rank_ && channels[index].segment) pids_[index] = peer_pid(channels[index].bell.get());
     REGATTA_TRY(link, make_link(peer, std::move(channels[index]), queue_pairs));
     int slot = 0;
     for (const int fd : link->fds())
-      REGATTA_TRY_DO(watch(fd, peer, slot++));
+      REGATTA_TRY_DO(listen_to(fd, peer, slot++));
     links_.push_back(std::move(link));
   }
   return {};
@@ -121,7 +131,7 @@ Result<std::unique_ptr<Link>> World::make_link(int peer, Channel channel, int qu
   return link;
 }
 
-Status World::watch(int fd, int peer, int slot) {
+Status World::listen_to(int fd, int peer, int slot) {
   const auto key = static_cast<std::uint64_t>(peer) << 32 | static_cast<std::uint64_t>(slot);
   epoll_event event{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.u64 = key}};
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
@@ -178,7 +188,7 @@ void World::run() {
     for (const auto& link : links_)
       moved |= link->progress();
     moved |= advance(now_);
-    if (now_ - ticked_at_ >= tick_time_) tick(now_);
+    if (now_ - ticked_at_ >= (inquiries_.empty() ? tick_time_ : kInquiryTick)) tick(now_);
     if (close_until_ && !moved && close_step(now_)) return;
     if (moved)
       handle_events(0);
@@ -213,6 +223,7 @@ bool World::advance(Seconds now) {
   // What an ended operation made way for may wait for somebody who left.
   if (moved && any_departed_) check_departed();
   if (mailbox_.error()) fail(*mailbox_.error());
+  if (mailbox_.contradicted() != nullptr && inquiries_.empty()) check_stalls(now);
   return moved;
 }
 
@@ -225,7 +236,7 @@ void World::sleep() {
     has_work = !submitted_.empty();
     is_sleeping_ = !has_work;
   }
-  Seconds rest = ticked_at_ + tick_time_ - now_;
+  Seconds rest = ticked_at_ + (inquiries_.empty() ? tick_time_ : kInquiryTick) - now_;
   if (close_until_) rest = std::min(rest, Seconds{0.001});
   // Rounded up, or the last part of a millisecond would be waited for with no rest at all.
   const int rest_ms = static_cast<int>(std::max(rest.value, 0.0) * 1000) + 1;
@@ -259,18 +270,19 @@ void World::tick(Seconds now) {
   // This process itself stood still: what the peers sent meanwhile is not read yet.
   const bool stood_still = now - ticked_at_ > tick_time_ * 2 + Seconds{0.5};
   ticked_at_ = now;
-  if (stood_still)
+  if (stood_still) {
+    inquiries_.clear();
     for (PeerState& peer : peers_)
       peer.heard_at = now;
+  }
   mailbox_.remind();
   if (rdma_ != nullptr) expire_memory(*rdma_);
   beat(now);
   check_silence(now);
   if (any_departed_) check_departed();
-  // What one communicator runs into ends its relatives too.
-  if (shm_ != nullptr && !failed_)
-    if (const auto error = shm_->error()) fail(*error);
+  take_shared_error();
   check_stalls(now);
+  if (watch_) show_progress(now);
 }
 
 void World::beat(Seconds now) {
@@ -309,6 +321,12 @@ void World::check_departed() {
   }
 }
 
+// What one communicator runs into ends its relatives and the other ranks too.
+void World::take_shared_error() {
+  if (shm_ == nullptr || failed_) return;
+  if (const auto error = shm_->error()) fail(*error);
+}
+
 // The end of a world, one phase after the other; true when all is done.
 bool World::close_step(Seconds now) {
   const bool in_time = now < *close_until_;
@@ -322,6 +340,7 @@ bool World::close_step(Seconds now) {
   switch (close_phase_) {
     case ClosePhase::kOperations:
       if (!runner_.is_idle() && in_time) return false;
+      take_shared_error();
       if (!runner_.is_idle())
         fail({Code::kConflict, name(rank_) + ": the communicator was closed with operations under "
                                              "way: wait for their handles first"});
@@ -355,6 +374,8 @@ void World::fail(const Error& error) {
   failed_ = true;
   for (const auto& link : links_)
     link->abandon();
+  inquiries_.clear();
+  if (watch_) write_flight(error);
   runner_.fail_all(error, os::monotonic_now());
   if (shm_ != nullptr) shm_->fail(error);
   const std::string text = encode_abort(error);
@@ -411,15 +432,6 @@ void World::lost(int peer_rank, std::string_view reason) {
   survival_.lose(peer_rank);
   if (state.said_goodbye) return check_departed();
   fail({Code::kUnavailable, name(peer_rank) + ": " + std::string(reason)});
-}
-
-std::string World::name_all(const std::vector<int>& ranks) const {
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
-    text += name(ranks[i]);
-  }
-  return text;
 }
 
 }  // namespace regatta::coll

@@ -14,7 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/engine/inquiry.h"
 #include "regatta/coll/engine/mailbox.h"
 #include "regatta/coll/engine/operation.h"
 #include "regatta/coll/engine/runner.h"
@@ -23,6 +26,7 @@
 #include "regatta/coll/transport/channel.h"
 #include "regatta/coll/transport/link.h"
 #include "regatta/coll/transport/verbs.h"
+#include "regatta/coll/watch/watch_file.h"
 #include "regatta/core/result.h"
 #include "regatta/os/unique_fd.h"
 
@@ -38,6 +42,8 @@ struct WorldSetup {
   bool caller_moves_data = true;
   Seconds peer_timeout;
   Seconds progress_timeout;
+  std::shared_ptr<WatchFile> watch;  // null: nobody looks
+  std::string flight_dir;            // where the end of a failed world is written; empty: nowhere
 };
 
 class World final : private LinkSink {
@@ -62,6 +68,8 @@ class World final : private LinkSink {
   void stop();
   // The agreement on who is left.
   Survival& survival() { return survival_; }
+  // Where this rank shows what it does; null when nobody looks.
+  WatchFile* watch() { return watch_.get(); }
   // Bytes that another rank took from this one's shelf.
   void count_shared(int peer, std::size_t bytes) {
     shared_bytes_[static_cast<std::size_t>(peer)].bytes.fetch_add(static_cast<long long>(bytes),
@@ -82,7 +90,7 @@ class World final : private LinkSink {
   explicit World(WorldSetup setup);
   Status make_links(std::vector<Channel> channels, int queue_pairs);
   Result<std::unique_ptr<Link>> make_link(int peer, Channel channel, int queue_pairs);
-  Status watch(int fd, int peer, int slot);
+  Status listen_to(int fd, int peer, int slot);
 
   // The progress thread.
   void run();
@@ -94,6 +102,7 @@ class World final : private LinkSink {
   void beat(Seconds now);
   void check_silence(Seconds now);
   void check_departed();
+  void take_shared_error();
   bool close_step(Seconds now);
   bool attend_survival();
   void wake() const;
@@ -101,11 +110,25 @@ class World final : private LinkSink {
   // Diagnosis of operations that stand still (world_stall.cc).
   void remember(const std::shared_ptr<Group>& group);
   void check_stalls(Seconds now);
-  void ask_peers(Operation& operation);
+  Seconds patience_with_stalls() const;
+  Seconds asking_time() const;
+  std::vector<StuckCall> find_stuck(Seconds now, Seconds still);
+  std::vector<bool> held_ranks(const Inquiry& inquiry) const;
+  bool is_due(const Inquiry& inquiry, Seconds now) const;
+  void decide(Inquiry& inquiry, Seconds now);
+  void ask_peers(Inquiry& inquiry, Seconds now);
   void answer_query(int peer, const MessageKey& key);
+  MemberReport standing(int asker, const MessageKey& key);
+  void tell_running(MemberReport& report);
   void note_reply(int peer, const MessageKey& key, std::string_view text);
-  std::vector<int> silent_partners(const Operation& operation) const;
-  std::string describe_stall(const Operation& operation) const;
+  Verdict judge_inquiry(const Inquiry& inquiry) const;
+  std::string describe(const StuckCall& stuck) const;
+  void tell(Inquiry& inquiry, Verdict verdict, Seconds now);
+  void note_end(const Inquiry& inquiry, Seconds now);
+  // What others may see of it (world_watch.cc).
+  void show_progress(Seconds now);
+  void refresh_peers();
+  void write_flight(const Error& error);
 
   void fail(const Error& error);
   void note_abort(std::string_view text);
@@ -117,17 +140,19 @@ class World final : private LinkSink {
 
   PeerState& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
   const std::string& name(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
-  std::string name_all(const std::vector<int>& ranks) const;
 
   // Constant after start().
   const int rank_;
   const std::vector<std::string> names_;
   const Seconds peer_timeout_;
   const Seconds progress_timeout_;
+  const std::shared_ptr<WatchFile> watch_;
+  const std::string flight_dir_;
   Seconds tick_time_;
   std::shared_ptr<VerbsDevice> rdma_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<bool> is_shared_;  // by rank: the link is shared memory
+  std::vector<pid_t> pids_;      // by rank: on this server, as far as they can be known
   std::unique_ptr<ShmWorld> shm_;
   os::UniqueFd epoll_;
   os::UniqueFd wake_;
@@ -138,10 +163,14 @@ class World final : private LinkSink {
   Runner runner_;
   std::vector<PeerState> peers_;
   std::vector<std::weak_ptr<Group>> known_groups_;
+  std::vector<Inquiry> inquiries_;
+  std::optional<Seconds> told_late_at_;
   bool failed_ = false;
   bool any_departed_ = false;
   Seconds now_;
   Seconds ticked_at_;
+  std::vector<bool> is_held_;  // by rank, of those with a pid: its process is stopped
+  Seconds held_at_;            // when that was looked at
   std::optional<Seconds> close_until_;
   enum class ClosePhase { kOperations, kMessages, kGoodbye, kAcknowledged };
   ClosePhase close_phase_ = ClosePhase::kOperations;

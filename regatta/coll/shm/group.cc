@@ -1,5 +1,6 @@
 #include "regatta/coll/shm/group.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "regatta/coll/shm/one_shot.h"
@@ -40,6 +41,12 @@ ShmGroup::ShmGroup(ShmGroupSetup setup, HelperCall& helper)
 }
 
 ShmGroup::~ShmGroup() = default;
+
+void ShmGroup::keep_log(std::shared_ptr<GroupLog> log) {
+  const std::lock_guard drive(drive_);
+  log_ = std::move(log);
+  unlogged_ = sequence_;
+}
 
 std::shared_ptr<Handle::State> ShmGroup::submit(const Call& call) {
   if (!is_free(spare_)) {
@@ -171,13 +178,15 @@ void ShmGroup::start(Operation& operation) {
   const Peers& peers = setup_.peers;
   Call& call = operation.call;
   settle_input(call, peers);
-  operation.state->started_s.store(os::monotonic_now().value, std::memory_order_relaxed);
+  const Seconds now = os::monotonic_now();
+  operation.state->started_s.store(now.value, std::memory_order_relaxed);
   operation.sequence = ++sequence_;
   operation.first_round = rounds_;
   const unsigned slot = slot_of(operation.sequence);
   Post& post = peers.own().entries[slot].post;
-  post.call = encode_call(call);
-  post.bytes = call.bytes;
+  operation.code = encode_call(call);
+  post.call.store(operation.code, std::memory_order_release);
+  post.bytes.store(call.bytes, std::memory_order_release);
   const bool is_small = fits_slot(call, peers.size());
   Offsets offsets;
   if (is_small)
@@ -193,6 +202,8 @@ void ShmGroup::start(Operation& operation) {
   }
   post.sequence.store(operation.sequence, std::memory_order_release);
   ring(peers.others);
+  operation.started = now;
+  if (log_) log_->begin(logged(operation));
   block(operation, Wait::kPosts, operation.sequence);
   if (is_small || offsets.are_shown()) return;
   // Nothing can be done on a private buffer but stage it: no need to see what the others show.
@@ -269,6 +280,7 @@ bool ShmGroup::advance_rounds(Operation& operation) {
 bool ShmGroup::run_round(Operation& operation) {
   const Peers& peers = setup_.peers;
   const std::uint64_t round = operation.first_round + operation.round;
+  const std::uint64_t call_bytes = operation.call.bytes;
   if (!operation.is_combined) {
     if (!fill_ahead(operation)) return false;
     if (block(operation, Wait::kFilled, round + 1)) return false;
@@ -277,6 +289,9 @@ bool ShmGroup::run_round(Operation& operation) {
     combine(operation.staged, peers, operation.round, slot_of(round));
     publish(peers.own().combined, round + 1);
     operation.is_combined = true;
+    if (log_)
+      log_->move(Lane::kCollective,
+                 std::min(call_bytes, (operation.round + 1) * operation.staged.piece_bytes));
   }
   if (!operation.staged.has_take) return true;
   if (block(operation, Wait::kCombined, round + 1)) return false;
@@ -287,24 +302,33 @@ bool ShmGroup::run_round(Operation& operation) {
 // All ranks have entered: did they call the same?
 bool ShmGroup::check_same_call(const Operation& operation) {
   const unsigned slot = slot_of(operation.sequence);
-  const std::uint64_t code = encode_call(operation.call);
-  for (int peer = 0; peer < setup_.peers.size(); ++peer) {
-    const Post& post = setup_.peers.of(peer).entries[slot].post;
-    if (post.sequence.load(std::memory_order_acquire) != operation.sequence) continue;
-    if (post.call == code && post.bytes == operation.call.bytes) continue;
-    fail({Code::kConflict, name(peer) + " called " + describe_call(post.call, post.bytes) +
-                               " where " + name(setup_.peers.rank) + " called " +
-                               describe_call(code, operation.call.bytes) +
-                               ": call the same on all ranks, in the same order"});
-    return false;
-  }
-  return true;
+  const auto differs = [&](const Region* region) {
+    const Post& post = region->entries[slot].post;
+    return post.sequence.load(std::memory_order_acquire) == operation.sequence &&
+           (post.call.load(std::memory_order_relaxed) != operation.code ||
+            post.bytes.load(std::memory_order_relaxed) != operation.call.bytes);
+  };
+  const auto& regions = setup_.peers.regions;
+  if (std::none_of(regions.begin(), regions.end(), differs)) return true;
+  std::vector<MemberReport> reports;
+  for (int peer = 0; peer < setup_.peers.size(); ++peer)
+    reports.push_back(report(peer, operation.sequence));
+  fail({Code::kConflict, find_mismatch(reports, setup_.names)->text});
+  return false;
+}
+
+LoggedCall ShmGroup::logged(const Operation& operation) const {
+  return {.sequence = operation.sequence - unlogged_,
+          .call = operation.code,
+          .bytes = operation.call.bytes,
+          .started = operation.started};
 }
 
 void ShmGroup::end(Operation& operation) {
+  const Seconds now = os::monotonic_now();
+  if (log_) log_->end(logged(operation), now);
   progress_.fetch_add(1, std::memory_order_relaxed);
   pending_.fetch_sub(1, std::memory_order_release);
-  const Seconds now = os::monotonic_now();
   if (tuner_ != nullptr) learn(operation, now);
   operation.state->finish(std::nullopt, now);
 }
@@ -339,6 +363,8 @@ void ShmGroup::end_all() {
     error = error_;
   }
   for (Operation& operation : queue_) {
+    if (log_ && operation.sequence > 0)
+      log_->end(logged(operation), os::monotonic_now(), error->code);
     pending_.fetch_sub(1, std::memory_order_release);
     operation.state->finish(error, os::monotonic_now());
   }
@@ -370,7 +396,7 @@ bool ShmGroup::block(Operation& operation, Wait wait, std::uint64_t target) {
   operation.wait_for = target;
   const auto tell = [](auto& where, auto what) { where.store(what, std::memory_order_relaxed); };
   tell(blocked_.sequence, operation.sequence);
-  tell(blocked_.call, encode_call(operation.call));
+  tell(blocked_.call, operation.code);
   tell(blocked_.bytes, std::uint64_t{operation.call.bytes});
   tell(blocked_.wait, wait);
   tell(blocked_.target, target);
@@ -415,12 +441,44 @@ std::vector<int> ShmGroup::waited_for() const {
   return ranks;
 }
 
-std::vector<int> ShmGroup::absent() const {
-  std::vector<int> ranks;
-  const std::uint64_t sequence = blocked_.sequence.load();
+StuckCall ShmGroup::stuck_call() const {
+  StuckCall stuck{.communicator = setup_.id,
+                  .sequence = blocked_.sequence.load(),
+                  .is_shared = true,
+                  .waited_for = waited_for()};
+  const MemberReport own = report(setup_.peers.rank, stuck.sequence);
+  if (!own.knows_call) return {};
+  stuck.call = own.call;
+  stuck.bytes = own.bytes;
   for (int peer = 0; peer < setup_.peers.size(); ++peer)
-    if (counter_of(peer, Wait::kPosts, sequence) < sequence) ranks.push_back(peer);
-  return ranks;
+    if (peer != setup_.peers.rank) stuck.seen.push_back(report(peer, stuck.sequence));
+  return stuck;
+}
+
+std::uint64_t ShmGroup::entered() const {
+  const Region& own = setup_.peers.own();
+  return std::max(own.entries[0].post.sequence.load(std::memory_order_acquire),
+                  own.entries[1].post.sequence.load(std::memory_order_acquire));
+}
+
+MemberReport ShmGroup::report(int peer, std::uint64_t sequence) const {
+  const Post& post = setup_.peers.of(peer).entries[slot_of(sequence)].post;
+  const std::uint64_t theirs = post.sequence.load(std::memory_order_acquire);
+  MemberReport report{.rank = peer, .standing = Standing::kNotCalled};
+  if (theirs < sequence) return report;
+  report.standing = theirs == sequence ? Standing::kInIt : Standing::kPast;
+  report.call = post.call.load(std::memory_order_acquire);
+  report.bytes = post.bytes.load(std::memory_order_acquire);
+  report.knows_call = post.sequence.load(std::memory_order_acquire) == sequence;
+  return report;
+}
+
+MemberReport ShmGroup::standing(std::uint64_t sequence) const {
+  const std::uint64_t begun = entered();
+  if (begun < sequence) return {.standing = is_idle() ? Standing::kNotCalled : Standing::kBehind};
+  MemberReport own = report(setup_.peers.rank, sequence);
+  if (begun > sequence || is_idle()) own.standing = Standing::kPast;
+  return own;
 }
 
 }  // namespace regatta::coll

@@ -15,11 +15,14 @@
 
 #include "regatta/coll/call.h"
 #include "regatta/coll/engine/handle_state.h"
+#include "regatta/coll/engine/stuck_call.h"
 #include "regatta/coll/shm/bell.h"
 #include "regatta/coll/shm/in_place.h"
 #include "regatta/coll/shm/peers.h"
 #include "regatta/coll/shm/shared_tuner.h"
 #include "regatta/coll/shm/staged.h"
+#include "regatta/coll/watch/verdict.h"
+#include "regatta/coll/watch/watch_file.h"
 #include "regatta/core/result.h"
 
 namespace regatta::coll {
@@ -36,6 +39,7 @@ struct ShmGroupSetup {
   std::vector<std::string> names;  // by rank of the group
   const Shelf* shelf = nullptr;    // the own one
   GroupStart start;
+  std::uint64_t id = 0;  // of the communicator
   Patience patience;
   bool drives_in_wait = true;  // else the helper alone moves data
 };
@@ -60,6 +64,8 @@ class ShmGroup final : public Driver {
   // Any thread.
   std::vector<Choice> choices() const;
   bool is_tuned() const { return tuner_ == nullptr || tuner_->is_settled(); }
+  // Operations are written down from the next one on; null: not.
+  void keep_log(std::shared_ptr<GroupLog> log);
 
   // From the calling thread of the communicator.
   std::shared_ptr<Handle::State> submit(const Call& call);
@@ -81,9 +87,17 @@ class ShmGroup final : public Driver {
   std::uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
   // Of the oldest operation, as any thread may ask. What it is: "all_reduce of 4 MiB".
   std::string describe_blocked() const;
-  // The ranks of the group that it waits for, and of these the ones that have not called it.
+  // The ranks of the group that it waits for.
   std::vector<int> waited_for() const;
-  std::vector<int> absent() const;
+  // All of that, and what the others show of it; ranks are those of the group, `since` is left out.
+  // Sequence 0: the operation has only begun.
+  StuckCall stuck_call() const;
+  std::uint64_t id() const { return setup_.id; }
+  // The last operation of this rank that the others know of, and what it is.
+  std::uint64_t entered() const;
+  MemberReport report(int peer, std::uint64_t sequence) const;
+  // Where this rank is, seen from that operation.
+  MemberReport standing(std::uint64_t sequence) const;
 
   // Before the end of the group, when nobody else uses it any more: waits for its operations, then
   // ends those that are left with an error.
@@ -100,7 +114,9 @@ class ShmGroup final : public Driver {
     Call call;
     std::shared_ptr<Handle::State> state;
     std::uint64_t sequence = 0;
-    std::size_t chunk_bytes = 0;    // of staged rounds; 0: what fits
+    std::size_t chunk_bytes = 0;  // of staged rounds; 0: what fits
+    std::uint64_t code = 0;       // encode_call()
+    Seconds started;
     std::uint64_t first_round = 0;  // counted over the life of the group
     Point point = Point::kPosted;
     Staged staged;
@@ -122,6 +138,7 @@ class ShmGroup final : public Driver {
   bool run_round(Operation& operation);
   bool choose_method(Operation& operation);
   bool check_same_call(const Operation& operation);
+  LoggedCall logged(const Operation& operation) const;
   void end(Operation& operation);
   void end_all();
   bool block(Operation& operation, Wait wait, std::uint64_t target);
@@ -143,6 +160,8 @@ class ShmGroup final : public Driver {
   Store stage_ = Store::kCached;
   std::uint64_t sequence_;
   std::uint64_t rounds_;
+  std::shared_ptr<GroupLog> log_;
+  std::uint64_t unlogged_ = 0;  // operations before the first that is written down
 
   mutable std::mutex incoming_mutex_;
   std::vector<Operation> incoming_;

@@ -30,8 +30,8 @@ inline constexpr std::uint64_t kPrivate = ~std::uint64_t{0};
 // What a rank says about the operation it has entered.
 struct Post {
   std::atomic<std::uint64_t> sequence;  // of the operation within the group, from 1; written last
-  std::uint64_t call;                   // what was called: encode_call()
-  std::uint64_t bytes;                  // the argument of the call
+  std::atomic<std::uint64_t> call;      // what was called: encode_call()
+  std::atomic<std::uint64_t> bytes;     // the argument of the call
   std::uint64_t in;                     // offsets within the owner's buffers, or kPrivate
   std::uint64_t out;
   double took_s;  // the operation before it, at this rank; negative: not known

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "regatta/core/units_text.h"
+#include "regatta/coll/engine/operation.h"
 #include "regatta/os/clock.h"
 #include "regatta/os/process.h"
 
@@ -114,14 +114,17 @@ GroupStart ShmWorld::start_of(int region) const {
                              seat.combined.rounds.load(std::memory_order_relaxed))};
 }
 
-Result<std::shared_ptr<ShmGroup>> ShmWorld::make_group(const std::vector<int>& members, int rank,
-                                                       int region, const GroupStart& start) {
-  ShmGroupSetup setup{.peers = {.rank = rank, .regions = {}, .buffers = {}, .others = {}},
-                      .names = {},
-                      .shelf = &own(),
-                      .start = start,
-                      .patience = patience_,
-                      .drives_in_wait = setup_.drives_in_wait};
+Result<std::shared_ptr<ShmGroup>> ShmWorld::make_group(const Group& communicator, int region,
+                                                       const GroupStart& start) {
+  const std::vector<int>& members = communicator.members;
+  ShmGroupSetup setup{
+      .peers = {.rank = communicator.rank, .regions = {}, .buffers = {}, .others = {}},
+      .names = {},
+      .shelf = &own(),
+      .start = start,
+      .id = communicator.id,
+      .patience = patience_,
+      .drives_in_wait = setup_.drives_in_wait};
   for (const int member : members) {
     const Shelf& shelf = shelf_of(member);
     setup.peers.regions.push_back(&shelf.region(region));
@@ -136,10 +139,14 @@ Result<std::shared_ptr<ShmGroup>> ShmWorld::make_group(const std::vector<int>& m
   {
     const std::lock_guard lock(mutex_);
     used_ |= std::uint64_t{1} << region;
-    entries_.push_back({.group = group, .members = members, .since = os::monotonic_now()});
+    entries_.push_back({.group = group,
+                        .members = members,
+                        .log = communicator.log,
+                        .since = os::monotonic_now()});
     if (error_) group->fail(*error_);
   }
   REGATTA_TRY_DO(choose_stages(*group));
+  group->keep_log(communicator.log);
   return group;
 }
 
@@ -150,6 +157,7 @@ void ShmWorld::retire(std::unique_ptr<ShmGroup> group, int region,
   const std::uint64_t sequence = group->reached().sequence;
   own().region(region).ended.rounds.store(sequence, std::memory_order_release);
   const std::lock_guard lock(mutex_);
+  if (!left_error_) left_error_ = group->error();
   std::erase_if(entries_, [](const Entry& entry) { return entry.group.expired(); });
   retired_.push_back({region, members, sequence});
 }
@@ -179,7 +187,8 @@ void ShmWorld::settle() {
 std::optional<Error> ShmWorld::error() {
   for (const auto& group : groups())
     if (auto error = group->error()) return error;
-  return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  return left_error_;
 }
 
 std::optional<std::string> ShmWorld::operation_waiting_for(int world_rank) {
@@ -195,18 +204,9 @@ std::optional<std::string> ShmWorld::operation_waiting_for(int world_rank) {
   return std::nullopt;
 }
 
-std::string ShmWorld::name_all(const Entry& entry, const std::vector<int>& ranks) const {
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
-    const int member = entry.members[static_cast<std::size_t>(ranks[i])];
-    text += setup_.names[static_cast<std::size_t>(member)];
-  }
-  return text;
-}
-
-std::optional<Error> ShmWorld::check_stalls(Seconds now, Seconds timeout) {
+std::vector<StuckCall> ShmWorld::find_stuck(Seconds now, Seconds still) {
   std::vector<std::shared_ptr<ShmGroup>> alive;  // released after the lock: retire() takes it
+  std::vector<StuckCall> stuck;
   const std::lock_guard lock(mutex_);
   for (Entry& entry : entries_) {
     const auto group = alive.emplace_back(entry.group.lock());
@@ -214,20 +214,40 @@ std::optional<Error> ShmWorld::check_stalls(Seconds now, Seconds timeout) {
     if (group->is_idle() || group->progress() != entry.progress) {
       entry.progress = group->progress();
       entry.since = now;
+      if (entry.log && !group->is_idle()) entry.log->progress(Lane::kCollective, now);
       continue;
     }
-    if (now - entry.since < timeout) continue;
-    const std::string start =
-        group->describe_blocked() + ": no progress for " + format_seconds(timeout) + ": ";
-    const std::vector<int> absent = group->absent();
-    if (!absent.empty())
-      return Error{Code::kTimeout, start + name_all(entry, absent) +
-                                       (absent.size() == 1 ? " has" : " have") + " not called it"};
-    const std::vector<int> slow = group->waited_for();
-    return Error{Code::kTimeout, start + name_all(entry, slow) +
-                                     (slow.size() == 1 ? " stands" : " stand") + " still in it"};
+    if (now - entry.since < still) continue;
+    StuckCall call = group->stuck_call();
+    // What was read holds only if the operation stood still meanwhile.
+    if (group->progress() != entry.progress || call.sequence == 0) continue;
+    call.since = entry.since;
+    const auto to_world = [&](int& rank) { rank = entry.members[static_cast<std::size_t>(rank)]; };
+    std::for_each(call.waited_for.begin(), call.waited_for.end(), to_world);
+    for (MemberReport& report : call.seen)
+      to_world(report.rank);
+    stuck.push_back(std::move(call));
   }
+  return stuck;
+}
+
+std::optional<MemberReport> ShmWorld::standing(std::uint64_t communicator, std::uint32_t sequence) {
+  for (const auto& group : groups())
+    if (group->id() == communicator) return group->standing(sequence);
   return std::nullopt;
+}
+
+bool ShmWorld::tell_running(MemberReport& report) {
+  for (const auto& group : groups()) {
+    if (group->is_idle()) continue;
+    const MemberReport own = group->standing(group->entered());
+    if (own.standing != Standing::kInIt || !own.knows_call) continue;
+    report.is_elsewhere = true;
+    report.other_call = own.call;
+    report.other_bytes = own.bytes;
+    return true;
+  }
+  return false;
 }
 
 }  // namespace regatta::coll

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "regatta/coll/engine/stuck_call.h"
 #include "regatta/coll/shm/buffer_pool.h"
 #include "regatta/coll/shm/group.h"
 #include "regatta/coll/shm/helper.h"
@@ -18,6 +19,8 @@
 #include "regatta/core/units.h"
 
 namespace regatta::coll {
+
+struct Group;
 
 struct ShmWorldSetup {
   int rank = 0;  // of the world
@@ -39,23 +42,28 @@ class ShmWorld {
   // Where a group in that region would have to start for this rank's sake.
   GroupStart start_of(int region) const;
 
-  // A group of these ranks of the world, in this order; all of them call it with the same arguments
-  // but their rank in it. Region and start are agreed on, the region is free on all of them. A few
-  // milliseconds go into finding out how these ranks best show each other their stages. The end of
-  // the group waits for its operations.
-  Result<std::shared_ptr<ShmGroup>> make_group(const std::vector<int>& members, int rank,
-                                               int region, const GroupStart& start);
+  // The collectives of this communicator; all of its ranks call it with the same arguments. Region
+  // and start are agreed on, the region is free on all of them. A few milliseconds go into finding
+  // out how these ranks best show each other their stages. The end of the group waits for its
+  // operations.
+  Result<std::shared_ptr<ShmGroup>> make_group(const Group& communicator, int region,
+                                               const GroupStart& start);
 
   // Any thread.
   void fail(const Error& error);
   // After fail(), on any thread: returns when no operation touches memory any more.
   void settle();
-  // The error of a group that failed by itself.
+  // The error of a group that failed by itself, also when it is gone.
   std::optional<Error> error();
   // An operation that waits for this rank of the world, which is gone: "all_reduce of 4 MiB".
   std::optional<std::string> operation_waiting_for(int world_rank);
-  // The error of an operation that made no progress for `timeout`, if there is one.
-  std::optional<Error> check_stalls(Seconds now, Seconds timeout);
+  // The oldest operation of each group that made no progress for `still`. Called regularly: it is
+  // here that progress is noticed.
+  std::vector<StuckCall> find_stuck(Seconds now, Seconds still);
+  // Where this rank is, seen from an operation of a communicator; nothing where that is no group.
+  std::optional<MemberReport> standing(std::uint64_t communicator, std::uint32_t sequence);
+  // An operation under way, as MemberReport's other call tells it.
+  bool tell_running(MemberReport& report);
 
   BufferPool& buffers() { return *buffers_; }
 
@@ -63,6 +71,7 @@ class ShmWorld {
   struct Entry {
     std::weak_ptr<ShmGroup> group;
     std::vector<int> members;
+    std::shared_ptr<GroupLog> log;
     std::uint64_t progress = 0;  // when it was looked at last
     Seconds since;
   };
@@ -77,7 +86,6 @@ class ShmWorld {
       : buffers_(std::make_shared<BufferPool>(std::move(setup.own))), setup_(std::move(setup)) {}
   void retire(std::unique_ptr<ShmGroup> group, int region, const std::vector<int>& members);
   std::vector<std::shared_ptr<ShmGroup>> groups();
-  std::string name_all(const Entry& entry, const std::vector<int>& ranks) const;
   const Shelf& own() const { return buffers_->shelf(); }
   const Shelf& shelf_of(int world_rank) const;
 
@@ -89,7 +97,8 @@ class ShmWorld {
   std::vector<Retired> retired_;
   std::uint64_t used_ = 0;
   std::optional<Error> error_;
-  Helper helper_;  // the last: its thread uses all the others
+  std::optional<Error> left_error_;  // of a group that is gone
+  Helper helper_;                    // the last: its thread uses all the others
 };
 
 }  // namespace regatta::coll

@@ -170,7 +170,7 @@ void Bootstrap::survey(int peer) {
   if (to.address == options_.listen_address) {
     for (std::size_t connection = 1; connection <= connections(); ++connection)
       dials_.emplace_back(peer, to, TcpAddress{.address = options_.listen_address},
-                          hello(connection, false), -1);
+                          hello(peer, connection, false), -1);
     return;
   }
   surveys_.push_back(std::make_unique<Survey>(peer, options_.listen_address,

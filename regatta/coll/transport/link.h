@@ -19,6 +19,7 @@ struct OutMessage {
   MessageKey key;
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
+  std::uint32_t call = 0;   // of a collective: its fingerprint()
   std::size_t cut = 0;      // bytes that fragments were made of
   std::size_t written = 0;  // bytes that left this process
   int connections = 0;      // that carry its fragments; 0: all

@@ -30,7 +30,8 @@ void SelfLink::deliver(OutMessage& message) {
     const PacketHeader header{.key = message.key,
                               .message_bytes = message.bytes,
                               .offset = message.cut,
-                              .payload_bytes = static_cast<std::uint32_t>(bytes)};
+                              .payload_bytes = static_cast<std::uint32_t>(bytes),
+                              .call = message.call};
     message.cut += bytes;
     message.written = message.cut;
     sink_.arrived(self_, header, from);

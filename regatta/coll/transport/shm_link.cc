@@ -75,7 +75,8 @@ bool ShmLink::write_fragment(OutMessage& message) {
   const PacketHeader header{.key = message.key,
                             .message_bytes = message.bytes,
                             .offset = message.cut,
-                            .payload_bytes = static_cast<std::uint32_t>(slot->bytes)};
+                            .payload_bytes = static_cast<std::uint32_t>(slot->bytes),
+                            .call = message.call};
   if (writer_.publish(header)) ring_bell();
   message.cut += slot->bytes;
   message.written = message.cut;

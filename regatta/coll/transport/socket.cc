@@ -259,15 +259,19 @@ void ReadyFds::wait(std::vector<pollfd>& fds, Seconds limit) {
   std::sort(ready_.begin(), ready_.end());
 }
 
+pid_t peer_pid(int fd) {
+  ucred who{};
+  socklen_t length = sizeof who;
+  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 ? who.pid : 0;
+}
+
 std::string describe_peer(int fd) {
   Address peer;
   peer.length = sizeof peer.storage;
   if (getpeername(fd, peer.get(), &peer.length) != 0) return "an unknown place";
   if (peer.family() == AF_UNIX) {
-    ucred who{};
-    socklen_t length = sizeof who;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0) return "a local process";
-    return "process " + std::to_string(who.pid);
+    const pid_t pid = peer_pid(fd);
+    return pid > 0 ? "process " + std::to_string(pid) : "a local process";
   }
   const auto* v4 = reinterpret_cast<const sockaddr_in*>(peer.get());
   return address_text(peer.get()) + " port " + std::to_string(ntohs(v4->sin_port));

@@ -71,6 +71,10 @@ class ReadyFds {
   std::vector<int> ready_;  // ascending
 };
 
+// The process at the other end of a unix socket, when it first had it; 0: in no pid namespace of
+// this process.
+pid_t peer_pid(int fd);
+
 // "10.0.0.2 port 4711", or "process 123" for a unix socket.
 std::string describe_peer(int fd);
 

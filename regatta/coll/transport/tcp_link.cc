@@ -131,7 +131,8 @@ bool TcpLink::next_outgoing(Connection& connection) {
     small_.pop_front();
     header = {.key = message.key,
               .message_bytes = message.bytes,
-              .payload_bytes = static_cast<std::uint32_t>(message.bytes)};
+              .payload_bytes = static_cast<std::uint32_t>(message.bytes),
+              .call = message.call};
     message.cut = message.bytes;
     out.message = &message;
     out.payload = message.data;
@@ -161,7 +162,8 @@ bool TcpLink::cut_fragment(Outgoing& out) {
   const PacketHeader header{.key = message.key,
                             .message_bytes = message.bytes,
                             .offset = message.cut,
-                            .payload_bytes = static_cast<std::uint32_t>(bytes)};
+                            .payload_bytes = static_cast<std::uint32_t>(bytes),
+                            .call = message.call};
   encode_header(header, out.header);
   out.payload = message.data + message.cut;
   out.payload_bytes = bytes;

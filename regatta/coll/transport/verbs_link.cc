@@ -103,6 +103,7 @@ void VerbsLink::post_grant(const PacketHeader& header, std::byte* place) {
                            .place = place,
                            .bytes = header.message_bytes,
                            .received = 0,
+                           .call = header.call,
                            .memory = std::move(*memory)};
     }
   }
@@ -205,7 +206,8 @@ void VerbsLink::write_small(OutMessage& message) {
   const std::size_t bytes = message.bytes;
   write_packet({.key = message.key,
                 .message_bytes = bytes,
-                .payload_bytes = static_cast<std::uint32_t>(bytes)},
+                .payload_bytes = static_cast<std::uint32_t>(bytes),
+                .call = message.call},
                message.data, bytes);
   if (is_stopped_) return;
   message.cut = message.written = bytes;
@@ -229,7 +231,8 @@ void VerbsLink::write_bulk(const std::shared_ptr<Bulk>& bulk) {
   const PacketHeader header{.key = message.key,
                             .message_bytes = message.bytes,
                             .offset = message.cut,
-                            .payload_bytes = static_cast<std::uint32_t>(bytes)};
+                            .payload_bytes = static_cast<std::uint32_t>(bytes),
+                            .call = message.call};
   message.cut += bytes;
   if (message.cut == message.bytes) bulk_.pop_front();
   const VerbsQueues::Payload payload{.bytes = bytes,
@@ -315,7 +318,8 @@ void VerbsLink::complete_write(const ibv_wc& completion) {
   const PacketHeader header{.key = landing.key,
                             .message_bytes = landing.bytes,
                             .offset = landing.received,
-                            .payload_bytes = static_cast<std::uint32_t>(bytes)};
+                            .payload_bytes = static_cast<std::uint32_t>(bytes),
+                            .call = landing.call};
   std::byte* const place = landing.place + landing.received;
   landing.received += bytes;
   if (landing.received == landing.bytes) {

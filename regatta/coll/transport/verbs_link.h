@@ -64,6 +64,7 @@ class VerbsLink final : public Link, private LinkSink {
     std::byte* place = nullptr;
     std::size_t bytes = 0;
     std::size_t received = 0;
+    std::uint32_t call = 0;  // PacketHeader::call
     RegistrationCache::Lease memory;
   };
 

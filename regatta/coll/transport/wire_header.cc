@@ -10,7 +10,7 @@ namespace regatta::coll {
 namespace {
 
 constexpr std::uint16_t kMagic = 0x5247;  // "GR"
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
 constexpr std::size_t kChecksumAt = kHeaderBytes - sizeof(std::uint32_t);
 
 template <typename T>
@@ -64,7 +64,7 @@ void encode_header(const PacketHeader& header, HeaderBytes out) {
   put(at + 20, header.key.step);
   put(at + 24, header.message_bytes);
   put(at + 32, header.offset);
-  put(at + 40, std::uint32_t{0});
+  put(at + 40, header.call);
   put(at + kChecksumAt, checksum(at));
 }
 
@@ -85,7 +85,8 @@ Result<PacketHeader> decode_header(ConstHeaderBytes in) {
       .key = {get<std::uint64_t>(at + 8), get<std::uint32_t>(at + 16), get<std::uint32_t>(at + 20)},
       .message_bytes = get<std::uint64_t>(at + 24),
       .offset = get<std::uint64_t>(at + 32),
-      .payload_bytes = get<std::uint32_t>(at + 4)};
+      .payload_bytes = get<std::uint32_t>(at + 4),
+      .call = get<std::uint32_t>(at + 40)};
   if (!sizes_fit(header)) return bad("sizes out of bounds");
   return header;
 }

@@ -1,6 +1,6 @@
 // coll/transport/wire_header.h: what travels before the bytes, on TCP, in shared memory, by RDMA.
 // Little-endian, 48 bytes: magic u16, version u8, kind u8, payload u32, group u64, operation u32,
-// step u32, message u64, offset u64, reserved u32, checksum u32 of the 44 bytes before it.
+// step u32, message u64, offset u64, call u32, checksum u32 of the 44 bytes before it.
 #pragma once
 
 #include <compare>
@@ -48,6 +48,7 @@ struct PacketHeader {
   std::uint64_t message_bytes = 0;  // of the whole message; kCredit: bytes consumed
   std::uint64_t offset = 0;
   std::uint32_t payload_bytes = 0;
+  std::uint32_t call = 0;  // kData, kRequest, kGrant of a collective: fingerprint() of the call
 };
 
 inline constexpr std::size_t kHeaderBytes = 48;

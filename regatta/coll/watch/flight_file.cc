@@ -128,20 +128,13 @@ bool ranks_fit(const RankView& view) {
 }  // namespace
 
 Json view_to_json(const RankView& view) {
-  Json json = {{"version", kFormatVersion},
-               {"job", view.job},
-               {"world", hex(view.world)},
-               {"rank", view.rank},
-               {"world_size", view.world_size()},
-               {"name", view.name()},
-               {"server", view.server},
-               {"pid", view.pid},
-               {"started_s", view.started.value},
-               {"ticked_s", view.ticked.value},
-               {"verdict", view.verdict},
-               {"error", view.error},
-               {"peers", Json::array()},
-               {"communicators", Json::array()},
+  Json json = {{"version", kFormatVersion},       {"job", view.job},
+               {"world", hex(view.world)},        {"rank", view.rank},
+               {"world_size", view.world_size()}, {"name", view.name()},
+               {"server", view.server},           {"pid", view.pid},
+               {"started_s", view.started.value}, {"ticked_s", view.ticked.value},
+               {"verdict", view.verdict},         {"error", view.error},
+               {"peers", Json::array()},          {"communicators", Json::array()},
                {"flights", Json::array()}};
   if (view.state != 0) json["state"] = std::string(1, view.state);
   for (const PeerView& peer : view.peers)
@@ -174,8 +167,9 @@ Result<RankView> view_from_json(const Json& json, const std::string& source) {
       return Error{Code::kInvalidInput, source + ": a flight file of another version of regatta"};
     RankView view = view_from(json);
     if (ranks_fit(view)) return view;
-    return Error{Code::kInvalidInput, source + ": no flight file of regatta: a rank is not in its "
-                                               "world"};
+    return Error{Code::kInvalidInput, source +
+                                          ": no flight file of regatta: a rank is not in its "
+                                          "world"};
   } catch (const std::exception& error) {
     return Error{Code::kInvalidInput, source + ": no flight file of regatta: " + error.what()};
   }

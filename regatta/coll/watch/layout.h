@@ -98,12 +98,12 @@ struct WatchHeader {
   std::uint32_t token_hash;  // 32 bits of it: tells jobs apart, does not give the token away
   std::uint32_t reserved;
   double started_s;
-  char job[64];     // ended by a zero byte, as all texts
-  char server[64];  // ranks with the same text share memory
-  alignas(64) std::atomic<double> ticked_s;      // the progress thread looked round last
-  std::atomic<std::uint64_t> flights;            // how many operations ended so far
-  alignas(64) WatchText verdict;                 // who the operation that stands still waits for
-  WatchText error;                               // what the world failed with
+  char job[64];                              // ended by a zero byte, as all texts
+  char server[64];                           // ranks with the same text share memory
+  alignas(64) std::atomic<double> ticked_s;  // the progress thread looked round last
+  std::atomic<std::uint64_t> flights;        // how many operations ended so far
+  alignas(64) WatchText verdict;             // who the operation that stands still waits for
+  WatchText error;                           // what the world failed with
 };
 
 struct WatchPeer {
@@ -176,8 +176,7 @@ struct WatchMap {
            slot * shape.world_size;
   }
   WatchFlight& flight(std::uint64_t number) const {
-    return reinterpret_cast<WatchFlight*>(memory +
-                                          shape.flights_at())[number % shape.flight_slots];
+    return reinterpret_cast<WatchFlight*>(memory + shape.flights_at())[number % shape.flight_slots];
   }
 };
 

@@ -126,19 +126,17 @@ class ForeignFile {
     const WatchHeader& header = file.map_.header();
     file.map_.shape = {header.world_size, header.group_slots, header.flight_slots};
     const WatchShape& shape = file.map_.shape;
-    const bool is_ours =
-        header.magic.load(std::memory_order_acquire) == kWatchMagic &&
-        header.version == kWatchVersion && shape.world_size <= kRanksMost &&
-        shape.group_slots <= kSlotsMost && shape.flight_slots <= kSlotsMost &&
-        shape.flight_slots > 0 && header.rank < shape.world_size && shape.bytes() <= bytes;
+    const bool is_ours = header.magic.load(std::memory_order_acquire) == kWatchMagic &&
+                         header.version == kWatchVersion && shape.world_size <= kRanksMost &&
+                         shape.group_slots <= kSlotsMost && shape.flight_slots <= kSlotsMost &&
+                         shape.flight_slots > 0 && header.rank < shape.world_size &&
+                         shape.bytes() <= bytes;
     if (!is_ours) return std::nullopt;
     return file;
   }
   ForeignFile() = default;
   ForeignFile(ForeignFile&& other) noexcept
-      : bytes_(other.bytes_),
-        inode_(other.inode_),
-        map_(std::exchange(other.map_, {})) {}
+      : bytes_(other.bytes_), inode_(other.inode_), map_(std::exchange(other.map_, {})) {}
   ForeignFile& operator=(ForeignFile&&) = delete;
   ~ForeignFile() {
     if (map_.memory != nullptr) munmap(map_.memory, bytes_);
@@ -160,7 +158,8 @@ pid_t pid_inside(const std::string& folder, pid_t outside) {
   const std::size_t at = status->find("NSpid:");
   if (at == std::string::npos) return outside;
   const std::string line = status->substr(at, status->find('\n', at) - at);
-  return static_cast<pid_t>(std::strtol(line.substr(line.find_last_of("\t ") + 1).c_str(), nullptr, 10));
+  return static_cast<pid_t>(
+      std::strtol(line.substr(line.find_last_of("\t ") + 1).c_str(), nullptr, 10));
 }
 
 bool is_watch_file(const std::filesystem::path& link) {
@@ -202,7 +201,8 @@ Result<std::vector<RankView>> inspect_process(pid_t pid, const std::string& proc
   std::error_code error;
   const std::filesystem::directory_iterator descriptors(folder + "/fd", error);
   if (error == std::errc::permission_denied)
-    return Error{Code::kUnsupported, who + ": it belongs to another user; ask as that user or root"};
+    return Error{Code::kUnsupported,
+                 who + ": it belongs to another user; ask as that user or root"};
   if (error) return Error{Code::kNotFound, who + ": it has ended"};
   std::vector<RankView> views;
   std::vector<ino_t> seen;
@@ -233,10 +233,7 @@ std::vector<RankView> inspect_job(const std::string& job, const std::string& pro
       if (job.empty() || view.job == job) all.push_back(std::move(view));
   }
   std::sort(all.begin(), all.end(), [](const RankView& a, const RankView& b) {
-    return std::tie(a.started.value, a.world, a.rank) < std::tie(b.started.value, b.world, b.rank);
-  });
-  std::stable_sort(all.begin(), all.end(), [](const RankView& a, const RankView& b) {
-    return std::tie(a.world, a.rank) < std::tie(b.world, b.rank);
+    return std::tie(a.job, a.world, a.rank) < std::tie(b.job, b.world, b.rank);
   });
   return all;
 }

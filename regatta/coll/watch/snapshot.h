@@ -75,7 +75,7 @@ RankView read_view(const WatchMap& map);
 // kInvalidInput: it is in no world of regatta; kUnsupported: it may not be looked at.
 Result<std::vector<RankView>> inspect_process(pid_t pid, const std::string& proc = "/proc");
 
-// The ranks on this machine whose job has that name, in the order of world and rank; of all jobs
+// The ranks on this machine whose job has that name, by world and rank; of all jobs
 // when it is empty. Processes that may not be looked at are passed over.
 std::vector<RankView> inspect_job(const std::string& job, const std::string& proc = "/proc");
 

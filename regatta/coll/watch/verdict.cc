@@ -40,8 +40,8 @@ Verdict absent(const Reports& members, std::vector<int> ranks,
   if (ranks.size() == 1)
     for (const MemberReport& member : members)
       if (member.rank == ranks.front() && member.is_elsewhere)
-        text += ": it is in another operation, " +
-                describe_call(member.other_call, member.other_bytes);
+        text +=
+            ": it is in another operation, " + describe_call(member.other_call, member.other_bytes);
   return {Finding::kNotCalled, std::move(ranks), std::move(text)};
 }
 

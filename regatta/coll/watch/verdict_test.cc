@@ -66,8 +66,9 @@ TEST(Verdict, OfTwoTheHigherRankIsTheOdd) {
 
 TEST(Verdict, IsCertainOfTheOddOnceMostHaveCalledTheSame) {
   EXPECT_TRUE(verdict_on({in_it(1), in_it(2, CallKind::kBarrier, 0), in_it(3)}).is_certain);
-  EXPECT_TRUE(verdict_on({in_it(1, CallKind::kBarrier, 0), in_it(2), at(3, Standing::kNotCalled)})
-                  .ranks == std::vector<int>{1});
+  EXPECT_TRUE(
+      verdict_on({in_it(1, CallKind::kBarrier, 0), in_it(2), at(3, Standing::kNotCalled)}).ranks ==
+      std::vector<int>{1});
   EXPECT_FALSE(verdict_on({in_it(1, CallKind::kBarrier, 0), at(2, Standing::kNotCalled),
                            at(3, Standing::kNotCalled)})
                    .is_certain);

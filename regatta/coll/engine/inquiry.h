@@ -1,0 +1,28 @@
+// coll/engine/inquiry.h: what a rank finds out about an operation of its own that stands still.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "regatta/coll/engine/stuck_call.h"
+#include "regatta/coll/watch/answer.h"
+#include "regatta/coll/watch/verdict.h"
+#include "regatta/core/units.h"
+
+namespace regatta::coll {
+
+// While one is open the progress thread looks round this often.
+inline constexpr Seconds kInquiryTick{0.1};
+
+struct Inquiry {
+  StuckCall stuck;
+  bool is_contradicted = false;  // a peer's message is of another call
+  Seconds asked_at;
+  std::optional<Seconds> mismatch_at;          // two ranks were known to differ
+  int rounds = 0;                              // how often it was asked
+  std::vector<std::optional<Answer>> answers;  // of this round, as stuck.seen
+  std::optional<Verdict> told;                 // by a log line, or in the record alone
+  bool is_logged = false;
+};
+
+}  // namespace regatta::coll
