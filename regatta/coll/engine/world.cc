@@ -282,7 +282,9 @@ void World::tick(Seconds now) {
   if (any_departed_) check_departed();
   take_shared_error();
   check_stalls(now);
-  if (watch_) show_progress(now);
+  if (!watch_) return;
+  check_pace(now);
+  show_progress(now);
 }
 
 void World::beat(Seconds now) {

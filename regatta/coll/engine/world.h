@@ -125,6 +125,11 @@ class World final : private LinkSink {
   std::string describe(const StuckCall& stuck) const;
   void tell(Inquiry& inquiry, Verdict verdict, Seconds now);
   void note_end(const Inquiry& inquiry, Seconds now);
+  // Of operations that move slowly (world_pace.cc).
+  const Operation* long_operation(Seconds now) const;
+  std::optional<LinkPace> busiest_link() const;
+  void check_pace(Seconds now);
+  void note_pace(int peer, const std::optional<LinkPace>& pace);
   // What others may see of it (world_watch.cc).
   void show_progress(Seconds now);
   void refresh_peers();
@@ -165,6 +170,12 @@ class World final : private LinkSink {
   std::vector<std::weak_ptr<Group>> known_groups_;
   std::vector<Inquiry> inquiries_;
   std::optional<Seconds> told_late_at_;
+  // While a collective takes long: since when, the own links by rank, and the others' busiest ones.
+  Seconds paced_since_;
+  Seconds pace_asked_at_;
+  std::vector<PaceMeter> meters_;
+  std::vector<LinkPace> paces_;
+  std::optional<Verdict> slow_link_;
   bool failed_ = false;
   bool any_departed_ = false;
   Seconds now_;

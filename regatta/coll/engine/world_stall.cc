@@ -188,6 +188,7 @@ void World::tell_running(MemberReport& report) {
 void World::answer_query(int asker, const MessageKey& key) {
   Answer answer{.report = standing(asker, key)};
   if (answer.report.standing == Standing::kNotCalled) tell_running(answer.report);
+  answer.busiest = busiest_link();
   refresh_peers();
   const auto held = std::find(is_held_.begin(), is_held_.end(), true);
   if (held != is_held_.end()) answer.stopped_rank = static_cast<int>(held - is_held_.begin());
@@ -198,6 +199,7 @@ void World::answer_query(int asker, const MessageKey& key) {
 void World::note_reply(int peer_rank, const MessageKey& key, std::string_view text) {
   const auto answer = decode_answer(text);
   if (!answer || failed_) return;
+  note_pace(peer_rank, answer->busiest);
   for (Inquiry& inquiry : inquiries_)
     if (query_key(inquiry.stuck) == key)
       for (std::size_t i = 0; i < inquiry.answers.size(); ++i)

@@ -69,6 +69,8 @@ class Link {
   virtual void on_event(int slot, std::uint32_t events) = 0;
   // Forgets all messages and touches no memory of their owners any more; control packets go on.
   virtual void abandon() = 0;
+  // Messages wait for the network to take more.
+  virtual bool is_backlogged() const { return false; }
   // Nothing is queued and what was sent has left this machine.
   virtual bool is_flushed() = 0;
   // After the last packet: tells the peer that nothing follows.

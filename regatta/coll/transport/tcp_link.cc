@@ -320,6 +320,12 @@ void TcpLink::abandon() {
   }
 }
 
+bool TcpLink::is_backlogged() const {
+  return !bulk_.empty() || !small_.empty() ||
+         std::any_of(connections_.begin(), connections_.end(),
+                     [](const auto& connection) { return connection->out.is_active; });
+}
+
 bool TcpLink::is_flushed() {
   if (lost_) return true;
   if (!controls_.empty() || !small_.empty() || !bulk_.empty()) return false;

@@ -33,6 +33,7 @@ class TcpLink : public Link {
   bool progress() override;
   void on_event(int slot, std::uint32_t events) override;
   void abandon() override;
+  bool is_backlogged() const override;
   bool is_flushed() override;
   void shut_down() override;
 

@@ -7,10 +7,11 @@
 namespace regatta::coll {
 namespace {
 
-constexpr std::size_t kAnswerBytes = 40;
+constexpr std::size_t kAnswerBytes = 64;
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kKnowsCall = 1;
 constexpr std::uint8_t kIsElsewhere = 2;
+constexpr std::uint8_t kHasLink = 4;
 
 template <typename T>
 void put(std::string& text, std::size_t at, T value) {
@@ -32,12 +33,18 @@ std::string encode_answer(const Answer& answer) {
   put(text, 1, report.standing);
   put(text, 2,
       static_cast<std::uint8_t>((report.knows_call ? kKnowsCall : 0) |
-                                (report.is_elsewhere ? kIsElsewhere : 0)));
+                                (report.is_elsewhere ? kIsElsewhere : 0) |
+                                (answer.busiest ? kHasLink : 0)));
   put(text, 4, static_cast<std::int32_t>(answer.stopped_rank));
   put(text, 8, report.call);
   put(text, 16, report.bytes);
   put(text, 24, report.other_call);
   put(text, 32, report.other_bytes);
+  if (answer.busiest) {
+    put(text, 40, static_cast<std::int32_t>(answer.busiest->to));
+    put(text, 48, answer.busiest->rate.value);
+    put(text, 56, answer.busiest->busy);
+  }
   return text;
 }
 
@@ -46,6 +53,11 @@ std::optional<Answer> decode_answer(std::string_view text) {
   const auto standing = get<std::uint8_t>(text, 1);
   if (standing > static_cast<std::uint8_t>(Standing::kPast)) return std::nullopt;
   const auto flags = get<std::uint8_t>(text, 2);
+  std::optional<LinkPace> busiest;
+  if ((flags & kHasLink) != 0)
+    busiest = LinkPace{.to = get<std::int32_t>(text, 40),
+                       .rate = {get<double>(text, 48)},
+                       .busy = get<double>(text, 56)};
   return Answer{.report = {.standing = static_cast<Standing>(standing),
                            .knows_call = (flags & kKnowsCall) != 0,
                            .call = get<std::uint64_t>(text, 8),
@@ -53,7 +65,8 @@ std::optional<Answer> decode_answer(std::string_view text) {
                            .is_elsewhere = (flags & kIsElsewhere) != 0,
                            .other_call = get<std::uint64_t>(text, 24),
                            .other_bytes = get<std::uint64_t>(text, 32)},
-                .stopped_rank = get<std::int32_t>(text, 4)};
+                .stopped_rank = get<std::int32_t>(text, 4),
+                .busiest = busiest};
 }
 
 }  // namespace regatta::coll

@@ -1,19 +1,22 @@
 // coll/watch/answer.h: what a rank tells another one that asks how far an operation is: the payload
-// of kReply. Little-endian, 40 bytes: version u8, standing u8, flags u8, zero u8, stopped rank i32,
-// call u64, bytes u64, other call u64, other bytes u64.
+// of kReply. Little-endian, 64 bytes: version u8, standing u8, flags u8, zero u8, stopped rank i32,
+// call u64, bytes u64, other call u64, other bytes u64, busiest link: to i32, zero u32, rate f64,
+// busy share f64.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "regatta/coll/watch/link_pace.h"
 #include "regatta/coll/watch/verdict.h"
 
 namespace regatta::coll {
 
 struct Answer {
-  MemberReport report;    // `rank` does not travel: the link tells it
-  int stopped_rank = -1;  // of the world: one of its server whose process is held
+  MemberReport report;              // `rank` does not travel: the link tells it
+  int stopped_rank = -1;            // of the world: one of its server whose process is held
+  std::optional<LinkPace> busiest;  // `from` does not travel
 };
 
 std::string encode_answer(const Answer& answer);

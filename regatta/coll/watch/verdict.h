@@ -50,6 +50,7 @@ enum class Finding : std::uint8_t {
   kSilent,     // they do not answer
   kNotCalled,  // they have not called it yet: they may only be busy
   kBlocked,    // all are in it: the path between the asking rank and the culprits
+  kSlowLink,   // it moves: the links that go out of the culprits hold it up (link_pace.h)
 };
 
 struct Verdict {
