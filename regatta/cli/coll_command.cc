@@ -6,6 +6,7 @@ void add_coll_command(CLI::App& app, int& exit_status) {
   auto* coll = app.add_subcommand("coll", "Look into the collectives");
   coll->require_subcommand(1);
   add_coll_explain(*coll, exit_status);
+  add_coll_inspect(*coll, exit_status);
 }
 
 }  // namespace regatta::cli

@@ -1,0 +1,253 @@
+// `regatta coll inspect`: reads the records of running ranks, or the flight files of a failed job.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "regatta/cli/arguments.h"
+#include "regatta/cli/coll_command.h"
+#include "regatta/cli/load.h"
+#include "regatta/coll/call.h"
+#include "regatta/coll/watch/culprit.h"
+#include "regatta/coll/watch/flight_file.h"
+#include "regatta/coll/watch/snapshot.h"
+#include "regatta/core/text.h"
+#include "regatta/core/units_text.h"
+#include "regatta/os/clock.h"
+
+namespace regatta::cli {
+namespace {
+
+// An operation without progress for less than this goes its way.
+constexpr Seconds kStill{1.0};
+constexpr std::uint64_t kWorldGroup = 1;
+
+struct Options {
+  std::vector<std::string> targets;
+  bool json = false;
+  bool watch = false;
+};
+
+struct Inspection {
+  std::vector<coll::RankView> ranks;
+  bool are_files = false;
+};
+
+bool is_pid(const std::string& text) {
+  return text.size() <= 9 && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+bool is_file(const std::string& text) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(text, ignored);
+}
+
+Result<std::vector<coll::RankView>> find_target(const std::string& target) {
+  if (is_pid(target)) return coll::inspect_process(std::atoi(target.c_str()));
+  if (target.find('/') != std::string::npos)
+    return Error{Code::kNotFound, target + ": no such file; give a flight file, a PID or a job"};
+  auto ranks = coll::inspect_job(target);
+  if (ranks.empty())
+    return Error{Code::kNotFound, "job " + target +
+                                      ": no process on this machine that this user may look at "
+                                      "belongs to it; regatta coll inspect shows all jobs"};
+  return ranks;
+}
+
+Result<Inspection> inspect(const std::vector<std::string>& targets) {
+  Inspection found;
+  if (targets.empty()) {
+    found.ranks = coll::inspect_job("");
+    return found;
+  }
+  found.are_files = std::all_of(targets.begin(), targets.end(), is_file);
+  for (const std::string& target : targets) {
+    if (found.are_files) {
+      REGATTA_TRY(view, coll::read_flight_file(target));
+      found.ranks.push_back(std::move(view));
+      continue;
+    }
+    REGATTA_TRY(views, find_target(target));
+    std::move(views.begin(), views.end(), std::back_inserter(found.ranks));
+  }
+  return found;
+}
+
+std::string phase_of(const coll::OperationView& operation) {
+  switch (operation.status) {
+    case coll::OperationStatus::kNone:
+      return "idle";
+    case coll::OperationStatus::kRuns:
+      return operation.moved > 0 ? "moving" : "entered";
+    case coll::OperationStatus::kDone:
+      return "ended";
+    case coll::OperationStatus::kFailed:
+      return "failed";
+  }
+  return "idle";
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  return format_bytes(Bytes{static_cast<long long>(bytes)});
+}
+
+std::string state_text(char state) {
+  switch (state) {
+    case 0:
+      return "-";
+    case 'T':
+    case 't':
+      return "stopped";
+    case 'Z':
+      return "dead";
+    default:
+      return "runs";
+  }
+}
+
+std::string group_text(std::uint64_t id) {
+  return id == kWorldGroup ? "world" : fmt::format("{:08x}", id >> 32);
+}
+
+// Of a file the clock stood still when it was written.
+Seconds now_for(const coll::RankView& view) {
+  return view.state == 0 ? view.ticked : os::monotonic_now();
+}
+
+std::vector<std::string> row_of(const coll::RankView& view, const coll::GroupView& group,
+                                const coll::OperationView& operation) {
+  const bool is_any = operation.status != coll::OperationStatus::kNone;
+  const std::uint64_t under_way = group.collective.status == coll::OperationStatus::kRuns ? 1 : 0;
+  const std::uint64_t open = group.submitted - std::min(group.submitted, group.ended);
+  const std::uint64_t queued = open - std::min(open, under_way);
+  return {view.name(),
+          view.pid > 0 ? std::to_string(view.pid) : "-",
+          state_text(view.state),
+          group_text(group.id),
+          is_any ? std::to_string(operation.sequence) : "-",
+          is_any ? coll::describe_call(operation.call, operation.bytes) : "-",
+          phase_of(operation) + (queued > 0 ? fmt::format(" +{} queued", queued) : ""),
+          is_any ? bytes_text(operation.moved) : "-",
+          is_any ? format_seconds(now_for(view) - operation.progressed) : "-"};
+}
+
+std::string table_of(const Inspection& found) {
+  std::vector<std::vector<std::string>> rows = {{"rank", "pid", "process", "communicator", "call",
+                                                 "operation", "phase", "moved", "idle"}};
+  for (const coll::RankView& view : found.ranks)
+    for (const coll::GroupView& group : view.groups) {
+      rows.push_back(row_of(view, group, group.collective));
+      if (group.transfer.status == coll::OperationStatus::kRuns)
+        rows.push_back(row_of(view, group, group.transfer));
+    }
+  return format_table(rows);
+}
+
+std::string verdict_of(const coll::OpenOperation& open) {
+  return fmt::format("{}, call {} of communicator {}: {}",
+                     coll::describe_call(open.call, open.bytes), open.sequence,
+                     group_text(open.group), open.verdict.text);
+}
+
+// What the ranks say themselves, and what their records say together; each once.
+std::vector<std::string> verdicts_of(const Inspection& found) {
+  std::vector<std::string> lines;
+  std::set<std::string> errors;
+  for (const coll::RankView& view : found.ranks) {
+    if (!view.verdict.empty() && view.error.empty()) lines.push_back(view.verdict);
+    if (!view.error.empty() && errors.insert(view.error).second)
+      lines.push_back(view.name() + " failed: " + view.error);
+  }
+  const auto missing = found.are_files ? coll::Missing::kLeftNoFile : coll::Missing::kElsewhere;
+  for (const coll::OpenOperation& open : coll::find_open(found.ranks, missing)) {
+    const bool stands = found.are_files || os::monotonic_now() - open.progressed >= kStill;
+    if (stands && (found.are_files || lines.empty())) lines.push_back(verdict_of(open));
+  }
+  return lines;
+}
+
+void print_text(const Inspection& found) {
+  if (found.ranks.empty()) {
+    fmt::print("no rank of a regatta job runs on this machine\n");
+    return;
+  }
+  std::string job;
+  for (auto first = found.ranks.begin(); first != found.ranks.end();) {
+    const auto last = std::find_if(first, found.ranks.end(), [&](const coll::RankView& view) {
+      return view.world != first->world;
+    });
+    const Inspection one{.ranks = {first, last}, .are_files = found.are_files};
+    if (first != found.ranks.begin()) fmt::print("\n");
+    fmt::print("job {}: {} of {} ranks\n\n{}",
+               first->job.empty() ? "without a name" : printable(first->job, 63), last - first,
+               first->world_size(), table_of(one));
+    const std::vector<std::string> verdicts = verdicts_of(one);
+    if (!verdicts.empty()) fmt::print("\n");
+    for (const std::string& verdict : verdicts)
+      fmt::print("{}\n", printable(verdict, 2000));
+    first = last;
+  }
+}
+
+void print_json(const Inspection& found) {
+  nlohmann::json ranks = nlohmann::json::array();
+  for (const coll::RankView& view : found.ranks)
+    ranks.push_back(coll::view_to_json(view));
+  const nlohmann::json all = {{"ranks", std::move(ranks)}, {"verdicts", verdicts_of(found)}};
+  fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+// What the user named and is not there is wrong input.
+int fail(Error error) {
+  if (error.code == Code::kNotFound) error.code = Code::kInvalidInput;
+  return report_error(error);
+}
+
+int run(const Options& options) {
+  for (;;) {
+    const auto found = inspect(options.targets);
+    if (!found) return fail(found.error());
+    if (options.watch && ::isatty(STDOUT_FILENO) == 1) fmt::print("\033[H\033[2J");
+    if (options.json)
+      print_json(*found);
+    else
+      print_text(*found);
+    if (!options.watch) return 0;
+    std::fflush(stdout);
+    os::sleep_for(Seconds{1.0});
+  }
+}
+
+}  // namespace
+
+void add_coll_inspect(CLI::App& coll, int& exit_status) {
+  auto* command = coll.add_subcommand(
+      "inspect", "Show what the ranks of a job are doing, and who is waited for");
+  command->footer(
+      "Example:\n"
+      "  regatta coll inspect gpt-small\n"
+      "  regatta coll inspect 4711 --watch\n"
+      "  regatta coll inspect run/regatta-flight-gpt-small-rank*.json\n"
+      "A rank writes the files when its job fails; docs/formats/flight.md.");
+  auto options = std::make_shared<Options>();
+  command
+      ->add_option("TARGET", options->targets,
+                   "PID of a rank, name of a job on this machine, or flight files; all jobs of "
+                   "this machine when left out")
+      ->check(not_empty());
+  command->add_flag("--watch", options->watch, "Show it again every second, until Ctrl-C");
+  command->add_flag("--json", options->json, "Print JSON, with the last operations of each rank");
+  command->callback([options, &exit_status] { exit_status = run(*options); });
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,91 @@
+"""What `regatta coll inspect` shows of a running job from outside, and of the files that a failed one leaves."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import lab_case
+
+
+class CollInspect(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.job = f"inspect-{os.getpid()}"
+        environment = dict(os.environ, REGATTA_JOB_NAME=self.job, REGATTA_FLIGHT_DIR=self.folder.name)
+        self.bench = subprocess.Popen(
+            [lab_case.BIN / "regatta", "bench", "coll", "all_reduce", "--ranks", "2", "--sizes", "64M",
+             "--batches", "15", "--rounds", "100"],
+            env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end)
+
+    def end(self):
+        if self.bench.poll() is None:
+            for rank in self.look()["ranks"]:
+                os.kill(rank["pid"], signal.SIGCONT)
+            self.bench.terminate()
+            self.bench.wait()
+
+    def look(self):
+        done = lab_case.regatta("coll", "inspect", self.job, "--json")
+        return json.loads(done.stdout) if done.returncode == 0 else {"ranks": [], "verdicts": []}
+
+    def wait_for(self, condition, seconds=10):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            found = self.look()
+            if condition(found):
+                return found
+            time.sleep(0.05)
+        self.fail(f"not seen within {seconds} s: {self.look()}")
+
+    def two_ranks(self):
+        return self.wait_for(lambda found: len(found["ranks"]) == 2 and all(
+            rank["communicators"] and rank["communicators"][0].get("collective") for rank in found["ranks"]))
+
+    def test_shows_the_ranks_of_a_job_and_of_a_process(self):
+        found = self.two_ranks()
+        self.assertEqual([rank["rank"] for rank in found["ranks"]], [0, 1])
+        text = lab_case.regatta("coll", "inspect", found["ranks"][1]["pid"])
+        self.assertEqual(text.returncode, 0, text.stderr)
+        self.assertIn(f"job {self.job}: 1 of 2 ranks", text.stdout)
+        self.assertIn("all_reduce of", text.stdout)
+        self.assertIn("world", text.stdout)
+
+    def test_names_the_rank_that_is_stopped(self):
+        found = self.two_ranks()
+        os.kill(found["ranks"][1]["pid"], signal.SIGSTOP)
+        self.wait_for(lambda found: any("rank 1" in line and "is stopped" in line for line in found["verdicts"]), 3)
+        text = lab_case.regatta("coll", "inspect", self.job).stdout
+        self.assertIn("stopped", text)
+
+    def test_reads_the_files_of_a_job_that_failed(self):
+        found = self.two_ranks()
+        os.kill(found["ranks"][1]["pid"], signal.SIGKILL)
+        file = pathlib.Path(self.folder.name, f"regatta-flight-{self.job}-rank0.json")
+        deadline = time.monotonic() + 10
+        while not file.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        done = lab_case.regatta("coll", "inspect", file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("rank 1 left no flight file", done.stdout)
+        self.assertIn("failed: rank 1: connection lost", done.stdout)
+
+    def test_says_what_it_does_not_find(self):
+        for target, sentence in [
+                ("2147483646", "process 2147483646: there is none"),
+                (str(os.getpid()), "it is no rank of a regatta job"),
+                ("no-such-job", "job no-such-job: no process on this machine"),
+                ("no/such/file.json", "no/such/file.json: no such file"),
+                (lab_case.__file__, "no JSON")]:
+            done = lab_case.regatta("coll", "inspect", target)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), target)
+            self.assertIn(sentence, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
