@@ -139,16 +139,18 @@ TrainingRequest extra_run(const Prepared& prepared, const plan::Plan& plan, int 
   return request;
 }
 
-// Where progress goes, and the flag that ends it.
+// Where progress goes, the flag that ends it, and where flight files go when it fails.
 struct Live {
   std::FILE* out = nullptr;
   const std::atomic<bool>& stop;
+  std::string flight_dir;
 };
 
 // Trains one plan and leaves one line about it.
 Result<report::PlanRun> train_and_tell(agent::Session& session, const Prepared& prepared,
                                        TrainingRequest request, const Live& live) {
   request.out = live.out;
+  request.flight_dir = live.flight_dir;
   auto run = train_plan(session, prepared.inputs.cluster, request, live.stop);
   if (run) {
     fmt::print(live.out, "{}: {} a step, predicted {}\n", request.title,
@@ -244,7 +246,10 @@ int run(const RunOptions& options) {
   }
   print_warnings(prepared->inputs.warnings);
   print_plans(out, *prepared);
-  const auto result = train_all(*prepared, options, {out, watch_stop_signals()});
+  std::error_code ignored;
+  const std::string flight_dir =
+      options.no_report ? "" : std::filesystem::absolute(folder, ignored).string();
+  const auto result = train_all(*prepared, options, {out, watch_stop_signals(), flight_dir});
   if (!result) return report_error(result.error());
   fmt::print(out, "\n{}", report::text_report(*result));
   print_choice(out, *result);

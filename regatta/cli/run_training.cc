@@ -28,7 +28,8 @@ nlohmann::json training_spec(const TrainingRequest& request) {
           {"strategy", workload::strategy_to_json(request.plan.strategy)},
           {"resume", request.resume},
           {"trace_from_step", std::max(0, trace_to - kTracedSteps)},
-          {"trace_to_step", trace_to}};
+          {"trace_to_step", trace_to},
+          {"flight_dir", request.flight_dir}};
 }
 
 std::vector<lab::LinkCounter> count_links(const agent::Session& session,

@@ -20,6 +20,7 @@ struct TrainingRequest {
   bool resume = false;
   std::string title;         // of the progress lines
   std::FILE* out = nullptr;  // where progress goes
+  std::string flight_dir;    // where a rank that fails writes its last operations; empty: nowhere
 };
 
 // Steps that are left out of medians: allocations, caches and connections settle in them.

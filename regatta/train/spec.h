@@ -17,6 +17,7 @@ struct TrainSpec {
   bool resume = false;      // from the newest checkpoint in job.checkpoint.folder
   int trace_from_step = 0;  // spans of steps in [from, to) are kept and sent
   int trace_to_step = 0;
+  std::string flight_dir;  // where the collectives leave their last operations; empty = nowhere
   // Added by agent::Session:
   Rank rank{0};
   int world_size = 1;

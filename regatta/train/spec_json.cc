@@ -63,7 +63,8 @@ nlohmann::json spec_to_json(const TrainSpec& spec) {
           {"strategy", workload::strategy_to_json(spec.strategy)},
           {"resume", spec.resume},
           {"trace_from_step", spec.trace_from_step},
-          {"trace_to_step", spec.trace_to_step}};
+          {"trace_to_step", spec.trace_to_step},
+          {"flight_dir", spec.flight_dir}};
 }
 
 Result<TrainSpec> spec_from_json(const nlohmann::json& json) {
@@ -79,6 +80,7 @@ Result<TrainSpec> spec_from_json(const nlohmann::json& json) {
   REGATTA_TRY_DO(read(json, "resume", spec.resume));
   REGATTA_TRY_DO(read(json, "trace_from_step", spec.trace_from_step));
   REGATTA_TRY_DO(read(json, "trace_to_step", spec.trace_to_step));
+  REGATTA_TRY_DO(read(json, "flight_dir", spec.flight_dir));
   REGATTA_TRY_DO(read_place(json, spec));
   return spec;
 }

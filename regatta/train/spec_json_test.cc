@@ -15,6 +15,7 @@ nlohmann::json full_spec() {
   spec.resume = true;
   spec.trace_from_step = 3;
   spec.trace_to_step = 5;
+  spec.flight_dir = "/run/out";
   nlohmann::json json = spec_to_json(spec);
   json.update({{"rank", 3},
                {"world_size", 4},
@@ -47,6 +48,7 @@ TEST(TrainSpecJson, GivesBackWhatWasWritten) {
   EXPECT_EQ(spec->cpu_share, 0.15);
   EXPECT_EQ(spec->compute_cgroup, "/group");
   EXPECT_EQ(spec->job_token, "secret");
+  EXPECT_EQ(spec->flight_dir, "/run/out");
 }
 
 TEST(TrainSpecJson, NamesTheKeyThatIsWrong) {

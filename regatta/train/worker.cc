@@ -64,6 +64,8 @@ Result<std::optional<coll::Communicator>> connect(const TrainSpec& spec,
   // A run that goes on from a checkpoint gives the bits of one that was not interrupted.
   options.measure = coll::Measure::kTransport;
   options.rank_names = spec.rank_names;
+  options.job_name = spec.job.name;
+  options.flight_dir = spec.flight_dir;
   // A device that is held to a share of a core computes, and no more.
   options.caller_moves_data = spec.cpu_share <= 0;
   REGATTA_TRY(world, coll::Communicator::connect(spec.rank, spec.world_size, exchange, options));
