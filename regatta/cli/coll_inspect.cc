@@ -142,8 +142,8 @@ std::vector<std::string> row_of(const coll::RankView& view, const coll::GroupVie
 }
 
 std::string table_of(const Inspection& found) {
-  std::vector<std::vector<std::string>> rows = {{"rank", "pid", "process", "communicator", "call",
-                                                 "operation", "phase", "moved", "idle"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"rank", "pid", "process", "communicator", "call", "operation", "phase", "moved", "idle"}};
   for (const coll::RankView& view : found.ranks)
     for (const coll::GroupView& group : view.groups) {
       rows.push_back(row_of(view, group, group.collective));
@@ -159,6 +159,20 @@ std::string verdict_of(const coll::OpenOperation& open) {
                      group_text(open.group), open.verdict.text);
 }
 
+// Every rank that lives to see its world fail leaves a file.
+std::string without_file(const std::vector<coll::RankView>& ranks) {
+  std::vector<std::string> names;
+  for (const coll::PeerView& peer : ranks.front().peers)
+    names.push_back(peer.name);
+  std::vector<int> missing;
+  for (int rank = 0; rank < ranks.front().world_size(); ++rank)
+    if (std::none_of(ranks.begin(), ranks.end(),
+                     [&](const coll::RankView& view) { return view.rank == rank; }))
+      missing.push_back(rank);
+  if (missing.empty()) return "";
+  return coll::name_ranks(missing, names) + " left no flight file: killed, stopped or cut off";
+}
+
 // What the ranks say themselves, and what their records say together; each once.
 std::vector<std::string> verdicts_of(const Inspection& found) {
   std::vector<std::string> lines;
@@ -167,6 +181,11 @@ std::vector<std::string> verdicts_of(const Inspection& found) {
     if (!view.verdict.empty() && view.error.empty()) lines.push_back(view.verdict);
     if (!view.error.empty() && errors.insert(view.error).second)
       lines.push_back(view.name() + " failed: " + view.error);
+  }
+  const std::string gone = found.are_files ? without_file(found.ranks) : "";
+  if (!gone.empty()) {
+    lines.push_back(gone);
+    return lines;
   }
   const auto missing = found.are_files ? coll::Missing::kLeftNoFile : coll::Missing::kElsewhere;
   for (const coll::OpenOperation& open : coll::find_open(found.ranks, missing)) {
@@ -181,7 +200,6 @@ void print_text(const Inspection& found) {
     fmt::print("no rank of a regatta job runs on this machine\n");
     return;
   }
-  std::string job;
   for (auto first = found.ranks.begin(); first != found.ranks.end();) {
     const auto last = std::find_if(first, found.ranks.end(), [&](const coll::RankView& view) {
       return view.world != first->world;

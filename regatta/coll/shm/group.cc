@@ -45,7 +45,7 @@ ShmGroup::~ShmGroup() = default;
 void ShmGroup::keep_log(std::shared_ptr<GroupLog> log) {
   const std::lock_guard drive(drive_);
   log_ = std::move(log);
-  unlogged_ = sequence_;
+  if (log_) unlogged_ = sequence_ - log_->submitted();
 }
 
 std::shared_ptr<Handle::State> ShmGroup::submit(const Call& call) {

@@ -161,7 +161,7 @@ class ShmGroup final : public Driver {
   std::uint64_t sequence_;
   std::uint64_t rounds_;
   std::shared_ptr<GroupLog> log_;
-  std::uint64_t unlogged_ = 0;  // operations before the first that is written down
+  std::uint64_t unlogged_ = 0;  // how far the communicator's own count lies behind sequence_
 
   mutable std::mutex incoming_mutex_;
   std::vector<Operation> incoming_;

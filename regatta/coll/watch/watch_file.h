@@ -75,6 +75,7 @@ class GroupLog {
 
   // By the caller's thread: a collective was called.
   void submit() { count(group_.submitted); }
+  std::uint64_t submitted() const { return group_.submitted.load(std::memory_order_relaxed); }
   void begin(const LoggedCall& call);
   // Of the operation under way: bytes of the call that are through, and when the last one was.
   void move(Lane lane, std::uint64_t bytes) {
