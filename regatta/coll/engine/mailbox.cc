@@ -212,7 +212,10 @@ void Mailbox::grant(Transfer& transfer) {
   transfer.is_granted = true;
   const Step& step = transfer.operation->schedule.steps()[transfer.step];
   links_[static_cast<std::size_t>(transfer.peer)]->post_grant(
-      {.kind = PacketKind::kGrant, .key = transfer.key(), .message_bytes = transfer.bytes(), .call = transfer.out.call},
+      {.kind = PacketKind::kGrant,
+       .key = transfer.key(),
+       .message_bytes = transfer.bytes(),
+       .call = transfer.out.call},
       step.kind == StepKind::kReceive ? step.dst : nullptr);
 }
 

@@ -101,7 +101,8 @@ Status World::make_links(std::vector<Channel> channels, int queue_pairs) {
   for (int peer = 0; peer < size(); ++peer) {
     const auto index = static_cast<std::size_t>(peer);
     is_shared_[index] = peer == rank_ || channels[index].segment;
-    if (peer != rank_ && channels[index].segment) pids_[index] = peer_pid(channels[index].bell.get());
+    if (peer != rank_ && channels[index].segment)
+      pids_[index] = peer_pid(channels[index].bell.get());
     REGATTA_TRY(link, make_link(peer, std::move(channels[index]), queue_pairs));
     int slot = 0;
     for (const int fd : link->fds())

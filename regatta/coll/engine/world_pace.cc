@@ -1,5 +1,5 @@
-// Operations that move, but slowly: which link holds them up? While a collective over the network is
-// under way for long, every rank samples what its links send, and the ranks tell each other the
+// Operations that move, but slowly: which link holds them up? While a collective over the network
+// is under way for long, every rank samples what its links send, and the ranks tell each other the
 // busiest of theirs in the answers to queries.
 #include <algorithm>
 #include <cstddef>

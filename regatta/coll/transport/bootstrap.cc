@@ -392,7 +392,8 @@ std::string name_of(int rank, const Options& options) {
 
 namespace {
 
-// Null where RDMA is not used; an error where it has to be. `host`: whose device it is, for messages.
+// Null where RDMA is not used; an error where it has to be. `host`: whose device it is, for
+// messages.
 Result<std::shared_ptr<VerbsDevice>> open_rdma(const std::string& host, const Options& options) {
   if (options.rdma == Rdma::kOff) return std::shared_ptr<VerbsDevice>();
   auto device = open_verbs(options.listen_address);

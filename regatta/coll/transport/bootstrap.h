@@ -43,7 +43,7 @@ struct Entrance {
   Shelf shelf;
   Door door;
   std::shared_ptr<VerbsDevice> rdma;  // null where it is not used
-  std::string endpoint;  // where it is, for the others
+  std::string endpoint;               // where it is, for the others
 };
 // `host`: the name of the rank, for log lines. A rank that will be alone needs no shelf.
 Result<Entrance> open_entrance(const std::string& host, bool has_shelf, const Options& options);

@@ -69,8 +69,8 @@ std::optional<OpenOperation> judge_group(const GroupKey& key, const std::map<int
                                          Missing missing) {
   const Member* first = nullptr;
   for (const auto& [rank, member] : members) {
-    const bool is_older = first == nullptr || member.group->collective.sequence <
-                                                  first->group->collective.sequence;
+    const bool is_older =
+        first == nullptr || member.group->collective.sequence < first->group->collective.sequence;
     if (runs(member.group->collective) && is_older) first = &member;
   }
   if (first == nullptr) return std::nullopt;
@@ -84,7 +84,8 @@ std::optional<OpenOperation> judge_group(const GroupKey& key, const std::map<int
   for (const int rank : first->group->members) {
     const auto found = members.find(rank);
     if (found == members.end()) {
-      if (missing == Missing::kLeftNoFile) stalled.members.push_back({.rank = rank, .is_gone = true});
+      if (missing == Missing::kLeftNoFile)
+        stalled.members.push_back({.rank = rank, .is_gone = true});
       continue;
     }
     const OperationView& theirs = found->second.group->collective;

@@ -39,10 +39,10 @@ TEST(Culprit, IsNobodyWhereAllIsDone) {
 }
 
 TEST(Culprit, IsTheRankThatHasNotCalled) {
-  const auto open = find_open({rank(0, operation(4, OperationStatus::kRuns)),
-                               rank(1, operation(3, OperationStatus::kDone)),
-                               rank(2, operation(4, OperationStatus::kRuns))},
-                              Missing::kElsewhere);
+  const auto open = find_open(
+      {rank(0, operation(4, OperationStatus::kRuns)), rank(1, operation(3, OperationStatus::kDone)),
+       rank(2, operation(4, OperationStatus::kRuns))},
+      Missing::kElsewhere);
   ASSERT_EQ(open.size(), 1U);
   EXPECT_EQ(open[0].sequence, 4U);
   EXPECT_EQ(open[0].progressed.value, 4);
@@ -54,10 +54,9 @@ TEST(Culprit, IsWhoCalledSomethingElseEvenIfItIsPastIt) {
   RankView past = rank(1, operation(5, OperationStatus::kRuns));
   past.flights.push_back(
       {.group = 1, .operation = operation(4, OperationStatus::kDone, CallKind::kBarrier)});
-  const auto open =
-      find_open({rank(0, operation(4, OperationStatus::kRuns)), past,
-                 rank(2, operation(4, OperationStatus::kRuns))},
-                Missing::kElsewhere);
+  const auto open = find_open({rank(0, operation(4, OperationStatus::kRuns)), past,
+                               rank(2, operation(4, OperationStatus::kRuns))},
+                              Missing::kElsewhere);
   ASSERT_EQ(open.size(), 1U);
   EXPECT_EQ(open[0].verdict.finding, Finding::kMismatch);
   EXPECT_THAT(open[0].verdict.ranks, ElementsAre(1));
@@ -76,8 +75,8 @@ TEST(Culprit, IsWhoLeftNoFile) {
 TEST(Culprit, IsTheStoppedProcess) {
   RankView stopped = rank(2, operation(4, OperationStatus::kRuns));
   stopped.state = 'T';
-  const auto open = find_open({rank(0, operation(4, OperationStatus::kRuns)), stopped},
-                              Missing::kElsewhere);
+  const auto open =
+      find_open({rank(0, operation(4, OperationStatus::kRuns)), stopped}, Missing::kElsewhere);
   ASSERT_EQ(open.size(), 1U);
   EXPECT_EQ(open[0].verdict.finding, Finding::kStopped);
 }

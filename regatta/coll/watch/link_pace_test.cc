@@ -36,19 +36,17 @@ TEST(PaceMeter, ForgetsWhatIsLongAgo) {
 }
 
 TEST(SlowLink, IsTheOneThatAlwaysHasMoreToSend) {
-  const auto verdict = find_slow_links({{0, 1, {31e6}, 0.25},
-                                        {1, 2, {31e6}, 0.25},
-                                        {2, 3, {31e6}, 0.3},
-                                        {3, 0, {31e6}, 1.0}},
-                                       kNames);
+  const auto verdict = find_slow_links(
+      {{0, 1, {31e6}, 0.25}, {1, 2, {31e6}, 0.25}, {2, 3, {31e6}, 0.3}, {3, 0, {31e6}, 1.0}},
+      kNames);
   ASSERT_TRUE(verdict);
   EXPECT_THAT(verdict->ranks, ElementsAre(3));
   EXPECT_THAT(verdict->text, HasSubstr("the link from rank 3 to rank 0 is slow: it moves 31"));
 }
 
 TEST(SlowLink, IsNoneWhereAllAreBusyAlike) {
-  EXPECT_FALSE(find_slow_links({{0, 1, {100e6}, 1.0}, {1, 2, {98e6}, 0.95}, {2, 0, {90e6}, 1.0}},
-                               kNames));
+  EXPECT_FALSE(
+      find_slow_links({{0, 1, {100e6}, 1.0}, {1, 2, {98e6}, 0.95}, {2, 0, {90e6}, 1.0}}, kNames));
 }
 
 TEST(SlowLink, IsNoneWhereNothingWaitsToBeSent) {

@@ -108,7 +108,7 @@ void watch_overhead(benchmark::State& state) {
           const int rank = watched.rank().value;
           Options options = test_options(given.layout, rank);
           options.watch = false;
-          options.measures = false;
+          options.measure = Measure::kNothing;
           auto bare = Communicator::connect(watched.rank(), kRanks, exchange.of(rank), options);
           if (!bare) return state.SkipWithError(bare.error().message.c_str());
           const Medians seen = take_turns(watched, *bare, given);
@@ -117,7 +117,7 @@ void watch_overhead(benchmark::State& state) {
           off.push_back(seen.off_s);
           ratios.push_back(seen.on_s / seen.off_s);
         },
-        [](int, Options& options) { options.measures = false; });
+        [](int, Options& options) { options.measure = Measure::kNothing; });
   }
   if (ratios.empty()) return;
   state.counters["on_us"] = median_of(on) * 1e6;
