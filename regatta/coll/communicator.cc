@@ -14,6 +14,7 @@
 
 #include "regatta/coll/communicator_impl.h"
 #include "regatta/coll/engine/handle_state.h"
+#include "regatta/coll/group_scope.h"
 #include "regatta/coll/transport/bootstrap.h"
 #include "regatta/coll/tuning/probe.h"
 #include "regatta/coll/tuning/tuning_file.h"
@@ -124,6 +125,9 @@ Status Communicator::Impl::join_shared(const std::vector<Seat>& seats) {
 
 bool Handle::done() const {
   if (state_ == nullptr || state_->done.load(std::memory_order_acquire)) return true;
+  if (!state_->parts.empty())
+    return std::all_of(state_->parts.begin(), state_->parts.end(),
+                       [](const auto& part) { return Handle(part).done(); });
   if (state_->driver == nullptr) return false;
   state_->driver->poll();
   return state_->done.load(std::memory_order_acquire);
@@ -131,6 +135,12 @@ bool Handle::done() const {
 
 Status Handle::wait() {
   if (state_ == nullptr) return {};
+  if (!state_->parts.empty()) {
+    Status first;
+    for (const auto& part : state_->parts)
+      if (const Status status = Handle(part).wait(); !status && first) first = status;
+    return first;
+  }
   if (!state_->done.load(std::memory_order_acquire)) {
     if (state_->driver != nullptr)
       state_->driver->wait(*state_);
@@ -142,11 +152,21 @@ Status Handle::wait() {
 }
 
 Seconds Handle::started_at() const {
-  return {state_ == nullptr ? 0 : state_->started_s.load()};
+  if (state_ == nullptr) return {};
+  Seconds first{state_->started_s.load()};
+  for (const auto& part : state_->parts) {
+    const Seconds started = Handle(part).started_at();
+    if (first.value == 0 || (started.value > 0 && started < first)) first = started;
+  }
+  return first;
 }
 
 Seconds Handle::ended_at() const {
-  return {state_ == nullptr ? 0 : state_->ended_s.load()};
+  if (state_ == nullptr) return {};
+  Seconds last{state_->ended_s.load()};
+  for (const auto& part : state_->parts)
+    last = std::max(last, Handle(part).ended_at());
+  return last;
 }
 
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -254,6 +274,9 @@ Seat Communicator::Impl::be_child_of(const Impl& parent, std::uint32_t split, in
 Result<Communicator> Communicator::split(int color) {
   if (impl_->world == nullptr)
     return Error{Code::kInvalidInput, "split: this rank is not in the communicator"};
+  if (GroupScope::current() != nullptr)
+    return Error{Code::kInvalidInput,
+                 "split: it waits for the other ranks: call it outside the group of calls"};
   const std::vector<int>& members = impl_->group->members;
   ShmWorld* shared = impl_->world->shm();
   const Offer offer{.color = color, .free_regions = shared ? shared->free_regions() : 0};
@@ -273,6 +296,10 @@ Result<Communicator> Communicator::split(int color) {
   REGATTA_TRY_DO(impl->join_shared(seats_in_child));
   impl->tune_shared();
   return Communicator(std::move(impl));
+}
+
+Result<Communicator> Communicator::duplicate() {
+  return split(0);
 }
 
 Result<std::shared_ptr<std::byte>> Communicator::allocate(std::size_t bytes) {

@@ -52,6 +52,18 @@ class Handle {
   std::shared_ptr<State> state_;
 };
 
+// What goes to a rank, and what comes from one.
+struct Outgoing {
+  const void* data = nullptr;
+  std::size_t count = 0;
+  Rank to;
+};
+struct Incoming {
+  void* data = nullptr;
+  std::size_t count = 0;
+  Rank from;
+};
+
 // How the ranks find each other: gives this rank's opaque endpoint text, gets the texts of all
 // ranks in rank order. Called once. The launcher implements it (see train/), tests use a local one.
 using Exchange = std::function<Result<std::vector<std::string>>(const std::string& mine)>;
@@ -122,6 +134,8 @@ class Communicator {
   // The communicator of the ranks that gave the same colour, ordered by rank of this one.
   // Collective. color < 0: the caller takes no part and gets a communicator of world_size 0.
   Result<Communicator> split(int color);
+  // A communicator of the same ranks with an order of calls of its own. Collective.
+  Result<Communicator> duplicate();
 
   // After an error of a communicator that connect(), shrink() or grow() gave, whatever it was: a
   // new one of the ranks that are left, in their order; each gets the next number. The ranks agree
@@ -164,7 +178,16 @@ class Communicator {
   Handle scatter(const void* in, void* out, std::size_t count, DataType type, Rank root);
   Handle send(const void* data, std::size_t count, DataType type, Rank to);
   Handle recv(void* data, std::size_t count, DataType type, Rank from);
+  // Both at once, as a group: ranks that exchange do not wait for each other.
+  Handle send_recv(const Outgoing& out, const Incoming& in, DataType type);
   Handle barrier();
+
+  // Calls that belong together: those of this thread inside `calls`, on any communicators, begin
+  // when it returns, with one wake-up. The handle ends when all of them did, with their first
+  // error. Ranks may call sends, receives, and collectives of distinct communicators in any order
+  // in it. Nothing is waited for inside: split() and duplicate() fail there. A group in a group is
+  // part of it, and its handle is empty.
+  static Handle group(const std::function<void()>& calls);
 
   // Zeroed memory, aligned to a page, that all ranks of the server reach: collectives inside the
   // server copy nothing where every buffer of the call comes from here. It goes back with the last

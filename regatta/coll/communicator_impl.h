@@ -97,7 +97,10 @@ struct Communicator::Impl {
   Reduction reduction(DataType type, ReduceOp op = ReduceOp::kSum) const;
 
   Handle collective(const Call& call);
+  // A call that ended before it began.
+  static Handle failed(Code code, std::string message);
 
+  // Begins the operation, or leaves it to the group of calls that it belongs to.
   Handle submit(std::unique_ptr<Operation> operation) const;
 
   bool has_rank(int rank) const {

@@ -1,19 +1,22 @@
 // The operations of communicator.h.
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "regatta/coll/communicator_impl.h"
 #include "regatta/coll/engine/handle_state.h"
+#include "regatta/coll/group_scope.h"
 #include "regatta/os/clock.h"
 
 namespace regatta::coll {
 namespace {
 
-Handle failed(Code code, std::string message) {
-  auto state = std::make_shared<Handle::State>();
-  state->finish(Error{code, std::move(message)}, os::monotonic_now());
+// The handle of a call that began without the group of calls that it belongs to.
+Handle begun(std::shared_ptr<Handle::State> state) {
+  if (GroupScope* scope = GroupScope::current(); scope != nullptr) scope->add(state);
   return Handle(std::move(state));
 }
 
@@ -49,6 +52,12 @@ std::byte* bytes_of(void* data) {
 
 }  // namespace
 
+Handle Communicator::Impl::failed(Code code, std::string message) {
+  auto state = std::make_shared<Handle::State>();
+  state->finish(Error{code, std::move(message)}, os::monotonic_now());
+  return begun(std::move(state));
+}
+
 Handle Communicator::Impl::collective(const Call& call) {
   if (!has_rank(call.root))
     return failed(Code::kInvalidInput, objection(name_call(encode_call(call), 0), Rank{call.root}));
@@ -56,7 +65,7 @@ Handle Communicator::Impl::collective(const Call& call) {
   if (shm != nullptr) {
     for (const int member : group->members)
       if (member != world->rank()) world->count_shared(member, bytes_to_each(call, place()));
-    return Handle(shm->submit(call));
+    return begun(shm->submit(call));
   }
   auto operation = make(encode_call(call), call.bytes);
   operation->number = collectives++;
@@ -85,7 +94,13 @@ std::unique_ptr<Operation> Communicator::Impl::make(std::uint64_t code, std::siz
 
 Handle Communicator::Impl::submit(std::unique_ptr<Operation> operation) const {
   Handle handle(operation->handle);
-  world->submit(std::move(operation));
+  if (GroupScope* scope = GroupScope::current(); scope != nullptr) {
+    scope->add(world, std::move(operation));
+    return handle;
+  }
+  std::vector<std::unique_ptr<Operation>> alone;
+  alone.push_back(std::move(operation));
+  world->submit(std::move(alone));
   return handle;
 }
 
@@ -173,7 +188,7 @@ Handle Communicator::barrier() {
 
 Handle Communicator::send(const void* data, std::size_t count, DataType type, Rank to) {
   if (const auto why = impl_->objection("send", to); !why.empty())
-    return failed(Code::kInvalidInput, why);
+    return Impl::failed(Code::kInvalidInput, why);
   const std::size_t bytes = count * size_of(type);
   auto operation = impl_->make(encode_transfer(true, to.value), bytes);
   operation->is_collective = false;
@@ -185,7 +200,7 @@ Handle Communicator::send(const void* data, std::size_t count, DataType type, Ra
 
 Handle Communicator::recv(void* data, std::size_t count, DataType type, Rank from) {
   if (const auto why = impl_->objection("recv", from); !why.empty())
-    return failed(Code::kInvalidInput, why);
+    return Impl::failed(Code::kInvalidInput, why);
   const std::size_t bytes = count * size_of(type);
   auto operation = impl_->make(encode_transfer(false, from.value), bytes);
   operation->is_collective = false;
@@ -193,6 +208,19 @@ Handle Communicator::recv(void* data, std::size_t count, DataType type, Rank fro
   operation->schedule.add(
       {.kind = StepKind::kReceive, .peer = from.value, .dst = bytes_of(data), .bytes = bytes});
   return impl_->submit(std::move(operation));
+}
+
+Handle Communicator::send_recv(const Outgoing& out, const Incoming& in, DataType type) {
+  return group([&] {
+    send(out.data, out.count, type, out.to);
+    recv(in.data, in.count, type, in.from);
+  });
+}
+
+Handle Communicator::group(const std::function<void()>& calls) {
+  GroupScope::open();
+  calls();
+  return *GroupScope::close();
 }
 
 }  // namespace regatta::coll

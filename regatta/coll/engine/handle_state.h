@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "regatta/coll/communicator.h"
 #include "regatta/core/result.h"
@@ -27,6 +28,8 @@ struct Handle::State {
   std::atomic<double> ended_s = 0;
   std::atomic<bool> done = false;
   std::optional<Error> error;  // written before `done`, constant after
+  // Of a group of calls, which ends when all of them did: constant, and all above is not used.
+  std::vector<std::shared_ptr<State>> parts;
 
   void finish(std::optional<Error> outcome, Seconds now) {
     ended_s.store(now.value);

@@ -233,9 +233,12 @@ bool Mailbox::check(int peer, const Transfer& transfer, const Claim& theirs) {
     return false;
   }
   if (transfer.bytes() == theirs.bytes) return true;
-  fail(peer, "gives a message of " + std::to_string(theirs.bytes) + " bytes where this rank has " +
+  const Group& group = *transfer.operation->group;
+  const int own = group.members[static_cast<std::size_t>(group.rank)];
+  fail(peer, "has a message of " + std::to_string(theirs.bytes) + " bytes where " +
+                 names_[static_cast<std::size_t>(own)] + " has " +
                  std::to_string(transfer.bytes()) + " in " + transfer.operation->name +
-                 ": call it with the same count and type on every rank");
+                 ": call it with the same count and type on both");
   return false;
 }
 

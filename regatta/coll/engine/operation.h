@@ -46,14 +46,15 @@ struct Group {
   std::vector<int> members;       // world ranks, by rank of the communicator
   std::shared_ptr<GroupLog> log;  // null: not watched
 
-  std::deque<std::unique_ptr<Operation>> waiting;
+  std::deque<std::unique_ptr<Operation>> waiting;  // collectives
   std::vector<std::unique_ptr<Operation>> active;
+  bool runs_collective = false;
   std::uint32_t collectives_started = 0;
   std::shared_ptr<Conductor> conductor;  // of the collectives over the network
 };
 
-// A collective is a fence in its communicator: it starts when all before it ended, and all after
-// it start when it ended. Sends and receives between two collectives run side by side.
+// The collectives of a communicator run one after the other; sends and receives run at once, side
+// by side with all else.
 struct Operation {
   std::shared_ptr<Group> group;
   std::shared_ptr<Handle::State> handle;

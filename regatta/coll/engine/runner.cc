@@ -16,30 +16,33 @@ namespace regatta::coll {
 void Runner::submit(std::unique_ptr<Operation> operation, Seconds now) {
   const std::shared_ptr<Group> group = operation->group;
   if (std::find(groups_.begin(), groups_.end(), group) == groups_.end()) groups_.push_back(group);
-  group->waiting.push_back(std::move(operation));
-  start_next(*group, now);
+  if (operation->is_collective) {
+    group->waiting.push_back(std::move(operation));
+    start_next(*group, now);
+  } else {
+    start(std::move(operation), now);
+  }
   drop_idle_groups();
 }
 
 void Runner::start_next(Group& group, Seconds now) {
-  while (!group.waiting.empty()) {
-    const bool is_fence = group.waiting.front()->is_collective;
-    const bool runs_fence = !group.active.empty() && group.active.front()->is_collective;
-    if (runs_fence || (is_fence && !group.active.empty())) return;
-    if (is_fence && group.conductor != nullptr)
+  while (!group.waiting.empty() && !group.runs_collective) {
+    if (group.conductor != nullptr)
       if (auto agreement = group.conductor->agreement_before(*group.waiting.front()))
         group.waiting.push_front(std::move(agreement));
-    start_front(group, now);
+    std::unique_ptr<Operation> next = std::move(group.waiting.front());
+    group.waiting.pop_front();
+    group.runs_collective = true;
+    if (!next->is_agreement) group.collectives_started = next->number + 1;
+    if (next->call) group.conductor->begin(*next);
+    start(std::move(next), now);
   }
 }
 
-void Runner::start_front(Group& group, Seconds now) {
-  group.active.push_back(std::move(group.waiting.front()));
-  group.waiting.pop_front();
-  Operation& operation = *group.active.back();
-  if (operation.is_collective && !operation.is_agreement)
-    group.collectives_started = operation.number + 1;
-  if (operation.call) group.conductor->begin(operation);
+void Runner::start(std::unique_ptr<Operation> started, Seconds now) {
+  Operation& operation = *started;
+  Group& group = *operation.group;
+  group.active.push_back(std::move(started));
   operation.prepare();
   operation.begun_at = operation.progressed_at = now;
   if (group.log) group.log->begin(operation.logged());
@@ -113,7 +116,10 @@ void Runner::end_operation(Operation& operation, Seconds now) {
   REGATTA_CHECK(place != active.end());
   const std::unique_ptr<Operation> ended = std::move(*place);
   active.erase(place);
-  if (ended->group->conductor != nullptr) ended->group->conductor->end(*ended);
+  if (ended->is_collective) {
+    ended->group->runs_collective = false;
+    if (ended->group->conductor != nullptr) ended->group->conductor->end(*ended);
+  }
   if (ended->group->log && !ended->is_agreement) ended->group->log->end(ended->logged(), now);
   ended->handle->finish(std::nullopt, now);
 }
@@ -134,6 +140,7 @@ void Runner::fail_all(const Error& error, Seconds now) {
       operation->handle->finish(error, now);
     group->active.clear();
     group->waiting.clear();
+    group->runs_collective = false;
   }
 }
 

@@ -16,7 +16,7 @@ class Runner {
  public:
   explicit Runner(Mailbox& mailbox) : mailbox_(mailbox) {}
 
-  // Takes an operation; it starts as soon as the order of its communicator allows.
+  // Takes an operation; a collective starts as soon as the order of its communicator allows.
   void submit(std::unique_ptr<Operation> operation, Seconds now);
   // Goes on with every operation whose transfers ended; true when there was one.
   bool advance(Seconds now);
@@ -29,7 +29,7 @@ class Runner {
 
  private:
   void start_next(Group& group, Seconds now);
-  void start_front(Group& group, Seconds now);
+  void start(std::unique_ptr<Operation> started, Seconds now);
   void end_step(Operation& operation, StepIndex step);
   void run_step(Operation& operation, StepIndex step);
   void end_operation(Operation& operation, Seconds now);

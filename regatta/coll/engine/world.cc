@@ -155,12 +155,16 @@ void World::wake() const {
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
 }
 
-void World::submit(std::unique_ptr<Operation> operation) {
+void World::submit(std::vector<std::unique_ptr<Operation>> operations) {
   bool must_wake = false;
   {
     const std::lock_guard lock(mutex_);
-    if (error_) return operation->handle->finish(error_, os::monotonic_now());
-    submitted_.push_back(std::move(operation));
+    for (auto& operation : operations)
+      if (error_)
+        operation->handle->finish(error_, os::monotonic_now());
+      else
+        submitted_.push_back(std::move(operation));
+    if (error_) return;
     must_wake = std::exchange(is_sleeping_, false);
   }
   if (must_wake) wake();

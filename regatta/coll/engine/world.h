@@ -57,8 +57,9 @@ class World final : private LinkSink {
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(names_.size()); }
 
-  // From any thread. After an error of the world the operation ends with it at once.
-  void submit(std::unique_ptr<Operation> operation);
+  // From any thread; together they cost one wake-up. After an error of the world the operations end
+  // with it at once.
+  void submit(std::vector<std::unique_ptr<Operation>> operations);
   Communicator::Traffic traffic() const;
   // Traffic counts from now on.
   void restart_traffic();
