@@ -8,8 +8,9 @@
 namespace regatta::coll {
 namespace {
 
-constexpr std::array kKinds = {"barrier", "all_reduce", "reduce_scatter", "all_gather", "broadcast",
-                               "reduce",  "gather",     "scatter",        "all_to_all"};
+constexpr std::array kKinds = {"barrier",    "all_reduce",   "reduce_scatter", "all_gather",
+                               "broadcast",  "reduce",       "gather",         "scatter",
+                               "all_to_all", "all_to_all_v", "all_gather_v",   "reduce_scatter_v"};
 constexpr std::array kTypes = {"f32", "f64", "f16", "bf16", "i8", "u8", "i32", "i64"};
 constexpr std::array kOps = {"sum", "product", "min", "max", "average"};
 
@@ -30,12 +31,19 @@ std::string kind_name(std::uint64_t code) {
 
 bool reduces(CallKind kind) {
   return kind == CallKind::kAllReduce || kind == CallKind::kReduceScatter ||
-         kind == CallKind::kReduce;
+         kind == CallKind::kReduce || kind == CallKind::kReduceScatterV;
 }
 
 bool has_root(CallKind kind) {
   return kind == CallKind::kBroadcast || kind == CallKind::kReduce || kind == CallKind::kGather ||
          kind == CallKind::kScatter;
+}
+
+std::size_t end_of(const std::vector<Range>& parts) {
+  std::size_t end = 0;
+  for (const Range& part : parts)
+    end = std::max(end, part.end());
+  return end;
 }
 
 }  // namespace
@@ -91,12 +99,14 @@ std::string describe_call(std::uint64_t code, std::uint64_t bytes) {
 }
 
 std::size_t in_bytes(const Call& call, int ranks) {
+  if (call.parts != nullptr) return end_of(call.parts->give);
   const bool has_parts = call.kind == CallKind::kReduceScatter || call.kind == CallKind::kScatter ||
                          call.kind == CallKind::kAllToAll;
   return has_parts ? call.bytes * static_cast<std::size_t>(ranks) : call.bytes;
 }
 
 std::size_t out_bytes(const Call& call, int ranks) {
+  if (call.parts != nullptr) return end_of(call.parts->take);
   const bool has_parts = call.kind == CallKind::kAllGather || call.kind == CallKind::kGather ||
                          call.kind == CallKind::kAllToAll;
   return has_parts ? call.bytes * static_cast<std::size_t>(ranks) : call.bytes;

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/range.h"
 #include "regatta/coll/reduce_kernels.h"
 
 namespace regatta::coll {
@@ -21,9 +24,21 @@ enum class CallKind : std::uint8_t {
   kGather,         // in: bytes, out: bytes x ranks on the root
   kScatter,        // in: bytes x ranks on the root, out: bytes
   kAllToAll,       // in, out: bytes x ranks
+  // Parts of any length (VaryingParts):
+  kAllToAllV,
+  kAllGatherV,
+  kReduceScatterV,
 };
 
-inline constexpr std::size_t kCallKinds = 9;
+// By rank of the communicator.
+struct VaryingParts {
+  std::vector<Range> give;  // what of `in` goes to each; of an all_gather_v the same to all
+  std::vector<Range> take;  // where in `out` what comes from each lies
+  // What came in for a reduction inside the server, by rank; `take` lies in it.
+  std::unique_ptr<std::byte[]> arrivals;
+};
+
+inline constexpr std::size_t kCallKinds = 12;
 
 struct Call {
   CallKind kind = CallKind::kBarrier;
@@ -31,7 +46,8 @@ struct Call {
   int root = 0;
   const std::byte* in = nullptr;
   std::byte* out = nullptr;
-  std::size_t bytes = 0;  // a multiple of the element size
+  std::size_t bytes = 0;  // a multiple of the element size; 0 where the parts vary
+  std::shared_ptr<const VaryingParts> parts = nullptr;  // where they vary
 };
 
 // Whatever must be the same on all ranks, but for the bytes, in one word; never 0 but for a

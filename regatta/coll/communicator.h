@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,13 @@ class Handle {
 
  private:
   std::shared_ptr<State> state_;
+};
+
+// The parts of a buffer by rank, in elements: counts[k] from offsets[k] on. No offsets: one part
+// after the other. Read during the call only.
+struct Parts {
+  std::span<const std::size_t> counts;
+  std::span<const std::size_t> offsets = {};
 };
 
 // What goes to a rank, and what comes from one.
@@ -167,6 +175,15 @@ class Communicator {
   Handle reduce_scatter(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
   // in, out: count * world_size elements, rank-major: part k goes to rank k, whose part comes here.
   Handle all_to_all(const void* in, void* out, std::size_t count, DataType type);
+  // Parts of any length, 0 too; the buffers do not overlap. What a rank gives another one must be
+  // as long as that one takes (kInvalidInput on both, with the ranks and the lengths).
+  Handle all_to_all_v(const void* in, const Parts& give, void* out, const Parts& take,
+                      DataType type);
+  // in: parts.counts[rank] elements, out: the parts of all ranks. The counts are the same on all.
+  Handle all_gather_v(const void* in, void* out, const Parts& parts, DataType type);
+  // in: the parts for all ranks, out: the reduction of the own one. The counts are the same on all.
+  Handle reduce_scatter_v(const void* in, const Parts& parts, void* out, DataType type,
+                          ReduceOp op);
   Handle broadcast(void* data, std::size_t count, DataType type, Rank root);
   // Where only the root gets, `out` is not used elsewhere; where only the root gives, `in` is not.
   // in: count elements, out: count at the root.

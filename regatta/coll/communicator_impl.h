@@ -109,6 +109,8 @@ struct Communicator::Impl {
 
   // The error of a call with these arguments, or "".
   std::string objection(const std::string& call, Rank peer) const;
+  // The same of parts that should be one for each rank.
+  std::string objection(const std::string& call, const Parts& parts) const;
 };
 
 }  // namespace regatta::coll

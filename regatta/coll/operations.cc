@@ -1,4 +1,4 @@
-// The operations of communicator.h.
+// The operations of communicator.h, but those with varying parts.
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/coll/algorithm/varying.h"
 #include "regatta/coll/communicator_impl.h"
 #include "regatta/coll/engine/handle_state.h"
 #include "regatta/coll/group_scope.h"
@@ -20,8 +21,9 @@ Handle begun(std::shared_ptr<Handle::State> state) {
   return Handle(std::move(state));
 }
 
-// What each of the others takes from this rank, on average.
-std::size_t bytes_to_each(const Call& call, const Place& place) {
+// What `peer` takes from this rank, on average.
+std::size_t bytes_to(const Call& call, const Place& place, int peer) {
+  if (call.parts != nullptr) return call.parts->give[static_cast<std::size_t>(peer)].bytes;
   const bool is_root = place.rank == call.root;
   switch (call.kind) {
     case CallKind::kBarrier:
@@ -39,6 +41,10 @@ std::size_t bytes_to_each(const Call& call, const Place& place) {
     case CallKind::kAllGather:
     case CallKind::kAllToAll:
       return call.bytes;
+    case CallKind::kAllToAllV:
+    case CallKind::kAllGatherV:
+    case CallKind::kReduceScatterV:
+      break;  // they have parts
   }
   return 0;
 }
@@ -63,13 +69,19 @@ Handle Communicator::Impl::collective(const Call& call) {
     return failed(Code::kInvalidInput, objection(name_call(encode_call(call), 0), Rank{call.root}));
   if (group->log) group->log->submit();
   if (shm != nullptr) {
-    for (const int member : group->members)
-      if (member != world->rank()) world->count_shared(member, bytes_to_each(call, place()));
+    for (int peer = 0; peer < place().world_size; ++peer)
+      if (peer != group->rank)
+        world->count_shared(group->members[static_cast<std::size_t>(peer)],
+                            bytes_to(call, place(), peer));
     return begun(shm->submit(call));
   }
   auto operation = make(encode_call(call), call.bytes);
   operation->number = collectives++;
-  operation->call = call;
+  // What is fastest is measured for calls that are alike on all ranks.
+  if (call.parts != nullptr)
+    build_varying(operation->schedule, place(), call);
+  else
+    operation->call = call;
   return submit(std::move(operation));
 }
 

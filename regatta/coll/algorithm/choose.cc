@@ -138,6 +138,9 @@ std::vector<Algorithm> algorithms_for(const Shape& shape) {
   };
   switch (shape.kind) {
     case CallKind::kBarrier:
+    case CallKind::kAllToAllV:
+    case CallKind::kAllGatherV:
+    case CallKind::kReduceScatterV:
       break;
     case CallKind::kAllReduce:
       add(Algorithm::kExchange, times_others(bytes, shape.ranks) <= kExchangeMax);
@@ -200,6 +203,9 @@ Algorithm usual_algorithm(const Shape& shape) {
     case CallKind::kAllToAll:
       return Algorithm::kPairwise;
     case CallKind::kBarrier:
+    case CallKind::kAllToAllV:
+    case CallKind::kAllGatherV:
+    case CallKind::kReduceScatterV:
       break;
   }
   return Algorithm::kAutomatic;
@@ -252,6 +258,10 @@ void build_schedule(Schedule& schedule, const Plan& plan, const Call& call) {
       return direct_scatter(schedule, plan.place, buffers, call.root);
     case CallKind::kAllToAll:
       return writer.all_to_all();
+    case CallKind::kAllToAllV:
+    case CallKind::kAllGatherV:
+    case CallKind::kReduceScatterV:
+      return;  // varying.h
   }
 }
 

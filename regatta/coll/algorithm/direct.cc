@@ -38,22 +38,23 @@ void reduce_parts(Schedule& schedule, const std::vector<Part>& parts, const Buff
   }
 }
 
-// Every rank gets from every other what lies for it at `stride` * rank in `in`, and combines all of
-// it in rank order.
+// Every rank gets from every other what `part_of` names of its `in`, as long as the own `out`, and
+// combines all of it in rank order.
+template <typename PartOf>
 void reduce_from_all(Schedule& schedule, const Place& place, const Buffers& buffers,
-                     std::size_t stride) {
+                     const PartOf& part_of) {
   const std::size_t bytes = buffers.bytes();
-  const auto part_for = [&](int rank) {
-    return buffers.in + stride * static_cast<std::size_t>(rank);
-  };
   std::vector<Part> parts(static_cast<std::size_t>(place.world_size),
-                          Part{part_for(place.rank), 0, true});
+                          Part{buffers.in + part_of(place.rank).from, 0, true});
   std::vector<StepIndex> sends;
   std::byte* const arrivals = schedule.scratch(bytes * parts.size());
   for (int distance = 1; distance < place.world_size; ++distance) {
     const int to = place.neighbour(distance);
-    sends.push_back(
-        schedule.add({.kind = StepKind::kSend, .peer = to, .src = part_for(to), .bytes = bytes}));
+    const Range given = part_of(to);
+    sends.push_back(schedule.add({.kind = StepKind::kSend,
+                                  .peer = to,
+                                  .src = buffers.in + given.from,
+                                  .bytes = given.bytes}));
     const int from = place.neighbour(-distance);
     const auto index = static_cast<std::size_t>(from);
     std::byte* const at = arrivals + bytes * index;
@@ -117,7 +118,7 @@ class Doubling {
 }  // namespace
 
 void exchange_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  reduce_from_all(schedule, place, buffers, 0);
+  reduce_from_all(schedule, place, buffers, [&](int) { return Range{0, buffers.bytes()}; });
 }
 
 void doubling_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers) {
@@ -164,7 +165,15 @@ void direct_all_gather(Schedule& schedule, const Place& place, const Buffers& bu
 }
 
 void direct_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  reduce_from_all(schedule, place, buffers, buffers.bytes());
+  const std::size_t bytes = buffers.bytes();
+  reduce_from_all(schedule, place, buffers, [&](int rank) {
+    return Range{bytes * static_cast<std::size_t>(rank), bytes};
+  });
+}
+
+void direct_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
+                             const Segments& segments) {
+  reduce_from_all(schedule, place, buffers, [&](int rank) { return segments.of(rank); });
 }
 
 void tree_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root) {

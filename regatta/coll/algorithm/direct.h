@@ -11,6 +11,7 @@
 #pragma once
 
 #include "regatta/coll/algorithm/place.h"
+#include "regatta/coll/algorithm/segments.h"
 #include "regatta/coll/schedule.h"
 
 namespace regatta::coll {
@@ -21,6 +22,9 @@ void doubling_all_reduce(Schedule& schedule, const Place& place, const Buffers& 
 void direct_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers);
 // in: count * world_size elements, out: count.
 void direct_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers);
+// The parts of `in` are of any length; buffers.count is that of the own one.
+void direct_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
+                             const Segments& segments);
 // out: count elements; `in` is not used.
 void tree_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
 void dissemination_barrier(Schedule& schedule, const Place& place);

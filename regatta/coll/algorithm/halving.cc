@@ -18,12 +18,6 @@ std::vector<int> halves(int ranks) {
   return counts;
 }
 
-// A run of the vector, in bytes from its start.
-struct Run {
-  std::size_t from = 0;
-  std::size_t bytes = 0;
-};
-
 // The steps of one rank. Parts are counted from the rank's own one, which is part 0: while
 // reducing, a rank works for `parts` ranks, itself and those behind it.
 class Halving {
@@ -45,7 +39,7 @@ class Halving {
       send(place_.neighbour(half), runs(half, count), from, tag(k));
       std::vector<StepIndex> received;
       std::uint32_t number = 0;
-      for (const Run& run : runs(0, count)) {
+      for (const Range& run : runs(0, count)) {
         const Step step{.kind = StepKind::kReceiveReduce,
                         .peer = place_.neighbour(-half),
                         .tag = tag(k) + number++,
@@ -71,7 +65,7 @@ class Halving {
       send(place_.neighbour(-half), runs(0, count), out, first);
       std::uint32_t number = 0;
       std::vector<StepIndex> received;
-      for (const Run& run : runs(half, count))
+      for (const Range& run : runs(half, count))
         received.push_back(add({.kind = StepKind::kReceive,
                                 .peer = place_.neighbour(half),
                                 .tag = first + number++,
@@ -89,13 +83,14 @@ class Halving {
   static std::uint32_t tag(std::size_t round) { return static_cast<std::uint32_t>(round) * 2; }
 
   // The parts [first, first + count) that have bytes.
-  std::vector<Run> runs(int first, int count) const {
+  std::vector<Range> runs(int first, int count) const {
     const int begin = place_.neighbour(first);
-    const int end = std::min(begin + count, segments_.parts);
-    std::vector<Run> all;
+    const int end = std::min(begin + count, place_.world_size);
+    std::vector<Range> all;
     const auto append = [&](int from, int to) {
       const std::size_t at = segments_.begin(from);
-      if (segments_.begin(to) > at) all.push_back({at, segments_.begin(to) - at});
+      const std::size_t end_at = segments_.of(to - 1).end();
+      if (end_at > at) all.push_back({at, end_at - at});
     };
     append(begin, end);
     if (end - begin < count) append(0, count - (end - begin));
@@ -109,9 +104,9 @@ class Halving {
     return index;
   }
 
-  void send(int peer, const std::vector<Run>& what, const std::byte* from, std::uint32_t first) {
+  void send(int peer, const std::vector<Range>& what, const std::byte* from, std::uint32_t first) {
     std::uint32_t number = 0;
-    for (const Run& run : what)
+    for (const Range& run : what)
       add({.kind = StepKind::kSend,
            .peer = peer,
            .tag = first + number++,
@@ -121,7 +116,7 @@ class Halving {
   }
 
   void keep_middle(const std::byte* in, std::byte* work, int part) {
-    for (const Run& run : runs(part, 1))
+    for (const Range& run : runs(part, 1))
       note(schedule_.add({.kind = StepKind::kCopy,
                           .dst = work + run.from,
                           .src = in + run.from,
@@ -147,7 +142,7 @@ void halving_doubling_all_reduce(Schedule& schedule, const Place& place, const B
 void halving_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers) {
   const auto parts = static_cast<std::size_t>(place.world_size);
   const Segments segments{buffers.count * parts, buffers.element_bytes, place.world_size};
-  const std::size_t all = segments.begin(segments.parts);
+  const std::size_t all = segments.end();
   // The last receive must not wait for the sends, which read `in`: the partner's would wait too.
   const bool is_aside = overlap(buffers.in, all, buffers.out, buffers.bytes());
   std::byte* const result = is_aside ? schedule.scratch(buffers.bytes()) : buffers.out;

@@ -8,6 +8,8 @@
 #include <map>
 #include <utility>
 
+#include "regatta/coll/range.h"
+
 namespace regatta::coll {
 namespace {
 
@@ -16,12 +18,6 @@ constexpr std::size_t kChunksMax = 16;
 // Chunks that a rank works on at the same time: one inside, one or two between servers, one inside.
 constexpr std::size_t kChunksAhead = 4;
 constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
-
-// A run of elements, in bytes from the start of the vector.
-struct Range {
-  std::size_t from = 0;
-  std::size_t bytes = 0;
-};
 
 // What a message is for; a pair exchanges one of each kind, chunk and index.
 enum class Purpose : std::uint32_t { kGather, kReduce, kResult, kSpread };

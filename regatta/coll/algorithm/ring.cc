@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "regatta/coll/algorithm/bundle.h"
-#include "regatta/coll/algorithm/segments.h"
 
 namespace regatta::coll {
 namespace {
@@ -150,19 +149,25 @@ void ring_all_reduce(Schedule& schedule, const Place& place, const Buffers& buff
 void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers,
                          const RingOptions& options) {
   const auto parts = static_cast<std::size_t>(place.world_size);
-  const Segments segments{buffers.count * parts, buffers.element_bytes, place.world_size};
+  ring_reduce_scatter_v(schedule, place, buffers,
+                        {buffers.count * parts, buffers.element_bytes, place.world_size}, options);
+}
+
+void ring_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
+                           const Segments& segments, const RingOptions& options) {
   RingBuilder ring(schedule, place, segments, options);
   const int last = place.world_size - 2;
   // Partial results alternate between two places: one arrives while the other leaves.
   // Of two ranks each sends while it receives the result. Were the receive to wait for the sends,
   // both would: a large message leaves when its receiver is ready. So a result on top of the input,
   // which the sends still read, comes to a place aside first.
-  const bool is_aside = last == 0 && overlap(buffers.in, segments.begin(segments.parts),
-                                             buffers.out, buffers.bytes());
-  std::byte* const places[2] = {last > 0 || is_aside ? schedule.scratch(buffers.bytes()) : nullptr,
-                                last > 1 ? schedule.scratch(buffers.bytes()) : nullptr};
-  std::vector<StepIndex> sends_before;
-  std::vector<StepIndex> input_readers;  // steps that read `in`, but the last ones
+  const bool is_aside =
+      last == 0 && overlap(buffers.in, segments.end(), buffers.out, buffers.bytes());
+  std::byte* const places[2] = {
+      last > 0 || is_aside ? schedule.scratch(segments.bytes_max()) : nullptr,
+      last > 1 ? schedule.scratch(segments.bytes_max()) : nullptr};
+  std::vector<StepIndex> place_readers[2];  // the last sends from each place: parts may be empty
+  std::vector<StepIndex> input_readers;     // steps that read `in`, but the last ones
   for (int s = 0; s <= last; ++s) {
     const auto step = static_cast<std::uint32_t>(s);
     const int out_segment = ring.segment(-1 - s);
@@ -172,7 +177,7 @@ void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& 
     ring.send(out_segment, from, step);
     // `out` may lie anywhere on `in`: it is written when all else was read. A place is free again
     // when the sends of the step before have ended.
-    std::vector<StepIndex> after = sends_before;
+    std::vector<StepIndex> after = place_readers[s % 2];
     if (s == last && s > 0) {
       after.insert(after.end(), input_readers.begin(), input_readers.end());
       after = {join(schedule, after)};
@@ -190,7 +195,7 @@ void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& 
           {.kind = StepKind::kCopy, .dst = buffers.out, .src = places[0], .bytes = buffers.bytes()},
           {all});
     }
-    if (s > 0) sends_before = ring.last_sends();
+    if (s > 0 && !ring.last_sends().empty()) place_readers[(s - 1) % 2] = ring.last_sends();
     const auto end = static_cast<StepIndex>(schedule.steps().size());
     for (StepIndex k = first; k < end; ++k)
       if (s == 0 || schedule.steps()[k].kind == StepKind::kReceiveReduce)
@@ -201,7 +206,12 @@ void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& 
 void ring_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers,
                      const RingOptions& options) {
   const auto parts = static_cast<std::size_t>(place.world_size);
-  const Segments segments{buffers.count * parts, buffers.element_bytes, place.world_size};
+  ring_all_gather_v(schedule, place, buffers,
+                    {buffers.count * parts, buffers.element_bytes, place.world_size}, options);
+}
+
+void ring_all_gather_v(Schedule& schedule, const Place& place, const Buffers& buffers,
+                       const Segments& segments, const RingOptions& options) {
   RingBuilder ring(schedule, place, segments, options);
   std::byte* const own = buffers.out + segments.begin(place.rank);
   std::vector<StepIndex> copied;

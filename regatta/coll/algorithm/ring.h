@@ -11,6 +11,7 @@
 #pragma once
 
 #include "regatta/coll/algorithm/place.h"
+#include "regatta/coll/algorithm/segments.h"
 #include "regatta/coll/schedule.h"
 
 namespace regatta::coll {
@@ -29,6 +30,12 @@ void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& 
 // in: count elements, out: count * world_size.
 void ring_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers,
                      const RingOptions& options = {});
+// The same with parts of any length: those of the whole vector, `in` of the first and `out` of the
+// second; buffers.count is that of the own part.
+void ring_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
+                           const Segments& segments, const RingOptions& options = {});
+void ring_all_gather_v(Schedule& schedule, const Place& place, const Buffers& buffers,
+                       const Segments& segments, const RingOptions& options = {});
 // out: count elements; `in` is not used.
 void chain_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
                      const RingOptions& options = {});

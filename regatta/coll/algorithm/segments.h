@@ -3,26 +3,47 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "regatta/coll/range.h"
 
 namespace regatta::coll {
 
-// The p parts of a vector: [begin(k), begin(k + 1)) in bytes.
-struct Segments {
-  std::size_t count;  // elements
-  std::size_t element_bytes;
-  int parts;
-
-  std::size_t begin(int k) const {
+// The part of each rank.
+class Segments {
+ public:
+  explicit Segments(std::vector<Range> parts) : parts_(std::move(parts)) {}
+  // `count` elements in as equal parts as they allow.
+  Segments(std::size_t count, std::size_t element_bytes, int parts) {
     const auto n = static_cast<std::size_t>(parts);
-    const auto part = static_cast<std::size_t>(k);
-    return (count / n * part + std::min(count % n, part)) * element_bytes;
+    std::size_t from = 0;
+    for (std::size_t part = 0; part < n; ++part) {
+      const std::size_t elements = count / n + (part < count % n ? 1 : 0);
+      parts_.push_back({from, elements * element_bytes});
+      from = parts_.back().end();
+    }
   }
-  std::size_t bytes(int k) const { return begin(k + 1) - begin(k); }
-};
 
-inline bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b,
-                    std::size_t b_bytes) {
-  return a < b + b_bytes && b < a + a_bytes;
-}
+  const Range& of(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }
+  std::size_t begin(int rank) const { return of(rank).from; }
+  std::size_t bytes(int rank) const { return of(rank).bytes; }
+  // How far the vector reaches, and its longest part.
+  std::size_t end() const {
+    std::size_t end = 0;
+    for (const Range& part : parts_)
+      end = std::max(end, part.end());
+    return end;
+  }
+  std::size_t bytes_max() const {
+    std::size_t bytes = 0;
+    for (const Range& part : parts_)
+      bytes = std::max(bytes, part.bytes);
+    return bytes;
+  }
+
+ private:
+  std::vector<Range> parts_;
+};
 
 }  // namespace regatta::coll

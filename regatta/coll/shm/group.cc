@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "regatta/coll/shm/one_shot.h"
+#include "regatta/coll/shm/varying.h"
 #include "regatta/os/clock.h"
 
 namespace regatta::coll {
@@ -189,23 +190,27 @@ void ShmGroup::start(Operation& operation) {
   post.bytes.store(call.bytes, std::memory_order_release);
   const bool is_small = fits_slot(call, peers.size());
   Offsets offsets;
-  if (is_small)
+  if (call.parts != nullptr) {
+    const Shown shown = show_parts(call, peers, slot, *setup_.shelf);
+    offsets = {shown.in, shown.stream_bytes};
+  } else if (is_small) {
     show(call, peers, slot);
-  else
+  } else {
     offsets = show_buffers(call, peers, *setup_.shelf);
+  }
   post.in = offsets.in;
   post.out = offsets.out;
   post.took_s = -1;
   if (tuner_ != nullptr) {
     post.took_s = tuner_->took_s();
-    if (!is_small) operation.chunk_bytes = tuner_->begin(call);
+    if (!is_small && call.parts == nullptr) operation.chunk_bytes = tuner_->begin(call);
   }
   post.sequence.store(operation.sequence, std::memory_order_release);
   ring(peers.others);
   operation.started = now;
   if (log_) log_->begin(logged(operation));
   block(operation, Wait::kPosts, operation.sequence);
-  if (is_small || offsets.are_shown()) return;
+  if (call.parts != nullptr || is_small || offsets.are_shown()) return;
   // Nothing can be done on a private buffer but stage it: no need to see what the others show.
   operation.staged = plan_staged(call, peers.size(), stage_, operation.chunk_bytes);
   operation.point = Point::kRounds;
@@ -218,6 +223,7 @@ bool ShmGroup::advance(Operation& operation) {
   if (operation.point == Point::kPosted) {
     if (block(operation, Wait::kPosts, operation.sequence)) return false;
     if (!check_same_call(operation)) return false;
+    if (operation.call.parts != nullptr) return begin_varying(operation);
     if (fits_slot(operation.call, peers.size())) {
       collect_slots(operation.call, peers, slot_of(operation.sequence));
       return true;
@@ -273,7 +279,32 @@ bool ShmGroup::advance_rounds(Operation& operation) {
     ++operation.round;
     operation.is_combined = false;
   }
+  if (operation.staged.is_read_in_place && block(operation, Wait::kCombined, rounds_)) return false;
+  if (operation.call.parts != nullptr) end_varying(operation.call, setup_.peers);
   return true;
+}
+
+// All ranks have shown their parts. True when the operation has ended.
+bool ShmGroup::begin_varying(Operation& operation) {
+  const Peers& peers = setup_.peers;
+  const unsigned slot = slot_of(operation.sequence);
+  if (const Mismatch found = find_mismatch(operation.call, peers, slot); found.peer >= 0) {
+    fail({Code::kInvalidInput, name(found.peer) + " gives " + std::to_string(found.given) +
+                                   " bytes where " + name(peers.rank) + " takes " +
+                                   std::to_string(found.taken) + " in " +
+                                   name_call(encode_call(operation.call), 0) +
+                                   ": call it with the same count and type on both"});
+    return false;
+  }
+  operation.staged = plan_varying(operation.call, peers, slot, stage_);
+  if (operation.staged.rounds == 0) {
+    collect_parts(operation.staged, peers);
+    end_varying(operation.call, peers);
+    return true;
+  }
+  operation.point = Point::kRounds;
+  operation.is_checked = true;
+  return advance_rounds(operation);
 }
 
 // True when the round is over.

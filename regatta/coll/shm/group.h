@@ -137,6 +137,7 @@ class ShmGroup final : public Driver {
   bool fill_ahead(Operation& operation);
   bool run_round(Operation& operation);
   bool choose_method(Operation& operation);
+  bool begin_varying(Operation& operation);
   bool check_same_call(const Operation& operation);
   LoggedCall logged(const Operation& operation) const;
   void end(Operation& operation);

@@ -11,20 +11,20 @@ namespace regatta::coll {
 namespace {
 
 // What this rank shows, or nothing.
-struct Shown {
+struct Input {
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
 };
 
-Shown shown_by(const Call& call, const Peers& peers) {
+Input shown_by(const Call& call, const Peers& peers) {
   const std::size_t all = call.bytes * static_cast<std::size_t>(peers.size());
   switch (call.kind) {
     case CallKind::kBarrier:
       return {};
     case CallKind::kBroadcast:
-      return peers.rank == call.root ? Shown{call.out, call.bytes} : Shown{};
+      return peers.rank == call.root ? Input{call.out, call.bytes} : Input{};
     case CallKind::kScatter:
-      return peers.rank == call.root ? Shown{call.in, all} : Shown{};
+      return peers.rank == call.root ? Input{call.in, all} : Input{};
     case CallKind::kReduceScatter:
     case CallKind::kAllToAll:
       return {call.in, all};
@@ -46,11 +46,11 @@ void reduce_slots(const Call& call, const Peers& peers, unsigned slot, std::size
 }  // namespace
 
 bool fits_slot(const Call& call, int ranks) {
-  return in_bytes(call, ranks) <= kSlotBytes;
+  return call.parts == nullptr && in_bytes(call, ranks) <= kSlotBytes;
 }
 
 void show(const Call& call, const Peers& peers, unsigned slot) {
-  const Shown shown = shown_by(call, peers);
+  const Input shown = shown_by(call, peers);
   if (shown.bytes > 0) std::memcpy(peers.own().slots[slot], shown.data, shown.bytes);
 }
 
@@ -85,6 +85,10 @@ void collect_slots(const Call& call, const Peers& peers, unsigned slot) {
                     peers.of(peer).slots[slot] + at, call.bytes);
       return;
     }
+    case CallKind::kAllToAllV:
+    case CallKind::kAllGatherV:
+    case CallKind::kReduceScatterV:
+      return;  // varying.h
   }
 }
 

@@ -5,17 +5,13 @@
 #include <cstddef>
 #include <vector>
 
+#include "regatta/coll/range.h"
 #include "regatta/coll/shm/shelf.h"
 
 namespace regatta::coll {
 
 // More ranks of a server than this exchange messages instead.
 inline constexpr int kPeersMax = 256;
-
-struct Range {
-  std::size_t from = 0;
-  std::size_t bytes = 0;
-};
 
 // The part of rank `part` in `bytes`: whole lines, so that no line has two writers.
 inline Range part_of(std::size_t bytes, int parts, int part) {

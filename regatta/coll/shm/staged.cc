@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "regatta/coll/shm/varying.h"
+
 namespace regatta::coll {
 namespace {
 
@@ -170,6 +172,10 @@ void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigne
                    range.bytes, staged.store);
       return;
     }
+    case CallKind::kAllToAllV:
+    case CallKind::kAllGatherV:
+    case CallKind::kReduceScatterV:
+      return fill_varying(staged, peers, round, slot);
     case CallKind::kBroadcast:
       if (peers.rank == call.root)
         stage(staged, peers.own().pieces[slot], call.out + range.from, range.bytes);
@@ -212,6 +218,10 @@ void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsi
     case CallKind::kAllToAll:
       return collect_pieces(staged, peers, range, slot,
                             static_cast<std::size_t>(peers.rank) * staged.piece_bytes);
+    case CallKind::kAllToAllV:
+    case CallKind::kAllGatherV:
+    case CallKind::kReduceScatterV:
+      return combine_varying(staged, peers, round, slot);
   }
 }
 

@@ -30,6 +30,9 @@ struct Staged {
   std::size_t piece_bytes = 0;   // of the call's bytes that one round moves
   std::uint64_t rounds = 0;
   bool has_take = false;
+  // Of calls whose parts vary (varying.h):
+  unsigned slot = 0;              // where the ranks show them
+  bool is_read_in_place = false;  // the others read this rank's input itself
 };
 
 // The same on all ranks for the same call, but for the addresses and `stage`. `round_bytes`: that a
