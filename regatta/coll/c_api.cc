@@ -221,6 +221,18 @@ std::int32_t regatta_coll_grow(regatta_coll_comm* comm, std::int32_t world_size,
   });
 }
 
+std::int32_t regatta_coll_duplicate(regatta_coll_comm* comm, regatta_coll_comm** twin,
+                                    regatta_coll_error* error) {
+  return guard(error, [&]() -> Status {
+    if (comm == nullptr) return missing("duplicate", "the communicator");
+    if (twin == nullptr) return missing("duplicate", "the place for the new communicator");
+    *twin = nullptr;
+    REGATTA_TRY(made, comm->communicator.duplicate());
+    *twin = new regatta_coll_comm{std::move(made)};
+    return {};
+  });
+}
+
 std::int32_t regatta_coll_allocate(regatta_coll_comm* comm, std::uint64_t bytes,
                                    regatta_coll_memory** memory, regatta_coll_error* error) {
   return guard(error, [&]() -> Status {

@@ -143,6 +143,10 @@ REGATTA_COLL_API int32_t regatta_coll_grow(regatta_coll_comm* comm, int32_t worl
                                            regatta_coll_exchange exchange, void* context,
                                            regatta_coll_comm** grown, regatta_coll_error* error);
 
+/* Since 1.1: a communicator of the same ranks with an order of calls of its own. Collective. */
+REGATTA_COLL_API int32_t regatta_coll_duplicate(regatta_coll_comm* comm, regatta_coll_comm** twin,
+                                                regatta_coll_error* error);
+
 /* ---- Operations ----
  * Each begins and gives a handle; with handle == NULL it returns when the operation has ended.
  * Buffers stay alive and untouched until then. In place: in == out. Shapes as in communicator.h. */
@@ -193,6 +197,39 @@ REGATTA_COLL_API int32_t regatta_coll_recv(regatta_coll_comm* comm, void* data, 
                                            regatta_coll_error* error);
 REGATTA_COLL_API int32_t regatta_coll_barrier(regatta_coll_comm* comm, regatta_coll_handle** handle,
                                               regatta_coll_error* error);
+
+/* Since 1.1: parts of any length, 0 too. counts and offsets have an element for each rank, in
+ * elements; offsets == NULL: one part after the other. They are read during the call only; the
+ * buffers do not overlap. A part that is given must be as long as the one that is taken. */
+REGATTA_COLL_API int32_t regatta_coll_all_to_all_v(
+    regatta_coll_comm* comm, const void* in, const uint64_t* in_counts, const uint64_t* in_offsets,
+    void* out, const uint64_t* out_counts, const uint64_t* out_offsets, int32_t type,
+    regatta_coll_handle** handle, regatta_coll_error* error);
+/* in: counts[rank] elements, out: the parts of all ranks. The counts are the same on all ranks. */
+REGATTA_COLL_API int32_t regatta_coll_all_gather_v(regatta_coll_comm* comm, const void* in,
+                                                   void* out, const uint64_t* counts,
+                                                   const uint64_t* offsets, int32_t type,
+                                                   regatta_coll_handle** handle,
+                                                   regatta_coll_error* error);
+/* in: the parts for all ranks, out: counts[rank] elements. The counts are the same on all ranks. */
+REGATTA_COLL_API int32_t regatta_coll_reduce_scatter_v(
+    regatta_coll_comm* comm, const void* in, const uint64_t* counts, const uint64_t* offsets,
+    void* out, int32_t type, int32_t op, regatta_coll_handle** handle, regatta_coll_error* error);
+/* Since 1.1: both at once, so that ranks which exchange do not wait for each other. */
+REGATTA_COLL_API int32_t regatta_coll_send_recv(regatta_coll_comm* comm, const void* data,
+                                                uint64_t count, int32_t to, void* into,
+                                                uint64_t into_count, int32_t from, int32_t type,
+                                                regatta_coll_handle** handle,
+                                                regatta_coll_error* error);
+
+/* Since 1.1: the operations that this thread calls between the two, on any communicators, begin
+ * together at the end, with one wake-up; none of them waits, even with handle == NULL. The handle
+ * of the end (NULL: it waits) ends when all of them did, with their first error. Ranks may call
+ * sends, receives, and collectives of distinct communicators in any order in between. A group in a
+ * group is part of it. Splitting fails inside. */
+REGATTA_COLL_API int32_t regatta_coll_group_start(regatta_coll_error* error);
+REGATTA_COLL_API int32_t regatta_coll_group_end(regatta_coll_handle** handle,
+                                                regatta_coll_error* error);
 
 /* Returns when the operation has ended, with its status. May be called again. */
 REGATTA_COLL_API int32_t regatta_coll_wait(regatta_coll_handle* handle, regatta_coll_error* error);

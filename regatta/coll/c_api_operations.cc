@@ -1,12 +1,15 @@
 // The operations of c_api.h.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "regatta/coll/c_api.h"
 #include "regatta/coll/c_api_impl.h"
+#include "regatta/coll/group_scope.h"
 
 namespace regatta::coll {
 namespace {
@@ -70,11 +73,63 @@ std::int32_t run(const Given& given, regatta_coll_handle** handle, regatta_coll_
     if (handle != nullptr) *handle = nullptr;
     REGATTA_TRY_DO(check(given));
     Handle begun = begin(given.comm->communicator);
-    if (handle == nullptr) return begun.wait();
+    if (handle == nullptr) return GroupScope::current() != nullptr ? Status() : begun.wait();
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guard() catches it
     *handle = new regatta_coll_handle{std::move(begun)};
     return {};
   });
+}
+
+// What a call was given of parts that vary.
+struct GivenParts {
+  const char* call;
+  regatta_coll_comm* comm;
+  const std::uint64_t* counts;
+  const std::uint64_t* offsets;
+  bool has_buffer;
+};
+
+Status check(const GivenParts& given, std::int32_t type) {
+  if (given.comm == nullptr) return missing(given.call, "the communicator");
+  if (given.counts == nullptr) return missing(given.call, "the array of counts");
+  const auto ranks = static_cast<std::uint64_t>(given.comm->communicator.world_size());
+  for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+    REGATTA_TRY_DO(check(Given{.call = given.call,
+                               .comm = given.comm,
+                               .count = given.counts[rank],
+                               .type = type,
+                               .has_buffers = given.has_buffer}));
+    if (given.offsets != nullptr)
+      REGATTA_TRY_DO(check(Given{
+          .call = given.call, .comm = given.comm, .count = given.offsets[rank], .type = type}));
+  }
+  return {};
+}
+
+Parts parts_of(const regatta_coll_comm* comm, const std::uint64_t* counts,
+               const std::uint64_t* offsets) {
+  static_assert(sizeof(std::uint64_t) == sizeof(std::size_t));
+  const auto ranks = static_cast<std::size_t>(comm->communicator.world_size());
+  const auto span_of = [&](const std::uint64_t* numbers) {
+    return std::span<const std::size_t>(numbers, numbers == nullptr ? 0 : ranks);
+  };
+  return {span_of(counts), span_of(offsets)};
+}
+
+// run() for calls whose parts vary.
+// NOLINTNEXTLINE(readability-function-size): both sides of a call, and what run() takes
+template <typename Begin>
+std::int32_t run_varying(const GivenParts& in, const GivenParts& out, const Given& given,
+                         regatta_coll_handle** handle, regatta_coll_error* error,
+                         Begin&& begin) noexcept {
+  const std::int32_t status = guard(error, [&]() -> Status {
+    if (handle != nullptr) *handle = nullptr;
+    REGATTA_TRY_DO(check(given));
+    REGATTA_TRY_DO(check(in, given.type));
+    return check(out, given.type);
+  });
+  if (status != REGATTA_COLL_OK) return status;
+  return run(given, handle, error, std::forward<Begin>(begin));
 }
 
 DataType type_of(std::int32_t type) {
@@ -184,7 +239,78 @@ std::int32_t regatta_coll_barrier(regatta_coll_comm* comm, regatta_coll_handle**
                                   regatta_coll_error* error) {
   return run({"barrier", comm, 0}, handle, error, [](Communicator& c) { return c.barrier(); });
 }
+
+std::int32_t regatta_coll_all_to_all_v(regatta_coll_comm* comm, const void* in,
+                                       const std::uint64_t* in_counts,
+                                       const std::uint64_t* in_offsets, void* out,
+                                       const std::uint64_t* out_counts,
+                                       const std::uint64_t* out_offsets, std::int32_t type,
+                                       regatta_coll_handle** handle, regatta_coll_error* error) {
+  return run_varying({"all_to_all_v", comm, in_counts, in_offsets, in != nullptr},
+                     {"all_to_all_v", comm, out_counts, out_offsets, out != nullptr},
+                     {"all_to_all_v", comm, 0, type}, handle, error, [&](Communicator& c) {
+                       return c.all_to_all_v(in, parts_of(comm, in_counts, in_offsets), out,
+                                             parts_of(comm, out_counts, out_offsets),
+                                             type_of(type));
+                     });
+}
+
+std::int32_t regatta_coll_all_gather_v(regatta_coll_comm* comm, const void* in, void* out,
+                                       const std::uint64_t* counts, const std::uint64_t* offsets,
+                                       std::int32_t type, regatta_coll_handle** handle,
+                                       regatta_coll_error* error) {
+  const GivenParts parts{"all_gather_v", comm, counts, offsets, in != nullptr && out != nullptr};
+  return run_varying(
+      parts, parts, {"all_gather_v", comm, 0, type}, handle, error, [&](Communicator& c) {
+        return c.all_gather_v(in, out, parts_of(comm, counts, offsets), type_of(type));
+      });
+}
+
+std::int32_t regatta_coll_reduce_scatter_v(regatta_coll_comm* comm, const void* in,
+                                           const std::uint64_t* counts,
+                                           const std::uint64_t* offsets, void* out,
+                                           std::int32_t type, std::int32_t op,
+                                           regatta_coll_handle** handle,
+                                           regatta_coll_error* error) {
+  const GivenParts parts{"reduce_scatter_v", comm, counts, offsets,
+                         in != nullptr && out != nullptr};
+  return run_varying(parts, parts, {"reduce_scatter_v", comm, 0, type, op}, handle, error,
+                     [&](Communicator& c) {
+                       return c.reduce_scatter_v(in, parts_of(comm, counts, offsets), out,
+                                                 type_of(type), op_of(op));
+                     });
+}
+
+std::int32_t regatta_coll_send_recv(regatta_coll_comm* comm, const void* data, std::uint64_t count,
+                                    std::int32_t to, void* into, std::uint64_t into_count,
+                                    std::int32_t from, std::int32_t type,
+                                    regatta_coll_handle** handle, regatta_coll_error* error) {
+  const bool has_buffers = (data != nullptr || count == 0) && (into != nullptr || into_count == 0);
+  return run(
+      {"send_recv", comm, std::max(count, into_count), type, REGATTA_COLL_SUM, has_buffers}, handle,
+      error, [&](Communicator& c) {
+        return c.send_recv({data, count, Rank{to}}, {into, into_count, Rank{from}}, type_of(type));
+      });
+}
 // NOLINTEND(readability-function-size)
+
+std::int32_t regatta_coll_group_start(regatta_coll_error* error) {
+  return guard(error, []() -> Status {
+    GroupScope::open();
+    return {};
+  });
+}
+
+std::int32_t regatta_coll_group_end(regatta_coll_handle** handle, regatta_coll_error* error) {
+  return guard(error, [&]() -> Status {
+    if (handle != nullptr) *handle = nullptr;
+    REGATTA_TRY(ended, GroupScope::close());
+    if (handle == nullptr) return ended.wait();
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guard() catches it
+    *handle = new regatta_coll_handle{std::move(ended)};
+    return {};
+  });
+}
 
 std::int32_t regatta_coll_wait(regatta_coll_handle* handle, regatta_coll_error* error) {
   return guard(error, [&]() -> Status {

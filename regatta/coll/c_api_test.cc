@@ -258,6 +258,66 @@ TEST_P(CApi, ShrinksToTheRanksThatAreLeftAndGrowsAgain) {
   });
 }
 
+TEST_P(CApi, MovesPartsOfAnyLength) {
+  run_ranks(2, GetParam(), [](regatta_coll_comm* comm, int rank) {
+    const auto i32 = REGATTA_COLL_I32;
+    // Rank r gives 1 element to rank 0 and 2 to rank 1.
+    const std::vector<std::int32_t> in = {10 * rank + 1, 10 * rank + 2, 10 * rank + 3};
+    const std::uint64_t given[] = {1, 2};
+    const std::uint64_t own = given[rank];
+    const std::uint64_t taken[] = {own, own};
+    std::vector<std::int32_t> out(4, -1);
+    ASSERT_EQ(regatta_coll_all_to_all_v(comm, in.data(), given, nullptr, out.data(), taken, nullptr,
+                                        i32, nullptr, nullptr),
+              0);
+    EXPECT_THAT(out, rank == 0 ? ElementsAre(1, 11, -1, -1) : ElementsAre(2, 3, 12, 13));
+    out.assign(4, -1);
+    const std::uint64_t offsets[] = {3, 0};
+    ASSERT_EQ(regatta_coll_all_gather_v(comm, in.data(), out.data(), given, offsets, i32, nullptr,
+                                        nullptr),
+              0);
+    EXPECT_THAT(out, ElementsAre(11, 12, -1, 1));
+    out.assign(4, -1);
+    ASSERT_EQ(regatta_coll_reduce_scatter_v(comm, in.data(), given, nullptr, out.data(), i32,
+                                            REGATTA_COLL_SUM, nullptr, nullptr),
+              0);
+    EXPECT_THAT(out, rank == 0 ? ElementsAre(12, -1, -1, -1) : ElementsAre(14, 16, -1, -1));
+  });
+}
+
+TEST_P(CApi, BeginsAGroupOfCallsTogether) {
+  run_ranks(2, GetParam(), [](regatta_coll_comm* comm, int rank) {
+    regatta_coll_comm* twin = nullptr;
+    ASSERT_EQ(regatta_coll_duplicate(comm, &twin, nullptr), 0);
+    const auto i64 = REGATTA_COLL_I64;
+    std::vector<std::int64_t> mine(300000, rank + 1);
+    std::vector<std::int64_t> theirs(mine.size());
+    std::int64_t sums[2] = {rank + 1, rank + 1};
+    const auto reduce = [&](int which) {
+      return regatta_coll_all_reduce(which == 0 ? comm : twin, &sums[which], &sums[which], 1, i64,
+                                     REGATTA_COLL_SUM, nullptr, nullptr);
+    };
+    ASSERT_EQ(regatta_coll_group_start(nullptr), 0);
+    EXPECT_EQ(reduce(rank), 0);
+    EXPECT_EQ(regatta_coll_send(comm, mine.data(), mine.size(), i64, 1 - rank, nullptr, nullptr),
+              0);
+    EXPECT_EQ(regatta_coll_recv(comm, theirs.data(), mine.size(), i64, 1 - rank, nullptr, nullptr),
+              0);
+    EXPECT_EQ(reduce(1 - rank), 0);
+    regatta_coll_handle* all = nullptr;
+    ASSERT_EQ(regatta_coll_group_end(&all, nullptr), 0);
+    EXPECT_EQ(regatta_coll_wait(all, nullptr), 0);
+    regatta_coll_handle_free(all);
+    EXPECT_EQ(theirs.back(), 2 - rank);
+    EXPECT_EQ(sums[0] + sums[1], 6);
+    ASSERT_EQ(regatta_coll_send_recv(comm, mine.data(), mine.size(), 1 - rank, theirs.data(),
+                                     mine.size(), 1 - rank, i64, nullptr, nullptr),
+              0);
+    EXPECT_EQ(theirs.front(), 2 - rank);
+    regatta_coll_comm_free(twin);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, CApi, testing::Bool(),
                          [](const auto& way) { return way.param ? "Shm" : "Tcp"; });
 
@@ -279,6 +339,31 @@ TEST(CApiErrors, NameTheArgumentThatIsWrong) {
     EXPECT_THAT(error.text, HasSubstr("rank 5 is not in the communicator"));
     EXPECT_EQ(reduce(1, 0, 0), REGATTA_COLL_OK);
     EXPECT_STREQ(error.text, "");
+  });
+}
+
+TEST(CApiErrors, NameWhatIsWrongWithPartsAndGroups) {
+  run_ranks(1, true, [](regatta_coll_comm* comm, int) {
+    regatta_coll_error error{};
+    float x = 0;
+    const std::uint64_t one = 1;
+    const auto negative = static_cast<std::uint64_t>(-4);
+    const auto exchange_parts = [&](const std::uint64_t* counts, const std::uint64_t* offsets,
+                                    void* out) {
+      return regatta_coll_all_to_all_v(comm, &x, counts, offsets, out, &one, nullptr, 0, nullptr,
+                                       &error);
+    };
+    EXPECT_EQ(exchange_parts(nullptr, nullptr, &x), REGATTA_COLL_INVALID_INPUT);
+    EXPECT_THAT(error.text, HasSubstr("all_to_all_v: the array of counts is NULL"));
+    EXPECT_EQ(exchange_parts(&negative, nullptr, &x), REGATTA_COLL_INVALID_INPUT);
+    EXPECT_THAT(error.text, HasSubstr("more than memory can hold"));
+    EXPECT_EQ(exchange_parts(&one, &negative, &x), REGATTA_COLL_INVALID_INPUT);
+    EXPECT_THAT(error.text, HasSubstr("more than memory can hold"));
+    EXPECT_EQ(exchange_parts(&one, nullptr, nullptr), REGATTA_COLL_INVALID_INPUT);
+    EXPECT_THAT(error.text, HasSubstr("a buffer is NULL"));
+    EXPECT_EQ(regatta_coll_group_end(nullptr, &error), REGATTA_COLL_INVALID_INPUT);
+    EXPECT_THAT(error.text, HasSubstr("no group is open"));
+    EXPECT_EQ(regatta_coll_duplicate(comm, nullptr, &error), REGATTA_COLL_INVALID_INPUT);
   });
 }
 
