@@ -50,6 +50,22 @@ class Comm {
     return Handle(handle);
   }
 
+  // The same for several calls that begin together: begin(comm, &error) makes them without handles
+  // and gives the status of the first that failed. It does not throw.
+  template <typename Begin>
+  Handle begin_together(Begin&& begin) {
+    const std::lock_guard lock(mutex_);
+    regatta_coll_error of_group{};
+    regatta_coll_error error{};
+    check(regatta_coll_group_start(&of_group), of_group);
+    const std::int32_t status = begin(comm_.get(), &error);
+    regatta_coll_handle* ended = nullptr;
+    check(regatta_coll_group_end(&ended, &of_group), of_group);
+    Handle handle(ended);
+    check(status, error);
+    return handle;
+  }
+
  private:
   struct CommDeleter {
     void operator()(regatta_coll_comm* comm) const { regatta_coll_comm_free(comm); }

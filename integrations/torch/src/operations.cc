@@ -1,6 +1,5 @@
 #include "integrations/torch/src/operations.h"
 
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -93,21 +92,38 @@ void check_own_part(const Group& group, const Tensors& outputs, const Tensors& i
               in.nbytes(), " bytes and has room for ", out.nbytes(), ": make them equal");
 }
 
-// What goes to and comes from a rank, in memory of its own.
-void exchange_with(Operation& operation, const Group& group, int peer, const at::Tensor& in,
-                   const at::Tensor& out) {
-  if (peer == group.rank) {
-    if (in.nbytes() > 0) std::memcpy(out.data_ptr(), in.data_ptr(), in.nbytes());
-    return;
-  }
-  operation.handles.push_back(group.comm->begin([&](auto* comm, auto** handle, auto* error) {
-    return regatta_coll_recv(comm, out.data_ptr(), bytes_of(out), REGATTA_COLL_U8, peer, handle,
-                             error);
-  }));
-  operation.handles.push_back(group.comm->begin([&](auto* comm, auto** handle, auto* error) {
-    return regatta_coll_send(comm, in.data_ptr(), bytes_of(in), REGATTA_COLL_U8, peer, handle,
-                             error);
-  }));
+// Begins call(i, comm, handle, error) for each i below `count`, together.
+template <typename Call>
+Handle begin_each(const Group& group, std::size_t count, const Call& call) {
+  if (count == 1)
+    return group.comm->begin([&](auto* comm, auto** handle, auto* error) {
+      return call(std::size_t{0}, comm, handle, error);
+    });
+  return group.comm->begin_together([&](auto* comm, auto* error) {
+    regatta_coll_handle** const none = nullptr;
+    for (std::size_t i = 0; i < count; ++i)
+      if (const std::int32_t status = call(i, comm, none, error); status != REGATTA_COLL_OK)
+        return status;
+    return std::int32_t{REGATTA_COLL_OK};
+  });
+}
+
+// in[k] goes to rank k, out[k] comes from it, each in memory of its own.
+Handle exchange_all(const Group& group, const Tensors& in, const Tensors& out) {
+  return begin_each(group, in.size(),
+                    [&](std::size_t peer, auto* comm, auto** handle, auto* error) {
+                      const auto rank = static_cast<std::int32_t>(peer);
+                      return regatta_coll_send_recv(comm, in[peer].data_ptr(), bytes_of(in[peer]),
+                                                    rank, out[peer].data_ptr(), bytes_of(out[peer]),
+                                                    rank, REGATTA_COLL_U8, handle, error);
+                    });
+}
+
+std::vector<std::uint64_t> bytes_of(const Tensors& parts) {
+  std::vector<std::uint64_t> bytes;
+  for (const at::Tensor& part : parts)
+    bytes.push_back(bytes_of(part));
+  return bytes;
 }
 
 // The rows of each rank; `rows` empty: as many for each.
@@ -153,13 +169,16 @@ Operation all_reduce(const Group& group, const Tensors& tensors, const c10d::Red
     check_tensor("allreduce", tensor);
     reductions.push_back(reduction_of("allreduce", tensor, op));
   }
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const at::Tensor data = in_place(operation, tensors[i]);
-    operation.handles.push_back(group.comm->begin([&](auto* comm, auto** handle, auto* error) {
-      return regatta_coll_all_reduce(comm, data.data_ptr(), data.data_ptr(), reductions[i].count,
-                                     reductions[i].type, reductions[i].op, handle, error);
-    }));
-  }
+  Tensors data;
+  for (const at::Tensor& tensor : tensors)
+    data.push_back(in_place(operation, tensor));
+  operation.handles.push_back(
+      begin_each(group, data.size(), [&](std::size_t i, auto* comm, auto** handle, auto* error) {
+        const Reduction& reduction = reductions[i];
+        return regatta_coll_all_reduce(comm, data[i].data_ptr(), data[i].data_ptr(),
+                                       reduction.count, reduction.type, reduction.op, handle,
+                                       error);
+      }));
   return operation;
 }
 
@@ -194,14 +213,17 @@ Operation all_gather_whole(const Group& group, const Tensors& outputs, const Ten
   for (std::size_t i = 0; i < outputs.size(); ++i)
     check_whole("_allgather_base", outputs[i], inputs[i], group.size);
   Operation operation = make(group, OpType::_ALLGATHER_BASE, "regatta:all_gather", outputs);
+  Tensors in;
+  Tensors out;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const at::Tensor in = dense(operation, inputs[i]);
-    const at::Tensor out = room(operation, outputs[i]);
-    operation.handles.push_back(group.comm->begin([&](auto* comm, auto** handle, auto* error) {
-      return regatta_coll_all_gather(comm, in.data_ptr(), out.data_ptr(), bytes_of(in),
-                                     REGATTA_COLL_U8, handle, error);
-    }));
+    in.push_back(dense(operation, inputs[i]));
+    out.push_back(room(operation, outputs[i]));
   }
+  operation.handles.push_back(
+      begin_each(group, in.size(), [&](std::size_t i, auto* comm, auto** handle, auto* error) {
+        return regatta_coll_all_gather(comm, in[i].data_ptr(), out[i].data_ptr(), bytes_of(in[i]),
+                                       REGATTA_COLL_U8, handle, error);
+      }));
   return operation;
 }
 
@@ -263,15 +285,19 @@ Operation reduce_scatter_whole(const Group& group, const Tensors& outputs, const
   }
   Operation operation =
       make(group, OpType::_REDUCE_SCATTER_BASE, "regatta:reduce_scatter", outputs);
+  Tensors in;
+  Tensors out;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const Reduction& reduction = reductions[i];
-    const at::Tensor in = dense(operation, inputs[i]);
-    const at::Tensor out = room(operation, outputs[i]);
-    operation.handles.push_back(group.comm->begin([&](auto* comm, auto** handle, auto* error) {
-      return regatta_coll_reduce_scatter(comm, in.data_ptr(), out.data_ptr(), reduction.count,
-                                         reduction.type, reduction.op, handle, error);
-    }));
+    in.push_back(dense(operation, inputs[i]));
+    out.push_back(room(operation, outputs[i]));
   }
+  operation.handles.push_back(
+      begin_each(group, in.size(), [&](std::size_t i, auto* comm, auto** handle, auto* error) {
+        const Reduction& reduction = reductions[i];
+        return regatta_coll_reduce_scatter(comm, in[i].data_ptr(), out[i].data_ptr(),
+                                           reduction.count, reduction.type, reduction.op, handle,
+                                           error);
+      }));
   return operation;
 }
 
@@ -286,11 +312,13 @@ Operation all_to_all(const Group& group, const Tensors& outputs, const Tensors& 
     check_tensor("alltoall", outputs[i]);
   }
   check_own_part(group, outputs, inputs);
-  for (int peer = 0; peer < group.size; ++peer) {
-    const at::Tensor in = dense(operation, inputs[static_cast<std::size_t>(peer)]);
-    const at::Tensor out = room(operation, outputs[static_cast<std::size_t>(peer)]);
-    exchange_with(operation, group, peer, in, out);
+  Tensors in;
+  Tensors out;
+  for (std::size_t peer = 0; peer < ranks; ++peer) {
+    in.push_back(dense(operation, inputs[peer]));
+    out.push_back(room(operation, outputs[peer]));
   }
+  operation.handles.push_back(exchange_all(group, in, out));
   return operation;
 }
 
@@ -309,8 +337,12 @@ Operation all_to_all_rows(const Group& group, const at::Tensor& output, const at
   const Tensors to = split_rows(out, output_rows, group.size);
   if (!output_rows.empty() || !input_rows.empty()) {
     check_own_part(group, to, from);
-    for (std::size_t peer = 0; peer < from.size(); ++peer)
-      exchange_with(operation, group, static_cast<int>(peer), from[peer], to[peer]);
+    const std::vector<std::uint64_t> given = bytes_of(from);
+    const std::vector<std::uint64_t> taken = bytes_of(to);
+    operation.handles.push_back(group.comm->begin([&](auto* comm, auto** handle, auto* error) {
+      return regatta_coll_all_to_all_v(comm, in.data_ptr(), given.data(), nullptr, out.data_ptr(),
+                                       taken.data(), nullptr, REGATTA_COLL_U8, handle, error);
+    }));
     return operation;
   }
   TORCH_CHECK(in.nbytes() == out.nbytes(),
