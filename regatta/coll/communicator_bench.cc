@@ -39,6 +39,61 @@ void all_reduce(benchmark::State& state) {
       benchmark::Counter(moved * static_cast<double>(rounds), benchmark::Counter::kIsRate);
 }
 
+// Of S bytes per rank: algbw S/t.
+template <typename Exchange>
+void exchange(benchmark::State& state, const Exchange& once) {
+  const auto layout = static_cast<Layout>(state.range(0));
+  const auto ranks = static_cast<int>(state.range(1));
+  const auto bytes = static_cast<std::size_t>(state.range(2));
+  const auto rounds = static_cast<long long>(state.max_iterations);
+  run_ranks(layout, ranks, [&](Communicator& world) {
+    std::vector<std::byte> in(bytes, std::byte{1});
+    std::vector<std::byte> out(bytes);
+    const std::vector<std::size_t> counts(static_cast<std::size_t>(ranks),
+                                          bytes / static_cast<std::size_t>(ranks));
+    const auto move = [&] {
+      const Status status = once(world, in.data(), out.data(), counts).wait();
+      if (!status) state.SkipWithError(status.error().message.c_str());
+    };
+    move();
+    if (world.rank().value == 0) {
+      for ([[maybe_unused]] auto _ : state)
+        move();
+    } else {
+      for (long long i = 0; i < rounds; ++i)
+        move();
+    }
+  });
+  state.SetBytesProcessed(rounds * static_cast<long long>(bytes));
+}
+
+using Counts = std::vector<std::size_t>;
+
+void all_to_all(benchmark::State& state) {
+  exchange(state, [](Communicator& world, const void* in, void* out, const Counts& counts) {
+    return world.all_to_all(in, out, counts[0], DataType::kU8);
+  });
+}
+
+void all_to_all_v(benchmark::State& state) {
+  exchange(state, [](Communicator& world, const void* in, void* out, const Counts& counts) {
+    return world.all_to_all_v(in, {counts}, out, {counts}, DataType::kU8);
+  });
+}
+
+// What all_to_all_v takes the place of.
+void grouped_sends(benchmark::State& state) {
+  exchange(state, [](Communicator& world, const void* in, void* out, const Counts& counts) {
+    return Communicator::group([&] {
+      for (int peer = 0; peer < world.world_size(); ++peer) {
+        const std::size_t at = counts[0] * static_cast<std::size_t>(peer);
+        world.send_recv({static_cast<const std::byte*>(in) + at, counts[0], Rank{peer}},
+                        {static_cast<std::byte*>(out) + at, counts[0], Rank{peer}}, DataType::kU8);
+      }
+    });
+  });
+}
+
 constexpr long long kShm = static_cast<long long>(Layout::kShm);
 constexpr long long kTcp = static_cast<long long>(Layout::kTcp);
 
@@ -62,6 +117,17 @@ BENCHMARK(all_reduce)
     ->Iterations(8)
     ->UseRealTime()
     ->Unit(benchmark::kMicrosecond);
+
+void with_exchange_sizes(benchmark::internal::Benchmark* one) {
+  one->ArgNames({"tcp", "ranks", "bytes"});
+  for (const long long layout : {kShm, kTcp})
+    for (const long long bytes : {1LL << 10, 64LL << 10, 4LL << 20})
+      one->Args({layout, 4, bytes});
+  one->Iterations(200)->UseRealTime()->Unit(benchmark::kMicrosecond);
+}
+BENCHMARK(all_to_all)->Apply(with_exchange_sizes);
+BENCHMARK(all_to_all_v)->Apply(with_exchange_sizes);
+BENCHMARK(grouped_sends)->Apply(with_exchange_sizes);
 
 }  // namespace
 }  // namespace regatta::coll
