@@ -80,8 +80,7 @@ TEST_P(GroupTest, CollectivesDoNotWaitForSends) {
     std::vector<std::int32_t> data(kMany, 1);
     std::vector<std::int32_t> sum(kMany);
     std::vector<Handle> handles;
-    if (world.rank().value == 0)
-      handles.push_back(world.send(data.data(), kMany, kI32, Rank{1}));
+    if (world.rank().value == 0) handles.push_back(world.send(data.data(), kMany, kI32, Rank{1}));
     expect_ok(world.all_reduce(data.data(), sum.data(), kMany, kI32, ReduceOp::kSum).wait());
     std::vector<std::int32_t> got(kMany);
     if (world.rank().value == 1) handles.push_back(world.recv(got.data(), kMany, kI32, Rank{0}));
@@ -167,14 +166,14 @@ TEST(Groups, NameTheRankThatDoesNotTakePart) {
           std::vector<std::vector<std::int32_t>> in(3, std::vector<std::int32_t>(kMany));
           Status status;
           if (rank < 2) {
-            status = Communicator::group([&] {
-                       for (int peer = 0; peer < 3; ++peer) {
-                         if (peer == rank) continue;
-                         world.send(data.data(), kMany, kI32, Rank{peer});
-                         world.recv(in[static_cast<std::size_t>(peer)].data(), kMany, kI32,
-                                    Rank{peer});
-                       }
-                     }).wait();
+            status =
+                Communicator::group([&] {
+                  for (int peer = 0; peer < 3; ++peer) {
+                    if (peer == rank) continue;
+                    world.send(data.data(), kMany, kI32, Rank{peer});
+                    world.recv(in[static_cast<std::size_t>(peer)].data(), kMany, kI32, Rank{peer});
+                  }
+                }).wait();
             ASSERT_FALSE(status);
             EXPECT_THAT(status.error().message,
                         testing::ContainsRegex("rank 2 at s. has not called it"));

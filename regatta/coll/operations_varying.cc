@@ -15,8 +15,7 @@ std::vector<Range> ranges_of(const Parts& parts, DataType type) {
   std::vector<Range> ranges;
   std::size_t next = 0;
   for (std::size_t rank = 0; rank < parts.counts.size(); ++rank) {
-    const std::size_t from =
-        parts.offsets.empty() ? next : parts.offsets[rank] * size_of(type);
+    const std::size_t from = parts.offsets.empty() ? next : parts.offsets[rank] * size_of(type);
     ranges.push_back({from, parts.counts[rank] * size_of(type)});
     next = ranges.back().end();
   }

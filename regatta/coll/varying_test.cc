@@ -184,10 +184,10 @@ TEST_P(VaryingTest, ReduceScatterGivesEachRankItsPart) {
       for (int to = 0; to < ranks(); ++to)
         for (std::size_t i = 0; i < laid.counts[static_cast<std::size_t>(to)]; ++i)
           in[laid.offsets[static_cast<std::size_t>(to)] + i] = value_of(rank, to, i);
-      expect_ok(world
-                    .reduce_scatter_v(in.data(), laid.parts(), out.data(), DataType::kI32,
-                                      ReduceOp::kSum)
-                    .wait());
+      expect_ok(
+          world
+              .reduce_scatter_v(in.data(), laid.parts(), out.data(), DataType::kI32, ReduceOp::kSum)
+              .wait());
       for (std::size_t i = 0; i < own; ++i) {
         std::int32_t sum = 0;
         for (int from = 0; from < ranks(); ++from)
@@ -218,8 +218,8 @@ TEST_P(VaryingMistakes, LengthsThatDoNotMeetAreNamedWithTheirRanks) {
           (world.rank().value == 0 ? take[1] : give[0]) = count;
           std::vector<std::uint8_t> in(2 << 20);
           std::vector<std::uint8_t> out(2 << 20);
-          Status status = world.all_to_all_v(in.data(), {give}, out.data(), {take}, DataType::kU8)
-                              .wait();
+          Status status =
+              world.all_to_all_v(in.data(), {give}, out.data(), {take}, DataType::kU8).wait();
           // One side may have all it needs; the next call is told.
           if (status) status = world.recv(out.data(), 1, DataType::kU8, Rank{1}).wait();
           ASSERT_FALSE(status);

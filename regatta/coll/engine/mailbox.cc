@@ -86,26 +86,57 @@ void Mailbox::post_receive(Transfer& transfer) {
 }
 
 std::byte* Mailbox::place(int peer, const PacketHeader& header, Seconds now) {
-  Peer& state = at(peer);
-  const auto receive = state.receives.find(header.key);
-  if (receive != state.receives.end()) {
+  if (error_) return nullptr;
+  const auto receive = at(peer).receives.find(header.key);
+  if (receive != at(peer).receives.end()) {
     Transfer& transfer = *receive->second;
-    if (!check(peer, transfer, claim_of(header))) return nullptr;
+    if (!check(peer, transfer, claim_of(header)) ||
+        !expect_fragment(peer, header, transfer.expected))
+      return nullptr;
     transfer.operation->note_movement(now);
     const Step& step = transfer.operation->schedule.steps()[transfer.step];
     return step.kind == StepKind::kReceive ? step.dst + header.offset : nullptr;
   }
-  if (header.message_bytes > kEagerBytes) return nullptr;  // arrived() reports it
-  Early& early = state.early[header.key];
-  if (early.memory == nullptr) {
-    early.memory = std::make_unique<std::byte[]>(header.message_bytes);
-    early.claim = claim_of(header);
+  Early* const early = early_for(peer, header);
+  if (early == nullptr || !expect_fragment(peer, header, early->expected)) return nullptr;
+  return early->memory.get() + header.offset;
+}
+
+// No fragment comes twice: while one is on its way to its place, the message cannot end and the
+// place stays.
+bool Mailbox::expect_fragment(int peer, const PacketHeader& header, std::size_t& expected) {
+  expected += header.payload_bytes;
+  if (expected <= header.message_bytes) return true;
+  fail(peer, "sent part of a message twice");
+  return false;
+}
+
+// Null: a breach of the protocol.
+Mailbox::Early* Mailbox::early_for(int peer, const PacketHeader& header) {
+  Peer& state = at(peer);
+  const auto found = state.early.find(header.key);
+  if (found != state.early.end()) {
+    if (found->second.claim.bytes == header.message_bytes) return &found->second;
+    fail(peer, "sent two messages by one name");
+    return nullptr;
   }
-  if (early.claim.bytes != header.message_bytes) return nullptr;
-  return early.memory.get() + header.offset;
+  if (header.message_bytes > kEagerBytes) {
+    fail(peer, "sent a large message that was not granted");
+    return nullptr;
+  }
+  state.early_weight += weight(header.message_bytes);
+  if (state.early_weight > kCreditBytes) {
+    fail(peer, "sent more than its credit");
+    return nullptr;
+  }
+  Early& early = state.early[header.key];
+  early.memory = std::make_unique<std::byte[]>(header.message_bytes);
+  early.claim = claim_of(header);
+  return &early;
 }
 
 void Mailbox::arrived(int peer, const PacketHeader& header, const std::byte* payload, Seconds now) {
+  if (error_) return;
   switch (header.kind) {
     case PacketKind::kData:
       return arrived_data(peer, header, payload, now);
@@ -131,6 +162,7 @@ void Mailbox::arrived_data(int peer, const PacketHeader& header, const std::byte
   if (!check(peer, transfer, claim_of(header))) return;
   if (transfer.received + header.payload_bytes > transfer.bytes())
     return fail(peer, "sent part of a message twice");
+  if (!fits_elements(peer, header, transfer)) return;
   const Step& step = transfer.operation->schedule.steps()[transfer.step];
   // A payload that place() sent to its destination is there already.
   if (header.payload_bytes > 0 && payload != step.dst + header.offset)
@@ -143,26 +175,29 @@ void Mailbox::arrived_data(int peer, const PacketHeader& header, const std::byte
 }
 
 void Mailbox::arrived_early(int peer, const PacketHeader& header, const std::byte* payload) {
-  if (header.message_bytes > kEagerBytes)
-    return fail(peer, "sent a large message that was not granted");
-  Peer& state = at(peer);
-  Early& early = state.early[header.key];
-  if (early.memory == nullptr) {
-    early.memory = std::make_unique<std::byte[]>(header.message_bytes);
-    early.claim = claim_of(header);
-  }
-  const std::size_t bytes = early.claim.bytes;
-  if (bytes != header.message_bytes || early.received + header.payload_bytes > bytes)
-    return fail(peer, "sent two messages by one name");
-  std::byte* const to = early.memory.get() + header.offset;
+  Early* const early = early_for(peer, header);
+  if (early == nullptr) return;
+  if (early->received + header.payload_bytes > early->claim.bytes)
+    return fail(peer, "sent part of a message twice");
+  std::byte* const to = early->memory.get() + header.offset;
   if (header.payload_bytes > 0 && payload != to) std::memcpy(to, payload, header.payload_bytes);
-  early.received += header.payload_bytes;
-  if (early.received < bytes || early.wanted_by == nullptr) return;
-  take_early(*early.wanted_by, early);
-  state.early.erase(header.key);
+  early->received += header.payload_bytes;
+  if (early->received < early->claim.bytes || early->wanted_by == nullptr) return;
+  take_early(*early->wanted_by, *early);
+  at(peer).early.erase(header.key);
+}
+
+bool Mailbox::fits_elements(int peer, const PacketHeader& header, const Transfer& transfer) {
+  const Schedule& schedule = transfer.operation->schedule;
+  if (schedule.steps()[transfer.step].kind != StepKind::kReceiveReduce) return true;
+  const std::size_t element = size_of(schedule.reduction.type);
+  if (header.offset % element == 0 && header.payload_bytes % element == 0) return true;
+  fail(peer, "sent a fragment that cuts an element");
+  return false;
 }
 
 void Mailbox::take_early(Transfer& transfer, const Early& early) {
+  at(transfer.peer).early_weight -= weight(early.claim.bytes);
   if (early.claim.bytes > 0) deliver(transfer, 0, early.memory.get(), early.claim.bytes);
   end_receive(transfer);
 }

@@ -60,6 +60,7 @@ class Mailbox {
   struct Early {
     std::unique_ptr<std::byte[]> memory;
     Claim claim;
+    std::size_t expected = 0;  // as in Transfer
     std::size_t received = 0;
     Transfer* wanted_by = nullptr;  // asked for while it still arrives
   };
@@ -71,12 +72,16 @@ class Mailbox {
     std::unordered_map<MessageKey, Claim> grants;     // that came before the send
     std::size_t on_credit = 0;                        // bytes sent and not yet consumed
     std::size_t consumed = 0;                         // by us, not yet reported
+    std::size_t early_weight = 0;                     // of all that is in `early`
   };
 
   void arrived_data(int peer, const PacketHeader& header, const std::byte* payload, Seconds now);
   void arrived_request(int peer, const PacketHeader& header);
   void arrived_grant(int peer, const PacketHeader& header);
   void arrived_early(int peer, const PacketHeader& header, const std::byte* payload);
+  Early* early_for(int peer, const PacketHeader& header);
+  bool expect_fragment(int peer, const PacketHeader& header, std::size_t& expected);
+  bool fits_elements(int peer, const PacketHeader& header, const Transfer& transfer);
   void grant(Transfer& transfer);
   void end_receive(Transfer& transfer);
   void consume(int peer, std::size_t bytes);

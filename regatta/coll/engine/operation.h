@@ -28,7 +28,8 @@ struct Transfer {
   Operation* operation = nullptr;
   StepIndex step = 0;
   int peer = -1;
-  OutMessage out;  // of a send; `key` and `bytes` are set for receives too
+  OutMessage out;            // of a send; `key` and `bytes` are set for receives too
+  std::size_t expected = 0;  // of a receive: bytes of the fragments that came or are coming
   std::size_t received = 0;
   bool is_active = false;
   bool is_granted = false;  // moves by permission of the receiver, not on credit

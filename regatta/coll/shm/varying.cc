@@ -16,9 +16,9 @@ constexpr std::size_t kStreamFrom = std::size_t{4} << 20;
 
 // A rank's part for another one.
 struct Entry {
-  std::uint64_t from;   // in the input
+  std::uint64_t from;  // in the input
   std::uint64_t bytes;
-  std::uint64_t at;     // in the stream
+  std::uint64_t at;  // in the stream
 };
 static_assert(sizeof(Entry) * kPeersMax <= kSlotBytes);
 

@@ -76,6 +76,99 @@ TEST(Bootstrap, RefusesStrangersAndLosesNothing) {
   }
 }
 
+// Somebody who says `bytes` by one of the doors, and then nothing more.
+struct Stranger {
+  std::vector<std::byte> bytes;
+  bool is_shared = false;
+  std::string refusal;  // what the log says about it
+};
+
+std::vector<Stranger> all_strangers() {
+  const Hello right{.rank = 2, .world_size = 3, .connection = 0, .connections = 3, .token = "test"};
+  const auto with = [&](auto change) {
+    Hello hello = right;
+    change(hello);
+    return encode_hello(hello);
+  };
+  std::vector<std::byte> old_version = encode_hello(right);
+  old_version[8] = std::byte{1};
+  std::vector<std::byte> long_token = encode_hello(right);
+  long_token[30] = std::byte{1};
+  const std::vector<std::byte> garbage(300, std::byte{0xa5});
+  const std::vector<std::byte> whole = encode_hello(right);
+  const std::vector<std::byte> half(whole.begin(), whole.begin() + 20);
+  const std::string web = "GET / HTTP/1.1\r\nHost: regatta\r\n\r\n";
+  const auto* web_bytes = reinterpret_cast<const std::byte*>(web.data());
+  return {
+      {garbage, false, "it does not speak this protocol"},
+      {{web_bytes, web_bytes + web.size()}, false, "it does not speak this protocol"},
+      {old_version, false, "it speaks another version of this protocol"},
+      {long_token, false, "its job token is too long"},
+      {half, false, "it closed the connection before it showed a job token"},
+      {{}, false, "it closed the connection before it showed a job token"},
+      {with([](Hello& h) { h.token = "guess"; }), false, "its job token is wrong"},
+      {with([](Hello& h) { h.token = ""; }), false, "its job token is wrong"},
+      {with([](Hello& h) { h.world_size = 4; }), false, "it counts 4 ranks, not 3"},
+      {with([](Hello& h) { h.rank = 0; }), false, "rank 0 has no business here"},
+      {with([](Hello& h) { h.rank = 3; }), false, "rank 3 has no business here"},
+      {with([](Hello& h) { h.connections = 1; }), false, "its connection count is wrong"},
+      {with([](Hello& h) { h.connections = 1U << 30; }), false, "its connection count is wrong"},
+      {with([](Hello& h) { h.connection = 77; }), false, "its connection count is wrong"},
+      {with([](Hello& h) { h.connections = 0; }), false, "it came by the wrong door"},
+      {whole, true, "it came by the wrong door"},
+      {garbage, true, "it does not speak this protocol"},
+  };
+}
+
+os::UniqueFd call_as(const Stranger& stranger, const std::string& endpoint) {
+  if (!stranger.is_shared) return call(endpoint, stranger.bytes);
+  auto fd = dial_unix(parse_endpoint(endpoint)->unix_name);
+  EXPECT_EQ(send(fd->get(), stranger.bytes.data(), stranger.bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(stranger.bytes.size()));
+  return std::move(*fd);
+}
+
+TEST(Bootstrap, RefusesEveryWrongPeerWithALogLineAndGoesOn) {
+  testing::internal::CaptureStderr();
+  const std::vector<Stranger> strangers = all_strangers();
+  LocalExchange exchange(3);
+  std::vector<std::thread> threads;
+  threads.reserve(3);
+  for (int rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      // Rank 0 waits for rank 2, which waits until all strangers were sent away.
+      const auto after_strangers =
+          [&](const std::string& mine) -> Result<std::vector<std::string>> {
+        REGATTA_TRY(texts, exchange.of(rank)(mine));
+        for (const Stranger& stranger : strangers) {
+          if (rank != 2) continue;
+          const os::UniqueFd fd = call_as(stranger, texts[0]);
+          shutdown(fd.get(), SHUT_WR);
+          EXPECT_TRUE(is_closed_by_peer(fd)) << stranger.refusal;
+        }
+        return texts;
+      };
+      auto world =
+          Communicator::connect(Rank{rank}, 3, after_strangers, test_options(Layout::kMixed, rank));
+      ASSERT_TRUE(world) << world.error().message;
+      int sum = rank;
+      EXPECT_TRUE(world->all_reduce(&sum, &sum, 1, DataType::kI32, ReduceOp::kSum).wait());
+      EXPECT_EQ(sum, 3);
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  std::string log = testing::internal::GetCapturedStderr();
+  for (const Stranger& stranger : strangers) {
+    const auto at = log.find(stranger.refusal);
+    EXPECT_NE(at, std::string::npos) << stranger.refusal << "\n" << log;
+    if (at == std::string::npos) continue;
+    const auto line = log.rfind('\n', at) + 1;  // npos + 1 is the start
+    EXPECT_THAT(log.substr(line, at - line),
+                testing::HasSubstr("warning coll: rank 0 refused a connection from "));
+    log.erase(line, log.find('\n', at) + 1 - line);  // one line each
+  }
+}
+
 TEST(Bootstrap, NamesTheMissingRanksInTime) {
   const Seconds before = os::monotonic_now();
   LocalExchange exchange(3);

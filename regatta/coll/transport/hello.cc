@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint64_t kHelloMagic = 0x3141545441474552ULL;  // "REGGATA1"
 constexpr std::uint64_t kReplyMagic = 0x4f4c4c4548544552ULL;  // "RETHELLO"
 constexpr std::uint32_t kVersion = 3;
+// A double holds every rate up to it.
+constexpr std::uint64_t kRateMax = std::uint64_t{1} << 53;
 constexpr std::string_view kEndpointMark = "regatta-coll-3";
 
 template <typename T>
@@ -118,6 +120,7 @@ Result<Endpoint> parse_endpoint(const std::string& text) {
   std::uint64_t rate = 0;
   if (!parse_number(parts[2], endpoint.port) || !parse_number(parts[4], rate)) return bad;
   if (!endpoint.has_rdma && parts[5] != "tcp") return bad;
+  if (rate > kRateMax) return bad;
   endpoint.link_rate.value = static_cast<double>(rate);
   endpoint.server = join({parts.begin() + 6, parts.end()}, "\t");
   return endpoint;

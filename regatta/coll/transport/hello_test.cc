@@ -81,6 +81,7 @@ TEST(Endpoint, ComesBackAsItWas) {
   for (const char* text :
        {"", "x", "regatta-coll-3\t10.0.0.1\t99999\tn\t0\ttcp\ts",
         "regatta-coll-3\t10.0.0.1\t1x\tn\t0\ttcp\ts", "regatta-coll-3\t10.0.0.1\t1\tn\t-1\ttcp\ts",
+        "regatta-coll-3\t10.0.0.1\t1\tn\t18446744073709551615\ttcp\ts",
         "regatta-coll-3\t10.0.0.1\t1\tn\t0\tipx\ts", "regatta-coll-3\t10.0.0.1\t1\tn\t0\ttcp"})
     EXPECT_FALSE(parse_endpoint(text)) << text;
 }
