@@ -52,7 +52,8 @@ Result<Network> probe_network(Communicator& world, const Network& known) {
   Network network = known;
   REGATTA_TRY(ways, agree(world, known.ways, ReduceOp::kMax));
   network.ways = static_cast<int>(ways);
-  const int levels = std::bit_width(static_cast<unsigned>(world.world_size() - 1));
+  const int levels =
+      static_cast<int>(std::bit_width(static_cast<unsigned>(world.world_size() - 1)));
   REGATTA_TRY(barrier_s, time_barrier(world));
   network.latency = Seconds{barrier_s / std::max(levels, 1)};
   for (std::size_t bytes = kFirstBytes; bytes <= kLastBytes; bytes *= 4) {
