@@ -46,6 +46,8 @@ void write_defaults(regatta_coll_options& options) {
   options.connections = defaults.connections;
   options.rank_names = nullptr;
   options.rdma = REGATTA_COLL_RDMA_AUTOMATIC;
+  options.deterministic = defaults.deterministic ? 1 : 0;
+  options.sums_in_f64 = defaults.sums_in_f64 ? 1 : 0;
 }
 
 Result<Options> read_options(const regatta_coll_options* given, int world_size) {
@@ -71,6 +73,8 @@ Result<Options> read_options(const regatta_coll_options* given, int world_size) 
     return Error{Code::kInvalidInput, "connect: options.rdma is " + std::to_string(known.rdma) +
                                           ": use one of REGATTA_COLL_RDMA_..."};
   options.rdma = static_cast<Rdma>(known.rdma);
+  options.deterministic = known.deterministic != 0;
+  options.sums_in_f64 = known.sums_in_f64 != 0;
   if (known.rank_names != nullptr)
     options.rank_names.assign(known.rank_names, known.rank_names + std::max(world_size, 0));
   return options;

@@ -107,6 +107,8 @@ typedef struct regatta_coll_options {
   int32_t connections;
   const char* const* rank_names; /* world_size names for messages, or NULL */
   int32_t rdma;                  /* REGATTA_COLL_RDMA_... */
+  int32_t deterministic;         /* since 1.1 */
+  int32_t sums_in_f64;           /* since 1.1 */
 } regatta_coll_options;
 
 /* Fills in the defaults; struct_bytes is sizeof(regatta_coll_options). */

@@ -418,6 +418,22 @@ TEST(CApiOptions, TakesThoseOfACallerThatKnowsFewerFields) {
             REGATTA_COLL_INVALID_INPUT);
 }
 
+TEST(CApiOptions, SetTheDeterministicMode) {
+  Table table(1);
+  Seat seat{&table, 0};
+  regatta_coll_options options;
+  regatta_coll_options_init(&options, sizeof options);
+  options.sums_in_f64 = 1;
+  regatta_coll_comm* comm = nullptr;
+  regatta_coll_error error{};
+  EXPECT_EQ(regatta_coll_connect(0, 1, exchange, &seat, &options, &comm, &error),
+            REGATTA_COLL_INVALID_INPUT);
+  EXPECT_THAT(error.text, HasSubstr("set deterministic too"));
+  options.deterministic = 1;
+  EXPECT_EQ(regatta_coll_connect(0, 1, exchange, &seat, &options, &comm, nullptr), 0);
+  regatta_coll_comm_free(comm);
+}
+
 TEST(CApiOptions, RefusesAChoiceOfRdmaThatThereIsNot) {
   Table table(1);
   Seat seat{&table, 0};

@@ -51,7 +51,11 @@ std::size_t end_of(const std::vector<Range>& parts) {
 std::uint64_t encode_call(const Call& call) {
   std::uint64_t code = static_cast<std::uint64_t>(call.kind);
   if (call.kind != CallKind::kBarrier) code |= static_cast<std::uint64_t>(call.reduction.type) << 8;
-  if (reduces(call.kind)) code |= static_cast<std::uint64_t>(call.reduction.op) << 16;
+  if (reduces(call.kind)) {
+    code |= static_cast<std::uint64_t>(call.reduction.op) << 16;
+    code |= std::uint64_t{call.reduction.is_ordered} << 24;
+    code |= std::uint64_t{call.reduction.sums_in_f64} << 25;
+  }
   if (has_root(call.kind)) code |= static_cast<std::uint64_t>(call.root) << 32;
   return code;
 }
@@ -93,6 +97,8 @@ std::string describe_call(std::uint64_t code, std::uint64_t bytes) {
   if (kind == CallKind::kBarrier) return text;
   text += " (" + name_at(kTypes, code >> 8 & 0xffU);
   if (reduces(kind)) text += ", " + name_at(kOps, code >> 16 & 0xffU);
+  if ((code >> 24 & 1U) != 0) text += ", deterministic";
+  if ((code >> 25 & 1U) != 0) text += ", sums in f64";
   text += ")";
   if (has_root(kind)) text += " with root " + std::to_string(code >> 32);
   return text;

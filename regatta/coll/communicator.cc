@@ -91,7 +91,7 @@ void Communicator::Impl::conduct() const {
                                                               .sites = mine,
                                                               .network = surroundings->network,
                                                               .forced = surroundings->forced,
-                                                              .measure = surroundings->measure});
+                                                              .measure = is_ordered ? std::min(surroundings->measure, Measure::kTransport) : surroundings->measure});
   conductor->load(surroundings->loaded);
   group->conductor = std::move(conductor);
 }
@@ -184,6 +184,9 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
     return Error{Code::kInvalidInput,
                  "connect: the peer timeout must be positive and the "
                  "progress timeout not negative"};
+  if (options.sums_in_f64 && !options.deterministic)
+    return Error{Code::kInvalidInput,
+                 "connect: sums_in_f64 belongs to the deterministic mode: set deterministic too"};
   REGATTA_TRY_DO(parse_tuning(options.tuning));
   REGATTA_TRY(meeting, meet(rank.value, world_size, exchange, options));
   REGATTA_TRY(impl, Impl::found(rank.value, std::move(meeting), options, nullptr));
@@ -221,6 +224,8 @@ Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::found(int rank, 
                                    .watch = std::move(watch),
                                    .flight_dir = flight_folder(options)}));
   impl->world = std::move(world);
+  impl->is_ordered = options.deterministic;
+  impl->sums_in_f64 = options.sums_in_f64;
   impl->enter_watch();
   impl->conduct();
   const Seat mine = impl->offer_seat(0);
@@ -254,6 +259,8 @@ int Communicator::world_size() const {
 Seat Communicator::Impl::be_child_of(const Impl& parent, std::uint32_t split, int color,
                                      const std::vector<Offer>& offers) {
   world = parent.world;
+  is_ordered = parent.is_ordered;
+  sums_in_f64 = parent.sums_in_f64;
   group = std::make_shared<Group>();
   group->id = child_id(parent.group->id, split, color);
   std::uint64_t free_regions = ~std::uint64_t{0};

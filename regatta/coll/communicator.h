@@ -109,6 +109,13 @@ struct Options {
   Setting forced;
   Measure measure = Measure::kAll;
   std::string tuning;  // what an earlier run chose: the text of a tuning file; "": nothing
+  // Elements are reduced by one tree over the ranks 0..n-1 (reduce_many.h), so a result depends on
+  // the inputs and their ranks alone: not on the size of the message, its parts, or where the ranks
+  // are. The same on all ranks. coll/README.md says what it costs.
+  bool deterministic = false;
+  // With `deterministic`: sums and averages of f32, f16 and bf16 are added up in f64, in rank
+  // order, and rounded once.
+  bool sums_in_f64 = false;
   std::vector<std::string> rank_names;  // for messages: "rank 3 (s1/1)"; empty = "rank 3"
   // Not secret: what `regatta coll inspect` finds the job by; empty: what REGATTA_JOB_NAME says.
   std::string job_name;
@@ -227,6 +234,7 @@ class Communicator {
 
  private:
   struct Impl;
+  friend class ScheduleRun;  // communicator_impl.h
   explicit Communicator(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -11,13 +11,14 @@
 namespace regatta::coll {
 namespace {
 
-// args: layout, ranks, bytes.
+// args: layout, ranks, bytes, whether in the deterministic mode.
 void all_reduce(benchmark::State& state) {
   const auto layout = static_cast<Layout>(state.range(0));
   const auto ranks = static_cast<int>(state.range(1));
   const auto bytes = static_cast<std::size_t>(state.range(2));
   const auto rounds = static_cast<long long>(state.max_iterations);
-  run_ranks(layout, ranks, [&](Communicator& world) {
+  const bool is_deterministic = state.range(3) != 0;
+  const auto body = [&](Communicator& world) {
     std::vector<float> in(bytes / sizeof(float), 1.0F);
     std::vector<float> out(in.size());
     const auto once = [&] {
@@ -33,7 +34,9 @@ void all_reduce(benchmark::State& state) {
       for (long long i = 0; i < rounds; ++i)
         once();
     }
-  });
+  };
+  run_ranks(layout, ranks, body,
+            [&](int, Options& options) { options.deterministic = is_deterministic; });
   const double moved = 2.0 * (ranks - 1) / ranks * static_cast<double>(bytes);
   state.counters["busbw_Bps"] =
       benchmark::Counter(moved * static_cast<double>(rounds), benchmark::Counter::kIsRate);
@@ -98,22 +101,14 @@ constexpr long long kShm = static_cast<long long>(Layout::kShm);
 constexpr long long kTcp = static_cast<long long>(Layout::kTcp);
 
 BENCHMARK(all_reduce)
-    ->ArgNames({"tcp", "ranks", "bytes"})
-    ->Args({kShm, 2, 1 << 10})
-    ->Args({kShm, 2, 64 << 10})
-    ->Args({kShm, 2, 1 << 20})
-    ->Args({kShm, 4, 1 << 20})
-    ->Args({kTcp, 2, 1 << 10})
-    ->Args({kTcp, 2, 1 << 20})
+    ->ArgNames({"tcp", "ranks", "bytes", "deterministic"})
+    ->ArgsProduct({{kShm, kTcp}, {2, 4}, {1 << 10, 64 << 10, 1 << 20}, {0, 1}})
     ->Iterations(300)
     ->UseRealTime()
     ->Unit(benchmark::kMicrosecond);
 BENCHMARK(all_reduce)
-    ->ArgNames({"tcp", "ranks", "bytes"})
-    ->Args({kShm, 2, 64 << 20})
-    ->Args({kShm, 4, 64 << 20})
-    ->Args({kTcp, 2, 64 << 20})
-    ->Args({kTcp, 4, 64 << 20})
+    ->ArgNames({"tcp", "ranks", "bytes", "deterministic"})
+    ->ArgsProduct({{kShm, kTcp}, {2, 4}, {64 << 20}, {0, 1}})
     ->Iterations(8)
     ->UseRealTime()
     ->Unit(benchmark::kMicrosecond);

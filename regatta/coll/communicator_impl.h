@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -54,6 +55,8 @@ struct Communicator::Impl {
   std::shared_ptr<const Options> options;  // of the world, by its ranks
   std::shared_ptr<const Surroundings> surroundings;
   std::shared_ptr<ShmGroup> shm;  // when all ranks share a server and a region was free
+  bool is_ordered = false;        // Options::deterministic
+  bool sums_in_f64 = false;
   std::uint32_t collectives = 0;  // calls so far
   std::uint32_t splits = 0;
   bool is_shrunk = false;
@@ -111,6 +114,15 @@ struct Communicator::Impl {
   std::string objection(const std::string& call, Rank peer) const;
   // The same of parts that should be one for each rank.
   std::string objection(const std::string& call, const Parts& parts) const;
+};
+
+// For the parts of coll that bring schedules of their own (compress/).
+class ScheduleRun {
+ public:
+  // Runs what `build` writes as a collective of the network, where its calls order it. Inside a
+  // server it has no order with the collectives that go through shared memory.
+  static Handle start(Communicator& communicator, const std::string& name,
+                      const std::function<void(Schedule&, const Place&)>& build);
 };
 
 }  // namespace regatta::coll

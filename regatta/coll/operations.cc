@@ -117,7 +117,19 @@ Handle Communicator::Impl::submit(std::unique_ptr<Operation> operation) const {
 }
 
 Reduction Communicator::Impl::reduction(DataType type, ReduceOp op) const {
-  return {type, op, group ? static_cast<int>(group->members.size()) : 1};
+  const int ranks = group ? static_cast<int>(group->members.size()) : 1;
+  return {type, op, ranks, is_ordered, sums_in_f64};
+}
+
+Handle ScheduleRun::start(Communicator& communicator, const std::string& name,
+                          const std::function<void(Schedule&, const Place&)>& build) {
+  Communicator::Impl& impl = *communicator.impl_;
+  if (const auto why = impl.objection(name, Rank{0}); !why.empty())
+    return failed(Code::kInvalidInput, why);
+  auto operation = impl.make(name);
+  operation->number = impl.collectives++;
+  build(operation->schedule, impl.place());
+  return impl.submit(std::move(operation));
 }
 
 Handle Communicator::all_reduce(const void* in, void* out, std::size_t count, DataType type,

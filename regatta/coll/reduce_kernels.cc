@@ -1,73 +1,12 @@
 #include "regatta/coll/reduce_kernels.h"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
+
+#include "regatta/coll/float16.h"
 
 namespace regatta::coll {
 namespace {
-
-struct Bf16 {
-  std::uint16_t bits;
-};
-
-inline float widen(Bf16 x) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);
-}
-
-struct F16 {
-  std::uint16_t bits;
-};
-
-// Bit by bit instead of with the compiler's own type, which takes a call for each element where the
-// processor has no conversion; the loops below are vectorised with this one.
-inline float widen(F16 x) {
-  constexpr float kExponentShift = 0x1p112F;  // the exponents' biases are 15 and 127
-  const std::uint32_t sign = (x.bits & 0x8000U) << 16;
-  const float magnitude =
-      std::bit_cast<float>(static_cast<std::uint32_t>(x.bits & 0x7fffU) << 13) * kExponentShift;
-  const std::uint32_t special = magnitude >= 0x1p16F ? 0x7f800000U : 0;  // infinity and NaN
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | special | sign);
-}
-
-template <typename T>
-inline T widen(T x) {
-  return x;
-}
-
-inline F16 round_to_f16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t sign = bits >> 16 & 0x8000U;
-  const std::uint32_t magnitude = bits & 0x7fffffffU;
-  // Added to 0.5, the last bit of a subnormal f16 becomes the last bit of the float.
-  const std::uint32_t subnormal =
-      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - 0x3f000000U;
-  const std::uint32_t normal = (magnitude - (112U << 23) + 0xfffU + (magnitude >> 13 & 1U)) >> 13;
-  const std::uint32_t special = magnitude > 0x7f800000U ? 0x7e00U : 0x7c00U;
-  const std::uint32_t finite = magnitude < 0x38800000U ? subnormal : normal;  // 2^-14
-  return {
-      static_cast<std::uint16_t>((magnitude >= 0x47800000U ? special : finite) | sign)};  // 2^16
-}
-
-inline Bf16 round_to_bf16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
-  // The carry of rounding would turn some NaNs into infinities.
-  const bool is_nan = (bits & 0x7fffffffU) > 0x7f800000U;
-  const std::uint32_t quiet = (bits >> 16) | 0x40U;
-  return {static_cast<std::uint16_t>(is_nan ? quiet : rounded)};
-}
-
-template <typename T, typename Wide>
-inline T narrow(Wide x) {
-  if constexpr (std::is_same_v<T, Bf16>)
-    return round_to_bf16(x);
-  else if constexpr (std::is_same_v<T, F16>)
-    return round_to_f16(x);
-  else
-    return static_cast<T>(x);
-}
 
 struct Add {
   template <typename T>
@@ -148,6 +87,24 @@ void divide_as(std::byte* bytes_at, std::size_t bytes, int divisor) {
     data[i] = narrow<T>(widen(data[i]) / by);
 }
 
+template <typename T>
+void add_as(double* sum, const std::byte* bytes_at, std::size_t bytes) {
+  const auto* in = reinterpret_cast<const T*>(bytes_at);
+  const std::size_t count = bytes / sizeof(T);
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i)
+    sum[i] += static_cast<double>(widen(in[i]));
+}
+
+template <typename T>
+void round_as(std::byte* bytes_at, const double* sum, std::size_t bytes, double divisor) {
+  auto* out = reinterpret_cast<T*>(bytes_at);
+  const std::size_t count = bytes / sizeof(T);
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i)
+    out[i] = narrow<T>(static_cast<float>(sum[i] / divisor));
+}
+
 }  // namespace
 
 std::size_t size_of(DataType type) {
@@ -210,6 +167,25 @@ void finish(const Reduction& reduction, std::byte* data, std::size_t bytes) {
     case DataType::kU8:
       return divide_as<std::uint8_t>(data, bytes, reduction.divisor);
   }
+}
+
+bool can_sum_in_f64(const Reduction& reduction) {
+  const bool is_sum = reduction.op == ReduceOp::kSum || reduction.op == ReduceOp::kAverage;
+  return is_sum && (reduction.type == DataType::kF32 || reduction.type == DataType::kF16 ||
+                    reduction.type == DataType::kBf16);
+}
+
+void add_in_f64(DataType type, double* sum, const std::byte* in, std::size_t bytes) {
+  if (type == DataType::kF32) return add_as<float>(sum, in, bytes);
+  if (type == DataType::kF16) return add_as<F16>(sum, in, bytes);
+  add_as<Bf16>(sum, in, bytes);
+}
+
+void round_f64(const Reduction& reduction, std::byte* out, const double* sum, std::size_t bytes) {
+  const double divisor = reduction.op == ReduceOp::kAverage ? reduction.divisor : 1;
+  if (reduction.type == DataType::kF32) return round_as<float>(out, sum, bytes, divisor);
+  if (reduction.type == DataType::kF16) return round_as<F16>(out, sum, bytes, divisor);
+  round_as<Bf16>(out, sum, bytes, divisor);
 }
 
 }  // namespace regatta::coll

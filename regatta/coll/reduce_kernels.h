@@ -14,7 +14,9 @@ namespace regatta::coll {
 struct Reduction {
   DataType type = DataType::kF32;
   ReduceOp op = ReduceOp::kSum;
-  int divisor = 1;  // ranks that take part: the average divides by it
+  int divisor = 1;           // ranks that take part: the average divides by it
+  bool is_ordered = false;   // Options::deterministic: by the tree of reduce_many.h
+  bool sums_in_f64 = false;  // Options::sums_in_f64
 };
 
 // dst = a (op) b, where kAverage adds; dst may be a or b itself, other overlaps are not allowed.
@@ -24,5 +26,12 @@ void combine(const Reduction& reduction, std::byte* dst, const std::byte* a, con
 
 // Ends an average: divides `bytes` at `data` by the divisor. Nothing for the other operations.
 void finish(const Reduction& reduction, std::byte* data, std::size_t bytes);
+
+// Whether sums_in_f64 means anything to the reduction: sums and averages of f32, f16, bf16.
+bool can_sum_in_f64(const Reduction& reduction);
+// sum += in, element by element; of such a type. `bytes` of `in`.
+void add_in_f64(DataType type, double* sum, const std::byte* in, std::size_t bytes);
+// out = sum, for an average divided, as f32 and then in its type. `bytes` of `out`.
+void round_f64(const Reduction& reduction, std::byte* out, const double* sum, std::size_t bytes);
 
 }  // namespace regatta::coll

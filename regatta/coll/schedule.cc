@@ -1,8 +1,11 @@
 #include "regatta/coll/schedule.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <initializer_list>
+#include <utility>
 
 #include "regatta/core/check.h"
 
@@ -14,6 +17,12 @@ StepIndex Schedule::add(const Step& step, std::initializer_list<StepIndex> after
   for (const StepIndex earlier : after)
     wait_for(index, earlier);
   return index;
+}
+
+StepIndex Schedule::add_call(std::function<void()> work, std::initializer_list<StepIndex> after) {
+  const auto number = static_cast<std::uint32_t>(calls_.size());
+  calls_.push_back(std::move(work));
+  return add({.kind = StepKind::kCall, .tag = number}, after);
 }
 
 void Schedule::wait_for(StepIndex step, StepIndex earlier) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <utility>
@@ -21,6 +22,7 @@ enum class StepKind : std::uint8_t {
   kReceiveReduce,  // dst = src (op) what comes from peer
   kReduce,         // dst = src (op) other
   kCopy,           // dst = src
+  kCall,           // what add_call() gave
 };
 
 struct Step {
@@ -43,6 +45,9 @@ class Schedule {
 
   // Adds a step that starts when all of `after` (earlier steps) have ended.
   StepIndex add(const Step& step, std::initializer_list<StepIndex> after = {});
+  // Adds a step that calls `work`: pure computation on memory, of a millisecond at most, because
+  // messages stand still meanwhile.
+  StepIndex add_call(std::function<void()> work, std::initializer_list<StepIndex> after = {});
   // Adds one more condition to `step`.
   void wait_for(StepIndex step, StepIndex earlier);
 
@@ -50,6 +55,8 @@ class Schedule {
   std::byte* scratch(std::size_t bytes);
 
   const std::vector<Step>& steps() const { return steps_; }
+  // Does what a kCall step is for.
+  void call(StepIndex step) const { calls_[steps_[step].tag](); }
   // Pairs (earlier, later).
   const std::vector<std::pair<StepIndex, StepIndex>>& edges() const { return edges_; }
 
@@ -58,6 +65,7 @@ class Schedule {
     void operator()(std::byte* memory) const;
   };
   std::vector<Step> steps_;
+  std::vector<std::function<void()>> calls_;  // by the tag of their step
   std::vector<std::pair<StepIndex, StepIndex>> edges_;
   std::vector<std::unique_ptr<std::byte, Free>> scratch_;
 };

@@ -8,6 +8,7 @@
 #include "regatta/coll/algorithm/double_tree.h"
 #include "regatta/coll/algorithm/halving.h"
 #include "regatta/coll/algorithm/hierarchical.h"
+#include "regatta/coll/algorithm/ordered.h"
 #include "regatta/coll/algorithm/rail.h"
 #include "regatta/coll/algorithm/ring.h"
 #include "regatta/coll/algorithm/rooted.h"
@@ -120,6 +121,21 @@ class Writer {
   RingOptions ring_;
   TreeOptions tree_;
 };
+
+// The reductions of the deterministic mode; false for other calls.
+bool build_ordered(Schedule& schedule, const Place& place, const Call& call, const Buffers& buffers,
+                   const cost::Grid* grid) {
+  if (!call.reduction.is_ordered) return false;
+  if (call.kind == CallKind::kAllReduce)
+    ordered_all_reduce(schedule, place, buffers, grid);
+  else if (call.kind == CallKind::kReduceScatter)
+    ordered_reduce_scatter(schedule, place, buffers);
+  else if (call.kind == CallKind::kReduce)
+    ordered_reduce(schedule, place, buffers, call.root);
+  else
+    return false;
+  return true;
+}
 
 // What is left of a collective of one rank.
 void copy_alone(Schedule& schedule, const Buffers& buffers) {
@@ -235,6 +251,7 @@ void build_schedule(Schedule& schedule, const Plan& plan, const Call& call) {
   if (call.kind == CallKind::kBarrier) return dissemination_barrier(schedule, plan.place);
   if (buffers.count == 0) return;
   if (ranks == 1) return copy_alone(schedule, buffers);
+  if (build_ordered(schedule, plan.place, call, buffers, plan.grid)) return;
   Algorithm algorithm = plan.setting.algorithm;
   if (algorithm == Algorithm::kAutomatic)
     algorithm = usual_algorithm(shape_of(call.kind, whole_bytes(call, ranks), ranks, plan));

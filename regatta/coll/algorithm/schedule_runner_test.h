@@ -119,6 +119,8 @@ class ScheduleRunner {
         std::memcpy(step.dst, message.bytes.data(), step.bytes);
     } else if (step.kind == StepKind::kReduce) {
       combine(reduction, step.dst, step.src, step.other, step.bytes);
+    } else if (step.kind == StepKind::kCall) {
+      schedules_[rank].call(index);
     } else if (step.bytes > 0) {
       std::memmove(step.dst, step.src, step.bytes);
     }

@@ -72,6 +72,9 @@ void Runner::run_step(Operation& operation, StepIndex index) {
     case StepKind::kCopy:
       if (step.bytes > 0 && step.dst != step.src) std::memmove(step.dst, step.src, step.bytes);
       break;
+    case StepKind::kCall:
+      operation.schedule.call(index);
+      break;
   }
   if (step.finishes) finish(reduction, step.dst, step.bytes);
   end_step(operation, index);

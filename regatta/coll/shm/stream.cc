@@ -8,11 +8,11 @@
 #include <immintrin.h>
 #endif
 
+#include "regatta/coll/reduce_many.h"
+
 namespace regatta::coll {
 namespace {
 
-// A block of the result stays in the nearest cache between its operations.
-constexpr std::size_t kBlockBytes = 4096;
 constexpr std::size_t kLineBytes = 64;
 
 #if defined(__x86_64__)
@@ -86,23 +86,16 @@ void move_bytes(std::byte* to, const std::byte* from, std::size_t bytes, Store s
 
 void combine_many(const Reduction& reduction, const Targets& targets,
                   std::span<const std::byte* const> sources, std::size_t bytes) {
-  alignas(kLineBytes) std::byte scratch[kBlockBytes];
-  for (std::size_t at = 0; at < bytes; at += kBlockBytes) {
-    const std::size_t part = std::min(kBlockBytes, bytes - at);
+  alignas(kLineBytes) std::byte scratch[kReduceBlockBytes];
+  for (std::size_t at = 0; at < bytes; at += kReduceBlockBytes) {
+    const std::size_t part = std::min(kReduceBlockBytes, bytes - at);
     std::byte* block = targets.cached.empty() ? scratch : targets.cached.front() + at;
     // A block that is written in place must not be changed before all sources were read.
     const bool in_place =
         std::any_of(sources.begin() + 1, sources.end(),
                     [&](const std::byte* source) { return source + at == block; });
     if (in_place) block = scratch;
-    if (sources.size() == 1) {
-      move_bytes(block, sources[0] + at, part, Store::kCached);
-    } else {
-      combine(reduction, block, sources[0] + at, sources[1] + at, part);
-      for (std::size_t i = 2; i < sources.size(); ++i)
-        combine(reduction, block, block, sources[i] + at, part);
-    }
-    finish(reduction, block, part);
+    reduce_block(reduction, block, sources, at, part);
     for (std::byte* target : targets.cached)
       move_bytes(target + at, block, part, Store::kCached);
     for (std::byte* target : targets.streamed)

@@ -14,7 +14,7 @@ enum class Store { kCached, kPastCaches };
 // Copies `bytes`; the ranges do not overlap.
 void move_bytes(std::byte* to, const std::byte* from, std::size_t bytes, Store store);
 
-// Reduces `sources` element by element, in their order, finishes averages, and writes the result to
+// Reduces `sources` element by element (reduce_many.h), finishes averages, and writes the result to
 // every one of `cached` and `streamed` (past the caches). A target may be one of the sources, other
 // overlaps are not allowed. `bytes` is a multiple of the element size.
 struct Targets {

@@ -1,0 +1,413 @@
+#include "regatta/coll/algorithm/ordered.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "regatta/coll/shm/stream.h"
+#include "regatta/cost/collective.h"
+
+namespace regatta::coll {
+namespace {
+
+constexpr std::size_t kChunkBytesMin = std::size_t{1} << 20;
+constexpr std::size_t kChunksMax = 32;
+// Chunks that a rank works on at the same time.
+constexpr std::size_t kChunksAhead = 4;
+constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
+constexpr int kEveryone = -1;
+
+// A run of elements, in bytes from the start of the vector.
+struct Range {
+  std::size_t from = 0;
+  std::size_t bytes = 0;
+
+  // Part k of `count` parts, as even as whole elements allow.
+  Range part(int k, int count, std::size_t element_bytes) const {
+    const auto n = static_cast<std::size_t>(count);
+    const std::size_t elements = bytes / element_bytes;
+    const auto begin = [&](std::size_t i) {
+      return (elements / n * i + std::min(elements % n, i)) * element_bytes;
+    };
+    const auto index = static_cast<std::size_t>(k);
+    return {from + begin(index), begin(index + 1) - begin(index)};
+  }
+};
+
+// How a vector is cut into chunks that are worked on one behind the other.
+std::vector<Range> cut_chunks(std::size_t count, std::size_t element_bytes) {
+  const std::size_t chunks =
+      std::clamp<std::size_t>(count * element_bytes / kChunkBytesMin, 1, kChunksMax);
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < chunks; ++i)
+    ranges.push_back(Range{0, count * element_bytes}.part(
+        static_cast<int>(i), static_cast<int>(chunks), element_bytes));
+  return ranges;
+}
+
+// What a message is for; a pair exchanges one of each kind, chunk and index.
+enum class Purpose : std::uint32_t { kGather, kReduce, kResult, kSpread };
+std::uint32_t tag_of(std::size_t chunk, Purpose purpose, int index) {
+  return static_cast<std::uint32_t>(chunk) << 16 | static_cast<std::uint32_t>(purpose) << 14 |
+         static_cast<std::uint32_t>(index);
+}
+
+using Rows = std::vector<std::vector<int>>;
+
+// The servers in the order of their ranks when each is a whole subtree, else every rank alone.
+Rows rows_of(int ranks, const cost::Grid* grid) {
+  Rows alone;
+  for (int rank = 0; rank < ranks; ++rank)
+    alone.push_back({rank});
+  if (grid == nullptr) return alone;
+  Rows rows = grid->servers;
+  for (auto& row : rows)
+    std::sort(row.begin(), row.end());
+  std::sort(rows.begin(), rows.end());
+  int next = 0;
+  for (const auto& row : rows) {
+    if (!std::has_single_bit(row.size())) return alone;
+    for (const int rank : row)
+      if (rank != next++) return alone;
+  }
+  return rows;
+}
+
+// A step that reduces what lies at `sources` to `out`.
+StepIndex add_reduction(Schedule& schedule, const Reduction& reduction,
+                        std::vector<const std::byte*> sources, std::byte* out, std::size_t bytes) {
+  return schedule.add_call([reduction, sources = std::move(sources), out, bytes] {
+    std::byte* const to = out;
+    combine_many(reduction, {.cached = {&to, 1}, .streamed = {}}, sources, bytes);
+  });
+}
+
+class Builder {
+ public:
+  // The whole result goes to every rank, or to `root` alone.
+  Builder(Schedule& schedule, const Place& place, const Buffers& buffers, Rows rows, int root)
+      : schedule_(schedule), buffers_(buffers), rows_(std::move(rows)), rank_(place.rank),
+        root_(root) {
+    for (std::size_t s = 0; s < rows_.size(); ++s)
+      for (std::size_t l = 0; l < rows_[s].size(); ++l)
+        if (rows_[s][l] == rank_) {
+          server_ = static_cast<int>(s);
+          local_ = static_cast<int>(l);
+        }
+    const std::vector<Range> chunks = cut_chunks(buffers.count, buffers.element_bytes);
+    allot(chunks.front().bytes);
+    for (const Range& chunk : chunks)
+      add_chunk(chunk);
+  }
+
+ private:
+  // Where a chunk's parts arrive; used again kChunksAhead chunks later.
+  struct Desk {
+    std::byte* gathered = nullptr;  // by local: their slices
+    std::byte* partial = nullptr;   // the sum of them
+    std::byte* arrived = nullptr;   // by server: their pieces
+    std::byte* result = nullptr;    // where `out` is not for it
+  };
+
+  int servers() const { return static_cast<int>(rows_.size()); }
+  int locals() const { return static_cast<int>(rows_.front().size()); }
+  int rank_at(int server, int local) const {
+    return rows_[static_cast<std::size_t>(server)][static_cast<std::size_t>(local)];
+  }
+  static int around(int index, int distance, int count) {
+    return ((index + distance) % count + count) % count;
+  }
+  static std::size_t times(int count, std::size_t bytes) {
+    return static_cast<std::size_t>(count) * bytes;
+  }
+
+  void allot(std::size_t chunk_bytes) {
+    const auto share = [&](int parts) {
+      const std::size_t elements = chunk_bytes / buffers_.element_bytes;
+      return (elements / static_cast<std::size_t>(parts) + 1) * buffers_.element_bytes;
+    };
+    slice_bytes_ = share(locals());
+    piece_bytes_ = slice_bytes_ / static_cast<std::size_t>(servers()) / buffers_.element_bytes *
+                       buffers_.element_bytes + 2 * buffers_.element_bytes;
+    for (std::size_t i = 0; i < kChunksAhead; ++i) {
+      Desk desk;
+      if (locals() > 1) {
+        desk.gathered = schedule_.scratch(times(locals(), slice_bytes_));
+        desk.partial = schedule_.scratch(slice_bytes_);
+      }
+      desk.arrived = schedule_.scratch(times(servers(), piece_bytes_));
+      if (root_ != kEveryone && root_ != rank_) desk.result = schedule_.scratch(piece_bytes_);
+      desks_.push_back(desk);
+    }
+  }
+
+  void add_chunk(const Range& chunk) {
+    chunk_ = ends_.size();
+    range_ = chunk;
+    const auto first = static_cast<StepIndex>(schedule_.steps().size());
+    read_in_.assign(static_cast<std::size_t>(locals()), kNone);
+    final_.assign(static_cast<std::size_t>(servers()), kNone);
+    reduce_inside();
+    reduce_between();
+    if (root_ == kEveryone)
+      give_result_back();
+    else
+      give_result_to_root();
+    const StepIndex end = schedule_.add({.kind = StepKind::kCopy});
+    for (StepIndex step = first; step < end; ++step)
+      schedule_.wait_for(end, step);
+    ends_.push_back(end);
+  }
+
+  const Desk& desk() const { return desks_[chunk_ % kChunksAhead]; }
+  Range slice(int local) const { return range_.part(local, locals(), buffers_.element_bytes); }
+  Range piece(int local, int server) const {
+    return slice(local).part(server, servers(), buffers_.element_bytes);
+  }
+
+  // kNone where there is nothing to move. Every step waits for the chunk that had its desk before.
+  StepIndex send(int peer, std::uint32_t tag, const std::byte* from, std::size_t bytes,
+                 StepIndex after) {
+    if (bytes == 0) return kNone;
+    return pace(schedule_.add({.kind = StepKind::kSend, .peer = peer, .tag = tag, .src = from,
+                               .bytes = bytes}),
+                after);
+  }
+  StepIndex receive(int peer, std::uint32_t tag, std::byte* to, std::size_t bytes,
+                    StepIndex after) {
+    if (bytes == 0) return kNone;
+    return pace(schedule_.add({.kind = StepKind::kReceive, .peer = peer, .tag = tag, .dst = to,
+                               .bytes = bytes}),
+                after);
+  }
+  StepIndex pace(StepIndex step, StepIndex after) {
+    if (after != kNone) schedule_.wait_for(step, after);
+    if (ends_.size() >= kChunksAhead)
+      schedule_.wait_for(step, ends_[ends_.size() - kChunksAhead]);
+    return step;
+  }
+  // Waits for all of `after` that there are.
+  StepIndex reduce(const Reduction& reduction, std::vector<const std::byte*> sources,
+                   std::byte* out, std::size_t bytes, const std::vector<StepIndex>& after) {
+    const StepIndex step = pace(
+        add_reduction(schedule_, reduction, std::move(sources), out, bytes), kNone);
+    for (const StepIndex earlier : after)
+      if (earlier != kNone) schedule_.wait_for(step, earlier);
+    return step;
+  }
+
+  // The own slice, summed over the server, to desk().partial.
+  void reduce_inside() {
+    ready_ = kNone;
+    if (locals() == 1) return;
+    const Range own = slice(local_);
+    std::vector<const std::byte*> sources(static_cast<std::size_t>(locals()));
+    std::vector<StepIndex> arrived;
+    sources[static_cast<std::size_t>(local_)] = buffers_.in + own.from;
+    for (int d = 1; d < locals(); ++d) {
+      const auto tag = tag_of(chunk_, Purpose::kGather, 0);
+      const int to = around(local_, d, locals());
+      read_in_[static_cast<std::size_t>(to)] =
+          send(rank_at(server_, to), tag, buffers_.in + slice(to).from, slice(to).bytes, kNone);
+      const int from = around(local_, -d, locals());
+      std::byte* const at = desk().gathered + times(from, slice_bytes_);
+      sources[static_cast<std::size_t>(from)] = at;
+      arrived.push_back(receive(rank_at(server_, from), tag, at, own.bytes, kNone));
+    }
+    Reduction partial = schedule_.reduction;
+    if (partial.op == ReduceOp::kAverage) partial.op = ReduceOp::kSum;
+    if (own.bytes > 0)
+      ready_ = reduce(partial, std::move(sources), desk().partial, own.bytes, arrived);
+  }
+
+  // This server's value of what lies at `range` of the vector.
+  const std::byte* value(const Range& range) const {
+    return locals() > 1 ? desk().partial + (range.from - slice(local_).from)
+                        : buffers_.in + range.from;
+  }
+  std::byte* result(const Range& range) const {
+    return desk().result != nullptr ? desk().result : buffers_.out + range.from;
+  }
+
+  void reduce_between() {
+    const int n = servers();
+    const Range own = piece(local_, server_);
+    std::vector<const std::byte*> sources(static_cast<std::size_t>(n));
+    std::vector<StepIndex> after{ready_};
+    sources[static_cast<std::size_t>(server_)] = value(own);
+    sent_.assign(static_cast<std::size_t>(n), kNone);
+    for (int d = 1; d < n; ++d) {
+      const auto tag = tag_of(chunk_, Purpose::kReduce, 0);
+      const int to = around(server_, d, n);
+      const Range theirs = piece(local_, to);
+      sent_[static_cast<std::size_t>(to)] =
+          send(rank_at(to, local_), tag, value(theirs), theirs.bytes, ready_);
+      const int from = around(server_, -d, n);
+      std::byte* const at = desk().arrived + times(from, piece_bytes_);
+      sources[static_cast<std::size_t>(from)] = at;
+      after.push_back(receive(rank_at(from, local_), tag, at, own.bytes, kNone));
+    }
+    if (own.bytes > 0)
+      final_[static_cast<std::size_t>(server_)] =
+          reduce(schedule_.reduction, std::move(sources), result(own), own.bytes, after);
+  }
+
+  void give_result_back() {
+    const int n = servers();
+    const Range own = piece(local_, server_);
+    for (int d = 1; d < n; ++d) {
+      const auto tag = tag_of(chunk_, Purpose::kResult, 0);
+      send(rank_at(around(server_, d, n), local_), tag, buffers_.out + own.from, own.bytes,
+           final_[static_cast<std::size_t>(server_)]);
+      const int owner = around(server_, -d, n);
+      const Range theirs = piece(local_, owner);
+      // In place, what lay there has to be sent before.
+      final_[static_cast<std::size_t>(owner)] =
+          receive(rank_at(owner, local_), tag, buffers_.out + theirs.from, theirs.bytes,
+                  sent_[static_cast<std::size_t>(owner)]);
+      if (final_[static_cast<std::size_t>(owner)] != kNone && ready_ != kNone)
+        schedule_.wait_for(final_[static_cast<std::size_t>(owner)], ready_);
+    }
+    for (int s = 0; s < n; ++s)
+      spread_inside(s);
+  }
+
+  // The others of the server get server `s`'s piece of the slice.
+  void spread_inside(int s) {
+    const auto tag = tag_of(chunk_, Purpose::kSpread, s);
+    for (int d = 1; d < locals(); ++d) {
+      const Range mine = piece(local_, s);
+      send(rank_at(server_, around(local_, d, locals())), tag, buffers_.out + mine.from,
+           mine.bytes, final_[static_cast<std::size_t>(s)]);
+      const int from = around(local_, -d, locals());
+      const Range theirs = piece(from, s);
+      receive(rank_at(server_, from), tag, buffers_.out + theirs.from, theirs.bytes,
+              read_in_[static_cast<std::size_t>(from)]);
+    }
+  }
+
+  void give_result_to_root() {
+    const auto tag = tag_of(chunk_, Purpose::kResult, 0);
+    const Range own = piece(0, server_);
+    if (rank_ != root_) {
+      send(root_, tag, desk().result, own.bytes, final_[static_cast<std::size_t>(server_)]);
+      return;
+    }
+    for (int s = 0; s < servers(); ++s) {
+      if (s == server_) continue;
+      const Range theirs = piece(0, s);
+      receive(rank_at(s, 0), tag, buffers_.out + theirs.from, theirs.bytes,
+              sent_[static_cast<std::size_t>(s)]);
+    }
+  }
+
+  Schedule& schedule_;
+  const Buffers buffers_;
+  const Rows rows_;
+  const int rank_;
+  const int root_;
+  int server_ = 0;
+  int local_ = 0;
+  std::size_t slice_bytes_ = 0;  // the longest
+  std::size_t piece_bytes_ = 0;
+  std::vector<Desk> desks_;
+  std::vector<StepIndex> ends_;  // of the chunks so far
+  // Of the chunk under way.
+  std::size_t chunk_ = 0;
+  Range range_;
+  StepIndex ready_ = kNone;         // the own slice is summed over the server
+  std::vector<StepIndex> read_in_;  // by local: the send of the input's slice
+  std::vector<StepIndex> sent_;     // by server: the send of its piece
+  std::vector<StepIndex> final_;    // by server: its piece of the own slice is the result
+};
+
+// One step: everyone gets everything.
+void exchange(Schedule& schedule, const Place& place, const Buffers& buffers) {
+  const std::size_t bytes = buffers.bytes();
+  const auto ranks = static_cast<std::size_t>(place.world_size);
+  std::byte* const arrivals = schedule.scratch(bytes * ranks);
+  std::vector<const std::byte*> sources(ranks, buffers.in);
+  std::vector<StepIndex> before;
+  for (int distance = 1; distance < place.world_size; ++distance) {
+    before.push_back(schedule.add({.kind = StepKind::kSend, .peer = place.neighbour(distance),
+                                   .src = buffers.in, .bytes = bytes}));
+    const int from = place.neighbour(-distance);
+    std::byte* const at = arrivals + bytes * static_cast<std::size_t>(from);
+    sources[static_cast<std::size_t>(from)] = at;
+    before.push_back(
+        schedule.add({.kind = StepKind::kReceive, .peer = from, .dst = at, .bytes = bytes}));
+  }
+  const StepIndex sum =
+      add_reduction(schedule, schedule.reduction, std::move(sources), buffers.out, bytes);
+  for (const StepIndex step : before)
+    schedule.wait_for(sum, step);
+}
+
+bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
+
+}  // namespace
+
+void ordered_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
+                        const cost::Grid* grid) {
+  const auto others = static_cast<std::size_t>(place.world_size - 1);
+  if (buffers.bytes() * others <= static_cast<std::size_t>(cost::kSmallMessageBytes))
+    return exchange(schedule, place, buffers);
+  // Sums in f64 would have to travel as such.
+  const bool is_wide = schedule.reduction.sums_in_f64 && can_sum_in_f64(schedule.reduction);
+  Builder(schedule, place, buffers, rows_of(place.world_size, is_wide ? nullptr : grid), kEveryone);
+}
+
+void ordered_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
+  Builder(schedule, place, buffers, rows_of(place.world_size, nullptr), root);
+}
+
+void ordered_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers) {
+  const std::size_t bytes = buffers.bytes();
+  const auto ranks = static_cast<std::size_t>(place.world_size);
+  const auto part = [&](int rank) { return buffers.in + bytes * static_cast<std::size_t>(rank); };
+  const bool is_aside = buffers.out != part(place.rank) &&
+                        overlap(buffers.out, bytes, buffers.in, bytes * ranks);
+  std::byte* const out = is_aside ? schedule.scratch(bytes) : buffers.out;
+  const std::vector<Range> chunks = cut_chunks(buffers.count, buffers.element_bytes);
+  std::vector<std::byte*> desks;
+  for (std::size_t i = 0; i < std::min(kChunksAhead, chunks.size()); ++i)
+    desks.push_back(schedule.scratch(chunks.front().bytes * ranks));
+  std::vector<StepIndex> ends;
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    const Range& chunk = chunks[c];
+    const auto tag = tag_of(c, Purpose::kReduce, 0);
+    std::vector<const std::byte*> sources(ranks, part(place.rank) + chunk.from);
+    std::vector<StepIndex> steps;
+    for (int d = 1; d < place.world_size; ++d) {
+      const int to = place.neighbour(d);
+      steps.push_back(schedule.add({.kind = StepKind::kSend, .peer = to, .tag = tag,
+                                    .src = part(to) + chunk.from, .bytes = chunk.bytes}));
+      const int from = place.neighbour(-d);
+      std::byte* const at =
+          desks[c % kChunksAhead] + chunks.front().bytes * static_cast<std::size_t>(from);
+      sources[static_cast<std::size_t>(from)] = at;
+      steps.push_back(schedule.add(
+          {.kind = StepKind::kReceive, .peer = from, .tag = tag, .dst = at, .bytes = chunk.bytes}));
+    }
+    if (c >= kChunksAhead)
+      for (const StepIndex step : steps)
+        schedule.wait_for(step, ends[c - kChunksAhead]);
+    ends.push_back(add_reduction(schedule, schedule.reduction, std::move(sources),
+                                 out + chunk.from, chunk.bytes));
+    for (const StepIndex step : steps)
+      schedule.wait_for(ends.back(), step);
+  }
+  if (!is_aside) return;
+  const StepIndex copy = schedule.add(
+      {.kind = StepKind::kCopy, .dst = buffers.out, .src = out, .bytes = bytes});
+  for (const StepIndex end : ends)
+    schedule.wait_for(copy, end);
+}
+
+}  // namespace regatta::coll
