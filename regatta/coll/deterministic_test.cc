@@ -38,12 +38,11 @@ const std::vector<Placement>& placements() {
 
 void run(const Placement& placement, int ranks, const std::function<void(Communicator&)>& body,
          bool sums_in_f64 = false) {
-  const auto errors =
-      run_ranks(Layout::kShm, ranks, body, [&](int rank, Options& options) {
-        options.deterministic = true;
-        options.sums_in_f64 = sums_in_f64;
-        options.server = "s" + std::to_string(placement.server(rank, ranks));
-      });
+  const auto errors = run_ranks(Layout::kShm, ranks, body, [&](int rank, Options& options) {
+    options.deterministic = true;
+    options.sums_in_f64 = sums_in_f64;
+    options.server = "s" + std::to_string(placement.server(rank, ranks));
+  });
   for (const auto& error : errors)
     EXPECT_FALSE(error) << (error ? error->message : "");
 }
@@ -104,8 +103,7 @@ TEST_P(DeterministicMode, ReducesToARootAndToPartsByTheSameTree) {
           world.reduce(in.data(), out.data(), kCount, type(), ReduceOp::kSum, Rank{1}).wait());
       EXPECT_TRUE(world.rank().value != 1 || out == expected) << placement.name;
       out.resize(part * size_of(type()));
-      expect_ok(
-          world.reduce_scatter(in.data(), out.data(), part, type(), ReduceOp::kSum).wait());
+      expect_ok(world.reduce_scatter(in.data(), out.data(), part, type(), ReduceOp::kSum).wait());
       const auto first = static_cast<std::ptrdiff_t>(out.size() * world.rank().index());
       EXPECT_TRUE(std::equal(out.begin(), out.end(), expected.begin() + first)) << placement.name;
     });
@@ -118,8 +116,7 @@ TEST_P(DeterministicMode, HoldsBetweenBuffersOfTheServer) {
     const auto data = world.allocate(expected.size());
     ASSERT_TRUE(data);
     std::copy_n(inputs[world.rank().index()].data(), expected.size(), data->get());
-    expect_ok(
-        world.all_reduce(data->get(), data->get(), kCount, type(), ReduceOp::kSum).wait());
+    expect_ok(world.all_reduce(data->get(), data->get(), kCount, type(), ReduceOp::kSum).wait());
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), data->get()));
   });
 }
@@ -154,15 +151,16 @@ TEST(SumsInF64, LoseNothingOnTheWay) {
         [&](Communicator& world) {
           constexpr float kValues[] = {1e8F, 1.5F, -1e8F, 0.25F};
           std::vector<float> data(kCount, kValues[world.rank().index()]);
-          expect_ok(world.all_reduce(data.data(), data.data(), kCount, DataType::kF32,
-                                     ReduceOp::kSum)
-                        .wait());
+          expect_ok(
+              world.all_reduce(data.data(), data.data(), kCount, DataType::kF32, ReduceOp::kSum)
+                  .wait());
           EXPECT_EQ(std::count(data.begin(), data.end(), 1.75F),
                     static_cast<std::ptrdiff_t>(kCount))
               << placement.name;
           std::vector<Bf16> halves(10, round_to_bf16(world.rank().value == 0 ? 256.0F : 1.0F));
-          expect_ok(world.all_reduce(halves.data(), halves.data(), halves.size(), DataType::kBf16,
-                                     ReduceOp::kAverage)
+          expect_ok(world
+                        .all_reduce(halves.data(), halves.data(), halves.size(), DataType::kBf16,
+                                    ReduceOp::kAverage)
                         .wait());
           EXPECT_EQ(halves[9].bits, round_to_bf16(259.0F / 4).bits) << placement.name;
         },

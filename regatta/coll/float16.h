@@ -11,7 +11,7 @@ struct Bf16 {
   std::uint16_t bits;
 };
 
-inline float widen(Bf16 x) {
+[[gnu::always_inline]] inline float widen(Bf16 x) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);
 }
 
@@ -21,7 +21,7 @@ struct F16 {
 
 // Bit by bit instead of with the compiler's own type, which takes a call for each element where the
 // processor has no conversion; the loops below are vectorised with this one.
-inline float widen(F16 x) {
+[[gnu::always_inline]] inline float widen(F16 x) {
   constexpr float kExponentShift = 0x1p112F;  // the exponents' biases are 15 and 127
   const std::uint32_t sign = (x.bits & 0x8000U) << 16;
   const float magnitude =
@@ -31,11 +31,11 @@ inline float widen(F16 x) {
 }
 
 template <typename T>
-inline T widen(T x) {
+[[gnu::always_inline]] inline T widen(T x) {
   return x;
 }
 
-inline F16 round_to_f16(float x) {
+[[gnu::always_inline]] inline F16 round_to_f16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t sign = bits >> 16 & 0x8000U;
   const std::uint32_t magnitude = bits & 0x7fffffffU;
@@ -49,7 +49,7 @@ inline F16 round_to_f16(float x) {
       static_cast<std::uint16_t>((magnitude >= 0x47800000U ? special : finite) | sign)};  // 2^16
 }
 
-inline Bf16 round_to_bf16(float x) {
+[[gnu::always_inline]] inline Bf16 round_to_bf16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
   // The carry of rounding would turn some NaNs into infinities.
@@ -59,7 +59,7 @@ inline Bf16 round_to_bf16(float x) {
 }
 
 template <typename T, typename Wide>
-inline T narrow(Wide x) {
+[[gnu::always_inline]] inline T narrow(Wide x) {
   if constexpr (std::is_same_v<T, Bf16>)
     return round_to_bf16(x);
   else if constexpr (std::is_same_v<T, F16>)

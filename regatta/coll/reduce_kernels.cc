@@ -60,20 +60,61 @@ void combine_as(std::byte* dst_bytes, const std::byte* a_bytes, const std::byte*
     dst[i] = narrow<T>(Op{}(widen(a[i]), widen(b[i])));
 }
 
-template <typename T>
-void combine_typed(ReduceOp op, std::byte* dst, const std::byte* a, const std::byte* b,
-                   std::size_t bytes) {
-  switch (op) {
-    case ReduceOp::kSum:
-    case ReduceOp::kAverage:
-      return combine_as<T, Add>(dst, a, b, bytes);
-    case ReduceOp::kProduct:
-      return combine_as<T, Multiply>(dst, a, b, bytes);
-    case ReduceOp::kMin:
-      return combine_as<T, Min>(dst, a, b, bytes);
-    case ReduceOp::kMax:
-      return combine_as<T, Max>(dst, a, b, bytes);
+template <typename T, typename Op>
+void combine_four_as(std::byte* dst_bytes, const std::byte* const* sources, std::size_t bytes) {
+  auto* dst = reinterpret_cast<T*>(dst_bytes);
+  const auto* a = reinterpret_cast<const T*>(sources[0]);
+  const auto* b = reinterpret_cast<const T*>(sources[1]);
+  const auto* c = reinterpret_cast<const T*>(sources[2]);
+  const auto* d = reinterpret_cast<const T*>(sources[3]);
+  const std::size_t count = bytes / sizeof(T);
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) {
+    const T left = narrow<T>(Op{}(widen(a[i]), widen(b[i])));
+    const T right = narrow<T>(Op{}(widen(c[i]), widen(d[i])));
+    dst[i] = narrow<T>(Op{}(widen(left), widen(right)));
   }
+}
+
+// f(T{}) for the type of the elements.
+template <typename F>
+void with_type(DataType type, const F& f) {
+  switch (type) {
+    case DataType::kF32:
+      return f(float{});
+    case DataType::kF64:
+      return f(double{});
+    case DataType::kF16:
+      return f(F16{});
+    case DataType::kBf16:
+      return f(Bf16{});
+    case DataType::kI8:
+      return f(std::int8_t{});
+    case DataType::kU8:
+      return f(std::uint8_t{});
+    case DataType::kI32:
+      return f(std::int32_t{});
+    case DataType::kI64:
+      return f(std::int64_t{});
+  }
+}
+
+// f(T{}, Op{}); an average adds.
+template <typename F>
+void with_type_and_op(const Reduction& reduction, const F& f) {
+  with_type(reduction.type, [&](auto type) {
+    switch (reduction.op) {
+      case ReduceOp::kSum:
+      case ReduceOp::kAverage:
+        return f(type, Add{});
+      case ReduceOp::kProduct:
+        return f(type, Multiply{});
+      case ReduceOp::kMin:
+        return f(type, Min{});
+      case ReduceOp::kMax:
+        return f(type, Max{});
+    }
+  });
 }
 
 template <typename T>
@@ -127,46 +168,22 @@ std::size_t size_of(DataType type) {
 
 void combine(const Reduction& reduction, std::byte* dst, const std::byte* a, const std::byte* b,
              std::size_t bytes) {
-  switch (reduction.type) {
-    case DataType::kF32:
-      return combine_typed<float>(reduction.op, dst, a, b, bytes);
-    case DataType::kF64:
-      return combine_typed<double>(reduction.op, dst, a, b, bytes);
-    case DataType::kF16:
-      return combine_typed<F16>(reduction.op, dst, a, b, bytes);
-    case DataType::kBf16:
-      return combine_typed<Bf16>(reduction.op, dst, a, b, bytes);
-    case DataType::kI8:
-      return combine_typed<std::int8_t>(reduction.op, dst, a, b, bytes);
-    case DataType::kI32:
-      return combine_typed<std::int32_t>(reduction.op, dst, a, b, bytes);
-    case DataType::kI64:
-      return combine_typed<std::int64_t>(reduction.op, dst, a, b, bytes);
-    case DataType::kU8:
-      return combine_typed<std::uint8_t>(reduction.op, dst, a, b, bytes);
-  }
+  with_type_and_op(reduction, [&](auto type, auto op) {
+    combine_as<decltype(type), decltype(op)>(dst, a, b, bytes);
+  });
+}
+
+void combine_four(const Reduction& reduction, std::byte* dst, const std::byte* const* sources,
+                  std::size_t bytes) {
+  with_type_and_op(reduction, [&](auto type, auto op) {
+    combine_four_as<decltype(type), decltype(op)>(dst, sources, bytes);
+  });
 }
 
 void finish(const Reduction& reduction, std::byte* data, std::size_t bytes) {
   if (reduction.op != ReduceOp::kAverage) return;
-  switch (reduction.type) {
-    case DataType::kF32:
-      return divide_as<float>(data, bytes, reduction.divisor);
-    case DataType::kF64:
-      return divide_as<double>(data, bytes, reduction.divisor);
-    case DataType::kF16:
-      return divide_as<F16>(data, bytes, reduction.divisor);
-    case DataType::kBf16:
-      return divide_as<Bf16>(data, bytes, reduction.divisor);
-    case DataType::kI8:
-      return divide_as<std::int8_t>(data, bytes, reduction.divisor);
-    case DataType::kI32:
-      return divide_as<std::int32_t>(data, bytes, reduction.divisor);
-    case DataType::kI64:
-      return divide_as<std::int64_t>(data, bytes, reduction.divisor);
-    case DataType::kU8:
-      return divide_as<std::uint8_t>(data, bytes, reduction.divisor);
-  }
+  with_type(reduction.type,
+            [&](auto type) { divide_as<decltype(type)>(data, bytes, reduction.divisor); });
 }
 
 bool can_sum_in_f64(const Reduction& reduction) {

@@ -24,6 +24,10 @@ struct Reduction {
 void combine(const Reduction& reduction, std::byte* dst, const std::byte* a, const std::byte* b,
              std::size_t bytes);
 
+// dst = (s0 (op) s1) (op) (s2 (op) s3), each rounded, in one pass; dst may be any of the four.
+void combine_four(const Reduction& reduction, std::byte* dst, const std::byte* const* sources,
+                  std::size_t bytes);
+
 // Ends an average: divides `bytes` at `data` by the divisor. Nothing for the other operations.
 void finish(const Reduction& reduction, std::byte* data, std::size_t bytes);
 

@@ -22,6 +22,11 @@ struct Tree {
   // Where the value of the sources lies: `into`, or the source itself where there is one.
   const std::byte* reduce(Sources sources, std::byte* into, std::size_t level) {
     if (sources.size() == 1) return sources[0] + at;
+    if (sources.size() == 4) {
+      const std::array four{sources[0] + at, sources[1] + at, sources[2] + at, sources[3] + at};
+      combine_four(reduction, into, four.data(), bytes);
+      return into;
+    }
     REGATTA_CHECK(level < kLevelsMax);
     const auto left_ranks = static_cast<std::size_t>(left_side(static_cast<int>(sources.size())));
     const std::byte* left = reduce(sources.first(left_ranks), into, level + 1);

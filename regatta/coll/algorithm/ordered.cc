@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/coll/algorithm/chunk_window.h"
 #include "regatta/coll/shm/stream.h"
 #include "regatta/cost/collective.h"
 
@@ -18,6 +19,8 @@ constexpr std::size_t kChunkBytesMin = std::size_t{1} << 20;
 constexpr std::size_t kChunksMax = 32;
 // Chunks that a rank works on at the same time.
 constexpr std::size_t kChunksAhead = 4;
+// Up to here two ranks exchange whole vectors.
+constexpr std::size_t kSmallOfTwo = std::size_t{256} << 10;
 constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
 constexpr int kEveryone = -1;
 
@@ -44,8 +47,8 @@ std::vector<Range> cut_chunks(std::size_t count, std::size_t element_bytes) {
       std::clamp<std::size_t>(count * element_bytes / kChunkBytesMin, 1, kChunksMax);
   std::vector<Range> ranges;
   for (std::size_t i = 0; i < chunks; ++i)
-    ranges.push_back(Range{0, count * element_bytes}.part(
-        static_cast<int>(i), static_cast<int>(chunks), element_bytes));
+    ranges.push_back(Range{0, count * element_bytes}.part(static_cast<int>(i),
+                                                          static_cast<int>(chunks), element_bytes));
   return ranges;
 }
 
@@ -90,8 +93,12 @@ class Builder {
  public:
   // The whole result goes to every rank, or to `root` alone.
   Builder(Schedule& schedule, const Place& place, const Buffers& buffers, Rows rows, int root)
-      : schedule_(schedule), buffers_(buffers), rows_(std::move(rows)), rank_(place.rank),
-        root_(root) {
+      : schedule_(schedule),
+        buffers_(buffers),
+        rows_(std::move(rows)),
+        rank_(place.rank),
+        root_(root),
+        window_(schedule, kChunksAhead) {
     for (std::size_t s = 0; s < rows_.size(); ++s)
       for (std::size_t l = 0; l < rows_[s].size(); ++l)
         if (rows_[s][l] == rank_) {
@@ -132,7 +139,8 @@ class Builder {
     };
     slice_bytes_ = share(locals());
     piece_bytes_ = slice_bytes_ / static_cast<std::size_t>(servers()) / buffers_.element_bytes *
-                       buffers_.element_bytes + 2 * buffers_.element_bytes;
+                       buffers_.element_bytes +
+                   2 * buffers_.element_bytes;
     for (std::size_t i = 0; i < kChunksAhead; ++i) {
       Desk desk;
       if (locals() > 1) {
@@ -146,9 +154,8 @@ class Builder {
   }
 
   void add_chunk(const Range& chunk) {
-    chunk_ = ends_.size();
+    chunk_ = window_.chunk();
     range_ = chunk;
-    const auto first = static_cast<StepIndex>(schedule_.steps().size());
     read_in_.assign(static_cast<std::size_t>(locals()), kNone);
     final_.assign(static_cast<std::size_t>(servers()), kNone);
     reduce_inside();
@@ -157,44 +164,41 @@ class Builder {
       give_result_back();
     else
       give_result_to_root();
-    const StepIndex end = schedule_.add({.kind = StepKind::kCopy});
-    for (StepIndex step = first; step < end; ++step)
-      schedule_.wait_for(end, step);
-    ends_.push_back(end);
+    window_.end_chunk();
   }
 
-  const Desk& desk() const { return desks_[chunk_ % kChunksAhead]; }
+  const Desk& desk() const { return desks_[window_.slot()]; }
   Range slice(int local) const { return range_.part(local, locals(), buffers_.element_bytes); }
   Range piece(int local, int server) const {
     return slice(local).part(server, servers(), buffers_.element_bytes);
   }
 
-  // kNone where there is nothing to move. Every step waits for the chunk that had its desk before.
+  // kNone where there is nothing to move.
   StepIndex send(int peer, std::uint32_t tag, const std::byte* from, std::size_t bytes,
                  StepIndex after) {
     if (bytes == 0) return kNone;
-    return pace(schedule_.add({.kind = StepKind::kSend, .peer = peer, .tag = tag, .src = from,
-                               .bytes = bytes}),
-                after);
+    return pace(
+        schedule_.add(
+            {.kind = StepKind::kSend, .peer = peer, .tag = tag, .src = from, .bytes = bytes}),
+        after);
   }
   StepIndex receive(int peer, std::uint32_t tag, std::byte* to, std::size_t bytes,
                     StepIndex after) {
     if (bytes == 0) return kNone;
-    return pace(schedule_.add({.kind = StepKind::kReceive, .peer = peer, .tag = tag, .dst = to,
-                               .bytes = bytes}),
-                after);
+    return pace(
+        schedule_.add(
+            {.kind = StepKind::kReceive, .peer = peer, .tag = tag, .dst = to, .bytes = bytes}),
+        after);
   }
   StepIndex pace(StepIndex step, StepIndex after) {
     if (after != kNone) schedule_.wait_for(step, after);
-    if (ends_.size() >= kChunksAhead)
-      schedule_.wait_for(step, ends_[ends_.size() - kChunksAhead]);
-    return step;
+    return window_.add(step);
   }
   // Waits for all of `after` that there are.
   StepIndex reduce(const Reduction& reduction, std::vector<const std::byte*> sources,
                    std::byte* out, std::size_t bytes, const std::vector<StepIndex>& after) {
-    const StepIndex step = pace(
-        add_reduction(schedule_, reduction, std::move(sources), out, bytes), kNone);
+    const StepIndex step =
+        pace(add_reduction(schedule_, reduction, std::move(sources), out, bytes), kNone);
     for (const StepIndex earlier : after)
       if (earlier != kNone) schedule_.wait_for(step, earlier);
     return step;
@@ -281,8 +285,8 @@ class Builder {
     const auto tag = tag_of(chunk_, Purpose::kSpread, s);
     for (int d = 1; d < locals(); ++d) {
       const Range mine = piece(local_, s);
-      send(rank_at(server_, around(local_, d, locals())), tag, buffers_.out + mine.from,
-           mine.bytes, final_[static_cast<std::size_t>(s)]);
+      send(rank_at(server_, around(local_, d, locals())), tag, buffers_.out + mine.from, mine.bytes,
+           final_[static_cast<std::size_t>(s)]);
       const int from = around(local_, -d, locals());
       const Range theirs = piece(from, s);
       receive(rank_at(server_, from), tag, buffers_.out + theirs.from, theirs.bytes,
@@ -315,7 +319,7 @@ class Builder {
   std::size_t slice_bytes_ = 0;  // the longest
   std::size_t piece_bytes_ = 0;
   std::vector<Desk> desks_;
-  std::vector<StepIndex> ends_;  // of the chunks so far
+  ChunkWindow window_;
   // Of the chunk under way.
   std::size_t chunk_ = 0;
   Range range_;
@@ -333,8 +337,10 @@ void exchange(Schedule& schedule, const Place& place, const Buffers& buffers) {
   std::vector<const std::byte*> sources(ranks, buffers.in);
   std::vector<StepIndex> before;
   for (int distance = 1; distance < place.world_size; ++distance) {
-    before.push_back(schedule.add({.kind = StepKind::kSend, .peer = place.neighbour(distance),
-                                   .src = buffers.in, .bytes = bytes}));
+    before.push_back(schedule.add({.kind = StepKind::kSend,
+                                   .peer = place.neighbour(distance),
+                                   .src = buffers.in,
+                                   .bytes = bytes}));
     const int from = place.neighbour(-distance);
     std::byte* const at = arrivals + bytes * static_cast<std::size_t>(from);
     sources[static_cast<std::size_t>(from)] = at;
@@ -356,8 +362,10 @@ bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::s
 void ordered_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
                         const cost::Grid* grid) {
   const auto others = static_cast<std::size_t>(place.world_size - 1);
-  if (buffers.bytes() * others <= static_cast<std::size_t>(cost::kSmallMessageBytes))
-    return exchange(schedule, place, buffers);
+  // Two ranks send no more this way: what the longer form would save is half of the additions.
+  const auto small =
+      place.world_size == 2 ? kSmallOfTwo : static_cast<std::size_t>(cost::kSmallMessageBytes);
+  if (buffers.bytes() * others <= small) return exchange(schedule, place, buffers);
   // Sums in f64 would have to travel as such.
   const bool is_wide = schedule.reduction.sums_in_f64 && can_sum_in_f64(schedule.reduction);
   Builder(schedule, place, buffers, rows_of(place.world_size, is_wide ? nullptr : grid), kEveryone);
@@ -371,43 +379,47 @@ void ordered_reduce_scatter(Schedule& schedule, const Place& place, const Buffer
   const std::size_t bytes = buffers.bytes();
   const auto ranks = static_cast<std::size_t>(place.world_size);
   const auto part = [&](int rank) { return buffers.in + bytes * static_cast<std::size_t>(rank); };
-  const bool is_aside = buffers.out != part(place.rank) &&
-                        overlap(buffers.out, bytes, buffers.in, bytes * ranks);
+  const bool is_aside =
+      buffers.out != part(place.rank) && overlap(buffers.out, bytes, buffers.in, bytes * ranks);
   std::byte* const out = is_aside ? schedule.scratch(bytes) : buffers.out;
   const std::vector<Range> chunks = cut_chunks(buffers.count, buffers.element_bytes);
   std::vector<std::byte*> desks;
   for (std::size_t i = 0; i < std::min(kChunksAhead, chunks.size()); ++i)
     desks.push_back(schedule.scratch(chunks.front().bytes * ranks));
-  std::vector<StepIndex> ends;
-  for (std::size_t c = 0; c < chunks.size(); ++c) {
-    const Range& chunk = chunks[c];
-    const auto tag = tag_of(c, Purpose::kReduce, 0);
+  ChunkWindow window(schedule, kChunksAhead);
+  std::vector<StepIndex> sums;
+  for (const Range& chunk : chunks) {
+    const auto tag = tag_of(window.chunk(), Purpose::kReduce, 0);
     std::vector<const std::byte*> sources(ranks, part(place.rank) + chunk.from);
     std::vector<StepIndex> steps;
     for (int d = 1; d < place.world_size; ++d) {
       const int to = place.neighbour(d);
-      steps.push_back(schedule.add({.kind = StepKind::kSend, .peer = to, .tag = tag,
-                                    .src = part(to) + chunk.from, .bytes = chunk.bytes}));
+      steps.push_back(window.add(schedule.add({.kind = StepKind::kSend,
+                                               .peer = to,
+                                               .tag = tag,
+                                               .src = part(to) + chunk.from,
+                                               .bytes = chunk.bytes})));
       const int from = place.neighbour(-d);
       std::byte* const at =
-          desks[c % kChunksAhead] + chunks.front().bytes * static_cast<std::size_t>(from);
+          desks[window.slot()] + chunks.front().bytes * static_cast<std::size_t>(from);
       sources[static_cast<std::size_t>(from)] = at;
-      steps.push_back(schedule.add(
-          {.kind = StepKind::kReceive, .peer = from, .tag = tag, .dst = at, .bytes = chunk.bytes}));
+      steps.push_back(window.add(schedule.add({.kind = StepKind::kReceive,
+                                               .peer = from,
+                                               .tag = tag,
+                                               .dst = at,
+                                               .bytes = chunk.bytes})));
     }
-    if (c >= kChunksAhead)
-      for (const StepIndex step : steps)
-        schedule.wait_for(step, ends[c - kChunksAhead]);
-    ends.push_back(add_reduction(schedule, schedule.reduction, std::move(sources),
-                                 out + chunk.from, chunk.bytes));
+    sums.push_back(window.add(add_reduction(schedule, schedule.reduction, std::move(sources),
+                                            out + chunk.from, chunk.bytes)));
     for (const StepIndex step : steps)
-      schedule.wait_for(ends.back(), step);
+      schedule.wait_for(sums.back(), step);
+    window.end_chunk();
   }
   if (!is_aside) return;
-  const StepIndex copy = schedule.add(
-      {.kind = StepKind::kCopy, .dst = buffers.out, .src = out, .bytes = bytes});
-  for (const StepIndex end : ends)
-    schedule.wait_for(copy, end);
+  const StepIndex copy =
+      schedule.add({.kind = StepKind::kCopy, .dst = buffers.out, .src = out, .bytes = bytes});
+  for (const StepIndex sum : sums)
+    schedule.wait_for(copy, sum);
 }
 
 }  // namespace regatta::coll

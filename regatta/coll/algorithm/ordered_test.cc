@@ -92,15 +92,16 @@ Case random_case(std::mt19937& random, int ranks) {
 
 TEST(OrderedAllReduce, GivesTheBitsOfTheTreeInAnyOrderOfSteps) {
   std::mt19937 random(21);
-  const std::vector<Grid> grids{grid_of({{0, 1}, {2, 3}}),         grid_of({{2, 3}, {0, 1}}),
-                                grid_of({{0, 2}, {1, 3}}),         grid_of({{0, 1}, {2, 3}, {4, 5}}),
+  const std::vector<Grid> grids{grid_of({{0, 1}, {2, 3}}),
+                                grid_of({{2, 3}, {0, 1}}),
+                                grid_of({{0, 2}, {1, 3}}),
+                                grid_of({{0, 1}, {2, 3}, {4, 5}}),
                                 grid_of({{0, 1, 2, 3}, {4, 5, 6, 7}}),
                                 grid_of({{0, 1, 2}, {3, 4, 5}})};
   for (int round = 0; round < 40; ++round) {
     const Grid* grid = round % 3 == 0 ? nullptr : &grids[random() % grids.size()];
     int ranks = 2 + static_cast<int>(random() % 7);
-    if (grid != nullptr)
-      ranks = static_cast<int>(grid->servers.size()) * grid->ranks_per_server();
+    if (grid != nullptr) ranks = static_cast<int>(grid->servers.size()) * grid->ranks_per_server();
     const Case given = random_case(random, ranks);
     const Outcome result = run_all_reduce(given, grid);
     ASSERT_TRUE(result.ended) << "round " << round;
