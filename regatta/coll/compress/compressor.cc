@@ -1,0 +1,50 @@
+#include "regatta/coll/compress/compressor.h"
+
+#include <utility>
+#include <vector>
+
+namespace regatta::coll::compress {
+
+Compressor::Compressor(Communicator& communicator, Compression compression)
+    : communicator_(&communicator),
+      compression_(std::move(compression)),
+      tuner_(compression_.allowed) {}
+
+Pending Compressor::all_reduce(const Tensor& tensor, Feedback* feedback) {
+  Compression taken = compression_;
+  if (compression_.kind != Kind::kAutomatic || communicator_->world_size() == 1) {
+    if (taken.kind == Kind::kAutomatic) taken.kind = Kind::kNone;
+    return compress::all_reduce(*communicator_, tensor, taken, feedback);
+  }
+  const std::size_t bytes = tensor.count * sizeof(float);
+  KindTuner::Turn turn = tuner_.next(bytes);
+  if (turn.must_settle) {
+    if (const Status settled = settle(bytes); !settled) return Pending(settled.error());
+    turn = tuner_.next(bytes);
+  }
+  taken.kind = turn.kind;
+  Pending pending = compress::all_reduce(*communicator_, tensor, taken, feedback);
+  if (turn.is_trial) trials_.push_back({pending, bytes, turn.kind});
+  return pending;
+}
+
+Status Compressor::settle(std::size_t bytes) {
+  for (Trial& trial : std::exchange(trials_, {})) {
+    const Result<Report> report = trial.pending.wait();
+    if (!report) return report.error();
+    tuner_.record(trial.bytes, trial.kind, trial.pending.ended_at() - trial.pending.started_at());
+  }
+  std::vector<double> times = tuner_.times_of(bytes);
+  REGATTA_TRY_DO(
+      communicator_
+          ->all_reduce(times.data(), times.data(), times.size(), DataType::kF64, ReduceOp::kMax)
+          .wait());
+  tuner_.settle(bytes, times);
+  return {};
+}
+
+Kind Compressor::choice(std::size_t bytes) const {
+  return compression_.kind == Kind::kAutomatic ? tuner_.choice(bytes) : compression_.kind;
+}
+
+}  // namespace regatta::coll::compress
