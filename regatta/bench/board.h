@@ -20,6 +20,8 @@ struct Board {
     int batches = 0;
     double batches_s[kBatchesMax];
     long long wrong = 0;
+    double error = 0;
+    coll::compress::Kind kind = coll::compress::Kind::kNone;
   };
   struct Seat {
     char server[kTextMax];
@@ -36,14 +38,15 @@ struct Board {
   coll::Setting forced;
   coll::Measure measure;
   char tuning[kTuningMax];
+  coll::compress::Kind compression;
   bool has_shared;  // buffers of Communicator::allocate() are timed too
   std::size_t size_count;
   std::size_t sizes[kSizesMax];
   // By rank: the first three written by the launcher, the others by the rank.
   Seat seats[kRanksMax];
   std::atomic<int> given;  // endpoints
-  // Private and shared buffers, by size; written by rank 0.
-  Cell cells[2][kSizesMax];
+  // Private and shared buffers, and compressed, by size; written by rank 0.
+  Cell cells[3][kSizesMax];
   // What rank 0 chose for private buffers: the text of a tuning file, cut off where it is longer.
   char choices[kTuningMax];
 };

@@ -48,6 +48,7 @@ void write_task(Board& board, const Task& task, const Ground& ground) {
   board.batches = task.batches;
   board.forced = task.how.forced;
   board.measure = task.how.measure;
+  board.compression = task.how.compression;
   put_text(board.tuning, task.how.tuning);
   board.has_shared = !ground.lab;
   board.size_count = task.sizes.size();
@@ -87,16 +88,26 @@ std::string wait_for_ranks(const std::vector<pid_t>& ranks, const Board& board) 
   return error;
 }
 
-std::vector<Contender> results(const Board& board) {
-  std::vector<Contender> contenders = {{"private", {}}};
-  if (board.has_shared) contenders.push_back({"shared", {}});
-  for (std::size_t kind = 0; kind < contenders.size(); ++kind) {
-    for (std::size_t size = 0; size < board.size_count; ++size) {
-      const Board::Cell& cell = board.cells[kind][size];
-      contenders[kind].timings.push_back(
-          {{cell.batches_s, cell.batches_s + cell.batches}, cell.wrong});
+Contender contender_of(const Board& board, const std::string& name, std::size_t kind) {
+  Contender contender{name, {}};
+  for (std::size_t size = 0; size < board.size_count; ++size) {
+    const Board::Cell& cell = board.cells[kind][size];
+    Timing timing{.batches_s = {cell.batches_s, cell.batches_s + cell.batches},
+                  .wrong = cell.wrong};
+    if (kind == 2) {
+      timing.error = cell.error;
+      timing.kind = coll::compress::to_string(cell.kind);
     }
+    contender.timings.push_back(std::move(timing));
   }
+  return contender;
+}
+
+std::vector<Contender> results(const Board& board) {
+  std::vector<Contender> contenders{contender_of(board, "private", 0)};
+  if (board.has_shared) contenders.push_back(contender_of(board, "shared", 1));
+  if (board.compression != coll::compress::Kind::kNone)
+    contenders.push_back(contender_of(board, to_string(board.compression), 2));
   return contenders;
 }
 

@@ -39,7 +39,8 @@ struct OwnRun {
 };
 
 // "private" with ordinary memory, and without a lab "shared" with buffers of
-// Communicator::allocate(). Fails with the first error of a rank.
+// Communicator::allocate(); then the task's compression by its name. Fails with the first error of
+// a rank.
 Result<OwnRun> run_own_ranks(const Task& task, const Ground& ground);
 
 }  // namespace regatta::bench

@@ -26,5 +26,21 @@ TEST_P(OwnRanks, GiveRightResultsWithPrivateAndSharedBuffers) {
   }
 }
 
+TEST(OwnRanksWithCompression, TimeCompressedCallsBesidePlainOnes) {
+  Task task{.sizes = {400000}, .ranks = 2, .batches = 2};
+  task.how.compression = coll::compress::Kind::kInt8;
+  const auto run = run_own_ranks(task, {});
+  ASSERT_TRUE(run) << run.error().message;
+  ASSERT_EQ(run->contenders.size(), 3U);
+  EXPECT_EQ(run->contenders[2].name, "int8");
+  const Timing& timing = run->contenders[2].timings[0];
+  EXPECT_EQ(timing.batches_s.size(), 2U);
+  EXPECT_EQ(timing.kind, "int8");
+  ASSERT_TRUE(timing.error);
+  EXPECT_GT(*timing.error, 1e-4);
+  EXPECT_LT(*timing.error, 0.01);
+  EXPECT_FALSE(run->contenders[0].timings[0].error);
+}
+
 }  // namespace
 }  // namespace regatta::bench

@@ -1,12 +1,15 @@
 // The rank's side of board.h.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "regatta/bench/batches.h"
 #include "regatta/bench/board.h"
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/compress/compressor.h"
 #include "regatta/coll/tuning/tuning_file.h"
 #include "regatta/os/clock.h"
 
@@ -16,15 +19,21 @@ namespace {
 using coll::Communicator;
 using coll::DataType;
 using coll::ReduceOp;
+using coll::compress::Kind;
 
 constexpr Seconds kMeetingLimit{30};
 // More calls than a search takes.
 constexpr int kTrialsMax = 200;
+// Calls after which automatic compression has made up its mind: none, bf16 and int8 are tried.
+constexpr int kTrialsOfKinds = 3 * coll::compress::KindTuner::kTrials + 1;
 
 struct Buffers {
   float* in = nullptr;
   float* out = nullptr;
 };
+
+// What is timed; an error ends the run.
+using Call = std::function<Status()>;
 
 Status call(Communicator& world, const Shape& shape, const Buffers& buffers) {
   const auto f32 = DataType::kF32;
@@ -52,33 +61,76 @@ Status call(Communicator& world, const Shape& shape, const Buffers& buffers) {
   return {};
 }
 
-Status time_call(Communicator& world, const Shape& shape, const Buffers& buffers, int batches,
-                 Board::Cell& cell) {
-  fill(shape, buffers.in, buffers.out);
-  REGATTA_TRY_DO(call(world, shape, buffers));
-  std::int64_t wrong = count_wrong(shape, buffers.out);
-  REGATTA_TRY_DO(world.all_reduce(&wrong, &wrong, 1, DataType::kI64, ReduceOp::kSum).wait());
+// Written by rank 0.
+Status time_batches_of(Communicator& world, const Call& call, int batches, Board::Cell& cell) {
   Status status;
   const auto note = [&](Status last) {
     status = std::move(last);
     return status.has_value();
   };
-  // Every trial of the tuner is over before anything is timed.
-  for (int calls = 0; calls < kTrialsMax && !world.is_tuned(); ++calls)
-    REGATTA_TRY_DO(call(world, shape, buffers));
   const auto times = time_batches(
-      batches, [&] { return note(call(world, shape, buffers)); },
-      [&] { return note(world.barrier().wait()); },
+      batches, [&] { return note(call()); }, [&] { return note(world.barrier().wait()); },
       [&](double seconds) {
         const bool done =
             note(world.all_reduce(&seconds, &seconds, 1, DataType::kF64, ReduceOp::kMax).wait());
         return done ? seconds : -1.0;
       });
-  if (!status || shape.rank != 0) return status;
-  cell.wrong = wrong;
+  if (!status || world.rank().value != 0) return status;
   cell.batches = static_cast<int>(times.size());
   std::memcpy(cell.batches_s, times.data(), times.size() * sizeof(double));
   return {};
+}
+
+Status time_plain(Communicator& world, const Shape& shape, const Buffers& buffers, int batches,
+                  Board::Cell& cell) {
+  const Call once = [&] { return call(world, shape, buffers); };
+  fill(shape, buffers.in, buffers.out);
+  REGATTA_TRY_DO(once());
+  std::int64_t wrong = count_wrong(shape, buffers.out);
+  REGATTA_TRY_DO(world.all_reduce(&wrong, &wrong, 1, DataType::kI64, ReduceOp::kSum).wait());
+  if (shape.rank == 0) cell.wrong = wrong;
+  // Every trial of the tuner is over before anything is timed.
+  for (int calls = 0; calls < kTrialsMax && !world.is_tuned(); ++calls)
+    REGATTA_TRY_DO(once());
+  return time_batches_of(world, once, batches, cell);
+}
+
+// |out - expected| / |expected|, the same on all ranks, which have the same bits.
+double distance(const Shape& shape, const float* out) {
+  double error = 0;
+  double value = 0;
+  for (std::size_t i = 0; i < shape.out_count(); ++i) {
+    const double wanted = expected(shape, i);
+    error += (out[i] - wanted) * (out[i] - wanted);
+    value += wanted * wanted;
+  }
+  return value > 0 ? std::sqrt(error / value) : 0;
+}
+
+// As training calls it: with feedback.
+Status time_compressed(Communicator& world, const Shape& shape, const Buffers& buffers,
+                       const Board& board, Board::Cell& cell) {
+  coll::compress::Compressor compressor(world, {.kind = board.compression});
+  coll::compress::Feedback feedback;
+  coll::compress::Report last;
+  const Call once = [&]() -> Status {
+    REGATTA_TRY(
+        report,
+        compressor.all_reduce({buffers.in, buffers.out, shape.count, ReduceOp::kSum}, &feedback)
+            .wait());
+    last = report;
+    return {};
+  };
+  fill(shape, buffers.in, buffers.out);
+  for (int calls = 0; calls < (board.compression == Kind::kAutomatic ? kTrialsOfKinds : 1); ++calls)
+    REGATTA_TRY_DO(once());
+  feedback = {};
+  REGATTA_TRY_DO(once());
+  if (shape.rank == 0) {
+    cell.error = distance(shape, buffers.out);
+    cell.kind = last.kind;
+  }
+  return time_batches_of(world, once, board.batches, cell);
 }
 
 Status run_sizes(Communicator& world, Board& board) {
@@ -87,13 +139,16 @@ Status run_sizes(Communicator& world, Board& board) {
     std::vector<float> in(shape.in_count());
     std::vector<float> out(shape.out_count());
     REGATTA_TRY_DO(
-        time_call(world, shape, {in.data(), out.data()}, board.batches, board.cells[0][i]));
+        time_plain(world, shape, {in.data(), out.data()}, board.batches, board.cells[0][i]));
+    if (board.compression != Kind::kNone)
+      REGATTA_TRY_DO(
+          time_compressed(world, shape, {in.data(), out.data()}, board, board.cells[2][i]));
     if (!board.has_shared) continue;
     REGATTA_TRY(shared_in, world.allocate(in.size() * sizeof(float)));
     REGATTA_TRY(shared_out, world.allocate(out.size() * sizeof(float)));
     const Buffers shared{reinterpret_cast<float*>(shared_in.get()),
                          reinterpret_cast<float*>(shared_out.get())};
-    REGATTA_TRY_DO(time_call(world, shape, shared, board.batches, board.cells[1][i]));
+    REGATTA_TRY_DO(time_plain(world, shape, shared, board.batches, board.cells[1][i]));
   }
   return world.barrier().wait();
 }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "regatta/bench/collective.h"
+#include "regatta/coll/compress/compression.h"
 #include "regatta/coll/tuning/setting.h"
 #include "regatta/core/units.h"
 
@@ -16,6 +18,8 @@ struct How {
   coll::Setting forced;
   coll::Measure measure = coll::Measure::kAll;
   std::string tuning;  // of an earlier run: the text of the file
+  // all_reduce only: timed beside the plain calls, with private buffers.
+  coll::compress::Kind compression = coll::compress::Kind::kNone;
 };
 
 // What every contender is asked to do in one round.
@@ -31,6 +35,9 @@ struct Task {
 struct Timing {
   std::vector<double> batches_s;
   long long wrong = 0;  // elements, over all ranks
+  // Of compressed calls, of the first with no feedback: |result - sum| / |sum|.
+  std::optional<double> error;
+  std::string kind = {};  // what they took, which automatic chooses
 
   // Of at least one batch.
   Seconds median() const;

@@ -32,6 +32,7 @@ struct Options {
   int batches = 7;
   int rounds = 3;
   std::string peers;
+  std::string compression = "none";
   bool json = false;
 };
 
@@ -77,6 +78,12 @@ Result<BenchResult> measure(const Options& given) {
   REGATTA_TRY(task, task_of(given.coll));
   result.task = std::move(task);
   result.task.batches = given.batches;
+  result.task.how.compression = *coll::compress::kind_named(given.compression);
+  const bool is_compressed = result.task.how.compression != coll::compress::Kind::kNone;
+  if (is_compressed && result.task.op != bench::Op::kAllReduce)
+    return Error{Code::kInvalidInput,
+                 fmt::format("--compress: {} is not compressed; time all_reduce with it",
+                             to_string(result.task.op))};
   bench::RaceOptions options{.rounds = given.rounds, .ground = {}, .peers = {}};
   REGATTA_TRY(peers, parse_peers(given.peers));
   options.peers = std::move(peers);
@@ -88,6 +95,7 @@ Result<BenchResult> measure(const Options& given) {
     options.ground = lab->ground();
     result.own = 1;
   }
+  if (is_compressed) ++result.own;
   result.bounds = bounds_of(result.task, options.ground);
   REGATTA_TRY(race, bench::race(result.task, options, show_turn));
   result.race = std::move(race);
@@ -118,6 +126,7 @@ void add_bench_command(CLI::App& app, int& exit_status) {
       "Example:\n"
       "  regatta bench coll all_reduce --sizes 1K:64M --ranks 2 --vs openmpi,gloo\n"
       "  regatta bench coll all_reduce --sizes 64M --ranks 4 --cluster examples/cluster.yaml\n"
+      "  regatta bench coll all_reduce --sizes 64M --ranks 4 --compress int8 --cluster FILE\n"
       "busbw is what nccl-tests calls so: algbw times 2(n-1)/n for all_reduce. The peers are built "
       "by scripts/peers.sh.");
   auto options = std::make_shared<Options>();
@@ -130,6 +139,14 @@ void add_bench_command(CLI::App& app, int& exit_status) {
       ->capture_default_str();
   command->add_option("--vs", options->peers, "Peers to time beside: openmpi,mpich,gloo")
       ->check(not_empty());
+  std::vector<std::string> kinds;
+  for (const auto kind : coll::compress::kKinds)
+    kinds.push_back(to_string(kind));
+  command
+      ->add_option("--compress", options->compression,
+                   "Time compressed calls beside the plain ones: " + join(kinds, ", "))
+      ->check(one_of(kinds))
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print the figures as JSON");
   command->callback([options, &exit_status] { exit_status = run(*options); });
 }

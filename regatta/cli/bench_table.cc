@@ -27,21 +27,32 @@ double algorithm_bandwidth(const Task& task, std::size_t size, const Timing& tim
 std::string columns(const BenchResult& result, std::size_t size, const Timing& timing) {
   const Task& task = result.task;
   const double algbw = algorithm_bandwidth(task, size, timing) / 1e9;
-  std::string text = fmt::format("{:>11.2f} {:>8.2f} {:>8.2f} {:>6}", timing.median().value * 1e6,
-                                 algbw, algbw * bus_factor(task.op, task.ranks), timing.wrong);
+  std::string text = fmt::format("{:>11.2f} {:>8.2f} {:>8.2f}", timing.median().value * 1e6, algbw,
+                                 algbw * bus_factor(task.op, task.ranks));
+  text +=
+      timing.error ? fmt::format(" {:>6.4f}", *timing.error) : fmt::format(" {:>6}", timing.wrong);
   if (!result.bounds.empty())
     text += fmt::format(" {:>8.1f} %", 100 * result.bounds[size].value / timing.median().value);
+  if (timing.error) text += fmt::format("  {:>8}", timing.kind);
   return text;
+}
+
+bool is_compressed(const Contender& contender) {
+  return contender.timings.front().error.has_value();
 }
 
 std::string own_table(const BenchResult& result) {
   std::string text = fmt::format("{:>12} {:>12}  ", "size", "count");
   for (std::size_t i = 0; i < result.own; ++i)
-    text += fmt::format(" {:^36}  ", result.race[i].name + " buffers");
+    text += fmt::format(" {:^36}  ", is_compressed(result.race[i])
+                                         ? "compressed: " + result.race[i].name
+                                         : result.race[i].name + " buffers");
   text += fmt::format("\n{:>12} {:>12}  ", "(B)", "(elements)");
   for (std::size_t i = 0; i < result.own; ++i)
-    text += fmt::format(" {:>11} {:>8} {:>8} {:>6}{}  ", "time (us)", "algbw", "busbw", "#wrong",
-                        result.bounds.empty() ? "" : "  of bound");
+    text += fmt::format(" {:>11} {:>8} {:>8} {:>6}{}{}  ", "time (us)", "algbw", "busbw",
+                        is_compressed(result.race[i]) ? "error" : "#wrong",
+                        result.bounds.empty() ? "" : "  of bound",
+                        is_compressed(result.race[i]) ? "      kind" : "");
   text += "\n";
   for (std::size_t size = 0; size < result.task.sizes.size(); ++size) {
     const std::size_t bytes = bytes_of(result.task, size);
@@ -50,8 +61,11 @@ std::string own_table(const BenchResult& result) {
       text += " " + columns(result, size, result.race[i].timings[size]) + "  ";
     text += "\n";
   }
-  return text + "\nalgbw, busbw: GB/s" +
-         (result.bounds.empty() ? "\n" : "; of bound: of the least time that the links allow\n");
+  text += "\nalgbw, busbw: GB/s";
+  if (!result.bounds.empty()) text += "; of bound: of the least time that the links allow";
+  if (is_compressed(result.race[result.own - 1]))
+    text += "; error: |result - sum| / |sum|, bandwidths of the bytes before compression";
+  return text + "\n";
 }
 
 // Microseconds of all, side by side.
@@ -60,7 +74,9 @@ std::string race_table(const BenchResult& result) {
   std::vector<std::vector<std::string>> rows = {{"size (B)"}};
   for (const Contender& contender : race)
     rows[0].push_back(contender.name + " (us)");
-  rows[0].insert(rows[0].end(), {"best peer", "private", "shared"});
+  rows[0].push_back("best peer");
+  for (std::size_t i = 0; i < result.own; ++i)
+    rows[0].push_back(race[i].name);
   for (std::size_t size = 0; size < result.task.sizes.size(); ++size) {
     std::vector<std::string> row = {std::to_string(bytes_of(result.task, size))};
     const Contender* best = nullptr;
@@ -77,7 +93,7 @@ std::string race_table(const BenchResult& result) {
     rows.push_back(std::move(row));
   }
   return "\n" + format_table(rows) +
-         "\nprivate, shared: how many times as long the best peer took\n";
+         "\nbehind the best peer: how many times as long the best peer took\n";
 }
 
 }  // namespace
@@ -111,6 +127,10 @@ nlohmann::json bench_json(const BenchResult& result) {
                              {"algbw_Bps", algbw},
                              {"busbw_Bps", algbw * bus_factor(task.op, task.ranks)},
                              {"wrong", timing.wrong}};
+      if (timing.error) {
+        row[contender.name]["error"] = *timing.error;
+        row[contender.name]["kind"] = timing.kind;
+      }
     }
     json["sizes"].push_back(std::move(row));
   }
