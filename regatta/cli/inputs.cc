@@ -27,6 +27,7 @@ workload::StrategyRequest merged(const workload::StrategyRequest& file,
   if (flag.micro_batch) request.micro_batch = flag.micro_batch;
   if (flag.recompute) request.recompute = flag.recompute;
   if (flag.overlap) request.overlap = flag.overlap;
+  if (flag.compression) request.compression = flag.compression;
   return request;
 }
 

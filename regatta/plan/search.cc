@@ -53,6 +53,7 @@ std::vector<Strategy> degrees(const workload::StrategyRequest& request, int rank
       strategy.pp = pp;
       strategy.dp = ranks / tp / pp;
       strategy.overlap = request.overlap.value_or(true);
+      strategy.compression = request.compression.value_or(workload::Compression::kNone);
       if (allows(request.tp, tp) && allows(request.pp, pp) && allows(request.dp, strategy.dp))
         list.push_back(strategy);
     }
@@ -302,6 +303,7 @@ Result<Plan> pure_data_parallel(const workload::Job& job, const topo::Cluster& c
   Strategy strategy;
   strategy.dp = static_cast<int>(plan.placement.size());
   strategy.overlap = job.strategy.overlap.value_or(true);
+  strategy.compression = job.strategy.compression.value_or(workload::Compression::kNone);
   REGATTA_TRY_DO(workload::micro_batches(job.model, strategy, job.global_batch));
   std::vector<int> sizes = divisors(job.global_batch / strategy.dp);
   std::reverse(sizes.begin(), sizes.end());

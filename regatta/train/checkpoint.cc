@@ -30,10 +30,6 @@ struct Header {
   std::int64_t elements = 0;
 };
 
-std::string step_folder(const std::string& folder, int step) {
-  return fmt::format("{}/{}{:08}", folder, kPrefix, step);
-}
-
 std::string part_path(const std::string& folder, int step, workload::RankCoordinates at) {
   return fmt::format("{}/pp{}-tp{}.part", step_folder(folder, step), at.pp, at.tp);
 }
@@ -108,6 +104,10 @@ Status check_size(const std::string& path, std::int64_t elements) {
 
 }  // namespace
 
+std::string step_folder(const std::string& folder, int step) {
+  return fmt::format("{}/{}{:08}", folder, kPrefix, step);
+}
+
 Status save_part(const std::string& folder, int step, workload::RankCoordinates at,
                  const Parameters& parameters) {
   REGATTA_TRY_DO(os::make_folder(step_folder(folder, step)));
@@ -178,6 +178,16 @@ Status check_manifest(const std::string& folder, int step, const workload::Job& 
     REGATTA_TRY_DO(differs(key, saved["strategy"].value(key, nlohmann::json()), asked[key]));
   return differs("precision", saved.value("precision", nlohmann::json()),
                  workload::to_string(job.precision));
+}
+
+int saved_feedbacks(const std::string& folder, int step) {
+  const Result<std::string> text = os::read_file(manifest_path(folder, step));
+  const auto saved = nlohmann::json::parse(text.value_or(""), nullptr, false);
+  if (!saved.is_object() || !saved.contains("strategy")) return 0;
+  const Result<workload::Strategy> strategy = workload::strategy_from_json(saved["strategy"]);
+  const bool has_some =
+      strategy && strategy->dp > 1 && strategy->compression != workload::Compression::kNone;
+  return has_some ? strategy->dp : 0;
 }
 
 Status load_part(const std::string& folder, int step, workload::RankCoordinates at,

@@ -13,6 +13,9 @@
 
 namespace regatta::train {
 
+// Where the files of a step lie.
+std::string step_folder(const std::string& folder, int step);
+
 // Saves this rank's position after `step` steps. kUnavailable names the path and the reason.
 Status save_part(const std::string& folder, int step, workload::RankCoordinates at,
                  const Parameters& parameters);
@@ -27,6 +30,10 @@ Result<int> newest_checkpoint(const std::string& folder);
 // key, what was saved and what was asked; or names the file, when it cannot be read.
 Status check_manifest(const std::string& folder, int step, const workload::Job& job,
                       const workload::Strategy& strategy);
+
+// How many replicas saved what their compressed gradients left out (feedback_file.h): 0 where the
+// run had no compression, or one replica. Of a manifest that was checked.
+int saved_feedbacks(const std::string& folder, int step);
 
 // Fills master, moments and compute weights. kInvalidInput names the file: missing, of another
 // size, truncated or changed since.

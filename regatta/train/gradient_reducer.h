@@ -3,19 +3,29 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/compress/compressor.h"
 #include "regatta/train/phase_clock.h"
 #include "regatta/train/tensor.h"
+#include "regatta/workload/strategy.h"
 
 namespace regatta::train {
 
+// What a strategy's compression means to coll.
+coll::compress::Compression compression_of(workload::Compression compression);
+
 class GradientReducer {
  public:
+  struct Options {
+    bool overlap = true;  // false: everything leaves in finish()
+    coll::compress::Compression compression;
+  };
   // gradient: flat fp32, in the order in which backward finishes it. `communicator`: null when
-  // there is one replica. overlap = false: everything leaves in finish().
-  GradientReducer(coll::Communicator* communicator, Tensor gradient, bool overlap,
+  // there is one replica.
+  GradientReducer(coll::Communicator* communicator, Tensor gradient, const Options& options,
                   PhaseClock& clock);
 
   // All elements before `end` are final: submits the buckets that are complete.
@@ -24,15 +34,20 @@ class GradientReducer {
   // Submits the rest and waits for all; the time counts as kDpComm.
   Status finish();
 
+  // What the compressed calls left out, by bucket: part of a checkpoint. Empty where nothing is
+  // compressed.
+  std::vector<coll::compress::Feedback>& feedback() { return feedback_; }
+
  private:
   void submit_until(std::int64_t end);
 
-  coll::Communicator* communicator_;
+  std::optional<coll::compress::Compressor> compressor_;  // empty: one replica
   Tensor gradient_;
   bool overlap_;
   PhaseClock& clock_;
   std::int64_t submitted_ = 0;
-  std::vector<coll::Handle> handles_;
+  std::vector<coll::compress::Pending> pending_;
+  std::vector<coll::compress::Feedback> feedback_;
 };
 
 }  // namespace regatta::train

@@ -17,6 +17,7 @@
 #include "regatta/train/adam.h"
 #include "regatta/train/checkpoint.h"
 #include "regatta/train/dataset.h"
+#include "regatta/train/feedback_file.h"
 #include "regatta/train/gradient_reducer.h"
 #include "regatta/train/pipeline.h"
 
@@ -69,7 +70,10 @@ Trainer::Trainer(const TrainSpec& given, Groups& all, const TrainHooks& calls, i
                   stage.boundary_shape(), scalar_type(given.job.precision)),
       gradients(pointer(all.gradients_in), pointer(all.gradients_out), tp, stage.boundary_shape(),
                 scalar_type(given.job.precision)),
-      reducer(pointer(all.dp), parameters.gradient, given.strategy.overlap, clock) {}
+      reducer(pointer(all.dp), parameters.gradient,
+              {.overlap = given.strategy.overlap,
+               .compression = compression_of(given.strategy.compression)},
+              clock) {}
 
 bool is_traced(const TrainSpec& spec, int step) {
   return step >= spec.trace_from_step && step < spec.trace_to_step;
@@ -212,6 +216,8 @@ Status save_checkpoint(Trainer& trainer, int steps_done) {
   Status saved;
   if (trainer.groups.at.dp == 0)
     saved = save_part(folder, steps_done, trainer.groups.at, trainer.parameters);
+  if (const auto& feedback = trainer.reducer.feedback(); saved && !feedback.empty())
+    saved = save_feedback(folder, steps_done, trainer.groups.at, feedback);
   REGATTA_TRY_DO(agree(trainer.groups, saved));
   Status manifest;
   if (trainer.spec.rank.value == 0)
@@ -242,6 +248,10 @@ Result<int> load_checkpoint(Trainer& trainer) {
   }
   Status loaded = check_manifest(folder, step, spec.job, spec.strategy);
   if (loaded) loaded = load_part(folder, step, trainer.groups.at, trainer.parameters);
+  if (auto& feedback = trainer.reducer.feedback(); loaded && !feedback.empty())
+    loaded = load_feedback(folder, step,
+                           {trainer.groups.at, spec.strategy.dp, saved_feedbacks(folder, step)},
+                           feedback);
   REGATTA_TRY_DO(agree(trainer.groups, loaded));
   return step;
 }

@@ -85,6 +85,13 @@ class Reader {
       fail(fmt::format("\"{}\" is not none or full", key));
     }
   }
+  void read(const char* key, Compression& value) {
+    std::string word;
+    read(key, word);
+    const std::optional<Compression> named = compression_named(word);
+    if (!named) fail(fmt::format("\"{}\": there is no '{}'", key, word));
+    value = named.value_or(Compression::kNone);
+  }
   template <typename T>
   void read(const char* key, std::optional<T>& value) {
     if (!object_.is_object() || !object_.contains(key)) return;
@@ -211,7 +218,8 @@ json strategy_to_json(const Strategy& strategy) {
           {"dp", strategy.dp},
           {"micro_batch", strategy.micro_batch},
           {"recompute", to_string(strategy.recompute)},
-          {"overlap", strategy.overlap}};
+          {"overlap", strategy.overlap},
+          {"compression", to_string(strategy.compression)}};
 }
 
 Result<Strategy> strategy_from_json(const json& object) {
@@ -223,6 +231,9 @@ Result<Strategy> strategy_from_json(const json& object) {
   reader.read("micro_batch", strategy.micro_batch);
   reader.read("recompute", strategy.recompute);
   reader.read("overlap", strategy.overlap);
+  std::optional<Compression> compression;  // plans of before it was known have none
+  reader.read("compression", compression);
+  strategy.compression = compression.value_or(Compression::kNone);
   if (strategy.tp < 1 || strategy.pp < 1 || strategy.dp < 1 || strategy.micro_batch < 1)
     reader.fail("every degree must be at least 1");
   return finish(reader, strategy);
@@ -236,6 +247,7 @@ json request_to_json(const StrategyRequest& request) {
   if (request.micro_batch) object["micro_batch"] = *request.micro_batch;
   if (request.recompute) object["recompute"] = to_string(*request.recompute);
   if (request.overlap) object["overlap"] = *request.overlap;
+  if (request.compression) object["compression"] = to_string(*request.compression);
   return object;
 }
 
@@ -248,6 +260,7 @@ Result<StrategyRequest> request_from_json(const json& object) {
   reader.read("micro_batch", request.micro_batch);
   reader.read("recompute", request.recompute);
   reader.read("overlap", request.overlap);
+  reader.read("compression", request.compression);
   return finish(reader, request);
 }
 

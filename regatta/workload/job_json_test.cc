@@ -33,6 +33,7 @@ Job full_job() {
   job.strategy.tp = 4;
   job.strategy.recompute = Recompute::kFull;
   job.strategy.overlap = false;
+  job.strategy.compression = Compression::kPowerSgd;
   job.placement = {"s0/0", "s0/1"};
   job.checkpoint = {.folder = "ckpt", .every = 10};
   return job;
@@ -49,6 +50,7 @@ TEST(JobJson, GivesTheJobBack) {
   EXPECT_EQ(read->strategy.tp, 4);
   EXPECT_FALSE(read->strategy.pp.has_value());
   EXPECT_EQ(read->strategy.overlap, false);
+  EXPECT_EQ(read->strategy.compression, Compression::kPowerSgd);
   EXPECT_EQ(read->placement, job.placement);
 }
 
@@ -73,8 +75,13 @@ TEST(JobJson, NamesTheKeyThatIsWrong) {
 }
 
 TEST(StrategyJson, GivesTheStrategyBack) {
-  const Strategy strategy{
-      .tp = 2, .pp = 3, .dp = 4, .micro_batch = 5, .recompute = Recompute::kFull, .overlap = false};
+  const Strategy strategy{.tp = 2,
+                          .pp = 3,
+                          .dp = 4,
+                          .micro_batch = 5,
+                          .recompute = Recompute::kFull,
+                          .overlap = false,
+                          .compression = Compression::kAutomatic};
   EXPECT_EQ(*strategy_from_json(strategy_to_json(strategy)), strategy);
   json object = strategy_to_json(strategy);
   object["tp"] = 0;

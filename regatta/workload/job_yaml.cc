@@ -141,7 +141,13 @@ StrategyRequest read_strategy(const YamlMap& map) {
   accept_only_number(map, "virtual_stages", 1, {1, 1'000'000});
   accept_only_number(map, "zero", 0, {0, 3});
   accept_only(map, "schedule", {"1f1b"}, {"interleaved", "zb-h1", "zb-v", "dualpipe"});
-  accept_only(map, "compression", {"none"}, {"fp16", "bf16", "fp8", "int8", "topk", "powersgd"});
+  if (map.has("compression")) {
+    std::vector<std::string> kinds;
+    for (const Compression kind : kCompressions)
+      kinds.push_back(to_string(kind));
+    accept_only(map, "compression", kinds, {});
+    request.compression = compression_named(map.text("compression"));
+  }
   if (map.boolean_or("sequence_parallel", false))
     map.refuse("sequence_parallel", "'true' is not yet available; use false or leave the key out");
   const bool any_recompute = map.is_scalar("recompute") && map.text("recompute") == "auto";

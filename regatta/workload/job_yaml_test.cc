@@ -52,7 +52,7 @@ optimizer: {lr: 1e-3, beta1: 0.8, beta2: 0.99, eps: 1e-6, weight_decay: 0.1, cli
 steps: 5
 seed: 18
 strategy: {tp: 2, pp: auto, dp: 1, cp: 1, ep: 1, micro_batch: 2, schedule: 1f1b, zero: 0,
-           virtual_stages: 1, sequence_parallel: false, recompute: full, compression: none,
+           virtual_stages: 1, sequence_parallel: false, recompute: full, compression: int8,
            overlap: false}
 placement: [s0/0, s0/1, s1/0, s1/1]
 checkpoint: {folder: ckpt, every: 2}
@@ -69,6 +69,7 @@ checkpoint: {folder: ckpt, every: 2}
   EXPECT_EQ(job->strategy.pp, std::nullopt);
   EXPECT_EQ(job->strategy.recompute, Recompute::kFull);
   EXPECT_EQ(job->strategy.overlap, false);
+  EXPECT_EQ(job->strategy.compression, Compression::kInt8);
   EXPECT_THAT(job->placement, ElementsAre("s0/0", "s0/1", "s1/0", "s1/1"));
   EXPECT_EQ(job->checkpoint.every, 2);
 }

@@ -1,6 +1,7 @@
 #include "regatta/workload/strategy.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdlib>
 #include <numeric>
@@ -97,13 +98,28 @@ Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int
 }
 
 std::string to_string(const Strategy& strategy) {
-  return fmt::format("tp{} pp{} dp{} mb{} recompute={}{}", strategy.tp, strategy.pp, strategy.dp,
-                     strategy.micro_batch, to_string(strategy.recompute),
-                     strategy.overlap ? "" : " overlap=off");
+  std::string text = fmt::format("tp{} pp{} dp{} mb{} recompute={}{}", strategy.tp, strategy.pp,
+                                 strategy.dp, strategy.micro_batch, to_string(strategy.recompute),
+                                 strategy.overlap ? "" : " overlap=off");
+  if (strategy.compression != Compression::kNone)
+    text += " compression=" + to_string(strategy.compression);
+  return text;
 }
 
 std::string to_string(Recompute recompute) {
   return recompute == Recompute::kNone ? "none" : "full";
+}
+
+std::string to_string(Compression compression) {
+  constexpr std::array kNames = {"none", "bf16", "fp16", "fp8", "int8", "topk", "powersgd", "auto"};
+  static_assert(kNames.size() == kCompressions.size());
+  return kNames[static_cast<std::size_t>(compression)];
+}
+
+std::optional<Compression> compression_named(std::string_view name) {
+  for (const Compression compression : kCompressions)
+    if (to_string(compression) == name) return compression;
+  return std::nullopt;
 }
 
 }  // namespace regatta::workload

@@ -1,9 +1,11 @@
 // workload/strategy.h: how a job is spread over ranks, and which part of the model each rank holds.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "regatta/core/ids.h"
@@ -14,6 +16,12 @@ namespace regatta::workload {
 
 enum class Recompute { kNone, kFull };
 
+// How the gradients of data-parallel replicas travel: coll/compress/compression.h has the kinds.
+enum class Compression { kNone, kBf16, kFp16, kFp8, kInt8, kTopK, kPowerSgd, kAutomatic };
+inline constexpr std::array kCompressions = {
+    Compression::kNone, Compression::kBf16, Compression::kFp16,     Compression::kFp8,
+    Compression::kInt8, Compression::kTopK, Compression::kPowerSgd, Compression::kAutomatic};
+
 // A complete strategy. world_size = tp * pp * dp; micro-batches per step m = global_batch / (dp *
 // micro_batch).
 struct Strategy {
@@ -23,6 +31,7 @@ struct Strategy {
   int micro_batch = 1;  // samples per micro-batch
   Recompute recompute = Recompute::kNone;
   bool overlap = true;  // data-parallel reduction overlapped with the last backward
+  Compression compression = Compression::kNone;
 
   int world_size() const { return tp * pp * dp; }
   friend auto operator<=>(const Strategy&, const Strategy&) = default;
@@ -33,6 +42,7 @@ struct StrategyRequest {
   std::optional<int> tp, pp, dp, micro_batch;
   std::optional<Recompute> recompute;
   std::optional<bool> overlap;
+  std::optional<Compression> compression;
 };
 
 // Position of a rank. Tensor-parallel neighbours are adjacent: rank = (pp * DP + dp) * TP + tp.
@@ -70,5 +80,8 @@ Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int
 
 std::string to_string(const Strategy& strategy);  // "tp2 pp4 dp1 mb1 recompute=none"
 std::string to_string(Recompute recompute);
+// "none", "bf16", "fp16", "fp8", "int8", "topk", "powersgd", "auto", and the way back.
+std::string to_string(Compression compression);
+std::optional<Compression> compression_named(std::string_view name);
 
 }  // namespace regatta::workload
