@@ -42,6 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read(header.key, 8);
   read(header.message_bytes, 24);
   read(header.offset, 32);
+  read(header.call, 40);
   encode_header(header, bytes);
   check_decoded(bytes);
   return 0;

@@ -8,6 +8,9 @@
 namespace regatta::coll {
 namespace {
 
+// Among the bits of a code above those of the reduction.
+constexpr std::uint64_t kIsCompressed = std::uint64_t{1} << 26;
+
 constexpr std::array kKinds = {"barrier",    "all_reduce",   "reduce_scatter", "all_gather",
                                "broadcast",  "reduce",       "gather",         "scatter",
                                "all_to_all", "all_to_all_v", "all_gather_v",   "reduce_scatter_v"};
@@ -83,6 +86,11 @@ std::uint32_t fingerprint(std::uint64_t code, std::uint64_t bytes) {
   return static_cast<std::uint32_t>(x >> 32) | 1U;
 }
 
+std::uint64_t encode_compressed(const std::string& name) {
+  const CallKind kind = kind_named(name).value_or(CallKind::kAllReduce);
+  return static_cast<std::uint64_t>(kind) | kIsCompressed;
+}
+
 std::string name_call(std::uint64_t code, std::uint64_t bytes) {
   std::string text = kind_name(code);
   if (bytes > 0) text += " of " + format_bytes(Bytes{static_cast<long long>(bytes)});
@@ -99,6 +107,7 @@ std::string describe_call(std::uint64_t code, std::uint64_t bytes) {
   if (reduces(kind)) text += ", " + name_at(kOps, code >> 16 & 0xffU);
   if ((code >> 24 & 1U) != 0) text += ", deterministic";
   if ((code >> 25 & 1U) != 0) text += ", sums in f64";
+  if ((code & kIsCompressed) != 0) text += ", compressed";
   text += ")";
   if (has_root(kind)) text += " with root " + std::to_string(code >> 32);
   return text;

@@ -86,12 +86,14 @@ void Communicator::Impl::conduct() const {
     mine.server.push_back(surroundings->sites.server[static_cast<std::size_t>(member)]);
     mine.rate.push_back(surroundings->sites.rate[static_cast<std::size_t>(member)]);
   }
-  auto conductor = std::make_shared<Conductor>(ConductorSetup{.place = place(),
-                                                              .grid = cost::plan_grid(mine),
-                                                              .sites = mine,
-                                                              .network = surroundings->network,
-                                                              .forced = surroundings->forced,
-                                                              .measure = is_ordered ? std::min(surroundings->measure, Measure::kTransport) : surroundings->measure});
+  auto conductor = std::make_shared<Conductor>(
+      ConductorSetup{.place = place(),
+                     .grid = cost::plan_grid(mine),
+                     .sites = mine,
+                     .network = surroundings->network,
+                     .forced = surroundings->forced,
+                     .measure = is_ordered ? std::min(surroundings->measure, Measure::kTransport)
+                                           : surroundings->measure});
   conductor->load(surroundings->loaded);
   group->conductor = std::move(conductor);
 }

@@ -125,8 +125,9 @@ Handle ScheduleRun::start(Communicator& communicator, const std::string& name,
                           const std::function<void(Schedule&, const Place&)>& build) {
   Communicator::Impl& impl = *communicator.impl_;
   if (const auto why = impl.objection(name, Rank{0}); !why.empty())
-    return failed(Code::kInvalidInput, why);
-  auto operation = impl.make(name);
+    return Communicator::Impl::failed(Code::kInvalidInput, why);
+  auto operation = impl.make(encode_compressed(name), 0);
+  operation->name = name;
   operation->number = impl.collectives++;
   build(operation->schedule, impl.place());
   return impl.submit(std::move(operation));

@@ -1,6 +1,6 @@
-// train/feedback_file.h: what compressed gradients left out, in the folder of a checkpoint: one file
-// for each rank, pp0-tp0-dp1.feedback, because every replica left out something of its own. File:
-// magic, number of buckets, then of each its bytes (coll/compress/compression.h) behind their
+// train/feedback_file.h: what compressed gradients left out, in the folder of a checkpoint: one
+// file for each rank, pp0-tp0-dp1.feedback, because every replica left out something of its own.
+// File: magic, number of buckets, then of each its bytes (coll/compress/compression.h) behind their
 // number.
 #pragma once
 

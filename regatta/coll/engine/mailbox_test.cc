@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -18,6 +19,7 @@ using testing::HasSubstr;
 // Keeps what it is given.
 class DeafLink final : public Link {
  public:
+  std::vector<int> fds() const override { return {}; }
   void post_control(const PacketHeader&, std::string_view) override {}
   void post_message(OutMessage&) override {}
   bool progress() override { return false; }
@@ -60,9 +62,13 @@ class MailboxTest : public testing::Test {
   void end(const PacketHeader& header, const std::byte* payload) {
     mailbox_.arrived(1, header, payload, {});
   }
-  static PacketHeader fragment(std::uint32_t tag, std::uint64_t offset, std::uint32_t bytes,
-                               std::uint64_t message = 16) {
-    return {.key = {1, 0, tag}, .message_bytes = message, .offset = offset, .payload_bytes = bytes};
+  PacketHeader fragment(std::uint32_t tag, std::uint64_t offset, std::uint32_t bytes,
+                        std::uint64_t message = 16) const {
+    return {.key = {1, 0, tag},
+            .message_bytes = message,
+            .offset = offset,
+            .payload_bytes = bytes,
+            .call = operation_.transfers.front().out.call};
   }
   std::string error() const { return mailbox_.error() ? mailbox_.error()->message : ""; }
 

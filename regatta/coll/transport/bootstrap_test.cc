@@ -93,7 +93,7 @@ std::vector<Stranger> all_strangers() {
   std::vector<std::byte> old_version = encode_hello(right);
   old_version[8] = std::byte{1};
   std::vector<std::byte> long_token = encode_hello(right);
-  long_token[30] = std::byte{1};
+  long_token[38] = std::byte{1};
   const std::vector<std::byte> garbage(300, std::byte{0xa5});
   const std::vector<std::byte> whole = encode_hello(right);
   const std::vector<std::byte> half(whole.begin(), whole.begin() + 20);
@@ -105,13 +105,13 @@ std::vector<Stranger> all_strangers() {
       {old_version, false, "it speaks another version of this protocol"},
       {long_token, false, "its job token is too long"},
       {half, false, "it closed the connection before it showed a job token"},
-      {{}, false, "it closed the connection before it showed a job token"},
       {with([](Hello& h) { h.token = "guess"; }), false, "its job token is wrong"},
       {with([](Hello& h) { h.token = ""; }), false, "its job token is wrong"},
       {with([](Hello& h) { h.world_size = 4; }), false, "it counts 4 ranks, not 3"},
       {with([](Hello& h) { h.rank = 0; }), false, "rank 0 has no business here"},
       {with([](Hello& h) { h.rank = 3; }), false, "rank 3 has no business here"},
-      {with([](Hello& h) { h.connections = 1; }), false, "its connection count is wrong"},
+      {with([](Hello& h) { h.connections = 1; }), false, "it wants RDMA where this rank wants TCP"},
+      {with([](Hello& h) { h.meeting = 9; }), false, "it means another meeting of these ranks"},
       {with([](Hello& h) { h.connections = 1U << 30; }), false, "its connection count is wrong"},
       {with([](Hello& h) { h.connection = 77; }), false, "its connection count is wrong"},
       {with([](Hello& h) { h.connections = 0; }), false, "it came by the wrong door"},
