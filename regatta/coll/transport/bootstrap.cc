@@ -215,7 +215,7 @@ void Bootstrap::serve_dials(Seconds now) {
       os::UniqueFd& fd =
           dial.connection() == 0 ? channel.tcp.control : channel.tcp.out[dial.connection() - 1];
       fd = dial.take_fd();
-      tune_tcp(fd.get(), options_.peer_timeout.value);
+      tune_tcp(fd.get(), options_.peer_timeout.value, dial.connection() == 0);
     }
     return true;
   });
@@ -262,7 +262,7 @@ void Bootstrap::serve_door(Seconds now) {
       channel.bell = std::move(arrival.fd);
       channel.shelf = std::move(arrival.shelf);
     } else {
-      tune_tcp(arrival.fd.get(), options_.peer_timeout.value);
+      tune_tcp(arrival.fd.get(), options_.peer_timeout.value, arrival.hello.connection == 0);
       channel.tcp.in.resize(arrival.hello.connections - 1);
       if (arrival.hello.connection == 0) {
         const bool is_again = static_cast<bool>(channel.tcp.control);

@@ -352,12 +352,12 @@ void TcpLink::lose(std::string_view reason) {
   sink_.lost(peer_, text);
 }
 
-void tune_tcp(int fd, double peer_timeout_s) {
+void tune_tcp(int fd, double peer_timeout_s, bool is_control) {
   const auto set = [fd](int level, int option, int value) {
     setsockopt(fd, level, option, &value, sizeof value);
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, is_control ? 1 : 0);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 1);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 1);
   set(IPPROTO_TCP, TCP_KEEPCNT, std::max(1, static_cast<int>(std::ceil(peer_timeout_s)) - 1));

@@ -68,8 +68,9 @@ class TcpLink : public Link {
   std::string close_reason_;
 };
 
-// TCP_NODELAY, keepalive and user timeout as the peer timeout asks, little unsent data in the
-// kernel; errors are dropped: the connection works without.
-void tune_tcp(int fd, double peer_timeout_s);
+// TCP_NODELAY, user timeout as the peer timeout asks, little unsent data in the kernel; keepalive
+// on the control connection alone, where it tells for all of them: many idle ones that probe every
+// second overrun the queues of a machine. Errors are dropped: the connection works without.
+void tune_tcp(int fd, double peer_timeout_s, bool is_control);
 
 }  // namespace regatta::coll
