@@ -423,6 +423,7 @@ Result<Entrance> open_entrance(const std::string& host, bool has_shelf, const Op
                                           .port = door.port(),
                                           .unix_name = door.unix_name(),
                                           .link_rate = options.link_rate,
+                                          .has_rdma = rdma != nullptr,
                                           .server = options.server});
   return Entrance{std::move(shelf), std::move(door), std::move(rdma), std::move(endpoint)};
 }
