@@ -109,6 +109,28 @@ TEST_P(DeterministicMode, ReducesToARootAndToPartsByTheSameTree) {
     });
 }
 
+TEST_P(DeterministicMode, HoldsForPartsOfAnyLength) {
+  const auto inputs = inputs_of(type(), ranks());
+  const Memory expected = reduce_by_tree({.type = type(), .op = ReduceOp::kSum}, inputs);
+  // Rank 0 gets nothing, the last one most.
+  std::vector<std::size_t> counts(static_cast<std::size_t>(ranks()), 1001);
+  counts.front() = 0;
+  counts.back() = kCount - 1001 * static_cast<std::size_t>(ranks() - 2);
+  for (const Placement& placement : placements())
+    run(placement, ranks(), [&](Communicator& world) {
+      const Memory& in = inputs[world.rank().index()];
+      const std::size_t from =
+          world.rank().value == 0 ? 0 : 1001 * (world.rank().index() - 1) * size_of(type());
+      Memory out(counts[world.rank().index()] * size_of(type()));
+      expect_ok(
+          world.reduce_scatter_v(in.data(), {.counts = counts}, out.data(), type(), ReduceOp::kSum)
+              .wait());
+      EXPECT_TRUE(
+          std::equal(out.begin(), out.end(), expected.begin() + static_cast<std::ptrdiff_t>(from)))
+          << placement.name;
+    });
+}
+
 TEST_P(DeterministicMode, HoldsBetweenBuffersOfTheServer) {
   const auto inputs = inputs_of(type(), ranks());
   const Memory expected = reduce_by_tree({.type = type(), .op = ReduceOp::kSum}, inputs);

@@ -24,32 +24,20 @@ constexpr std::size_t kSmallOfTwo = std::size_t{256} << 10;
 constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
 constexpr int kEveryone = -1;
 
-// A run of elements, in bytes from the start of the vector.
-struct Range {
-  std::size_t from = 0;
-  std::size_t bytes = 0;
+// Part k of `count` parts, as even as whole elements allow; ranges in bytes.
+Range nth_part(const Range& range, int k, int count, std::size_t element_bytes) {
+  const auto n = static_cast<std::size_t>(count);
+  const std::size_t elements = range.bytes / element_bytes;
+  const auto begin = [&](std::size_t i) {
+    return (elements / n * i + std::min(elements % n, i)) * element_bytes;
+  };
+  const auto index = static_cast<std::size_t>(k);
+  return {range.from + begin(index), begin(index + 1) - begin(index)};
+}
 
-  // Part k of `count` parts, as even as whole elements allow.
-  Range part(int k, int count, std::size_t element_bytes) const {
-    const auto n = static_cast<std::size_t>(count);
-    const std::size_t elements = bytes / element_bytes;
-    const auto begin = [&](std::size_t i) {
-      return (elements / n * i + std::min(elements % n, i)) * element_bytes;
-    };
-    const auto index = static_cast<std::size_t>(k);
-    return {from + begin(index), begin(index + 1) - begin(index)};
-  }
-};
-
-// How a vector is cut into chunks that are worked on one behind the other.
-std::vector<Range> cut_chunks(std::size_t count, std::size_t element_bytes) {
-  const std::size_t chunks =
-      std::clamp<std::size_t>(count * element_bytes / kChunkBytesMin, 1, kChunksMax);
-  std::vector<Range> ranges;
-  for (std::size_t i = 0; i < chunks; ++i)
-    ranges.push_back(Range{0, count * element_bytes}.part(static_cast<int>(i),
-                                                          static_cast<int>(chunks), element_bytes));
-  return ranges;
+// Into how many chunks, which are worked on one behind the other, so many bytes are cut.
+int count_chunks(std::size_t bytes) {
+  return static_cast<int>(std::clamp<std::size_t>(bytes / kChunkBytesMin, 1, kChunksMax));
 }
 
 // What a message is for; a pair exchanges one of each kind, chunk and index.
@@ -105,10 +93,13 @@ class Builder {
           server_ = static_cast<int>(s);
           local_ = static_cast<int>(l);
         }
-    const std::vector<Range> chunks = cut_chunks(buffers.count, buffers.element_bytes);
-    allot(chunks.front().bytes);
-    for (const Range& chunk : chunks)
-      add_chunk(chunk);
+    const int chunks = count_chunks(buffers.bytes());
+    const auto chunk = [&](int k) {
+      return nth_part({0, buffers.bytes()}, k, chunks, buffers.element_bytes);
+    };
+    allot(chunk(0).bytes);
+    for (int k = 0; k < chunks; ++k)
+      add_chunk(chunk(k));
   }
 
  private:
@@ -168,9 +159,9 @@ class Builder {
   }
 
   const Desk& desk() const { return desks_[window_.slot()]; }
-  Range slice(int local) const { return range_.part(local, locals(), buffers_.element_bytes); }
+  Range slice(int local) const { return nth_part(range_, local, locals(), buffers_.element_bytes); }
   Range piece(int local, int server) const {
-    return slice(local).part(server, servers(), buffers_.element_bytes);
+    return nth_part(slice(local), server, servers(), buffers_.element_bytes);
   }
 
   // kNone where there is nothing to move.
@@ -353,10 +344,6 @@ void exchange(Schedule& schedule, const Place& place, const Buffers& buffers) {
     schedule.wait_for(sum, step);
 }
 
-bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
-  return a < b + b_bytes && b < a + a_bytes;
-}
-
 }  // namespace
 
 void ordered_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
@@ -376,50 +363,66 @@ void ordered_reduce(Schedule& schedule, const Place& place, const Buffers& buffe
 }
 
 void ordered_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  const std::size_t bytes = buffers.bytes();
-  const auto ranks = static_cast<std::size_t>(place.world_size);
-  const auto part = [&](int rank) { return buffers.in + bytes * static_cast<std::size_t>(rank); };
+  std::vector<Range> parts;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(place.world_size); ++rank)
+    parts.push_back({rank * buffers.bytes(), buffers.bytes()});
+  ordered_reduce_scatter_v(schedule, place, buffers, Segments(std::move(parts)));
+}
+
+void ordered_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
+                              const Segments& parts) {
+  const Range own = parts.of(place.rank);
+  const std::byte* const mine = buffers.in + own.from;
   const bool is_aside =
-      buffers.out != part(place.rank) && overlap(buffers.out, bytes, buffers.in, bytes * ranks);
-  std::byte* const out = is_aside ? schedule.scratch(bytes) : buffers.out;
-  const std::vector<Range> chunks = cut_chunks(buffers.count, buffers.element_bytes);
+      buffers.out != mine && overlap(buffers.out, own.bytes, buffers.in, parts.end());
+  std::byte* const out = is_aside ? schedule.scratch(own.bytes) : buffers.out;
+  const int chunks = count_chunks(parts.bytes_max());
+  const auto cut = [&](const Range& part, int k) {
+    return nth_part(part, k, chunks, buffers.element_bytes);
+  };
+  const std::size_t desk_bytes = cut(own, 0).bytes;
   std::vector<std::byte*> desks;
-  for (std::size_t i = 0; i < std::min(kChunksAhead, chunks.size()); ++i)
-    desks.push_back(schedule.scratch(chunks.front().bytes * ranks));
+  for (std::size_t i = 0; i < kChunksAhead; ++i)
+    desks.push_back(schedule.scratch(desk_bytes * static_cast<std::size_t>(place.world_size)));
   ChunkWindow window(schedule, kChunksAhead);
-  std::vector<StepIndex> sums;
-  for (const Range& chunk : chunks) {
+  std::vector<StepIndex> ends;
+  for (int k = 0; k < chunks; ++k) {
     const auto tag = tag_of(window.chunk(), Purpose::kReduce, 0);
-    std::vector<const std::byte*> sources(ranks, part(place.rank) + chunk.from);
+    const Range chunk = cut(own, k);
+    std::vector<const std::byte*> sources(static_cast<std::size_t>(place.world_size),
+                                          buffers.in + chunk.from);
     std::vector<StepIndex> steps;
+    const auto add = [&](const Step& step) {
+      if (step.bytes > 0) steps.push_back(window.add(schedule.add(step)));
+    };
     for (int d = 1; d < place.world_size; ++d) {
       const int to = place.neighbour(d);
-      steps.push_back(window.add(schedule.add({.kind = StepKind::kSend,
-                                               .peer = to,
-                                               .tag = tag,
-                                               .src = part(to) + chunk.from,
-                                               .bytes = chunk.bytes})));
+      const Range theirs = cut(parts.of(to), k);
+      add({.kind = StepKind::kSend,
+           .peer = to,
+           .tag = tag,
+           .src = buffers.in + theirs.from,
+           .bytes = theirs.bytes});
       const int from = place.neighbour(-d);
-      std::byte* const at =
-          desks[window.slot()] + chunks.front().bytes * static_cast<std::size_t>(from);
+      std::byte* const at = desks[window.slot()] + desk_bytes * static_cast<std::size_t>(from);
       sources[static_cast<std::size_t>(from)] = at;
-      steps.push_back(window.add(schedule.add({.kind = StepKind::kReceive,
-                                               .peer = from,
-                                               .tag = tag,
-                                               .dst = at,
-                                               .bytes = chunk.bytes})));
+      add({.kind = StepKind::kReceive, .peer = from, .tag = tag, .dst = at, .bytes = chunk.bytes});
     }
-    sums.push_back(window.add(add_reduction(schedule, schedule.reduction, std::move(sources),
-                                            out + chunk.from, chunk.bytes)));
-    for (const StepIndex step : steps)
-      schedule.wait_for(sums.back(), step);
+    if (chunk.bytes > 0) {
+      const StepIndex sum =
+          window.add(add_reduction(schedule, schedule.reduction, std::move(sources),
+                                   out + (chunk.from - own.from), chunk.bytes));
+      for (const StepIndex step : steps)
+        schedule.wait_for(sum, step);
+      ends.push_back(sum);
+    }
     window.end_chunk();
   }
   if (!is_aside) return;
   const StepIndex copy =
-      schedule.add({.kind = StepKind::kCopy, .dst = buffers.out, .src = out, .bytes = bytes});
-  for (const StepIndex sum : sums)
-    schedule.wait_for(copy, sum);
+      schedule.add({.kind = StepKind::kCopy, .dst = buffers.out, .src = out, .bytes = own.bytes});
+  for (const StepIndex end : ends)
+    schedule.wait_for(copy, end);
 }
 
 }  // namespace regatta::coll

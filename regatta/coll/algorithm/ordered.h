@@ -13,6 +13,7 @@
 #pragma once
 
 #include "regatta/coll/algorithm/place.h"
+#include "regatta/coll/algorithm/segments.h"
 #include "regatta/coll/schedule.h"
 #include "regatta/cost/grid.h"
 
@@ -24,6 +25,9 @@ void ordered_all_reduce(Schedule& schedule, const Place& place, const Buffers& b
                         const cost::Grid* grid);
 // in: count * world_size elements, out: count.
 void ordered_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers);
+// The parts of `in` are of any length; out: the own one.
+void ordered_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
+                              const Segments& parts);
 // in: count elements, out: count at the root.
 void ordered_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
 

@@ -4,6 +4,7 @@
 
 #include "regatta/coll/algorithm/all_to_all.h"
 #include "regatta/coll/algorithm/direct.h"
+#include "regatta/coll/algorithm/ordered.h"
 #include "regatta/coll/algorithm/ring.h"
 #include "regatta/coll/algorithm/segments.h"
 #include "regatta/cost/collective.h"
@@ -27,6 +28,7 @@ void build_varying(Schedule& schedule, const Place& place, const Call& call) {
   if (place.world_size == 1)
     return pairwise_all_to_all_v(schedule, place, buffers, give, Segments({{0, give.bytes(0)}}));
   if (gathers) return ring_all_gather_v(schedule, place, buffers, take);
+  if (call.reduction.is_ordered) return ordered_reduce_scatter_v(schedule, place, buffers, give);
   return is_small ? direct_reduce_scatter_v(schedule, place, buffers, give)
                   : ring_reduce_scatter_v(schedule, place, buffers, give);
 }
