@@ -129,6 +129,7 @@ Handle ScheduleRun::start(Communicator& communicator, const std::string& name,
   auto operation = impl.make(encode_compressed(name), 0);
   operation->name = name;
   operation->number = impl.collectives++;
+  operation->connections = impl.surroundings->network.ways;
   build(operation->schedule, impl.place());
   return impl.submit(std::move(operation));
 }

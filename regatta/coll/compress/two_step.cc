@@ -11,9 +11,11 @@ namespace regatta::coll::compress {
 namespace {
 
 constexpr std::size_t kChunkElementsMin = std::size_t{1} << 18;
-constexpr std::size_t kChunksMax = 64;
+constexpr std::size_t kChunksMax = 32;
 // Chunks that a rank works on at the same time.
-constexpr std::size_t kChunksAhead = 4;
+constexpr std::size_t kChunksAhead = 8;
+// Chunks that a rank has coded and not yet given to the network.
+constexpr std::size_t kCodedAhead = 3;
 
 enum class Purpose : std::uint32_t { kPart, kResult };
 
@@ -118,6 +120,8 @@ class Builder {
                                                      .dst = desk().arrived[index(peer)],
                                                      .bytes = bytes_of(own)})));
     }
+    given_.push_back(std::move(sends_));
+    sends_.clear();
     if (own.count > 0) add_up(own, arrived);
     if (!scatters_)
       for (int d = 1; d < place_.world_size; ++d)
@@ -136,7 +140,7 @@ class Builder {
                             .out = message + sizeof(Squares),
                             .count = theirs.count,
                             .seed = seed_at(vector_.seed, theirs.from)};
-    encoded_[index(to)] = window_.add(schedule_.add_call([encoding, message, tally = tally_] {
+    encoded_[index(to)] = pace(schedule_.add_call([encoding, message, tally = tally_] {
       if (tally->started_s == 0) tally->started_s = os::monotonic_now().value;
       const Squares squares = encode(encoding);
       std::memcpy(message, &squares, sizeof squares);
@@ -147,6 +151,15 @@ class Builder {
                                                   .src = message,
                                                   .bytes = bytes_of(theirs)},
                                                  {encoded_[index(to)]}));
+    sends_.push_back(sent_[index(to)]);
+  }
+
+  // Coding waits for the network, or a large vector would be coded before its first byte leaves.
+  StepIndex pace(StepIndex coding) {
+    if (given_.size() >= kCodedAhead)
+      for (const StepIndex sent : given_[given_.size() - kCodedAhead])
+        schedule_.wait_for(coding, sent);
+    return window_.add(coding);
   }
 
   // The own part: its rank's value is exact, the others' come in code; in the order of the ranks.
@@ -247,7 +260,9 @@ class Builder {
   std::size_t chunk_count_ = 0;  // elements of a chunk (of each part, when scattering)
   std::size_t part_count_ = 0;   // elements of a rank's part of it
   std::vector<Desk> desks_;
+  std::vector<std::vector<StepIndex>> given_;  // by chunk: the sends of its parts
   // Of the chunk under way, by rank.
+  std::vector<StepIndex> sends_;
   std::vector<StepIndex> encoded_;
   std::vector<StepIndex> sent_;
 };
