@@ -32,8 +32,9 @@ struct Handle::State {
   std::vector<std::shared_ptr<State>> parts;
 
   void finish(std::optional<Error> outcome, Seconds now) {
-    ended_s.store(now.value);
-    if (started_s.load() == 0) started_s.store(now.value);
+    ended_s.store(now.value, std::memory_order_relaxed);
+    if (started_s.load(std::memory_order_relaxed) == 0)
+      started_s.store(now.value, std::memory_order_relaxed);
     error = std::move(outcome);
     done.store(true, std::memory_order_release);
     done.notify_all();

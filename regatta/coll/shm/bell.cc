@@ -12,7 +12,7 @@ namespace regatta::coll {
 
 Patience patience_for(int ranks_on_server, int cores) {
   if (ranks_on_server <= cores) return {.looks = 2000, .yields = 100};
-  return {.looks = 40, .yields = 200};
+  return {.looks = 20, .yields = 200};
 }
 
 void ring(std::span<ShelfHeader* const> ranks) {

@@ -13,7 +13,7 @@ namespace regatta::coll {
 // What one wait may cost before the thread sleeps. Where every rank has a core of its own, looking
 // is the fastest way; where ranks share cores, each look takes the core from the one it waits for.
 struct Patience {
-  int looks = 0;   // with a pause of some 40 ns between
+  int looks = 0;   // with a pause of some 40 ns between, but for the first ones
   int yields = 0;  // with the core given away between
 };
 Patience patience_for(int ranks_on_server, int cores);
@@ -33,12 +33,15 @@ void yield_core();
 void sleep_on(std::atomic<std::uint32_t>& bell, std::uint32_t seen, Seconds limit);
 }  // namespace internal
 
+// Without a pause: what is nearly there is seen at once.
+inline constexpr int kEagerLooks = 32;
+
 template <typename Condition>
 void wait_for_bell(ShelfHeader& own, const Patience& patience, Seconds limit,
                    const Condition& is_done) {
   for (int i = 0; i < patience.looks; ++i) {
     if (is_done()) return;
-    internal::pause_core();
+    if (i >= kEagerLooks) internal::pause_core();
   }
   for (int i = 0; i < patience.yields; ++i) {
     if (is_done()) return;

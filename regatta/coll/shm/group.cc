@@ -6,6 +6,7 @@
 #include "regatta/coll/shm/one_shot.h"
 #include "regatta/coll/shm/varying.h"
 #include "regatta/os/clock.h"
+#include "regatta/os/tick_clock.h"
 
 namespace regatta::coll {
 namespace {
@@ -16,8 +17,17 @@ constexpr Seconds kSleepAtMost{0.1};
 // help, the others find all they need in the slots.
 constexpr Seconds kWaitExpectedWithin{50e-6};
 
-unsigned slot_of(std::uint64_t number) {
-  return static_cast<unsigned>(number & 1U);
+// Of a counter that one thread at a time changes: cheaper than fetch_add.
+void count(std::atomic<std::uint64_t>& counter) {
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+unsigned slot_of(std::uint64_t sequence) {
+  return static_cast<unsigned>(sequence % kSlots);
+}
+
+unsigned stage_of(std::uint64_t round) {
+  return static_cast<unsigned>(round % kStages);
 }
 
 // Whether nobody else holds the state any more, and all that they did with it has happened.
@@ -26,6 +36,16 @@ bool is_free(const std::shared_ptr<Handle::State>& state) {
   // Counting down acquires what the others released; use_count() does not.
   std::shared_ptr<Handle::State>(state).reset();
   return true;
+}
+
+// Made in its place: a move of an operation takes as long as the rest of a small call.
+template <typename Operations>
+auto& append(Operations& operations, const Call& call,
+             const std::shared_ptr<Handle::State>& state) {
+  auto& operation = operations.emplace_back();
+  operation.call = call;
+  operation.state = state;
+  return operation;
 }
 
 }  // namespace
@@ -57,20 +77,17 @@ std::shared_ptr<Handle::State> ShmGroup::submit(const Call& call) {
     spare_->done.store(false, std::memory_order_relaxed);
     spare_->error.reset();
   }
-  Operation operation;
-  operation.call = call;
-  operation.state = spare_;
-  auto state = operation.state;
+  std::shared_ptr<Handle::State> state = spare_;
   if (has_failed_.load()) {
     const std::lock_guard lock(incoming_mutex_);
     state->finish(error_, os::monotonic_now());
     return state;
   }
-  pending_.fetch_add(1, std::memory_order_relaxed);
-  if (start_now(operation)) return state;
+  count(submitted_);
+  if (start_now(call, state)) return state;
   {
     const std::lock_guard lock(incoming_mutex_);
-    incoming_.push_back(std::move(operation));
+    append(incoming_, call, state);
     has_incoming_.store(true);
   }
   helper_.call(Seconds{0});
@@ -78,12 +95,12 @@ std::shared_ptr<Handle::State> ShmGroup::submit(const Call& call) {
 }
 
 // Begins the operation on the caller's thread; false when others come first, or somebody drives.
-bool ShmGroup::start_now(Operation& operation) {
+bool ShmGroup::start_now(const Call& call, const std::shared_ptr<Handle::State>& state) {
   if (!setup_.drives_in_wait) return false;
   std::unique_lock drive(drive_, std::try_to_lock);
   if (!drive.owns_lock() || !queue_.empty() || has_incoming_.load()) return false;
-  const bool is_small = fits_slot(operation.call, setup_.peers.size());
-  start(queue_.emplace_back(std::move(operation)));
+  const bool is_small = fits_slot(call, setup_.peers.size());
+  start(append(queue_, call, state));
   if (is_small) advance();
   // The helper would find the lock taken and go back to sleep.
   drive.unlock();
@@ -179,15 +196,10 @@ void ShmGroup::start(Operation& operation) {
   const Peers& peers = setup_.peers;
   Call& call = operation.call;
   settle_input(call, peers);
-  const Seconds now = os::monotonic_now();
-  operation.state->started_s.store(now.value, std::memory_order_relaxed);
   operation.sequence = ++sequence_;
   operation.first_round = rounds_;
   const unsigned slot = slot_of(operation.sequence);
-  Post& post = peers.own().entries[slot].post;
   operation.code = encode_call(call);
-  post.call.store(operation.code, std::memory_order_release);
-  post.bytes.store(call.bytes, std::memory_order_release);
   const bool is_small = fits_slot(call, peers.size());
   Offsets offsets;
   if (call.parts != nullptr) {
@@ -198,16 +210,24 @@ void ShmGroup::start(Operation& operation) {
   } else {
     offsets = show_buffers(call, peers, *setup_.shelf);
   }
-  post.in = offsets.in;
-  post.out = offsets.out;
-  post.took_s = -1;
+  double took_s = -1;
   if (tuner_ != nullptr) {
-    post.took_s = tuner_->took_s();
+    took_s = tuner_->took_s();
     if (!is_small && call.parts == nullptr) operation.chunk_bytes = tuner_->begin(call);
   }
+  // All at once: whoever looks for the sequence takes the line away each time.
+  Post& post = peers.own().entries[slot].post;
+  post.call.store(operation.code, std::memory_order_release);
+  post.bytes.store(call.bytes, std::memory_order_release);
+  post.in = offsets.in;
+  post.out = offsets.out;
+  post.took_s = took_s;
   post.sequence.store(operation.sequence, std::memory_order_release);
   ring(peers.others);
-  operation.started = now;
+  if (is_small) expect_show(call, peers, slot_of(operation.sequence + 1));
+  // The others wait for the post, not for what follows.
+  operation.started = os::tick_now();
+  operation.state->started_s.store(operation.started.value, std::memory_order_relaxed);
   if (log_) log_->begin(logged(operation));
   block(operation, Wait::kPosts, operation.sequence);
   if (call.parts != nullptr || is_small || offsets.are_shown()) return;
@@ -265,7 +285,7 @@ bool ShmGroup::fill_ahead(Operation& operation) {
     // This stage was used two rounds ago.
     if (round > 0 && block(operation, Wait::kCombined, round - 1))
       return operation.filled > operation.round;
-    fill(operation.staged, setup_.peers, operation.filled, slot_of(round));
+    fill(operation.staged, setup_.peers, operation.filled, stage_of(round));
     publish(setup_.peers.own().filled, round + 1);
     ++operation.filled;
   }
@@ -317,7 +337,7 @@ bool ShmGroup::run_round(Operation& operation) {
     if (block(operation, Wait::kFilled, round + 1)) return false;
     if (!operation.is_checked && !check_same_call(operation)) return false;
     operation.is_checked = true;
-    combine(operation.staged, peers, operation.round, slot_of(round));
+    combine(operation.staged, peers, operation.round, stage_of(round));
     publish(peers.own().combined, round + 1);
     operation.is_combined = true;
     if (log_)
@@ -326,7 +346,7 @@ bool ShmGroup::run_round(Operation& operation) {
   }
   if (!operation.staged.has_take) return true;
   if (block(operation, Wait::kCombined, round + 1)) return false;
-  take(operation.staged, peers, operation.round, slot_of(round));
+  take(operation.staged, peers, operation.round, stage_of(round));
   return true;
 }
 
@@ -356,10 +376,10 @@ LoggedCall ShmGroup::logged(const Operation& operation) const {
 }
 
 void ShmGroup::end(Operation& operation) {
-  const Seconds now = os::monotonic_now();
+  const Seconds now = os::tick_now();
   if (log_) log_->end(logged(operation), now);
-  progress_.fetch_add(1, std::memory_order_relaxed);
-  pending_.fetch_sub(1, std::memory_order_release);
+  count(progress_);
+  count(ended_);
   if (tuner_ != nullptr) learn(operation, now);
   operation.state->finish(std::nullopt, now);
 }
@@ -396,7 +416,7 @@ void ShmGroup::end_all() {
   for (Operation& operation : queue_) {
     if (log_ && operation.sequence > 0)
       log_->end(logged(operation), os::monotonic_now(), error->code);
-    pending_.fetch_sub(1, std::memory_order_release);
+    count(ended_);
     operation.state->finish(error, os::monotonic_now());
   }
   queue_.clear();
@@ -456,7 +476,7 @@ bool ShmGroup::have_reached(Wait wait, std::uint64_t target) const {
 // The others see the new count when they look, and are woken when they sleep.
 void ShmGroup::publish(Counter& counter, std::uint64_t rounds) {
   counter.rounds.store(rounds, std::memory_order_release);
-  progress_.fetch_add(1, std::memory_order_relaxed);
+  count(progress_);
   ring(setup_.peers.others);
 }
 
@@ -488,8 +508,10 @@ StuckCall ShmGroup::stuck_call() const {
 
 std::uint64_t ShmGroup::entered() const {
   const Region& own = setup_.peers.own();
-  return std::max(own.entries[0].post.sequence.load(std::memory_order_acquire),
-                  own.entries[1].post.sequence.load(std::memory_order_acquire));
+  std::uint64_t last = 0;
+  for (const Region::Entry& entry : own.entries)
+    last = std::max(last, entry.post.sequence.load(std::memory_order_acquire));
+  return last;
 }
 
 MemberReport ShmGroup::report(int peer, std::uint64_t sequence) const {

@@ -82,7 +82,10 @@ class ShmGroup final : public Driver {
   // Ends all operations, and every later one, with the error.
   void fail(const Error& error);
   std::optional<Error> error() const;
-  bool is_idle() const { return pending_.load(std::memory_order_acquire) == 0; }
+  bool is_idle() const {
+    const std::uint64_t ended = ended_.load(std::memory_order_acquire);
+    return submitted_.load(std::memory_order_relaxed) == ended;
+  }
   // Changes whenever an operation gets on: what stands still while is_idle() is false is stuck.
   std::uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
   // Of the oldest operation, as any thread may ask. What it is: "all_reduce of 4 MiB".
@@ -128,7 +131,7 @@ class ShmGroup final : public Driver {
     std::uint64_t wait_for = 0;
   };
 
-  bool start_now(Operation& operation);
+  bool start_now(const Call& call, const std::shared_ptr<Handle::State>& state);
   void start(Operation& operation);
   bool advance();
   void wait_for_peers();  // that the first of the queue waits for
@@ -169,9 +172,10 @@ class ShmGroup final : public Driver {
   std::optional<Error> error_;  // with incoming_mutex_
   std::atomic<bool> has_incoming_ = false;
   std::atomic<bool> has_failed_ = false;
-  std::atomic<int> pending_ = 0;
-  std::atomic<std::uint64_t> progress_ = 0;
-  std::shared_ptr<Handle::State> spare_;  // of the caller's thread
+  std::atomic<std::uint64_t> submitted_ = 0;  // operations; the caller's thread counts
+  std::atomic<std::uint64_t> ended_ = 0;      // whoever drives counts
+  std::atomic<std::uint64_t> progress_ = 0;   // the same
+  std::shared_ptr<Handle::State> spare_;      // of the caller's thread
 
   // What the driver waits for, for the other threads.
   struct Blocked {

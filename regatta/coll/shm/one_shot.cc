@@ -1,5 +1,6 @@
 #include "regatta/coll/shm/one_shot.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -9,6 +10,8 @@
 
 namespace regatta::coll {
 namespace {
+
+constexpr std::size_t kExpectedBytesMax = 4096;
 
 // What this rank shows, or nothing.
 struct Input {
@@ -34,7 +37,7 @@ Input shown_by(const Call& call, const Peers& peers) {
 }
 
 void reduce_slots(const Call& call, const Peers& peers, unsigned slot, std::size_t at) {
-  std::array<const std::byte*, kPeersMax> sources{};
+  std::array<const std::byte*, kPeersMax> sources;  // NOLINT(*-member-init): what is used is set
   const auto ranks = static_cast<std::size_t>(peers.size());
   for (std::size_t peer = 0; peer < ranks; ++peer)
     sources[peer] = peers.regions[peer]->slots[slot] + at;
@@ -52,6 +55,17 @@ bool fits_slot(const Call& call, int ranks) {
 void show(const Call& call, const Peers& peers, unsigned slot) {
   const Input shown = shown_by(call, peers);
   if (shown.bytes > 0) std::memcpy(peers.own().slots[slot], shown.data, shown.bytes);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("prfchw")]]
+#endif
+void expect_show(const Call& call, const Peers& peers, unsigned slot) {
+  Region& own = peers.own();
+  __builtin_prefetch(&own.entries[slot].post, 1);
+  const std::size_t bytes = std::min(shown_by(call, peers).bytes, kExpectedBytesMax);
+  for (std::size_t at = 0; at < bytes; at += kCacheLine)
+    __builtin_prefetch(own.slots[slot] + at, 1);
 }
 
 void collect_slots(const Call& call, const Peers& peers, unsigned slot) {

@@ -10,8 +10,11 @@ namespace regatta::coll {
 // Whether the call's input fits in a slot; the same on all ranks.
 bool fits_slot(const Call& call, int ranks);
 
-// Before the rank says that it has entered the call; `slot` (0 or 1) names the slot.
+// Before the rank says that it has entered the call; `slot` in [0, kSlots).
 void show(const Call& call, const Peers& peers, unsigned slot);
+// While the call waits: the next one will probably show as much in `slot`, whose readers have all
+// done with it, so its lines are fetched for writing now.
+void expect_show(const Call& call, const Peers& peers, unsigned slot);
 // After all ranks have entered it.
 void collect_slots(const Call& call, const Peers& peers, unsigned slot);
 

@@ -13,7 +13,7 @@
 namespace regatta::coll {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31666c6568735252ULL;
+constexpr std::uint64_t kMagic = 0x32666c6568735252ULL;
 constexpr std::size_t kHeaderSpace = 4096;
 constexpr std::size_t kRegionSpace = (sizeof(Region) + 4095) / 4096 * 4096;
 constexpr std::size_t kBuffersAt =

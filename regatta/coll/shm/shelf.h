@@ -21,6 +21,10 @@ namespace regatta::coll {
 inline constexpr std::size_t kCacheLine = 64;
 inline constexpr int kRegionsMax = 64;
 inline constexpr std::size_t kSlotBytes = std::size_t{8} << 10;
+// A rank is never more than one operation ahead of another one, so two would do; with more, the
+// next one to write is nobody's any more while an operation waits (expect_show() in one_shot.h).
+inline constexpr std::size_t kSlots = 4;
+inline constexpr std::size_t kStages = 2;
 inline constexpr std::size_t kStageBytes = std::size_t{512} << 10;
 inline constexpr std::size_t kBufferSpace = std::size_t{64} << 30;
 
@@ -43,17 +47,16 @@ struct Counter {
 };
 
 struct Region {
-  // Two of each: a rank is never more than one operation ahead of another one.
   struct alignas(kCacheLine) Entry {
     Post post;
   };
-  Entry entries[2];
+  Entry entries[kSlots];
   Counter filled;    // pieces staged for the others
   Counter combined;  // pieces of the others read, and what became of them staged
   Counter ended;     // the last operation of the last group that ended here (not a round)
-  alignas(kCacheLine) std::byte slots[2][kSlotBytes];
-  alignas(4096) std::byte pieces[2][kStageBytes];   // for the others
-  alignas(4096) std::byte results[2][kStageBytes];  // what became of the others' pieces
+  alignas(kCacheLine) std::byte slots[kSlots][kSlotBytes];
+  alignas(4096) std::byte pieces[kStages][kStageBytes];   // for the others
+  alignas(4096) std::byte results[kStages][kStageBytes];  // what became of the others' pieces
 };
 
 struct ShelfHeader {

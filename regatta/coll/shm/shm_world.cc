@@ -108,8 +108,9 @@ std::uint64_t ShmWorld::free_regions() {
 
 GroupStart ShmWorld::start_of(int region) const {
   const Region& seat = own().region(region);
-  const auto sequence = std::max(seat.entries[0].post.sequence.load(std::memory_order_relaxed),
-                                 seat.entries[1].post.sequence.load(std::memory_order_relaxed));
+  std::uint64_t sequence = 0;
+  for (const Region::Entry& entry : seat.entries)
+    sequence = std::max(sequence, entry.post.sequence.load(std::memory_order_relaxed));
   return {sequence, std::max(seat.filled.rounds.load(std::memory_order_relaxed),
                              seat.combined.rounds.load(std::memory_order_relaxed))};
 }
