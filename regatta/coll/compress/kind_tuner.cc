@@ -64,7 +64,8 @@ void KindTuner::settle(std::size_t bytes, const std::vector<double>& agreed) {
   SizeClass& mine = at(bytes);
   const auto best =
       static_cast<std::size_t>(std::min_element(agreed.begin(), agreed.end()) - agreed.begin());
-  if (agreed[best] * kGain < agreed[mine.current]) mine.current = best;
+  const double gain = candidates_[mine.current] == Kind::kNone ? kGainOverNone : kGain;
+  if (agreed[best] * gain < agreed[mine.current]) mine.current = best;
   mine.is_settled = true;
 }
 

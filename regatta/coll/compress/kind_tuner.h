@@ -2,7 +2,8 @@
 // class (a power of two) every kind is tried kTrials times, one after the other; then all ranks
 // agree on the slowest rank's best times, and the fastest kind serves kSettledCalls calls, after
 // which the trials come again. A kind takes over only when it is kGain times as fast as the one in
-// use. Pure: the caller times, and brings the ranks' times together.
+// use, from the exact sums only when it is kGainOverNone times as fast. Pure: the caller times, and
+// brings the ranks' times together.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +18,10 @@ namespace regatta::coll::compress {
 
 class KindTuner {
  public:
-  static constexpr int kTrials = 3;
+  static constexpr int kTrials = 5;
   static constexpr int kSettledCalls = 300;
   static constexpr double kGain = 1.1;
+  static constexpr double kGainOverNone = 1.3;
 
   // What may be chosen besides none.
   explicit KindTuner(const std::vector<Kind>& allowed);
