@@ -143,11 +143,11 @@ TEST_P(DeterministicMode, HoldsBetweenBuffersOfTheServer) {
   });
 }
 
-// Without the mode the tree is not kept: the test data would show it.
+// Without the mode the tree is not kept by the ring: the test data would show it.
 TEST(NormalMode, GivesOtherBitsSomewhere) {
   const auto inputs = inputs_of(DataType::kF32, 4);
   const Memory expected = reduce_by_tree({.type = DataType::kF32, .op = ReduceOp::kSum}, inputs);
-  run_ranks(Layout::kShm, 4, [&](Communicator& world) {
+  run_ranks(Layout::kTcp, 4, [&](Communicator& world) {
     EXPECT_FALSE(reduce_in_pieces(world, inputs[world.rank().index()], DataType::kF32, kCount) ==
                  expected);
   });

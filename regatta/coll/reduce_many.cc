@@ -53,7 +53,7 @@ void reduce_block(const Reduction& reduction, std::byte* dst, Sources sources, s
     return sum_in_f64(reduction, dst, sources, at, bytes);
   if (sources.size() == 1) {
     if (dst != sources[0] + at) std::memcpy(dst, sources[0] + at, bytes);
-  } else if (reduction.is_ordered && sources.size() > 3) {
+  } else if (sources.size() > 3) {
     alignas(64) std::byte sides[kLevelsMax][kReduceBlockBytes];
     Tree tree{.reduction = reduction, .at = at, .bytes = bytes, .sides = sides};
     tree.reduce(sources, dst, 0);

@@ -65,8 +65,8 @@ void TickClock::compare(std::uint64_t before, Seconds now, std::uint64_t after) 
   if (apart_s < kApartMin.value) return;
   const std::uint64_t elapsed = middle - ticks_;
   period_s_ = apart_s / static_cast<double>(elapsed);
-  good_for_ = std::min(kGoodForTimes * elapsed,
-                       static_cast<std::uint64_t>(kGoodForMax.value / period_s_));
+  good_for_ =
+      std::min(kGoodForTimes * elapsed, static_cast<std::uint64_t>(kGoodForMax.value / period_s_));
   ticks_ = middle;
   seconds_ = now.value;
 }

@@ -1,5 +1,6 @@
 // os/tick_clock.h: the time by the core's own counter, for work that is shorter than a look at the
-// clock. Reading CLOCK_MONOTONIC waits until all loads before it have arrived; the counter does not.
+// clock. Reading CLOCK_MONOTONIC waits until all loads before it have arrived; the counter does
+// not.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace regatta::os {
 
-// Tells CLOCK_MONOTONIC from a counter that runs at a constant, unknown rate and is compared with it
-// now and then. Pure.
+// Tells CLOCK_MONOTONIC from a counter that runs at a constant, unknown rate and is compared with
+// it now and then. Pure.
 class TickClock {
  public:
   // Whether `ticks` lies too far from the last comparison, or before it: compare first.

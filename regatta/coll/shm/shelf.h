@@ -25,7 +25,7 @@ inline constexpr std::size_t kSlotBytes = std::size_t{8} << 10;
 // next one to write is nobody's any more while an operation waits (expect_show() in one_shot.h).
 inline constexpr std::size_t kSlots = 4;
 inline constexpr std::size_t kStages = 2;
-inline constexpr std::size_t kStageBytes = std::size_t{512} << 10;
+inline constexpr std::size_t kStageBytes = std::size_t{2} << 20;
 inline constexpr std::size_t kBufferSpace = std::size_t{64} << 30;
 
 // The offset of something that does not lie in the buffers of its rank.
