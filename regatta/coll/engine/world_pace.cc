@@ -14,8 +14,10 @@
 namespace regatta::coll {
 namespace {
 
-// Operations that take longer are sampled; the others are asked after twice that, and so often.
-constexpr Seconds kLongTime{1.0};
+// Operations that take longer are sampled, and the others are asked so often: a slow link is named
+// within two seconds, of which a meter needs 0.7 (link_pace.h).
+constexpr Seconds kLongTime{0.5};
+constexpr Seconds kAskEvery{0.3};
 // More than that is no one's business to compare.
 constexpr std::size_t kComparedMost = 64;
 
@@ -61,7 +63,7 @@ void World::check_pace(Seconds now) {
       meters_[index].sample(now, network_bytes_[index].bytes.load(std::memory_order_relaxed),
                             links_[index]->is_backlogged());
   }
-  if (now - pace_asked_at_ >= kLongTime) {
+  if (now - pace_asked_at_ >= kAskEvery) {
     pace_asked_at_ = now;
     const PacketHeader query{.kind = PacketKind::kQuery,
                              .key = {operation->group->id, operation->call_number(), 0}};

@@ -11,7 +11,7 @@ constexpr double kAlwaysBusy = 0.8;
 constexpr double kFarBelow = 0.5;
 // A link that was hardly ever seen busy is at least that much faster than its rate.
 constexpr double kBusyLeast = 0.1;
-constexpr Seconds kWindowLeast{1.0};
+constexpr Seconds kWindowLeast{0.7};
 
 BytesPerSecond rate_when_busy(const LinkPace& pace) {
   return {pace.rate.value / std::max(pace.busy, kBusyLeast)};

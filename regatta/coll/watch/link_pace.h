@@ -27,7 +27,7 @@ class PaceMeter {
  public:
   // bytes: sent so far; is_busy: more wait.
   void sample(Seconds now, long long bytes, bool is_busy);
-  // Nothing before a second has been seen.
+  // Nothing before 0.7 s have been seen.
   std::optional<LinkPace> pace() const;
 
  private:
