@@ -108,7 +108,7 @@ def lab(bench, rounds):
 
 def forced_settings(is_lab, size):
     if not is_lab:
-        chunks = ["64K", "128K", "256K", "512K"] if size >= 1 << 17 else ["512K"]
+        chunks = ["256K", "512K", "1M", "2M"] if size >= 1 << 17 else ["2M"]
         return [["--chunk", chunk] for chunk in chunks]
     algorithms = ["exchange", "doubling"] if size <= 1 << 16 else []
     algorithms += ["halving", "double-tree", "ring", "hierarchical"]

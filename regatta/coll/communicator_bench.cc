@@ -1,15 +1,25 @@
 // Bandwidth and latency of collectives between threads of one process: busbw as nccl-tests defines
-// it, all_reduce S/t * 2(p-1)/p, send S/t.
+// it, all_reduce S/t * 2(p-1)/p, send S/t. Beside them a plain copy.
 #include <cstddef>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/shm/stream.h"
 #include "regatta/coll/test_world.h"
 
 namespace regatta::coll {
 namespace {
+
+// What the memory allows: every thread copies its own 64 MiB past the caches.
+void copy(benchmark::State& state) {
+  const std::vector<std::byte> from(std::size_t{64} << 20, std::byte{1});
+  std::vector<std::byte> to(from.size());
+  for ([[maybe_unused]] auto _ : state)
+    move_bytes(to.data(), from.data(), from.size(), Store::kPastCaches);
+}
+BENCHMARK(copy)->Threads(1)->Threads(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 // args: layout, ranks, bytes, whether in the deterministic mode.
 void all_reduce(benchmark::State& state) {
