@@ -112,7 +112,7 @@ def forced_settings(is_lab, size):
         return [["--chunk", chunk] for chunk in chunks]
     algorithms = ["exchange", "doubling"] if size <= 1 << 16 else []
     algorithms += ["halving", "double-tree", "ring", "hierarchical"]
-    connections = [1, 2, 4, 8] if size >= 1 << 20 else [2]
+    connections = [2, 8] if size >= 1 << 20 else [2]
     return [["--algorithm", algorithm, "--connections", count]
             for algorithm in algorithms for count in connections]
 
@@ -123,7 +123,7 @@ def choice(bench, rounds):
     places += [(name, FOUR, ["--cluster", CLUSTERS / cluster, *more]) for name, cluster, more in LAB_CASES]
     for name, ranks, where in places:
         is_lab = bool(where)
-        for size in (1 << 10, 1 << 16, 1 << 20, 1 << 24, 1 << 26):
+        for size in (1 << 10, 1 << 20, 1 << 26) if is_lab else (1 << 10, 1 << 16, 1 << 20, 1 << 24, 1 << 26):
             settings = {"": []}
             for setting in forced_settings(is_lab, size):
                 settings[" ".join(str(word) for word in setting)] = setting

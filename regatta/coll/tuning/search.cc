@@ -7,9 +7,14 @@ namespace regatta::coll {
 namespace {
 
 constexpr int kTries = 2;
+// Those that were nearly as fast as the fastest run once more, and their median counts: of many
+// settings that were tried twice, the luckiest comes first.
+constexpr std::size_t kFinalistsMax = 3;
+constexpr double kNearly = 1.15;
+constexpr int kFinalTries = 3;
 // So much faster must a setting be to replace the one in use.
 constexpr double kClearly = 0.97;
-constexpr std::size_t kSamples = 3;
+constexpr int kSamples = 3;
 constexpr long long kFirstPause = 64;
 constexpr long long kLongestPause = 4096;
 // The choice has become slower by this: the search begins again.
@@ -43,10 +48,10 @@ void Search::start_from(const Setting& setting, Seconds observed) {
   settle();
 }
 
-void Search::plan_trials(std::vector<std::size_t> settings) {
+void Search::plan_trials(const std::vector<std::size_t>& settings, int tries) {
   plan_.clear();
   // In turns, so that what changes with time meets all alike.
-  for (int t = 0; t < kTries; ++t)
+  for (int t = 0; t < tries; ++t)
     plan_.insert(plan_.end(), settings.begin(), settings.end());
   times_.assign(plan_.size(), kNotTold);
   first_ticket_ += static_cast<int>(handed_);
@@ -54,11 +59,34 @@ void Search::plan_trials(std::vector<std::size_t> settings) {
   missing_ = plan_.size();
 }
 
+// What is in use among them: it stays unless another one is clearly faster.
+std::vector<std::size_t> Search::finalists() const {
+  std::vector<std::size_t> settings;
+  for (std::size_t i = 0; i < tried_.size(); ++i)
+    if (i != chosen_ && tried_[i].observed.value > 0) settings.push_back(i);
+  const auto is_faster = [&](std::size_t a, std::size_t b) {
+    return tried_[a].observed < tried_[b].observed;
+  };
+  std::stable_sort(settings.begin(), settings.end(), is_faster);
+  settings.insert(settings.begin(), chosen_);
+  const auto fastest = std::min_element(settings.begin(), settings.end(), is_faster);
+  const Seconds nearly = tried_[*fastest].observed * kNearly;
+  while (settings.size() > kFinalistsMax || tried_[settings.back()].observed > nearly)
+    settings.pop_back();
+  return settings;
+}
+
 void Search::enter_stage(std::size_t stage) {
   is_searching_ = true;
-  for (stage_ = stage; stage_ <= stages_.size(); ++stage_) {
+  // What was seen in earlier searches may hold no longer.
+  if (stage == 0)
+    for (Tried& one : tried_)
+      one.observed = {};
+  for (stage_ = stage; stage_ <= final_stage(); ++stage_) {
     std::vector<std::size_t> settings;
-    if (stage_ == 0) {
+    if (stage_ == final_stage()) {
+      settings = finalists();
+    } else if (stage_ == 0) {
       for (const Candidate& candidate : candidates_)
         settings.push_back(index_of(candidate.setting));
     } else {
@@ -67,7 +95,7 @@ void Search::enter_stage(std::size_t stage) {
         settings.push_back(index_of(setting));
     }
     if (settings.size() < 2) continue;
-    return plan_trials(std::move(settings));
+    return plan_trials(settings, stage_ == final_stage() ? kFinalTries : kTries);
   }
   settle();
 }
@@ -82,10 +110,7 @@ void Search::settle() {
 }
 
 void Search::plan_samples() {
-  plan_trials({chosen_});
-  plan_.assign(kSamples, chosen_);
-  times_.assign(kSamples, kNotTold);
-  missing_ = kSamples;
+  plan_trials({chosen_}, kSamples);
 }
 
 Search::Trial Search::next() {
@@ -118,15 +143,19 @@ void Search::skip(int ticket) {
   give(ticket, kTellsNothing);
 }
 
+// What the trials of a setting say of it; 0: nothing.
+Seconds Search::sum_up(std::size_t index) const {
+  std::vector<Seconds> told;
+  for (std::size_t i = 0; i < plan_.size(); ++i)
+    if (plan_[i] == index && times_[i] != kTellsNothing) told.push_back(times_[i]);
+  if (told.empty()) return {};
+  std::sort(told.begin(), told.end());
+  return stage_ == final_stage() ? told[told.size() / 2] : told.front();
+}
+
 void Search::end_stage() {
-  // What was seen in earlier searches may hold no longer.
   for (const std::size_t index : plan_)
-    tried_[index].observed = {};
-  for (std::size_t i = 0; i < plan_.size(); ++i) {
-    if (times_[i] == kTellsNothing) continue;
-    Seconds& observed = tried_[plan_[i]].observed;
-    observed = observed.value == 0 ? times_[i] : std::min(observed, times_[i]);
-  }
+    tried_[index].observed = sum_up(index);
   std::size_t best = plan_.front();
   if (std::find(plan_.begin(), plan_.end(), chosen_) != plan_.end()) best = chosen_;
   const Seconds in_use = tried_[best].observed;

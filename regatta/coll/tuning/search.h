@@ -2,8 +2,9 @@
 // A pure state machine: what comes out depends on the calls and the times that it is told alone, so
 // ranks that are told the same choose the same. First the algorithms, then for the best of them the
 // connections, then the chunks; each is tried twice, the faster time counts. A later setting must
-// be clearly faster than the one that is in use. Then the choice stands and is looked at from time
-// to time, more and more seldom; when it has become clearly slower, all are tried again.
+// be clearly faster than the one that is in use. At last those that were nearly the fastest run
+// three times more, and their medians decide. Then the choice stands and is looked at from time to
+// time, more and more seldom; when it has become clearly slower, all are tried again.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ namespace regatta::coll {
 struct Tried {
   Setting setting;
   Seconds predicted;  // 0: the model says nothing of it
-  Seconds observed;   // the fastest; 0: not tried yet
+  Seconds observed;   // the fastest, of a finalist the median; 0: not tried in the last search
   long long calls = 0;
 };
 
@@ -56,8 +57,11 @@ class Search {
 
  private:
   std::size_t index_of(const Setting& setting);
-  void plan_trials(std::vector<std::size_t> settings);
+  std::size_t final_stage() const { return stages_.size() + 1; }
+  std::vector<std::size_t> finalists() const;
+  void plan_trials(const std::vector<std::size_t>& settings, int tries);
   void plan_samples();
+  Seconds sum_up(std::size_t index) const;
   void end_stage();
   void end_samples();
   void enter_stage(std::size_t stage);
@@ -67,7 +71,7 @@ class Search {
   std::vector<Vary> stages_;
   std::vector<Tried> tried_;
   std::size_t chosen_ = 0;
-  std::size_t stage_ = 0;  // 0: the candidates, k: stages_[k - 1]
+  std::size_t stage_ = 0;  // 0: the candidates, k: stages_[k - 1], after them the finalists
   bool is_searching_ = true;
   std::vector<std::size_t> plan_;  // what to try, in this order: indices of tried_
   std::vector<Seconds> times_;     // of the plan; negative: not told yet
