@@ -54,6 +54,42 @@ Status DeviceCalls::all_reduce(const void* in, void* out, std::size_t count, Dat
               }});
 }
 
+Status DeviceCalls::all_gather(const void* in, void* out, std::size_t count, DataType type) {
+  return run({.from = bytes_of(in),
+              .to = bytes_of(out),
+              .count = count,
+              .type = type,
+              .to_parts = static_cast<std::size_t>(communicator_.world_size()),
+              .start = [&](const std::byte* from, std::byte* to, std::size_t part) {
+                return communicator_.all_gather(from, to, part, type);
+              }});
+}
+
+Status DeviceCalls::reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
+                                   ReduceOp op) {
+  return run({.from = bytes_of(in),
+              .to = bytes_of(out),
+              .count = count,
+              .type = type,
+              .from_parts = static_cast<std::size_t>(communicator_.world_size()),
+              .start = [&](const std::byte* from, std::byte* to, std::size_t part) {
+                return communicator_.reduce_scatter(from, to, part, type, op);
+              }});
+}
+
+Status DeviceCalls::all_to_all(const void* in, void* out, std::size_t count, DataType type) {
+  const auto ranks = static_cast<std::size_t>(communicator_.world_size());
+  return run({.from = bytes_of(in),
+              .to = bytes_of(out),
+              .count = count,
+              .type = type,
+              .from_parts = ranks,
+              .to_parts = ranks,
+              .start = [&](const std::byte* from, std::byte* to, std::size_t part) {
+                return communicator_.all_to_all(from, to, part, type);
+              }});
+}
+
 Status DeviceCalls::broadcast(void* data, std::size_t count, DataType type, Rank root) {
   const bool is_root = communicator_.rank() == root;
   return run({.from = is_root ? bytes_of(data) : nullptr,
@@ -89,12 +125,29 @@ Status DeviceCalls::recv(void* data, std::size_t count, DataType type, Rank from
               }});
 }
 
+// Of a part: with several parts the stage takes those of the input, then those of the output.
+std::size_t DeviceCalls::piece_bytes(const Pass& pass) const {
+  const std::size_t element = size_of(pass.type);
+  const bool has_parts = pass.from_parts > 1 || pass.to_parts > 1;
+  const std::size_t share = has_parts ? pass.from_parts + pass.to_parts : 1;
+  return std::max<std::size_t>(piece_bytes_ / share / element, 1) * element;
+}
+
+// An element of every part fits.
+std::size_t DeviceCalls::stage_bytes() const {
+  const auto ranks = static_cast<std::size_t>(communicator_.world_size());
+  return std::max(piece_bytes_, 2 * ranks * size_of(DataType::kF64));
+}
+
 // While piece k is between the ranks, piece k + 1 comes off the device and k - 1 goes back.
 Status DeviceCalls::run(const Pass& pass) {
   REGATTA_TRY(device, find_device(pass.from, pass.to));
-  const std::size_t element = size_of(pass.type);
-  const std::size_t most = std::max<std::size_t>(piece_bytes_ / element, 1) * element;
-  const std::size_t bytes = pass.count * element;
+  if (device == nullptr && (pass.from_parts > 1 || pass.to_parts > 1)) {
+    REGATTA_TRY(host, open_host());
+    device = host;
+  }
+  const std::size_t most = piece_bytes(pass);
+  const std::size_t bytes = pass.count * size_of(pass.type);
   std::array<Piece, kStages> pieces{};
   if (device != nullptr)
     for (std::size_t i = 0; i < kStages; ++i)
@@ -114,7 +167,7 @@ Status DeviceCalls::run(const Pass& pass) {
   for (Piece& piece : pieces) {
     const Status left = piece.handle.wait();
     if (status) status = left;
-    if (device == nullptr) continue;
+    if (device == nullptr || device->queue == nullptr) continue;
     const Status copied = device->queue->wait(piece.copied);
     if (status) status = copied;
   }
@@ -125,12 +178,9 @@ Status DeviceCalls::begin(const Pass& pass, Device* device, Piece& piece) {
   const std::byte* in = pass.from == nullptr ? nullptr : pass.from + piece.offset;
   std::byte* out = pass.to == nullptr ? nullptr : pass.to + piece.offset;
   if (device != nullptr) {
-    REGATTA_TRY_DO(device->queue->wait(std::exchange(piece.copied, {})));
-    if (in != nullptr && piece.bytes > 0) {
-      REGATTA_TRY(arrived, device->queue->to_host(piece.stage, in, piece.bytes));
-      REGATTA_TRY_DO(device->queue->wait(arrived));
-    }
+    REGATTA_TRY_DO(fetch(pass, *device, piece));
     in = out = piece.stage;
+    if (pass.from_parts > 1 || pass.to_parts > 1) out += pass.from_parts * piece.bytes;
   }
   piece.handle = pass.start(in, out, piece.bytes / size_of(pass.type));
   return {};
@@ -139,9 +189,52 @@ Status DeviceCalls::begin(const Pass& pass, Device* device, Piece& piece) {
 Status DeviceCalls::end(const Pass& pass, Device* device, Piece& piece) {
   REGATTA_TRY_DO(piece.handle.wait());
   if (device == nullptr || pass.to == nullptr || piece.bytes == 0) return {};
-  REGATTA_TRY(mark, device->queue->to_device(pass.to + piece.offset, piece.stage, piece.bytes));
-  piece.copied = mark;
+  return store(pass, *device, piece);
+}
+
+// The input of the piece into its stage, once the stage is free.
+Status DeviceCalls::fetch(const Pass& pass, Device& device, Piece& piece) {
+  const std::size_t part_bytes = pass.count * size_of(pass.type);
+  DeviceQueue::Mark arrived = std::exchange(piece.copied, {});
+  if (device.queue != nullptr) REGATTA_TRY_DO(device.queue->wait(arrived));
+  if (pass.from == nullptr || piece.bytes == 0) return {};
+  for (std::size_t part = 0; part < pass.from_parts; ++part) {
+    std::byte* to = piece.stage + part * piece.bytes;
+    const std::byte* from = pass.from + part * part_bytes + piece.offset;
+    if (device.queue == nullptr) {
+      std::memcpy(to, from, piece.bytes);
+      continue;
+    }
+    REGATTA_TRY(mark, device.queue->to_host(to, from, piece.bytes));
+    arrived = mark;
+  }
+  return device.queue == nullptr ? Status{} : device.queue->wait(arrived);
+}
+
+// The output of the piece from its stage, which is free after the piece's mark.
+Status DeviceCalls::store(const Pass& pass, Device& device, Piece& piece) {
+  const std::size_t part_bytes = pass.count * size_of(pass.type);
+  const bool has_parts = pass.from_parts > 1 || pass.to_parts > 1;
+  const std::byte* out = piece.stage + (has_parts ? pass.from_parts * piece.bytes : 0);
+  for (std::size_t part = 0; part < pass.to_parts; ++part) {
+    std::byte* to = pass.to + part * part_bytes + piece.offset;
+    const std::byte* from = out + part * piece.bytes;
+    if (device.queue == nullptr) {
+      std::memcpy(to, from, piece.bytes);
+      continue;
+    }
+    REGATTA_TRY(mark, device.queue->to_device(to, from, piece.bytes));
+    piece.copied = mark;
+  }
   return {};
+}
+
+Result<DeviceCalls::Device*> DeviceCalls::open_host() {
+  while (host_.stages.size() < kStages) {
+    REGATTA_TRY(stage, communicator_.allocate(stage_bytes()));
+    host_.stages.push_back(std::move(stage));
+  }
+  return &host_;
 }
 
 Result<DeviceCalls::Device*> DeviceCalls::find_device(const void* from, const void* to) {
@@ -156,7 +249,7 @@ Result<DeviceCalls::Device*> DeviceCalls::find_device(const void* from, const vo
     REGATTA_TRY(queue, DeviceQueue::open(driver_, *first));
     std::vector<std::shared_ptr<std::byte>> stages;
     for (std::size_t i = 0; i < kStages; ++i) {
-      REGATTA_TRY(stage, queue->make_stage(piece_bytes_));
+      REGATTA_TRY(stage, queue->make_stage(stage_bytes()));
       stages.push_back(std::move(stage));
     }
     device = {.queue = std::move(queue), .stages = std::move(stages)};

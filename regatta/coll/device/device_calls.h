@@ -27,6 +27,10 @@ class DeviceCalls {
 
   // As in communicator.h. The buffers of a call lie on one device, or on the host.
   Status all_reduce(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
+  // in: count elements, out: count * world_size, or the other way round, or both of the latter.
+  Status all_gather(const void* in, void* out, std::size_t count, DataType type);
+  Status reduce_scatter(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
+  Status all_to_all(const void* in, void* out, std::size_t count, DataType type);
   Status broadcast(void* data, std::size_t count, DataType type, Rank root);
   Status send(const void* data, std::size_t count, DataType type, Rank to);
   Status recv(void* data, std::size_t count, DataType type, Rank from);
@@ -37,31 +41,38 @@ class DeviceCalls {
  private:
   static constexpr std::size_t kStages = 3;
   struct Device {
-    std::unique_ptr<DeviceQueue> queue;
+    std::unique_ptr<DeviceQueue> queue;  // null: the host
     std::vector<std::shared_ptr<std::byte>> stages;
   };
   // One call, cut in pieces. Null where nothing is read, or nothing written.
   struct Pass {
     const std::byte* from = nullptr;
     std::byte* to = nullptr;
-    std::size_t count = 0;
+    std::size_t count = 0;  // elements of a part
     DataType type = DataType::kU8;
-    // Starts the call for `count` elements; the buffers are memory of the host.
+    std::size_t from_parts = 1;
+    std::size_t to_parts = 1;
+    // Starts the call for `count` elements a part; the buffers are memory of the host.
     std::function<Handle(const std::byte* in, std::byte* out, std::size_t count)> start;
   };
   struct Piece {
-    std::size_t offset = 0;
-    std::size_t bytes = 0;
+    std::size_t offset = 0;  // within each part
+    std::size_t bytes = 0;   // of each part
     std::byte* stage = nullptr;
     DeviceQueue::Mark copied;  // the stage is free again
     Handle handle;
   };
 
   Status run(const Pass& pass);
+  std::size_t piece_bytes(const Pass& pass) const;
+  std::size_t stage_bytes() const;
+  static Status fetch(const Pass& pass, Device& device, Piece& piece);
+  static Status store(const Pass& pass, Device& device, Piece& piece);
   Status begin(const Pass& pass, Device* device, Piece& piece);
   Status end(const Pass& pass, Device* device, Piece& piece);
   // Null: the buffers lie on the host.
   Result<Device*> find_device(const void* from, const void* to);
+  Result<Device*> open_host();
   Result<bool> send_to_peer(const void* data, std::size_t bytes, Rank to);
   Result<bool> receive_from_peer(void* data, std::size_t bytes, Rank from);
 
@@ -69,6 +80,7 @@ class DeviceCalls {
   const gpu::CudaDriver& driver_;
   std::size_t piece_bytes_;
   std::map<int, Device> devices_;
+  Device host_;  // stages for buffers of several parts
   long long peer_bytes_ = 0;
 };
 

@@ -147,6 +147,67 @@ TEST(DeviceCalls, AllReduceInPlaceAndBroadcastFromEveryRoot) {
   }));
 }
 
+// Runs `call` with buffers of rank 2 on the host and of the others on a device; returns the output.
+template <typename F>
+std::vector<std::int32_t> with_buffers(int rank, const std::vector<std::int32_t>& in,
+                                       std::size_t out_count, const F& call) {
+  std::vector<std::int32_t> out(out_count, -1);
+  if (rank == 2) {
+    expect_ok(call(in.data(), out.data()));
+    return out;
+  }
+  const DeviceVector<std::int32_t> device_in(in);
+  const DeviceVector<std::int32_t> device_out(out);
+  expect_ok(call(device_in.data(), device_out.data()));
+  return device_out.read();
+}
+
+std::int32_t number(std::size_t i, int seed) {
+  return static_cast<std::int32_t>(i * 13 + static_cast<std::size_t>(seed) * 7);
+}
+
+TEST(DeviceCalls, PartsComeFromAndGoToEveryRank) {
+  for (const std::size_t count : {0UL, 1UL, 170UL, 171UL, 5000UL}) {
+    expect_all_ok(run_ranks(Layout::kTcp, 3, [&](Communicator& world) {
+      DeviceCalls calls(world, driver(), kSmallPiece);
+      const int rank = world.rank().value;
+      const auto mine = static_cast<std::size_t>(rank) * count;
+      const auto gathered =
+          with_buffers(rank, numbers(count, rank), 3 * count, [&](const void* in, void* out) {
+            return calls.all_gather(in, out, count, DataType::kI32);
+          });
+      const auto exchanged =
+          with_buffers(rank, numbers(3 * count, rank), 3 * count, [&](const void* in, void* out) {
+            return calls.all_to_all(in, out, count, DataType::kI32);
+          });
+      const auto summed =
+          with_buffers(rank, numbers(3 * count, rank), count, [&](const void* in, void* out) {
+            return calls.reduce_scatter(in, out, count, DataType::kI32, ReduceOp::kSum);
+          });
+      for (std::size_t i = 0; i < count; ++i) {
+        for (int from = 0; from < 3; ++from) {
+          const std::size_t at = static_cast<std::size_t>(from) * count + i;
+          ASSERT_EQ(gathered[at], number(i, from));
+          ASSERT_EQ(exchanged[at], number(mine + i, from));
+        }
+        ASSERT_EQ(summed[i], number(mine + i, 0) + number(mine + i, 1) + number(mine + i, 2));
+      }
+    }));
+  }
+}
+
+// The smallest piece there is holds less than an element of every part.
+TEST(DeviceCalls, PartsOfManyRanksFitInTheirStages) {
+  expect_all_ok(run_ranks(Layout::kShm, 9, [](Communicator& world) {
+    DeviceCalls calls(world, driver(), Bytes{64});
+    const double in[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    double out[9] = {};
+    expect_ok(calls.all_to_all(in, out, 1, DataType::kF64));
+    for (const double value : out)
+      EXPECT_EQ(value, world.rank().value + 1);
+  }));
+}
+
 TEST(DeviceCalls, BuffersOnTwoDevicesAreRefused) {
   expect_all_ok(run_ranks(Layout::kShm, 1, [](Communicator& world) {
     DeviceCalls calls(world, driver());
