@@ -182,6 +182,7 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
     return Error{Code::kInvalidInput, "connect: rank " + std::to_string(rank.value) +
                                           " is not in a world of " + std::to_string(world_size) +
                                           " ranks"};
+  REGATTA_TRY_DO(GroupScope::refuse("connect"));
   if (options.peer_timeout.value <= 0 || options.progress_timeout.value < 0)
     return Error{Code::kInvalidInput,
                  "connect: the peer timeout must be positive and the "
@@ -283,9 +284,7 @@ Seat Communicator::Impl::be_child_of(const Impl& parent, std::uint32_t split, in
 Result<Communicator> Communicator::split(int color) {
   if (impl_->world == nullptr)
     return Error{Code::kInvalidInput, "split: this rank is not in the communicator"};
-  if (GroupScope::current() != nullptr)
-    return Error{Code::kInvalidInput,
-                 "split: it waits for the other ranks: call it outside the group of calls"};
+  REGATTA_TRY_DO(GroupScope::refuse("split"));
   const std::vector<int>& members = impl_->group->members;
   ShmWorld* shared = impl_->world->shm();
   const Offer offer{.color = color, .free_regions = shared ? shared->free_regions() : 0};

@@ -10,6 +10,7 @@
 
 #include "regatta/coll/communicator_impl.h"
 #include "regatta/coll/engine/survival.h"
+#include "regatta/coll/group_scope.h"
 #include "regatta/coll/transport/bootstrap.h"
 
 namespace regatta::coll {
@@ -100,6 +101,7 @@ Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::try_shrink() {
 }
 
 Result<Communicator> Communicator::shrink() {
+  REGATTA_TRY_DO(GroupScope::refuse("shrink"));
   REGATTA_TRY_DO(impl_->require_world("shrink"));
   if (impl_->is_shrunk)
     return Error{Code::kConflict, "shrink: this communicator was shrunk: use the new one"};
@@ -119,6 +121,7 @@ Result<Communicator> Communicator::shrink() {
 }
 
 Result<Communicator> Communicator::grow(int world_size, const Exchange& exchange) {
+  REGATTA_TRY_DO(GroupScope::refuse("grow"));
   REGATTA_TRY_DO(impl_->require_world("grow"));
   if (world_size < this->world_size())
     return Error{Code::kInvalidInput, "grow: a world of " + std::to_string(world_size) +

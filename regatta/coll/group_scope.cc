@@ -15,6 +15,12 @@ GroupScope* GroupScope::current() {
   return scope.get();
 }
 
+Status GroupScope::refuse(const std::string& call) {
+  if (scope == nullptr) return {};
+  return Error{Code::kInvalidInput,
+               call + ": it waits for the other ranks: call it outside the group of calls"};
+}
+
 void GroupScope::open() {
   if (scope == nullptr) scope = std::make_unique<GroupScope>();
   ++scope->depth_;

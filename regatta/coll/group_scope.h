@@ -22,6 +22,9 @@ class GroupScope {
   // The handle of all calls at the outermost level, else an empty one. kInvalidInput: none is open.
   static Result<Handle> close();
 
+  // Nothing in a group may wait for other ranks: kInvalidInput where the thread has one open.
+  static Status refuse(const std::string& call);
+
   void add(const std::shared_ptr<World>& world, std::unique_ptr<Operation> operation);
   // A call that has begun, or failed.
   void add(std::shared_ptr<Handle::State> state) { states_.push_back(std::move(state)); }

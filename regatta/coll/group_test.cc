@@ -147,6 +147,8 @@ TEST_P(GroupTest, TellsTheFirstErrorAndRefusesWhatWaits) {
       world.send(&value, 1, kI32, Rank{7});
       EXPECT_THAT(world.split(0).error().message, HasSubstr("outside the group"));
       EXPECT_THAT(world.duplicate().error().message, HasSubstr("outside the group"));
+      EXPECT_THAT(world.shrink().error().message, HasSubstr("outside the group"));
+      EXPECT_THAT(world.grow(2, {}).error().message, HasSubstr("outside the group"));
     });
     const Status status = all.wait();
     ASSERT_FALSE(status);
