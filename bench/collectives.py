@@ -123,14 +123,14 @@ def choice(bench, rounds):
     places += [(name, FOUR, ["--cluster", CLUSTERS / cluster, *more]) for name, cluster, more in LAB_CASES]
     for name, ranks, where in places:
         is_lab = bool(where)
-        for size in (1 << 10, 1 << 20, 1 << 26) if is_lab else (1 << 10, 1 << 16, 1 << 20, 1 << 24, 1 << 26):
+        for size in (1 << 10, 1 << 20, 1 << 24) if is_lab else (1 << 10, 1 << 16, 1 << 20, 1 << 24, 1 << 26):
             settings = {"": []}
             for setting in forced_settings(is_lab, size):
                 settings[" ".join(str(word) for word in setting)] = setting
             times = {key: [] for key in settings}
             for _ in range(rounds):
                 for key, setting in settings.items():
-                    timed = bench.times("all_reduce", size, ranks, *where, *setting, "--rounds", 1,
+                    timed = bench.times("all_reduce", str(size), ranks, *where, *setting, "--rounds", 1,
                                         "--batches", 3 if is_lab else 7)
                     times[key] += [cell["private"] for cell in timed.values()]
             medians = {key: statistics.median(values) for key, values in times.items()}

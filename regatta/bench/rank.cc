@@ -23,7 +23,7 @@ using coll::compress::Kind;
 
 constexpr Seconds kMeetingLimit{30};
 // More calls than a search takes.
-constexpr int kTrialsMax = 200;
+constexpr int kTrialsMax = 400;
 // Calls after which automatic compression has made up its mind: none, bf16 and int8 are tried.
 constexpr int kTrialsOfKinds = 3 * coll::compress::KindTuner::kTrials + 1;
 

@@ -1,7 +1,8 @@
 // coll/tuning/search.h: finds the fastest setting for one kind of call by trying settings out.
 // A pure state machine: what comes out depends on the calls and the times that it is told alone, so
 // ranks that are told the same choose the same. First the algorithms, then for the best of them the
-// connections, then the chunks; each is tried twice, the faster time counts. A later setting must
+// connections, then the chunks; each is tried twice, the faster time counts; short calls in rows,
+// and their median. A later setting must
 // be clearly faster than the one that is in use. At last those that were nearly the fastest run
 // three times more, and their medians decide. Then the choice stands and is looked at from time to
 // time, more and more seldom; when it has become clearly slower, all are tried again.
@@ -81,6 +82,7 @@ class Search {
   long long calls_ = 0;
   long long rest_until_ = 0;  // calls: then the choice is looked at
   long long pause_ = 0;
+  int row_ = 1;    // calls of a try
   int looks_ = 0;  // since the last search
 };
 

@@ -84,6 +84,21 @@ TEST(Search, IsNotTakenInByOneLuckyTry) {
   EXPECT_EQ(chosen(search).algorithm, Algorithm::kRing);
 }
 
+TEST(Search, JudgesShortCallsByManyInARow) {
+  Search search(
+      {{with(Algorithm::kExchange), Seconds{80e-6}}, {with(Algorithm::kDoubling), Seconds{120e-6}}},
+      {});
+  Setting last;
+  int in_a_row = 0;
+  calls_until_settled(search, [&](const Setting& setting) {
+    in_a_row = setting == last ? in_a_row + 1 : 0;
+    last = setting;
+    if (setting.algorithm == Algorithm::kDoubling) return 87e-6;
+    return in_a_row == 0 ? 48e-6 : 180e-6;
+  });
+  EXPECT_EQ(chosen(search).algorithm, Algorithm::kDoubling);
+}
+
 TEST(Search, FindsTheNewFastestWhenTheNetworkChanges) {
   Search search = three_algorithms();
   bool is_slow = false;
