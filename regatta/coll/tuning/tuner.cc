@@ -47,6 +47,19 @@ Search Tuner::make_search(const Case& call, Choice& about) const {
   return search;
 }
 
+// Whether the setting is one of those that are searched here: a file may come from servers that lie
+// otherwise, and what is forced holds against it.
+bool Tuner::can_be(const Setting& setting, const Case& call) const {
+  const std::vector<Candidate> candidates = setup_.ways.algorithms(call);
+  if (candidates.empty()) return setting.algorithm == Algorithm::kAutomatic;
+  return std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+    const Setting& other = candidate.setting;
+    return other.algorithm == setting.algorithm &&
+           (setup_.ways.connections || other.connections == setting.connections) &&
+           (setup_.ways.chunks || other.chunk_bytes == setting.chunk_bytes);
+  });
+}
+
 Tuner::Entry& Tuner::entry_for(const Case& call) {
   const auto [found, is_new] =
       index_.try_emplace({call.kind, size_class(call.bytes)}, entries_.size());
@@ -60,6 +73,7 @@ Tuner::Entry& Tuner::entry_for(const Case& call) {
   for (const Choice& choice : loaded_) {
     if (choice.kind != call.kind || choice.bytes_from != typical.bytes) continue;
     const Tried& best = choice.tried[choice.chosen];
+    if (!can_be(best.setting, typical)) continue;
     search.start_from(best.setting, best.observed);
     about.reason = Reason::kLoaded;
   }

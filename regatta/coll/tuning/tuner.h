@@ -79,6 +79,7 @@ class Tuner {
   };
   Entry& entry_for(const Case& call);
   Search make_search(const Case& call, Choice& about) const;
+  bool can_be(const Setting& setting, const Case& call) const;
 
   const TunerSetup setup_;
   std::map<std::pair<CallKind, int>, std::size_t> index_;

@@ -115,6 +115,25 @@ TEST(TuningFile, DoesNotHoldForOtherNumbersOfRanks) {
   EXPECT_NE(next.choices().front().reason, Reason::kLoaded);
 }
 
+TEST(TuningFile, DoesNotHoldForServersThatLieOtherwise) {
+  std::vector<Choice> found = measured_tuner().choices();
+  found[0].tried[found[0].chosen].setting.algorithm = Algorithm::kHierarchical;
+  Tuner next = tuner_on(kEight);
+  next.load(found);
+  const Setting setting = next.next({CallKind::kAllReduce, 64 * kMiB}).setting;
+  EXPECT_NE(setting.algorithm, Algorithm::kHierarchical);
+  EXPECT_NE(next.choices().front().reason, Reason::kLoaded);
+}
+
+TEST(TuningFile, DoesNotHoldAgainstWhatIsForced) {
+  const std::vector<Choice> found = measured_tuner().choices();
+  const Algorithm best = found[0].tried[found[0].chosen].setting.algorithm;
+  const Algorithm other = best == Algorithm::kRing ? Algorithm::kHalving : Algorithm::kRing;
+  Tuner next = tuner_on(kEight, {.algorithm = other});
+  next.load(found);
+  EXPECT_EQ(next.next({CallKind::kAllReduce, 64 * kMiB}).setting.algorithm, other);
+}
+
 TEST(TuningFile, NamesWhatIsWrong) {
   const std::string good = format_tuning(measured_tuner().choices());
   const auto error_of = [](const std::string& text) {
