@@ -1,5 +1,6 @@
 #include "regatta/coll/watch/answer.h"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -54,10 +55,14 @@ std::optional<Answer> decode_answer(std::string_view text) {
   if (standing > static_cast<std::uint8_t>(Standing::kPast)) return std::nullopt;
   const auto flags = get<std::uint8_t>(text, 2);
   std::optional<LinkPace> busiest;
-  if ((flags & kHasLink) != 0)
+  if ((flags & kHasLink) != 0) {
     busiest = LinkPace{.to = get<std::int32_t>(text, 40),
                        .rate = {get<double>(text, 48)},
                        .busy = get<double>(text, 56)};
+    const bool is_possible = std::isfinite(busiest->rate.value) && busiest->rate.value >= 0 &&
+                             busiest->busy >= 0 && busiest->busy <= 1;
+    if (!is_possible) return std::nullopt;
+  }
   return Answer{.report = {.standing = static_cast<Standing>(standing),
                            .knows_call = (flags & kKnowsCall) != 0,
                            .call = get<std::uint64_t>(text, 8),

@@ -1,5 +1,6 @@
 #include "regatta/coll/watch/answer.h"
 
+#include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -47,6 +48,11 @@ TEST(Answer, RefusesWhatIsNone) {
   other = text;
   other[1] = 100;
   EXPECT_FALSE(decode_answer(other));
+  for (const double impossible : {-1.0, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
+    Answer answer = example();
+    answer.busiest->busy = impossible;
+    EXPECT_FALSE(decode_answer(encode_answer(answer))) << impossible;
+  }
 }
 
 }  // namespace
