@@ -109,6 +109,15 @@ Verdict judge(const StalledOperation& operation, const std::vector<std::string>&
   if (operation.waited_for.empty())
     return {Finding::kBlocked, {operation.rank}, asker + " does not get on with its own part"};
   const bool is_one = operation.waited_for.size() == 1;
+  const auto is_behind = [&](int rank) {
+    return std::any_of(members.begin(), members.end(), [&](const MemberReport& m) {
+      return m.rank == rank && m.standing == Standing::kBehind;
+    });
+  };
+  if (std::all_of(operation.waited_for.begin(), operation.waited_for.end(), is_behind))
+    return {Finding::kBlocked, operation.waited_for,
+            asker + " waits for " + name_ranks(operation.waited_for, names) +
+                (is_one ? ", which is" : ", which are") + " still in an earlier operation"};
   return {Finding::kBlocked, operation.waited_for,
           asker + " waits for " + name_ranks(operation.waited_for, names) +
               (is_one ? ", which is" : ", which are") +

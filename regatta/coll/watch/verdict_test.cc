@@ -119,5 +119,11 @@ TEST(Verdict, WhoIsStillInTheCallBeforeIsNotBlamed) {
   EXPECT_THAT(verdict.ranks, ElementsAre(2));
 }
 
+TEST(Verdict, WhoIsStillInTheCallBeforeIsSaidToBe) {
+  const Verdict verdict = verdict_on({at(1, Standing::kBehind), in_it(2), in_it(3)});
+  EXPECT_EQ(verdict.finding, Finding::kBlocked);
+  EXPECT_EQ(verdict.text, "rank 0 waits for rank 1, which is still in an earlier operation");
+}
+
 }  // namespace
 }  // namespace regatta::coll
