@@ -25,6 +25,9 @@
 namespace regatta::coll {
 namespace {
 
+// Linux 6.15, <linux/tcp.h>: the longest wait before what was lost is sent again.
+constexpr int kTcpRtoMaxMs = 44;
+
 constexpr std::size_t kUnsentBytesMax = std::size_t{64} << 10;
 // Packets that one connection reads per call, so that every connection gets its turn.
 constexpr int kPacketsPerTurn = 8;
@@ -361,7 +364,9 @@ void tune_tcp(int fd, double peer_timeout_s, bool is_control) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, 1);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 1);
   set(IPPROTO_TCP, TCP_KEEPCNT, std::max(1, static_cast<int>(std::ceil(peer_timeout_s)) - 1));
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, std::max(1, static_cast<int>(peer_timeout_s * 1000)));
+  const double user_timeout_s = is_control ? peer_timeout_s : 4 * peer_timeout_s;
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, std::max(1, static_cast<int>(user_timeout_s * 1000)));
+  set(IPPROTO_TCP, kTcpRtoMaxMs, 1000);
   set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(kUnsentBytesMax));
 }
 
