@@ -76,8 +76,7 @@ void gather(std::atomic<int>& arrived, int count) {
 }
 
 class ShrinkTest : public testing::TestWithParam<Layout> {};
-INSTANTIATE_TEST_SUITE_P(Worlds, ShrinkTest,
-                         testing::Values(Layout::kShm, Layout::kTcp, Layout::kMixed));
+INSTANTIATE_TEST_SUITE_P(Worlds, ShrinkTest, testing::ValuesIn(test_layouts()));
 
 TEST_P(ShrinkTest, RepeatsTheCollectiveWithinASecondOfTheDeath) {
   for (const std::size_t count : {std::size_t{4}, std::size_t{1} << 18}) {

@@ -41,7 +41,8 @@ constexpr Seconds kStopTime{0.2};
 // These go over TCP: they have to arrive when RDMA does not work.
 bool is_for_control(PacketKind kind) {
   return kind == PacketKind::kAbort || kind == PacketKind::kGoodbye || kind == PacketKind::kQuery ||
-         kind == PacketKind::kReply || kind == PacketKind::kHeartbeat;
+         kind == PacketKind::kReply || kind == PacketKind::kHeartbeat ||
+         kind == PacketKind::kStatement;
 }
 
 TcpConnections only_control(os::UniqueFd fd) {
@@ -312,7 +313,8 @@ void VerbsLink::complete_write(const ibv_wc& completion) {
   const std::uint32_t number = ntohl(completion.imm_data);
   const std::size_t bytes = completion.byte_len;
   (void)credit_.receive(0);
-  if (number >= landings_.size() || bytes > landings_[number].bytes - landings_[number].received)
+  if (bytes == 0 || number >= landings_.size() ||
+      bytes > landings_[number].bytes - landings_[number].received)
     return lose("wrote where it may not");
   Landing& landing = landings_[number];
   const PacketHeader header{.key = landing.key,
