@@ -228,7 +228,8 @@ REGATTA_COLL_API int32_t regatta_coll_send_recv(regatta_coll_comm* comm, const v
  * together at the end, with one wake-up; none of them waits, even with handle == NULL. The handle
  * of the end (NULL: it waits) ends when all of them did, with their first error. Ranks may call
  * sends, receives, and collectives of distinct communicators in any order in between. A group in a
- * group is part of it. Splitting fails inside. */
+ * group is part of it. Connecting, splitting, duplicating, shrinking and growing fail inside;
+ * collectives inside a server begin at once. */
 REGATTA_COLL_API int32_t regatta_coll_group_start(regatta_coll_error* error);
 REGATTA_COLL_API int32_t regatta_coll_group_end(regatta_coll_handle** handle,
                                                 regatta_coll_error* error);

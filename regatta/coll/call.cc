@@ -10,6 +10,8 @@ namespace {
 
 // Among the bits of a code above those of the reduction.
 constexpr std::uint64_t kIsCompressed = std::uint64_t{1} << 26;
+constexpr int kWayShift = 27;  // four bits: compress::Kind
+static_assert(compress::kKinds.size() <= 16);
 
 constexpr std::array kKinds = {"barrier",    "all_reduce",   "reduce_scatter", "all_gather",
                                "broadcast",  "reduce",       "gather",         "scatter",
@@ -86,9 +88,9 @@ std::uint32_t fingerprint(std::uint64_t code, std::uint64_t bytes) {
   return static_cast<std::uint32_t>(x >> 32) | 1U;
 }
 
-std::uint64_t encode_compressed(const std::string& name) {
-  const CallKind kind = kind_named(name).value_or(CallKind::kAllReduce);
-  return static_cast<std::uint64_t>(kind) | kIsCompressed;
+std::uint64_t encode_compressed(CallKind kind, ReduceOp op, compress::Kind way) {
+  return static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(op) << 16 | kIsCompressed |
+         static_cast<std::uint64_t>(way) << kWayShift;
 }
 
 std::string name_call(std::uint64_t code, std::uint64_t bytes) {
@@ -107,7 +109,11 @@ std::string describe_call(std::uint64_t code, std::uint64_t bytes) {
   if (reduces(kind)) text += ", " + name_at(kOps, code >> 16 & 0xffU);
   if ((code >> 24 & 1U) != 0) text += ", deterministic";
   if ((code >> 25 & 1U) != 0) text += ", sums in f64";
-  if ((code & kIsCompressed) != 0) text += ", compressed";
+  if ((code & kIsCompressed) != 0) {
+    const std::uint64_t way = code >> kWayShift & 0xfU;
+    text +=
+        ", as " + (way < compress::kKinds.size() ? to_string(compress::kKinds[way]) : "unknown");
+  }
   text += ")";
   if (has_root(kind)) text += " with root " + std::to_string(code >> 32);
   return text;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/compress/compression.h"
 #include "regatta/coll/range.h"
 #include "regatta/coll/reduce_kernels.h"
 
@@ -59,8 +60,8 @@ std::optional<CallKind> kind_named(const std::string& name);
 std::uint64_t encode_transfer(bool is_send, int peer);
 // A call in 32 bits, for the header of each of its packets; never 0.
 std::uint32_t fingerprint(std::uint64_t code, std::uint64_t bytes);
-// The same for a compressed one: "all_reduce".
-std::uint64_t encode_compressed(const std::string& name);
+// encode_call() of a call whose f32 values travel compressed.
+std::uint64_t encode_compressed(CallKind kind, ReduceOp op, compress::Kind way);
 // For messages, from the two words that a rank shows: "all_reduce of 4 MiB", and with all that must
 // agree, "all_reduce of 4 MiB (f32, sum)", "recv of 1 MiB from rank 2".
 std::string name_call(std::uint64_t code, std::uint64_t bytes);

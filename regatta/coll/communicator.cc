@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,6 +25,8 @@
 
 namespace regatta::coll {
 namespace {
+
+constexpr Seconds kTimeoutMax{86400};
 
 // The name of a child communicator: the same on all its ranks without a word between them.
 std::uint64_t child_id(std::uint64_t parent, std::uint32_t split, int color) {
@@ -74,6 +77,13 @@ std::shared_ptr<WatchFile> open_watch(int rank, const Meeting& meeting, const Op
 }
 
 }  // namespace
+
+Options fit_connections(Options options, int world_size) {
+  constexpr int kOfARank = 128;
+  const int most = std::max(1, kOfARank / std::max(1, world_size - 1));
+  options.connections = std::min(options.connections, most);
+  return options;
+}
 
 void Communicator::Impl::enter_watch() {
   if (WatchFile* watch = world->watch(); watch != nullptr)
@@ -183,16 +193,25 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
                                           " is not in a world of " + std::to_string(world_size) +
                                           " ranks"};
   REGATTA_TRY_DO(GroupScope::refuse("connect"));
-  if (options.peer_timeout.value <= 0 || options.progress_timeout.value < 0)
+  const double peer_s = options.peer_timeout.value;
+  const double progress_s = options.progress_timeout.value;
+  if (!(peer_s > 0 && peer_s <= kTimeoutMax.value && progress_s >= 0 &&
+        progress_s <= kTimeoutMax.value))
     return Error{Code::kInvalidInput,
-                 "connect: the peer timeout must be positive and the "
-                 "progress timeout not negative"};
+                 "connect: the peer timeout must be positive, the progress timeout not negative, "
+                 "and both at most a day"};
+  if (options.connections < 1 || options.connections > kConnectionsMax)
+    return Error{Code::kInvalidInput, "connect: " + std::to_string(options.connections) +
+                                          " connections to a peer are not 1 to " +
+                                          std::to_string(kConnectionsMax)};
   if (options.sums_in_f64 && !options.deterministic)
     return Error{Code::kInvalidInput,
                  "connect: sums_in_f64 belongs to the deterministic mode: set deterministic too"};
   REGATTA_TRY_DO(parse_tuning(options.tuning));
-  REGATTA_TRY(meeting, meet(rank.value, world_size, exchange, options));
-  REGATTA_TRY(impl, Impl::found(rank.value, std::move(meeting), options, nullptr));
+  const Options fitted = fit_connections(options, world_size);
+  REGATTA_TRY(meeting, meet(rank.value, world_size, exchange, fitted));
+  REGATTA_TRY(impl, Impl::found(rank.value, std::move(meeting), fitted, nullptr));
+  impl->options = std::make_shared<const Options>(options);
   return Communicator(std::move(impl));
 }
 
@@ -313,15 +332,18 @@ Result<Communicator> Communicator::duplicate() {
 Result<std::shared_ptr<std::byte>> Communicator::allocate(std::size_t bytes) {
   if (ShmWorld* shared = impl_->world ? impl_->world->shm() : nullptr; shared != nullptr) {
     if (auto memory = shared->buffers().take(bytes)) return memory;
-    return Error{Code::kUnavailable,
+    return Error{Code::kExhausted,
                  "allocate: the rank's 64 GiB of shared buffers are used up: "
                  "release some, or use private memory"};
   }
   constexpr std::size_t kPage = 4096;
-  auto* data = static_cast<std::byte*>(
-      std::aligned_alloc(kPage, std::max(kPage, (bytes + kPage - 1) / kPage * kPage)));
+  constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+  void* found = bytes > kMost ? nullptr
+                              : std::aligned_alloc(
+                                    kPage, std::max(kPage, (bytes + kPage - 1) / kPage * kPage));
+  auto* data = static_cast<std::byte*>(found);
   if (data == nullptr)
-    return Error{Code::kUnavailable,
+    return Error{Code::kExhausted,
                  "allocate: no memory for " + format_bytes(Bytes{static_cast<long long>(bytes)})};
   std::memset(data, 0, bytes);
   return std::shared_ptr<std::byte>(

@@ -41,11 +41,13 @@ class Handle {
 
   bool done() const;
   // Sleeps (never spins for long) until the operation ended. Errors: kTimeout names the rank that
-  // made no progress; kUnavailable names the rank whose process or connection died. After an error
+  // made no progress; kUnavailable names the rank whose process or connection died; kConflict: the
+  // ranks did not call the same; kInvalidInput: a wrong argument, or a send and its receive, or
+  // varying parts, differ in size. After an error but a wrong argument
   // the communicator and its relatives fail every later call with the same error.
   Status wait();
   // When the operation moved its first byte (a receive: when the first one came) and ended:
-  // monotonic clock, for timelines.
+  // monotonic clock to a microsecond, for timelines.
   Seconds started_at() const;
   Seconds ended_at() const;
 
@@ -83,6 +85,8 @@ enum class Rdma {
   kRequired,  // between all servers, or connect() fails and says who has none
 };
 
+inline constexpr int kConnectionsMax = 1023;
+
 struct Options {
   std::string job_token;                     // connections that do not show it are refused
   std::string server;                        // ranks with the same text share memory
@@ -91,6 +95,7 @@ struct Options {
   // ranks divide the work by it. Give it on all ranks or on none.
   BytesPerSecond link_rate;
   // A peer is given up when it is unreachable (no acknowledgement, connection lost) for this long.
+  // Of both timeouts a day is the most.
   Seconds peer_timeout{5};
   // An operation that made no progress for this long fails with kTimeout (up to 1 s later when
   // ranks do not answer the question how far they are); 0 = wait for ever.
@@ -100,14 +105,16 @@ struct Options {
   bool caller_moves_data = true;
   // TCP connections from a rank to another, over which large messages are striped, and as many
   // back. Where routers tell the way of a port (transport/survey.h), they spread over equal-cost
-  // links. With RDMA: queue pairs of a pair of ranks, at most 256, from UDP ports that lie apart.
+  // links. 1 to kConnectionsMax; among more than 16 ranks fewer, so that a rank holds about 128 of
+  // them: with 8 each, 64 ranks took 1.8 s to meet. With RDMA: queue pairs of a pair of ranks, at
+  // most 256, from UDP ports that lie apart.
   int connections = 8;
   Rdma rdma = Rdma::kAutomatic;
   // How collectives are carried out. What is given here holds for every call that can be carried
   // out so; the rest is chosen by a cost model and, over time, by measuring (tuning/). Give the
   // same on all ranks.
   Setting forced;
-  Measure measure = Measure::kAll;
+  Measure measure = Measure::kAll;  // what trials may find out; with less, results keep their bits
   std::string tuning;  // what an earlier run chose: the text of a tuning file; "": nothing
   // Elements are reduced by one tree over the ranks 0..n-1 (reduce_many.h), so a result depends on
   // the inputs and their ranks alone: not on the size of the message, its parts, or where the ranks
@@ -191,6 +198,7 @@ class Communicator {
   // in: the parts for all ranks, out: the reduction of the own one. The counts are the same on all.
   Handle reduce_scatter_v(const void* in, const Parts& parts, void* out, DataType type,
                           ReduceOp op);
+  // data: count elements, read at the root, written elsewhere.
   Handle broadcast(void* data, std::size_t count, DataType type, Rank root);
   // Where only the root gets, `out` is not used elsewhere; where only the root gives, `in` is not.
   // in: count elements, out: count at the root.
@@ -200,6 +208,7 @@ class Communicator {
   Handle gather(const void* in, void* out, std::size_t count, DataType type, Rank root);
   // in: count * world_size elements at the root, out: count.
   Handle scatter(const void* in, void* out, std::size_t count, DataType type, Rank root);
+  // The same count and type at both ends; in order per pair of ranks.
   Handle send(const void* data, std::size_t count, DataType type, Rank to);
   Handle recv(void* data, std::size_t count, DataType type, Rank from);
   // Both at once, as a group: ranks that exchange do not wait for each other.
@@ -207,15 +216,16 @@ class Communicator {
   Handle barrier();
 
   // Calls that belong together: those of this thread inside `calls`, on any communicators, begin
-  // when it returns, with one wake-up. The handle ends when all of them did, with their first
-  // error. Ranks may call sends, receives, and collectives of distinct communicators in any order
-  // in it. Nothing is waited for inside: split() and duplicate() fail there. A group in a group is
-  // part of it, and its handle is empty.
+  // when it returns, with one wake-up; collectives inside a server begin at once. The handle ends
+  // when all of them did, with their first error. Ranks may call sends, receives, and collectives
+  // of distinct communicators in any order in it. Nothing is waited for inside: connect(), split(),
+  // duplicate(), shrink() and grow() fail there with kInvalidInput. A group in a group is part of
+  // it, and its handle is empty.
   static Handle group(const std::function<void()>& calls);
 
   // Zeroed memory, aligned to a page, that all ranks of the server reach: collectives inside the
   // server copy nothing where every buffer of the call comes from here. It goes back with the last
-  // copy of the pointer. Where nothing is shared it is ordinary memory. kUnavailable: none is left.
+  // copy of the pointer. Where nothing is shared it is ordinary memory. kExhausted: none is left.
   Result<std::shared_ptr<std::byte>> allocate(std::size_t bytes);
 
   // How each kind of call is carried out, what else was considered, what the model predicted and

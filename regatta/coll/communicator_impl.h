@@ -116,6 +116,9 @@ struct Communicator::Impl {
   std::string objection(const std::string& call, const Parts& parts) const;
 };
 
+// The options with as many connections of a pair as a world of that size takes (Options).
+Options fit_connections(Options options, int world_size);
+
 // For the parts of coll that bring schedules of their own (compress/).
 class ScheduleRun {
  public:
@@ -124,7 +127,12 @@ class ScheduleRun {
   // connection for each equal-cost way, no more: these schedules send to all ranks at once, and
   // many connections into one port are slower (64 MiB in int8 between 4 servers at 1 Gbit/s: 255 to
   // 296 ms over 8 of a pair, 246 ms over 1 or 2).
-  static Handle start(Communicator& communicator, const std::string& name,
+  struct Call {
+    std::uint64_t code = 0;   // encode_compressed()
+    std::uint64_t bytes = 0;  // the argument
+    std::string name;         // "all_reduce of 4 MiB in int8"
+  };
+  static Handle start(Communicator& communicator, const Call& call,
                       const std::function<void(Schedule&, const Place&)>& build);
 };
 

@@ -84,9 +84,11 @@ Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::try_shrink() {
   const Options rest = options_of_rest(*options, outcome.lost);
   MeetingPlan plan = plan_meeting(outcome, world->rank());
   plan.is_off = is_off;
-  auto made = meet(std::move(entrance), plan, rest).and_then([&](Meeting meeting) {
-    return found(plan.rank, std::move(meeting), rest, &surroundings->network);
+  const Options fitted = fit_connections(rest, static_cast<int>(plan.endpoints.size()));
+  auto made = meet(std::move(entrance), plan, fitted).and_then([&](Meeting meeting) {
+    return found(plan.rank, std::move(meeting), fitted, &surroundings->network);
   });
+  if (made) (*made)->options = std::make_shared<const Options>(rest);
   // Whoever came so far may have lost another rank meanwhile: either all take it or nobody does.
   const bool is_good = made.has_value() && !is_off();
   REGATTA_TRY(verdict, survival.agree(is_good, "", patience + options->peer_timeout));

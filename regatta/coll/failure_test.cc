@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -221,6 +222,18 @@ TEST(Mistakes, WrongArgumentsFailAtOnce) {
   };
   EXPECT_EQ(Communicator::connect(Rank{2}, 2, none, {}).error().code, Code::kInvalidInput);
   EXPECT_EQ(Communicator::connect(Rank{0}, 2, none, {}).error().message, "no launcher");
+  for (const double impossible : {-1.0, 1e6, std::numeric_limits<double>::quiet_NaN()}) {
+    Options never;
+    never.peer_timeout = Seconds{impossible};
+    EXPECT_THAT(Communicator::connect(Rank{0}, 2, none, never).error().message,
+                testing::HasSubstr("the peer timeout must be positive"));
+  }
+  for (const int connections : {0, kConnectionsMax + 1}) {
+    Options many;
+    many.connections = connections;
+    EXPECT_THAT(Communicator::connect(Rank{0}, 2, none, many).error().message,
+                testing::HasSubstr("connections to a peer are not 1 to 1023"));
+  }
   Options options;
   options.listen_address = "localhost";
   EXPECT_EQ(Communicator::connect(Rank{0}, 2, none, options).error().message,

@@ -121,13 +121,16 @@ Reduction Communicator::Impl::reduction(DataType type, ReduceOp op) const {
   return {type, op, ranks, is_ordered, sums_in_f64};
 }
 
-Handle ScheduleRun::start(Communicator& communicator, const std::string& name,
+Handle ScheduleRun::start(Communicator& communicator, const Call& call,
                           const std::function<void(Schedule&, const Place&)>& build) {
   Communicator::Impl& impl = *communicator.impl_;
-  if (const auto why = impl.objection(name, Rank{0}); !why.empty())
+  if (const auto why = impl.objection(call.name, Rank{0}); !why.empty())
     return Communicator::Impl::failed(Code::kInvalidInput, why);
-  auto operation = impl.make(encode_compressed(name), 0);
-  operation->name = name;
+  auto operation = impl.make(call.code, call.bytes);
+  operation->name = call.name;
+  // Inside a server the collectives of the shelves have the log.
+  operation->is_logged = impl.shm == nullptr;
+  if (operation->log() != nullptr) operation->log()->submit();
   operation->number = impl.collectives++;
   operation->connections = impl.surroundings->network.ways;
   build(operation->schedule, impl.place());

@@ -29,7 +29,7 @@ class Starter {
     if (!check_call("all_reduce", tensor_.count)) return std::move(pending_);
     if (pending_.kind_ == Kind::kNone) return plain_all_reduce();
     const Vector vector = start(tensor_.count);
-    return run("all_reduce", [&](Schedule& schedule, const Place& place) {
+    return run(CallKind::kAllReduce, [&](Schedule& schedule, const Place& place) {
       if (vector.kind == Kind::kTopK)
         top_k_all_reduce(schedule, place, vector, compression_.fraction, pending_.tally_);
       else if (vector.kind == Kind::kPowerSgd)
@@ -50,7 +50,7 @@ class Starter {
       return std::move(pending_);
     }
     const Vector vector = start(all);
-    return run("reduce_scatter", [&](Schedule& schedule, const Place& place) {
+    return run(CallKind::kReduceScatter, [&](Schedule& schedule, const Place& place) {
       one_step_reduce_scatter(schedule, place, vector, pending_.tally_);
     });
   }
@@ -134,13 +134,16 @@ class Starter {
   }
 
   template <typename Build>
-  Pending run(const char* name, const Build& build) {
-    const auto bytes = static_cast<long long>(tensor_.count * sizeof(float));
-    const std::string text =
-        fmt::format("{} of {} in {}", name, format_bytes(Bytes{bytes}), to_string(pending_.kind_));
-    pending_.handle_ =
-        ScheduleRun::start(communicator_, text,
-                           [&](Schedule& schedule, const Place& place) { build(schedule, place); });
+  Pending run(CallKind call, const Build& build) {
+    const std::size_t bytes = tensor_.count * sizeof(float);
+    const std::string size = format_bytes(Bytes{static_cast<long long>(bytes)});
+    const Kind way = pending_.kind_;
+    pending_.handle_ = ScheduleRun::start(
+        communicator_,
+        {.code = encode_compressed(call, tensor_.op, way),
+         .bytes = bytes,
+         .name = fmt::format("{} of {} in {}", to_string(call), size, to_string(way))},
+        [&](Schedule& schedule, const Place& place) { build(schedule, place); });
     return std::move(pending_);
   }
 

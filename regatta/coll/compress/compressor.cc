@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/coll/group_scope.h"
+
 namespace regatta::coll::compress {
 
 Compressor::Compressor(Communicator& communicator, Compression compression)
@@ -19,6 +21,8 @@ Pending Compressor::all_reduce(const Tensor& tensor, Feedback* feedback) {
   const std::size_t bytes = tensor.count * sizeof(float);
   KindTuner::Turn turn = tuner_.next(bytes);
   if (turn.must_settle) {
+    if (const Status alone = GroupScope::refuse("automatic compression"); !alone)
+      return Pending(alone.error());
     if (const Status settled = settle(bytes); !settled) return Pending(settled.error());
     turn = tuner_.next(bytes);
   }

@@ -48,7 +48,7 @@ std::unique_ptr<Operation> Conductor::agreement_before(const Operation& next) {
   agreement->handle = std::make_shared<Handle::State>();
   agreement->name = "agreement on what is fastest, before " + next.name;
   agreement->is_agreement = true;
-  agreement->number = agreements_++ | kAgreementNumber;
+  agreement->number = (agreements_++ & (kAgreementNumber - 1)) | kAgreementNumber;
   agreement->before = next.number;
   agreement->code = next.code;
   agreement->bytes = next.bytes;

@@ -33,6 +33,10 @@ void Operation::prepare() {
   for (const auto& [earlier, later] : schedule.edges())
     followers[next[earlier]++] = later;
 
+  // Numbers that have grown into the bits of the marks begin again.
+  const std::uint32_t key_number = !is_collective ? number | kPointToPoint
+                                   : is_agreement ? number
+                                                  : number & (kAgreementNumber - 1);
   const std::uint32_t mark = fingerprint(code, bytes);
   for (std::size_t i = 0; i < count; ++i) {
     const Step& step = steps[i];
@@ -41,7 +45,7 @@ void Operation::prepare() {
     transfer.step = static_cast<StepIndex>(i);
     if (step.peer < 0) continue;
     transfer.peer = group->members[static_cast<std::size_t>(step.peer)];
-    transfer.out.key = {group->id, is_collective ? number : number | kPointToPoint, step.tag};
+    transfer.out.key = {group->id, key_number, step.tag};
     transfer.out.data = step.src;
     transfer.out.bytes = step.bytes;
     transfer.out.connections = connections;

@@ -65,6 +65,7 @@ struct Operation {
   std::uint64_t bytes = 0;   // those of the call that it comes before
   bool is_collective = true;
   bool is_agreement = false;  // of the ranks on what they measured, not a call
+  bool is_logged = true;      // false: the log of the communicator has another writer
   std::uint32_t before = 0;   // of an agreement: the number of the call that it comes before
   std::optional<Call> call;   // a collective whose schedule is written when it starts
   Schedule schedule;
@@ -81,6 +82,8 @@ struct Operation {
   Seconds progressed_at;  // last time that a byte moved
 
   std::uint32_t call_number() const { return is_agreement ? before : number; }
+  // Null: not watched.
+  GroupLog* log() const { return is_logged ? group->log.get() : nullptr; }
   // What the communicator's log is told of it.
   LoggedCall logged() const;
 

@@ -45,7 +45,7 @@ void Runner::start(std::unique_ptr<Operation> started, Seconds now) {
   group.active.push_back(std::move(started));
   operation.prepare();
   operation.begun_at = operation.progressed_at = now;
-  if (group.log) group.log->begin(operation.logged());
+  if (operation.log() != nullptr) operation.log()->begin(operation.logged());
   for (StepIndex step = 0; step < operation.conditions.size(); ++step)
     if (operation.conditions[step] == 0) ready_.push_back(step);
   std::reverse(ready_.begin(), ready_.end());
@@ -123,7 +123,7 @@ void Runner::end_operation(Operation& operation, Seconds now) {
     ended->group->runs_collective = false;
     if (ended->group->conductor != nullptr) ended->group->conductor->end(*ended);
   }
-  if (ended->group->log && !ended->is_agreement) ended->group->log->end(ended->logged(), now);
+  if (ended->log() != nullptr && !ended->is_agreement) ended->log()->end(ended->logged(), now);
   ended->handle->finish(std::nullopt, now);
 }
 
@@ -136,7 +136,7 @@ void Runner::fail_all(const Error& error, Seconds now) {
   mailbox_.clear();
   for (const auto& group : std::exchange(groups_, {})) {
     for (const auto& operation : group->active) {
-      if (group->log) group->log->end(operation->logged(), now, error.code);
+      if (operation->log() != nullptr) operation->log()->end(operation->logged(), now, error.code);
       operation->handle->finish(error, now);
     }
     for (const auto& operation : group->waiting)

@@ -276,7 +276,8 @@ void World::tick(Seconds now) {
   const bool stood_still = now - ticked_at_ > tick_time_ * 2 + Seconds{0.5};
   ticked_at_ = now;
   if (stood_still) {
-    inquiries_.clear();
+    for (const Inquiry& ended : std::exchange(inquiries_, {}))
+      note_end(ended, now);
     for (PeerState& peer : peers_)
       peer.heard_at = now;
   }

@@ -38,6 +38,8 @@ constexpr Seconds kBlockedLogTime{3.0};
 // Queries about sends and receives: what the asking rank does.
 constexpr std::uint32_t kAskerSends = 0;
 constexpr std::uint32_t kAskerReceives = 1;
+// And about collectives that go through shared memory, which count on their own.
+constexpr std::uint32_t kAskerShares = 2;
 
 bool is_send(const Operation& operation) {
   return operation.schedule.steps().front().kind == StepKind::kSend;
@@ -47,7 +49,9 @@ bool is_send(const Operation& operation) {
 MessageKey query_key(const StuckCall& stuck) {
   const bool receives = !stuck.is_collective && (stuck.call & 1U) != 0;
   return {stuck.communicator, static_cast<std::uint32_t>(stuck.sequence),
-          receives ? kAskerReceives : kAskerSends};
+          stuck.is_shared ? kAskerShares
+          : receives      ? kAskerReceives
+                          : kAskerSends};
 }
 
 std::uint32_t sequence_in_queries(const Operation& operation) {
@@ -139,8 +143,8 @@ void World::ask_peers(Inquiry& inquiry, Seconds now) {
 // Where this rank is, seen from the operation that `asker` names.
 MemberReport World::standing(int asker, const MessageKey& key) {
   MemberReport report{.standing = Standing::kNotCalled};
-  if (shm_ != nullptr)
-    if (const auto shared = shm_->standing(key.group, key.operation)) report = *shared;
+  const auto shared = shm_ ? shm_->standing(key.group, key.operation) : std::nullopt;
+  if (key.step == kAskerShares) return shared.value_or(report);
   for (const auto& group : runner_.groups()) {
     if (group->id != key.group) continue;
     const auto is_meant = [&](const Operation& one) {
@@ -163,8 +167,9 @@ MemberReport World::standing(int asker, const MessageKey& key) {
     const auto group = weak.lock();
     if (!group || group->id != key.group || key.operation >= group->collectives_started) continue;
     report = {.standing = Standing::kPast};
+    // Where collectives go through shared memory the log is theirs.
     const auto past =
-        group->log ? group->log->find(std::uint64_t{key.operation} + 1) : std::nullopt;
+        group->log && !shared ? group->log->find(std::uint64_t{key.operation} + 1) : std::nullopt;
     if (!past) continue;
     report.knows_call = true;
     report.call = past->call;

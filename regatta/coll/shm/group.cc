@@ -376,7 +376,7 @@ LoggedCall ShmGroup::logged(const Operation& operation) const {
 }
 
 void ShmGroup::end(Operation& operation) {
-  const Seconds now = os::tick_now();
+  const Seconds now = std::max(os::tick_now(), operation.started);
   if (log_) log_->end(logged(operation), now);
   count(progress_);
   count(ended_);

@@ -237,14 +237,14 @@ std::string Bootstrap::judge(const Hello& hello) const {
       (hello.rank < own_rank && !is_data))
     return "rank " + std::to_string(hello.rank) + " has no business here";
   const Channel& channel = channels_[hello.rank];
-  constexpr std::uint32_t kConnectionsMax = 1024;
+  constexpr std::uint32_t kDialledMax = kConnectionsMax + 1;  // one for control
   if (hello.connections == 0) return channel.segment ? "its place is taken" : "";
   if (channel.uses_rdma != (hello.connections == 1))
     return channel.uses_rdma ? "it wants TCP where this rank wants RDMA"
                              : "it wants RDMA where this rank wants TCP";
   if (channel.uses_rdma && hello.connection == 0)
     return channel.tcp.control ? "its place is taken" : "";
-  if (hello.connections < 2 || hello.connections > kConnectionsMax ||
+  if (hello.connections < 2 || hello.connections > kDialledMax ||
       hello.connection >= hello.connections)
     return "its connection count is wrong";
   if (!is_data) return channel.tcp.control ? "its place is taken" : "";

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/compress/all_reduce.h"
 #include "regatta/coll/forked_world.h"
 #include "regatta/coll/test_world.h"
 #include "regatta/coll/watch/flight_file.h"
@@ -108,6 +109,39 @@ TEST_P(WatchTest, NamesWhoCallsInAnotherOrder) {
         return status ? world.barrier().wait() : status;
       },
       "barrier", "all_reduce of 1 MiB (f32, sum)");
+}
+
+Status compress_as(Communicator& world, std::vector<float>& data, compress::Kind way) {
+  const auto report =
+      compress::all_reduce(world, {data.data(), data.data(), data.size()}, {.kind = way}, nullptr)
+          .wait();
+  return report ? Status() : report.error();
+}
+
+TEST_P(WatchTest, NamesWhoCompressesInAnotherWay) {
+  std::vector<float> data(100);
+  expect_conflict(
+      [&](Communicator& world, bool is_odd) {
+        return compress_as(world, data, is_odd ? compress::Kind::kFp8E4m3 : compress::Kind::kInt8);
+      },
+      "all_reduce of 400 B (f32, sum, as fp8_e4m3)", "all_reduce of 400 B (f32, sum, as int8)");
+}
+
+// They count on their own where the others go through shared memory.
+TEST_P(WatchTest, FailsNothingWhereARankIsLateAfterCompressedCalls) {
+  ForkedWorld world(kRanks);
+  world.start(GetParam(), [](Communicator& ranks, Blackboard&) -> std::string {
+    std::vector<float> data(1000);
+    for (int call = 0; call < 30; ++call)
+      if (const Status status = compress_as(ranks, data, compress::Kind::kInt8); !status)
+        return status.error().message;
+    if (ranks.rank().value == 2) os::sleep_for(Seconds{1.5});
+    const Status status = ranks.barrier().wait();
+    return status ? "" : status.error().message;
+  });
+  ASSERT_TRUE(world.wait(Seconds{20}));
+  for (int rank = 0; rank < kRanks; ++rank)
+    EXPECT_EQ(world.result(rank), "");
 }
 
 // Asks the record of the rank until it says `text`, as long as that may take.
