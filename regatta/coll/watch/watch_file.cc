@@ -1,6 +1,5 @@
 #include "regatta/coll/watch/watch_file.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -19,14 +18,12 @@ constexpr std::uint64_t kLaneBit = std::uint64_t{1} << 63;
 // A text that is too long loses its end.
 template <std::size_t kSize>
 void put_text(char (&place)[kSize], std::string_view text) {
-  const std::size_t bytes = std::min(text.size(), kSize - 1);
-  std::memcpy(place, text.data(), bytes);
-  place[bytes] = '\0';
+  place[text.copy(place, kSize - 1)] = '\0';
 }
 
 void write_text(WatchText& box, std::string_view text) {
   WatchText::Values words{};
-  std::memcpy(words.data(), text.data(), std::min(text.size(), kWatchTextBytes - 1));
+  text.copy(reinterpret_cast<char*>(words.data()), kWatchTextBytes - 1);
   box.write(words);
 }
 
