@@ -119,8 +119,10 @@ int run(const Options& given) {
     fmt::print("{}", format_tuning(choices));
     return 0;
   }
-  fmt::print("{} between {} ranks; times are of the fastest of the tries, * is what is used\n",
-             given.coll.op, given.coll.ranks);
+  fmt::print(
+      "{} between {} ranks; times are the fastest of few tries, the median of many, * is what is "
+      "used\n",
+      given.coll.op, given.coll.ranks);
   for (const Choice& choice : choices)
     fmt::print("{}", explain_choice(choice));
   return 0;

@@ -1,9 +1,11 @@
 """The backend "regatta" of torch.distributed: import this, then dist.init_process_group("regatta").
 
-Ranks on one server share memory, others speak TCP. What can be set, by environment variables:
+Ranks on one server share memory, others speak RDMA where both have it, else TCP. What can be set,
+by environment variables:
   REGATTA_ADDRESS  the address of this rank's network interface, in numbers
                    (default: the one that leads to MASTER_ADDR)
-  REGATTA_SERVER   ranks with the same text share memory (default: one text per running kernel)
+  REGATTA_SERVER   ranks with the same text share memory (default: one text per kernel
+                   and network namespace)
 """
 import torch
 import torch.distributed as dist

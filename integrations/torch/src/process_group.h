@@ -39,7 +39,7 @@ class ProcessGroup final : public Base {
   using TorchWork = c10::intrusive_ptr<c10d::Work>;
   using Rows = std::vector<std::int64_t>;
 
-  // Meets the other ranks through the store. options.timeout_s bounds the meeting too.
+  // Meets the other ranks through the store.
   static c10::intrusive_ptr<ProcessGroup> connect(const c10::intrusive_ptr<c10d::Store>& store,
                                                   const ConnectOptions& options);
   ProcessGroup(const c10::intrusive_ptr<c10d::Store>& store, const ConnectOptions& options);

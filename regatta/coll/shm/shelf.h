@@ -41,7 +41,7 @@ struct Post {
   double took_s;  // the operation before it, at this rank; negative: not known
 };
 
-// Counts rounds over the life of the group (rounds.h).
+// Counts rounds over the life of the group (staged.h).
 struct Counter {
   alignas(kCacheLine) std::atomic<std::uint64_t> rounds;
 };

@@ -15,7 +15,7 @@
 namespace regatta::coll {
 namespace {
 
-constexpr std::uint64_t kHelloMagic = 0x3141545441474552ULL;  // "REGGATA1"
+constexpr std::uint64_t kHelloMagic = 0x3141545441474552ULL;  // "REGATTA1"
 constexpr std::uint64_t kReplyMagic = 0x4f4c4c4548544552ULL;  // "RETHELLO"
 constexpr std::uint32_t kVersion = 3;
 // A double holds every rate up to it.

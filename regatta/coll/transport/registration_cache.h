@@ -1,9 +1,10 @@
 // coll/transport/registration_cache.h: memory that an RDMA device may reach, registered once a
-// call. To register memory pins its pages, which takes about as long as to copy it. A collective
-// uses one buffer for many messages, so what one of them registered serves the others of the same
-// call. It does not outlive the call: the caller may give the memory back then, and other memory
-// may come to lie at the same address while the device still reaches the old pages. (Libraries that
-// keep registrations hook malloc and munmap to hear of that.)
+// call. To register memory pins its pages, which takes about as long as to copy it. What one
+// message of a collective registered serves the others of the same call that begin at the same
+// address and are no longer. It is never used for another call: the caller may give the memory back
+// in between, and other memory may come to lie at the same address while the device still reaches
+// the old pages. (Libraries that keep registrations hook malloc and munmap to hear of that.) An
+// idle registration goes with the next call of its communicator or the second expire().
 #pragma once
 
 #include <cstddef>
