@@ -1,10 +1,9 @@
 // coll/algorithm/ordered.h: reductions whose bits depend on the inputs and their ranks alone
 // (Options::deterministic): every element is reduced by one tree (reduce_many.h). With p ranks and
 // S the bytes of the whole vector, a rank sends:
-//   ordered_all_reduce      up to 16 KiB / (p-1) (p = 2: 256 KiB): 1 step, S to everyone; else 2
-//   steps,
-//                           2(p-1)/p S: everyone gives every owner its part and gets the result
-//                           back
+//   ordered_all_reduce      up to 16 KiB / (p-1) (p = 2: 256 KiB): 1 step, S to everyone; else
+//                           2 steps, 2(p-1)/p S: everyone gives every owner its part and gets
+//                           the result back
 //   ordered_reduce_scatter  1 step, (p-1)/p S
 //   ordered_reduce          2 steps, (p-1)/p S and S/p to the root
 // Where every server holds a whole subtree (ranks k P to k P + P - 1, P a power of two), all_reduce

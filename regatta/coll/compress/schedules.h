@@ -1,9 +1,8 @@
 // coll/compress/schedules.h: compressed reductions as schedules. With p ranks, S the bytes of the
 // vector in f32 and c the bytes that a kind makes of a byte (int8: 0.254), a rank sends:
-//   two_step_all_reduce      2 steps, 2(p-1)/p c S: everyone gives every owner its part in code;
-//   the
-//                            owner decodes, adds in f32 in rank order and gives the sum back in
-//                            code
+//   two_step_all_reduce      2 steps, 2(p-1)/p c S: everyone gives every owner its part in
+//                            code; the owner decodes, adds in f32 in rank order and gives the
+//                            sum back in code
 //   one_step_reduce_scatter  1 step, (p-1)/p c S, without the way back; S of p parts
 //   top_k_all_reduce         1 step, (p-1) k entries of 8 bytes to everyone
 //   power_sgd_all_reduce     2 steps, (p-1) rank (rows + columns) f32, about 8 rank sqrt(S) bytes

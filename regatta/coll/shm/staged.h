@@ -5,10 +5,13 @@
 //   for each round:   fill -> filled += 1 -> all filled -> combine -> combined += 1
 //                     -> all combined -> take                            (calls with has_take)
 //
-// With S bytes of the whole vector and n ranks, a rank stages and takes:
-//   all_reduce      (n-1)/n S pieces, S/n results, takes (n-1)/n S of each; S pieces for n = 2 and
-//   short vectors reduce_scatter  (n-1)/n S pieces          all_to_all  (n-1)/n S pieces all_gather
-//   S/n pieces                broadcast   S pieces, of the root
+// With S bytes of the whole vector and n ranks, a rank stages:
+//   all_reduce                  (n-1)/n S pieces, S/n results; n = 2 and S < 4 MiB: S pieces
+//   reduce                      (n-1)/n S pieces, S/n results; the root stages no results and takes
+//                               (n-1)/n S of them
+//   reduce_scatter, all_to_all  (n-1)/n S pieces
+//   all_gather, gather          S/n pieces (gather: not the root)
+//   broadcast, scatter          the root alone: S, (n-1)/n S pieces
 // Elements are reduced in the order of the ranks, whatever the rounds: the same bits everywhere.
 #pragma once
 

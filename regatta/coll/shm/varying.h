@@ -3,10 +3,9 @@
 // before it takes it. The parts lie
 //   in the slot      where the table leaves room for all of them,
 //   in place         where the input is memory that the others reach (Shelf's buffers), else
-//   in the stages    in rounds: the parts one after the other are a stream, of which each round
-//   shows
-//                    kStageBytes. It begins with the next rank, so that in one round each reads
-//                    from another, and a long part takes no more rounds than its bytes ask for.
+//   in the stages    in rounds: the parts one after the other are a stream; a round shows
+//                    kStageBytes of it. It begins with the next rank, so that in one round each
+//                    reads from another, and a long part takes no more rounds than its bytes ask.
 // Bytes: a rank copies what it gives once (not in place) and what it takes once.
 #pragma once
 
