@@ -38,17 +38,17 @@ std::size_t part_at(const Staged& staged, int rank) {
 }
 
 // Into the own stage, for the others.
-void stage(const Staged& staged, std::byte* to, const std::byte* from, std::size_t bytes) {
+void write_stage(const Staged& staged, std::byte* to, const std::byte* from, std::size_t bytes) {
   move_bytes(to, from, bytes, staged.stage);
 }
 
 // Own input and the pieces of the others, in the order of the ranks.
 class Sources {
  public:
-  Sources(const Peers& peers, unsigned slot, std::size_t at_piece, const std::byte* own) {
+  Sources(const Peers& peers, unsigned stage, std::size_t at_piece, const std::byte* own) {
     for (int peer = 0; peer < peers.size(); ++peer)
       all_[static_cast<std::size_t>(peer)] =
-          peer == peers.rank ? own : peers.of(peer).pieces[slot] + at_piece;
+          peer == peers.rank ? own : peers.of(peer).pieces[stage] + at_piece;
     count_ = static_cast<std::size_t>(peers.size());
   }
   std::span<const std::byte* const> all() const { return {all_.data(), count_}; }
@@ -79,26 +79,28 @@ void reduce_to(const Staged& staged, const Sources& sources, std::byte* shown, s
       sources.all(), bytes);
 }
 
-void fill_all_but_own(const Staged& staged, const Peers& peers, const Range& range, unsigned slot) {
+void fill_all_but_own(const Staged& staged, const Peers& peers, const Range& range,
+                      unsigned stage) {
   const std::byte* from = staged.call.in + range.from;
-  std::byte* piece = peers.own().pieces[slot];
-  if (reduces_all(staged.call, peers.size())) return stage(staged, piece, from, range.bytes);
+  std::byte* piece = peers.own().pieces[stage];
+  if (reduces_all(staged.call, peers.size())) return write_stage(staged, piece, from, range.bytes);
   const Range own = part_of(range.bytes, peers.size(), peers.rank);
-  stage(staged, piece, from, own.from);
+  write_stage(staged, piece, from, own.from);
   const std::size_t after = own.from + own.bytes;
-  stage(staged, piece + after, from + after, range.bytes - after);
+  write_stage(staged, piece + after, from + after, range.bytes - after);
 }
 
 // The part for every other rank; the own one of an all_to_all goes straight to its place.
-void fill_divided(const Staged& staged, const Peers& peers, const Range& range, unsigned slot) {
+void fill_divided(const Staged& staged, const Peers& peers, const Range& range, unsigned stage) {
   const Call& call = staged.call;
   const bool only_root = call.kind == CallKind::kScatter;
   if (only_root && peers.rank != call.root) return;
   for (int peer = 0; peer < peers.size(); ++peer) {
     const std::byte* from = call.in + part_at(staged, peer) + range.from;
     if (peer != peers.rank) {
-      stage(staged, peers.own().pieces[slot] + static_cast<std::size_t>(peer) * staged.piece_bytes,
-            from, range.bytes);
+      write_stage(staged,
+                  peers.own().pieces[stage] + static_cast<std::size_t>(peer) * staged.piece_bytes,
+                  from, range.bytes);
     } else if (call.kind == CallKind::kAllToAll) {
       move_bytes(call.out + part_at(staged, peer) + range.from, from, range.bytes, staged.store);
     } else if (only_root) {
@@ -108,27 +110,27 @@ void fill_divided(const Staged& staged, const Peers& peers, const Range& range, 
 }
 
 void combine_all_reduce(const Staged& staged, const Peers& peers, const Range& range,
-                        unsigned slot) {
+                        unsigned stage) {
   const Call& call = staged.call;
   if (reduces_all(call, peers.size())) {
-    const Sources both(peers, slot, 0, call.in + range.from);
+    const Sources both(peers, stage, 0, call.in + range.from);
     return reduce_to(staged, both, nullptr, call.out + range.from, range.bytes);
   }
   const Range own = part_of(range.bytes, peers.size(), peers.rank);
-  const Sources sources(peers, slot, own.from, call.in + range.from + own.from);
+  const Sources sources(peers, stage, own.from, call.in + range.from + own.from);
   const bool wants = call.kind == CallKind::kAllReduce || peers.rank == call.root;
   const bool shows = call.kind == CallKind::kAllReduce || peers.rank != call.root;
-  reduce_to(staged, sources, shows ? peers.own().results[slot] + own.from : nullptr,
+  reduce_to(staged, sources, shows ? peers.own().results[stage] + own.from : nullptr,
             wants ? call.out + range.from + own.from : nullptr, own.bytes);
 }
 
 // From every other rank what lies `at_piece` in its piece, to its place in the result.
-void collect_pieces(const Staged& staged, const Peers& peers, const Range& range, unsigned slot,
+void collect_pieces(const Staged& staged, const Peers& peers, const Range& range, unsigned stage,
                     std::size_t at_piece) {
   for (int peer = 0; peer < peers.size(); ++peer) {
     if (peer == peers.rank) continue;
     move_bytes(staged.call.out + part_at(staged, peer) + range.from,
-               peers.of(peer).pieces[slot] + at_piece, range.bytes, staged.store);
+               peers.of(peer).pieces[stage] + at_piece, range.bytes, staged.store);
   }
 }
 
@@ -151,7 +153,7 @@ Staged plan_staged(const Call& call, int ranks, Store stage, std::size_t round_b
   return staged;
 }
 
-void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned slot) {
+void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned stage) {
   const Call& call = staged.call;
   const Range range = round_range(staged, round);
   switch (call.kind) {
@@ -159,11 +161,11 @@ void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigne
       return;
     case CallKind::kAllReduce:
     case CallKind::kReduce:
-      return fill_all_but_own(staged, peers, range, slot);
+      return fill_all_but_own(staged, peers, range, stage);
     case CallKind::kReduceScatter:
     case CallKind::kScatter:
     case CallKind::kAllToAll:
-      return fill_divided(staged, peers, range, slot);
+      return fill_divided(staged, peers, range, stage);
     case CallKind::kAllGather:
     case CallKind::kGather: {
       const bool keeps = call.kind == CallKind::kAllGather || peers.rank == call.root;
@@ -172,7 +174,7 @@ void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigne
       for (std::size_t at = 0; at < range.bytes; at += kBlockBytes) {
         const std::size_t bytes = std::min(kBlockBytes, range.bytes - at);
         const std::byte* from = call.in + range.from + at;
-        if (shows) stage(staged, peers.own().pieces[slot] + at, from, bytes);
+        if (shows) write_stage(staged, peers.own().pieces[stage] + at, from, bytes);
         if (keeps)
           move_bytes(call.out + part_at(staged, peers.rank) + range.from + at, from, bytes,
                      staged.store);
@@ -182,15 +184,15 @@ void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigne
     case CallKind::kAllToAllV:
     case CallKind::kAllGatherV:
     case CallKind::kReduceScatterV:
-      return fill_varying(staged, peers, round, slot);
+      return fill_varying(staged, peers, round, stage);
     case CallKind::kBroadcast:
       if (peers.rank == call.root)
-        stage(staged, peers.own().pieces[slot], call.out + range.from, range.bytes);
+        write_stage(staged, peers.own().pieces[stage], call.out + range.from, range.bytes);
       return;
   }
 }
 
-void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned slot) {
+void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned stage) {
   const Call& call = staged.call;
   const Range range = round_range(staged, round);
   switch (call.kind) {
@@ -198,48 +200,48 @@ void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsi
       return;
     case CallKind::kAllReduce:
     case CallKind::kReduce:
-      return combine_all_reduce(staged, peers, range, slot);
+      return combine_all_reduce(staged, peers, range, stage);
     case CallKind::kReduceScatter: {
       const std::size_t mine = static_cast<std::size_t>(peers.rank);
-      const Sources sources(peers, slot, mine * staged.piece_bytes,
+      const Sources sources(peers, stage, mine * staged.piece_bytes,
                             call.in + part_at(staged, peers.rank) + range.from);
       return reduce_to(staged, sources, nullptr, call.out + range.from, range.bytes);
     }
     case CallKind::kAllGather:
-      return collect_pieces(staged, peers, range, slot, 0);
+      return collect_pieces(staged, peers, range, stage, 0);
     case CallKind::kGather:
-      if (peers.rank == call.root) collect_pieces(staged, peers, range, slot, 0);
+      if (peers.rank == call.root) collect_pieces(staged, peers, range, stage, 0);
       return;
     case CallKind::kBroadcast:
       if (peers.rank != call.root)
-        move_bytes(call.out + range.from, peers.of(call.root).pieces[slot], range.bytes,
+        move_bytes(call.out + range.from, peers.of(call.root).pieces[stage], range.bytes,
                    staged.store);
       return;
     case CallKind::kScatter:
       if (peers.rank != call.root)
         move_bytes(call.out + range.from,
-                   peers.of(call.root).pieces[slot] +
+                   peers.of(call.root).pieces[stage] +
                        static_cast<std::size_t>(peers.rank) * staged.piece_bytes,
                    range.bytes, staged.store);
       return;
     case CallKind::kAllToAll:
-      return collect_pieces(staged, peers, range, slot,
+      return collect_pieces(staged, peers, range, stage,
                             static_cast<std::size_t>(peers.rank) * staged.piece_bytes);
     case CallKind::kAllToAllV:
     case CallKind::kAllGatherV:
     case CallKind::kReduceScatterV:
-      return combine_varying(staged, peers, round, slot);
+      return combine_varying(staged, peers, round, stage);
   }
 }
 
-void take(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned slot) {
+void take(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned stage) {
   const Call& call = staged.call;
   if (call.kind == CallKind::kReduce && peers.rank != call.root) return;
   const Range range = round_range(staged, round);
   for (int peer = 0; peer < peers.size(); ++peer) {
     if (peer == peers.rank) continue;
     const Range part = part_of(range.bytes, peers.size(), peer);
-    move_bytes(call.out + range.from + part.from, peers.of(peer).results[slot] + part.from,
+    move_bytes(call.out + range.from + part.from, peers.of(peer).results[stage] + part.from,
                part.bytes, staged.store);
   }
 }

@@ -42,9 +42,9 @@ struct Staged {
 // stage takes in a round, at most kStageBytes; 0: all of it.
 Staged plan_staged(const Call& call, int ranks, Store stage, std::size_t round_bytes = 0);
 
-// One round's parts; `round` counts from 0 within the call, `slot` (0 or 1) names the stage.
-void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned slot);
-void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned slot);
-void take(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned slot);
+// One round's parts; `round` counts from 0 within the call, `stage` is 0 or 1.
+void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned stage);
+void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned stage);
+void take(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned stage);
 
 }  // namespace regatta::coll
