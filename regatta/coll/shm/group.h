@@ -131,6 +131,10 @@ class ShmGroup final : public Driver {
     std::uint64_t wait_for = 0;
   };
 
+  // The entry of a region where the operation is shown.
+  static unsigned slot_of(std::uint64_t sequence) {
+    return static_cast<unsigned>(sequence % kSlots);
+  }
   bool start_now(const Call& call, const std::shared_ptr<Handle::State>& state);
   void start(Operation& operation);
   bool advance();
