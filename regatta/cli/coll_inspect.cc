@@ -161,16 +161,12 @@ std::string verdict_of(const coll::OpenOperation& open) {
 
 // Every rank that lives to see its world fail leaves a file.
 std::string without_file(const std::vector<coll::RankView>& ranks) {
-  std::vector<std::string> names;
-  for (const coll::PeerView& peer : ranks.front().peers)
-    names.push_back(peer.name);
   std::vector<int> missing;
   for (int rank = 0; rank < ranks.front().world_size(); ++rank)
     if (std::none_of(ranks.begin(), ranks.end(),
                      [&](const coll::RankView& view) { return view.rank == rank; }))
       missing.push_back(rank);
-  if (missing.empty()) return "";
-  return coll::name_ranks(missing, names) + " left no flight file: killed, stopped or cut off";
+  return missing.empty() ? "" : coll::tell_no_file(missing, ranks.front());
 }
 
 // What the ranks say themselves, and what their records say together; each once.

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "regatta/coll/algorithm/rows.h"
 #include "regatta/coll/range.h"
 
 namespace regatta::coll {
@@ -18,13 +19,6 @@ constexpr std::size_t kChunksMax = 16;
 // Chunks that a rank works on at the same time: one inside, one or two between servers, one inside.
 constexpr std::size_t kChunksAhead = 4;
 constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
-
-// What a message is for; a pair exchanges one of each kind, chunk and index.
-enum class Purpose : std::uint32_t { kGather, kReduce, kResult, kSpread };
-std::uint32_t tag_of(std::size_t chunk, Purpose purpose, int index) {
-  return static_cast<std::uint32_t>(chunk) << 16 | static_cast<std::uint32_t>(purpose) << 14 |
-         static_cast<std::uint32_t>(index);
-}
 
 class Builder {
  public:
@@ -60,12 +54,6 @@ class Builder {
  private:
   int servers() const { return static_cast<int>(grid_.servers.size()); }
   int locals() const { return grid_.ranks_per_server(); }
-  int rank_at(int server, int local) const {
-    return grid_.servers[static_cast<std::size_t>(server)][static_cast<std::size_t>(local)];
-  }
-  static int around(int index, int distance, int count) {
-    return ((index + distance) % count + count) % count;
-  }
 
   // The part [begin, end) of the elements of `range`, as shares of the whole.
   Range part(const Range& range, double begin, double end) const {
@@ -141,19 +129,19 @@ class Builder {
     for (int d = 1; d < locals(); ++d) {
       const int local = around(local_, d, locals());
       read_in_[static_cast<std::size_t>(local)] =
-          send(rank_at(server_, local), tag_of(chunk_, Purpose::kGather, 0), buffers_.in,
-               slice(local), kNone);
+          send(rank_at(grid_.servers, server_, local), tag_of(chunk_, Purpose::kGather, 0),
+               buffers_.in, slice(local), kNone);
     }
     for (int d = 1; d < locals(); ++d) {
       const std::byte* base = d == 1 ? buffers_.in : buffers_.out;
-      ready_ = reduce(rank_at(server_, around(local_, -d, locals())),
+      ready_ = reduce(rank_at(grid_.servers, server_, around(local_, -d, locals())),
                       tag_of(chunk_, Purpose::kGather, 0), base, slice(local_), ready_, false);
     }
   }
 
   // Where the sum over the server lies.
   const std::byte* sum() const { return locals() > 1 ? buffers_.out : buffers_.in; }
-  int partner(int server) const { return rank_at(server, local_); }
+  int partner(int server) const { return rank_at(grid_.servers, server, local_); }
 
   void ring_between() {
     const int n = servers();
@@ -210,12 +198,12 @@ class Builder {
     for (int s = 0; s < servers(); ++s) {
       const auto tag = tag_of(chunk_, Purpose::kSpread, s);
       for (int d = 1; d < locals(); ++d) {
-        send(rank_at(server_, around(local_, d, locals())), tag, buffers_.out, piece(local_, s),
-             final_[static_cast<std::size_t>(s)]);
+        send(rank_at(grid_.servers, server_, around(local_, d, locals())), tag, buffers_.out,
+             piece(local_, s), final_[static_cast<std::size_t>(s)]);
         const int local = around(local_, -d, locals());
         // In place its old content has to be sent before.
         const bool in_place = buffers_.in == buffers_.out;
-        receive(rank_at(server_, local), tag, piece(local, s),
+        receive(rank_at(grid_.servers, server_, local), tag, piece(local, s),
                 in_place ? read_in_[static_cast<std::size_t>(local)] : kNone);
       }
     }

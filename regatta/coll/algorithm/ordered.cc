@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "regatta/coll/algorithm/chunk_window.h"
+#include "regatta/coll/algorithm/rows.h"
 #include "regatta/coll/shm/stream.h"
 #include "regatta/cost/collective.h"
 
@@ -39,15 +40,6 @@ Range nth_part(const Range& range, int k, int count, std::size_t element_bytes) 
 int count_chunks(std::size_t bytes) {
   return static_cast<int>(std::clamp<std::size_t>(bytes / kChunkBytesMin, 1, kChunksMax));
 }
-
-// What a message is for; a pair exchanges one of each kind, chunk and index.
-enum class Purpose : std::uint32_t { kGather, kReduce, kResult, kSpread };
-std::uint32_t tag_of(std::size_t chunk, Purpose purpose, int index) {
-  return static_cast<std::uint32_t>(chunk) << 16 | static_cast<std::uint32_t>(purpose) << 14 |
-         static_cast<std::uint32_t>(index);
-}
-
-using Rows = std::vector<std::vector<int>>;
 
 // The servers in the order of their ranks when each is a whole subtree, else every rank alone.
 Rows rows_of(int ranks, const cost::Grid* grid) {
@@ -113,12 +105,6 @@ class Builder {
 
   int servers() const { return static_cast<int>(rows_.size()); }
   int locals() const { return static_cast<int>(rows_.front().size()); }
-  int rank_at(int server, int local) const {
-    return rows_[static_cast<std::size_t>(server)][static_cast<std::size_t>(local)];
-  }
-  static int around(int index, int distance, int count) {
-    return ((index + distance) % count + count) % count;
-  }
   static std::size_t times(int count, std::size_t bytes) {
     return static_cast<std::size_t>(count) * bytes;
   }
@@ -206,12 +192,12 @@ class Builder {
     for (int d = 1; d < locals(); ++d) {
       const auto tag = tag_of(chunk_, Purpose::kGather, 0);
       const int to = around(local_, d, locals());
-      read_in_[static_cast<std::size_t>(to)] =
-          send(rank_at(server_, to), tag, buffers_.in + slice(to).from, slice(to).bytes, kNone);
+      read_in_[static_cast<std::size_t>(to)] = send(
+          rank_at(rows_, server_, to), tag, buffers_.in + slice(to).from, slice(to).bytes, kNone);
       const int from = around(local_, -d, locals());
       std::byte* const at = desk().gathered + times(from, slice_bytes_);
       sources[static_cast<std::size_t>(from)] = at;
-      arrived.push_back(receive(rank_at(server_, from), tag, at, own.bytes, kNone));
+      arrived.push_back(receive(rank_at(rows_, server_, from), tag, at, own.bytes, kNone));
     }
     Reduction partial = schedule_.reduction;
     if (partial.op == ReduceOp::kAverage) partial.op = ReduceOp::kSum;
@@ -240,11 +226,11 @@ class Builder {
       const int to = around(server_, d, n);
       const Range theirs = piece(local_, to);
       sent_[static_cast<std::size_t>(to)] =
-          send(rank_at(to, local_), tag, value(theirs), theirs.bytes, ready_);
+          send(rank_at(rows_, to, local_), tag, value(theirs), theirs.bytes, ready_);
       const int from = around(server_, -d, n);
       std::byte* const at = desk().arrived + times(from, piece_bytes_);
       sources[static_cast<std::size_t>(from)] = at;
-      after.push_back(receive(rank_at(from, local_), tag, at, own.bytes, kNone));
+      after.push_back(receive(rank_at(rows_, from, local_), tag, at, own.bytes, kNone));
     }
     if (own.bytes > 0)
       final_[static_cast<std::size_t>(server_)] =
@@ -256,13 +242,13 @@ class Builder {
     const Range own = piece(local_, server_);
     for (int d = 1; d < n; ++d) {
       const auto tag = tag_of(chunk_, Purpose::kResult, 0);
-      send(rank_at(around(server_, d, n), local_), tag, buffers_.out + own.from, own.bytes,
+      send(rank_at(rows_, around(server_, d, n), local_), tag, buffers_.out + own.from, own.bytes,
            final_[static_cast<std::size_t>(server_)]);
       const int owner = around(server_, -d, n);
       const Range theirs = piece(local_, owner);
       // In place, what lay there has to be sent before.
       final_[static_cast<std::size_t>(owner)] =
-          receive(rank_at(owner, local_), tag, buffers_.out + theirs.from, theirs.bytes,
+          receive(rank_at(rows_, owner, local_), tag, buffers_.out + theirs.from, theirs.bytes,
                   sent_[static_cast<std::size_t>(owner)]);
       if (final_[static_cast<std::size_t>(owner)] != kNone && ready_ != kNone)
         schedule_.wait_for(final_[static_cast<std::size_t>(owner)], ready_);
@@ -276,11 +262,11 @@ class Builder {
     const auto tag = tag_of(chunk_, Purpose::kSpread, s);
     for (int d = 1; d < locals(); ++d) {
       const Range mine = piece(local_, s);
-      send(rank_at(server_, around(local_, d, locals())), tag, buffers_.out + mine.from, mine.bytes,
-           final_[static_cast<std::size_t>(s)]);
+      send(rank_at(rows_, server_, around(local_, d, locals())), tag, buffers_.out + mine.from,
+           mine.bytes, final_[static_cast<std::size_t>(s)]);
       const int from = around(local_, -d, locals());
       const Range theirs = piece(from, s);
-      receive(rank_at(server_, from), tag, buffers_.out + theirs.from, theirs.bytes,
+      receive(rank_at(rows_, server_, from), tag, buffers_.out + theirs.from, theirs.bytes,
               read_in_[static_cast<std::size_t>(from)]);
     }
   }
@@ -295,7 +281,7 @@ class Builder {
     for (int s = 0; s < servers(); ++s) {
       if (s == server_) continue;
       const Range theirs = piece(0, s);
-      receive(rank_at(s, 0), tag, buffers_.out + theirs.from, theirs.bytes,
+      receive(rank_at(rows_, s, 0), tag, buffers_.out + theirs.from, theirs.bytes,
               sent_[static_cast<std::size_t>(s)]);
     }
   }

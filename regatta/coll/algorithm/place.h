@@ -5,14 +5,17 @@
 
 namespace regatta::coll {
 
+// `distance` (may be negative) further round than `index`, of `count`.
+inline int around(int index, int distance, int count) {
+  return ((index + distance) % count + count) % count;
+}
+
 struct Place {
   int rank = 0;
   int world_size = 1;
 
   // The rank `distance` (may be negative) further round.
-  int neighbour(int distance) const {
-    return ((rank + distance) % world_size + world_size) % world_size;
-  }
+  int neighbour(int distance) const { return around(rank, distance, world_size); }
 };
 
 struct Buffers {

@@ -15,8 +15,6 @@ namespace {
 // ranks: 12.3 ms in rounds of 128 KiB, 9.5 of 512 KiB, 8.1 of 1 or 2 MiB).
 constexpr std::size_t kRoundBytes = std::size_t{2} << 20;
 static_assert(kRoundBytes <= kStageBytes);
-// Results that are larger than this are not read again soon enough to find them in a cache.
-constexpr std::size_t kStreamFrom = std::size_t{4} << 20;
 constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
 
 // What round `round` moves of the call's bytes.

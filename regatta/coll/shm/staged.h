@@ -24,6 +24,9 @@
 
 namespace regatta::coll {
 
+// Results that are larger than this are not read again soon enough to find them in a cache.
+inline constexpr std::size_t kStreamFrom = std::size_t{4} << 20;
+
 struct Staged {
   Call call;
   // Of what goes to the stages: a rank whose core shares no cache with the reader's gets it faster

@@ -11,9 +11,6 @@
 namespace regatta::coll {
 namespace {
 
-// Results that are larger than this are not read again soon enough to find them in a cache.
-constexpr std::size_t kStreamFrom = std::size_t{4} << 20;
-
 // A rank's part for another one.
 struct Entry {
   std::uint64_t from;  // in the input

@@ -3,13 +3,13 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "regatta/coll/transport/bytes.h"
 #include "regatta/core/text.h"
 
 namespace regatta::coll {
@@ -26,13 +26,7 @@ template <typename T>
 void append(std::vector<std::byte>& out, T value) {
   const auto at = out.size();
   out.resize(at + sizeof value);
-  std::memcpy(out.data() + at, &value, sizeof value);
-}
-template <typename T>
-T get(std::span<const std::byte> bytes, std::size_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
+  put(out.data() + at, value);
 }
 
 }  // namespace
@@ -54,19 +48,19 @@ std::vector<std::byte> encode_hello(const Hello& hello) {
 
 Result<std::optional<Hello>> decode_hello(std::span<const std::byte> bytes) {
   // A stranger is known by its first bytes, before the rest is waited for.
-  if (bytes.size() >= 8 && get<std::uint64_t>(bytes, 0) != kHelloMagic)
+  if (bytes.size() >= 8 && get<std::uint64_t>(bytes.data()) != kHelloMagic)
     return Error{Code::kInvalidInput, "it does not speak this protocol"};
   if (bytes.size() < kHelloBytes) return std::optional<Hello>();
-  if (get<std::uint32_t>(bytes, 8) != kVersion)
+  if (get<std::uint32_t>(bytes.data() + 8) != kVersion)
     return Error{Code::kInvalidInput, "it speaks another version of this protocol"};
-  const auto token_bytes = get<std::uint32_t>(bytes, 36);
+  const auto token_bytes = get<std::uint32_t>(bytes.data() + 36);
   if (token_bytes > kTokenBytesMax) return Error{Code::kInvalidInput, "its job token is too long"};
   if (bytes.size() < kHelloBytes + token_bytes) return std::optional<Hello>();
-  Hello hello{.rank = get<std::uint32_t>(bytes, 12),
-              .world_size = get<std::uint32_t>(bytes, 16),
-              .connection = get<std::uint32_t>(bytes, 20),
-              .connections = get<std::uint32_t>(bytes, 24),
-              .meeting = get<std::uint64_t>(bytes, 28),
+  Hello hello{.rank = get<std::uint32_t>(bytes.data() + 12),
+              .world_size = get<std::uint32_t>(bytes.data() + 16),
+              .connection = get<std::uint32_t>(bytes.data() + 20),
+              .connections = get<std::uint32_t>(bytes.data() + 24),
+              .meeting = get<std::uint64_t>(bytes.data() + 28),
               .token = {}};
   const auto token = bytes.subspan(kHelloBytes, token_bytes);
   hello.token.assign(reinterpret_cast<const char*>(token.data()), token.size());
@@ -83,10 +77,11 @@ std::vector<std::byte> encode_reply(const Reply& reply) {
 
 Result<std::optional<Reply>> decode_reply(std::span<const std::byte> bytes) {
   if (bytes.size() < kReplyBytes) return std::optional<Reply>();
-  const auto welcome = get<std::uint32_t>(bytes, 8);
-  if (get<std::uint64_t>(bytes, 0) != kReplyMagic || welcome < 1 || welcome > 2)
+  const auto welcome = get<std::uint32_t>(bytes.data() + 8);
+  if (get<std::uint64_t>(bytes.data()) != kReplyMagic || welcome < 1 || welcome > 2)
     return Error{Code::kInvalidInput, "it does not speak this protocol"};
-  return std::optional<Reply>(Reply{static_cast<Welcome>(welcome), get<std::uint32_t>(bytes, 12)});
+  return std::optional<Reply>(
+      Reply{static_cast<Welcome>(welcome), get<std::uint32_t>(bytes.data() + 12)});
 }
 
 // The server comes last: it may hold any text.

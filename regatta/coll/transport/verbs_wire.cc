@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+
+#include "regatta/coll/transport/bytes.h"
 
 namespace regatta::coll {
 namespace {
@@ -18,17 +19,6 @@ constexpr std::uint32_t kCardMagic = 0x50514752;  // "RGQP"
 constexpr std::size_t kCardHeadBytes = 32;
 constexpr std::uint16_t kFirstPort = 0xC000;
 constexpr std::uint32_t kPorts = 0x4000;
-
-template <typename T>
-void put(std::byte* at, T value) {
-  std::memcpy(at, &value, sizeof value);
-}
-template <typename T>
-T get(const std::byte* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
 
 }  // namespace
 

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
+#include "regatta/coll/transport/bytes.h"
 #include "regatta/core/result.h"
 
 namespace regatta::coll {
@@ -12,17 +12,6 @@ namespace {
 constexpr std::uint16_t kMagic = 0x5247;  // "GR"
 constexpr std::uint8_t kVersion = 2;
 constexpr std::size_t kChecksumAt = kHeaderBytes - sizeof(std::uint32_t);
-
-template <typename T>
-void put(std::byte* at, T value) {
-  std::memcpy(at, &value, sizeof value);
-}
-template <typename T>
-T get(const std::byte* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
 
 // Catches a stream that lost its place; TCP and memory guard against changed bits themselves.
 std::uint32_t checksum(const std::byte* bytes) {

@@ -95,11 +95,9 @@ std::optional<OpenOperation> judge_group(const GroupKey& key, const std::map<int
     if (rank != first->rank->rank && theirs.sequence == oldest.sequence && runs(theirs))
       stalled.waited_for.push_back(rank);
   }
-  const std::vector<std::string> names = names_of(*first->rank);
-  open.verdict = judge(stalled, names);
+  open.verdict = judge(stalled, names_of(*first->rank));
   if (open.verdict.finding == Finding::kGone && missing == Missing::kLeftNoFile)
-    open.verdict.text =
-        name_ranks(open.verdict.ranks, names) + " left no flight file: killed, stopped or cut off";
+    open.verdict.text = tell_no_file(open.verdict.ranks, *first->rank);
   return open;
 }
 
@@ -114,6 +112,10 @@ std::vector<OpenOperation> find_open(const std::vector<RankView>& views, Missing
   for (const auto& [key, members] : groups)
     if (auto open = judge_group(key, members, missing)) all.push_back(*std::move(open));
   return all;
+}
+
+std::string tell_no_file(const std::vector<int>& ranks, const RankView& view) {
+  return name_ranks(ranks, names_of(view)) + " left no flight file: killed, stopped or cut off";
 }
 
 }  // namespace regatta::coll

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "regatta/coll/watch/snapshot.h"
@@ -31,5 +32,8 @@ struct OpenOperation {
 // One for each communicator with such an operation. An operation that goes its way is open as well:
 // what tells it from one that stands still is `progressed`.
 std::vector<OpenOperation> find_open(const std::vector<RankView>& views, Missing missing);
+
+// What it says of ranks of that view's world that left no flight file.
+std::string tell_no_file(const std::vector<int>& ranks, const RankView& view);
 
 }  // namespace regatta::coll

@@ -68,7 +68,7 @@ enum LaneWord : std::size_t {
 // Words of a flight.
 enum FlightWord : std::size_t {
   kFlightGroup,
-  kFlightSequence,  // the lane in the highest bit
+  kFlightSequence,  // with kLaneBit: of a transfer
   kFlightCall,
   kFlightBytes,
   kFlightStarted,
@@ -76,6 +76,8 @@ enum FlightWord : std::size_t {
   kFlightStatus,
   kFlightWords
 };
+
+inline constexpr std::uint64_t kLaneBit = std::uint64_t{1} << 63;
 
 // kRuns, or how the operation ended: 2, and 3 + Code where it failed.
 enum class OperationStatus : std::uint64_t { kNone = 0, kRuns = 1, kDone = 2, kFailed = 3 };

@@ -26,7 +26,6 @@
 namespace regatta::coll {
 namespace {
 
-constexpr std::uint64_t kLaneBit = std::uint64_t{1} << 63;
 constexpr std::uint32_t kRanksMost = 1U << 20;
 constexpr std::uint32_t kSlotsMost = 1U << 20;
 

@@ -13,8 +13,6 @@
 namespace regatta::coll {
 namespace {
 
-constexpr std::uint64_t kLaneBit = std::uint64_t{1} << 63;
-
 // A text that is too long loses its end.
 template <std::size_t kSize>
 void put_text(char (&place)[kSize], std::string_view text) {
