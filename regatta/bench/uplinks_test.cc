@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_world.h"
 #include "regatta/lab/lab.h"
 #include "regatta/os/clock.h"
@@ -78,19 +79,16 @@ class SourcePorts : public testing::Test {
 
   // Rank r in server r runs `body`.
   void run_ranks(int connections, const std::function<void(coll::Communicator&)>& body) {
-    const auto errors =
-        coll::run_ranks(coll::Layout::kTcp, static_cast<int>(spaces_.size()), body,
-                        [&](int rank, coll::Options& options) {
-                          const auto index = static_cast<std::size_t>(rank);
-                          // On the rank's own thread: sockets belong to the namespace where they
-                          // were made.
-                          const Status inside = os::enter_network_namespace(spaces_[index]);
-                          ASSERT_TRUE(inside) << inside.error().message;
-                          options.listen_address = lab_.servers[index].nic_addresses[0];
-                          options.connections = connections;
-                        });
-    for (const auto& error : errors)
-      EXPECT_FALSE(error) << error->message;
+    coll::run_all(coll::Layout::kTcp, static_cast<int>(spaces_.size()), body,
+                  [&](int rank, coll::Options& options) {
+                    const auto index = static_cast<std::size_t>(rank);
+                    // On the rank's own thread: sockets belong to the namespace where they
+                    // were made.
+                    const Status inside = os::enter_network_namespace(spaces_[index]);
+                    ASSERT_TRUE(inside) << inside.error().message;
+                    options.listen_address = lab_.servers[index].nic_addresses[0];
+                    options.connections = connections;
+                  });
   }
 
   double sent_over(const std::string& link) const {

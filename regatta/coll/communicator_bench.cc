@@ -1,6 +1,7 @@
 // Bandwidth and latency of collectives between threads of one process: busbw as nccl-tests defines
 // it, all_reduce S/t * 2(p-1)/p, send S/t. Beside them a plain copy.
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -11,6 +12,12 @@
 
 namespace regatta::coll {
 namespace {
+
+// Tells that not all ranks could connect.
+void note(const std::vector<std::optional<Error>>& errors, benchmark::State& state) {
+  for (const auto& error : errors)
+    if (error) state.SkipWithError(error->message.c_str());
+}
 
 // What the memory allows: every thread copies its own 64 MiB past the caches.
 void copy(benchmark::State& state) {
@@ -45,8 +52,9 @@ void all_reduce(benchmark::State& state) {
         once();
     }
   };
-  run_ranks(layout, ranks, body,
-            [&](int, Options& options) { options.deterministic = is_deterministic; });
+  note(run_ranks(layout, ranks, body,
+                 [&](int, Options& options) { options.deterministic = is_deterministic; }),
+       state);
   const double moved = 2.0 * (ranks - 1) / ranks * static_cast<double>(bytes);
   state.counters["busbw_Bps"] =
       benchmark::Counter(moved * static_cast<double>(rounds), benchmark::Counter::kIsRate);
@@ -59,7 +67,7 @@ void exchange(benchmark::State& state, const Exchange& once) {
   const auto ranks = static_cast<int>(state.range(1));
   const auto bytes = static_cast<std::size_t>(state.range(2));
   const auto rounds = static_cast<long long>(state.max_iterations);
-  run_ranks(layout, ranks, [&](Communicator& world) {
+  const auto body = [&](Communicator& world) {
     std::vector<std::byte> in(bytes, std::byte{1});
     std::vector<std::byte> out(bytes);
     const std::vector<std::size_t> counts(static_cast<std::size_t>(ranks),
@@ -76,7 +84,8 @@ void exchange(benchmark::State& state, const Exchange& once) {
       for (long long i = 0; i < rounds; ++i)
         move();
     }
-  });
+  };
+  note(run_ranks(layout, ranks, body), state);
   state.SetBytesProcessed(rounds * static_cast<long long>(bytes));
 }
 

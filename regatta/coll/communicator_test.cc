@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
 
@@ -39,8 +40,7 @@ class CollectiveTest : public testing::TestWithParam<Case> {
   std::size_t count() const { return std::get<2>(GetParam()); }
 
   void run(const std::function<void(Communicator&)>& body) const {
-    for (const auto& error : run_ranks(layout(), ranks(), body))
-      EXPECT_FALSE(error) << (error ? error->message : "");
+    run_all(layout(), ranks(), body);
   }
 };
 
@@ -110,8 +110,8 @@ void reduce_scatter_large_parts(Communicator& world) {
 // Parts that take more than the credit of a connection: nobody may wait for the other to begin.
 TEST(ReduceScatter, OfLargePartsNeedsNoCredit) {
   for (const Layout layout : {Layout::kShm, Layout::kTcp}) {
-    run_ranks(layout, 2, reduce_scatter_large_parts);
-    run_ranks(layout, 3, reduce_scatter_large_parts);
+    run_all(layout, 2, reduce_scatter_large_parts);
+    run_all(layout, 3, reduce_scatter_large_parts);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "regatta/coll/communicator.h"
 #include "regatta/coll/float16.h"
 #include "regatta/coll/reduction_tree.h"
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
 
@@ -38,13 +39,11 @@ const std::vector<Placement>& placements() {
 
 void run(const Placement& placement, int ranks, const std::function<void(Communicator&)>& body,
          bool sums_in_f64 = false) {
-  const auto errors = run_ranks(Layout::kShm, ranks, body, [&](int rank, Options& options) {
+  run_all(Layout::kShm, ranks, body, [&](int rank, Options& options) {
     options.deterministic = true;
     options.sums_in_f64 = sums_in_f64;
     options.server = "s" + std::to_string(placement.server(rank, ranks));
   });
-  for (const auto& error : errors)
-    EXPECT_FALSE(error) << (error ? error->message : "");
 }
 
 std::vector<Memory> inputs_of(DataType type, int ranks) {
@@ -147,7 +146,7 @@ TEST_P(DeterministicMode, HoldsBetweenBuffersOfTheServer) {
 TEST(NormalMode, GivesOtherBitsSomewhere) {
   const auto inputs = inputs_of(DataType::kF32, 4);
   const Memory expected = reduce_by_tree({.type = DataType::kF32, .op = ReduceOp::kSum}, inputs);
-  run_ranks(Layout::kTcp, 4, [&](Communicator& world) {
+  run_all(Layout::kTcp, 4, [&](Communicator& world) {
     EXPECT_FALSE(reduce_in_pieces(world, inputs[world.rank().index()], DataType::kF32, kCount) ==
                  expected);
   });
@@ -199,7 +198,7 @@ TEST(SumsInF64, BelongToTheDeterministicMode) {
 
 // Ranks that do not agree on the mode are told so.
 TEST(DeterministicOption, OfSomeRanksOnlyIsAnError) {
-  run_ranks(
+  run_all(
       Layout::kShm, 2,
       [](Communicator& world) {
         std::vector<float> data(8);

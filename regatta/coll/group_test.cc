@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
 
@@ -24,7 +25,7 @@ constexpr std::size_t kMany = 1 << 20;
 constexpr auto kI32 = DataType::kI32;
 
 TEST_P(GroupTest, SendRecvPassesAroundARing) {
-  run_ranks(GetParam(), 4, [](Communicator& world) {
+  run_all(GetParam(), 4, [](Communicator& world) {
     const int rank = world.rank().value;
     for (const std::size_t count : {std::size_t{0}, std::size_t{3}, kMany}) {
       const std::vector<std::int32_t> mine(count, rank);
@@ -42,7 +43,7 @@ TEST_P(GroupTest, SendRecvPassesAroundARing) {
 
 // Each rank calls in its own order what would wait for ever if each call waited for its end.
 TEST_P(GroupTest, TakesSendsReceivesAndCollectivesInAnyOrder) {
-  run_ranks(GetParam(), 4, [](Communicator& world) {
+  run_all(GetParam(), 4, [](Communicator& world) {
     const int rank = world.rank().value;
     std::vector<std::int32_t> mine(kMany, rank + 1);
     std::vector<std::int32_t> sum(kMany);
@@ -76,7 +77,7 @@ TEST_P(GroupTest, TakesSendsReceivesAndCollectivesInAnyOrder) {
 
 // Without a group too: a collective does not wait for sends, nor they for it.
 TEST_P(GroupTest, CollectivesDoNotWaitForSends) {
-  run_ranks(GetParam(), 2, [](Communicator& world) {
+  run_all(GetParam(), 2, [](Communicator& world) {
     std::vector<std::int32_t> data(kMany, 1);
     std::vector<std::int32_t> sum(kMany);
     std::vector<Handle> handles;
@@ -94,7 +95,7 @@ TEST_P(GroupTest, CollectivesDoNotWaitForSends) {
 }
 
 TEST_P(GroupTest, TakesCommunicatorsInAnyOrder) {
-  run_ranks(GetParam(), 4, [](Communicator& world) {
+  run_all(GetParam(), 4, [](Communicator& world) {
     auto twin = world.duplicate();
     ASSERT_TRUE(twin) << twin.error().message;
     EXPECT_EQ(twin->rank(), world.rank());
@@ -121,7 +122,7 @@ TEST_P(GroupTest, TakesCommunicatorsInAnyOrder) {
 }
 
 TEST_P(GroupTest, MayLieInAnotherOneAndBeEmpty) {
-  run_ranks(GetParam(), 2, [](Communicator& world) {
+  run_all(GetParam(), 2, [](Communicator& world) {
     expect_ok(Communicator::group([] {}).wait());
     const std::int32_t mine = world.rank().value;
     std::int32_t theirs = -1;
@@ -140,7 +141,7 @@ TEST_P(GroupTest, MayLieInAnotherOneAndBeEmpty) {
 }
 
 TEST_P(GroupTest, TellsTheFirstErrorAndRefusesWhatWaits) {
-  run_ranks(GetParam(), 2, [](Communicator& world) {
+  run_all(GetParam(), 2, [](Communicator& world) {
     std::int32_t value = 1;
     Handle all = Communicator::group([&] {
       world.all_reduce(&value, &value, 1, kI32, ReduceOp::kSum);
@@ -160,7 +161,7 @@ TEST_P(GroupTest, TellsTheFirstErrorAndRefusesWhatWaits) {
 
 TEST(Groups, NameTheRankThatDoesNotTakePart) {
   for (const Layout layout : {Layout::kShm, Layout::kTcp}) {
-    run_ranks(
+    run_all(
         layout, 3,
         [](Communicator& world) {
           const int rank = world.rank().value;

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
 #include "regatta/os/clock.h"
@@ -41,8 +42,7 @@ class PartsTest : public testing::TestWithParam<Case> {
   std::size_t whole() const { return count() * static_cast<std::size_t>(ranks()); }
 
   void run(const std::function<void(Communicator&)>& body) const {
-    for (const auto& error : run_ranks(std::get<0>(GetParam()), ranks(), body))
-      EXPECT_FALSE(error) << (error ? error->message : "");
+    run_all(std::get<0>(GetParam()), ranks(), body);
   }
 
   // A vector in the memory that the case asks for.
@@ -163,7 +163,7 @@ TEST_P(PartsTest, TheOthersWorkOnTheSameBuffers) {
 // One rank with private memory among sharers: all must take the same way.
 TEST(SharedBuffers, MixWithPrivateOnes) {
   constexpr std::size_t kCount = 100000;
-  run_ranks(Layout::kShm, 3, [](Communicator& world) {
+  run_all(Layout::kShm, 3, [](Communicator& world) {
     const auto memory = world.allocate(kCount * sizeof(float));
     ASSERT_TRUE(memory);
     auto* shared = reinterpret_cast<float*>(memory->get());
@@ -178,7 +178,7 @@ TEST(SharedBuffers, MixWithPrivateOnes) {
 }
 
 TEST(SharedBuffers, AreTakenAgainWhenTheyCameBack) {
-  run_ranks(Layout::kShm, 2, [](Communicator& world) {
+  run_all(Layout::kShm, 2, [](Communicator& world) {
     constexpr std::size_t kBytes = std::size_t{1} << 20;
     std::byte* first = nullptr;
     {
@@ -202,7 +202,7 @@ TEST(SharedBuffers, AreTakenAgainWhenTheyCameBack) {
 
 // More communicators than there are regions, one after the other and at once.
 TEST(Regions, ServeMoreGroupsThanThereAre) {
-  run_ranks(Layout::kShm, 3, [](Communicator& world) {
+  run_all(Layout::kShm, 3, [](Communicator& world) {
     std::vector<Communicator> kept;
     for (int i = 0; i < 200; ++i) {
       auto group = world.split(i % 3 == world.rank().value ? 1 : 0);
@@ -226,7 +226,7 @@ TEST(Regions, ServeMoreGroupsThanThereAre) {
 // Nobody waits: the helper threads move the data.
 TEST(Helper, GoesOnWhileTheCallersCompute) {
   for (const bool caller_moves_data : {true, false}) {
-    run_ranks(
+    run_all(
         Layout::kShm, 2,
         [](Communicator& world) {
           std::vector<float> data(1 << 20, 1.0F);
@@ -246,7 +246,7 @@ TEST(Helper, GoesOnWhileTheCallersCompute) {
 }
 
 TEST(Mistakes, AnotherCallOnOneRankIsNamed) {
-  run_ranks(Layout::kShm, 3, [](Communicator& world) {
+  run_all(Layout::kShm, 3, [](Communicator& world) {
     std::vector<float> data(1000);
     const bool odd = world.rank().value == 1;
     const Status status =

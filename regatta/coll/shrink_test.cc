@@ -16,6 +16,7 @@
 
 #include "regatta/coll/communicator.h"
 #include "regatta/coll/forked_world.h"
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_world.h"
 #include "regatta/os/clock.h"
 
@@ -210,7 +211,7 @@ TEST_P(ShrinkTest, ShrinksAgainAndAgain) {
 
 TEST_P(ShrinkTest, KeepsEverybodyAfterAnErrorWithoutADeath) {
   std::atomic<int> arrived = 0;
-  run_ranks(GetParam(), 4, [&](Communicator& world) {
+  run_all(GetParam(), 4, [&](Communicator& world) {
     auto half = world.split(world.rank().value % 2);
     ASSERT_TRUE(half);
     gather(arrived, 4);
@@ -235,7 +236,7 @@ TEST_P(ShrinkTest, KeepsEverybodyAfterAnErrorWithoutADeath) {
 
 TEST_P(ShrinkTest, LeavesOutARankThatClosesInsteadOfShrinking) {
   std::atomic<int> arrived = 0;
-  run_ranks(GetParam(), 4, [&](Communicator& world) {
+  run_all(GetParam(), 4, [&](Communicator& world) {
     gather(arrived, 4);
     if (world.rank().value == 1) return;
     auto rest = world.shrink();
@@ -247,7 +248,7 @@ TEST_P(ShrinkTest, LeavesOutARankThatClosesInsteadOfShrinking) {
 
 TEST_P(ShrinkTest, NamesTheRanksThatAreLeftAsBefore) {
   std::atomic<int> arrived = 0;
-  run_ranks(
+  run_all(
       GetParam(), 3,
       [&](Communicator& world) {
         gather(arrived, 3);
@@ -274,7 +275,7 @@ Options with_token(Options options, const std::string& token) {
 
 TEST_P(GrowTest, TakesInNewcomersBehindTheMembers) {
   LocalExchange wider(4);
-  run_ranks(GetParam(), 2, [&](Communicator& world) {
+  run_all(GetParam(), 2, [&](Communicator& world) {
     const int rank = world.rank().value;
     std::thread newcomer([&] {
       auto joined = Communicator::connect(Rank{rank + 2}, 4, wider.of(rank + 2),
@@ -299,7 +300,7 @@ TEST_P(GrowTest, TakesInNewcomersBehindTheMembers) {
 
 TEST(Grow, LeavesTheMembersAsTheyWereWhenANewcomerMayNotComeIn) {
   LocalExchange wider(3);
-  run_ranks(
+  run_all(
       Layout::kShm, 2,
       [&](Communicator& world) {
         std::thread stranger;

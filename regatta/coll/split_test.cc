@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
 #include "regatta/os/clock.h"
@@ -20,7 +21,7 @@ class WorldTest : public testing::TestWithParam<Layout> {};
 INSTANTIATE_TEST_SUITE_P(Worlds, WorldTest, testing::ValuesIn(test_layouts()));
 
 TEST_P(WorldTest, SplitOrdersRanksByTheOldOnes) {
-  run_ranks(GetParam(), 6, [](Communicator& world) {
+  run_all(GetParam(), 6, [](Communicator& world) {
     const int rank = world.rank().value;
     auto third = world.split(rank % 3);
     ASSERT_TRUE(third);
@@ -42,7 +43,7 @@ TEST_P(WorldTest, SplitOrdersRanksByTheOldOnes) {
 
 // Rows and columns of a 2x2 grid: even ranks start with the row, odd ones with the column.
 TEST_P(WorldTest, GroupsInOppositeOrderDoNotBlockEachOther) {
-  run_ranks(GetParam(), 4, [](Communicator& world) {
+  run_all(GetParam(), 4, [](Communicator& world) {
     const int rank = world.rank().value;
     auto row = world.split(rank / 2);
     auto column = world.split(rank % 2);
@@ -77,7 +78,7 @@ TEST_P(WorldTest, GroupsInOppositeOrderDoNotBlockEachOther) {
 // Every rank sends forward and backward at the same time, as in the steady phase of 1F1B, with the
 // receives called after the sends.
 TEST_P(WorldTest, CrossingSendsOfAPipelineDoNotBlock) {
-  run_ranks(GetParam(), 4, [](Communicator& world) {
+  run_all(GetParam(), 4, [](Communicator& world) {
     const int rank = world.rank().value;
     const int last = world.world_size() - 1;
     constexpr std::size_t kCount = 50000;
@@ -110,7 +111,7 @@ TEST_P(WorldTest, CrossingSendsOfAPipelineDoNotBlock) {
 
 // More small messages than the credit holds, received much later and in one go.
 TEST_P(WorldTest, UnreceivedMessagesWaitAndArriveInOrder) {
-  run_ranks(GetParam(), 2, [](Communicator& world) {
+  run_all(GetParam(), 2, [](Communicator& world) {
     constexpr std::size_t kMessages = 400;
     constexpr std::size_t kCount = 5000;  // 20 kB: 8 MB in all
     std::vector<std::vector<std::int32_t>> data(kMessages, std::vector<std::int32_t>(kCount));
@@ -133,7 +134,7 @@ TEST_P(WorldTest, UnreceivedMessagesWaitAndArriveInOrder) {
 }
 
 TEST_P(WorldTest, CallsOfOneCommunicatorRunInOrder) {
-  run_ranks(GetParam(), 3, [](Communicator& world) {
+  run_all(GetParam(), 3, [](Communicator& world) {
     // Each call works on what the one before left, without a wait between them.
     std::vector<std::int64_t> data(20000, world.rank().value + 1);
     std::vector<Handle> handles;
@@ -157,7 +158,7 @@ TEST_P(WorldTest, ResultsAreBitEqualOnAllRanksAndInAllRuns) {
     std::vector<std::vector<float>> results(5);
     for (int run = 0; run < 2; ++run) {
       std::vector<std::vector<float>> ranks(5);
-      run_ranks(
+      run_all(
           GetParam(), 5,
           [&](Communicator& world) {
             std::mt19937 random(static_cast<unsigned>(world.rank().value));
@@ -183,7 +184,7 @@ TEST_P(WorldTest, ResultsAreBitEqualOnAllRanksAndInAllRuns) {
 template <typename T>
 void expect_reduction(DataType type, ReduceOp op, T expected) {
   for (const std::size_t count : {3U, 70000U})
-    run_ranks(Layout::kMixed, 3, [&](Communicator& world) {
+    run_all(Layout::kMixed, 3, [&](Communicator& world) {
       const auto value = static_cast<T>(world.rank().value * 2 + 4);  // 4, 6, 8
       const std::vector<T> in(count, value);
       std::vector<T> out(count);
@@ -207,7 +208,7 @@ TEST(Reductions, EveryTypeAndOperation) {
 }
 
 TEST(Traffic, CountsTheBytesOfTheSchedule) {
-  run_ranks(Layout::kMixed, 4, [](Communicator& world) {
+  run_all(Layout::kMixed, 4, [](Communicator& world) {
     std::vector<float> data(100000);
     const auto before = world.traffic();
     EXPECT_EQ(before.network_bytes, std::vector<long long>(4, 0));
@@ -228,7 +229,7 @@ TEST(Traffic, CountsTheBytesOfTheSchedule) {
 }
 
 TEST(Handles, TellStartAndEnd) {
-  run_ranks(Layout::kShm, 2, [](Communicator& world) {
+  run_all(Layout::kShm, 2, [](Communicator& world) {
     constexpr Seconds kOff{1e-6};
     const Seconds before = os::monotonic_now();
     Handle handle = world.barrier();

@@ -90,8 +90,9 @@ inline Options test_options(Layout layout, int rank) {
 }
 
 // Connects `world_size` ranks and runs `body(communicator)` on a thread each. `adjust` may change
-// the options of a rank. Returns the error of each rank that could not connect.
-inline std::vector<std::optional<Error>> run_ranks(
+// the options of a rank. Returns the error of each rank that could not connect: tests that expect
+// none take run_all() (test_ranks.h).
+[[nodiscard]] inline std::vector<std::optional<Error>> run_ranks(
     Layout layout, int world_size, const std::function<void(Communicator&)>& body,
     const std::function<void(int, Options&)>& adjust = {}) {
   LocalExchange exchange(world_size);

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
 
@@ -68,8 +69,7 @@ class VaryingTest : public testing::TestWithParam<Case> {
   int ranks() const { return std::get<1>(GetParam()); }
 
   void run(const std::function<void(Communicator&)>& body) const {
-    for (const auto& error : run_ranks(std::get<0>(GetParam()), ranks(), body))
-      EXPECT_FALSE(error) << (error ? error->message : "");
+    run_all(std::get<0>(GetParam()), ranks(), body);
   }
 
   std::size_t draw(std::mt19937& random) const {
@@ -209,7 +209,7 @@ TEST_P(VaryingMistakes, LengthsThatDoNotMeetAreNamedWithTheirRanks) {
                                      {1 << 20, 0},
                                      {0, 1 << 20},
                                      {1 << 20, (1 << 20) - 1}}) {
-    run_ranks(
+    run_all(
         GetParam(), 2,
         [&, counts = std::vector<std::size_t>{taken, given}](Communicator& world) {
           const std::size_t count = counts[world.rank().index()];
@@ -234,7 +234,7 @@ TEST_P(VaryingMistakes, LengthsThatDoNotMeetAreNamedWithTheirRanks) {
 }
 
 TEST_P(VaryingMistakes, WrongNumbersOfPartsFailAtOnce) {
-  run_ranks(GetParam(), 2, [](Communicator& world) {
+  run_all(GetParam(), 2, [](Communicator& world) {
     std::vector<std::int32_t> data(10);
     const std::vector<std::size_t> two = {1, 1};
     const std::vector<std::size_t> three = {1, 1, 1};

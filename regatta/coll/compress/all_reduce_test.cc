@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/coll/compress/compressor.h"
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
 
@@ -49,8 +50,7 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 void run(Layout layout, int ranks, const std::function<void(Communicator&)>& body) {
-  for (const auto& error : run_ranks(layout, ranks, body))
-    EXPECT_FALSE(error) << (error ? error->message : "");
+  run_all(layout, ranks, body);
 }
 
 class CompressedCall : public testing::TestWithParam<std::tuple<Layout, int>> {
@@ -197,7 +197,7 @@ TEST(CompressedCalls, RefuseWhatCannotBe) {
 
 // Two ranks that asked for different codes: the sizes of their messages tell.
 TEST(CompressedCalls, OfDifferentKindsAreAnError) {
-  run_ranks(Layout::kTcp, 2, [](Communicator& world) {
+  run_all(Layout::kTcp, 2, [](Communicator& world) {
     std::vector<float> data(1000, 1);
     const Kind kind = world.rank().value == 0 ? Kind::kInt8 : Kind::kBf16;
     EXPECT_FALSE(

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/coll/forked_world.h"
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
 
@@ -78,11 +79,6 @@ std::vector<std::int32_t> numbers(std::size_t count, int seed) {
   return values;
 }
 
-void expect_all_ok(const std::vector<std::optional<Error>>& errors) {
-  for (const auto& error : errors)
-    EXPECT_FALSE(error) << (error ? error->message : "");
-}
-
 constexpr Bytes kSmallPiece{4096};
 
 TEST(DeviceMemory, IsToldFromMemoryOfTheHost) {
@@ -110,7 +106,7 @@ TEST(CudaDriver, ThatIsMissingOrIsNoneIsAnError) {
 // the host.
 TEST(DeviceCalls, AllReduceSumsWhereverTheBuffersLie) {
   for (const std::size_t count : {0UL, 1UL, 1024UL, 3 * 1024UL, 12345UL}) {
-    expect_all_ok(run_ranks(Layout::kTcp, 3, [&](Communicator& world) {
+    run_all(Layout::kTcp, 3, [&](Communicator& world) {
       DeviceCalls calls(world, driver(), kSmallPiece);
       const int rank = world.rank().value;
       const auto in = numbers(count, rank);
@@ -127,12 +123,12 @@ TEST(DeviceCalls, AllReduceSumsWhereverTheBuffersLie) {
       }
       for (std::size_t i = 0; i < count; ++i)
         ASSERT_EQ(out[i], numbers(count, 0)[i] + numbers(count, 1)[i] + numbers(count, 2)[i]);
-    }));
+    });
   }
 }
 
 TEST(DeviceCalls, AllReduceInPlaceAndBroadcastFromEveryRoot) {
-  expect_all_ok(run_ranks(Layout::kShm, 2, [](Communicator& world) {
+  run_all(Layout::kShm, 2, [](Communicator& world) {
     constexpr std::size_t kCount = 5000;
     DeviceCalls calls(world, driver(), kSmallPiece);
     const DeviceVector<std::int32_t> data(std::vector<std::int32_t>(kCount, 3));
@@ -144,7 +140,7 @@ TEST(DeviceCalls, AllReduceInPlaceAndBroadcastFromEveryRoot) {
       expect_ok(calls.broadcast(told.data(), kCount, DataType::kI32, Rank{root}));
       EXPECT_EQ(told.read(), numbers(kCount, root));
     }
-  }));
+  });
 }
 
 // Runs `call` with buffers of rank 2 on the host and of the others on a device; returns the output.
@@ -168,7 +164,7 @@ std::int32_t number(std::size_t i, int seed) {
 
 TEST(DeviceCalls, PartsComeFromAndGoToEveryRank) {
   for (const std::size_t count : {0UL, 1UL, 170UL, 171UL, 5000UL}) {
-    expect_all_ok(run_ranks(Layout::kTcp, 3, [&](Communicator& world) {
+    run_all(Layout::kTcp, 3, [&](Communicator& world) {
       DeviceCalls calls(world, driver(), kSmallPiece);
       const int rank = world.rank().value;
       const auto mine = static_cast<std::size_t>(rank) * count;
@@ -192,31 +188,31 @@ TEST(DeviceCalls, PartsComeFromAndGoToEveryRank) {
         }
         ASSERT_EQ(summed[i], number(mine + i, 0) + number(mine + i, 1) + number(mine + i, 2));
       }
-    }));
+    });
   }
 }
 
 // The smallest piece there is holds less than an element of every part.
 TEST(DeviceCalls, PartsOfManyRanksFitInTheirStages) {
-  expect_all_ok(run_ranks(Layout::kShm, 9, [](Communicator& world) {
+  run_all(Layout::kShm, 9, [](Communicator& world) {
     DeviceCalls calls(world, driver(), Bytes{64});
     const double in[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
     double out[9] = {};
     expect_ok(calls.all_to_all(in, out, 1, DataType::kF64));
     for (const double value : out)
       EXPECT_EQ(value, world.rank().value + 1);
-  }));
+  });
 }
 
 TEST(DeviceCalls, BuffersOnTwoDevicesAreRefused) {
-  expect_all_ok(run_ranks(Layout::kShm, 1, [](Communicator& world) {
+  run_all(Layout::kShm, 1, [](Communicator& world) {
     DeviceCalls calls(world, driver());
     const DeviceVector<std::int32_t> in({1});
     std::int32_t out = 0;
     const Status status = calls.all_reduce(in.data(), &out, 1, DataType::kI32, ReduceOp::kSum);
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().code, Code::kInvalidInput);
-  }));
+  });
 }
 
 // A rank's process sends to another's; returns what that one has to say.

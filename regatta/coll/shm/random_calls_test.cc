@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
 
@@ -74,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, RandomCalls, testing::Values(2, 3, 4));
 
 TEST_P(RandomCalls, GiveTheRightResults) {
   constexpr int kCalls = 300;
-  run_ranks(Layout::kShm, GetParam(), [](Communicator& world) {
+  run_all(Layout::kShm, GetParam(), [](Communicator& world) {
     auto row = world.split(world.rank().value / 2);
     auto column = world.split(world.rank().value % 2);
     ASSERT_TRUE(row && column);

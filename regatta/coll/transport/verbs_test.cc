@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "regatta/coll/communicator.h"
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
 #include "regatta/core/units_text.h"
@@ -51,11 +51,6 @@ class RdmaWorld : public testing::Test {
   }
 };
 
-void expect_all_ok(const std::vector<std::optional<Error>>& errors) {
-  for (const auto& error : errors)
-    EXPECT_FALSE(error) << (error ? error->message : "");
-}
-
 std::vector<std::uint8_t> bytes_of(std::size_t count, std::size_t seed) {
   std::vector<std::uint8_t> bytes(count);
   for (std::size_t i = 0; i < count; ++i)
@@ -64,7 +59,7 @@ std::vector<std::uint8_t> bytes_of(std::size_t count, std::size_t seed) {
 }
 
 TEST_F(RdmaWorld, MessagesOfAllSizesComeWholeAndBothWays) {
-  const auto errors = run_ranks(Layout::kRdma, 2, [](Communicator& world) {
+  run_all(Layout::kRdma, 2, [](Communicator& world) {
     const std::size_t mine = world.rank().index();
     const Rank peer{world.rank().value == 0 ? 1 : 0};
     for (const std::size_t count : {0UL, 1UL, 4096UL, 32768UL, 32769UL, 65536UL, 65537UL, 1000001UL,
@@ -79,11 +74,10 @@ TEST_F(RdmaWorld, MessagesOfAllSizesComeWholeAndBothWays) {
     }
     EXPECT_GT(world.traffic().network_bytes[peer.index()], 18 << 20);
   });
-  expect_all_ok(errors);
 }
 
 TEST_F(RdmaWorld, MemoryThatCameToLieAtTheSameAddressIsAnother) {
-  const auto errors = run_ranks(Layout::kRdma, 2, [](Communicator& world) {
+  run_all(Layout::kRdma, 2, [](Communicator& world) {
     constexpr std::size_t kBytes = 3 << 20;
     for (std::size_t round = 0; round < 6; ++round) {
       // Large enough to be mapped and unmapped: it comes again at the same address.
@@ -93,11 +87,10 @@ TEST_F(RdmaWorld, MemoryThatCameToLieAtTheSameAddressIsAnother) {
       EXPECT_TRUE(data == bytes_of(kBytes, round)) << round;
     }
   });
-  expect_all_ok(errors);
 }
 
 TEST_F(RdmaWorld, ManySmallMessagesWaitForCreditAndAllCome) {
-  const auto errors = run_ranks(Layout::kRdma, 2, [](Communicator& world) {
+  run_all(Layout::kRdma, 2, [](Communicator& world) {
     constexpr int kMessages = 1000;
     const Rank peer{world.rank().value == 0 ? 1 : 0};
     std::vector<std::vector<std::int32_t>> in(kMessages, std::vector<std::int32_t>(100));
@@ -113,11 +106,10 @@ TEST_F(RdmaWorld, ManySmallMessagesWaitForCreditAndAllCome) {
       expect_ok(handle.wait());
     EXPECT_TRUE(in == out);
   });
-  expect_all_ok(errors);
 }
 
 TEST_F(RdmaWorld, RanksThatMayChooseUseTcpWithOneThatTurnedRdmaOff) {
-  const auto errors = run_ranks(
+  run_all(
       Layout::kRdma, 3,
       [](Communicator& world) {
         std::vector<float> data(100000, 1.0F);
@@ -127,7 +119,6 @@ TEST_F(RdmaWorld, RanksThatMayChooseUseTcpWithOneThatTurnedRdmaOff) {
         EXPECT_EQ(data, std::vector<float>(100000, 3.0F));
       },
       [](int rank, Options& options) { options.rdma = rank == 1 ? Rdma::kOff : Rdma::kAutomatic; });
-  expect_all_ok(errors);
 }
 
 TEST_F(RdmaWorld, ARankThatRequiresItNamesOneThatTurnedItOff) {
@@ -168,14 +159,13 @@ TEST_F(RdmaWorld, QueuePairsSendFromPortsOfTheirOwn) {
   const PortListener listener;
   if (!listener.is_open()) GTEST_SKIP() << "only root sees the packets of an interface";
   constexpr int kQueuePairs = 6;
-  const auto errors = run_ranks(
+  run_all(
       Layout::kRdma, 2,
       [](Communicator& world) {
         std::vector<std::uint8_t> data(std::size_t{4} << 20);
         expect_ok(world.broadcast(data.data(), data.size(), DataType::kU8, Rank{0}).wait());
       },
       [](int, Options& options) { options.connections = kQueuePairs; });
-  expect_all_ok(errors);
   const auto ports = listener.ports();
   // Data one way, acknowledgements the other: both ends chose.
   EXPECT_GE(ports.size(), std::size_t{kQueuePairs});
@@ -190,7 +180,7 @@ TEST_F(RdmaWorld, RateOfLargeMessagesIsToldBesideThatOfTcp) {
     std::atomic<double> seconds = 0;
     constexpr std::size_t kBytes = 16 << 20;
     constexpr int kRounds = 4;
-    const auto errors = run_ranks(
+    run_all(
         Layout::kRdma, 2,
         [&](Communicator& world) {
           std::vector<std::uint8_t> data(kBytes, 1);
@@ -208,7 +198,6 @@ TEST_F(RdmaWorld, RateOfLargeMessagesIsToldBesideThatOfTcp) {
           if (world.rank().value == 0) seconds = (os::monotonic_now() - before).value;
         },
         [&](int, Options& options) { options.rdma = rdma; });
-    expect_all_ok(errors);
     const BytesPerSecond rate{kBytes * kRounds / seconds.load()};
     std::printf("messages of 16 MiB, %s: %s\n", rdma == Rdma::kOff ? "TCP" : "RDMA",
                 format_bytes_per_second(rate).c_str());

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_world.h"
 #include "regatta/coll/tuning/tuning_file.h"
 
@@ -32,7 +33,7 @@ TEST_P(ChoiceOfRanks, IsTheSameWhileTheySearch) {
   constexpr int kRanks = 4;
   std::mutex mutex;
   std::vector<std::string> chosen;
-  const auto errors = run_ranks(
+  run_all(
       GetParam(), kRanks,
       [&](Communicator& world) {
         std::mt19937 random(7);  // the same calls on all ranks
@@ -56,15 +57,13 @@ TEST_P(ChoiceOfRanks, IsTheSameWhileTheySearch) {
         chosen.push_back(settings_of(world));
       },
       [](int, Options&) {});
-  for (const auto& error : errors)
-    EXPECT_FALSE(error) << error->message;
   ASSERT_EQ(chosen.size(), static_cast<std::size_t>(kRanks));
   for (const std::string& one : chosen)
     EXPECT_EQ(one, chosen.front());
 }
 
 TEST(ForcedSetting, HoldsForEveryCallThatCanBeCarriedOutSo) {
-  const auto errors = run_ranks(
+  run_all(
       Layout::kTcp, 3,
       [&](Communicator& world) {
         std::vector<float> in(1 << 16, 1.0F);
@@ -84,8 +83,6 @@ TEST(ForcedSetting, HoldsForEveryCallThatCanBeCarriedOutSo) {
       [](int, Options& options) {
         options.forced = {.algorithm = Algorithm::kDoubleTree, .chunk_bytes = 8192};
       });
-  for (const auto& error : errors)
-    EXPECT_FALSE(error) << error->message;
 }
 
 TEST(Tuning, ThatIsNoTuningFileEndsTheConnect) {

@@ -102,7 +102,7 @@ void watch_overhead(benchmark::State& state) {
   std::vector<double> ratios;
   for ([[maybe_unused]] auto _ : state) {
     LocalExchange exchange(kRanks);
-    run_ranks(
+    const auto errors = run_ranks(
         given.layout, kRanks,
         [&](Communicator& watched) {
           const int rank = watched.rank().value;
@@ -118,6 +118,8 @@ void watch_overhead(benchmark::State& state) {
           ratios.push_back(seen.on_s / seen.off_s);
         },
         [](int, Options& options) { options.measure = Measure::kNothing; });
+    for (const auto& error : errors)
+      if (error) state.SkipWithError(error->message.c_str());
   }
   if (ratios.empty()) return;
   state.counters["on_us"] = median_of(on) * 1e6;

@@ -14,6 +14,7 @@
 #include "regatta/coll/communicator.h"
 #include "regatta/coll/compress/all_reduce.h"
 #include "regatta/coll/forked_world.h"
+#include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_world.h"
 #include "regatta/coll/watch/flight_file.h"
 #include "regatta/coll/watch/snapshot.h"
@@ -256,7 +257,7 @@ TEST_P(WatchTest, LeavesAFlightFileOfEveryRankThatFailed) {
 }
 
 TEST(Watch, ShowsNothingWhenItIsOff) {
-  run_ranks(
+  run_all(
       Layout::kShm, 2,
       [](Communicator& world) {
         EXPECT_TRUE(world.barrier().wait());
