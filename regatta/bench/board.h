@@ -47,7 +47,7 @@ struct Board {
   std::atomic<int> given;  // endpoints
   // Private and shared buffers, and compressed, by size; written by rank 0.
   Cell cells[3][kSizesMax];
-  // What rank 0 chose for private buffers: the text of a tuning file, cut off where it is longer.
+  // What rank 0 chose for private buffers: the text of a tuning file, empty where it is longer.
   char choices[kTuningMax];
 };
 

@@ -1,5 +1,6 @@
 #include "regatta/bench/own_ranks.h"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -41,6 +42,22 @@ class SharedBoard {
   os::UniqueFd file_;
   Board* board_ = nullptr;
 };
+
+// Whether the board has room for it.
+Status check_task(const Task& task, const Ground& ground) {
+  const auto wrong = [](const std::string& what, std::size_t most) {
+    return Error{Code::kInvalidInput, "benchmark: " + what + " " + std::to_string(most)};
+  };
+  if (task.ranks < 1 || task.ranks > kRanksMax) return wrong("ranks go from 1 to", kRanksMax);
+  if (task.batches < 1 || task.batches > kBatchesMax)
+    return wrong("batches go from 1 to", kBatchesMax);
+  if (task.sizes.size() > kSizesMax) return wrong("the most sizes are", kSizesMax);
+  if (task.how.tuning.size() >= kTuningMax)
+    return wrong("the most bytes of a tuning file are", kTuningMax - 1);
+  if (ground.lab && ground.places.size() < static_cast<std::size_t>(task.ranks))
+    return wrong("the most ranks that have a place in the lab are", ground.places.size());
+  return {};
+}
 
 void write_task(Board& board, const Task& task, const Ground& ground) {
   board.op = task.op;
@@ -114,6 +131,7 @@ std::vector<Contender> results(const Board& board) {
 }  // namespace
 
 Result<OwnRun> run_own_ranks(const Task& task, const Ground& ground) {
+  REGATTA_TRY_DO(check_task(task, ground));
   REGATTA_TRY(folder, os::executable_folder());
   SharedBoard board;
   REGATTA_TRY_DO(board.make());

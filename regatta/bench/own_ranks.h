@@ -17,7 +17,7 @@ namespace regatta::bench {
 inline constexpr int kRanksMax = 64;
 inline constexpr std::size_t kSizesMax = 64;
 inline constexpr int kBatchesMax = 1000;
-// Of the text of a tuning file.
+// Of the text of a tuning file, its end included.
 inline constexpr std::size_t kTuningMax = std::size_t{1} << 20;
 
 // Where a rank runs.
@@ -35,12 +35,15 @@ struct Ground {
 
 struct OwnRun {
   std::vector<Contender> contenders;
-  std::vector<coll::Choice> choices;  // of rank 0, in the end, for private buffers
+  // Of rank 0, in the end, for private buffers; none where their text has kTuningMax bytes or more.
+  std::vector<coll::Choice> choices;
 };
 
 // "private" with ordinary memory, and without a lab "shared" with buffers of
 // Communicator::allocate(); then the task's compression by its name. Fails with the first error of
-// a rank.
+// a rank, and with kInvalidInput, before any starts, outside of these: 1 to kRanksMax ranks, each
+// with a place in a lab, up to kSizesMax sizes, 1 to kBatchesMax batches, less than kTuningMax
+// bytes of tuning.
 Result<OwnRun> run_own_ranks(const Task& task, const Ground& ground);
 
 }  // namespace regatta::bench

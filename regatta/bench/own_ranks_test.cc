@@ -42,5 +42,22 @@ TEST(OwnRanksWithCompression, TimeCompressedCallsBesidePlainOnes) {
   EXPECT_FALSE(run->contenders[0].timings[0].error);
 }
 
+TEST(OwnRanksLimits, RefuseWhatDoesNotFitOnTheBoard) {
+  const Task good{.sizes = {1024}, .ranks = 2, .batches = 1};
+  std::vector<Task> wrong(6, good);
+  wrong[0].ranks = 0;
+  wrong[1].ranks = kRanksMax + 1;
+  wrong[2].batches = 0;
+  wrong[3].batches = kBatchesMax + 1;
+  wrong[4].sizes.assign(kSizesMax + 1, 1024);
+  wrong[5].how.tuning.assign(kTuningMax, ' ');
+  for (const Task& task : wrong) {
+    const auto run = run_own_ranks(task, {});
+    ASSERT_FALSE(run);
+    EXPECT_EQ(run.error().code, Code::kInvalidInput);
+  }
+  EXPECT_EQ(run_own_ranks(wrong[1], {}).error().message, "benchmark: ranks go from 1 to 64");
+}
+
 }  // namespace
 }  // namespace regatta::bench

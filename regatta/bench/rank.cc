@@ -183,7 +183,10 @@ Status connect_and_run(Board& board, int rank) {
   REGATTA_TRY(world,
               Communicator::connect(Rank{rank}, board.ranks, exchange_over(board, rank), options));
   REGATTA_TRY_DO(run_sizes(world, board));
-  if (rank == 0) put_text(board.choices, format_tuning(world.choices()));
+  if (rank > 0) return {};
+  // A part of it would be no tuning file.
+  const std::string choices = format_tuning(world.choices());
+  if (choices.size() < kTuningMax) put_text(board.choices, choices);
   return {};
 }
 
