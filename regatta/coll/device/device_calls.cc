@@ -10,17 +10,30 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/coll/group_scope.h"
 #include "regatta/os/file.h"
 
 namespace regatta::coll {
 namespace {
 
+// How a message goes, as the sender offers and the receiver answers: the way they both know.
+enum class Way : std::int64_t {
+  kStages,
+  kDevice,  // straight from the sender's memory
+  kNone,    // its rank cannot use its device
+};
+
 // What a sender shows before a message.
 struct Offer {
   std::array<char, 40> server{};  // boot id: processes of one kernel
-  std::int64_t is_shown = 0;
+  Way way = Way::kStages;
   DeviceQueue::Shown shown{};
 };
+
+Error cannot_use_device(const std::string& call, Rank peer) {
+  return {Code::kUnavailable, call + ": rank " + std::to_string(peer.value) +
+                                  " cannot use its device; see its own error"};
+}
 
 std::array<char, 40> this_server() {
   std::array<char, 40> id{};
@@ -45,6 +58,7 @@ DeviceCalls::DeviceCalls(Communicator& communicator, const gpu::CudaDriver& driv
 
 Status DeviceCalls::all_reduce(const void* in, void* out, std::size_t count, DataType type,
                                ReduceOp op) {
+  REGATTA_TRY_DO(GroupScope::refuse("all_reduce"));
   return run({.from = bytes_of(in),
               .to = bytes_of(out),
               .count = count,
@@ -55,6 +69,7 @@ Status DeviceCalls::all_reduce(const void* in, void* out, std::size_t count, Dat
 }
 
 Status DeviceCalls::all_gather(const void* in, void* out, std::size_t count, DataType type) {
+  REGATTA_TRY_DO(GroupScope::refuse("all_gather"));
   return run({.from = bytes_of(in),
               .to = bytes_of(out),
               .count = count,
@@ -67,6 +82,7 @@ Status DeviceCalls::all_gather(const void* in, void* out, std::size_t count, Dat
 
 Status DeviceCalls::reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
                                    ReduceOp op) {
+  REGATTA_TRY_DO(GroupScope::refuse("reduce_scatter"));
   return run({.from = bytes_of(in),
               .to = bytes_of(out),
               .count = count,
@@ -78,6 +94,7 @@ Status DeviceCalls::reduce_scatter(const void* in, void* out, std::size_t count,
 }
 
 Status DeviceCalls::all_to_all(const void* in, void* out, std::size_t count, DataType type) {
+  REGATTA_TRY_DO(GroupScope::refuse("all_to_all"));
   const auto ranks = static_cast<std::size_t>(communicator_.world_size());
   return run({.from = bytes_of(in),
               .to = bytes_of(out),
@@ -91,6 +108,7 @@ Status DeviceCalls::all_to_all(const void* in, void* out, std::size_t count, Dat
 }
 
 Status DeviceCalls::broadcast(void* data, std::size_t count, DataType type, Rank root) {
+  REGATTA_TRY_DO(GroupScope::refuse("broadcast"));
   const bool is_root = communicator_.rank() == root;
   return run({.from = is_root ? bytes_of(data) : nullptr,
               .to = is_root ? nullptr : bytes_of(data),
@@ -104,6 +122,7 @@ Status DeviceCalls::broadcast(void* data, std::size_t count, DataType type, Rank
 }
 
 Status DeviceCalls::send(const void* data, std::size_t count, DataType type, Rank to) {
+  REGATTA_TRY_DO(GroupScope::refuse("send"));
   REGATTA_TRY(is_done, send_to_peer(data, count * size_of(type), to));
   if (is_done) return {};
   return run({.from = bytes_of(data),
@@ -115,6 +134,7 @@ Status DeviceCalls::send(const void* data, std::size_t count, DataType type, Ran
 }
 
 Status DeviceCalls::recv(void* data, std::size_t count, DataType type, Rank from) {
+  REGATTA_TRY_DO(GroupScope::refuse("recv"));
   REGATTA_TRY(is_done, receive_from_peer(data, count * size_of(type), from));
   if (is_done) return {};
   return run({.to = bytes_of(data),
@@ -259,35 +279,39 @@ Result<DeviceCalls::Device*> DeviceCalls::find_device(const void* from, const vo
 
 // True when the receiver took it from this rank's device itself.
 Result<bool> DeviceCalls::send_to_peer(const void* data, std::size_t bytes, Rank to) {
-  REGATTA_TRY(device, find_device(data, nullptr));
-  Offer offer{.server = this_server()};
-  if (device != nullptr && bytes > 0) {
-    if (const auto shown = device->queue->show(data)) {
-      offer.is_shown = 1;
+  const auto device = find_device(data, nullptr);
+  Offer offer{.server = this_server(), .way = device ? Way::kStages : Way::kNone};
+  if (device && *device != nullptr && bytes > 0) {
+    if (const auto shown = (*device)->queue->show(data)) {
+      offer.way = Way::kDevice;
       offer.shown = *shown;
     }
   }
-  char is_taken = 0;
-  Handle answer = communicator_.recv(&is_taken, 1, DataType::kU8, to);
+  Way answer = Way::kStages;
+  Handle answered = communicator_.recv(&answer, sizeof answer, DataType::kU8, to);
   REGATTA_TRY_DO(communicator_.send(&offer, sizeof offer, DataType::kU8, to).wait());
-  REGATTA_TRY_DO(answer.wait());
-  return is_taken != 0;
+  REGATTA_TRY_DO(answered.wait());
+  if (!device) return device.error();
+  if (answer == Way::kNone) return cannot_use_device("send", to);
+  return answer == Way::kDevice;
 }
 
 Result<bool> DeviceCalls::receive_from_peer(void* data, std::size_t bytes, Rank from) {
-  REGATTA_TRY(device, find_device(nullptr, data));
+  const auto device = find_device(nullptr, data);
   Offer offer;
   REGATTA_TRY_DO(communicator_.recv(&offer, sizeof offer, DataType::kU8, from).wait());
-  char is_taken = 0;
-  if (device != nullptr && offer.is_shown != 0 && offer.server == this_server()) {
+  Way answer = device ? Way::kStages : Way::kNone;
+  if (device && *device != nullptr && offer.way == Way::kDevice && offer.server == this_server()) {
     // What cannot be opened (another container, no path between the devices) goes through stages.
-    if (device->queue->take(data, offer.shown, bytes)) {
-      is_taken = 1;
+    if ((*device)->queue->take(data, offer.shown, bytes)) {
+      answer = Way::kDevice;
       peer_bytes_ += static_cast<long long>(bytes);
     }
   }
-  REGATTA_TRY_DO(communicator_.send(&is_taken, 1, DataType::kU8, from).wait());
-  return is_taken != 0;
+  REGATTA_TRY_DO(communicator_.send(&answer, sizeof answer, DataType::kU8, from).wait());
+  if (!device) return device.error();
+  if (offer.way == Way::kNone) return cannot_use_device("recv", from);
+  return answer == Way::kDevice;
 }
 
 }  // namespace regatta::coll

@@ -4,7 +4,8 @@
 // message inside a server goes from device to device, where the receiver can open the sender's
 // memory. Every call waits for its end; a send waits for the receiver. All ranks of a communicator
 // use this layer for a call, or none, wherever their buffers lie: the pieces are calls of their
-// own. Bytes: those of the call between ranks, plus each buffer once over the bus of its device.
+// own. None may be called inside a group: kInvalidInput. Bytes: those of the call between ranks,
+// plus each buffer once over the bus of its device.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +26,21 @@ class DeviceCalls {
   DeviceCalls(Communicator& communicator, const gpu::CudaDriver& driver,
               Bytes piece = Bytes{4 << 20});
 
-  // As in communicator.h. The buffers of a call lie on one device, or on the host.
+  // As in communicator.h. The buffers of a call lie on one device, or on the host. After an error
+  // other than that of a group the communicator cannot be used any more: others may still be in the
+  // call, at another piece.
+  // in, out: count elements.
   Status all_reduce(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
-  // in: count elements, out: count * world_size, or the other way round, or both of the latter.
+  // in: count elements, out: count * world_size. Where `in` lies on `out`, it is the start of it or
+  // this rank's own place: pieces of the others would overwrite it elsewhere.
   Status all_gather(const void* in, void* out, std::size_t count, DataType type);
+  // in: count * world_size elements, out: count.
   Status reduce_scatter(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
+  // in, out: count * world_size elements.
   Status all_to_all(const void* in, void* out, std::size_t count, DataType type);
+  // data: count elements.
   Status broadcast(void* data, std::size_t count, DataType type, Rank root);
+  // data: count elements. Where one of the two ranks cannot use its device both have an error.
   Status send(const void* data, std::size_t count, DataType type, Rank to);
   Status recv(void* data, std::size_t count, DataType type, Rank from);
 

@@ -215,6 +215,52 @@ TEST(DeviceCalls, BuffersOnTwoDevicesAreRefused) {
   });
 }
 
+// They wait for the other ranks, and a group begins with its end.
+TEST(DeviceCalls, InsideAGroupAreRefused) {
+  run_all(Layout::kShm, 2, [](Communicator& world) {
+    DeviceCalls calls(world, driver());
+    const Rank peer{1 - world.rank().value};
+    const std::int32_t in[2] = {1, 2};
+    std::int32_t out[2] = {};
+    constexpr auto kI32 = DataType::kI32;
+    std::vector<Status> ends;
+    expect_ok(Communicator::group([&] {
+                ends.push_back(calls.all_reduce(in, out, 1, kI32, ReduceOp::kSum));
+                ends.push_back(calls.all_gather(in, out, 1, kI32));
+                ends.push_back(calls.reduce_scatter(in, out, 1, kI32, ReduceOp::kSum));
+                ends.push_back(calls.all_to_all(in, out, 1, kI32));
+                ends.push_back(calls.broadcast(out, 1, kI32, Rank{0}));
+                ends.push_back(calls.send(in, 1, kI32, peer));
+                ends.push_back(calls.recv(out, 1, kI32, peer));
+              }).wait());
+    ASSERT_EQ(ends.size(), 7U);
+    for (const Status& end : ends) {
+      ASSERT_FALSE(end);
+      EXPECT_EQ(end.error().code, Code::kInvalidInput);
+    }
+    expect_ok(calls.all_reduce(in, out, 1, kI32, ReduceOp::kSum));
+    EXPECT_EQ(out[0], 2);
+  });
+}
+
+// A device whose host has no pages to lock, at the sender, then at the receiver.
+TEST(DeviceCalls, AMessageFailsOnBothRanksWhereOneCannotUseItsDevice) {
+  gpu::CudaDriver broken = driver();
+  broken.alloc_host = [](void**, std::size_t) { return CUresult{2}; };  // out of memory
+  for (const int bad : {0, 1})
+    run_all(Layout::kTcp, 2, [&](Communicator& world) {
+      const int rank = world.rank().value;
+      DeviceCalls calls(world, rank == bad ? broken : driver());
+      const DeviceVector<std::int32_t> data({1, 2, 3});
+      const Status end = rank == 0 ? calls.send(data.data(), 3, DataType::kI32, Rank{1})
+                                   : calls.recv(data.data(), 3, DataType::kI32, Rank{0});
+      ASSERT_FALSE(end);
+      EXPECT_THAT(end.error().message,
+                  testing::HasSubstr(rank == bad ? "lock pages for device 0"
+                                                 : "cannot use its device; see its own error"));
+    });
+}
+
 // A rank's process sends to another's; returns what that one has to say.
 std::string receive_numbers(Layout layout, bool is_peer_copy) {
   ForkedWorld world(2);
