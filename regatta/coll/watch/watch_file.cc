@@ -1,6 +1,5 @@
 #include "regatta/coll/watch/watch_file.h"
 
-#include <cstring>
 #include <utility>
 
 #include <fcntl.h>
