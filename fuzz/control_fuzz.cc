@@ -1,0 +1,74 @@
+// fuzz/control_fuzz.cc: any bytes as what ranks tell each other beside the data (answers to queries,
+// statements of an agreement, aborts, queue pairs), and as a tuning file.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "regatta/coll/engine/agreement.h"
+#include "regatta/coll/transport/farewell.h"
+#include "regatta/coll/transport/verbs_wire.h"
+#include "regatta/coll/tuning/tuning_file.h"
+#include "regatta/coll/watch/answer.h"
+#include "regatta/core/check.h"
+
+namespace {
+
+using namespace regatta::coll;  // NOLINT(google-build-using-namespace): a program of its own
+
+constexpr int kRanks = 5;
+
+void check_answer(const std::string& text) {
+  const auto answer = decode_answer(text);
+  if (!answer) return;
+  if (answer->busiest)
+    REGATTA_CHECK(std::isfinite(answer->busiest->rate.value) && answer->busiest->busy <= 1);
+  REGATTA_CHECK(decode_answer(encode_answer(*answer)).has_value());
+}
+
+void check_statement(const std::string& text) {
+  const auto statement = decode_statement(text, kRanks);
+  if (!statement) return;
+  REGATTA_CHECK(statement->lost.size() == kRanks);
+  const auto again = decode_statement(encode_statement(*statement), kRanks);
+  REGATTA_CHECK(again && again->word == statement->word && again->lost == statement->lost);
+}
+
+void check_card(std::span<const std::byte> bytes) {
+  const auto card = decode_card(bytes);
+  if (!card) return;
+  REGATTA_CHECK(card->numbers.size() <= kQueuePairsMax);
+  REGATTA_CHECK(std::ranges::equal(encode_card(*card), bytes));
+}
+
+void check_tuning(const std::string& text) {
+  const auto choices = parse_tuning(text);
+  if (!choices) return;
+  for (const Choice& choice : *choices)
+    REGATTA_CHECK(choice.tried.empty() || choice.chosen < choice.tried.size());
+  REGATTA_CHECK(parse_tuning(format_tuning(*choices)).has_value());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const auto bytes = std::as_bytes(std::span(text));
+  check_answer(text);
+  check_statement(text);
+  check_card(bytes);
+  check_tuning(text);
+  (void)decode_abort(text);
+  // With a right beginning, so that the fields behind it are reached.
+  const std::string answer = encode_answer({});
+  check_answer((answer.substr(0, 1) + text + answer).substr(0, answer.size()));
+  const std::vector<std::byte> card = encode_card({.mtu = 1024, .slots = 8, .numbers = {1}});
+  std::vector<std::byte> marked(card.begin(), card.begin() + 4);
+  marked.insert(marked.end(), bytes.begin(), bytes.end());
+  check_card(marked);
+  return 0;
+}
