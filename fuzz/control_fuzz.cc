@@ -1,5 +1,5 @@
-// fuzz/control_fuzz.cc: any bytes as what ranks tell each other beside the data (answers to queries,
-// statements of an agreement, aborts, queue pairs), and as a tuning file.
+// fuzz/control_fuzz.cc: any bytes as what ranks tell each other beside the data (answers to
+// queries, statements of an agreement, aborts, queue pairs), and as a tuning file.
 
 #include <algorithm>
 #include <cmath>
