@@ -124,13 +124,10 @@ void Search::settle() {
   rest_until_ = calls_ + pause_;
 }
 
-void Search::plan_samples() {
-  plan_trials({chosen_}, kSamples);
-}
-
 Search::Trial Search::next() {
   const bool can_change = tried_.size() > 1;
-  if (!is_searching_ && can_change && plan_.empty() && calls_ >= rest_until_) plan_samples();
+  if (!is_searching_ && can_change && plan_.empty() && calls_ >= rest_until_)
+    plan_trials({chosen_}, kSamples);
   ++calls_;
   if (handed_ < plan_.size()) {
     const std::size_t index = plan_[handed_];
@@ -184,8 +181,8 @@ void Search::end_stage() {
 }
 
 void Search::end_samples() {
-  const Seconds took = row_ > 1 ? sum_up(chosen_) : *std::min_element(times_.begin(), times_.end());
-  if (took.value == 0 || took == kTellsNothing) return settle();
+  const Seconds took = sum_up(chosen_);
+  if (took.value == 0) return settle();
   const bool is_slower = took > tried_[chosen_].observed * kChanged;
   tried_[chosen_].observed = took;
   if (is_slower || ++looks_ >= kLooksAtMost) {

@@ -2,10 +2,10 @@
 // A pure state machine: what comes out depends on the calls and the times that it is told alone, so
 // ranks that are told the same choose the same. First the algorithms, then for the best of them the
 // connections, then the chunks; each is tried twice, the faster time counts; short calls in rows,
-// and their median. A later setting must
-// be clearly faster than the one that is in use. At last those that were nearly the fastest run
-// three times more, and their medians decide. Then the choice stands and is looked at from time to
-// time, more and more seldom; when it has become clearly slower, all are tried again.
+// and their median. A later setting must be clearly faster than the one that is in use. At last
+// those that were nearly the fastest run three times more, and their medians decide. Then the
+// choice stands and is looked at from time to time, more and more seldom; when it has become
+// clearly slower, all are tried again.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +61,6 @@ class Search {
   std::size_t final_stage() const { return stages_.size() + 1; }
   std::vector<std::size_t> finalists() const;
   void plan_trials(const std::vector<std::size_t>& settings, int tries);
-  void plan_samples();
   Seconds sum_up(std::size_t index) const;
   void end_stage();
   void end_samples();
