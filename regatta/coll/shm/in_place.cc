@@ -56,7 +56,6 @@ void all_reduce(const Work& work) {
 
 // The own input to all: read once here, where the others would each read it again.
 void give_to_all(const Work& work) {
-  constexpr std::size_t kBlockBytes = std::size_t{16} << 10;  // stays in the core's cache meanwhile
   const std::size_t mine = work.part_at(work.peers.rank);
   for (std::size_t at = 0; at < work.call.bytes; at += kBlockBytes)
     for (int peer = 0; peer < work.peers.size(); ++peer)

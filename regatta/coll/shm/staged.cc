@@ -15,7 +15,6 @@ namespace {
 // ranks: 12.3 ms in rounds of 128 KiB, 9.5 of 512 KiB, 8.1 of 1 or 2 MiB).
 constexpr std::size_t kRoundBytes = std::size_t{2} << 20;
 static_assert(kRoundBytes <= kStageBytes);
-constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
 
 // What round `round` moves of the call's bytes.
 Range round_range(const Staged& staged, std::uint64_t round) {
@@ -168,7 +167,6 @@ void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigne
     case CallKind::kGather: {
       const bool keeps = call.kind == CallKind::kAllGather || peers.rank == call.root;
       const bool shows = call.kind == CallKind::kAllGather || peers.rank != call.root;
-      // In blocks that stay in the core's cache: memory is read once.
       for (std::size_t at = 0; at < range.bytes; at += kBlockBytes) {
         const std::size_t bytes = std::min(kBlockBytes, range.bytes - at);
         const std::byte* from = call.in + range.from + at;

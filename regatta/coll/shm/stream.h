@@ -9,6 +9,9 @@
 
 namespace regatta::coll {
 
+// What is copied to several places goes in blocks that stay in the core's cache meanwhile.
+inline constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
+
 enum class Store { kCached, kPastCaches };
 
 // Copies `bytes`; the ranges do not overlap.
