@@ -1,5 +1,4 @@
 // What a group tells of itself and of the others: who an operation waits for, and where each is.
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -35,11 +34,7 @@ StuckCall ShmGroup::stuck_call() const {
 }
 
 std::uint64_t ShmGroup::entered() const {
-  const Region& own = setup_.peers.own();
-  std::uint64_t last = 0;
-  for (const Region::Entry& entry : own.entries)
-    last = std::max(last, entry.post.sequence.load(std::memory_order_acquire));
-  return last;
+  return last_entered(setup_.peers.own());
 }
 
 MemberReport ShmGroup::report(int peer, std::uint64_t sequence) const {

@@ -9,6 +9,7 @@
 // the unused regions and buffers cost address space only.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +59,14 @@ struct Region {
   alignas(4096) std::byte pieces[kStages][kStageBytes];   // for the others
   alignas(4096) std::byte results[kStages][kStageBytes];  // what became of the others' pieces
 };
+
+// The last operation that the owner of the region has entered.
+inline std::uint64_t last_entered(const Region& region) {
+  std::uint64_t last = 0;
+  for (const Region::Entry& entry : region.entries)
+    last = std::max(last, entry.post.sequence.load(std::memory_order_acquire));
+  return last;
+}
 
 struct ShelfHeader {
   std::uint64_t magic;

@@ -109,11 +109,8 @@ std::uint64_t ShmWorld::free_regions() {
 
 GroupStart ShmWorld::start_of(int region) const {
   const Region& seat = own().region(region);
-  std::uint64_t sequence = 0;
-  for (const Region::Entry& entry : seat.entries)
-    sequence = std::max(sequence, entry.post.sequence.load(std::memory_order_relaxed));
-  return {sequence, std::max(seat.filled.rounds.load(std::memory_order_relaxed),
-                             seat.combined.rounds.load(std::memory_order_relaxed))};
+  return {last_entered(seat), std::max(seat.filled.rounds.load(std::memory_order_relaxed),
+                                       seat.combined.rounds.load(std::memory_order_relaxed))};
 }
 
 Result<std::shared_ptr<ShmGroup>> ShmWorld::make_group(const Group& communicator, int region,
