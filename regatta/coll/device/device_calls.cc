@@ -148,8 +148,7 @@ Status DeviceCalls::recv(void* data, std::size_t count, DataType type, Rank from
 // Of a part: with several parts the stage takes those of the input, then those of the output.
 std::size_t DeviceCalls::piece_bytes(const Pass& pass) const {
   const std::size_t element = size_of(pass.type);
-  const bool has_parts = pass.from_parts > 1 || pass.to_parts > 1;
-  const std::size_t share = has_parts ? pass.from_parts + pass.to_parts : 1;
+  const std::size_t share = pass.has_parts() ? pass.from_parts + pass.to_parts : 1;
   return std::max<std::size_t>(piece_bytes_ / share / element, 1) * element;
 }
 
@@ -162,7 +161,7 @@ std::size_t DeviceCalls::stage_bytes() const {
 // While piece k is between the ranks, piece k + 1 comes off the device and k - 1 goes back.
 Status DeviceCalls::run(const Pass& pass) {
   REGATTA_TRY(device, find_device(pass.from, pass.to));
-  if (device == nullptr && (pass.from_parts > 1 || pass.to_parts > 1)) {
+  if (device == nullptr && pass.has_parts()) {
     REGATTA_TRY(host, open_host());
     device = host;
   }
@@ -200,7 +199,7 @@ Status DeviceCalls::begin(const Pass& pass, Device* device, Piece& piece) {
   if (device != nullptr) {
     REGATTA_TRY_DO(fetch(pass, *device, piece));
     in = out = piece.stage;
-    if (pass.from_parts > 1 || pass.to_parts > 1) out += pass.from_parts * piece.bytes;
+    if (pass.has_parts()) out += pass.from_parts * piece.bytes;
   }
   piece.handle = pass.start(in, out, piece.bytes / size_of(pass.type));
   return {};
@@ -234,8 +233,7 @@ Status DeviceCalls::fetch(const Pass& pass, Device& device, Piece& piece) {
 // The output of the piece from its stage, which is free after the piece's mark.
 Status DeviceCalls::store(const Pass& pass, Device& device, Piece& piece) {
   const std::size_t part_bytes = pass.count * size_of(pass.type);
-  const bool has_parts = pass.from_parts > 1 || pass.to_parts > 1;
-  const std::byte* out = piece.stage + (has_parts ? pass.from_parts * piece.bytes : 0);
+  const std::byte* out = piece.stage + (pass.has_parts() ? pass.from_parts * piece.bytes : 0);
   for (std::size_t part = 0; part < pass.to_parts; ++part) {
     std::byte* to = pass.to + part * part_bytes + piece.offset;
     const std::byte* from = out + part * piece.bytes;

@@ -61,6 +61,7 @@ class DeviceCalls {
     DataType type = DataType::kU8;
     std::size_t from_parts = 1;
     std::size_t to_parts = 1;
+    bool has_parts() const { return from_parts > 1 || to_parts > 1; }
     // Starts the call for `count` elements a part; the buffers are memory of the host.
     std::function<Handle(const std::byte* in, std::byte* out, std::size_t count)> start;
   };
