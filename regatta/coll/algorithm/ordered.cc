@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "regatta/coll/algorithm/chunk_window.h"
+#include "regatta/coll/algorithm/gather_all.h"
 #include "regatta/coll/algorithm/rows.h"
 #include "regatta/coll/shm/stream.h"
 #include "regatta/cost/collective.h"
@@ -308,25 +309,10 @@ class Builder {
 
 // One step: everyone gets everything.
 void exchange(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  const std::size_t bytes = buffers.bytes();
-  const auto ranks = static_cast<std::size_t>(place.world_size);
-  std::byte* const arrivals = schedule.scratch(bytes * ranks);
-  std::vector<const std::byte*> sources(ranks, buffers.in);
-  std::vector<StepIndex> before;
-  for (int distance = 1; distance < place.world_size; ++distance) {
-    before.push_back(schedule.add({.kind = StepKind::kSend,
-                                   .peer = place.neighbour(distance),
-                                   .src = buffers.in,
-                                   .bytes = bytes}));
-    const int from = place.neighbour(-distance);
-    std::byte* const at = arrivals + bytes * static_cast<std::size_t>(from);
-    sources[static_cast<std::size_t>(from)] = at;
-    before.push_back(
-        schedule.add({.kind = StepKind::kReceive, .peer = from, .dst = at, .bytes = bytes}));
-  }
-  const StepIndex sum =
-      add_reduction(schedule, schedule.reduction, std::move(sources), buffers.out, bytes);
-  for (const StepIndex step : before)
+  Gathered all = gather_all(schedule, place, buffers.in, buffers.bytes(), 0);
+  const StepIndex sum = add_reduction(schedule, schedule.reduction, std::move(all.messages),
+                                      buffers.out, buffers.bytes());
+  for (const StepIndex step : all.steps)
     schedule.wait_for(sum, step);
 }
 

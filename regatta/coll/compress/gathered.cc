@@ -1,6 +1,4 @@
 // The schedules in which everyone gets everyone's code (schedules.h): top_k and power_sgd.
-#include "regatta/coll/compress/gathered.h"
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -8,10 +6,10 @@
 #include <utility>
 
 #include "regatta/coll/algorithm/chunk_window.h"
+#include "regatta/coll/algorithm/gather_all.h"
 #include "regatta/coll/compress/power_sgd.h"
 #include "regatta/coll/compress/schedules.h"
 #include "regatta/coll/compress/top_k.h"
-#include "regatta/os/clock.h"
 
 namespace regatta::coll::compress {
 namespace {
@@ -25,10 +23,6 @@ double squares_of(std::span<const float> values) {
   for (const float x : values)
     sum += static_cast<double>(x) * static_cast<double>(x);
   return sum;
-}
-
-void note_start(Tally& tally) {
-  if (tally.started_s == 0) tally.started_s = os::monotonic_now().value;
 }
 
 // out = the entries of all messages, added up.
@@ -95,7 +89,7 @@ class PowerSgd {
     std::span<float> matrix() const { return {vector.residual, vector.count}; }
 
     void multiply() {
-      note_start(*tally);
+      tally->note_start();
       for (std::size_t i = 0; i < vector.count; ++i)
         vector.residual[i] += vector.in[i];
       compress::multiply(shape, matrix(), tally->factor, {own_p, p.size()});
@@ -178,7 +172,7 @@ void top_k_all_reduce(Schedule& schedule, const Place& place, const Vector& vect
     std::byte* const message = schedule.scratch(bytes);
     const StepIndex selected =
         window.add(schedule.add_call([=, in = vector.in + from, residual = vector.residual + from] {
-          note_start(*tally);
+          tally->note_start();
           auto* chosen = reinterpret_cast<Entry*>(message + sizeof(Squares));
           const Squares squares = select_top_k({in, count}, {residual, count}, {chosen, entries});
           std::memcpy(message, &squares, sizeof squares);

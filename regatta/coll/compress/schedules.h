@@ -41,6 +41,8 @@ struct Tally {
   double started_s = 0;       // when the first step ran
   std::vector<float> factor;  // power_sgd: for the next call
 
+  // By each step that may be the first.
+  void note_start();
   double relative_error() const;
 };
 

@@ -108,7 +108,7 @@ class Builder {
   void add_chunk(std::size_t from) {
     const Range own = part(from, place_.rank);
     sent_.assign(ranks(), 0);
-    encoded_.assign(ranks(), 0);
+    given_.emplace_back();
     std::vector<StepIndex> arrived;
     for (int d = 1; d < place_.world_size; ++d) {
       send_part(place_.neighbour(d), part(from, place_.neighbour(d)));
@@ -120,8 +120,6 @@ class Builder {
                                                      .dst = desk().arrived[index(peer)],
                                                      .bytes = bytes_of(own)})));
     }
-    given_.push_back(std::move(sends_));
-    sends_.clear();
     if (own.count > 0) add_up(own, arrived);
     if (!scatters_)
       for (int d = 1; d < place_.world_size; ++d)
@@ -140,8 +138,8 @@ class Builder {
                             .out = message + sizeof(Squares),
                             .count = theirs.count,
                             .seed = seed_at(vector_.seed, theirs.from)};
-    encoded_[index(to)] = pace(schedule_.add_call([encoding, message, tally = tally_] {
-      if (tally->started_s == 0) tally->started_s = os::monotonic_now().value;
+    const StepIndex encoded = pace(schedule_.add_call([encoding, message, tally = tally_] {
+      tally->note_start();
       const Squares squares = encode(encoding);
       std::memcpy(message, &squares, sizeof squares);
     }));
@@ -150,14 +148,14 @@ class Builder {
                                                   .tag = tag(Purpose::kPart),
                                                   .src = message,
                                                   .bytes = bytes_of(theirs)},
-                                                 {encoded_[index(to)]}));
-    sends_.push_back(sent_[index(to)]);
+                                                 {encoded}));
+    given_.back().push_back(sent_[index(to)]);
   }
 
   // Coding waits for the network, or a large vector would be coded before its first byte leaves.
   StepIndex pace(StepIndex coding) {
-    if (given_.size() >= kCodedAhead)
-      for (const StepIndex sent : given_[given_.size() - kCodedAhead])
+    if (given_.size() > kCodedAhead)
+      for (const StepIndex sent : given_[given_.size() - 1 - kCodedAhead])
         schedule_.wait_for(coding, sent);
     return window_.add(coding);
   }
@@ -261,13 +259,14 @@ class Builder {
   std::size_t part_count_ = 0;   // elements of a rank's part of it
   std::vector<Desk> desks_;
   std::vector<std::vector<StepIndex>> given_;  // by chunk: the sends of its parts
-  // Of the chunk under way, by rank.
-  std::vector<StepIndex> sends_;
-  std::vector<StepIndex> encoded_;
-  std::vector<StepIndex> sent_;
+  std::vector<StepIndex> sent_;                // of the chunk under way, by rank
 };
 
 }  // namespace
+
+void Tally::note_start() {
+  if (started_s == 0) started_s = os::monotonic_now().value;
+}
 
 double Tally::relative_error() const {
   Squares all;
