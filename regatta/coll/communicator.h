@@ -43,8 +43,9 @@ class Handle {
   // Sleeps (never spins for long) until the operation ended. Errors: kTimeout names the rank that
   // made no progress; kUnavailable names the rank whose process or connection died; kConflict: the
   // ranks did not call the same; kInvalidInput: a wrong argument, or a send and its receive, or
-  // varying parts, differ in size. After an error but a wrong argument
-  // the communicator and its relatives fail every later call with the same error.
+  // varying parts, differ in size; kExhausted names the rank that had no memory for it. After an
+  // error but a wrong argument the communicator and its relatives fail every later call with the
+  // same error.
   Status wait();
   // When the operation moved its first byte (a receive: when the first one came) and ended:
   // monotonic clock to a microsecond, for timelines.

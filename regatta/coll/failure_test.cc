@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <string>
 #include <thread>
@@ -299,6 +300,43 @@ TEST(Leaving, LeavesNoDescriptorAndNoThread) {
   EXPECT_EQ(count_entries("/proc/self/fd"), fds);
   EXPECT_EQ(count_threads(), threads);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve terabytes
+// Lets this process map 32 MiB more than it has, and no more.
+void run_short_of_memory() {
+  std::ifstream sizes("/proc/self/statm");
+  rlim_t pages = 0;
+  sizes >> pages;
+  const rlimit limit{.rlim_cur = pages * static_cast<rlim_t>(getpagesize()) + (32U << 20),
+                     .rlim_max = RLIM_INFINITY};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+TEST(Memory, RankThatHasNoneLeftSaysSoAndTheOthersNameIt) {
+  ForkedWorld world(4);
+  world.start(
+      Layout::kTcp,
+      [](Communicator& ranks, Blackboard&) {
+        std::vector<float> in(std::size_t{16} << 20, 1.0F);
+        std::vector<float> out(in.size() / 4);
+        EXPECT_TRUE(ranks.barrier().wait());
+        if (ranks.rank().value == 1) run_short_of_memory();
+        const Status status =
+            ranks.reduce_scatter(in.data(), out.data(), out.size(), DataType::kF32, ReduceOp::kSum)
+                .wait();
+        return status ? "no error" : status.error().message;
+      },
+      [](Options& options) {
+        adjust_names(options);
+        options.forced.algorithm = Algorithm::kHalving;
+      });
+  ASSERT_TRUE(world.wait(kPeerTimeout + Seconds{8}));
+  for (const int rank : {0, 1, 2, 3}) {
+    EXPECT_THAT(world.result(rank), HasSubstr("rank 1 (s/1) at s")) << rank;
+    EXPECT_THAT(world.result(rank), HasSubstr("no memory is left for the 64 MiB")) << rank;
+  }
+}
+#endif
 
 Seconds cpu_time() {
   rusage usage{};

@@ -51,8 +51,11 @@ class Schedule {
   // Adds one more condition to `step`.
   void wait_for(StepIndex step, StepIndex earlier);
 
-  // Memory that lives as long as the schedule, 64-byte aligned.
+  // Memory that lives as long as the schedule, 64-byte aligned. Where there is none, an address
+  // that must not be read: the schedule is not to be run then.
   std::byte* scratch(std::size_t bytes);
+  // How much scratch() was asked for when there was none; 0: it always had some.
+  std::size_t lacked_bytes() const { return lacked_bytes_; }
 
   const std::vector<Step>& steps() const { return steps_; }
   // Does what a kCall step is for.
@@ -68,6 +71,7 @@ class Schedule {
   std::vector<std::function<void()>> calls_;  // by the tag of their step
   std::vector<std::pair<StepIndex, StepIndex>> edges_;
   std::vector<std::unique_ptr<std::byte, Free>> scratch_;
+  std::size_t lacked_bytes_ = 0;
 };
 
 }  // namespace regatta::coll

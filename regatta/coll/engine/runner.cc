@@ -10,6 +10,7 @@
 #include "regatta/coll/engine/conductor.h"
 #include "regatta/coll/reduce_kernels.h"
 #include "regatta/core/check.h"
+#include "regatta/core/units_text.h"
 
 namespace regatta::coll {
 
@@ -43,6 +44,14 @@ void Runner::start(std::unique_ptr<Operation> started, Seconds now) {
   Operation& operation = *started;
   Group& group = *operation.group;
   group.active.push_back(std::move(started));
+  if (operation.schedule.lacked_bytes() > 0) {
+    error_ =
+        Error{Code::kExhausted,
+              operation.name + ": no memory is left for the " +
+                  format_bytes(Bytes{static_cast<long long>(operation.schedule.lacked_bytes())}) +
+                  " that it computes in: call it on less at a time, or free memory"};
+    return;
+  }
   operation.prepare();
   operation.begun_at = operation.progressed_at = now;
   if (operation.log() != nullptr) operation.log()->begin(operation.logged());

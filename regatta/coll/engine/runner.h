@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "regatta/coll/engine/mailbox.h"
@@ -23,6 +24,10 @@ class Runner {
   // Ends all operations with the error.
   void fail_all(const Error& error, Seconds now);
 
+  // Set when memory for a schedule was lacking: its operation does not move again, and the others'
+  // must be told.
+  const std::optional<Error>& error() const { return error_; }
+
   bool is_idle() const { return groups_.empty(); }
   // Communicators with operations that wait or run.
   const std::vector<std::shared_ptr<Group>>& groups() const { return groups_; }
@@ -38,6 +43,7 @@ class Runner {
   Mailbox& mailbox_;
   std::vector<std::shared_ptr<Group>> groups_;
   std::vector<StepIndex> ready_;
+  std::optional<Error> error_;
 };
 
 // World ranks that the operation waits for: their messages have not come, or they did not grant.

@@ -228,6 +228,7 @@ bool World::advance(Seconds now) {
   // What an ended operation made way for may wait for somebody who left.
   if (moved && any_departed_) check_departed();
   if (mailbox_.error()) fail(*mailbox_.error());
+  if (runner_.error()) fail({runner_.error()->code, name(rank_) + ": " + runner_.error()->message});
   if (mailbox_.contradicted() != nullptr && inquiries_.empty()) check_stalls(now);
   return moved;
 }
