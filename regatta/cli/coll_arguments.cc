@@ -125,7 +125,8 @@ Result<bench::Task> task_of(const CollArguments& arguments) {
                    arguments.tuning +
                        ": too long for a tuning file; save it again with `regatta "
                        "coll explain --save`"};
-    REGATTA_TRY_DO(coll::parse_tuning(text));
+    if (const auto tuning = coll::parse_tuning(text); !tuning)
+      return Error{tuning.error().code, arguments.tuning + ": " + tuning.error().message};
     task.how.tuning = std::move(text);
   }
   return task;

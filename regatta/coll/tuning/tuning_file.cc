@@ -24,7 +24,7 @@ json to_json(const Tried& tried) {
 }
 
 Error wrong(const std::string& where, const std::string& problem) {
-  return {Code::kInvalidInput, "tuning file: " + where + ": " + problem +
+  return {Code::kInvalidInput, "tuning: " + where + ": " + problem +
                                    "; save it again with `regatta coll explain --save`"};
 }
 
