@@ -39,11 +39,6 @@ bool reduces(CallKind kind) {
          kind == CallKind::kReduce || kind == CallKind::kReduceScatterV;
 }
 
-bool has_root(CallKind kind) {
-  return kind == CallKind::kBroadcast || kind == CallKind::kReduce || kind == CallKind::kGather ||
-         kind == CallKind::kScatter;
-}
-
 std::size_t end_of(const std::vector<Range>& parts) {
   std::size_t end = 0;
   for (const Range& part : parts)
@@ -75,6 +70,11 @@ std::optional<CallKind> kind_named(const std::string& name) {
   for (std::size_t i = 0; i < kKinds.size(); ++i)
     if (name == kKinds[i]) return static_cast<CallKind>(i);
   return std::nullopt;
+}
+
+bool has_root(CallKind kind) {
+  return kind == CallKind::kBroadcast || kind == CallKind::kReduce || kind == CallKind::kGather ||
+         kind == CallKind::kScatter;
 }
 
 std::uint64_t encode_transfer(bool is_send, int peer) {

@@ -55,6 +55,8 @@ struct Call {
 // barrier.
 std::uint64_t encode_call(const Call& call);
 std::string to_string(CallKind kind);
+// Whether one rank gives or takes all. Its ranks end at very different times, and the last counts.
+bool has_root(CallKind kind);
 std::optional<CallKind> kind_named(const std::string& name);
 // The same word for a send or a receive; `peer` is the rank of the communicator at its other end.
 std::uint64_t encode_transfer(bool is_send, int peer);

@@ -14,12 +14,6 @@ Case case_of(const Call& call, int ranks) {
   return {call.kind, whole_bytes(call, ranks)};
 }
 
-// Its ranks end at very different times, and the last of them counts.
-bool is_rooted(CallKind kind) {
-  return kind == CallKind::kBroadcast || kind == CallKind::kReduce || kind == CallKind::kGather ||
-         kind == CallKind::kScatter;
-}
-
 int servers_of(const cost::Sites& sites) {
   return static_cast<int>(std::set<int>(sites.server.begin(), sites.server.end()).size());
 }
@@ -96,7 +90,7 @@ void Conductor::end(const Operation& operation) {
   // The rank that comes last waits for nobody: its time is that of the operation. The agreement
   // takes the least of what the ranks say, so what the largest decides is said negative.
   const double took = (os::monotonic_now() - began_at_).value;
-  const bool rooted = is_rooted(operation.call->kind);
+  const bool rooted = has_root(operation.call->kind);
   timed_.push_back({std::exchange(under_way_, {})});
   times_s_.push_back(rooted ? -took : took);
 }

@@ -4,15 +4,6 @@
 #include <bit>
 
 namespace regatta::coll {
-namespace {
-
-bool is_rooted(CallKind kind) {
-  return kind == CallKind::kBroadcast || kind == CallKind::kReduce || kind == CallKind::kGather ||
-         kind == CallKind::kScatter;
-}
-
-}  // namespace
-
 SharedTuner::SharedTuner(Setup setup)
     : ranks_(setup.ranks),
       tuner_({.ranks = setup.ranks,
@@ -25,7 +16,7 @@ SharedTuner::SharedTuner(Setup setup)
 std::size_t SharedTuner::begin(const Call& call) {
   const std::lock_guard lock(mutex_);
   const auto [setting, ticket] = tuner_.next({call.kind, whole_bytes(call, ranks_)});
-  now_ = {.ticket = ticket, .is_rooted = is_rooted(call.kind)};
+  now_ = {.ticket = ticket, .is_rooted = has_root(call.kind)};
   return setting.chunk_bytes;
 }
 
