@@ -31,6 +31,9 @@ struct Board {
     char error[kTextMax];
   };
 
+  // What is timed: private buffers, those of Communicator::allocate(), private ones compressed.
+  enum Way : std::size_t { kPrivate, kShared, kCompressed, kWays };
+
   // Written by the launcher.
   Op op;
   int ranks;
@@ -39,14 +42,13 @@ struct Board {
   coll::Measure measure;
   char tuning[kTuningMax];
   coll::compress::Kind compression;
-  bool has_shared;  // buffers of Communicator::allocate() are timed too
+  bool has_shared;  // kShared is timed too
   std::size_t size_count;
   std::size_t sizes[kSizesMax];
   // By rank: the first three written by the launcher, the others by the rank.
   Seat seats[kRanksMax];
-  std::atomic<int> given;  // endpoints
-  // Private and shared buffers, and compressed, by size; written by rank 0.
-  Cell cells[3][kSizesMax];
+  std::atomic<int> given;        // endpoints
+  Cell cells[kWays][kSizesMax];  // by Way and size; written by rank 0
   // What rank 0 chose for private buffers: the text of a tuning file, empty where it is longer.
   char choices[kTuningMax];
 };

@@ -105,13 +105,13 @@ std::string wait_for_ranks(const std::vector<pid_t>& ranks, const Board& board) 
   return error;
 }
 
-Contender contender_of(const Board& board, const std::string& name, std::size_t kind) {
+Contender contender_of(const Board& board, const std::string& name, Board::Way way) {
   Contender contender{name, {}};
   for (std::size_t size = 0; size < board.size_count; ++size) {
-    const Board::Cell& cell = board.cells[kind][size];
+    const Board::Cell& cell = board.cells[way][size];
     Timing timing{.batches_s = {cell.batches_s, cell.batches_s + cell.batches},
                   .wrong = cell.wrong};
-    if (kind == 2) {
+    if (way == Board::kCompressed) {
       timing.error = cell.error;
       timing.kind = coll::compress::to_string(cell.kind);
     }
@@ -121,10 +121,10 @@ Contender contender_of(const Board& board, const std::string& name, std::size_t 
 }
 
 std::vector<Contender> results(const Board& board) {
-  std::vector<Contender> contenders{contender_of(board, "private", 0)};
-  if (board.has_shared) contenders.push_back(contender_of(board, "shared", 1));
+  std::vector<Contender> contenders{contender_of(board, "private", Board::kPrivate)};
+  if (board.has_shared) contenders.push_back(contender_of(board, "shared", Board::kShared));
   if (board.compression != coll::compress::Kind::kNone)
-    contenders.push_back(contender_of(board, to_string(board.compression), 2));
+    contenders.push_back(contender_of(board, to_string(board.compression), Board::kCompressed));
   return contenders;
 }
 

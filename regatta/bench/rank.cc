@@ -138,17 +138,17 @@ Status run_sizes(Communicator& world, Board& board) {
     const Shape shape = shape_for(board.op, board.sizes[i], board.ranks, world.rank().value);
     std::vector<float> in(shape.in_count());
     std::vector<float> out(shape.out_count());
-    REGATTA_TRY_DO(
-        time_plain(world, shape, {in.data(), out.data()}, board.batches, board.cells[0][i]));
+    REGATTA_TRY_DO(time_plain(world, shape, {in.data(), out.data()}, board.batches,
+                              board.cells[Board::kPrivate][i]));
     if (board.compression != Kind::kNone)
-      REGATTA_TRY_DO(
-          time_compressed(world, shape, {in.data(), out.data()}, board, board.cells[2][i]));
+      REGATTA_TRY_DO(time_compressed(world, shape, {in.data(), out.data()}, board,
+                                     board.cells[Board::kCompressed][i]));
     if (!board.has_shared) continue;
     REGATTA_TRY(shared_in, world.allocate(in.size() * sizeof(float)));
     REGATTA_TRY(shared_out, world.allocate(out.size() * sizeof(float)));
     const Buffers shared{reinterpret_cast<float*>(shared_in.get()),
                          reinterpret_cast<float*>(shared_out.get())};
-    REGATTA_TRY_DO(time_plain(world, shape, shared, board.batches, board.cells[1][i]));
+    REGATTA_TRY_DO(time_plain(world, shape, shared, board.batches, board.cells[Board::kShared][i]));
   }
   return world.barrier().wait();
 }
