@@ -21,6 +21,7 @@
 #include "regatta/coll/watch/culprit.h"
 #include "regatta/coll/watch/flight_file.h"
 #include "regatta/coll/watch/snapshot.h"
+#include "regatta/coll/watch/watch_file.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/os/clock.h"
@@ -30,7 +31,6 @@ namespace {
 
 // An operation without progress for less than this goes its way.
 constexpr Seconds kStill{1.0};
-constexpr std::uint64_t kWorldGroup = 1;
 
 struct Options {
   std::vector<std::string> targets;
@@ -116,7 +116,7 @@ std::string state_text(char state) {
 }
 
 std::string group_text(std::uint64_t id) {
-  return id == kWorldGroup ? "world" : fmt::format("{:08x}", id >> 32);
+  return id == coll::kWorldGroup ? "world" : fmt::format("{:08x}", id >> 32);
 }
 
 // Of a file the clock stood still when it was written.

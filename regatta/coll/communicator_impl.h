@@ -24,9 +24,6 @@
 
 namespace regatta::coll {
 
-// The name of the communicator of all ranks of a world.
-inline constexpr std::uint64_t kWorldGroup = 1;
-
 // Where a rank can meet the others of a new group inside their server.
 struct Seat {
   GroupStart start;
@@ -122,16 +119,16 @@ Options fit_connections(Options options, int world_size);
 // For the parts of coll that bring schedules of their own (compress/).
 class ScheduleRun {
  public:
-  // Runs what `build` writes as a collective of the network, where its calls order it. Inside a
-  // server it has no order with the collectives that go through shared memory. Messages go over a
-  // connection for each equal-cost way, no more: these schedules send to all ranks at once, and
-  // many connections into one port are slower (64 MiB in int8 between 4 servers at 1 Gbit/s: 255 to
-  // 296 ms over 8 of a pair, 246 ms over 1 or 2).
   struct Call {
     std::uint64_t code = 0;   // encode_compressed()
     std::uint64_t bytes = 0;  // the argument
     std::string name;         // "all_reduce of 4 MiB in int8"
   };
+  // Runs what `build` writes as a collective of the network, where its calls order it. Inside a
+  // server it has no order with the collectives that go through shared memory. Messages go over a
+  // connection for each equal-cost way, no more: these schedules send to all ranks at once, and
+  // many connections into one port are slower (64 MiB in int8 between 4 servers at 1 Gbit/s: 255 to
+  // 296 ms over 8 of a pair, 246 ms over 1 or 2).
   static Handle start(Communicator& communicator, const Call& call,
                       const std::function<void(Schedule&, const Place&)>& build);
 };

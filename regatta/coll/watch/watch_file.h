@@ -18,6 +18,9 @@
 
 namespace regatta::coll {
 
+// The name of the communicator of all ranks of a world.
+inline constexpr std::uint64_t kWorldGroup = 1;
+
 struct WatchSetup {
   std::string job;
   std::string server;
