@@ -19,7 +19,7 @@ constexpr std::size_t kCodedAhead = 3;
 
 enum class Purpose : std::uint32_t { kPart, kResult };
 
-struct Range {
+struct Share {
   std::size_t from = 0;  // element of `in`
   std::size_t count = 0;
 };
@@ -72,10 +72,10 @@ class Builder {
   std::uint32_t tag(Purpose purpose) const {
     return static_cast<std::uint32_t>(window_.chunk()) << 1 | static_cast<std::uint32_t>(purpose);
   }
-  std::size_t bytes_of(const Range& part) const {
+  std::size_t bytes_of(const Share& part) const {
     return sizeof(Squares) + encoded_bytes(vector_.kind, part.count);
   }
-  float* residual_at(const Range& part) const {
+  float* residual_at(const Share& part) const {
     return vector_.residual == nullptr ? nullptr : vector_.residual + part.from;
   }
 
@@ -94,19 +94,19 @@ class Builder {
   const Desk& desk() const { return desks_[window_.slot()]; }
 
   // What rank `owner` adds up of the chunk at `from`.
-  Range part(std::size_t from, int owner) const {
+  Share part(std::size_t from, int owner) const {
     const auto k = static_cast<std::size_t>(owner);
     const std::size_t end = std::min(from + chunk_count_, vector_.count);
     if (scatters_) return {k * vector_.count + from, end - from};
     const std::size_t begin = std::min(from + k * part_count_, end);
     return {begin, std::min(part_count_, end - begin)};
   }
-  float* out_at(const Range& part) const {
+  float* out_at(const Share& part) const {
     return vector_.out + (scatters_ ? part.from % vector_.count : part.from);
   }
 
   void add_chunk(std::size_t from) {
-    const Range own = part(from, place_.rank);
+    const Share own = part(from, place_.rank);
     sent_.assign(ranks(), 0);
     given_.emplace_back();
     std::vector<StepIndex> arrived;
@@ -129,7 +129,7 @@ class Builder {
 
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
-  void send_part(int to, const Range& theirs) {
+  void send_part(int to, const Share& theirs) {
     if (theirs.count == 0) return;
     std::byte* const message = desk().sent[index(to)];
     const Encoding encoding{.kind = vector_.kind,
@@ -161,7 +161,7 @@ class Builder {
   }
 
   // The own part: its rank's value is exact, the others' come in code; in the order of the ranks.
-  void add_up(const Range& own, const std::vector<StepIndex>& arrived) {
+  void add_up(const Share& own, const std::vector<StepIndex>& arrived) {
     const Desk desk = this->desk();
     const std::size_t tally_at = window_.chunk() * ranks() + index(place_.rank);
     const StepIndex step = window_.add(schedule_.add_call(
@@ -229,7 +229,7 @@ class Builder {
     }
   }
 
-  void receive_result(int owner, const Range& theirs) {
+  void receive_result(int owner, const Share& theirs) {
     if (theirs.count == 0) return;
     // What was sent to the owner is not needed any more.
     std::byte* const message = desk().sent[index(owner)];
