@@ -1,4 +1,6 @@
 """What a rank says of itself when the ranks meet: the job's token, its server, its address."""
+import hashlib
+import ipaddress
 import os
 import secrets
 import socket
@@ -20,13 +22,32 @@ def server():
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         boot = file.read().strip()
     space = os.stat("/proc/self/ns/net").st_ino
-    return f"{socket.gethostname()}/{boot[:8]}/{space}"
+    # Messages name a rank by this text: the host, and what tells its namespaces and containers apart.
+    mark = hashlib.sha256(f"{boot}/{space}".encode()).hexdigest()[:6]
+    return f"{socket.gethostname()}-{mark}"
+
+
+def given_address():
+    """REGATTA_ADDRESS, which must be one of this machine's."""
+    text = os.environ["REGATTA_ADDRESS"]
+    try:
+        family = socket.AF_INET6 if ipaddress.ip_address(text).version == 6 else socket.AF_INET
+    except ValueError as error:
+        raise RuntimeError(f"regatta: REGATTA_ADDRESS '{text}' is no address in numbers: "
+                           "write it like 10.0.0.1") from error
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind((text, 0))
+        except OSError as error:
+            raise RuntimeError(f"regatta: REGATTA_ADDRESS {text} is no address of this machine "
+                               f"({error.strerror}): take one that `ip address` shows") from error
+    return text
 
 
 def address():
     """The address of this machine that others reach, in numbers."""
     if "REGATTA_ADDRESS" in os.environ:
-        return os.environ["REGATTA_ADDRESS"]
+        return given_address()
     master = os.environ.get("MASTER_ADDR", "")
     if not master:
         return "127.0.0.1"

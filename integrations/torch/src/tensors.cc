@@ -81,6 +81,22 @@ at::Tensor in_order(const std::vector<at::Tensor>& parts) {
   return parts.front().detach().as_strided({count_of(parts)}, {1});
 }
 
+// Of what op_of() does not know.
+std::string name_of(c10d::ReduceOp::RedOpType op) {
+  switch (op) {
+    case c10d::ReduceOp::BAND:
+      return "BAND";
+    case c10d::ReduceOp::BOR:
+      return "BOR";
+    case c10d::ReduceOp::BXOR:
+      return "BXOR";
+    case c10d::ReduceOp::AVG:
+      return "AVG";
+    default:
+      return "operation " + std::to_string(static_cast<int>(op));
+  }
+}
+
 }  // namespace
 
 Reduction reduction_of(const char* call, const at::Tensor& tensor, const c10d::ReduceOp& op) {
@@ -91,8 +107,8 @@ Reduction reduction_of(const char* call, const at::Tensor& tensor, const c10d::R
   const auto kind = static_cast<c10d::ReduceOp::RedOpType>(op);
   const auto which = op_of(kind, is_truth);
   TORCH_CHECK(which, "regatta: ", call, " of ", tensor.scalar_type(),
-              " knows sum, product, min and max, of numbers the average too; not operation ",
-              static_cast<int>(kind));
+              " knows sum, product, min, max and, but of bool, the average; not ", name_of(kind),
+              ": reduce with one of these");
   TORCH_CHECK(!tensor.is_complex() || *which == REGATTA_COLL_SUM || *which == REGATTA_COLL_AVERAGE,
               "regatta: ", call, " of complex numbers knows sum and average only");
   const auto count = static_cast<std::uint64_t>(tensor.numel());

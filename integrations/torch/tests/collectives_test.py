@@ -207,7 +207,7 @@ class Tensors(RankCase):
     def test_wrong_arguments_are_refused_before_anything_moves(self):
         def body(rank, size):
             cases = [(lambda: dist.all_reduce(torch.zeros(2, dtype=torch.int16)), "does not reduce Short"),
-                     (lambda: dist.all_reduce(torch.zeros(2), op=dist.ReduceOp.BXOR), "knows sum, product"),
+                     (lambda: dist.all_reduce(torch.zeros(2), op=dist.ReduceOp.BXOR), "the average; not BXOR"),
                      (lambda: dist.all_gather_into_tensor(torch.zeros(3), torch.zeros(2)), "is not 2 times"),
                      (lambda: dist.send(torch.zeros(1), 1 - rank, tag=3), "use tag 0"),
                      (lambda: dist.all_reduce(torch.zeros(2).to_sparse()), "make it dense")]
