@@ -93,6 +93,14 @@ void check_shape(const YamlMap& map, const ModelShape& model) {
   }
 }
 
+// Those that a job may name.
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names = model_preset_names();
+  std::erase_if(
+      names, [](const std::string& name) { return !is_plain_gpt(find_model_preset(name)->model); });
+  return names;
+}
+
 ModelShape read_model(const YamlMap& map) {
   map.allow({"kind", "preset", "from", "layers", "hidden", "heads", "kv_heads", "head_dim",
              "ffn_hidden", "activation", "vocab", "seq", "tied_embeddings", "attention", "experts",
@@ -113,10 +121,16 @@ ModelShape read_model(const YamlMap& map) {
     const ModelPreset* preset = find_model_preset(name);
     if (preset == nullptr) {
       map.fail("preset", fmt::format("no model is called '{}'; choose one of {}", name,
-                                     join(model_preset_names(), ", ")));
+                                     join(preset_names(), ", ")));
       return model;
     }
     model = preset->model;
+    if (!is_plain_gpt(model)) {
+      map.refuse("preset",
+                 fmt::format("'{}' is not yet available to jobs; choose a GPT-2, GPT-3 or "
+                             "Megatron model",
+                             name));
+    }
   }
   read_shape(map, model, has_preset);
   check_shape(map, model);

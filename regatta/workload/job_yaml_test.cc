@@ -106,6 +106,15 @@ TEST(ParseJob, SaysWhatIsNotYetAvailable) {
   EXPECT_THAT(job.error().message, HasSubstr("not yet available"));
 }
 
+TEST(ParseJob, SaysThatAPresetIsNotYetAvailableToJobs) {
+  const auto job =
+      parse_job("name: x\nmodel: {preset: llama3-8b}\ndata: {text: t}\nglobal_batch: 8\nsteps: 1\n",
+                "job.yaml");
+  ASSERT_FALSE(job.has_value());
+  EXPECT_EQ(job.error().code, Code::kUnsupported);
+  EXPECT_THAT(job.error().message, HasSubstr("'llama3-8b' is not yet available to jobs"));
+}
+
 TEST(ParseJob, AcceptsTheExamplesAndTheDocumentedFiles) {
   const auto texts = shown_files(REGATTA_TESTDATA, "job");
   EXPECT_GE(texts.size(), 3U);

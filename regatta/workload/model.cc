@@ -3,43 +3,169 @@
 #include <string>
 
 namespace regatta::workload {
+namespace {
+
+// A matrix [in, out] and its bias.
+long long linear(long long in, long long out, bool bias) {
+  return in * out + (bias ? out : 0);
+}
+
+long long norm_parameters(const ModelShape& model, long long width) {
+  return (model.norm == Norm::kLayerNorm ? 2 : 1) * width;
+}
+
+// Queries, keys, values and the output projection.
+long long attention_parameters(const ModelShape& model) {
+  const AttentionShape shape = attention_shape(model);
+  const long long h = model.hidden;
+  const long long heads = shape.heads;
+  const long long out = linear(heads * shape.value_dim, h, model.linear_biases);
+  const LatentAttention& latent = model.latent;
+  if (!has_latent_attention(model)) {
+    const long long kv_heads = shape.kv_heads;
+    const bool bias = model.linear_biases || model.qkv_biases;
+    return linear(h, (heads + 2 * kv_heads) * shape.key_dim, bias) + out;
+  }
+  const long long queries = heads * shape.key_dim;
+  long long parameters = out;
+  parameters += latent.query_rank == 0
+                    ? h * queries
+                    : h * latent.query_rank + norm_parameters(model, latent.query_rank) +
+                          latent.query_rank * queries;
+  // The short vector and the shared rotary key; then each head's plain key and value.
+  parameters += h * (latent.kv_rank + latent.rotary_dim) + norm_parameters(model, latent.kv_rank);
+  parameters += latent.kv_rank * heads * (latent.plain_dim + latent.value_dim);
+  return parameters;
+}
+
+long long mlp_parameters(const ModelShape& model, long long width) {
+  const long long h = model.hidden;
+  return (mlp_matrices(model) - 1) * linear(h, width, model.linear_biases) +
+         linear(width, h, model.linear_biases);
+}
+
+LayerParameters without_mlp(const ModelShape& model) {
+  return {.attention = attention_parameters(model),
+          .norms = 2 * norm_parameters(model, model.hidden)};
+}
+
+// Operations of one token in the matrix products of a block's attention, forward.
+double attention_flops(const ModelShape& model) {
+  const AttentionShape shape = attention_shape(model);
+  const double h = model.hidden;
+  const double heads = shape.heads;
+  const double scores = heads * (shape.key_dim + shape.value_dim) * model.seq;
+  const double out = heads * shape.value_dim * h;
+  const LatentAttention& latent = model.latent;
+  if (!has_latent_attention(model))
+    return 2 * (h * (heads + 2.0 * shape.kv_heads) * shape.key_dim + out + scores);
+  const double queries = heads * shape.key_dim;
+  const double q = latent.query_rank == 0 ? h * queries : latent.query_rank * (h + queries);
+  const double kv = h * (latent.kv_rank + latent.rotary_dim) +
+                    latent.kv_rank * heads * (latent.plain_dim + latent.value_dim);
+  return 2 * (q + kv + out + scores);
+}
+
+double mlp_flops(const ModelShape& model, double width) {
+  return 2 * mlp_matrices(model) * static_cast<double>(model.hidden) * width;
+}
+
+double expert_flops(const ModelShape& model) {
+  const Experts& experts = model.experts;
+  const double visited = experts.top_k + experts.shared;
+  return visited * mlp_flops(model, experts.ffn_hidden) +
+         2.0 * model.hidden * experts.count;  // the router
+}
+
+}  // namespace
+
+bool is_plain_gpt(const ModelShape& model) {
+  const AttentionShape shape = attention_shape(model);
+  return model.kind == ModelKind::kGpt && model.activation == Activation::kGelu &&
+         model.positions == Positions::kLearned && model.norm == Norm::kLayerNorm &&
+         model.linear_biases && !has_experts(model) && !has_latent_attention(model) &&
+         shape.kv_heads == model.heads && shape.key_dim * model.heads == model.hidden;
+}
+
+AttentionShape attention_shape(const ModelShape& model) {
+  const LatentAttention& latent = model.latent;
+  if (has_latent_attention(model)) {
+    return {.heads = model.heads,
+            .kv_heads = model.heads,
+            .key_dim = latent.plain_dim + latent.rotary_dim,
+            .value_dim = latent.value_dim};
+  }
+  const int usual = model.heads > 0 ? model.hidden / model.heads : 0;
+  const int dim = model.head_dim > 0 ? model.head_dim : usual;
+  return {.heads = model.heads,
+          .kv_heads = model.kv_heads > 0 ? model.kv_heads : model.heads,
+          .key_dim = dim,
+          .value_dim = dim};
+}
+
+int dense_layers(const ModelShape& model) {
+  return has_experts(model) ? model.experts.dense_layers : model.layers;
+}
+
+LayerParameters dense_layer_parameters(const ModelShape& model) {
+  LayerParameters parameters = without_mlp(model);
+  parameters.mlp = mlp_parameters(model, model.ffn_hidden);
+  return parameters;
+}
+
+LayerParameters expert_layer_parameters(const ModelShape& model) {
+  const Experts& experts = model.experts;
+  const long long one = mlp_parameters(model, experts.ffn_hidden);
+  LayerParameters parameters = without_mlp(model);
+  parameters.mlp = static_cast<long long>(model.hidden) * experts.count + experts.shared * one;
+  parameters.experts = experts.count * one;
+  return parameters;
+}
 
 long long layer_parameters(const ModelShape& model) {
-  const long long h = model.hidden;
-  const long long f = model.ffn_hidden;
-  const long long attention = 4 * h * h + 4 * h;  // q, k, v and the output projection
-  const long long mlp = 2 * h * f + f + h;
-  const long long norms = 4 * h;  // two, each a weight and a bias
-  return attention + mlp + norms;
+  return has_experts(model) ? expert_layer_parameters(model).total()
+                            : dense_layer_parameters(model).total();
 }
 
 long long embedding_parameters(const ModelShape& model) {
-  return (static_cast<long long>(model.vocab) + model.seq) * model.hidden;
+  const long long positions = model.positions == Positions::kLearned ? model.seq : 0;
+  return (model.vocab + positions) * model.hidden;
 }
 
 long long head_parameters(const ModelShape& model) {
   const long long h = model.hidden;
-  return 2 * h + (model.tied_embeddings ? 0 : h * model.vocab);
+  return norm_parameters(model, h) + (model.tied_embeddings ? 0 : h * model.vocab);
 }
 
 long long total_parameters(const ModelShape& model) {
-  return model.layers * layer_parameters(model) + embedding_parameters(model) +
-         head_parameters(model);
+  const long long dense = dense_layers(model);
+  long long blocks = dense * dense_layer_parameters(model).total();
+  if (has_experts(model)) blocks += (model.layers - dense) * expert_layer_parameters(model).total();
+  return blocks + embedding_parameters(model) + head_parameters(model);
+}
+
+long long active_parameters(const ModelShape& model) {
+  if (!has_experts(model)) return total_parameters(model);
+  const Experts& experts = model.experts;
+  const long long idle = experts.count - experts.top_k;
+  const long long one = expert_layer_parameters(model).experts / experts.count;
+  return total_parameters(model) - (model.layers - experts.dense_layers) * idle * one;
 }
 
 Flops model_flops(const ModelShape& model, int samples) {
-  const double h = model.hidden;
-  const double f = model.ffn_hidden;
-  const double s = model.seq;
-  // Forward of one sample: projections 4 h^2, MLP 2 h f, scores and context 2 s h, each 2 per
-  // token.
-  const double layer = 2 * s * (4 * h * h + 2 * h * f + 2 * s * h);
-  const double head = 2 * s * h * model.vocab;
-  return {3 * samples * (model.layers * layer + head)};
+  const double dense = dense_layers(model);
+  double token = model.layers * attention_flops(model) + dense * mlp_flops(model, model.ffn_hidden);
+  if (has_experts(model)) token += (model.layers - dense) * expert_flops(model);
+  token += 2.0 * model.hidden * model.vocab;
+  return {3.0 * samples * model.seq * token};
 }
 
 std::string to_string(Precision precision) {
   return precision == Precision::kFp32 ? "fp32" : "bf16";
+}
+
+std::string to_string(Activation activation) {
+  return activation == Activation::kGelu ? "gelu" : "swiglu";
 }
 
 }  // namespace regatta::workload

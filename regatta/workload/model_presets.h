@@ -1,4 +1,4 @@
-// workload/model_presets.h: published dense GPT models by name, each with its source.
+// workload/model_presets.h: published models by name, each with its source.
 #pragma once
 
 #include <string>

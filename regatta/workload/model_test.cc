@@ -63,6 +63,36 @@ TEST(ModelPresets, HaveThePublishedNumberOfParameters) {
   }
 }
 
+// Total and active parameters as the sources of the presets state them.
+TEST(ModelPresets, OfLaterModelsHaveThePublishedNumberOfParameters) {
+  struct Stated {
+    const char* preset;
+    double billions;
+    double active;
+    double tolerance;
+  };
+  const Stated cases[] = {
+      {"llama2-7b", 6.74, 6.74, 0.001},      {"llama2-13b", 13.02, 13.02, 0.001},
+      {"llama2-70b", 68.98, 68.98, 0.001},   {"llama3-8b", 8.03, 8.03, 0.001},
+      {"llama3-70b", 70.55, 70.55, 0.001},   {"llama3-405b", 405.85, 405.85, 0.001},
+      {"mistral-7b", 7.24, 7.24, 0.001},     {"mixtral-8x7b", 46.7, 12.9, 0.003},
+      {"mixtral-8x22b", 141, 39, 0.01},      {"qwen2-7b", 7.61, 7.61, 0.002},
+      {"qwen2-72b", 72.7, 72.7, 0.001},      {"deepseek-v2-lite", 15.7, 2.6, 0.03},
+      {"deepseek-v2", 236, 21, 0.03},        {"deepseek-v3", 671, 37, 0.02},
+      {"bloom-176b", 176.25, 176.25, 0.001}, {"nemotron4-340b", 340, 340, 0.01},
+      {"bert-large", 0.335, 0.335, 0.005},
+  };
+  for (const Stated& stated : cases) {
+    const ModelPreset* preset = find_model_preset(stated.preset);
+    ASSERT_NE(preset, nullptr) << stated.preset;
+    const double total = static_cast<double>(total_parameters(preset->model)) / 1e9;
+    const double active = static_cast<double>(active_parameters(preset->model)) / 1e9;
+    EXPECT_NEAR(total / stated.billions, 1, stated.tolerance) << stated.preset << " " << total;
+    EXPECT_NEAR(active / stated.active, 1, stated.tolerance) << stated.preset << " " << active;
+    EXPECT_FALSE(preset->source.empty()) << stated.preset;
+  }
+}
+
 // SC'21, appendix: 72 B s l h^2 (1 + s / 6h + V / 12 l h) without recomputation.
 TEST(ModelFlops, MatchesTheClosedFormOfThePaper) {
   const ModelPreset* preset = find_model_preset("gpt3-175b");
