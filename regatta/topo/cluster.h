@@ -21,6 +21,9 @@ struct DeviceType {
   DeviceKind kind = DeviceKind::kGpu;
   FlopsPerSecond fp32_peak;
   FlopsPerSecond bf16_peak;
+  FlopsPerSecond fp16_peak;
+  FlopsPerSecond fp8_peak;
+  int processors = 0;  // streaming multiprocessors of a GPU; 0: not known
   Bytes memory;
   BytesPerSecond memory_bandwidth;
   // CPU devices: the share of one core that the device may compute with, 0 < share <= 1; 0 = not

@@ -55,7 +55,8 @@ std::string read_name(const YamlMap& map) {
 }
 
 void read_devices(const YamlMap& map, ServerType& type, bool has_preset) {
-  map.allow({"count", "type", "cpu_share", "memory", "memory_bandwidth", "fp32_peak", "bf16_peak"});
+  map.allow({"count", "type", "cpu_share", "memory", "memory_bandwidth", "fp32_peak", "bf16_peak",
+             "fp16_peak", "fp8_peak", "processors"});
   type.device_count = has_preset
                           ? map.integer_or("count", type.device_count, {1, kMaxDevicesPerServer})
                           : map.integer("count", {1, kMaxDevicesPerServer});
@@ -81,6 +82,9 @@ void read_devices(const YamlMap& map, ServerType& type, bool has_preset) {
   device.memory_bandwidth = map.rate_or("memory_bandwidth", device.memory_bandwidth);
   device.fp32_peak = map.flops_or("fp32_peak", device.fp32_peak);
   device.bf16_peak = map.flops_or("bf16_peak", device.bf16_peak);
+  device.fp16_peak = map.flops_or("fp16_peak", device.fp16_peak);
+  device.fp8_peak = map.flops_or("fp8_peak", device.fp8_peak);
+  device.processors = map.integer_or("processors", device.processors, {1, 10'000});
 }
 
 void read_intra(const YamlMap& map, ServerType& type) {

@@ -37,6 +37,9 @@ struct DeviceRow {
   const char* name;
   double fp32_tflops;
   double bf16_tflops;  // dense; 0: the device has no bf16
+  double fp16_tflops;
+  double fp8_tflops;  // 0: the device has no fp8
+  int processors;
   long long memory_gib;
   double memory_gigabytes_per_second;
   IntraLink intra;
@@ -48,41 +51,46 @@ struct DeviceRow {
 // give, and rounded as there (PCIe 4.0 x16 carries 31.5 GB/s). Memory is what the driver leaves: a
 // data sheet's GB of HBM is that many GiB to within a percent (nvidia-smi: A100 81920 MiB, H100
 // 81559, H20 97871); of GDDR6, ECC, on when shipped, takes a sixteenth (T4 15360, L40S 46068).
-// "Not re-checked" marks figures that no document of the vendor was found for.
+// Processors are streaming multiprocessors: cores of the data sheet / 64
+// (V100, A100, T4) or / 128 (H100 and later, L20, L40S). "Not re-checked" marks figures that no
+// document of the vendor was found for.
 std::vector<DeviceRow> device_rows() {
   return {
-      {"t4", 8.1, 0, 15, 320, pcie(16),
+      {"t4", 8.1, 0, 65, 0, 40, 15, 320, pcie(16),
        "NVIDIA T4 product brief, table 2: 16 GB less ECC, 320 GB/s (the data sheet of 2019 rounds "
        "to 300); 2560 cores at 1.59 GHz; PCIe 3.0 x16 card"},
-      {"v100-sxm2-16g", 15.7, 0, 16, 900, nvlink(25),
+      {"v100-sxm2-16g", 15.7, 0, 125, 0, 80, 16, 900, nvlink(25),
        "NVIDIA V100 data sheet (2020), SXM2; one NVLink 2.0 brick of six between two neighbours"},
-      {"v100", 15.7, 0, 32, 900, nvlink(25),
+      {"v100", 15.7, 0, 125, 0, 80, 32, 900, nvlink(25),
        "NVIDIA V100 data sheet (2020), SXM2 32 GB; one NVLink 2.0 brick of six between two "
        "neighbours"},
-      {"a100-sxm4-40g", 19.5, 312, 40, 1555, nvlink(300),
+      {"a100-sxm4-40g", 19.5, 312, 312, 0, 108, 40, 1555, nvlink(300),
        "NVIDIA A100 data sheet 1758950 (2021), SXM 40 GB: NVLink 600 GB/s both ways"},
-      {"a100-sxm4-80g", 19.5, 312, 80, 2039, nvlink(300),
+      {"a100-sxm4-80g", 19.5, 312, 312, 0, 108, 80, 2039, nvlink(300),
        "NVIDIA A100 data sheet 1758950 (2021), SXM 80 GB: NVLink 600 GB/s both ways"},
-      {"a800-sxm4-80g", 19.5, 312, 80, 2039, nvlink(200),
+      {"a800-sxm4-80g", 19.5, 312, 312, 0, 108, 80, 2039, nvlink(200),
        "as A100 SXM 80 GB but NVLink 400 GB/s both ways, NVIDIA's statement of November 2022; "
        "vendor's data sheet not re-checked"},
-      {"l20", 59.8, 119.5, 45, 864, pcie(32),
+      {"l20", 59.8, 119.5, 119.5, 239, 92, 45, 864, pcie(32),
        "NVIDIA L20 (2023), PCIe 4.0 x16 card, 48 GB less ECC; 11776 cores at 2.52 GHz give 59.4 "
        "TFLOPS; vendor's data sheet not re-checked"},
-      {"l40s", 91.6, 362.05, 45, 864, pcie(32),
+      {"l40s", 91.6, 362.05, 362.05, 733, 142, 45, 864, pcie(32),
        "NVIDIA L40S data sheet (2023): 48 GB less ECC; PCIe 4.0 x16 card, 64 GB/s both ways"},
-      {"h20", 44, 148, 96, 4000, nvlink(450),
+      {"h20", 44, 148, 148, 296, 78, 96, 4000, nvlink(450),
        "NVIDIA H20 SXM as announced (November 2023): NVLink 900 GB/s both ways; no data sheet is "
        "public, not re-checked"},
-      {"h100-sxm", 67, 989.5, 80, 3350, nvlink(450),
+      {"h100-sxm", 67, 989.5, 989.5, 1979, 132, 80, 3350, nvlink(450),
        "NVIDIA H100 data sheet (2023), SXM: bf16 1979 TFLOPS with sparsity, NVLink 900 GB/s both "
        "ways"},
-      {"h800-sxm", 67, 989.5, 80, 3350, nvlink(200),
+      {"h800-sxm", 67, 989.5, 989.5, 1979, 132, 80, 3350, nvlink(200),
        "as H100 SXM but NVLink 400 GB/s both ways (DeepSeek-V3 report, 2024, measures 160 of 200 "
        "GB/s one way); vendor's data sheet not re-checked"},
-      {"h200-sxm", 67, 989.5, 141, 4800, nvlink(450),
+      {"h200-sxm", 67, 989.5, 989.5, 1979, 132, 141, 4800, nvlink(450),
        "NVIDIA H200 data sheet (2024), SXM: bf16 1979 TFLOPS with sparsity, NVLink 900 GB/s both "
        "ways"},
+      {"b200-sxm", 75, 2250, 2250, 4500, 148, 180, 8000, nvlink(900),
+       "NVIDIA DGX B200 data sheet (2024): eight have 1440 GB, 64 TB/s, 72 PFLOPS of fp8 with "
+       "sparsity twice the dense rate; NVLink 1.8 TB/s both ways"},
   };
 }
 
@@ -104,6 +112,9 @@ std::vector<DevicePreset> make_device_presets() {
                     .kind = DeviceKind::kGpu,
                     .fp32_peak = tflops(row.fp32_tflops),
                     .bf16_peak = tflops(row.bf16_tflops),
+                    .fp16_peak = tflops(row.fp16_tflops),
+                    .fp8_peak = tflops(row.fp8_tflops),
+                    .processors = row.processors,
                     .memory = Bytes{row.memory_gib << 30},
                     .memory_bandwidth = gigabytes_per_second(row.memory_gigabytes_per_second),
                     .cpu_share = 0,
@@ -146,6 +157,8 @@ std::vector<ServerType> make_server_presets() {
       {"h200-8", "h200-sxm", 8, 400_Gbps,
        "NVIDIA DGX BasePOD reference architecture, core components, DGX H200 and H100: 8 "
        "single-port ConnectX-7, 400 Gb/s"},
+      {"dgx-b200", "b200-sxm", 8, 400_Gbps,
+       "NVIDIA DGX B200 data sheet (2024): 8 single-port ConnectX-7, 400 Gb/s"},
   };
   std::vector<ServerType> presets;
   for (const ServerRow& row : rows) {

@@ -69,6 +69,8 @@ constexpr Figures kFigures[] = {
     {"h800-sxm", 67, 989.5, 80, 3350, 200},
     // NVIDIA H200 data sheet (2024), SXM.
     {"h200-sxm", 67, 989.5, 141, 4800, 450},
+    // NVIDIA DGX B200 data sheet (2024), an eighth: 72 PFLOPS of fp8 with sparsity, 1440 GB.
+    {"b200-sxm", 75, 2250, 180, 8000, 900},
 };
 
 TEST(Presets, MatchTheirSources) {
@@ -107,6 +109,8 @@ TEST(Presets, AreDensePeaksAsCoresAndClockGiveThem) {
     const DeviceType& device = find_device_preset(silicon.device)->device;
     const double fp32 = 2 * silicon.fp32_cores * silicon.fp32_ghz * 1e9;
     EXPECT_NEAR(device.fp32_peak.value / fp32, 1, 0.015) << silicon.device;
+    const double cores = silicon.fp32_cores / device.processors;
+    EXPECT_TRUE(cores == 64 || cores == 128) << silicon.device << " " << cores;
     if (silicon.bf16_per_cycle == 0) continue;
     const double bf16 = silicon.bf16_per_cycle * silicon.bf16_ghz * 1e9;
     EXPECT_NEAR(device.bf16_peak.value / bf16, 1, 0.015) << silicon.device;
