@@ -101,13 +101,24 @@ std::string to_string(const Strategy& strategy) {
   std::string text = fmt::format("tp{} pp{} dp{} mb{} recompute={}{}", strategy.tp, strategy.pp,
                                  strategy.dp, strategy.micro_batch, to_string(strategy.recompute),
                                  strategy.overlap ? "" : " overlap=off");
+  if (strategy.virtual_stages > 1) text += fmt::format(" vp{}", strategy.virtual_stages);
+  if (strategy.sequence_parallel) text += " sp";
+  if (strategy.zero > 0) text += fmt::format(" zero{}", strategy.zero);
   if (strategy.compression != Compression::kNone)
     text += " compression=" + to_string(strategy.compression);
   return text;
 }
 
 std::string to_string(Recompute recompute) {
-  return recompute == Recompute::kNone ? "none" : "full";
+  switch (recompute) {
+    case Recompute::kNone:
+      return "none";
+    case Recompute::kSelective:
+      return "selective";
+    case Recompute::kFull:
+      return "full";
+  }
+  return "";
 }
 
 std::string to_string(Compression compression) {

@@ -14,7 +14,11 @@
 
 namespace regatta::workload {
 
-enum class Recompute { kNone, kFull };
+enum class Recompute {
+  kNone,
+  kSelective,  // scores, softmax and context alone: Korthikanti et al., 2022, section 5
+  kFull,
+};
 
 // How the gradients of data-parallel replicas travel: coll/compress/compression.h has the kinds.
 enum class Compression { kNone, kBf16, kFp16, kFp8, kInt8, kTopK, kPowerSgd, kAutomatic };
@@ -32,6 +36,9 @@ struct Strategy {
   Recompute recompute = Recompute::kNone;
   bool overlap = true;  // data-parallel reduction overlapped with the last backward
   Compression compression = Compression::kNone;
+  int virtual_stages = 1;          // parts of the model that a stage holds, interleaved
+  bool sequence_parallel = false;  // tensor ranks share the tokens between the products
+  int zero = 0;                    // 1: replicas share the optimizer's state
 
   int world_size() const { return tp * pp * dp; }
   friend auto operator<=>(const Strategy&, const Strategy&) = default;
