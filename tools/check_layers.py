@@ -16,7 +16,7 @@ LAYERS = [
     ["topo", "workload", "os"],
     ["cost", "fabric", "sched", "gpu", "telemetry", "wire"],
     ["plan", "diag", "coll", "vgpu", "probe", "lab", "report"],
-    ["train", "agent", "measure", "bench", "controller"],
+    ["train", "agent", "measure", "bench", "controller", "replay"],
     ["cli"],
 ]
 SIDEWAYS = {3, 4}

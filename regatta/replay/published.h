@@ -1,0 +1,43 @@
+// replay/published.h: training runs that others measured and published, as what the planner takes.
+// A set is known by the name of its file:
+//   vtrain_single_a100       Bang et al., MICRO 2024 (vTrain): 2 to 8 A100 of one server, fp16
+//   vtrain_multi_a100_part   the same: 64 to 512 A100, 4 NICs of 200 Gb/s a server
+//   bloom_176b_part          BigScience, 2022: A100 80 GB, 4 NICs of 100 Gb/s a server, bf16,
+//   ZeRO-1 korthikanti_table5       Korthikanti et al., 2022, table 5: DGX A100, fp16
+// Calibration rows are all of the first set and every second row, from the first, of the next two;
+// all others are held out. Where a source is silent: the vocabulary of vTrain is 51200, and heads
+// of BLOOM are 64, 96 for hidden sizes of 12288 and 14400. Rows that a set flags as not to be used,
+// and rows without a time, are left out.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/workload/model.h"
+#include "regatta/workload/strategy.h"
+
+namespace regatta::replay {
+
+struct Published {
+  std::string name;   // for people: "39.1B tp8 pp4 dp16 mb3 recompute=full"
+  std::string group;  // rows of one model on one cluster have the same
+  workload::ModelShape model;
+  workload::Strategy strategy;
+  int global_batch = 0;
+  topo::ServerType server;
+  std::string stack;  // of cost/stack.h
+  Seconds measured;   // of a step
+  bool is_calibration = false;
+};
+
+std::vector<std::string> set_names();
+
+// The rows of the set `name` from the text of its file. Fails with kInvalidInput for a name that is
+// not known, a file that is no such table, and a row whose numbers are missing, naming it.
+Result<std::vector<Published>> read_published(const std::string& name, std::string_view text);
+
+}  // namespace regatta::replay

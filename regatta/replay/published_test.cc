@@ -1,0 +1,83 @@
+#include "regatta/replay/published.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "regatta/cost/stack.h"
+#include "regatta/plan/estimate.h"
+#include "regatta/replay/score.h"
+
+namespace regatta::replay {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kVtrain =
+    "params_b,gpus,gbs,mbs,hidden,heads,layers,seq,tp,dp,pp,iter_ms\n"
+    "3.6,64,512,8,3072,32,30,2048,1,64,1,3566.5\n"
+    "3.6,64,512,2,3072,32,30,2048,2,32,1,\n"
+    "39.1,512,1536,2,8192,64,48,2048,8,8,8,15001.9\n";
+
+TEST(ReadPublished, MakesARowWhatThePlannerTakes) {
+  const auto runs = read_published("vtrain_multi_a100_part", kVtrain);
+  ASSERT_TRUE(runs) << runs.error().message;
+  ASSERT_EQ(runs->size(), 2U);  // one has no time
+  const Published& run = runs->at(1);
+  EXPECT_EQ(run.model.hidden, 8192);
+  EXPECT_EQ(run.strategy.tp * run.strategy.pp * run.strategy.dp, 512);
+  EXPECT_EQ(run.global_batch, 1536);
+  EXPECT_NEAR(run.measured.value, 15.0019, 1e-9);
+  EXPECT_TRUE(runs->at(0).is_calibration);
+  EXPECT_FALSE(run.is_calibration);
+  EXPECT_NE(cost::find_stack(run.stack), nullptr);
+}
+
+TEST(ReadPublished, NamesWhatIsWrong) {
+  const auto error_of = [](const std::string& name, const std::string& text) {
+    const auto runs = read_published(name, text);
+    return runs ? "none" : runs.error().message;
+  };
+  EXPECT_THAT(error_of("mine", kVtrain), HasSubstr("mine: no set of published runs is called so"));
+  std::string text = kVtrain;
+  text.replace(text.find(",1,64,1,"), 8, ",x,64,1,");
+  EXPECT_THAT(error_of("vtrain_multi_a100_part", text),
+              HasSubstr("row 1: \"tp\" is no whole number from 1"));
+}
+
+// Korthikanti et al., 2022, table 5, of which no row was used to fit anything.
+constexpr const char* kKorthikanti =
+    "model,layers,hidden,heads,tp,pp,dp,gpus,gbs,mbs,interleave,recompute,iter_s\n"
+    "22B,48,6144,64,8,1,1,8,4,4,1,full,1.42\n"
+    "22B,48,6144,64,8,1,1,8,4,4,1,selective+SP,1.10\n"
+    "175B,96,12288,96,8,8,1,64,64,1,3,full,18.13\n"
+    "175B,96,12288,96,8,8,1,64,64,1,3,selective+SP,13.75\n"
+    "530B,105,20480,128,8,35,1,280,280,1,3,full,49.05\n"
+    "530B,105,20480,128,8,35,1,280,280,1,3,selective+SP,37.83\n"
+    "1T,128,25600,160,8,64,1,512,512,1,1,full,94.42\n"
+    "1T,128,25600,160,8,64,1,512,512,1,1,selective+SP,71.49\n";
+
+TEST(Replay, PredictsTheTimesOfKorthikantiWithoutHavingSeenThem) {
+  const auto runs = read_published("korthikanti_table5", kKorthikanti);
+  ASSERT_TRUE(runs) << runs.error().message;
+  std::vector<Pair> pairs;
+  for (const Published& run : *runs) {
+    const auto step = plan::estimate_step({.model = run.model,
+                                           .strategy = run.strategy,
+                                           .global_batch = run.global_batch,
+                                           .server = run.server,
+                                           .stack = *cost::find_stack(run.stack)});
+    ASSERT_TRUE(step) << step.error().message;
+    pairs.push_back({step->total(), run.measured, run.name});
+    EXPECT_NEAR(step->total() / run.measured, 1, 0.12) << run.name;
+  }
+  const Score result = score(pairs);
+  EXPECT_LT(result.mape, 0.07);
+  EXPECT_DOUBLE_EQ(*result.spearman, 1);
+}
+
+}  // namespace
+}  // namespace regatta::replay
