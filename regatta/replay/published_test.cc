@@ -1,15 +1,11 @@
 #include "regatta/replay/published.h"
 
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "regatta/cost/stack.h"
-#include "regatta/plan/estimate.h"
-#include "regatta/replay/score.h"
 
 namespace regatta::replay {
 namespace {
@@ -46,37 +42,6 @@ TEST(ReadPublished, NamesWhatIsWrong) {
   text.replace(text.find(",1,64,1,"), 8, ",x,64,1,");
   EXPECT_THAT(error_of("vtrain_multi_a100_part", text),
               HasSubstr("row 1: \"tp\" is no whole number from 1"));
-}
-
-// Korthikanti et al., 2022, table 5, of which no row was used to fit anything.
-constexpr const char* kKorthikanti =
-    "model,layers,hidden,heads,tp,pp,dp,gpus,gbs,mbs,interleave,recompute,iter_s\n"
-    "22B,48,6144,64,8,1,1,8,4,4,1,full,1.42\n"
-    "22B,48,6144,64,8,1,1,8,4,4,1,selective+SP,1.10\n"
-    "175B,96,12288,96,8,8,1,64,64,1,3,full,18.13\n"
-    "175B,96,12288,96,8,8,1,64,64,1,3,selective+SP,13.75\n"
-    "530B,105,20480,128,8,35,1,280,280,1,3,full,49.05\n"
-    "530B,105,20480,128,8,35,1,280,280,1,3,selective+SP,37.83\n"
-    "1T,128,25600,160,8,64,1,512,512,1,1,full,94.42\n"
-    "1T,128,25600,160,8,64,1,512,512,1,1,selective+SP,71.49\n";
-
-TEST(Replay, PredictsTheTimesOfKorthikantiWithoutHavingSeenThem) {
-  const auto runs = read_published("korthikanti_table5", kKorthikanti);
-  ASSERT_TRUE(runs) << runs.error().message;
-  std::vector<Pair> pairs;
-  for (const Published& run : *runs) {
-    const auto step = plan::estimate_step({.model = run.model,
-                                           .strategy = run.strategy,
-                                           .global_batch = run.global_batch,
-                                           .server = run.server,
-                                           .stack = *cost::find_stack(run.stack)});
-    ASSERT_TRUE(step) << step.error().message;
-    pairs.push_back({step->total(), run.measured, run.name});
-    EXPECT_NEAR(step->total() / run.measured, 1, 0.12) << run.name;
-  }
-  const Score result = score(pairs);
-  EXPECT_LT(result.mape, 0.07);
-  EXPECT_DOUBLE_EQ(*result.spearman, 1);
 }
 
 }  // namespace
