@@ -142,6 +142,8 @@ Status check_words(CLI::App& app, const std::vector<std::string>& words) {
     const std::vector<std::string> commands = command_names(*place);
     if (commands.empty()) continue;
     if (!contains(commands, word)) {
+      // A command with commands of its own may take an argument instead, as `plan JOB` does.
+      if (place->get_require_subcommand_min() == 0) continue;
       return Error{Code::kInvalidInput,
                    fmt::format("{}there is no command {}; {}", prefix_of(*place), in_quotes(word),
                                remedy_for(word, commands))};
@@ -159,7 +161,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::string subject = message.substr(0, message.find_first_of(": "));
   const std::string help = fmt::format("see regatta {} --help", full_name(place));
   const std::vector<std::string> commands = command_names(place);
-  if (!commands.empty())
+  if (!commands.empty() && place.get_require_subcommand_min() > 0)
     return prefix + "a command is missing; choose one of " + join(commands, ", ");
   switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
     case CLI::ExitCodes::RequiredError:

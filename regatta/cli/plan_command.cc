@@ -15,6 +15,7 @@
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/inputs.h"
 #include "regatta/cli/load.h"
+#include "regatta/cli/plan_replay.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/plan/plan.h"
@@ -149,6 +150,12 @@ json result_to_json(const Inputs& inputs, const plan::SearchResult& result, doub
 }
 
 int show_plans(const PlanOptions& options) {
+  // Not left to the command line's library: `plan replay` needs neither.
+  if (options.job.empty() || options.cluster.empty()) {
+    return report_error({Code::kInvalidInput,
+                         std::string(options.job.empty() ? "plan: JOB" : "plan: --cluster") +
+                             " is missing; write it like: regatta plan JOB --cluster CLUSTER"});
+  }
   const auto inputs = load_inputs(options.job, options.cluster, options.strategy);
   if (!inputs) return report_error(inputs.error());
   const auto start = std::chrono::steady_clock::now();
@@ -186,10 +193,9 @@ std::string count_text(const plan::SearchResult& result) {
 void add_plan_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<PlanOptions>();
   CLI::App* command = app.add_subcommand("plan", "Find the fastest parallel plan for a job");
-  command->add_option("JOB", options->job, "Job file")->required()->check(not_empty());
+  command->add_option("JOB", options->job, "Job file")->check(not_empty());
   command->add_option("--cluster", options->cluster, "Cluster file")
       ->type_name("CLUSTER")
-      ->required()
       ->check(not_empty());
   command
       ->add_option("--strategy", options->strategy,
@@ -205,7 +211,10 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       "Examples:\n"
       "  regatta plan examples/job.yaml --cluster examples/cluster.yaml\n"
       "  regatta plan examples/job.yaml --cluster examples/cluster.yaml --strategy '{tp: 2}'");
-  command->callback([options, &exit_status] { exit_status = show_plans(*options); });
+  command->callback([command, options, &exit_status] {
+    if (command->get_subcommands().empty()) exit_status = show_plans(*options);
+  });
+  add_plan_replay(*command, exit_status);
 }
 
 }  // namespace regatta::cli

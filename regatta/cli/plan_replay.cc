@@ -1,0 +1,198 @@
+#include "regatta/cli/plan_replay.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/cli/arguments.h"
+#include "regatta/cli/load.h"
+#include "regatta/core/text.h"
+#include "regatta/core/units_text.h"
+#include "regatta/os/file.h"
+#include "regatta/replay/replay.h"
+#include "regatta/replay/shipped.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+using replay::Published;
+
+struct ReplayOptions {
+  std::vector<std::string> files;
+  bool rows = false;
+  bool fit = false;
+  bool json = false;
+};
+
+struct Set {
+  std::string name;
+  std::vector<Published> runs;
+  std::vector<replay::Pair> pairs;  // by run
+};
+
+Result<Set> make_set(const std::string& name, std::string_view text) {
+  Set set{.name = name};
+  REGATTA_TRY(runs, replay::read_published(name, text));
+  set.runs = std::move(runs);
+  REGATTA_TRY(pairs, replay::predict(set.runs));
+  set.pairs = std::move(pairs);
+  return set;
+}
+
+// The shipped sets, but those that a file is given for, and the files.
+Result<std::vector<Set>> load_sets(const std::vector<std::string>& files) {
+  std::vector<Set> sets;
+  for (const std::string& file : files) {
+    const std::string name = std::filesystem::path(file).stem().string();
+    auto text = os::read_file(file);
+    if (!text)
+      return Error{Code::kInvalidInput, text.error().message + "; give a table of published runs"};
+    auto set = make_set(name, *text);
+    if (!set) return Error{Code::kInvalidInput, file + ": " + set.error().message};
+    sets.push_back(std::move(*set));
+  }
+  for (const replay::ShippedSet& shipped : replay::shipped_sets()) {
+    const bool is_given = std::any_of(sets.begin(), sets.end(),
+                                      [&](const Set& set) { return set.name == shipped.name; });
+    if (is_given) continue;
+    REGATTA_TRY(set, make_set(shipped.name, shipped.text));
+    sets.push_back(std::move(set));
+  }
+  return sets;
+}
+
+replay::Score score_of(const Set& set, bool is_calibration) {
+  std::vector<replay::Pair> pairs;
+  for (std::size_t i = 0; i < set.runs.size(); ++i)
+    if (set.runs[i].is_calibration == is_calibration) pairs.push_back(set.pairs[i]);
+  return replay::score(pairs);
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+void print_scores(const std::vector<Set>& sets) {
+  std::vector<std::vector<std::string>> table = {
+      {"set", "rows", "", "MAPE", "median", "worst", "Spearman", "top-1 regret"}};
+  for (const Set& set : sets) {
+    for (const bool is_calibration : {true, false}) {
+      const replay::Score score = score_of(set, is_calibration);
+      if (score.rows == 0) continue;
+      table.push_back(
+          {set.name, std::to_string(score.rows), is_calibration ? "calibration" : "held out",
+           percent(score.mape), percent(score.median), percent(score.worst),
+           score.spearman ? fmt::format("{:.3f}", *score.spearman) : "-", percent(score.regret)});
+    }
+  }
+  fmt::print("{}", format_table(table));
+}
+
+void print_rows(const std::vector<Set>& sets) {
+  for (const Set& set : sets) {
+    fmt::print("\n{}\n", set.name);
+    std::vector<std::vector<std::string>> table = {
+        {"run", "measured", "predicted", "difference", ""}};
+    for (std::size_t i = 0; i < set.runs.size(); ++i) {
+      const replay::Pair& pair = set.pairs[i];
+      table.push_back({set.runs[i].name, format_seconds(pair.measured),
+                       format_seconds(pair.predicted),
+                       fmt::format("{:+.1f} %", 100 * (pair.predicted / pair.measured - 1)),
+                       set.runs[i].is_calibration ? "calibration" : "held out"});
+    }
+    fmt::print("{}", format_table(table));
+  }
+}
+
+Status print_fits(const std::vector<Set>& sets) {
+  std::vector<std::vector<Published>> runs;
+  for (const Set& set : sets)
+    runs.push_back(set.runs);
+  for (const std::string& name : cost::stack_names()) {
+    const auto fitted = replay::fit(*cost::find_stack(name), runs);
+    if (!fitted && fitted.error().code == Code::kInvalidInput) {
+      fmt::print("\n{}\n", fitted.error().message);
+      continue;
+    }
+    REGATTA_TRY(c, fitted);
+    fmt::print(
+        "\n{}: matrix_efficiency {:.4f}, tile_depth {:.1f}, misalignment {:.3f}, "
+        "memory_efficiency {:.4f}, launch {:.2f} us, link_efficiency {:.4f}, "
+        "network_efficiency {:.4f}, collective_latency {:.1f} us\n",
+        name, c.matrix_efficiency, c.tile_depth, c.misalignment, c.memory_efficiency,
+        c.launch.value * 1e6, c.link_efficiency, c.network_efficiency,
+        c.collective_latency.value * 1e6);
+  }
+  return {};
+}
+
+json score_to_json(const replay::Score& score) {
+  return {{"rows", score.rows},
+          {"mape", score.mape},
+          {"median", score.median},
+          {"worst", score.worst},
+          {"spearman", score.spearman ? json(*score.spearman) : json()},
+          {"top1_regret", score.regret}};
+}
+
+json sets_to_json(const std::vector<Set>& sets) {
+  json list = json::array();
+  for (const Set& set : sets) {
+    json rows = json::array();
+    for (std::size_t i = 0; i < set.runs.size(); ++i)
+      rows.push_back({{"run", set.runs[i].name},
+                      {"measured_s", set.pairs[i].measured.value},
+                      {"predicted_s", set.pairs[i].predicted.value},
+                      {"calibration", set.runs[i].is_calibration}});
+    list.push_back({{"set", set.name},
+                    {"calibration", score_to_json(score_of(set, true))},
+                    {"held_out", score_to_json(score_of(set, false))},
+                    {"rows", rows}});
+  }
+  return {{"sets", list}};
+}
+
+int show_replay(const ReplayOptions& options) {
+  const auto sets = load_sets(options.files);
+  if (!sets) return report_error(sets.error());
+  if (options.json) {
+    fmt::print("{}\n", sets_to_json(*sets).dump(2));
+    return 0;
+  }
+  print_scores(*sets);
+  if (options.rows) print_rows(*sets);
+  if (!options.fit) return 0;
+  const Status fitted = print_fits(*sets);
+  return fitted ? 0 : report_error(fitted.error());
+}
+
+}  // namespace
+
+void add_plan_replay(CLI::App& plan, int& exit_status) {
+  const auto options = std::make_shared<ReplayOptions>();
+  CLI::App* command = plan.add_subcommand(
+      "replay", "Predict published training runs and show by how much it misses");
+  command
+      ->add_option(
+          "FILE", options->files,
+          "Tables of published runs, named as their set; without one those that the program has: " +
+              join(replay::set_names(), ", "))
+      ->check(not_empty());
+  command->add_flag("--rows", options->rows, "Show every run");
+  command->add_flag("--fit", options->fit,
+                    "Fit the stacks to the calibration rows and show the scalars");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer(
+      "Examples:\n"
+      "  regatta plan replay\n"
+      "  regatta plan replay --rows data/vtrain_multi_a100_part.csv");
+  command->callback([options, &exit_status] { exit_status = show_replay(*options); });
+}
+
+}  // namespace regatta::cli
