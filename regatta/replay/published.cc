@@ -109,6 +109,21 @@ Published korthikanti(const Row& row, Reader& reader) {
   return run;
 }
 
+Published megatron(const Row&, Reader& reader) {
+  Published run;
+  run.model = gpt(reader, 2048, 51200);
+  run.model.heads = reader.whole("heads");
+  run.strategy = {.tp = reader.whole("tp"),
+                  .pp = reader.whole("pp"),
+                  .dp = reader.whole("dp"),
+                  .micro_batch = 0,
+                  .recompute = Recompute::kFull};
+  if (run.strategy.pp > 1) run.strategy.virtual_stages = 2;
+  run.stack = "megatron-deepspeed-fp16";
+  run.server = a100_server(8, 200_Gbps);
+  return run;
+}
+
 enum class Split { kCalibration, kEverySecond, kHeldOut };
 
 struct Set {
@@ -124,12 +139,21 @@ constexpr std::array kSets = {
     Set{"vtrain_multi_a100_part", vtrain, "iter_ms", 1e-3, Split::kEverySecond},
     Set{"bloom_176b_part", bloom, "sec_per_iter", 1, Split::kEverySecond},
     Set{"korthikanti_table5", korthikanti, "iter_s", 1, Split::kHeldOut},
+    Set{"megatron_sc21_table1", megatron, "step_s_derived", 1, Split::kHeldOut},
 };
 
 // ZeRO 0 is the one row that its set flags as not to be used.
 bool is_usable(const Row& row, const Set& set) {
   const auto time = row.number(set.time);
   return time && *time > 0 && row.text("zero_stage") != "0";
+}
+
+std::string name_of(const Published& run) {
+  std::string strategy = to_string(run.strategy);
+  const std::size_t open = strategy.find(" mb0");
+  if (open != std::string::npos) strategy.replace(open, 4, " mb=auto");
+  return fmt::format("{} layers of {}, {} heads: {}", run.model.layers, run.model.hidden,
+                     run.model.heads, strategy);
 }
 
 std::string group_of(const Published& run) {
@@ -172,8 +196,7 @@ Result<std::vector<Published>> read_published(const std::string& name, std::stri
     run.measured = Seconds{*row.number(set->time) * set->seconds};
     run.is_calibration = set->split == Split::kCalibration ||
                          (set->split == Split::kEverySecond && runs.size() % 2 == 0);
-    run.name = fmt::format("{} layers of {}, {} heads: {}", run.model.layers, run.model.hidden,
-                           run.model.heads, to_string(run.strategy));
+    run.name = name_of(run);
     run.group = group_of(run);
     runs.push_back(std::move(run));
   }

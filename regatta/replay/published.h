@@ -2,12 +2,15 @@
 // A set is known by the name of its file:
 //   vtrain_single_a100       Bang et al., MICRO 2024 (vTrain): 2 to 8 A100 of one server, fp16
 //   vtrain_multi_a100_part   the same: 64 to 512 A100, 4 NICs of 200 Gb/s a server
-//   bloom_176b_part          BigScience, 2022: A100 80 GB, 4 NICs of 100 Gb/s a server, bf16,
-//   ZeRO-1 korthikanti_table5       Korthikanti et al., 2022, table 5: DGX A100, fp16
+//   bloom_176b_part          BigScience, 2022: A100, bf16, ZeRO-1, 4 NICs of 100 Gb/s a server
+//   korthikanti_table5       Korthikanti et al., 2022, table 5: DGX A100, fp16
+//   megatron_sc21_table1     Narayanan et al., SC'21, table 1: DGX A100, fp16
+//
 // Calibration rows are all of the first set and every second row, from the first, of the next two;
-// all others are held out. Where a source is silent: the vocabulary of vTrain is 51200, and heads
-// of BLOOM are 64, 96 for hidden sizes of 12288 and 14400. Rows that a set flags as not to be used,
-// and rows without a time, are left out.
+// all others are held out. Where a source is silent: the vocabulary of vTrain is 51200; heads of
+// BLOOM are 64, or 96 where the hidden size is 12288 or 14400; Megatron interleaves 2 parts of a
+// stage and takes the micro-batch that is predicted fastest. Rows that a set flags as not to be
+// used, and rows without a time, are left out.
 #pragma once
 
 #include <string>
@@ -26,7 +29,7 @@ struct Published {
   std::string name;   // for people: "39.1B tp8 pp4 dp16 mb3 recompute=full"
   std::string group;  // rows of one model on one cluster have the same
   workload::ModelShape model;
-  workload::Strategy strategy;
+  workload::Strategy strategy;  // micro_batch 0: the source does not say
   int global_batch = 0;
   topo::ServerType server;
   std::string stack;  // of cost/stack.h

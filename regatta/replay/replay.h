@@ -10,8 +10,9 @@
 
 namespace regatta::replay {
 
-// Every run under the stack that it names, or under `stack` where one is given. Fails with the
-// error of the first run that cannot be predicted, naming it.
+// Every run under the stack that it names, or under `stack` where one is given; where its source
+// does not say the micro-batch, with the fastest of 1, 2, 4 and 8 that the job allows. Fails with
+// the error of the first run that cannot be predicted, naming it.
 Result<std::vector<Pair>> predict(const std::vector<Published>& runs,
                                   const cost::Stack* stack = nullptr);
 

@@ -35,6 +35,16 @@ TEST(Predict, MeetsTheTimesOfKorthikantiWithoutHavingSeenThem) {
   EXPECT_DOUBLE_EQ(*result.spearman, 1);
 }
 
+// Narayanan et al., SC'21, table 1: 1.7 to 1008 billion parameters on 32 to 3072 devices.
+TEST(Predict, MeetsTheTimesOfMegatronWithoutHavingSeenThem) {
+  const auto pairs = predict(shipped("megatron_sc21_table1"));
+  ASSERT_TRUE(pairs) << pairs.error().message;
+  const Score result = score(*pairs);
+  EXPECT_EQ(result.rows, 10);
+  EXPECT_LT(result.mape, 0.05);
+  EXPECT_GT(*result.spearman, 0.98);
+}
+
 TEST(Predict, NamesTheRunThatCannotBePredicted) {
   std::vector<Published> runs = shipped("korthikanti_table5");
   runs[1].strategy.tp = 7;

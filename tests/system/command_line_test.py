@@ -36,7 +36,7 @@ CASES = [
     (["plan", JOB], "plan: --cluster is missing; write it like: regatta plan JOB --cluster CLUSTER"),
     (["plan", "replay", "x.csv"], "x.csv: no such file or directory; give a table of published runs"),
     (["plan", "replay", JOB], f"{JOB}: job: no set of published runs is called so; the sets are vtrain_single_a100, "
-                              "vtrain_multi_a100_part, bloom_176b_part, korthikanti_table5"),
+                              "vtrain_multi_a100_part, bloom_176b_part, korthikanti_table5, megatron_sc21_table1"),
     (["plan", "replay", "--row"], "plan replay: there is no option '--row'; did you mean '--rows'?"),
     (["plan", JOB, "--cluster"], "plan: --cluster needs a value; see regatta plan --help"),
     (PLAN + ["--cluster", "x"], "plan: --cluster is given twice; keep one"),
