@@ -119,6 +119,9 @@ class Starter {
       feedback_->residual.resize(in_count);
       vector.residual = feedback_->residual.data();
       calls = feedback_->calls++;
+    } else if (!is_elementwise(pending_.kind_)) {
+      pending_.tally_->residual.resize(in_count);
+      vector.residual = pending_.tally_->residual.data();
     }
     if (compression_.stochastic) vector.seed = static_cast<std::uint32_t>(calls * 2 + 1);
     return vector;

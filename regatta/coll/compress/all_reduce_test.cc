@@ -135,6 +135,23 @@ TEST_P(CompressedCall, AveragesInPlaceAndQueues) {
   });
 }
 
+TEST_P(CompressedCall, OfAnyKindNeedsNoFeedback) {
+  constexpr std::size_t kCount = 5000;
+  run(layout(), ranks(), [](Communicator& world) {
+    const std::vector<float> in = gradient(world.rank().value, kCount);
+    for (const Kind kind : kAll) {
+      Feedback feedback;
+      std::vector<float> kept(kCount);
+      std::vector<float> lost(kCount);
+      const Compression compression{.kind = kind};
+      ASSERT_TRUE(
+          all_reduce(world, {in.data(), kept.data(), kCount}, compression, &feedback).wait());
+      ASSERT_TRUE(all_reduce(world, {in.data(), lost.data(), kCount}, compression, nullptr).wait());
+      EXPECT_EQ(lost, kept) << to_string(kind);
+    }
+  });
+}
+
 // A tensor whose compression is turned off gets what was left out, and the residual is used up.
 TEST_P(CompressedCall, WithNoneSendsTheRest) {
   constexpr std::size_t kCount = 5000;

@@ -40,6 +40,8 @@ struct Tally {
       parts;                  // of the result and of what was left out of it; the same on all ranks
   double started_s = 0;       // when the first step ran
   std::vector<float> factor;  // power_sgd: for the next call
+  // For a call without a Feedback whose steps need a place for what they leave out.
+  std::vector<float> residual;
 
   // By each step that may be the first.
   void note_start();
