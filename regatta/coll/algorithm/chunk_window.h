@@ -32,6 +32,11 @@ class ChunkWindow {
     steps_.clear();
     ends_.push_back(end);
   }
+  // The step waits for all chunks so far.
+  void wait_for_all(StepIndex step) {
+    for (const StepIndex end : ends_)
+      schedule_.wait_for(step, end);
+  }
 
  private:
   Schedule& schedule_;

@@ -39,7 +39,8 @@ class Pending {
   std::optional<Error> error_;
 };
 
-// `in` may be `out`.
+// `in` may be `out`; of reduce_scatter they may overlap in any way. Exactly at the own part of
+// `in`, `out` takes no memory beside it.
 struct Tensor {
   const float* in = nullptr;
   float* out = nullptr;

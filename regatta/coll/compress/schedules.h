@@ -51,7 +51,8 @@ struct Tally {
 // `vector.kind` is element-wise. Of all ranks alike but for the addresses.
 void two_step_all_reduce(Schedule& schedule, const Place& place, const Vector& vector,
                          const std::shared_ptr<Tally>& tally);
-// in: count * world_size elements; `out` may be this rank's part of it. Each rank's tally is its
+// in: count * world_size elements; `out` may be this rank's part of it, and where it overlaps `in`
+// otherwise, the result lies in scratch memory until all of `in` was read. Each rank's tally is its
 // own.
 void one_step_reduce_scatter(Schedule& schedule, const Place& place, const Vector& vector,
                              const std::shared_ptr<Tally>& tally);

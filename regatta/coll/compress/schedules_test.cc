@@ -185,38 +185,48 @@ TEST(CompressedAllReduce, WorksWithoutResiduals) {
   }
 }
 
-TEST(CompressedReduceScatter, GivesEachRankItsPart) {
+// Reduces `count` elements a part between three ranks, in place: to the own part of the input, or
+// to its beginning. What went in is in the results or in the residuals.
+void check_scatter(std::size_t count, bool to_own_part) {
+  constexpr int kRanks = 3;
   std::mt19937 random(55);
-  for (const std::size_t count : {std::size_t{3}, std::size_t{1000}, std::size_t{300001}}) {
-    constexpr int kRanks = 3;
-    std::vector<std::vector<float>> in;
-    std::vector<std::vector<float>> residual(kRanks, std::vector<float>(count * kRanks));
-    std::vector<Schedule> schedules(kRanks);
-    for (int rank = 0; rank < kRanks; ++rank)
-      in.push_back(gradient(count * kRanks, random));
-    const auto before = in;
-    for (int rank = 0; rank < kRanks; ++rank) {
-      const auto index = static_cast<std::size_t>(rank);
-      one_step_reduce_scatter(schedules[index], {rank, kRanks},
-                              {.in = in[index].data(),
-                               .out = in[index].data() + index * count,
-                               .count = count,
-                               .residual = residual[index].data(),
-                               .kind = Kind::kInt8},
-                              std::make_shared<Tally>());
-    }
-    ScheduleRunner runner(schedules, 5);
-    ASSERT_TRUE(runner.run());
-    for (std::size_t i = 0; i < count * kRanks; ++i) {
-      double sum = 0;
-      double kept = static_cast<double>(in[i / count][i]);
-      for (std::size_t rank = 0; rank < kRanks; ++rank) {
-        sum += static_cast<double>(before[rank][i]);
-        kept += static_cast<double>(residual[rank][i]);
-      }
-      ASSERT_NEAR(kept, sum, 1e-7) << i;
-    }
+  std::vector<std::vector<float>> in;
+  std::vector<std::vector<float>> residual(kRanks, std::vector<float>(count * kRanks));
+  std::vector<Schedule> schedules(kRanks);
+  for (int rank = 0; rank < kRanks; ++rank)
+    in.push_back(gradient(count * kRanks, random));
+  const auto before = in;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    one_step_reduce_scatter(schedules[index], {rank, kRanks},
+                            {.in = in[index].data(),
+                             .out = in[index].data() + (to_own_part ? index * count : 0),
+                             .count = count,
+                             .residual = residual[index].data(),
+                             .kind = Kind::kInt8},
+                            std::make_shared<Tally>());
   }
+  ScheduleRunner runner(schedules, 5);
+  ASSERT_TRUE(runner.run());
+  for (std::size_t i = 0; i < count * kRanks; ++i) {
+    double sum = 0;
+    double kept = static_cast<double>(in[i / count][to_own_part ? i : i % count]);
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+      sum += static_cast<double>(before[rank][i]);
+      kept += static_cast<double>(residual[rank][i]);
+    }
+    ASSERT_NEAR(kept, sum, 1e-7) << i;
+  }
+}
+
+TEST(CompressedReduceScatter, GivesEachRankItsPart) {
+  for (const std::size_t count : {std::size_t{3}, std::size_t{1000}, std::size_t{300001}})
+    check_scatter(count, true);
+}
+
+TEST(CompressedReduceScatter, WritesOverItsInputOnlyWhenThatIsSent) {
+  for (const std::size_t count : {std::size_t{3}, std::size_t{900001}})
+    check_scatter(count, false);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "regatta/coll/algorithm/chunk_window.h"
 #include "regatta/coll/compress/schedules.h"
+#include "regatta/coll/range.h"
 #include "regatta/os/clock.h"
 
 namespace regatta::coll::compress {
@@ -54,6 +55,14 @@ class Builder {
     tally_->parts.resize((vector.count + chunk_count_ - 1) / chunk_count_ * ranks());
     for (std::size_t from = 0; from < vector.count; from += chunk_count_)
       add_chunk(from);
+  }
+
+  // The result lay aside, because `out` overlaps what was to be read.
+  void copy_result(float* out) {
+    window_.wait_for_all(schedule_.add({.kind = StepKind::kCopy,
+                                        .dst = reinterpret_cast<std::byte*>(out),
+                                        .src = reinterpret_cast<const std::byte*>(vector_.out),
+                                        .bytes = vector_.count * sizeof(float)}));
   }
 
  private:
@@ -262,6 +271,15 @@ class Builder {
   std::vector<StepIndex> sent_;                // of the chunk under way, by rank
 };
 
+// Whether the result of a part overwrites what is still to be read.
+bool is_hazardous(const Place& place, const Vector& vector) {
+  const std::size_t bytes = vector.count * sizeof(float);
+  const float* const own = vector.in + static_cast<std::size_t>(place.rank) * vector.count;
+  return vector.out != own && overlap(reinterpret_cast<const std::byte*>(vector.out), bytes,
+                                      reinterpret_cast<const std::byte*>(vector.in),
+                                      bytes * static_cast<std::size_t>(place.world_size));
+}
+
 }  // namespace
 
 void Tally::note_start() {
@@ -284,7 +302,14 @@ void two_step_all_reduce(Schedule& schedule, const Place& place, const Vector& v
 
 void one_step_reduce_scatter(Schedule& schedule, const Place& place, const Vector& vector,
                              const std::shared_ptr<Tally>& tally) {
-  if (vector.count > 0) Builder(schedule, place, vector, tally, true);
+  if (vector.count == 0) return;
+  if (!is_hazardous(place, vector)) {
+    Builder(schedule, place, vector, tally, true);
+    return;
+  }
+  Vector aside = vector;
+  aside.out = reinterpret_cast<float*>(schedule.scratch(vector.count * sizeof(float)));
+  Builder(schedule, place, aside, tally, true).copy_result(vector.out);
 }
 
 }  // namespace regatta::coll::compress
