@@ -119,6 +119,12 @@ std::string describe_call(std::uint64_t code, std::uint64_t bytes) {
   return text;
 }
 
+Error lack_of_memory(const std::string& name, std::size_t bytes) {
+  return {Code::kExhausted, name + ": no memory is left for the " +
+                                format_bytes(Bytes{static_cast<long long>(bytes)}) +
+                                " that it computes in: call it on less at a time, or free memory"};
+}
+
 std::size_t in_bytes(const Call& call, int ranks) {
   if (call.parts != nullptr) return end_of(call.parts->give);
   const bool has_parts = call.kind == CallKind::kReduceScatter || call.kind == CallKind::kScatter ||

@@ -12,6 +12,7 @@
 #include "regatta/coll/compress/compression.h"
 #include "regatta/coll/range.h"
 #include "regatta/coll/reduce_kernels.h"
+#include "regatta/core/result.h"
 
 namespace regatta::coll {
 
@@ -35,7 +36,8 @@ enum class CallKind : std::uint8_t {
 struct VaryingParts {
   std::vector<Range> give;  // what of `in` goes to each; of an all_gather_v the same to all
   std::vector<Range> take;  // where in `out` what comes from each lies
-  // What came in for a reduction inside the server, by rank; `take` lies in it.
+  // What came in for a reduction inside the server, by rank; `take` lies in it. Null there: no
+  // memory was left for it.
   std::unique_ptr<std::byte[]> arrivals;
 };
 
@@ -68,6 +70,9 @@ std::uint64_t encode_compressed(CallKind kind, ReduceOp op, compress::Kind way);
 // agree, "all_reduce of 4 MiB (f32, sum)", "recv of 1 MiB from rank 2".
 std::string name_call(std::uint64_t code, std::uint64_t bytes);
 std::string describe_call(std::uint64_t code, std::uint64_t bytes);
+
+// Of a call, named with what it is of, that found no memory for so many bytes.
+Error lack_of_memory(const std::string& name, std::size_t bytes);
 
 // How far `in` and `out` reach: bytes x ranks where the buffer has a part for every rank.
 std::size_t in_bytes(const Call& call, int ranks);

@@ -336,6 +336,30 @@ TEST(Memory, RankThatHasNoneLeftSaysSoAndTheOthersNameIt) {
     EXPECT_THAT(world.result(rank), HasSubstr("no memory is left for the 64 MiB")) << rank;
   }
 }
+
+TEST(Memory, RankThatHasNoneLeftInsideAServerSaysSoAndTheOthersNameIt) {
+  ForkedWorld world(4);
+  world.start(
+      Layout::kShm,
+      [](Communicator& ranks, Blackboard&) {
+        const std::vector<std::size_t> counts(4, std::size_t{4} << 20);
+        std::vector<float> in(std::size_t{16} << 20, 1.0F);
+        std::vector<float> out(in.size() / 4);
+        EXPECT_TRUE(ranks.barrier().wait());
+        if (ranks.rank().value == 1) run_short_of_memory();
+        const Status status = ranks
+                                  .reduce_scatter_v(in.data(), {.counts = counts, .offsets = {}},
+                                                    out.data(), DataType::kF32, ReduceOp::kSum)
+                                  .wait();
+        return status ? "no error" : status.error().message;
+      },
+      adjust_names);
+  ASSERT_TRUE(world.wait(kPeerTimeout + Seconds{8}));
+  for (const int rank : {0, 1, 2, 3})
+    EXPECT_THAT(world.result(rank),
+                HasSubstr("rank 1 (s/1) at s0: reduce_scatter_v: no memory is left for the 64 MiB"))
+        << rank;
+}
 #endif
 
 Seconds cpu_time() {

@@ -1,6 +1,7 @@
 // The operations of communicator.h whose parts vary.
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,8 +79,9 @@ Handle Communicator::reduce_scatter_v(const void* in, const Parts& parts, void* 
   const std::size_t own = varying->give[rank().index()].bytes;
   for (std::size_t peer = 0; peer < parts.counts.size(); ++peer)
     varying->take.push_back({own * peer, own});
+  // Without memory the call goes on: the group it belongs to fails with it.
   if (impl_->shm != nullptr)
-    varying->arrivals = std::make_unique_for_overwrite<std::byte[]>(own * parts.counts.size());
+    varying->arrivals.reset(new (std::nothrow) std::byte[own * parts.counts.size()]);
   return impl_->collective({.kind = CallKind::kReduceScatterV,
                             .reduction = impl_->reduction(type, op),
                             .in = static_cast<const std::byte*>(in),

@@ -10,7 +10,6 @@
 #include "regatta/coll/engine/conductor.h"
 #include "regatta/coll/reduce_kernels.h"
 #include "regatta/core/check.h"
-#include "regatta/core/units_text.h"
 
 namespace regatta::coll {
 
@@ -45,11 +44,7 @@ void Runner::start(std::unique_ptr<Operation> started, Seconds now) {
   Group& group = *operation.group;
   group.active.push_back(std::move(started));
   if (operation.schedule.lacked_bytes() > 0) {
-    error_ =
-        Error{Code::kExhausted,
-              operation.name + ": no memory is left for the " +
-                  format_bytes(Bytes{static_cast<long long>(operation.schedule.lacked_bytes())}) +
-                  " that it computes in: call it on less at a time, or free memory"};
+    error_ = lack_of_memory(operation.name, operation.schedule.lacked_bytes());
     return;
   }
   operation.prepare();

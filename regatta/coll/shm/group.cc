@@ -312,6 +312,12 @@ bool ShmGroup::begin_varying(Operation& operation) {
                                    ": call it with the same count and type on both"});
     return false;
   }
+  if (operation.call.kind == CallKind::kReduceScatterV &&
+      operation.call.parts->arrivals == nullptr) {
+    fail(lack_of_memory(name(peers.rank) + ": " + name_call(encode_call(operation.call), 0),
+                        out_bytes(operation.call, peers.size())));
+    return false;
+  }
   operation.staged = plan_varying(operation.call, peers, slot, stage_);
   if (operation.staged.rounds == 0) {
     collect_parts(operation.staged, peers);
