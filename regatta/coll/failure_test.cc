@@ -16,11 +16,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "regatta/coll/call.h"
 #include "regatta/coll/communicator.h"
 #include "regatta/coll/forked_world.h"
 #include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_world.h"
+#include "regatta/coll/watch/flight_file.h"
 #include "regatta/os/clock.h"
+#include "regatta/os/file.h"
 
 namespace regatta::coll {
 namespace {
@@ -313,6 +316,8 @@ void run_short_of_memory() {
 }
 
 TEST(Memory, RankThatHasNoneLeftSaysSoAndTheOthersNameIt) {
+  const auto folder = os::TempFolder::create();
+  ASSERT_TRUE(folder);
   ForkedWorld world(4);
   world.start(
       Layout::kTcp,
@@ -326,15 +331,22 @@ TEST(Memory, RankThatHasNoneLeftSaysSoAndTheOthersNameIt) {
                 .wait();
         return status ? "no error" : status.error().message;
       },
-      [](Options& options) {
+      [&](Options& options) {
         adjust_names(options);
         options.forced.algorithm = Algorithm::kHalving;
+        options.flight_dir = folder->path();
       });
   ASSERT_TRUE(world.wait(kPeerTimeout + Seconds{8}));
   for (const int rank : {0, 1, 2, 3}) {
     EXPECT_THAT(world.result(rank), HasSubstr("rank 1 (s/1) at s")) << rank;
     EXPECT_THAT(world.result(rank), HasSubstr("no memory is left for the 64 MiB")) << rank;
   }
+  // Its flight file tells what was under way.
+  const auto view = read_flight_file(folder->path() + "/regatta-flight-job-rank1.json");
+  ASSERT_TRUE(view) << view.error().message;
+  const OperationView& last = view->groups[0].collective;
+  EXPECT_THAT(describe_call(last.call, 0), HasSubstr("reduce_scatter"));
+  EXPECT_EQ(last.status, OperationStatus::kRuns);
 }
 
 TEST(Memory, RankThatHasNoneLeftInsideAServerSaysSoAndTheOthersNameIt) {

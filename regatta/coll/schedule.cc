@@ -36,7 +36,7 @@ std::byte* Schedule::scratch(std::size_t bytes) {
   const std::size_t whole = (bytes + kLine) / kLine * kLine;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(kLine, whole));
   if (memory == nullptr) {
-    lacked_bytes_ = bytes;
+    lacked_bytes_ += bytes;
     return nowhere;
   }
   scratch_.emplace_back(memory);

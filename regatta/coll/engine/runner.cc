@@ -43,13 +43,13 @@ void Runner::start(std::unique_ptr<Operation> started, Seconds now) {
   Operation& operation = *started;
   Group& group = *operation.group;
   group.active.push_back(std::move(started));
+  operation.begun_at = operation.progressed_at = now;
+  if (operation.log() != nullptr) operation.log()->begin(operation.logged());
   if (operation.schedule.lacked_bytes() > 0) {
     error_ = lack_of_memory(operation.name, operation.schedule.lacked_bytes());
     return;
   }
   operation.prepare();
-  operation.begun_at = operation.progressed_at = now;
-  if (operation.log() != nullptr) operation.log()->begin(operation.logged());
   for (StepIndex step = 0; step < operation.conditions.size(); ++step)
     if (operation.conditions[step] == 0) ready_.push_back(step);
   std::reverse(ready_.begin(), ready_.end());
