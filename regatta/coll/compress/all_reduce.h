@@ -24,6 +24,9 @@ class Pending {
   // Of a call that could not be made.
   explicit Pending(Error error) : error_(std::move(error)) {}
 
+  // Whether the call could not be made: the other ranks have heard nothing of it.
+  bool is_refused() const { return error_.has_value(); }
+
   bool done() const;
   // Errors: those of Handle::wait(); kInvalidInput for wrong arguments.
   Result<Report> wait();

@@ -222,6 +222,22 @@ TEST(CompressedCalls, OfDifferentKindsAreAnError) {
   });
 }
 
+TEST(CompressorInAutomaticMode, ForgetsCallsThatWereRefused) {
+  constexpr std::size_t kCount = 1000;
+  run(Layout::kTcp, 2, [](Communicator& world) {
+    Compressor compressor(world, {.kind = Kind::kAutomatic});
+    std::vector<float> data(kCount, 1.0F);
+    Feedback of_another{.residual = std::vector<float>(kCount / 2)};
+    EXPECT_FALSE(compressor.all_reduce({data.data(), data.data(), kCount}, &of_another).wait());
+    Feedback feedback;
+    for (int call = 0; call < 3 * KindTuner::kTrials + 2; ++call) {
+      const auto report =
+          compressor.all_reduce({data.data(), data.data(), kCount}, &feedback).wait();
+      EXPECT_TRUE(report) << report.error().message;
+    }
+  });
+}
+
 TEST(CompressorInAutomaticMode, PicksNoneInsideAServerAndNothingThatIsNotAllowed) {
   constexpr std::size_t kCount = 1 << 20;
   run(Layout::kShm, 2, [](Communicator& world) {

@@ -28,16 +28,24 @@ Pending Compressor::all_reduce(const Tensor& tensor, Feedback* feedback) {
   }
   taken.kind = turn.kind;
   Pending pending = compress::all_reduce(*communicator_, tensor, taken, feedback);
-  if (turn.is_trial) trials_.push_back({pending, bytes, turn.kind});
+  if (turn.is_trial && !pending.is_refused()) trials_.push_back({pending, bytes, turn.kind});
   return pending;
 }
 
-Status Compressor::settle(std::size_t bytes) {
+// Waits for every trial, though an earlier one failed: none is left to a later call.
+Status Compressor::end_trials() {
+  Status ended;
   for (Trial& trial : std::exchange(trials_, {})) {
-    const Result<Report> report = trial.pending.wait();
-    if (!report) return report.error();
-    tuner_.record(trial.bytes, trial.kind, trial.pending.ended_at() - trial.pending.started_at());
+    if (const Result<Report> report = trial.pending.wait(); report)
+      tuner_.record(trial.bytes, trial.kind, trial.pending.ended_at() - trial.pending.started_at());
+    else if (ended)
+      ended = report.error();
   }
+  return ended;
+}
+
+Status Compressor::settle(std::size_t bytes) {
+  REGATTA_TRY_DO(end_trials());
   std::vector<double> times = tuner_.times_of(bytes);
   REGATTA_TRY_DO(
       communicator_

@@ -32,6 +32,7 @@ class Compressor {
     std::size_t bytes = 0;
     Kind kind = Kind::kNone;
   };
+  Status end_trials();
   Status settle(std::size_t bytes);
 
   Communicator* communicator_;
