@@ -13,6 +13,18 @@
 
 namespace regatta::coll::compress {
 
+namespace {
+
+// Of stochastic rounding; never 0. Other chance on every rank, or the errors of gradients that are
+// much alike would add up instead of cancelling each other.
+std::uint32_t seed_of(std::uint64_t calls, Rank rank) {
+  std::uint64_t x = (calls << 32 | rank.index()) * 0x9e3779b97f4a7c15ULL;
+  x = (x ^ x >> 32) * 0xd6e8feb86659fd93ULL;
+  return static_cast<std::uint32_t>(x >> 32) | 1U;
+}
+
+}  // namespace
+
 // One call, from its arguments to its Pending.
 class Starter {
  public:
@@ -123,7 +135,7 @@ class Starter {
       pending_.tally_->residual.resize(in_count);
       vector.residual = pending_.tally_->residual.data();
     }
-    if (compression_.stochastic) vector.seed = static_cast<std::uint32_t>(calls * 2 + 1);
+    if (compression_.stochastic) vector.seed = seed_of(calls, communicator_.rank());
     return vector;
   }
 

@@ -188,6 +188,26 @@ TEST_P(CompressedCall, ScattersParts) {
   });
 }
 
+// What is reported takes the ranks' errors for independent; those of equal inputs are so only where
+// chance differs.
+TEST(CompressedCalls, RoundByAnotherChanceOnEveryRank) {
+  constexpr std::size_t kCount = 20000;
+  constexpr int kRanks = 4;
+  run(Layout::kTcp, kRanks, [](Communicator& world) {
+    const std::vector<float> in = gradient(0, kCount * kRanks);
+    std::vector<float> out(kCount);
+    const auto report = reduce_scatter(world, {in.data(), out.data(), kCount},
+                                       {.kind = Kind::kInt8, .stochastic = true}, nullptr)
+                            .wait();
+    ASSERT_TRUE(report);
+    std::vector<float> sum(kCount);
+    for (std::size_t i = 0; i < kCount; ++i)
+      sum[i] = kRanks * in[world.rank().index() * kCount + i];
+    const double truth = distance(out, sum);
+    EXPECT_NEAR(report->relative_error, truth, 0.1 * truth);
+  });
+}
+
 TEST(CompressedCalls, RefuseWhatCannotBe) {
   run(Layout::kTcp, 2, [](Communicator& world) {
     std::vector<float> data(10);

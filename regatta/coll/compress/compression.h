@@ -48,9 +48,11 @@ constexpr bool is_elementwise(Kind kind) {
 
 struct Compression {
   Kind kind = Kind::kNone;
-  double fraction = 0.01;   // of the elements that top_k sends, in (0, 1]
-  int rank = 4;             // of power_sgd, 1 to 64
-  bool stochastic = false;  // int8: rounded up or down by chance, which is right on average
+  double fraction = 0.01;  // of the elements that top_k sends, in (0, 1]
+  int rank = 4;            // of power_sgd, 1 to 64
+  // int8: rounded up or down by chance, which is right on average. The chance differs from rank to
+  // rank, and from call to call where there is a Feedback, which counts them.
+  bool stochastic = false;
   // What automatic may choose, besides none.
   std::vector<Kind> allowed{Kind::kBf16, Kind::kInt8};
 };
