@@ -162,7 +162,9 @@ Seconds Search::sum_up(std::size_t index) const {
     if (plan_[i] == index && times_[i] != kTellsNothing) told.push_back(times_[i]);
   if (told.empty()) return {};
   std::sort(told.begin(), told.end());
-  return row_ > 1 || stage_ == final_stage() ? told[told.size() / 2] : told.front();
+  // What is in use was judged by a median last, and so it is when it is looked at.
+  const bool counts_median = row_ > 1 || !is_searching_ || stage_ == final_stage();
+  return counts_median ? told[told.size() / 2] : told.front();
 }
 
 void Search::end_stage() {

@@ -1,11 +1,12 @@
 // coll/tuning/search.h: finds the fastest setting for one kind of call by trying settings out.
 // A pure state machine: what comes out depends on the calls and the times that it is told alone, so
 // ranks that are told the same choose the same. First the algorithms, then for the best of them the
-// connections, then the chunks; each is tried twice, the faster time counts; short calls in rows,
-// and their median. A later setting must be clearly faster than the one that is in use. At last
-// those that were nearly the fastest run three times more, and their medians decide. Then the
-// choice stands and is looked at from time to time, more and more seldom; when it has become
-// clearly slower, all are tried again.
+// connections, then the chunks; each is tried twice, the faster time counts; calls that are
+// predicted to be short in rows, and their median (without a prediction, as inside a server, there
+// are no rows). A later setting must be clearly faster than the one that is in use. At last those
+// that were nearly the fastest run three times more, and their medians decide. Then the choice
+// stands and is looked at from time to time, more and more seldom, by the median again; when it has
+// become clearly slower, all are tried again.
 #pragma once
 
 #include <cstddef>

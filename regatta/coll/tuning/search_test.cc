@@ -116,6 +116,22 @@ TEST(Search, FindsTheNewFastestWhenTheNetworkChanges) {
   EXPECT_LT(calls, 100);
 }
 
+// A look is three calls, of which one may be as fast as ever.
+TEST(Search, SeesThatTheChoiceIsMostlySlowerThanBefore) {
+  Search search = three_algorithms();
+  int ring_calls = 0;
+  bool is_slow = false;
+  const auto times = [&](const Setting& setting) {
+    return setting.algorithm == Algorithm::kRing && is_slow && ring_calls++ % 3 != 0 ? 5.0 : 1.0;
+  };
+  calls_until_settled(search, times);
+  ASSERT_EQ(chosen(search), with(Algorithm::kRing));
+  is_slow = true;
+  for (int i = 0; i < 100 && search.is_settled(); ++i)
+    call(search, times);
+  EXPECT_FALSE(search.is_settled());
+}
+
 TEST(Search, TriesEverythingAgainAfterAWhileThoughNothingBecameSlower) {
   Search search = three_algorithms();
   bool has_improved = false;
