@@ -187,8 +187,9 @@ Result<Report> Pending::wait() {
 
 Seconds Pending::started_at() const {
   const Seconds moved = handle_.started_at();
-  if (kind_ == Kind::kNone || tally_ == nullptr || tally_->started_s == 0) return moved;
-  return std::min(moved, Seconds{tally_->started_s});
+  if (kind_ == Kind::kNone || tally_ == nullptr) return moved;
+  const double began_s = tally_->started_s.load(std::memory_order_relaxed);
+  return began_s == 0 ? moved : std::min(moved, Seconds{began_s});
 }
 
 Seconds Pending::ended_at() const {

@@ -11,6 +11,7 @@
 // goes on while others travel. Source: ZeRO++, arXiv 2306.10209 (decode before the addition).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,12 +35,13 @@ struct Vector {
   std::uint32_t seed = 0;  // not 0: int8 rounds by chance
 };
 
-// What the steps of a call find out; complete when the schedule has run.
+// What the steps of a call find out; complete when the schedule has run. started_s may be read
+// before.
 struct Tally {
   std::vector<Squares>
-      parts;                  // of the result and of what was left out of it; the same on all ranks
-  double started_s = 0;       // when the first step ran
-  std::vector<float> factor;  // power_sgd: for the next call
+      parts;  // of the result and of what was left out of it; the same on all ranks
+  std::atomic<double> started_s = 0;  // when the first step ran; 0: none did
+  std::vector<float> factor;          // power_sgd: for the next call
   // For a call without a Feedback whose steps need a place for what they leave out.
   std::vector<float> residual;
 

@@ -283,7 +283,9 @@ bool is_hazardous(const Place& place, const Vector& vector) {
 }  // namespace
 
 void Tally::note_start() {
-  if (started_s == 0) started_s = os::monotonic_now().value;
+  // The progress thread alone writes it.
+  if (started_s.load(std::memory_order_relaxed) == 0)
+    started_s.store(os::monotonic_now().value, std::memory_order_relaxed);
 }
 
 double Tally::relative_error() const {
