@@ -13,11 +13,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "regatta/coll/communicator.h"
 #include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
+#include "regatta/coll/watch/snapshot.h"
 
 namespace regatta::coll {
 namespace {
@@ -255,6 +257,24 @@ TEST_P(VaryingMistakes, WrongNumbersOfPartsFailAtOnce) {
                     .message,
                 HasSubstr("elements to itself and takes 2"));
     expect_ok(world.barrier().wait());
+  });
+}
+
+TEST(VaryingCalls, ShowHowFarTheyAre) {
+  run_all(Layout::kShm, 2, [](Communicator& world) {
+    constexpr std::size_t kCount = std::size_t{5} << 20;
+    const std::vector<std::size_t> counts(2, kCount);
+    const std::vector<std::byte> in(kCount);
+    std::vector<std::byte> out(2 * kCount);
+    expect_ok(
+        world.all_gather_v(in.data(), out.data(), {.counts = counts, .offsets = {}}, DataType::kU8)
+            .wait());
+    const auto views = inspect_process(getpid());
+    ASSERT_TRUE(views);
+    for (const RankView& view : *views)
+      if (view.rank == world.rank().value) {
+        EXPECT_EQ(view.groups[0].collective.moved, kCount);
+      }
   });
 }
 

@@ -13,7 +13,8 @@
 namespace regatta::coll {
 namespace {
 
-// The steps of a schedule move more than the call's bytes: the share that is through counts.
+// The steps of a schedule move more than the call's bytes: the share that is through counts. A call
+// whose parts vary has no such bytes: there it is what its messages moved.
 std::uint64_t moved_bytes(const Operation& operation) {
   double all = 0;
   double through = 0;
@@ -22,6 +23,7 @@ std::uint64_t moved_bytes(const Operation& operation) {
     all += static_cast<double>(transfer.bytes());
     through += static_cast<double>(std::max(transfer.received, transfer.out.written));
   }
+  if (operation.bytes == 0) return static_cast<std::uint64_t>(through);
   return all > 0 ? static_cast<std::uint64_t>(through / all * static_cast<double>(operation.bytes))
                  : 0;
 }

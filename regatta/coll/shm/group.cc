@@ -333,7 +333,6 @@ bool ShmGroup::begin_varying(Operation& operation) {
 bool ShmGroup::run_round(Operation& operation) {
   const Peers& peers = setup_.peers;
   const std::uint64_t round = operation.first_round + operation.round;
-  const std::uint64_t call_bytes = operation.call.bytes;
   if (!operation.is_combined) {
     if (!fill_ahead(operation)) return false;
     if (block(operation, Wait::kFilled, round + 1)) return false;
@@ -342,14 +341,21 @@ bool ShmGroup::run_round(Operation& operation) {
     combine(operation.staged, peers, operation.round, stage_of(round));
     publish(peers.own().combined, round + 1);
     operation.is_combined = true;
-    if (log_)
-      log_->move(Lane::kCollective,
-                 std::min(call_bytes, (operation.round + 1) * operation.staged.piece_bytes));
+    if (log_) log_->move(Lane::kCollective, moved_bytes(operation));
   }
   if (!operation.staged.has_take) return true;
   if (block(operation, Wait::kCombined, round + 1)) return false;
   take(operation.staged, peers, operation.round, stage_of(round));
   return true;
+}
+
+// What is through after the current round; where the parts vary, of what this rank gives.
+std::uint64_t ShmGroup::moved_bytes(const Operation& operation) const {
+  const std::uint64_t staged = (operation.round + 1) * operation.staged.piece_bytes;
+  if (operation.call.parts == nullptr) return std::min<std::uint64_t>(operation.call.bytes, staged);
+  const Post& post = setup_.peers.own().entries[slot_of(operation.sequence)].post;
+  return operation.staged.is_read_in_place ? stream_bytes(post)
+                                           : std::min(stream_bytes(post), staged);
 }
 
 // All ranks have entered: did they call the same?

@@ -146,6 +146,7 @@ class ShmGroup final : public Driver {
   bool choose_method(Operation& operation);
   bool begin_varying(Operation& operation);
   bool check_same_call(const Operation& operation);
+  std::uint64_t moved_bytes(const Operation& operation) const;
   LoggedCall logged(const Operation& operation) const;
   void end(Operation& operation);
   void end_all();

@@ -38,9 +38,15 @@ struct Post {
   std::atomic<std::uint64_t> call;      // what was called: encode_call()
   std::atomic<std::uint64_t> bytes;     // the argument of the call
   std::uint64_t in;                     // offsets within the owner's buffers, or kPrivate
-  std::uint64_t out;
+  std::uint64_t out;                    // where the parts vary: stream_bytes()
   double took_s;  // the operation before it, at this rank; negative: not known
 };
+
+// Of a call whose parts vary: how long the parts that its rank gives are, one after the other
+// (varying.h).
+inline std::uint64_t stream_bytes(const Post& post) {
+  return post.out;
+}
 
 // Counts rounds over the life of the group (staged.h).
 struct Counter {

@@ -44,7 +44,7 @@ Way way_of(const Peers& peers, std::uint64_t in, std::uint64_t stream_bytes) {
 
 Way way_of(const Peers& peers, int peer, unsigned slot) {
   const Post& post = peers.of(peer).entries[slot].post;
-  return way_of(peers, post.in, post.out);
+  return way_of(peers, post.in, stream_bytes(post));
 }
 
 // Calls work(part of the input, place in the stream) for what the stream holds, in its order.
@@ -121,7 +121,7 @@ Staged plan_varying(const Call& call, const Peers& peers, unsigned slot, Store s
     const Way way = way_of(peers, peer, slot);
     if (way == Way::kSlot) continue;
     const std::uint64_t stream =
-        way == Way::kStages ? peers.of(peer).entries[slot].post.out : std::uint64_t{1};
+        way == Way::kStages ? stream_bytes(peers.of(peer).entries[slot].post) : std::uint64_t{1};
     staged.rounds = std::max(staged.rounds, (stream + kStageBytes - 1) / kStageBytes);
   }
   staged.is_read_in_place = way_of(peers, peers.rank, slot) == Way::kPlace;
