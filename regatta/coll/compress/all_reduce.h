@@ -53,7 +53,9 @@ struct Tensor {
 
 // The sum over all ranks, to all. Collective: the same count, op and compression on all ranks.
 // `feedback`: of this tensor, empty before its first call, or null, when what is left out shall be
-// lost. It is complete after wait(), which comes before the next call that uses it.
+// lost. It is complete after wait(), which comes before the next call that uses it; after an error
+// but that of a wrong argument its values mean nothing: take it from a checkpoint, or begin with an
+// empty one.
 // `compression.kind` is not automatic: see Compressor. Order: as any collective of the
 // communicator; but where all ranks share a server, only waiting orders it and the communicator's
 // own collectives.

@@ -5,7 +5,9 @@
 //                            sum back in code
 //   one_step_reduce_scatter  1 step, (p-1)/p c S, without the way back; S of p parts
 //   top_k_all_reduce         1 step, (p-1) k entries of 8 bytes to everyone
-//   power_sgd_all_reduce     2 steps, (p-1) rank (rows + columns) f32, about 8 rank sqrt(S) bytes
+//   power_sgd_all_reduce     2 steps, (p-1) rank rows and (p-1) rank columns f32 to everyone: of
+//                            n = S/4 elements about sqrt(n) each, so (p-1) rank 2 sqrt(S) bytes a
+//                            step, 4 (p-1) rank sqrt(S) in all
 // A value is coded twice at most, whatever p is: once by its rank, once in the sum. The result has
 // the same bits on every rank: all decode the same codes. Vectors are cut into chunks, whose coding
 // goes on while others travel. Source: ZeRO++, arXiv 2306.10209 (decode before the addition).
