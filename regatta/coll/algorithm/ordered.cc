@@ -18,7 +18,10 @@ namespace regatta::coll {
 namespace {
 
 constexpr std::size_t kChunkBytesMin = std::size_t{1} << 20;
-constexpr std::size_t kChunksMax = 32;
+// More chunks hide nothing more, until they become so long that a call works on one for longer than
+// a millisecond. Tags have room for 512 GiB.
+constexpr std::size_t kChunksEnough = 32;
+constexpr std::size_t kChunkBytesMax = std::size_t{8} << 20;
 // Chunks that a rank works on at the same time.
 constexpr std::size_t kChunksAhead = 4;
 // Up to here two ranks exchange whole vectors.
@@ -39,7 +42,8 @@ Range nth_part(const Range& range, int k, int count, std::size_t element_bytes) 
 
 // Into how many chunks, which are worked on one behind the other, so many bytes are cut.
 int count_chunks(std::size_t bytes) {
-  return static_cast<int>(std::clamp<std::size_t>(bytes / kChunkBytesMin, 1, kChunksMax));
+  return static_cast<int>(std::max(
+      std::clamp<std::size_t>(bytes / kChunkBytesMin, 1, kChunksEnough), bytes / kChunkBytesMax));
 }
 
 // The servers in the order of their ranks when each is a whole subtree, else every rank alone.

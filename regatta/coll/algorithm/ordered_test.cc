@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -119,6 +120,16 @@ TEST(OrderedAllReduce, SendsWhatItsHeaderSays) {
   const Grid grid = grid_of({{0, 1}, {2, 3}});
   const Outcome nested = run_all_reduce(given, &grid);
   EXPECT_EQ(nested.sent[0][2] + nested.sent[0][3] + nested.sent[1][2] + nested.sent[1][3], kBytes);
+}
+
+TEST(OrderedAllReduce, CutsALargeVectorIntoShortChunks) {
+  constexpr std::size_t kCount = std::size_t{1} << 28;
+  const std::unique_ptr<float[]> data(new float[kCount]);  // never touched
+  auto* const bytes = reinterpret_cast<std::byte*>(data.get());
+  Schedule schedule;
+  ordered_all_reduce(schedule, {0, 2}, {bytes, bytes, kCount, sizeof(float)}, nullptr);
+  for (const Step& step : schedule.steps())
+    ASSERT_LE(step.bytes, std::size_t{4} << 20);
 }
 
 TEST(OrderedReduce, GivesTheRootTheBitsOfTheTree) {

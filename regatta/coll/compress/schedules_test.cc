@@ -219,6 +219,17 @@ void check_scatter(std::size_t count, bool to_own_part) {
   }
 }
 
+TEST(CompressedAllReduce, CutsALargeVectorIntoShortChunks) {
+  constexpr std::size_t kCount = std::size_t{1} << 28;
+  const std::unique_ptr<float[]> data(new float[kCount]);  // never touched
+  Schedule schedule;
+  two_step_all_reduce(schedule, {0, 2},
+                      {.in = data.get(), .out = data.get(), .count = kCount, .kind = Kind::kInt8},
+                      std::make_shared<Tally>());
+  for (const Step& step : schedule.steps())
+    ASSERT_LE(step.bytes, encoded_bytes(Kind::kInt8, std::size_t{1} << 20) + sizeof(Squares));
+}
+
 TEST(CompressedReduceScatter, GivesEachRankItsPart) {
   for (const std::size_t count : {std::size_t{3}, std::size_t{1000}, std::size_t{300001}})
     check_scatter(count, true);

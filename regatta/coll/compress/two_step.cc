@@ -12,7 +12,10 @@ namespace regatta::coll::compress {
 namespace {
 
 constexpr std::size_t kChunkElementsMin = std::size_t{1} << 18;
-constexpr std::size_t kChunksMax = 32;
+// More chunks hide nothing more, until they become so long that a call works on one for longer than
+// a millisecond.
+constexpr std::size_t kChunksEnough = 32;
+constexpr std::size_t kChunkElementsMax = std::size_t{1} << 21;
 // Chunks that a rank works on at the same time.
 constexpr std::size_t kChunksAhead = 8;
 // Chunks that a rank has coded and not yet given to the network.
@@ -47,7 +50,9 @@ class Builder {
         scatters_(scatters),
         window_(schedule, kChunksAhead) {
     const std::size_t all = scatters ? vector.count * ranks() : vector.count;
-    const std::size_t chunks = std::clamp<std::size_t>(all / kChunkElementsMin, 1, kChunksMax);
+    const std::size_t chunks =
+        std::max(std::clamp<std::size_t>(all / kChunkElementsMin, 1, kChunksEnough),
+                 all / kChunkElementsMax);
     chunk_count_ =
         round_up((vector.count + chunks - 1) / chunks, scatters ? kBlock : kBlock * ranks());
     part_count_ = scatters ? chunk_count_ : chunk_count_ / ranks();
