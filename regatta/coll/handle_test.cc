@@ -8,9 +8,11 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/coll/communicator_impl.h"
 #include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
+#include "regatta/os/clock.h"
 
 namespace regatta::coll {
 namespace {
@@ -73,6 +75,30 @@ TEST_P(HandleTest, MayBeWaitedForAndDroppedOnAnotherThread) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, HandleTest, testing::Values(Layout::kShm, Layout::kTcp));
+
+// 20 steps of computation, 20 ms each.
+Handle compute_for_long(Communicator& world) {
+  const std::uint64_t code =
+      encode_compressed(CallKind::kAllReduce, ReduceOp::kSum, compress::Kind::kInt8);
+  return ScheduleRun::start(world, {.code = code, .bytes = 4, .name = "computation"},
+                            [](Schedule& schedule, const Place&) {
+                              for (int step = 0; step < 20; ++step)
+                                schedule.add_call([] { os::sleep_for(Seconds{0.02}); });
+                            });
+}
+
+TEST(Computation, LetsMessagesMoveBetweenItsSteps) {
+  run_all(Layout::kTcp, 2, [](Communicator& world) {
+    Handle computed = compute_for_long(world);
+    const int mine = world.rank().value;
+    int theirs = -1;
+    const Rank other{1 - mine};
+    expect_ok(world.send_recv({&mine, 1, other}, {&theirs, 1, other}, DataType::kI32).wait());
+    EXPECT_EQ(theirs, other.value);
+    EXPECT_FALSE(computed.done());
+    expect_ok(computed.wait());
+  });
+}
 
 }  // namespace
 }  // namespace regatta::coll

@@ -45,8 +45,8 @@ class Schedule {
 
   // Adds a step that starts when all of `after` (earlier steps) have ended.
   StepIndex add(const Step& step, std::initializer_list<StepIndex> after = {});
-  // Adds a step that calls `work`: pure computation on memory, of a millisecond at most, because
-  // messages stand still meanwhile.
+  // Adds a step that calls `work`: pure computation on memory, of about a millisecond at most,
+  // because messages stand still meanwhile. Between two of these they move.
   StepIndex add_call(std::function<void()> work, std::initializer_list<StepIndex> after = {});
   // Adds one more condition to `step`.
   void wait_for(StepIndex step, StepIndex earlier);

@@ -79,7 +79,7 @@ struct Operation {
   std::size_t steps_left = 0;
 
   Seconds begun_at;
-  Seconds progressed_at;  // last time that a byte moved
+  Seconds progressed_at;  // last time that a byte moved, or a step was computed
 
   std::uint32_t call_number() const { return is_agreement ? before : number; }
   // Null: not watched.

@@ -53,12 +53,16 @@ void Runner::start(std::unique_ptr<Operation> started, Seconds now) {
   for (StepIndex step = 0; step < operation.conditions.size(); ++step)
     if (operation.conditions[step] == 0) ready_.push_back(step);
   std::reverse(ready_.begin(), ready_.end());
+  run_ready(operation);
+  if (operation.steps_left == 0) end_operation(operation, now);
+}
+
+void Runner::run_ready(Operation& operation) {
   while (!ready_.empty()) {
     const StepIndex step = ready_.back();
     ready_.pop_back();
     run_step(operation, step);
   }
-  if (operation.steps_left == 0) end_operation(operation, now);
 }
 
 void Runner::run_step(Operation& operation, StepIndex index) {
@@ -77,8 +81,8 @@ void Runner::run_step(Operation& operation, StepIndex index) {
       if (step.bytes > 0 && step.dst != step.src) std::memmove(step.dst, step.src, step.bytes);
       break;
     case StepKind::kCall:
-      operation.schedule.call(index);
-      break;
+      calls_.push_back({&operation, index});
+      return;
   }
   if (step.finishes) finish(reduction, step.dst, step.bytes);
   end_step(operation, index);
@@ -92,25 +96,31 @@ void Runner::end_step(Operation& operation, StepIndex step) {
   }
 }
 
+void Runner::go_on_after(Operation& operation, StepIndex step, Seconds now) {
+  end_step(operation, step);
+  run_ready(operation);
+  if (operation.steps_left > 0) return;
+  const std::shared_ptr<Group> group = operation.group;
+  end_operation(operation, now);
+  start_next(*group, now);
+}
+
 bool Runner::advance(Seconds now) {
   bool moved = false;
   // A step that ends at once (a message that was there already) adds to the list again.
   for (auto ended = mailbox_.take_ended(); !ended.empty(); ended = mailbox_.take_ended()) {
     moved = true;
-    for (const Transfer* transfer : ended) {
-      Operation& operation = *transfer->operation;
-      end_step(operation, transfer->step);
-      while (!ready_.empty()) {
-        const StepIndex step = ready_.back();
-        ready_.pop_back();
-        run_step(operation, step);
-      }
-      if (operation.steps_left == 0) {
-        const std::shared_ptr<Group> group = operation.group;
-        end_operation(operation, now);
-        start_next(*group, now);
-      }
-    }
+    for (const Transfer* transfer : ended)
+      go_on_after(*transfer->operation, transfer->step, now);
+  }
+  // One, then the messages have their turn.
+  if (!calls_.empty()) {
+    moved = true;
+    const auto [operation, step] = calls_.front();
+    calls_.pop_front();
+    operation->schedule.call(step);
+    operation->progressed_at = now;
+    go_on_after(*operation, step, now);
   }
   if (moved) drop_idle_groups();
   return moved;
@@ -138,6 +148,7 @@ void Runner::drop_idle_groups() {
 
 void Runner::fail_all(const Error& error, Seconds now) {
   mailbox_.clear();
+  calls_.clear();
   for (const auto& group : std::exchange(groups_, {})) {
     for (const auto& operation : group->active) {
       if (operation->log() != nullptr) operation->log()->end(operation->logged(), now, error.code);

@@ -2,6 +2,7 @@
 // schedules. Used by the progress thread alone.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -19,7 +20,8 @@ class Runner {
 
   // Takes an operation; a collective starts as soon as the order of its communicator allows.
   void submit(std::unique_ptr<Operation> operation, Seconds now);
-  // Goes on with every operation whose transfers ended; true when there was one.
+  // Goes on with every operation whose transfers ended, and makes one of the calls that are ready;
+  // true when there was any.
   bool advance(Seconds now);
   // Ends all operations with the error.
   void fail_all(const Error& error, Seconds now);
@@ -35,6 +37,8 @@ class Runner {
  private:
   void start_next(Group& group, Seconds now);
   void start(std::unique_ptr<Operation> started, Seconds now);
+  void run_ready(Operation& operation);
+  void go_on_after(Operation& operation, StepIndex step, Seconds now);
   void end_step(Operation& operation, StepIndex step);
   void run_step(Operation& operation, StepIndex step);
   void end_operation(Operation& operation, Seconds now);
@@ -43,6 +47,12 @@ class Runner {
   Mailbox& mailbox_;
   std::vector<std::shared_ptr<Group>> groups_;
   std::vector<StepIndex> ready_;
+  // Steps of the kind kCall that may run; each of an operation that has not ended.
+  struct ReadyCall {
+    Operation* operation;
+    StepIndex step;
+  };
+  std::deque<ReadyCall> calls_;
   std::optional<Error> error_;
 };
 

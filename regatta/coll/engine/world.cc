@@ -395,7 +395,8 @@ void World::fail(const Error& error) {
 
 void World::note_abort(std::string_view text) {
   // What the peer sent before it gave up is here: operations that have all they need end well.
-  if (!failed_) runner_.advance(now_);
+  while (!failed_ && runner_.advance(now_)) {
+  }
   fail(decode_abort(text));
 }
 
