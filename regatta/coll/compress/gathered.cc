@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -17,6 +18,8 @@ namespace {
 // What one step selects from takes about a millisecond.
 constexpr std::size_t kSelectionElements = std::size_t{1} << 20;
 constexpr std::size_t kSelectionsAhead = 2;
+// The same of a pass of power_sgd: elements of a block of rows, times the rank.
+constexpr std::size_t kBlockProducts = std::size_t{1} << 22;
 
 double squares_of(std::span<const float> values) {
   double sum = 0;
@@ -63,16 +66,19 @@ class PowerSgd {
   }
 
   void build() {
-    const StepIndex multiplied = schedule_.add_call([s = state_] { s->multiply(); });
+    const StepIndex multiplied = add_passes({}, &State::multiply);
     const Gathered ps =
         gather_all(schedule_, place_, bytes(state_->own_p), bytes_for(state_->p), 0, multiplied);
-    const StepIndex projected =
-        after(ps, schedule_.add_call([s = state_, all = ps.messages] { s->project(all); }));
+    const StepIndex summed =
+        after(ps, schedule_.add_call([s = state_, all = ps.messages] { s->take_left(all); }));
+    const StepIndex projected = add_passes(summed, &State::project);
+    const StepIndex left = add_passes(projected, &State::subtract);
     const Gathered qs =
-        gather_all(schedule_, place_, bytes(state_->own_q), bytes_for(state_->q), 1, projected);
-    const StepIndex expanded =
-        after(qs, schedule_.add_call([s = state_, all = qs.messages] { s->expand(all); }));
-    schedule_.wait_for(expanded, projected);
+        gather_all(schedule_, place_, bytes(state_->own_q), bytes_for(state_->q), 1, left);
+    const StepIndex ready =
+        after(qs, schedule_.add_call([s = state_, all = qs.messages] { s->take_right(all); }));
+    schedule_.wait_for(ready, left);
+    schedule_.add_call([s = state_] { s->keep_factor(); }, {add_passes(ready, &State::expand)});
   }
 
  private:
@@ -85,28 +91,37 @@ class PowerSgd {
     std::vector<float> q;      // the sum
     float* own_p = nullptr;
     float* own_q = nullptr;
+    double left = 0;  // squares of what the own product leaves out
 
     std::span<float> matrix() const { return {vector.residual, vector.count}; }
 
-    void multiply() {
+    // Of the rows of a block:
+    void multiply(const Matrix& block) {
       tally->note_start();
-      for (std::size_t i = 0; i < vector.count; ++i)
+      const std::size_t end = std::min(block.to * shape.columns, vector.count);
+      for (std::size_t i = block.from * shape.columns; i < end; ++i)
         vector.residual[i] += vector.in[i];
-      compress::multiply(shape, matrix(), tally->factor, {own_p, p.size()});
+      compress::multiply(block, matrix(), tally->factor, {own_p, p.size()});
       put_error(own_p + p.size(), 0);
     }
-    void project(const std::vector<const std::byte*>& messages) {
+    void project(const Matrix& block) {
+      multiply_transposed(block, matrix(), p, {own_q, q.size()});
+    }
+    void subtract(const Matrix& block) {
+      left += compress::subtract(block, p, {own_q, q.size()}, matrix());
+      put_error(own_q + q.size(), left);
+    }
+    void expand(const Matrix& block) {
+      tally->parts[0].value +=
+          compress::expand(block, p, q, {vector.out, vector.count}, vector.factor);
+    }
+
+    void take_left(const std::vector<const std::byte*>& messages) {
       sum(messages, p);
       make_orthonormal(shape, p);
-      const std::span<float> mine(own_q, q.size());
-      multiply_transposed(shape, matrix(), p, mine);
-      put_error(own_q + q.size(), subtract(shape, p, mine, matrix()));
     }
-    void expand(const std::vector<const std::byte*>& messages) {
-      Squares& squares = tally->parts[0];
-      squares.error = sum(messages, q);
-      squares.value = compress::expand(shape, p, q, {vector.out, vector.count}, vector.factor);
-      keep_factor();
+    void take_right(const std::vector<const std::byte*>& messages) {
+      tally->parts[0].error = sum(messages, q);
     }
     // A column without length would stay so for ever.
     void keep_factor() {
@@ -120,6 +135,17 @@ class PowerSgd {
       }
     }
   };
+
+  // A pass over the matrix, a step for each block; one after the other, because sums depend on it.
+  StepIndex add_passes(std::optional<StepIndex> last, void (State::*pass)(const Matrix&)) {
+    for (const Matrix& block : cut_rows(state_->shape, kBlockProducts / state_->shape.rank)) {
+      const StepIndex step =
+          schedule_.add_call([s = state_, block, pass] { (s.get()->*pass)(block); });
+      if (last) schedule_.wait_for(step, *last);
+      last = step;
+    }
+    return *last;
+  }
 
   static void put_error(float* at, double error) { std::memcpy(at, &error, sizeof error); }
   // In the order of the ranks; gives the sum of their errors.

@@ -50,7 +50,20 @@ Matrix shape_matrix(std::size_t count, int rank) {
   shape.columns = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(count))));
   shape.rows = (count + shape.columns - 1) / shape.columns;
   shape.rank = std::min({static_cast<std::size_t>(rank), shape.rows, shape.columns});
+  shape.to = shape.rows;
   return shape;
+}
+
+std::vector<Matrix> cut_rows(const Matrix& shape, std::size_t elements) {
+  std::vector<Matrix> blocks;
+  const std::size_t rows =
+      std::max<std::size_t>(elements / std::max<std::size_t>(shape.columns, 1), 1);
+  for (std::size_t from = 0; from < shape.rows; from += rows) {
+    blocks.push_back(shape);
+    blocks.back().from = from;
+    blocks.back().to = std::min(from + rows, shape.rows);
+  }
+  return blocks;
 }
 
 std::vector<float> first_factor(const Matrix& shape) {
@@ -69,7 +82,7 @@ std::vector<float> first_factor(const Matrix& shape) {
 
 void multiply(const Matrix& shape, std::span<const float> m, std::span<const float> q,
               std::span<float> p) {
-  for (std::size_t i = 0; i < shape.rows; ++i) {
+  for (std::size_t i = shape.from; i < shape.to; ++i) {
     const float* row = m.data() + i * shape.columns;
     const std::size_t length = row_length(shape, i);
     for (std::size_t c = 0; c < shape.rank; ++c) {
@@ -103,8 +116,8 @@ void make_orthonormal(const Matrix& shape, std::span<float> p) {
 
 void multiply_transposed(const Matrix& shape, std::span<const float> m, std::span<const float> p,
                          std::span<float> q) {
-  std::fill(q.begin(), q.end(), 0.0F);
-  for (std::size_t i = 0; i < shape.rows; ++i) {
+  if (shape.from == 0) std::fill(q.begin(), q.end(), 0.0F);
+  for (std::size_t i = shape.from; i < shape.to; ++i) {
     const float* row = m.data() + i * shape.columns;
     const std::size_t length = row_length(shape, i);
     for (std::size_t c = 0; c < shape.rank; ++c) {
@@ -120,7 +133,7 @@ void multiply_transposed(const Matrix& shape, std::span<const float> m, std::spa
 double expand(const Matrix& shape, std::span<const float> p, std::span<const float> q,
               std::span<float> out, float factor) {
   double squares = 0;
-  for (std::size_t i = 0; i < shape.rows; ++i) {
+  for (std::size_t i = shape.from; i < shape.to; ++i) {
     float* row = out.data() + i * shape.columns;
     const std::size_t length = row_length(shape, i);
     expand_row(shape, p.data() + i, q.data(), length, row);
@@ -137,7 +150,7 @@ double subtract(const Matrix& shape, std::span<const float> p, std::span<const f
                 std::span<float> m) {
   std::vector<float> part(shape.columns);
   double squares = 0;
-  for (std::size_t i = 0; i < shape.rows; ++i) {
+  for (std::size_t i = shape.from; i < shape.to; ++i) {
     float* row = m.data() + i * shape.columns;
     const std::size_t length = row_length(shape, i);
     expand_row(shape, p.data() + i, q.data(), length, part.data());

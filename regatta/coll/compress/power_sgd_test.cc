@@ -81,6 +81,26 @@ TEST(PowerSgd, LeavesLessInEveryRoundOfTheIteration) {
   EXPECT_LT(third, second);
 }
 
+TEST(PowerSgd, GivesTheSameInBlocksOfRows) {
+  const Matrix shape = shape_matrix(39990, 4);
+  const std::vector<float> m = normal(shape.count, 47);
+  const std::vector<float> q = first_factor(shape);
+  std::vector<float> p(shape.left());
+  std::vector<float> back(shape.right());
+  multiply(shape, m, q, p);
+  multiply_transposed(shape, m, p, back);
+  std::vector<float> p_of_blocks(shape.left());
+  std::vector<float> back_of_blocks(shape.right(), 7);
+  const std::vector<Matrix> blocks = cut_rows(shape, 3000);
+  EXPECT_GT(blocks.size(), 10U);
+  for (const Matrix& block : blocks)
+    multiply(block, m, q, p_of_blocks);
+  for (const Matrix& block : blocks)
+    multiply_transposed(block, m, p, back_of_blocks);
+  EXPECT_EQ(p_of_blocks, p);
+  EXPECT_EQ(back_of_blocks, back);
+}
+
 TEST(PowerSgd, ScalesWhatItExpands) {
   const Matrix shape = shape_matrix(100, 3);
   const std::vector<float> p = normal(shape.left(), 45);
