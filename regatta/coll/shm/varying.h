@@ -10,8 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "regatta/coll/call.h"
 #include "regatta/coll/shm/peers.h"
@@ -19,11 +17,12 @@
 
 namespace regatta::coll {
 
-// Writes the table, and the parts where they fit. Gives what the post tells beside it.
+// What the post tells beside the table.
 struct Shown {
   std::uint64_t in = kPrivate;  // where the input begins in the buffers of the rank
   std::uint64_t stream_bytes = 0;
 };
+// Writes the table, and the parts where they fit.
 Shown show_parts(const Call& call, const Peers& peers, unsigned slot, const Shelf& shelf);
 
 // The first rank whose part for this one is not as long as this one takes; none: `peer` is -1.
