@@ -12,7 +12,7 @@ namespace regatta::coll {
 namespace {
 
 // All inputs and outputs together, from which on a result is not found in a cache again.
-constexpr std::size_t kStreamFrom = std::size_t{8} << 20;
+constexpr std::size_t kStreamAllFrom = std::size_t{8} << 20;
 
 struct Work {
   const Call& call;
@@ -129,7 +129,7 @@ Offsets show_buffers(const Call& call, const Peers& peers, const Shelf& shelf) {
 
 void run_in_place(const Call& call, const Peers& peers, const std::vector<Offsets>& offsets) {
   Work work{.call = call, .peers = peers, .offsets = offsets};
-  if (whole_bytes(call, peers.size()) * static_cast<std::size_t>(peers.size()) >= kStreamFrom)
+  if (whole_bytes(call, peers.size()) * static_cast<std::size_t>(peers.size()) >= kStreamAllFrom)
     work.store = Store::kPastCaches;
   switch (call.kind) {
     case CallKind::kBarrier:
