@@ -39,13 +39,6 @@ bool reduces(CallKind kind) {
          kind == CallKind::kReduce || kind == CallKind::kReduceScatterV;
 }
 
-std::size_t end_of(const std::vector<Range>& parts) {
-  std::size_t end = 0;
-  for (const Range& part : parts)
-    end = std::max(end, part.end());
-  return end;
-}
-
 }  // namespace
 
 std::uint64_t encode_call(const Call& call) {

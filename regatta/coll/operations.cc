@@ -10,6 +10,7 @@
 #include "regatta/coll/communicator_impl.h"
 #include "regatta/coll/engine/handle_state.h"
 #include "regatta/coll/group_scope.h"
+#include "regatta/coll/range.h"
 #include "regatta/os/clock.h"
 
 namespace regatta::coll {
@@ -47,13 +48,6 @@ std::size_t bytes_to(const Call& call, const Place& place, int peer) {
       break;  // they have parts
   }
   return 0;
-}
-
-const std::byte* bytes_of(const void* data) {
-  return static_cast<const std::byte*>(data);
-}
-std::byte* bytes_of(void* data) {
-  return static_cast<std::byte*>(data);
 }
 
 }  // namespace

@@ -52,8 +52,8 @@ Handle Communicator::all_to_all_v(const void* in, const Parts& give, void* out, 
   parts->take = ranges_of(take, type);
   return impl_->collective({.kind = CallKind::kAllToAllV,
                             .reduction = impl_->reduction(type),
-                            .in = static_cast<const std::byte*>(in),
-                            .out = static_cast<std::byte*>(out),
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
                             .parts = std::move(parts)});
 }
 
@@ -65,8 +65,8 @@ Handle Communicator::all_gather_v(const void* in, void* out, const Parts& parts,
   varying->give.assign(parts.counts.size(), {0, varying->take[rank().index()].bytes});
   return impl_->collective({.kind = CallKind::kAllGatherV,
                             .reduction = impl_->reduction(type),
-                            .in = static_cast<const std::byte*>(in),
-                            .out = static_cast<std::byte*>(out),
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
                             .parts = std::move(varying)});
 }
 
@@ -84,8 +84,8 @@ Handle Communicator::reduce_scatter_v(const void* in, const Parts& parts, void* 
     varying->arrivals.reset(new (std::nothrow) std::byte[own * parts.counts.size()]);
   return impl_->collective({.kind = CallKind::kReduceScatterV,
                             .reduction = impl_->reduction(type, op),
-                            .in = static_cast<const std::byte*>(in),
-                            .out = static_cast<std::byte*>(out),
+                            .in = bytes_of(in),
+                            .out = bytes_of(out),
                             .parts = std::move(varying)});
 }
 

@@ -29,12 +29,7 @@ class Segments {
   std::size_t begin(int rank) const { return of(rank).from; }
   std::size_t bytes(int rank) const { return of(rank).bytes; }
   // How far the vector reaches, and its longest part.
-  std::size_t end() const {
-    std::size_t end = 0;
-    for (const Range& part : parts_)
-      end = std::max(end, part.end());
-    return end;
-  }
+  std::size_t end() const { return end_of(parts_); }
   std::size_t bytes_max() const {
     std::size_t bytes = 0;
     for (const Range& part : parts_)

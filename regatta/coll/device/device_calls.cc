@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "regatta/coll/group_scope.h"
+#include "regatta/coll/range.h"
 #include "regatta/os/file.h"
 
 namespace regatta::coll {
@@ -40,13 +41,6 @@ std::array<char, 40> this_server() {
   if (const auto text = os::read_file("/proc/sys/kernel/random/boot_id"))
     std::memcpy(id.data(), text->data(), std::min(text->size(), id.size() - 1));
   return id;
-}
-
-const std::byte* bytes_of(const void* data) {
-  return static_cast<const std::byte*>(data);
-}
-std::byte* bytes_of(void* data) {
-  return static_cast<std::byte*>(data);
 }
 
 }  // namespace
