@@ -41,12 +41,12 @@ class Starter {
     if (!check_call("all_reduce", tensor_.count)) return std::move(pending_);
     if (pending_.kind_ == Kind::kNone) return plain_all_reduce();
     const Vector vector = start(tensor_.count);
+    if (vector.kind == Kind::kPowerSgd) take_factor();
     return run(CallKind::kAllReduce, [&](Schedule& schedule, const Place& place) {
       if (vector.kind == Kind::kTopK)
         top_k_all_reduce(schedule, place, vector, compression_.fraction, pending_.tally_);
       else if (vector.kind == Kind::kPowerSgd)
-        power_sgd_all_reduce(schedule, place, lend_factor(vector), compression_.rank,
-                             pending_.tally_);
+        power_sgd_all_reduce(schedule, place, vector, compression_.rank, pending_.tally_);
       else
         two_step_all_reduce(schedule, place, vector, pending_.tally_);
     });
@@ -122,9 +122,9 @@ class Starter {
     Vector vector{.in = tensor_.in,
                   .out = tensor_.out,
                   .count = tensor_.count,
-                  .factor = tensor_.op == ReduceOp::kAverage
-                                ? 1 / static_cast<float>(communicator_.world_size())
-                                : 1,
+                  .scale = tensor_.op == ReduceOp::kAverage
+                               ? 1 / static_cast<float>(communicator_.world_size())
+                               : 1,
                   .kind = pending_.kind_};
     std::uint64_t calls = 0;
     if (feedback_ != nullptr) {
@@ -140,12 +140,11 @@ class Starter {
   }
 
   // power_sgd begins where the last call of the tensor ended.
-  const Vector& lend_factor(const Vector& vector) {
-    if (feedback_ == nullptr) return vector;
-    if (feedback_->factor.size() == shape_matrix(vector.count, compression_.rank).right())
+  void take_factor() {
+    if (feedback_ == nullptr) return;
+    if (feedback_->factor.size() == shape_matrix(tensor_.count, compression_.rank).right())
       pending_.tally_->factor = feedback_->factor;
     pending_.feedback_ = feedback_;
-    return vector;
   }
 
   template <typename Build>

@@ -30,7 +30,7 @@ double squares_of(std::span<const float> values) {
 
 // out = the entries of all messages, added up.
 Squares add_messages(const std::vector<const std::byte*>& messages, std::size_t entries,
-                     std::span<float> out, float factor) {
+                     std::span<float> out, float scale) {
   Squares squares;
   std::fill(out.begin(), out.end(), 0.0F);
   for (const std::byte* message : messages) {
@@ -40,9 +40,9 @@ Squares add_messages(const std::vector<const std::byte*>& messages, std::size_t 
     add_entries({reinterpret_cast<const Entry*>(message + sizeof theirs), entries}, out, 1);
   }
   squares.value = squares_of(out);
-  if (factor != 1)
+  if (scale != 1)
     for (float& x : out)
-      x *= factor;
+      x *= scale;
   return squares;
 }
 
@@ -113,7 +113,7 @@ class PowerSgd {
     }
     void expand(const Matrix& block) {
       tally->parts[0].value +=
-          compress::expand(block, p, q, {vector.out, vector.count}, vector.factor);
+          compress::expand(block, p, q, {vector.out, vector.count}, vector.scale);
     }
 
     void take_left(const std::vector<const std::byte*>& messages) {
@@ -206,8 +206,8 @@ void top_k_all_reduce(Schedule& schedule, const Place& place, const Vector& vect
     const Gathered gathered =
         gather_all(schedule, place, message, bytes, static_cast<std::uint32_t>(chunk), selected);
     const StepIndex added = window.add(schedule.add_call(
-        [=, all = gathered.messages, out = vector.out + from, factor = vector.factor] {
-          tally->parts[chunk] = add_messages(all, entries, {out, count}, factor);
+        [=, all = gathered.messages, out = vector.out + from, scale = vector.scale] {
+          tally->parts[chunk] = add_messages(all, entries, {out, count}, scale);
         }));
     schedule.wait_for(added, selected);
     for (const StepIndex step : gathered.steps)

@@ -32,7 +32,7 @@ struct Vector {
   float* out = nullptr;
   std::size_t count = 0;      // of `out`
   float* residual = nullptr;  // of `in`, added to it and renewed; null: what is left out is lost
-  float factor = 1;           // of the result: an average has 1/p
+  float scale = 1;            // of the result: an average has 1/p
   Kind kind = Kind::kInt8;
   std::uint32_t seed = 0;  // not 0: int8 rounds by chance
 };

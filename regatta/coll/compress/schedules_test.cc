@@ -80,7 +80,7 @@ Outcome run(const Case& given) {
            .out = result.out[rank].data(),
            .count = given.count,
            .residual = given.keeps_residual ? result.residual[rank].data() : nullptr,
-           .factor = given.averages ? 1.0F / static_cast<float>(given.ranks) : 1,
+           .scale = given.averages ? 1.0F / static_cast<float>(given.ranks) : 1,
            .kind = given.kind},
           tallies.back());
   }

@@ -200,7 +200,7 @@ class Builder {
           if (scatters) {
             for (std::size_t i = 0; i < own.count; ++i) {
               squares.value += static_cast<double>(sum[i]) * static_cast<double>(sum[i]);
-              out[i] = sum[i] * vector.factor;
+              out[i] = sum[i] * vector.scale;
             }
           } else {
             const Squares coded = encode({.kind = vector.kind,
@@ -212,7 +212,7 @@ class Builder {
             squares.value = coded.value;
             squares.error += coded.error;
             std::memcpy(desk.result, &squares, sizeof squares);
-            decode(vector.kind, desk.result + sizeof squares, out, own.count, vector.factor);
+            decode(vector.kind, desk.result + sizeof squares, out, own.count, vector.scale);
           }
           tally->parts[tally_at] = squares;
         }));
@@ -256,9 +256,9 @@ class Builder {
     const std::size_t tally_at = window_.chunk() * ranks() + index(owner);
     window_.add(schedule_.add_call(
         [message, kind = vector_.kind, out = out_at(theirs), count = theirs.count,
-         factor = vector_.factor, tally_at, tally = tally_] {
+         scale = vector_.scale, tally_at, tally = tally_] {
           std::memcpy(&tally->parts[tally_at], message, sizeof(Squares));
-          decode(kind, message + sizeof(Squares), out, count, factor);
+          decode(kind, message + sizeof(Squares), out, count, scale);
         },
         {received}));
   }
