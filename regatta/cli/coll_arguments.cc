@@ -73,6 +73,24 @@ Result<std::size_t> parse_chunk(const std::string& text) {
   return *bytes;
 }
 
+// Of a file that the user named, what is wrong with it is wrong input.
+Result<std::string> read_tuning(const std::string& path) {
+  const auto wrong = [&](const std::string& problem) {
+    return Error{Code::kInvalidInput,
+                 path + problem + "; save it again with `regatta coll explain --save`"};
+  };
+  auto text = os::read_file(path);
+  if (!text)
+    return Error{Code::kInvalidInput, text.error().message +
+                                          "; give --tuning a file that `regatta coll explain "
+                                          "--save` wrote"};
+  if (text->empty()) return wrong(": the tuning file is empty");
+  if (text->size() > kTuningFileMax) return wrong(": too long for a tuning file");
+  if (const auto tuning = coll::parse_tuning(*text); !tuning)
+    return Error{Code::kInvalidInput, path + ": " + tuning.error().message};
+  return text;
+}
+
 }  // namespace
 
 void add_coll_arguments(CLI::App& command, CollArguments& arguments) {
@@ -105,8 +123,10 @@ void add_coll_arguments(CLI::App& command, CollArguments& arguments) {
       ->check(whole_number(1, 64));
   command.add_flag("--model-only", arguments.model_only,
                    "Let the cost model choose alone, without measuring");
-  command.add_option("--tuning", arguments.tuning,
-                     "Begin with what `regatta coll explain --save` found");
+  command
+      .add_option("--tuning", arguments.tuning,
+                  "Begin with what `regatta coll explain --save` found")
+      ->check(not_empty());
 }
 
 Result<bench::Task> task_of(const CollArguments& arguments) {
@@ -119,15 +139,8 @@ Result<bench::Task> task_of(const CollArguments& arguments) {
                      .connections = arguments.connections};
   if (arguments.model_only) task.how.measure = coll::Measure::kNothing;
   if (!arguments.tuning.empty()) {
-    REGATTA_TRY(text, os::read_file(arguments.tuning));
-    if (text.size() > kTuningFileMax)
-      return Error{Code::kInvalidInput,
-                   arguments.tuning +
-                       ": too long for a tuning file; save it again with `regatta "
-                       "coll explain --save`"};
-    if (const auto tuning = coll::parse_tuning(text); !tuning)
-      return Error{tuning.error().code, arguments.tuning + ": " + tuning.error().message};
-    task.how.tuning = std::move(text);
+    REGATTA_TRY(tuning, read_tuning(arguments.tuning));
+    task.how.tuning = std::move(tuning);
   }
   return task;
 }
