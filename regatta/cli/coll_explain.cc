@@ -1,8 +1,10 @@
 // `regatta coll explain`: lets ranks call a collective until their choice stands, and shows it.
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -105,9 +107,20 @@ Result<std::vector<Choice>> find_choices(const Options& given, const bench::Task
   return run.choices;
 }
 
+// Before the ranks run: what they find shall not be lost.
+Status check_save(const std::string& path) {
+  if (path.empty()) return {};
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return Error{Code::kInvalidInput, path + ": is a folder; name a file with --save"};
+  return check_writable(std::filesystem::path(path).parent_path().string(), "--save");
+}
+
 int run(const Options& given) {
   auto task = task_of(given.coll);
   if (!task) return report_error(task.error());
+  if (const Status can_save = check_save(given.save); !can_save)
+    return report_error(can_save.error());
   task->batches = 1;
   const auto found = find_choices(given, *task);
   if (!found) return report_error(found.error());
