@@ -1,9 +1,15 @@
 #include "regatta/bench/own_ranks.h"
 
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace regatta::bench {
 namespace {
+
+using testing::HasSubstr;
 
 class OwnRanks : public testing::TestWithParam<Op> {};
 
@@ -57,6 +63,29 @@ TEST(OwnRanksLimits, RefuseWhatDoesNotFitOnTheBoard) {
     EXPECT_EQ(run.error().code, Code::kInvalidInput);
   }
   EXPECT_EQ(run_own_ranks(wrong[1], {}).error().message, "benchmark: ranks go from 1 to 64");
+}
+
+// The text of a tuning file with one entry.
+std::string tuning_with(const std::string& chunk_bytes, const std::string& connections) {
+  return R"({"version": 1, "choices": [{"operation": "all_reduce", "bytes_from": 1024, "ranks": 2,
+             "servers": 1, "chosen": 0, "calls": 9, "tried": [{"algorithm": "staged", "calls": 9,
+             "predicted_s": 0, "observed_s": 0.001, "chunk_bytes": )" +
+         chunk_bytes + ", \"connections\": " + connections + "}]}]}";
+}
+
+TEST(OwnRanksLimits, RefuseATuningFileThatAsksForWhatNoFlagCan) {
+  Task task{.sizes = {1024}, .ranks = 2, .batches = 1};
+  const auto error_with = [&](const std::string& chunk_bytes, const std::string& connections) {
+    task.how.tuning = tuning_with(chunk_bytes, connections);
+    const auto run = run_own_ranks(task, {});
+    return run ? "" : run.error().message;
+  };
+  EXPECT_EQ(error_with("0", "0"), "");
+  EXPECT_EQ(error_with("4096", "64"), "");
+  for (const char* chunk_bytes : {"7", "4095", "67108865", "9223372036854775807"})
+    EXPECT_THAT(error_with(chunk_bytes, "0"),
+                HasSubstr("choice 0, tried 0: \"chunk_bytes\" is neither 0 nor from 4096"));
+  EXPECT_THAT(error_with("0", "65"), HasSubstr("choice 0, tried 0: \"connections\" is no whole"));
 }
 
 }  // namespace

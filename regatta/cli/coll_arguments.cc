@@ -15,7 +15,6 @@ namespace regatta::cli {
 namespace {
 
 constexpr std::size_t kBytesMax = std::size_t{4} << 30;
-constexpr std::size_t kChunkMax = std::size_t{64} << 20;
 constexpr std::size_t kTuningFileMax = bench::kTuningMax - 1;
 
 Error bad_sizes(const std::string& text) {
@@ -67,7 +66,7 @@ Result<std::vector<std::size_t>> parse_sizes(const std::string& text) {
 Result<std::size_t> parse_chunk(const std::string& text) {
   if (text.empty()) return std::size_t{0};
   const auto bytes = parse_bytes(text);
-  if (!bytes || *bytes < 4096 || *bytes > kChunkMax)
+  if (!bytes || *bytes < coll::kChunkBytesLeast || *bytes > coll::kChunkBytesMost)
     return Error{Code::kInvalidInput,
                  fmt::format("--chunk: \"{}\" is no size from 4K to 64M; write it as 512K", text)};
   return *bytes;
@@ -120,7 +119,7 @@ void add_coll_arguments(CLI::App& command, CollArguments& arguments) {
       ->capture_default_str();
   command.add_option("--chunk", arguments.chunk, "Cut messages into chunks of this size: 512K");
   command.add_option("--connections", arguments.connections, "Stripe messages over so many")
-      ->check(whole_number(1, 64));
+      ->check(whole_number(1, coll::kConnectionsMost));
   command.add_flag("--model-only", arguments.model_only,
                    "Let the cost model choose alone, without measuring");
   command

@@ -49,19 +49,37 @@ std::string text_at(const json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+// 0, or one that is carried out as it stands.
+Result<std::size_t> chunk_bytes_at(const json& object, const std::string& where) {
+  REGATTA_TRY(count, count_at(object, "chunk_bytes", where));
+  const auto bytes = static_cast<std::size_t>(count);
+  if (bytes != 0 && (bytes < kChunkBytesLeast || bytes > kChunkBytesMost))
+    return wrong(where, "\"chunk_bytes\" is neither 0 nor from " +
+                            std::to_string(kChunkBytesLeast) + " to " +
+                            std::to_string(kChunkBytesMost));
+  return bytes;
+}
+
+Result<int> connections_at(const json& object, const std::string& where) {
+  REGATTA_TRY(count, count_at(object, "connections", where));
+  if (count > kConnectionsMost)
+    return wrong(
+        where, "\"connections\" is no whole number from 0 to " + std::to_string(kConnectionsMost));
+  return static_cast<int>(count);
+}
+
 Result<Tried> parse_tried(const json& object, const std::string& where) {
   if (!object.is_object()) return wrong(where, "no object");
   const auto algorithm = algorithm_named(text_at(object, "algorithm"));
   if (!algorithm) return wrong(where, "\"algorithm\" names none that there is");
-  REGATTA_TRY(chunk_bytes, count_at(object, "chunk_bytes", where));
-  REGATTA_TRY(connections, count_at(object, "connections", where));
+  REGATTA_TRY(chunk_bytes, chunk_bytes_at(object, where));
+  REGATTA_TRY(connections, connections_at(object, where));
   REGATTA_TRY(predicted, time_at(object, "predicted_s", where));
   REGATTA_TRY(observed, time_at(object, "observed_s", where));
   REGATTA_TRY(calls, count_at(object, "calls", where));
   Tried tried;
   tried.calls = calls;
-  tried.setting = {*algorithm, static_cast<std::size_t>(chunk_bytes),
-                   static_cast<int>(std::min<std::int64_t>(connections, 1 << 16))};
+  tried.setting = {*algorithm, chunk_bytes, connections};
   tried.predicted = predicted;
   tried.observed = observed;
   return tried;

@@ -2,6 +2,7 @@
 // docs/formats/tuning.md.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,14 @@
 
 namespace regatta::coll {
 
+// What a file may ask for beside 0, which leaves it to the algorithm; what is found out by trying
+// lies inside.
+inline constexpr std::size_t kChunkBytesLeast = std::size_t{4} << 10;
+inline constexpr std::size_t kChunkBytesMost = std::size_t{64} << 20;
+inline constexpr int kConnectionsMost = 64;
+
 std::string format_tuning(const std::vector<Choice>& choices);
-// "" gives nothing. kInvalidInput names the key that is missing or wrong.
+// "" gives nothing. kInvalidInput names the entry and its key that is missing or wrong.
 Result<std::vector<Choice>> parse_tuning(const std::string& text);
 
 }  // namespace regatta::coll
