@@ -22,9 +22,10 @@ Status add_round(std::vector<Contender>& all, std::size_t first,
 
 }  // namespace
 
-Result<std::vector<Contender>> race(const Task& task, const RaceOptions& options,
-                                    const std::function<void(int, const std::string&)>& on_turn) {
-  std::vector<Contender> all;
+Result<Outcome> race(const Task& task, const RaceOptions& options,
+                     const std::function<void(int, const std::string&)>& on_turn) {
+  Outcome outcome;
+  std::vector<Contender>& all = outcome.contenders;
   std::size_t own = 0;  // how many of them are Regatta's
   for (const std::string& peer : options.peers)
     REGATTA_TRY_DO(find_peer(peer));
@@ -33,6 +34,7 @@ Result<std::vector<Contender>> race(const Task& task, const RaceOptions& options
     auto own_run = run_own_ranks(task, options.ground);
     if (!own_run) return own_run.error();
     REGATTA_TRY_DO(add_round(all, 0, std::move(own_run->contenders)));
+    outcome.choices = std::move(own_run->choices);
     if (round == 0) own = all.size();
     for (std::size_t i = 0; i < options.peers.size(); ++i) {
       on_turn(round, options.peers[i]);
@@ -41,7 +43,7 @@ Result<std::vector<Contender>> race(const Task& task, const RaceOptions& options
       REGATTA_TRY_DO(add_round(all, own + i, std::vector<Contender>{std::move(*timed)}));
     }
   }
-  return all;
+  return outcome;
 }
 
 }  // namespace regatta::bench

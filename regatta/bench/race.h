@@ -18,11 +18,15 @@ struct RaceOptions {
   std::vector<std::string> peers;  // on this machine only
 };
 
+struct Outcome {
+  std::vector<Contender> contenders;
+  std::vector<coll::Choice> choices;  // as OwnRun has them, of the last round
+};
+
 // Regatta's contenders first, then the peers named. `on_turn` is told whose turn it is.
 // kUnsupported when a peer's program is missing or it has no such operation; an error of a
 // contender names it.
-Result<std::vector<Contender>> race(
-    const Task& task, const RaceOptions& options,
-    const std::function<void(int round, const std::string& name)>& on_turn);
+Result<Outcome> race(const Task& task, const RaceOptions& options,
+                     const std::function<void(int round, const std::string& name)>& on_turn);
 
 }  // namespace regatta::bench

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "regatta/bench/lab_ground.h"
+#include "regatta/bench/notes.h"
 #include "regatta/bench/own_ranks.h"
 #include "regatta/bench/peers.h"
 #include "regatta/bench/race.h"
@@ -73,7 +74,12 @@ std::vector<Seconds> bounds_of(const bench::Task& task, const bench::Ground& gro
   return bounds;
 }
 
-Result<BenchResult> measure(const Options& given) {
+struct Measured {
+  BenchResult result;
+  std::vector<std::string> notes;
+};
+
+Result<Measured> measure(const Options& given) {
   BenchResult result;
   REGATTA_TRY(task, task_of(given.coll));
   result.task = std::move(task);
@@ -98,18 +104,32 @@ Result<BenchResult> measure(const Options& given) {
   if (is_compressed) ++result.own;
   result.bounds = bounds_of(result.task, options.ground);
   REGATTA_TRY(race, bench::race(result.task, options, show_turn));
-  result.race = std::move(race);
-  return result;
+  result.race = std::move(race.contenders);
+  auto notes = bench::tell_unused(result.task, bench::choices_of(result.task, race.choices));
+  return Measured{std::move(result), std::move(notes)};
+}
+
+void print_json(const BenchResult& result, const std::vector<std::string>& notes) {
+  nlohmann::json json = bench_json(result);
+  json["notes"] = notes;
+  fmt::print("{}\n", json.dump(2));
+}
+
+void print_text(const BenchResult& result, const std::vector<std::string>& notes) {
+  fmt::print("{}", bench_table(result));
+  for (const std::string& note : notes)
+    fmt::print("note: {}\n", note);
 }
 
 int run(const Options& given) {
-  const auto result = measure(given);
-  if (!result) return report_error(result.error());
+  const auto measured = measure(given);
+  if (!measured) return report_error(measured.error());
+  const auto& [result, notes] = *measured;
   if (given.json)
-    fmt::print("{}\n", bench_json(*result).dump(2));
+    print_json(result, notes);
   else
-    fmt::print("{}", bench_table(*result));
-  for (const bench::Contender& contender : result->race)
+    print_text(result, notes);
+  for (const bench::Contender& contender : result.race)
     for (const bench::Timing& timing : contender.timings)
       if (timing.wrong > 0) return 1;
   return 0;

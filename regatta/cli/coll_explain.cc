@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/bench/notes.h"
 #include "regatta/bench/own_ranks.h"
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/coll_arguments.h"
@@ -86,20 +87,6 @@ std::string explain_choice(const Choice& choice) {
   return text + format_table(rows);
 }
 
-// Of what was asked for: other calls are made on the way.
-std::vector<Choice> choices_of(const bench::Task& task, const std::vector<Choice>& all) {
-  std::vector<Choice> choices;
-  for (const Choice& choice : all) {
-    // Slots take whatever fits in them.
-    const std::size_t from = choice.bytes_from;
-    const bool was_asked = std::any_of(task.sizes.begin(), task.sizes.end(), [&](std::size_t size) {
-      return from == 0 ? size <= coll::kSlotBytes : size >= from && size < 2 * from;
-    });
-    if (to_string(choice.kind) == to_string(task.op) && was_asked) choices.push_back(choice);
-  }
-  return choices;
-}
-
 Result<std::vector<Choice>> find_choices(const Options& given, const bench::Task& task) {
   REGATTA_TRY(lab, open_ground(given.coll));
   const bench::Ground ground = lab ? lab->ground() : bench::Ground{};
@@ -116,6 +103,13 @@ Status check_save(const std::string& path) {
   return check_writable(std::filesystem::path(path).parent_path().string(), "--save");
 }
 
+// A tuning file, with the notes.
+void print_json(const std::vector<Choice>& choices, const std::vector<std::string>& notes) {
+  nlohmann::json json = nlohmann::json::parse(format_tuning(choices));
+  json["notes"] = notes;
+  fmt::print("{}\n", json.dump(2));
+}
+
 int run(const Options& given) {
   auto task = task_of(given.coll);
   if (!task) return report_error(task.error());
@@ -127,9 +121,10 @@ int run(const Options& given) {
   if (!given.save.empty())
     if (const Status saved = os::write_file_atomically(given.save, format_tuning(*found)); !saved)
       return report_error(saved.error());
-  const std::vector<Choice> choices = choices_of(*task, *found);
+  const std::vector<Choice> choices = bench::choices_of(*task, *found);
+  const std::vector<std::string> notes = bench::tell_unused(*task, choices);
   if (given.json) {
-    fmt::print("{}", format_tuning(choices));
+    print_json(choices, notes);
     return 0;
   }
   fmt::print(
@@ -138,6 +133,8 @@ int run(const Options& given) {
       given.coll.op, given.coll.ranks);
   for (const Choice& choice : choices)
     fmt::print("{}", explain_choice(choice));
+  for (const std::string& note : notes)
+    fmt::print("\nnote: {}\n", note);
   return 0;
 }
 

@@ -1,0 +1,73 @@
+#include "regatta/bench/notes.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "regatta/coll/shm/shelf.h"
+
+namespace regatta::bench {
+namespace {
+
+const coll::Setting& setting_of(const coll::Choice& choice) {
+  return choice.tried[choice.chosen].setting;
+}
+
+// "ring", "staged and in-place", "ring, halving and direct"
+std::string list_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+// The algorithms that ran, but for `forced`; each once.
+std::vector<std::string> others_than(coll::Algorithm forced,
+                                     const std::vector<coll::Choice>& choices) {
+  std::vector<std::string> names;
+  for (const coll::Choice& choice : choices) {
+    const std::string name = to_string(setting_of(choice).algorithm);
+    const bool is_new = std::find(names.begin(), names.end(), name) == names.end();
+    if (setting_of(choice).algorithm != forced && is_new) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<coll::Choice> choices_of(const Task& task, const std::vector<coll::Choice>& all) {
+  std::vector<coll::Choice> choices;
+  for (const coll::Choice& choice : all) {
+    // Slots take whatever fits in them.
+    const std::size_t from = choice.bytes_from;
+    const bool was_asked = std::any_of(task.sizes.begin(), task.sizes.end(), [&](std::size_t size) {
+      return from == 0 ? size <= coll::kSlotBytes : size >= from && size < 2 * from;
+    });
+    if (to_string(choice.kind) == to_string(task.op) && was_asked) choices.push_back(choice);
+  }
+  return choices;
+}
+
+std::vector<std::string> tell_unused(const Task& task, const std::vector<coll::Choice>& choices) {
+  std::vector<std::string> notes;
+  const coll::Setting& forced = task.how.forced;
+  const std::vector<std::string> others = others_than(forced.algorithm, choices);
+  if (forced.algorithm != coll::Algorithm::kAutomatic && !others.empty()) {
+    const bool is_used = std::any_of(choices.begin(), choices.end(), [&](const auto& choice) {
+      return setting_of(choice).algorithm == forced.algorithm;
+    });
+    notes.push_back("--algorithm " + to_string(forced.algorithm) +
+                    (is_used ? " was not used everywhere: " : " was not used: ") +
+                    list_words(others) + (is_used ? " ran too" : " ran"));
+  }
+  const bool has_unused = std::any_of(choices.begin(), choices.end(), [&](const auto& choice) {
+    return setting_of(choice).connections != forced.connections;
+  });
+  if (forced.connections > 0 && has_unused)
+    notes.push_back("--connections " + std::to_string(forced.connections) +
+                    " was not used: inside a server nothing goes over a network");
+  return notes;
+}
+
+}  // namespace regatta::bench

@@ -1,0 +1,19 @@
+// bench/notes.h: what a reader has to know beside the figures of a run. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/bench/timing.h"
+#include "regatta/coll/tuning/tuner.h"
+
+namespace regatta::bench {
+
+// Those of the task's operation and sizes: other calls are made on the way.
+std::vector<coll::Choice> choices_of(const Task& task, const std::vector<coll::Choice>& all);
+
+// A sentence for each setting that was forced and is in none, or not in all, of the `choices` of
+// the task.
+std::vector<std::string> tell_unused(const Task& task, const std::vector<coll::Choice>& choices);
+
+}  // namespace regatta::bench

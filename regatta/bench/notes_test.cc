@@ -1,0 +1,65 @@
+#include "regatta/bench/notes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace regatta::bench {
+namespace {
+
+using coll::Algorithm;
+using coll::CallKind;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::size_t kKiB = 1024;
+
+coll::Choice chosen(std::size_t bytes_from, const coll::Setting& setting,
+                    CallKind kind = CallKind::kAllReduce) {
+  return {.kind = kind, .bytes_from = bytes_from, .tried = {{.setting = setting}}};
+}
+
+Task task_with(const coll::Setting& forced) {
+  Task task{.sizes = {64 * kKiB}};
+  task.how.forced = forced;
+  return task;
+}
+
+TEST(ChoicesOf, LeaveOutOtherSizesAndOperations) {
+  const std::vector<coll::Choice> all = {
+      chosen(64 * kKiB, {}), chosen(32 * kKiB, {}), chosen(128 * kKiB, {}),
+      chosen(64 * kKiB, {}, CallKind::kBroadcast), chosen(0, {.algorithm = Algorithm::kOneShot})};
+  const auto large = choices_of(task_with({}), all);
+  ASSERT_EQ(large.size(), 1U);
+  EXPECT_EQ(large[0].bytes_from, 64 * kKiB);
+  Task small = task_with({});
+  small.sizes = {4 * kKiB};
+  ASSERT_EQ(choices_of(small, all).size(), 1U);
+  EXPECT_EQ(choices_of(small, all)[0].bytes_from, 0U);
+}
+
+TEST(TellUnused, NamesWhatRanInsteadOfAForcedAlgorithm) {
+  const std::vector<coll::Choice> choices = {
+      chosen(64 * kKiB, {.algorithm = Algorithm::kStaged}),
+      chosen(64 * kKiB, {.algorithm = Algorithm::kInPlace}),
+      chosen(256 * kKiB, {.algorithm = Algorithm::kInPlace})};
+  EXPECT_THAT(tell_unused(task_with({.algorithm = Algorithm::kRing}), choices),
+              ElementsAre("--algorithm ring was not used: staged and in-place ran"));
+  EXPECT_THAT(tell_unused(task_with({.algorithm = Algorithm::kStaged}), choices),
+              ElementsAre("--algorithm staged was not used everywhere: in-place ran too"));
+}
+
+TEST(TellUnused, NamesConnectionsWhereThereIsNoNetwork) {
+  EXPECT_THAT(tell_unused(task_with({.connections = 4}), {chosen(64 * kKiB, {})}),
+              ElementsAre("--connections 4 was not used: inside a server nothing goes over a "
+                          "network"));
+}
+
+TEST(TellUnused, SaysNothingWhereAllWasUsedOrNothingForced) {
+  const coll::Setting setting{.algorithm = Algorithm::kRing, .connections = 2};
+  EXPECT_THAT(tell_unused(task_with(setting), {chosen(64 * kKiB, setting)}), IsEmpty());
+  EXPECT_THAT(tell_unused(task_with({}), {chosen(64 * kKiB, setting)}), IsEmpty());
+  EXPECT_THAT(tell_unused(task_with(setting), {}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace regatta::bench
