@@ -136,6 +136,10 @@ Result<bench::Task> task_of(const CollArguments& arguments) {
   task.how.forced = {.algorithm = *coll::algorithm_named(arguments.algorithm),
                      .chunk_bytes = chunk,
                      .connections = arguments.connections};
+  if (arguments.go_round && arguments.cluster.empty())
+    return Error{Code::kInvalidInput,
+                 "--go-round: it says how ranks lie on the servers of a cluster; name one with "
+                 "--cluster"};
   if (arguments.model_only) task.how.measure = coll::Measure::kNothing;
   if (!arguments.tuning.empty()) {
     REGATTA_TRY(tuning, read_tuning(arguments.tuning));
