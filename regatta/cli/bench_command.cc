@@ -140,6 +140,7 @@ int run(const Options& given) {
 void add_bench_command(CLI::App& app, int& exit_status) {
   auto* bench = app.add_subcommand("bench", "Measure the parts of Regatta on this machine");
   bench->require_subcommand(1);
+  bench->footer("Example:\n  regatta bench coll all_reduce --sizes 1K:64M");
   auto* command = bench->add_subcommand(
       "coll", "Time a collective between processes of this machine, and check its result");
   command->footer(
