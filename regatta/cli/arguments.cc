@@ -72,12 +72,14 @@ const CLI::App& innermost(const CLI::App& app) {
   return given.empty() ? app : innermost(*given.front());
 }
 
-// "regatta plan JOB --cluster CLUSTER": with everything that must be given.
+// "regatta plan JOB --cluster CLUSTER": with everything that must be given. An argument that has a
+// text of its own shows that: a word to be written as it stands.
 std::string required_form(const CLI::App& app) {
   std::string form = "regatta " + full_name(app);
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_required()) continue;
-    form += " " + option->get_name();
+    const std::string& example = option->get_option_text();
+    form += " " + (example.empty() ? option->get_name() : example);
     if (!option->get_positional()) form += " " + option->get_type_name();
   }
   return form;

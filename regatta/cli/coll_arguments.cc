@@ -99,6 +99,7 @@ void add_coll_arguments(CLI::App& command, CollArguments& arguments) {
     names.push_back(to_string(op));
   command.add_option("op", arguments.op, "The collective: " + join(names, ", "))
       ->required()
+      ->option_text(names.front())
       ->check(one_of(names));
   command
       .add_option("--sizes", arguments.sizes,
