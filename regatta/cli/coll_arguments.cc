@@ -19,7 +19,7 @@ constexpr std::size_t kTuningFileMax = bench::kTuningMax - 1;
 
 Error bad_sizes(const std::string& text) {
   return {Code::kInvalidInput,
-          fmt::format("--sizes: \"{}\" is no size from 4 to 4G and no range of them; write one as "
+          fmt::format("--sizes: \"{}\" is no list of sizes from 4 to 4G and ranges; write one as "
                       "64M, several as 1K,1M, or every fourfold from the first to the last as "
                       "1K:64M",
                       text)};
@@ -43,20 +43,21 @@ std::optional<std::size_t> parse_bytes(const std::string& text) {
   return bytes;
 }
 
-Result<std::size_t> parse_size(const std::string& text) {
+// One that can be called with.
+std::optional<std::size_t> parse_size(const std::string& text) {
   const auto bytes = parse_bytes(text);
-  if (!bytes || *bytes < sizeof(float) || *bytes > kBytesMax) return bad_sizes(text);
-  return *bytes;
+  const bool fits = bytes && *bytes >= sizeof(float) && *bytes <= kBytesMax;
+  return fits ? bytes : std::nullopt;
 }
 
 Result<std::vector<std::size_t>> parse_sizes(const std::string& text) {
   std::vector<std::size_t> sizes;
   for (const std::string& part : split(text, ',')) {
     const std::vector<std::string> ends = split(part, ':');
-    REGATTA_TRY(first, parse_size(ends.front()));
-    REGATTA_TRY(last, parse_size(ends.back()));
-    if (ends.size() > 2 || last < first) return bad_sizes(text);
-    for (std::size_t bytes = first; bytes <= last; bytes *= 4)
+    const auto first = parse_size(ends.front());
+    const auto last = parse_size(ends.back());
+    if (!first || !last || ends.size() > 2 || *last < *first) return bad_sizes(text);
+    for (std::size_t bytes = *first; bytes <= *last; bytes *= 4)
       sizes.push_back(bytes);
   }
   if (sizes.size() > bench::kSizesMax) return bad_sizes(text);
@@ -103,7 +104,8 @@ void add_coll_arguments(CLI::App& command, CollArguments& arguments) {
       ->check(one_of(names));
   command
       .add_option("--sizes", arguments.sizes,
-                  "Bytes of the whole vector: 64M, 1K,1M or 1K:64M (every fourfold)")
+                  "Bytes of the whole vector, K, M and G being powers of 1024: 64M, several as "
+                  "1K,1M, every fourfold as 1K:64M")
       ->capture_default_str();
   command.add_option("--ranks", arguments.ranks, "Processes")
       ->check(whole_number(2, bench::kRanksMax))
