@@ -37,7 +37,7 @@ struct Options {
   bool json = false;
 };
 
-// "openmpi,mpich": peers that there are.
+// "openmpi,mpich": peers that there are, each once.
 Result<std::vector<std::string>> parse_peers(const std::string& text) {
   std::vector<std::string> peers;
   if (text.empty()) return peers;
@@ -47,6 +47,8 @@ Result<std::vector<std::string>> parse_peers(const std::string& text) {
                    fmt::format("--vs: \"{}\" is no peer; name some of openmpi, mpich, gloo, with "
                                "commas between",
                                peer)};
+    if (std::find(peers.begin(), peers.end(), peer) != peers.end())
+      return Error{Code::kInvalidInput, "--vs: " + peer + " is named twice; name it once"};
     peers.push_back(peer);
   }
   return peers;
