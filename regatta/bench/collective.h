@@ -68,10 +68,15 @@ struct Shape {
   }
 };
 
+// Bytes of the shortest whole vector of which every rank has an element.
+inline std::size_t least_bytes(Op op, int ranks) {
+  const bool divided = has_parts_in(op) || has_parts_out(op);
+  return sizeof(float) * (divided ? static_cast<std::size_t>(ranks) : 1);
+}
+
 // `bytes` of the whole vector, rounded down to whole parts.
 inline Shape shape_for(Op op, std::size_t bytes, int ranks, int rank) {
-  const bool divided = has_parts_in(op) || has_parts_out(op);
-  return {op, ranks, rank, bytes / sizeof(float) / (divided ? static_cast<std::size_t>(ranks) : 1)};
+  return {op, ranks, rank, bytes / least_bytes(op, ranks)};
 }
 
 // Small whole numbers: every order of adding them gives the same float.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "regatta/coll/shm/shelf.h"
 
@@ -68,6 +69,19 @@ std::vector<std::string> tell_unused(const Task& task, const std::vector<coll::C
     notes.push_back("--connections " + std::to_string(forced.connections) +
                     " was not used: inside a server nothing goes over a network");
   return notes;
+}
+
+std::vector<std::string> tell_rounded(const Task& task) {
+  const std::size_t least = least_bytes(task.op, task.ranks);
+  const auto is_rounded = [&](std::size_t bytes) { return bytes % least != 0; };
+  const auto first = std::find_if(task.sizes.begin(), task.sizes.end(), is_rounded);
+  if (first == task.sizes.end()) return {};
+  const auto others = std::count_if(first + 1, task.sizes.end(), is_rounded);
+  std::string note = "sizes are rounded down to multiples of " + std::to_string(least) +
+                     " bytes: " + std::to_string(*first) + " to " +
+                     std::to_string(*first - *first % least);
+  if (others > 0) note += ", and " + std::to_string(others) + " more";
+  return {std::move(note)};
 }
 
 }  // namespace regatta::bench

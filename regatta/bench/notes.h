@@ -16,4 +16,7 @@ std::vector<coll::Choice> choices_of(const Task& task, const std::vector<coll::C
 // the task.
 std::vector<std::string> tell_unused(const Task& task, const std::vector<coll::Choice>& choices);
 
+// A sentence where a size is no whole number of elements for each rank; none else.
+std::vector<std::string> tell_rounded(const Task& task);
+
 }  // namespace regatta::bench

@@ -61,5 +61,14 @@ TEST(TellUnused, SaysNothingWhereAllWasUsedOrNothingForced) {
   EXPECT_THAT(tell_unused(task_with(setting), {}), IsEmpty());
 }
 
+TEST(TellRounded, CountsSizesThatAreNoWholeParts) {
+  EXPECT_THAT(tell_rounded({.op = Op::kAllToAll, .sizes = {1024, 24, 4096}, .ranks = 3}),
+              ElementsAre("sizes are rounded down to multiples of 12 bytes: 1024 to 1020, and 1 "
+                          "more"));
+  EXPECT_THAT(tell_rounded({.sizes = {10}, .ranks = 3}),
+              ElementsAre("sizes are rounded down to multiples of 4 bytes: 10 to 8"));
+  EXPECT_THAT(tell_rounded({.sizes = {1024, 8}, .ranks = 3}), IsEmpty());
+}
+
 }  // namespace
 }  // namespace regatta::bench

@@ -43,6 +43,18 @@ class SharedBoard {
   Board* board_ = nullptr;
 };
 
+// Whether every rank has something to move.
+Status check_sizes(const Task& task) {
+  const std::size_t least = least_bytes(task.op, task.ranks);
+  for (const std::size_t bytes : task.sizes)
+    if (bytes < least)
+      return Error{Code::kInvalidInput,
+                   "benchmark: " + to_string(task.op) + " of " + std::to_string(bytes) +
+                       " bytes has no element for each of " + std::to_string(task.ranks) +
+                       " ranks; take at least " + std::to_string(least) + " bytes"};
+  return {};
+}
+
 // Whether the board has room for it.
 Status check_task(const Task& task, const Ground& ground) {
   const auto wrong = [](const std::string& what, std::size_t most) {
@@ -56,7 +68,7 @@ Status check_task(const Task& task, const Ground& ground) {
     return wrong("the most bytes of a tuning file are", kTuningMax - 1);
   if (ground.lab && ground.places.size() < static_cast<std::size_t>(task.ranks))
     return wrong("the most ranks that have a place in the lab are", ground.places.size());
-  return {};
+  return check_sizes(task);
 }
 
 void write_task(Board& board, const Task& task, const Ground& ground) {

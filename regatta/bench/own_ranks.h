@@ -42,8 +42,8 @@ struct OwnRun {
 // "private" with ordinary memory, and without a lab "shared" with buffers of
 // Communicator::allocate(); then the task's compression by its name. Fails with the first error of
 // a rank, and with kInvalidInput, before any starts, outside of these: 1 to kRanksMax ranks, each
-// with a place in a lab, up to kSizesMax sizes, 1 to kBatchesMax batches, less than kTuningMax
-// bytes of tuning.
+// with a place in a lab, up to kSizesMax sizes with an element for each rank, 1 to kBatchesMax
+// batches, less than kTuningMax bytes of tuning.
 Result<OwnRun> run_own_ranks(const Task& task, const Ground& ground);
 
 }  // namespace regatta::bench

@@ -65,6 +65,16 @@ TEST(OwnRanksLimits, RefuseWhatDoesNotFitOnTheBoard) {
   EXPECT_EQ(run_own_ranks(wrong[1], {}).error().message, "benchmark: ranks go from 1 to 64");
 }
 
+TEST(OwnRanksLimits, RefuseSizesOfWhichARankHasNothing) {
+  const Task task{.op = Op::kAllToAll, .sizes = {1024, 15}, .ranks = 4, .batches = 1};
+  const auto run = run_own_ranks(task, {});
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, Code::kInvalidInput);
+  EXPECT_EQ(run.error().message,
+            "benchmark: all_to_all of 15 bytes has no element for each of 4 ranks; take at least "
+            "16 bytes");
+}
+
 // The text of a tuning file with one entry.
 std::string tuning_with(const std::string& chunk_bytes, const std::string& connections) {
   return R"({"version": 1, "choices": [{"operation": "all_reduce", "bytes_from": 1024, "ranks": 2,

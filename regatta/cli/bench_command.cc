@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -76,6 +77,10 @@ std::vector<Seconds> bounds_of(const bench::Task& task, const bench::Ground& gro
   return bounds;
 }
 
+void append(std::vector<std::string>& all, std::vector<std::string> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(all));
+}
+
 struct Measured {
   BenchResult result;
   std::vector<std::string> notes;
@@ -108,6 +113,7 @@ Result<Measured> measure(const Options& given) {
   REGATTA_TRY(race, bench::race(result.task, options, show_turn));
   result.race = std::move(race.contenders);
   auto notes = bench::tell_unused(result.task, bench::choices_of(result.task, race.choices));
+  append(notes, bench::tell_rounded(result.task));
   return Measured{std::move(result), std::move(notes)};
 }
 
