@@ -84,4 +84,13 @@ std::vector<std::string> tell_rounded(const Task& task) {
   return {std::move(note)};
 }
 
+std::vector<std::string> tell_unfair(const Task& task, const std::vector<std::string>& peers,
+                                     int cores) {
+  const bool has_mpich = std::find(peers.begin(), peers.end(), "mpich") != peers.end();
+  if (!has_mpich || task.ranks <= cores) return {};
+  return {"mpich never gives a core away while it waits: " + std::to_string(task.ranks) +
+          " ranks on " + std::to_string(cores) + (cores == 1 ? " core" : " cores") +
+          " are no fair comparison"};
+}
+
 }  // namespace regatta::bench

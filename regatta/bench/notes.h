@@ -19,4 +19,8 @@ std::vector<std::string> tell_unused(const Task& task, const std::vector<coll::C
 // A sentence where a size is no whole number of elements for each rank; none else.
 std::vector<std::string> tell_rounded(const Task& task);
 
+// A sentence where a peer cannot show what it does with so many ranks on so many cores; none else.
+std::vector<std::string> tell_unfair(const Task& task, const std::vector<std::string>& peers,
+                                     int cores);
+
 }  // namespace regatta::bench

@@ -70,5 +70,14 @@ TEST(TellRounded, CountsSizesThatAreNoWholeParts) {
   EXPECT_THAT(tell_rounded({.sizes = {1024, 8}, .ranks = 3}), IsEmpty());
 }
 
+TEST(TellUnfair, WarnsOfMpichWithMoreRanksThanCores) {
+  const Task task{.ranks = 4};
+  EXPECT_THAT(tell_unfair(task, {"openmpi", "mpich"}, 2),
+              ElementsAre("mpich never gives a core away while it waits: 4 ranks on 2 cores are "
+                          "no fair comparison"));
+  EXPECT_THAT(tell_unfair(task, {"mpich"}, 4), IsEmpty());
+  EXPECT_THAT(tell_unfair(task, {"openmpi", "gloo"}, 2), IsEmpty());
+}
+
 }  // namespace
 }  // namespace regatta::bench

@@ -25,6 +25,7 @@
 #include "regatta/cli/load.h"
 #include "regatta/core/text.h"
 #include "regatta/cost/grid.h"
+#include "regatta/os/process.h"
 
 namespace regatta::cli {
 namespace {
@@ -114,6 +115,7 @@ Result<Measured> measure(const Options& given) {
   result.race = std::move(race.contenders);
   auto notes = bench::tell_unused(result.task, bench::choices_of(result.task, race.choices));
   append(notes, bench::tell_rounded(result.task));
+  append(notes, bench::tell_unfair(result.task, options.peers, os::usable_cores()));
   return Measured{std::move(result), std::move(notes)};
 }
 
