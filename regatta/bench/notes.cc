@@ -47,6 +47,8 @@ std::vector<coll::Choice> choices_of(const Task& task, const std::vector<coll::C
     });
     if (to_string(choice.kind) == to_string(task.op) && was_asked) choices.push_back(choice);
   }
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const auto& a, const auto& b) { return a.bytes_from < b.bytes_from; });
   return choices;
 }
 

@@ -9,7 +9,7 @@
 
 namespace regatta::bench {
 
-// Those of the task's operation and sizes: other calls are made on the way.
+// Those of the task's operation and sizes, the smallest first: other calls are made on the way.
 std::vector<coll::Choice> choices_of(const Task& task, const std::vector<coll::Choice>& all);
 
 // A sentence for each setting that was forced and is in none, or not in all, of the `choices` of

@@ -37,6 +37,18 @@ TEST(ChoicesOf, LeaveOutOtherSizesAndOperations) {
   EXPECT_EQ(choices_of(small, all)[0].bytes_from, 0U);
 }
 
+TEST(ChoicesOf, GrowInSize) {
+  Task task;
+  task.sizes = {64 * kKiB, kKiB, 16 * kKiB};
+  const auto choices = choices_of(task, {chosen(16 * kKiB, {}), chosen(64 * kKiB, {}),
+                                         chosen(16 * kKiB, {.algorithm = Algorithm::kInPlace}),
+                                         chosen(0, {.algorithm = Algorithm::kOneShot})});
+  std::vector<std::size_t> sizes;
+  for (const coll::Choice& choice : choices)
+    sizes.push_back(choice.bytes_from / kKiB);
+  EXPECT_THAT(sizes, ElementsAre(0, 16, 16, 64));
+}
+
 TEST(TellUnused, NamesWhatRanInsteadOfAForcedAlgorithm) {
   const std::vector<coll::Choice> choices = {
       chosen(64 * kKiB, {.algorithm = Algorithm::kStaged}),
