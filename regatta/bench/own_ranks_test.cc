@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/coll/tuning/tuning_file.h"
+
 namespace regatta::bench {
 namespace {
 
@@ -30,6 +32,17 @@ TEST_P(OwnRanks, GiveRightResultsWithPrivateAndSharedBuffers) {
       EXPECT_GT(timing.least().value, 0);
     }
   }
+}
+
+TEST(OwnRanksChoices, TellPrivateFromSharedBuffers) {
+  const auto run = run_own_ranks({.sizes = {1 << 20}, .ranks = 2, .batches = 1}, {});
+  ASSERT_TRUE(run) << run.error().message;
+  std::vector<std::string> buffers;
+  for (const coll::Choice& choice : run->choices)
+    if (choice.kind == coll::CallKind::kAllReduce && choice.bytes_from == 1 << 20)
+      buffers.push_back(buffers_of(choice));
+  EXPECT_THAT(buffers, testing::UnorderedElementsAre("private", "shared"));
+  EXPECT_THAT(format_tuning(run->choices), HasSubstr("\"buffers\": \"shared\""));
 }
 
 TEST(OwnRanksWithCompression, TimeCompressedCallsBesidePlainOnes) {

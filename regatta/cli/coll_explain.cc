@@ -75,8 +75,10 @@ std::string why(const Choice& choice) {
 std::string explain_choice(const Choice& choice) {
   const std::string sizes = choice.bytes_from == 0 ? "up to " + size_text(coll::kSlotBytes)
                                                    : "from " + size_text(choice.bytes_from);
+  const std::string buffers = buffers_of(choice);
   std::string text =
-      fmt::format("\n{} {}: {}\n  because {}; {} calls\n", to_string(choice.kind), sizes,
+      fmt::format("\n{} {}{}: {}\n  because {}; {} calls\n", to_string(choice.kind), sizes,
+                  buffers.empty() ? "" : " in " + buffers + " buffers",
                   describe(choice.tried[choice.chosen].setting), why(choice), choice.calls);
   std::vector<std::vector<std::string>> rows = {{"", "way", "predicted", "measured", "calls"}};
   for (std::size_t i = 0; i < choice.tried.size(); ++i) {

@@ -114,6 +114,17 @@ Result<Choice> parse_choice(const json& object, const std::string& where) {
 
 }  // namespace
 
+std::string buffers_of(const Choice& choice) {
+  switch (choice.tried[choice.chosen].setting.algorithm) {
+    case Algorithm::kStaged:
+      return "private";
+    case Algorithm::kInPlace:
+      return "shared";
+    default:
+      return "";
+  }
+}
+
 std::string format_tuning(const std::vector<Choice>& choices) {
   json list = json::array();
   for (const Choice& choice : choices) {
@@ -128,6 +139,8 @@ std::string format_tuning(const std::vector<Choice>& choices) {
                     {"why", to_string(choice.reason)},
                     {"calls", choice.calls},
                     {"tried", tried}});
+    if (const std::string buffers = buffers_of(choice); !buffers.empty())
+      list.back()["buffers"] = buffers;
   }
   return json{{"version", kVersion}, {"choices", list}}.dump(2) + "\n";
 }
