@@ -45,6 +45,21 @@ std::string time_text(Seconds time) {
   return time.value > 0 ? format_seconds(time) : "-";
 }
 
+// Of what was measured: the model's first, or without a model what is usual, stands first.
+std::string why_measured(const Choice& choice) {
+  const Tried& first = choice.tried.front();
+  const Tried& chosen = choice.tried[choice.chosen];
+  const bool is_predicted = first.predicted.value > 0;
+  if (choice.chosen == 0)
+    return is_predicted ? "the cost model puts it first, and nothing measured clearly faster"
+                        : "nothing else measured clearly faster";
+  if (chosen.observed.value > 0 && chosen.observed < first.observed)
+    return fmt::format("it takes {:.1f} % less time than what {}",
+                       100 * (1 - chosen.observed.value / first.observed.value),
+                       is_predicted ? "the model puts first" : "is usual");
+  return "it measured fastest";
+}
+
 std::string why(const Choice& choice) {
   const Tried& chosen = choice.tried[choice.chosen];
   switch (choice.reason) {
@@ -57,19 +72,28 @@ std::string why(const Choice& choice) {
         return "every rank reaches the buffers of all";
       return "nothing else comes into question";
     case Reason::kModel:
-      return "the cost model puts it first";
+      return chosen.predicted.value > 0 ? "the cost model puts it first"
+                                        : "it is usual, and nothing was measured";
     case Reason::kLoaded:
       return "an earlier run found it fastest";
     case Reason::kMeasured:
-      break;
+      return why_measured(choice);
   }
-  const Tried& first = choice.tried.front();
-  if (choice.chosen == 0)
-    return "the cost model puts it first, and nothing measured clearly faster";
-  if (first.observed.value > 0 && chosen.observed.value > 0)
-    return fmt::format("it measured {:.1f} % faster than what the model puts first",
-                       100 * (1 - chosen.observed.value / first.observed.value));
-  return "it measured fastest";
+  return "";
+}
+
+// Where chunks and connections are given there is nothing left to try: the tuner, which is not told
+// why, says that there is one way only.
+void mark_forced(std::vector<Choice>& choices, const coll::Setting& forced) {
+  for (Choice& choice : choices) {
+    const Tried& used = choice.tried[choice.chosen];
+    const bool is_asked_for =
+        (forced.chunk_bytes > 0 && used.setting.chunk_bytes == forced.chunk_bytes) ||
+        (forced.connections > 0 && used.setting.connections == forced.connections);
+    const bool is_only = choice.reason == Reason::kOnlyOne ||
+                         (choice.reason == Reason::kModel && used.predicted.value == 0);
+    if (is_asked_for && is_only) choice.reason = Reason::kForced;
+  }
 }
 
 std::string explain_choice(const Choice& choice) {
@@ -123,7 +147,8 @@ int run(const Options& given) {
   if (!given.save.empty())
     if (const Status saved = os::write_file_atomically(given.save, format_tuning(*found)); !saved)
       return report_error(saved.error());
-  const std::vector<Choice> choices = bench::choices_of(*task, *found);
+  std::vector<Choice> choices = bench::choices_of(*task, *found);
+  mark_forced(choices, task->how.forced);
   const std::vector<std::string> notes = bench::tell_unused(*task, choices);
   if (given.json) {
     print_json(choices, notes);
