@@ -45,6 +45,12 @@ std::string time_text(Seconds time) {
   return time.value > 0 ? format_seconds(time) : "-";
 }
 
+// A time that comes from a file is no measurement of this run.
+std::string observed_text(const Choice& choice, const Tried& one) {
+  const bool is_loaded = choice.reason == Reason::kLoaded && one.observed.value > 0;
+  return time_text(one.observed) + (is_loaded ? " (loaded)" : "");
+}
+
 // Of what was measured: the model's first, or without a model what is usual, stands first.
 std::string why_measured(const Choice& choice) {
   const Tried& first = choice.tried.front();
@@ -108,7 +114,7 @@ std::string explain_choice(const Choice& choice) {
   for (std::size_t i = 0; i < choice.tried.size(); ++i) {
     const Tried& one = choice.tried[i];
     rows.push_back({i == choice.chosen ? "*" : "", describe(one.setting), time_text(one.predicted),
-                    time_text(one.observed), std::to_string(one.calls)});
+                    observed_text(choice, one), std::to_string(one.calls)});
   }
   return text + format_table(rows);
 }
