@@ -115,6 +115,20 @@ TEST(WatchFile, LeavesCommunicatorsOutWhenItIsFull) {
   EXPECT_EQ(file->add_group(1000, 0, {0, 1}), nullptr);
 }
 
+TEST(WatchFile, ShowsAnOperationThatEndedAsItsFlight) {
+  const auto file = make_file();
+  const auto group = file->add_group(7, 1, {0, 1, 2});
+  group->begin(reduction(1, 4000));
+  group->end(reduction(1, 4000), Seconds{2.5});
+  const RankView view = read_view(file->map());
+  ASSERT_EQ(view.flights.size(), 1U);
+  const OperationView& shown = view.groups.front().collective;
+  EXPECT_EQ(shown.status, OperationStatus::kDone);
+  EXPECT_EQ(shown.moved, 4000U);
+  EXPECT_EQ(shown.moved, view.flights[0].operation.moved);
+  EXPECT_EQ(shown.progressed, view.flights[0].operation.progressed);
+}
+
 TEST(WatchFile, RemembersTheLastOperations) {
   const auto file = make_file();
   const auto group = file->add_group(7, 1, {0, 1, 2});

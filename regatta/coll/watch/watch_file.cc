@@ -129,8 +129,14 @@ void GroupLog::end(const LoggedCall& call, Seconds now, std::optional<Code> erro
   map_.flight(number).write({id_, call.sequence | lane_bit, call.call, call.bytes,
                              word_of(call.started.value), word_of(now.value), status});
   if (word(call.lane, kLaneSequence).load(std::memory_order_relaxed) == call.sequence &&
-      word(call.lane, kLaneCall).load(std::memory_order_relaxed) == call.call)
+      word(call.lane, kLaneCall).load(std::memory_order_relaxed) == call.call) {
+    // As its flight says: a whole operation may pass between two looks of the progress thread.
+    if (!error) {
+      move(call.lane, call.bytes);
+      progress(call.lane, now);
+    }
     word(call.lane, kLaneStatus).store(status, std::memory_order_relaxed);
+  }
   if (call.lane == Lane::kCollective) count(group_.ended);
 }
 
