@@ -169,12 +169,19 @@ std::string without_file(const std::vector<coll::RankView>& ranks) {
   return missing.empty() ? "" : coll::tell_no_file(missing, ranks.front());
 }
 
+// A rank says it once, and how long it had waited by then; the table goes on counting.
+std::string told_by(const coll::RankView& view) {
+  if (view.judged.value <= 0) return view.verdict;
+  const Seconds age = std::max(now_for(view) - view.judged, Seconds{0.0});
+  return fmt::format("{} (said {} ago)", view.verdict, format_seconds(age));
+}
+
 // What the ranks say themselves, and what their records say together; each once.
 std::vector<std::string> verdicts_of(const Inspection& found) {
   std::vector<std::string> lines;
   std::set<std::string> errors;
   for (const coll::RankView& view : found.ranks) {
-    if (!view.verdict.empty() && view.error.empty()) lines.push_back(view.verdict);
+    if (!view.verdict.empty() && view.error.empty()) lines.push_back(told_by(view));
     if (!view.error.empty() && errors.insert(view.error).second)
       lines.push_back(view.name() + " failed: " + view.error);
   }

@@ -103,6 +103,7 @@ RankView view_from(const Json& json) {
   json.at("started_s").get_to(view.started.value);
   json.at("ticked_s").get_to(view.ticked.value);
   json.at("verdict").get_to(view.verdict);
+  view.judged = {json.value("judged_s", 0.0)};
   json.at("error").get_to(view.error);
   for (const Json& peer : json.at("peers"))
     view.peers.push_back({.name = peer.at("name"),
@@ -128,13 +129,21 @@ bool ranks_fit(const RankView& view) {
 }  // namespace
 
 Json view_to_json(const RankView& view) {
-  Json json = {{"version", kFormatVersion},       {"job", view.job},
-               {"world", hex(view.world)},        {"rank", view.rank},
-               {"world_size", view.world_size()}, {"name", view.name()},
-               {"server", view.server},           {"pid", view.pid},
-               {"started_s", view.started.value}, {"ticked_s", view.ticked.value},
-               {"verdict", view.verdict},         {"error", view.error},
-               {"peers", Json::array()},          {"communicators", Json::array()},
+  Json json = {{"version", kFormatVersion},
+               {"job", view.job},
+               {"world", hex(view.world)},
+               {"rank", view.rank},
+               {"world_size", view.world_size()},
+               {"name", view.name()},
+               {"server", view.server},
+               {"pid", view.pid},
+               {"started_s", view.started.value},
+               {"ticked_s", view.ticked.value},
+               {"verdict", view.verdict},
+               {"judged_s", view.judged.value},
+               {"error", view.error},
+               {"peers", Json::array()},
+               {"communicators", Json::array()},
                {"flights", Json::array()}};
   if (view.state != 0) json["state"] = std::string(1, view.state);
   for (const PeerView& peer : view.peers)

@@ -104,6 +104,7 @@ struct WatchHeader {
   char server[64];                           // ranks with the same text share memory
   alignas(64) std::atomic<double> ticked_s;  // the progress thread looked round last
   std::atomic<std::uint64_t> flights;        // how many operations ended so far
+  std::atomic<double> judged_s;              // the verdict was written; 0: never
   alignas(64) WatchText verdict;             // who the operation that stands still waits for
   WatchText error;                           // what the world failed with
 };
@@ -136,6 +137,7 @@ static_assert(offsetof(WatchHeader, job) == 56);
 static_assert(offsetof(WatchHeader, server) == 120);
 static_assert(offsetof(WatchHeader, ticked_s) == 192);
 static_assert(offsetof(WatchHeader, flights) == 200);
+static_assert(offsetof(WatchHeader, judged_s) == 208);
 static_assert(offsetof(WatchHeader, verdict) == 256);
 static_assert(offsetof(WatchHeader, error) == 256 + 1024);
 static_assert(sizeof(WatchHeader) <= kWatchHeaderBytes);

@@ -84,6 +84,7 @@ TEST(WatchFile, IsFoundAndReadFromOutside) {
   EXPECT_EQ(view.job, "layout-test");
   EXPECT_EQ(view.name(), "rank 1 at s0");
   EXPECT_EQ(view.verdict, "rank 2 has not called it");
+  EXPECT_GE(view.judged, view.started);
   ASSERT_EQ(view.groups.size(), 1U);
   const GroupView& seen = view.groups.front();
   EXPECT_EQ(seen.id, 7U);
@@ -163,6 +164,7 @@ TEST(FlightFile, ComesBackAsItWas) {
   group->submit();
   group->begin(reduction(1, 4096));
   group->end(reduction(1, 4096), Seconds{2.5}, Code::kConflict);
+  file->show_verdict("rank 2 has not called it");
   file->show_error("rank 2 called barrier");
   const RankView view = read_view(file->map());
   const auto folder = os::TempFolder::create();
@@ -172,6 +174,7 @@ TEST(FlightFile, ComesBackAsItWas) {
   const auto read = read_flight_file(flight_path(folder->path(), view));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(view_to_json(*read), view_to_json(view));
+  EXPECT_EQ(read->judged, view.judged);
   EXPECT_EQ(read->groups[0].id, ~std::uint64_t{0});
   EXPECT_EQ(read->flights[0].operation.error, Code::kConflict);
 }

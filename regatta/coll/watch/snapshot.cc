@@ -188,6 +188,7 @@ RankView read_view(const WatchMap& map) {
     if (auto group = read_group(map, slot)) view.groups.push_back(*std::move(group));
   view.flights = read_flights(map);
   view.verdict = text_of(header.verdict);
+  view.judged = {header.judged_s.load(std::memory_order_relaxed)};
   view.error = text_of(header.error);
   return view;
 }

@@ -63,6 +63,7 @@ struct RankView {
   std::vector<GroupView> groups;
   std::vector<FlightView> flights;  // the last operations that ended, oldest first
   std::string verdict;              // who an operation that stands still waits for
+  Seconds judged;                   // when that was written; 0: not known
   std::string error;                // what the world failed with
 
   int world_size() const { return static_cast<int>(peers.size()); }

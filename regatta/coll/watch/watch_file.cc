@@ -95,6 +95,7 @@ std::shared_ptr<GroupLog> WatchFile::add_group(std::uint64_t id, int rank,
 }
 
 void WatchFile::show_verdict(std::string_view text) {
+  map_.header().judged_s.store(os::monotonic_now().value, std::memory_order_relaxed);
   write_text(map_.header().verdict, text);
 }
 
