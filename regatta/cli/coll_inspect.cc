@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -47,15 +48,38 @@ bool is_pid(const std::string& text) {
   return text.size() <= 9 && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
+// No job or PID is written so.
+bool is_path(const std::string& text) {
+  constexpr std::string_view kSuffix = ".json";
+  const bool has_suffix = text.size() >= kSuffix.size() &&
+                          text.compare(text.size() - kSuffix.size(), kSuffix.size(), kSuffix) == 0;
+  return has_suffix || text.find('/') != std::string::npos;
+}
+
 bool is_file(const std::string& text) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(text, ignored);
 }
 
+// Whether the targets are flight files; PIDs and jobs cannot stand among them.
+Result<bool> are_files(const std::vector<std::string>& targets) {
+  for (const std::string& target : targets) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(target, ignored) && is_path(target))
+      return Error{Code::kInvalidInput, target + ": is a folder; give the flight files in it"};
+    if (is_path(target) && !is_file(target))
+      return Error{Code::kNotFound, target + ": no such file; give a flight file, a PID or a job"};
+  }
+  const auto file = std::find_if(targets.begin(), targets.end(), is_file);
+  if (file == targets.end()) return false;
+  if (std::all_of(targets.begin(), targets.end(), is_file)) return true;
+  return Error{Code::kInvalidInput,
+               *file + ": a file among PIDs or jobs; give files alone, or none"};
+}
+
+// Of running ranks.
 Result<std::vector<coll::RankView>> find_target(const std::string& target) {
   if (is_pid(target)) return coll::inspect_process(std::atoi(target.c_str()));
-  if (target.find('/') != std::string::npos)
-    return Error{Code::kNotFound, target + ": no such file; give a flight file, a PID or a job"};
   auto ranks = coll::inspect_job(target);
   if (ranks.empty())
     return Error{Code::kNotFound, "job " + target +
@@ -70,7 +94,8 @@ Result<Inspection> inspect(const std::vector<std::string>& targets) {
     found.ranks = coll::inspect_job("");
     return found;
   }
-  found.are_files = std::all_of(targets.begin(), targets.end(), is_file);
+  REGATTA_TRY(files, are_files(targets));
+  found.are_files = files;
   for (const std::string& target : targets) {
     if (found.are_files) {
       REGATTA_TRY(view, coll::read_flight_file(target));

@@ -179,8 +179,10 @@ Result<RankView> view_from_json(const Json& json, const std::string& source) {
     return Error{Code::kInvalidInput, source +
                                           ": no flight file of regatta: a rank is not in its "
                                           "world"};
-  } catch (const std::exception& error) {
-    return Error{Code::kInvalidInput, source + ": no flight file of regatta: " + error.what()};
+  } catch (const std::exception&) {
+    return Error{Code::kInvalidInput, source +
+                                          ": no flight file of regatta: a key is missing or of "
+                                          "another kind; give files that begin regatta-flight-"};
   }
 }
 

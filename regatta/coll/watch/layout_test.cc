@@ -186,7 +186,11 @@ TEST(FlightFile, RefusesWhatIsNone) {
   for (const char* key : {"job", "world", "rank", "peers", "communicators", "flights", "version"}) {
     nlohmann::json without = json;
     without.erase(key);
-    EXPECT_FALSE(view_from_json(without, "f")) << key;
+    const auto read = view_from_json(without, "f");
+    ASSERT_FALSE(read) << key;
+    EXPECT_EQ(read.error().message,
+              "f: no flight file of regatta: a key is missing or of another kind; give files that "
+              "begin regatta-flight-");
   }
   json["rank"] = 3;
   EXPECT_EQ(view_from_json(json, "f").error().code, Code::kInvalidInput);

@@ -220,7 +220,8 @@ Result<std::vector<RankView>> inspect_process(pid_t pid, const std::string& proc
   if (views.empty())
     return Error{Code::kInvalidInput,
                  who + " (" + printable(process->command, 20) +
-                     "): it is no rank of a regatta job, or its job is not watched"};
+                     "): it is no rank of a regatta job, or its job is not watched; "
+                     "regatta coll inspect shows those that there are"};
   return views;
 }
 
