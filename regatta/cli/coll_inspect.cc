@@ -259,9 +259,24 @@ int fail(Error error) {
   return report_error(error);
 }
 
+// Processes and jobs that are no more.
+void drop_ended(std::vector<std::string>& targets) {
+  std::erase_if(targets, [](const std::string& target) {
+    const bool has_ended = !find_target(target);
+    if (has_ended) fmt::print("{} {} has ended\n", is_pid(target) ? "process" : "job", target);
+    return has_ended;
+  });
+}
+
 int run(const Options& options) {
-  for (;;) {
-    const auto found = inspect(options.targets);
+  std::vector<std::string> targets = options.targets;
+  for (bool was_shown = false;; was_shown = true) {
+    const auto found = inspect(targets);
+    if (!found && was_shown && !is_file(targets.front())) {
+      drop_ended(targets);
+      if (targets.empty()) return 0;
+      continue;
+    }
     if (!found) return fail(found.error());
     if (options.watch && ::isatty(STDOUT_FILENO) == 1) fmt::print("\033[H\033[2J");
     if (options.json)
