@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -41,6 +42,7 @@ struct Options {
 
 struct Inspection {
   std::vector<coll::RankView> ranks;
+  std::vector<coll::RankView> others;  // of their worlds on this machine, not asked for
   bool are_files = false;
 };
 
@@ -88,6 +90,20 @@ Result<std::vector<coll::RankView>> find_target(const std::string& target) {
   return ranks;
 }
 
+// Who else is in the worlds of `ranks`: a rank that is waited for knows nothing of it.
+std::vector<coll::RankView> find_others(const std::vector<coll::RankView>& ranks) {
+  std::vector<coll::RankView> others = coll::inspect_job("");
+  std::erase_if(others, [&](const coll::RankView& other) {
+    const auto is_same_world = [&](const auto& view) { return view.world == other.world; };
+    const auto is_same = [&](const auto& view) {
+      return is_same_world(view) && view.rank == other.rank;
+    };
+    return std::none_of(ranks.begin(), ranks.end(), is_same_world) ||
+           std::any_of(ranks.begin(), ranks.end(), is_same);
+  });
+  return others;
+}
+
 Result<Inspection> inspect(const std::vector<std::string>& targets) {
   Inspection found;
   if (targets.empty()) {
@@ -105,6 +121,7 @@ Result<Inspection> inspect(const std::vector<std::string>& targets) {
     REGATTA_TRY(views, find_target(target));
     std::move(views.begin(), views.end(), std::back_inserter(found.ranks));
   }
+  if (std::any_of(targets.begin(), targets.end(), is_pid)) found.others = find_others(found.ranks);
   return found;
 }
 
@@ -201,7 +218,8 @@ std::string told_by(const coll::RankView& view) {
   return fmt::format("{} (said {} ago)", view.verdict, format_seconds(age));
 }
 
-// What the ranks say themselves, and what their records say together; each once.
+// What the ranks say themselves, else what the others of their worlds say, and what their records
+// say together; each once.
 std::vector<std::string> verdicts_of(const Inspection& found) {
   std::vector<std::string> lines;
   std::set<std::string> errors;
@@ -210,13 +228,18 @@ std::vector<std::string> verdicts_of(const Inspection& found) {
     if (!view.error.empty() && errors.insert(view.error).second)
       lines.push_back(view.name() + " failed: " + view.error);
   }
+  const bool has_none = lines.empty();
+  for (const coll::RankView& view : found.others)
+    if (has_none && !view.verdict.empty() && view.error.empty()) lines.push_back(told_by(view));
   const std::string gone = found.are_files ? without_file(found.ranks) : "";
   if (!gone.empty()) {
     lines.push_back(gone);
     return lines;
   }
+  std::vector<coll::RankView> all = found.ranks;
+  all.insert(all.end(), found.others.begin(), found.others.end());
   const auto missing = found.are_files ? coll::Missing::kLeftNoFile : coll::Missing::kElsewhere;
-  for (const coll::OpenOperation& open : coll::find_open(found.ranks, missing)) {
+  for (const coll::OpenOperation& open : coll::find_open(all, missing)) {
     const bool stands = found.are_files || os::monotonic_now() - open.progressed >= kStill;
     if (stands && (found.are_files || lines.empty())) lines.push_back(verdict_of(open));
   }
@@ -232,7 +255,9 @@ void print_text(const Inspection& found) {
     const auto last = std::find_if(first, found.ranks.end(), [&](const coll::RankView& view) {
       return view.world != first->world;
     });
-    const Inspection one{.ranks = {first, last}, .are_files = found.are_files};
+    Inspection one{.ranks = {first, last}, .others = {}, .are_files = found.are_files};
+    std::copy_if(found.others.begin(), found.others.end(), std::back_inserter(one.others),
+                 [&](const coll::RankView& view) { return view.world == first->world; });
     if (first != found.ranks.begin()) fmt::print("\n");
     fmt::print("job {}: {} of {} ranks\n\n{}",
                first->job.empty() ? "without a name" : printable(first->job, 63), last - first,
