@@ -195,10 +195,14 @@ std::string flight_path(const std::string& folder, const RankView& view) {
 }
 
 Status write_flight_file(const std::string& folder, const RankView& view) {
-  REGATTA_TRY_DO(os::make_folder(folder));
   const std::string text =
       view_to_json(view).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  return os::write_file_atomically(flight_path(folder, view), text);
+  Status written = os::make_folder(folder);
+  if (written) written = os::write_file_atomically(flight_path(folder, view), text);
+  if (written) return written;
+  return Error{written.error().code, written.error().message +
+                                         "; name a folder that can be written with "
+                                         "REGATTA_FLIGHT_DIR or Options::flight_dir"};
 }
 
 Result<RankView> read_flight_file(const std::string& path) {

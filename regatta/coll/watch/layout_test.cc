@@ -179,6 +179,17 @@ TEST(FlightFile, ComesBackAsItWas) {
   EXPECT_EQ(read->flights[0].operation.error, Code::kConflict);
 }
 
+TEST(FlightFile, SaysHowToNameAFolderThatCanBeWritten) {
+  const auto folder = os::TempFolder::create();
+  ASSERT_TRUE(folder);
+  const std::string file = folder->path() + "/file";
+  ASSERT_TRUE(os::write_file(file, "no folder"));
+  const auto status = write_flight_file(file, read_view(make_file()->map()));
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, testing::StartsWith(file + ": "));
+  EXPECT_THAT(status.error().message, testing::HasSubstr("; name a folder that can be written"));
+}
+
 TEST(FlightFile, RefusesWhatIsNone) {
   const auto file = make_file();
   nlohmann::json json = view_to_json(read_view(file->map()));
