@@ -48,6 +48,22 @@ CASES = [
     (RUN + ["--steps", "99999999999"], "run: --steps: '99999999999' " + STEPS),
     (RUN + ["--sweep", "few"], "run: --sweep: 'few' is not a whole number from 1 to 1000"),
     (RUN + ["--stepz", "3"], "run: there is no option '--stepz'; did you mean '--steps'?"),
+    (["bench", "coll"], "bench coll: op is missing; write it like: regatta bench coll all_reduce"),
+    (["bench", "coll", "all_reduce", "--go-round"],
+     "--go-round: it says how ranks lie on the servers of a cluster; name one with --cluster"),
+    (["bench", "coll", "all_reduce", "--vs", "gloo,gloo"], "--vs: gloo is named twice; name it once"),
+    (["bench", "coll", "all_to_all", "--sizes", "4", "--ranks", "4"],
+     "benchmark: all_to_all of 4 bytes has no element for each of 4 ranks; take at least 16 bytes"),
+    (["bench", "coll", "all_reduce", "--sizes", "1K,,2K"],
+     '--sizes: "1K,,2K" is no list of sizes from 4 to 4G and ranges; write one as 64M, several as 1K,1M, or every '
+     "fourfold from the first to the last as 1K:64M"),
+    (["coll", "explain"], "coll explain: op is missing; write it like: regatta coll explain all_reduce"),
+    (["coll", "explain", "all_reduce", "--tuning", "missing.json"],
+     "missing.json: no such file or directory; give --tuning a file that `regatta coll explain --save` wrote"),
+    (["coll", "explain", "all_reduce", "--tuning", ""], "coll explain: --tuning: the text is empty; write it or leave it out"),
+    (["coll", "explain", "all_reduce", "--save", "/proc/none/t.json"],
+     "/proc/none: no such file or directory; choose another place with --save"),
+    (["coll", "inspect", "missing.json"], "missing.json: no such file; give a flight file, a PID or a job"),
     (RUN + ["--compare", "magic"], "run: --compare: 'magic' is not known; write pure-dp"),
 ]
 
