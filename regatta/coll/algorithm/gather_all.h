@@ -17,25 +17,32 @@ struct Gathered {
   std::vector<StepIndex> steps;            // all of the sends and receives
 };
 
-// `message` (bytes long) is sent when `written` has ended, where it is given; the others' arrive in
-// scratch memory.
-inline Gathered gather_all(Schedule& schedule, const Place& place, const std::byte* message,
-                           std::size_t bytes, std::uint32_t tag,
-                           const std::optional<StepIndex>& written = {}) {
+struct Message {
+  const std::byte* data = nullptr;
+  std::size_t bytes = 0;  // the same on every rank
+  std::uint32_t tag = 0;
+  std::optional<StepIndex> written = {};  // it is sent when this step has ended
+};
+
+// The others' messages arrive in scratch memory.
+inline Gathered gather_all(Schedule& schedule, const Place& place, const Message& message) {
   Gathered gathered;
-  gathered.messages.assign(static_cast<std::size_t>(place.world_size), message);
+  gathered.messages.assign(static_cast<std::size_t>(place.world_size), message.data);
   for (int d = 1; d < place.world_size; ++d) {
     gathered.steps.push_back(schedule.add({.kind = StepKind::kSend,
                                            .peer = place.neighbour(d),
-                                           .tag = tag,
-                                           .src = message,
-                                           .bytes = bytes}));
-    if (written) schedule.wait_for(gathered.steps.back(), *written);
+                                           .tag = message.tag,
+                                           .src = message.data,
+                                           .bytes = message.bytes}));
+    if (message.written) schedule.wait_for(gathered.steps.back(), *message.written);
     const int from = place.neighbour(-d);
-    std::byte* const at = schedule.scratch(bytes);
+    std::byte* const at = schedule.scratch(message.bytes);
     gathered.messages[static_cast<std::size_t>(from)] = at;
-    gathered.steps.push_back(schedule.add(
-        {.kind = StepKind::kReceive, .peer = from, .tag = tag, .dst = at, .bytes = bytes}));
+    gathered.steps.push_back(schedule.add({.kind = StepKind::kReceive,
+                                           .peer = from,
+                                           .tag = message.tag,
+                                           .dst = at,
+                                           .bytes = message.bytes}));
   }
   return gathered;
 }

@@ -313,7 +313,7 @@ class Builder {
 
 // One step: everyone gets everything.
 void exchange(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  Gathered all = gather_all(schedule, place, buffers.in, buffers.bytes(), 0);
+  Gathered all = gather_all(schedule, place, {.data = buffers.in, .bytes = buffers.bytes()});
   const StepIndex sum = add_reduction(schedule, schedule.reduction, std::move(all.messages),
                                       buffers.out, buffers.bytes());
   for (const StepIndex step : all.steps)

@@ -68,13 +68,13 @@ class PowerSgd {
   void build() {
     const StepIndex multiplied = add_passes({}, &State::multiply);
     const Gathered ps =
-        gather_all(schedule_, place_, bytes(state_->own_p), bytes_for(state_->p), 0, multiplied);
+        gather_all(schedule_, place_, {bytes(state_->own_p), bytes_for(state_->p), 0, multiplied});
     const StepIndex summed =
         after(ps, schedule_.add_call([s = state_, all = ps.messages] { s->take_left(all); }));
     const StepIndex projected = add_passes(summed, &State::project);
     const StepIndex left = add_passes(projected, &State::subtract);
     const Gathered qs =
-        gather_all(schedule_, place_, bytes(state_->own_q), bytes_for(state_->q), 1, left);
+        gather_all(schedule_, place_, {bytes(state_->own_q), bytes_for(state_->q), 1, left});
     const StepIndex ready =
         after(qs, schedule_.add_call([s = state_, all = qs.messages] { s->take_right(all); }));
     schedule_.wait_for(ready, left);
@@ -204,7 +204,7 @@ void top_k_all_reduce(Schedule& schedule, const Place& place, const Vector& vect
           std::memcpy(message, &squares, sizeof squares);
         }));
     const Gathered gathered =
-        gather_all(schedule, place, message, bytes, static_cast<std::uint32_t>(chunk), selected);
+        gather_all(schedule, place, {message, bytes, static_cast<std::uint32_t>(chunk), selected});
     const StepIndex added = window.add(schedule.add_call(
         [=, all = gathered.messages, out = vector.out + from, scale = vector.scale] {
           tally->parts[chunk] = add_messages(all, entries, {out, count}, scale);
