@@ -132,8 +132,9 @@ void GroupLog::end(const LoggedCall& call, Seconds now, std::optional<Code> erro
   if (word(call.lane, kLaneSequence).load(std::memory_order_relaxed) == call.sequence &&
       word(call.lane, kLaneCall).load(std::memory_order_relaxed) == call.call) {
     // As its flight says: a whole operation may pass between two looks of the progress thread.
+    // Parts of any length have no size in the call: what was counted stays.
     if (!error) {
-      move(call.lane, call.bytes);
+      if (call.bytes > 0) move(call.lane, call.bytes);
       progress(call.lane, now);
     }
     word(call.lane, kLaneStatus).store(status, std::memory_order_relaxed);
