@@ -20,11 +20,11 @@ TEST(File, IsReadBackAsItWasWritten) {
 }
 
 TEST(File, ThatIsMissingIsNotFound) {
-  const auto text = read_file("/nonexistent/file");
+  const auto text = read_file("/proc/none/file");
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().code, Code::kNotFound);
-  EXPECT_EQ(text.error().message, "/nonexistent/file: no such file or directory");
-  EXPECT_FALSE(write_file_atomically("/nonexistent/file", "x"));
+  EXPECT_EQ(text.error().message, "/proc/none/file: no such file or directory");
+  EXPECT_FALSE(write_file_atomically("/proc/none/file", "x"));
 }
 
 TEST(File, OfProcIsReadWhole) {
@@ -60,7 +60,7 @@ TEST(MakeFolder, GivesTheReasonOfTheFailureItself) {
   auto folder = TempFolder::create();
   ASSERT_TRUE(folder);
   const std::string path = folder->path() + "/a";
-  ASSERT_EQ(::symlink("/nonexistent", path.c_str()), 0);
+  ASSERT_EQ(::symlink("/proc/none", path.c_str()), 0);
   const Status made = make_folder(path, 0700);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().message, path + ": file exists");
