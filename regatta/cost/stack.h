@@ -38,7 +38,7 @@ struct Stack {
   std::string device;  // of topo/presets.h
   StackTraits traits;
   Calibration calibration;
-  std::string fitted_on;  // which published rows, by how much they miss
+  std::string fitted_on;  // which published rows, or whose scalars it takes
 };
 
 // nullptr when there is none of that name.

@@ -104,7 +104,7 @@ Published korthikanti(const Row& row, Reader& reader) {
   run.strategy.virtual_stages = reader.whole("interleave");
   run.strategy.sequence_parallel = row.text("recompute") != "full";
   if (run.strategy.sequence_parallel) run.strategy.recompute = Recompute::kSelective;
-  run.stack = "megatron-deepspeed-fp16";
+  run.stack = "megatron-lm-fp16";
   run.server = a100_server(8, 200_Gbps);
   return run;
 }
@@ -119,7 +119,7 @@ Published megatron(const Row&, Reader& reader) {
                   .micro_batch = 0,
                   .recompute = Recompute::kFull};
   if (run.strategy.pp > 1) run.strategy.virtual_stages = 2;
-  run.stack = "megatron-deepspeed-fp16";
+  run.stack = "megatron-lm-fp16";
   run.server = a100_server(8, 200_Gbps);
   return run;
 }

@@ -57,7 +57,7 @@ TEST(Predict, NamesTheRunThatCannotBePredicted) {
 
 // Runs that a known calibration made: the fit must find predictions as good.
 TEST(Fit, FindsACalibrationThatExplainsWhatOneMade) {
-  cost::Stack truth = *cost::find_stack("megatron-deepspeed-fp16");
+  cost::Stack truth = *cost::find_stack("megatron-lm-fp16");
   truth.calibration.matrix_efficiency = 0.7;
   truth.calibration.tile_depth = 250;
   truth.calibration.memory_efficiency = 0.6;
@@ -68,7 +68,7 @@ TEST(Fit, FindsACalibrationThatExplainsWhatOneMade) {
     runs[i].measured = made->at(i).predicted;
     runs[i].is_calibration = true;
   }
-  cost::Stack stack = *cost::find_stack("megatron-deepspeed-fp16");
+  cost::Stack stack = *cost::find_stack("megatron-lm-fp16");
   const auto calibration = fit(stack, {runs});
   ASSERT_TRUE(calibration) << calibration.error().message;
   stack.calibration = *calibration;
@@ -77,7 +77,7 @@ TEST(Fit, FindsACalibrationThatExplainsWhatOneMade) {
 
 TEST(Fit, RefusesWhatHasNoCalibrationRow) {
   const auto calibration =
-      fit(*cost::find_stack("megatron-deepspeed-fp16"), {shipped("korthikanti_table5")});
+      fit(*cost::find_stack("megatron-lm-fp16"), {shipped("korthikanti_table5")});
   ASSERT_FALSE(calibration);
   EXPECT_THAT(calibration.error().message, HasSubstr("none of the runs is a calibration row"));
 }
