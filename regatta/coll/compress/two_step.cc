@@ -58,8 +58,12 @@ class Builder {
     part_count_ = scatters ? chunk_count_ : chunk_count_ / ranks();
     allot();
     tally_->parts.resize((vector.count + chunk_count_ - 1) / chunk_count_ * ranks());
-    for (std::size_t from = 0; from < vector.count; from += chunk_count_)
+  }
+
+  Builder& build() {
+    for (std::size_t from = 0; from < vector_.count; from += chunk_count_)
       add_chunk(from);
+    return *this;
   }
 
   // The result lay aside, because `out` overlaps what was to be read.
@@ -304,19 +308,19 @@ double Tally::relative_error() const {
 
 void two_step_all_reduce(Schedule& schedule, const Place& place, const Vector& vector,
                          const std::shared_ptr<Tally>& tally) {
-  if (vector.count > 0) Builder(schedule, place, vector, tally, false);
+  if (vector.count > 0) Builder(schedule, place, vector, tally, false).build();
 }
 
 void one_step_reduce_scatter(Schedule& schedule, const Place& place, const Vector& vector,
                              const std::shared_ptr<Tally>& tally) {
   if (vector.count == 0) return;
   if (!is_hazardous(place, vector)) {
-    Builder(schedule, place, vector, tally, true);
+    Builder(schedule, place, vector, tally, true).build();
     return;
   }
   Vector aside = vector;
   aside.out = reinterpret_cast<float*>(schedule.scratch(vector.count * sizeof(float)));
-  Builder(schedule, place, aside, tally, true).copy_result(vector.out);
+  Builder(schedule, place, aside, tally, true).build().copy_result(vector.out);
 }
 
 }  // namespace regatta::coll::compress
