@@ -164,6 +164,7 @@ coll::Exchange exchange_over(Board& board, int rank) {
       os::sleep_for(Seconds{0.001});
     }
     std::vector<std::string> texts;
+    texts.reserve(static_cast<std::size_t>(board.ranks));
     for (int i = 0; i < board.ranks; ++i)
       texts.emplace_back(board.seats[i].endpoint);
     return texts;
@@ -193,7 +194,7 @@ Status connect_and_run(Board& board, int rank) {
 }  // namespace
 
 Status be_rank(Board& board, int rank) {
-  const Status status = connect_and_run(board, rank);
+  Status status = connect_and_run(board, rank);
   if (!status) put_text(board.seats[rank].error, status.error().message);
   return status;
 }

@@ -171,6 +171,7 @@ void add_bench_command(CLI::App& app, int& exit_status) {
   command->add_option("--vs", options->peers, "Peers to time beside: openmpi,mpich,gloo")
       ->check(not_empty());
   std::vector<std::string> kinds;
+  kinds.reserve(coll::compress::kKinds.size());
   for (const auto kind : coll::compress::kKinds)
     kinds.push_back(to_string(kind));
   command

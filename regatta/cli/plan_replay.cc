@@ -112,6 +112,7 @@ void print_rows(const std::vector<Set>& sets) {
 
 Status print_fits(const std::vector<Set>& sets) {
   std::vector<std::vector<Published>> runs;
+  runs.reserve(sets.size());
   for (const Set& set : sets)
     runs.push_back(set.runs);
   for (const std::string& name : cost::stack_names()) {

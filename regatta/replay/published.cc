@@ -165,6 +165,7 @@ std::string group_of(const Published& run) {
 
 std::vector<std::string> set_names() {
   std::vector<std::string> names;
+  names.reserve(kSets.size());
   for (const Set& set : kSets)
     names.emplace_back(set.name);
   return names;

@@ -157,6 +157,7 @@ StrategyRequest read_strategy(const YamlMap& map) {
   accept_only(map, "schedule", {"1f1b"}, {"interleaved", "zb-h1", "zb-v", "dualpipe"});
   if (map.has("compression")) {
     std::vector<std::string> kinds;
+    kinds.reserve(kCompressions.size());
     for (const Compression kind : kCompressions)
       kinds.push_back(to_string(kind));
     accept_only(map, "compression", kinds, {});

@@ -370,6 +370,7 @@ bool ShmGroup::check_same_call(const Operation& operation) {
   const auto& regions = setup_.peers.regions;
   if (std::none_of(regions.begin(), regions.end(), differs)) return true;
   std::vector<MemberReport> reports;
+  reports.reserve(regions.size());
   for (int peer = 0; peer < setup_.peers.size(); ++peer)
     reports.push_back(report(peer, operation.sequence));
   fail({Code::kConflict, find_mismatch(reports, setup_.names)->text});

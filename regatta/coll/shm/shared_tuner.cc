@@ -4,7 +4,8 @@
 #include <bit>
 
 namespace regatta::coll {
-SharedTuner::SharedTuner(Setup setup)
+
+SharedTuner::SharedTuner(const Setup& setup)
     : ranks_(setup.ranks),
       tuner_({.ranks = setup.ranks,
               .servers = 1,

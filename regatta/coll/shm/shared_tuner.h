@@ -25,7 +25,7 @@ class SharedTuner {
     Measure measure = Measure::kAll;
     std::vector<Choice> loaded;
   };
-  explicit SharedTuner(Setup setup);
+  explicit SharedTuner(const Setup& setup);
 
   // A call that passes through no slot begins: the most that one round of stages takes.
   std::size_t begin(const Call& call);

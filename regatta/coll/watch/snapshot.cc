@@ -99,7 +99,7 @@ std::vector<FlightView> read_flights(const WatchMap& map) {
     view.operation.progressed = {double_of((*words)[kFlightEnded])};
     set_status(view.operation, (*words)[kFlightStatus]);
     if (view.operation.error) view.operation.moved = 0;
-    flights.push_back(std::move(view));
+    flights.push_back(view);
   }
   return flights;
 }
