@@ -112,12 +112,14 @@ TEST_F(Lab, GoesRoundALostUplinkFromBothSides) {
   serve("s3");
   ASSERT_TRUE(can_reach("s0", address(3)));
   ASSERT_TRUE(inject(lab_, {FaultKind::kLinkDown, "leaf1-spine0", {}, 0}));
-  EXPECT_EQ(echoes("s0", 3, 64), 64);
-  EXPECT_EQ(echoes("s3", 1, 64), 64);
+  // A way that leads nowhere would lose half of them; on a busy machine one may be late.
+  constexpr int kMost = 61;
+  EXPECT_GE(echoes("s0", 3, 64), kMost);
+  EXPECT_GE(echoes("s3", 1, 64), kMost);
   ASSERT_TRUE(inject(lab_, {FaultKind::kLinkDown, "leaf1-spine1", {}, 0}));
   EXPECT_EQ(echoes("s0", 3, 8), 0);
   ASSERT_TRUE(clear(lab_, ""));
-  EXPECT_EQ(echoes("s0", 3, 64), 64);
+  EXPECT_GE(echoes("s0", 3, 64), kMost);
 }
 
 TEST_F(Lab, SlowsALinkAndRestoresIt) {
