@@ -24,13 +24,13 @@ Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Col
 }
 
 Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, double bytes) {
-  if (ranks <= server.devices)
-    return collective_time(server, {.ranks = ranks, .inside = ranks}, Collective::kAllReduce,
-                           bytes);
-  const double inside = server.devices;
-  const double servers = ranks / inside;
-  return server.latency * 2.0 + Seconds{2 * bytes * (inside - 1) / inside / server.link.value} +
-         Seconds{2 * bytes * (servers - 1) / servers / server.network.value};
+  const int inside = std::min(ranks, server.devices);
+  Seconds time =
+      collective_time(server, {.ranks = inside, .inside = inside}, Collective::kAllReduce, bytes);
+  if (ranks == inside) return time;
+  const double servers = static_cast<double>(ranks) / inside;
+  time += server.latency + Seconds{2 * bytes * (servers - 1) / servers / server.network.value};
+  return time;
 }
 
 Seconds message_time(const ServerNetwork& server, bool is_inside, double bytes) {

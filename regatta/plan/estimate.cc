@@ -22,11 +22,11 @@ constexpr double kBackwardLaunch = 0.6;
 
 class Estimator {
  public:
-  Estimator(const EstimateInput& input, int micro_batches)
+  Estimator(const EstimateInput& input, const cost::MatrixEngine& engine, int micro_batches)
       : input_(input),
         strategy_(input.strategy),
         micro_batches_(micro_batches),
-        engine_(cost::matrix_engine(input.server.device, input.stack)),
+        engine_(engine),
         network_(cost::server_network(input.server, input.stack)),
         work_{.model = input.model,
               .samples = static_cast<double>(input.strategy.micro_batch),
@@ -166,7 +166,8 @@ Result<StepBreakdown> estimate_step(const EstimateInput& input) {
     return unknown(
         "the closed form does not know experts and latent attention yet; take a dense "
         "model");
-  if (device.processors == 0 || std::max(device.bf16_peak, device.fp16_peak).value <= 0) {
+  const cost::MatrixEngine engine = cost::matrix_engine(device, input.stack);
+  if (engine.processors == 0 || engine.peak.value <= 0) {
     return unknown(
         fmt::format("device {}: its processors or its 16-bit peak are not known; add "
                     "processors and bf16_peak to its type",
@@ -179,7 +180,7 @@ Result<StepBreakdown> estimate_step(const EstimateInput& input) {
                              "need; change micro_batch or virtual_stages",
                              strategy.pp, count)};
   }
-  return Estimator(input, count).step();
+  return Estimator(input, engine, count).step();
 }
 
 }  // namespace regatta::plan
