@@ -375,16 +375,18 @@ bool World::close_step(Seconds now) {
 }
 
 void World::fail(const Error& error) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (error_) return;
-    error_ = error;
-  }
+  if (failed_) return;
   failed_ = true;
   for (const auto& link : links_)
     link->abandon();
   inquiries_.clear();
+  // Before any caller hears of the error: who does may let go of its communicator, and the file
+  // shows those that are there.
   if (watch_) write_flight(error);
+  {
+    const std::lock_guard lock(mutex_);
+    error_ = error;
+  }
   runner_.fail_all(error, os::monotonic_now());
   if (shm_ != nullptr) shm_->fail(error);
   const std::string text = encode_abort(error);
