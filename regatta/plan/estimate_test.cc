@@ -47,7 +47,10 @@ TEST(EstimateStep, PartsSumToTheStep) {
 // interleaved. The output layer is part of a micro-batch, not of what fills the pipeline.
 TEST(EstimateStep, BubbleIsThatOfTheSchedule) {
   const auto plain = estimate(kFull);
-  const auto interleaved = estimate(with(kFull, [](Strategy& s) { s.virtual_stages = 3; }));
+  const auto interleaved = estimate(with(kFull, [](Strategy& s) {
+    s.schedule = workload::Schedule::kInterleaved;
+    s.virtual_stages = 3;
+  }));
   ASSERT_TRUE(plain && interleaved);
   const double micro_batches = 1536.0 / 8;
   const double ideal = (plain->total() - plain->bubble - plain->dp_comm - plain->optimizer).value;
@@ -95,6 +98,7 @@ TEST(EstimateStep, RefusesWhatItDoesNotKnowOrWhatDoesNotDivide) {
   EXPECT_THAT(estimate({.tp = 7}).error().message, HasSubstr("tp 7 does not divide heads 96"));
   EXPECT_THAT(estimate(with(kFull,
                             [](Strategy& s) {
+                              s.schedule = workload::Schedule::kInterleaved;
                               s.virtual_stages = 2;
                               s.dp = 96;
                               s.micro_batch = 4;

@@ -67,6 +67,12 @@ workload::Strategy strategy_of(Reader& reader) {
           .recompute = Recompute::kFull};
 }
 
+void interleave(workload::Strategy& strategy, int parts) {
+  if (parts == 1) return;
+  strategy.schedule = workload::Schedule::kInterleaved;
+  strategy.virtual_stages = parts;
+}
+
 Published vtrain(const Row&, Reader& reader) {
   Published run;
   run.model = gpt(reader, reader.whole("seq"), 51200);
@@ -101,7 +107,7 @@ Published korthikanti(const Row& row, Reader& reader) {
   run.model = gpt(reader, 2048, 51200);
   run.model.heads = reader.whole("heads");
   run.strategy = strategy_of(reader);
-  run.strategy.virtual_stages = reader.whole("interleave");
+  interleave(run.strategy, reader.whole("interleave"));
   run.strategy.sequence_parallel = row.text("recompute") != "full";
   if (run.strategy.sequence_parallel) run.strategy.recompute = Recompute::kSelective;
   run.stack = "megatron-lm-fp16";
@@ -118,7 +124,7 @@ Published megatron(const Row&, Reader& reader) {
                   .dp = reader.whole("dp"),
                   .micro_batch = 0,
                   .recompute = Recompute::kFull};
-  if (run.strategy.pp > 1) run.strategy.virtual_stages = 2;
+  if (run.strategy.pp > 1) interleave(run.strategy, 2);
   run.stack = "megatron-lm-fp16";
   run.server = a100_server(8, 200_Gbps);
   return run;

@@ -2,8 +2,12 @@
 
 #include <string>
 
+#include "regatta/core/names.h"
+
 namespace regatta::workload {
 namespace {
+
+constexpr Names<5> kPrecisionNames = {"fp32", "tf32", "fp16", "bf16", "fp8"};
 
 // A matrix [in, out] and its bias.
 long long linear(long long in, long long out, bool bias) {
@@ -161,7 +165,10 @@ Flops model_flops(const ModelShape& model, int samples) {
 }
 
 std::string to_string(Precision precision) {
-  return precision == Precision::kFp32 ? "fp32" : "bf16";
+  return name_in(kPrecisionNames, precision);
+}
+std::optional<Precision> precision_named(std::string_view name) {
+  return named_in<Precision>(kPrecisionNames, name);
 }
 
 std::string to_string(Activation activation) {

@@ -1,7 +1,9 @@
 // workload/model.h: the shape of a model and what one layer of it computes and holds.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "regatta/core/units.h"
 
@@ -90,10 +92,17 @@ inline int mlp_matrices(const ModelShape& model) {
 // Blocks with the plain MLP; the rest have experts.
 int dense_layers(const ModelShape& model);
 
-enum class Precision { kFp32, kBf16 };
+enum class Precision {
+  kFp32,
+  kTf32,  // products of fp32 with 10 bits of mantissa
+  kFp16,
+  kBf16,
+  kFp8,  // products; all else in bf16
+};
 
+// Of an activation.
 inline int bytes_per_element(Precision precision) {
-  return precision == Precision::kFp32 ? 4 : 2;
+  return precision == Precision::kFp32 || precision == Precision::kTf32 ? 4 : 2;
 }
 
 // Parameters of the parts of a block.
@@ -122,7 +131,8 @@ long long active_parameters(const ModelShape& model);
 // (Narayanan et al., SC'21, appendix).
 Flops model_flops(const ModelShape& model, int samples);
 
-std::string to_string(Precision precision);
+std::string to_string(Precision precision);  // "bf16", and the way back
+std::optional<Precision> precision_named(std::string_view name);
 std::string to_string(Activation activation);  // "gelu", "swiglu"
 
 }  // namespace regatta::workload

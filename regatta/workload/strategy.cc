@@ -11,13 +11,71 @@
 #include <fmt/core.h>
 
 #include "regatta/core/check.h"
+#include "regatta/core/names.h"
 
 namespace regatta::workload {
 namespace {
 
+// By the value of the enumerator.
+constexpr Names<3> kRecomputeNames = {"none", "selective", "full"};
+constexpr Names<5> kScheduleNames = {"1f1b", "interleaved", "zb-h1", "zb-v", "dualpipe"};
+constexpr Names<2> kContextNames = {"ring", "all-to-all"};
+constexpr Names<4> kOffloadNames = {"none", "optimizer", "activations", "both"};
+constexpr Names<8> kCompressionNames = {"none", "bf16", "fp16",     "fp8",
+                                        "int8", "topk", "powersgd", "auto"};
+static_assert(kScheduleNames.size() == kSchedules.size());
+static_assert(kOffloadNames.size() == kOffloads.size());
+static_assert(kCompressionNames.size() == kCompressions.size());
+
 Error does_not_divide(const char* divisor, int a, const char* name, int b) {
   return {Code::kInvalidInput, fmt::format("{} {} does not divide {} {}; choose a divisor of {}",
                                            divisor, a, name, b, b)};
+}
+
+// Tokens and experts.
+Status check_sharing(const ModelShape& model, const Strategy& strategy) {
+  // Ranks of a ring hold a part from the front and one from the back, so that causal work is even.
+  const int parts = strategy.context == ContextKind::kRing && strategy.cp > 1 ? 2 : 1;
+  if (model.seq % (strategy.cp * parts) != 0)
+    return does_not_divide(parts == 2 ? "2 x cp" : "cp", strategy.cp * parts, "seq", model.seq);
+  if (strategy.context == ContextKind::kAllToAll &&
+      attention_shape(model).kv_heads % (strategy.tp * strategy.cp) != 0) {
+    return does_not_divide("tp x cp", strategy.tp * strategy.cp, "kv_heads",
+                           attention_shape(model).kv_heads);
+  }
+  if (strategy.ep == 1) return {};
+  if (!has_experts(model)) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("ep {}: the model has no experts; use ep 1", strategy.ep)};
+  }
+  if (model.experts.count % strategy.ep != 0)
+    return does_not_divide("ep", strategy.ep, "experts", model.experts.count);
+  if (strategy.dp * strategy.cp % strategy.ep != 0)
+    return does_not_divide("ep", strategy.ep, "dp x cp", strategy.dp * strategy.cp);
+  return {};
+}
+
+Status check_schedule(const ModelShape& model, const Strategy& strategy) {
+  const bool is_interleaved = strategy.schedule == Schedule::kInterleaved;
+  if (is_interleaved != (strategy.virtual_stages > 1)) {
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("schedule {} with virtual_stages {}: interleaved needs at least 2, the "
+                    "others 1; change one of them",
+                    to_string(strategy.schedule), strategy.virtual_stages)};
+  }
+  const long long parts = static_cast<long long>(strategy.pp) * strategy.virtual_stages;
+  if (is_interleaved && model.layers < parts) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("pp {} x virtual_stages {} exceeds layers {}; a part needs a layer",
+                             strategy.pp, strategy.virtual_stages, model.layers)};
+  }
+  if (strategy.schedule == Schedule::kDualPipe && strategy.pp % 2 != 0) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("dualpipe needs an even pp, not {}; micro-batches enter at both ends",
+                             strategy.pp)};
+  }
+  return {};
 }
 
 std::vector<Rank> group_along(int RankCoordinates::*axis, int size, const Strategy& strategy,
@@ -73,10 +131,13 @@ LayerRange stage_layers(const ModelShape& model, int pp_size, int pp) {
 }
 
 Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int global_batch) {
-  if (strategy.tp < 1 || strategy.pp < 1 || strategy.dp < 1 || strategy.micro_batch < 1) {
+  if (std::min({strategy.tp, strategy.pp, strategy.dp, strategy.cp, strategy.ep,
+                strategy.micro_batch, strategy.virtual_stages}) < 1) {
     return Error{Code::kInvalidInput,
                  fmt::format("{}: every degree must be at least 1", to_string(strategy))};
   }
+  REGATTA_TRY_DO(check_sharing(model, strategy));
+  REGATTA_TRY_DO(check_schedule(model, strategy));
   if (model.heads % strategy.tp != 0)
     return does_not_divide("tp", strategy.tp, "heads", model.heads);
   if (model.ffn_hidden % strategy.tp != 0)
@@ -101,36 +162,57 @@ std::string to_string(const Strategy& strategy) {
   std::string text = fmt::format("tp{} pp{} dp{} mb{} recompute={}{}", strategy.tp, strategy.pp,
                                  strategy.dp, strategy.micro_batch, to_string(strategy.recompute),
                                  strategy.overlap ? "" : " overlap=off");
-  if (strategy.virtual_stages > 1) text += fmt::format(" vp{}", strategy.virtual_stages);
+  if (strategy.cp > 1) {
+    text += fmt::format(" cp{}{}", strategy.cp,
+                        strategy.context == ContextKind::kRing ? "" : "(all-to-all)");
+  }
+  if (strategy.ep > 1) text += fmt::format(" ep{}", strategy.ep);
+  if (strategy.schedule == Schedule::kInterleaved)
+    text += fmt::format(" vp{}", strategy.virtual_stages);
+  else if (strategy.schedule != Schedule::k1F1B)
+    text += " " + to_string(strategy.schedule);
   if (strategy.sequence_parallel) text += " sp";
   if (strategy.zero > 0) text += fmt::format(" zero{}", strategy.zero);
+  if (strategy.shard_ranks > 0) text += fmt::format("/{}", strategy.shard_ranks);
+  if (strategy.offload != Offload::kNone) text += " offload=" + to_string(strategy.offload);
   if (strategy.compression != Compression::kNone)
     text += " compression=" + to_string(strategy.compression);
   return text;
 }
 
 std::string to_string(Recompute recompute) {
-  switch (recompute) {
-    case Recompute::kNone:
-      return "none";
-    case Recompute::kSelective:
-      return "selective";
-    case Recompute::kFull:
-      return "full";
-  }
-  return "";
+  return name_in(kRecomputeNames, recompute);
+}
+std::optional<Recompute> recompute_named(std::string_view name) {
+  return named_in<Recompute>(kRecomputeNames, name);
+}
+
+std::string to_string(Schedule schedule) {
+  return name_in(kScheduleNames, schedule);
+}
+std::optional<Schedule> schedule_named(std::string_view name) {
+  return named_in<Schedule>(kScheduleNames, name);
+}
+
+std::string to_string(ContextKind context) {
+  return name_in(kContextNames, context);
+}
+std::optional<ContextKind> context_named(std::string_view name) {
+  return named_in<ContextKind>(kContextNames, name);
+}
+
+std::string to_string(Offload offload) {
+  return name_in(kOffloadNames, offload);
+}
+std::optional<Offload> offload_named(std::string_view name) {
+  return named_in<Offload>(kOffloadNames, name);
 }
 
 std::string to_string(Compression compression) {
-  constexpr std::array kNames = {"none", "bf16", "fp16", "fp8", "int8", "topk", "powersgd", "auto"};
-  static_assert(kNames.size() == kCompressions.size());
-  return kNames[static_cast<std::size_t>(compression)];
+  return name_in(kCompressionNames, compression);
 }
-
 std::optional<Compression> compression_named(std::string_view name) {
-  for (const Compression compression : kCompressions)
-    if (to_string(compression) == name) return compression;
-  return std::nullopt;
+  return named_in<Compression>(kCompressionNames, name);
 }
 
 }  // namespace regatta::workload

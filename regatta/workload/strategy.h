@@ -26,8 +26,30 @@ inline constexpr std::array kCompressions = {
     Compression::kNone, Compression::kBf16, Compression::kFp16,     Compression::kFp8,
     Compression::kInt8, Compression::kTopK, Compression::kPowerSgd, Compression::kAutomatic};
 
-// A complete strategy. world_size = tp * pp * dp; micro-batches per step m = global_batch / (dp *
-// micro_batch).
+// In which order a stage works on the micro-batches.
+enum class Schedule {
+  k1F1B,         // Narayanan et al., SC'21, section 2.2.1
+  kInterleaved,  // the same, section 2.2.2: a stage holds virtual_stages parts of the model
+  kZbH1,      // Qi et al., "Zero Bubble Pipeline Parallelism", 2023: weight gradients fill bubbles
+  kZbV,       // the same authors, 2024: a stage holds two parts, the second on the way back
+  kDualPipe,  // DeepSeek-V3, 2024, section 3.2.1: micro-batches from both ends
+};
+inline constexpr std::array kSchedules = {Schedule::k1F1B, Schedule::kInterleaved, Schedule::kZbH1,
+                                          Schedule::kZbV, Schedule::kDualPipe};
+
+// How the ranks that share a sequence see each other's keys and values.
+enum class ContextKind {
+  kRing,      // blocks go round: Liu et al., "Ring Attention", 2023
+  kAllToAll,  // heads for tokens: Jacobs et al., "DeepSpeed Ulysses", 2023
+};
+
+// What waits in the memory of the server and crosses the link to it when it is needed.
+enum class Offload { kNone, kOptimizer, kActivations, kBoth };
+inline constexpr std::array kOffloads = {Offload::kNone, Offload::kOptimizer, Offload::kActivations,
+                                         Offload::kBoth};
+
+// A complete strategy. world_size = tp * cp * pp * dp; micro-batches per step m = global_batch /
+// (dp * micro_batch).
 struct Strategy {
   int tp = 1;
   int pp = 1;
@@ -36,18 +58,30 @@ struct Strategy {
   Recompute recompute = Recompute::kNone;
   bool overlap = true;  // data-parallel reduction overlapped with the last backward
   Compression compression = Compression::kNone;
+  Schedule schedule = Schedule::k1F1B;
   int virtual_stages = 1;          // parts of the model that a stage holds, interleaved
   bool sequence_parallel = false;  // tensor ranks share the tokens between the products
-  int zero = 0;                    // 1: replicas share the optimizer's state
+  int cp = 1;                      // ranks that share the tokens of a sequence
+  ContextKind context = ContextKind::kRing;
+  int ep = 1;  // ranks, of the dp * cp that hold the same blocks, that share their experts
+  // Replicas share 1: the optimizer's state, 2: and the gradients, 3: and the weights (Rajbhandari
+  // et al., "ZeRO", 2020).
+  int zero = 0;
+  int shard_ranks = 0;  // that many replicas share; 0: all of them; fewer: hybrid sharding
+  Offload offload = Offload::kNone;
 
-  int world_size() const { return tp * pp * dp; }
+  int world_size() const { return tp * cp * pp * dp; }
   friend auto operator<=>(const Strategy&, const Strategy&) = default;
 };
 
 // What the user fixed; the planner searches the rest.
 struct StrategyRequest {
-  std::optional<int> tp, pp, dp, micro_batch;
+  std::optional<int> tp, pp, dp, cp, ep, micro_batch, virtual_stages, zero, shard_ranks;
   std::optional<Recompute> recompute;
+  std::optional<Schedule> schedule;
+  std::optional<ContextKind> context;
+  std::optional<Offload> offload;
+  std::optional<bool> sequence_parallel;
   std::optional<bool> overlap;
   std::optional<Compression> compression;
 };
@@ -81,12 +115,21 @@ struct LayerRange {
 LayerRange stage_layers(const ModelShape& model, int pp_size, int pp);
 
 // Micro-batches of one rank per step. Fails with kInvalidInput when the strategy does not divide
-// the job: names the two numbers (tp | heads, ffn_hidden, vocab; pp <= layers; dp * micro_batch |
-// global_batch).
+// the job: names the two numbers (tp | heads, ffn_hidden, vocab; cp | seq; ep | dp * cp and the
+// experts; pp <= layers; dp * micro_batch | global_batch), and where two keys contradict each other
+// (a schedule without its virtual stages).
 Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int global_batch);
 
 std::string to_string(const Strategy& strategy);  // "tp2 pp4 dp1 mb1 recompute=none"
+// As in job files, each, and the way back: "selective", "zb-h1", "all-to-all", "optimizer".
 std::string to_string(Recompute recompute);
+std::optional<Recompute> recompute_named(std::string_view name);
+std::string to_string(Schedule schedule);
+std::optional<Schedule> schedule_named(std::string_view name);
+std::string to_string(ContextKind context);
+std::optional<ContextKind> context_named(std::string_view name);
+std::string to_string(Offload offload);
+std::optional<Offload> offload_named(std::string_view name);
 // "none", "bf16", "fp16", "fp8", "int8", "topk", "powersgd", "auto", and the way back.
 std::string to_string(Compression compression);
 std::optional<Compression> compression_named(std::string_view name);

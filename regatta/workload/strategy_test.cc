@@ -27,6 +27,7 @@ ModelShape model_of(int layers, int heads, int ffn_hidden, int vocab) {
   model.hidden = heads * 8;
   model.ffn_hidden = ffn_hidden;
   model.vocab = vocab;
+  model.seq = 16;
   return model;
 }
 
@@ -96,6 +97,17 @@ TEST(MicroBatches, NameTheTwoNumbersThatDoNotDivide) {
       {{.dp = 3, .micro_batch = 2},
        "dp 3 x micro_batch 2 does not divide global_batch 16; choose a product that divides it"},
       {{.tp = 0}, "tp0 pp1 dp1 mb1 recompute=none: every degree must be at least 1"},
+      {{.cp = 3}, "2 x cp 6 does not divide seq 16; choose a divisor of 16"},
+      {{.tp = 4, .cp = 4, .context = ContextKind::kAllToAll},
+       "tp x cp 16 does not divide kv_heads 8; choose a divisor of 8"},
+      {{.dp = 2, .ep = 2}, "ep 2: the model has no experts; use ep 1"},
+      {{.virtual_stages = 2},
+       "schedule 1f1b with virtual_stages 2: interleaved needs at least 2, the others 1; change "
+       "one of them"},
+      {{.pp = 3, .schedule = Schedule::kInterleaved, .virtual_stages = 2},
+       "pp 3 x virtual_stages 2 exceeds layers 4; a part needs a layer"},
+      {{.pp = 3, .schedule = Schedule::kDualPipe},
+       "dualpipe needs an even pp, not 3; micro-batches enter at both ends"},
   };
   for (const BadStrategy& bad : cases) {
     const auto count = micro_batches(model, bad.strategy, 16);
@@ -108,6 +120,41 @@ TEST(Strategy, ReadsAsOneLine) {
   EXPECT_EQ(to_string(Strategy{.tp = 2, .pp = 4}), "tp2 pp4 dp1 mb1 recompute=none");
   EXPECT_EQ(to_string(Strategy{.recompute = Recompute::kFull, .overlap = false}),
             "tp1 pp1 dp1 mb1 recompute=full overlap=off");
+  EXPECT_EQ(to_string(Strategy{.pp = 4,
+                               .schedule = Schedule::kInterleaved,
+                               .virtual_stages = 2,
+                               .sequence_parallel = true,
+                               .cp = 2,
+                               .ep = 4,
+                               .zero = 3,
+                               .shard_ranks = 8,
+                               .offload = Offload::kOptimizer}),
+            "tp1 pp4 dp1 mb1 recompute=none cp2 ep4 vp2 sp zero3/8 offload=optimizer");
+}
+
+TEST(MicroBatches, NameExpertsThatDoNotDivide) {
+  ModelShape model = model_of(4, 8, 64, 256);
+  model.experts = {.count = 8, .top_k = 2, .ffn_hidden = 16};
+  EXPECT_EQ(micro_batches(model, {.dp = 3, .ep = 3}, 12).error().message,
+            "ep 3 does not divide experts 8; choose a divisor of 8");
+  EXPECT_EQ(micro_batches(model, {.dp = 2, .ep = 4}, 12).error().message,
+            "ep 4 does not divide dp x cp 2; choose a divisor of 2");
+  EXPECT_EQ(*micro_batches(model, {.dp = 2, .cp = 2, .ep = 4}, 12), 6);
+}
+
+TEST(Names, OfAKeyAreReadBack) {
+  for (const Schedule schedule : kSchedules)
+    EXPECT_EQ(schedule_named(to_string(schedule)), schedule);
+  for (const Offload offload : kOffloads)
+    EXPECT_EQ(offload_named(to_string(offload)), offload);
+  for (const Recompute one : {Recompute::kNone, Recompute::kSelective, Recompute::kFull})
+    EXPECT_EQ(recompute_named(to_string(one)), one);
+  for (const ContextKind one : {ContextKind::kRing, ContextKind::kAllToAll})
+    EXPECT_EQ(context_named(to_string(one)), one);
+  for (const Precision one :
+       {Precision::kFp32, Precision::kTf32, Precision::kFp16, Precision::kBf16, Precision::kFp8})
+    EXPECT_EQ(precision_named(to_string(one)), one);
+  EXPECT_EQ(schedule_named("gpipe"), std::nullopt);
 }
 
 }  // namespace
