@@ -1,5 +1,7 @@
 #include "regatta/cli/plan_replay.h"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -67,11 +69,26 @@ Result<std::vector<Set>> load_sets(const std::vector<std::string>& files) {
   return sets;
 }
 
-replay::Score score_of(const Set& set, bool is_calibration) {
+// Rows that are scored together.
+struct Part {
+  replay::Quantity quantity;
+  bool is_calibration;
+};
+constexpr std::array kParts = {
+    Part{replay::Quantity::kStep, true}, Part{replay::Quantity::kStep, false},
+    Part{replay::Quantity::kMemory, false}, Part{replay::Quantity::kState, false},
+    Part{replay::Quantity::kActivations, false}};
+
+replay::Score score_of(const Set& set, const Part& part) {
   std::vector<replay::Pair> pairs;
   for (std::size_t i = 0; i < set.runs.size(); ++i)
-    if (set.runs[i].is_calibration == is_calibration) pairs.push_back(set.pairs[i]);
+    if (set.runs[i].quantity == part.quantity && set.runs[i].is_calibration == part.is_calibration)
+      pairs.push_back(set.pairs[i]);
   return replay::score(pairs);
+}
+
+const char* split_name(bool is_calibration) {
+  return is_calibration ? "calibration" : "held out";
 }
 
 std::string percent(double share) {
@@ -80,31 +97,37 @@ std::string percent(double share) {
 
 void print_scores(const std::vector<Set>& sets) {
   std::vector<std::vector<std::string>> table = {
-      {"set", "rows", "", "MAPE", "median", "worst", "Spearman", "top-1 regret"}};
+      {"set", "of", "rows", "", "MAPE", "median", "worst", "Spearman", "top-1 regret"}};
   for (const Set& set : sets) {
-    for (const bool is_calibration : {true, false}) {
-      const replay::Score score = score_of(set, is_calibration);
+    for (const Part& part : kParts) {
+      const replay::Score score = score_of(set, part);
       if (score.rows == 0) continue;
-      table.push_back(
-          {set.name, std::to_string(score.rows), is_calibration ? "calibration" : "held out",
-           percent(score.mape), percent(score.median), percent(score.worst),
-           score.spearman ? fmt::format("{:.3f}", *score.spearman) : "-", percent(score.regret)});
+      table.push_back({set.name, to_string(part.quantity), std::to_string(score.rows),
+                       split_name(part.is_calibration), percent(score.mape), percent(score.median),
+                       percent(score.worst),
+                       score.spearman ? fmt::format("{:.3f}", *score.spearman) : "-",
+                       percent(score.regret)});
     }
   }
   fmt::print("{}", format_table(table));
+}
+
+std::string value_text(const Published& run, double value) {
+  return run.quantity == replay::Quantity::kStep ? format_seconds({value})
+                                                 : format_bytes({static_cast<long long>(value)});
 }
 
 void print_rows(const std::vector<Set>& sets) {
   for (const Set& set : sets) {
     fmt::print("\n{}\n", set.name);
     std::vector<std::vector<std::string>> table = {
-        {"run", "measured", "predicted", "difference", ""}};
+        {"run", "measured", "predicted", "difference", "of", ""}};
     for (std::size_t i = 0; i < set.runs.size(); ++i) {
       const replay::Pair& pair = set.pairs[i];
-      table.push_back({set.runs[i].name, format_seconds(pair.measured),
-                       format_seconds(pair.predicted),
+      table.push_back({set.runs[i].name, value_text(set.runs[i], pair.measured),
+                       value_text(set.runs[i], pair.predicted),
                        fmt::format("{:+.1f} %", 100 * (pair.predicted / pair.measured - 1)),
-                       set.runs[i].is_calibration ? "calibration" : "held out"});
+                       to_string(set.runs[i].quantity), split_name(set.runs[i].is_calibration)});
     }
     fmt::print("{}", format_table(table));
   }
@@ -146,15 +169,24 @@ json sets_to_json(const std::vector<Set>& sets) {
   json list = json::array();
   for (const Set& set : sets) {
     json rows = json::array();
-    for (std::size_t i = 0; i < set.runs.size(); ++i)
+    for (std::size_t i = 0; i < set.runs.size(); ++i) {
+      const bool is_time = set.runs[i].quantity == replay::Quantity::kStep;
       rows.push_back({{"run", set.runs[i].name},
-                      {"measured_s", set.pairs[i].measured.value},
-                      {"predicted_s", set.pairs[i].predicted.value},
+                      {"quantity", to_string(set.runs[i].quantity)},
+                      {is_time ? "measured_s" : "measured_bytes", set.pairs[i].measured},
+                      {is_time ? "predicted_s" : "predicted_bytes", set.pairs[i].predicted},
                       {"calibration", set.runs[i].is_calibration}});
-    list.push_back({{"set", set.name},
-                    {"calibration", score_to_json(score_of(set, true))},
-                    {"held_out", score_to_json(score_of(set, false))},
-                    {"rows", rows}});
+    }
+    json one = {{"set", set.name}, {"rows", rows}};
+    for (const Part& part : kParts) {
+      const replay::Score score = score_of(set, part);
+      if (score.rows == 0) continue;
+      const std::string key = part.quantity == replay::Quantity::kStep
+                                  ? (part.is_calibration ? "calibration" : "held_out")
+                                  : to_string(part.quantity);
+      one[key] = score_to_json(score);
+    }
+    list.push_back(one);
   }
   return {{"sets", list}};
 }

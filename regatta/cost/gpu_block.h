@@ -9,6 +9,7 @@
 #include "regatta/cost/stack.h"
 #include "regatta/topo/cluster.h"
 #include "regatta/workload/model.h"
+#include "regatta/workload/strategy.h"
 
 namespace regatta::cost {
 
@@ -18,7 +19,23 @@ struct RankWork {
   double samples = 1;              // of the micro-batch
   int tp = 1;                      // divides the products
   bool sequence_parallel = false;  // divides what lies between them, too
+  int cp = 1;                      // divides the tokens
+  int ep = 1;                      // divides the experts
+
+  double tokens() const { return samples * model.seq / cp; }
 };
+RankWork rank_work(const workload::ModelShape& model, const workload::Strategy& strategy);
+
+// The engines of a device under a stack in one precision: of the products with weights, and of
+// scores and context, which stay in 16 bits where the products have 8.
+struct GpuEngines {
+  MatrixEngine products;
+  MatrixEngine scores;
+  FlopsPerSecond fused_attention;  // that a fused kernel reaches
+  bool casts_to_fp8 = false;
+};
+GpuEngines gpu_engines(const topo::DeviceType& device, const Stack& stack,
+                       workload::Precision precision);
 
 // Time on the device by kind of operator.
 struct ComputeTime {
@@ -37,21 +54,20 @@ struct ComputeTime {
 
 struct BlockTime {
   ComputeTime forward;
-  ComputeTime backward;  // without recomputation
+  ComputeTime backward;     // without recomputation
+  Seconds weight_gradient;  // part of the backward that may wait
 };
 
-// A 16-bit engine of the device under the stack. Requires a GPU with processors and a 16-bit peak.
-MatrixEngine matrix_engine(const topo::DeviceType& device, const Stack& stack);
-
-// A block with a plain MLP.
-BlockTime gpu_block_time(const MatrixEngine& engine, const Stack& stack, const RankWork& work);
+// A block with the plain MLP, and one with experts: `has_experts` requires a model that has them.
+BlockTime gpu_block_time(const GpuEngines& engines, const Stack& stack, const RankWork& work,
+                         bool has_experts = false);
 
 // Embedding, final norm, logits and loss, forward and backward together: on the first and last
 // stage; both are counted here, because they follow one another in a micro-batch of any stage
 // count.
-ComputeTime gpu_ends_time(const MatrixEngine& engine, const RankWork& work);
+ComputeTime gpu_ends_time(const GpuEngines& engines, const Stack& stack, const RankWork& work);
 
 // Adam over so many parameters in mixed precision, with the norm of the gradients before it.
-Seconds gpu_optimizer_time(const MatrixEngine& engine, double parameters);
+Seconds gpu_optimizer_time(const GpuEngines& engines, double parameters);
 
 }  // namespace regatta::cost

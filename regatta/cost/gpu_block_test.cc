@@ -16,8 +16,9 @@ const Stack& stack() {
   return *find_stack("megatron-deepspeed-fp16");
 }
 
-MatrixEngine a100() {
-  return matrix_engine(topo::find_device_preset("a100-sxm4-80g")->device, stack());
+GpuEngines a100() {
+  return gpu_engines(topo::find_device_preset("a100-sxm4-80g")->device, stack(),
+                     workload::Precision::kFp16);
 }
 
 BlockTime block(const char* name, double samples, int tp, bool sequence_parallel = false) {

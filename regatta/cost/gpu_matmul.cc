@@ -28,14 +28,13 @@ double tile_rate(const Tile& tile) {
 constexpr double kAligned = 128;  // bytes: a line of the L2 cache
 // Tensor cores read 16 bytes at a time; rows that begin in between take the slow way.
 constexpr double kVector = 16;
-constexpr double kSlowWay = 4;
 
 double misalignment_factor(const MatrixEngine& engine, const Product& product) {
   const double bytes = std::min({row_alignment(product.m, engine.bytes_per_element),
                                  row_alignment(product.n, engine.bytes_per_element),
                                  row_alignment(product.k, engine.bytes_per_element)});
   const double factor = 1 + engine.misalignment * std::log2(kAligned / bytes);
-  return bytes < kVector ? factor * kSlowWay : factor;
+  return bytes < kVector ? factor * engine.unaligned : factor;
 }
 
 constexpr double kCutsMax = 8;

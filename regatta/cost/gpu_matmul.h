@@ -23,6 +23,7 @@ struct MatrixEngine {
   double efficiency = 1;    // share of the peak that full waves of deep products reach
   double tile_depth = 0;    // elements of k that beginning and ending a tile are worth
   double misalignment = 0;  // time added for each halving of the alignment below 128 bytes
+  double unaligned = 4;     // time of a product whose rows tensor cores cannot read, over theirs
   BytesPerSecond memory;    // that passes over memory reach
   double bytes_per_element = 2;
 };

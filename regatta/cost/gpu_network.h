@@ -38,6 +38,21 @@ Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Col
 // All-reduce of `bytes` over a group that fills several servers: inside, between, inside.
 Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, double bytes);
 
+// Tokens of `bytes` a copy to ranks of a group, each copied to `copies` of them at random: a server
+// is sent one copy however many of its ranks want it (DeepSeek-V3, 2024, section 3.2.2).
+struct Dispatch {
+  int ranks = 1;
+  int stride = 1;  // ranks between two of the group
+  int copies = 1;
+};
+Seconds dispatch_time(const ServerNetwork& server, const Dispatch& dispatch, double bytes);
+
+// `bytes` of each rank spread evenly over the group.
+Seconds all_to_all_time(const ServerNetwork& server, const RankGroup& group, double bytes);
+
+// `bytes` of each rank to its neighbour, all at once.
+Seconds ring_step_time(const ServerNetwork& server, const RankGroup& group, double bytes);
+
 // One message between two ranks, where all devices of a server send at once.
 Seconds message_time(const ServerNetwork& server, bool is_inside, double bytes);
 

@@ -45,6 +45,31 @@ TEST(CollectiveTime, OfAGroupOverServersIsThatInsideAndBetween) {
               1e-9);
 }
 
+// Eight experts' ranks of every server; two copies of a token.
+TEST(DispatchTime, SendsAServerOneCopyHoweverManyOfItsRanksWantIt) {
+  const auto time = [](int ranks, int copies) {
+    return dispatch_time(kServer, {.ranks = ranks, .copies = copies}, kBytes).value - 50e-6;
+  };
+  EXPECT_EQ(dispatch_time(kServer, {.ranks = 1, .copies = 2}, kBytes).value, 0);
+  EXPECT_NEAR(time(8, 2), kBytes * 2 * 7 / 8 / 240e9, 1e-9);
+  // Of two servers a copy reaches 2 (1 - 1/4), half of them the other.
+  EXPECT_NEAR(time(16, 2), kBytes * 0.75 / 20e9, 1e-9);
+  EXPECT_LT(time(16, 8), 1.4 * time(16, 2));
+}
+
+TEST(AllToAllTime, IsBoundByWhatLeavesTheServer) {
+  EXPECT_NEAR(all_to_all_time(kServer, {.ranks = 16, .inside = 8}, kBytes).value,
+              kBytes / 2 / 20e9 + 50e-6, 1e-9);
+  EXPECT_EQ(all_to_all_time(kServer, {.ranks = 1}, kBytes).value, 0);
+}
+
+TEST(RingStepTime, SharesTheNetworkAmongTheRings) {
+  EXPECT_NEAR(ring_step_time(kServer, {.ranks = 8, .inside = 8}, kBytes).value, kBytes / 240e9,
+              1e-9);
+  EXPECT_NEAR(ring_step_time(kServer, {.ranks = 16, .inside = 4, .rings = 2}, kBytes).value,
+              kBytes / 80e9 + 50e-6, 1e-9);
+}
+
 TEST(MessageTime, SharesTheNetworkOfTheServerAmongItsDevices) {
   EXPECT_NEAR(message_time(kServer, false, kBytes).value, kBytes / 20e9 + 50e-6, 1e-9);
   EXPECT_NEAR(message_time(kServer, true, kBytes).value, kBytes / 240e9 + 50e-6, 1e-9);

@@ -12,17 +12,27 @@ namespace {
 constexpr StackTraits kMegatron = {
     .slices_boundaries = true, .kernels_forward = 22, .kernels_backward = 44};
 
+// DeepSpeed's ZeRO-1 copies gradients into a flat buffer, and keeps the replica's share in fp32:
+// peak memory of BigScience's sweep (2022) falls by 16 bytes a parameter over the replicas and
+// keeps 6.
+StackTraits deepspeed() {
+  StackTraits traits = kMegatron;
+  traits.held_gradient_bytes = 4;
+  traits.state_bytes = 16;
+  traits.keeps_outputs = true;
+  return traits;
+}
+
 // DeepSpeed's pipeline sends each tensor rank's share of a boundary; autograd adds fp16 gradients
 // in place. Fitted by `regatta plan replay --fit` on the calibration rows alone, as all of these;
 // misalignment is set, not fitted: NVIDIA, "Matrix multiplication background", section 5, shows
 // about 5 % a halving.
 Stack deepspeed_fp16() {
   return {.name = "megatron-deepspeed-fp16",
-          .device = "a100-sxm4-80g",
-          .traits = kMegatron,
+          .traits = deepspeed(),
           .calibration = {.matrix_efficiency = 0.865,
                           .tile_depth = 421,
-                          .misalignment = 0.05,
+                          .misalignment = 0.07,
                           .memory_efficiency = 0.817,
                           .launch = Seconds{49.4e-6},
                           .link_efficiency = 0.8,
@@ -31,13 +41,24 @@ Stack deepspeed_fp16() {
           .fitted_on = "vTrain, single node and every second row of multi node"};
 }
 
-// Megatron-LM's own pipeline, with its scatter and gather of boundaries.
-Stack megatron_fp16() {
+// Megatron-LM's own pipeline, with its scatter and gather of boundaries. Each micro-batch's
+// gradient is added to one in fp32: 6 bytes read, 4 written.
+Stack megatron_2021() {
   Stack stack = deepspeed_fp16();
-  stack.name = "megatron-lm-fp16";
+  stack.name = "megatron-lm-2021";
+  stack.traits = kMegatron;
+  stack.traits.accumulated_bytes = 10;
   stack.calibration.link_efficiency = 0.77;
   stack.calibration.collective_latency = Seconds{85e-6};
   stack.fitted_on = "as megatron-deepspeed-fp16, but its collectives: nccl-tests between 8 A100";
+  return stack;
+}
+
+// Since then products add weight gradients to fp32 themselves (--gradient-accumulation-fusion).
+Stack megatron_2022() {
+  Stack stack = megatron_2021();
+  stack.name = "megatron-lm-2022";
+  stack.traits.accumulated_bytes = 0;
   return stack;
 }
 
@@ -45,26 +66,118 @@ Stack megatron_fp16() {
 // read, 4 written), added (8 read, 4 written) and cleared (2 written).
 Stack deepspeed_bf16() {
   Stack stack{.name = "megatron-deepspeed-bf16",
-              .device = "a100-sxm4-80g",
-              .traits = kMegatron,
-              .calibration = {.matrix_efficiency = 0.752,
-                              .tile_depth = 1.5,
-                              .misalignment = 0.05,
-                              .memory_efficiency = 0.814,
-                              .launch = Seconds{0.0},
-                              .link_efficiency = 0.783,
-                              .network_efficiency = 0.446,
-                              .collective_latency = Seconds{1.413e-3}},
+              .traits = deepspeed(),
+              .calibration = {.matrix_efficiency = 0.713,
+                              .tile_depth = 50,
+                              .misalignment = 0.01,
+                              .memory_efficiency = 0.6,
+                              .launch = Seconds{0.2e-6},
+                              .link_efficiency = 0.77,
+                              .network_efficiency = 0.62,
+                              .collective_latency = Seconds{200e-6}},
               .fitted_on = "BLOOM, every second timed row"};
   stack.traits.gradient_bytes = 4;
   stack.traits.accumulated_bytes = 20;
   return stack;
 }
 
+// Megatron-LM since 2023: fused attention, kernels launched ahead by graphs or a faster host,
+// interleaved boundaries sent beside computation, gradients reduced beside the backward in fp32.
+// Scalars are those of the older stack on the same device, its collectives as nccl-tests has them.
+Stack megatron_core() {
+  Stack stack = megatron_2022();
+  stack.name = "megatron-core";
+  stack.traits.flash_attention = true;
+  stack.traits.has_dropout = false;
+  stack.traits.gradient_bytes = 4;
+  stack.traits.tp_overlap = 0.3;
+  stack.traits.pp_overlap = 0.8;
+  stack.traits.dp_overlap = 0.9;
+  stack.traits.ep_overlap = 0;
+  // 4 products of 4096 x 4096 reach 725 TFLOPS on an H100 with k = 1024, 779 with 4096: OpenXLA's
+  // table of measured products (matmul_interpolator_data.h, 2025).
+  stack.calibration.tile_depth = 105;
+  stack.traits.kernel_gap = Seconds{2e-6};
+  stack.calibration.launch = Seconds{10e-6};
+  stack.calibration.collective_latency = Seconds{30e-6};
+  stack.fitted_on = "as megatron-lm-2022; depth, launch, latency: products, kernels, calls alone";
+  return stack;
+}
+
+// With Transformer Engine and its user buffers: products and the exchange of tensor ranks go
+// together in pieces (NeMo).
+Stack nemo() {
+  Stack stack = megatron_core();
+  stack.name = "nemo";
+  stack.traits.latest_attention = false;
+  stack.traits.kernels_forward = 40;
+  stack.traits.kernels_backward = 80;
+  stack.traits.tp_overlap = 0.8;
+  return stack;
+}
+
+// PyTorch's FullyShardedDataParallel with fused attention, in eager mode.
+Stack fsdp() {
+  Stack stack = megatron_core();
+  stack.name = "fsdp";
+  stack.traits.kernels_forward = 30;
+  stack.traits.kernels_backward = 60;
+  stack.traits.tp_overlap = 0;
+  stack.traits.latest_attention = false;
+  stack.traits.attention_share = 0.55;
+  stack.traits.accumulated_bytes = 6;
+  stack.traits.logit_bytes = 32;
+  stack.traits.dp_overlap = 0.7;
+  stack.calibration.memory_efficiency = 0.6;
+  return stack;
+}
+
+// DeepSpeed's ZeRO-3 of 2021.
+Stack deepspeed_zero3() {
+  Stack stack = deepspeed_fp16();
+  stack.name = "deepspeed-zero3-fp16";
+  stack.traits.gathers_flat = true;
+  stack.traits.dp_overlap = 0.6;
+  stack.traits.held_gradient_bytes = 2;
+  stack.traits.state_bytes = 12;
+  stack.calibration.network_efficiency = 0.75;
+  return stack;
+}
+
 const std::vector<Stack>& stacks() {
-  static const std::vector<Stack> all = {deepspeed_fp16(), megatron_fp16(), deepspeed_bf16()};
+  static const std::vector<Stack> all = {deepspeed_fp16(), megatron_2021(),  megatron_2022(),
+                                         deepspeed_bf16(), megatron_core(),  nemo(),
+                                         fsdp(),           deepspeed_zero3()};
   return all;
 }
+
+struct SharesOfDevice {
+  std::string_view device;
+  DeviceShares shares;
+};
+
+// Large products reach on an A100 0.859 of its peak, on an H100 0.80 at their best and 0.73 with
+// the shapes of models while power holds the clock down, 0.65 in fp8; on a B200 0.78 and 0.66
+// (Bekman, "Machine Learning Engineering", maximum achievable matmul FLOPS; SemiAnalysis, "MI300X
+// vs H100 vs H200", 2024). Fused attention: FlashAttention-2, 2023, figure 5 (A100: 0.6 of its
+// peak); FlashAttention-3, 2024, figures 5 and 6 (H100:
+// 0.55 forward and backward together, FlashAttention-2 0.36).
+constexpr double kA100Matrix = 0.859;
+constexpr SharesOfDevice kShares[] = {
+    {"t4", {0.45 / kA100Matrix, 0, 0.2, 0.2}},
+    {"v100-sxm2-16g", {0.80 / kA100Matrix, 0, 0.3, 0.3}},
+    {"v100", {0.80 / kA100Matrix, 0, 0.3, 0.3}},
+    {"a100-sxm4-40g", {1, 0, 0.58, 0.58}},
+    {"a100-sxm4-80g", {1, 0, 0.58, 0.58}},
+    {"a800-sxm4-80g", {1, 0, 0.58, 0.58}},
+    {"l20", {0.90 / kA100Matrix, 0.90 / kA100Matrix, 0.6, 0.6}},
+    {"l40s", {0.70 / kA100Matrix, 0.60 / kA100Matrix, 0.45, 0.45}},
+    {"h20", {0.92 / kA100Matrix, 0.92 / kA100Matrix, 0.7, 0.6}},
+    {"h100-sxm", {0.72 / kA100Matrix, 0.65 / kA100Matrix, 0.5, 0.34}},
+    {"h800-sxm", {0.72 / kA100Matrix, 0.65 / kA100Matrix, 0.5, 0.34}},
+    {"h200-sxm", {0.76 / kA100Matrix, 0.66 / kA100Matrix, 0.5, 0.34}},
+    {"b200-sxm", {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42}},
+};
 
 }  // namespace
 
@@ -72,6 +185,12 @@ const Stack* find_stack(std::string_view name) {
   for (const Stack& stack : stacks())
     if (stack.name == name) return &stack;
   return nullptr;
+}
+
+DeviceShares device_shares(std::string_view device) {
+  for (const SharesOfDevice& one : kShares)
+    if (one.device == device) return one.shares;
+  return {};
 }
 
 std::vector<std::string> stack_names() {

@@ -25,17 +25,45 @@ struct Calibration {
 // How a stack runs a training step.
 struct StackTraits {
   bool flash_attention = false;  // scores never reach memory
+  bool latest_attention = true;  // kernels written for the device, not for the one before it
+  double attention_share = 1;    // of the rate of those kernels
+  double logit_bytes = 20;       // read and written for each logit between its product and the loss
+  bool has_dropout = true;       // keeps masks
   bool slices_boundaries =
       false;                     // a tensor rank sends its share of a stage boundary, not all of it
   double gradient_bytes = 2;     // per parameter in the data-parallel reduction
   double accumulated_bytes = 6;  // read and written per parameter to add a micro-batch's gradient
   int kernels_forward = 0;       // kernels of one block
   int kernels_backward = 0;
+  Seconds kernel_gap;  // the device idles between two of them
+  // Communication that computation hides: shares of it at most, where there is as much to compute.
+  double tp_overlap = 0;
+  double pp_overlap = 0;
+  double dp_overlap = 0;
+  double ep_overlap = 0;
+  // Replicas that share weights gather them over each device's own NIC, not around the server
+  // first.
+  bool gathers_flat = false;
+  // In device memory per parameter, in 16-bit training: gradients, and the optimizer's master
+  // weights and moments.
+  double held_gradient_bytes = 4;
+  double state_bytes = 12;
+  bool keeps_outputs = false;  // of every stage, of all micro-batches in flight
+  // The driver's and the libraries' work space, and the buffers of some four communicators.
+  Bytes context{2'500'000'000};
 };
 
+// What kernels make of a device's data sheet, beside an A100, on which stacks are fitted.
+struct DeviceShares {
+  double matrix = 1;             // of Calibration::matrix_efficiency, in 16 bits and more
+  double matrix_fp8 = 1;         // of the same, in fp8
+  double attention = 0.5;        // share of the 16-bit peak that fused attention reaches
+  double older_attention = 0.5;  // the same with kernels written for the device before it
+};
+DeviceShares device_shares(std::string_view device);
+
 struct Stack {
-  std::string name;    // "megatron-deepspeed-fp16"
-  std::string device;  // of topo/presets.h
+  std::string name;  // "megatron-deepspeed-fp16"
   StackTraits traits;
   Calibration calibration;
   std::string fitted_on;  // which published rows, or whose scalars it takes

@@ -1,186 +1,312 @@
 #include "regatta/plan/estimate.h"
 
 #include <algorithm>
-#include <iterator>
+#include <cmath>
 #include <string>
 
 #include <fmt/format.h>
-
-#include "regatta/cost/gpu_block.h"
-#include "regatta/cost/gpu_network.h"
 
 namespace regatta::plan {
 namespace {
 
 using cost::Collective;
-using workload::Recompute;
+using workload::Offload;
+using workload::Schedule;
 
-constexpr double kElement = 2;  // bytes of an activation, and of a weight that replicas gather
+// Blocks that a stage holds, by kind.
+struct StageBlocks {
+  double dense = 0;
+  double expert = 0;
+};
 
-// The host prepares backward kernels faster than forward ones: autograd runs them from C++.
-constexpr double kBackwardLaunch = 0.6;
+// What one stage does for a micro-batch.
+struct StageTime {
+  StepBreakdown all;
+  Seconds forward;
+  Seconds weight_gradient;
+};
 
-class Estimator {
+class Assembly {
  public:
-  Estimator(const EstimateInput& input, const cost::MatrixEngine& engine, int micro_batches)
+  Assembly(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
+           int micro_batches)
       : input_(input),
         strategy_(input.strategy),
+        traits_(input.stack.traits),
+        machine_(machine),
+        work_(work),
         micro_batches_(micro_batches),
-        engine_(engine),
-        network_(cost::server_network(input.server, input.stack)),
-        work_{.model = input.model,
-              .samples = static_cast<double>(input.strategy.micro_batch),
-              .tp = input.strategy.tp,
-              .sequence_parallel = input.strategy.sequence_parallel} {}
+        weight_bytes_(bytes_per_element(input.precision)) {}
 
-  StepBreakdown step() {
-    const double blocks = static_cast<double>(input_.model.layers) / strategy_.pp;
-    StepBreakdown slot = block();
-    slot *= blocks;
-    slot.pp_comm = boundary() * strategy_.virtual_stages;
-    const Seconds fill = slot.total() * (strategy_.pp - 1.0) / strategy_.virtual_stages;
-    StepBreakdown step = slot;
-    step += ends();
+  Estimate run() {
+    Estimate estimate;
+    StepBreakdown& step = estimate.step;
+    const StageTime slot = slowest_stage();
+    step = slot.all;
+    step.pp_comm = boundary();
+    const Seconds each = step.total();
     step *= micro_batches_;
-    step.bubble = fill;
-    step.dp_comm = gradients();
-    const double replicas = strategy_.zero > 0 ? strategy_.dp : 1;
-    const double sums = input_.stack.traits.accumulated_bytes * parameters() * micro_batches_;
-    step.optimizer = cost::gpu_optimizer_time(engine_, parameters() / replicas) +
-                     Seconds{sums / engine_.memory.value};
-    return step;
+    step.bubble = bubble(slot, each);
+    const cost::RankParameters held = parameters(heaviest_stage());
+    replicas(step, held, slot);
+    optimizer(step, held);
+    estimate.memory = memory(0);
+    if (strategy_.pp > 1) {
+      const cost::GpuMemory last = memory(strategy_.pp - 1);
+      if (last.total() > estimate.memory.total()) {
+        estimate.memory = last;
+        estimate.worst_stage = strategy_.pp - 1;
+      }
+    }
+    return estimate;
   }
 
  private:
-  double tokens() const { return work_.samples * input_.model.seq; }
+  double layers() const { return input_.model.layers; }
 
-  // One block of one micro-batch, forward and backward.
-  StepBreakdown block() const {
-    const cost::BlockTime time = cost::gpu_block_time(engine_, input_.stack, work_);
-    const Seconds sum = cost::hierarchical_all_reduce_time(
-        network_, strategy_.tp, tokens() * input_.model.hidden * kElement);
-    const bool is_full = strategy_.recompute == Recompute::kFull;
-    StepBreakdown part;
-    part.matmul = time.forward.matmul + time.backward.matmul;
-    part.attention = time.forward.attention + time.backward.attention;
-    part.passes = time.forward.passes + time.backward.passes;
-    if (is_full) part.recompute = time.forward.total();
-    if (strategy_.recompute == Recompute::kSelective) part.recompute = time.forward.attention;
-    part.tp_comm = sum * (is_full ? 6.0 : 4.0);  // two in each pass over the block
+  // The remainder of blocks goes to the middle stages (workload::stage_layers), so the ends hold
+  // the fewest; blocks without experts are the first of the model.
+  double fewest_blocks() const { return std::max(1.0, std::floor(layers() / strategy_.pp)); }
+  double most_blocks() const { return std::ceil(layers() / strategy_.pp); }
 
-    const cost::StackTraits& traits = input_.stack.traits;
-    const Seconds launch = input_.stack.calibration.launch;
-    const Seconds forward = time.forward.total() + sum * 2.0;
-    const Seconds backward = time.backward.total() + part.recompute + sum * (is_full ? 4.0 : 2.0);
-    const Seconds host_forward = launch * traits.kernels_forward;
-    const Seconds host_backward =
-        launch * traits.kernels_backward * kBackwardLaunch + (is_full ? host_forward : Seconds{});
-    part.host =
-        std::max(host_forward - forward, Seconds{}) + std::max(host_backward - backward, Seconds{});
-    return part;
+  StageBlocks first_stage() const {
+    const double blocks = strategy_.pp > 2 ? fewest_blocks() : most_blocks();
+    const double dense = std::min<double>(dense_layers(input_.model), blocks);
+    return {.dense = dense, .expert = blocks - dense};
+  }
+  StageBlocks other_stage(double blocks) const {
+    if (strategy_.pp == 1) return first_stage();
+    return has_experts(input_.model) ? StageBlocks{.expert = blocks} : StageBlocks{.dense = blocks};
+  }
+  StageBlocks last_stage() const {
+    return other_stage(strategy_.pp > 2 ? fewest_blocks() : most_blocks());
+  }
+  StageBlocks heaviest_stage() const {
+    return strategy_.pp == 1 ? first_stage() : other_stage(most_blocks());
   }
 
-  // Embedding, output layer and loss of one micro-batch.
-  StepBreakdown ends() const {
-    const cost::ComputeTime time = cost::gpu_ends_time(engine_, work_);
-    StepBreakdown part;
-    part.matmul = time.matmul;
-    part.passes = time.passes;
-    return part;
+  StageTime time_of(const StageBlocks& blocks) const {
+    StageTime stage;
+    stage.all = work_.dense.time;
+    stage.all *= blocks.dense;
+    stage.forward = work_.dense.forward * blocks.dense;
+    stage.weight_gradient = work_.dense.weight_gradient * blocks.dense;
+    if (blocks.expert > 0) {
+      StepBreakdown experts = work_.expert.time;
+      experts *= blocks.expert;
+      stage.all += experts;
+      stage.forward += work_.expert.forward * blocks.expert;
+      stage.weight_gradient += work_.expert.weight_gradient * blocks.expert;
+    }
+    return stage;
   }
 
-  // The activations of a micro-batch to the next stage and their gradient back.
+  // The slowest stage sets the pace of the pipeline: a middle one, or the last with the output
+  // layer.
+  StageTime slowest_stage() const {
+    StageTime last = time_of(last_stage());
+    last.all += work_.ends;
+    last.forward += work_.ends.total() / 3;
+    if (strategy_.pp == 1) return last;
+    const StageTime middle = time_of(heaviest_stage());
+    return last.all.total() > middle.all.total() ? last : middle;
+  }
+
+  // The activations of a micro-batch to the next stage and their gradient back, of every part of
+  // the model that the stage holds.
   Seconds boundary() const {
     if (strategy_.pp == 1) return {};
-    const bool is_sliced = input_.stack.traits.slices_boundaries || strategy_.sequence_parallel;
-    const double bytes = tokens() * input_.model.hidden * kElement / (is_sliced ? strategy_.tp : 1);
-    const bool is_inside = strategy_.tp * strategy_.dp * 2 <= network_.devices;
-    return cost::message_time(network_, is_inside, bytes) * 2.0;
+    const int stride = strategy_.world_size() / strategy_.pp;
+    const bool is_inside = 2 * stride <= machine_.network.devices;
+    const Seconds message = cost::message_time(machine_.network, is_inside, work_.boundary);
+    return message * (2.0 * strategy_.virtual_stages * (1 - traits_.pp_overlap));
   }
 
-  // Of one rank, embedding included.
-  double parameters() const {
+  // What fills and empties the pipeline, for stages of the mean of the model.
+  Seconds bubble(const StageTime& slot, Seconds each) const {
+    const double others = strategy_.pp - 1;
+    const Seconds mean =
+        (time_of(heaviest_stage()).all.total() * (layers() / strategy_.pp / most_blocks()));
+    const Seconds message = each - slot.all.total();
+    const Seconds pass = mean + message;
+    const Seconds weight = slot.weight_gradient;
+    switch (strategy_.schedule) {
+      case Schedule::k1F1B:
+      case Schedule::kInterleaved:
+        return pass * (others / strategy_.virtual_stages);
+      case Schedule::kZbH1:
+        return std::max(pass - weight * 2.0, Seconds{}) * others;
+      case Schedule::kZbV:
+        return message * others;
+      case Schedule::kDualPipe:
+        return std::max(pass - weight * 3.0, Seconds{}) * std::max(0.0, strategy_.pp / 2.0 - 1);
+    }
+    return {};
+  }
+
+  cost::RankParameters parameters(const StageBlocks& blocks) const {
     const workload::ModelShape& model = input_.model;
-    const double blocks =
-        static_cast<double>(layer_parameters(model)) * model.layers / strategy_.pp;
-    const double table = static_cast<double>(model.vocab) * model.hidden;
-    return (blocks + table) / strategy_.tp;
+    cost::RankParameters rank;
+    const auto add = [&](const workload::LayerParameters& layer, double count) {
+      if (count == 0) return;
+      const double plain = static_cast<double>(layer.total() - layer.experts) / strategy_.tp;
+      const double experts = static_cast<double>(layer.experts) / strategy_.tp / strategy_.ep;
+      rank.plain += plain * count;
+      rank.experts += experts * count;
+      rank.largest_block = std::max(rank.largest_block, plain + experts);
+    };
+    add(dense_layer_parameters(model), blocks.dense);
+    if (blocks.expert > 0) add(expert_layer_parameters(model), blocks.expert);
+    const double table = static_cast<double>(model.vocab) * model.hidden / strategy_.tp;
+    rank.plain += strategy_.pp == 1 && !model.tied_embeddings ? 2 * table : table;
+    return rank;
   }
 
-  Seconds gradients() const {
-    const int inside = std::max(1, std::min(strategy_.dp, network_.devices / strategy_.tp));
-    const cost::RankGroup group{
-        .ranks = strategy_.dp, .inside = inside, .rings = std::min(strategy_.tp, network_.devices)};
-    const double bytes = parameters() * input_.stack.traits.gradient_bytes;
-    Seconds time = collective_time(network_, group, Collective::kAllReduce, bytes);
-    if (strategy_.zero > 0)
-      time += collective_time(network_, group, Collective::kAllGather, parameters() * kElement);
-    return time;
+  cost::RankGroup replica_group(double ranks) const {
+    const int own = strategy_.tp;
+    return {
+        .ranks = static_cast<int>(ranks),
+        .inside = std::max(1, std::min(static_cast<int>(ranks), machine_.network.devices / own)),
+        .rings = std::min(own, machine_.network.devices)};
+  }
+
+  // Sums of gradients over the replicas, and gathers of weights where they share them.
+  void replicas(StepBreakdown& step, const cost::RankParameters& held, const StageTime& slot) {
+    const double copies = static_cast<double>(strategy_.dp) * strategy_.cp;
+    if (copies == 1) return;
+    const auto time = [&](double parameters, double ranks, Collective kind, double bytes) {
+      if (parameters == 0) return Seconds{};
+      cost::RankGroup group = replica_group(ranks);
+      if (traits_.gathers_flat && strategy_.zero == 3) {
+        group.inside = 1;
+        group.rings = machine_.network.devices;
+      }
+      return collective_time(machine_.network, group, kind, parameters * bytes);
+    };
+    const auto both = [&](Collective kind, double bytes) {
+      return time(held.plain, copies, kind, bytes) +
+             time(held.experts, copies / strategy_.ep, kind, bytes);
+    };
+    const Seconds compute = slot.all.total();
+    if (strategy_.zero == 3) {
+      shared_weights(step, both(Collective::kAllGather, weight_bytes_),
+                     both(Collective::kReduceScatter, weight_bytes_), compute, slot.forward);
+      return;
+    }
+    const double bytes = traits_.gradient_bytes;
+    const Collective sum =
+        strategy_.zero == 2 ? Collective::kReduceScatter : Collective::kAllReduce;
+    Seconds sums = both(sum, bytes);
+    Seconds gathers;
+    if (strategy_.zero > 0) gathers = both(Collective::kAllGather, weight_bytes_);
+    // ZeRO-2 has no whole gradient to add to: it reduces after every micro-batch.
+    const double rounds = strategy_.zero == 2 ? micro_batches_ : 1;
+    const double overlap = strategy_.overlap ? traits_.dp_overlap : 0;
+    const Seconds backward = compute - slot.forward;
+    step.dp_comm = (sums - std::min(sums, backward) * overlap) * rounds +
+                   (gathers - std::min(gathers, slot.forward) * overlap);
+  }
+
+  // Every block's weights are gathered before its forward and again before its backward, and its
+  // gradients scattered after: beside the blocks around it.
+  void shared_weights(StepBreakdown& step, Seconds gather, Seconds scatter, Seconds compute,
+                      Seconds forward) const {
+    const double overlap = strategy_.overlap ? std::max(traits_.dp_overlap, 0.0) : 0;
+    const Seconds backward = compute - forward;
+    const auto exposed = [&](Seconds exchange, Seconds beside) {
+      return exchange - std::min(exchange, beside) * overlap;
+    };
+    step.dp_comm =
+        (exposed(gather, forward) + exposed(gather + scatter, backward)) * micro_batches_;
+  }
+
+  void optimizer(StepBreakdown& step, const cost::RankParameters& held) const {
+    const cost::Shards shards = cost::shards_of(strategy_);
+    const double own = strategy_.zero > 0
+                           ? held.plain / shards.plain + held.experts / shards.experts
+                           : held.total();
+    const double kept = strategy_.zero >= 2 ? own : held.total();
+    const double sums = traits_.accumulated_bytes * kept * micro_batches_;
+    step.optimizer = gpu_optimizer_time(machine_.engines, own) +
+                     Seconds{sums / machine_.engines.scores.memory.value};
+  }
+
+  // Micro-batches times the parts of a stage whose activations the first stage holds at once, in
+  // units of a whole stage: Korthikanti et al., section 4.3; Qi et al., 2024, table 1; DeepSeek-V3,
+  // table 2.
+  double in_flight(int stage) const {
+    const double p = strategy_.pp;
+    const double m = micro_batches_;
+    switch (strategy_.schedule) {
+      case Schedule::k1F1B:
+      case Schedule::kZbH1:
+        return std::min(m, p - stage);
+      case Schedule::kInterleaved: {
+        const double v = strategy_.virtual_stages;
+        return std::min(m, stage == 0 ? p * (1 + (p - 1) / (p * v)) : p - stage + (p - 1) / v);
+      }
+      case Schedule::kZbV:
+        return std::min(m, p);
+      case Schedule::kDualPipe:
+        return std::min(m, p + 1);
+    }
+    return m;
+  }
+
+  cost::GpuMemory memory(int stage) const {
+    const bool is_first = stage == 0;
+    const bool is_last = stage == strategy_.pp - 1;
+    StageBlocks blocks = is_first ? first_stage() : last_stage();
+    cost::RankParameters held = parameters(blocks);
+    if (strategy_.schedule == Schedule::kDualPipe) {
+      held.plain *= 2;
+      held.experts *= 2;
+    }
+    cost::GpuMemory memory = gpu_state_memory(input_.stack, held, strategy_, input_.precision);
+    const double kept =
+        work_.dense.memory.kept * blocks.dense + work_.expert.memory.kept * blocks.expert;
+    memory.activations = kept * in_flight(stage);
+    if (strategy_.offload == Offload::kActivations || strategy_.offload == Offload::kBoth)
+      memory.activations = std::min(memory.activations, 2 * kept);
+    const double block = std::max(work_.dense.memory.working, work_.expert.memory.working);
+    memory.working += std::max(block, is_last ? work_.logits : 0.0);
+    if (strategy_.pp > 1) memory.activations += in_flight(stage) * work_.output;
+    return memory;
   }
 
   const EstimateInput& input_;
   const workload::Strategy& strategy_;
+  const cost::StackTraits& traits_;
+  const Machine& machine_;
+  const MicroBatchWork& work_;
   int micro_batches_;
-  cost::MatrixEngine engine_;
-  cost::ServerNetwork network_;
-  cost::RankWork work_;
+  double weight_bytes_;
 };
-
-Error unknown(const std::string& what) {
-  return {Code::kUnsupported, what};
-}
-
-// Every part once, so that none is forgotten.
-constexpr Seconds StepBreakdown::*kParts[] = {&StepBreakdown::matmul,  &StepBreakdown::attention,
-                                              &StepBreakdown::passes,  &StepBreakdown::recompute,
-                                              &StepBreakdown::host,    &StepBreakdown::tp_comm,
-                                              &StepBreakdown::pp_comm, &StepBreakdown::dp_comm,
-                                              &StepBreakdown::bubble,  &StepBreakdown::optimizer};
-static_assert(sizeof(StepBreakdown) == sizeof(Seconds) * std::size(kParts));
 
 }  // namespace
 
-StepBreakdown& StepBreakdown::operator+=(const StepBreakdown& other) {
-  for (const auto part : kParts)
-    this->*part += other.*part;
-  return *this;
+Machine machine_of(const EstimateInput& input) {
+  return {.engines = cost::gpu_engines(input.server.device, input.stack, input.precision),
+          .network = cost::server_network(input.server, input.stack)};
 }
 
-StepBreakdown& StepBreakdown::operator*=(double factor) {
-  for (const auto part : kParts)
-    this->*part = this->*part * factor;
-  return *this;
+Estimate assemble(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
+                  int micro_batches) {
+  return Assembly(input, machine, work, micro_batches).run();
 }
 
-Seconds StepBreakdown::total() const {
-  Seconds sum;
-  for (const auto part : kParts)
-    sum += this->*part;
-  return sum;
-}
-
-Result<StepBreakdown> estimate_step(const EstimateInput& input) {
-  const topo::DeviceType& device = input.server.device;
+Result<Estimate> estimate_step(const EstimateInput& input) {
   REGATTA_TRY(count, workload::micro_batches(input.model, input.strategy, input.global_batch));
-  if (has_experts(input.model) || has_latent_attention(input.model))
-    return unknown(
-        "the closed form does not know experts and latent attention yet; take a dense "
-        "model");
-  const cost::MatrixEngine engine = cost::matrix_engine(device, input.stack);
-  if (engine.processors == 0 || engine.peak.value <= 0) {
-    return unknown(
-        fmt::format("device {}: its processors or its 16-bit peak are not known; add "
-                    "processors and bf16_peak to its type",
-                    device.name));
+  const Machine machine = machine_of(input);
+  const cost::MatrixEngine& engine = machine.engines.products;
+  if (engine.processors == 0 || engine.peak.value * engine.efficiency <= 0) {
+    return Error{Code::kUnsupported,
+                 fmt::format("device {}: its processors or its {} peak are not known; add "
+                             "processors and {}_peak to its type, or take another precision",
+                             input.server.device.name, to_string(input.precision),
+                             to_string(input.precision))};
   }
-  const workload::Strategy& strategy = input.strategy;
-  if (strategy.virtual_stages > 1 && count % strategy.pp != 0) {
-    return Error{Code::kInvalidInput,
-                 fmt::format("pp {} does not divide the {} micro-batches, as interleaved stages "
-                             "need; change micro_batch or virtual_stages",
-                             strategy.pp, count)};
-  }
-  return Estimator(input, engine, count).step();
+  return assemble(input, machine, micro_batch_work(input, machine), count);
 }
 
 }  // namespace regatta::plan

@@ -1,10 +1,15 @@
-// plan/estimate.h: a training step on a GPU cluster in closed form: what each part of it takes, for
-// a complete strategy on equal servers in rank order, under a software stack (cost/stack.h).
-// Pipeline: Narayanan et al., SC'21, section 2.2 (1F1B and interleaved).
+// plan/estimate.h: a training step on a GPU cluster in closed form: what each part of it takes and
+// what a device holds, for a complete strategy on equal servers in rank order, under a software
+// stack (cost/stack.h). Pipeline: Narayanan et al., SC'21, section 2.2.
 #pragma once
+
+#include <vector>
 
 #include "regatta/core/result.h"
 #include "regatta/core/units.h"
+#include "regatta/cost/gpu_block.h"
+#include "regatta/cost/gpu_memory.h"
+#include "regatta/cost/gpu_network.h"
 #include "regatta/cost/stack.h"
 #include "regatta/topo/cluster.h"
 #include "regatta/workload/model.h"
@@ -17,11 +22,13 @@ struct EstimateInput {
   const workload::ModelShape& model;
   const workload::Strategy& strategy;
   int global_batch = 0;
+  workload::Precision precision = workload::Precision::kBf16;
   const topo::ServerType& server;
   const cost::Stack& stack;
 };
 
-// The parts of a step on the path that decides it: one after the other, their sum is the step.
+// The parts of a step on the path that decides it: one after the other, their sum is the step. Of
+// communication, what computation does not hide.
 struct StepBreakdown {
   Seconds matmul;
   Seconds attention;
@@ -29,19 +36,58 @@ struct StepBreakdown {
   Seconds recompute;  // of activations
   Seconds host;       // the device waits for the host to launch kernels
   Seconds tp_comm;
+  Seconds cp_comm;
+  Seconds ep_comm;
   Seconds pp_comm;
   Seconds dp_comm;
   Seconds bubble;
   Seconds optimizer;  // with the sums of gradients of micro-batches
+  Seconds offload;    // transfers to the server's memory and back
 
   StepBreakdown& operator+=(const StepBreakdown& other);
   StepBreakdown& operator*=(double factor);
   Seconds total() const;
 };
 
-// Fails with kInvalidInput where the strategy does not divide the job (workload::micro_batches),
-// the micro-batches do not divide among interleaved stages, and for a model or device that the
-// closed form does not know.
-Result<StepBreakdown> estimate_step(const EstimateInput& input);
+struct Estimate {
+  StepBreakdown step;
+  cost::GpuMemory memory;  // of the worst stage
+  int worst_stage = 0;
+};
+
+// What a micro-batch costs one rank; depends on the model, the device and of the strategy on tp,
+// cp, ep, micro_batch, recompute and sequence_parallel alone.
+struct BlockWork {
+  StepBreakdown time;  // forward and backward
+  Seconds forward;     // of time, with its communication
+  Seconds weight_gradient;
+  cost::BlockMemory memory;
+};
+struct MicroBatchWork {
+  BlockWork dense;
+  BlockWork expert;     // nothing for a model without experts
+  StepBreakdown ends;   // embedding, output layer and loss
+  double logits = 0;    // bytes
+  double boundary = 0;  // bytes of a rank's part of what crosses to the next stage,
+  double output = 0;    // and of what a rank keeps of it for its backward
+};
+
+// What EstimateInput implies whatever the strategy is.
+struct Machine {
+  cost::GpuEngines engines;
+  cost::ServerNetwork network;
+};
+Machine machine_of(const EstimateInput& input);
+
+MicroBatchWork micro_batch_work(const EstimateInput& input, const Machine& machine);
+
+// The rest of the strategy on top of it: pipeline, replicas, optimizer. `micro_batches` as
+// workload::micro_batches() counts them.
+Estimate assemble(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
+                  int micro_batches);
+
+// Both. Fails with kInvalidInput where the strategy does not divide the job
+// (workload::micro_batches), and for a device that the closed form does not know.
+Result<Estimate> estimate_step(const EstimateInput& input);
 
 }  // namespace regatta::plan

@@ -26,7 +26,7 @@ TEST(ReadPublished, MakesARowWhatThePlannerTakes) {
   EXPECT_EQ(run.model.hidden, 8192);
   EXPECT_EQ(run.strategy.tp * run.strategy.pp * run.strategy.dp, 512);
   EXPECT_EQ(run.global_batch, 1536);
-  EXPECT_NEAR(run.measured.value, 15.0019, 1e-9);
+  EXPECT_NEAR(run.measured, 15.0019, 1e-9);
   EXPECT_TRUE(runs->at(0).is_calibration);
   EXPECT_FALSE(run.is_calibration);
   EXPECT_NE(cost::find_stack(run.stack), nullptr);
@@ -41,7 +41,7 @@ TEST(ReadPublished, NamesWhatIsWrong) {
   std::string text = kVtrain;
   text.replace(text.find(",1,64,1,"), 8, ",x,64,1,");
   EXPECT_THAT(error_of("vtrain_multi_a100_part", text),
-              HasSubstr("row 1: \"tp\" is no whole number from 1"));
+              HasSubstr("row 1: \"tp\" is not what it should be"));
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ TEST(Predict, MeetsTheTimesOfKorthikantiWithoutHavingSeenThem) {
   const auto pairs = predict(runs);
   ASSERT_TRUE(pairs) << pairs.error().message;
   const Score result = score(*pairs);
-  EXPECT_LT(result.mape, 0.07);
-  EXPECT_LT(result.worst, 0.12);
+  EXPECT_LT(result.mape, 0.025);
+  EXPECT_LT(result.worst, 0.06);
   EXPECT_DOUBLE_EQ(*result.spearman, 1);
 }
 
@@ -57,7 +57,7 @@ TEST(Predict, NamesTheRunThatCannotBePredicted) {
 
 // Runs that a known calibration made: the fit must find predictions as good.
 TEST(Fit, FindsACalibrationThatExplainsWhatOneMade) {
-  cost::Stack truth = *cost::find_stack("megatron-lm-fp16");
+  cost::Stack truth = *cost::find_stack("megatron-lm-2022");
   truth.calibration.matrix_efficiency = 0.7;
   truth.calibration.tile_depth = 250;
   truth.calibration.memory_efficiency = 0.6;
@@ -68,7 +68,7 @@ TEST(Fit, FindsACalibrationThatExplainsWhatOneMade) {
     runs[i].measured = made->at(i).predicted;
     runs[i].is_calibration = true;
   }
-  cost::Stack stack = *cost::find_stack("megatron-lm-fp16");
+  cost::Stack stack = *cost::find_stack("megatron-lm-2022");
   const auto calibration = fit(stack, {runs});
   ASSERT_TRUE(calibration) << calibration.error().message;
   stack.calibration = *calibration;
@@ -77,7 +77,7 @@ TEST(Fit, FindsACalibrationThatExplainsWhatOneMade) {
 
 TEST(Fit, RefusesWhatHasNoCalibrationRow) {
   const auto calibration =
-      fit(*cost::find_stack("megatron-lm-fp16"), {shipped("korthikanti_table5")});
+      fit(*cost::find_stack("megatron-lm-2022"), {shipped("korthikanti_table5")});
   ASSERT_FALSE(calibration);
   EXPECT_THAT(calibration.error().message, HasSubstr("none of the runs is a calibration row"));
 }

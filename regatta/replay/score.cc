@@ -10,7 +10,7 @@ namespace regatta::replay {
 namespace {
 
 double regret_of(const std::vector<const Pair*>& rivals) {
-  const auto by = [](Seconds Pair::*time) {
+  const auto by = [](double Pair::*time) {
     return [time](const Pair* a, const Pair* b) { return a->*time < b->*time; };
   };
   const Pair* chosen = *std::min_element(rivals.begin(), rivals.end(), by(&Pair::predicted));
@@ -29,8 +29,8 @@ Score score(const std::vector<Pair>& pairs) {
   std::map<std::string, std::vector<const Pair*>> models;
   for (const Pair& pair : pairs) {
     errors.push_back(std::abs(pair.predicted / pair.measured - 1));
-    predicted.push_back(pair.predicted.value);
-    measured.push_back(pair.measured.value);
+    predicted.push_back(pair.predicted);
+    measured.push_back(pair.measured);
     models[pair.model].push_back(&pair);
   }
   for (const double error : errors)

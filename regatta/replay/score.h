@@ -10,9 +10,9 @@
 namespace regatta::replay {
 
 struct Pair {
-  Seconds predicted;
-  Seconds measured;   // above 0
-  std::string model;  // rows of one model on one cluster compete: the regret is over each
+  double predicted = 0;  // seconds or bytes
+  double measured = 0;   // above 0
+  std::string model;     // rows of one model on one cluster compete: the regret is over each
 };
 
 struct Score {

@@ -6,7 +6,7 @@ namespace regatta::replay {
 namespace {
 
 Pair pair(double predicted, double measured, const char* model = "m") {
-  return {Seconds{predicted}, Seconds{measured}, model};
+  return {predicted, measured, model};
 }
 
 TEST(Score, IsThatOfTheDefinitions) {

@@ -1,0 +1,38 @@
+#include <iterator>
+
+#include "regatta/plan/estimate.h"
+
+namespace regatta::plan {
+namespace {
+
+// Every part once, so that none is forgotten.
+constexpr Seconds StepBreakdown::*kParts[] = {
+    &StepBreakdown::matmul,    &StepBreakdown::attention, &StepBreakdown::passes,
+    &StepBreakdown::recompute, &StepBreakdown::host,      &StepBreakdown::tp_comm,
+    &StepBreakdown::cp_comm,   &StepBreakdown::ep_comm,   &StepBreakdown::pp_comm,
+    &StepBreakdown::dp_comm,   &StepBreakdown::bubble,    &StepBreakdown::optimizer,
+    &StepBreakdown::offload};
+static_assert(sizeof(StepBreakdown) == sizeof(Seconds) * std::size(kParts));
+
+}  // namespace
+
+StepBreakdown& StepBreakdown::operator+=(const StepBreakdown& other) {
+  for (const auto part : kParts)
+    this->*part += other.*part;
+  return *this;
+}
+
+StepBreakdown& StepBreakdown::operator*=(double factor) {
+  for (const auto part : kParts)
+    this->*part = this->*part * factor;
+  return *this;
+}
+
+Seconds StepBreakdown::total() const {
+  Seconds sum;
+  for (const auto part : kParts)
+    sum += this->*part;
+  return sum;
+}
+
+}  // namespace regatta::plan
