@@ -17,20 +17,6 @@
 namespace regatta::cli {
 namespace {
 
-// What `flag` fixes replaces what `file` fixes, key by key.
-workload::StrategyRequest merged(const workload::StrategyRequest& file,
-                                 const workload::StrategyRequest& flag) {
-  workload::StrategyRequest request = file;
-  if (flag.tp) request.tp = flag.tp;
-  if (flag.pp) request.pp = flag.pp;
-  if (flag.dp) request.dp = flag.dp;
-  if (flag.micro_batch) request.micro_batch = flag.micro_batch;
-  if (flag.recompute) request.recompute = flag.recompute;
-  if (flag.overlap) request.overlap = flag.overlap;
-  if (flag.compression) request.compression = flag.compression;
-  return request;
-}
-
 // What stands in the way of a measurement is removed by hand: it may be somebody's folder.
 Result<cost::Rates> read_rates(const std::string& path, const std::string& cluster_path) {
   const Result<std::string> text = os::read_file(path);
@@ -76,7 +62,7 @@ Result<Inputs> load_inputs(const std::string& job_path, const std::string& clust
   REGATTA_TRY(job, load_job(job_path));
   if (!strategy.empty()) {
     REGATTA_TRY(request, workload::parse_strategy(strategy, "--strategy"));
-    job.strategy = merged(job.strategy, request);
+    job.strategy = workload::merged(request, job.strategy);
   }
   REGATTA_TRY(rates, load_rates(cluster_path, cluster, inputs.warnings));
   inputs.cluster = std::move(cluster);

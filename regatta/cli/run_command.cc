@@ -32,6 +32,7 @@
 #include "regatta/report/result_json.h"
 #include "regatta/report/text_report.h"
 #include "regatta/report/trace_json.h"
+#include "regatta/workload/runtime.h"
 
 namespace regatta::cli {
 namespace {
@@ -82,6 +83,8 @@ Result<Prepared> prepare(const RunOptions& options) {
                              "...}} to the job",
                              options.job)};
   }
+  if (const Status runnable = workload::check_runnable(inputs.job); !runnable)
+    return Error{runnable.error().code, "run: " + runnable.error().message};
   REGATTA_TRY_DO(check_data(inputs));
   REGATTA_TRY(search, plan::search(inputs.job, inputs.cluster, inputs.rates));
   if (!options.compare.empty()) {

@@ -16,6 +16,7 @@
 #include "regatta/plan/network.h"
 #include "regatta/plan/placement.h"
 #include "regatta/plan/plan.h"
+#include "regatta/workload/runtime.h"
 
 namespace regatta::plan {
 namespace {
@@ -43,17 +44,30 @@ bool allows(const std::optional<int>& request, int value) {
   return !request || *request == value;
 }
 
+// What is planned for CPUs is run here. The simulation knows no more of a step than the runtime
+// executes, but vocabularies are padded on GPUs.
+Status check_known(const workload::Job& job, const topo::Cluster& cluster,
+                   const Strategy& strategy) {
+  const bool is_cpu =
+      std::all_of(cluster.servers.begin(), cluster.servers.end(), [&](const topo::Server& server) {
+        return cluster.server_types.at(server.type).device.kind == topo::DeviceKind::kCpu;
+      });
+  if (is_cpu) return workload::check_runnable(job.model, strategy, job.precision);
+  const workload::Unexecuted found = workload::find_unexecuted(job.model, strategy, job.precision);
+  if (found.what.empty()) return {};
+  return Error{Code::kUnsupported,
+               fmt::format("{} is not yet predicted; use {}", found.what, found.instead)};
+}
+
 // Everything (tp, pp, dp) that the request allows; the micro-batch and the rest come later.
 std::vector<Strategy> degrees(const workload::StrategyRequest& request, int ranks) {
   std::vector<Strategy> list;
   for (const int tp : divisors(ranks)) {
     for (const int pp : divisors(ranks / tp)) {
-      Strategy strategy;
+      Strategy strategy = workload::requested(request);
       strategy.tp = tp;
       strategy.pp = pp;
       strategy.dp = ranks / tp / pp;
-      strategy.overlap = request.overlap.value_or(true);
-      strategy.compression = request.compression.value_or(workload::Compression::kNone);
       if (allows(request.tp, tp) && allows(request.pp, pp) && allows(request.dp, strategy.dp))
         list.push_back(strategy);
     }
@@ -121,6 +135,7 @@ class Search {
 
  private:
   Status check_degrees(Strategy base) const {
+    REGATTA_TRY_DO(check_known(context_.job, context_.cluster, base));
     base.micro_batch = context_.job.strategy.micro_batch.value_or(1);
     const auto count = workload::micro_batches(context_.job.model, base, context_.job.global_batch);
     return count ? Status{} : Status{count.error()};
@@ -282,6 +297,7 @@ class Search {
 
 Result<SearchResult> search(const workload::Job& job, const topo::Cluster& cluster,
                             const cost::Rates& rates) {
+  REGATTA_TRY_DO(check_known(job, cluster, {}));
   REGATTA_TRY_DO(check_rates(job, cluster, rates));
   REGATTA_TRY(network, Network::build(cluster, rates));
   std::vector<topo::DeviceRef> devices = topo::all_devices(cluster);

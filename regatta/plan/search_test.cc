@@ -218,6 +218,37 @@ TEST(SearchPlans, SayOnceWhatDoesNotDivide) {
                    "a product that divides it"));
 }
 
+TEST(SearchPlans, LeaveOutOnCpusWhatTheRuntimeDoesNotExecute) {
+  topo::Cluster cluster = example_cluster();
+  workload::Job job = example_job();
+  job.model.vocab = 258;
+  const auto result = search(job, cluster, cost::described_rates(cluster));
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  std::set<std::string> reasons;
+  for (const Rejected& one : result->rejected)
+    reasons.insert(one.reason);
+  EXPECT_TRUE(reasons.contains("tp 4 does not divide vocab 258; choose a divisor of 258"));
+  job.strategy.zero = 3;
+  EXPECT_THAT(search(job, cluster, cost::described_rates(cluster)).error().message,
+              HasSubstr("zero 3 is not yet executed by the training runtime"));
+  job.strategy.zero.reset();
+  job.precision = workload::Precision::kFp8;
+  EXPECT_THAT(search(job, cluster, cost::described_rates(cluster)).error().message,
+              HasSubstr("precision fp8 is not yet executed"));
+}
+
+TEST(SearchPlans, PadVocabulariesOnGpus) {
+  topo::Cluster cluster = example_cluster();
+  cluster.server_types["cpu-2"].device.kind = topo::DeviceKind::kGpu;
+  workload::Job job = example_job();
+  job.model.vocab = 257;
+  job.strategy.tp = 2;
+  EXPECT_TRUE(search(job, cluster, cost::described_rates(cluster)).has_value());
+  job.strategy.sequence_parallel = true;
+  EXPECT_THAT(search(job, cluster, cost::described_rates(cluster)).error().message,
+              HasSubstr("sequence_parallel true is not yet predicted"));
+}
+
 TEST(SweepSelection, SpreadsDifferentStrategiesOverTheRange) {
   const topo::Cluster cluster = example_cluster();
   const auto result = search(example_job(), cluster, cost::described_rates(cluster));

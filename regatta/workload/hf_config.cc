@@ -174,17 +174,8 @@ void check_heads(Config& config, const ModelShape& model) {
                                                    model.kv_heads, model.heads));
 }
 
-// Every count of parameters must stay within 63 bits, with room for operations.
 void check_size(Config& config, const ModelShape& model) {
-  const AttentionShape shape = attention_shape(model);
-  const Experts& experts = model.experts;
-  const double width = std::max({model.hidden, model.latent.query_rank, model.latent.kv_rank});
-  const double attention = 4.0 * width * shape.heads * (shape.key_dim + shape.value_dim);
-  const double mlps =
-      3.0 * model.hidden * model.ffn_hidden +
-      3.0 * model.hidden * experts.ffn_hidden * (experts.count + experts.shared + 1);
-  constexpr double kParametersMax = 1e15;
-  if (model.layers * (attention + mlps) > kParametersMax)
+  if (is_too_large(model))
     config.fail("hidden_size", "and the other sizes make more than 10^15 parameters; check them");
 }
 

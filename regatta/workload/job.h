@@ -27,11 +27,11 @@ struct Checkpoint {
 struct Job {
   std::string name;
   ModelShape model;
-  std::string data_text;  // a file or folder: bytes are the tokens (vocab >= 256)
+  std::string data_text;  // a file or folder: bytes are the tokens; empty: not given
   int global_batch = 0;   // samples per step
   Precision precision = Precision::kFp32;
   Optimizer optimizer;
-  int steps = 0;
+  int steps = 0;  // 0: not given
   std::uint64_t seed = 1;
   StrategyRequest strategy;
   std::vector<std::string> placement;  // rank -> "s0/1"; empty = auto

@@ -1,13 +1,24 @@
 #include "regatta/workload/model.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "regatta/core/names.h"
 
 namespace regatta::workload {
 namespace {
 
+// By the value of the enumerator.
 constexpr Names<5> kPrecisionNames = {"fp32", "tf32", "fp16", "bf16", "fp8"};
+constexpr Names<2> kActivationNames = {"gelu", "swiglu"};
+constexpr Names<3> kPositionsNames = {"learned", "rotary", "none"};
+constexpr Names<2> kNormNames = {"layernorm", "rmsnorm"};
+static_assert(kPrecisionNames.size() == kPrecisions.size());
+static_assert(kActivationNames.size() == kActivationKinds.size());
+static_assert(kPositionsNames.size() == kPositionKinds.size());
+static_assert(kNormNames.size() == kNorms.size());
 
 // A matrix [in, out] and its bias.
 long long linear(long long in, long long out, bool bias) {
@@ -111,6 +122,19 @@ int dense_layers(const ModelShape& model) {
   return has_experts(model) ? model.experts.dense_layers : model.layers;
 }
 
+bool is_too_large(const ModelShape& model) {
+  constexpr double kParametersMax = 1e15;
+  const AttentionShape shape = attention_shape(model);
+  const Experts& experts = model.experts;
+  const double width = std::max({model.hidden, model.latent.query_rank, model.latent.kv_rank});
+  const double heads = shape.heads;
+  const double key_and_value = static_cast<double>(shape.key_dim) + shape.value_dim;
+  const double mlps = 3.0 * model.hidden *
+                      (model.ffn_hidden + static_cast<double>(experts.ffn_hidden) *
+                                              (1.0 + experts.count + experts.shared));
+  return model.layers * (4.0 * width * heads * key_and_value + mlps) > kParametersMax;
+}
+
 LayerParameters dense_layer_parameters(const ModelShape& model) {
   LayerParameters parameters = without_mlp(model);
   parameters.mlp = mlp_parameters(model, model.ffn_hidden);
@@ -172,7 +196,29 @@ std::optional<Precision> precision_named(std::string_view name) {
 }
 
 std::string to_string(Activation activation) {
-  return activation == Activation::kGelu ? "gelu" : "swiglu";
+  return name_in(kActivationNames, activation);
+}
+std::optional<Activation> activation_named(std::string_view name) {
+  return named_in<Activation>(kActivationNames, name);
+}
+
+std::string to_string(Positions positions) {
+  return name_in(kPositionsNames, positions);
+}
+std::optional<Positions> positions_named(std::string_view name) {
+  return named_in<Positions>(kPositionsNames, name);
+}
+
+std::string to_string(Norm norm) {
+  return name_in(kNormNames, norm);
+}
+std::optional<Norm> norm_named(std::string_view name) {
+  return named_in<Norm>(kNormNames, name);
+}
+
+std::string kind_word(const ModelShape& model) {
+  if (model.kind == ModelKind::kEncoder) return "encoder";
+  return has_experts(model) ? "moe" : "gpt";
 }
 
 }  // namespace regatta::workload

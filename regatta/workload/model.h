@@ -1,6 +1,7 @@
 // workload/model.h: the shape of a model and what one layer of it computes and holds.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,12 +15,16 @@ enum class ModelKind {
   kEncoder,  // each token sees all
 };
 enum class Activation { kGelu, kSwiglu };  // SwiGLU has a third matrix, the gate
+inline constexpr std::array kActivationKinds = {Activation::kGelu, Activation::kSwiglu};
 enum class Positions {
   kLearned,  // a table of seq x hidden
   kRotary,   // turned into queries and keys
   kNone,     // none, or a bias of the scores (ALiBi)
 };
+inline constexpr std::array kPositionKinds = {Positions::kLearned, Positions::kRotary,
+                                              Positions::kNone};
 enum class Norm { kLayerNorm, kRmsNorm };  // with a bias and without
+inline constexpr std::array kNorms = {Norm::kLayerNorm, Norm::kRmsNorm};
 
 // Keys and values of a token share one short vector, from which each head makes its own: Multi-head
 // Latent Attention, DeepSeek-V2 (2024), section 2.1.
@@ -92,6 +97,10 @@ inline int mlp_matrices(const ModelShape& model) {
 // Blocks with the plain MLP; the rest have experts.
 int dense_layers(const ModelShape& model);
 
+// Whether the sizes, each of which is below 2^31, make more than 10^15 parameters in the blocks:
+// counts of parameters and operations stay within 63 bits below that.
+bool is_too_large(const ModelShape& model);
+
 enum class Precision {
   kFp32,
   kTf32,  // products of fp32 with 10 bits of mantissa
@@ -99,6 +108,8 @@ enum class Precision {
   kBf16,
   kFp8,  // products; all else in bf16
 };
+inline constexpr std::array kPrecisions = {Precision::kFp32, Precision::kTf32, Precision::kFp16,
+                                           Precision::kBf16, Precision::kFp8};
 
 // Of an activation.
 inline int bytes_per_element(Precision precision) {
@@ -134,5 +145,12 @@ Flops model_flops(const ModelShape& model, int samples);
 std::string to_string(Precision precision);  // "bf16", and the way back
 std::optional<Precision> precision_named(std::string_view name);
 std::string to_string(Activation activation);  // "gelu", "swiglu"
+std::optional<Activation> activation_named(std::string_view name);
+std::string to_string(Positions positions);  // "learned", "rotary", "none"
+std::optional<Positions> positions_named(std::string_view name);
+std::string to_string(Norm norm);  // "layernorm", "rmsnorm"
+std::optional<Norm> norm_named(std::string_view name);
+// "gpt", "encoder", "moe": a decoder with experts.
+std::string kind_word(const ModelShape& model);
 
 }  // namespace regatta::workload

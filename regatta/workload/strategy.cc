@@ -23,6 +23,8 @@ constexpr Names<2> kContextNames = {"ring", "all-to-all"};
 constexpr Names<4> kOffloadNames = {"none", "optimizer", "activations", "both"};
 constexpr Names<8> kCompressionNames = {"none", "bf16", "fp16",     "fp8",
                                         "int8", "topk", "powersgd", "auto"};
+static_assert(kRecomputeNames.size() == kRecomputes.size());
+static_assert(kContextNames.size() == kContextKinds.size());
 static_assert(kScheduleNames.size() == kSchedules.size());
 static_assert(kOffloadNames.size() == kOffloads.size());
 static_assert(kCompressionNames.size() == kCompressions.size());
@@ -78,6 +80,30 @@ Status check_schedule(const ModelShape& model, const Strategy& strategy) {
   return {};
 }
 
+// Calls visit(member of Strategy, member of StrategyRequest) for each key, so that none is
+// forgotten.
+template <typename Visit>
+void for_each_key(const Visit& visit) {
+  using S = Strategy;
+  using R = StrategyRequest;
+  visit(&S::tp, &R::tp);
+  visit(&S::pp, &R::pp);
+  visit(&S::dp, &R::dp);
+  visit(&S::cp, &R::cp);
+  visit(&S::ep, &R::ep);
+  visit(&S::micro_batch, &R::micro_batch);
+  visit(&S::virtual_stages, &R::virtual_stages);
+  visit(&S::zero, &R::zero);
+  visit(&S::shard_ranks, &R::shard_ranks);
+  visit(&S::recompute, &R::recompute);
+  visit(&S::schedule, &R::schedule);
+  visit(&S::context, &R::context);
+  visit(&S::offload, &R::offload);
+  visit(&S::sequence_parallel, &R::sequence_parallel);
+  visit(&S::overlap, &R::overlap);
+  visit(&S::compression, &R::compression);
+}
+
 std::vector<Rank> group_along(int RankCoordinates::*axis, int size, const Strategy& strategy,
                               Rank rank) {
   RankCoordinates at = coordinates_of(strategy, rank);
@@ -90,6 +116,22 @@ std::vector<Rank> group_along(int RankCoordinates::*axis, int size, const Strate
 }
 
 }  // namespace
+
+Strategy requested(const StrategyRequest& request) {
+  Strategy strategy;
+  for_each_key([&](auto value, auto asked) {
+    strategy.*value = (request.*asked).value_or(strategy.*value);
+  });
+  return strategy;
+}
+
+StrategyRequest merged(const StrategyRequest& first, const StrategyRequest& second) {
+  StrategyRequest request = first;
+  for_each_key([&](auto /*value*/, auto asked) {
+    if (!(request.*asked)) request.*asked = second.*asked;
+  });
+  return request;
+}
 
 RankCoordinates coordinates_of(const Strategy& strategy, Rank rank) {
   REGATTA_CHECK(rank.value >= 0 && rank.value < strategy.world_size());
@@ -142,8 +184,6 @@ Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int
     return does_not_divide("tp", strategy.tp, "heads", model.heads);
   if (model.ffn_hidden % strategy.tp != 0)
     return does_not_divide("tp", strategy.tp, "ffn_hidden", model.ffn_hidden);
-  if (model.vocab % strategy.tp != 0)
-    return does_not_divide("tp", strategy.tp, "vocab", model.vocab);
   if (strategy.pp > model.layers) {
     return Error{Code::kInvalidInput, fmt::format("pp {} exceeds layers {}; a stage needs a layer",
                                                   strategy.pp, model.layers)};

@@ -19,6 +19,8 @@ enum class Recompute {
   kSelective,  // scores, softmax and context alone: Korthikanti et al., 2022, section 5
   kFull,
 };
+inline constexpr std::array kRecomputes = {Recompute::kNone, Recompute::kSelective,
+                                           Recompute::kFull};
 
 // How the gradients of data-parallel replicas travel: coll/compress/compression.h has the kinds.
 enum class Compression { kNone, kBf16, kFp16, kFp8, kInt8, kTopK, kPowerSgd, kAutomatic };
@@ -42,6 +44,7 @@ enum class ContextKind {
   kRing,      // blocks go round: Liu et al., "Ring Attention", 2023
   kAllToAll,  // heads for tokens: Jacobs et al., "DeepSpeed Ulysses", 2023
 };
+inline constexpr std::array kContextKinds = {ContextKind::kRing, ContextKind::kAllToAll};
 
 // What waits in the memory of the server and crosses the link to it when it is needed.
 enum class Offload { kNone, kOptimizer, kActivations, kBoth };
@@ -86,6 +89,11 @@ struct StrategyRequest {
   std::optional<Compression> compression;
 };
 
+// What the request fixes, and the defaults of the rest.
+Strategy requested(const StrategyRequest& request);
+// What `first` fixes, and what `second` fixes besides.
+StrategyRequest merged(const StrategyRequest& first, const StrategyRequest& second);
+
 // Position of a rank. Tensor-parallel neighbours are adjacent: rank = (pp * DP + dp) * TP + tp.
 struct RankCoordinates {
   int tp = 0;
@@ -115,7 +123,7 @@ struct LayerRange {
 LayerRange stage_layers(const ModelShape& model, int pp_size, int pp);
 
 // Micro-batches of one rank per step. Fails with kInvalidInput when the strategy does not divide
-// the job: names the two numbers (tp | heads, ffn_hidden, vocab; cp | seq; ep | dp * cp and the
+// the job: names the two numbers (tp | heads, ffn_hidden; cp | seq; ep | dp * cp and the
 // experts; pp <= layers; dp * micro_batch | global_batch), and where two keys contradict each other
 // (a schedule without its virtual stages).
 Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int global_batch);

@@ -92,7 +92,6 @@ TEST(MicroBatches, NameTheTwoNumbersThatDoNotDivide) {
   const BadStrategy cases[] = {
       {{.tp = 3}, "tp 3 does not divide heads 8; choose a divisor of 8"},
       {{.tp = 8}, "tp 8 does not divide ffn_hidden 36; choose a divisor of 36"},
-      {{.tp = 4}, "tp 4 does not divide vocab 258; choose a divisor of 258"},
       {{.pp = 5}, "pp 5 exceeds layers 4; a stage needs a layer"},
       {{.dp = 3, .micro_batch = 2},
        "dp 3 x micro_batch 2 does not divide global_batch 16; choose a product that divides it"},
@@ -130,6 +129,23 @@ TEST(Strategy, ReadsAsOneLine) {
                                .shard_ranks = 8,
                                .offload = Offload::kOptimizer}),
             "tp1 pp4 dp1 mb1 recompute=none cp2 ep4 vp2 sp zero3/8 offload=optimizer");
+}
+
+TEST(MicroBatches, LeaveTheVocabularyToThoseWhoPadIt) {
+  EXPECT_TRUE(micro_batches(model_of(4, 8, 64, 50257), {.tp = 4}, 16).has_value());
+}
+
+TEST(StrategyRequest, IsFilledUpWithDefaultsOrAnotherRequest) {
+  StrategyRequest flag;
+  flag.tp = 2;
+  flag.zero = 3;
+  StrategyRequest file;
+  file.tp = 4;
+  file.schedule = Schedule::kZbV;
+  file.overlap = false;
+  EXPECT_EQ(requested(merged(flag, file)),
+            (Strategy{.tp = 2, .overlap = false, .schedule = Schedule::kZbV, .zero = 3}));
+  EXPECT_EQ(requested({}), Strategy{});
 }
 
 TEST(MicroBatches, NameExpertsThatDoNotDivide) {
