@@ -10,6 +10,7 @@
 #include "regatta/os/errno_text.h"
 #include "regatta/os/file.h"
 #include "regatta/topo/cluster_yaml.h"
+#include "regatta/workload/hf_config.h"
 #include "regatta/workload/job_yaml.h"
 
 namespace regatta::cli {
@@ -33,6 +34,12 @@ bool has_key(const std::string& text, const std::string& key) {
   return ("\n" + text).find("\n" + key + ":") != std::string::npos;
 }
 
+// What `from:` names in a job.
+Result<workload::ModelShape> load_model(const std::string& path) {
+  REGATTA_TRY(text, read_named_file(path));
+  return workload::parse_hf_config(text, path);
+}
+
 }  // namespace
 
 Result<topo::Cluster> load_cluster(const std::string& path) {
@@ -46,8 +53,9 @@ Result<workload::Job> load_job(const std::string& path) {
   REGATTA_TRY(text, read_named_file(path));
   if (has_key(text, "servers") && !has_key(text, "model"))
     return Error{Code::kInvalidInput, path + ": this is a cluster file; give a job file here"};
-  REGATTA_TRY(job, workload::parse_job(text, path));
-  job.data_text = absolute_path(workload::resolve_path(path, job.data_text));
+  REGATTA_TRY(job, workload::parse_job(text, path, load_model));
+  if (!job.data_text.empty())
+    job.data_text = absolute_path(workload::resolve_path(path, job.data_text));
   if (!job.checkpoint.folder.empty())
     job.checkpoint.folder = absolute_path(workload::resolve_path(path, job.checkpoint.folder));
   return job;

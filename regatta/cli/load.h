@@ -13,8 +13,9 @@ namespace regatta::cli {
 // parse_cluster().
 Result<topo::Cluster> load_cluster(const std::string& path);
 
-// The job of the file `path`, its data and checkpoint folder as absolute paths (they are written
-// relative to the job file). kInvalidInput when the file cannot be read, else see parse_job().
+// The job of the file `path`, with the model of the file that it names, its data and checkpoint
+// folder as absolute paths (they are written relative to the job file). kInvalidInput when the file
+// cannot be read, else see parse_job().
 Result<workload::Job> load_job(const std::string& path);
 
 // Whether files can be written into `folder`, before the work whose result shall go there; `flag`

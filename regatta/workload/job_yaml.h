@@ -6,13 +6,17 @@
 
 #include "regatta/core/result.h"
 #include "regatta/workload/job.h"
+#include "regatta/workload/model_yaml.h"
 
 namespace regatta::workload {
 
-// The job that `text` describes, presets filled in; paths stay as written (see resolve_path()).
-// `file` names it in messages. Fails with kInvalidInput naming file, line, key and remedy, and with
-// kUnsupported for what the format knows and this version cannot do yet.
-Result<Job> parse_job(std::string_view text, const std::string& file);
+// The job that `text` describes, presets filled in; paths stay as written (see resolve_path()), but
+// `load` gets that of a model's file resolved. `file` names it in messages. Fails with
+// kInvalidInput naming file, line, key and remedy, and with kUnsupported for what the format knows
+// and this version cannot do yet. What it accepts can be planned; workload/runtime.h says what can
+// be run.
+Result<Job> parse_job(std::string_view text, const std::string& file,
+                      const ModelLoader& load = nullptr);
 
 // The map under `strategy:` alone, as the flag --strategy '{tp: 2, pp: 4}' gives it, or "auto".
 // `origin` names it in messages. What it says about `model` is checked by micro_batches().

@@ -98,21 +98,39 @@ TEST(ParseJob, NamesFileLineKeyAndRemedyOfEveryBrokenFile) {
 }
 
 TEST(ParseJob, SaysWhatIsNotYetAvailable) {
-  const std::string text = std::string(kSmall).replace(std::string(kSmall).find("strategy: auto"),
-                                                       14, "strategy: {zero: 2}");
+  const std::string text = std::string(kSmall).replace(std::string(kSmall).find("adam"), 4, "sgd");
   const auto job = parse_job(text, "job.yaml");
   ASSERT_FALSE(job.has_value());
   EXPECT_EQ(job.error().code, Code::kUnsupported);
   EXPECT_THAT(job.error().message, HasSubstr("not yet available"));
 }
 
-TEST(ParseJob, SaysThatAPresetIsNotYetAvailableToJobs) {
-  const auto job =
-      parse_job("name: x\nmodel: {preset: llama3-8b}\ndata: {text: t}\nglobal_batch: 8\nsteps: 1\n",
-                "job.yaml");
-  ASSERT_FALSE(job.has_value());
-  EXPECT_EQ(job.error().code, Code::kUnsupported);
-  EXPECT_THAT(job.error().message, HasSubstr("'llama3-8b' is not yet available to jobs"));
+TEST(ParseJob, NeedsForAPlanOnlyTheModelAndTheBatch) {
+  const auto job = parse_job("name: x\nmodel: {preset: llama3-8b}\nglobal_batch: 8\n", "job.yaml");
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  EXPECT_EQ(job->data_text, "");
+  EXPECT_EQ(job->steps, 0);
+}
+
+TEST(ParseJob, ReadsEveryPrecision) {
+  for (const Precision precision : kPrecisions) {
+    const std::string text =
+        "name: x\nmodel: {preset: llama3-8b}\nglobal_batch: 8\nprecision: " + to_string(precision);
+    const auto job = parse_job(text, "job.yaml");
+    ASSERT_TRUE(job.has_value()) << job.error().message;
+    EXPECT_EQ(job->precision, precision);
+  }
+}
+
+TEST(ParseJob, FindsTheFileOfTheModelBesideTheJob) {
+  std::string asked;
+  const auto load = [&](const std::string& path) -> Result<ModelShape> {
+    asked = path;
+    return Error{Code::kInvalidInput, "no"};
+  };
+  const char* text = "name: x\nmodel: {from: config.json}\nglobal_batch: 8\n";
+  EXPECT_FALSE(parse_job(text, "jobs/job.yaml", load).has_value());
+  EXPECT_EQ(asked, "jobs/config.json");
 }
 
 TEST(ParseJob, AcceptsTheExamplesAndTheDocumentedFiles) {
@@ -148,7 +166,8 @@ TEST(ParseStrategy, ReadsTheFlag) {
             "--strategy:1: tp:3: no space follows the colon; write 'tp: 3'");
   EXPECT_EQ(parse_strategy("{tensor: 2}", "--strategy").error().message,
             "--strategy:1: tensor: unknown key; the keys here are tp, pp, dp, cp, ep, micro_batch, "
-            "schedule, virtual_stages, sequence_parallel, zero, recompute, compression, overlap");
+            "schedule, virtual_stages, sequence_parallel, zero, shard_ranks, context, offload, "
+            "recompute, compression, overlap");
 }
 
 TEST(ResolvePath, IsRelativeToTheJobFile) {

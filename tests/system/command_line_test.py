@@ -48,6 +48,10 @@ CASES = [
     (RUN + ["--steps", "99999999999"], "run: --steps: '99999999999' " + STEPS),
     (RUN + ["--sweep", "few"], "run: --sweep: 'few' is not a whole number from 1 to 1000"),
     (RUN + ["--stepz", "3"], "run: there is no option '--stepz'; did you mean '--steps'?"),
+    (RUN + ["--strategy", "{zero: 3}"],
+     "run: zero 3 is not yet executed by the training runtime; use zero 0, or plan for a cluster of GPUs"),
+    (PLAN + ["--strategy", "{cp: 2}"], "no plan of gpt-small fits lab-4x2: cp 2 is not yet executed by the training "
+                                       "runtime; use cp 1, or plan for a cluster of GPUs"),
     (["bench", "coll"], "bench coll: op is missing; write it like: regatta bench coll all_reduce"),
     (["bench", "coll", "all_reduce", "--go-round"],
      "--go-round: it says how ranks lie on the servers of a cluster; name one with --cluster"),
@@ -107,6 +111,20 @@ class CommandLine(unittest.TestCase):
             job.write_text(JOB.read_text().replace("/usr/share/common-licenses", "missing"))
             self.check(["run", job, "--cluster", CLUSTER],
                        f"job gpt-small: data.text: {missing}: no such file or folder; correct the path")
+
+    def test_plans_what_it_cannot_run_yet(self):
+        with tempfile.TemporaryDirectory() as folder:
+            job, config = pathlib.Path(folder, "job.yaml"), pathlib.Path(folder, "config.json")
+            job.write_text("name: small\nmodel: {from: config.json, seq: 64}\nglobal_batch: 8\n")
+            self.check(["plan", job, "--cluster", CLUSTER],
+                       f"{job}:2: model.from: {config}: no such file or directory; check the path")
+            config.write_text(json.dumps({"model_type": "gpt2", "n_embd": 64, "n_head": 8, "n_layer": 8, "vocab_size": 512}))
+            done = lab_case.regatta("plan", job, "--cluster", CLUSTER)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.check(["run", job, "--cluster", CLUSTER], "run: data is missing; add data: {text: FILE} to the job")
+            job.write_text(job.read_text() + "data: {text: .}\n")
+            self.check(["run", job, "--cluster", CLUSTER],
+                       "run: steps is missing; add steps: 100 to the job, or give --steps 100")
 
     def test_names_a_folder_where_a_file_belongs(self):
         with tempfile.TemporaryDirectory() as folder:
