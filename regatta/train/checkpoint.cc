@@ -168,10 +168,14 @@ Status check_manifest(const std::string& folder, int step, const workload::Job& 
                              "start without resume",
                              path, key, was.dump(), is.dump())};
   };
-  const auto model = workload::model_to_json(job.model);
-  for (const auto& [key, value] : model.items()) {
+  // Through the type, so that it has every key, those of later versions too.
+  const Result<workload::ModelShape> saved_model = workload::model_from_json(saved["model"]);
+  if (!saved_model) return broken(path, saved_model.error().message);
+  const auto was = workload::model_to_json(*saved_model);
+  const auto is = workload::model_to_json(job.model);
+  for (const auto& [key, value] : is.items()) {
     if (key == "preset") continue;
-    REGATTA_TRY_DO(differs(key, saved["model"].value(key, nlohmann::json()), value));
+    REGATTA_TRY_DO(differs(key, was.value(key, nlohmann::json()), value));
   }
   const auto asked = workload::strategy_to_json(strategy);
   for (const char* key : {"tp", "pp"})

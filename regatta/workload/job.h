@@ -17,11 +17,15 @@ struct Optimizer {  // Adam
   double eps = 1e-8;
   double weight_decay = 0;
   double clip_norm = 1.0;  // global gradient norm; 0 = no clipping
+
+  friend bool operator==(const Optimizer&, const Optimizer&) = default;
 };
 
 struct Checkpoint {
   std::string folder;  // empty = none
   int every = 0;       // steps; 0 = only at the end
+
+  friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
 
 struct Job {
@@ -36,6 +40,8 @@ struct Job {
   StrategyRequest strategy;
   std::vector<std::string> placement;  // rank -> "s0/1"; empty = auto
   Checkpoint checkpoint;
+
+  friend bool operator==(const Job&, const Job&) = default;
 };
 
 }  // namespace regatta::workload

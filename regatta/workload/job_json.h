@@ -1,9 +1,11 @@
 // workload/job_json.h: jobs, strategies and spans as JSON, for what travels between programs and
 // for result.json. Keys are those of the job file, but that data.text is data_text here and what a
-// Job does not hold (optimizer.kind) is left out; defaults are filled in, and only the keys of a
-// request may be missing. Times are plain seconds with the suffix _s. Reading gives back finite
-// values bit for bit, and fails with kInvalidInput naming the object and, where one is at fault,
-// the key.
+// Job does not hold (optimizer.kind, model.from) is left out; defaults are filled in, kv_heads and
+// head_dim 0 stand for the usual ones, data_text "" and steps 0 for none. A model without latent
+// attention or experts has none of their keys. Those of a request may be missing, and those of
+// models and strategies that earlier versions did not write. Times are plain seconds with the
+// suffix _s. Reading gives back finite values bit for bit, and fails with kInvalidInput naming the
+// object and, where one is at fault, the key.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,7 +20,7 @@ namespace regatta::workload {
 nlohmann::json model_to_json(const ModelShape& model);
 Result<ModelShape> model_from_json(const nlohmann::json& json);
 
-// {"tp":2,"pp":4,"dp":1,"micro_batch":1,"recompute":"none","overlap":true}
+// {"tp":2,"pp":4,"dp":1,"cp":1,...,"recompute":"none","overlap":true}
 nlohmann::json strategy_to_json(const Strategy& strategy);
 Result<Strategy> strategy_from_json(const nlohmann::json& json);
 

@@ -1,10 +1,16 @@
 #include "regatta/workload/job_json.h"
 
+#include <array>
+#include <cstddef>
 #include <limits>
+#include <optional>
+#include <random>
 #include <string>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "regatta/workload/job_yaml.h"
 
 namespace regatta::workload {
 namespace {
@@ -71,7 +77,164 @@ TEST(JobJson, NamesTheKeyThatIsWrong) {
   EXPECT_EQ(job_from_json(object).error().message, "placement: not a list of texts");
   object = job_to_json(full_job());
   object["precision"] = "fp64";
-  EXPECT_EQ(job_from_json(object).error().message, "job: \"precision\" is not fp32 or bf16");
+  EXPECT_EQ(job_from_json(object).error().message,
+            "job: \"precision\" is not one of fp32, tf32, fp16, bf16, fp8");
+}
+
+// Any job that the parsers may give: every key takes part, in every kind.
+class RandomJobs {
+ public:
+  explicit RandomJobs(unsigned seed) : engine_(seed) {}
+
+  Job job() {
+    Job job;
+    job.name = "job " + std::to_string(number(0, 999));
+    job.model = model();
+    job.data_text = coin() ? "" : "/corpus \"quoted\" \xc3\xa9";
+    job.global_batch = number(1, 10'000);
+    job.precision = one_of(kPrecisions);
+    job.optimizer.lr = 1.0 / number(1, 1000);
+    job.steps = coin() ? 0 : number(1, 1000);
+    job.seed = engine_();
+    job.strategy = request();
+    if (coin()) job.placement = {"s0/0", "s1/3"};
+    if (coin()) job.checkpoint = {.folder = "ckpt", .every = number(0, 9)};
+    return job;
+  }
+
+  StrategyRequest request() {
+    StrategyRequest request;
+    for (const auto key :
+         {&StrategyRequest::tp, &StrategyRequest::pp, &StrategyRequest::dp, &StrategyRequest::cp,
+          &StrategyRequest::ep, &StrategyRequest::micro_batch, &StrategyRequest::virtual_stages})
+      request.*key = maybe(number(1, 64));
+    request.zero = maybe(number(0, 3));
+    request.shard_ranks = maybe(number(0, 8));
+    request.recompute = maybe(one_of(kRecomputes));
+    request.schedule = maybe(one_of(kSchedules));
+    request.context = maybe(one_of(kContextKinds));
+    request.offload = maybe(one_of(kOffloads));
+    request.compression = maybe(one_of(kCompressions));
+    request.sequence_parallel = maybe(coin());
+    request.overlap = maybe(coin());
+    // As the parser completes it.
+    if (request.virtual_stages.value_or(1) > 1 && !request.schedule)
+      request.schedule = Schedule::kInterleaved;
+    return request;
+  }
+
+  ModelShape model() {
+    ModelShape model;
+    if (coin()) model.kind = ModelKind::kEncoder;
+    model.layers = number(1, 128);
+    model.heads = 4 * number(1, 16);
+    model.hidden = model.heads * 8 * number(1, 16);
+    model.ffn_hidden = number(1, 99'999);
+    model.seq = number(1, 99'999);
+    model.vocab = number(1, 99'999);
+    model.activation = one_of(kActivationKinds);
+    model.positions = one_of(kPositionKinds);
+    model.norm = one_of(kNorms);
+    model.tied_embeddings = coin();
+    model.linear_biases = coin();
+    model.qkv_biases = coin();
+    if (coin()) {
+      model.latent = {number(0, 9), number(1, 9), number(1, 9), number(1, 9), number(1, 9)};
+    } else {
+      if (coin()) model.kv_heads = model.heads / 4;
+      if (coin()) model.head_dim = model.hidden / model.heads + 1;
+    }
+    if (coin()) {
+      model.experts = {.count = number(8, 64),
+                       .shared = number(0, 2),
+                       .top_k = number(1, 8),
+                       .ffn_hidden = number(1, 999),
+                       .dense_layers = number(0, model.layers),
+                       .capacity = number(0, 8) / 4.0,
+                       .imbalance = 1 + number(0, 8) / 7.0};
+    }
+    return model;
+  }
+
+ private:
+  int number(int low, int high) { return std::uniform_int_distribution(low, high)(engine_); }
+  bool coin() { return number(0, 1) == 1; }
+  template <typename T>
+  std::optional<T> maybe(T value) {
+    return coin() ? std::optional<T>(value) : std::nullopt;
+  }
+  template <typename E, std::size_t kCount>
+  E one_of(const std::array<E, kCount>& values) {
+    return values[static_cast<std::size_t>(number(0, static_cast<int>(kCount) - 1))];
+  }
+
+  std::mt19937 engine_;
+};
+
+TEST(JobJson, GivesEveryRandomJobBack) {
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    const Job job = RandomJobs(seed).job();
+    const auto read = job_from_json(json::parse(job_to_json(job).dump()));
+    ASSERT_TRUE(read.has_value()) << "seed " << seed << ": " << read.error().message;
+    EXPECT_EQ(*read, job) << "seed " << seed;
+    const Strategy strategy = requested(job.strategy);
+    EXPECT_EQ(*strategy_from_json(strategy_to_json(strategy)), strategy) << "seed " << seed;
+  }
+}
+
+// JSON is YAML: what is written for programs may be put into a job file.
+TEST(JobJson, WritesModelsAndStrategiesInTheWordsOfTheJobFile) {
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    RandomJobs jobs(seed);
+    const ModelShape model = jobs.model();
+    json written = model_to_json(model);
+    written.erase("preset");
+    const auto job =
+        parse_job("name: x\nglobal_batch: 1\nmodel: " + written.dump() + "\n", "job.yaml");
+    ASSERT_TRUE(job.has_value()) << "seed " << seed << ": " << job.error().message;
+    EXPECT_EQ(job->model, model) << "seed " << seed << written.dump();
+    const StrategyRequest request = jobs.request();
+    const std::string text = request_to_json(request).dump();
+    if (text == "{}") continue;
+    const auto parsed = parse_strategy(text, "--strategy");
+    ASSERT_TRUE(parsed.has_value()) << "seed " << seed << ": " << parsed.error().message;
+    EXPECT_EQ(*parsed, request) << "seed " << seed << text;
+  }
+}
+
+TEST(ModelJson, RefusesWhatNoModelHas) {
+  const auto refusal = [](const char* key, const json& value) {
+    json object = model_to_json(full_job().model);
+    object[key] = value;
+    const auto model = model_from_json(object);
+    return model ? "none" : model.error().message;
+  };
+  EXPECT_EQ(refusal("kv_heads", 5), "model: \"kv_heads\" does not divide the heads");
+  EXPECT_EQ(refusal("head_dim", -1), "model: \"head_dim\" must be at least 0");
+  EXPECT_EQ(refusal("kind", "moe"), "model: \"experts\" is missing");
+  EXPECT_EQ(refusal("kind", "rnn"), "model: \"kind\" is not one of gpt, encoder, moe");
+  EXPECT_EQ(refusal("experts", 8), "model: \"kind\" gpt has no experts; write moe");
+  EXPECT_EQ(refusal("norm", "batch"), "model: \"norm\" is not one of layernorm, rmsnorm");
+  EXPECT_EQ(refusal("kv_lora_rank", 8), "model: \"q_lora_rank\" is missing");
+  EXPECT_EQ(refusal("ffn_hidden", 2'000'000'000),
+            "none");  // large, but countable
+  EXPECT_EQ(refusal("layers", 2'000'000'000), "model: the sizes make more than 10^15 parameters");
+}
+
+TEST(ModelJson, ReadsWhatEarlierVersionsWrote) {
+  const json object = {{"kind", "gpt"},
+                       {"preset", ""},
+                       {"layers", 2},
+                       {"hidden", 64},
+                       {"heads", 4},
+                       {"ffn_hidden", 256},
+                       {"seq", 32},
+                       {"vocab", 256},
+                       {"activation", "gelu"},
+                       {"tied_embeddings", false}};
+  const auto model = model_from_json(object);
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  EXPECT_TRUE(is_plain_gpt(*model));
 }
 
 TEST(StrategyJson, GivesTheStrategyBack) {

@@ -34,6 +34,8 @@ struct LatentAttention {
   int plain_dim = 0;   // of a head's query and key: the part without position,
   int rotary_dim = 0;  // and that with it, which all heads share in the key
   int value_dim = 0;
+
+  friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
 };
 
 // The MLP of a block as experts, of which each token visits the shared ones and top_k of the rest.
@@ -45,6 +47,8 @@ struct Experts {
   int dense_layers = 0;  // the first blocks have the plain MLP of ffn_hidden
   double capacity = 0;   // a token beyond so many times the mean load is dropped; 0: none is
   double imbalance = 1;  // tokens of the fullest rank of experts over the mean, >= 1
+
+  friend bool operator==(const Experts&, const Experts&) = default;
 };
 
 // A model of equal pre-norm blocks between an embedding and an output layer. The output layer has
@@ -69,6 +73,8 @@ struct ModelShape {
   bool qkv_biases = false;    // of queries, keys and values where the others have none
   LatentAttention latent;
   Experts experts;
+
+  friend bool operator==(const ModelShape&, const ModelShape&) = default;
 };
 
 // Whether it is a GPT of the defaults: multi-head attention, learned positions, layer norms, biases

@@ -117,7 +117,7 @@ enum class Attention { kMultiHead, kGrouped, kLatent };
 // As the key says, or else as the sizes that are given, or else as in `model`.
 Attention attention_of(const YamlMap& map, const ModelShape& model) {
   Attention usual = model.kv_heads > 0 ? Attention::kGrouped : Attention::kMultiHead;
-  if (map.has("kv_heads")) usual = Attention::kGrouped;
+  if (map.integer_or("kv_heads", 0, {0, kWidth.high}) > 0) usual = Attention::kGrouped;
   if (has_latent_attention(model) || map.has("kv_lora_rank")) usual = Attention::kLatent;
   return map.choice_or(
       "attention", usual,
@@ -141,11 +141,13 @@ void read_attention(const YamlMap& map, ModelShape& model) {
   const bool is_latent = attention == Attention::kLatent;
   if (const std::string key = first_of(map, kLatentKeys); !is_latent && !key.empty())
     map.fail(key, "belongs to latent attention; add attention: mla and kv_lora_rank");
-  if (const std::string key = first_of(map, {"kv_heads", "head_dim"}); is_latent && !key.empty())
-    map.fail(key, "latent attention has none; leave the key out or use attention: gqa");
+  for (const char* key : {"kv_heads", "head_dim"}) {
+    if (is_latent && map.integer_or(key, 0, {0, kWidth.high}) != 0)
+      map.fail(key, "latent attention has none; leave the key out or use attention: gqa");
+  }
   if (!is_latent) model.latent = {};
   if (is_latent) read_latent(map, model.latent);
-  model.head_dim = map.integer_or("head_dim", model.head_dim, kWidth);
+  model.head_dim = map.integer_or("head_dim", model.head_dim, {0, kWidth.high});
   const bool must_say = attention == Attention::kGrouped && model.kv_heads == 0;
   if (attention == Attention::kMultiHead) model.kv_heads = 0;
   const int kv_heads = must_say ? map.integer("kv_heads", kWidth)

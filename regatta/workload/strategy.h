@@ -87,6 +87,8 @@ struct StrategyRequest {
   std::optional<bool> sequence_parallel;
   std::optional<bool> overlap;
   std::optional<Compression> compression;
+
+  friend bool operator==(const StrategyRequest&, const StrategyRequest&) = default;
 };
 
 // What the request fixes, and the defaults of the rest.
