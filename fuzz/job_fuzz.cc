@@ -9,6 +9,7 @@
 #include "regatta/core/check.h"
 #include "regatta/workload/job_json.h"
 #include "regatta/workload/job_yaml.h"
+#include "regatta/workload/runtime.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace regatta;  // NOLINT(google-build-using-namespace): one function
@@ -21,9 +22,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   REGATTA_CHECK(workload::total_parameters(job->model) > 0);
   REGATTA_CHECK(workload::model_flops(job->model, job->global_batch).value > 0);
+  static_cast<void>(workload::check_runnable(*job));
   const auto json = workload::job_to_json(*job);
   const auto again = workload::job_from_json(json);
   REGATTA_CHECK(again.has_value());
-  REGATTA_CHECK(workload::job_to_json(*again) == json);
+  REGATTA_CHECK(*again == *job);
   return 0;
 }
