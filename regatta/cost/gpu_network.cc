@@ -2,15 +2,48 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace regatta::cost {
 
+BytesPerSecond ServerNetwork::network(int extent) const {
+  for (const Reach& part : reach)
+    if (extent <= part.devices) return part.rate;
+  return reach.back().rate;
+}
+
 ServerNetwork server_network(const topo::ServerType& server, const Stack& stack) {
   const Calibration& calibration = stack.calibration;
+  const Reach all{.devices = std::numeric_limits<int>::max(),
+                  .rate = server.nic_rate * server.nic_count * calibration.network_efficiency};
   return {.devices = server.device_count,
           .link = server.intra.bandwidth * calibration.link_efficiency,
-          .network = server.nic_rate * server.nic_count * calibration.network_efficiency,
-          .latency = calibration.collective_latency};
+          .latency = calibration.collective_latency,
+          .reach = {all, all, all}};
+}
+
+ServerNetwork cluster_network(const topo::Cluster& cluster, const Stack& stack) {
+  const topo::ServerType& type = cluster.type_of(ServerId{0});
+  ServerNetwork network = server_network(type, stack);
+  const topo::Fabric& fabric = cluster.fabric;
+  if (fabric.tiers < 2) return network;
+  const double efficiency = stack.calibration.network_efficiency;
+  // A leaf of each rail serves the servers of a leaf; they share its uplinks.
+  const double leaf = fabric.servers_per_leaf;
+  const auto narrowed = [&](BytesPerSecond rate, BytesPerSecond links) {
+    return std::min(rate, links * efficiency);
+  };
+  network.reach[0].devices = fabric.servers_per_leaf * type.device_count;
+  network.reach[1].rate =
+      narrowed(network.reach[0].rate, fabric.uplink * (fabric.rails * fabric.spines / leaf));
+  network.reach[2].rate = network.reach[1].rate;
+  if (fabric.tiers < 3 || fabric.leaves_per_group == 0) return network;
+  const double group = leaf * fabric.leaves_per_group;
+  network.reach[1].devices = static_cast<int>(group) * type.device_count;
+  network.reach[2].rate =
+      narrowed(network.reach[1].rate, fabric.super_uplink * (fabric.rails * fabric.spines *
+                                                             fabric.super_spines / group));
+  return network;
 }
 
 Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Collective collective,
@@ -19,7 +52,7 @@ Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Col
   const double passes = collective == Collective::kAllReduce ? 2 : 1;
   const double sent = passes * bytes * (group.ranks - 1) / group.ranks;
   if (group.ranks <= group.inside) return server.latency + Seconds{sent / server.link.value};
-  const double rate = std::min(server.link.value, server.network.value / group.rings);
+  const double rate = std::min(server.link.value, server.network(group.extent).value / group.rings);
   return server.latency * std::log2(group.ranks) + Seconds{sent / rate};
 }
 
@@ -29,7 +62,7 @@ Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, dou
       collective_time(server, {.ranks = inside, .inside = inside}, Collective::kAllReduce, bytes);
   if (ranks == inside) return time;
   const double servers = static_cast<double>(ranks) / inside;
-  time += server.latency + Seconds{2 * bytes * (servers - 1) / servers / server.network.value};
+  time += server.latency + Seconds{2 * bytes * (servers - 1) / servers / server.network(ranks).value};
   return time;
 }
 
@@ -42,7 +75,7 @@ Seconds dispatch_time(const ServerNetwork& server, const Dispatch& dispatch, dou
   const double reached = servers * (1 - std::pow(1 - 1 / servers, dispatch.copies));
   const double outside = bytes * reached * (servers - 1) / servers;
   const double within = bytes * dispatch.copies * (inside - 1) / inside;
-  const double nic = server.network.value / server.devices;
+  const double nic = server.network(dispatch.ranks * dispatch.stride).value / server.devices;
   return server.latency + Seconds{std::max(outside / nic, within / server.link.value)};
 }
 
@@ -50,7 +83,7 @@ Seconds all_to_all_time(const ServerNetwork& server, const RankGroup& group, dou
   if (group.ranks <= 1) return {};
   const double ranks = group.ranks;
   const double inside = std::min(group.ranks, group.inside);
-  const double nic = server.network.value / server.devices;
+  const double nic = server.network(group.extent).value / server.devices;
   return server.latency + Seconds{std::max(bytes * (inside - 1) / ranks / server.link.value,
                                            bytes * (ranks - inside) / ranks / nic)};
 }
@@ -59,12 +92,13 @@ Seconds ring_step_time(const ServerNetwork& server, const RankGroup& group, doub
   if (group.ranks <= group.inside) return Seconds{bytes / server.link.value};
   // One rank of each server sends out of it, in every ring.
   return server.latency +
-         Seconds{bytes / std::min(server.link.value, server.network.value / group.rings)};
+         Seconds{bytes / std::min(server.link.value, server.network(group.extent).value / group.rings)};
 }
 
-Seconds message_time(const ServerNetwork& server, bool is_inside, double bytes) {
-  const double rate =
-      is_inside ? server.link.value : server.network.value / std::max(1, server.devices);
+Seconds message_time(const ServerNetwork& server, int stride, double bytes) {
+  const double rate = 2 * stride <= server.devices
+                          ? server.link.value
+                          : server.network(2 * stride).value / std::max(1, server.devices);
   return server.latency + Seconds{bytes / rate};
 }
 

@@ -3,26 +3,42 @@
 // Volumes: Patarasuk and Yuan, JPDC 69(2), 2009.
 #pragma once
 
+#include <array>
+
 #include "regatta/core/units.h"
 #include "regatta/cost/stack.h"
 #include "regatta/topo/cluster.h"
 
 namespace regatta::cost {
 
+// What the servers of one leaf, of one group of leaves, or all of them reach of each other: each
+// server with a peer outside the next smaller part, all at once.
+struct Reach {
+  int devices = 0;      // in the part
+  BytesPerSecond rate;  // of a whole server, one way
+};
+
 // What collectives reach of one server.
 struct ServerNetwork {
   int devices = 1;
-  BytesPerSecond link;     // of a device to its neighbours, one way
-  BytesPerSecond network;  // of the whole server, one way
-  Seconds latency;         // of a collective
+  BytesPerSecond link;  // of a device to its neighbours, one way
+  Seconds latency;      // of a collective
+  // Rising in devices and falling in rate; the last is the whole cluster.
+  std::array<Reach, 3> reach;
+
+  // Of a server, for ranks spread over `extent` devices in rank order.
+  BytesPerSecond network(int extent) const;
 };
 ServerNetwork server_network(const topo::ServerType& server, const Stack& stack);
+// With the fabric of the cluster, all of whose servers are of the type of the first.
+ServerNetwork cluster_network(const topo::Cluster& cluster, const Stack& stack);
 
 // A group of a parallel form.
 struct RankGroup {
   int ranks = 1;
   int inside = 1;  // of them in one server
   int rings = 1;   // such groups that share the network of a server
+  int extent = 1;  // devices from the first to the last, in rank order
 };
 
 enum class Collective {
@@ -42,7 +58,7 @@ Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, dou
 // is sent one copy however many of its ranks want it (DeepSeek-V3, 2024, section 3.2.2).
 struct Dispatch {
   int ranks = 1;
-  int stride = 1;  // ranks between two of the group
+  int stride = 1;  // devices from one of the group to the next
   int copies = 1;
 };
 Seconds dispatch_time(const ServerNetwork& server, const Dispatch& dispatch, double bytes);
@@ -53,7 +69,7 @@ Seconds all_to_all_time(const ServerNetwork& server, const RankGroup& group, dou
 // `bytes` of each rank to its neighbour, all at once.
 Seconds ring_step_time(const ServerNetwork& server, const RankGroup& group, double bytes);
 
-// One message between two ranks, where all devices of a server send at once.
-Seconds message_time(const ServerNetwork& server, bool is_inside, double bytes);
+// One message to the rank `stride` devices on, where all devices of a server send at once.
+Seconds message_time(const ServerNetwork& server, int stride, double bytes);
 
 }  // namespace regatta::cost

@@ -1,14 +1,18 @@
 #include "regatta/cost/gpu_network.h"
 
+#include <string>
+
 #include <gtest/gtest.h>
+
+#include "regatta/topo/presets.h"
 
 namespace regatta::cost {
 namespace {
 
 const ServerNetwork kServer{.devices = 8,
                             .link = BytesPerSecond{240e9},
-                            .network = BytesPerSecond{160e9},
-                            .latency = Seconds{50e-6}};
+                            .latency = Seconds{50e-6},
+                            .reach = {Reach{1 << 20, BytesPerSecond{160e9}}}};
 constexpr double kBytes = 1 << 30;
 
 double time_of(const RankGroup& group, Collective collective) {
@@ -70,9 +74,29 @@ TEST(RingStepTime, SharesTheNetworkAmongTheRings) {
               kBytes / 80e9 + 50e-6, 1e-9);
 }
 
+// 32 servers of 8 devices with 8 NICs of 400 Gb/s: leaves of 4 servers on 8 rails, whose uplinks
+// carry half of what their servers send.
+TEST(ClusterNetwork, KnowsWhatTheUplinksOfALeafCarry) {
+  topo::Cluster cluster;
+  cluster.server_types["gpu"] = *topo::find_server_preset("dgx-h100");
+  cluster.fabric = {.tiers = 2,
+                    .rails = 8,
+                    .servers_per_leaf = 4,
+                    .spines = 2,
+                    .uplink = BytesPerSecond{50e9}};
+  for (int i = 0; i < 32; ++i)
+    cluster.servers.push_back({.name = "s" + std::to_string(i), .type = "gpu"});
+  Stack stack = *find_stack("megatron-core");
+  stack.calibration.network_efficiency = 1;
+  const ServerNetwork network = cluster_network(cluster, stack);
+  EXPECT_DOUBLE_EQ(network.network(32).value, 400e9);
+  EXPECT_DOUBLE_EQ(network.network(33).value, 200e9);
+  EXPECT_DOUBLE_EQ(network.network(256).value, 200e9);
+}
+
 TEST(MessageTime, SharesTheNetworkOfTheServerAmongItsDevices) {
-  EXPECT_NEAR(message_time(kServer, false, kBytes).value, kBytes / 20e9 + 50e-6, 1e-9);
-  EXPECT_NEAR(message_time(kServer, true, kBytes).value, kBytes / 240e9 + 50e-6, 1e-9);
+  EXPECT_NEAR(message_time(kServer, 8, kBytes).value, kBytes / 20e9 + 50e-6, 1e-9);
+  EXPECT_NEAR(message_time(kServer, 2, kBytes).value, kBytes / 240e9 + 50e-6, 1e-9);
 }
 
 }  // namespace

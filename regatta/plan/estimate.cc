@@ -117,8 +117,7 @@ class Assembly {
   Seconds boundary() const {
     if (strategy_.pp == 1) return {};
     const int stride = strategy_.world_size() / strategy_.pp;
-    const bool is_inside = 2 * stride <= machine_.network.devices;
-    const Seconds message = cost::message_time(machine_.network, is_inside, work_.boundary);
+    const Seconds message = cost::message_time(machine_.network, stride, work_.boundary);
     return message * (2.0 * strategy_.virtual_stages * (1 - traits_.pp_overlap));
   }
 
@@ -145,20 +144,13 @@ class Assembly {
   }
 
   cost::RankParameters parameters(const StageBlocks& blocks) const {
-    const workload::ModelShape& model = input_.model;
+    const cost::RankParameters& dense = work_.dense.parameters;
+    const cost::RankParameters& expert = work_.expert.parameters;
     cost::RankParameters rank;
-    const auto add = [&](const workload::LayerParameters& layer, double count) {
-      if (count == 0) return;
-      const double plain = static_cast<double>(layer.total() - layer.experts) / strategy_.tp;
-      const double experts = static_cast<double>(layer.experts) / strategy_.tp / strategy_.ep;
-      rank.plain += plain * count;
-      rank.experts += experts * count;
-      rank.largest_block = std::max(rank.largest_block, plain + experts);
-    };
-    add(dense_layer_parameters(model), blocks.dense);
-    if (blocks.expert > 0) add(expert_layer_parameters(model), blocks.expert);
-    const double table = static_cast<double>(model.vocab) * model.hidden / strategy_.tp;
-    rank.plain += strategy_.pp == 1 && !model.tied_embeddings ? 2 * table : table;
+    rank.plain = dense.plain * blocks.dense + expert.plain * blocks.expert;
+    rank.experts = expert.experts * blocks.expert;
+    rank.largest_block = std::max(dense.largest_block, expert.largest_block);
+    rank.plain += strategy_.pp == 1 && !input_.model.tied_embeddings ? 2 * work_.table : work_.table;
     return rank;
   }
 
@@ -167,7 +159,8 @@ class Assembly {
     return {
         .ranks = static_cast<int>(ranks),
         .inside = std::max(1, std::min(static_cast<int>(ranks), machine_.network.devices / own)),
-        .rings = std::min(own, machine_.network.devices)};
+        .rings = std::min(own, machine_.network.devices),
+        .extent = strategy_.world_size() / strategy_.pp};
   }
 
   // Sums of gradients over the replicas, and gathers of weights where they share them.

@@ -62,6 +62,7 @@ struct BlockWork {
   Seconds forward;     // of time, with its communication
   Seconds weight_gradient;
   cost::BlockMemory memory;
+  cost::RankParameters parameters;
 };
 struct MicroBatchWork {
   BlockWork dense;
@@ -70,6 +71,7 @@ struct MicroBatchWork {
   double logits = 0;    // bytes
   double boundary = 0;  // bytes of a rank's part of what crosses to the next stage,
   double output = 0;    // and of what a rank keeps of it for its backward
+  double table = 0;     // parameters of a rank's part of the token table
 };
 
 // What EstimateInput implies whatever the strategy is.

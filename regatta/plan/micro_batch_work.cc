@@ -33,7 +33,10 @@ class Work {
     all.ends.passes = ends.passes;
     all.logits = gpu_logits_memory(work_);
     const bool is_sliced = traits_.slices_boundaries || strategy_.sequence_parallel;
-    all.boundary = work_.tokens() * input_.model.hidden * element_ / (is_sliced ? strategy_.tp : 1);
+    const double activations = work_.tokens() * input_.model.hidden * element_;
+    all.boundary = activations / (is_sliced ? strategy_.tp : 1);
+    if (traits_.keeps_outputs) all.output = activations;
+    parameters(all, has_experts);
     return all;
   }
 
@@ -80,6 +83,20 @@ class Work {
     return block;
   }
 
+  // Of one block of each kind and of the token table.
+  void parameters(MicroBatchWork& all, bool has_experts) const {
+    const workload::ModelShape& model = input_.model;
+    const auto of = [&](const workload::LayerParameters& layer) {
+      const double plain = static_cast<double>(layer.total() - layer.experts) / strategy_.tp;
+      const double experts = static_cast<double>(layer.experts) / strategy_.tp / strategy_.ep;
+      return cost::RankParameters{
+          .plain = plain, .experts = experts, .largest_block = plain + experts};
+    };
+    all.dense.parameters = of(dense_layer_parameters(model));
+    if (has_experts) all.expert.parameters = of(expert_layer_parameters(model));
+    all.table = static_cast<double>(model.vocab) * model.hidden / strategy_.tp;
+  }
+
   // What is left of an exchange beside computation of which a part may hide it.
   static Seconds exposed(Seconds exchange, Seconds beside, double overlap) {
     return exchange - std::min(exchange, beside) * overlap;
@@ -113,7 +130,8 @@ class Work {
     const double tokens = work_.tokens();
     const cost::RankGroup group = {.ranks = strategy_.cp,
                                    .inside = std::max(1, machine_.network.devices / strategy_.tp),
-                                   .rings = std::min(strategy_.tp, machine_.network.devices)};
+                                   .rings = std::min(strategy_.tp, machine_.network.devices),
+                                   .extent = strategy_.tp * strategy_.cp};
     if (strategy_.context == ContextKind::kAllToAll) {
       const double queries = static_cast<double>(shape.heads) / strategy_.tp * dims;
       const double bytes = times * tokens * element_ * (heads * dims + queries);
