@@ -220,6 +220,7 @@ GpuEngines gpu_engines(const topo::DeviceType& device, const Stack& stack, Preci
       engines.scores.peak *
       ((stack.traits.latest_attention ? shares.attention : shares.older_attention) *
        stack.traits.attention_share);
+  engines.host_link = shares.host_link;
   if (precision == Precision::kFp8) {
     engines.casts_to_fp8 = true;
     engines.products.peak = device.fp8_peak;

@@ -33,6 +33,7 @@ struct GpuEngines {
   MatrixEngine scores;
   FlopsPerSecond fused_attention;  // that a fused kernel reaches
   bool casts_to_fp8 = false;
+  BytesPerSecond host_link;  // to the server's memory, one way
 };
 GpuEngines gpu_engines(const topo::DeviceType& device, const Stack& stack,
                        workload::Precision precision);

@@ -41,8 +41,8 @@ ServerNetwork cluster_network(const topo::Cluster& cluster, const Stack& stack) 
   const double group = leaf * fabric.leaves_per_group;
   network.reach[1].devices = static_cast<int>(group) * type.device_count;
   network.reach[2].rate =
-      narrowed(network.reach[1].rate, fabric.super_uplink * (fabric.rails * fabric.spines *
-                                                             fabric.super_spines / group));
+      narrowed(network.reach[1].rate,
+               fabric.super_uplink * (fabric.rails * fabric.spines * fabric.super_spines / group));
   return network;
 }
 
@@ -62,7 +62,8 @@ Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, dou
       collective_time(server, {.ranks = inside, .inside = inside}, Collective::kAllReduce, bytes);
   if (ranks == inside) return time;
   const double servers = static_cast<double>(ranks) / inside;
-  time += server.latency + Seconds{2 * bytes * (servers - 1) / servers / server.network(ranks).value};
+  time +=
+      server.latency + Seconds{2 * bytes * (servers - 1) / servers / server.network(ranks).value};
   return time;
 }
 
@@ -92,7 +93,8 @@ Seconds ring_step_time(const ServerNetwork& server, const RankGroup& group, doub
   if (group.ranks <= group.inside) return Seconds{bytes / server.link.value};
   // One rank of each server sends out of it, in every ring.
   return server.latency +
-         Seconds{bytes / std::min(server.link.value, server.network(group.extent).value / group.rings)};
+         Seconds{bytes /
+                 std::min(server.link.value, server.network(group.extent).value / group.rings)};
 }
 
 Seconds message_time(const ServerNetwork& server, int stride, double bytes) {

@@ -79,11 +79,8 @@ TEST(RingStepTime, SharesTheNetworkAmongTheRings) {
 TEST(ClusterNetwork, KnowsWhatTheUplinksOfALeafCarry) {
   topo::Cluster cluster;
   cluster.server_types["gpu"] = *topo::find_server_preset("dgx-h100");
-  cluster.fabric = {.tiers = 2,
-                    .rails = 8,
-                    .servers_per_leaf = 4,
-                    .spines = 2,
-                    .uplink = BytesPerSecond{50e9}};
+  cluster.fabric = {
+      .tiers = 2, .rails = 8, .servers_per_leaf = 4, .spines = 2, .uplink = BytesPerSecond{50e9}};
   for (int i = 0; i < 32; ++i)
     cluster.servers.push_back({.name = "s" + std::to_string(i), .type = "gpu"});
   Stack stack = *find_stack("megatron-core");

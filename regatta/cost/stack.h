@@ -55,10 +55,11 @@ struct StackTraits {
 
 // What kernels make of a device's data sheet, beside an A100, on which stacks are fitted.
 struct DeviceShares {
-  double matrix = 1;             // of Calibration::matrix_efficiency, in 16 bits and more
-  double matrix_fp8 = 1;         // of the same, in fp8
-  double attention = 0.5;        // share of the 16-bit peak that fused attention reaches
-  double older_attention = 0.5;  // the same with kernels written for the device before it
+  double matrix = 1;               // of Calibration::matrix_efficiency, in 16 bits and more
+  double matrix_fp8 = 1;           // of the same, in fp8
+  double attention = 0.5;          // share of the 16-bit peak that fused attention reaches
+  double older_attention = 0.5;    // the same with kernels written for the device before it
+  BytesPerSecond host_link{25e9};  // to the server's memory, one way
 };
 DeviceShares device_shares(std::string_view device);
 

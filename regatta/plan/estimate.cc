@@ -50,6 +50,7 @@ class Assembly {
     const cost::RankParameters held = parameters(heaviest_stage());
     replicas(step, held, slot);
     optimizer(step, held);
+    offload(step, held, slot);
     estimate.memory = memory(0);
     if (strategy_.pp > 1) {
       const cost::GpuMemory last = memory(strategy_.pp - 1);
@@ -59,6 +60,19 @@ class Assembly {
       }
     }
     return estimate;
+  }
+
+  Bound bound() const {
+    workload::Strategy least = strategy_;
+    least.zero = 3;
+    least.shard_ranks = 0;
+    least.offload = Offload::kBoth;
+    const StageBlocks blocks = first_stage();
+    const cost::GpuMemory state =
+        gpu_state_memory(input_.stack, parameters(blocks), least, input_.precision);
+    const double in_flight = std::min({micro_batches_, strategy_.pp, 2});
+    return {.time = slowest_stage().all.total() * micro_batches_,
+            .memory = state.weights + state.gradients + state.context + kept(blocks) * in_flight};
   }
 
  private:
@@ -150,7 +164,8 @@ class Assembly {
     rank.plain = dense.plain * blocks.dense + expert.plain * blocks.expert;
     rank.experts = expert.experts * blocks.expert;
     rank.largest_block = std::max(dense.largest_block, expert.largest_block);
-    rank.plain += strategy_.pp == 1 && !input_.model.tied_embeddings ? 2 * work_.table : work_.table;
+    rank.plain +=
+        strategy_.pp == 1 && !input_.model.tied_embeddings ? 2 * work_.table : work_.table;
     return rank;
   }
 
@@ -163,27 +178,45 @@ class Assembly {
         .extent = strategy_.world_size() / strategy_.pp};
   }
 
-  // Sums of gradients over the replicas, and gathers of weights where they share them.
-  void replicas(StepBreakdown& step, const cost::RankParameters& held, const StageTime& slot) {
-    const double copies = static_cast<double>(strategy_.dp) * strategy_.cp;
-    if (copies == 1) return;
-    const auto time = [&](double parameters, double ranks, Collective kind, double bytes) {
+  // One collective of the plain parameters over `plain` ranks and of the experts over `experts`.
+  Seconds exchange(const cost::RankParameters& held, const cost::Shards& ranks, Collective kind,
+                   double bytes) const {
+    const auto time = [&](double parameters, double count) {
       if (parameters == 0) return Seconds{};
-      cost::RankGroup group = replica_group(ranks);
+      cost::RankGroup group = replica_group(count);
       if (traits_.gathers_flat && strategy_.zero == 3) {
         group.inside = 1;
         group.rings = machine_.network.devices;
       }
       return collective_time(machine_.network, group, kind, parameters * bytes);
     };
+    return time(held.plain, ranks.plain) + time(held.experts, ranks.experts);
+  }
+
+  // Sums of gradients over the replicas, and gathers of weights where they share them.
+  void replicas(StepBreakdown& step, const cost::RankParameters& held, const StageTime& slot) {
+    const double copies = static_cast<double>(strategy_.dp) * strategy_.cp;
+    if (copies == 1) return;
+    const cost::Shards all{.plain = copies, .experts = copies / strategy_.ep};
     const auto both = [&](Collective kind, double bytes) {
-      return time(held.plain, copies, kind, bytes) +
-             time(held.experts, copies / strategy_.ep, kind, bytes);
+      return exchange(held, all, kind, bytes);
     };
     const Seconds compute = slot.all.total();
     if (strategy_.zero == 3) {
-      shared_weights(step, both(Collective::kAllGather, weight_bytes_),
-                     both(Collective::kReduceScatter, weight_bytes_), compute, slot.forward);
+      const cost::Shards shards = cost::shards_of(strategy_);
+      shared_weights(step, exchange(held, shards, Collective::kAllGather, weight_bytes_),
+                     exchange(held, shards, Collective::kReduceScatter, weight_bytes_), compute,
+                     slot.forward);
+      // Groups that hold the same shards sum them once a step.
+      if (shards.plain < copies) {
+        const cost::RankParameters shard{.plain = held.plain / shards.plain,
+                                         .experts = held.experts / shards.experts};
+        cost::RankGroup across = replica_group(copies / shards.plain);
+        across.inside = 1;
+        across.rings = machine_.network.devices;
+        step.dp_comm += collective_time(machine_.network, across, Collective::kAllReduce,
+                                        shard.total() * traits_.gradient_bytes);
+      }
       return;
     }
     const double bytes = traits_.gradient_bytes;
@@ -213,15 +246,50 @@ class Assembly {
         (exposed(gather, forward) + exposed(gather + scatter, backward)) * micro_batches_;
   }
 
-  void optimizer(StepBreakdown& step, const cost::RankParameters& held) const {
+  // Parameters that the rank updates.
+  double updated(const cost::RankParameters& held) const {
+    if (strategy_.zero == 0) return held.total();
     const cost::Shards shards = cost::shards_of(strategy_);
-    const double own = strategy_.zero > 0
-                           ? held.plain / shards.plain + held.experts / shards.experts
-                           : held.total();
+    return held.plain / shards.plain + held.experts / shards.experts;
+  }
+
+  void optimizer(StepBreakdown& step, const cost::RankParameters& held) const {
+    const double own = updated(held);
     const double kept = strategy_.zero >= 2 ? own : held.total();
     const double sums = traits_.accumulated_bytes * kept * micro_batches_;
-    step.optimizer = gpu_optimizer_time(machine_.engines, own) +
-                     Seconds{sums / machine_.engines.scores.memory.value};
+    step.optimizer = Seconds{sums / machine_.engines.scores.memory.value};
+    if (!offloads_optimizer()) step.optimizer += gpu_optimizer_time(machine_.engines, own);
+  }
+
+  bool offloads_optimizer() const {
+    return strategy_.offload == Offload::kOptimizer || strategy_.offload == Offload::kBoth;
+  }
+  bool offloads_activations() const {
+    return strategy_.offload == Offload::kActivations || strategy_.offload == Offload::kBoth;
+  }
+
+  // Gradients go to the processors, which update, and weights come back; activations go out beside
+  // the forward and come back beside the backward.
+  void offload(StepBreakdown& step, const cost::RankParameters& held, const StageTime& slot) const {
+    const BytesPerSecond link = machine_.engines.host_link;
+    if (offloads_optimizer()) {
+      // Adam reads and writes 28 bytes a parameter; two sockets of 8 channels sustain some 300
+      // GB/s.
+      constexpr double kAdamBytes = 28;
+      constexpr double kServerMemory = 300e9;
+      const double own = updated(held);
+      step.offload += Seconds{own * 2 * weight_bytes_ / link.value} +
+                      Seconds{own * kAdamBytes * machine_.network.devices / kServerMemory};
+    }
+    if (offloads_activations()) {
+      const Seconds way{kept(heaviest_stage()) / link.value};
+      const Seconds backward = slot.all.total() - slot.forward;
+      // The link is that of the NIC, too, and copies take memory bandwidth from the kernels.
+      constexpr double kHidden = 0.8;
+      step.offload +=
+          (way * 2.0 - (std::min(way, slot.forward) + std::min(way, backward)) * kHidden) *
+          micro_batches_;
+    }
   }
 
   // Micro-batches times the parts of a stage whose activations the first stage holds at once, in
@@ -246,6 +314,11 @@ class Assembly {
     return m;
   }
 
+  // Bytes for the backward of a micro-batch.
+  double kept(const StageBlocks& blocks) const {
+    return work_.dense.memory.kept * blocks.dense + work_.expert.memory.kept * blocks.expert;
+  }
+
   cost::GpuMemory memory(int stage) const {
     const bool is_first = stage == 0;
     const bool is_last = stage == strategy_.pp - 1;
@@ -256,11 +329,8 @@ class Assembly {
       held.experts *= 2;
     }
     cost::GpuMemory memory = gpu_state_memory(input_.stack, held, strategy_, input_.precision);
-    const double kept =
-        work_.dense.memory.kept * blocks.dense + work_.expert.memory.kept * blocks.expert;
-    memory.activations = kept * in_flight(stage);
-    if (strategy_.offload == Offload::kActivations || strategy_.offload == Offload::kBoth)
-      memory.activations = std::min(memory.activations, 2 * kept);
+    memory.activations = kept(blocks) * in_flight(stage);
+    if (offloads_activations()) memory.activations = std::min(memory.activations, 2 * kept(blocks));
     const double block = std::max(work_.dense.memory.working, work_.expert.memory.working);
     memory.working += std::max(block, is_last ? work_.logits : 0.0);
     if (strategy_.pp > 1) memory.activations += in_flight(stage) * work_.output;
@@ -286,6 +356,11 @@ Machine machine_of(const EstimateInput& input) {
 Estimate assemble(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
                   int micro_batches) {
   return Assembly(input, machine, work, micro_batches).run();
+}
+
+Bound bound_of(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
+               int micro_batches) {
+  return Assembly(input, machine, work, micro_batches).bound();
 }
 
 Result<Estimate> estimate_step(const EstimateInput& input) {

@@ -88,6 +88,15 @@ MicroBatchWork micro_batch_work(const EstimateInput& input, const Machine& machi
 Estimate assemble(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
                   int micro_batches);
 
+// What no strategy with the same degrees and micro-batch goes below, whatever its schedule, sharing
+// and offload.
+struct Bound {
+  Seconds time;
+  double memory = 0;  // bytes
+};
+Bound bound_of(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
+               int micro_batches);
+
 // Both. Fails with kInvalidInput where the strategy does not divide the job
 // (workload::micro_batches), and for a device that the closed form does not know.
 Result<Estimate> estimate_step(const EstimateInput& input);

@@ -1,0 +1,269 @@
+#include "regatta/plan/gpu_search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "regatta/core/names.h"
+#include "regatta/core/units_text.h"
+#include "regatta/plan/space.h"
+
+namespace regatta::plan {
+namespace {
+
+using workload::Strategy;
+
+bool is_faster(const GpuPlan& a, const GpuPlan& b) {
+  const Seconds left = a.estimate.step.total();
+  const Seconds right = b.estimate.step.total();
+  return left != right ? left < right : a.strategy < b.strategy;
+}
+
+bool is_smaller(const GpuPlan& a, const GpuPlan& b) {
+  const double left = a.estimate.memory.total();
+  const double right = b.estimate.memory.total();
+  return left != right ? left < right : a.strategy < b.strategy;
+}
+
+// All strategies of some degrees and a micro-batch.
+struct Group {
+  Strategy staged;
+  std::size_t work = 0;  // index
+  int micro_batches = 0;
+  Bound bound;
+};
+
+// The best so far, and what was looked at.
+class Tally {
+ public:
+  explicit Tally(int top) : top_(static_cast<std::size_t>(std::max(1, top))) {}
+
+  void offer(const Strategy& strategy, const Estimate& estimate, bool fits) {
+    ++result_.evaluated;
+    if (!result_.smallest || estimate.memory.total() <= result_.smallest->estimate.memory.total()) {
+      const GpuPlan plan{strategy, estimate};
+      if (!result_.smallest || is_smaller(plan, *result_.smallest)) result_.smallest = plan;
+    }
+    if (!fits) return;
+    ++result_.fitting;
+    if (is_full() && estimate.step.total() > worst()) return;
+    const GpuPlan plan{strategy, estimate};
+    auto& ranked = result_.ranked;
+    ranked.insert(std::upper_bound(ranked.begin(), ranked.end(), plan, is_faster), plan);
+    if (ranked.size() > top_) ranked.pop_back();
+  }
+
+  void add(const GpuSearchResult& other) {
+    result_.evaluated += other.evaluated;
+    result_.fitting += other.fitting;
+    if (other.smallest && (!result_.smallest || is_smaller(*other.smallest, *result_.smallest)))
+      result_.smallest = other.smallest;
+    auto& ranked = result_.ranked;
+    ranked.insert(ranked.end(), other.ranked.begin(), other.ranked.end());
+    std::sort(ranked.begin(), ranked.end(), is_faster);
+    if (ranked.size() > top_) ranked.resize(top_);
+  }
+
+  bool is_full() const { return result_.ranked.size() == top_; }
+  Seconds worst() const { return result_.ranked.back().estimate.step.total(); }
+  GpuSearchResult& result() { return result_; }
+
+ private:
+  std::size_t top_;
+  GpuSearchResult result_;
+};
+
+// Calls `job` with 0 to count - 1, spread over the threads in the order of their numbers.
+template <typename Job>
+void spread(std::size_t count, int threads, const Job& job) {
+  std::atomic<std::size_t> next = 0;
+  const auto run = [&](int thread) {
+    for (std::size_t i = next++; i < count; i = next++)
+      job(i, thread);
+  };
+  std::vector<std::thread> others;
+  for (int thread = 1; thread < threads; ++thread)
+    others.emplace_back(run, thread);
+  run(0);
+  for (std::thread& other : others)
+    other.join();
+}
+
+class Search {
+ public:
+  Search(const GpuProblem& problem, SearchMode mode, int top, int threads)
+      : problem_(problem),
+        mode_(mode),
+        top_(top),
+        threads_(std::max(1, threads)),
+        space_{.model = problem.model,
+               .global_batch = problem.global_batch,
+               .request = problem.request,
+               .devices = problem.devices,
+               .server_devices = problem.machine.network.devices,
+               .every_form = problem.every_form} {}
+
+  GpuSearchResult run() {
+    works_ = space_of_work(space_);
+    measure_works();
+    if (mode_ == SearchMode::kPruned)
+      std::sort(groups_.begin(), groups_.end(), [](const Group& a, const Group& b) {
+        return std::pair(a.bound.time, a.staged) < std::pair(b.bound.time, b.staged);
+      });
+    std::vector<Tally> tallies(static_cast<std::size_t>(threads_), Tally(top_));
+    std::vector<std::vector<Strategy>> completions(tallies.size());
+    std::atomic<double> limit = std::numeric_limits<double>::infinity();
+    spread(groups_.size(), threads_, [&](std::size_t i, int thread) {
+      const auto at = static_cast<std::size_t>(thread);
+      const Group& group = groups_[i];
+      if (mode_ == SearchMode::kPruned && cannot_win(group, limit.load())) return;
+      look_at(group, completions[at], tallies[at]);
+      if (!tallies[at].is_full()) return;
+      for (double before = limit.load(), worst = tallies[at].worst().value;
+           worst < before && !limit.compare_exchange_weak(before, worst);) {
+      }
+    });
+    Tally all(top_);
+    for (Tally& tally : tallies)
+      all.add(tally.result());
+    all.result().points = points_;
+    return std::move(all.result());
+  }
+
+ private:
+  EstimateInput input_of(const Strategy& strategy) const {
+    return {.model = problem_.model,
+            .strategy = strategy,
+            .global_batch = problem_.global_batch,
+            .precision = problem_.precision,
+            .server = problem_.server,
+            .stack = problem_.stack};
+  }
+
+  // What every rank does for a micro-batch, and the groups that share it.
+  void measure_works() {
+    measured_.resize(works_.size());
+    std::vector<std::vector<Group>> groups(works_.size());
+    spread(works_.size(), threads_, [&](std::size_t i, int) {
+      const std::vector<Strategy> staged = stage_counts(space_, works_[i]);
+      if (staged.empty()) return;
+      measured_[i] = micro_batch_work(input_of(works_[i]), problem_.machine);
+      for (const Strategy& one : staged) {
+        Group group{.staged = one, .work = i};
+        group.micro_batches = problem_.global_batch / (one.dp * one.micro_batch);
+        group.bound = bound_of(input_of(one), problem_.machine, measured_[i], group.micro_batches);
+        groups[i].push_back(group);
+      }
+    });
+    for (const std::vector<Group>& some : groups)
+      groups_.insert(groups_.end(), some.begin(), some.end());
+  }
+
+  // Strictly slower than what is among the best already, so equals stay.
+  bool cannot_win(const Group& group, double limit) const {
+    return group.bound.time.value > limit ||
+           group.bound.memory > static_cast<double>(problem_.server.device.memory.value);
+  }
+
+  void look_at(const Group& group, std::vector<Strategy>& completions, Tally& tally) {
+    completions.clear();
+    add_completions(space_, group.staged, completions);
+    points_ += static_cast<long long>(completions.size());
+    for (const Strategy& strategy : completions) {
+      const Estimate estimate = assemble(input_of(strategy), problem_.machine,
+                                         measured_[group.work], group.micro_batches);
+      tally.offer(strategy, estimate,
+                  fit_of(estimate.memory, problem_.server.device.memory) == Fit::kFits);
+    }
+  }
+
+  const GpuProblem& problem_;
+  SearchMode mode_;
+  int top_;
+  int threads_;
+  SpaceInput space_;
+  std::vector<Strategy> works_;
+  std::vector<MicroBatchWork> measured_;  // by work
+  std::vector<Group> groups_;
+  std::atomic<long long> points_ = 0;
+};
+
+Error nothing_divides(const GpuProblem& problem) {
+  return {Code::kInvalidInput,
+          fmt::format("no strategy of {} devices divides the job: {} heads, {} layers, batches of "
+                      "{}; free a degree of the strategy, or use another number of devices",
+                      problem.devices, problem.model.heads, problem.model.layers,
+                      problem.global_batch)};
+}
+
+Error nothing_fits(const GpuProblem& problem, const GpuPlan& smallest) {
+  const auto gib = [](double bytes) { return format_bytes({static_cast<long long>(bytes)}); };
+  const double has = static_cast<double>(problem.server.device.memory.value);
+  const double needs = smallest.estimate.memory.total();
+  const double state = smallest.estimate.memory.weights + smallest.estimate.memory.gradients +
+                       smallest.estimate.memory.optimizer;
+  return {Code::kInvalidInput,
+          fmt::format("no strategy fits {} of {}: the smallest, {}, needs {} a device, {} of it "
+                      "weights, gradients and optimizer; use about {}x the devices, devices with "
+                      "more memory, or free zero, recompute and offload",
+                      gib(has), problem.server.device.name, to_string(smallest.strategy),
+                      gib(needs), gib(state), static_cast<int>(needs / has) + 1)};
+}
+
+}  // namespace
+
+Fit fit_of(const cost::GpuMemory& memory, Bytes device) {
+  constexpr double kClose = 0.94;
+  const double share = memory.total() / static_cast<double>(device.value);
+  if (share > 1) return Fit::kDoesNot;
+  return share > kClose ? Fit::kClose : Fit::kFits;
+}
+
+std::string to_string(Fit fit) {
+  constexpr Names<3> kNames = {"fits", "too close", "does not fit"};
+  return name_in(kNames, fit);
+}
+
+Result<GpuSearchResult> gpu_search(const GpuProblem& problem, SearchMode mode, int top,
+                                   int threads) {
+  GpuSearchResult result = Search(problem, mode, top, threads).run();
+  if (!result.ranked.empty()) return result;
+  if (!result.smallest && mode == SearchMode::kPruned)
+    result = Search(problem, SearchMode::kExhaustive, 1, threads).run();
+  if (!result.smallest) return nothing_divides(problem);
+  return nothing_fits(problem, *result.smallest);
+}
+
+std::optional<Strategy> fixed_strategy(const workload::StrategyRequest& request, int devices) {
+  Strategy strategy;
+  strategy.tp = request.tp.value_or(1);
+  strategy.pp = request.pp.value_or(1);
+  strategy.cp = request.cp.value_or(1);
+  const int rest = strategy.tp * strategy.pp * strategy.cp;
+  if (!request.micro_batch || !(request.tp || request.pp || request.dp) || devices % rest != 0)
+    return std::nullopt;
+  strategy.dp = request.dp.value_or(devices / rest);
+  if (strategy.world_size() != devices) return std::nullopt;
+  strategy.micro_batch = *request.micro_batch;
+  strategy.ep = request.ep.value_or(1);
+  strategy.recompute = request.recompute.value_or(strategy.recompute);
+  strategy.overlap = request.overlap.value_or(strategy.overlap);
+  strategy.virtual_stages = request.virtual_stages.value_or(1);
+  strategy.schedule = request.schedule.value_or(
+      strategy.virtual_stages > 1 ? workload::Schedule::kInterleaved : workload::Schedule::k1F1B);
+  strategy.sequence_parallel = request.sequence_parallel.value_or(false);
+  strategy.context = request.context.value_or(strategy.context);
+  strategy.zero = request.zero.value_or(0);
+  strategy.shard_ranks = request.shard_ranks.value_or(0);
+  strategy.offload = request.offload.value_or(strategy.offload);
+  strategy.compression = request.compression.value_or(strategy.compression);
+  return strategy;
+}
+
+}  // namespace regatta::plan

@@ -1,0 +1,63 @@
+// plan/gpu_search.h: every strategy of a job on a cluster of equal GPU servers in rank order: all
+// of them one by one, or with bounds that leave out what cannot be among the best.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/plan/estimate.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/workload/strategy.h"
+
+namespace regatta::plan {
+
+// The references outlive the search.
+struct GpuProblem {
+  const workload::ModelShape& model;
+  int global_batch = 0;
+  workload::Precision precision = workload::Precision::kBf16;
+  const workload::StrategyRequest& request;
+  const topo::ServerType& server;
+  const cost::Stack& stack;
+  Machine machine;
+  int devices = 0;          // all of them are used
+  bool every_form = false;  // plan/space.h
+};
+
+enum class Fit { kFits, kClose, kDoesNot };
+// Allocators leave gaps, and estimates err: what needs more than 0.94 of the device is close.
+Fit fit_of(const cost::GpuMemory& memory, Bytes device);
+std::string to_string(Fit fit);  // "fits", "too close", "does not fit"
+
+struct GpuPlan {
+  workload::Strategy strategy;
+  Estimate estimate;
+};
+
+struct GpuSearchResult {
+  std::vector<GpuPlan> ranked;      // that fit, fastest first
+  long long points = 0;             // of the space: that divide the job
+  long long evaluated = 0;          // of them: completely
+  long long fitting = 0;            // of the evaluated
+  std::optional<GpuPlan> smallest;  // of the evaluated, that which needs the least memory
+};
+
+enum class SearchMode {
+  kExhaustive,
+  kPruned,  // the same `ranked`; the counts are those of what was looked at
+};
+
+// The `top` fastest, on `threads` threads; the same result for any number of them. Fails with
+// kInvalidInput where no strategy divides the job or none fits, naming what came nearest and what
+// would make it fit.
+Result<GpuSearchResult> gpu_search(const GpuProblem& problem, SearchMode mode, int top,
+                                   int threads = 1);
+
+// The fixed parts of `request`, when they are a complete strategy: degrees that make all devices,
+// a micro-batch; what else is not given is as in workload::Strategy.
+std::optional<workload::Strategy> fixed_strategy(const workload::StrategyRequest& request,
+                                                 int devices);
+
+}  // namespace regatta::plan

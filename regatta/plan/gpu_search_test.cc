@@ -1,0 +1,202 @@
+#include "regatta/plan/gpu_search.h"
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "regatta/plan/space.h"
+#include "regatta/topo/presets.h"
+#include "regatta/workload/model_presets.h"
+
+namespace regatta::plan {
+namespace {
+
+using testing::HasSubstr;
+using workload::Precision;
+using workload::StrategyRequest;
+
+// Owns what a GpuProblem refers to.
+struct Case {
+  workload::ModelShape model;
+  int global_batch = 64;
+  Precision precision = Precision::kBf16;
+  StrategyRequest request;
+  topo::ServerType server = *topo::find_server_preset("dgx-a100-80g");
+  const cost::Stack* stack = cost::find_stack("megatron-core");
+  int devices = 64;
+  bool every_form = false;
+
+  GpuProblem problem() const {
+    const workload::Strategy none;
+    return {.model = model,
+            .global_batch = global_batch,
+            .precision = precision,
+            .request = request,
+            .server = server,
+            .stack = *stack,
+            .machine = machine_of({.model = model,
+                                   .strategy = none,
+                                   .precision = precision,
+                                   .server = server,
+                                   .stack = *stack}),
+            .devices = devices,
+            .every_form = every_form};
+  }
+};
+
+Case case_of(const char* preset) {
+  Case one;
+  one.model = workload::find_model_preset(preset)->model;
+  return one;
+}
+
+TEST(GpuSearch, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClusters) {
+  std::mt19937 random(7);
+  const auto pick = [&](const auto& values) {
+    return values[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
+  };
+  const std::vector<const char*> models = {"gpt3-6.7b", "gpt3-13b",     "llama2-7b",
+                                           "llama3-8b", "mixtral-8x7b", "gpt2-xl"};
+  const std::vector<const char*> servers = {"dgx-a100-80g", "dgx-h100", "h20-8", "l20-8"};
+  int found = 0;
+  for (int i = 0; i < 200; ++i) {
+    Case one = case_of(pick(models));
+    one.model.layers = pick(std::vector<int>{4, 6, 8, 12});
+    one.model.experts.dense_layers = 0;
+    one.global_batch = pick(std::vector<int>{8, 12, 16, 32, 64});
+    one.server = *topo::find_server_preset(pick(servers));
+    one.devices = pick(std::vector<int>{8, 16, 24, 32, 64});
+    one.stack = cost::find_stack(pick(std::vector<const char*>{"megatron-core", "fsdp"}));
+    one.every_form = i % 2 == 0;
+    const auto all = gpu_search(one.problem(), SearchMode::kExhaustive, 5, 1);
+    const auto pruned = gpu_search(one.problem(), SearchMode::kPruned, 5, 2);
+    ASSERT_EQ(all.has_value(), pruned.has_value()) << i;
+    if (!all) {
+      EXPECT_EQ(all.error().message, pruned.error().message);
+      continue;
+    }
+    ++found;
+    ASSERT_EQ(all->ranked.size(), pruned->ranked.size()) << i;
+    for (std::size_t k = 0; k < all->ranked.size(); ++k) {
+      EXPECT_EQ(all->ranked[k].strategy, pruned->ranked[k].strategy)
+          << i << ": " << to_string(all->ranked[k].strategy);
+      EXPECT_EQ(all->ranked[k].estimate.step.total(), pruned->ranked[k].estimate.step.total());
+    }
+    EXPECT_LE(pruned->evaluated, all->evaluated);
+  }
+  EXPECT_GT(found, 100);
+}
+
+TEST(GpuSearch, RespectsWhatTheUserFixes) {
+  Case one = case_of("llama2-7b");
+  one.request.tp = 4;
+  one.request.zero = 1;
+  one.request.recompute = workload::Recompute::kFull;
+  const auto result = gpu_search(one.problem(), SearchMode::kPruned, 20);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_GT(result->ranked.size(), 5U);
+  for (const GpuPlan& plan : result->ranked) {
+    EXPECT_EQ(plan.strategy.tp, 4);
+    EXPECT_EQ(plan.strategy.zero, plan.strategy.dp * plan.strategy.cp > 1 ? 1 : 0);
+    EXPECT_EQ(plan.strategy.recompute, workload::Recompute::kFull);
+    EXPECT_EQ(plan.strategy.world_size(), 64);
+    EXPECT_EQ(fit_of(plan.estimate.memory, one.server.device.memory), Fit::kFits);
+  }
+}
+
+TEST(GpuSearch, RankedPlansAreThoseOfTheirOwnEstimates) {
+  const Case one = case_of("llama3-8b");
+  const auto result = gpu_search(one.problem(), SearchMode::kPruned, 10);
+  ASSERT_TRUE(result);
+  Seconds before;
+  for (const GpuPlan& plan : result->ranked) {
+    const auto alone = estimate_step({.model = one.model,
+                                      .strategy = plan.strategy,
+                                      .global_batch = one.global_batch,
+                                      .precision = one.precision,
+                                      .server = one.server,
+                                      .stack = *one.stack});
+    ASSERT_TRUE(alone) << alone.error().message;
+    EXPECT_EQ(alone->step.total(), plan.estimate.step.total());
+    EXPECT_EQ(alone->memory.total(), plan.estimate.memory.total());
+    EXPECT_GE(alone->step.total(), before);
+    before = alone->step.total();
+  }
+}
+
+TEST(GpuSearch, SaysWhatWouldMakeAModelFit) {
+  Case one = case_of("gpt3-175b");
+  one.devices = 8;
+  const auto result = gpu_search(one.problem(), SearchMode::kPruned, 1);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, Code::kInvalidInput);
+  EXPECT_THAT(result.error().message, HasSubstr("no strategy fits 80 GiB of a100-sxm4-80g"));
+  EXPECT_THAT(result.error().message, HasSubstr("x the devices"));
+  one.devices = 7 * 8;
+  one.request.tp = 5;
+  EXPECT_THAT(gpu_search(one.problem(), SearchMode::kPruned, 1).error().message,
+              HasSubstr("no strategy of 56 devices divides the job"));
+}
+
+// Calculon's space of the same problem has 7,126,368 points.
+TEST(Space, OfGpt3On4096DevicesIsNoSmallerThanThatOfOthers) {
+  const Case one = case_of("gpt3-175b");
+  const SpaceInput input{.model = one.model,
+                         .global_batch = 4096,
+                         .request = one.request,
+                         .devices = 4096,
+                         .every_form = true};
+  std::size_t points = 0;
+  std::vector<workload::Strategy> completions;
+  for (const workload::Strategy& work : space_of_work(input)) {
+    for (const workload::Strategy& staged : stage_counts(input, work)) {
+      completions.clear();
+      add_completions(input, staged, completions);
+      points += completions.size();
+    }
+  }
+  EXPECT_GE(points, 7'126'368U);
+}
+
+TEST(Space, HoldsEveryStrategyOnce) {
+  Case one = case_of("mixtral-8x7b");
+  one.model.layers = 4;
+  const SpaceInput input{.model = one.model,
+                         .global_batch = 8,
+                         .request = one.request,
+                         .devices = 16,
+                         .every_form = true};
+  std::vector<workload::Strategy> all;
+  for (const workload::Strategy& work : space_of_work(input))
+    for (const workload::Strategy& staged : stage_counts(input, work))
+      add_completions(input, staged, all);
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+  EXPECT_GT(all.size(), 1000U);
+  for (const workload::Strategy& strategy : all) {
+    EXPECT_EQ(strategy.world_size(), 16);
+    EXPECT_TRUE(workload::micro_batches(one.model, strategy, 8));
+  }
+}
+
+TEST(FixedStrategy, IsCompleteWithDegreesAndAMicroBatch) {
+  StrategyRequest request;
+  request.tp = 8;
+  request.pp = 2;
+  EXPECT_FALSE(fixed_strategy(request, 64));
+  request.micro_batch = 1;
+  request.virtual_stages = 4;
+  const auto strategy = fixed_strategy(request, 64);
+  ASSERT_TRUE(strategy);
+  EXPECT_EQ(strategy->dp, 4);
+  EXPECT_EQ(strategy->schedule, workload::Schedule::kInterleaved);
+  request.dp = 3;
+  EXPECT_FALSE(fixed_strategy(request, 64));
+}
+
+}  // namespace
+}  // namespace regatta::plan
