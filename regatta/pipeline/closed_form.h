@@ -22,11 +22,11 @@
 // ZB-H1, exact while c <= min(F, I). With c = 0 and k = min(m, p) - 1:
 //   (m + p - 1) (F + I) + m W - k min(F, I, W)
 // that is, from m = p on, a bubble of (p - 1) (F + I - min(F, I, W)); where W is the least it is
-// the (p - 1) (F + I - W) of Qi et al., 2023, table 1.
+// the (p - 1) (F + I - W) of Qi et al., arXiv 2401.10241, section 2.
 //
 // ZB-V, exact while c <= min(F, I, W) / 2 and m <= p or m >= 2 p - 1: the longest of 4 or 12 ways.
 // From m = 2 p - 1 on and with c = 0 and F = I = W it is 2 m (F + I + W) + (p - 1) F: no stage
-// waits once it has begun (Qi et al., 2024, section 4).
+// waits once it has begun (the same paper).
 //
 // DualPipe, exact while c <= min(F, I, W) / 2: with h = p / 2 - 1 and c = 0
 //   m (F + I + W) + max(2 h F + h max(0, I - W), (h - 1) F + h I + h max(0, I - W))

@@ -1,5 +1,6 @@
 // pipeline/order.h: in which order each stage of a pipeline works on the micro-batches of one step.
-// F, B and W below are a forward pass, the gradient of its input and the gradient of its weights.
+// F, I and W below are a forward pass, the gradient of its input and that of its weights; B is I
+// and W in one piece.
 #pragma once
 
 #include <vector>
@@ -29,8 +30,8 @@ struct Piece {
   PieceKind kind = PieceKind::kForward;
   int part = 0;  // of the model, among those that the stage holds
   int micro_batch = 0;
-  bool overlaps_next =
-      false;  // DualPipe: a forward that starts and ends with the backward behind it
+  // DualPipe: a forward that starts and ends together with the backward behind it.
+  bool overlaps_next = false;
   friend auto operator<=>(const Piece&, const Piece&) = default;
 };
 
@@ -53,7 +54,7 @@ int forwards_ahead(const Shape& shape, int stage);
 Status check(const Shape& shape);
 
 // 1F1B (Narayanan et al., SC'21, section 2.2.1): stage s runs p - 1 - s forwards ahead, then
-//   alternates F and B; a backward is one piece.
+//   alternates F and B.
 // Interleaved (the same, section 2.2.2, and Megatron-LM's order): part k of stage s is the model's
 //   part k p + s. Micro-batches go in groups of p through part 0, then part 1, and so on; stage s
 //   runs 2 (p - 1 - s) + (v - 1) p forwards ahead. When p does not divide m there are floor(m / p)
@@ -62,8 +63,8 @@ Status check(const Shape& shape);
 //   With N micro-batches in the largest group, (v - 1) N takes the place of (v - 1) p.
 // ZB-H1 (Qi et al., arXiv 2401.10241, section 2): 1F1B with the backward split; stage s is s weight
 //   gradients behind, so that every stage holds the activations of p micro-batches.
-// ZB-V (Qi et al., arXiv 2405.15793, section 4): stage s holds the parts s and 2 p - 1 - s of the
-//   model, and the order in which F = B = W leaves no bubble.
+// ZB-V (the same paper; more of its family: Qi et al., arXiv 2405.15362): stage s holds the parts s
+//   and 2 p - 1 - s of the model; the order that leaves no bubble when F = I = W.
 // DualPipe (DeepSeek-V3, arXiv 2412.19437, section 3.2.1, and its published program): every stage
 //   holds part s, for the micro-batches 0..m/2-1, which enter at stage 0, and part p - 1 - s, for
 //   the others, which enter at stage p - 1. A forward of one direction and a backward of the

@@ -65,14 +65,14 @@ TEST(Simulate, FindsThePublishedBubbles) {
     EXPECT_EQ(bubble(Schedule::k1F1B, 1), 3 * (p - 1));
     EXPECT_EQ(bubble(Schedule::kInterleaved, 2), 3 * (p - 1));
     EXPECT_EQ(bubble(Schedule::kInterleaved, 4), 3 * (p - 1));
-    // Qi et al., 2023, table 1: (p - 1) (F + I - W).
+    // Qi et al., arXiv 2401.10241, section 2: (p - 1) (F + I - W).
     EXPECT_EQ(bubble(Schedule::kZbH1, 1), p - 1);
     // DeepSeek-V3, table of section 3.2.1: (p / 2 - 1) (F&B + B - 3 W) with B = I + W.
     EXPECT_EQ(bubble(Schedule::kDualPipe, 1), (p / 2 - 1) * (3 + 2 - 3));
   }
 }
 
-// Qi et al., 2024, section 4: no stage ever waits between its first and its last piece, and the
+// Qi et al., arXiv 2401.10241: no stage ever waits between its first and its last piece, and the
 // last stage starts p - 1 forwards after the first.
 TEST(Simulate, FindsNoBubbleInZbVWhenThreePassesTakeTheSameTime) {
   for (const int p : {1, 2, 3, 5, 8}) {
