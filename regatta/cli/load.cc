@@ -5,6 +5,8 @@
 #include <string>
 #include <system_error>
 
+#include <fcntl.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <unistd.h>
 
 #include "regatta/os/errno_text.h"
@@ -12,6 +14,8 @@
 #include "regatta/topo/cluster_yaml.h"
 #include "regatta/workload/hf_config.h"
 #include "regatta/workload/job_yaml.h"
+#include "regatta/workload/onnx_graph.h"
+#include "regatta/workload/onnx_model.h"
 
 namespace regatta::cli {
 namespace {
@@ -34,8 +38,23 @@ bool has_key(const std::string& text, const std::string& key) {
   return ("\n" + text).find("\n" + key + ":") != std::string::npos;
 }
 
+// Its tensors may take 2 GiB, which are skipped rather than read.
+Result<workload::ModelShape> load_onnx(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    return Error{Code::kInvalidInput, os::errno_error(path).message + "; check the path"};
+  google::protobuf::io::FileInputStream bytes(descriptor);
+  bytes.SetCloseOnDelete(true);
+  std::error_code failed;
+  const auto size = static_cast<long long>(std::filesystem::file_size(path, failed));
+  if (failed) return Error{Code::kInvalidInput, path + ": is no file; check the path"};
+  REGATTA_TRY(graph, workload::read_onnx_graph(bytes, size, path));
+  return workload::model_of_graph(graph, path);
+}
+
 // What `from:` names in a job.
 Result<workload::ModelShape> load_model(const std::string& path) {
+  if (path.ends_with(".onnx")) return load_onnx(path);
   REGATTA_TRY(text, read_named_file(path));
   return workload::parse_hf_config(text, path);
 }

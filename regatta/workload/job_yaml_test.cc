@@ -122,6 +122,24 @@ TEST(ParseJob, ReadsEveryPrecision) {
   }
 }
 
+TEST(ParseJob, AsksForWhatTheFileOfTheModelDoesNotTell) {
+  const auto load = [](const std::string&) -> Result<ModelShape> {
+    ModelShape model;
+    model.layers = 2;
+    model.hidden = 64;
+    model.heads = 4;
+    model.ffn_hidden = 100;
+    model.vocab = 300;
+    return model;
+  };
+  const std::string start = "name: x\nglobal_batch: 8\nmodel: {from: model.onnx";
+  EXPECT_EQ(parse_job(start + "}\n", "job.yaml", load).error().message,
+            "job.yaml:3: model.seq: missing; add a whole number from 1 to 10000000");
+  const auto job = parse_job(start + ", seq: 32}\n", "job.yaml", load);
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  EXPECT_EQ(job->model.ffn_hidden, 100);
+}
+
 TEST(ParseJob, FindsTheFileOfTheModelBesideTheJob) {
   std::string asked;
   const auto load = [&](const std::string& path) -> Result<ModelShape> {

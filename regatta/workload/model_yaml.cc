@@ -87,9 +87,11 @@ void loosen(ModelShape& model) {
   if (static_cast<long long>(model.head_dim) * model.heads == model.hidden) model.head_dim = 0;
 }
 
-void read_sizes(const YamlMap& map, ModelShape& model, bool has_base) {
+void read_sizes(const YamlMap& map, ModelShape& model) {
+  const bool has_base = model.heads > 0;
   const auto size = [&](const char* key, int& value, IntRange range) {
-    value = has_base ? map.integer_or(key, value, range) : map.integer(key, range);
+    value =
+        value > 0 ? map.integer_or(key, value, range) : map.integer(key, range);  // 0: not known
   };
   size("layers", model.layers, kLayers);
   size("hidden", model.hidden, kWidth);
@@ -220,7 +222,7 @@ ModelShape read_model(const YamlMap& map, const ModelLoader& load) {
   std::optional<ModelShape> model = base_model(map, load);
   if (!model) return {};
   loosen(*model);
-  read_sizes(map, *model, model->heads > 0);
+  read_sizes(map, *model);
   read_kinds(map, *model);
   read_attention(map, *model);
   if (read_kind(map, *model)) read_experts(map, *model);

@@ -125,6 +125,15 @@ class CommandLine(unittest.TestCase):
             job.write_text(job.read_text() + "data: {text: .}\n")
             self.check(["run", job, "--cluster", CLUSTER],
                        "run: steps is missing; add steps: 100 to the job, or give --steps 100")
+            onnx = pathlib.Path(folder, "model.onnx")
+            job.write_text(job.read_text().replace("config.json", "model.onnx"))
+            self.check(["plan", job, "--cluster", CLUSTER], f"{job}:2: model.from: {onnx}: no such file or directory; check the path")
+            onnx.write_text("hello")
+            self.check(["plan", job, "--cluster", CLUSTER],
+                       f"{job}:2: model.from: {onnx}: no ONNX file, or cut off; export the model again")
+            onnx.unlink()
+            onnx.mkdir()
+            self.check(["plan", job, "--cluster", CLUSTER], f"{job}:2: model.from: {onnx}: is no file; check the path")
 
     def test_names_a_folder_where_a_file_belongs(self):
         with tempfile.TemporaryDirectory() as folder:
