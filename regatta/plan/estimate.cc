@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "regatta/pipeline/closed_form.h"
+
 namespace regatta::plan {
 namespace {
 
@@ -44,9 +46,9 @@ class Assembly {
     const StageTime slot = slowest_stage();
     step = slot.all;
     step.pp_comm = boundary();
-    const Seconds each = step.total();
+    const Seconds fill = bubble(step.pp_comm);
     step *= micro_batches_;
-    step.bubble = bubble(slot, each);
+    step.bubble = fill;
     const cost::RankParameters held = parameters(heaviest_stage());
     replicas(step, held, slot);
     optimizer(step, held);
@@ -135,26 +137,30 @@ class Assembly {
     return message * (2.0 * strategy_.virtual_stages * (1 - traits_.pp_overlap));
   }
 
-  // What fills and empties the pipeline, for stages of the mean of the model.
-  Seconds bubble(const StageTime& slot, Seconds each) const {
-    const double others = strategy_.pp - 1;
-    const Seconds mean =
-        (time_of(heaviest_stage()).all.total() * (layers() / strategy_.pp / most_blocks()));
-    const Seconds message = each - slot.all.total();
-    const Seconds pass = mean + message;
-    const Seconds weight = slot.weight_gradient;
-    switch (strategy_.schedule) {
-      case Schedule::k1F1B:
-      case Schedule::kInterleaved:
-        return pass * (others / strategy_.virtual_stages);
-      case Schedule::kZbH1:
-        return std::max(pass - weight * 2.0, Seconds{}) * others;
-      case Schedule::kZbV:
-        return message * others;
-      case Schedule::kDualPipe:
-        return std::max(pass - weight * 3.0, Seconds{}) * std::max(0.0, strategy_.pp / 2.0 - 1);
-    }
-    return {};
+  pipeline::Shape shape() const {
+    return {.schedule = strategy_.schedule,
+            .stages = strategy_.pp,
+            .micro_batches = micro_batches_,
+            .virtual_stages = strategy_.virtual_stages};
+  }
+  // Parts of the model that a micro-batch meets on one stage.
+  double parts_met() const {
+    return strategy_.schedule == Schedule::kZbV ? 2 : strategy_.virtual_stages;
+  }
+
+  // What fills and empties the pipeline, for stages of the mean of the model, and the messages on
+  // the way there and back; those between are in pp_comm.
+  Seconds bubble(Seconds messages) const {
+    if (strategy_.pp == 1) return {};
+    const StageTime stage = time_of(heaviest_stage());
+    const double mean = layers() / strategy_.pp / most_blocks() / parts_met();
+    const Seconds all = stage.all.total() * mean;
+    pipeline::PartTimes part{.forward = stage.forward * mean,
+                             .weight_gradient = stage.weight_gradient * mean};
+    part.input_gradient = all - part.forward - part.weight_gradient;
+    const Seconds step = pipeline::makespan_bound(shape(), part, Seconds{});
+    return step - all * (parts_met() * micro_batches_) +
+           messages * ((strategy_.pp - 1) / parts_met());
   }
 
   cost::RankParameters parameters(const StageBlocks& blocks) const {
@@ -292,26 +298,9 @@ class Assembly {
     }
   }
 
-  // Micro-batches times the parts of a stage whose activations the first stage holds at once, in
-  // units of a whole stage: Korthikanti et al., section 4.3; Qi et al., 2024, table 1; DeepSeek-V3,
-  // table 2.
+  // Micro-batches whose activations a stage holds at once.
   double in_flight(int stage) const {
-    const double p = strategy_.pp;
-    const double m = micro_batches_;
-    switch (strategy_.schedule) {
-      case Schedule::k1F1B:
-      case Schedule::kZbH1:
-        return std::min(m, p - stage);
-      case Schedule::kInterleaved: {
-        const double v = strategy_.virtual_stages;
-        return std::min(m, stage == 0 ? p * (1 + (p - 1) / (p * v)) : p - stage + (p - 1) / v);
-      }
-      case Schedule::kZbV:
-        return std::min(m, p);
-      case Schedule::kDualPipe:
-        return std::min(m, p + 1);
-    }
-    return m;
+    return pipeline::peak_activations(shape(), stage) / parts_met();
   }
 
   // Bytes for the backward of a micro-batch.

@@ -45,6 +45,11 @@ Status check_sharing(const ModelShape& model, const Strategy& strategy) {
     return does_not_divide("tp x cp", strategy.tp * strategy.cp, "kv_heads",
                            attention_shape(model).kv_heads);
   }
+  if (strategy.sequence_parallel && model.seq % (strategy.cp * strategy.tp) != 0)
+    return does_not_divide("tp x cp", strategy.tp * strategy.cp, "seq", model.seq);
+  if (strategy.shard_ranks > 0 && strategy.dp * strategy.cp % strategy.shard_ranks != 0)
+    return does_not_divide("shard_ranks", strategy.shard_ranks, "dp x cp",
+                           strategy.dp * strategy.cp);
   if (strategy.ep == 1) return {};
   if (!has_experts(model)) {
     return Error{Code::kInvalidInput,
@@ -71,6 +76,13 @@ Status check_schedule(const ModelShape& model, const Strategy& strategy) {
     return Error{Code::kInvalidInput,
                  fmt::format("pp {} x virtual_stages {} exceeds layers {}; a part needs a layer",
                              strategy.pp, strategy.virtual_stages, model.layers)};
+  }
+  if (strategy.schedule == Schedule::kZbV && model.layers < 2 * strategy.pp) {
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("zb-v: twice pp {} exceeds layers {}; each of the two parts of a stage "
+                    "needs a layer",
+                    strategy.pp, model.layers)};
   }
   if (strategy.schedule == Schedule::kDualPipe && strategy.pp % 2 != 0) {
     return Error{Code::kInvalidInput,
@@ -178,12 +190,12 @@ Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int
     return Error{Code::kInvalidInput,
                  fmt::format("{}: every degree must be at least 1", to_string(strategy))};
   }
-  REGATTA_TRY_DO(check_sharing(model, strategy));
   REGATTA_TRY_DO(check_schedule(model, strategy));
   if (model.heads % strategy.tp != 0)
     return does_not_divide("tp", strategy.tp, "heads", model.heads);
   if (model.ffn_hidden % strategy.tp != 0)
     return does_not_divide("tp", strategy.tp, "ffn_hidden", model.ffn_hidden);
+  REGATTA_TRY_DO(check_sharing(model, strategy));
   if (strategy.pp > model.layers) {
     return Error{Code::kInvalidInput, fmt::format("pp {} exceeds layers {}; a stage needs a layer",
                                                   strategy.pp, model.layers)};
@@ -195,7 +207,14 @@ Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int
                              "product that divides it",
                              strategy.dp, strategy.micro_batch, global_batch)};
   }
-  return static_cast<int>(global_batch / samples);
+  const int count = static_cast<int>(global_batch / samples);
+  if (strategy.schedule == Schedule::kDualPipe && (count % 2 != 0 || count < 2 * strategy.pp)) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("dualpipe with pp {} and {} micro-batches: they must be even and at "
+                             "least twice pp; choose a smaller micro_batch or another schedule",
+                             strategy.pp, count)};
+  }
+  return count;
 }
 
 std::string to_string(const Strategy& strategy) {

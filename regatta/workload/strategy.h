@@ -126,8 +126,8 @@ LayerRange stage_layers(const ModelShape& model, int pp_size, int pp);
 
 // Micro-batches of one rank per step. Fails with kInvalidInput when the strategy does not divide
 // the job: names the two numbers (tp | heads, ffn_hidden; cp | seq; ep | dp * cp and the
-// experts; pp <= layers; dp * micro_batch | global_batch), and where two keys contradict each other
-// (a schedule without its virtual stages).
+// experts; pp <= layers; dp * micro_batch | global_batch; shard_ranks | dp * cp), and where two
+// keys contradict each other (a schedule without its virtual stages).
 Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int global_batch);
 
 std::string to_string(const Strategy& strategy);  // "tp2 pp4 dp1 mb1 recompute=none"
