@@ -55,15 +55,19 @@ Result<cost::Rates> load_rates(const std::string& cluster_path, const topo::Clus
   return rates;
 }
 
+Result<workload::Job> load_job_with(const std::string& job_path, const std::string& strategy) {
+  REGATTA_TRY(job, load_job(job_path));
+  if (strategy.empty()) return job;
+  REGATTA_TRY(request, workload::parse_strategy(strategy, "--strategy"));
+  job.strategy = workload::merged(request, job.strategy);
+  return job;
+}
+
 Result<Inputs> load_inputs(const std::string& job_path, const std::string& cluster_path,
                            const std::string& strategy) {
   Inputs inputs;
   REGATTA_TRY(cluster, load_cluster(cluster_path));
-  REGATTA_TRY(job, load_job(job_path));
-  if (!strategy.empty()) {
-    REGATTA_TRY(request, workload::parse_strategy(strategy, "--strategy"));
-    job.strategy = workload::merged(request, job.strategy);
-  }
+  REGATTA_TRY(job, load_job_with(job_path, strategy));
   REGATTA_TRY(rates, load_rates(cluster_path, cluster, inputs.warnings));
   inputs.cluster = std::move(cluster);
   inputs.job = std::move(job);

@@ -32,6 +32,9 @@ Result<cost::Rates> load_rates(const std::string& cluster_path, const topo::Clus
 Result<Inputs> load_inputs(const std::string& job_path, const std::string& cluster_path,
                            const std::string& strategy);
 
+// The job of a file, with what the flag --strategy fixes.
+Result<workload::Job> load_job_with(const std::string& job_path, const std::string& strategy);
+
 // "regatta: warning: ..." to standard error.
 void print_warnings(const std::vector<std::string>& warnings);
 

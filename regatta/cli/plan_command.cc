@@ -15,7 +15,11 @@
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/inputs.h"
 #include "regatta/cli/load.h"
+#include "regatta/cli/plan_diff.h"
+#include "regatta/cli/plan_gpu.h"
+#include "regatta/cli/plan_options.h"
 #include "regatta/cli/plan_replay.h"
+#include "regatta/cli/plan_what_if.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/plan/plan.h"
@@ -26,14 +30,6 @@ namespace {
 
 using nlohmann::json;
 using workload::Phase;
-
-struct PlanOptions {
-  std::string job;
-  std::string cluster;
-  std::string strategy;
-  int top = 10;
-  bool json = false;
-};
 
 std::string percent_of(const plan::Prediction& prediction, Seconds part) {
   return fmt::format("{:.0f} %", 100 * (part / prediction.step_time));
@@ -156,6 +152,12 @@ int show_plans(const PlanOptions& options) {
                          std::string(options.job.empty() ? "plan: JOB" : "plan: --cluster") +
                              " is missing; write it like: regatta plan JOB --cluster CLUSTER"});
   }
+  const auto cluster = load_cluster(options.cluster);
+  if (!cluster) return report_error(cluster.error());
+  if (is_gpu_cluster(*cluster)) {
+    const auto job = load_job_with(options.job, options.strategy);
+    return job ? show_gpu_plans(options, *job, *cluster) : report_error(job.error());
+  }
   const auto inputs = load_inputs(options.job, options.cluster, options.strategy);
   if (!inputs) return report_error(inputs.error());
   const auto start = std::chrono::steady_clock::now();
@@ -206,15 +208,26 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       ->type_name("N")
       ->check(whole_number(1, 100000))
       ->capture_default_str();
+  command
+      ->add_option("--stack", options->stack,
+                   "GPUs: the software that trains; a wrong name lists them")
+      ->type_name("NAME")
+      ->check(not_empty());
+  command->add_flag("--every-form", options->every_form,
+                    "GPUs: also schedules that split the backward, offload, hybrid sharding");
+  command->add_flag("--exhaustive", options->exhaustive, "GPUs: predict every strategy");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Examples:\n"
       "  regatta plan examples/job.yaml --cluster examples/cluster.yaml\n"
-      "  regatta plan examples/job.yaml --cluster examples/cluster.yaml --strategy '{tp: 2}'");
+      "  regatta plan examples/job.yaml --cluster examples/cluster.yaml --strategy '{tp: 2}'\n"
+      "  regatta plan examples/gpt3-175b.yaml --cluster examples/a100-1024.yaml");
   command->callback([command, options, &exit_status] {
     if (command->get_subcommands().empty()) exit_status = show_plans(*options);
   });
+  add_plan_diff(*command, exit_status);
   add_plan_replay(*command, exit_status);
+  add_plan_what_if(*command, exit_status);
 }
 
 }  // namespace regatta::cli

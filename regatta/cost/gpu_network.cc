@@ -12,6 +12,13 @@ BytesPerSecond ServerNetwork::network(int extent) const {
   return reach.back().rate;
 }
 
+double slowest_factor(double servers) {
+  // Sinha et al., "Not All GPUs Are Created Equal", SC'22, see more between single devices; eight
+  // of them, and the sum of many operations, even it out.
+  constexpr double kSpread = 0.01;
+  return servers > 1 ? 1 + kSpread * std::sqrt(2 * std::log(servers)) : 1;
+}
+
 ServerNetwork server_network(const topo::ServerType& server, const Stack& stack) {
   const Calibration& calibration = stack.calibration;
   const Reach all{.devices = std::numeric_limits<int>::max(),

@@ -33,6 +33,11 @@ ServerNetwork server_network(const topo::ServerType& server, const Stack& stack)
 // With the fabric of the cluster, all of whose servers are of the type of the first.
 ServerNetwork cluster_network(const topo::Cluster& cluster, const Stack& stack);
 
+// Servers of one kind are not equally fast, by some per cent of their clocks under load, and a step
+// waits for the slowest of them: the factor on what takes 1 on the mean of `servers`. The largest
+// of so many normal deviates is near sqrt(2 ln servers) of them.
+double slowest_factor(double servers);
+
 // A group of a parallel form.
 struct RankGroup {
   int ranks = 1;

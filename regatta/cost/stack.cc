@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "regatta/core/check.h"
+
 namespace regatta::cost {
 namespace {
 
@@ -30,15 +32,17 @@ StackTraits deepspeed() {
 Stack deepspeed_fp16() {
   return {.name = "megatron-deepspeed-fp16",
           .traits = deepspeed(),
-          .calibration = {.matrix_efficiency = 0.865,
-                          .tile_depth = 421,
-                          .misalignment = 0.07,
-                          .memory_efficiency = 0.817,
-                          .launch = Seconds{49.4e-6},
+          .calibration = {.matrix_efficiency = 0.883,
+                          .tile_depth = 422,
+                          .misalignment = 0.083,
+                          .memory_efficiency = 0.838,
+                          .launch = Seconds{49.5e-6},
                           .link_efficiency = 0.8,
-                          .network_efficiency = 0.962,
-                          .collective_latency = Seconds{145e-6}},
-          .fitted_on = "vTrain, single node and every second row of multi node"};
+                          .network_efficiency = 0.955,
+                          .collective_latency = Seconds{141e-6}},
+          .fitted_on = "vTrain, single node and every second row of multi node",
+          .low = 0.9,
+          .high = 1.145};
 }
 
 // Megatron-LM's own pipeline, with its scatter and gather of boundaries. Each micro-batch's
@@ -46,6 +50,8 @@ Stack deepspeed_fp16() {
 Stack megatron_2021() {
   Stack stack = deepspeed_fp16();
   stack.name = "megatron-lm-2021";
+  stack.low = 0.966;
+  stack.high = 1.064;
   stack.traits = kMegatron;
   stack.traits.accumulated_bytes = 10;
   stack.calibration.link_efficiency = 0.77;
@@ -67,15 +73,17 @@ Stack megatron_2022() {
 Stack deepspeed_bf16() {
   Stack stack{.name = "megatron-deepspeed-bf16",
               .traits = deepspeed(),
-              .calibration = {.matrix_efficiency = 0.713,
+              .calibration = {.matrix_efficiency = 0.717,
                               .tile_depth = 50,
                               .misalignment = 0.01,
                               .memory_efficiency = 0.6,
-                              .launch = Seconds{0.2e-6},
-                              .link_efficiency = 0.77,
-                              .network_efficiency = 0.62,
+                              .launch = Seconds{0.3e-6},
+                              .link_efficiency = 0.763,
+                              .network_efficiency = 0.792,
                               .collective_latency = Seconds{200e-6}},
-              .fitted_on = "BLOOM, every second timed row"};
+              .fitted_on = "BLOOM, every second timed row",
+              .low = 0.978,
+              .high = 1.06};
   stack.traits.gradient_bytes = 4;
   stack.traits.accumulated_bytes = 20;
   return stack;
@@ -87,20 +95,17 @@ Stack deepspeed_bf16() {
 Stack megatron_core() {
   Stack stack = megatron_2022();
   stack.name = "megatron-core";
+  stack.low = 0.93;
+  stack.high = 1.17;
   stack.traits.flash_attention = true;
   stack.traits.has_dropout = false;
   stack.traits.gradient_bytes = 4;
-  stack.traits.tp_overlap = 0.3;
   stack.traits.pp_overlap = 0.8;
-  stack.traits.dp_overlap = 0.9;
-  stack.traits.ep_overlap = 0;
-  // 4 products of 4096 x 4096 reach 725 TFLOPS on an H100 with k = 1024, 779 with 4096: OpenXLA's
-  // table of measured products (matmul_interpolator_data.h, 2025).
-  stack.calibration.tile_depth = 105;
+  stack.traits.dp_overlap = 0.6;
   stack.traits.kernel_gap = Seconds{2e-6};
   stack.calibration.launch = Seconds{10e-6};
   stack.calibration.collective_latency = Seconds{30e-6};
-  stack.fitted_on = "as megatron-lm-2022; depth, launch, latency: products, kernels, calls alone";
+  stack.fitted_on = "as megatron-lm-2022; launch and latency: one kernel, one NCCL call";
   return stack;
 }
 
@@ -109,22 +114,26 @@ Stack megatron_core() {
 Stack nemo() {
   Stack stack = megatron_core();
   stack.name = "nemo";
+  stack.low = 0.93;
+  stack.high = 1.08;
   stack.traits.latest_attention = false;
   stack.traits.kernels_forward = 40;
   stack.traits.kernels_backward = 80;
   stack.traits.tp_overlap = 0.8;
+  stack.traits.dp_overlap = 0.9;
   return stack;
 }
 
-// PyTorch's FullyShardedDataParallel with fused attention, in eager mode.
+// PyTorch's FullyShardedDataParallel in eager mode, FlashAttention-2.
 Stack fsdp() {
   Stack stack = megatron_core();
   stack.name = "fsdp";
+  stack.low = 0.935;
+  stack.high = 1.137;
   stack.traits.kernels_forward = 30;
   stack.traits.kernels_backward = 60;
   stack.traits.tp_overlap = 0;
   stack.traits.latest_attention = false;
-  stack.traits.attention_share = 0.55;
   stack.traits.accumulated_bytes = 6;
   stack.traits.logit_bytes = 32;
   stack.traits.dp_overlap = 0.7;
@@ -132,10 +141,21 @@ Stack fsdp() {
   return stack;
 }
 
+// MosaicML's of 2023: attention in Triton, which FlashAttention-2's figure 5 has at about half its
+// own rate.
+Stack llm_foundry() {
+  Stack stack = fsdp();
+  stack.name = "llm-foundry";
+  stack.traits.attention_share = 0.55;
+  return stack;
+}
+
 // DeepSpeed's ZeRO-3 of 2021.
 Stack deepspeed_zero3() {
   Stack stack = deepspeed_fp16();
   stack.name = "deepspeed-zero3-fp16";
+  stack.low = 0.9;
+  stack.high = 1.12;
   stack.traits.gathers_flat = true;
   stack.traits.dp_overlap = 0.6;
   stack.traits.held_gradient_bytes = 2;
@@ -145,9 +165,9 @@ Stack deepspeed_zero3() {
 }
 
 const std::vector<Stack>& stacks() {
-  static const std::vector<Stack> all = {deepspeed_fp16(), megatron_2021(),  megatron_2022(),
-                                         deepspeed_bf16(), megatron_core(),  nemo(),
-                                         fsdp(),           deepspeed_zero3()};
+  static const std::vector<Stack> all = {deepspeed_fp16(), megatron_2021(), megatron_2022(),
+                                         deepspeed_bf16(), megatron_core(), nemo(),
+                                         fsdp(),           llm_foundry(),   deepspeed_zero3()};
   return all;
 }
 
@@ -162,22 +182,24 @@ struct SharesOfDevice {
 // vs H100 vs H200", 2024). Fused attention: FlashAttention-2, 2023, figure 5 (A100: 0.6 of its
 // peak); FlashAttention-3, 2024, figures 5 and 6 (H100:
 // 0.55 forward and backward together, FlashAttention-2 0.36).
+// Watts: three quarters of what servers of eight are rated at (DGX-1 3.5 kW, DGX A100 6.5, DGX H100
+// 10.2, DGX B200 14.3), by the data sheets' power of a device for the others.
 // Copies to pinned memory over PCIe 3.0, 4.0 and 5.0 x16 reach 12, 25 and 50 GB/s.
 constexpr double kA100Matrix = 0.859;
 constexpr SharesOfDevice kShares[] = {
-    {"t4", {0.45 / kA100Matrix, 0, 0.2, 0.2, BytesPerSecond{12e9}}},
-    {"v100-sxm2-16g", {0.80 / kA100Matrix, 0, 0.3, 0.3, BytesPerSecond{12e9}}},
-    {"v100", {0.80 / kA100Matrix, 0, 0.3, 0.3, BytesPerSecond{12e9}}},
-    {"a100-sxm4-40g", {1, 0, 0.58, 0.58}},
-    {"a100-sxm4-80g", {1, 0, 0.58, 0.58}},
-    {"a800-sxm4-80g", {1, 0, 0.58, 0.58}},
-    {"l20", {0.90 / kA100Matrix, 0.90 / kA100Matrix, 0.6, 0.6}},
-    {"l40s", {0.70 / kA100Matrix, 0.60 / kA100Matrix, 0.45, 0.45}},
-    {"h20", {0.92 / kA100Matrix, 0.92 / kA100Matrix, 0.7, 0.6, BytesPerSecond{50e9}}},
-    {"h100-sxm", {0.72 / kA100Matrix, 0.65 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}}},
-    {"h800-sxm", {0.72 / kA100Matrix, 0.65 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}}},
-    {"h200-sxm", {0.76 / kA100Matrix, 0.66 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}}},
-    {"b200-sxm", {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{50e9}}},
+    {"t4", {0.45 / kA100Matrix, 0, 0.2, 0.2, BytesPerSecond{12e9}, 150}},
+    {"v100-sxm2-16g", {0.80 / kA100Matrix, 0, 0.3, 0.3, BytesPerSecond{12e9}, 440}},
+    {"v100", {0.80 / kA100Matrix, 0, 0.3, 0.3, BytesPerSecond{12e9}, 440}},
+    {"a100-sxm4-40g", {1, 0, 0.58, 0.58, BytesPerSecond{25e9}, 620}},
+    {"a100-sxm4-80g", {1, 0, 0.58, 0.58, BytesPerSecond{25e9}, 620}},
+    {"a800-sxm4-80g", {1, 0, 0.58, 0.58, BytesPerSecond{25e9}, 620}},
+    {"l20", {0.90 / kA100Matrix, 0.90 / kA100Matrix, 0.6, 0.6, BytesPerSecond{25e9}, 450}},
+    {"l40s", {0.70 / kA100Matrix, 0.60 / kA100Matrix, 0.45, 0.45, BytesPerSecond{25e9}, 550}},
+    {"h20", {0.92 / kA100Matrix, 0.92 / kA100Matrix, 0.7, 0.6, BytesPerSecond{50e9}, 800}},
+    {"h100-sxm", {0.72 / kA100Matrix, 0.65 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}, 1000}},
+    {"h800-sxm", {0.72 / kA100Matrix, 0.65 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}, 1000}},
+    {"h200-sxm", {0.76 / kA100Matrix, 0.66 / kA100Matrix, 0.5, 0.34, BytesPerSecond{50e9}, 1000}},
+    {"b200-sxm", {0.72 / kA100Matrix, 0.68 / kA100Matrix, 0.42, 0.42, BytesPerSecond{50e9}, 1450}},
 };
 
 }  // namespace
@@ -186,6 +208,20 @@ const Stack* find_stack(std::string_view name) {
   for (const Stack& stack : stacks())
     if (stack.name == name) return &stack;
   return nullptr;
+}
+
+const Stack& usual_stack(workload::Precision precision, const workload::StrategyRequest& request) {
+  const auto named = [](const char* name) -> const Stack& {
+    const Stack* stack = find_stack(name);
+    REGATTA_CHECK(stack != nullptr);
+    return *stack;
+  };
+  if (precision == workload::Precision::kFp8) return named("nemo");
+  if (request.zero && *request.zero == 3) return named("fsdp");
+  if (precision == workload::Precision::kFp16 ||
+      request.recompute == workload::Recompute::kSelective)
+    return named("megatron-lm-2022");
+  return named("megatron-core");
 }
 
 DeviceShares device_shares(std::string_view device) {

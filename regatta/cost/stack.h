@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "regatta/core/units.h"
+#include "regatta/workload/strategy.h"
 
 namespace regatta::cost {
 
@@ -60,6 +61,7 @@ struct DeviceShares {
   double attention = 0.5;          // share of the 16-bit peak that fused attention reaches
   double older_attention = 0.5;    // the same with kernels written for the device before it
   BytesPerSecond host_link{25e9};  // to the server's memory, one way
+  double server_watts = 0;         // of the whole server under load, per device; 0: not known
 };
 DeviceShares device_shares(std::string_view device);
 
@@ -68,10 +70,18 @@ struct Stack {
   StackTraits traits;
   Calibration calibration;
   std::string fitted_on;  // which published rows, or whose scalars it takes
+  // Of measured over predicted step times, replay/: a tenth lie below, a tenth above.
+  double low = 0.9;
+  double high = 1.1;
 };
 
 // nullptr when there is none of that name.
 const Stack* find_stack(std::string_view name);
 std::vector<std::string> stack_names();
+
+// The stack that people use for such a job where none is named: Transformer Engine for fp8, FSDP
+// where replicas share the weights, Megatron-LM of 2022, before fused attention, where the job
+// recomputes selectively or trains in fp16, else Megatron-Core.
+const Stack& usual_stack(workload::Precision precision, const workload::StrategyRequest& request);
 
 }  // namespace regatta::cost

@@ -41,8 +41,9 @@ struct StepBreakdown {
   Seconds pp_comm;
   Seconds dp_comm;
   Seconds bubble;
-  Seconds optimizer;  // with the sums of gradients of micro-batches
-  Seconds offload;    // transfers to the server's memory and back
+  Seconds optimizer;   // with the sums of gradients of micro-batches
+  Seconds offload;     // transfers to the server's memory and back
+  Seconds stragglers;  // all wait for the slowest server
 
   StepBreakdown& operator+=(const StepBreakdown& other);
   StepBreakdown& operator*=(double factor);
@@ -97,8 +98,13 @@ struct Bound {
 Bound bound_of(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
                int micro_batches);
 
+// Fails with kUnsupported for a device whose processors or whose rate in that precision are not
+// known, or whose memory or links have none.
+Status check_machine(const Machine& machine, const topo::DeviceType& device,
+                     workload::Precision precision);
+
 // Both. Fails with kInvalidInput where the strategy does not divide the job
-// (workload::micro_batches), and for a device that the closed form does not know.
+// (workload::micro_batches), and as check_machine().
 Result<Estimate> estimate_step(const EstimateInput& input);
 
 }  // namespace regatta::plan

@@ -38,7 +38,7 @@ TEST(EstimateStep, PartsSumToTheStep) {
   const StepBreakdown& part = step->step;
   const double sum = (part.matmul + part.attention + part.passes + part.recompute + part.host +
                       part.tp_comm + part.cp_comm + part.ep_comm + part.pp_comm + part.dp_comm +
-                      part.bubble + part.optimizer + part.offload)
+                      part.bubble + part.optimizer + part.offload + part.stragglers)
                          .value;
   EXPECT_NEAR(part.total().value / sum, 1, 1e-12);
 }

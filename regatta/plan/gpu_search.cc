@@ -195,6 +195,17 @@ class Search {
 };
 
 Error nothing_divides(const GpuProblem& problem) {
+  // What was asked for may be impossible by itself.
+  const Strategy asked = workload::requested(problem.request);
+  if (const auto count = workload::micro_batches(problem.model, asked, problem.global_batch); !count)
+    return count.error();
+  if (problem.devices % asked.world_size() != 0 ||
+      (problem.request.dp && problem.request.tp && problem.request.pp && problem.request.cp)) {
+    return {Code::kInvalidInput,
+            fmt::format("strategy: tp {} x cp {} x pp {} x dp {} cannot fill {} devices; the degrees "
+                        "must multiply to it, so leave one out to have it chosen",
+                        asked.tp, asked.cp, asked.pp, asked.dp, problem.devices)};
+  }
   return {Code::kInvalidInput,
           fmt::format("no strategy of {} devices divides the job: {} heads, {} layers, batches of "
                       "{}; free a degree of the strategy, or use another number of devices",
@@ -238,6 +249,22 @@ Result<GpuSearchResult> gpu_search(const GpuProblem& problem, SearchMode mode, i
     result = Search(problem, SearchMode::kExhaustive, 1, threads).run();
   if (!result.smallest) return nothing_divides(problem);
   return nothing_fits(problem, *result.smallest);
+}
+
+Result<Estimate> estimate_on(const GpuProblem& problem, const Strategy& strategy) {
+  REGATTA_TRY(count, workload::micro_batches(problem.model, strategy, problem.global_batch));
+  if (strategy.world_size() != problem.devices) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("{} makes {} ranks, the cluster has {} devices; change a degree",
+                             to_string(strategy), strategy.world_size(), problem.devices)};
+  }
+  const EstimateInput input{.model = problem.model,
+                            .strategy = strategy,
+                            .global_batch = problem.global_batch,
+                            .precision = problem.precision,
+                            .server = problem.server,
+                            .stack = problem.stack};
+  return assemble(input, problem.machine, micro_batch_work(input, problem.machine), count);
 }
 
 std::optional<Strategy> fixed_strategy(const workload::StrategyRequest& request, int devices) {

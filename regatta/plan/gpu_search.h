@@ -55,6 +55,10 @@ enum class SearchMode {
 Result<GpuSearchResult> gpu_search(const GpuProblem& problem, SearchMode mode, int top,
                                    int threads = 1);
 
+// One strategy on the problem's machine. Fails with kInvalidInput where it does not divide the job
+// or does not make the problem's devices.
+Result<Estimate> estimate_on(const GpuProblem& problem, const workload::Strategy& strategy);
+
 // The fixed parts of `request`, when they are a complete strategy: degrees that make all devices,
 // a micro-batch; what else is not given is as in workload::Strategy.
 std::optional<workload::Strategy> fixed_strategy(const workload::StrategyRequest& request,

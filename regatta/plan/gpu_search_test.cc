@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/plan/gpu_answer.h"
 #include "regatta/plan/space.h"
 #include "regatta/topo/presets.h"
 #include "regatta/workload/model_presets.h"
@@ -139,7 +140,16 @@ TEST(GpuSearch, SaysWhatWouldMakeAModelFit) {
   one.devices = 7 * 8;
   one.request.tp = 5;
   EXPECT_THAT(gpu_search(one.problem(), SearchMode::kPruned, 1).error().message,
-              HasSubstr("no strategy of 56 devices divides the job"));
+              HasSubstr("tp 5 does not divide heads 96"));
+  one.request.tp = 3;
+  EXPECT_THAT(gpu_search(one.problem(), SearchMode::kPruned, 1).error().message,
+              HasSubstr("tp 3 x cp 1 x pp 1 x dp 1 cannot fill 56 devices"));
+  one.request = {};
+  one.devices = 101 * 8;
+  one.model.layers = 5;
+  one.global_batch = 7;
+  EXPECT_THAT(gpu_search(one.problem(), SearchMode::kPruned, 1).error().message,
+              HasSubstr("no strategy of 808 devices divides the job"));
 }
 
 // Calculon's space of the same problem has 7,126,368 points.
@@ -181,6 +191,52 @@ TEST(Space, HoldsEveryStrategyOnce) {
     EXPECT_EQ(strategy.world_size(), 16);
     EXPECT_TRUE(workload::micro_batches(one.model, strategy, 8));
   }
+}
+
+TEST(Answer, SumsUpAndKnowsWhatMoreOfAnythingBrings) {
+  const Case one = case_of("llama3-8b");
+  const GpuProblem problem = one.problem();
+  const auto result = gpu_search(problem, SearchMode::kPruned, 1);
+  ASSERT_TRUE(result);
+  const GpuPlan& plan = result->ranked.front();
+  const GpuAnswer is = answer(problem, plan);
+  EXPECT_GT(is.mfu, 0.2);
+  EXPECT_LT(is.mfu, 0.9);
+  EXPECT_NEAR(is.tokens_per_s * plan.estimate.step.total().value, 64.0 * one.model.seq, 1e-6);
+  EXPECT_LT(is.interval.low, plan.estimate.step.total());
+  EXPECT_GT(is.interval.high, plan.estimate.step.total());
+  ASSERT_EQ(is.sensitivities.size(), 4U);
+  for (const Sensitivity& change : is.sensitivities) {
+    EXPECT_LE(change.step_change, 0) << change.what;
+    EXPECT_GT(change.step_change, -0.1) << change.what;
+  }
+  double sum = 0;
+  for (const NamedPart& part : named_parts(plan.estimate.step))
+    sum += part.time.value;
+  EXPECT_NEAR(sum / plan.estimate.step.total().value, 1, 1e-9);
+}
+
+// The step on a machine with ten per cent more of one thing, asked for by itself.
+TEST(Answer, SensitivitiesAreFiniteDifferences) {
+  Case one = case_of("llama3-8b");
+  const GpuProblem problem = one.problem();
+  const auto result = gpu_search(problem, SearchMode::kPruned, 1);
+  ASSERT_TRUE(result);
+  const GpuPlan& plan = result->ranked.front();
+  GpuProblem wider = problem;
+  wider.machine.network.link = wider.machine.network.link * 1.1;
+  const auto step = estimate_on(wider, plan.strategy);
+  ASSERT_TRUE(step);
+  for (const Sensitivity& change : answer(problem, plan).sensitivities) {
+    if (change.what != "link_bandwidth") continue;
+    EXPECT_NEAR(change.step_change, step->step.total() / plan.estimate.step.total() - 1, 1e-12);
+  }
+}
+
+TEST(EstimateOn, NamesARankCountThatIsNotTheClusters) {
+  const Case one = case_of("llama3-8b");
+  EXPECT_THAT(estimate_on(one.problem(), {.tp = 8, .dp = 4}).error().message,
+              HasSubstr("makes 32 ranks, the cluster has 64 devices"));
 }
 
 TEST(FixedStrategy, IsCompleteWithDegreesAndAMicroBatch) {

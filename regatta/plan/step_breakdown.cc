@@ -11,7 +11,7 @@ constexpr Seconds StepBreakdown::*kParts[] = {
     &StepBreakdown::recompute, &StepBreakdown::host,      &StepBreakdown::tp_comm,
     &StepBreakdown::cp_comm,   &StepBreakdown::ep_comm,   &StepBreakdown::pp_comm,
     &StepBreakdown::dp_comm,   &StepBreakdown::bubble,    &StepBreakdown::optimizer,
-    &StepBreakdown::offload};
+    &StepBreakdown::offload,   &StepBreakdown::stragglers};
 static_assert(sizeof(StepBreakdown) == sizeof(Seconds) * std::size(kParts));
 
 }  // namespace

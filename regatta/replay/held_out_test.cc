@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "regatta/cost/stack.h"
 #include "regatta/replay/replay.h"
 
 namespace regatta::replay {
@@ -58,18 +59,42 @@ INSTANTIATE_TEST_SUITE_P(
     Sets, HeldOut,
     testing::Values(Bar{"vtrain_multi_a100_part", Quantity::kStep, 0.088, 0.485, 0.95},
                     Bar{"bloom_176b_part", Quantity::kStep, 0.03, 0.115, 0.8},
-                    Bar{"bloom_176b_part", Quantity::kMemory, 0.075, 0.3, 0.9},
+                    Bar{"bloom_176b_part", Quantity::kMemory, 0.06, 0.3, 0.9},
                     Bar{"korthikanti_table5", Quantity::kStep, 0.025, 0.06, 0.99},
                     Bar{"korthikanti_memory", Quantity::kState, 0.01, 0.01, 0.9},
                     Bar{"korthikanti_memory", Quantity::kActivations, 0.01, 0.02, 0.99},
                     Bar{"megatron_sc21_table1", Quantity::kStep, 0.05, 0.1, 0.99},
                     Bar{"megatron_sc21_table2_zero3", Quantity::kStep, 0.05, 0.15, 0.95},
-                    Bar{"mosaic_fsdp", Quantity::kStep, 0.081, 0.35, 0.95},
-                    Bar{"nemo_2407_h100_fp8", Quantity::kStep, 0.07, 0.15, 0.95},
-                    Bar{"nemo_context_parallel", Quantity::kStep, 0.068, 0.14, 0.95}),
+                    Bar{"mosaic_fsdp", Quantity::kStep, 0.07, 0.35, 0.95},
+                    Bar{"nemo_2407_h100_fp8", Quantity::kStep, 0.05, 0.12, 0.95},
+                    Bar{"nemo_context_parallel", Quantity::kStep, 0.047, 0.12, 0.95}),
     [](const testing::TestParamInfo<Bar>& bar) {
       return std::string(bar.param.set) + "_" + to_string(bar.param.quantity);
     });
+
+// An interval is what eight of ten steps are to be in.
+TEST(HeldOutIntervals, HoldSevenToNineOfTenRows) {
+  int held = 0;
+  int rows = 0;
+  for (const char* set : {"vtrain_multi_a100_part", "bloom_176b_part", "korthikanti_table5",
+                          "megatron_sc21_table1", "megatron_sc21_table2_zero3", "mosaic_fsdp",
+                          "nemo_2407_h100_fp8", "nemo_context_parallel"}) {
+    const auto runs = runs_of(set);
+    if (!runs) GTEST_SKIP() << "the published tables are not beside the project";
+    const auto pairs = predict(*runs);
+    ASSERT_TRUE(pairs);
+    for (std::size_t i = 0; i < runs->size(); ++i) {
+      const Published& run = runs->at(i);
+      if (run.quantity != Quantity::kStep || run.is_calibration) continue;
+      const cost::Stack& stack = *cost::find_stack(run.stack);
+      const double ratio = pairs->at(i).measured / pairs->at(i).predicted;
+      held += ratio >= stack.low && ratio <= stack.high ? 1 : 0;
+      ++rows;
+    }
+  }
+  EXPECT_GE(held, 0.7 * rows);
+  EXPECT_LE(held, 0.9 * rows);
+}
 
 // The head-count cliff of BLOOM: 128 heads of 108 instead of 64 of 216 at a hidden size of 13824.
 TEST(HeldOutCliff, MisalignedHeadsOfBloomAreSlowByAsMuchAsMeasured) {

@@ -102,7 +102,7 @@ std::vector<Published> fsdp_row(Reader& reader) {
   // Samples that a device takes in a step; the stated global batch of a row or two is another.
   run.global_batch = run.strategy.dp * run.strategy.micro_batch * reader.whole("grad_accum");
   if (reader.text("precision") == "amp_fp8") run.precision = Precision::kFp8;
-  run.stack = "fsdp";
+  run.stack = "llm-foundry";
   run.server = mosaic_server(reader.text("gpu"));
   const double tokens = static_cast<double>(run.global_batch) * run.model.seq;
   run.measured = tokens / (reader.positive("tokens_s_gpu") * run.strategy.dp);

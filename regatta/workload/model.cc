@@ -188,6 +188,23 @@ Flops model_flops(const ModelShape& model, int samples) {
   return {3.0 * samples * model.seq * token};
 }
 
+Flops recomputed_flops(const ModelShape& model, int samples, Recompute recompute) {
+  const double tokens = static_cast<double>(samples) * model.seq;
+  const AttentionShape shape = attention_shape(model);
+  const double scores =
+      2.0 * shape.heads * (shape.key_dim + shape.value_dim) * model.seq * model.layers;
+  const double logits = 2.0 * model.hidden * model.vocab;
+  switch (recompute) {
+    case Recompute::kNone:
+      return {};
+    case Recompute::kSelective:
+      return {tokens * scores};
+    case Recompute::kFull:
+      return {model_flops(model, samples).value / 3 - tokens * logits};
+  }
+  return {};
+}
+
 std::string to_string(Precision precision) {
   return name_in(kPrecisionNames, precision);
 }

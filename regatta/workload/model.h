@@ -148,6 +148,14 @@ long long active_parameters(const ModelShape& model);
 // (Narayanan et al., SC'21, appendix).
 Flops model_flops(const ModelShape& model, int samples);
 
+// What the device computes again where the backward needs it; the output layer never is.
+enum class Recompute {
+  kNone,
+  kSelective,  // scores, softmax and context alone: Korthikanti et al., 2022, section 5
+  kFull,
+};
+Flops recomputed_flops(const ModelShape& model, int samples, Recompute recompute);
+
 std::string to_string(Precision precision);  // "bf16", and the way back
 std::optional<Precision> precision_named(std::string_view name);
 std::string to_string(Activation activation);  // "gelu", "swiglu"

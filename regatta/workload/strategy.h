@@ -14,11 +14,6 @@
 
 namespace regatta::workload {
 
-enum class Recompute {
-  kNone,
-  kSelective,  // scores, softmax and context alone: Korthikanti et al., 2022, section 5
-  kFull,
-};
 inline constexpr std::array kRecomputes = {Recompute::kNone, Recompute::kSelective,
                                            Recompute::kFull};
 

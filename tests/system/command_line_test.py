@@ -10,6 +10,8 @@ import lab_case
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 JOB, CLUSTER = EXAMPLES / "job.yaml", EXAMPLES / "cluster.yaml"
 PLAN = ["plan", JOB, "--cluster", CLUSTER]
+GPU_JOB, GPU_CLUSTER = EXAMPLES / "gpt3-175b.yaml", EXAMPLES / "a100-1024.yaml"
+GPU_PLAN = ["plan", GPU_JOB, "--cluster", GPU_CLUSTER]
 RUN = ["run", JOB, "--cluster", CLUSTER]
 STEPS = "is not a whole number from 1 to 1000000000"
 
@@ -36,7 +38,28 @@ CASES = [
     (["plan", JOB], "plan: --cluster is missing; write it like: regatta plan JOB --cluster CLUSTER"),
     (["plan", "replay", "x.csv"], "x.csv: no such file or directory; give a table of published runs"),
     (["plan", "replay", JOB], f"{JOB}: job: no set of published runs is called so; the sets are vtrain_single_a100, "
-                              "vtrain_multi_a100_part, bloom_176b_part, korthikanti_table5, megatron_sc21_table1"),
+                              "vtrain_multi_a100_part, bloom_176b_part, korthikanti_table5, korthikanti_memory, "
+                              "megatron_sc21_table1, megatron_sc21_table2_zero3, mosaic_fsdp, nemo_2407_h100_fp8, "
+                              "nemo_2407_h100_fp8_finetune, nemo_context_parallel"),
+    (GPU_PLAN + ["--stack", "megatron-cor"],
+     "--stack: there is no software stack 'megatron-cor', did you mean 'megatron-core'?; choose one of "
+     "megatron-deepspeed-fp16, megatron-lm-2021, megatron-lm-2022, megatron-deepspeed-bf16, megatron-core, nemo, fsdp, "
+     "llm-foundry, deepspeed-zero3-fp16"),
+    (GPU_PLAN + ["--strategy", "{tp: 7, micro_batch: 1}"], "tp 7 does not divide heads 96; choose a divisor of 96"),
+    (GPU_PLAN + ["--strategy", "{tp: 8, pp: 2, dp: 32, cp: 1}"],
+     "strategy: tp 8 x cp 1 x pp 2 x dp 32 cannot fill 1024 devices; the degrees must multiply to it, so leave one out "
+     "to have it chosen"),
+    (["plan", "diff", "a.json"], "plan diff: B is missing; write it like: regatta plan diff A B"),
+    (["plan", "diff", "{tp: 8}", "{tp: 4}"],
+     "plan diff: {tp: 8} is a strategy; say of what with --job JOB --cluster CLUSTER"),
+    (["plan", "diff", JOB, JOB],
+     f"{JOB}: no plan for GPUs; write one with regatta plan JOB --cluster CLUSTER --json > plan.json"),
+    (["plan", "what-if", GPU_JOB, "--cluster", GPU_CLUSTER],
+     "plan what-if: nothing to compare; give another --cluster, or a change like --with nic_rate=800Gbps"),
+    (["plan", "what-if", GPU_JOB, "--cluster", GPU_CLUSTER, "--with", "nicrate=8Gbps"],
+     "--with nicrate=8Gbps: only nic_rate, nics, servers, uplink, server can change; did you mean nic_rate?"),
+    (["plan", "what-if", GPU_JOB, "--cluster", GPU_CLUSTER, "--with", "servers=0"],
+     "--with servers=0: write a whole number from 1 to 100000"),
     (["plan", "replay", "--row"], "plan replay: there is no option '--row'; did you mean '--rows'?"),
     (["plan", JOB, "--cluster"], "plan: --cluster needs a value; see regatta plan --help"),
     (PLAN + ["--cluster", "x"], "plan: --cluster is given twice; keep one"),

@@ -1,0 +1,215 @@
+#include "regatta/cli/plan_gpu.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/cli/load.h"
+#include "regatta/core/text.h"
+#include "regatta/core/units_text.h"
+#include "regatta/plan/gpu_answer.h"
+#include "regatta/plan/gpu_json.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+using plan::GpuPlan;
+using plan::GpuProblem;
+
+std::string bytes_text(double bytes) {
+  return format_bytes({static_cast<long long>(bytes)});
+}
+
+std::string share_text(Seconds part, Seconds all) {
+  return fmt::format("{:.1f} %", 100 * (part / all));
+}
+
+double mfu_of(const GpuProblem& problem, const GpuPlan& plan) {
+  const Flops work = model_flops(problem.model, problem.global_batch);
+  const double rate = work.value / plan.estimate.step.total().value / problem.devices;
+  return rate / problem.machine.engines.products.peak.value;
+}
+
+void print_ranked(const GpuProblem& problem, const std::vector<GpuPlan>& plans) {
+  std::vector<std::vector<std::string>> rows = {
+      {"#", "strategy", "step time", "mfu", "exposed comm", "bubble", "memory"}};
+  int rank = 0;
+  for (const GpuPlan& plan : plans) {
+    const plan::StepBreakdown& step = plan.estimate.step;
+    const Seconds all = step.total();
+    const Seconds comm = step.tp_comm + step.cp_comm + step.ep_comm + step.pp_comm + step.dp_comm;
+    rows.push_back({std::to_string(++rank), to_string(plan.strategy), format_seconds(all),
+                    fmt::format("{:.1f} %", 100 * mfu_of(problem, plan)), share_text(comm, all),
+                    share_text(step.bubble, all), bytes_text(plan.estimate.memory.total())});
+  }
+  fmt::print("{}", format_table(rows));
+}
+
+void print_memory(const GpuProblem& problem, const GpuPlan& plan, plan::Fit fit) {
+  const cost::GpuMemory& m = plan.estimate.memory;
+  fmt::print(
+      "\nmemory of a device of stage {}: {} of {}: {}; weights {}, gradients {}, optimizer {}, "
+      "activations {}, working space {}, context {}\n",
+      plan.estimate.worst_stage, bytes_text(m.total()), format_bytes(problem.server.device.memory),
+      to_string(fit), bytes_text(m.weights), bytes_text(m.gradients), bytes_text(m.optimizer),
+      bytes_text(m.activations), bytes_text(m.working), bytes_text(m.context));
+}
+
+void print_plan(const GpuProblem& problem, const GpuPlan& plan) {
+  const plan::GpuAnswer answer = plan::answer(problem, plan);
+  const Seconds all = plan.estimate.step.total();
+  fmt::print("\nplan: {}\n", to_string(plan.strategy));
+  std::vector<std::vector<std::string>> rows = {{"part", "time", "share"}};
+  for (const plan::NamedPart& part : plan::named_parts(plan.estimate.step)) {
+    if (part.time.value <= 0) continue;
+    rows.push_back({part.name, format_seconds(part.time), share_text(part.time, all)});
+  }
+  rows.push_back({"step", format_seconds(all), "100 %"});
+  fmt::print("{}", format_table(rows));
+  fmt::print(
+      "\n80 % of such steps take {} to {}; {:.0f} TFLOPS a device of the model's operations "
+      "({:.0f} "
+      "with recomputation), mfu {:.1f} %, {:.0f} tokens per second\n",
+      format_seconds(answer.interval.low), format_seconds(answer.interval.high),
+      answer.per_device.value / 1e12, answer.hardware_per_device.value / 1e12, 100 * answer.mfu,
+      answer.tokens_per_s);
+  print_memory(problem, plan, answer.fit);
+  fmt::print("binding: {}\n", answer.binding);
+  std::string changes;
+  for (const plan::Sensitivity& one : answer.sensitivities)
+    changes +=
+        fmt::format("{}{} {:+.1f} %", changes.empty() ? "" : ", ", one.what, 100 * one.step_change);
+  fmt::print("the step with 10 % more of: {}\n", changes);
+}
+
+json header_json(const workload::Job& job, const topo::Cluster& cluster,
+                 const GpuProblem& problem) {
+  return {{"job", job.name},
+          {"cluster", cluster.name},
+          {"stack", problem.stack.name},
+          {"devices", problem.devices},
+          {"device", problem.server.device.name}};
+}
+
+int show_fixed(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
+               const GpuProblem& problem, const workload::Strategy& strategy) {
+  const auto estimate = plan::estimate_on(problem, strategy);
+  if (!estimate) return report_error(estimate.error());
+  const GpuPlan plan{strategy, *estimate};
+  if (options.json) {
+    json all = plan::gpu_plan_to_json(problem, plan);
+    all.update(header_json(job, cluster, problem));
+    fmt::print("{}\n", all.dump(2));
+    return 0;
+  }
+  fmt::print("job {} on cluster {}: {} x {}, stack {}; the strategy is fixed\n", job.name,
+             cluster.name, problem.devices, problem.server.device.name, problem.stack.name);
+  print_plan(problem, plan);
+  return 0;
+}
+
+int show_search(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
+                const GpuProblem& problem) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto mode = options.exhaustive ? plan::SearchMode::kExhaustive : plan::SearchMode::kPruned;
+  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const auto result = plan::gpu_search(problem, mode, options.top, threads);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  if (!result) return report_error(result.error());
+  if (options.json) {
+    json all = plan::gpu_plan_to_json(problem, result->ranked.front());
+    all.update(header_json(job, cluster, problem));
+    all["search_time_s"] = took.count();
+    all["points"] = result->points;
+    all["evaluated"] = result->evaluated;
+    all["fitting"] = result->fitting;
+    json ranked = json::array();
+    for (const GpuPlan& plan : result->ranked)
+      ranked.push_back(plan::gpu_plan_row(problem, plan));
+    all["ranked"] = ranked;
+    fmt::print("{}\n", all.dump(2));
+    return 0;
+  }
+  fmt::print("job {} on cluster {}: {} x {}, stack {}; {} strategies {} in {}, {} of them fit\n\n",
+             job.name, cluster.name, problem.devices, problem.server.device.name,
+             problem.stack.name, result->evaluated,
+             options.exhaustive ? "predicted" : "that bounds could not rule out predicted",
+             format_seconds({took.count()}), result->fitting);
+  print_ranked(problem, result->ranked);
+  print_plan(problem, result->ranked.front());
+  return 0;
+}
+
+}  // namespace
+
+bool is_gpu_cluster(const topo::Cluster& cluster) {
+  return std::any_of(
+      cluster.server_types.begin(), cluster.server_types.end(),
+      [](const auto& type) { return type.second.device.kind == topo::DeviceKind::kGpu; });
+}
+
+Result<const cost::Stack*> stack_of(const std::string& name, const workload::Job& job) {
+  if (name.empty()) return &cost::usual_stack(job.precision, job.strategy);
+  if (const cost::Stack* stack = cost::find_stack(name)) return stack;
+  const std::string nearest = nearest_word(name, cost::stack_names());
+  return Error{Code::kInvalidInput,
+               fmt::format("--stack: there is no software stack '{}'{}; choose one of {}",
+                           printable(name, 60),
+                           nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
+                           join(cost::stack_names(), ", "))};
+}
+
+Result<GpuProblem> gpu_problem(const workload::Job& job, const topo::Cluster& cluster,
+                               const cost::Stack& stack) {
+  const topo::ServerType& server = cluster.type_of(ServerId{0});
+  for (const topo::Server& one : cluster.servers) {
+    if (one.type == cluster.servers.front().type) continue;
+    return Error{Code::kInvalidInput,
+                 fmt::format("cluster {}: its servers are of several types ({}, {}); name servers "
+                             "of one type",
+                             cluster.name, cluster.servers.front().type, one.type)};
+  }
+  const workload::Strategy none;
+  plan::Machine machine = plan::machine_of({.model = job.model,
+                                            .strategy = none,
+                                            .precision = job.precision,
+                                            .server = server,
+                                            .stack = stack});
+  machine.network = cost::cluster_network(cluster, stack);
+  REGATTA_TRY_DO(plan::check_machine(machine, server.device, job.precision));
+  if (cluster.servers.size() > 1 && machine.network.reach.back().rate.value <= 0) {
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("cluster {}: nothing carries data between its servers; give server type "
+                    "{} NICs with a rate, and the fabric uplinks",
+                    cluster.name, cluster.servers.front().type)};
+  }
+  return GpuProblem{.model = job.model,
+                    .global_batch = job.global_batch,
+                    .precision = job.precision,
+                    .request = job.strategy,
+                    .server = server,
+                    .stack = stack,
+                    .machine = machine,
+                    .devices = static_cast<int>(cluster.servers.size()) * server.device_count};
+}
+
+int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
+                   const topo::Cluster& cluster) {
+  const auto stack = stack_of(options.stack, job);
+  if (!stack) return report_error(stack.error());
+  auto problem = gpu_problem(job, cluster, **stack);
+  if (!problem) return report_error(problem.error());
+  problem->every_form = options.every_form;
+  if (const auto strategy = plan::fixed_strategy(job.strategy, problem->devices))
+    return show_fixed(options, job, cluster, *problem, *strategy);
+  return show_search(options, job, cluster, *problem);
+}
+
+}  // namespace regatta::cli

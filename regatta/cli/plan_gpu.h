@@ -1,0 +1,29 @@
+// cli/plan_gpu.h: `regatta plan` for clusters of GPUs: plans in closed form, under a software
+// stack.
+#pragma once
+
+#include "regatta/cli/plan_options.h"
+#include "regatta/core/result.h"
+#include "regatta/cost/stack.h"
+#include "regatta/plan/gpu_search.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/workload/job.h"
+
+namespace regatta::cli {
+
+bool is_gpu_cluster(const topo::Cluster& cluster);
+
+// The problem that a job is on a cluster of equal servers, all devices used; the arguments outlive
+// it. Fails with kInvalidInput for servers of several types and for a device whose rate in the
+// job's precision is not known.
+Result<plan::GpuProblem> gpu_problem(const workload::Job& job, const topo::Cluster& cluster,
+                                     const cost::Stack& stack);
+
+// The stack of that name, or the usual one of the job where it is empty.
+Result<const cost::Stack*> stack_of(const std::string& name, const workload::Job& job);
+
+// Prints the plans, or the one that the job fixes completely. The exit status.
+int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
+                   const topo::Cluster& cluster);
+
+}  // namespace regatta::cli

@@ -1,0 +1,230 @@
+#include "regatta/cli/plan_what_if.h"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/cli/arguments.h"
+#include "regatta/cli/inputs.h"
+#include "regatta/cli/load.h"
+#include "regatta/cli/plan_gpu.h"
+#include "regatta/core/text.h"
+#include "regatta/core/units_text.h"
+#include "regatta/topo/cluster_yaml.h"
+#include "regatta/topo/presets.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+
+struct WhatIfOptions {
+  std::string job;
+  std::vector<std::string> clusters;
+  std::vector<std::string> changes;  // "nic_rate=800Gbps"
+  std::string strategy;
+  std::string stack;
+  double price = 0;  // of a device and hour
+  bool json = false;
+};
+
+struct Choice {
+  std::string name;
+  topo::Cluster cluster;
+};
+
+Error bad_change(const std::string& change, const std::string& why) {
+  return {Code::kInvalidInput, fmt::format("--with {}: {}", printable(change, 60), why)};
+}
+
+Result<int> count_of(const std::string& change, const std::string& value) {
+  int count = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
+  if (error != std::errc() || end != value.data() + value.size() || count < 1 || count > 100'000)
+    return bad_change(change, "write a whole number from 1 to 100000");
+  return count;
+}
+
+Status change_servers(topo::Cluster& cluster, int count) {
+  const std::string type = cluster.servers.front().type;
+  cluster.servers.clear();
+  for (int i = 0; i < count; ++i)
+    cluster.servers.push_back({.name = "s" + std::to_string(i), .type = type});
+  return {};
+}
+
+// The cluster with one thing another: a server preset, NICs, servers, uplinks.
+Result<topo::Cluster> changed(topo::Cluster cluster, const std::string& change) {
+  const std::size_t equals = change.find('=');
+  if (equals == std::string::npos) return bad_change(change, "write it like nic_rate=800Gbps");
+  const std::string key = change.substr(0, equals);
+  const std::string value = change.substr(equals + 1);
+  topo::ServerType& server = cluster.server_types.at(cluster.servers.front().type);
+  const std::vector<std::string> keys = {"nic_rate", "nics", "servers", "uplink", "server"};
+  if (key == "nic_rate" || key == "uplink") {
+    const auto rate = parse_bytes_per_second(value);
+    if (!rate) return bad_change(change, rate.error().message);
+    (key == "uplink" ? cluster.fabric.uplink : server.nic_rate) = *rate;
+  } else if (key == "nics") {
+    REGATTA_TRY(count, count_of(change, value));
+    server.nic_count = count;
+  } else if (key == "servers") {
+    REGATTA_TRY(count, count_of(change, value));
+    REGATTA_TRY_DO(change_servers(cluster, count));
+  } else if (key == "server") {
+    const topo::ServerType* preset = topo::find_server_preset(value);
+    if (preset == nullptr)
+      return bad_change(change, "choose one of " + join(topo::server_preset_names(), ", "));
+    server = *preset;
+  } else {
+    const std::string nearest = nearest_word(key, keys);
+    return bad_change(change,
+                      fmt::format("only {} can change{}", join(keys, ", "),
+                                  nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+  }
+  return cluster;
+}
+
+Result<std::vector<Choice>> choices_of(const WhatIfOptions& options) {
+  std::vector<Choice> choices;
+  for (const std::string& path : options.clusters) {
+    REGATTA_TRY(cluster, load_cluster(path));
+    choices.push_back({cluster.name, std::move(cluster)});
+  }
+  const topo::Cluster first = choices.front().cluster;
+  for (const std::string& change : options.changes) {
+    REGATTA_TRY(cluster, changed(first, change));
+    choices.push_back({first.name + " " + change, std::move(cluster)});
+  }
+  return choices;
+}
+
+// Of the best plan on one cluster.
+struct Row {
+  std::string name;
+  int devices = 0;
+  plan::GpuPlan plan;
+  double tokens_per_s = 0;
+  double device_hours = 0;    // of 1e9 tokens
+  double kilowatt_hours = 0;  // of 1e9 tokens
+};
+
+Result<Row> evaluate(const WhatIfOptions& options, const workload::Job& job, const Choice& choice) {
+  REGATTA_TRY(stack, stack_of(options.stack, job));
+  REGATTA_TRY(problem, gpu_problem(job, choice.cluster, *stack));
+  Row row{.name = choice.name, .devices = problem.devices};
+  if (const auto fixed = plan::fixed_strategy(job.strategy, problem.devices)) {
+    REGATTA_TRY(estimate, plan::estimate_on(problem, *fixed));
+    row.plan = {*fixed, estimate};
+  } else {
+    const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    const auto found = plan::gpu_search(problem, plan::SearchMode::kPruned, 1, threads);
+    if (!found) return Error{found.error().code, choice.name + ": " + found.error().message};
+    row.plan = found->ranked.front();
+  }
+  const double step = row.plan.estimate.step.total().value;
+  row.tokens_per_s = static_cast<double>(job.global_batch) * job.model.seq / step;
+  row.device_hours = 1e9 / row.tokens_per_s * row.devices / 3600;
+  row.kilowatt_hours =
+      row.device_hours * cost::device_shares(problem.server.device.name).server_watts / 1000;
+  return row;
+}
+
+void print_rows(const WhatIfOptions& options, const std::vector<Row>& rows) {
+  std::vector<std::vector<std::string>> table = {
+      {"cluster", "devices", "best plan", "step time", "tokens/s", "speed", "device hours", "kWh"}};
+  if (options.price > 0) table.front().push_back("cost");
+  for (const Row& row : rows) {
+    table.push_back({row.name, std::to_string(row.devices), to_string(row.plan.strategy),
+                     format_seconds(row.plan.estimate.step.total()),
+                     fmt::format("{:.0f}", row.tokens_per_s),
+                     fmt::format("{:.2f}x", row.tokens_per_s / rows.front().tokens_per_s),
+                     fmt::format("{:.0f}", row.device_hours),
+                     row.kilowatt_hours > 0 ? fmt::format("{:.0f}", row.kilowatt_hours) : "-"});
+    if (options.price > 0)
+      table.back().push_back(fmt::format("{:.0f}", row.device_hours * options.price));
+  }
+  fmt::print("{}\ndevice hours, kWh (of servers under load){} for a billion tokens\n",
+             format_table(table), options.price > 0 ? " and cost" : "");
+}
+
+json rows_to_json(const WhatIfOptions& options, const std::vector<Row>& rows) {
+  json all = json::array();
+  for (const Row& row : rows) {
+    json one = {{"cluster", row.name},
+                {"devices", row.devices},
+                {"strategy", to_string(row.plan.strategy)},
+                {"step_time_s", row.plan.estimate.step.total().value},
+                {"tokens_per_s", row.tokens_per_s},
+                {"device_hours_per_1e9_tokens", row.device_hours},
+                {"kwh_per_1e9_tokens", row.kilowatt_hours}};
+    if (options.price > 0) one["cost_per_1e9_tokens"] = row.device_hours * options.price;
+    all.push_back(one);
+  }
+  return {{"clusters", all}};
+}
+
+int compare(const WhatIfOptions& options) {
+  if (options.clusters.size() + options.changes.size() < 2) {
+    return report_error({Code::kInvalidInput,
+                         "plan what-if: nothing to compare; give another --cluster, or a change "
+                         "like --with nic_rate=800Gbps"});
+  }
+  const auto job = load_job_with(options.job, options.strategy);
+  if (!job) return report_error(job.error());
+  const auto choices = choices_of(options);
+  if (!choices) return report_error(choices.error());
+  std::vector<Row> rows;
+  for (const Choice& choice : *choices) {
+    auto row = evaluate(options, *job, choice);
+    if (!row) return report_error(row.error());
+    rows.push_back(std::move(*row));
+  }
+  if (options.json)
+    fmt::print("{}\n", rows_to_json(options, rows).dump(2));
+  else
+    print_rows(options, rows);
+  return 0;
+}
+
+}  // namespace
+
+void add_plan_what_if(CLI::App& plan, int& exit_status) {
+  const auto options = std::make_shared<WhatIfOptions>();
+  CLI::App* command = plan.add_subcommand(
+      "what-if", "Compare clusters of GPUs for a job: time, device hours, energy, cost");
+  command->add_option("JOB", options->job, "Job file")->required()->check(not_empty());
+  command->add_option("--cluster", options->clusters, "Cluster file; give several to compare them")
+      ->required()
+      ->type_name("CLUSTER")
+      ->check(not_empty());
+  command
+      ->add_option("--with", options->changes,
+                   "The first cluster with one change: nic_rate=800Gbps, nics=4, servers=256, "
+                   "uplink=400Gbps, server=dgx-h100; may come several times")
+      ->type_name("KEY=VALUE");
+  command->add_option("--strategy", options->strategy, "What it names is kept: '{tp: 8}'")
+      ->type_name("MAP")
+      ->check(not_empty());
+  command->add_option("--stack", options->stack, "The software that trains")
+      ->type_name("NAME")
+      ->check(not_empty());
+  command->add_option("--price", options->price, "Of a device and hour, in any currency")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer(
+      "Examples:\n"
+      "  regatta plan what-if examples/gpt3-175b.yaml --cluster examples/a100-1024.yaml "
+      "--with nic_rate=400Gbps --with servers=256 --price 2");
+  command->callback([options, &exit_status] { exit_status = compare(*options); });
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,47 @@
+// plan/gpu_answer.h: what people want to know of a GPU plan beside its times: how well it uses the
+// devices, how sure the figures are, what would make it faster, what stands in the way.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/plan/gpu_search.h"
+
+namespace regatta::plan {
+
+struct Interval {
+  Seconds low;
+  Seconds high;
+};
+
+// The step's part of one change of the cluster: -0.05 is five per cent faster.
+struct Sensitivity {
+  std::string what;  // "nic_rate"
+  double change = 0.1;
+  double step_change = 0;
+};
+
+struct GpuAnswer {
+  FlopsPerSecond per_device;           // operations of the model
+  FlopsPerSecond hardware_per_device;  // with what is computed again
+  double mfu = 0;                      // of the peak of the precision
+  double tokens_per_s = 0;
+  Fit fit = Fit::kFits;
+  Interval interval;  // 80 % of steps like it are in between, as the stack's replayed rows are
+  std::vector<Sensitivity> sensitivities;
+  std::string binding;  // "matrix products take 61 % of the step; ..."
+};
+
+// Requires that `plan` is one of the problem.
+GpuAnswer answer(const GpuProblem& problem, const GpuPlan& plan);
+
+// The parts of a step by the names that files and messages use, longest first where `sorted`.
+struct NamedPart {
+  std::string name;  // "tp_comm"
+  Seconds time;
+};
+std::vector<NamedPart> named_parts(const StepBreakdown& step);
+
+}  // namespace regatta::plan

@@ -1,0 +1,54 @@
+#include "regatta/plan/gpu_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "regatta/workload/job_json.h"
+
+namespace regatta::plan {
+
+using nlohmann::json;
+
+namespace {
+
+json memory_json(const cost::GpuMemory& memory) {
+  return {{"weights_bytes", memory.weights},     {"gradients_bytes", memory.gradients},
+          {"optimizer_bytes", memory.optimizer}, {"activations_bytes", memory.activations},
+          {"working_bytes", memory.working},     {"context_bytes", memory.context},
+          {"total_bytes", memory.total()}};
+}
+
+}  // namespace
+
+json gpu_plan_row(const GpuProblem& problem, const GpuPlan& plan) {
+  const Fit fit = fit_of(plan.estimate.memory, problem.server.device.memory);
+  return {{"strategy", workload::strategy_to_json(plan.strategy)},
+          {"step_time_s", plan.estimate.step.total().value},
+          {"memory_per_device_bytes", plan.estimate.memory.total()},
+          {"fits", fit == Fit::kFits}};
+}
+
+json gpu_plan_to_json(const GpuProblem& problem, const GpuPlan& plan) {
+  const GpuAnswer is = answer(problem, plan);
+  json all = gpu_plan_row(problem, plan);
+  all["tflops_per_device"] = is.per_device.value / 1e12;
+  all["hardware_tflops_per_device"] = is.hardware_per_device.value / 1e12;
+  all["mfu"] = is.mfu;
+  all["tokens_per_s"] = is.tokens_per_s;
+  all["fit"] = to_string(is.fit);
+  all["interval"] = {{"low_s", is.interval.low.value}, {"high_s", is.interval.high.value}};
+  json parts = json::object();
+  for (const NamedPart& part : named_parts(plan.estimate.step))
+    parts[part.name + "_s"] = part.time.value;
+  all["breakdown"] = parts;
+  all["memory"] = memory_json(plan.estimate.memory);
+  all["worst_stage"] = plan.estimate.worst_stage;
+  json changes = json::array();
+  for (const Sensitivity& one : is.sensitivities)
+    changes.push_back(
+        {{"what", one.what}, {"change", one.change}, {"step_change", one.step_change}});
+  all["sensitivities"] = changes;
+  all["binding"] = is.binding;
+  return all;
+}
+
+}  // namespace regatta::plan

@@ -1,0 +1,105 @@
+"""`regatta plan` for clusters of GPUs, as a user calls it."""
+import json
+import pathlib
+import tempfile
+import unittest
+
+import lab_case
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+JOB, CLUSTER = EXAMPLES / "gpt3-175b.yaml", EXAMPLES / "a100-1024.yaml"
+FIXED = "{tp: 8, pp: 8, virtual_stages: 6, micro_batch: 1, sequence_parallel: true, zero: 1}"
+
+
+def cluster_text(server, servers, extra=""):
+    return (f"name: c\nserver_types:\n  s: {{{server}}}\nfabric:\n  tiers: [leaf]\n"
+            f"servers: {{count: {servers}, type: s}}\n{extra}")
+
+
+class PlanGpuTest(unittest.TestCase):
+    def plan(self, *arguments):
+        done = lab_case.regatta("plan", *arguments, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def refused(self, *arguments):
+        done = lab_case.regatta("plan", *arguments)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        return done.stderr
+
+    def test_predicts_the_one_point_of_a_fixed_strategy(self):
+        point = self.plan(JOB, "--cluster", CLUSTER, "--strategy", FIXED)
+        self.assertAlmostEqual(sum(point["breakdown"].values()) / point["step_time_s"], 1, 9)
+        memory = dict(point["memory"])
+        self.assertEqual(memory.pop("total_bytes"), point["memory_per_device_bytes"])
+        self.assertAlmostEqual(sum(memory.values()) / point["memory_per_device_bytes"], 1, 9)
+        self.assertEqual(point["strategy"]["dp"], 16)
+        self.assertTrue(point["fits"])
+        self.assertLess(point["interval"]["low_s"], point["step_time_s"])
+        self.assertAlmostEqual(point["tokens_per_s"] * point["step_time_s"], 1536 * 2048, 3)
+        self.assertAlmostEqual(point["mfu"], point["tflops_per_device"] / 312, 9)
+        full = self.plan(JOB, "--cluster", CLUSTER, "--strategy", FIXED[:-1] + ", recompute: full}")
+        self.assertAlmostEqual(full["hardware_tflops_per_device"] / full["tflops_per_device"], 4 / 3, 1)
+
+    def test_finds_the_same_best_plans_with_and_without_bounds(self):
+        pruned = self.plan(JOB, "--cluster", CLUSTER, "--top", "20")
+        every = self.plan(JOB, "--cluster", CLUSTER, "--top", "20", "--exhaustive")
+        self.assertEqual(pruned["ranked"], every["ranked"])
+        self.assertLess(pruned["evaluated"], every["evaluated"])
+        self.assertTrue(all(plan["fits"] for plan in pruned["ranked"]))
+
+    def test_plans_experts_latent_attention_and_long_sequences(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cluster = pathlib.Path(folder, "cluster.yaml")
+            cluster.write_text(cluster_text("preset: dgx-h100", 64))
+            for model, precision in (("preset: deepseek-v2", "bf16"), ("preset: mixtral-8x22b", "fp8"),
+                                     ("preset: llama3-70b, seq: 131072", "bf16")):
+                job = pathlib.Path(folder, "job.yaml")
+                job.write_text(f"name: j\nmodel: {{{model}}}\nglobal_batch: 64\nprecision: {precision}\n")
+                best = self.plan(job, "--cluster", cluster)
+                self.assertTrue(best["fits"], model)
+                self.assertLess(best["mfu"], 0.9)
+
+    def test_answers_clearly_where_nothing_can_be_planned(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cluster = pathlib.Path(folder, "cluster.yaml")
+            cluster.write_text(cluster_text("preset: dgx-a100-80g", 1))
+            self.assertIn("no strategy fits 80 GiB of a100-sxm4-80g", self.refused(JOB, "--cluster", cluster))
+            cluster.write_text(cluster_text("preset: dgx-a100-80g, nics: {count: 8, rate: 0Gbps}", 16))
+            self.assertIn("nics.rate", self.refused(JOB, "--cluster", cluster))
+            cluster.write_text(cluster_text("preset: dgx-v100", 64))
+            self.assertIn("bf16 peak are not known", self.refused(JOB, "--cluster", cluster))
+
+    def test_plans_for_sixty_five_thousand_devices(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cluster, job = pathlib.Path(folder, "cluster.yaml"), pathlib.Path(folder, "job.yaml")
+            cluster.write_text(cluster_text("preset: dgx-h100", 8192))
+            job.write_text("name: j\nmodel: {preset: llama3-405b}\nglobal_batch: 16384\nprecision: bf16\n")
+            best = self.plan(job, "--cluster", cluster)
+            self.assertEqual(best["devices"], 65536)
+            self.assertTrue(best["fits"])
+
+    def test_says_why_a_plan_is_faster(self):
+        with tempfile.TemporaryDirectory() as folder:
+            files = []
+            for name, recompute in (("a", "none"), ("b", "full")):
+                plan = self.plan(JOB, "--cluster", CLUSTER, "--strategy", FIXED[:-1] + f", recompute: {recompute}}}")
+                files.append(pathlib.Path(folder, name + ".json"))
+                files[-1].write_text(json.dumps(plan))
+            done = lab_case.regatta("plan", "diff", *files)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, r"A takes [0-9.]+ % less time than B: it saves recompute")
+
+    def test_compares_clusters(self):
+        rows = self.plan("what-if", JOB, "--cluster", CLUSTER, "--with", "nic_rate=400Gbps", "--with", "servers=256",
+                         "--price", "2")["clusters"]
+        self.assertEqual([row["devices"] for row in rows], [1024, 1024, 2048])
+        self.assertLessEqual(rows[1]["step_time_s"], rows[0]["step_time_s"])
+        self.assertGreater(rows[2]["tokens_per_s"], rows[0]["tokens_per_s"])
+        for row in rows:
+            self.assertAlmostEqual(row["cost_per_1e9_tokens"], 2 * row["device_hours_per_1e9_tokens"], 6)
+
+
+if __name__ == "__main__":
+    unittest.main()
