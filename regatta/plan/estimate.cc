@@ -42,21 +42,12 @@ class Assembly {
 
   Estimate run() {
     Estimate estimate;
-    StepBreakdown& step = estimate.step;
-    StageTime slot = slowest_stage();
-    if (strategy_.schedule == Schedule::kDualPipe) overlap_exchanges(slot);
-    step = slot.all;
-    step.pp_comm = boundary();
-    const Seconds fill = bubble(step.pp_comm);
-    step *= micro_batches_;
-    step.bubble = fill;
+    StageTime slot;
+    estimate.step = micro_batches(slot);
     const cost::RankParameters held = parameters(heaviest_stage());
-    replicas(step, held, slot);
-    optimizer(step, held);
-    offload(step, held, slot);
-    const double servers = static_cast<double>(strategy_.world_size()) / machine_.network.devices;
-    const Seconds computed = step.matmul + step.attention + step.passes + step.recompute;
-    step.stragglers = computed * (cost::slowest_factor(servers) - 1);
+    replicas(estimate.step, held, slot);
+    optimizer(estimate.step, held);
+    offload(estimate.step, held, slot);
     estimate.memory = memory(0);
     if (strategy_.pp > 1) {
       const cost::GpuMemory last = memory(strategy_.pp - 1);
@@ -66,6 +57,22 @@ class Assembly {
       }
     }
     return estimate;
+  }
+
+  // All micro-batches through the pipeline, without what a step does once; `slot` is set to what
+  // the slowest stage does for one.
+  StepBreakdown micro_batches(StageTime& slot) const {
+    slot = slowest_stage();
+    if (strategy_.schedule == Schedule::kDualPipe) overlap_exchanges(slot);
+    StepBreakdown step = slot.all;
+    step.pp_comm = boundary();
+    const Seconds fill = bubble(step.pp_comm);
+    step *= micro_batches_;
+    step.bubble = fill;
+    const double servers = static_cast<double>(strategy_.world_size()) / machine_.network.devices;
+    const Seconds computed = step.matmul + step.attention + step.passes + step.recompute;
+    step.stragglers = computed * (cost::slowest_factor(servers) - 1);
+    return step;
   }
 
   Bound bound() const {
@@ -385,6 +392,12 @@ Status check_machine(const Machine& machine, const topo::DeviceType& device,
                              device.name)};
   }
   return {};
+}
+
+Seconds least_time(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
+                   int micro_batches) {
+  StageTime slot;
+  return Assembly(input, machine, work, micro_batches).micro_batches(slot).total();
 }
 
 Result<Estimate> estimate_step(const EstimateInput& input) {

@@ -98,6 +98,10 @@ struct Bound {
 Bound bound_of(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
                int micro_batches);
 
+// What no strategy with the same schedule goes below besides, whatever its sharding and offload.
+Seconds least_time(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
+                   int micro_batches);
+
 // Fails with kUnsupported for a device whose processors or whose rate in that precision are not
 // known, or whose memory or links have none.
 Status check_machine(const Machine& machine, const topo::DeviceType& device,

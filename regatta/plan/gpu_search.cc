@@ -118,15 +118,14 @@ class Search {
       });
     std::vector<Tally> tallies(static_cast<std::size_t>(threads_), Tally(top_));
     std::vector<std::vector<Strategy>> completions(tallies.size());
-    std::atomic<double> limit = std::numeric_limits<double>::infinity();
     spread(groups_.size(), threads_, [&](std::size_t i, int thread) {
       const auto at = static_cast<std::size_t>(thread);
       const Group& group = groups_[i];
-      if (mode_ == SearchMode::kPruned && cannot_win(group, limit.load())) return;
+      if (mode_ == SearchMode::kPruned && cannot_win(group)) return;
       look_at(group, completions[at], tallies[at]);
       if (!tallies[at].is_full()) return;
-      for (double before = limit.load(), worst = tallies[at].worst().value;
-           worst < before && !limit.compare_exchange_weak(before, worst);) {
+      for (double before = limit_.load(), worst = tallies[at].worst().value;
+           worst < before && !limit_.compare_exchange_weak(before, worst);) {
       }
     });
     Tally all(top_);
@@ -166,8 +165,8 @@ class Search {
   }
 
   // Strictly slower than what is among the best already, so equals stay.
-  bool cannot_win(const Group& group, double limit) const {
-    return group.bound.time.value > limit ||
+  bool cannot_win(const Group& group) const {
+    return group.bound.time.value > limit_.load() ||
            group.bound.memory > static_cast<double>(problem_.server.device.memory.value);
   }
 
@@ -175,7 +174,19 @@ class Search {
     completions.clear();
     add_completions(space_, group.staged, completions);
     points_ += static_cast<long long>(completions.size());
+    // Those of one schedule follow one another.
+    const Strategy* first = nullptr;
+    bool can_win = true;
     for (const Strategy& strategy : completions) {
+      if (mode_ == SearchMode::kPruned &&
+          (first == nullptr || strategy.schedule != first->schedule ||
+           strategy.virtual_stages != first->virtual_stages)) {
+        first = &strategy;
+        can_win = least_time(input_of(strategy), problem_.machine, measured_[group.work],
+                             group.micro_batches)
+                      .value <= limit_.load();
+      }
+      if (!can_win) continue;
       const Estimate estimate = assemble(input_of(strategy), problem_.machine,
                                          measured_[group.work], group.micro_batches);
       tally.offer(strategy, estimate,
@@ -192,19 +203,23 @@ class Search {
   std::vector<MicroBatchWork> measured_;  // by work
   std::vector<Group> groups_;
   std::atomic<long long> points_ = 0;
+  std::atomic<double> limit_ =
+      std::numeric_limits<double>::infinity();  // time of the worst of `top`
 };
 
 Error nothing_divides(const GpuProblem& problem) {
   // What was asked for may be impossible by itself.
   const Strategy asked = workload::requested(problem.request);
-  if (const auto count = workload::micro_batches(problem.model, asked, problem.global_batch); !count)
+  if (const auto count = workload::micro_batches(problem.model, asked, problem.global_batch);
+      !count)
     return count.error();
   if (problem.devices % asked.world_size() != 0 ||
       (problem.request.dp && problem.request.tp && problem.request.pp && problem.request.cp)) {
-    return {Code::kInvalidInput,
-            fmt::format("strategy: tp {} x cp {} x pp {} x dp {} cannot fill {} devices; the degrees "
-                        "must multiply to it, so leave one out to have it chosen",
-                        asked.tp, asked.cp, asked.pp, asked.dp, problem.devices)};
+    return {
+        Code::kInvalidInput,
+        fmt::format("strategy: tp {} x cp {} x pp {} x dp {} cannot fill {} devices; the degrees "
+                    "must multiply to it, so leave one out to have it chosen",
+                    asked.tp, asked.cp, asked.pp, asked.dp, problem.devices)};
   }
   return {Code::kInvalidInput,
           fmt::format("no strategy of {} devices divides the job: {} heads, {} layers, batches of "
