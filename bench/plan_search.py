@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """How fast the planner searches: GPT-3 175B on 4,096 A100, batches of 4,096, every form, with and without bounds.
 
-Prints medians and spreads over ROUNDS runs: points, seconds, evaluations a second, peak memory; and whether both rank the same plans.
+Prints medians and spreads over ROUNDS runs: points, seconds, evaluations a second; and whether both rank the same plans.
 
     bench/plan_search.py [ROUNDS]
 """
 import json
 import os
 import pathlib
-import resource
 import statistics
 import subprocess
 import sys
@@ -47,7 +46,6 @@ def main():
                       f"{statistics.median(times):.3f} s ({times[0]:.3f} to {times[-1]:.3f}), "
                       f"{runs[0]['evaluated'] / statistics.median(times) / 1e6:.2f} million a second")
             print(f"cores {cores}: the same plans: {ranked[0] == ranked[1]}")
-    print(f"peak memory: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024:.0f} MiB")
 
 
 if __name__ == "__main__":

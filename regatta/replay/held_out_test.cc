@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/cost/stack.h"
+#include "regatta/plan/gpu_search.h"
 #include "regatta/replay/replay.h"
 
 namespace regatta::replay {
@@ -71,6 +72,48 @@ INSTANTIATE_TEST_SUITE_P(
     [](const testing::TestParamInfo<Bar>& bar) {
       return std::string(bar.param.set) + "_" + to_string(bar.param.quantity);
     });
+
+// The fastest plan without context parallelism against the published one with it: measured, the
+// second begins to win at 32 thousand tokens, on B200 and on H100.
+TEST(HeldOutContext, ParallelismBeginsToWinWithinTwiceTheMeasuredLength) {
+  const auto runs = runs_of("nemo_context_parallel");
+  if (!runs) GTEST_SKIP() << "the published tables are not beside the project";
+  std::map<std::string, int> first;
+  for (const Published& run : *runs) {
+    if (run.model.seq > 256 * 1024 || first.contains(run.server.device.name)) continue;
+    const cost::Stack& stack = *cost::find_stack(run.stack);
+    workload::StrategyRequest without;
+    without.cp = 1;
+    without.zero = 1;
+    const plan::EstimateInput input{.model = run.model,
+                                    .strategy = run.strategy,
+                                    .global_batch = run.global_batch,
+                                    .precision = run.precision,
+                                    .server = run.server,
+                                    .stack = stack};
+    const plan::GpuProblem problem{.model = run.model,
+                                   .global_batch = run.global_batch,
+                                   .precision = run.precision,
+                                   .request = without,
+                                   .server = run.server,
+                                   .stack = stack,
+                                   .machine = plan::machine_of(input),
+                                   .devices = run.strategy.world_size()};
+    const auto best = plan::gpu_search(problem, plan::SearchMode::kPruned, 1);
+    ASSERT_TRUE(best) << best.error().message;
+    const auto with = plan::estimate_step(input);
+    ASSERT_TRUE(with);
+    const Seconds least = best->ranked.front().estimate.step.total();
+    if (run.strategy.cp > 1 && with->step.total() < least * 0.99)
+      first[run.server.device.name] = run.model.seq;
+  }
+  constexpr int kMeasured = 32 * 1024;
+  ASSERT_EQ(first.size(), 2U);
+  for (const auto& [device, seq] : first) {
+    EXPECT_GE(seq, kMeasured / 2) << device;
+    EXPECT_LE(seq, kMeasured * 2) << device;
+  }
+}
 
 // An interval is what eight of ten steps are to be in.
 TEST(HeldOutIntervals, HoldSevenToNineOfTenRows) {
