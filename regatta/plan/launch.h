@@ -1,0 +1,61 @@
+// plan/launch.h: a plan as a shell script that starts it in another framework, every flag of the
+// model and of the strategy written out. Pure: text from a plan.
+//
+// What a framework cannot do is refused by name instead of left out, so that a script that comes
+// out runs the plan that was estimated. Names of flags are those of Megatron-LM with Megatron-Core
+// 0.9 to 0.14 (megatron/training/arguments.py, CHANGELOG.md), DeepSpeed 0.16
+// (deepspeed/runtime/zero/config.py) and torchtitan 0.2 (torchtitan/config/job_config.py).
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "regatta/core/result.h"
+#include "regatta/workload/model.h"
+#include "regatta/workload/strategy.h"
+
+namespace regatta::plan {
+
+enum class Launcher {
+  kMegatron,   // torchrun pretrain_gpt.py of Megatron-LM
+  kDeepspeed,  // a ds_config.json, and deepspeed with the user's own training program
+  kTorchrun,   // PyTorch FSDP: torchrun with torchtitan's overrides
+};
+inline constexpr std::array kLaunchers = {Launcher::kMegatron, Launcher::kDeepspeed,
+                                          Launcher::kTorchrun};
+std::string to_string(Launcher launcher);  // "megatron", "deepspeed", "torchrun", and the way back
+std::optional<Launcher> launcher_named(std::string_view name);
+
+// AdamW, which every estimate assumes; the rates are a usual start and change no time.
+struct AdamSettings {
+  double learning_rate = 3e-4;
+  double least_rate = 3e-5;  // at the end of a cosine
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double weight_decay = 0.1;
+  double most_norm = 1;  // of the gradients, beyond which they are scaled down
+  int warmup_steps = 100;
+  int steps = 1000;
+};
+
+// The references outlive the call.
+struct LaunchInput {
+  const workload::ModelShape& model;
+  const workload::Strategy& strategy;
+  workload::Precision precision = workload::Precision::kBf16;
+  int global_batch = 0;
+  int servers = 1;
+  int devices_per_server = 1;
+  std::string job_name = "regatta";
+  double dropout = 0;  // of attention and of the outputs of a block, where the launcher has it
+  AdamSettings optimizer;
+};
+
+// The script. Fails with kInvalidInput where the strategy does not divide the job
+// (workload::micro_batches) or the ranks are not the devices, and with kUnsupported for what the
+// framework cannot do, naming it and what can be done instead.
+Result<std::string> launch_arguments(Launcher launcher, const LaunchInput& input);
+
+}  // namespace regatta::plan

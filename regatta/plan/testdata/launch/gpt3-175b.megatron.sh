@@ -1,0 +1,62 @@
+#!/bin/bash
+# a job: gpt3-175b on 128 x 8 devices, tp8 pp8 dp16 mb1 recompute=selective vp3 sp zero1
+# global batch 1536, bf16
+# Megatron-LM with Megatron-Core 0.9 or later: run it in its folder on every server,
+# MASTER_ADDR the first server, NODE_RANK this server's number. DATA_ARGS replaces the made-up data.
+set -euo pipefail
+# Kernels start in the order of their launch, so that communication begins before what hides it.
+export CUDA_DEVICE_MAX_CONNECTIONS=1
+read -ra DATA <<<"${DATA_ARGS:---mock-data --tokenizer-type NullTokenizer --vocab-size 51199}"
+RANKS=(
+  --nnodes 128
+  --nproc-per-node 8
+  --node-rank "${NODE_RANK:-0}"
+  --master-addr "${MASTER_ADDR:-localhost}"
+  --master-port "${MASTER_PORT:-29500}"
+)
+MODEL=(
+  --num-layers 96
+  --hidden-size 12288
+  --ffn-hidden-size 49152
+  --num-attention-heads 96
+  --kv-channels 128
+  --seq-length 2048
+  --max-position-embeddings 2048
+  --position-embedding-type learned_absolute
+  --normalization LayerNorm
+  --make-vocab-size-divisible-by 128
+)
+PARALLEL=(
+  --tensor-model-parallel-size 8
+  --pipeline-model-parallel-size 8
+  --context-parallel-size 1
+  --num-layers-per-virtual-pipeline-stage 4
+  --sequence-parallel
+  --use-distributed-optimizer
+  --overlap-grad-reduce
+  --overlap-param-gather
+  --recompute-granularity selective
+)
+TRAINING=(
+  --micro-batch-size 1
+  --global-batch-size 1536
+  --bf16
+  --attention-dropout 0
+  --hidden-dropout 0
+  --train-iters 1000
+  --lr 0.0003
+  --min-lr 3e-05
+  --lr-decay-style cosine
+  --lr-warmup-iters 100
+  --adam-beta1 0.9
+  --adam-beta2 0.95
+  --weight-decay 0.1
+  --clip-grad 1
+  --log-interval 1
+  --eval-iters 0
+)
+exec torchrun "${RANKS[@]}" pretrain_gpt.py \
+  "${MODEL[@]}" \
+  "${PARALLEL[@]}" \
+  "${TRAINING[@]}" \
+  "${DATA[@]}" "$@"

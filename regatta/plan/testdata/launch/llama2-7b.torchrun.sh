@@ -1,0 +1,48 @@
+#!/bin/bash
+# a job: llama2-7b on 2 x 8 devices, tp1 pp1 dp16 mb2 recompute=full zero3/8
+# global batch 128, bf16
+# torchtitan 0.2: run it in its folder on every server, MASTER_ADDR the first server,
+# NODE_RANK this server's number. CONFIG_FILE is a configuration to begin with, for data and tokenizer.
+# Flavor llama2-7b of llama3 is not torchtitan's: add it to its models as TransformerModelArgs(dim=4096, n_layers=32, n_heads=32, n_kv_heads=32, vocab_size=32000, multiple_of=256, ffn_dim_multiplier=0.996155)
+set -euo pipefail
+RANKS=(
+  --nnodes 2
+  --nproc-per-node 8
+  --node-rank "${NODE_RANK:-0}"
+  --master-addr "${MASTER_ADDR:-localhost}"
+  --master-port "${MASTER_PORT:-29500}"
+)
+MODEL=(
+  --model.name llama3
+  --model.flavor llama2-7b
+)
+PARALLEL=(
+  --parallelism.data_parallel_replicate_degree 2
+  --parallelism.data_parallel_shard_degree 8
+  --parallelism.fsdp_reshard_after_forward always
+  --parallelism.tensor_parallel_degree 1
+  --parallelism.context_parallel_degree 1
+  --parallelism.pipeline_parallel_degree 1
+)
+TRAINING=(
+  --training.local_batch_size 2
+  --training.global_batch_size 128
+  --training.seq_len 4096
+  --training.mixed_precision_param bfloat16
+  --activation_checkpoint.mode full
+  --compile.enable
+  --training.steps 1000
+  --training.max_norm 1
+  --optimizer.name AdamW
+  --optimizer.lr 0.0003
+  --optimizer.beta1 0.9
+  --optimizer.beta2 0.95
+  --optimizer.weight_decay 0.1
+  --lr_scheduler.warmup_steps 100
+  --lr_scheduler.decay_type cosine
+  --job.description 'a job'
+)
+exec torchrun "${RANKS[@]}" -m torchtitan.train ${CONFIG_FILE:+--job.config_file "$CONFIG_FILE"} \
+  "${MODEL[@]}" \
+  "${PARALLEL[@]}" \
+  "${TRAINING[@]}" "$@"
