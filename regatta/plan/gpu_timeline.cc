@@ -41,7 +41,8 @@ class Chunks {
          Seconds message)
       : input_(input), count_(chunk_count(shape)), work_(work), message_(message) {}
 
-  ChunkTimes times(int chunk) const {
+  // All of it `stretch` times as long.
+  ChunkTimes times(int chunk, double stretch) const {
     const workload::LayerRange range = stage_layers(input_.model, count_, chunk);
     const int dense =
         std::clamp(workload::dense_layers(input_.model) - range.first, 0, range.count);
@@ -56,6 +57,9 @@ class Chunks {
     }
     sum.times.forward += message_;
     sum.times.input_gradient += message_;
+    for (Seconds* time : {&sum.times.forward, &sum.times.input_gradient,
+                          &sum.times.weight_gradient, &sum.recompute})
+      *time = *time * stretch;
     return sum;
   }
 
@@ -214,11 +218,17 @@ Result<GpuTimeline> gpu_timeline(const EstimateInput& input) {
   const MicroBatchWork blocks = micro_batch_work(input, machine_of(input));
   const Chunks chunks(input, shape, blocks, message);
 
+  // All wait for the slowest server: the pipeline as a whole takes that much longer.
+  const StepBreakdown& step = estimate.step;
+  const Seconds pipeline =
+      step.total() - step.dp_comm - step.optimizer - step.offload - step.stragglers;
+  const double stretch = 1 + step.stragglers / pipeline;
+
   pipeline::Times times = pipeline::equal_times(shape, {}, {});
   std::vector<ChunkTimes> work;
   for (std::size_t i = 0; i < times.parts.size(); ++i) {
     const int place = static_cast<int>(i);
-    work.push_back(chunks.times(chunk_of(shape, place / parts, place % parts)));
+    work.push_back(chunks.times(chunk_of(shape, place / parts, place % parts), stretch));
     times.parts[i] = work.back().times;
   }
   REGATTA_TRY(simulation, pipeline::simulate(shape, order, times));

@@ -13,25 +13,6 @@
 namespace regatta::report {
 namespace {
 
-std::string figure(std::string_view name, std::string_view value, std::string_view note,
-                   std::string_view style = "") {
-  return fmt::format(
-      "<div class=\"figure\"><div class=\"name\">{}</div><div class=\"value {}\">{}</div>"
-      "<div class=\"note\">{}</div></div>\n",
-      name, style, value, note);
-}
-
-std::string count_text(long long count) {
-  if (count >= 1'000'000'000)
-    return fmt::format("{:.2f} billion", static_cast<double>(count) / 1e9);
-  if (count >= 1'000'000) return fmt::format("{:.2f} million", static_cast<double>(count) / 1e6);
-  return fmt::format("{}", count);
-}
-
-std::string sentence(std::string_view text) {
-  return text.empty() ? "" : fmt::format("<p>{}</p>\n", escape_html(text));
-}
-
 std::string speedup_figure(const RunResult& result) {
   const auto ratio = speedup(result);
   if (!ratio) return "";

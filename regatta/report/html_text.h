@@ -32,6 +32,13 @@ std::string html_table(const std::vector<Column>& columns, const std::vector<Tab
 // A card of the page: heading and hint are text, the body is HTML.
 std::string section(std::string_view heading, std::string_view hint, std::string_view body);
 
+// A card with one figure; all of it is text but `value` and `note`, which are HTML.
+std::string figure(std::string_view name, std::string_view value, std::string_view note,
+                   std::string_view style = "");
+
+std::string count_text(long long count);      // "1.75 billion", "812"
+std::string sentence(std::string_view text);  // a paragraph of text; nothing for none
+
 // Coloured squares with the names of the phases that take any time in `phases`.
 std::string phase_legend(const workload::PhaseTimes& phases);
 

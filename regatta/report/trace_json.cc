@@ -5,6 +5,8 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -64,20 +66,25 @@ class Events {
   std::string text_;
 };
 
-void name_threads(Events& events, int process, std::string_view name, const RunResult& result) {
-  events.metadata("process_name", process, 0, fmt::format("\"name\":\"{}\"", name));
+void name_process(Events& events, int process, const std::string& name) {
+  events.metadata("process_name", process, 0, "\"name\":" + quoted(name));
   events.metadata("process_sort_index", process, 0, fmt::format("\"sort_index\":{}", process));
+}
+
+void name_thread(Events& events, int process, int thread, const std::string& name) {
+  events.metadata("thread_name", process, thread, "\"name\":" + quoted(name));
+  events.metadata("thread_sort_index", process, thread, fmt::format("\"sort_index\":{}", thread));
+}
+
+void name_threads(Events& events, int process, std::string_view name, const RunResult& result) {
+  name_process(events, process, std::string(name));
   const plan::Placement& placement = result.main.plan.placement;
   for (std::size_t rank = 0; rank < placement.size(); ++rank) {
     const std::string label =
         fmt::format("rank {} ({})", rank, topo::to_string(result.cluster, placement[rank]));
     const int thread = 2 * static_cast<int>(rank) + 1;
-    events.metadata("thread_name", process, thread, "\"name\":" + quoted(label));
-    events.metadata("thread_sort_index", process, thread, fmt::format("\"sort_index\":{}", thread));
-    events.metadata("thread_name", process, thread + 1,
-                    "\"name\":" + quoted(label + " background"));
-    events.metadata("thread_sort_index", process, thread + 1,
-                    fmt::format("\"sort_index\":{}", thread + 1));
+    name_thread(events, process, thread, label);
+    name_thread(events, process, thread + 1, label + " background");
   }
 }
 
@@ -99,6 +106,17 @@ std::string trace_json_text(const RunResult& result) {
   const Seconds origin = first_start(result.main.measured.timeline);
   for (const workload::Span& span : result.main.measured.timeline)
     events.span(span, kMeasuredProcess, origin);
+  return std::move(events).finish();
+}
+
+std::string trace_json_text(std::string_view process, const std::vector<std::string>& rows,
+                            const workload::Timeline& timeline) {
+  Events events;
+  name_process(events, kPredictedProcess, std::string(process));
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    name_thread(events, kPredictedProcess, 2 * static_cast<int>(row) + 1, rows[row]);
+  for (const workload::Span& span : timeline)
+    events.span(span, kPredictedProcess, {0});
   return std::move(events).finish();
 }
 

@@ -7,12 +7,20 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "regatta/report/run_result.h"
+#include "regatta/workload/timeline.h"
 
 namespace regatta::report {
 
 // One JSON object with "traceEvents", one event a line; times in microseconds with three decimals.
 std::string trace_json_text(const RunResult& result);
+
+// The same for one timeline alone: a process of that name, a thread for each row; a span's rank is
+// its row.
+std::string trace_json_text(std::string_view process, const std::vector<std::string>& rows,
+                            const workload::Timeline& timeline);
 
 }  // namespace regatta::report

@@ -1,0 +1,34 @@
+// report/gpu_plan_html.h: a plan for a GPU cluster as one page without scripts that asks for
+// nothing from outside: key figures, the timeline of its stages, where the step goes, what a device
+// holds; and its timeline as a trace.
+#pragma once
+
+#include <string>
+
+#include "regatta/plan/gpu_timeline.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/workload/model.h"
+#include "regatta/workload/strategy.h"
+
+namespace regatta::report {
+
+// The references outlive the call.
+struct GpuPlanPage {
+  std::string job_name;
+  std::string cluster_name;
+  std::string stack_name;
+  const workload::ModelShape& model;
+  const workload::Strategy& strategy;
+  workload::Precision precision = workload::Precision::kBf16;
+  int global_batch = 0;
+  const topo::ServerType& server;
+  const plan::GpuTimeline& timeline;
+};
+
+// The same page for the same plan. All names are escaped.
+std::string gpu_plan_html(const GpuPlanPage& page);
+
+// One process, a thread for each stage: for Perfetto (trace_json.h).
+std::string gpu_plan_trace(const plan::GpuTimeline& timeline);
+
+}  // namespace regatta::report
