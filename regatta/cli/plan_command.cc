@@ -216,12 +216,26 @@ void add_plan_command(CLI::App& app, int& exit_status) {
   command->add_flag("--every-form", options->every_form,
                     "GPUs: also schedules that split the backward, offload, hybrid sharding");
   command->add_flag("--exhaustive", options->exhaustive, "GPUs: predict every strategy");
+  command
+      ->add_option("--launch", options->launcher,
+                   "GPUs: print the best plan as a script of megatron, deepspeed or torchrun")
+      ->type_name("FRAMEWORK")
+      ->check(one_of({"megatron", "deepspeed", "torchrun"}));
+  command->add_option("--html", options->html, "GPUs: write the plan and its timeline as a page")
+      ->type_name("FILE")
+      ->check(not_empty());
+  command->add_option("--trace", options->trace, "GPUs: write the timeline for Perfetto")
+      ->type_name("FILE")
+      ->check(not_empty());
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Examples:\n"
       "  regatta plan examples/job.yaml --cluster examples/cluster.yaml\n"
       "  regatta plan examples/job.yaml --cluster examples/cluster.yaml --strategy '{tp: 2}'\n"
-      "  regatta plan examples/gpt3-175b.yaml --cluster examples/a100-1024.yaml");
+      "  regatta plan examples/gpt3-175b.yaml --cluster examples/a100-1024.yaml "
+      "--html plan.html\n"
+      "  regatta plan examples/gpt3-175b.yaml --cluster examples/a100-1024.yaml "
+      "--launch megatron");
   command->callback([command, options, &exit_status] {
     if (command->get_subcommands().empty()) exit_status = show_plans(*options);
   });

@@ -2,18 +2,26 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/load.h"
+#include "regatta/core/check.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
+#include "regatta/os/file.h"
 #include "regatta/plan/gpu_answer.h"
 #include "regatta/plan/gpu_json.h"
+#include "regatta/plan/gpu_timeline.h"
+#include "regatta/plan/launch.h"
+#include "regatta/report/gpu_plan_html.h"
 
 namespace regatta::cli {
 namespace {
@@ -97,11 +105,68 @@ json header_json(const workload::Job& job, const topo::Cluster& cluster,
           {"device", problem.server.device.name}};
 }
 
+// Writes what the options ask for of `plan`; whether the script was printed in place of the plan.
+Result<bool> write_outputs(const PlanOptions& options, const workload::Job& job,
+                           const topo::Cluster& cluster, const GpuProblem& problem,
+                           const GpuPlan& plan) {
+  if (!options.html.empty() || !options.trace.empty()) {
+    const plan::EstimateInput input{.model = problem.model,
+                                    .strategy = plan.strategy,
+                                    .global_batch = problem.global_batch,
+                                    .precision = problem.precision,
+                                    .server = problem.server,
+                                    .stack = problem.stack};
+    REGATTA_TRY(timeline, plan::gpu_timeline(input, problem.machine));
+    const report::GpuPlanPage page{.job_name = job.name,
+                                   .cluster_name = cluster.name,
+                                   .stack_name = problem.stack.name,
+                                   .model = problem.model,
+                                   .strategy = plan.strategy,
+                                   .precision = problem.precision,
+                                   .global_batch = problem.global_batch,
+                                   .server = problem.server,
+                                   .timeline = timeline};
+    if (!options.html.empty())
+      REGATTA_TRY_DO(os::write_file_atomically(options.html, report::gpu_plan_html(page)));
+    if (!options.trace.empty())
+      REGATTA_TRY_DO(os::write_file_atomically(options.trace, report::gpu_plan_trace(timeline)));
+  }
+  if (options.launcher.empty()) return false;
+  const auto launcher = plan::launcher_named(options.launcher);
+  REGATTA_CHECK(launcher.has_value());
+  REGATTA_TRY(script,
+              plan::launch_arguments(*launcher, {.model = problem.model,
+                                                 .strategy = plan.strategy,
+                                                 .precision = problem.precision,
+                                                 .global_batch = problem.global_batch,
+                                                 .servers = static_cast<int>(cluster.servers.size()),
+                                                 .devices_per_server = problem.server.device_count,
+                                                 .job_name = job.name}));
+  fmt::print("{}", script);
+  return true;
+}
+
+// Before the search: where files go must be writable.
+Status check_outputs(const PlanOptions& options) {
+  for (const auto& [path, flag] : {std::pair{options.html, "--html"}, {options.trace, "--trace"}}) {
+    if (path.empty()) continue;
+    REGATTA_TRY_DO(
+        check_writable(std::filesystem::path(path).parent_path().string(), flag));
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored))
+      return Error{Code::kInvalidInput, fmt::format("{}: {} is a folder; name a file", flag, path)};
+  }
+  return {};
+}
+
 int show_fixed(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
                const GpuProblem& problem, const workload::Strategy& strategy) {
   const auto estimate = plan::estimate_on(problem, strategy);
   if (!estimate) return report_error(estimate.error());
   const GpuPlan plan{strategy, *estimate};
+  const auto is_printed = write_outputs(options, job, cluster, problem, plan);
+  if (!is_printed) return report_error(is_printed.error());
+  if (*is_printed) return 0;
   if (options.json) {
     json all = plan::gpu_plan_to_json(problem, plan);
     all.update(header_json(job, cluster, problem));
@@ -122,6 +187,9 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
   const auto result = plan::gpu_search(problem, mode, options.top, threads);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (!result) return report_error(result.error());
+  const auto is_printed = write_outputs(options, job, cluster, problem, result->ranked.front());
+  if (!is_printed) return report_error(is_printed.error());
+  if (*is_printed) return 0;
   if (options.json) {
     json all = plan::gpu_plan_to_json(problem, result->ranked.front());
     all.update(header_json(job, cluster, problem));
@@ -202,6 +270,7 @@ Result<GpuProblem> gpu_problem(const workload::Job& job, const topo::Cluster& cl
 
 int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
                    const topo::Cluster& cluster) {
+  if (const Status outputs = check_outputs(options); !outputs) return report_error(outputs.error());
   const auto stack = stack_of(options.stack, job);
   if (!stack) return report_error(stack.error());
   auto problem = gpu_problem(job, cluster, **stack);

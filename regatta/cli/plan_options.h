@@ -13,6 +13,9 @@ struct PlanOptions {
   int top = 10;
   bool every_form = false;
   bool exhaustive = false;
+  std::string launcher;  // the plan as launch script of another framework
+  std::string html;      // where the page of the plan goes
+  std::string trace;     // where its timeline goes
   bool json = false;
 };
 

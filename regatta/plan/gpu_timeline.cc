@@ -57,8 +57,8 @@ class Chunks {
     }
     sum.times.forward += message_;
     sum.times.input_gradient += message_;
-    for (Seconds* time : {&sum.times.forward, &sum.times.input_gradient,
-                          &sum.times.weight_gradient, &sum.recompute})
+    for (Seconds* time : {&sum.times.forward, &sum.times.input_gradient, &sum.times.weight_gradient,
+                          &sum.recompute})
       *time = *time * stretch;
     return sum;
   }
@@ -204,8 +204,14 @@ class Phases {
 }  // namespace
 
 Result<GpuTimeline> gpu_timeline(const EstimateInput& input) {
+  return gpu_timeline(input, machine_of(input));
+}
+
+Result<GpuTimeline> gpu_timeline(const EstimateInput& input, const Machine& machine) {
   REGATTA_TRY(count, workload::micro_batches(input.model, input.strategy, input.global_batch));
-  REGATTA_TRY(estimate, estimate_step(input));
+  REGATTA_TRY_DO(check_machine(machine, input.server.device, input.precision));
+  const MicroBatchWork blocks = micro_batch_work(input, machine);
+  const Estimate estimate = assemble(input, machine, blocks, count);
   const Shape shape{.schedule = input.strategy.schedule,
                     .stages = input.strategy.pp,
                     .micro_batches = count,
@@ -215,7 +221,6 @@ Result<GpuTimeline> gpu_timeline(const EstimateInput& input) {
   // The estimate has the messages of a micro-batch there and back, on every part that it meets.
   const int met = shape.schedule == Schedule::kDualPipe ? 1 : parts;
   const Seconds message = estimate.step.pp_comm / (2.0 * count * met);
-  const MicroBatchWork blocks = micro_batch_work(input, machine_of(input));
   const Chunks chunks(input, shape, blocks, message);
 
   // All wait for the slowest server: the pipeline as a whole takes that much longer.

@@ -54,6 +54,8 @@ struct GpuTimeline {
 // Fails as estimate_step() does. Cost: constant for each piece of work, stages x micro-batches x
 // parts of them.
 Result<GpuTimeline> gpu_timeline(const EstimateInput& input);
+// The same on a machine that is known already: with the fabric of a cluster.
+Result<GpuTimeline> gpu_timeline(const EstimateInput& input, const Machine& machine);
 
 // The makespan over the estimate's step, minus 1.
 double timeline_difference(const GpuTimeline& timeline);

@@ -91,6 +91,19 @@ class PlanGpuTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(done.stdout, r"A takes [0-9.]+ % less time than B: it saves recompute")
 
+    def test_writes_a_page_a_trace_and_a_launch_script(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page, trace = pathlib.Path(folder, "plan.html"), pathlib.Path(folder, "trace.json")
+            self.plan(JOB, "--cluster", CLUSTER, "--strategy", FIXED, "--html", page, "--trace", trace)
+            self.assertIn("gpt3-175b", page.read_text())
+            self.assertGreater(len(json.loads(trace.read_text())["traceEvents"]), 1000)
+            self.assertIn("--html", self.refused(JOB, "--cluster", CLUSTER, "--html", folder))
+        done = lab_case.regatta("plan", JOB, "--cluster", CLUSTER, "--strategy", FIXED, "--launch", "megatron")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("--tensor-model-parallel-size 8", done.stdout)
+        self.assertIn("--launch: ", self.refused(JOB, "--cluster", CLUSTER, "--launch", "jax"))
+        self.assertIn("deepspeed", self.refused(JOB, "--cluster", CLUSTER, "--strategy", FIXED, "--launch", "deepspeed").lower())
+
     def test_compares_clusters(self):
         rows = self.plan("what-if", JOB, "--cluster", CLUSTER, "--with", "nic_rate=400Gbps", "--with", "servers=256",
                          "--price", "2")["clusters"]
