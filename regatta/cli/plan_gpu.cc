@@ -134,14 +134,14 @@ Result<bool> write_outputs(const PlanOptions& options, const workload::Job& job,
   if (options.launcher.empty()) return false;
   const auto launcher = plan::launcher_named(options.launcher);
   REGATTA_CHECK(launcher.has_value());
-  REGATTA_TRY(script,
-              plan::launch_arguments(*launcher, {.model = problem.model,
-                                                 .strategy = plan.strategy,
-                                                 .precision = problem.precision,
-                                                 .global_batch = problem.global_batch,
-                                                 .servers = static_cast<int>(cluster.servers.size()),
-                                                 .devices_per_server = problem.server.device_count,
-                                                 .job_name = job.name}));
+  REGATTA_TRY(script, plan::launch_arguments(*launcher,
+                                             {.model = problem.model,
+                                              .strategy = plan.strategy,
+                                              .precision = problem.precision,
+                                              .global_batch = problem.global_batch,
+                                              .servers = static_cast<int>(cluster.servers.size()),
+                                              .devices_per_server = problem.server.device_count,
+                                              .job_name = job.name}));
   fmt::print("{}", script);
   return true;
 }
@@ -150,8 +150,7 @@ Result<bool> write_outputs(const PlanOptions& options, const workload::Job& job,
 Status check_outputs(const PlanOptions& options) {
   for (const auto& [path, flag] : {std::pair{options.html, "--html"}, {options.trace, "--trace"}}) {
     if (path.empty()) continue;
-    REGATTA_TRY_DO(
-        check_writable(std::filesystem::path(path).parent_path().string(), flag));
+    REGATTA_TRY_DO(check_writable(std::filesystem::path(path).parent_path().string(), flag));
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored))
       return Error{Code::kInvalidInput, fmt::format("{}: {} is a folder; name a file", flag, path)};
