@@ -12,9 +12,9 @@
 namespace regatta::plan {
 namespace {
 
-constexpr int kStarts = 3;          // improved, of the tilings
-constexpr int kAllPairs = 64;       // so many slots are few enough to try each with each
-constexpr int kDisturbances = 400;  // without success, in turn: then the search ends
+constexpr int kStarts = 3;           // improved, of the tilings
+constexpr int kAllPairs = 64;        // so many slots are few enough to try each with each
+constexpr int kDisturbances = 1000;  // without success, in turn: then the search ends
 
 // Which of two scores a descent follows.
 enum class Aim { kTime, kSmooth, kCarried };
@@ -154,7 +154,7 @@ class Search {
   std::vector<int> shake(SlotState& state) {
     std::vector<int> moved;
     const std::vector<int> busiest = state.busiest_slots();
-    const int changes = 1 + below(3);
+    const int changes = 1 + below(6);
     for (int i = 0; i < changes; ++i) {
       const int slot =
           busiest.empty() || i > 0
