@@ -217,6 +217,14 @@ void add_plan_command(CLI::App& app, int& exit_status) {
                     "GPUs: also schedules that split the backward, offload, hybrid sharding");
   command->add_flag("--exhaustive", options->exhaustive, "GPUs: predict every strategy");
   command
+      ->add_option("--without", options->without,
+                   "GPUs: servers that may not be used: failed, or of others: s3,s7")
+      ->type_name("NAMES")
+      ->delimiter(',');
+  command->add_option("--servers", options->servers, "GPUs: use so many servers of the cluster")
+      ->type_name("N")
+      ->check(whole_number(1, 100000));
+  command
       ->add_option("--launch", options->launcher,
                    "GPUs: print the best plan as a script of megatron, deepspeed or torchrun")
       ->type_name("FRAMEWORK")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -19,8 +20,11 @@
 #include "regatta/os/file.h"
 #include "regatta/plan/gpu_answer.h"
 #include "regatta/plan/gpu_json.h"
+#include "regatta/plan/gpu_placement.h"
 #include "regatta/plan/gpu_timeline.h"
+#include "regatta/plan/gpu_traffic.h"
 #include "regatta/plan/launch.h"
+#include "regatta/plan/plan_json.h"
 #include "regatta/report/gpu_plan_html.h"
 
 namespace regatta::cli {
@@ -105,6 +109,47 @@ json header_json(const workload::Job& job, const topo::Cluster& cluster,
           {"device", problem.server.device.name}};
 }
 
+// Where the ranks go, on fabrics where it matters; nothing where the strategy does not fill
+// servers.
+std::optional<plan::GpuPlacement> placement_of(const PlanOptions& options,
+                                               const topo::Cluster& cluster,
+                                               const GpuProblem& problem, const GpuPlan& plan) {
+  if (cluster.fabric.tiers < 2) return std::nullopt;
+  const auto servers = plan::servers_without(cluster, options.without);
+  if (!servers) return std::nullopt;
+  const plan::EstimateInput input{.model = problem.model,
+                                  .strategy = plan.strategy,
+                                  .global_batch = problem.global_batch,
+                                  .precision = problem.precision,
+                                  .server = problem.server,
+                                  .stack = problem.stack};
+  const int micro_batches = problem.global_batch / (plan.strategy.dp * plan.strategy.micro_batch);
+  const plan::GpuTraffic traffic =
+      plan::gpu_traffic(input, plan::micro_batch_work(input, problem.machine), micro_batches);
+  const auto placement =
+      plan::place_on_gpus({.cluster = cluster,
+                           .strategy = plan.strategy,
+                           .traffic = traffic,
+                           .servers = *servers,
+                           .network_efficiency = problem.stack.calibration.network_efficiency});
+  return placement ? std::optional(*placement) : std::nullopt;
+}
+
+void print_placement(const plan::GpuPlacement& placement) {
+  fmt::print(
+      "placement: {}\na step waits {} for links between servers, {} in rank order, at least {}\n",
+      placement.sentence, format_seconds(placement.time.total),
+      format_seconds(placement.rank_order.total), format_seconds(placement.at_least));
+}
+
+json placement_json(const plan::GpuPlacement& placement, const topo::Cluster& cluster) {
+  return {{"sentence", placement.sentence},
+          {"network_time_s", placement.time.total.value},
+          {"rank_order_time_s", placement.rank_order.total.value},
+          {"at_least_s", placement.at_least.value},
+          {"devices", plan::placement_to_json(placement.device_of_rank, cluster)}};
+}
+
 // Writes what the options ask for of `plan`; whether the script was printed in place of the plan.
 Result<bool> write_outputs(const PlanOptions& options, const workload::Job& job,
                            const topo::Cluster& cluster, const GpuProblem& problem,
@@ -169,12 +214,16 @@ int show_fixed(const PlanOptions& options, const workload::Job& job, const topo:
   if (options.json) {
     json all = plan::gpu_plan_to_json(problem, plan);
     all.update(header_json(job, cluster, problem));
+    if (const auto placement = placement_of(options, cluster, problem, plan))
+      all["placement"] = placement_json(*placement, cluster);
     fmt::print("{}\n", all.dump(2));
     return 0;
   }
   fmt::print("job {} on cluster {}: {} x {}, stack {}; the strategy is fixed\n", job.name,
              cluster.name, problem.devices, problem.server.device.name, problem.stack.name);
   print_plan(problem, plan);
+  if (const auto placement = placement_of(options, cluster, problem, plan))
+    print_placement(*placement);
   return 0;
 }
 
@@ -200,6 +249,8 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
     for (const GpuPlan& plan : result->ranked)
       ranked.push_back(plan::gpu_plan_row(problem, plan));
     all["ranked"] = ranked;
+    if (const auto placement = placement_of(options, cluster, problem, result->ranked.front()))
+      all["placement"] = placement_json(*placement, cluster);
     fmt::print("{}\n", all.dump(2));
     return 0;
   }
@@ -210,6 +261,8 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
              format_seconds({took.count()}), result->fitting);
   print_ranked(problem, result->ranked);
   print_plan(problem, result->ranked.front());
+  if (const auto placement = placement_of(options, cluster, problem, result->ranked.front()))
+    print_placement(*placement);
   return 0;
 }
 
@@ -275,6 +328,16 @@ int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
   auto problem = gpu_problem(job, cluster, **stack);
   if (!problem) return report_error(problem.error());
   problem->every_form = options.every_form;
+  const auto left = plan::servers_without(cluster, options.without);
+  if (!left) return report_error(left.error());
+  const int servers = options.servers > 0 ? options.servers : static_cast<int>(left->size());
+  if (servers > static_cast<int>(left->size()) || servers == 0) {
+    return report_error(
+        {Code::kInvalidInput,
+         fmt::format("cluster {}: {} servers are left, {} are asked for; take fewer", cluster.name,
+                     left->size(), servers)});
+  }
+  problem->devices = servers * problem->server.device_count;
   if (const auto strategy = plan::fixed_strategy(job.strategy, problem->devices))
     return show_fixed(options, job, cluster, *problem, *strategy);
   return show_search(options, job, cluster, *problem);

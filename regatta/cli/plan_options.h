@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace regatta::cli {
 
@@ -13,9 +14,11 @@ struct PlanOptions {
   int top = 10;
   bool every_form = false;
   bool exhaustive = false;
-  std::string launcher;  // the plan as launch script of another framework
-  std::string html;      // where the page of the plan goes
-  std::string trace;     // where its timeline goes
+  std::vector<std::string> without;  // servers that may not be used
+  int servers = 0;                   // so many of the others; 0: all
+  std::string launcher;              // the plan as launch script of another framework
+  std::string html;                  // where the page of the plan goes
+  std::string trace;                 // where its timeline goes
   bool json = false;
 };
 

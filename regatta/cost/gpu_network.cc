@@ -45,11 +45,12 @@ ServerNetwork cluster_network(const topo::Cluster& cluster, const Stack& stack) 
       narrowed(network.reach[0].rate, fabric.uplink * (fabric.rails * fabric.spines / leaf));
   network.reach[2].rate = network.reach[1].rate;
   if (fabric.tiers < 3 || fabric.leaves_per_group == 0) return network;
-  const double group = leaf * fabric.leaves_per_group;
+  // Leaves of all rails count; each spine of a group has an uplink to every super-spine of its
+  // plane, which together are those of the fabric.
+  const double group = leaf * fabric.leaves_per_group / fabric.rails;
   network.reach[1].devices = static_cast<int>(group) * type.device_count;
   network.reach[2].rate =
-      narrowed(network.reach[1].rate,
-               fabric.super_uplink * (fabric.rails * fabric.spines * fabric.super_spines / group));
+      narrowed(network.reach[1].rate, fabric.super_uplink * (fabric.super_spines / group));
   return network;
 }
 
@@ -76,8 +77,9 @@ Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, dou
 
 Seconds dispatch_time(const ServerNetwork& server, const Dispatch& dispatch, double bytes) {
   if (dispatch.ranks <= 1) return {};
-  const double inside =
-      std::max(1.0, std::min<double>(dispatch.ranks, server.devices / dispatch.stride));
+  const double inside = std::max(
+      1.0, std::min<double>(dispatch.ranks,
+                            std::floor(static_cast<double>(server.devices) / dispatch.stride)));
   const double servers = dispatch.ranks / inside;
   // Of the copies of a token, the servers other than its own that get one.
   const double reached = servers * (1 - std::pow(1 - 1 / servers, dispatch.copies));

@@ -6,7 +6,6 @@
 namespace regatta::plan {
 namespace {
 
-using cost::Collective;
 using workload::ContextKind;
 using workload::Recompute;
 
