@@ -22,12 +22,26 @@ constexpr double kFlashHead = 20;
 // and writes a 16-bit weight; the gradients are read and written before for scaling and their norm.
 constexpr double kOptimizerBytes = 44;
 
+// Bytes that passes read and write in 16 bits, per element. Scores: mask, softmax and dropout in
+// one kernel, or in place, 4 and 5 bytes. Sums: bias, dropout and residual. Widths: bias and
+// activation function, what they take more than one kernel.
+struct PassBytes {
+  double scores_forward;
+  double scores_backward;
+  double sums_forward;
+  double sums_backward;
+  double widths_forward;
+};
+constexpr PassBytes kFused{9, 11, 7, 7, 0};
+constexpr PassBytes kOneByOne{13, 15, 15, 13, 4};
+
 class Block {
  public:
   Block(const GpuEngines& engines, const Stack& stack, const RankWork& work)
       : engines_(engines),
         stack_(stack),
         work_(work),
+        passes_(stack.traits.fuses_passes ? kFused : kOneByOne),
         attention_(attention_shape(work.model)),
         element_(engines.scores.bytes_per_element) {
     tokens_ = work.tokens();
@@ -101,10 +115,10 @@ class Block {
     };
     const double scores = batch * s * s;
     const double qkv = tokens_ * (heads_ + 2.0 * attention_.kv_heads / work_.tp) * d;
-    time_.forward.attention +=
-        product(s, s, d) + product(s, d, s) + pass(9 * scores) + pass(2 * element_ * qkv);
-    time_.backward.attention +=
-        product(s, d, s) * 3.0 + product(s, s, d) + pass(11 * scores) + pass(2 * element_ * qkv);
+    time_.forward.attention += product(s, s, d) + product(s, d, s) +
+                               pass(passes_.scores_forward * scores) + pass(2 * element_ * qkv);
+    time_.backward.attention += product(s, d, s) * 3.0 + product(s, s, d) +
+                                pass(passes_.scores_backward * scores) + pass(2 * element_ * qkv);
   }
 
   void flash_attention() {
@@ -125,8 +139,10 @@ class Block {
   // Norms; bias, dropout and residual sum.
   void norms_and_sums() {
     const double h = work_.model.hidden;
-    time_.forward.passes += pass(2 * 2 * element_ * between_ * h) + pass(2 * 7 * between_ * h);
-    time_.backward.passes += pass(2 * 4 * element_ * between_ * h) + pass(2 * 7 * between_ * h);
+    time_.forward.passes +=
+        pass(2 * 2 * element_ * between_ * h) + pass(2 * passes_.sums_forward * between_ * h);
+    time_.backward.passes +=
+        pass(2 * 4 * element_ * between_ * h) + pass(2 * passes_.sums_backward * between_ * h);
   }
 
   // `batch` MLPs of `width` over `tokens` each, with their activation function.
@@ -135,7 +151,8 @@ class Block {
     const double gate = mlp_matrices(work_.model) - 1;  // inputs of the activation function
     linear(width * gate, h, tokens, batch);
     linear(h, width, tokens, batch);
-    time_.forward.passes += pass((gate + 1) * element_ * batch * tokens * width);
+    time_.forward.passes +=
+        pass(((gate + 1) * element_ + passes_.widths_forward) * batch * tokens * width);
     time_.backward.passes += pass((2 * gate + 2) * element_ * batch * tokens * width);
   }
 
@@ -160,6 +177,7 @@ class Block {
   const GpuEngines& engines_;
   const Stack& stack_;
   const RankWork& work_;
+  const PassBytes& passes_;
   workload::AttentionShape attention_;
   double element_ = 2;
   double tokens_ = 0;

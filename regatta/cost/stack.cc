@@ -60,6 +60,27 @@ Stack megatron_2021() {
   return stack;
 }
 
+// Megatron-LM 1.1.5 under DeepSpeed 0.3 as its example is started: no kernel but the norm's fused
+// (bias, activation, mask, softmax, dropout and sum are one each), no ZeRO, gradients reduced in
+// fp32 after the last micro-batch ("fp32_allreduce"), those of the tied table between its two
+// stages in fp16. Its pipeline sends by broadcasts in groups of two, which between two p3.16xlarge
+// reach 1.2 of 3.1 GB/s (NVIDIA/nccl, issue 674, 2022), and the mask in 16 bits beside activations.
+Stack deepspeed_2020() {
+  Stack stack = deepspeed_fp16();
+  stack.name = "megatron-deepspeed-2020";
+  stack.traits.fuses_passes = false;
+  stack.traits.kernels_forward = 30;
+  stack.traits.kernels_backward = 60;
+  stack.traits.sends_mask = true;
+  stack.traits.boundary_share = 0.4;
+  stack.traits.gradient_bytes = 4;
+  stack.traits.tied_bytes = 2;
+  stack.traits.held_gradient_bytes = 2;
+  stack.traits.state_bytes = 12;
+  stack.fitted_on = "as megatron-deepspeed-fp16";
+  return stack;
+}
+
 // Since then products add weight gradients to fp32 themselves (--gradient-accumulation-fusion).
 Stack megatron_2022() {
   Stack stack = megatron_2021();
@@ -165,9 +186,9 @@ Stack deepspeed_zero3() {
 }
 
 const std::vector<Stack>& stacks() {
-  static const std::vector<Stack> all = {deepspeed_fp16(), megatron_2021(), megatron_2022(),
-                                         deepspeed_bf16(), megatron_core(), nemo(),
-                                         fsdp(),           llm_foundry(),   deepspeed_zero3()};
+  static const std::vector<Stack> all = {
+      deepspeed_fp16(), deepspeed_2020(), megatron_2021(), megatron_2022(), deepspeed_bf16(),
+      megatron_core(),  nemo(),           fsdp(),          llm_foundry(),   deepspeed_zero3()};
   return all;
 }
 
@@ -182,12 +203,14 @@ struct SharesOfDevice {
 // vs H100 vs H200", 2024). Fused attention: FlashAttention-2, 2023, figure 5 (A100: 0.6 of its
 // peak); FlashAttention-3, 2024, figures 5 and 6 (H100:
 // 0.55 forward and backward together, FlashAttention-2 0.36).
+// A T4 multiplies matrices of 4096 at 24 TFLOPS, 0.37 of its peak, because 70 W hold its clock down
+// (NVIDIA developer forum, "About GPU peak performance", 2023).
 // Watts: three quarters of what servers of eight are rated at (DGX-1 3.5 kW, DGX A100 6.5, DGX H100
 // 10.2, DGX B200 14.3), by the data sheets' power of a device for the others.
 // Copies to pinned memory over PCIe 3.0, 4.0 and 5.0 x16 reach 12, 25 and 50 GB/s.
 constexpr double kA100Matrix = 0.859;
 constexpr SharesOfDevice kShares[] = {
-    {"t4", {0.45 / kA100Matrix, 0, 0.2, 0.2, BytesPerSecond{12e9}, 150}},
+    {"t4", {0.37 / kA100Matrix, 0, 0.2, 0.2, BytesPerSecond{12e9}, 150}},
     {"v100-sxm2-16g", {0.80 / kA100Matrix, 0, 0.3, 0.3, BytesPerSecond{12e9}, 440}},
     {"v100", {0.80 / kA100Matrix, 0, 0.3, 0.3, BytesPerSecond{12e9}, 440}},
     {"a100-sxm4-40g", {1, 0, 0.58, 0.58, BytesPerSecond{25e9}, 620}},

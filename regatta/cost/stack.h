@@ -28,11 +28,15 @@ struct StackTraits {
   bool flash_attention = false;  // scores never reach memory
   bool latest_attention = true;  // kernels written for the device, not for the one before it
   double attention_share = 1;    // of the rate of those kernels
+  bool fuses_passes = true;      // bias, mask, dropout and sums with what is before or after them
   double logit_bytes = 20;       // read and written for each logit between its product and the loss
   bool has_dropout = true;       // keeps masks
   bool slices_boundaries =
       false;                     // a tensor rank sends its share of a stage boundary, not all of it
+  bool sends_mask = false;       // that of attention, with the activations of a stage boundary
+  double boundary_share = 1;     // of the NICs' rate, that messages between stages reach
   double gradient_bytes = 2;     // per parameter in the data-parallel reduction
+  double tied_bytes = 0;         // the same of a token table that the first and last stage share
   double accumulated_bytes = 6;  // read and written per parameter to add a micro-batch's gradient
   int kernels_forward = 0;       // kernels of one block
   int kernels_backward = 0;

@@ -1,0 +1,39 @@
+#include "regatta/plan/mixed_pipeline.h"
+
+#include "regatta/core/check.h"
+#include "regatta/pipeline/uneven.h"
+
+namespace regatta::plan {
+
+std::vector<PipelineSlot> slots_of(const MixedJob& job, const std::vector<SpanOfBlocks>& spans,
+                                   int replica) {
+  std::vector<PipelineSlot> slots;
+  slots.reserve(spans.size());
+  for (int stage = 0; stage < job.strategy.pp; ++stage) {
+    const MicroBatchWork& work = job.tensor_group(stage, replica).work;
+    const SlotTime time = slot_time(job, work, stage, spans[static_cast<std::size_t>(stage)]);
+    const Seconds messages = job.messages_of(stage, replica) / 2;
+    slots.push_back({.forward = time.forward + messages,
+                     .backward = time.all.total() - time.forward + messages});
+  }
+  return slots;
+}
+
+Seconds pipeline_time(const std::vector<PipelineSlot>& slots, int micro_batches) {
+  if (slots.size() == 1) return slots.front().total() * micro_batches;
+  const pipeline::Shape shape{.stages = static_cast<int>(slots.size()),
+                              .micro_batches = micro_batches};
+  pipeline::Times times;
+  for (const PipelineSlot& slot : slots)
+    times.parts.push_back({.forward = slot.forward, .input_gradient = slot.backward});
+  times.messages.resize(slots.size());
+  const auto closed = pipeline::makespan(shape, times);
+  if (closed) return *closed;
+  const auto order = pipeline::order_of(shape);
+  REGATTA_CHECK(order.has_value());
+  const auto simulation = pipeline::simulate(shape, *order, times);
+  REGATTA_CHECK(simulation.has_value());
+  return simulation->makespan;
+}
+
+}  // namespace regatta::plan

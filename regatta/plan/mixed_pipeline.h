@@ -1,0 +1,27 @@
+// plan/mixed_pipeline.h: the time of a 1F1B pipeline whose stages wait for their messages.
+#pragma once
+
+#include <vector>
+
+#include "regatta/core/units.h"
+#include "regatta/plan/mixed_job.h"
+
+namespace regatta::plan {
+
+// Of one micro-batch in one stage, each with its messages.
+struct PipelineSlot {
+  Seconds forward;
+  Seconds backward;
+
+  Seconds total() const { return forward + backward; }
+};
+
+// The stages of a replica.
+std::vector<PipelineSlot> slots_of(const MixedJob& job, const std::vector<SpanOfBlocks>& spans,
+                                   int replica);
+
+// From the first forward to the last backward: in closed form, or simulated for fewer micro-batches
+// than stages (pipeline/uneven.h).
+Seconds pipeline_time(const std::vector<PipelineSlot>& slots, int micro_batches);
+
+}  // namespace regatta::plan
