@@ -13,13 +13,8 @@ namespace {
 
 class Assembly {
  public:
-  Assembly(const MixedJob& job, const MixedSplit& split) : job_(job), split_(split) {
-    int first = 0;
-    for (const int layers : split.layers) {
-      spans_.push_back(span_of(job.model, first, layers));
-      first += layers;
-    }
-  }
+  Assembly(const MixedJob& job, const MixedSplit& split)
+      : job_(job), split_(split), spans_(spans_of(job.model, split.layers)) {}
 
   MixedEstimate run() {
     MixedEstimate estimate;
@@ -37,8 +32,10 @@ class Assembly {
   void pipelines(MixedEstimate& estimate) {
     estimate.stages.resize(split_.layers.size());
     for (int replica = 0; replica < job_.strategy.dp; ++replica) {
-      const std::vector<PipelineSlot> slots = slots_of(job_, spans_, replica);
       const int count = split_.micro_batches[static_cast<std::size_t>(replica)];
+      const int like = job_.like[static_cast<std::size_t>(replica)];
+      if (like < replica && split_.micro_batches[static_cast<std::size_t>(like)] >= count) continue;
+      const std::vector<PipelineSlot> slots = slots_of(job_, spans_, replica);
       const Seconds time = pipeline_time(slots, count);
       for (std::size_t s = 0; s < slots.size(); ++s)
         estimate.stages[s].slot = std::max(estimate.stages[s].slot, slots[s].total());

@@ -118,6 +118,8 @@ class Builder {
     for (int stage = 0; stage + 1 < strategy_.pp; ++stage)
       boundary(stage * stride, stride);
     tied_table();
+    for (int replica = 0; replica < strategy_.dp; ++replica)
+      job_.like.push_back(first_like(replica));
     return {};
   }
 
@@ -139,6 +141,27 @@ class Builder {
     }
     job_.groups.push_back(*std::move(slowest));
     return known_[key] = static_cast<int>(job_.groups.size()) - 1;
+  }
+
+  // Most replicas are like the one before them.
+  int first_like(int replica) const {
+    for (int other = replica - 1; other >= 0; --other) {
+      if (job_.like[static_cast<std::size_t>(other)] != other && other != replica - 1) continue;
+      const int first = job_.like[static_cast<std::size_t>(other)];
+      if (is_like(first, replica)) return first;
+    }
+    return replica;
+  }
+
+  bool is_like(int a, int b) const {
+    for (int stage = 0; stage < strategy_.pp; ++stage) {
+      const auto at = static_cast<std::size_t>(stage * strategy_.dp);
+      const auto i = at + static_cast<std::size_t>(a);
+      const auto j = at + static_cast<std::size_t>(b);
+      if (job_.tensor_groups[i] != job_.tensor_groups[j]) return false;
+      if (stage + 1 < strategy_.pp && job_.messages[i] != job_.messages[j]) return false;
+    }
+    return true;
   }
 
   static Seconds pace(const MicroBatchWork& work) {

@@ -29,6 +29,7 @@ struct MixedJob {
   std::vector<int> tensor_groups;  // [stage * dp + replica], of `groups`
   std::vector<int> stages;         // [stage]: all its ranks, of `groups`
   std::vector<Seconds> messages;   // [boundary * dp + replica]: to the next stage, one way
+  std::vector<int> like;           // [replica]: the first with the same groups and messages
   Seconds tied_sum;                // of the token table's gradients, first and last stage
 
   const MixedGroup& tensor_group(int stage, int replica) const {

@@ -5,17 +5,30 @@
 
 namespace regatta::plan {
 
+std::vector<SpanOfBlocks> spans_of(const workload::ModelShape& model,
+                                   const std::vector<int>& layers) {
+  std::vector<SpanOfBlocks> spans;
+  int first = 0;
+  for (const int count : layers) {
+    spans.push_back(span_of(model, first, count));
+    first += count;
+  }
+  return spans;
+}
+
+PipelineSlot slot_of(const MixedJob& job, int stage, int replica, const SpanOfBlocks& blocks) {
+  const SlotTime time = slot_time(job, job.tensor_group(stage, replica).work, stage, blocks);
+  const Seconds messages = job.messages_of(stage, replica) / 2;
+  return {.forward = time.forward + messages,
+          .backward = time.all.total() - time.forward + messages};
+}
+
 std::vector<PipelineSlot> slots_of(const MixedJob& job, const std::vector<SpanOfBlocks>& spans,
                                    int replica) {
   std::vector<PipelineSlot> slots;
   slots.reserve(spans.size());
-  for (int stage = 0; stage < job.strategy.pp; ++stage) {
-    const MicroBatchWork& work = job.tensor_group(stage, replica).work;
-    const SlotTime time = slot_time(job, work, stage, spans[static_cast<std::size_t>(stage)]);
-    const Seconds messages = job.messages_of(stage, replica) / 2;
-    slots.push_back({.forward = time.forward + messages,
-                     .backward = time.all.total() - time.forward + messages});
-  }
+  for (int stage = 0; stage < job.strategy.pp; ++stage)
+    slots.push_back(slot_of(job, stage, replica, spans[static_cast<std::size_t>(stage)]));
   return slots;
 }
 

@@ -14,7 +14,20 @@ struct PipelineSlot {
   Seconds backward;
 
   Seconds total() const { return forward + backward; }
+  friend bool operator==(const PipelineSlot&, const PipelineSlot&) = default;
+  friend PipelineSlot operator-(const PipelineSlot& a, const PipelineSlot& b) {
+    return {a.forward - b.forward, a.backward - b.backward};
+  }
+  friend PipelineSlot operator*(const PipelineSlot& a, double k) {
+    return {a.forward * k, a.backward * k};
+  }
 };
+
+// The blocks of every stage.
+std::vector<SpanOfBlocks> spans_of(const workload::ModelShape& model,
+                                   const std::vector<int>& layers);
+
+PipelineSlot slot_of(const MixedJob& job, int stage, int replica, const SpanOfBlocks& blocks);
 
 // The stages of a replica.
 std::vector<PipelineSlot> slots_of(const MixedJob& job, const std::vector<SpanOfBlocks>& spans,
