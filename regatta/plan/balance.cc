@@ -11,6 +11,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // Halving stops, and times count as equal, at this share.
 constexpr double kPrecision = 1e-9;
+constexpr double kCoarse = 1e-4;  // where nothing is tried beyond it
 
 class Balancer {
  public:
@@ -22,7 +23,8 @@ class Balancer {
     if (!layers) return std::nullopt;
     double high = bound_of(*layers);
     double low = 0;
-    while (high - low > kPrecision * high) {
+    const double precision = most_tries > 0 ? kPrecision : kCoarse;
+    while (high - low > precision * high) {
       const double middle = (low + high) / 2;
       const auto found = within(middle);
       if (!found) {

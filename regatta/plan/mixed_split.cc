@@ -100,6 +100,7 @@ class Splitter {
       paces[like].replicas.push_back(replica);
     }
     std::vector<Pace> all;
+    all.reserve(paces.size());
     for (auto& [like, pace] : paces)
       all.push_back(std::move(pace));
     return all;

@@ -93,6 +93,28 @@ TEST(BestSplit, GivesFasterServersMore) {
             estimate_mixed(*job, even_split(input_of(problem))).step.total() * 0.85);
 }
 
+bool fits(const MixedEstimate& estimate) {
+  return std::all_of(estimate.stages.begin(), estimate.stages.end(), [](const MixedStage& stage) {
+    return stage.memory.total() <= kFillable * static_cast<double>(stage.capacity.value);
+  });
+}
+
+// Of four stages and one replica.
+double least_of_all(const MixedJob& job) {
+  const int layers = job.model.layers;
+  double least = std::numeric_limits<double>::infinity();
+  for (int a = 1; a < layers; ++a) {
+    for (int b = 1; a + b < layers; ++b) {
+      for (int c = 1; a + b + c < layers; ++c) {
+        const MixedEstimate estimate = estimate_mixed(
+            job, {.layers = {a, b, c, layers - a - b - c}, .micro_batches = {job.micro_batches}});
+        if (fits(estimate)) least = std::min(least, estimate.step.total().value);
+      }
+    }
+  }
+  return least;
+}
+
 // A model of 10 to 14 layers, its least step by trying every split.
 TEST(BestSplit, FindsWhatTryingAllSplitsFinds) {
   const char* servers[] = {"dgx-v100", "dgx-a100-80g", "dgx-h100"};
@@ -110,22 +132,7 @@ TEST(BestSplit, FindsWhatTryingAllSplitsFinds) {
     problem.model.layers = pick(10, 14);
     const auto job = mixed_job(input_of(problem));
     ASSERT_TRUE(job) << job.error().message;
-    double least = std::numeric_limits<double>::infinity();
-    MixedSplit split{.layers = {0, 0, 0, 0}, .micro_batches = {problem.global_batch}};
-    for (int a = 1; a < problem.model.layers; ++a) {
-      for (int b = 1; a + b < problem.model.layers; ++b) {
-        for (int c = 1; a + b + c < problem.model.layers; ++c) {
-          split.layers = {a, b, c, problem.model.layers - a - b - c};
-          const MixedEstimate estimate = estimate_mixed(*job, split);
-          const bool fits = std::all_of(
-              estimate.stages.begin(), estimate.stages.end(), [](const MixedStage& stage) {
-                return stage.memory.total() <=
-                       kFillable * static_cast<double>(stage.capacity.value);
-              });
-          if (fits) least = std::min(least, estimate.step.total().value);
-        }
-      }
-    }
+    const double least = least_of_all(*job);
     const auto found = best_split(*job, true);
     ASSERT_EQ(found.has_value(), least < 1e9);
     if (!found) continue;
