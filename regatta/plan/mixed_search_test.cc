@@ -28,10 +28,11 @@ Result<MixedSearchResult> search(const topo::Cluster& cluster, const char* model
 
 TEST(ServerOrders, KeepTypesTogetherOrSpreadThemOverStages) {
   const topo::Cluster cluster = mixed_cluster({{"dgx-a100-80g", 2}, {"dgx-h100", 2}});
-  const auto order = [](std::vector<int> numbers) {
+  const auto order = [](const std::vector<int>& numbers) {
     ServerOrder servers;
+    servers.reserve(numbers.size());
     for (const int number : numbers)
-      servers.emplace_back(number);
+      servers.push_back(ServerId{number});
     return servers;
   };
   EXPECT_EQ(type_orders(cluster),

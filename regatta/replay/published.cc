@@ -37,26 +37,30 @@ constexpr std::array kSets = {
     Set{"nemo_2407_h100_fp8", nemo_row, Split::kHeldOut},
     Set{"nemo_2407_h100_fp8_finetune", nemo_row, Split::kHeldOut},
     Set{"nemo_context_parallel", nemo_context_row, Split::kHeldOut},
+    Set{"amp_real_trials", amp_row, Split::kHeldOut},
 };
+
+std::string machines_of(const Published& run) {
+  return run.cluster ? run.cluster->name : run.server.device.name;
+}
 
 std::string name_of(const Published& run) {
   std::string strategy = to_string(run.strategy);
   const std::size_t open = strategy.find(" mb0");
   if (open != std::string::npos) strategy.replace(open, 4, " mb=auto");
   return fmt::format("{} layers of {}, {} heads, {} tokens, {}: {}", run.model.layers,
-                     run.model.hidden, run.model.heads, run.model.seq, run.server.device.name,
-                     strategy);
+                     run.model.hidden, run.model.heads, run.model.seq, machines_of(run), strategy);
 }
 
 std::string group_of(const Published& run) {
   return fmt::format("{}-{}-{}-{} on {} {}", run.model.layers, run.model.hidden, run.model.heads,
-                     run.model.seq, run.strategy.world_size(), run.server.device.name);
+                     run.model.seq, run.strategy.world_size(), machines_of(run));
 }
 
 }  // namespace
 
 std::string to_string(Quantity quantity) {
-  constexpr Names<4> kNames = {"step", "memory", "state", "activations"};
+  constexpr Names<5> kNames = {"step", "memory", "state", "activations", "failure"};
   return name_in(kNames, quantity);
 }
 

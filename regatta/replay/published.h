@@ -7,16 +7,19 @@
 //   megatron_sc21_table1         Narayanan et al., SC'21, table 1: DGX A100, fp16
 //   megatron_sc21_table2_zero3   the same, table 2: beside ZeRO-3
 //   mosaic_fsdp                  MosaicML, 2023: FSDP on A100 and H100, bf16 and fp8
+//   amp_real_trials              Li et al., NeurIPS 2022 (AMP): 16 T4, and 12 V100 with 4 T4, fp16
 //   nemo_2407_h100_fp8(_finetune), nemo_context_parallel   NVIDIA NeMo, 2024 and 2025: fp8
 //
 // Calibration rows are all of the first set and every second timed row, from the first, of the next
 // two; all others are held out. Where a source is silent: the vocabulary of vTrain is 51200; heads
 // of BLOOM are 64, or 96 where the hidden size is 12288 or 14400; Megatron interleaves 2 parts of a
 // stage and takes the micro-batch that is predicted fastest; NeMo shares the optimizer's state and
-// tokens among tensor ranks. Rows that a set flags as not to be used, and rows without a figure,
-// are left out.
+// tokens among tensor ranks; the first three of AMP's mixed servers have V100 (its third experiment
+// is left out: the shape of that model is not published with it). Rows that a set flags as not to
+// be used, and rows without a figure, are left out.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,9 +38,10 @@ enum class Quantity {
   kMemory,       // all that the driver shows
   kState,        // weights, gradients and optimizer of a rank in the middle
   kActivations,  // of the first stage
+  kFailure,      // nothing: out of memory or out of time; in place of a figure, the device's memory
 };
 
-std::string to_string(Quantity quantity);  // "step", "memory", "state", "activations"
+std::string to_string(Quantity quantity);  // "step", "memory", "state", "activations", "failure"
 
 struct Published {
   std::string name;   // for people: "39.1B tp8 pp4 dp16 mb3 recompute=full"
@@ -46,8 +50,10 @@ struct Published {
   workload::Strategy strategy;  // micro_batch 0: the source does not say
   int global_batch = 0;
   workload::Precision precision = workload::Precision::kBf16;
-  topo::ServerType server;
-  std::string stack;  // of cost/stack.h
+  topo::ServerType server;  // all of them, or of `cluster` the one with the least memory
+  std::optional<topo::Cluster> cluster;  // of several types of servers, or with uneven stages
+  std::vector<int> layers;               // of each stage; only with `cluster`
+  std::string stack;                     // of cost/stack.h
   Quantity quantity = Quantity::kStep;
   double measured = 0;
   bool is_calibration = false;

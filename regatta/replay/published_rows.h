@@ -41,6 +41,7 @@ std::vector<Published> zero3_row(Reader& reader);
 std::vector<Published> fsdp_row(Reader& reader);
 std::vector<Published> nemo_row(Reader& reader);
 std::vector<Published> nemo_context_row(Reader& reader);
+std::vector<Published> amp_row(Reader& reader);
 
 // Eight devices of a preset with `nics` of `rate`; 0: those of the preset.
 topo::ServerType server_of(const char* preset, int nics = 0, BytesPerSecond rate = {});

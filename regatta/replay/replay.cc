@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "regatta/plan/estimate.h"
+#include "regatta/plan/mixed.h"
 
 namespace regatta::replay {
 namespace {
@@ -156,20 +157,56 @@ class Fit {
   std::vector<Corner> corners_;
 };
 
-// What the run's quantity is predicted to be.
-Result<double> value_of(const Published& run, const workload::Strategy& strategy,
-                        const cost::Stack& stack) {
+// What a run is predicted to take and to hold.
+struct Predicted {
+  Seconds step;
+  cost::GpuMemory memory;
+  double memory_share = 0;
+};
+
+Result<Predicted> on_equal_servers(const Published& run, const workload::Strategy& strategy,
+                                   const cost::Stack& stack) {
   REGATTA_TRY(estimate, plan::estimate_step({.model = run.model,
                                              .strategy = strategy,
                                              .global_batch = run.global_batch,
                                              .precision = run.precision,
                                              .server = run.server,
                                              .stack = stack}));
-  const cost::GpuMemory& memory = estimate.memory;
+  const auto capacity = static_cast<double>(run.server.device.memory.value);
+  return Predicted{estimate.step.total(), estimate.memory, estimate.memory.total() / capacity};
+}
+
+Result<Predicted> on_cluster(const Published& run, const workload::Strategy& strategy,
+                             const cost::Stack& stack) {
+  const plan::MixedInput input{.model = run.model,
+                               .strategy = strategy,
+                               .global_batch = run.global_batch,
+                               .precision = run.precision,
+                               .cluster = *run.cluster,
+                               .stack = stack};
+  plan::MixedSplit split = plan::even_split(input);
+  if (!run.layers.empty()) split.layers = run.layers;
+  REGATTA_TRY(estimate, plan::estimate_mixed(input, split));
+  const plan::MixedStage& worst = estimate.worst();
+  return Predicted{estimate.step.total(), worst.memory,
+                   worst.memory.total() / static_cast<double>(worst.capacity.value)};
+}
+
+Result<Predicted> predicted(const Published& run, const workload::Strategy& strategy,
+                            const cost::Stack& stack) {
+  return run.cluster ? on_cluster(run, strategy, stack) : on_equal_servers(run, strategy, stack);
+}
+
+// What the run's quantity is predicted to be.
+Result<double> value_of(const Published& run, const workload::Strategy& strategy,
+                        const cost::Stack& stack) {
+  REGATTA_TRY(all, predicted(run, strategy, stack));
+  const cost::GpuMemory& memory = all.memory;
   switch (run.quantity) {
     case Quantity::kStep:
-      return estimate.step.total().value;
+      return all.step.value;
     case Quantity::kMemory:
+    case Quantity::kFailure:
       return memory.total();
     case Quantity::kState:
       return memory.weights + memory.gradients + memory.optimizer;
@@ -192,16 +229,30 @@ Result<double> least_value(const Published& run, const cost::Stack& stack) {
   return least;
 }
 
+Result<const cost::Stack*> stack_of(const Published& run, const cost::Stack* given) {
+  const cost::Stack* used = given != nullptr ? given : cost::find_stack(run.stack);
+  if (used != nullptr) return used;
+  return Error{Code::kInvalidInput, run.name + ": there is no software stack '" + run.stack +
+                                        "'; add it to cost/stack.cc"};
+}
+
 }  // namespace
+
+Result<std::vector<Outlook>> outlook(const std::vector<Published>& runs, const cost::Stack* stack) {
+  std::vector<Outlook> outlooks;
+  for (const Published& run : runs) {
+    REGATTA_TRY(used, stack_of(run, stack));
+    const auto all = predicted(run, run.strategy, *used);
+    if (!all) return Error{all.error().code, run.name + ": " + all.error().message};
+    outlooks.push_back({all->step, all->memory_share});
+  }
+  return outlooks;
+}
 
 Result<std::vector<Pair>> predict(const std::vector<Published>& runs, const cost::Stack* stack) {
   std::vector<Pair> pairs;
   for (const Published& run : runs) {
-    const cost::Stack* used = stack != nullptr ? stack : cost::find_stack(run.stack);
-    if (used == nullptr) {
-      return Error{Code::kInvalidInput, run.name + ": there is no software stack '" + run.stack +
-                                            "'; add it to cost/stack.cc"};
-    }
+    REGATTA_TRY(used, stack_of(run, stack));
     const auto value = run.strategy.micro_batch == 0 ? least_value(run, *used)
                                                      : value_of(run, run.strategy, *used);
     if (!value) return Error{value.error().code, run.name + ": " + value.error().message};

@@ -16,6 +16,14 @@ namespace regatta::replay {
 Result<std::vector<Pair>> predict(const std::vector<Published>& runs,
                                   const cost::Stack* stack = nullptr);
 
+// What a planner says of a run before it is tried.
+struct Outlook {
+  Seconds step;
+  double memory_share = 0;  // of the stage that fills its devices most
+};
+Result<std::vector<Outlook>> outlook(const std::vector<Published>& runs,
+                                     const cost::Stack* stack = nullptr);
+
 // The scalars of `stack` that make the mean over the sets of the mean of |log(predicted /
 // measured)| of their calibration rows least, by a simplex search from what the stack has (Nelder
 // and Mead, The Computer Journal 7, 1965); shares stay within what the hardware was seen to
