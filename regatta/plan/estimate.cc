@@ -70,8 +70,7 @@ class Assembly {
     step *= micro_batches_;
     step.bubble = fill;
     const double servers = static_cast<double>(strategy_.world_size()) / machine_.network.devices;
-    const Seconds computed = step.matmul + step.attention + step.passes + step.recompute;
-    step.stragglers = computed * (cost::slowest_factor(servers) - 1);
+    step.stragglers = straggler_time(step, servers);
     return step;
   }
 

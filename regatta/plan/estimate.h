@@ -50,6 +50,9 @@ struct StepBreakdown {
   Seconds total() const;
 };
 
+// What the slowest of `servers` adds to the computation of `step`: cost::slowest_factor().
+Seconds straggler_time(const StepBreakdown& step, double servers);
+
 struct Estimate {
   StepBreakdown step;
   cost::GpuMemory memory;  // of the worst stage

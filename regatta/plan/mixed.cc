@@ -54,6 +54,7 @@ class Assembly {
     estimate.step.pp_comm = job_.messages_of(stage, slowest_);
     estimate.step *= micro_batches_;
     estimate.step.bubble = makespan_ - worst->total() * micro_batches_;
+    estimate.step.stragglers = straggler_time(estimate.step, job_.servers);
   }
 
   // A stage ends once the last gradients have left it for the stages before it: it begins to sum

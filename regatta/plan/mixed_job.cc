@@ -292,7 +292,8 @@ Result<MixedJob> mixed_job(const MixedInput& input) {
                .strategy = input.strategy,
                .precision = input.precision,
                .stack = input.stack,
-               .micro_batches = count};
+               .micro_batches = count,
+               .servers = static_cast<int>(input.cluster.servers.size())};
   REGATTA_TRY_DO(Builder(input, ranks, job).run());
   return job;
 }

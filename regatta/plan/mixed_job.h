@@ -25,6 +25,7 @@ struct MixedJob {
   workload::Precision precision;
   const cost::Stack& stack;
   int micro_batches = 0;           // of all replicas together
+  int servers = 1;                 // the ranks fill them
   std::vector<MixedGroup> groups;  // the distinct ones
   std::vector<int> tensor_groups;  // [stage * dp + replica], of `groups`
   std::vector<int> stages;         // [stage]: all its ranks, of `groups`

@@ -28,6 +28,11 @@ StepBreakdown& StepBreakdown::operator*=(double factor) {
   return *this;
 }
 
+Seconds straggler_time(const StepBreakdown& step, double servers) {
+  const Seconds computed = step.matmul + step.attention + step.passes + step.recompute;
+  return computed * (cost::slowest_factor(servers) - 1);
+}
+
 Seconds StepBreakdown::total() const {
   Seconds sum;
   for (const auto part : kParts)

@@ -40,11 +40,11 @@ CASES = [
     (["plan", "replay", JOB], f"{JOB}: job: no set of published runs is called so; the sets are vtrain_single_a100, "
                               "vtrain_multi_a100_part, bloom_176b_part, korthikanti_table5, korthikanti_memory, "
                               "megatron_sc21_table1, megatron_sc21_table2_zero3, mosaic_fsdp, nemo_2407_h100_fp8, "
-                              "nemo_2407_h100_fp8_finetune, nemo_context_parallel"),
+                              "nemo_2407_h100_fp8_finetune, nemo_context_parallel, amp_real_trials"),
     (GPU_PLAN + ["--stack", "megatron-cor"],
      "--stack: there is no software stack 'megatron-cor', did you mean 'megatron-core'?; choose one of "
-     "megatron-deepspeed-fp16, megatron-lm-2021, megatron-lm-2022, megatron-deepspeed-bf16, megatron-core, nemo, fsdp, "
-     "llm-foundry, deepspeed-zero3-fp16"),
+     "megatron-deepspeed-fp16, megatron-deepspeed-2020, megatron-lm-2021, megatron-lm-2022, megatron-deepspeed-bf16, "
+     "megatron-core, nemo, fsdp, llm-foundry, deepspeed-zero3-fp16"),
     (GPU_PLAN + ["--strategy", "{tp: 7, micro_batch: 1}"], "tp 7 does not divide heads 96; choose a divisor of 96"),
     (GPU_PLAN + ["--strategy", "{tp: 8, pp: 2, dp: 32, cp: 1}"],
      "strategy: tp 8 x cp 1 x pp 2 x dp 32 cannot fill 1024 devices; the degrees must multiply to it, so leave one out "
