@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/load.h"
+#include "regatta/cli/plan_mixed.h"
 #include "regatta/core/check.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
@@ -325,6 +326,7 @@ int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
   if (const Status outputs = check_outputs(options); !outputs) return report_error(outputs.error());
   const auto stack = stack_of(options.stack, job);
   if (!stack) return report_error(stack.error());
+  if (has_mixed_servers(cluster)) return show_mixed_plans(options, job, cluster, **stack);
   auto problem = gpu_problem(job, cluster, **stack);
   if (!problem) return report_error(problem.error());
   problem->every_form = options.every_form;

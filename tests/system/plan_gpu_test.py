@@ -104,6 +104,19 @@ class PlanGpuTest(unittest.TestCase):
         self.assertIn("--launch: ", self.refused(JOB, "--cluster", CLUSTER, "--launch", "jax"))
         self.assertIn("deepspeed", self.refused(JOB, "--cluster", CLUSTER, "--strategy", FIXED, "--launch", "deepspeed").lower())
 
+    def test_gives_slower_servers_fewer_layers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cluster, job = pathlib.Path(folder, "cluster.yaml"), pathlib.Path(folder, "job.yaml")
+            cluster.write_text("name: mixed\nserver_types:\n  a: {preset: dgx-a100-80g}\n  h: {preset: dgx-h100}\n"
+                               "fabric:\n  tiers: [leaf]\nservers:\n"
+                               "  - {name: s0, type: a}\n  - {name: s1, type: h}\n")
+            job.write_text("name: j\nmodel: {preset: llama2-13b}\nglobal_batch: 64\nprecision: bf16\n")
+            best = self.plan(job, "--cluster", cluster, "--strategy", "{pp: 2, tp: 8}")
+            layers = dict(zip(best["servers"].split(), best["layers_of_stages"]))
+            self.assertEqual(sum(layers.values()), 40)
+            self.assertLess(layers["s0"], layers["s1"])
+            self.assertIn("need one type", self.refused(job, "--cluster", cluster, "--launch", "megatron"))
+
     def test_compares_clusters(self):
         rows = self.plan("what-if", JOB, "--cluster", CLUSTER, "--with", "nic_rate=400Gbps", "--with", "servers=256",
                          "--price", "2")["clusters"]
