@@ -216,6 +216,8 @@ void add_plan_command(CLI::App& app, int& exit_status) {
   command->add_flag("--every-form", options->every_form,
                     "GPUs: also schedules that split the backward, offload, hybrid sharding");
   command->add_flag("--exhaustive", options->exhaustive, "GPUs: predict every strategy");
+  command->add_flag("--frontier", options->frontier,
+                    "GPUs: also the plans that no other beats in both time and memory");
   command
       ->add_option("--without", options->without,
                    "GPUs: servers that may not be used: failed, or of others: s3,s7")

@@ -231,7 +231,8 @@ int show_fixed(const PlanOptions& options, const workload::Job& job, const topo:
 int show_search(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
                 const GpuProblem& problem) {
   const auto start = std::chrono::steady_clock::now();
-  const auto mode = options.exhaustive ? plan::SearchMode::kExhaustive : plan::SearchMode::kPruned;
+  const auto mode = options.exhaustive || options.frontier ? plan::SearchMode::kExhaustive
+                                                           : plan::SearchMode::kPruned;
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const auto result = plan::gpu_search(problem, mode, options.top, threads);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
@@ -250,6 +251,12 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
     for (const GpuPlan& plan : result->ranked)
       ranked.push_back(plan::gpu_plan_row(problem, plan));
     all["ranked"] = ranked;
+    if (options.frontier) {
+      json frontier = json::array();
+      for (const GpuPlan& plan : result->frontier)
+        frontier.push_back(plan::gpu_plan_row(problem, plan));
+      all["frontier"] = frontier;
+    }
     if (const auto placement = placement_of(options, cluster, problem, result->ranked.front()))
       all["placement"] = placement_json(*placement, cluster);
     fmt::print("{}\n", all.dump(2));
@@ -261,6 +268,10 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
              options.exhaustive ? "predicted" : "that bounds could not rule out predicted",
              format_seconds({took.count()}), result->fitting);
   print_ranked(problem, result->ranked);
+  if (options.frontier) {
+    fmt::print("\nplans that no other beats in both time and memory\n");
+    print_ranked(problem, result->frontier);
+  }
   print_plan(problem, result->ranked.front());
   if (const auto placement = placement_of(options, cluster, problem, result->ranked.front()))
     print_placement(*placement);

@@ -14,6 +14,7 @@ struct PlanOptions {
   int top = 10;
   bool every_form = false;
   bool exhaustive = false;
+  bool frontier = false;             // plans that trade time for memory
   std::vector<std::string> without;  // servers that may not be used
   int servers = 0;                   // so many of the others; 0: all
   std::string launcher;              // the plan as launch script of another framework

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <thread>
@@ -52,6 +53,7 @@ class Tally {
     }
     if (!fits) return;
     ++result_.fitting;
+    extend_frontier(strategy, estimate);
     if (is_full() && estimate.step.total() > worst()) return;
     const GpuPlan plan{strategy, estimate};
     auto& ranked = result_.ranked;
@@ -64,10 +66,28 @@ class Tally {
     result_.fitting += other.fitting;
     if (other.smallest && (!result_.smallest || is_smaller(*other.smallest, *result_.smallest)))
       result_.smallest = other.smallest;
+    for (const GpuPlan& plan : other.frontier)
+      extend_frontier(plan.strategy, plan.estimate);
     auto& ranked = result_.ranked;
     ranked.insert(ranked.end(), other.ranked.begin(), other.ranked.end());
     std::sort(ranked.begin(), ranked.end(), is_faster);
     if (ranked.size() > top_) ranked.resize(top_);
+  }
+
+  // Kept in the order of time, so memory falls along it.
+  void extend_frontier(const Strategy& strategy, const Estimate& estimate) {
+    auto& frontier = result_.frontier;
+    const double memory = estimate.memory.total();
+    const Seconds time = estimate.step.total();
+    const auto at = std::partition_point(frontier.begin(), frontier.end(), [&](const GpuPlan& one) {
+      const Seconds other = one.estimate.step.total();
+      return other != time ? other < time : one.strategy < strategy;
+    });
+    if (at != frontier.begin() && std::prev(at)->estimate.memory.total() <= memory) return;
+    const auto end = std::find_if(at, frontier.end(), [memory](const GpuPlan& one) {
+      return one.estimate.memory.total() < memory;
+    });
+    frontier.insert(frontier.erase(at, end), GpuPlan{strategy, estimate});
   }
 
   bool is_full() const { return result_.ranked.size() == top_; }

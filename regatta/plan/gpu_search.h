@@ -37,7 +37,10 @@ struct GpuPlan {
 };
 
 struct GpuSearchResult {
-  std::vector<GpuPlan> ranked;      // that fit, fastest first
+  std::vector<GpuPlan> ranked;  // that fit, fastest first
+  // Of the evaluated that fit, those that no other beats in time and in memory, fastest first: all
+  // of the space where it is searched exhaustively.
+  std::vector<GpuPlan> frontier;
   long long points = 0;             // of the space: that divide the job
   long long evaluated = 0;          // of them: completely
   long long fitting = 0;            // of the evaluated

@@ -92,6 +92,27 @@ TEST(GpuSearch, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClusters) {
   EXPECT_GT(found, 100);
 }
 
+TEST(GpuSearch, FrontierHoldsWhatNoOtherPlanBeatsInTimeAndMemory) {
+  Case one = case_of("llama2-7b");
+  one.devices = 16;
+  one.model.layers = 8;
+  const GpuProblem problem = one.problem();
+  const auto some = gpu_search(problem, SearchMode::kExhaustive, 1'000'000);
+  ASSERT_TRUE(some) << some.error().message;
+  std::vector<const GpuPlan*> best;
+  for (const GpuPlan& plan : some->ranked)
+    if (best.empty() || plan.estimate.memory.total() < best.back()->estimate.memory.total())
+      best.push_back(&plan);
+  ASSERT_GT(best.size(), 2U);
+  for (const int threads : {1, 3}) {
+    const auto all = gpu_search(problem, SearchMode::kExhaustive, 1, threads);
+    ASSERT_TRUE(all);
+    ASSERT_EQ(all->frontier.size(), best.size());
+    for (std::size_t i = 0; i < best.size(); ++i)
+      EXPECT_EQ(all->frontier[i].strategy, best[i]->strategy) << i;
+  }
+}
+
 TEST(GpuSearch, RespectsWhatTheUserFixes) {
   Case one = case_of("llama2-7b");
   one.request.tp = 4;

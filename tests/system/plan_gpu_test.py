@@ -49,6 +49,13 @@ class PlanGpuTest(unittest.TestCase):
         self.assertLess(pruned["evaluated"], every["evaluated"])
         self.assertTrue(all(plan["fits"] for plan in pruned["ranked"]))
 
+    def test_trades_time_for_memory(self):
+        plans = self.plan(JOB, "--cluster", CLUSTER, "--frontier", "--strategy", "{tp: 8, cp: 1}")["frontier"]
+        self.assertGreater(len(plans), 2)
+        for faster, smaller in zip(plans, plans[1:]):
+            self.assertLessEqual(faster["step_time_s"], smaller["step_time_s"])
+            self.assertGreater(faster["memory_per_device_bytes"], smaller["memory_per_device_bytes"])
+
     def test_plans_experts_latent_attention_and_long_sequences(self):
         with tempfile.TemporaryDirectory() as folder:
             cluster = pathlib.Path(folder, "cluster.yaml")
