@@ -43,12 +43,6 @@ std::string share_text(Seconds part, Seconds all) {
   return fmt::format("{:.1f} %", 100 * (part / all));
 }
 
-double mfu_of(const GpuProblem& problem, const GpuPlan& plan) {
-  const Flops work = model_flops(problem.model, problem.global_batch);
-  const double rate = work.value / plan.estimate.step.total().value / problem.devices;
-  return rate / problem.machine.engines.products.peak.value;
-}
-
 void print_ranked(const GpuProblem& problem, const std::vector<GpuPlan>& plans) {
   std::vector<std::vector<std::string>> rows = {
       {"#", "strategy", "step time", "mfu", "exposed comm", "bubble", "memory"}};
@@ -58,7 +52,7 @@ void print_ranked(const GpuProblem& problem, const std::vector<GpuPlan>& plans) 
     const Seconds all = step.total();
     const Seconds comm = step.tp_comm + step.cp_comm + step.ep_comm + step.pp_comm + step.dp_comm;
     rows.push_back({std::to_string(++rank), to_string(plan.strategy), format_seconds(all),
-                    fmt::format("{:.1f} %", 100 * mfu_of(problem, plan)), share_text(comm, all),
+                    fmt::format("{:.1f} %", 100 * plan::mfu(problem, plan)), share_text(comm, all),
                     share_text(step.bubble, all), bytes_text(plan.estimate.memory.total())});
   }
   fmt::print("{}", format_table(rows));
@@ -118,15 +112,10 @@ std::optional<plan::GpuPlacement> placement_of(const PlanOptions& options,
   if (cluster.fabric.tiers < 2) return std::nullopt;
   const auto servers = plan::servers_without(cluster, options.without);
   if (!servers) return std::nullopt;
-  const plan::EstimateInput input{.model = problem.model,
-                                  .strategy = plan.strategy,
-                                  .global_batch = problem.global_batch,
-                                  .precision = problem.precision,
-                                  .server = problem.server,
-                                  .stack = problem.stack};
-  const int micro_batches = problem.global_batch / (plan.strategy.dp * plan.strategy.micro_batch);
+  const plan::EstimateInput input = plan::input_of(problem, plan.strategy);
   const plan::GpuTraffic traffic =
-      plan::gpu_traffic(input, plan::micro_batch_work(input, problem.machine), micro_batches);
+      plan::gpu_traffic(input, plan::micro_batch_work(input, problem.machine),
+                        plan::micro_batches_of(problem, plan.strategy));
   const auto placement =
       plan::place_on_gpus({.cluster = cluster,
                            .strategy = plan.strategy,
@@ -156,12 +145,7 @@ Result<bool> write_outputs(const PlanOptions& options, const workload::Job& job,
                            const topo::Cluster& cluster, const GpuProblem& problem,
                            const GpuPlan& plan) {
   if (!options.html.empty() || !options.trace.empty()) {
-    const plan::EstimateInput input{.model = problem.model,
-                                    .strategy = plan.strategy,
-                                    .global_batch = problem.global_batch,
-                                    .precision = problem.precision,
-                                    .server = problem.server,
-                                    .stack = problem.stack};
+    const plan::EstimateInput input = plan::input_of(problem, plan.strategy);
     REGATTA_TRY(timeline, plan::gpu_timeline(input, problem.machine));
     const report::GpuPlanPage page{.job_name = job.name,
                                    .cluster_name = cluster.name,

@@ -3,6 +3,7 @@
 // stack (cost/stack.h). Pipeline: Narayanan et al., SC'21, section 2.2.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "regatta/core/result.h"
@@ -49,6 +50,13 @@ struct StepBreakdown {
   StepBreakdown& operator*=(double factor);
   Seconds total() const;
 };
+
+// Every part of a step by the name that files and messages use.
+struct NamedPart {
+  std::string name;  // "tp_comm"
+  Seconds time;
+};
+std::vector<NamedPart> named_parts(const StepBreakdown& step);
 
 // What the slowest of `servers` adds to the computation of `step`: cost::slowest_factor().
 Seconds straggler_time(const StepBreakdown& step, double servers);

@@ -8,22 +8,9 @@
 namespace regatta::plan {
 namespace {
 
-EstimateInput input_of(const GpuProblem& problem, const GpuPlan& plan) {
-  return {.model = problem.model,
-          .strategy = plan.strategy,
-          .global_batch = problem.global_batch,
-          .precision = problem.precision,
-          .server = problem.server,
-          .stack = problem.stack};
-}
-
-int micro_batches_of(const GpuProblem& problem, const workload::Strategy& strategy) {
-  return problem.global_batch / (strategy.dp * strategy.micro_batch);
-}
-
 // The step on a machine that is `changed`.
 Seconds step_on(const GpuProblem& problem, const GpuPlan& plan, const Machine& changed) {
-  const EstimateInput input = input_of(problem, plan);
+  const EstimateInput input = input_of(problem, plan.strategy);
   return assemble(input, changed, micro_batch_work(input, changed),
                   micro_batches_of(problem, plan.strategy))
       .step.total();
@@ -81,14 +68,13 @@ std::string binding_of(const GpuPlan& plan) {
 
 }  // namespace
 
-std::vector<NamedPart> named_parts(const StepBreakdown& step) {
-  return {{"matmul", step.matmul},   {"attention", step.attention},
-          {"passes", step.passes},   {"recompute", step.recompute},
-          {"host", step.host},       {"tp_comm", step.tp_comm},
-          {"cp_comm", step.cp_comm}, {"ep_comm", step.ep_comm},
-          {"pp_comm", step.pp_comm}, {"dp_comm", step.dp_comm},
-          {"bubble", step.bubble},   {"optimizer", step.optimizer},
-          {"offload", step.offload}, {"stragglers", step.stragglers}};
+FlopsPerSecond rate_per_device(const GpuProblem& problem, const GpuPlan& plan) {
+  const Flops work = model_flops(problem.model, problem.global_batch);
+  return {work.value / (plan.estimate.step.total().value * problem.devices)};
+}
+
+double mfu(const GpuProblem& problem, const GpuPlan& plan) {
+  return rate_per_device(problem, plan) / problem.machine.engines.products.peak;
 }
 
 GpuAnswer answer(const GpuProblem& problem, const GpuPlan& plan) {
@@ -98,9 +84,9 @@ GpuAnswer answer(const GpuProblem& problem, const GpuPlan& plan) {
   const Flops work = model_flops(problem.model, problem.global_batch);
   const Flops again =
       recomputed_flops(problem.model, problem.global_batch, plan.strategy.recompute);
-  answer.per_device = {work.value / device_seconds};
+  answer.per_device = rate_per_device(problem, plan);
   answer.hardware_per_device = {(work.value + again.value) / device_seconds};
-  answer.mfu = answer.per_device / problem.machine.engines.products.peak;
+  answer.mfu = mfu(problem, plan);
   answer.tokens_per_s = static_cast<double>(problem.global_batch) * problem.model.seq / step.value;
   answer.fit = fit_of(plan.estimate.memory, problem.server.device.memory);
   answer.interval = {step * problem.stack.low, step * problem.stack.high};

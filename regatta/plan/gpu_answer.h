@@ -34,14 +34,11 @@ struct GpuAnswer {
   std::string binding;  // "matrix products take 61 % of the step; ..."
 };
 
+// Operations of the model on one device, and their share of its peak in the precision.
+FlopsPerSecond rate_per_device(const GpuProblem& problem, const GpuPlan& plan);
+double mfu(const GpuProblem& problem, const GpuPlan& plan);
+
 // Requires that `plan` is one of the problem.
 GpuAnswer answer(const GpuProblem& problem, const GpuPlan& plan);
-
-// The parts of a step by the names that files and messages use, longest first where `sorted`.
-struct NamedPart {
-  std::string name;  // "tp_comm"
-  Seconds time;
-};
-std::vector<NamedPart> named_parts(const StepBreakdown& step);
 
 }  // namespace regatta::plan

@@ -43,7 +43,8 @@ struct Group {
 // The best so far, and what was looked at.
 class Tally {
  public:
-  explicit Tally(int top) : top_(static_cast<std::size_t>(std::max(1, top))) {}
+  Tally(int top, bool keeps_frontier)
+      : top_(static_cast<std::size_t>(std::max(1, top))), keeps_frontier_(keeps_frontier) {}
 
   void offer(const Strategy& strategy, const Estimate& estimate, bool fits) {
     ++result_.evaluated;
@@ -53,7 +54,7 @@ class Tally {
     }
     if (!fits) return;
     ++result_.fitting;
-    extend_frontier(strategy, estimate);
+    if (keeps_frontier_) extend_frontier(strategy, estimate);
     if (is_full() && estimate.step.total() > worst()) return;
     const GpuPlan plan{strategy, estimate};
     auto& ranked = result_.ranked;
@@ -96,6 +97,7 @@ class Tally {
 
  private:
   std::size_t top_;
+  bool keeps_frontier_;
   GpuSearchResult result_;
 };
 
@@ -136,7 +138,8 @@ class Search {
       std::sort(groups_.begin(), groups_.end(), [](const Group& a, const Group& b) {
         return std::pair(a.bound.time, a.staged) < std::pair(b.bound.time, b.staged);
       });
-    std::vector<Tally> tallies(static_cast<std::size_t>(threads_), Tally(top_));
+    const bool is_exhaustive = mode_ == SearchMode::kExhaustive;
+    std::vector<Tally> tallies(static_cast<std::size_t>(threads_), Tally(top_, is_exhaustive));
     std::vector<std::vector<Strategy>> completions(tallies.size());
     spread(groups_.size(), threads_, [&](std::size_t i, int thread) {
       const auto at = static_cast<std::size_t>(thread);
@@ -148,7 +151,7 @@ class Search {
            worst < before && !limit_.compare_exchange_weak(before, worst);) {
       }
     });
-    Tally all(top_);
+    Tally all(top_, is_exhaustive);
     for (Tally& tally : tallies)
       all.add(tally.result());
     all.result().points = points_;
@@ -157,12 +160,7 @@ class Search {
 
  private:
   EstimateInput input_of(const Strategy& strategy) const {
-    return {.model = problem_.model,
-            .strategy = strategy,
-            .global_batch = problem_.global_batch,
-            .precision = problem_.precision,
-            .server = problem_.server,
-            .stack = problem_.stack};
+    return plan::input_of(problem_, strategy);
   }
 
   // What every rank does for a micro-batch, and the groups that share it.
@@ -175,7 +173,7 @@ class Search {
       measured_[i] = micro_batch_work(input_of(works_[i]), problem_.machine);
       for (const Strategy& one : staged) {
         Group group{.staged = one, .work = i};
-        group.micro_batches = problem_.global_batch / (one.dp * one.micro_batch);
+        group.micro_batches = micro_batches_of(problem_, one);
         group.bound = bound_of(input_of(one), problem_.machine, measured_[i], group.micro_batches);
         groups[i].push_back(group);
       }
@@ -264,6 +262,19 @@ Error nothing_fits(const GpuProblem& problem, const GpuPlan& smallest) {
 
 }  // namespace
 
+EstimateInput input_of(const GpuProblem& problem, const Strategy& strategy) {
+  return {.model = problem.model,
+          .strategy = strategy,
+          .global_batch = problem.global_batch,
+          .precision = problem.precision,
+          .server = problem.server,
+          .stack = problem.stack};
+}
+
+int micro_batches_of(const GpuProblem& problem, const Strategy& strategy) {
+  return problem.global_batch / (strategy.dp * strategy.micro_batch);
+}
+
 Fit fit_of(const cost::GpuMemory& memory, Bytes device) {
   constexpr double kClose = 0.94;
   const double share = memory.total() / static_cast<double>(device.value);
@@ -293,38 +304,19 @@ Result<Estimate> estimate_on(const GpuProblem& problem, const Strategy& strategy
                  fmt::format("{} makes {} ranks, the cluster has {} devices; change a degree",
                              to_string(strategy), strategy.world_size(), problem.devices)};
   }
-  const EstimateInput input{.model = problem.model,
-                            .strategy = strategy,
-                            .global_batch = problem.global_batch,
-                            .precision = problem.precision,
-                            .server = problem.server,
-                            .stack = problem.stack};
+  const EstimateInput input = input_of(problem, strategy);
   return assemble(input, problem.machine, micro_batch_work(input, problem.machine), count);
 }
 
 std::optional<Strategy> fixed_strategy(const workload::StrategyRequest& request, int devices) {
-  Strategy strategy;
-  strategy.tp = request.tp.value_or(1);
-  strategy.pp = request.pp.value_or(1);
-  strategy.cp = request.cp.value_or(1);
+  Strategy strategy = workload::requested(request);
   const int rest = strategy.tp * strategy.pp * strategy.cp;
   if (!request.micro_batch || !(request.tp || request.pp || request.dp) || devices % rest != 0)
     return std::nullopt;
-  strategy.dp = request.dp.value_or(devices / rest);
+  if (!request.dp) strategy.dp = devices / rest;
   if (strategy.world_size() != devices) return std::nullopt;
-  strategy.micro_batch = *request.micro_batch;
-  strategy.ep = request.ep.value_or(1);
-  strategy.recompute = request.recompute.value_or(strategy.recompute);
-  strategy.overlap = request.overlap.value_or(strategy.overlap);
-  strategy.virtual_stages = request.virtual_stages.value_or(1);
-  strategy.schedule = request.schedule.value_or(
-      strategy.virtual_stages > 1 ? workload::Schedule::kInterleaved : workload::Schedule::k1F1B);
-  strategy.sequence_parallel = request.sequence_parallel.value_or(false);
-  strategy.context = request.context.value_or(strategy.context);
-  strategy.zero = request.zero.value_or(0);
-  strategy.shard_ranks = request.shard_ranks.value_or(0);
-  strategy.offload = request.offload.value_or(strategy.offload);
-  strategy.compression = request.compression.value_or(strategy.compression);
+  if (!request.schedule && strategy.virtual_stages > 1)
+    strategy.schedule = workload::Schedule::kInterleaved;
   return strategy;
 }
 

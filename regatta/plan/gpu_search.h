@@ -26,6 +26,10 @@ struct GpuProblem {
   bool every_form = false;  // plan/space.h
 };
 
+EstimateInput input_of(const GpuProblem& problem, const workload::Strategy& strategy);
+// Of one rank in a step, for a strategy that divides the job.
+int micro_batches_of(const GpuProblem& problem, const workload::Strategy& strategy);
+
 enum class Fit { kFits, kClose, kDoesNot };
 // Allocators leave gaps, and estimates err: what needs more than 0.94 of the device is close.
 Fit fit_of(const cost::GpuMemory& memory, Bytes device);
@@ -38,8 +42,8 @@ struct GpuPlan {
 
 struct GpuSearchResult {
   std::vector<GpuPlan> ranked;  // that fit, fastest first
-  // Of the evaluated that fit, those that no other beats in time and in memory, fastest first: all
-  // of the space where it is searched exhaustively.
+  // Of those that fit, which no other beats in time and in memory, fastest first; empty where
+  // bounds leave out what is slower.
   std::vector<GpuPlan> frontier;
   long long points = 0;             // of the space: that divide the job
   long long evaluated = 0;          // of them: completely

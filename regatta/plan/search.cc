@@ -16,6 +16,7 @@
 #include "regatta/plan/network.h"
 #include "regatta/plan/placement.h"
 #include "regatta/plan/plan.h"
+#include "regatta/plan/space.h"
 #include "regatta/workload/runtime.h"
 
 namespace regatta::plan {
@@ -31,14 +32,6 @@ constexpr std::size_t kImprovedStrategies = 4;
 constexpr int kSwapRounds = 2;
 // Swaps try every pair of ranks: beyond this many ranks they would take longer than the rest.
 constexpr int kSwapRanksMax = 16;
-
-std::vector<int> divisors(int n) {
-  std::vector<int> list;
-  for (int i = 1; i <= n; ++i) {
-    if (n % i == 0) list.push_back(i);
-  }
-  return list;
-}
 
 bool allows(const std::optional<int>& request, int value) {
   return !request || *request == value;

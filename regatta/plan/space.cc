@@ -14,17 +14,6 @@ using workload::Recompute;
 using workload::Schedule;
 using workload::Strategy;
 
-std::vector<int> divisors(int number) {
-  std::vector<int> all;
-  for (int i = 1; i * i <= number; ++i) {
-    if (number % i != 0) continue;
-    all.push_back(i);
-    if (i != number / i) all.push_back(number / i);
-  }
-  std::sort(all.begin(), all.end());
-  return all;
-}
-
 // The given value alone, or all of `choices`.
 template <typename T, typename Choices>
 std::vector<T> given_or(const std::optional<T>& given, const Choices& choices) {
@@ -181,6 +170,17 @@ class Space {
 };
 
 }  // namespace
+
+std::vector<int> divisors(int number) {
+  std::vector<int> all;
+  for (int i = 1; i * i <= number; ++i) {
+    if (number % i != 0) continue;
+    all.push_back(i);
+    if (i != number / i) all.push_back(number / i);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
 
 std::vector<Strategy> space_of_work(const SpaceInput& input) {
   return Space(input).work();

@@ -9,6 +9,9 @@
 
 namespace regatta::plan {
 
+// From 1, ascending. Requires a number of at least 1.
+std::vector<int> divisors(int number);
+
 struct SpaceInput {
   const workload::ModelShape& model;
   int global_batch = 0;

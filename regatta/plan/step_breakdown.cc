@@ -5,27 +5,43 @@
 namespace regatta::plan {
 namespace {
 
+struct Part {
+  const char* name;
+  Seconds StepBreakdown::*time;
+};
+
 // Every part once, so that none is forgotten.
-constexpr Seconds StepBreakdown::*kParts[] = {
-    &StepBreakdown::matmul,    &StepBreakdown::attention, &StepBreakdown::passes,
-    &StepBreakdown::recompute, &StepBreakdown::host,      &StepBreakdown::tp_comm,
-    &StepBreakdown::cp_comm,   &StepBreakdown::ep_comm,   &StepBreakdown::pp_comm,
-    &StepBreakdown::dp_comm,   &StepBreakdown::bubble,    &StepBreakdown::optimizer,
-    &StepBreakdown::offload,   &StepBreakdown::stragglers};
+constexpr Part kParts[] = {
+    {"matmul", &StepBreakdown::matmul},   {"attention", &StepBreakdown::attention},
+    {"passes", &StepBreakdown::passes},   {"recompute", &StepBreakdown::recompute},
+    {"host", &StepBreakdown::host},       {"tp_comm", &StepBreakdown::tp_comm},
+    {"cp_comm", &StepBreakdown::cp_comm}, {"ep_comm", &StepBreakdown::ep_comm},
+    {"pp_comm", &StepBreakdown::pp_comm}, {"dp_comm", &StepBreakdown::dp_comm},
+    {"bubble", &StepBreakdown::bubble},   {"optimizer", &StepBreakdown::optimizer},
+    {"offload", &StepBreakdown::offload}, {"stragglers", &StepBreakdown::stragglers},
+};
 static_assert(sizeof(StepBreakdown) == sizeof(Seconds) * std::size(kParts));
 
 }  // namespace
 
 StepBreakdown& StepBreakdown::operator+=(const StepBreakdown& other) {
-  for (const auto part : kParts)
+  for (const auto& [name, part] : kParts)
     this->*part += other.*part;
   return *this;
 }
 
 StepBreakdown& StepBreakdown::operator*=(double factor) {
-  for (const auto part : kParts)
+  for (const auto& [name, part] : kParts)
     this->*part = this->*part * factor;
   return *this;
+}
+
+std::vector<NamedPart> named_parts(const StepBreakdown& step) {
+  std::vector<NamedPart> parts;
+  parts.reserve(std::size(kParts));
+  for (const auto& [name, part] : kParts)
+    parts.push_back({name, step.*part});
+  return parts;
 }
 
 Seconds straggler_time(const StepBreakdown& step, double servers) {
@@ -35,7 +51,7 @@ Seconds straggler_time(const StepBreakdown& step, double servers) {
 
 Seconds StepBreakdown::total() const {
   Seconds sum;
-  for (const auto part : kParts)
+  for (const auto& [name, part] : kParts)
     sum += this->*part;
   return sum;
 }
