@@ -258,21 +258,19 @@ class Assembly {
     const double rounds = strategy_.zero == 2 ? micro_batches_ : 1;
     const double overlap = strategy_.overlap ? traits_.dp_overlap : 0;
     const Seconds backward = compute - slot.forward;
-    step.dp_comm = (sums - std::min(sums, backward) * overlap) * rounds +
-                   (gathers - std::min(gathers, slot.forward) * overlap);
+    step.dp_comm =
+        exposed(sums, backward, overlap) * rounds + exposed(gathers, slot.forward, overlap);
   }
 
   // Every block's weights are gathered before its forward and again before its backward, and its
   // gradients scattered after: beside the blocks around it.
   void shared_weights(StepBreakdown& step, Seconds gather, Seconds scatter, Seconds compute,
                       Seconds forward) const {
-    const double overlap = strategy_.overlap ? std::max(traits_.dp_overlap, 0.0) : 0;
+    const double overlap = strategy_.overlap ? traits_.dp_overlap : 0;
     const Seconds backward = compute - forward;
-    const auto exposed = [&](Seconds exchange, Seconds beside) {
-      return exchange - std::min(exchange, beside) * overlap;
-    };
     step.dp_comm =
-        (exposed(gather, forward) + exposed(gather + scatter, backward)) * micro_batches_;
+        (exposed(gather, forward, overlap) + exposed(gather + scatter, backward, overlap)) *
+        micro_batches_;
   }
 
   // Parameters that the rank updates.

@@ -3,6 +3,7 @@
 // stack (cost/stack.h). Pipeline: Narayanan et al., SC'21, section 2.2.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,11 @@ struct StepBreakdown {
   StepBreakdown& operator*=(double factor);
   Seconds total() const;
 };
+
+// What is left of an exchange beside computation, of which a share hides as much of it.
+inline Seconds exposed(Seconds exchange, Seconds beside, double overlap) {
+  return exchange - std::min(exchange, beside) * overlap;
+}
 
 // Every part of a step by the name that files and messages use.
 struct NamedPart {

@@ -96,11 +96,6 @@ class Work {
     all.table = static_cast<double>(model.vocab) * model.hidden / strategy_.tp;
   }
 
-  // What is left of an exchange beside computation of which a part may hide it.
-  static Seconds exposed(Seconds exchange, Seconds beside, double overlap) {
-    return exchange - std::min(exchange, beside) * overlap;
-  }
-
   // Two all-reduces of the activations of a block, or as many bytes in gathers and scatters.
   Seconds tensor_exchange(Seconds products) const {
     const double bytes = work_.tokens() * input_.model.hidden * element_;

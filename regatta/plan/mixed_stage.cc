@@ -85,16 +85,13 @@ StageEnd stage_end(const MixedJob& job, int stage, const SpanOfBlocks& blocks, i
   const SlotTime slot = slot_time(job, group.work, stage, blocks);
   const Seconds backward = slot.all.total() - slot.forward;
   const double overlap = strategy.overlap ? traits.dp_overlap : 0;
-  const auto exposed = [&](Seconds time, Seconds beside) {
-    return time - std::min(time, beside) * overlap;
-  };
   const Collective sum = strategy.zero == 2 ? Collective::kReduceScatter : Collective::kAllReduce;
   // ZeRO-2 has no whole gradient to add to: it reduces after every micro-batch.
   const double rounds = strategy.zero == 2 ? micro_batches : 1;
-  end.sums = exposed(exchange(sum, traits.gradient_bytes), backward) * rounds;
+  end.sums = exposed(exchange(sum, traits.gradient_bytes), backward, overlap) * rounds;
   if (strategy.zero > 0) {
     const double weight = bytes_per_element(job.precision);
-    end.sums += exposed(exchange(Collective::kAllGather, weight), slot.forward);
+    end.sums += exposed(exchange(Collective::kAllGather, weight), slot.forward, overlap);
   }
   return end;
 }
