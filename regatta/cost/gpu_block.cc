@@ -166,7 +166,9 @@ class Block {
         experts.capacity > 0 ? std::min(experts.imbalance, experts.capacity) : experts.imbalance;
     const double visits = tokens_ * experts.top_k * load;  // of all experts of the rank
     const double own = static_cast<double>(experts.count) / work_.ep;
-    mlp(std::max(1.0, visits / own), width, own);
+    // Grouped products pad what an expert gets to whole tiles of 16 tokens (Transformer Engine).
+    constexpr double kPadding = 16;
+    mlp(std::ceil(visits / own / kPadding) * kPadding, width, own);
     if (experts.shared > 0) mlp(tokens_, width * experts.shared);
     const Seconds sorted =
         pass(4 * element_ * visits * h / (work_.sequence_parallel ? work_.tp : 1));

@@ -72,5 +72,17 @@ TEST(GpuBlock, FewerHeadsOfKeysAndValuesMakeTheirProductSmaller) {
   EXPECT_LT(time(grouped), time(model("llama2-7b")));
 }
 
+// 384 experts over 32 ranks: 2730.67 tokens an expert are no multiple of what tensor cores read.
+TEST(GpuBlock, TokensOfExpertsArePaddedToWholeTiles) {
+  workload::ModelShape odd = model("deepseek-v3");
+  odd.experts.count = 384;
+  const auto products = [](const workload::ModelShape& shape) {
+    const BlockTime time =
+        gpu_block_time(a100(), stack(), {.model = shape, .samples = 1, .tp = 1, .ep = 32}, true);
+    return (time.forward.matmul + time.backward.matmul).value;
+  };
+  EXPECT_NEAR(products(odd) / products(model("deepseek-v3")), 1, 0.15);
+}
+
 }  // namespace
 }  // namespace regatta::cost

@@ -49,8 +49,11 @@ class Work {
     part.matmul = time.forward.matmul + time.backward.matmul;
     part.attention = time.forward.attention + time.backward.attention;
     part.passes = time.forward.passes + time.backward.passes;
-    const Seconds gaps_forward = traits_.kernel_gap * traits_.kernels_forward;
-    const Seconds gaps_backward = traits_.kernel_gap * traits_.kernels_backward;
+    const double routing = has_experts ? routing_kernels() : 0;
+    const double kernels_forward = traits_.kernels_forward + routing;
+    const double kernels_backward = traits_.kernels_backward + 2 * routing;
+    const Seconds gaps_forward = traits_.kernel_gap * kernels_forward;
+    const Seconds gaps_backward = traits_.kernel_gap * kernels_backward;
     part.passes += gaps_forward + gaps_backward;
     if (is_full) part.recompute = time.forward.total() + gaps_forward;
     if (strategy_.recompute == Recompute::kSelective) part.recompute = time.forward.attention;
@@ -70,9 +73,9 @@ class Work {
     const Seconds backward = time.backward.total() + gaps_backward + part.recompute + part.tp_comm -
                              tp + part.ep_comm - ep + part.cp_comm - cp_forward;
     const Seconds launch = input_.stack.calibration.launch;
-    const Seconds host_forward = launch * traits_.kernels_forward;
+    const Seconds host_forward = launch * kernels_forward;
     const Seconds host_backward =
-        launch * traits_.kernels_backward * kBackwardLaunch + (is_full ? host_forward : Seconds{});
+        launch * kernels_backward * kBackwardLaunch + (is_full ? host_forward : Seconds{});
     const Seconds idle_forward = std::max(host_forward - block.forward, Seconds{});
     part.host = idle_forward + std::max(host_backward - backward, Seconds{});
     block.forward += idle_forward;
@@ -80,6 +83,16 @@ class Work {
     block.memory =
         gpu_block_memory(input_.stack, work_, strategy_.recompute, input_.precision, has_experts);
     return block;
+  }
+
+  // What experts launch in the forward beside the kernels of an MLP. The router and the sorting of
+  // tokens there and back: softmax, top-k, histogram, prefix sums, sort, gather, scatter and scale,
+  // some 25 as Megatron-Core's layer has them. Each expert of the rank: two products, and in fp8
+  // four casts of their inputs (Transformer Engine's grouped linear layers).
+  double routing_kernels() const {
+    constexpr double kRouter = 25;
+    const double own = static_cast<double>(input_.model.experts.count) / strategy_.ep;
+    return kRouter + own * (input_.precision == workload::Precision::kFp8 ? 6 : 2);
   }
 
   // Of one block of each kind and of the token table.
