@@ -67,7 +67,7 @@ Result<plan::Comparable> predict(const DiffOptions& options, const std::string& 
   REGATTA_TRY(job, load_job(options.job));
   REGATTA_TRY(request, workload::parse_strategy(strategy, name));
   job.strategy = workload::merged(request, job.strategy);
-  REGATTA_TRY(stack, stack_of(options.stack, job));
+  REGATTA_TRY(stack, stack_of(options.stack, job, cluster));
   REGATTA_TRY(problem, gpu_problem(job, cluster, *stack));
   if (const auto fixed = plan::fixed_strategy(job.strategy, problem.devices)) {
     REGATTA_TRY(estimate, plan::estimate_on(problem, *fixed));

@@ -270,8 +270,12 @@ bool is_gpu_cluster(const topo::Cluster& cluster) {
       [](const auto& type) { return type.second.device.kind == topo::DeviceKind::kGpu; });
 }
 
-Result<const cost::Stack*> stack_of(const std::string& name, const workload::Job& job) {
-  if (name.empty()) return &cost::usual_stack(job.precision, job.strategy);
+Result<const cost::Stack*> stack_of(const std::string& name, const workload::Job& job,
+                                    const topo::Cluster& cluster) {
+  if (name.empty()) {
+    return &cost::usual_stack(job.model, job.precision, job.strategy,
+                              cluster.type_of(ServerId{0}).device);
+  }
   if (const cost::Stack* stack = cost::find_stack(name)) return stack;
   const std::string nearest = nearest_word(name, cost::stack_names());
   return Error{Code::kInvalidInput,
@@ -319,7 +323,7 @@ Result<GpuProblem> gpu_problem(const workload::Job& job, const topo::Cluster& cl
 int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
                    const topo::Cluster& cluster) {
   if (const Status outputs = check_outputs(options); !outputs) return report_error(outputs.error());
-  const auto stack = stack_of(options.stack, job);
+  const auto stack = stack_of(options.stack, job, cluster);
   if (!stack) return report_error(stack.error());
   if (has_mixed_servers(cluster)) return show_mixed_plans(options, job, cluster, **stack);
   auto problem = gpu_problem(job, cluster, **stack);

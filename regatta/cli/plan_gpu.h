@@ -19,8 +19,9 @@ bool is_gpu_cluster(const topo::Cluster& cluster);
 Result<plan::GpuProblem> gpu_problem(const workload::Job& job, const topo::Cluster& cluster,
                                      const cost::Stack& stack);
 
-// The stack of that name, or the usual one of the job where it is empty.
-Result<const cost::Stack*> stack_of(const std::string& name, const workload::Job& job);
+// The stack of that name, or the usual one of the job on the first device where it is empty.
+Result<const cost::Stack*> stack_of(const std::string& name, const workload::Job& job,
+                                    const topo::Cluster& cluster);
 
 // Prints the plans, or the one that the job fixes completely. The exit status.
 int show_gpu_plans(const PlanOptions& options, const workload::Job& job,

@@ -118,7 +118,7 @@ struct Row {
 };
 
 Result<Row> evaluate(const WhatIfOptions& options, const workload::Job& job, const Choice& choice) {
-  REGATTA_TRY(stack, stack_of(options.stack, job));
+  REGATTA_TRY(stack, stack_of(options.stack, job, choice.cluster));
   REGATTA_TRY(problem, gpu_problem(job, choice.cluster, *stack));
   Row row{.name = choice.name, .devices = problem.devices};
   if (const auto fixed = plan::fixed_strategy(job.strategy, problem.devices)) {

@@ -96,6 +96,10 @@ Shards shards_of(const workload::Strategy& strategy) {
   return {.plain = std::min(replicas, most), .experts = std::min(replicas / strategy.ep, most)};
 }
 
+bool shares_gradients(const workload::Strategy& strategy) {
+  return strategy.zero == 3 || (strategy.zero == 2 && strategy.pp == 1);
+}
+
 GpuMemory gpu_state_memory(const Stack& stack, const RankParameters& parameters,
                            const workload::Strategy& strategy, Precision precision) {
   const StackTraits& traits = stack.traits;
@@ -104,16 +108,16 @@ GpuMemory gpu_state_memory(const Stack& stack, const RankParameters& parameters,
   const double gradient = is_mixed ? traits.held_gradient_bytes : 4;
   const double state = is_mixed ? traits.state_bytes : 8;
   const Shards shards = shards_of(strategy);
-  const auto divided = [&](double bytes, int zero) {
-    if (strategy.zero < zero) return bytes * parameters.total();
+  const auto divided = [&](double bytes, bool is_shared) {
+    if (!is_shared) return bytes * parameters.total();
     return bytes * (parameters.plain / shards.plain + parameters.experts / shards.experts);
   };
   GpuMemory memory;
-  memory.weights = divided(weight, 3);
-  memory.gradients = divided(gradient, 2);
+  memory.weights = divided(weight, strategy.zero == 3);
+  memory.gradients = divided(gradient, shares_gradients(strategy));
   const bool is_outside = strategy.offload == workload::Offload::kOptimizer ||
                           strategy.offload == workload::Offload::kBoth;
-  if (!is_outside) memory.optimizer = divided(state, 1);
+  if (!is_outside) memory.optimizer = divided(state, strategy.zero >= 1);
   // The block that is computed and the one that is fetched meanwhile, and a gradient.
   if (strategy.zero == 3) memory.working += parameters.largest_block * (2 * weight + weight);
   memory.context = static_cast<double>(traits.context.value);

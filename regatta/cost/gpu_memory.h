@@ -43,6 +43,11 @@ struct RankParameters {
   double total() const { return plain + experts; }
 };
 
+// Whether replicas hold their share of the gradients alone. Stages of a pipeline have micro-batches
+// in flight and reduce once, after the last of them: ZeRO-2 keeps whole gradients there (PyTorch's
+// pipeline stages, DeepSpeed refuses the two together).
+bool shares_gradients(const workload::Strategy& strategy);
+
 // Weights, gradients and optimizer of a rank: the fields of GpuMemory that do not depend on
 // micro-batches, and `working` of gathered weights.
 GpuMemory gpu_state_memory(const Stack& stack, const RankParameters& parameters,

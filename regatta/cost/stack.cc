@@ -81,11 +81,13 @@ Stack deepspeed_2020() {
   return stack;
 }
 
-// Since then products add weight gradients to fp32 themselves (--gradient-accumulation-fusion).
+// Since then products add weight gradients to fp32 themselves (--gradient-accumulation-fusion), and
+// the distributed optimizer scatters their sums.
 Stack megatron_2022() {
   Stack stack = megatron_2021();
   stack.name = "megatron-lm-2022";
   stack.traits.accumulated_bytes = 0;
+  stack.traits.scatters_gradients = true;
   return stack;
 }
 
@@ -233,7 +235,8 @@ const Stack* find_stack(std::string_view name) {
   return nullptr;
 }
 
-const Stack& usual_stack(workload::Precision precision, const workload::StrategyRequest& request) {
+const Stack& usual_stack(const workload::ModelShape& model, workload::Precision precision,
+                         const workload::StrategyRequest& request, const topo::DeviceType& device) {
   const auto named = [](const char* name) -> const Stack& {
     const Stack* stack = find_stack(name);
     REGATTA_CHECK(stack != nullptr);
@@ -241,8 +244,10 @@ const Stack& usual_stack(workload::Precision precision, const workload::Strategy
   };
   if (precision == workload::Precision::kFp8) return named("nemo");
   if (request.zero && *request.zero == 3) return named("fsdp");
-  if (precision == workload::Precision::kFp16 ||
-      request.recompute == workload::Recompute::kSelective)
+  const bool is_of_2022 = is_plain_gpt(model) && device.fp8_peak.value == 0;
+  const bool recomputes =
+      request.recompute.value_or(workload::Recompute::kNone) != workload::Recompute::kNone;
+  if (is_of_2022 && (precision == workload::Precision::kFp16 || recomputes))
     return named("megatron-lm-2022");
   return named("megatron-core");
 }

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "regatta/core/units.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/workload/model.h"
 #include "regatta/workload/strategy.h"
 
 namespace regatta::cost {
@@ -32,13 +34,14 @@ struct StackTraits {
   double logit_bytes = 20;       // read and written for each logit between its product and the loss
   bool has_dropout = true;       // keeps masks
   bool slices_boundaries =
-      false;                     // a tensor rank sends its share of a stage boundary, not all of it
-  bool sends_mask = false;       // that of attention, with the activations of a stage boundary
-  double boundary_share = 1;     // of the NICs' rate, that messages between stages reach
-  double gradient_bytes = 2;     // per parameter in the data-parallel reduction
-  double tied_bytes = 0;         // the same of a token table that the first and last stage share
+      false;                  // a tensor rank sends its share of a stage boundary, not all of it
+  bool sends_mask = false;    // that of attention, with the activations of a stage boundary
+  double boundary_share = 1;  // of the NICs' rate, that messages between stages reach
+  double gradient_bytes = 2;  // per parameter in the data-parallel reduction, of fp16
+  bool scatters_gradients = false;  // ZeRO-1 sends each replica its share of the sums, not all
+  double tied_bytes = 0;            // the same of a token table that the first and last stage share
   double accumulated_bytes = 6;  // read and written per parameter to add a micro-batch's gradient
-  int kernels_forward = 0;       // kernels of one block
+  int kernels_forward = 0;       // kernels of one block; an MLP of experts has more
   int kernels_backward = 0;
   Seconds kernel_gap;  // the device idles between two of them
   // Communication that computation hides: shares of it at most, where there is as much to compute.
@@ -84,8 +87,9 @@ const Stack* find_stack(std::string_view name);
 std::vector<std::string> stack_names();
 
 // The stack that people use for such a job where none is named: Transformer Engine for fp8, FSDP
-// where replicas share the weights, Megatron-LM of 2022, before fused attention, where the job
-// recomputes selectively or trains in fp16, else Megatron-Core.
-const Stack& usual_stack(workload::Precision precision, const workload::StrategyRequest& request);
+// where replicas share the weights, Megatron-LM of 2022, before fused attention, where a plain GPT
+// recomputes or trains in fp16 on a device of that time (none of fp8), else Megatron-Core.
+const Stack& usual_stack(const workload::ModelShape& model, workload::Precision precision,
+                         const workload::StrategyRequest& request, const topo::DeviceType& device);
 
 }  // namespace regatta::cost

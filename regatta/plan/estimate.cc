@@ -244,22 +244,22 @@ class Assembly {
         across.inside = 1;
         across.rings = machine_.network.devices;
         step.dp_comm += collective_time(machine_.network, across, Collective::kAllReduce,
-                                        shard.total() * traits_.gradient_bytes);
+                                        shard.total() * gradient_bytes());
       }
       return;
     }
-    const double bytes = traits_.gradient_bytes;
-    const Collective sum =
-        strategy_.zero == 2 ? Collective::kReduceScatter : Collective::kAllReduce;
-    Seconds sums = both(sum, bytes);
+    const GradientSum sum = gradient_sum(traits_, strategy_, input_.precision, micro_batches_);
+    const Seconds sums = both(sum.kind, sum.bytes);
     Seconds gathers;
     if (strategy_.zero > 0) gathers = both(Collective::kAllGather, weight_bytes_);
-    // ZeRO-2 has no whole gradient to add to: it reduces after every micro-batch.
-    const double rounds = strategy_.zero == 2 ? micro_batches_ : 1;
     const double overlap = strategy_.overlap ? traits_.dp_overlap : 0;
     const Seconds backward = compute - slot.forward;
     step.dp_comm =
-        exposed(sums, backward, overlap) * rounds + exposed(gathers, slot.forward, overlap);
+        exposed(sums, backward, overlap) * sum.rounds + exposed(gathers, slot.forward, overlap);
+  }
+
+  double gradient_bytes() const {
+    return gradient_sum(traits_, strategy_, input_.precision, micro_batches_).bytes;
   }
 
   // Every block's weights are gathered before its forward and again before its backward, and its
@@ -282,7 +282,7 @@ class Assembly {
 
   void optimizer(StepBreakdown& step, const cost::RankParameters& held) const {
     const double own = updated(held);
-    const double kept = strategy_.zero >= 2 ? own : held.total();
+    const double kept = cost::shares_gradients(strategy_) ? own : held.total();
     const double sums = traits_.accumulated_bytes * kept * micro_batches_;
     step.optimizer = Seconds{sums / machine_.engines.scores.memory.value};
     if (!offloads_optimizer()) step.optimizer += gpu_optimizer_time(machine_.engines, own);
@@ -357,6 +357,19 @@ class Assembly {
 };
 
 }  // namespace
+
+GradientSum gradient_sum(const cost::StackTraits& traits, const workload::Strategy& strategy,
+                         workload::Precision precision, double micro_batches) {
+  GradientSum sum{.bytes = traits.gradient_bytes};
+  // Frameworks add gradients of bf16, which has 8 bits of mantissa, in fp32 (Megatron-LM's
+  // arguments.py: bf16 implies accumulate-allreduce-grads-in-fp32).
+  if (precision == workload::Precision::kBf16) sum.bytes = std::max(4.0, sum.bytes);
+  if (strategy.zero >= 2 || (strategy.zero == 1 && traits.scatters_gradients))
+    sum.kind = Collective::kReduceScatter;
+  // ZeRO-2 has no whole gradient to add to: it reduces after every micro-batch.
+  if (strategy.zero == 2 && cost::shares_gradients(strategy)) sum.rounds = micro_batches;
+  return sum;
+}
 
 Machine machine_of(const EstimateInput& input) {
   return {.engines = cost::gpu_engines(input.server.device, input.stack, input.precision),

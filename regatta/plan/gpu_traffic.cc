@@ -127,18 +127,19 @@ class Writer {
   // and sum their shards with the others.
   void add_replicas(AxisTraffic& axis, double parameters, int stride, int copies,
                     int shared) const {
-    const double gradient = input_.stack.traits.gradient_bytes;
+    const GradientSum sum =
+        gradient_sum(input_.stack.traits, strategy_, input_.precision, micro_batches_);
     const auto add = [&](int ranks, int apart, double bytes) {
       if (ranks > 1 && bytes > 0)
         axis.lines.push_back({LinePattern::kRing, ranks, apart, bytes * (ranks - 1) / ranks});
     };
     if (strategy_.zero == 3) {
-      add(shared, stride, parameters * (2 * element_ + gradient) * micro_batches_);
-      add(copies / shared, stride * shared, 2 * parameters / shared * gradient);
+      add(shared, stride, parameters * (2 * element_ + sum.bytes) * micro_batches_);
+      add(copies / shared, stride * shared, 2 * parameters / shared * sum.bytes);
       return;
     }
-    const double sums = strategy_.zero == 2 ? micro_batches_ : 2;
-    add(copies, stride, parameters * (sums * gradient + (strategy_.zero > 0 ? element_ : 0)));
+    const double passes = sum.kind == cost::Collective::kAllReduce ? 2 : sum.rounds;
+    add(copies, stride, parameters * (passes * sum.bytes + (strategy_.zero > 0 ? element_ : 0)));
   }
 
   AxisTraffic replicas() const {
@@ -155,8 +156,8 @@ class Writer {
                  std::gcd(copies / strategy_.ep, static_cast<int>(shards.experts)));
     axis.overlap = strategy_.overlap ? std::clamp(input_.stack.traits.dp_overlap, 0.0, 1.0) : 0;
     // The last backward hides sums; with weights shared, every micro-batch hides its own.
-    axis.beside =
-        of_step(&StepBreakdown::matmul) * (2.0 / 3 / (strategy_.zero >= 2 ? 1 : micro_batches_));
+    axis.beside = of_step(&StepBreakdown::matmul) *
+                  (2.0 / 3 / (cost::shares_gradients(strategy_) ? 1 : micro_batches_));
     return axis;
   }
 

@@ -67,7 +67,7 @@ StageEnd stage_end(const MixedJob& job, int stage, const SpanOfBlocks& blocks, i
   const cost::RankParameters held = stage_parameters(job, stage, blocks);
   const double updated =
       strategy.zero == 0 ? held.total() : held.total() / cost::shards_of(strategy).plain;
-  const double kept = strategy.zero >= 2 ? updated : held.total();
+  const double kept = cost::shares_gradients(strategy) ? updated : held.total();
   const double added = traits.accumulated_bytes * kept * micro_batches;
   StageEnd end;
   end.optimizer = Seconds{added / group.machine.engines.scores.memory.value} +
@@ -85,10 +85,8 @@ StageEnd stage_end(const MixedJob& job, int stage, const SpanOfBlocks& blocks, i
   const SlotTime slot = slot_time(job, group.work, stage, blocks);
   const Seconds backward = slot.all.total() - slot.forward;
   const double overlap = strategy.overlap ? traits.dp_overlap : 0;
-  const Collective sum = strategy.zero == 2 ? Collective::kReduceScatter : Collective::kAllReduce;
-  // ZeRO-2 has no whole gradient to add to: it reduces after every micro-batch.
-  const double rounds = strategy.zero == 2 ? micro_batches : 1;
-  end.sums = exposed(exchange(sum, traits.gradient_bytes), backward, overlap) * rounds;
+  const GradientSum sum = gradient_sum(traits, strategy, job.precision, micro_batches);
+  end.sums = exposed(exchange(sum.kind, sum.bytes), backward, overlap) * sum.rounds;
   if (strategy.zero > 0) {
     const double weight = bytes_per_element(job.precision);
     end.sums += exposed(exchange(Collective::kAllGather, weight), slot.forward, overlap);
