@@ -212,10 +212,11 @@ void add_plan_replay(CLI::App& plan, int& exit_status) {
   CLI::App* command = plan.add_subcommand(
       "replay", "Predict published training runs and show by how much it misses");
   command
-      ->add_option(
-          "FILE", options->files,
-          "Tables of published runs, named as their set; without one those that the program has: " +
-              join(replay::set_names(), ", "))
+      ->add_option("FILE", options->files,
+                   "Tables of runs: your own (docs/formats/runs.md), or published ones, named as "
+                   "their set (" +
+                       join(replay::set_names(), ", ") +
+                       "); those that the program has are shown, too")
       ->check(not_empty());
   command->add_flag("--rows", options->rows, "Show every run");
   command->add_flag("--fit", options->fit,
@@ -224,6 +225,7 @@ void add_plan_replay(CLI::App& plan, int& exit_status) {
   command->footer(
       "Examples:\n"
       "  regatta plan replay\n"
+      "  regatta plan replay --rows last-week.csv\n"
       "  regatta plan replay --rows data/vtrain_multi_a100_part.csv");
   command->callback([options, &exit_status] { exit_status = show_replay(*options); });
 }

@@ -9,6 +9,12 @@
 //   mosaic_fsdp                  MosaicML, 2023: FSDP on A100 and H100, bf16 and fp8
 //   amp_real_trials              Li et al., NeurIPS 2022 (AMP): 16 T4, and 12 V100 with 4 T4, fp16
 //   nemo_2407_h100_fp8(_finetune), nemo_context_parallel   NVIDIA NeMo, 2024 and 2025: fp8
+//   at_scale, experts            several sources, named in shipped.cc: thousands of devices, other
+//                                generations, mixtures of experts
+// A file of any other name is read in the form of the last two: every row says all of its run, in
+// the columns model (a preset), heads, seq, vocab (where they differ from it), server (a preset),
+// gpus, tp, pp, cp, ep, zero, vp, schedule, sp ("no"), recompute, mbs, gbs, precision, stack, and
+// one of step_s, tokens_s_gpu and tflops_gpu.
 //
 // Calibration rows are all of the first set and every second timed row, from the first, of the next
 // two; all others are held out. Where a source is silent: the vocabulary of vTrain is 51200; heads

@@ -21,11 +21,15 @@ class Reader {
   // Nothing measured: the row has no such run.
   bool has(const char* column) const;
   std::string text(const char* column) const { return row_.text(column); }
+  // The column does not hold `wanted`: "a multiple of tp".
+  void refuse(const char* column, const char* wanted);
   const std::string& missing() const { return missing_; }
+  const std::string& wanted() const { return wanted_; }
 
  private:
   const Row& row_;
   std::string missing_;
+  std::string wanted_;
 };
 
 // Every run that a row describes, with what was measured; names, groups and the split are added by
@@ -42,6 +46,7 @@ std::vector<Published> fsdp_row(Reader& reader);
 std::vector<Published> nemo_row(Reader& reader);
 std::vector<Published> nemo_context_row(Reader& reader);
 std::vector<Published> amp_row(Reader& reader);
+std::vector<Published> run_row(Reader& reader);
 
 // Eight devices of a preset with `nics` of `rate`; 0: those of the preset.
 topo::ServerType server_of(const char* preset, int nics = 0, BytesPerSecond rate = {});

@@ -44,5 +44,41 @@ TEST(ReadPublished, NamesWhatIsWrong) {
               HasSubstr("row 1: \"tp\" is not what it should be"));
 }
 
+constexpr const char* kOwn =
+    "model,server,gpus,tp,pp,vp,mbs,gbs,precision,recompute,stack,step_s,tokens_s_gpu\n"
+    "llama3-70b,dgx-h100,64,4,8,5,1,256,fp8,,nemo,,1621\n"
+    "gpt3-175b,dgx-a100-80g,64,8,8,,1,64,fp16,full,megatron-lm-2022,18.13,\n";
+
+TEST(ReadPublished, TakesRunsOfOnesOwnThatSayAllThemselves) {
+  const auto runs = read_published("last-week", kOwn);
+  ASSERT_TRUE(runs) << runs.error().message;
+  ASSERT_EQ(runs->size(), 2U);
+  const Published& llama = runs->at(0);
+  EXPECT_EQ(llama.strategy.dp, 2);
+  EXPECT_EQ(llama.strategy.schedule, workload::Schedule::kInterleaved);
+  EXPECT_TRUE(llama.strategy.sequence_parallel);
+  EXPECT_NEAR(llama.measured, 256 * 8192 / (1621.0 * 64), 1e-9);
+  EXPECT_FALSE(llama.is_calibration);
+  EXPECT_EQ(runs->at(1).strategy.recompute, workload::Recompute::kFull);
+  EXPECT_EQ(runs->at(1).measured, 18.13);
+}
+
+TEST(ReadPublished, SaysWhatAColumnOfOnesOwnRunsMustHold) {
+  const auto error_with = [](const std::string& from, const std::string& to) {
+    std::string text = kOwn;
+    text.replace(text.find(from), from.size(), to);
+    const auto runs = read_published("last-week", text);
+    return runs ? "none" : runs.error().message;
+  };
+  EXPECT_THAT(error_with("llama3-70b", "llama9"),
+              HasSubstr("row 1: \"model\" is not what it should be, the name of a model preset"));
+  EXPECT_THAT(error_with("dgx-h100", "dgx"), HasSubstr("\"server\""));
+  EXPECT_THAT(error_with(",64,4,8,", ",60,4,8,"), HasSubstr("a multiple of tp x pp x cp"));
+  EXPECT_THAT(error_with("fp8", "int3"), HasSubstr("\"precision\""));
+  EXPECT_THAT(error_with(",full,", ",some,"), HasSubstr("row 2: \"recompute\""));
+  EXPECT_THAT(error_with("nemo", "mine"), HasSubstr("\"stack\""));
+  EXPECT_THAT(error_with("1621", ""), HasSubstr("\"tokens_s_gpu\""));
+}
+
 }  // namespace
 }  // namespace regatta::replay

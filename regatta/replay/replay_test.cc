@@ -45,6 +45,26 @@ TEST(Predict, MeetsTheTimesOfMegatronWithoutHavingSeenThem) {
   EXPECT_GT(*result.spearman, 0.98);
 }
 
+// 8 to 16,384 devices of three generations; the bounds are what is reached, rounded up.
+TEST(Predict, MeetsRunsAtScaleWithoutHavingBeenFittedToThem) {
+  const auto pairs = predict(shipped("at_scale"));
+  ASSERT_TRUE(pairs) << pairs.error().message;
+  const Score result = score(*pairs);
+  EXPECT_EQ(result.rows, 19);
+  EXPECT_LT(result.mape, 0.07);
+  EXPECT_LT(result.worst, 0.13);
+  EXPECT_GT(*result.spearman, 0.98);
+}
+
+TEST(Predict, RanksMixturesOfExpertsOfWhichReleasesDifferByTwice) {
+  const auto pairs = predict(shipped("experts"));
+  ASSERT_TRUE(pairs) << pairs.error().message;
+  const Score result = score(*pairs);
+  EXPECT_EQ(result.rows, 11);
+  EXPECT_LT(result.mape, 0.2);
+  EXPECT_GT(*result.spearman, 0.9);
+}
+
 TEST(Predict, NamesTheRunThatCannotBePredicted) {
   std::vector<Published> runs = shipped("korthikanti_table5");
   runs[1].strategy.tp = 7;

@@ -85,6 +85,9 @@ constexpr const char* kDeepSeekV2 = "DeepSeek-AI, 2024 (DeepSeek-V2), section 3.
 constexpr const char* kDeepSeekV2Lite = "DeepSeek-AI, 2024 (DeepSeek-V2), appendix B";
 constexpr const char* kDeepSeekV3 =
     "DeepSeek-AI, 2024 (DeepSeek-V3), section 4.2; without the extra prediction module";
+constexpr const char* kQwen3 =
+    "Yang et al., 2025 (Qwen3), table 2, and the published configuration";
+constexpr const char* kKimi = "Moonshot AI, 2025 (Kimi K2), table 2, published configuration";
 
 constexpr LlamaRow kLlamaRows[] = {
     {"llama2-7b", 32, 4096, 32, 32, 11008, 4096, 32000, kLlama2},
@@ -101,6 +104,9 @@ constexpr LlamaRow kLlamaRows[] = {
     {"deepseek-v2-lite", 27, 2048, 16, 16, 10944, 4096, 102400, kDeepSeekV2Lite},
     {"deepseek-v2", 60, 5120, 128, 128, 12288, 4096, 102400, kDeepSeekV2},
     {"deepseek-v3", 61, 7168, 128, 128, 18432, 4096, 129280, kDeepSeekV3},
+    {"qwen3-30b-a3b", 48, 2048, 32, 4, 6144, 4096, 151936, kQwen3},
+    {"qwen3-235b-a22b", 94, 4096, 64, 4, 12288, 4096, 151936, kQwen3},
+    {"kimi-k2", 61, 7168, 64, 64, 18432, 4096, 163840, kKimi},
 };
 
 ModelPreset preset_of(const LlamaRow& row) {
@@ -141,6 +147,15 @@ void complete(ModelShape& model) {
     model.latent = kLatent;
     model.experts = {.count = 256, .shared = 1, .top_k = 8, .ffn_hidden = 2048, .dense_layers = 3};
   }
+  if (model.preset == "kimi-k2") {
+    model.latent = kLatent;
+    model.experts = {.count = 384, .shared = 1, .top_k = 8, .ffn_hidden = 2048, .dense_layers = 1};
+  }
+  if (model.preset == "qwen3-30b-a3b")
+    model.experts = {.count = 128, .top_k = 8, .ffn_hidden = 768};
+  if (model.preset == "qwen3-235b-a22b")
+    model.experts = {.count = 128, .top_k = 8, .ffn_hidden = 1536};
+  if (model.preset.starts_with("qwen3-")) model.head_dim = 128;
 }
 
 // Published models that no row above fits.
