@@ -193,17 +193,21 @@ int YamlMap::integer_or(std::string_view key, int fallback, IntRange range) cons
 
 long long YamlMap::long_integer_or(std::string_view key, long long fallback, IntRange range) const {
   const std::string* value = scalar(key);
-  if (value == nullptr) return fallback;
+  return value == nullptr ? fallback : whole_number(key, *value, range).value_or(fallback);
+}
+
+std::optional<long long> YamlMap::whole_number(std::string_view key, const std::string& text,
+                                               IntRange range) const {
   long long number = 0;
-  const char* end = value->data() + value->size();
-  const auto [rest, error] = std::from_chars(value->data(), end, number);
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (error == std::errc::invalid_argument || rest != end) {
-    fail(key, fmt::format("{} is not a whole number; write {}", quoted(*value), range_text(range)));
-    return fallback;
+    fail(key, fmt::format("{} is not a whole number; write {}", quoted(text), range_text(range)));
+    return std::nullopt;
   }
   if (error != std::errc() || number < range.low || number > range.high) {
-    fail(key, fmt::format("{} is out of range; write {}", quoted(*value), range_text(range)));
-    return fallback;
+    fail(key, fmt::format("{} is out of range; write {}", quoted(text), range_text(range)));
+    return std::nullopt;
   }
   return number;
 }
@@ -363,6 +367,13 @@ std::vector<std::string> YamlMap::texts(std::string_view key) const {
     texts.push_back(item.scalar);
   }
   return texts;
+}
+
+std::vector<int> YamlMap::integers(std::string_view key, IntRange range) const {
+  std::vector<int> numbers;
+  for (const std::string& text : texts(key))
+    numbers.push_back(static_cast<int>(whole_number(key, text, range).value_or(range.low)));
+  return numbers;
 }
 
 }  // namespace regatta

@@ -113,6 +113,7 @@ class YamlMap {
   YamlMap map(std::string_view key) const;
   std::vector<YamlMap> maps(std::string_view key) const;
   std::vector<std::string> texts(std::string_view key) const;
+  std::vector<int> integers(std::string_view key, IntRange range = {}) const;
 
   // Records an error at the line of `key` (of the map when it has no such key).
   void fail(std::string_view key, std::string_view message, Code code = Code::kInvalidInput) const;
@@ -126,6 +127,8 @@ class YamlMap {
 
   bool require(std::string_view key, std::string_view kind) const;
   const std::string* scalar(std::string_view key) const;
+  std::optional<long long> whole_number(std::string_view key, const std::string& text,
+                                        IntRange range) const;
   int word_index(std::string_view key, const std::vector<std::string>& words) const;
   std::string path_of(std::string_view key) const;
   void fail_at(int line, const std::string& path, std::string_view message, Code code) const;

@@ -37,6 +37,7 @@ TEST(YamlMap, ReadsEveryKindOfValue) {
       "share: 20%\n"
       "colour: blue\n"
       "list: [x, y]\n"
+      "numbers: [7, 8]\n"
       "map: {inner: 1}\n"
       "items:\n  - {id: 7}\n  - {id: 8}\n",
       "f.yaml");
@@ -52,6 +53,7 @@ TEST(YamlMap, ReadsEveryKindOfValue) {
   EXPECT_DOUBLE_EQ(root.ratio_or("share", 0), 0.2);
   EXPECT_EQ(root.choice("colour", kColours), Colour::kBlue);
   EXPECT_THAT(root.texts("list"), ElementsAre("x", "y"));
+  EXPECT_THAT(root.integers("numbers"), ElementsAre(7, 8));
   EXPECT_EQ(root.map("map").integer("inner"), 1);
   const auto items = root.maps("items");
   ASSERT_EQ(items.size(), 2U);
@@ -139,6 +141,12 @@ TEST(YamlMap, NamesFileLineKeyAndRemedy) {
        "f.yaml:3: a[1]: found a single value where a map of keys is expected"},
       {"a:\n  - b\n  - [c]\n", [](const YamlMap& m) { m.texts("a"); },
        "f.yaml:3: a[1]: found a list where a text is expected"},
+      {"a: [4, x]\n", [](const YamlMap& m) { m.integers("a"); },
+       "f.yaml:1: a: 'x' is not a whole number; write a whole number, at least 1"},
+      {"a: [4, 0]\n", [](const YamlMap& m) { m.integers("a"); },
+       "f.yaml:1: a: '0' is out of range; write a whole number, at least 1"},
+      {"a: 4\n", [](const YamlMap& m) { m.integers("a"); },
+       "f.yaml:1: a: found a single value where a list is expected"},
       {"a: 0%\n", [](const YamlMap& m) { m.ratio_or("a", 1); },
        "f.yaml:1: a: '0%' is out of range; write it like 20%, more than 0 and at most 100%"},
       {"a: \"x\\ny\"\n", [](const YamlMap& m) { m.integer("a"); },
