@@ -38,7 +38,7 @@ long long rank_parameters(const workload::ModelShape& model, const workload::Str
                           int pp) {
   const long long h = model.hidden;
   long long count =
-      workload::stage_layers(model, strategy.pp, pp).count * block_parameters(model, strategy.tp);
+      workload::stage_layers(model, strategy, pp).count * block_parameters(model, strategy.tp);
   const bool first = pp == 0;
   const bool last = pp == strategy.pp - 1;
   const long long table = h * model.vocab / strategy.tp;
@@ -76,7 +76,7 @@ MemoryUse rank_memory(const workload::ModelShape& model, const workload::Strateg
   use.weights = whole(parameters * (element + master));
   use.gradients = whole(parameters * 4);
   use.optimizer = whole(parameters * 8);
-  const int layers = workload::stage_layers(model, strategy.pp, pp).count;
+  const int layers = workload::stage_layers(model, strategy, pp).count;
   const int in_flight = micro_batches_in_flight(strategy, pp, micro_batches);
   const double kept =
       static_cast<double>(block_activations(model, strategy, precision).value) * layers;

@@ -32,6 +32,17 @@ TEST(RankParameters, OfAllStagesAddUpToTheModel) {
   }
 }
 
+TEST(RankParameters, AreThoseOfTheLayersThatAStageIsGiven) {
+  const workload::ModelShape model = small_model();
+  workload::Strategy uneven = strategy(1, 2, 1);
+  const auto difference = [&](int stage) {
+    return rank_parameters(model, uneven, stage) - rank_parameters(model, strategy(1, 2, 1), stage);
+  };
+  uneven.stage_layers = {model.layers / 2 + 1, model.layers / 2 - 1};
+  EXPECT_GT(difference(0), 0);
+  EXPECT_EQ(difference(0), -difference(1));
+}
+
 TEST(BlockActivations, KeepTheInputAloneWithRecomputation) {
   workload::Strategy s = strategy(1, 1, 2);
   s.recompute = workload::Recompute::kFull;

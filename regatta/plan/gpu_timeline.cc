@@ -43,7 +43,7 @@ class Chunks {
 
   // All of it `stretch` times as long.
   ChunkTimes times(int chunk, double stretch) const {
-    const workload::LayerRange range = stage_layers(input_.model, count_, chunk);
+    const workload::LayerRange range = part_layers(input_.model, input_.strategy, chunk);
     const int dense =
         std::clamp(workload::dense_layers(input_.model) - range.first, 0, range.count);
     ChunkTimes sum;
@@ -65,8 +65,10 @@ class Chunks {
 
   bool are_equal() const {
     const int dense = workload::dense_layers(input_.model);
-    return input_.model.layers % count_ == 0 &&
-           (count_ == 1 || dense == 0 || dense == input_.model.layers);
+    const std::vector<int>& given = input_.strategy.stage_layers;
+    const bool divides = given.empty() ? input_.model.layers % count_ == 0
+                                       : std::equal(given.begin() + 1, given.end(), given.begin());
+    return divides && (count_ == 1 || dense == 0 || dense == input_.model.layers);
   }
 
  private:

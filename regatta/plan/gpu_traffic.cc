@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 #include "regatta/cost/gpu_memory.h"
 
@@ -19,7 +20,10 @@ class Writer {
         work_(work),
         micro_batches_(micro_batches),
         element_(bytes_per_element(input.precision)) {
-    const double blocks = std::ceil(static_cast<double>(input.model.layers) / strategy_.pp);
+    const std::vector<int>& given = strategy_.stage_layers;
+    const double blocks = given.empty()
+                              ? std::ceil(static_cast<double>(input.model.layers) / strategy_.pp)
+                              : *std::max_element(given.begin(), given.end());
     const double dense =
         workload::has_experts(input.model)
             ? static_cast<double>(workload::dense_layers(input.model)) / input.model.layers * blocks

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,6 +81,19 @@ Flags torchrun_flags(const LaunchInput& input) {
   flags.add_expanded("--master-addr", "\"${MASTER_ADDR:-localhost}\"");
   flags.add_expanded("--master-port", "\"${MASTER_PORT:-29500}\"");
   return flags;
+}
+
+std::vector<int> layers_of_parts(const workload::ModelShape& model,
+                                 const workload::Strategy& strategy) {
+  std::vector<int> layers;
+  for (int part = 0; part < strategy.pp * parts_per_stage(strategy); ++part)
+    layers.push_back(part_layers(model, strategy, part).count);
+  return layers;
+}
+
+bool are_equal(std::span<const int> layers) {
+  return std::all_of(layers.begin(), layers.end(),
+                     [&](int count) { return count == layers.front(); });
 }
 
 Error cannot(Launcher launcher, std::string_view what, std::string_view remedy) {

@@ -1,6 +1,7 @@
 // Megatron-LM's pretrain_gpt.py. Flags: megatron/training/arguments.py; which release has which:
 // CHANGELOG.md of Megatron-Core.
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -89,32 +90,28 @@ int least_release(const LaunchInput& input) {
 
 // Blocks of every part of the model in its order, as Megatron-LM's layout writes them: E the
 // embedding, t a block, L the loss.
-std::string layout(const ModelShape& model, int parts) {
-  std::string text = "E";
-  for (int part = 0; part < parts; ++part) {
-    if (part > 0) text += '|';
-    text += fmt::format("t*{}", stage_layers(model, parts, part).count);
-  }
+std::string layout(const std::vector<int>& layers) {
+  std::string text;
+  for (const int count : layers)
+    text += fmt::format("{}t*{}", text.empty() ? 'E' : '|', count);
   return text + "L";
 }
 
 // How the blocks divide into stages; the release that can say so.
 int add_stages(Flags& flags, const ModelShape& model, const Strategy& strategy) {
-  const int parts = strategy.pp * strategy.virtual_stages;
-  if (model.layers % parts == 0) {
+  if (strategy.pp == 1) return 9;
+  const std::vector<int> layers = layers_of_parts(model, strategy);
+  if (are_equal(layers)) {
     if (strategy.virtual_stages > 1)
-      flags.add("--num-layers-per-virtual-pipeline-stage", model.layers / parts);
+      flags.add("--num-layers-per-virtual-pipeline-stage", layers.front());
     return 9;
   }
-  const int first = stage_layers(model, parts, 0).count;
-  const int last = stage_layers(model, parts, parts - 1).count;
-  const int rest = model.layers - first - last;
-  if (strategy.virtual_stages == 1 && (parts == 2 || rest % (parts - 2) == 0)) {
-    flags.add("--decoder-first-pipeline-num-layers", first);
-    flags.add("--decoder-last-pipeline-num-layers", last);
+  if (strategy.virtual_stages == 1 && are_equal(std::span(layers).subspan(1, layers.size() - 2))) {
+    flags.add("--decoder-first-pipeline-num-layers", layers.front());
+    flags.add("--decoder-last-pipeline-num-layers", layers.back());
     return 9;
   }
-  flags.add("--pipeline-model-parallel-layout", layout(model, parts));
+  flags.add("--pipeline-model-parallel-layout", layout(layers));
   return 13;
 }
 

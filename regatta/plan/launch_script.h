@@ -1,6 +1,7 @@
 // plan/launch_script.h: what the scripts of all launchers are written with.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,6 +43,11 @@ std::string script_head(const LaunchInput& input, const std::vector<std::string>
 
 // torchrun's flags for equal servers, of which each runs the script.
 Flags torchrun_flags(const LaunchInput& input);
+
+// Of every part of the model, in its order.
+std::vector<int> layers_of_parts(const workload::ModelShape& model,
+                                 const workload::Strategy& strategy);
+bool are_equal(std::span<const int> layers);
 
 Error cannot(Launcher launcher, std::string_view what, std::string_view remedy);
 

@@ -238,8 +238,12 @@ void expect_torchtitan_pipeline(const Case& one, const Values& values) {
   EXPECT_EQ(local, micro_batches * strategy.micro_batch);
   EXPECT_EQ(values.number("--parallelism.pipeline_parallel_microbatch_size"), strategy.micro_batch);
   const int parts = strategy.schedule == Schedule::kZbV ? 2 : strategy.virtual_stages;
-  EXPECT_EQ(values.number("--parallelism.pipeline_parallel_layers_per_stage") * parts * strategy.pp,
-            one.model.layers);
+  const auto layers = [&](const std::string& name) {
+    return values.number("--parallelism.pipeline_parallel_" + name);
+  };
+  EXPECT_EQ(
+      layers("layers_per_stage") * parts * strategy.pp,
+      one.model.layers + layers("first_stage_less_layers") + layers("last_stage_less_layers"));
 }
 
 void expect_torchtitan(const Case& one, const Values& values) {
@@ -372,6 +376,55 @@ TEST(LaunchArguments, WriteUnevenStagesOut) {
   ASSERT_TRUE(ends) << ends.error().message;
   EXPECT_THAT(*ends, HasSubstr("--decoder-first-pipeline-num-layers 7"));
   EXPECT_THAT(*ends, Not(HasSubstr("layout")));
+}
+
+TEST(LaunchArguments, WriteTheLayersThatStagesAreGiven) {
+  Case one{.model = preset("llama3-8b"),
+           .strategy = {.tp = 2, .pp = 4, .sequence_parallel = true},
+           .global_batch = 8,
+           .servers = 1};
+  one.strategy.stage_layers = {7, 9, 9, 7};
+  const auto ends = one.script(Launcher::kMegatron);
+  ASSERT_TRUE(ends) << ends.error().message;
+  EXPECT_THAT(*ends, HasSubstr("--decoder-first-pipeline-num-layers 7"));
+  EXPECT_THAT(*ends, HasSubstr("--decoder-last-pipeline-num-layers 7"));
+  one.strategy.stage_layers = {8, 8, 9, 7};
+  const auto layout = one.script(Launcher::kMegatron);
+  ASSERT_TRUE(layout) << layout.error().message;
+  EXPECT_THAT(*layout, HasSubstr("--pipeline-model-parallel-layout 'Et*8|t*8|t*9|t*7L'"));
+  one.strategy.schedule = workload::Schedule::kInterleaved;
+  one.strategy.virtual_stages = 2;
+  one.strategy.stage_layers = {8, 10, 8, 6};
+  const auto parts = one.script(Launcher::kMegatron);
+  ASSERT_TRUE(parts) << parts.error().message;
+  EXPECT_THAT(*parts, HasSubstr("'Et*4|t*5|t*4|t*3|t*4|t*5|t*4|t*3L'"));
+  one.strategy.stage_layers = {8, 8, 8, 8};
+  const auto equal = one.script(Launcher::kMegatron);
+  ASSERT_TRUE(equal) << equal.error().message;
+  EXPECT_THAT(*equal, HasSubstr("--num-layers-per-virtual-pipeline-stage 4"));
+}
+
+TEST(LaunchArguments, LeaveTorchtitanFewerLayersOnTheEndsAlone) {
+  Case one{.model = preset("llama3-8b"),
+           .strategy = {.tp = 2, .pp = 4, .sequence_parallel = true},
+           .global_batch = 8,
+           .servers = 1};
+  one.strategy.stage_layers = {8, 9, 9, 6};
+  const auto ends = one.script(Launcher::kTorchrun);
+  ASSERT_TRUE(ends) << ends.error().message;
+  EXPECT_THAT(*ends, HasSubstr("--parallelism.pipeline_parallel_layers_per_stage 9"));
+  EXPECT_THAT(*ends, HasSubstr("--parallelism.pipeline_parallel_first_stage_less_layers 1"));
+  EXPECT_THAT(*ends, HasSubstr("--parallelism.pipeline_parallel_last_stage_less_layers 3"));
+  one.strategy.stage_layers = {9, 8, 9, 6};
+  EXPECT_EQ(one.script(Launcher::kTorchrun).error().message,
+            "torchrun: only its first and its last stage can hold fewer layers; choose another pp "
+            "or stage_layers, or launch with megatron");
+  one.strategy.stage_layers = {10, 8, 8, 6};
+  one.strategy.schedule = workload::Schedule::kInterleaved;
+  one.strategy.virtual_stages = 2;
+  EXPECT_EQ(one.script(Launcher::kTorchrun).error().message,
+            "torchrun: 32 layers do not divide into 8 equal parts; choose a pp and virtual_stages "
+            "that divide them, or launch with megatron");
 }
 
 TEST(LaunchArguments, KeepTheNameOfAJobInOneWord) {

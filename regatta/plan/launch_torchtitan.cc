@@ -52,11 +52,18 @@ Status check_pipeline(const LaunchInput& input, int micro_batches) {
         kSelf, fmt::format("{} micro-batches do not make {} equal rounds", micro_batches, rounds),
         "choose another micro_batch, or schedule 1f1b");
   }
-  const int all = strategy.pp * parts(strategy);
-  if (input.model.layers % all != 0) {
-    return cannot(
-        kSelf, fmt::format("{} layers do not divide into {} equal parts", input.model.layers, all),
-        "choose a pp and virtual_stages that divide them, or launch with megatron");
+  const std::vector<int> layers = layers_of_parts(input.model, strategy);
+  if (are_equal(layers)) return {};
+  if (parts(strategy) > 1) {
+    return cannot(kSelf,
+                  fmt::format("{} layers do not divide into {} equal parts", input.model.layers,
+                              layers.size()),
+                  "choose a pp and virtual_stages that divide them, or launch with megatron");
+  }
+  const int most = *std::max_element(layers.begin(), layers.end());
+  if (std::any_of(layers.begin() + 1, layers.end() - 1, [&](int count) { return count < most; })) {
+    return cannot(kSelf, "only its first and its last stage can hold fewer layers",
+                  "choose another pp or stage_layers, or launch with megatron");
   }
   return {};
 }
@@ -131,10 +138,11 @@ Flags degree_flags(const LaunchInput& input) {
   if (strategy.pp == 1) return flags;
   flags.add("--parallelism.pipeline_parallel_schedule", schedule_name(strategy.schedule));
   flags.add("--parallelism.pipeline_parallel_microbatch_size", strategy.micro_batch);
-  flags.add("--parallelism.pipeline_parallel_layers_per_stage",
-            input.model.layers / (strategy.pp * parts(strategy)));
-  flags.add("--parallelism.pipeline_parallel_first_stage_less_layers", 0);
-  flags.add("--parallelism.pipeline_parallel_last_stage_less_layers", 0);
+  const std::vector<int> layers = layers_of_parts(input.model, strategy);
+  const int most = *std::max_element(layers.begin(), layers.end());
+  flags.add("--parallelism.pipeline_parallel_layers_per_stage", most);
+  flags.add("--parallelism.pipeline_parallel_first_stage_less_layers", most - layers.front());
+  flags.add("--parallelism.pipeline_parallel_last_stage_less_layers", most - layers.back());
   return flags;
 }
 

@@ -133,7 +133,7 @@ MixedSplit even_split(const MixedInput& input) {
   MixedSplit split;
   const workload::Strategy& strategy = input.strategy;
   for (int stage = 0; stage < strategy.pp; ++stage)
-    split.layers.push_back(workload::stage_layers(input.model, strategy.pp, stage).count);
+    split.layers.push_back(workload::stage_layers(input.model, strategy, stage).count);
   const int count = input.global_batch / strategy.micro_batch;
   for (int replica = 0; replica < strategy.dp; ++replica)
     split.micro_batches.push_back(count / strategy.dp + (replica < count % strategy.dp ? 1 : 0));

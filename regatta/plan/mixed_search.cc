@@ -218,6 +218,12 @@ topo::Cluster reordered(const topo::Cluster& cluster, const std::vector<ServerId
 }
 
 Result<MixedSearchResult> mixed_search(const MixedProblem& problem, int top) {
+  if (problem.request.stage_layers) {
+    return Error{Code::kUnsupported,
+                 fmt::format("cluster {}: stage_layers is for servers of one type; leave it out, "
+                             "and every stage gets what its servers can do",
+                             problem.cluster.name)};
+  }
   REGATTA_TRY(result, Search(problem, top).run());
   if (!result.ranked.empty()) return result;
   const auto devices = all_devices(problem.cluster).size();

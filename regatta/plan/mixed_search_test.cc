@@ -26,6 +26,15 @@ Result<MixedSearchResult> search(const topo::Cluster& cluster, const char* model
                       top);
 }
 
+TEST(MixedSearch, LeavesLayersOfStagesToItsOwnSplit) {
+  workload::StrategyRequest request;
+  request.stage_layers = {{20, 12}};
+  const auto refused =
+      search(mixed_cluster({{"dgx-a100-80g", 1}, {"dgx-h100", 1}}), "llama2-7b", 16, request);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("stage_layers is for servers of one type"));
+}
+
 TEST(ServerOrders, KeepTypesTogetherOrSpreadThemOverStages) {
   const topo::Cluster cluster = mixed_cluster({{"dgx-a100-80g", 2}, {"dgx-h100", 2}});
   const auto order = [](const std::vector<int>& numbers) {

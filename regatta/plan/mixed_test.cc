@@ -64,7 +64,7 @@ TEST(EstimateMixed, EqualsTheEstimateOfEqualServers) {
 }
 
 // The A100 are the slower half; bf16 in both.
-constexpr Strategy kHalves{.tp = 8, .pp = 8, .dp = 4, .recompute = Recompute::kFull};
+const Strategy kHalves{.tp = 8, .pp = 8, .dp = 4, .recompute = Recompute::kFull};
 
 TEST(EstimateMixed, LiesBetweenItsSlowerAndItsFasterServersAlone) {
   const Case job{.stack = "megatron-core"};

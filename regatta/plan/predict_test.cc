@@ -55,6 +55,21 @@ double optimizer_time(const Prediction& prediction, int rank) {
   return 0;
 }
 
+TEST(Predict, GivesAStageTheTimeOfItsLayers) {
+  const topo::Cluster cluster = example_cluster();
+  const workload::Job job = example_job();
+  const cost::Rates rates = free_network(cluster);
+  const Strategy even = make_strategy(1, 4, 2, 1);
+  Strategy uneven = even;
+  uneven.stage_layers = {1, 3, 3, 1};
+  // Two ranks a stage: those of its middle hold 2 layers, then 3.
+  const double two = stage_time(predicted(job, cluster, rates, even), 2);
+  const Prediction prediction = predicted(job, cluster, rates, uneven);
+  EXPECT_NEAR(stage_time(prediction, 2), 1.5 * two, 1e-6 * two);
+  EXPECT_NEAR(stage_time(prediction, 4), 1.5 * two, 1e-6 * two);
+  EXPECT_LT(stage_time(prediction, 6), two);
+}
+
 // 1F1B without communication and with even stages lasts (m + p - 1)(F + B): the two stages of the
 // ends carry embedding and head, so the model is made of blocks that dwarf them.
 TEST(Predict, FollowsTheClosedFormOf1F1B) {

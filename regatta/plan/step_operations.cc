@@ -92,7 +92,7 @@ class Maker {
     const Bytes whole{static_cast<long long>(shape_.boundary_bytes)};
     const bool recompute = shape_.strategy.recompute == workload::Recompute::kFull;
     for (int pp = 0; pp < shape_.strategy.pp; ++pp) {
-      const int layers = workload::stage_layers(shape_.model, shape_.strategy.pp, pp).count;
+      const int layers = workload::stage_layers(shape_.model, shape_.strategy, pp).count;
       const double ends = (pp == 0 ? 1 : 0) + (pp == shape_.strategy.pp - 1 ? 1 : 0);
       const double count = shape_.micro_batches * (layers * (recompute ? 5.0 : 4.0) + ends);
       const double gathers = shape_.is_sliced ? shape_.micro_batches * (2 - ends) : 0;

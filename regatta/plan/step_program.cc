@@ -153,7 +153,7 @@ class Builder {
       wait(Phase::kPpComm, transfer_of(made_.activations, pp - 1, dp, micro_batch));
       if (shape_.is_sliced) tensor(made_.tensor_gathers);
     }
-    const workload::LayerRange range = workload::stage_layers(shape_.model, shape_.strategy.pp, pp);
+    const workload::LayerRange range = workload::stage_layers(shape_.model, shape_.strategy, pp);
     for (int layer = range.first; layer < range.first + range.count; ++layer) {
       enter_layer(layer);
       block_forward_pass(Phase::kForward);
@@ -205,7 +205,7 @@ class Builder {
       wait(Phase::kPpComm, transfer_of(made_.gradients, pp, dp, micro_batch));
       if (shape_.is_sliced) tensor(made_.tensor_gathers);
     }
-    const workload::LayerRange range = workload::stage_layers(shape_.model, shape_.strategy.pp, pp);
+    const workload::LayerRange range = workload::stage_layers(shape_.model, shape_.strategy, pp);
     for (int layer = range.first + range.count; layer-- > range.first;) {
       enter_layer(layer);
       block_backward_pass(ready);

@@ -102,6 +102,15 @@ Status check_size(const std::string& path, std::int64_t elements) {
                                   size, expected));
 }
 
+// Given or not: the same split is the same parts.
+nlohmann::json layers_of_stages(const workload::ModelShape& model,
+                                const workload::Strategy& strategy) {
+  auto layers = nlohmann::json::array();
+  for (int stage = 0; stage < strategy.pp; ++stage)
+    layers.push_back(workload::stage_layers(model, strategy, stage).count);
+  return layers;
+}
+
 }  // namespace
 
 std::string step_folder(const std::string& folder, int step) {
@@ -180,6 +189,10 @@ Status check_manifest(const std::string& folder, int step, const workload::Job& 
   const auto asked = workload::strategy_to_json(strategy);
   for (const char* key : {"tp", "pp"})
     REGATTA_TRY_DO(differs(key, saved["strategy"].value(key, nlohmann::json()), asked[key]));
+  const auto saved_strategy = workload::strategy_from_json(saved["strategy"]);
+  if (!saved_strategy) return broken(path, saved_strategy.error().message);
+  REGATTA_TRY_DO(differs("stage_layers", layers_of_stages(*saved_model, *saved_strategy),
+                         layers_of_stages(job.model, strategy)));
   return differs("precision", saved.value("precision", nlohmann::json()),
                  workload::to_string(job.precision));
 }

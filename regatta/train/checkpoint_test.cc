@@ -99,6 +99,17 @@ TEST_F(Checkpoint, LetsDataParallelismAndMicroBatchChange) {
   EXPECT_TRUE(check_manifest(folder_.path(), 4, test::tiny_job(), {.dp = 4, .micro_batch = 2}));
 }
 
+TEST_F(Checkpoint, NamesTheLayersOfStagesThatDiffer) {
+  const workload::Job job = test::tiny_job();
+  const workload::Strategy uneven{.pp = 2, .stage_layers = {1, 3}};
+  ASSERT_TRUE(save_manifest(folder_.path(), 4, job, uneven));
+  EXPECT_TRUE(check_manifest(folder_.path(), 4, job, uneven));
+  EXPECT_THAT(check_manifest(folder_.path(), 4, job, {.pp = 2}).error().message,
+              testing::HasSubstr("saved with stage_layers [1,3], not [2,2]; resume with that one"));
+  ASSERT_TRUE(save_manifest(folder_.path(), 4, job, {.pp = 2}));
+  EXPECT_TRUE(check_manifest(folder_.path(), 4, job, {.pp = 2, .stage_layers = {2, 2}}));
+}
+
 TEST_F(Checkpoint, NamesAManifestThatIsAFolder) {
   const std::string path = folder_.path() + "/step-00000004/manifest.json";
   std::filesystem::remove(path);

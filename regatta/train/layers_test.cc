@@ -138,7 +138,8 @@ TEST(StageParameters, HoldTheWholeModelOnceWhateverTheForm) {
   for (const bool tied : {false, true}) {
     model.tied_embeddings = tied;
     for (const workload::Strategy& strategy :
-         {workload::Strategy{}, workload::Strategy{.pp = 2}, workload::Strategy{.pp = 4}}) {
+         {workload::Strategy{}, workload::Strategy{.pp = 2}, workload::Strategy{.pp = 4},
+          workload::Strategy{.pp = 2, .stage_layers = {3, 1}}}) {
       EXPECT_EQ(parameters_of_all_stages(model, strategy), workload::total_parameters(model));
     }
   }

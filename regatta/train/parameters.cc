@@ -106,7 +106,7 @@ std::vector<ParameterSpec> stage_parameters(const workload::ModelShape& model,
     specs.push_back({"norm.weight", h, 0, Cut::kWhole, Init::kOne});
     specs.push_back({"norm.bias", h});
   }
-  const workload::LayerRange range = workload::stage_layers(model, strategy.pp, at.pp);
+  const workload::LayerRange range = workload::stage_layers(model, strategy, at.pp);
   for (int layer = range.first + range.count - 1; layer >= range.first; --layer)
     add_block(specs, model, layer);
   if (first) {

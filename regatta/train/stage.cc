@@ -30,7 +30,7 @@ Stage::Stage(const workload::Job& job, const workload::Strategy& strategy,
       gradient_scale_(1.0 / (static_cast<double>(job.global_batch) * job.model.seq)),
       total_(parameters.gradient.numel()) {
   if (at.pp == 0) embedding_ = make_embedding(parameters, at.tp);
-  const workload::LayerRange range = workload::stage_layers(job.model, strategy.pp, at.pp);
+  const workload::LayerRange range = workload::stage_layers(job.model, strategy, at.pp);
   blocks_.reserve(static_cast<std::size_t>(range.count));
   for (int layer = range.first; layer < range.first + range.count; ++layer)
     blocks_.push_back(make_block(parameters, layer));

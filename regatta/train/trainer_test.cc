@@ -40,6 +40,9 @@ std::string name_of(const testing::TestParamInfo<Form>& info) {
                      std::to_string(s.dp) + "mb" + std::to_string(s.micro_batch);
   if (s.recompute == Recompute::kFull) name += "Recompute";
   if (!s.overlap) name += "NoOverlap";
+  if (!s.stage_layers.empty()) name += "Layers";
+  for (const int layers : s.stage_layers)
+    name += std::to_string(layers);
   return name + (info.param.tied ? "Tied" : "");
 }
 
@@ -60,18 +63,19 @@ TEST_P(ParallelForm, TrainsLikeOneProcess) {
 constexpr auto kFull = Recompute::kFull;
 INSTANTIATE_TEST_SUITE_P(
     All, ParallelForm,
-    testing::Values(Form{{.micro_batch = 2}}, Form{{.micro_batch = 8}}, Form{{.tp = 2}},
-                    Form{{.tp = 4}}, Form{{.tp = 2, .micro_batch = 2, .recompute = kFull}},
-                    Form{{.pp = 2}}, Form{{.pp = 2, .micro_batch = 4}}, Form{{.pp = 4}},
-                    Form{{.pp = 4, .micro_batch = 2}}, Form{{.pp = 4, .recompute = kFull}},
-                    Form{{.dp = 2}}, Form{{.dp = 4, .micro_batch = 2}},
-                    Form{{.dp = 2, .overlap = false}}, Form{{.tp = 2, .pp = 2}},
-                    Form{{.tp = 2, .dp = 2, .micro_batch = 2}}, Form{{.pp = 2, .dp = 2}},
-                    Form{{.tp = 2, .pp = 2, .dp = 2}},
-                    Form{{.tp = 2, .pp = 2, .dp = 2, .micro_batch = 2, .recompute = kFull}},
-                    Form{{.tp = 2}, true}, Form{{.pp = 2}, true},
-                    Form{{.pp = 4, .micro_batch = 2}, true},
-                    Form{{.tp = 2, .pp = 2, .dp = 2}, true}),
+    testing::Values(
+        Form{{.micro_batch = 2}}, Form{{.micro_batch = 8}}, Form{{.tp = 2}}, Form{{.tp = 4}},
+        Form{{.tp = 2, .micro_batch = 2, .recompute = kFull}}, Form{{.pp = 2}},
+        Form{{.pp = 2, .micro_batch = 4}}, Form{{.pp = 4}}, Form{{.pp = 4, .micro_batch = 2}},
+        Form{{.pp = 4, .recompute = kFull}}, Form{{.dp = 2}}, Form{{.dp = 4, .micro_batch = 2}},
+        Form{{.dp = 2, .overlap = false}}, Form{{.tp = 2, .pp = 2}},
+        Form{{.tp = 2, .dp = 2, .micro_batch = 2}}, Form{{.pp = 2, .dp = 2}},
+        Form{{.tp = 2, .pp = 2, .dp = 2}},
+        Form{{.tp = 2, .pp = 2, .dp = 2, .micro_batch = 2, .recompute = kFull}},
+        Form{{.tp = 2}, true}, Form{{.pp = 2}, true}, Form{{.pp = 4, .micro_batch = 2}, true},
+        Form{{.tp = 2, .pp = 2, .dp = 2}, true}, Form{{.pp = 2, .stage_layers = {1, 3}}},
+        Form{{.pp = 3, .dp = 2, .stage_layers = {1, 2, 1}}},
+        Form{{.tp = 2, .pp = 2, .recompute = kFull, .stage_layers = {3, 1}}, true}),
     name_of);
 
 TEST(Trainer, GivesTheSameBitsWithRecomputation) {
@@ -162,6 +166,10 @@ TEST(Trainer, ResumesBitEqualAlone) {
 
 TEST(Trainer, ResumesBitEqualInEveryDimension) {
   expect_resumes_bit_equal({.tp = 2, .pp = 2, .dp = 2}, tiny_job());
+}
+
+TEST(Trainer, ResumesBitEqualWithUnevenStages) {
+  expect_resumes_bit_equal({.pp = 2, .dp = 2, .stage_layers = {1, 3}}, tiny_job());
 }
 
 TEST(Trainer, ResumesBitEqualInBf16WithTiedEmbeddings) {

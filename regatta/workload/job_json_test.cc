@@ -117,7 +117,14 @@ class RandomJobs {
     request.compression = maybe(one_of(kCompressions));
     request.sequence_parallel = maybe(coin());
     request.overlap = maybe(coin());
+    if (coin()) {
+      request.stage_layers.emplace();
+      for (int stage = request.pp.value_or(number(1, 4)); stage > 0; --stage)
+        request.stage_layers->push_back(number(1, 64));
+    }
     // As the parser completes it.
+    if (request.stage_layers && !request.pp)
+      request.pp = static_cast<int>(request.stage_layers->size());
     if (request.virtual_stages.value_or(1) > 1 && !request.schedule)
       request.schedule = Schedule::kInterleaved;
     return request;
@@ -247,8 +254,27 @@ TEST(StrategyJson, GivesTheStrategyBack) {
                           .compression = Compression::kAutomatic};
   EXPECT_EQ(*strategy_from_json(strategy_to_json(strategy)), strategy);
   json object = strategy_to_json(strategy);
+  EXPECT_FALSE(object.contains("stage_layers"));
   object["tp"] = 0;
   EXPECT_FALSE(strategy_from_json(object).has_value());
+}
+
+TEST(StrategyJson, HoldsTheLayersOfStages) {
+  const Strategy strategy{.pp = 3, .stage_layers = {7, 8, 5}};
+  json object = strategy_to_json(strategy);
+  EXPECT_EQ(object["stage_layers"], json({7, 8, 5}));
+  EXPECT_EQ(*strategy_from_json(object), strategy);
+  const auto refusal = [&](const json& value) {
+    object["stage_layers"] = value;
+    const auto read = strategy_from_json(object);
+    return read ? "none" : read.error().message;
+  };
+  EXPECT_EQ(refusal(7), "strategy: \"stage_layers\" is not a list");
+  EXPECT_EQ(refusal({7, 8.5, 5}), "strategy: \"stage_layers\" is not a list of counts");
+  EXPECT_EQ(refusal({7, 1LL << 40, 5}), "strategy: \"stage_layers\" is not a list of counts");
+  EXPECT_EQ(refusal({7, 8}), "strategy: \"stage_layers\" is not one number, at least 1, a stage");
+  EXPECT_EQ(refusal({7, 0, 8}),
+            "strategy: \"stage_layers\" is not one number, at least 1, a stage");
 }
 
 TEST(TimelineJson, GivesTheSpansBack) {

@@ -185,7 +185,7 @@ TEST(ParseStrategy, ReadsTheFlag) {
   EXPECT_EQ(parse_strategy("{tensor: 2}", "--strategy").error().message,
             "--strategy:1: tensor: unknown key; the keys here are tp, pp, dp, cp, ep, micro_batch, "
             "schedule, virtual_stages, sequence_parallel, zero, shard_ranks, context, offload, "
-            "recompute, compression, overlap");
+            "recompute, compression, overlap, stage_layers");
 }
 
 TEST(ResolvePath, IsRelativeToTheJobFile) {

@@ -42,6 +42,19 @@ class JsonReader {
       return fail(fmt::format("\"{}\" is out of range", key));
     value = static_cast<int>(number);
   }
+  void read(const char* key, std::vector<int>& values) {
+    const nlohmann::json* found = find(key);
+    if (found == nullptr) return;
+    if (!found->is_array()) return fail(fmt::format("\"{}\" is not a list", key));
+    values.clear();
+    for (const nlohmann::json& one : *found) {
+      // A number above 2^63 is negative as a signed one.
+      const auto number = one.is_number_integer() ? one.get<std::int64_t>() : -1;
+      if (number < 0 || number > std::numeric_limits<int>::max())
+        return fail(fmt::format("\"{}\" is not a list of counts", key));
+      values.push_back(static_cast<int>(number));
+    }
+  }
   void read(const char* key, std::uint64_t& value) {
     const nlohmann::json* found = find(key);
     if (found == nullptr) return;

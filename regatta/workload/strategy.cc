@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -114,6 +115,35 @@ void for_each_key(const Visit& visit) {
   visit(&S::sequence_parallel, &R::sequence_parallel);
   visit(&S::overlap, &R::overlap);
   visit(&S::compression, &R::compression);
+  visit(&S::stage_layers, &R::stage_layers);
+}
+
+// Piece `i` of so many, as even as possible, the remainder to those in the middle.
+LayerRange even_layers(int layers, int pieces, int i) {
+  const int base = layers / pieces;
+  const int extra = layers % pieces;
+  std::vector<int> order(static_cast<std::size_t>(pieces));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [pieces](int a, int b) {
+    return std::abs(2 * a - pieces + 1) < std::abs(2 * b - pieces + 1);
+  });
+  std::vector<int> count(static_cast<std::size_t>(pieces), base);
+  for (int k = 0; k < extra; ++k)
+    ++count[static_cast<std::size_t>(order[static_cast<std::size_t>(k)])];
+  return {.first = std::accumulate(count.begin(), count.begin() + i, 0),
+          .count = count[static_cast<std::size_t>(i)]};
+}
+
+// "13x7,5": 13 stages of 7 layers and one of 5.
+std::string runs_text(const std::vector<int>& numbers) {
+  std::string text;
+  for (std::size_t i = 0, end = 0; i < numbers.size(); i = end) {
+    while (end < numbers.size() && numbers[end] == numbers[i])
+      ++end;
+    if (i > 0) text += ',';
+    text += end - i > 1 ? fmt::format("{}x{}", end - i, numbers[i]) : std::to_string(numbers[i]);
+  }
+  return text;
 }
 
 std::vector<Rank> group_along(int RankCoordinates::*axis, int size, const Strategy& strategy,
@@ -134,6 +164,8 @@ Strategy requested(const StrategyRequest& request) {
   for_each_key([&](auto value, auto asked) {
     strategy.*value = (request.*asked).value_or(strategy.*value);
   });
+  if (request.stage_layers && !request.pp)
+    strategy.pp = static_cast<int>(request.stage_layers->size());
   return strategy;
 }
 
@@ -168,20 +200,76 @@ std::vector<Rank> pp_group(const Strategy& strategy, Rank rank) {
   return group_along(&RankCoordinates::pp, strategy.pp, strategy, rank);
 }
 
-LayerRange stage_layers(const ModelShape& model, int pp_size, int pp) {
-  REGATTA_CHECK(pp_size > 0 && pp >= 0 && pp < pp_size);
-  const int base = model.layers / pp_size;
-  const int extra = model.layers % pp_size;
-  std::vector<int> order(static_cast<std::size_t>(pp_size));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [pp_size](int a, int b) {
-    return std::abs(2 * a - pp_size + 1) < std::abs(2 * b - pp_size + 1);
-  });
-  std::vector<int> count(static_cast<std::size_t>(pp_size), base);
-  for (int i = 0; i < extra; ++i)
-    ++count[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])];
-  return {.first = std::accumulate(count.begin(), count.begin() + pp, 0),
-          .count = count[static_cast<std::size_t>(pp)]};
+LayerRange stage_layers(const ModelShape& model, const Strategy& strategy, int pp) {
+  REGATTA_CHECK(pp >= 0 && pp < strategy.pp);
+  const std::vector<int>& given = strategy.stage_layers;
+  if (given.empty()) return even_layers(model.layers, strategy.pp, pp);
+  return {.first = std::accumulate(given.begin(), given.begin() + pp, 0),
+          .count = given[static_cast<std::size_t>(pp)]};
+}
+
+int parts_per_stage(const Strategy& strategy) {
+  return strategy.schedule == Schedule::kZbV ? 2 : strategy.virtual_stages;
+}
+
+LayerRange part_layers(const ModelShape& model, const Strategy& strategy, int part) {
+  const int parts = parts_per_stage(strategy);
+  REGATTA_CHECK(part >= 0 && part < strategy.pp * parts);
+  if (strategy.stage_layers.empty()) return even_layers(model.layers, strategy.pp * parts, part);
+  const auto count = [&](int i) {
+    const int round = i / strategy.pp;
+    const int place = i % strategy.pp;
+    const bool is_back = strategy.schedule == Schedule::kZbV && round == 1;
+    return strategy
+               .stage_layers[static_cast<std::size_t>(is_back ? strategy.pp - 1 - place : place)] /
+           parts;
+  };
+  LayerRange range;
+  for (int i = 0; i < part; ++i)
+    range.first += count(i);
+  range.count = count(part);
+  return range;
+}
+
+Status check_stage_layers(const ModelShape& model, const Strategy& strategy) {
+  const std::vector<int>& given = strategy.stage_layers;
+  if (given.empty()) return {};
+  const auto wrong = [](std::string text) -> Status {
+    return Error{Code::kInvalidInput, "stage_layers: " + std::move(text)};
+  };
+  if (given.size() != static_cast<std::size_t>(strategy.pp)) {
+    return wrong(
+        fmt::format("{} stages are given, pp is {}; give one number a stage, or leave pp "
+                    "out",
+                    given.size(), strategy.pp));
+  }
+  const int parts = parts_per_stage(strategy);
+  for (std::size_t stage = 0; stage < given.size(); ++stage) {
+    if (given[stage] < 1) {
+      return wrong(
+          fmt::format("stage {} has {} layers; a stage needs a layer", stage, given[stage]));
+    }
+    if (given[stage] % parts != 0) {
+      return wrong(
+          fmt::format("the {} layers of stage {} do not divide into its {} parts; choose "
+                      "multiples of {}",
+                      given[stage], stage, parts, parts));
+    }
+  }
+  const long long sum = std::accumulate(given.begin(), given.end(), 0LL);
+  if (sum != model.layers) {
+    return wrong(
+        fmt::format("they sum to {}, the model has {} layers; give every layer to one "
+                    "stage",
+                    sum, model.layers));
+  }
+  if (strategy.schedule == Schedule::kDualPipe &&
+      !std::equal(given.begin(), given.end(), given.rbegin())) {
+    return wrong(
+        "dualpipe has part i and part pp - 1 - i on stage i; write the same numbers from "
+        "both ends");
+  }
+  return {};
 }
 
 Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int global_batch) {
@@ -207,6 +295,7 @@ Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int
                              "product that divides it",
                              strategy.dp, strategy.micro_batch, global_batch)};
   }
+  REGATTA_TRY_DO(check_stage_layers(model, strategy));
   const int count = static_cast<int>(global_batch / samples);
   if (strategy.schedule == Schedule::kDualPipe && (count % 2 != 0 || count < 2 * strategy.pp)) {
     return Error{Code::kInvalidInput,
@@ -230,6 +319,7 @@ std::string to_string(const Strategy& strategy) {
     text += fmt::format(" vp{}", strategy.virtual_stages);
   else if (strategy.schedule != Schedule::k1F1B)
     text += " " + to_string(strategy.schedule);
+  if (!strategy.stage_layers.empty()) text += " layers=" + runs_text(strategy.stage_layers);
   if (strategy.sequence_parallel) text += " sp";
   if (strategy.zero > 0) text += fmt::format(" zero{}", strategy.zero);
   if (strategy.shard_ranks > 0) text += fmt::format("/{}", strategy.shard_ranks);

@@ -67,6 +67,7 @@ struct Strategy {
   int zero = 0;
   int shard_ranks = 0;  // that many replicas share; 0: all of them; fewer: hybrid sharding
   Offload offload = Offload::kNone;
+  std::vector<int> stage_layers;  // blocks of each pipeline stage; empty: the even split
 
   int world_size() const { return tp * cp * pp * dp; }
   friend auto operator<=>(const Strategy&, const Strategy&) = default;
@@ -82,11 +83,12 @@ struct StrategyRequest {
   std::optional<bool> sequence_parallel;
   std::optional<bool> overlap;
   std::optional<Compression> compression;
+  std::optional<std::vector<int>> stage_layers;
 
   friend bool operator==(const StrategyRequest&, const StrategyRequest&) = default;
 };
 
-// What the request fixes, and the defaults of the rest.
+// What the request fixes, and the defaults of the rest; as many stages as have their layers given.
 Strategy requested(const StrategyRequest& request);
 // What `first` fixes, and what `second` fixes besides.
 StrategyRequest merged(const StrategyRequest& first, const StrategyRequest& second);
@@ -111,18 +113,33 @@ std::vector<Rank> pp_group(const Strategy& strategy, Rank rank);
 // plan count them.
 inline constexpr long long kGradientBucketElements = 1LL << 20;
 
-// Blocks [first, first + count) of pipeline stage `pp`: as even as possible, the remainder to the
-// middle stages first (the first and last stages also hold embedding and head).
+// Blocks [first, first + count).
 struct LayerRange {
   int first = 0;
   int count = 0;
 };
-LayerRange stage_layers(const ModelShape& model, int pp_size, int pp);
+
+// Of pipeline stage `pp` where a stage holds one piece of the model: as strategy.stage_layers has
+// it, else as even as possible, the remainder to the middle stages first (the first and last stages
+// also hold embedding and head).
+LayerRange stage_layers(const ModelShape& model, const Strategy& strategy, int pp);
+
+// Parts of the model that every stage holds: virtual_stages when interleaved, 2 with zb-v.
+int parts_per_stage(const Strategy& strategy);
+
+// Of one of the pp * parts_per_stage() parts of the model, in its order: part i is on stage i mod
+// pp, but zb-v goes back the way it came.
+LayerRange part_layers(const ModelShape& model, const Strategy& strategy, int part);
+
+// strategy.stage_layers, where it is given: a number a stage, at least 1 and a multiple of its
+// parts, and all layers in sum; for dualpipe, which has part i and part pp - 1 - i on stage i, the
+// same from both ends.
+Status check_stage_layers(const ModelShape& model, const Strategy& strategy);
 
 // Micro-batches of one rank per step. Fails with kInvalidInput when the strategy does not divide
 // the job: names the two numbers (tp | heads, ffn_hidden; cp | seq; ep | dp * cp and the
 // experts; pp <= layers; dp * micro_batch | global_batch; shard_ranks | dp * cp), and where two
-// keys contradict each other (a schedule without its virtual stages).
+// keys contradict each other (a schedule without its virtual stages, check_stage_layers()).
 Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int global_batch);
 
 std::string to_string(const Strategy& strategy);  // "tp2 pp4 dp1 mb1 recompute=none"

@@ -1,5 +1,6 @@
 // The strategy and the request of workload/job_json.h.
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <type_traits>
 
@@ -25,22 +26,24 @@ void add(json& object, const char* key, const std::optional<T>& value) {
 }  // namespace
 
 json strategy_to_json(const Strategy& strategy) {
-  return {{"tp", strategy.tp},
-          {"pp", strategy.pp},
-          {"dp", strategy.dp},
-          {"cp", strategy.cp},
-          {"ep", strategy.ep},
-          {"micro_batch", strategy.micro_batch},
-          {"schedule", to_string(strategy.schedule)},
-          {"virtual_stages", strategy.virtual_stages},
-          {"sequence_parallel", strategy.sequence_parallel},
-          {"zero", strategy.zero},
-          {"shard_ranks", strategy.shard_ranks},
-          {"context", to_string(strategy.context)},
-          {"offload", to_string(strategy.offload)},
-          {"recompute", to_string(strategy.recompute)},
-          {"overlap", strategy.overlap},
-          {"compression", to_string(strategy.compression)}};
+  json object = {{"tp", strategy.tp},
+                 {"pp", strategy.pp},
+                 {"dp", strategy.dp},
+                 {"cp", strategy.cp},
+                 {"ep", strategy.ep},
+                 {"micro_batch", strategy.micro_batch},
+                 {"schedule", to_string(strategy.schedule)},
+                 {"virtual_stages", strategy.virtual_stages},
+                 {"sequence_parallel", strategy.sequence_parallel},
+                 {"zero", strategy.zero},
+                 {"shard_ranks", strategy.shard_ranks},
+                 {"context", to_string(strategy.context)},
+                 {"offload", to_string(strategy.offload)},
+                 {"recompute", to_string(strategy.recompute)},
+                 {"overlap", strategy.overlap},
+                 {"compression", to_string(strategy.compression)}};
+  if (!strategy.stage_layers.empty()) object["stage_layers"] = strategy.stage_layers;
+  return object;
 }
 
 Result<Strategy> strategy_from_json(const json& object) {
@@ -62,11 +65,16 @@ Result<Strategy> strategy_from_json(const json& object) {
   reader.read("recompute", strategy.recompute, kRecomputes);
   reader.read("overlap", strategy.overlap);
   reader.read_if("compression", strategy.compression, kCompressions);
+  reader.read_if("stage_layers", strategy.stage_layers);
   if (std::min({strategy.tp, strategy.pp, strategy.dp, strategy.cp, strategy.ep,
                 strategy.micro_batch, strategy.virtual_stages}) < 1)
     reader.fail("every degree must be at least 1");
   if (strategy.zero < 0 || strategy.zero > 3) reader.fail("\"zero\" is not from 0 to 3");
   if (strategy.shard_ranks < 0) reader.fail("\"shard_ranks\" must be at least 0");
+  const auto& layers = strategy.stage_layers;
+  if (!layers.empty() && (layers.size() != static_cast<std::size_t>(strategy.pp) ||
+                          *std::min_element(layers.begin(), layers.end()) < 1))
+    reader.fail("\"stage_layers\" is not one number, at least 1, a stage");
   return finish(reader, strategy);
 }
 
@@ -88,6 +96,7 @@ json request_to_json(const StrategyRequest& request) {
   add(object, "recompute", request.recompute);
   add(object, "overlap", request.overlap);
   add(object, "compression", request.compression);
+  add(object, "stage_layers", request.stage_layers);
   return object;
 }
 
@@ -110,6 +119,9 @@ Result<StrategyRequest> request_from_json(const json& object) {
   reader.read("recompute", request.recompute, kRecomputes);
   reader.read("overlap", request.overlap);
   reader.read("compression", request.compression, kCompressions);
+  reader.read("stage_layers", request.stage_layers);
+  if (request.stage_layers && !request.pp)
+    request.pp = static_cast<int>(request.stage_layers->size());
   return finish(reader, request);
 }
 

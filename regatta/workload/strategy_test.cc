@@ -56,9 +56,9 @@ TEST(StageLayers, GiveTheRemainderToTheMiddle) {
   std::vector<int> counts;
   counts.reserve(4);
   for (int pp = 0; pp < 4; ++pp)
-    counts.push_back(stage_layers(model, 4, pp).count);
+    counts.push_back(stage_layers(model, {.pp = 4}, pp).count);
   EXPECT_THAT(counts, ElementsAre(2, 3, 3, 2));
-  EXPECT_EQ(stage_layers(model, 4, 2).first, 5);
+  EXPECT_EQ(stage_layers(model, {.pp = 4}, 2).first, 5);
 }
 
 TEST(StageLayers, CoverEveryLayerOnceAndEvenly) {
@@ -66,7 +66,7 @@ TEST(StageLayers, CoverEveryLayerOnceAndEvenly) {
     for (int pp = 1; pp <= layers; ++pp) {
       int next = 0;
       for (int stage = 0; stage < pp; ++stage) {
-        const LayerRange range = stage_layers(model_of(layers, 8, 64, 256), pp, stage);
+        const LayerRange range = stage_layers(model_of(layers, 8, 64, 256), {.pp = pp}, stage);
         EXPECT_EQ(range.first, next);
         EXPECT_GE(range.count, layers / pp);
         EXPECT_LE(range.count, (layers + pp - 1) / pp);
@@ -75,6 +75,73 @@ TEST(StageLayers, CoverEveryLayerOnceAndEvenly) {
       EXPECT_EQ(next, layers);
     }
   }
+}
+
+TEST(StageLayers, AreThoseOfTheStrategy) {
+  const ModelShape model = model_of(10, 8, 64, 256);
+  const Strategy strategy{.pp = 3, .stage_layers = {2, 5, 3}};
+  EXPECT_EQ(stage_layers(model, strategy, 0).count, 2);
+  EXPECT_EQ(stage_layers(model, strategy, 1).first, 2);
+  EXPECT_EQ(stage_layers(model, strategy, 2).first, 7);
+  EXPECT_EQ(stage_layers(model, strategy, 2).count, 3);
+}
+
+std::vector<int> counts_of_parts(const ModelShape& model, const Strategy& strategy) {
+  std::vector<int> counts;
+  int next = 0;
+  for (int part = 0; part < strategy.pp * parts_per_stage(strategy); ++part) {
+    const LayerRange range = part_layers(model, strategy, part);
+    EXPECT_EQ(range.first, next);
+    next += range.count;
+    counts.push_back(range.count);
+  }
+  EXPECT_EQ(next, model.layers);
+  return counts;
+}
+
+TEST(PartLayers, DivideThoseOfAStageEquallyAmongItsParts) {
+  const ModelShape model = model_of(16, 8, 64, 256);
+  Strategy strategy{.pp = 3, .stage_layers = {6, 8, 2}};
+  EXPECT_THAT(counts_of_parts(model, strategy), ElementsAre(6, 8, 2));
+  strategy.schedule = Schedule::kInterleaved;
+  strategy.virtual_stages = 2;
+  EXPECT_THAT(counts_of_parts(model, strategy), ElementsAre(3, 4, 1, 3, 4, 1));
+  strategy.schedule = Schedule::kZbV;
+  strategy.virtual_stages = 1;
+  EXPECT_THAT(counts_of_parts(model, strategy), ElementsAre(3, 4, 1, 1, 4, 3));
+  strategy.stage_layers.clear();
+  EXPECT_THAT(counts_of_parts(model, strategy), ElementsAre(2, 3, 3, 3, 3, 2));
+}
+
+TEST(StageLayers, MustBeThoseOfTheModel) {
+  const ModelShape model = model_of(12, 8, 64, 256);
+  const auto refusal = [&](Strategy strategy, std::vector<int> layers) {
+    strategy.stage_layers = std::move(layers);
+    const auto count = micro_batches(model, strategy, 16);
+    return count ? std::string("none") : count.error().message;
+  };
+  EXPECT_EQ(refusal({.pp = 3}, {3, 5, 4}), "none");
+  EXPECT_EQ(refusal({.pp = 2}, {3, 5, 4}),
+            "stage_layers: 3 stages are given, pp is 2; give one number a stage, or leave pp out");
+  EXPECT_EQ(refusal({.pp = 3}, {12, 0, 0}),
+            "stage_layers: stage 1 has 0 layers; a stage needs a layer");
+  EXPECT_EQ(refusal({.pp = 3}, {4, 4, 5}),
+            "stage_layers: they sum to 13, the model has 12 layers; give every layer to one stage");
+  const Strategy interleaved{.pp = 3, .schedule = Schedule::kInterleaved, .virtual_stages = 2};
+  EXPECT_EQ(refusal(interleaved, {4, 6, 2}), "none");
+  EXPECT_EQ(refusal(interleaved, {4, 5, 3}),
+            "stage_layers: the 5 layers of stage 1 do not divide into its 2 parts; choose "
+            "multiples of 2");
+  const Strategy dual{.pp = 2, .schedule = Schedule::kDualPipe};
+  EXPECT_EQ(refusal(dual, {6, 6}), "none");
+  EXPECT_EQ(refusal(dual, {7, 5}),
+            "stage_layers: dualpipe has part i and part pp - 1 - i on stage i; write the same "
+            "numbers from both ends");
+}
+
+TEST(Strategy, NamesRunsOfEqualStages) {
+  EXPECT_EQ(to_string(Strategy{.pp = 5, .stage_layers = {7, 8, 8, 8, 5}}),
+            "tp1 pp5 dp1 mb1 recompute=none layers=7,3x8,5");
 }
 
 TEST(MicroBatches, DivideTheGlobalBatch) {
@@ -146,6 +213,9 @@ TEST(StrategyRequest, IsFilledUpWithDefaultsOrAnotherRequest) {
   EXPECT_EQ(requested(merged(flag, file)),
             (Strategy{.tp = 2, .overlap = false, .schedule = Schedule::kZbV, .zero = 3}));
   EXPECT_EQ(requested({}), Strategy{});
+  file.stage_layers = {{3, 4, 3}};
+  EXPECT_EQ(requested(merged(flag, file)).pp, 3);
+  EXPECT_EQ(requested(file).stage_layers, (std::vector<int>{3, 4, 3}));
 }
 
 TEST(MicroBatches, NameExpertsThatDoNotDivide) {

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,10 +14,19 @@ namespace regatta::workload {
 namespace {
 
 constexpr IntRange kDegree{1, 1'000'000};
+// What the messages of check_stage_layers() begin with; those of a file begin with its line.
+constexpr std::string_view kStageLayers = "stage_layers: ";
 
 std::optional<int> number(const YamlMap& map, const char* key, IntRange range) {
   if (is_left_open(map, key)) return std::nullopt;
   return map.integer(key, range);
+}
+
+std::optional<std::vector<int>> numbers(const YamlMap& map, const char* key, IntRange range) {
+  if (is_left_open(map, key)) return std::nullopt;
+  std::vector<int> values = map.integers(key, range);
+  if (values.empty()) map.fail(key, "empty; give one number a stage, or leave the key out");
+  return values;
 }
 
 std::optional<bool> boolean(const YamlMap& map, const char* key) {
@@ -85,7 +96,7 @@ void check_sharing(const YamlMap& map, const StrategyRequest& request, const Mod
 StrategyRequest read_strategy(const YamlMap& map) {
   map.allow({"tp", "pp", "dp", "cp", "ep", "micro_batch", "schedule", "virtual_stages",
              "sequence_parallel", "zero", "shard_ranks", "context", "offload", "recompute",
-             "compression", "overlap"});
+             "compression", "overlap", "stage_layers"});
   StrategyRequest request;
   request.tp = number(map, "tp", kDegree);
   request.pp = number(map, "pp", kDegree);
@@ -96,6 +107,10 @@ StrategyRequest read_strategy(const YamlMap& map) {
   request.virtual_stages = number(map, "virtual_stages", kDegree);
   request.zero = number(map, "zero", {0, 3});
   request.shard_ranks = number(map, "shard_ranks", {0, kDegree.high});
+  request.stage_layers = numbers(map, "stage_layers", kDegree);
+  // They say how many stages there are.
+  if (request.stage_layers && !request.pp)
+    request.pp = static_cast<int>(request.stage_layers->size());
   request.schedule = word(map, "schedule", kSchedules);
   request.context = word(map, "context", kContextKinds);
   request.offload = word(map, "offload", kOffloads);
@@ -117,6 +132,8 @@ void check_strategy(const YamlMap& map, const StrategyRequest& request, const Mo
     divides(map, "tp", *request.tp, "ffn_hidden", model.ffn_hidden);
   }
   check_schedule(map, request, model);
+  if (const Status status = check_stage_layers(model, requested(request)); !status)
+    map.fail("stage_layers", status.error().message.substr(kStageLayers.size()));
   check_sharing(map, request, model);
   if (request.dp) divides(map, "dp", *request.dp, "global_batch", global_batch);
   if (request.micro_batch)
