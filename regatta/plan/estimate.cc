@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "regatta/pipeline/closed_form.h"
+#include "regatta/plan/stage_split.h"
 
 namespace regatta::plan {
 namespace {
@@ -14,12 +15,6 @@ namespace {
 using cost::Collective;
 using workload::Offload;
 using workload::Schedule;
-
-// Blocks that a stage holds, by kind.
-struct StageBlocks {
-  double dense = 0;
-  double expert = 0;
-};
 
 // What one stage does for a micro-batch.
 struct StageTime {
@@ -31,30 +26,36 @@ struct StageTime {
 class Assembly {
  public:
   Assembly(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
-           int micro_batches)
+           int micro_batches, const StageSplit* split)
       : input_(input),
         strategy_(input.strategy),
         traits_(input.stack.traits),
         machine_(machine),
         work_(work),
         micro_batches_(micro_batches),
+        split_(split),
         weight_bytes_(bytes_per_element(input.precision)) {}
 
   Estimate run() {
     Estimate estimate;
     StageTime slot;
     estimate.step = micro_batches(slot);
-    const cost::RankParameters held = parameters(heaviest_stage());
+    const cost::RankParameters held = heaviest_parameters();
     replicas(estimate.step, held, slot);
     optimizer(estimate.step, held);
     offload(estimate.step, held, slot);
     estimate.memory = memory(0);
-    if (strategy_.pp > 1) {
-      const cost::GpuMemory last = memory(strategy_.pp - 1);
-      if (last.total() > estimate.memory.total()) {
-        estimate.memory = last;
-        estimate.worst_stage = strategy_.pp - 1;
-      }
+    const auto offer = [&](int stage) {
+      const cost::GpuMemory other = memory(stage);
+      if (other.total() <= estimate.memory.total()) return;
+      estimate.memory = other;
+      estimate.worst_stage = stage;
+    };
+    if (split_ != nullptr) {
+      for (const int stage : split_->fullest)
+        offer(stage);
+    } else if (strategy_.pp > 1) {
+      offer(strategy_.pp - 1);
     }
     return estimate;
   }
@@ -66,7 +67,7 @@ class Assembly {
     if (strategy_.schedule == Schedule::kDualPipe) overlap_exchanges(slot);
     StepBreakdown step = slot.all;
     step.pp_comm = boundary();
-    const Seconds fill = bubble(step.pp_comm);
+    const Seconds fill = bubble(slot.all.total(), step.pp_comm);
     step *= micro_batches_;
     step.bubble = fill;
     const double servers = static_cast<double>(strategy_.world_size()) / machine_.network.devices;
@@ -75,6 +76,8 @@ class Assembly {
   }
 
   Bound bound() const {
+    const Seconds any = least_slot(input_, work_);
+    if (!strategy_.stage_layers.empty()) return {.time = any * micro_batches_};
     workload::Strategy least = strategy_;
     least.zero = 3;
     least.shard_ranks = 0;
@@ -85,7 +88,7 @@ class Assembly {
     const double in_flight = std::min({micro_batches_, strategy_.pp, 2});
     // DualPipe hides the exchange of experts' tokens.
     const StageTime slot = slowest_stage();
-    return {.time = (slot.all.total() - slot.all.ep_comm) * micro_batches_,
+    return {.time = std::min(slot.all.total() - slot.all.ep_comm, any) * micro_batches_,
             .memory = state.weights + state.gradients + state.context + kept(blocks) * in_flight};
   }
 
@@ -106,11 +109,16 @@ class Assembly {
     if (strategy_.pp == 1) return first_stage();
     return has_experts(input_.model) ? StageBlocks{.expert = blocks} : StageBlocks{.dense = blocks};
   }
-  StageBlocks last_stage() const {
-    return other_stage(strategy_.pp > 2 ? fewest_blocks() : most_blocks());
-  }
+  StageBlocks last_stage() const { return other_stage(fewest_blocks()); }
   StageBlocks heaviest_stage() const {
+    if (split_ != nullptr) return of_stage(split_->heaviest);
     return strategy_.pp == 1 ? first_stage() : other_stage(most_blocks());
+  }
+  const StageBlocks& of_stage(int stage) const {
+    return split_->blocks[static_cast<std::size_t>(stage)];
+  }
+  bool has_output(int stage) const {
+    return stage == (split_ != nullptr ? output_stage(strategy_) : strategy_.pp - 1);
   }
 
   StageTime time_of(const StageBlocks& blocks) const {
@@ -129,12 +137,20 @@ class Assembly {
     return stage;
   }
 
+  StageTime with_output(StageTime stage) const {
+    stage.all += work_.ends;
+    stage.forward += work_.ends.total() / 3;
+    return stage;
+  }
+
   // The slowest stage sets the pace of the pipeline: a middle one, or the last with the output
   // layer.
   StageTime slowest_stage() const {
-    StageTime last = time_of(last_stage());
-    last.all += work_.ends;
-    last.forward += work_.ends.total() / 3;
+    if (split_ != nullptr) {
+      const StageTime slowest = time_of(of_stage(split_->slowest));
+      return has_output(split_->slowest) ? with_output(slowest) : slowest;
+    }
+    const StageTime last = with_output(time_of(last_stage()));
     if (strategy_.pp == 1) return last;
     const StageTime middle = time_of(heaviest_stage());
     return last.all.total() > middle.all.total() ? last : middle;
@@ -171,30 +187,53 @@ class Assembly {
     return strategy_.schedule == Schedule::kZbV ? 2 : strategy_.virtual_stages;
   }
 
-  // What fills and empties the pipeline, for stages of the mean of the model, and the messages on
-  // the way there and back; those between are in pp_comm.
-  Seconds bubble(Seconds messages) const {
+  // All that a pipeline does for a micro-batch on the stages beside the slowest.
+  StageTime other_stages() const {
+    const StageBlocks& slowest = of_stage(split_->slowest);
+    const double dense = dense_layers(input_.model);
+    const StageTime others =
+        time_of({.dense = dense - slowest.dense, .expert = layers() - dense - slowest.expert});
+    return has_output(split_->slowest) ? others : with_output(others);
+  }
+
+  // What fills and empties the pipeline, for stages of the mean of the model, where layers are
+  // given of all but the slowest or as pipeline/uneven.h has it, and the messages on the way there
+  // and back; those between are in pp_comm. `slot` is that of the slowest stage.
+  Seconds bubble(Seconds slot, Seconds messages) const {
     if (strategy_.pp == 1) return {};
-    const StageTime stage = time_of(heaviest_stage());
-    const double mean = layers() / strategy_.pp / most_blocks() / parts_met();
+    const Seconds ways = messages * ((strategy_.pp - 1) / parts_met());
+    if (split_ != nullptr && split_->makespan)
+      return *split_->makespan - slot * micro_batches_ + ways;
+    const StageTime stage = split_ != nullptr ? other_stages() : time_of(heaviest_stage());
+    const double mean =
+        (split_ != nullptr ? 1.0 / (strategy_.pp - 1) : layers() / strategy_.pp / most_blocks()) /
+        parts_met();
     const Seconds all = stage.all.total() * mean;
     pipeline::PartTimes part{.forward = stage.forward * mean,
                              .weight_gradient = stage.weight_gradient * mean};
     part.input_gradient = all - part.forward - part.weight_gradient;
     const Seconds step = pipeline::makespan_bound(shape(), part, Seconds{});
-    return step - all * (parts_met() * micro_batches_) +
-           messages * ((strategy_.pp - 1) / parts_met());
+    return step - all * (parts_met() * micro_batches_) + ways;
   }
 
+  // The even split of pp > 1 has no stage with more than one of its two tables.
   cost::RankParameters parameters(const StageBlocks& blocks) const {
+    return parameters(blocks, strategy_.pp == 1 && !input_.model.tied_embeddings ? 2 : 1);
+  }
+  cost::RankParameters stage_parameters(int stage) const {
+    return parameters(of_stage(stage), tables_of(input_, stage));
+  }
+  cost::RankParameters heaviest_parameters() const {
+    return split_ != nullptr ? stage_parameters(split_->heaviest) : parameters(heaviest_stage());
+  }
+  cost::RankParameters parameters(const StageBlocks& blocks, int tables) const {
     const cost::RankParameters& dense = work_.dense.parameters;
     const cost::RankParameters& expert = work_.expert.parameters;
     cost::RankParameters rank;
     rank.plain = dense.plain * blocks.dense + expert.plain * blocks.expert;
     rank.experts = expert.experts * blocks.expert;
     rank.largest_block = std::max(dense.largest_block, expert.largest_block);
-    rank.plain +=
-        strategy_.pp == 1 && !input_.model.tied_embeddings ? 2 * work_.table : work_.table;
+    rank.plain += tables * work_.table;
     return rank;
   }
 
@@ -330,10 +369,11 @@ class Assembly {
   }
 
   cost::GpuMemory memory(int stage) const {
-    const bool is_first = stage == 0;
-    const bool is_last = stage == strategy_.pp - 1;
-    StageBlocks blocks = is_first ? first_stage() : last_stage();
-    cost::RankParameters held = parameters(blocks);
+    const bool is_given = split_ != nullptr;
+    const StageBlocks blocks = is_given     ? of_stage(stage)
+                               : stage == 0 ? first_stage()
+                                            : last_stage();
+    cost::RankParameters held = is_given ? stage_parameters(stage) : parameters(blocks);
     if (strategy_.schedule == Schedule::kDualPipe) {
       held.plain *= 2;
       held.experts *= 2;
@@ -342,7 +382,7 @@ class Assembly {
     memory.activations = kept(blocks) * in_flight(stage);
     if (offloads_activations()) memory.activations = std::min(memory.activations, 2 * kept(blocks));
     const double block = std::max(work_.dense.memory.working, work_.expert.memory.working);
-    memory.working += std::max(block, is_last ? work_.logits : 0.0);
+    memory.working += std::max(block, has_output(stage) ? work_.logits : 0.0);
     if (strategy_.pp > 1) memory.activations += in_flight(stage) * work_.output;
     return memory;
   }
@@ -353,6 +393,7 @@ class Assembly {
   const Machine& machine_;
   const MicroBatchWork& work_;
   int micro_batches_;
+  const StageSplit* split_;  // null: the even split
   double weight_bytes_;
 };
 
@@ -377,13 +418,17 @@ Machine machine_of(const EstimateInput& input) {
 }
 
 Estimate assemble(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
-                  int micro_batches) {
-  return Assembly(input, machine, work, micro_batches).run();
+                  int micro_batches, const StageSplit* split) {
+  if (split == nullptr && !input.strategy.stage_layers.empty()) {
+    const StageSplit own = stage_split(input, work, micro_batches);
+    return Assembly(input, machine, work, micro_batches, &own).run();
+  }
+  return Assembly(input, machine, work, micro_batches, split).run();
 }
 
 Bound bound_of(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
                int micro_batches) {
-  return Assembly(input, machine, work, micro_batches).bound();
+  return Assembly(input, machine, work, micro_batches, nullptr).bound();
 }
 
 Status check_machine(const Machine& machine, const topo::DeviceType& device,
@@ -405,9 +450,9 @@ Status check_machine(const Machine& machine, const topo::DeviceType& device,
 }
 
 Seconds least_time(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
-                   int micro_batches) {
+                   int micro_batches, const StageSplit* split) {
   StageTime slot;
-  return Assembly(input, machine, work, micro_batches).micro_batches(slot).total();
+  return Assembly(input, machine, work, micro_batches, split).micro_batches(slot).total();
 }
 
 Result<Estimate> estimate_step(const EstimateInput& input) {

@@ -110,13 +110,16 @@ Machine machine_of(const EstimateInput& input);
 
 MicroBatchWork micro_batch_work(const EstimateInput& input, const Machine& machine);
 
+struct StageSplit;  // plan/stage_split.h
+
 // The rest of the strategy on top of it: pipeline, replicas, optimizer. `micro_batches` as
-// workload::micro_batches() counts them.
+// workload::micro_batches() counts them; `split` is that of strategy.stage_layers, where they are
+// given: known, it is not made again.
 Estimate assemble(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
-                  int micro_batches);
+                  int micro_batches, const StageSplit* split = nullptr);
 
 // What no strategy with the same degrees and micro-batch goes below, whatever its schedule, sharing
-// and offload.
+// and offload, with its stage_layers or, where it has none, the even or the balanced split.
 struct Bound {
   Seconds time;
   double memory = 0;  // bytes
@@ -124,9 +127,10 @@ struct Bound {
 Bound bound_of(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
                int micro_batches);
 
-// What no strategy with the same schedule goes below besides, whatever its sharding and offload.
+// What no strategy with the same schedule and stages goes below besides, whatever its sharding and
+// offload.
 Seconds least_time(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
-                   int micro_batches);
+                   int micro_batches, const StageSplit* split = nullptr);
 
 // Fails with kUnsupported for a device whose processors or whose rate in that precision are not
 // known, or whose memory or links have none.

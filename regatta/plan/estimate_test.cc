@@ -1,6 +1,7 @@
 #include "regatta/plan/estimate.h"
 
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,8 +25,7 @@ Result<Estimate> estimate(const Strategy& strategy, int global_batch = 1536,
                         .stack = *cost::find_stack("megatron-deepspeed-fp16")});
 }
 
-constexpr Strategy kFull{
-    .tp = 8, .pp = 8, .dp = 8, .micro_batch = 1, .recompute = Recompute::kFull};
+const Strategy kFull{.tp = 8, .pp = 8, .dp = 8, .micro_batch = 1, .recompute = Recompute::kFull};
 
 Strategy with(Strategy strategy, void (*change)(Strategy&)) {
   change(strategy);
@@ -152,6 +152,34 @@ TEST(EstimateStep, SchedulesThatSplitTheBackwardHaveSmallerBubbles) {
   EXPECT_LT(bubble(Schedule::kZbH1), bubble(Schedule::k1F1B) * 0.8);
   EXPECT_LT(bubble(Schedule::kZbV), bubble(Schedule::kZbH1));
   EXPECT_LT(bubble(Schedule::kDualPipe), bubble(Schedule::k1F1B) * 0.5);
+}
+
+TEST(EstimateStep, OfLayersGivenEvenlyIsThatOfTheEvenSplit) {
+  for (const workload::Schedule schedule : workload::kSchedules) {
+    Strategy strategy{.tp = 8, .pp = 8, .dp = 8, .schedule = schedule};
+    if (schedule == workload::Schedule::kInterleaved) strategy.virtual_stages = 3;
+    const auto even = estimate(strategy);
+    strategy.stage_layers = std::vector<int>(8, 12);
+    const auto given = estimate(strategy);
+    ASSERT_TRUE(even && given);
+    EXPECT_NEAR(given->step.total() / even->step.total(), 1, 1e-12) << to_string(strategy);
+    if (schedule == workload::Schedule::kZbV) continue;  // has both ends on the first stage
+    EXPECT_EQ(given->memory.total(), even->memory.total()) << to_string(strategy);
+  }
+}
+
+TEST(EstimateStep, AStageOfMoreLayersSetsThePaceAndHoldsMore) {
+  Strategy strategy{.tp = 8, .pp = 4, .dp = 8};
+  const auto even = estimate(strategy);
+  strategy.stage_layers = {24, 30, 24, 18};
+  const auto uneven = estimate(strategy);
+  ASSERT_TRUE(even && uneven);
+  // 30 blocks a micro-batch beside 24 and the output layer.
+  EXPECT_NEAR(uneven->step.matmul / even->step.matmul, 30.0 / 24, 0.05);
+  EXPECT_EQ(uneven->worst_stage, 1);
+  EXPECT_GT(uneven->memory.total(), even->memory.total());
+  strategy.stage_layers = {24, 24, 24, 23};
+  EXPECT_THAT(estimate(strategy).error().message, HasSubstr("they sum to 95"));
 }
 
 TEST(EstimateStep, RefusesWhatItDoesNotKnowOrWhatDoesNotDivide) {

@@ -1,0 +1,48 @@
+// plan/stage_split.h: stages of equal devices that hold different numbers of blocks: which of them
+// decide a step, and the split whose slowest stage is fastest.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "regatta/core/units.h"
+#include "regatta/plan/estimate.h"
+
+namespace regatta::plan {
+
+// Blocks that a stage holds, by kind.
+struct StageBlocks {
+  double dense = 0;
+  double expert = 0;
+};
+
+// strategy.stage_layers as the closed form sees them.
+struct StageSplit {
+  std::vector<StageBlocks> blocks;  // by stage; with dualpipe, half of the two parts it holds
+  int slowest = 0;                  // with the output layer and the loss, where it has them
+  int heaviest = 0;                 // has the most parameters
+  std::vector<int> fullest;         // one of them needs the most memory, whatever is shared
+  // All micro-batches through the stages without messages, where pipeline/uneven.h has it exactly.
+  std::optional<Seconds> makespan;
+};
+
+// Requires strategy.stage_layers. Cost: linear in the parts of the model, but that of `makespan`.
+StageSplit stage_split(const EstimateInput& input, const MicroBatchWork& work, int micro_batches);
+
+// The stage with the output layer and the loss.
+int output_stage(const workload::Strategy& strategy);
+// Token tables of a stage: the first embeds with one, the output layer has its own but where both
+// are on one stage and tied.
+int tables_of(const EstimateInput& input, int stage);
+
+// Layers of the stages so that the slowest is as fast as it can be beside an output layer on the
+// last, which then holds fewer; the stages before hold what is over. Nothing where that is no
+// faster than the even split, and for zb-v and dualpipe, which have both ends of the model on one
+// stage. The first stage never holds fewer than in the even split. Cost: linear in the stages.
+std::vector<int> balanced_layers(const EstimateInput& input, const MicroBatchWork& work);
+
+// What the slowest stage takes at least for a micro-batch however the layers are split, without
+// the exchange of experts' tokens, which a schedule may hide.
+Seconds least_slot(const EstimateInput& input, const MicroBatchWork& work);
+
+}  // namespace regatta::plan
