@@ -76,8 +76,8 @@ class Assembly {
   }
 
   Bound bound() const {
-    const Seconds any = least_slot(input_, work_);
-    if (!strategy_.stage_layers.empty()) return {.time = any * micro_batches_};
+    // Which stage decides depends on the schedule, too.
+    if (!strategy_.stage_layers.empty()) return {.time = mean_slot(input_, work_) * micro_batches_};
     workload::Strategy least = strategy_;
     least.zero = 3;
     least.shard_ranks = 0;
@@ -88,7 +88,9 @@ class Assembly {
     const double in_flight = std::min({micro_batches_, strategy_.pp, 2});
     // DualPipe hides the exchange of experts' tokens.
     const StageTime slot = slowest_stage();
-    return {.time = std::min(slot.all.total() - slot.all.ep_comm, any) * micro_batches_,
+    const Seconds even = slot.all.total() - slot.all.ep_comm;
+    const Seconds balanced = balanced_slot(input_, work_).value_or(even);
+    return {.time = std::min(even, balanced) * micro_batches_,
             .memory = state.weights + state.gradients + state.context + kept(blocks) * in_flight};
   }
 

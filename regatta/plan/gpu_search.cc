@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "regatta/core/names.h"
 #include "regatta/core/units_text.h"
 #include "regatta/plan/space.h"
+#include "regatta/plan/stage_split.h"
 
 namespace regatta::plan {
 namespace {
@@ -191,23 +193,63 @@ class Search {
   void look_at(const Group& group, std::vector<Strategy>& completions, Tally& tally) {
     completions.clear();
     add_completions(space_, group.staged, completions);
-    points_ += static_cast<long long>(completions.size());
     // Those of one schedule follow one another.
-    const Strategy* first = nullptr;
-    bool can_win = true;
-    for (const Strategy& strategy : completions) {
-      if (mode_ == SearchMode::kPruned &&
-          (first == nullptr || strategy.schedule != first->schedule ||
-           strategy.virtual_stages != first->virtual_stages)) {
-        first = &strategy;
-        can_win = least_time(input_of(strategy), problem_.machine, measured_[group.work],
-                             group.micro_batches)
-                      .value <= limit_.load();
+    for (std::size_t begin = 0, end = 0; begin < completions.size(); begin = end) {
+      const Strategy& first = completions[begin];
+      while (end < completions.size() && completions[end].schedule == first.schedule &&
+             completions[end].virtual_stages == first.virtual_stages)
+        ++end;
+      look_at_stages(group, std::span(completions).subspan(begin, end - begin), tally);
+    }
+  }
+
+  // Strategies of one schedule, with the stages that they have and with balanced ones.
+  void look_at_stages(const Group& group, std::span<const Strategy> strategies, Tally& tally) {
+    const MicroBatchWork& work = measured_[group.work];
+    Strategy one = strategies.front();
+    std::vector<int> layers = one.stage_layers;
+    if (!layers.empty()) {
+      const StageSplit given = stage_split(input_of(one), work, group.micro_batches);
+      offer_all(group, strategies, {&layers, &given, time_of(group, one, &given)}, tally);
+      return;
+    }
+    const Seconds even = time_of(group, one, nullptr);
+    offer_all(group, strategies, {&layers, nullptr, even}, tally);
+    layers = balanced_layers(input_of(one), work);
+    if (layers.empty()) return;
+    one.stage_layers = layers;
+    const StageSplit balanced = stage_split(input_of(one), work, group.micro_batches);
+    const Seconds time = time_of(group, one, &balanced);
+    if (time < even) offer_all(group, strategies, {&layers, &balanced, time}, tally);
+  }
+
+  // How the layers of strategies are split, and what none of them goes below.
+  struct Stages {
+    const std::vector<int>* layers;
+    const StageSplit* split;  // null: evenly
+    Seconds least;
+  };
+
+  Seconds time_of(const Group& group, const Strategy& strategy, const StageSplit* split) const {
+    return least_time(input_of(strategy), problem_.machine, measured_[group.work],
+                      group.micro_batches, split);
+  }
+
+  void offer_all(const Group& group, std::span<const Strategy> strategies, const Stages& stages,
+                 Tally& tally) {
+    points_ += static_cast<long long>(strategies.size());
+    if (mode_ == SearchMode::kPruned && stages.least.value > limit_.load()) return;
+    Strategy with;
+    for (const Strategy& strategy : strategies) {
+      const Strategy* one = &strategy;
+      if (stages.split != nullptr) {
+        with = strategy;
+        with.stage_layers = *stages.layers;
+        one = &with;
       }
-      if (!can_win) continue;
-      const Estimate estimate = assemble(input_of(strategy), problem_.machine,
-                                         measured_[group.work], group.micro_batches);
-      tally.offer(strategy, estimate,
+      const Estimate estimate = assemble(input_of(*one), problem_.machine, measured_[group.work],
+                                         group.micro_batches, stages.split);
+      tally.offer(*one, estimate,
                   fit_of(estimate.memory, problem_.server.device.memory) == Fit::kFits);
     }
   }

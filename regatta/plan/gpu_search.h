@@ -1,5 +1,7 @@
 // plan/gpu_search.h: every strategy of a job on a cluster of equal GPU servers in rank order: all
-// of them one by one, or with bounds that leave out what cannot be among the best.
+// of them one by one, or with bounds that leave out what cannot be among the best. Stages hold the
+// layers that the request gives them; else they are tried evenly, and balanced where that is faster
+// (plan/stage_split.h).
 #pragma once
 
 #include <optional>

@@ -64,10 +64,18 @@ TEST(GpuSearch, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClusters) {
                                            "llama3-8b", "mixtral-8x7b", "gpt2-xl"};
   const std::vector<const char*> servers = {"dgx-a100-80g", "dgx-h100", "h20-8", "l20-8"};
   int found = 0;
+  int balanced = 0;
+  int given = 0;
   for (int i = 0; i < 200; ++i) {
     Case one = case_of(pick(models));
-    one.model.layers = pick(std::vector<int>{4, 6, 8, 12});
-    one.model.experts.dense_layers = 0;
+    one.model.layers = pick(std::vector<int>{4, 6, 8, 12, 20});
+    one.model.vocab = pick(std::vector<int>{one.model.vocab, 262144, 1048576});
+    one.model.experts.dense_layers = has_experts(one.model) ? pick(std::vector<int>{0, 1, 5}) : 0;
+    // At times the last of four stages holds fewer.
+    const int fourth = one.model.layers / 4;
+    const int least = std::max(1, fourth - 1);
+    if (pick(std::vector<int>{0, 1, 2, 3, 4, 5}) == 0)
+      one.request.stage_layers = {{fourth, fourth, one.model.layers - 2 * fourth - least, least}};
     one.global_batch = pick(std::vector<int>{8, 12, 16, 32, 64});
     one.server = *topo::find_server_preset(pick(servers));
     one.devices = pick(std::vector<int>{8, 16, 24, 32, 64});
@@ -81,6 +89,8 @@ TEST(GpuSearch, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClusters) {
       continue;
     }
     ++found;
+    for (const GpuPlan& plan : all->ranked)
+      (one.request.stage_layers ? given : balanced) += plan.strategy.stage_layers.empty() ? 0 : 1;
     ASSERT_EQ(all->ranked.size(), pruned->ranked.size()) << i;
     for (std::size_t k = 0; k < all->ranked.size(); ++k) {
       EXPECT_EQ(all->ranked[k].strategy, pruned->ranked[k].strategy)
@@ -90,6 +100,42 @@ TEST(GpuSearch, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClusters) {
     EXPECT_LE(pruned->evaluated, all->evaluated);
   }
   EXPECT_GT(found, 100);
+  EXPECT_GT(balanced, 50);
+  EXPECT_GT(given, 20);
+}
+
+TEST(GpuSearch, BalancesStagesAroundTheOutputLayer) {
+  Case one = case_of("llama3-8b");
+  one.request.tp = 2;
+  one.request.pp = 4;
+  one.request.schedule = workload::Schedule::k1F1B;
+  const GpuProblem problem = one.problem();
+  const auto result = gpu_search(problem, SearchMode::kPruned, 1);
+  ASSERT_TRUE(result) << result.error().message;
+  workload::Strategy best = result->ranked.front().strategy;
+  ASSERT_EQ(best.stage_layers.size(), 4U) << to_string(best);
+  EXPECT_LT(best.stage_layers.back(), 8);
+  EXPECT_GT(best.stage_layers[2], 8);
+  best.stage_layers.clear();
+  EXPECT_GT(estimate_on(problem, best)->step.total(), result->ranked.front().estimate.step.total());
+}
+
+TEST(GpuSearch, KeepsTheLayersThatStagesAreGiven) {
+  Case one = case_of("llama3-8b");
+  one.request.stage_layers = {{12, 8, 8, 4}};
+  const auto result = gpu_search(one.problem(), SearchMode::kPruned, 20);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->ranked.size(), 20U);
+  bool has_parts = false;
+  for (const GpuPlan& plan : result->ranked) {
+    EXPECT_EQ(plan.strategy.stage_layers, *one.request.stage_layers);
+    EXPECT_EQ(plan.strategy.pp, 4);
+    has_parts = has_parts || plan.strategy.virtual_stages > 1;
+  }
+  EXPECT_TRUE(has_parts);
+  one.request.stage_layers = {{12, 8, 8}};
+  EXPECT_THAT(gpu_search(one.problem(), SearchMode::kPruned, 1).error().message,
+              HasSubstr("stage_layers: they sum to 28, the model has 32 layers"));
 }
 
 TEST(GpuSearch, FrontierHoldsWhatNoOtherPlanBeatsInTimeAndMemory) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <numeric>
 #include <optional>
 
 namespace regatta::plan {
@@ -51,6 +52,7 @@ class Space {
     for (const int pp : given_or(input_.request.pp, divisors(rest))) {
       if (rest % pp != 0 || pp > input_.model.layers) continue;
       strategy_.pp = pp;
+      strategy_.stage_layers = input_.request.stage_layers.value_or(std::vector<int>{});
       strategy_.dp = rest / pp;
       if (input_.request.dp && *input_.request.dp != strategy_.dp) continue;
       if (workload::micro_batches(input_.model, strategy_, input_.global_batch))
@@ -107,7 +109,12 @@ class Space {
 
   std::vector<int> parts() const {
     if (strategy_.pp == 1) return {};
-    std::vector<int> all = divisors(std::max(1, input_.model.layers / strategy_.pp));
+    int common = std::max(1, input_.model.layers / strategy_.pp);
+    if (!strategy_.stage_layers.empty()) {
+      common = std::accumulate(strategy_.stage_layers.begin(), strategy_.stage_layers.end(), 0,
+                               [](int a, int b) { return std::gcd(a, b); });
+    }
+    std::vector<int> all = divisors(common);
     all.erase(all.begin());
     return all;
   }

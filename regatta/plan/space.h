@@ -27,7 +27,8 @@ struct SpaceInput {
 // the other fields are those of a Strategy of the defaults.
 std::vector<workload::Strategy> space_of_work(const SpaceInput& input);
 
-// `work` with every number of stages and replicas that uses all devices and divides the job.
+// `work` with every number of stages and replicas that uses all devices and divides the job, and
+// the layers of stages that the request gives.
 std::vector<workload::Strategy> stage_counts(const SpaceInput& input,
                                              const workload::Strategy& work);
 

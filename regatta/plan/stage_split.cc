@@ -53,9 +53,8 @@ void add_fullest(StageSplit& split, Schedule schedule) {
     const int stage = schedule == Schedule::kZbV ? stages - 1 - i : i;
     const StageBlocks& blocks = split.blocks[static_cast<std::size_t>(stage)];
     const bool is_known = std::any_of(
-        split.fullest.begin() + static_cast<std::ptrdiff_t>(ends), split.fullest.end(), [&](int one) {
-          return is_below(blocks, split.blocks[static_cast<std::size_t>(one)]);
-        });
+        split.fullest.begin() + static_cast<std::ptrdiff_t>(ends), split.fullest.end(),
+        [&](int one) { return is_below(blocks, split.blocks[static_cast<std::size_t>(one)]); });
     if (!is_known) split.fullest.push_back(stage);
   }
 }
@@ -63,9 +62,8 @@ void add_fullest(StageSplit& split, Schedule schedule) {
 std::optional<Seconds> makespan_of(const EstimateInput& input, const MicroBatchWork& work,
                                    const std::vector<StageBlocks>& stages, int micro_batches) {
   if (input.strategy.schedule != Schedule::k1F1B || stages.size() == 1) return std::nullopt;
-  const pipeline::Shape shape{.schedule = Schedule::k1F1B,
-                              .stages = input.strategy.pp,
-                              .micro_batches = micro_batches};
+  const pipeline::Shape shape{
+      .schedule = Schedule::k1F1B, .stages = input.strategy.pp, .micro_batches = micro_batches};
   pipeline::Times times = pipeline::equal_times(shape, {}, {});
   for (std::size_t i = 0; i < stages.size(); ++i) {
     pipeline::PartTimes& part = times.parts[i];
@@ -212,8 +210,8 @@ std::vector<int> balanced_layers(const EstimateInput& input, const MicroBatchWor
   const int most = (input.model.layers + stages - 1) / stages;
   const double block = balance->block / unit;
   // Of more than two stages, one has neither the output layer nor blocks without experts.
-  const double even = std::max(most * block - (stages == 2 ? balance->saved : 0),
-                               fewest * block + balance->output);
+  const double even =
+      std::max(most * block - (stages == 2 ? balance->saved : 0), fewest * block + balance->output);
   const double least = balance->least_time();
   if (least >= even * (1 - kRounding)) return {};
   std::vector<int> layers = balance->split(least);
@@ -224,20 +222,20 @@ std::vector<int> balanced_layers(const EstimateInput& input, const MicroBatchWor
   return layers;
 }
 
-Seconds least_slot(const EstimateInput& input, const MicroBatchWork& work) {
+std::optional<Seconds> balanced_slot(const EstimateInput& input, const MicroBatchWork& work) {
+  const auto balance = balance_of(input, work);
+  if (!balance) return std::nullopt;
+  return Seconds{balance->least_time() * (1 - kRounding)};
+}
+
+Seconds mean_slot(const EstimateInput& input, const MicroBatchWork& work) {
   const auto time = [](const BlockWork& block) {
     return (block.time.total() - block.time.ep_comm).value;
   };
-  const double stages = input.strategy.pp;
-  const double layers = input.model.layers;
-  const double first = dense_layers(input.model);
-  const double dense = time(work.dense);
-  const double expert = has_experts(input.model) ? time(work.expert) : dense;
-  const double output = work.ends.total().value;
-  const double fastest = first > 0 ? std::min(dense, expert) : expert;
-  const double mean = (dense * first + expert * (layers - first) + output) / stages;
-  const double fullest = fastest * std::ceil(layers / stages);
-  return Seconds{std::max({mean, fullest, fastest + output}) * (1 - kRounding)};
+  const double dense = dense_layers(input.model);
+  const double all = time(work.dense) * dense + time(work.expert) * (input.model.layers - dense) +
+                     work.ends.total().value;
+  return Seconds{all / input.strategy.pp * (1 - kRounding)};
 }
 
 }  // namespace regatta::plan

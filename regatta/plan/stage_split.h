@@ -41,8 +41,11 @@ int tables_of(const EstimateInput& input, int stage);
 // stage. The first stage never holds fewer than in the even split. Cost: linear in the stages.
 std::vector<int> balanced_layers(const EstimateInput& input, const MicroBatchWork& work);
 
-// What the slowest stage takes at least for a micro-batch however the layers are split, without
-// the exchange of experts' tokens, which a schedule may hide.
-Seconds least_slot(const EstimateInput& input, const MicroBatchWork& work);
+// What the slowest stage takes for a micro-batch with balanced layers, whatever the parts of a
+// stage are; nothing where no schedule has them balanced.
+std::optional<Seconds> balanced_slot(const EstimateInput& input, const MicroBatchWork& work);
+// What it takes at least however the layers are split, without the exchange of experts' tokens,
+// which a schedule may hide.
+Seconds mean_slot(const EstimateInput& input, const MicroBatchWork& work);
 
 }  // namespace regatta::plan
