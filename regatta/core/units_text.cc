@@ -28,8 +28,8 @@ constexpr std::array<Unit, 9> kByteUnits{{{"B", 1},
                                           {"MiB", 1048576.0},
                                           {"GiB", 1073741824.0},
                                           {"TiB", 1099511627776.0}}};
-constexpr std::array<Unit, 6> kSecondUnits{
-    {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}}};
+constexpr std::array<Unit, 7> kSecondUnits{
+    {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}}};
 constexpr std::array<Unit, 14> kRateUnits{{{"bps", 0.125},
                                            {"Kbps", 0.125e3},
                                            {"Mbps", 0.125e6},
@@ -132,6 +132,10 @@ std::string format_bytes(Bytes size) {
 
 std::string format_seconds(Seconds time) {
   return format_scaled(time.value, std::span(kSecondUnits).first(4));
+}
+
+std::string format_duration(Seconds time) {
+  return format_scaled(time.value, kSecondUnits);
 }
 
 std::string format_bits_per_second(BytesPerSecond rate) {

@@ -12,7 +12,7 @@
 namespace regatta {
 
 Result<Bytes> parse_bytes(std::string_view text);      // B, KB..TB (1000), KiB..TiB (1024)
-Result<Seconds> parse_seconds(std::string_view text);  // ns, us, ms, s, min, h
+Result<Seconds> parse_seconds(std::string_view text);  // ns, us, ms, s, min, h, d
 Result<BytesPerSecond> parse_bytes_per_second(
     std::string_view text);  // bps..Tbps (bits), B/s..TB/s, KiB/s..TiB/s
 Result<FlopsPerSecond> parse_flops_per_second(std::string_view text);  // MFLOPS..EFLOPS
@@ -20,6 +20,7 @@ Result<double> parse_ratio(std::string_view text);                     // "20%" 
 
 std::string format_bytes(Bytes size);                      // "1.50 GiB", "812 B"
 std::string format_seconds(Seconds time);                  // "1.23 s", "45.6 ms", "7.8 us"
+std::string format_duration(Seconds time);                 // "3.20 h", "41.5 d": of long work
 std::string format_bits_per_second(BytesPerSecond rate);   // "100 Mbps": network links
 std::string format_bytes_per_second(BytesPerSecond rate);  // "12.3 GB/s": memory and device links
 std::string format_flops_per_second(FlopsPerSecond rate);  // "312 TFLOPS"

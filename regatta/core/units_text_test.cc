@@ -23,6 +23,13 @@ TEST(ParseBytesPerSecond, TellsBitsFromBytes) {
 TEST(ParseSeconds, ReadsEveryUnit) {
   EXPECT_DOUBLE_EQ(parse_seconds("5us")->value, 5e-6);
   EXPECT_DOUBLE_EQ(parse_seconds("2min")->value, 120);
+  EXPECT_DOUBLE_EQ(parse_seconds("30d")->value, 30 * 86400);
+}
+
+TEST(FormatDuration, TakesTheLargestUnit) {
+  EXPECT_EQ(format_duration({30 * 86400}), "30 d");
+  EXPECT_EQ(format_duration({5400}), "1.50 h");
+  EXPECT_EQ(format_duration({0.25}), "250 ms");
 }
 
 TEST(ParseFlopsPerSecond, ReadsTeraflops) {
