@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,18 +12,14 @@
 
 #include "regatta/cli/load.h"
 #include "regatta/cli/plan_mixed.h"
-#include "regatta/core/check.h"
+#include "regatta/cli/plan_outputs.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
-#include "regatta/os/file.h"
 #include "regatta/plan/gpu_answer.h"
 #include "regatta/plan/gpu_json.h"
 #include "regatta/plan/gpu_placement.h"
-#include "regatta/plan/gpu_timeline.h"
 #include "regatta/plan/gpu_traffic.h"
-#include "regatta/plan/launch.h"
 #include "regatta/plan/plan_json.h"
-#include "regatta/report/gpu_plan_html.h"
 
 namespace regatta::cli {
 namespace {
@@ -140,60 +133,12 @@ json placement_json(const plan::GpuPlacement& placement, const topo::Cluster& cl
           {"devices", plan::placement_to_json(placement.device_of_rank, cluster)}};
 }
 
-// Writes what the options ask for of `plan`; whether the script was printed in place of the plan.
-Result<bool> write_outputs(const PlanOptions& options, const workload::Job& job,
-                           const topo::Cluster& cluster, const GpuProblem& problem,
-                           const GpuPlan& plan) {
-  if (!options.html.empty() || !options.trace.empty()) {
-    const plan::EstimateInput input = plan::input_of(problem, plan.strategy);
-    REGATTA_TRY(timeline, plan::gpu_timeline(input, problem.machine));
-    const report::GpuPlanPage page{.job_name = job.name,
-                                   .cluster_name = cluster.name,
-                                   .stack_name = problem.stack.name,
-                                   .model = problem.model,
-                                   .strategy = plan.strategy,
-                                   .precision = problem.precision,
-                                   .global_batch = problem.global_batch,
-                                   .server = problem.server,
-                                   .timeline = timeline};
-    if (!options.html.empty())
-      REGATTA_TRY_DO(os::write_file_atomically(options.html, report::gpu_plan_html(page)));
-    if (!options.trace.empty())
-      REGATTA_TRY_DO(os::write_file_atomically(options.trace, report::gpu_plan_trace(timeline)));
-  }
-  if (options.launcher.empty()) return false;
-  const auto launcher = plan::launcher_named(options.launcher);
-  REGATTA_CHECK(launcher.has_value());
-  REGATTA_TRY(script, plan::launch_arguments(*launcher,
-                                             {.model = problem.model,
-                                              .strategy = plan.strategy,
-                                              .precision = problem.precision,
-                                              .global_batch = problem.global_batch,
-                                              .servers = static_cast<int>(cluster.servers.size()),
-                                              .devices_per_server = problem.server.device_count,
-                                              .job_name = job.name}));
-  fmt::print("{}", script);
-  return true;
-}
-
-// Before the search: where files go must be writable.
-Status check_outputs(const PlanOptions& options) {
-  for (const auto& [path, flag] : {std::pair{options.html, "--html"}, {options.trace, "--trace"}}) {
-    if (path.empty()) continue;
-    REGATTA_TRY_DO(check_writable(std::filesystem::path(path).parent_path().string(), flag));
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored))
-      return Error{Code::kInvalidInput, fmt::format("{}: {} is a folder; name a file", flag, path)};
-  }
-  return {};
-}
-
 int show_fixed(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
                const GpuProblem& problem, const workload::Strategy& strategy) {
   const auto estimate = plan::estimate_on(problem, strategy);
   if (!estimate) return report_error(estimate.error());
   const GpuPlan plan{strategy, *estimate};
-  const auto is_printed = write_outputs(options, job, cluster, problem, plan);
+  const auto is_printed = write_outputs(options, {job, cluster, problem, plan});
   if (!is_printed) return report_error(is_printed.error());
   if (*is_printed) return 0;
   if (options.json) {
@@ -221,7 +166,7 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
   const auto result = plan::gpu_search(problem, mode, options.top, threads);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (!result) return report_error(result.error());
-  const auto is_printed = write_outputs(options, job, cluster, problem, result->ranked.front());
+  const auto is_printed = write_outputs(options, {job, cluster, problem, result->ranked.front()});
   if (!is_printed) return report_error(is_printed.error());
   if (*is_printed) return 0;
   if (options.json) {

@@ -108,6 +108,9 @@ class PlanGpuTest(unittest.TestCase):
         done = lab_case.regatta("plan", JOB, "--cluster", CLUSTER, "--strategy", FIXED, "--launch", "megatron")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("--tensor-model-parallel-size 8", done.stdout)
+        self.assertIn("--nnodes 128\n", done.stdout)
+        half = lab_case.regatta("plan", JOB, "--cluster", CLUSTER, "--servers", "64", "--launch", "megatron")
+        self.assertIn("--nnodes 64\n", half.stdout)
         self.assertIn("--launch: ", self.refused(JOB, "--cluster", CLUSTER, "--launch", "jax"))
         self.assertIn("deepspeed", self.refused(JOB, "--cluster", CLUSTER, "--strategy", FIXED, "--launch", "deepspeed").lower())
 

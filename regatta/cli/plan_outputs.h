@@ -1,0 +1,27 @@
+// cli/plan_outputs.h: what `regatta plan` writes of a GPU plan for others: a page, a trace, a launch
+// script.
+#pragma once
+
+#include "regatta/cli/plan_options.h"
+#include "regatta/core/result.h"
+#include "regatta/plan/gpu_search.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/workload/job.h"
+
+namespace regatta::cli {
+
+// The references outlive the call.
+struct PlanToWrite {
+  const workload::Job& job;
+  const topo::Cluster& cluster;
+  const plan::GpuProblem& problem;
+  const plan::GpuPlan& plan;
+};
+
+// Before the search: where files go must be writable. kInvalidInput when not.
+Status check_outputs(const PlanOptions& options);
+
+// Writes what the options ask for; whether the script was printed in place of the plan.
+Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one);
+
+}  // namespace regatta::cli
