@@ -22,6 +22,7 @@
 #include "regatta/cli/plan_what_if.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
+#include "regatta/plan/gpu_sizes.h"
 #include "regatta/plan/plan.h"
 #include "regatta/plan/plan_json.h"
 
@@ -218,6 +219,29 @@ void add_plan_command(CLI::App& app, int& exit_status) {
   command->add_flag("--exhaustive", options->exhaustive, "GPUs: predict every strategy");
   command->add_flag("--frontier", options->frontier,
                     "GPUs: also the plans that no other beats in both time and memory");
+  auto* sizes = command->add_flag(
+      "--sizes", options->sizes,
+      "GPUs: the best plan on several numbers of servers: time, money and devices traded");
+  command
+      ->add_option("--objective", options->objective,
+                   "With --sizes: what picks one: time (the default), cost, devices or memory")
+      ->type_name("WHAT")
+      ->check(one_of(plan::objective_names()))
+      ->needs(sizes);
+  command
+      ->add_option("--within", options->within,
+                   "With --sizes: the cheapest size that ends in this time: 30d, 12h")
+      ->type_name("TIME")
+      ->check(not_empty())
+      ->needs(sizes);
+  command->add_option("--steps", options->steps, "With --sizes: of the job, not those of its file")
+      ->type_name("N")
+      ->check(whole_number(1, 1'000'000'000))
+      ->needs(sizes);
+  command
+      ->add_option("--price", options->price, "With --sizes: of a device and hour, in any currency")
+      ->check(CLI::PositiveNumber)
+      ->needs(sizes);
   command
       ->add_option("--without", options->without,
                    "GPUs: servers that may not be used: failed, or of others: s3,s7")
@@ -245,7 +269,9 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       "  regatta plan examples/gpt3-175b.yaml --cluster examples/a100-1024.yaml "
       "--html plan.html\n"
       "  regatta plan examples/gpt3-175b.yaml --cluster examples/a100-1024.yaml "
-      "--launch megatron");
+      "--launch megatron\n"
+      "  regatta plan examples/gpt3-175b.yaml --cluster examples/a100-1024.yaml --sizes "
+      "--price 2 --steps 95367");
   command->callback([command, options, &exit_status] {
     if (command->get_subcommands().empty()) exit_status = show_plans(*options);
   });

@@ -13,6 +13,7 @@
 #include "regatta/cli/load.h"
 #include "regatta/cli/plan_mixed.h"
 #include "regatta/cli/plan_outputs.h"
+#include "regatta/cli/plan_sizes.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/plan/gpu_answer.h"
@@ -284,6 +285,7 @@ int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
                      left->size(), servers)});
   }
   problem->devices = servers * problem->server.device_count;
+  if (options.sizes) return show_gpu_sizes(options, job, cluster, *problem);
   if (const auto strategy = plan::fixed_strategy(job.strategy, problem->devices))
     return show_fixed(options, job, cluster, *problem, *strategy);
   return show_search(options, job, cluster, *problem);

@@ -79,11 +79,11 @@ bool has_mixed_servers(const topo::Cluster& cluster) {
 int show_mixed_plans(const PlanOptions& options, const workload::Job& job,
                      const topo::Cluster& cluster, const cost::Stack& stack) {
   if (!options.html.empty() || !options.trace.empty() || !options.launcher.empty() ||
-      !options.without.empty() || options.servers > 0) {
+      !options.without.empty() || options.servers > 0 || options.sizes) {
     return report_error(
         {Code::kInvalidInput,
          fmt::format("cluster {}: its servers are of several types: --html, --trace, "
-                     "--launch, --without and --servers need one type",
+                     "--launch, --without, --servers and --sizes need one type",
                      cluster.name)});
   }
   const auto result = plan::mixed_search({.model = job.model,

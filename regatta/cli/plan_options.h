@@ -14,7 +14,12 @@ struct PlanOptions {
   int top = 10;
   bool every_form = false;
   bool exhaustive = false;
-  bool frontier = false;             // plans that trade time for memory
+  bool frontier = false;  // plans that trade time for memory
+  bool sizes = false;     // the best plan on several numbers of servers
+  std::string objective;  // which of them is picked; empty: time, or cost where `within` is given
+  std::string within;     // "30d": it ends in this time
+  double price = 0;       // of a device and hour
+  int steps = 0;          // of the job; 0: as many as its file says
   std::vector<std::string> without;  // servers that may not be used
   int servers = 0;                   // so many of the others; 0: all
   std::string launcher;              // the plan as launch script of another framework

@@ -18,6 +18,7 @@
 #include "regatta/cli/plan_gpu.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
+#include "regatta/plan/gpu_usage.h"
 #include "regatta/topo/cluster_yaml.h"
 #include "regatta/topo/presets.h"
 
@@ -113,28 +114,19 @@ struct Row {
   int devices = 0;
   plan::GpuPlan plan;
   double tokens_per_s = 0;
-  double device_hours = 0;    // of 1e9 tokens
-  double kilowatt_hours = 0;  // of 1e9 tokens
+  plan::Usage usage;  // of 1e9 tokens
 };
 
 Result<Row> evaluate(const WhatIfOptions& options, const workload::Job& job, const Choice& choice) {
   REGATTA_TRY(stack, stack_of(options.stack, job, choice.cluster));
   REGATTA_TRY(problem, gpu_problem(job, choice.cluster, *stack));
-  Row row{.name = choice.name, .devices = problem.devices};
-  if (const auto fixed = plan::fixed_strategy(job.strategy, problem.devices)) {
-    REGATTA_TRY(estimate, plan::estimate_on(problem, *fixed));
-    row.plan = {*fixed, estimate};
-  } else {
-    const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    const auto found = plan::gpu_search(problem, plan::SearchMode::kPruned, 1, threads);
-    if (!found) return Error{found.error().code, choice.name + ": " + found.error().message};
-    row.plan = found->ranked.front();
-  }
-  const double step = row.plan.estimate.step.total().value;
-  row.tokens_per_s = static_cast<double>(job.global_batch) * job.model.seq / step;
-  row.device_hours = 1e9 / row.tokens_per_s * row.devices / 3600;
-  row.kilowatt_hours =
-      row.device_hours * cost::device_shares(problem.server.device.name).server_watts / 1000;
+  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  auto found = plan::fastest_plan(problem, threads);
+  if (!found) return Error{found.error().code, choice.name + ": " + found.error().message};
+  const Seconds step = found->estimate.step.total();
+  Row row{.name = choice.name, .devices = problem.devices, .plan = *std::move(found)};
+  row.tokens_per_s = plan::tokens_per_step(problem) / step.value;
+  row.usage = plan::usage_of(problem, step, 1e9, options.price);
   return row;
 }
 
@@ -143,14 +135,13 @@ void print_rows(const WhatIfOptions& options, const std::vector<Row>& rows) {
       {"cluster", "devices", "best plan", "step time", "tokens/s", "speed", "device hours", "kWh"}};
   if (options.price > 0) table.front().push_back("cost");
   for (const Row& row : rows) {
-    table.push_back({row.name, std::to_string(row.devices), to_string(row.plan.strategy),
-                     format_seconds(row.plan.estimate.step.total()),
-                     fmt::format("{:.0f}", row.tokens_per_s),
-                     fmt::format("{:.2f}x", row.tokens_per_s / rows.front().tokens_per_s),
-                     fmt::format("{:.0f}", row.device_hours),
-                     row.kilowatt_hours > 0 ? fmt::format("{:.0f}", row.kilowatt_hours) : "-"});
-    if (options.price > 0)
-      table.back().push_back(fmt::format("{:.0f}", row.device_hours * options.price));
+    table.push_back(
+        {row.name, std::to_string(row.devices), to_string(row.plan.strategy),
+         format_seconds(row.plan.estimate.step.total()), fmt::format("{:.0f}", row.tokens_per_s),
+         fmt::format("{:.2f}x", row.tokens_per_s / rows.front().tokens_per_s),
+         fmt::format("{:.0f}", row.usage.device_hours),
+         row.usage.kilowatt_hours > 0 ? fmt::format("{:.0f}", row.usage.kilowatt_hours) : "-"});
+    if (options.price > 0) table.back().push_back(fmt::format("{:.0f}", row.usage.cost));
   }
   fmt::print("{}\ndevice hours, kWh (of servers under load){} for a billion tokens\n",
              format_table(table), options.price > 0 ? " and cost" : "");
@@ -164,9 +155,9 @@ json rows_to_json(const WhatIfOptions& options, const std::vector<Row>& rows) {
                 {"strategy", to_string(row.plan.strategy)},
                 {"step_time_s", row.plan.estimate.step.total().value},
                 {"tokens_per_s", row.tokens_per_s},
-                {"device_hours_per_1e9_tokens", row.device_hours},
-                {"kwh_per_1e9_tokens", row.kilowatt_hours}};
-    if (options.price > 0) one["cost_per_1e9_tokens"] = row.device_hours * options.price;
+                {"device_hours_per_1e9_tokens", row.usage.device_hours},
+                {"kwh_per_1e9_tokens", row.usage.kilowatt_hours}};
+    if (options.price > 0) one["cost_per_1e9_tokens"] = row.usage.cost;
     all.push_back(one);
   }
   return {{"clusters", all}};

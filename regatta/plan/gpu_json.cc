@@ -51,4 +51,26 @@ json gpu_plan_to_json(const GpuProblem& problem, const GpuPlan& plan) {
   return all;
 }
 
+json gpu_sizes_to_json(const GpuProblem& problem, const GpuSizes& sizes, double price) {
+  json all = {{"tokens", sizes.tokens}, {"sizes", json::array()}, {"left_out", json::array()}};
+  if (sizes.steps > 0) all["steps"] = sizes.steps;
+  for (const GpuSize& size : sizes.sizes) {
+    json one = gpu_plan_row(problem, size.plan);
+    one.update({{"servers", size.servers},
+                {"devices", size.devices},
+                {"tokens_per_s", size.tokens_per_s},
+                {"mfu", size.mfu},
+                {"scaling_efficiency", size.efficiency},
+                {"time_s", size.usage.time.value},
+                {"device_hours", size.usage.device_hours},
+                {"optimal", size.is_optimal}});
+    if (size.usage.kilowatt_hours > 0) one["kwh"] = size.usage.kilowatt_hours;
+    if (price > 0) one["cost"] = size.usage.cost;
+    all["sizes"].push_back(one);
+  }
+  for (const SizeLeftOut& one : sizes.left_out)
+    all["left_out"].push_back({{"servers", one.servers}, {"reason", one.reason}});
+  return all;
+}
+
 }  // namespace regatta::plan

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "regatta/plan/gpu_answer.h"
+#include "regatta/plan/gpu_sizes.h"
 
 namespace regatta::plan {
 
@@ -15,5 +16,11 @@ nlohmann::json gpu_plan_to_json(const GpuProblem& problem, const GpuPlan& plan);
 
 // The figures of one plan among many: no sensitivities.
 nlohmann::json gpu_plan_row(const GpuProblem& problem, const GpuPlan& plan);
+
+// {"tokens","steps","sizes":[{"servers","devices","strategy","step_time_s",...,"time_s",
+// "device_hours","kwh","cost","optimal"}],"left_out":[{"servers","reason"}]}: of each size the
+// figures of gpu_plan_row(), of all tokens; "steps" where the job says how many, "cost" where there
+// is a price.
+nlohmann::json gpu_sizes_to_json(const GpuProblem& problem, const GpuSizes& sizes, double price);
 
 }  // namespace regatta::plan

@@ -339,6 +339,15 @@ Result<GpuSearchResult> gpu_search(const GpuProblem& problem, SearchMode mode, i
   return nothing_fits(problem, *result.smallest);
 }
 
+Result<GpuPlan> fastest_plan(const GpuProblem& problem, int threads) {
+  if (const auto fixed = fixed_strategy(problem.request, problem.devices)) {
+    REGATTA_TRY(estimate, estimate_on(problem, *fixed));
+    return GpuPlan{*fixed, estimate};
+  }
+  REGATTA_TRY(found, gpu_search(problem, SearchMode::kPruned, 1, threads));
+  return found.ranked.front();
+}
+
 Result<Estimate> estimate_on(const GpuProblem& problem, const Strategy& strategy) {
   REGATTA_TRY(count, workload::micro_batches(problem.model, strategy, problem.global_batch));
   if (strategy.world_size() != problem.devices) {

@@ -64,6 +64,10 @@ enum class SearchMode {
 Result<GpuSearchResult> gpu_search(const GpuProblem& problem, SearchMode mode, int top,
                                    int threads = 1);
 
+// The fastest that fits, or the one that the request fixes completely, whether it fits or not.
+// Fails as gpu_search() or estimate_on().
+Result<GpuPlan> fastest_plan(const GpuProblem& problem, int threads = 1);
+
 // One strategy on the problem's machine. Fails with kInvalidInput where it does not divide the job
 // or does not make the problem's devices.
 Result<Estimate> estimate_on(const GpuProblem& problem, const workload::Strategy& strategy);

@@ -49,6 +49,9 @@ CASES = [
     (GPU_PLAN + ["--strategy", "{tp: 8, pp: 2, dp: 32, cp: 1}"],
      "strategy: tp 8 x cp 1 x pp 2 x dp 32 cannot fill 1024 devices; the degrees must multiply to it, so leave one out "
      "to have it chosen"),
+    (GPU_PLAN + ["--objective", "cost"], "plan: --objective requires --sizes"),
+    (GPU_PLAN + ["--sizes", "--objective", "tme"], "plan: --objective: 'tme' is not known; did you mean 'time'?"),
+    (GPU_PLAN + ["--sizes", "--steps", "9", "--within", "30"], "--within: '30' is not a time; write it like 30d or 12h"),
     (["plan", "diff", "a.json"], "plan diff: B is missing; write it like: regatta plan diff A B"),
     (["plan", "diff", "{tp: 8}", "{tp: 4}"],
      "plan diff: {tp: 8} is a strategy; say of what with --job JOB --cluster CLUSTER"),

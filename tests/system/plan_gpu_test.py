@@ -56,6 +56,33 @@ class PlanGpuTest(unittest.TestCase):
             self.assertLessEqual(faster["step_time_s"], smaller["step_time_s"])
             self.assertGreater(faster["memory_per_device_bytes"], smaller["memory_per_device_bytes"])
 
+    def test_trades_time_for_money_and_devices(self):
+        asked = (JOB, "--cluster", CLUSTER, "--sizes", "--steps", "95367", "--price", "2")
+        answer = self.plan(*asked)
+        sizes = answer["sizes"]
+        self.assertEqual(answer["tokens"], 95367 * 1536 * 2048)
+        self.assertEqual(sizes[answer["picked"]]["devices"], 1024)
+        self.assertEqual(sizes[-1]["step_time_s"], self.plan(JOB, "--cluster", CLUSTER)["step_time_s"])
+        for smaller, larger in zip(sizes, sizes[1:]):
+            self.assertLess(smaller["devices"], larger["devices"])
+        for size in sizes:
+            self.assertAlmostEqual(size["cost"], 2 * size["device_hours"], 6)
+            self.assertAlmostEqual(size["time_s"] * size["devices"] / 3600 / size["device_hours"], 1, 9)
+        self.assertIn(1, [one["servers"] for one in answer["left_out"]])
+        cheapest = self.plan(*asked, "--objective", "cost")
+        self.assertEqual(min(size["cost"] for size in sizes), sizes[cheapest["picked"]]["cost"])
+        in_time = self.plan(*asked, "--within", "60d")
+        self.assertEqual(in_time["objective"], "cost")
+        self.assertLess(sizes[in_time["picked"]]["time_s"], 60 * 86400)
+        self.assertLess(sizes[in_time["picked"]]["cost"], sizes[-1]["cost"])
+        self.assertIn("no size ends in it", self.refused(*asked, "--within", "1h"))
+        self.assertIn("add steps", self.refused(JOB, "--cluster", CLUSTER, "--sizes", "--within", "60d"))
+        fixed = (*asked, "--within", "60d", "--strategy", FIXED)
+        answer = self.plan(*fixed)
+        servers = answer["sizes"][answer["picked"]]["servers"]
+        self.assertLess(servers, 128)
+        self.assertIn(f"--nnodes {servers}\n", lab_case.regatta("plan", *fixed, "--launch", "megatron").stdout)
+
     def test_plans_experts_latent_attention_and_long_sequences(self):
         with tempfile.TemporaryDirectory() as folder:
             cluster = pathlib.Path(folder, "cluster.yaml")
