@@ -310,6 +310,7 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
 Result<Session> Session::open(const topo::Cluster& cluster, const SessionOptions& options) {
+  REGATTA_TRY_DO(topo::check_can_start(cluster));
   auto impl = std::make_unique<Impl>();
   impl->cluster = cluster;
   impl->graph = topo::build_graph(cluster);

@@ -109,6 +109,7 @@ bool has_shared_cores(const topo::Cluster& cluster, const agent::Session& sessio
 }
 
 Result<cost::Rates> measure_cluster(const topo::Cluster& cluster, const MeasureOptions& options) {
+  REGATTA_TRY_DO(topo::check_can_start(cluster));
   const measure::Schedule schedule = measure::make_schedule(cluster, {.quick = options.quick});
   REGATTA_TRY(session, agent::Session::open(cluster, {}));
   measure::Samples samples;

@@ -25,6 +25,7 @@
 #include "regatta/plan/gpu_sizes.h"
 #include "regatta/plan/plan.h"
 #include "regatta/plan/plan_json.h"
+#include "regatta/topo/cluster_yaml.h"
 
 namespace regatta::cli {
 namespace {
@@ -249,7 +250,7 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       ->delimiter(',');
   command->add_option("--servers", options->servers, "GPUs: use so many servers of the cluster")
       ->type_name("N")
-      ->check(whole_number(1, 100000));
+      ->check(whole_number(1, topo::kMaxServers));
   command
       ->add_option("--launch", options->launcher,
                    "GPUs: print the best plan as a script of megatron, deepspeed or torchrun")

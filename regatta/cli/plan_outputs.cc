@@ -48,14 +48,14 @@ Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one) {
   if (options.launcher.empty()) return false;
   const auto launcher = plan::launcher_named(options.launcher);
   REGATTA_CHECK(launcher.has_value());
-  REGATTA_TRY(script, plan::launch_arguments(*launcher,
-                                             {.model = problem.model,
-                                              .strategy = plan.strategy,
-                                              .precision = problem.precision,
-                                              .global_batch = problem.global_batch,
-                                              .servers = problem.devices / problem.server.device_count,
-                                              .devices_per_server = problem.server.device_count,
-                                              .job_name = job.name}));
+  REGATTA_TRY(script, plan::launch_arguments(
+                          *launcher, {.model = problem.model,
+                                      .strategy = plan.strategy,
+                                      .precision = problem.precision,
+                                      .global_batch = problem.global_batch,
+                                      .servers = problem.devices / problem.server.device_count,
+                                      .devices_per_server = problem.server.device_count,
+                                      .job_name = job.name}));
   fmt::print("{}", script);
   return true;
 }

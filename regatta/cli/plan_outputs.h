@@ -1,5 +1,5 @@
-// cli/plan_outputs.h: what `regatta plan` writes of a GPU plan for others: a page, a trace, a launch
-// script.
+// cli/plan_outputs.h: what `regatta plan` writes of a GPU plan for others: a page, a trace, a
+// launch script.
 #pragma once
 
 #include "regatta/cli/plan_options.h"

@@ -52,10 +52,9 @@ std::string whole(double value) {
 }
 
 void print_table(const PlanOptions& options, const GpuSizes& sizes) {
-  std::vector<std::vector<std::string>> rows = {{"devices", "best plan", "step time", "tokens/s",
-                                                 "mfu", "efficiency", "memory",
-                                                 sizes.steps > 0 ? "job" : "1e9 tokens",
-                                                 "device hours", "kWh"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"devices", "best plan", "step time", "tokens/s", "mfu", "efficiency", "memory",
+       sizes.steps > 0 ? "job" : "1e9 tokens", "device hours", "kWh"}};
   if (options.price > 0) rows.front().push_back("cost");
   rows.front().push_back("optimal");
   for (const GpuSize& size : sizes.sizes) {
@@ -99,8 +98,8 @@ int show_gpu_sizes(const PlanOptions& options, const workload::Job& job,
   const auto wish = wish_of(options, steps);
   if (!wish) return report_error(wish.error());
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const auto sizes = plan::gpu_sizes(
-      problem, {.steps = steps, .price = options.price, .threads = threads});
+  const auto sizes =
+      plan::gpu_sizes(problem, {.steps = steps, .price = options.price, .threads = threads});
   if (!sizes) return report_error(sizes.error());
   const auto index = plan::pick_size(*sizes, wish->objective, wish->within);
   if (!index) return report_error(index.error());

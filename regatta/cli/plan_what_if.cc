@@ -49,8 +49,9 @@ Error bad_change(const std::string& change, const std::string& why) {
 Result<int> count_of(const std::string& change, const std::string& value) {
   int count = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
-  if (error != std::errc() || end != value.data() + value.size() || count < 1 || count > 100'000)
-    return bad_change(change, "write a whole number from 1 to 100000");
+  if (error != std::errc() || end != value.data() + value.size() || count < 1 ||
+      count > topo::kMaxServers)
+    return bad_change(change, fmt::format("write a whole number from 1 to {}", topo::kMaxServers));
   return count;
 }
 

@@ -90,6 +90,22 @@ int leaf_column(const topo::Cluster& cluster, ServerId server) {
   return per_leaf > 0 ? server.value / per_leaf : 0;
 }
 
+// As many classes as the cluster can have: those who look for them need not go on.
+std::size_t most_classes(const topo::Cluster& cluster) {
+  const topo::Fabric& fabric = cluster.fabric;
+  const ServerId last{static_cast<int>(cluster.servers.size()) - 1};
+  const bool shares_leaf = last.value > 0 && fabric.servers_per_leaf != 1;
+  const bool leaves_leaf = leaf_column(cluster, last) > 0 || fabric.rails > 1;
+  const bool leaves_group = fabric.tiers == 3 && fabric.leaves_per_group > 0 &&
+                            leaf_column(cluster, last) >=
+                                std::max(1, fabric.leaves_per_group / std::max(1, fabric.rails));
+  const bool shares_server =
+      std::any_of(cluster.server_types.begin(), cluster.server_types.end(),
+                  [](const auto& type) { return type.second.device_count > 1; });
+  return static_cast<std::size_t>(shares_server) + static_cast<std::size_t>(shares_leaf) +
+         static_cast<std::size_t>(leaves_leaf) + static_cast<std::size_t>(leaves_group);
+}
+
 }  // namespace
 
 std::string_view to_string(PathClass path) {
@@ -186,6 +202,7 @@ Result<BytesPerSecond> described_bandwidth(const topo::Cluster& cluster, const t
 
 std::vector<ClassPair> representative_pairs(const topo::Cluster& cluster) {
   std::vector<ClassPair> pairs;
+  const std::size_t most = most_classes(cluster);
   const std::vector<topo::DeviceRef> devices = topo::all_devices(cluster);
   for (const topo::DeviceRef from : devices) {
     for (const topo::DeviceRef to : devices) {
@@ -195,7 +212,7 @@ std::vector<ClassPair> representative_pairs(const topo::Cluster& cluster) {
                                      [&](const ClassPair& pair) { return pair.path == path; });
       if (!known) pairs.push_back({path, from, to});
     }
-    if (pairs.size() == 4) break;
+    if (pairs.size() >= most) break;
   }
   std::sort(pairs.begin(), pairs.end(),
             [](const ClassPair& a, const ClassPair& b) { return a.path < b.path; });

@@ -1,5 +1,6 @@
 #include "regatta/cost/rates.h"
 
+#include <cstddef>
 #include <iterator>
 #include <set>
 #include <string>
@@ -44,6 +45,35 @@ TEST(PathClassOf, FollowsServerLeafAndGroup) {
   EXPECT_EQ(path_class(cluster, a, {ServerId{1}, 1}), PathClass::kSameLeaf);
   EXPECT_EQ(path_class(cluster, a, {ServerId{3}, 0}), PathClass::kSameGroup);
   EXPECT_EQ(representative_pairs(cluster).size(), 3U);
+}
+
+// The search for them ends once there can be no more, and misses none.
+TEST(RepresentativePairs, HaveEveryClassThatTwoDevicesHave) {
+  for (int servers = 1; servers <= 6; ++servers) {
+    for (const int per_leaf : {1, 2, 3}) {
+      for (const int devices : {1, 2}) {
+        for (const int groups : {0, 2, 4}) {
+          topo::Cluster cluster = two_leaves();
+          cluster.server_types["cpu-2"].device_count = devices;
+          cluster.server_types["cpu-2"].nic_count = devices;
+          cluster.fabric.rails = devices;
+          cluster.fabric.servers_per_leaf = per_leaf;
+          cluster.fabric.tiers = groups > 0 ? 3 : 2;
+          cluster.fabric.leaves_per_group = groups;
+          cluster.servers.resize(static_cast<std::size_t>(servers), cluster.servers.front());
+          std::set<PathClass> classes;
+          for (const topo::DeviceRef a : topo::all_devices(cluster))
+            for (const topo::DeviceRef b : topo::all_devices(cluster))
+              if (a != b) classes.insert(path_class(cluster, a, b));
+          std::set<PathClass> found;
+          for (const ClassPair& pair : representative_pairs(cluster))
+            found.insert(pair.path);
+          EXPECT_EQ(found, classes)
+              << servers << " " << per_leaf << " " << devices << " " << groups;
+        }
+      }
+    }
+  }
 }
 
 TEST(PathClassOf, CountsRailsAsSeparateLeavesAndGroupsByLeaf) {

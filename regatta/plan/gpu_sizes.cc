@@ -99,8 +99,7 @@ Result<GpuSizes> gpu_sizes(const GpuProblem& problem, const SizesOptions& option
   if (all.sizes.empty()) return Error{Code::kInvalidInput, all.left_out.back().reason};
   const GpuSize& smallest = all.sizes.front();
   for (GpuSize& size : all.sizes)
-    size.efficiency =
-        size.tokens_per_s / size.devices * smallest.devices / smallest.tokens_per_s;
+    size.efficiency = size.tokens_per_s / size.devices * smallest.devices / smallest.tokens_per_s;
   mark_optimal(all.sizes);
   return all;
 }
@@ -117,11 +116,11 @@ Result<std::size_t> pick_size(const GpuSizes& sizes, Objective objective,
   const GpuSize& fastest = *std::min_element(
       sizes.sizes.begin(), sizes.sizes.end(),
       [](const GpuSize& a, const GpuSize& b) { return a.usage.time < b.usage.time; });
-  return Error{Code::kInvalidInput,
-               fmt::format("--within {}: no size ends in it, the fastest, {} devices, takes {}; "
-                           "give it more time, more servers or fewer steps",
-                           format_duration(*within), fastest.devices,
-                           format_duration(fastest.usage.time))};
+  return Error{
+      Code::kInvalidInput,
+      fmt::format("--within {}: no size ends in it, the fastest, {} devices, takes {}; "
+                  "give it more time, more servers or fewer steps",
+                  format_duration(*within), fastest.devices, format_duration(fastest.usage.time))};
 }
 
 }  // namespace regatta::plan

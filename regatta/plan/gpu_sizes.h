@@ -33,8 +33,8 @@ struct GpuSize {
   GpuPlan plan;
   double tokens_per_s = 0;  // of all devices
   double mfu = 0;
-  double efficiency = 1;  // tokens of a device, over those at the smallest size
-  Usage usage;            // of GpuSizes::tokens
+  double efficiency = 1;    // tokens of a device, over those at the smallest size
+  Usage usage;              // of GpuSizes::tokens
   bool is_optimal = false;  // no other size takes less time for as many device hours, or fewer of
                             // them in as much time
 };
@@ -46,8 +46,8 @@ struct SizeLeftOut {
 };
 
 struct GpuSizes {
-  double tokens = 0;  // that usage is of
-  int steps = 0;      // the same, where the job says how many
+  double tokens = 0;           // that usage is of
+  int steps = 0;               // the same, where the job says how many
   std::vector<GpuSize> sizes;  // ascending; at least one
   std::vector<SizeLeftOut> left_out;
 };

@@ -32,8 +32,8 @@ struct Case {
             .request = request,
             .server = server,
             .stack = *stack,
-            .machine = machine_of(
-                {.model = model, .strategy = none, .server = server, .stack = *stack}),
+            .machine =
+                machine_of({.model = model, .strategy = none, .server = server, .stack = *stack}),
             .devices = servers * server.device_count};
   }
 };
@@ -124,8 +124,8 @@ TEST(GpuSizes, AreOptimalWhereNoOtherIsFasterAndCheaper) {
   for (const GpuSize& size : sizes->sizes) {
     bool is_beaten = false;
     for (const GpuSize& other : sizes->sizes)
-      is_beaten |= other.usage.time < size.usage.time &&
-                   other.usage.device_hours < size.usage.device_hours;
+      is_beaten |=
+          other.usage.time < size.usage.time && other.usage.device_hours < size.usage.device_hours;
     EXPECT_FALSE(is_beaten && size.is_optimal);
     optimal += size.is_optimal ? 1 : 0;
   }

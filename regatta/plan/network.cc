@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "regatta/core/check.h"
 
 namespace regatta::plan {
@@ -74,10 +76,16 @@ Result<Network::Route> Network::make_route(const topo::Cluster& cluster, const t
 }
 
 Result<Network> Network::build(const topo::Cluster& cluster, const cost::Rates& rates) {
+  const std::vector<topo::DeviceRef> devices = topo::all_devices(cluster);
+  if (devices.size() > static_cast<std::size_t>(kMaxDevices)) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("cluster {}: {} devices are more than the {} whose every message is "
+                             "simulated; name fewer servers, or plan for a cluster of GPUs",
+                             cluster.name, devices.size(), kMaxDevices)};
+  }
   Network network;
   const topo::Graph graph = topo::build_graph(cluster);
   network.add_resources(cluster, graph);
-  const std::vector<topo::DeviceRef> devices = topo::all_devices(cluster);
   for (const topo::DeviceRef from : devices) {
     for (const topo::DeviceRef to : devices) {
       REGATTA_TRY(route, network.make_route(cluster, graph, rates, {from, to}));

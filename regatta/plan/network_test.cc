@@ -1,5 +1,7 @@
 #include "regatta/plan/network.h"
 
+#include <cstddef>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -27,6 +29,19 @@ TEST(Network, NamesTheNicsThatHaveNoPath) {
   ASSERT_FALSE(flows.has_value());
   EXPECT_EQ(flows.error().code, Code::kNotFound);
   EXPECT_THAT(flows.error().message, HasSubstr("s0.nic0 has no path to s1.nic1"));
+}
+
+TEST(Network, RefusesWhatItsTableOfRoutesWouldNotHold) {
+  topo::Cluster cluster = example_cluster();
+  cluster.fabric.servers_per_leaf = 600;
+  while (2 * cluster.servers.size() < Network::kMaxDevices + 2) {
+    cluster.servers.push_back(cluster.servers.front());
+    cluster.servers.back().name = "t" + std::to_string(cluster.servers.size());
+  }
+  const auto network = Network::build(cluster, cost::described_rates(cluster));
+  ASSERT_FALSE(network.has_value());
+  EXPECT_EQ(network.error().code, Code::kInvalidInput);
+  EXPECT_THAT(network.error().message, HasSubstr("1026 devices are more than the 1024"));
 }
 
 TEST(Network, CountsALinkOnceForEveryFlowThatCrossesIt) {

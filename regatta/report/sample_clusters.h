@@ -85,7 +85,7 @@ inline std::vector<SampleCluster> counted_clusters() {
        "fabric: {tiers: [leaf, spine, super-spine], rails: 8, servers_per_leaf: 16, "
        "leaves_per_group: 64, spines: 16, uplink: 400Gbps, super_spines: 256}\n"
        "servers: {count: 2048, type: dgx-h100}\n"},
-      {"one_leaf_of_many", "fabric: {tiers: [leaf]}\nservers: {count: 8192, type: l20-8}\n"},
+      {"one_leaf_of_many", "fabric: {tiers: [leaf]}\nservers: {count: 32768, type: l20-8}\n"},
       {"many_spines",
        kTwoCpus + "fabric: {tiers: [leaf, spine], servers_per_leaf: 4, spines: 300, uplink: "
                   "1Gbps}\nservers: {count: 8}\n"},

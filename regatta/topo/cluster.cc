@@ -1,9 +1,20 @@
 #include "regatta/topo/cluster.h"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 namespace regatta::topo {
+
+Status check_can_start(const Cluster& cluster) {
+  if (cluster.servers.size() <= static_cast<std::size_t>(kMaxStartedServers)) return {};
+  return Error{Code::kInvalidInput,
+               fmt::format("cluster {}: {} servers are more than the {} that can be started; plan "
+                           "for it, or name fewer servers",
+                           cluster.name, cluster.servers.size(), kMaxStartedServers)};
+}
 
 std::vector<DeviceRef> all_devices(const Cluster& cluster) {
   std::vector<DeviceRef> devices;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "regatta/core/ids.h"
+#include "regatta/core/result.h"
 #include "regatta/core/units.h"
 
 namespace regatta::topo {
@@ -90,6 +91,11 @@ struct DeviceRef {
 
   friend auto operator<=>(const DeviceRef&, const DeviceRef&) = default;
 };
+
+// What `regatta lab`, `measure` and `run` start at most; planning takes more.
+inline constexpr int kMaxStartedServers = 8192;
+// Fails with kInvalidInput above it.
+Status check_can_start(const Cluster& cluster);
 
 // All devices, servers in order, indices ascending: "rank order".
 std::vector<DeviceRef> all_devices(const Cluster& cluster);

@@ -281,8 +281,9 @@ void check_size(const YamlMap& map, const Cluster& cluster) {
   const long long groups =
       fabric.tiers == 3 ? (leaves + fabric.leaves_per_group - 1) / fabric.leaves_per_group : 1;
   const long long per_plane = fabric.tiers == 3 ? fabric.super_spines / fabric.spines : 0;
-  const long long links =
-      servers * kMaxDevicesPerServer + leaves * fabric.spines + groups * fabric.spines * per_plane;
+  long long links = leaves * fabric.spines + groups * fabric.spines * per_plane;
+  for (const Server& server : cluster.servers)
+    links += cluster.server_types.at(server.type).nic_count;
   if (links > kMaxLinks) {
     map.fail("servers_per_leaf", fmt::format("{} leaves make more than {} links; put more servers "
                                              "on a leaf or use fewer spines",

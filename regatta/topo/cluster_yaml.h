@@ -10,7 +10,7 @@
 namespace regatta::topo {
 
 // The bounds of a cluster file.
-inline constexpr int kMaxServers = 8192;
+inline constexpr int kMaxServers = 32768;  // planned for; kMaxStartedServers of them are started
 inline constexpr int kMaxDevicesPerServer = 64;
 inline constexpr long long kMaxLinks = 1'000'000;
 

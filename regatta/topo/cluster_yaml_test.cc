@@ -96,6 +96,35 @@ TEST(ParseCluster, TurnsInvalidWithOneMoreServerThanTheLeafHolds) {
   EXPECT_FALSE(parse_cluster(head + "4}\n", "f").has_value());
 }
 
+// A link is a cable: 100,096 from leaves to spines and so on, not as many as a server could have.
+TEST(ParseCluster, TakesTwoHundredAndSixtyTwoThousandDevices) {
+  const std::string head =
+      "name: x\nfabric: {tiers: [leaf, spine, super-spine], rails: 8, servers_per_leaf: 32, "
+      "leaves_per_group: 128, spines: 32, uplink: 400Gbps, super_spines: 1024}\n"
+      "servers: {type: dgx-h100, count: ";
+  const auto most = parse_cluster(head + "32768}\n", "f");
+  ASSERT_TRUE(most.has_value()) << most.error().message;
+  EXPECT_EQ(all_devices(*most).size(), 262'144U);
+  const Graph graph = build_graph(*most);
+  EXPECT_EQ(graph.links.size(), 262'144U + 8192 * 32 + 64 * 1024);
+  EXPECT_EQ(*hop_count(graph, ServerId{0}, 0, ServerId{32767}, 7), 6);
+  EXPECT_EQ(parse_cluster(head + "32769}\n", "f").error().code, Code::kInvalidInput);
+}
+
+TEST(CheckCanStart, RefusesWhatOnlyPlansTake) {
+  Cluster cluster;
+  cluster.name = "x";
+  cluster.servers.resize(kMaxStartedServers);
+  EXPECT_TRUE(check_can_start(cluster));
+  cluster.servers.emplace_back();
+  const Status status = check_can_start(cluster);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::kInvalidInput);
+  EXPECT_EQ(status.error().message,
+            "cluster x: 8193 servers are more than the 8192 that can be started; plan for it, or "
+            "name fewer servers");
+}
+
 TEST(ParseCluster, NamesFileLineKeyAndRemedyOfEveryBrokenFile) {
   const auto files = broken_files(REGATTA_TESTDATA);
   EXPECT_GE(files.size(), 10U);

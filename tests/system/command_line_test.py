@@ -62,7 +62,7 @@ CASES = [
     (["plan", "what-if", GPU_JOB, "--cluster", GPU_CLUSTER, "--with", "nicrate=8Gbps"],
      "--with nicrate=8Gbps: only nic_rate, nics, servers, uplink, server can change; did you mean nic_rate?"),
     (["plan", "what-if", GPU_JOB, "--cluster", GPU_CLUSTER, "--with", "servers=0"],
-     "--with servers=0: write a whole number from 1 to 100000"),
+     "--with servers=0: write a whole number from 1 to 32768"),
     (["plan", "replay", "--row"], "plan replay: there is no option '--row'; did you mean '--rows'?"),
     (["plan", JOB, "--cluster"], "plan: --cluster needs a value; see regatta plan --help"),
     (PLAN + ["--cluster", "x"], "plan: --cluster is given twice; keep one"),

@@ -114,6 +114,31 @@ class PlanGpuTest(unittest.TestCase):
             self.assertEqual(best["devices"], 65536)
             self.assertTrue(best["fits"])
 
+    def test_plans_for_a_hundred_thousand_devices_that_nothing_can_start(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cluster, job = pathlib.Path(folder, "cluster.yaml"), pathlib.Path(folder, "job.yaml")
+            text = ("name: hall\nserver_types:\n  dgx: {preset: dgx-h100}\nfabric:\n  tiers: [leaf, spine, super-spine]\n"
+                    "  rails: 8\n  servers_per_leaf: 32\n  leaves_per_group: 128\n  spines: 32\n  uplink: 400Gbps\n"
+                    "  super_spines: 512\nservers: {count: %d, type: dgx}\n")
+            cluster.write_text(text % 12500)
+            job.write_text("name: j\nmodel: {preset: gpt3-175b}\nglobal_batch: 12500\nprecision: bf16\n")
+            best = self.plan(job, "--cluster", cluster)
+            self.assertEqual(best["devices"], 100000)
+            self.assertTrue(best["fits"])
+            self.assertEqual(len(best["placement"]["devices"]), 100000)
+            topo = lab_case.regatta("topo", cluster, "--json")
+            self.assertEqual(json.loads(topo.stdout)["fabric"]["devices"], 100000)
+            for command in (["lab", "up", cluster], ["measure", cluster]):
+                done = lab_case.regatta(*command)
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertEqual(done.stderr, "regatta: cluster hall: 12500 servers are more than the 8192 that can be "
+                                              "started; plan for it, or name fewer servers\n")
+            done = lab_case.regatta("run", EXAMPLES / "job.yaml", "--cluster", cluster)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn("100000 devices are more than the 1024", done.stderr)
+            cluster.write_text(text % 40000)
+            self.assertIn("whole number from 1 to 32768", self.refused(job, "--cluster", cluster))
+
     def test_says_why_a_plan_is_faster(self):
         with tempfile.TemporaryDirectory() as folder:
             files = []

@@ -161,6 +161,7 @@ std::string describe(const Blueprint& blueprint) {
 }  // namespace
 
 Result<Blueprint> make_blueprint(const topo::Cluster& cluster, int cores) {
+  REGATTA_TRY_DO(topo::check_can_start(cluster));
   REGATTA_TRY_DO(check(cluster));
   const topo::Graph graph = build_graph(cluster);
   if (graph.links.size() > kMaxCables) {
