@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "regatta/pipeline/closed_form.h"
+#include "regatta/plan/stage_memory.h"
 #include "regatta/plan/stage_split.h"
 
 namespace regatta::plan {
@@ -34,7 +36,8 @@ class Assembly {
         work_(work),
         micro_batches_(micro_batches),
         split_(split),
-        weight_bytes_(bytes_per_element(input.precision)) {}
+        weight_bytes_(bytes_per_element(input.precision)),
+        stages_(input, work, micro_batches) {}
 
   Estimate run() {
     Estimate estimate;
@@ -44,19 +47,10 @@ class Assembly {
     replicas(estimate.step, held, slot);
     optimizer(estimate.step, held);
     offload(estimate.step, held, slot);
-    estimate.memory = memory(0);
-    const auto offer = [&](int stage) {
-      const cost::GpuMemory other = memory(stage);
-      if (other.total() <= estimate.memory.total()) return;
-      estimate.memory = other;
-      estimate.worst_stage = stage;
-    };
-    if (split_ != nullptr) {
-      for (const int stage : split_->fullest)
-        offer(stage);
-    } else if (strategy_.pp > 1) {
-      offer(strategy_.pp - 1);
-    }
+    const StageMemory::Worst worst =
+        split_ != nullptr ? stages_.worst_of(split_->fullest) : stages_.worst();
+    estimate.memory = worst.memory;
+    estimate.worst_stage = worst.stage;
     return estimate;
   }
 
@@ -78,20 +72,11 @@ class Assembly {
   Bound bound() const {
     // Which stage decides depends on the schedule, too.
     if (!strategy_.stage_layers.empty()) return {.time = mean_slot(input_, work_) * micro_batches_};
-    workload::Strategy least = strategy_;
-    least.zero = 3;
-    least.shard_ranks = 0;
-    least.offload = Offload::kBoth;
-    const StageBlocks blocks = first_stage();
-    const cost::GpuMemory state =
-        gpu_state_memory(input_.stack, parameters(blocks), least, input_.precision);
-    const double in_flight = std::min({micro_batches_, strategy_.pp, 2});
     // DualPipe hides the exchange of experts' tokens.
     const StageTime slot = slowest_stage();
     const Seconds even = slot.all.total() - slot.all.ep_comm;
     const Seconds balanced = balanced_slot(input_, work_).value_or(even);
-    return {.time = std::min(even, balanced) * micro_batches_,
-            .memory = state.weights + state.gradients + state.context + kept(blocks) * in_flight};
+    return {.time = std::min(even, balanced) * micro_batches_, .memory = stages_.least()};
   }
 
  private:
@@ -178,12 +163,6 @@ class Assembly {
     return message * (2.0 * strategy_.virtual_stages * (1 - traits_.pp_overlap));
   }
 
-  pipeline::Shape shape() const {
-    return {.schedule = strategy_.schedule,
-            .stages = strategy_.pp,
-            .micro_batches = micro_batches_,
-            .virtual_stages = strategy_.virtual_stages};
-  }
   // Parts of the model that a micro-batch meets on one stage.
   double parts_met() const {
     return strategy_.schedule == Schedule::kZbV ? 2 : strategy_.virtual_stages;
@@ -214,29 +193,20 @@ class Assembly {
     pipeline::PartTimes part{.forward = stage.forward * mean,
                              .weight_gradient = stage.weight_gradient * mean};
     part.input_gradient = all - part.forward - part.weight_gradient;
-    const Seconds step = pipeline::makespan_bound(shape(), part, Seconds{});
+    const Seconds step = pipeline::makespan_bound(stages_.shape(), part, Seconds{});
     return step - all * (parts_met() * micro_batches_) + ways;
   }
 
   // The even split of pp > 1 has no stage with more than one of its two tables.
   cost::RankParameters parameters(const StageBlocks& blocks) const {
-    return parameters(blocks, strategy_.pp == 1 && !input_.model.tied_embeddings ? 2 : 1);
+    const int tables = strategy_.pp == 1 && !input_.model.tied_embeddings ? 2 : 1;
+    return stages_.parameters(blocks, tables);
   }
   cost::RankParameters stage_parameters(int stage) const {
-    return parameters(of_stage(stage), tables_of(input_, stage));
+    return stages_.parameters(of_stage(stage), tables_of(input_, stage));
   }
   cost::RankParameters heaviest_parameters() const {
     return split_ != nullptr ? stage_parameters(split_->heaviest) : parameters(heaviest_stage());
-  }
-  cost::RankParameters parameters(const StageBlocks& blocks, int tables) const {
-    const cost::RankParameters& dense = work_.dense.parameters;
-    const cost::RankParameters& expert = work_.expert.parameters;
-    cost::RankParameters rank;
-    rank.plain = dense.plain * blocks.dense + expert.plain * blocks.expert;
-    rank.experts = expert.experts * blocks.expert;
-    rank.largest_block = std::max(dense.largest_block, expert.largest_block);
-    rank.plain += tables * work_.table;
-    return rank;
   }
 
   cost::RankGroup replica_group(double ranks) const {
@@ -350,7 +320,7 @@ class Assembly {
                       Seconds{own * kAdamBytes * machine_.network.devices / kServerMemory};
     }
     if (offloads_activations()) {
-      const Seconds way{kept(heaviest_stage()) / link.value};
+      const Seconds way{stages_.kept(heaviest_stage()) / link.value};
       const Seconds backward = slot.all.total() - slot.forward;
       // The link is that of the NIC, too, and copies take memory bandwidth from the kernels.
       constexpr double kHidden = 0.8;
@@ -358,35 +328,6 @@ class Assembly {
           (way * 2.0 - (std::min(way, slot.forward) + std::min(way, backward)) * kHidden) *
           micro_batches_;
     }
-  }
-
-  // Micro-batches whose activations a stage holds at once.
-  double in_flight(int stage) const {
-    return pipeline::peak_activations(shape(), stage) / parts_met();
-  }
-
-  // Bytes for the backward of a micro-batch.
-  double kept(const StageBlocks& blocks) const {
-    return work_.dense.memory.kept * blocks.dense + work_.expert.memory.kept * blocks.expert;
-  }
-
-  cost::GpuMemory memory(int stage) const {
-    const bool is_given = split_ != nullptr;
-    const StageBlocks blocks = is_given     ? of_stage(stage)
-                               : stage == 0 ? first_stage()
-                                            : last_stage();
-    cost::RankParameters held = is_given ? stage_parameters(stage) : parameters(blocks);
-    if (strategy_.schedule == Schedule::kDualPipe) {
-      held.plain *= 2;
-      held.experts *= 2;
-    }
-    cost::GpuMemory memory = gpu_state_memory(input_.stack, held, strategy_, input_.precision);
-    memory.activations = kept(blocks) * in_flight(stage);
-    if (offloads_activations()) memory.activations = std::min(memory.activations, 2 * kept(blocks));
-    const double block = std::max(work_.dense.memory.working, work_.expert.memory.working);
-    memory.working += std::max(block, has_output(stage) ? work_.logits : 0.0);
-    if (strategy_.pp > 1) memory.activations += in_flight(stage) * work_.output;
-    return memory;
   }
 
   const EstimateInput& input_;
@@ -397,6 +338,7 @@ class Assembly {
   int micro_batches_;
   const StageSplit* split_;  // null: the even split
   double weight_bytes_;
+  StageMemory stages_;
 };
 
 }  // namespace
@@ -431,6 +373,16 @@ Estimate assemble(const EstimateInput& input, const Machine& machine, const Micr
 Bound bound_of(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
                int micro_batches) {
   return Assembly(input, machine, work, micro_batches, nullptr).bound();
+}
+
+std::vector<cost::GpuMemory> memory_by_stage(const EstimateInput& input, const Machine& machine,
+                                             int micro_batches) {
+  const MicroBatchWork work = micro_batch_work(input, machine);
+  const StageMemory stages(input, work, micro_batches);
+  std::vector<cost::GpuMemory> all;
+  for (int stage = 0; stage < input.strategy.pp; ++stage)
+    all.push_back(stages.of(stage));
+  return all;
 }
 
 Status check_machine(const Machine& machine, const topo::DeviceType& device,

@@ -118,6 +118,10 @@ struct StageSplit;  // plan/stage_split.h
 Estimate assemble(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
                   int micro_batches, const StageSplit* split = nullptr);
 
+// Of each stage, first to last: the largest is Estimate::memory (plan/stage_memory.h).
+std::vector<cost::GpuMemory> memory_by_stage(const EstimateInput& input, const Machine& machine,
+                                             int micro_batches);
+
 // What no strategy with the same degrees and micro-batch goes below, whatever its schedule, sharing
 // and offload, with its stage_layers or, where it has none, the even or the balanced split.
 struct Bound {

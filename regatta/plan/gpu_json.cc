@@ -42,6 +42,11 @@ json gpu_plan_to_json(const GpuProblem& problem, const GpuPlan& plan) {
   all["breakdown"] = parts;
   all["memory"] = memory_json(plan.estimate.memory);
   all["worst_stage"] = plan.estimate.worst_stage;
+  all["memory_by_stage"] = json::array();
+  for (const cost::GpuMemory& memory :
+       memory_by_stage(input_of(problem, plan.strategy), problem.machine,
+                       micro_batches_of(problem, plan.strategy)))
+    all["memory_by_stage"].push_back(memory_json(memory));
   json changes = json::array();
   for (const Sensitivity& one : is.sensitivities)
     changes.push_back(

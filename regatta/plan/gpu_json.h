@@ -10,7 +10,8 @@ namespace regatta::plan {
 
 // {"step_time_s","tflops_per_device","hardware_tflops_per_device","mfu","tokens_per_s",
 // "memory_per_device_bytes","fits","fit","interval":{"low_s","high_s"},"strategy",
-// "breakdown":{"matmul_s",...},"memory":{"weights_bytes",...},"worst_stage","sensitivities",
+// "breakdown":{"matmul_s",...},"memory":{"weights_bytes",...},"worst_stage",
+// "memory_by_stage":[{"weights_bytes",...}],"sensitivities",
 // "binding"}
 nlohmann::json gpu_plan_to_json(const GpuProblem& problem, const GpuPlan& plan);
 

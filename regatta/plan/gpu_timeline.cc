@@ -8,6 +8,8 @@
 
 #include "regatta/pipeline/order.h"
 #include "regatta/pipeline/simulate.h"
+#include "regatta/plan/gpu_timeline_memory.h"
+#include "regatta/plan/stage_blocks.h"
 
 namespace regatta::plan {
 namespace {
@@ -17,18 +19,6 @@ using pipeline::PieceKind;
 using pipeline::Shape;
 using workload::Phase;
 using workload::Schedule;
-
-// The model in as many chunks as the pipeline is long; DualPipe has every chunk twice.
-int chunk_count(const Shape& shape) {
-  return shape.schedule == Schedule::kDualPipe ? shape.stages
-                                               : shape.stages * pipeline::parts_of(shape);
-}
-
-// Which chunk a part of a stage is: pipeline/order.h says how each schedule lays the model.
-int chunk_of(const Shape& shape, int stage, int part) {
-  if (part == 0 || shape.schedule == Schedule::kInterleaved) return part * shape.stages + stage;
-  return (shape.schedule == Schedule::kZbV ? 2 : 1) * shape.stages - 1 - stage;
-}
 
 struct ChunkTimes {
   PartTimes times;
@@ -43,12 +33,10 @@ class Chunks {
 
   // All of it `stretch` times as long.
   ChunkTimes times(int chunk, double stretch) const {
-    const workload::LayerRange range = part_layers(input_.model, input_.strategy, chunk);
-    const int dense =
-        std::clamp(workload::dense_layers(input_.model) - range.first, 0, range.count);
+    const StageBlocks blocks = blocks_of_chunk(input_.model, input_.strategy, chunk);
     ChunkTimes sum;
-    add(sum, work_.dense, dense);
-    add(sum, work_.expert, range.count - dense);
+    add(sum, work_.dense, blocks.dense);
+    add(sum, work_.expert, blocks.expert);
     if (chunk == count_ - 1) {
       // As the estimate has it: the embedding, the output layer and the loss, a third forward.
       const Seconds ends = work_.ends.total();
@@ -246,12 +234,14 @@ Result<GpuTimeline> gpu_timeline(const EstimateInput& input, const Machine& mach
                        .pipeline_end = simulation.makespan,
                        .makespan = {},
                        .has_equal_stages = chunks.are_equal(),
+                       .memory = {},
                        .estimate = estimate};
   for (std::size_t stage = 0; stage < order.size(); ++stage)
     timeline.rows.push_back(row_of(order[stage], simulation.spans[stage],
                                    std::span(work).subspan(stage * static_cast<std::size_t>(parts)),
                                    message));
   add_ends(timeline);
+  timeline.memory = memory_over_time(timeline, StageMemory(input, blocks, count));
   return timeline;
 }
 

@@ -41,6 +41,16 @@ struct StageSpan {
   Seconds recompute;
 };
 
+// What a device of a stage holds from `at` on.
+struct MemoryPoint {
+  Seconds at;
+  double bytes = 0;
+};
+using MemoryLine = std::vector<MemoryPoint>;  // in the order of time, from 0
+
+// The most of it.
+double peak_of(const MemoryLine& line);
+
 struct GpuTimeline {
   workload::Schedule schedule = workload::Schedule::k1F1B;
   int micro_batches = 0;
@@ -48,6 +58,7 @@ struct GpuTimeline {
   Seconds pipeline_end;                      // of the last gradient
   Seconds makespan;                          // of the whole step
   bool has_equal_stages = false;             // but for embedding and output layer
+  std::vector<MemoryLine> memory;            // of each stage
   Estimate estimate;
 };
 

@@ -7,14 +7,9 @@
 
 #include "regatta/core/units.h"
 #include "regatta/plan/estimate.h"
+#include "regatta/plan/stage_blocks.h"
 
 namespace regatta::plan {
-
-// Blocks that a stage holds, by kind.
-struct StageBlocks {
-  double dense = 0;
-  double expert = 0;
-};
 
 // strategy.stage_layers as the closed form sees them.
 struct StageSplit {

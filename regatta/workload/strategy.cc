@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdlib>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -118,20 +117,13 @@ void for_each_key(const Visit& visit) {
   visit(&S::stage_layers, &R::stage_layers);
 }
 
-// Piece `i` of so many, as even as possible, the remainder to those in the middle.
-LayerRange even_layers(int layers, int pieces, int i) {
-  const int base = layers / pieces;
-  const int extra = layers % pieces;
-  std::vector<int> order(static_cast<std::size_t>(pieces));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [pieces](int a, int b) {
-    return std::abs(2 * a - pieces + 1) < std::abs(2 * b - pieces + 1);
-  });
-  std::vector<int> count(static_cast<std::size_t>(pieces), base);
-  for (int k = 0; k < extra; ++k)
-    ++count[static_cast<std::size_t>(order[static_cast<std::size_t>(k)])];
-  return {.first = std::accumulate(count.begin(), count.begin() + i, 0),
-          .count = count[static_cast<std::size_t>(i)]};
+// Part `i` of so many, as even as possible, the remainder to those in the middle.
+LayerRange even_layers(const ModelShape& model, int parts, int i) {
+  const int base = model.layers / parts;
+  const int extra = model.layers % parts;
+  const int larger = i - first_larger_part(model, parts);  // of them, before `i`
+  return {.first = i * base + std::clamp(larger, 0, extra),
+          .count = base + (larger >= 0 && larger < extra ? 1 : 0)};
 }
 
 // "13x7,5": 13 stages of 7 layers and one of 5.
@@ -200,10 +192,27 @@ std::vector<Rank> pp_group(const Strategy& strategy, Rank rank) {
   return group_along(&RankCoordinates::pp, strategy.pp, strategy, rank);
 }
 
+// Those nearest to the middle, of two the first.
+int first_larger_part(const ModelShape& model, int parts) {
+  const int extra = model.layers % parts;
+  return parts % 2 == 0 ? parts / 2 - (extra + 1) / 2 : parts / 2 - extra / 2;
+}
+
+int part_of_layer(const ModelShape& model, int parts, int layer) {
+  REGATTA_CHECK(layer >= 0 && layer < model.layers && parts <= model.layers);
+  const int base = model.layers / parts;
+  const int larger = first_larger_part(model, parts);
+  const int extra = model.layers % parts;
+  const int past = layer - larger * base;  // layers of the parts before
+  if (past < 0) return layer / base;
+  if (past < extra * (base + 1)) return larger + past / (base + 1);
+  return larger + extra + (past - extra * (base + 1)) / base;
+}
+
 LayerRange stage_layers(const ModelShape& model, const Strategy& strategy, int pp) {
   REGATTA_CHECK(pp >= 0 && pp < strategy.pp);
   const std::vector<int>& given = strategy.stage_layers;
-  if (given.empty()) return even_layers(model.layers, strategy.pp, pp);
+  if (given.empty()) return even_layers(model, strategy.pp, pp);
   return {.first = std::accumulate(given.begin(), given.begin() + pp, 0),
           .count = given[static_cast<std::size_t>(pp)]};
 }
@@ -215,7 +224,7 @@ int parts_per_stage(const Strategy& strategy) {
 LayerRange part_layers(const ModelShape& model, const Strategy& strategy, int part) {
   const int parts = parts_per_stage(strategy);
   REGATTA_CHECK(part >= 0 && part < strategy.pp * parts);
-  if (strategy.stage_layers.empty()) return even_layers(model.layers, strategy.pp * parts, part);
+  if (strategy.stage_layers.empty()) return even_layers(model, strategy.pp * parts, part);
   const auto count = [&](int i) {
     const int round = i / strategy.pp;
     const int place = i % strategy.pp;

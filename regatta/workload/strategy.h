@@ -131,6 +131,11 @@ int parts_per_stage(const Strategy& strategy);
 // pp, but zb-v goes back the way it came.
 LayerRange part_layers(const ModelShape& model, const Strategy& strategy, int part);
 
+// Of an even split into `parts`: from this one on, layers % parts of them hold one layer more than
+// the others; and the part that holds a layer.
+int first_larger_part(const ModelShape& model, int parts);
+int part_of_layer(const ModelShape& model, int parts, int layer);
+
 // strategy.stage_layers, where it is given: a number a stage, at least 1 and a multiple of its
 // parts, and all layers in sum; for dualpipe, which has part i and part pp - 1 - i on stage i, the
 // same from both ends.

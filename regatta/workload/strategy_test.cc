@@ -59,6 +59,17 @@ TEST(StageLayers, GiveTheRemainderToTheMiddle) {
     counts.push_back(stage_layers(model, {.pp = 4}, pp).count);
   EXPECT_THAT(counts, ElementsAre(2, 3, 3, 2));
   EXPECT_EQ(stage_layers(model, {.pp = 4}, 2).first, 5);
+  const auto counts_of = [](int layers, int pp) {
+    std::vector<int> all;
+    for (int stage = 0; stage < pp; ++stage)
+      all.push_back(stage_layers(model_of(layers, 8, 64, 256), {.pp = pp}, stage).count);
+    return all;
+  };
+  EXPECT_THAT(counts_of(9, 4), ElementsAre(2, 3, 2, 2));
+  EXPECT_THAT(counts_of(11, 4), ElementsAre(3, 3, 3, 2));
+  EXPECT_THAT(counts_of(6, 5), ElementsAre(1, 1, 2, 1, 1));
+  EXPECT_THAT(counts_of(7, 5), ElementsAre(1, 2, 2, 1, 1));
+  EXPECT_THAT(counts_of(9, 5), ElementsAre(2, 2, 2, 2, 1));
 }
 
 TEST(StageLayers, CoverEveryLayerOnceAndEvenly) {
@@ -69,6 +80,8 @@ TEST(StageLayers, CoverEveryLayerOnceAndEvenly) {
         const LayerRange range = stage_layers(model_of(layers, 8, 64, 256), {.pp = pp}, stage);
         EXPECT_EQ(range.first, next);
         EXPECT_GE(range.count, layers / pp);
+        for (int i = 0; i < range.count; ++i)
+          EXPECT_EQ(part_of_layer(model_of(layers, 8, 64, 256), pp, range.first + i), stage);
         EXPECT_LE(range.count, (layers + pp - 1) / pp);
         next += range.count;
       }

@@ -34,6 +34,10 @@ class PlanGpuTest(unittest.TestCase):
         memory = dict(point["memory"])
         self.assertEqual(memory.pop("total_bytes"), point["memory_per_device_bytes"])
         self.assertAlmostEqual(sum(memory.values()) / point["memory_per_device_bytes"], 1, 9)
+        stages = [stage["total_bytes"] for stage in point["memory_by_stage"]]
+        self.assertEqual(len(stages), 8)
+        self.assertEqual(max(stages), stages[point["worst_stage"]])
+        self.assertEqual(max(stages), point["memory_per_device_bytes"])
         self.assertEqual(point["strategy"]["dp"], 16)
         self.assertTrue(point["fits"])
         self.assertLess(point["interval"]["low_s"], point["step_time_s"])
