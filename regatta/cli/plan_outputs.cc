@@ -27,7 +27,7 @@ Status check_outputs(const PlanOptions& options) {
 }
 
 Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one) {
-  const auto& [job, cluster, problem, plan] = one;
+  const auto& [job, cluster, problem, plan, sizes, picked] = one;
   if (!options.html.empty() || !options.trace.empty()) {
     const plan::EstimateInput input = plan::input_of(problem, plan.strategy);
     REGATTA_TRY(timeline, plan::gpu_timeline(input, problem.machine));
@@ -39,7 +39,9 @@ Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one) {
                                    .precision = problem.precision,
                                    .global_batch = problem.global_batch,
                                    .server = problem.server,
-                                   .timeline = timeline};
+                                   .timeline = timeline,
+                                   .sizes = sizes,
+                                   .picked = picked};
     if (!options.html.empty())
       REGATTA_TRY_DO(os::write_file_atomically(options.html, report::gpu_plan_html(page)));
     if (!options.trace.empty())

@@ -2,9 +2,12 @@
 // launch script.
 #pragma once
 
+#include <cstddef>
+
 #include "regatta/cli/plan_options.h"
 #include "regatta/core/result.h"
 #include "regatta/plan/gpu_search.h"
+#include "regatta/plan/gpu_sizes.h"
 #include "regatta/topo/cluster.h"
 #include "regatta/workload/job.h"
 
@@ -16,6 +19,8 @@ struct PlanToWrite {
   const topo::Cluster& cluster;
   const plan::GpuProblem& problem;
   const plan::GpuPlan& plan;
+  const plan::GpuSizes* sizes = nullptr;  // that it was picked from
+  std::size_t picked = 0;
 };
 
 // Before the search: where files go must be writable. kInvalidInput when not.

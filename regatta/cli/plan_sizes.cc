@@ -106,7 +106,8 @@ int show_gpu_sizes(const PlanOptions& options, const workload::Job& job,
   const GpuSize& picked = sizes->sizes[*index];
   plan::GpuProblem sized = problem;
   sized.devices = picked.devices;
-  const auto is_printed = write_outputs(options, {job, cluster, sized, picked.plan});
+  const auto is_printed =
+      write_outputs(options, {job, cluster, sized, picked.plan, &*sizes, *index});
   if (!is_printed) return report_error(is_printed.error());
   if (*is_printed) return 0;
   if (options.json) {

@@ -4,12 +4,15 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "regatta/core/units_text.h"
 #include "regatta/report/assets.h"
+#include "regatta/report/gpu_memory_svg.h"
+#include "regatta/report/gpu_sizes_html.h"
 #include "regatta/report/gpu_timeline_svg.h"
 #include "regatta/report/html_text.h"
 #include "regatta/report/trace_json.h"
@@ -198,6 +201,19 @@ std::string memory_section(const GpuPlanPage& page) {
   return section("What a device holds", hint, share_bar(shares, full) + table);
 }
 
+std::string memory_over_time_section(const GpuPlanPage& page) {
+  const std::string legend =
+      fmt::format("<div class=\"legend\"><span>{}</span><span>{}</span></div>\n",
+                  key("weights", "weights, gradients, optimizer, working space, libraries"),
+                  key("activations", "activations of micro-batches in flight"));
+  return section("What each stage holds over the step",
+                 fmt::format("Below its name the most that a device of a stage holds; dashed: the "
+                             "{} that it has. The axis is that of the stages above.",
+                             format_bytes(page.server.device.memory)),
+                 legend + "<div class=\"scroll\">\n" +
+                     gpu_memory_svg(page.timeline, page.server.device.memory) + "</div>\n");
+}
+
 }  // namespace
 
 std::string gpu_plan_html(const GpuPlanPage& page) {
@@ -207,7 +223,9 @@ std::string gpu_plan_html(const GpuPlanPage& page) {
   html += escape_html(page.job_name + " on " + page.cluster_name) + " - regatta</title>\n<style>\n";
   html.append(report_css()).append(gpu_plan_css());
   html += "</style>\n</head>\n<body>\n<main>\n";
-  html += header(page) + figures(page) + timeline_section(page);
+  html += header(page) + figures(page);
+  if (page.sizes != nullptr) html += gpu_sizes_section(*page.sizes, page.picked);
+  html += timeline_section(page) + memory_over_time_section(page);
   html += step_section(page.timeline.estimate.step) + memory_section(page);
   html += "<footer>\n" +
           sentence("Written by regatta from a closed form and a simulation; nothing was run.") +
@@ -219,7 +237,15 @@ std::string gpu_plan_trace(const plan::GpuTimeline& timeline) {
   std::vector<std::string> stages;
   for (std::size_t stage = 0; stage < timeline.rows.size(); ++stage)
     stages.push_back(fmt::format("stage {}", stage));
-  return trace_json_text("estimated", stages, phases_of(timeline));
+  std::vector<Counter> counters;
+  for (std::size_t stage = 0; stage < timeline.memory.size(); ++stage) {
+    Counter counter{
+        .name = fmt::format("memory of stage {}", stage), .unit = "bytes", .values = {}};
+    for (const plan::MemoryPoint& point : timeline.memory[stage])
+      counter.values.push_back({point.at, point.bytes});
+    counters.push_back(std::move(counter));
+  }
+  return trace_json_text("estimated", stages, phases_of(timeline), counters);
 }
 
 }  // namespace regatta::report

@@ -3,8 +3,10 @@
 // holds; and its timeline as a trace.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
+#include "regatta/plan/gpu_sizes.h"
 #include "regatta/plan/gpu_timeline.h"
 #include "regatta/topo/cluster.h"
 #include "regatta/workload/model.h"
@@ -23,6 +25,9 @@ struct GpuPlanPage {
   int global_batch = 0;
   const topo::ServerType& server;
   const plan::GpuTimeline& timeline;
+  // Of the sizes that were looked at, the plan is that of this one; nullptr: only one was.
+  const plan::GpuSizes* sizes = nullptr;
+  std::size_t picked = 0;
 };
 
 // The same page for the same plan. All names are escaped.

@@ -1,6 +1,8 @@
 #include "regatta/report/gpu_plan_html.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -9,6 +11,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/core/units_text.h"
+#include "regatta/report/gpu_memory_svg.h"
 #include "regatta/report/gpu_timeline_svg.h"
 #include "regatta/report/gpu_timeline_window.h"
 #include "regatta/topo/presets.h"
@@ -79,7 +83,7 @@ TEST(GpuPlanHtml, IsOnePageWithoutScriptsThatAsksForNothing) {
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, Not(HasSubstr("http")));
   EXPECT_THAT(page, Not(HasSubstr("url(")));
-  EXPECT_EQ(count(page, "<svg"), 1U);
+  EXPECT_EQ(count(page, "<svg"), 2U);
   EXPECT_EQ(count(page, "<section>"), count(page, "</section>"));
   EXPECT_EQ(count(page, "<g "), count(page, "</g>"));
 }
@@ -140,6 +144,56 @@ TEST(GpuPlanHtml, SaysWhatDoesNotFit) {
   EXPECT_THAT(page, HasSubstr("class=\"value bad\""));
 }
 
+TEST(GpuPlanHtml, DrawsWhatStagesHoldBesideWhatADeviceHas) {
+  const Sample few = sample(staged(4), 32);
+  const std::string svg = gpu_memory_svg(few.timeline, few.server.device.memory);
+  EXPECT_EQ(count(svg, "class=\"limit\""), 4U);
+  EXPECT_THAT(few.page(), HasSubstr(svg));
+  for (int stage = 0; stage < 4; ++stage)
+    EXPECT_THAT(svg, HasSubstr(">stage " + std::to_string(stage) + "</text>"));
+  const double most = few.timeline.estimate.memory.total();
+  EXPECT_THAT(svg, HasSubstr(">" + format_bytes({static_cast<long long>(most)}) + "</text>"));
+  // All of the first stage's micro-batches begin and end within the picture.
+  const std::string first =
+      svg.substr(svg.find(" d=\""), svg.find("\"><title>") - svg.find(" d=\""));
+  EXPECT_GE(count(first, "V"), 16U);
+}
+
+TEST(GpuPlanHtml, DrawsEightOfManyStagesAndTheOneThatHoldsMost) {
+  const Sample many = sample(staged(64), 512);
+  ASSERT_EQ(many.timeline.estimate.worst_stage, 16);
+  const std::string svg = gpu_memory_svg(many.timeline, many.server.device.memory);
+  for (const char* stage : {"stage 0<", "stage 16<", "stage 63<"})
+    EXPECT_THAT(svg, HasSubstr(stage));
+  EXPECT_LE(count(svg, "<text x=\"0\""), 16U);  // its name and its peak
+}
+
+TEST(GpuPlanHtml, ShowsTheSizesThatItWasPickedFrom) {
+  const Sample one = sample(staged(4), 32);
+  plan::GpuSizes sizes;
+  for (const int devices : {64, 128, 256}) {
+    plan::GpuSize size;
+    size.devices = devices;
+    size.tokens_per_s = 100.0 * devices;
+    size.usage = {.time = {1e7 / devices}, .device_hours = 3e3};
+    sizes.sizes.push_back(size);
+  }
+  const std::string page = gpu_plan_html({.job_name = "a",
+                                          .cluster_name = "b",
+                                          .stack_name = "c",
+                                          .model = one.model,
+                                          .strategy = one.strategy,
+                                          .global_batch = one.global_batch,
+                                          .server = one.server,
+                                          .timeline = one.timeline,
+                                          .sizes = &sizes,
+                                          .picked = 1});
+  EXPECT_THAT(page, HasSubstr("on 64 to 256 devices; this page is about 128"));
+  EXPECT_EQ(count(page, "class=\"dot"), 8U);  // in two charts, two of them with a number
+  EXPECT_EQ(count(page, "class=\"dot best\""), 2U);
+  EXPECT_THAT(one.page(), Not(HasSubstr("How many devices")));
+}
+
 TEST(GpuPlanHtml, EscapesNames) {
   EXPECT_THAT(sample(staged(4), 16).page("<b>&"), HasSubstr("&lt;b&gt;&amp;"));
 }
@@ -155,6 +209,23 @@ TEST(GpuPlanTrace, HasAThreadForEachStageThatIsFilled) {
   }
   EXPECT_EQ(threads, (std::set<std::string>{"stage 0", "stage 1", "stage 2", "stage 3"}));
   EXPECT_NEAR(sum / (4 * one.timeline.makespan.value), 1, 1e-4);
+}
+
+TEST(GpuPlanTrace, CountsTheMemoryOfEachStage) {
+  const Sample one = sample(staged(4), 16);
+  const auto trace = nlohmann::json::parse(gpu_plan_trace(one.timeline));
+  std::map<std::string, double> peaks;
+  std::map<std::string, double> at;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] != "C") continue;
+    const std::string name = event["name"];
+    EXPECT_GE(event["ts"].get<double>(), at[name]);
+    at[name] = event["ts"];
+    peaks[name] = std::max(peaks[name], event["args"]["bytes"].get<double>());
+  }
+  ASSERT_EQ(peaks.size(), 4U);
+  EXPECT_NEAR(peaks["memory of stage 0"] / one.timeline.estimate.memory.total(), 1, 1e-9);
+  EXPECT_LT(peaks["memory of stage 2"], peaks["memory of stage 1"]);
 }
 
 }  // namespace

@@ -46,6 +46,14 @@ class Events {
         (span.start - origin).value * 1e6, span.duration.value * 1e6, arguments));
   }
 
+  void counter(const Counter& counter, int process) {
+    for (const Counter::Value& value : counter.values) {
+      append(fmt::format(R"({{"ph":"C","name":{},"pid":{},"ts":{:.3f},"args":{{{}:{:.0f}}}}})",
+                         quoted(counter.name), process, value.at.value * 1e6, quoted(counter.unit),
+                         value.value));
+    }
+  }
+
   std::string finish() && {
     return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + text_ + "\n]}\n";
   }
@@ -110,13 +118,16 @@ std::string trace_json_text(const RunResult& result) {
 }
 
 std::string trace_json_text(std::string_view process, const std::vector<std::string>& rows,
-                            const workload::Timeline& timeline) {
+                            const workload::Timeline& timeline,
+                            const std::vector<Counter>& counters) {
   Events events;
   name_process(events, kPredictedProcess, std::string(process));
   for (std::size_t row = 0; row < rows.size(); ++row)
     name_thread(events, kPredictedProcess, 2 * static_cast<int>(row) + 1, rows[row]);
   for (const workload::Span& span : timeline)
     events.span(span, kPredictedProcess, {0});
+  for (const Counter& counter : counters)
+    events.counter(counter, kPredictedProcess);
   return std::move(events).finish();
 }
 

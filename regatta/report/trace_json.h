@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "regatta/core/units.h"
 #include "regatta/report/run_result.h"
 #include "regatta/workload/timeline.h"
 
@@ -18,9 +19,21 @@ namespace regatta::report {
 // One JSON object with "traceEvents", one event a line; times in microseconds with three decimals.
 std::string trace_json_text(const RunResult& result);
 
+// What is counted over time: a track of its own ("ph": "C"). A value holds until the next.
+struct Counter {
+  struct Value {
+    Seconds at;
+    double value = 0;
+  };
+  std::string name;
+  std::string unit;
+  std::vector<Value> values;
+};
+
 // The same for one timeline alone: a process of that name, a thread for each row; a span's rank is
 // its row.
 std::string trace_json_text(std::string_view process, const std::vector<std::string>& rows,
-                            const workload::Timeline& timeline);
+                            const workload::Timeline& timeline,
+                            const std::vector<Counter>& counters = {});
 
 }  // namespace regatta::report
