@@ -26,8 +26,7 @@ TEST(UsualStack, IsOfTheTimeOfTheModelTheDeviceAndThePrecision) {
   EXPECT_EQ(usual("gpt3-175b", Precision::kFp16), "megatron-lm-2022");
   EXPECT_EQ(usual("gpt3-175b", Precision::kBf16, {.recompute = Recompute::kSelective}),
             "megatron-lm-2022");
-  EXPECT_EQ(usual("gpt3-175b", Precision::kBf16, {.recompute = Recompute::kNone}),
-            "megatron-core");
+  EXPECT_EQ(usual("gpt3-175b", Precision::kBf16, {.recompute = Recompute::kNone}), "megatron-core");
   // Neither the model nor the device is of 2022.
   EXPECT_EQ(usual("llama3-70b", Precision::kBf16, {.recompute = Recompute::kSelective}),
             "megatron-core");

@@ -70,7 +70,8 @@ TEST(GpuSearch, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClusters) {
     Case one = case_of(pick(models));
     one.model.layers = pick(std::vector<int>{4, 6, 8, 12, 20});
     one.model.vocab = pick(std::vector<int>{one.model.vocab, 262144, 1048576});
-    one.model.experts.dense_layers = has_experts(one.model) ? pick(std::vector<int>{0, 1, 5}) : 0;
+    one.model.experts.dense_layers =
+        has_experts(one.model) ? std::min(pick(std::vector<int>{0, 1, 5}), one.model.layers) : 0;
     // At times the last of four stages holds fewer.
     const int fourth = one.model.layers / 4;
     const int least = std::max(1, fourth - 1);

@@ -23,8 +23,8 @@ StageMemory::StageMemory(const EstimateInput& input, const MicroBatchWork& work,
       chunks_(chunk_count(shape_)) {
   const int layers = input.model.layers;
   const int dense = workload::dense_layers(input.model);
-  are_alike_ = strategy_.stage_layers.empty() && layers % chunks_ == 0 &&
-               (dense == 0 || dense == layers);
+  are_alike_ =
+      strategy_.stage_layers.empty() && layers % chunks_ == 0 && (dense == 0 || dense == layers);
   const double blocks = static_cast<double>(layers) / chunks_ * parts_;
   alike_ = dense == 0 ? StageBlocks{.expert = blocks} : StageBlocks{.dense = blocks};
 }

@@ -48,7 +48,8 @@ workload::Strategy strategy_of(Reader& reader, int gpus) {
   const int held = strategy.tp * strategy.pp * strategy.cp;
   if (gpus % held != 0) reader.refuse("gpus", "a multiple of tp x pp x cp");
   strategy.dp = gpus / held;
-  // Stacks that split tensors share the tokens between the products, too; those before 2022 did not.
+  // Stacks that split tensors share the tokens between the products, too; those before 2022 did
+  // not.
   strategy.sequence_parallel = strategy.tp > 1 && reader.text("sp") != "no";
   interleave(strategy, whole_or(reader, "vp", 1));
   if (!reader.text("schedule").empty()) {
@@ -88,7 +89,8 @@ std::vector<Published> run_row(Reader& reader) {
   if (!precision) reader.refuse("precision", "fp16, bf16 or fp8");
   run.precision = precision.value_or(Precision::kBf16);
   run.stack = reader.text("stack");
-  if (cost::find_stack(run.stack) == nullptr) reader.refuse("stack", "the name of a software stack");
+  if (cost::find_stack(run.stack) == nullptr)
+    reader.refuse("stack", "the name of a software stack");
   if (!reader.missing().empty()) return {};
   run.measured = step_of(reader, run, gpus);
   return {run};
