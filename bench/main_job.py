@@ -101,7 +101,8 @@ def main():
         sweep = result_of(folder)
         sweep_rows(name, sweep)
         errors += [abs(error_percent(p)) for p in sweep["sweep"]["plans"]]
-    row(f"median error over {len(errors)} plans", "<= 10 %", f"{statistics.median(errors):.1f} %")
+    if errors:
+        row(f"median error over {len(errors)} plans", "<= 10 %", f"{statistics.median(errors):.1f} %")
 
 
 if __name__ == "__main__":

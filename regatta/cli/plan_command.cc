@@ -160,6 +160,12 @@ int show_plans(const PlanOptions& options) {
     const auto job = load_job_with(options.job, options.strategy);
     return job ? show_gpu_plans(options, *job, *cluster) : report_error(job.error());
   }
+  if (options.sizes) {
+    return report_error({Code::kInvalidInput,
+                         fmt::format("--sizes: {} has no GPUs; give a cluster of GPUs, or plan "
+                                     "without it",
+                                     options.cluster)});
+  }
   const auto inputs = load_inputs(options.job, options.cluster, options.strategy);
   if (!inputs) return report_error(inputs.error());
   const auto start = std::chrono::steady_clock::now();
@@ -223,6 +229,7 @@ void add_plan_command(CLI::App& app, int& exit_status) {
   auto* sizes = command->add_flag(
       "--sizes", options->sizes,
       "GPUs: the best plan on several numbers of servers: time, money and devices traded");
+  sizes->excludes("--frontier")->excludes("--exhaustive");
   command
       ->add_option("--objective", options->objective,
                    "With --sizes: what picks one: time (the default), cost, devices or memory")

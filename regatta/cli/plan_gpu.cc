@@ -163,7 +163,7 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
   const auto start = std::chrono::steady_clock::now();
   const auto mode = options.exhaustive || options.frontier ? plan::SearchMode::kExhaustive
                                                            : plan::SearchMode::kPruned;
-  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int threads = search_threads();
   const auto result = plan::gpu_search(problem, mode, options.top, threads);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (!result) return report_error(result.error());
@@ -209,6 +209,10 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
 }
 
 }  // namespace
+
+int search_threads() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
 bool is_gpu_cluster(const topo::Cluster& cluster) {
   return std::any_of(

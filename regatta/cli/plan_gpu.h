@@ -11,6 +11,9 @@
 
 namespace regatta::cli {
 
+// Of this machine, for a search.
+int search_threads();
+
 bool is_gpu_cluster(const topo::Cluster& cluster);
 
 // The problem that a job is on a cluster of equal servers, all devices used; the arguments outlive

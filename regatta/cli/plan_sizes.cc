@@ -1,16 +1,15 @@
 #include "regatta/cli/plan_sizes.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/load.h"
+#include "regatta/cli/plan_gpu.h"
 #include "regatta/cli/plan_outputs.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
@@ -97,7 +96,7 @@ int show_gpu_sizes(const PlanOptions& options, const workload::Job& job,
   const int steps = options.steps > 0 ? options.steps : job.steps;
   const auto wish = wish_of(options, steps);
   if (!wish) return report_error(wish.error());
-  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int threads = search_threads();
   const auto sizes =
       plan::gpu_sizes(problem, {.steps = steps, .price = options.price, .threads = threads});
   if (!sizes) return report_error(sizes.error());

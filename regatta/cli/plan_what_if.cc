@@ -1,10 +1,8 @@
 #include "regatta/cli/plan_what_if.h"
 
-#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -121,7 +119,7 @@ struct Row {
 Result<Row> evaluate(const WhatIfOptions& options, const workload::Job& job, const Choice& choice) {
   REGATTA_TRY(stack, stack_of(options.stack, job, choice.cluster));
   REGATTA_TRY(problem, gpu_problem(job, choice.cluster, *stack));
-  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int threads = search_threads();
   auto found = plan::fastest_plan(problem, threads);
   if (!found) return Error{found.error().code, choice.name + ": " + found.error().message};
   const Seconds step = found->estimate.step.total();

@@ -96,6 +96,12 @@ Shards shards_of(const workload::Strategy& strategy) {
   return {.plain = std::min(replicas, most), .experts = std::min(replicas / strategy.ep, most)};
 }
 
+double updated_parameters(const workload::Strategy& strategy, const RankParameters& held) {
+  if (strategy.zero == 0) return held.total();
+  const Shards shards = shards_of(strategy);
+  return held.plain / shards.plain + held.experts / shards.experts;
+}
+
 bool shares_gradients(const workload::Strategy& strategy) {
   return strategy.zero == 3 || (strategy.zero == 2 && strategy.pp == 1);
 }

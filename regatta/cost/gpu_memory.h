@@ -43,6 +43,10 @@ struct RankParameters {
   double total() const { return plain + experts; }
 };
 
+// Parameters that a rank's optimizer updates: its share of `held` where replicas share the
+// optimizer's state (zero 1 and more), else all.
+double updated_parameters(const workload::Strategy& strategy, const RankParameters& held);
+
 // Whether replicas hold their share of the gradients alone. Stages of a pipeline have micro-batches
 // in flight and reduce once, after the last of them: ZeRO-2 keeps whole gradients there (PyTorch's
 // pipeline stages, DeepSpeed refuses the two together).

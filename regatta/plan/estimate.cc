@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 
 #include "regatta/pipeline/closed_form.h"
+#include "regatta/plan/replica_time.h"
 #include "regatta/plan/stage_memory.h"
 #include "regatta/plan/stage_split.h"
 
 namespace regatta::plan {
 namespace {
 
-using cost::Collective;
 using workload::Offload;
 using workload::Schedule;
 
@@ -44,7 +44,8 @@ class Assembly {
     StageTime slot;
     estimate.step = micro_batches(slot);
     const cost::RankParameters held = heaviest_parameters();
-    replicas(estimate.step, held, slot);
+    const ReplicaTime replicas(input_, machine_, held, micro_batches_);
+    estimate.step.dp_comm = replicas.exposed_beside(slot.all.total(), slot.forward);
     optimizer(estimate.step, held);
     offload(estimate.step, held, slot);
     const StageMemory::Worst worst =
@@ -58,7 +59,7 @@ class Assembly {
   // the slowest stage does for one.
   StepBreakdown micro_batches(StageTime& slot) const {
     slot = slowest_stage();
-    if (strategy_.schedule == Schedule::kDualPipe) overlap_exchanges(slot);
+    if (strategy_.schedule == Schedule::kDualPipe) overlap_exchanges(slot.all);
     StepBreakdown step = slot.all;
     step.pp_comm = boundary();
     const Seconds fill = bubble(slot.all.total(), step.pp_comm);
@@ -143,17 +144,6 @@ class Assembly {
     return last.all.total() > middle.all.total() ? last : middle;
   }
 
-  // DualPipe's purpose: the exchange of experts' tokens of one micro-batch goes beside the
-  // computation of another, which leaves it 20 of 132 processors (DeepSeek-V3, section 3.2.2).
-  static void overlap_exchanges(StageTime& slot) {
-    constexpr double kSlower = 132.0 / 112;
-    if (slot.all.ep_comm.value <= 0) return;
-    for (Seconds* part : {&slot.all.matmul, &slot.all.attention, &slot.all.passes})
-      *part = *part * kSlower;
-    const Seconds beside = slot.all.matmul + slot.all.attention + slot.all.passes;
-    slot.all.ep_comm -= std::min(slot.all.ep_comm, beside);
-  }
-
   // The activations of a micro-batch to the next stage and their gradient back, of every part of
   // the model that the stage holds.
   Seconds boundary() const {
@@ -197,9 +187,10 @@ class Assembly {
     return step - all * (parts_met() * micro_batches_) + ways;
   }
 
-  // The even split of pp > 1 has no stage with more than one of its two tables.
+  // Of an even split, stages of pp > 1 have one table at most, but where zb-v has both ends.
   cost::RankParameters parameters(const StageBlocks& blocks) const {
-    const int tables = strategy_.pp == 1 && !input_.model.tied_embeddings ? 2 : 1;
+    const bool has_both = strategy_.pp == 1 || strategy_.schedule == Schedule::kZbV;
+    const int tables = has_both && !input_.model.tied_embeddings ? 2 : 1;
     return stages_.parameters(blocks, tables);
   }
   cost::RankParameters stage_parameters(int stage) const {
@@ -209,90 +200,8 @@ class Assembly {
     return split_ != nullptr ? stage_parameters(split_->heaviest) : parameters(heaviest_stage());
   }
 
-  cost::RankGroup replica_group(double ranks) const {
-    const int own = strategy_.tp;
-    return {
-        .ranks = static_cast<int>(ranks),
-        .inside = std::max(1, std::min(static_cast<int>(ranks), machine_.network.devices / own)),
-        .rings = std::min(own, machine_.network.devices),
-        .extent = strategy_.world_size() / strategy_.pp};
-  }
-
-  // One collective of the plain parameters over `plain` ranks and of the experts over `experts`.
-  Seconds exchange(const cost::RankParameters& held, const cost::Shards& ranks, Collective kind,
-                   double bytes) const {
-    const auto time = [&](double parameters, double count) {
-      if (parameters == 0) return Seconds{};
-      cost::RankGroup group = replica_group(count);
-      if (traits_.gathers_flat && strategy_.zero == 3) {
-        group.inside = 1;
-        group.rings = machine_.network.devices;
-      }
-      return collective_time(machine_.network, group, kind, parameters * bytes);
-    };
-    return time(held.plain, ranks.plain) + time(held.experts, ranks.experts);
-  }
-
-  // Sums of gradients over the replicas, and gathers of weights where they share them.
-  void replicas(StepBreakdown& step, const cost::RankParameters& held, const StageTime& slot) {
-    const double copies = static_cast<double>(strategy_.dp) * strategy_.cp;
-    if (copies == 1) return;
-    const cost::Shards all{.plain = copies, .experts = copies / strategy_.ep};
-    const auto both = [&](Collective kind, double bytes) {
-      return exchange(held, all, kind, bytes);
-    };
-    const Seconds compute = slot.all.total();
-    if (strategy_.zero == 3) {
-      const cost::Shards shards = cost::shards_of(strategy_);
-      shared_weights(step, exchange(held, shards, Collective::kAllGather, weight_bytes_),
-                     exchange(held, shards, Collective::kReduceScatter, weight_bytes_), compute,
-                     slot.forward);
-      // Groups that hold the same shards sum them once a step.
-      if (shards.plain < copies) {
-        const cost::RankParameters shard{.plain = held.plain / shards.plain,
-                                         .experts = held.experts / shards.experts};
-        cost::RankGroup across = replica_group(copies / shards.plain);
-        across.inside = 1;
-        across.rings = machine_.network.devices;
-        step.dp_comm += collective_time(machine_.network, across, Collective::kAllReduce,
-                                        shard.total() * gradient_bytes());
-      }
-      return;
-    }
-    const GradientSum sum = gradient_sum(traits_, strategy_, input_.precision, micro_batches_);
-    const Seconds sums = both(sum.kind, sum.bytes);
-    Seconds gathers;
-    if (strategy_.zero > 0) gathers = both(Collective::kAllGather, weight_bytes_);
-    const double overlap = strategy_.overlap ? traits_.dp_overlap : 0;
-    const Seconds backward = compute - slot.forward;
-    step.dp_comm =
-        exposed(sums, backward, overlap) * sum.rounds + exposed(gathers, slot.forward, overlap);
-  }
-
-  double gradient_bytes() const {
-    return gradient_sum(traits_, strategy_, input_.precision, micro_batches_).bytes;
-  }
-
-  // Every block's weights are gathered before its forward and again before its backward, and its
-  // gradients scattered after: beside the blocks around it.
-  void shared_weights(StepBreakdown& step, Seconds gather, Seconds scatter, Seconds compute,
-                      Seconds forward) const {
-    const double overlap = strategy_.overlap ? traits_.dp_overlap : 0;
-    const Seconds backward = compute - forward;
-    step.dp_comm =
-        (exposed(gather, forward, overlap) + exposed(gather + scatter, backward, overlap)) *
-        micro_batches_;
-  }
-
-  // Parameters that the rank updates.
-  double updated(const cost::RankParameters& held) const {
-    if (strategy_.zero == 0) return held.total();
-    const cost::Shards shards = cost::shards_of(strategy_);
-    return held.plain / shards.plain + held.experts / shards.experts;
-  }
-
   void optimizer(StepBreakdown& step, const cost::RankParameters& held) const {
-    const double own = updated(held);
+    const double own = cost::updated_parameters(strategy_, held);
     const double kept = cost::shares_gradients(strategy_) ? own : held.total();
     const double sums = traits_.accumulated_bytes * kept * micro_batches_;
     step.optimizer = Seconds{sums / machine_.engines.scores.memory.value};
@@ -315,12 +224,13 @@ class Assembly {
       // GB/s.
       constexpr double kAdamBytes = 28;
       constexpr double kServerMemory = 300e9;
-      const double own = updated(held);
+      const double own = cost::updated_parameters(strategy_, held);
       step.offload += Seconds{own * 2 * weight_bytes_ / link.value} +
                       Seconds{own * kAdamBytes * machine_.network.devices / kServerMemory};
     }
     if (offloads_activations()) {
-      const Seconds way{stages_.kept(heaviest_stage()) / link.value};
+      const StageBlocks& blocks = split_ != nullptr ? of_stage(split_->slowest) : heaviest_stage();
+      const Seconds way{stages_.kept(blocks) / link.value};
       const Seconds backward = slot.all.total() - slot.forward;
       // The link is that of the NIC, too, and copies take memory bandwidth from the kernels.
       constexpr double kHidden = 0.8;
@@ -342,19 +252,6 @@ class Assembly {
 };
 
 }  // namespace
-
-GradientSum gradient_sum(const cost::StackTraits& traits, const workload::Strategy& strategy,
-                         workload::Precision precision, double micro_batches) {
-  GradientSum sum{.bytes = traits.gradient_bytes};
-  // Frameworks add gradients of bf16, which has 8 bits of mantissa, in fp32 (Megatron-LM's
-  // arguments.py: bf16 implies accumulate-allreduce-grads-in-fp32).
-  if (precision == workload::Precision::kBf16) sum.bytes = std::max(4.0, sum.bytes);
-  if (strategy.zero >= 2 || (strategy.zero == 1 && traits.scatters_gradients))
-    sum.kind = Collective::kReduceScatter;
-  // ZeRO-2 has no whole gradient to add to: it reduces after every micro-batch.
-  if (strategy.zero == 2 && cost::shares_gradients(strategy)) sum.rounds = micro_batches;
-  return sum;
-}
 
 Machine machine_of(const EstimateInput& input) {
   return {.engines = cost::gpu_engines(input.server.device, input.stack, input.precision),

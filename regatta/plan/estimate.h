@@ -57,15 +57,6 @@ inline Seconds exposed(Seconds exchange, Seconds beside, double overlap) {
   return exchange - std::min(exchange, beside) * overlap;
 }
 
-// How replicas that do not share weights sum their gradients.
-struct GradientSum {
-  cost::Collective kind = cost::Collective::kAllReduce;
-  double rounds = 1;  // a step
-  double bytes = 2;   // per parameter
-};
-GradientSum gradient_sum(const cost::StackTraits& traits, const workload::Strategy& strategy,
-                         workload::Precision precision, double micro_batches);
-
 // Every part of a step by the name that files and messages use.
 struct NamedPart {
   std::string name;  // "tp_comm"

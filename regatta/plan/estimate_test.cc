@@ -188,22 +188,6 @@ TEST(EstimateStep, RefusesWhatItDoesNotKnowOrWhatDoesNotDivide) {
               HasSubstr("bf16 peak are not known"));
 }
 
-TEST(GradientSum, IsAsTheStackThePrecisionAndTheScheduleHaveIt) {
-  const cost::StackTraits& deepspeed = cost::find_stack("megatron-deepspeed-fp16")->traits;
-  const cost::StackTraits& megatron = cost::find_stack("megatron-lm-2022")->traits;
-  using workload::Precision;
-  const auto sum = [](const cost::StackTraits& traits, int zero, int pp, Precision precision) {
-    return gradient_sum(traits, {.pp = pp, .zero = zero}, precision, 16);
-  };
-  EXPECT_EQ(sum(deepspeed, 1, 1, Precision::kFp16).kind, cost::Collective::kAllReduce);
-  EXPECT_EQ(sum(megatron, 1, 1, Precision::kFp16).kind, cost::Collective::kReduceScatter);
-  EXPECT_EQ(sum(megatron, 0, 1, Precision::kFp16).kind, cost::Collective::kAllReduce);
-  EXPECT_EQ(sum(megatron, 1, 1, Precision::kFp16).bytes, 2);
-  EXPECT_EQ(sum(megatron, 1, 1, Precision::kBf16).bytes, 4);
-  EXPECT_EQ(sum(megatron, 2, 1, Precision::kFp16).rounds, 16);
-  EXPECT_EQ(sum(megatron, 2, 8, Precision::kFp16).rounds, 1);
-}
-
 // Micro-batches are in flight in a pipeline: their gradients have nowhere to go but a whole buffer.
 TEST(EstimateStep, Zero2KeepsWholeGradientsInPipelines) {
   const auto gradients = [](int zero, int pp) {

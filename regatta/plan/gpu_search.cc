@@ -269,6 +269,12 @@ class Search {
 
 Error nothing_divides(const GpuProblem& problem) {
   // What was asked for may be impossible by itself.
+  if (problem.request.stage_layers && !problem.request.virtual_stages &&
+      problem.request.schedule == workload::Schedule::kInterleaved) {
+    return {Code::kInvalidInput,
+            "stage_layers: no number above 1 divides all of them, so stages have no equal parts to "
+            "interleave; choose multiples of 2, or schedule 1f1b"};
+  }
   const Strategy asked = workload::requested(problem.request);
   if (const auto count = workload::micro_batches(problem.model, asked, problem.global_batch);
       !count)

@@ -77,6 +77,10 @@ TEST(GpuSearch, PrunedFindsWhatExhaustiveFindsForRandomModelsAndClusters) {
     const int least = std::max(1, fourth - 1);
     if (pick(std::vector<int>{0, 1, 2, 3, 4, 5}) == 0)
       one.request.stage_layers = {{fourth, fourth, one.model.layers - 2 * fourth - least, least}};
+    // Or the inner two do, the same from both ends: dualpipe takes no other.
+    const int inner = one.model.layers / 2 - fourth - 1;
+    if (one.model.layers >= 8 && pick(std::vector<int>{0, 1, 2, 3, 4, 5}) == 0)
+      one.request.stage_layers = {{fourth + 1, inner, inner, fourth + 1}};
     one.global_batch = pick(std::vector<int>{8, 12, 16, 32, 64});
     one.server = *topo::find_server_preset(pick(servers));
     one.devices = pick(std::vector<int>{8, 16, 24, 32, 64});

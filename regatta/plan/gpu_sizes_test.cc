@@ -93,7 +93,7 @@ TEST(GpuSizes, LeaveOutWhereNothingFitsOrDivides) {
   EXPECT_EQ(sizes->left_out.front().servers, 1);
   EXPECT_THAT(sizes->left_out.front().reason, HasSubstr("no strategy fits"));
   EXPECT_EQ(sizes->sizes.size() + sizes->left_out.size(), server_counts(16).size());
-  // Of 24 devices nothing makes two stages and replicas of eight ranks that divide the batch.
+  // Four stages of eight ranks need multiples of 32 devices.
   one.request.tp = 8;
   one.request.pp = 4;
   const auto staged = gpu_sizes(one.problem(), {});

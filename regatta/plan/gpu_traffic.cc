@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "regatta/cost/gpu_memory.h"
+#include "regatta/plan/replica_time.h"
 
 namespace regatta::plan {
 namespace {

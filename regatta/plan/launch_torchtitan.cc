@@ -27,12 +27,6 @@ int shard_ranks(const Strategy& strategy) {
   return strategy.shard_ranks > 0 ? strategy.shard_ranks : strategy.dp * strategy.cp;
 }
 
-int parts(const Strategy& strategy) {
-  return pipeline::parts_of({.schedule = strategy.schedule,
-                             .stages = strategy.pp,
-                             .virtual_stages = strategy.virtual_stages});
-}
-
 std::string schedule_name(Schedule schedule) {
   if (schedule == Schedule::kInterleaved) return "Interleaved1F1B";
   return schedule == Schedule::kZbV ? "ZBVZeroBubble" : "1F1B";
@@ -54,7 +48,7 @@ Status check_pipeline(const LaunchInput& input, int micro_batches) {
   }
   const std::vector<int> layers = layers_of_parts(input.model, strategy);
   if (are_equal(layers)) return {};
-  if (parts(strategy) > 1) {
+  if (parts_per_stage(strategy) > 1) {
     return cannot(kSelf,
                   fmt::format("{} layers do not divide into {} equal parts", input.model.layers,
                               layers.size()),

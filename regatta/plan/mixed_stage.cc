@@ -3,6 +3,7 @@
 
 #include "regatta/pipeline/closed_form.h"
 #include "regatta/plan/mixed_job.h"
+#include "regatta/plan/replica_time.h"
 
 namespace regatta::plan {
 
@@ -65,8 +66,7 @@ StageEnd stage_end(const MixedJob& job, int stage, const SpanOfBlocks& blocks, i
   const workload::Strategy& strategy = job.strategy;
   const cost::StackTraits& traits = job.stack.traits;
   const cost::RankParameters held = stage_parameters(job, stage, blocks);
-  const double updated =
-      strategy.zero == 0 ? held.total() : held.total() / cost::shards_of(strategy).plain;
+  const double updated = cost::updated_parameters(strategy, held);
   const double kept = cost::shares_gradients(strategy) ? updated : held.total();
   const double added = traits.accumulated_bytes * kept * micro_batches;
   StageEnd end;

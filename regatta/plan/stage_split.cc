@@ -17,26 +17,32 @@ constexpr double kRounding = 1e-9;
 
 std::vector<StageBlocks> blocks_of(const EstimateInput& input) {
   const workload::Strategy& strategy = input.strategy;
-  const int parts = parts_per_stage(strategy);
-  std::vector<StageBlocks> blocks(static_cast<std::size_t>(strategy.pp));
-  int dense_left = dense_layers(input.model);
-  for (int part = 0; part < strategy.pp * parts; ++part) {
-    const int place = part % strategy.pp;
-    const bool is_back = strategy.schedule == Schedule::kZbV && part >= strategy.pp;
-    const auto stage = static_cast<std::size_t>(is_back ? strategy.pp - 1 - place : place);
-    const int count = strategy.stage_layers[stage] / parts;
-    const int dense = std::min(dense_left, count);
-    dense_left -= dense;
-    blocks[stage].dense += dense;
-    blocks[stage].expert += count - dense;
+  const pipeline::Shape shape{.schedule = strategy.schedule,
+                              .stages = strategy.pp,
+                              .micro_batches = 1,
+                              .virtual_stages = strategy.virtual_stages};
+  const double share = strategy.schedule == Schedule::kDualPipe ? 0.5 : 1;
+  std::vector<StageBlocks> stages;
+  for (int stage = 0; stage < strategy.pp; ++stage) {
+    StageBlocks blocks;
+    for (int part = 0; part < pipeline::parts_of(shape); ++part)
+      blocks += blocks_of_chunk(input.model, strategy, chunk_of(shape, stage, part));
+    stages.push_back({.dense = blocks.dense * share, .expert = blocks.expert * share});
   }
-  if (strategy.schedule != Schedule::kDualPipe) return blocks;
-  std::vector<StageBlocks> means = blocks;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const StageBlocks& other = blocks[blocks.size() - 1 - i];
-    means[i] = {(blocks[i].dense + other.dense) / 2, (blocks[i].expert + other.expert) / 2};
-  }
-  return means;
+  return stages;
+}
+
+// What a stage does for a micro-batch, as the schedule overlaps it.
+Seconds slot_of(const EstimateInput& input, const MicroBatchWork& work, const StageBlocks& blocks,
+                bool has_output) {
+  StepBreakdown all = work.dense.time;
+  all *= blocks.dense;
+  StepBreakdown experts = work.expert.time;
+  experts *= blocks.expert;
+  all += experts;
+  if (has_output) all += work.ends;
+  if (input.strategy.schedule == Schedule::kDualPipe) overlap_exchanges(all);
+  return all.total();
 }
 
 // Stages between the ends of which none holds fewer of both kinds than one whose activations stay
@@ -166,6 +172,15 @@ std::optional<Balance> balance_of(const EstimateInput& input, const MicroBatchWo
 
 }  // namespace
 
+void overlap_exchanges(StepBreakdown& slot) {
+  constexpr double kSlower = 132.0 / 112;
+  if (slot.ep_comm.value <= 0) return;
+  for (Seconds* part : {&slot.matmul, &slot.attention, &slot.passes})
+    *part = *part * kSlower;
+  const Seconds beside = slot.matmul + slot.attention + slot.passes;
+  slot.ep_comm -= std::min(slot.ep_comm, beside);
+}
+
 int output_stage(const workload::Strategy& strategy) {
   return strategy.schedule == Schedule::kZbV ? 0 : strategy.pp - 1;
 }
@@ -180,14 +195,11 @@ StageSplit stage_split(const EstimateInput& input, const MicroBatchWork& work, i
   StageSplit split;
   split.blocks = blocks_of(input);
   const int output = output_stage(input.strategy);
-  const double dense = work.dense.time.total().value;
-  const double expert = work.expert.time.total().value;
-  double slowest = -1;
+  Seconds slowest{-1};
   double heaviest = -1;
   for (int stage = 0; stage < input.strategy.pp; ++stage) {
     const StageBlocks& blocks = split.blocks[static_cast<std::size_t>(stage)];
-    const double time = dense * blocks.dense + expert * blocks.expert +
-                        (stage == output ? work.ends.total().value : 0);
+    const Seconds time = slot_of(input, work, blocks, stage == output);
     const double parameters = work.dense.parameters.total() * blocks.dense +
                               work.expert.parameters.total() * blocks.expert +
                               work.table * tables_of(input, stage);

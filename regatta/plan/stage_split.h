@@ -24,10 +24,15 @@ struct StageSplit {
 // Requires strategy.stage_layers. Cost: linear in the parts of the model, but that of `makespan`.
 StageSplit stage_split(const EstimateInput& input, const MicroBatchWork& work, int micro_batches);
 
+// DualPipe's purpose: the exchange of experts' tokens of one micro-batch goes beside the
+// computation of another, which leaves it 20 of 132 processors (DeepSeek-V3, section 3.2.2).
+// `slot`: what a stage does for a micro-batch.
+void overlap_exchanges(StepBreakdown& slot);
+
 // The stage with the output layer and the loss.
 int output_stage(const workload::Strategy& strategy);
 // Token tables of a stage: the first embeds with one, the output layer has its own but where both
-// are on one stage and tied.
+// are on one stage and tied; with dualpipe of one of its two parts (plan/stage_memory.h: of both).
 int tables_of(const EstimateInput& input, int stage);
 
 // Layers of the stages so that the slowest is as fast as it can be beside an output layer on the

@@ -74,6 +74,14 @@ TEST(ReadPublished, SaysWhatAColumnOfOnesOwnRunsMustHold) {
               HasSubstr("row 1: \"model\" is not what it should be, the name of a model preset"));
   EXPECT_THAT(error_with("dgx-h100", "dgx"), HasSubstr("\"server\""));
   EXPECT_THAT(error_with(",64,4,8,", ",60,4,8,"), HasSubstr("a multiple of tp x pp x cp"));
+  EXPECT_THAT(error_with(",64,4,8,", ",64,65536,65536,"), HasSubstr("a multiple of tp x pp x cp"));
+  EXPECT_THAT(error_with(",64,4,8,5,", ",64,4,8,7,"), HasSubstr("none"));
+  std::string more = "zero,sp," + std::string(kOwn);
+  more.replace(more.find("llama3"), 6, "4,,llama3");
+  more.replace(more.find("gpt3"), 4, "0,maybe,gpt3");
+  EXPECT_THAT(read_published("last-week", more).error().message, HasSubstr("from 0 to 3"));
+  more.replace(more.find("4,,llama3"), 1, "3");
+  EXPECT_THAT(read_published("last-week", more).error().message, HasSubstr("yes or no"));
   EXPECT_THAT(error_with("fp8", "int3"), HasSubstr("\"precision\""));
   EXPECT_THAT(error_with(",full,", ",some,"), HasSubstr("row 2: \"recompute\""));
   EXPECT_THAT(error_with("nemo", "mine"), HasSubstr("\"stack\""));

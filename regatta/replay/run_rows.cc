@@ -44,13 +44,20 @@ workload::Strategy strategy_of(Reader& reader, int gpus) {
                               .micro_batch = reader.whole("mbs")};
   strategy.cp = whole_or(reader, "cp", 1);
   strategy.ep = whole_or(reader, "ep", 1);
-  if (reader.has("zero")) strategy.zero = reader.whole("zero");
-  const int held = strategy.tp * strategy.pp * strategy.cp;
-  if (gpus % held != 0) reader.refuse("gpus", "a multiple of tp x pp x cp");
-  strategy.dp = gpus / held;
+  const std::string zero = reader.text("zero");
+  if (!zero.empty() && zero != "0") strategy.zero = reader.whole("zero");
+  if (strategy.zero > 3) reader.refuse("zero", "a whole number from 0 to 3");
+  const double held = static_cast<double>(strategy.tp) * strategy.pp * strategy.cp;
+  if (held > gpus || gpus % static_cast<int>(held) != 0) {
+    reader.refuse("gpus", "a multiple of tp x pp x cp");
+    return strategy;
+  }
+  strategy.dp = gpus / static_cast<int>(held);
   // Stacks that split tensors share the tokens between the products, too; those before 2022 did
   // not.
-  strategy.sequence_parallel = strategy.tp > 1 && reader.text("sp") != "no";
+  const std::string sp = reader.text("sp");
+  if (!sp.empty() && sp != "yes" && sp != "no") reader.refuse("sp", "yes or no");
+  strategy.sequence_parallel = strategy.tp > 1 && sp != "no";
   interleave(strategy, whole_or(reader, "vp", 1));
   if (!reader.text("schedule").empty()) {
     const auto schedule = workload::schedule_named(reader.text("schedule"));

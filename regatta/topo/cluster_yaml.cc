@@ -285,9 +285,10 @@ void check_size(const YamlMap& map, const Cluster& cluster) {
   for (const Server& server : cluster.servers)
     links += cluster.server_types.at(server.type).nic_count;
   if (links > kMaxLinks) {
-    map.fail("servers_per_leaf", fmt::format("{} leaves make more than {} links; put more servers "
-                                             "on a leaf or use fewer spines",
-                                             leaves, kMaxLinks));
+    map.fail("servers_per_leaf",
+             fmt::format("{} leaves and the NICs of {} servers make more than {} links; put more "
+                         "servers on a leaf, or use fewer spines, NICs or servers",
+                         leaves, servers, kMaxLinks));
   }
 }
 

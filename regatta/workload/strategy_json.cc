@@ -120,6 +120,7 @@ Result<StrategyRequest> request_from_json(const json& object) {
   reader.read("overlap", request.overlap);
   reader.read("compression", request.compression, kCompressions);
   reader.read("stage_layers", request.stage_layers);
+  if (request.stage_layers && request.stage_layers->empty()) request.stage_layers.reset();
   if (request.stage_layers && !request.pp)
     request.pp = static_cast<int>(request.stage_layers->size());
   return finish(reader, request);

@@ -51,6 +51,12 @@ CASES = [
      "strategy: tp 8 x cp 1 x pp 2 x dp 32 cannot fill 1024 devices; the degrees must multiply to it, so leave one out "
      "to have it chosen"),
     (GPU_PLAN + ["--objective", "cost"], "plan: --objective requires --sizes"),
+    (GPU_PLAN + ["--sizes", "--frontier"], "plan: --sizes excludes --frontier"),
+    (["plan", JOB, "--cluster", CLUSTER, "--sizes"],
+     f"--sizes: {CLUSTER} has no GPUs; give a cluster of GPUs, or plan without it"),
+    (GPU_PLAN + ["--strategy", "{schedule: interleaved, stage_layers: [23, 25, 25, 23]}"],
+     "stage_layers: no number above 1 divides all of them, so stages have no equal parts to interleave; choose "
+     "multiples of 2, or schedule 1f1b"),
     (GPU_PLAN + ["--sizes", "--objective", "tme"], "plan: --objective: 'tme' is not known; did you mean 'time'?"),
     (GPU_PLAN + ["--sizes", "--steps", "9", "--within", "30"], "--within: '30' is not a time; write it like 30d or 12h"),
     (["plan", "diff", "a.json"], "plan diff: B is missing; write it like: regatta plan diff A B"),
