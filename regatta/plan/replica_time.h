@@ -1,5 +1,5 @@
-// plan/replica_time.h: what replicas of a model exchange in a step on equal servers, in closed form.
-// ZeRO: Rajbhandari et al., SC'20.
+// plan/replica_time.h: what replicas of a model exchange in a step on equal servers, in closed
+// form. ZeRO: Rajbhandari et al., SC'20.
 #pragma once
 
 #include "regatta/core/units.h"

@@ -25,8 +25,7 @@ TEST(GradientSum, IsAsTheStackThePrecisionAndTheScheduleHaveIt) {
 }
 
 Seconds exposed_on(int replicas, int zero, bool overlap = true) {
-  const workload::Strategy strategy{
-      .tp = 8, .dp = replicas, .overlap = overlap, .zero = zero};
+  const workload::Strategy strategy{.tp = 8, .dp = replicas, .overlap = overlap, .zero = zero};
   const EstimateInput input{.model = workload::find_model_preset("llama2-13b")->model,
                             .strategy = strategy,
                             .global_batch = 1024,

@@ -51,7 +51,7 @@ CASES = [
      "strategy: tp 8 x cp 1 x pp 2 x dp 32 cannot fill 1024 devices; the degrees must multiply to it, so leave one out "
      "to have it chosen"),
     (GPU_PLAN + ["--objective", "cost"], "plan: --objective requires --sizes"),
-    (GPU_PLAN + ["--sizes", "--frontier"], "plan: --sizes excludes --frontier"),
+    (GPU_PLAN + ["--sizes", "--frontier"], "plan: --frontier excludes --sizes; give one of them"),
     (["plan", JOB, "--cluster", CLUSTER, "--sizes"],
      f"--sizes: {CLUSTER} has no GPUs; give a cluster of GPUs, or plan without it"),
     (GPU_PLAN + ["--strategy", "{schedule: interleaved, stage_layers: [23, 25, 25, 23]}"],
