@@ -4,7 +4,7 @@ option(REGATTA_WERROR "Treat warnings as errors" OFF)
 
 function(regatta_warnings target)
   target_compile_options(${target} PRIVATE
-    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
     # Designated initializers name what differs from the defaults; the rest is meant to be left out.
     -Wno-missing-field-initializers
     $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>

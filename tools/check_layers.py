@@ -22,7 +22,7 @@ LAYERS = [
 SIDEWAYS = {3, 4}
 LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer}
 KEYWORDS = {"NAME", "SOURCES", "TESTS", "BENCHMARKS", "DEPS", "SYSTEM"}
-SUFFIXES = {".h", ".cc", ".cu", ".inc"}
+SUFFIXES = {".h", ".c", ".cc", ".cu", ".inc"}
 
 
 class Target:

@@ -6,7 +6,7 @@ import sys
 import sources
 
 LIMIT = 700
-SUFFIXES = (".h", ".cc", ".py", ".sh", ".js", ".css", ".proto", ".cmake")
+SUFFIXES = (".h", ".c", ".cc", ".py", ".sh", ".js", ".css", ".proto", ".cmake")
 
 
 def main():

@@ -7,7 +7,7 @@ import shlex
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CODE = (".h", ".cc")
+CODE = (".h", ".c", ".cc")
 
 
 def tracked(root=ROOT, suffixes=CODE):
