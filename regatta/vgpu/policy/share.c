@@ -2,16 +2,16 @@
 
 typedef unsigned long long u64;
 
-static u64 weight_of(const regatta_share_request *tenant) {
+static u64 weight_of(const regatta_share_request* tenant) {
   return tenant->weight == 0 ? 1 : tenant->weight;
 }
 
-static int counts(regatta_share_policy policy, const regatta_share_request *tenant) {
+static int counts(regatta_share_policy policy, const regatta_share_request* tenant) {
   if (policy == REGATTA_SHARE_BURST_WEIGHT) return tenant->runnable;
   return tenant->present || tenant->runnable;
 }
 
-static void scale_down(unsigned *parts, unsigned count) {
+static void scale_down(unsigned* parts, unsigned count) {
   u64 sum = 0;
   unsigned i;
   for (i = 0; i < count; ++i)
@@ -21,7 +21,7 @@ static void scale_down(unsigned *parts, unsigned count) {
     parts[i] = (unsigned)(parts[i] * (u64)REGATTA_WHOLE_PPM / sum);
 }
 
-static void by_quota(const regatta_share_request *tenants, unsigned count, unsigned *parts) {
+static void by_quota(const regatta_share_request* tenants, unsigned count, unsigned* parts) {
   unsigned i;
   for (i = 0; i < count; ++i)
     parts[i] = counts(REGATTA_SHARE_FIXED, &tenants[i]) ? tenants[i].quota_ppm : 0;
@@ -31,8 +31,8 @@ static void by_quota(const regatta_share_request *tenants, unsigned count, unsig
 /* Gives each tenant its weight's part of what is left, then lifts those below their floor to it and
  * divides the rest anew: at most `count` rounds, for each lifts one tenant for good.
  */
-static void by_weight(regatta_share_policy policy, const regatta_share_request *tenants,
-                      unsigned count, unsigned *parts) {
+static void by_weight(regatta_share_policy policy, const regatta_share_request* tenants,
+                      unsigned count, unsigned* parts) {
   unsigned char lifted[REGATTA_TENANTS_MAX] = {0};
   const int has_floor = policy == REGATTA_SHARE_BURST_WEIGHT;
   int changed = 1;
@@ -64,15 +64,15 @@ static void by_weight(regatta_share_policy policy, const regatta_share_request *
   }
 }
 
-void regatta_shares(regatta_share_policy policy, const regatta_share_request *tenants,
-                    unsigned count, unsigned *parts_ppm) {
+void regatta_shares(regatta_share_policy policy, const regatta_share_request* tenants,
+                    unsigned count, unsigned* parts_ppm) {
   if (policy == REGATTA_SHARE_FIXED)
     by_quota(tenants, count, parts_ppm);
   else
     by_weight(policy, tenants, count, parts_ppm);
 }
 
-int regatta_quotas_fit(const regatta_share_request *tenants, unsigned count) {
+int regatta_quotas_fit(const regatta_share_request* tenants, unsigned count) {
   u64 sum = 0;
   unsigned i;
   for (i = 0; i < count; ++i)

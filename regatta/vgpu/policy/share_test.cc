@@ -69,8 +69,8 @@ TEST(Shares, OfRandomTenantsNeverExceedTheWholeNorMissAFloor) {
   for (int round = 0; round < 20'000; ++round) {
     Requests tenants(1 + random() % 16);
     for (regatta_share_request& one : tenants) {
-      one.quota_ppm = random() % 3 == 0 ? 0 : random() % 300'000;
-      one.weight = random() % 5;
+      one.quota_ppm = random() % 3 == 0 ? 0 : static_cast<unsigned>(random() % 300'000);
+      one.weight = static_cast<unsigned>(random() % 5);
       one.present = random() % 4 != 0;
       one.runnable = one.present && random() % 2 == 0;
     }
@@ -84,13 +84,18 @@ TEST(Shares, OfRandomTenantsNeverExceedTheWholeNorMissAFloor) {
         const bool is_burst = policy == REGATTA_SHARE_BURST_WEIGHT;
         const bool counts = is_burst ? tenants[i].runnable : tenants[i].present;
         is_any = is_any || counts;
-        if (!counts) ASSERT_EQ(parts[i], 0U) << round;
-        if (counts && is_burst && regatta_quotas_fit(tenants.data(), tenants.size()))
+        if (!counts) {
+          ASSERT_EQ(parts[i], 0U) << round;
+        }
+        if (counts && is_burst &&
+            regatta_quotas_fit(tenants.data(), static_cast<unsigned>(tenants.size()))) {
           ASSERT_GE(parts[i], tenants[i].quota_ppm) << round;
+        }
       }
       // Only rounding is lost, but by fixed quotas.
-      if (is_any && policy != REGATTA_SHARE_FIXED)
+      if (is_any && policy != REGATTA_SHARE_FIXED) {
         ASSERT_GE(sum + tenants.size(), 1'000'000U) << round;
+      }
     }
   }
 }

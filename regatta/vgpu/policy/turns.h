@@ -25,7 +25,7 @@ typedef struct {
   unsigned long long now_ns;
   unsigned long long began_ns; /* of the turn under way */
   unsigned long long quantum_ns;
-  int holder;      /* a tenant, or -1 */
+  int holder; /* a tenant, or -1 */
   unsigned count;
   unsigned char conserves; /* never idle while a tenant has work: parts are of those that have */
   regatta_turn_tenant tenants[REGATTA_TENANTS_MAX];
@@ -34,32 +34,32 @@ typedef struct {
 /* `quantum_ns`: how long a turn lasts while others wait; error of a share over a window of w is at
  * most some quanta and the longest kernel, over w.
  */
-void regatta_turns_init(regatta_turns *turns, unsigned count, unsigned long long quantum_ns,
+void regatta_turns_init(regatta_turns* turns, unsigned count, unsigned long long quantum_ns,
                         unsigned long long now_ns);
 
 /* New parts, at any time; debts and claims stay. `conserves` as for burst-weight. */
-void regatta_turns_set_parts(regatta_turns *turns, const unsigned *parts_ppm, int conserves,
+void regatta_turns_set_parts(regatta_turns* turns, const unsigned* parts_ppm, int conserves,
                              unsigned long long now_ns);
 
 /* Whether the tenant has work. Idle tenants earn nothing beyond one quantum of their part, so that
  * nobody saves up a burst; their debt shrinks.
  */
-void regatta_turns_set_runnable(regatta_turns *turns, unsigned tenant, int is_runnable,
+void regatta_turns_set_runnable(regatta_turns* turns, unsigned tenant, int is_runnable,
                                 unsigned long long now_ns);
 
 /* Who may begin a turn now: the tenant that the device owes most, or -1 where nobody may; then
  * *wait_ns is how long until that can change by time alone (~0ULL: never). Requires no holder.
  */
-int regatta_turns_next(regatta_turns *turns, unsigned long long now_ns,
-                       unsigned long long *wait_ns);
-void regatta_turns_begin(regatta_turns *turns, unsigned tenant, unsigned long long now_ns);
+int regatta_turns_next(regatta_turns* turns, unsigned long long now_ns,
+                       unsigned long long* wait_ns);
+void regatta_turns_begin(regatta_turns* turns, unsigned tenant, unsigned long long now_ns);
 
 /* Whether the holder should stop launching: its quantum is over and somebody else may run, or it
  * has used up its part.
  */
-int regatta_turns_is_over(regatta_turns *turns, unsigned long long now_ns);
+int regatta_turns_is_over(regatta_turns* turns, unsigned long long now_ns);
 /* The holder's last kernel ended; charges it. Nothing where nobody holds. */
-void regatta_turns_end(regatta_turns *turns, unsigned long long now_ns);
+void regatta_turns_end(regatta_turns* turns, unsigned long long now_ns);
 
 #ifdef __cplusplus
 }

@@ -115,7 +115,7 @@ TEST(Turns, RandomTenantsKeepTheirPartsInEveryWindow) {
     std::vector<Ns> kernels(count);
     unsigned left = 1'000'000;
     for (std::size_t i = 0; i < count; ++i) {
-      parts[i] = i + 1 == count ? left : left / 8 + random() % (left / 3);
+      parts[i] = i + 1 == count ? left : left / 8 + static_cast<unsigned>(random() % (left / 3));
       left -= parts[i];
       kernels[i] = 5 * kUs << random() % 8;  // to 640 us
     }
