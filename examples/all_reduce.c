@@ -1,12 +1,11 @@
-/* examples/all_reduce.c: two processes add up a vector through libregatta_coll. How to compile it is in
- * docs/c_library.md. */
+/* examples/all_reduce.c: two processes add up a vector through libregatta_coll. How to compile it
+ * is in docs/c_library.md. */
+#include <regatta_coll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <regatta_coll.h>
 
 enum { kRanks = 2, kCount = 1 << 20, kTextBytes = 4096 };
 
@@ -41,7 +40,8 @@ static int run(int socket, int32_t rank) {
   options.server = "here"; /* ranks with the same text share memory */
   struct peer self = {socket, rank};
   regatta_coll_comm* comm = NULL;
-  if (regatta_coll_connect(rank, kRanks, exchange, &self, &options, &comm, &error) != REGATTA_COLL_OK) {
+  if (regatta_coll_connect(rank, kRanks, exchange, &self, &options, &comm, &error) !=
+      REGATTA_COLL_OK) {
     fprintf(stderr, "rank %d: %s\n", (int)rank, error.text);
     return 1;
   }
@@ -53,7 +53,8 @@ static int run(int socket, int32_t rank) {
   if (status != REGATTA_COLL_OK)
     fprintf(stderr, "rank %d: %s\n", (int)rank, error.text);
   else
-    printf("rank %d of %d: the sum is %g\n", (int)rank, (int)regatta_coll_world_size(comm), data[kCount - 1]);
+    printf("rank %d of %d: the sum is %g\n", (int)rank, (int)regatta_coll_world_size(comm),
+           data[kCount - 1]);
   regatta_coll_comm_free(comm);
   return status;
 }

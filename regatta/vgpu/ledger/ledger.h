@@ -29,27 +29,27 @@ typedef struct {
 } regatta_account;
 
 /* What may still be leased. */
-unsigned long long regatta_account_room(const regatta_account *account);
+unsigned long long regatta_account_room(const regatta_account* account);
 
 /* How much to lease to a client that holds `held` and lacks `least`: 0 when there is no room for
  * that. Else at least `least`, and as much again as the client holds, so that one which grows asks
  * a logarithmic number of times; but beyond `least` never more than an eighth of the room.
  */
-unsigned long long regatta_lease_size(const regatta_account *account, unsigned long long held,
+unsigned long long regatta_lease_size(const regatta_account* account, unsigned long long held,
                                       unsigned long long least);
 
 /* Moves `bytes` from the room to the lease `held`. Returns 0, and changes nothing, when they do not
  * fit.
  */
-int regatta_lease_grow(regatta_account *account, unsigned long long *held,
+int regatta_lease_grow(regatta_account* account, unsigned long long* held,
                        unsigned long long bytes);
 
 /* Gives `bytes` of the lease back. Returns 0, and changes nothing, when it holds less. */
-int regatta_lease_shrink(regatta_account *account, unsigned long long *held,
+int regatta_lease_shrink(regatta_account* account, unsigned long long* held,
                          unsigned long long bytes);
 
 /* Gives back all that a client had that is gone; returns how much that was. */
-unsigned long long regatta_lease_reclaim(regatta_account *account, unsigned long long *held);
+unsigned long long regatta_lease_reclaim(regatta_account* account, unsigned long long* held);
 
 #ifdef __cplusplus
 }

@@ -69,7 +69,9 @@ TEST(Account, EqualsAPlainModelUnderRandomCalls) {
         EXPECT_EQ(regatta_lease_reclaim(&account, &held[who]), model[who]);
         model[who] = 0;
         break;
-      case 1: account.quota = random() % (2000 * kMiB); break;
+      case 1:
+        account.quota = random() % (2000 * kMiB);
+        break;
       case 2:
       case 3:
         ASSERT_EQ(regatta_lease_shrink(&account, &held[who], bytes) != 0, bytes <= model[who]);

@@ -1,5 +1,5 @@
-/* vgpu/ledger/page.h: the two pages that the daemon shares with processes. Each has 4096 bytes and is
- * a memory file that nobody can shorten.
+/* vgpu/ledger/page.h: the two pages that the daemon shares with processes. Each has 4096 bytes and
+ * is a memory file that nobody can shorten.
  *
  * The tenant's page says what the tenant may have and has, so that a process sees it without a
  * call. Tenants hold a descriptor of it from `regatta gpu run` on, by inheritance: it is what makes
@@ -20,7 +20,7 @@
 typedef struct {
   unsigned long long magic;
   unsigned version;
-  unsigned part_ppm; /* of the device's time, under the policy of now; atomic, as all below */
+  unsigned part_ppm;       /* of the device's time, under the policy of now; atomic, as all below */
   unsigned char token[16]; /* says to the daemon which tenant asks */
   char name[48];
   char socket[112];
