@@ -1,0 +1,167 @@
+#include "regatta/vgpu/client/client.h"
+
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "regatta/os/clock.h"
+#include "regatta/os/errno_text.h"
+
+namespace regatta::vgpu {
+namespace {
+
+constexpr Seconds kRetry{0.001};
+
+// Maps a page at `where`, in place of what is there, or at any address.
+Result<void*> map_shared(int fd, int protection, void* where) {
+  void* memory = ::mmap(where, REGATTA_PAGE_SIZE, protection,
+                        MAP_SHARED | (where != nullptr ? MAP_FIXED : 0), fd, 0);
+  if (memory == MAP_FAILED) return os::errno_error("cannot map a page of regatta gpu daemon");
+  return memory;
+}
+
+// Whether the daemon may be gone, and another one may come.
+bool is_lost(const Error& error) {
+  return error.code == Code::kUnavailable || error.code == Code::kTimeout;
+}
+
+}  // namespace
+
+Result<int> find_tenant_page() {
+  const std::string target = std::string("/memfd:") + REGATTA_TENANT_PAGE_NAME + " (deleted)";
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end;
+       !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    if (std::filesystem::read_symlink(entry->path(), ignored) != target) continue;
+    const std::string name = entry->path().filename();
+    int fd = -1;
+    std::from_chars(name.data(), name.data() + name.size(), fd);
+    return fd;
+  }
+  return Error{Code::kNotFound,
+               "this process belongs to no tenant; start it with regatta gpu run"};
+}
+
+Result<std::unique_ptr<Client>> Client::connect(Seconds patience) {
+  REGATTA_TRY(page, find_tenant_page());
+  return connect(page, patience);
+}
+
+Result<std::unique_ptr<Client>> Client::connect(int tenant_page, Seconds patience) {
+  std::unique_ptr<Client> client(new Client(patience));
+  REGATTA_TRY_DO(client->open_pages(tenant_page));
+  REGATTA_TRY_DO(client->reserve_slowly(0, 0));
+  return client;
+}
+
+Client::~Client() {
+  if (tenant_ != nullptr) ::munmap(tenant_, REGATTA_PAGE_SIZE);
+  if (purses_ != nullptr) ::munmap(purses_, REGATTA_PAGE_SIZE);
+  if (here_ != nullptr) ::munmap(const_cast<unsigned*>(here_), REGATTA_PAGE_SIZE);
+}
+
+Error Client::no_device(int device) {
+  return {Code::kInvalidInput, "GPU " + std::to_string(device) + ": there is none of this number"};
+}
+
+Status Client::open_pages(int tenant_page) {
+  REGATTA_TRY(page, map_shared(tenant_page, PROT_READ, nullptr));
+  tenant_ = static_cast<regatta_tenant_page*>(page);
+  if (tenant_->magic != REGATTA_TENANT_MAGIC || tenant_->version != 1) {
+    return Error{Code::kInvalidInput,
+                 "the tenant's page is of another version; start the program again"};
+  }
+  void* mark = ::mmap(nullptr, REGATTA_PAGE_SIZE, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mark == MAP_FAILED) return os::errno_error("cannot map a page");
+  here_ = static_cast<unsigned*>(mark);
+  if (::madvise(mark, REGATTA_PAGE_SIZE, MADV_WIPEONFORK) != 0)
+    return os::errno_error("cannot mark a page");
+  *here_ = 1;
+  return {};
+}
+
+// The pages that came with the answer to a hello: the tenant's, and purses where there were none.
+Status Client::accept_pages(Message& message) {
+  if (message.fds[0]) {
+    const auto page = map_shared(message.fds[0].get(), PROT_READ, tenant_);
+    if (!page) return page.error();
+  }
+  if (message.fds[1]) {
+    REGATTA_TRY(page, map_shared(message.fds[1].get(), PROT_READ | PROT_WRITE, purses_));
+    purses_ = static_cast<regatta_purses_page*>(page);
+    purses_page_ = std::move(message.fds[1]);
+  }
+  if (purses_ == nullptr) return Error{Code::kUnavailable, "the daemon gave no purses"};
+  return {};
+}
+
+Status Client::say_hello() {
+  const std::string path(tenant_->socket, ::strnlen(tenant_->socket, sizeof tenant_->socket));
+  REGATTA_TRY(socket, dial(path, patience_));
+  Request request{.ask = Ask::kHello};
+  std::memcpy(request.token, tenant_->token, sizeof request.token);
+  REGATTA_TRY_DO(send_message(socket.get(), as_bytes(request), {purses_page_.get(), -1}));
+  REGATTA_TRY(message, receive_message(socket.get(), sizeof(Reply)));
+  Reply reply;
+  if (message.bytes.size() != sizeof reply)
+    return Error{Code::kUnavailable, path + ": the daemon went away"};
+  std::memcpy(&reply, message.bytes.data(), sizeof reply);
+  if (reply.answer != Answer::kDone) return to_error(reply);
+  REGATTA_TRY_DO(accept_pages(message));
+  socket_ = std::move(socket);
+  return {};
+}
+
+// kExhausted: refused. kUnavailable, kTimeout: no answer, and it is not known whether there was one.
+Status Client::ask_for(int device, std::uint64_t least) {
+  const Request request{
+      .ask = Ask::kLease, .device = static_cast<std::uint32_t>(device), .least = least};
+  REGATTA_TRY_DO(send_message(socket_.get(), as_bytes(request)));
+  REGATTA_TRY(message, receive_message(socket_.get(), sizeof(Reply)));
+  Reply reply;
+  if (message.bytes.size() != sizeof reply)
+    return Error{Code::kUnavailable, "the daemon went away"};
+  std::memcpy(&reply, message.bytes.data(), sizeof reply);
+  if (reply.answer == Answer::kDone) return {};
+  if (reply.answer == Answer::kFailed) return to_error(reply);
+  return Error{Code::kExhausted,
+               std::string("tenant ") + tenant_->name + ": its memory on GPU " +
+                   std::to_string(device) + " is used up; free some or raise its --memory"};
+}
+
+Status Client::reserve_slowly(int device, std::uint64_t bytes) {
+  if (*here_ == 0) {
+    return Error{Code::kConflict, "process " + std::to_string(::getpid()) +
+                                      ": was forked from a client of the daemon; connect anew"};
+  }
+  const std::scoped_lock lock(mutex_);
+  const Seconds end = os::monotonic_now() + patience_;
+  for (;;) {
+    Status status;
+    if (!socket_) status = say_hello();
+    const bool is_greeted = status.has_value();
+    if (is_greeted) {
+      // What a daemon granted that then died is in the purse, though it did not say so.
+      if (regatta_purse_take(&purses_->purses[device], bytes) != 0) return {};
+      const std::uint64_t there = spare(device);
+      if (there >= bytes) continue;
+      status = ask_for(device, bytes - there);
+      if (status) continue;
+    }
+    if (!is_lost(status.error())) return status;
+    socket_.reset();
+    if (os::monotonic_now() > end) return status;
+    if (is_greeted) continue;  // at once: there may be a new daemon already
+    os::sleep_for(kRetry);
+  }
+}
+
+}  // namespace regatta::vgpu

@@ -1,0 +1,71 @@
+// vgpu/client/client.h: a process of a tenant, as it asks for device memory. Most reservations are
+// one compare-and-swap in the process's own purse (ledger/purse.h); when that is empty, one message
+// to the daemon. Any thread may call. What dies here, at any point, leaves nothing locked.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include <sys/types.h>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/os/unique_fd.h"
+#include "regatta/vgpu/client/messages.h"
+#include "regatta/vgpu/ledger/page.h"
+
+namespace regatta::vgpu {
+
+class Client {
+ public:
+  // Joins the tenant whose descriptor this process inherited; the environment has no say in it.
+  // kNotFound when there is none; other errors as reserve().
+  static Result<std::unique_ptr<Client>> connect(Seconds patience);
+  // The same by this descriptor. A process is one client: kConflict when it is one already.
+  static Result<std::unique_ptr<Client>> connect(int tenant_page, Seconds patience);
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client();
+
+  // To be called before the driver allocates, with what it will take. kExhausted when the tenant's
+  // quota would be exceeded; kUnavailable when the daemon did not come back within the patience;
+  // kConflict in a child of fork(), which connects anew.
+  Status reserve(int device, std::uint64_t bytes) {
+    if (device < 0 || device >= REGATTA_DEVICES_MAX) return no_device(device);
+    if (*here_ != 0 && regatta_purse_take(&purses_->purses[device], bytes) != 0) return {};
+    return reserve_slowly(device, bytes);
+  }
+  // After the driver freed it, or did not allocate.
+  void release(int device, std::uint64_t bytes) {
+    if (*here_ != 0) regatta_purse_give(&purses_->purses[device], bytes);
+  }
+
+  // Of the tenant, kept up by the daemon. What is leased includes what its clients have spare.
+  const regatta_tenant_page& tenant() const { return *tenant_; }
+  std::uint64_t spare(int device) const {
+    return regatta_word_spare(regatta_purse_read(&purses_->purses[device]));
+  }
+
+ private:
+  explicit Client(Seconds patience) : patience_(patience) {}
+  static Error no_device(int device);
+  Status open_pages(int tenant_page);
+  Status say_hello();
+  Status accept_pages(Message& message);
+  Status ask_for(int device, std::uint64_t least);
+  Status reserve_slowly(int device, std::uint64_t bytes);
+
+  const Seconds patience_;
+  regatta_tenant_page* tenant_ = nullptr;  // read-only
+  regatta_purses_page* purses_ = nullptr;
+  volatile unsigned* here_ = nullptr;  // 0 in a child of fork()
+  std::mutex mutex_;
+  os::UniqueFd socket_;       // guarded by mutex_
+  os::UniqueFd purses_page_;  // guarded by mutex_
+};
+
+// The descriptor of the tenant's page among those that this process inherited.
+Result<int> find_tenant_page();
+
+}  // namespace regatta::vgpu

@@ -1,0 +1,110 @@
+// vgpu/daemon/books.h: the ledger of all tenants and clients: admits them, leases memory to them,
+// calls spare memory back and takes back all that a dead client had. Every change survives a
+// SIGKILL of the daemon at any instruction (state.h). No sockets and no clock; one thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/os/unique_fd.h"
+#include "regatta/vgpu/daemon/page.h"
+#include "regatta/vgpu/daemon/process_id.h"
+#include "regatta/vgpu/daemon/state.h"
+#include "regatta/vgpu/ledger/page.h"
+
+namespace regatta::vgpu {
+
+// A tenant can take at most these, so that others are not shut out.
+constexpr int kClientsPerTenantMax = kClientsMax / 4;
+
+struct TenantLimits {
+  std::string name;
+  std::array<Bytes, kDevicesMax> memory{};
+  unsigned compute_ppm = REGATTA_WHOLE_PPM;
+  unsigned weight = 1;
+  bool is_high_priority = false;
+};
+
+class Books {
+ public:
+  // `socket` is told to tenants; `capacity` is what each device has, 0 where that is not known.
+  static Result<Books> open(State state, std::string socket, std::vector<Bytes> capacity);
+
+  const StateFile& state() const { return *state_; }
+  int device_count() const { return static_cast<int>(capacity_.size()); }
+  const std::vector<Bytes>& capacity() const { return capacity_; }
+  std::string tenant_name(int tenant) const { return state_->tenants[tenant].name; }
+
+  // kInvalidInput when the limits are wrong or do not fit beside those of the others; kConflict when
+  // there is one of this name, kExhausted when there are too many.
+  Result<int> add_tenant(const TenantLimits& limits);
+  Status set_limits(int tenant, const TenantLimits& limits);
+  TenantLimits limits(int tenant) const;
+  std::optional<int> find_tenant(std::string_view name) const;
+  std::optional<int> find_tenant_of(const unsigned char (&token)[16]) const;
+  void remove_tenant(int tenant);
+  bool has_clients(int tenant) const;
+  const std::vector<int>& clients_of(int tenant) const { return clients_of_[tenant]; }
+  // The descriptor of the tenant's page that its processes inherit.
+  int tenant_page(int tenant) const { return tenant_pages_[tenant].fd(); }
+
+  Status set_policy(regatta_share_policy policy);
+  // Of the device's time, under the policy; a tenant is present when it has a process.
+  unsigned part_ppm(int tenant) const;
+
+  std::optional<int> find_client(ProcessId process) const;
+  Result<int> add_client(int tenant, ProcessId process);
+  void remove_client(int client);  // takes back all it had
+  // Makes the client's purses and returns their page; the descriptor is for the client.
+  Result<os::UniqueFd> make_purses(int client);
+  // The page of a client that an earlier daemon made: finishes what that one left half done.
+  Status adopt_purses(int client, os::UniqueFd page);
+  bool has_purses(int client) const { return purses(client) != nullptr; }
+
+  // Puts at least `least` more into the client's purse, calling back what others of its tenant have
+  // spare; false when that would exceed the quota.
+  bool lease(int client, int device, std::uint64_t least);
+
+  // What a tenant or a client has on a device, and what of that is spare.
+  struct Holding {
+    std::uint64_t leased = 0;
+    std::uint64_t spare = 0;
+  };
+  Holding holding(int client, int device) const;
+  Holding tenant_holding(int tenant, int device) const;
+
+ private:
+  Books(State state, std::string socket, std::vector<Bytes> capacity);
+  Status check_limits(const TenantLimits& limits, std::optional<int> self) const;
+  Result<Page> make_tenant_page(int tenant) const;
+  void publish(int tenant);
+  void publish_parts();
+  regatta_purses_page* purses(int client) const {
+    return purses_[client].as<regatta_purses_page>();
+  }
+  regatta_account& account(int tenant, int device) { return accounts_[tenant][device]; }
+  // Changes a lease and its purse together by what `difference` makes of the spare bytes.
+  template <typename F>
+  std::int64_t change(int client, int device, F&& difference);
+  void settle(int client, int device);
+  void recall(int tenant, int device, int except, std::uint64_t wanted);
+
+  State state_;
+  std::string socket_;
+  std::vector<Bytes> capacity_;
+  std::vector<std::array<regatta_account, kDevicesMax>> accounts_;
+  std::vector<std::vector<int>> clients_of_;  // of each tenant
+  std::vector<Page> tenant_pages_;
+  std::vector<Page> purses_;
+  std::unordered_map<pid_t, int> client_of_;
+  int next_free_ = 0;  // where to look for a free record first
+};
+
+}  // namespace regatta::vgpu

@@ -1,0 +1,189 @@
+#include "regatta/vgpu/daemon/control.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <iterator>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "regatta/core/text.h"
+#include "regatta/os/errno_text.h"
+#include "regatta/vgpu/client/messages.h"
+#include "regatta/vgpu/daemon/metrics.h"
+
+namespace regatta::vgpu {
+namespace {
+
+using nlohmann::json;
+
+Error bad_request(const std::string& what) {
+  return {Code::kInvalidInput, "the request " + what + "; see docs/formats/gpu_daemon.md"};
+}
+
+// A whole number from 0 to `most`.
+Result<std::uint64_t> whole(const json& value, const char* key, std::uint64_t most) {
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
+    return bad_request(fmt::format("has a '{}' that is no number from 0 to {}", key, most));
+  return value.get<std::uint64_t>();
+}
+
+// `limits` with what the request says.
+Result<TenantLimits> with_request(TenantLimits limits, const json& request) {
+  if (const auto gpu = request.find("memory"); gpu != request.end()) {
+    if (!gpu->is_object()) return bad_request("has a 'memory' that is no object of GPUs");
+    for (const auto& [name, bytes] : gpu->items()) {
+      const bool is_number = !name.empty() && name.size() <= 2 &&
+                             std::all_of(name.begin(), name.end(),
+                                         [](unsigned char c) { return std::isdigit(c) != 0; });
+      if (!is_number || std::stoi(name) >= kDevicesMax) {
+        return Error{Code::kInvalidInput, fmt::format("GPU {}: there is none of this number",
+                                                      printable(name, 20))};
+      }
+      REGATTA_TRY(size, whole(bytes, "memory", REGATTA_MEMORY_MAX));
+      limits.memory[std::stoi(name)] = {static_cast<long long>(size)};
+    }
+  }
+  if (const auto compute = request.find("compute_ppm"); compute != request.end()) {
+    REGATTA_TRY(part, whole(*compute, "compute_ppm", REGATTA_WHOLE_PPM));
+    limits.compute_ppm = static_cast<unsigned>(part);
+  }
+  if (const auto weight = request.find("weight"); weight != request.end()) {
+    REGATTA_TRY(value, whole(*weight, "weight", 10'000));
+    limits.weight = static_cast<unsigned>(value);
+  }
+  if (const auto priority = request.find("priority"); priority != request.end()) {
+    if (*priority != "high" && *priority != "normal")
+      return bad_request("has a 'priority' that is neither high nor normal");
+    limits.is_high_priority = *priority == "high";
+  }
+  return limits;
+}
+
+Result<int> named_tenant(const Books& books, const std::string& name) {
+  if (const auto tenant = books.find_tenant(name)) return *tenant;
+  std::vector<std::string> known;
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (books.state().tenants[tenant].live != 0) known.push_back(books.tenant_name(tenant));
+  }
+  return Error{Code::kInvalidInput,
+               fmt::format("tenant {}: there is none of this name; there is {}",
+                           printable(name, 60), known.empty() ? "none at all" : join(known, ", "))};
+}
+
+// A new tenant whose first process is the one that asks, or one more process of a tenant.
+Result<ControlAnswer> join_tenant(Books& books, const json& request, ProcessId asker) {
+  const std::string name = request.value("name", "");
+  auto tenant = books.find_tenant(name);
+  if (tenant && request.contains("memory")) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("tenant {}: is there already; leave --memory and --compute out to "
+                             "join it, or change it with regatta gpu set",
+                             name)};
+  }
+  const bool is_new = !tenant;
+  if (is_new) {
+    if (!request.contains("memory")) return named_tenant(books, name).error();
+    TenantLimits limits{.name = name, .compute_ppm = 0};
+    REGATTA_TRY(wanted, with_request(limits, request));
+    REGATTA_TRY(added, books.add_tenant(wanted));
+    tenant = added;
+  }
+  const auto client = books.add_client(*tenant, asker);
+  if (!client && is_new) books.remove_tenant(*tenant);
+  if (!client) return client.error();
+  return ControlAnswer{json{{"tenant", name}}.dump(), *tenant};
+}
+
+Result<ControlAnswer> change_tenant(Books& books, const json& request) {
+  REGATTA_TRY(tenant, named_tenant(books, request.value("name", "")));
+  REGATTA_TRY(limits, with_request(books.limits(tenant), request));
+  REGATTA_TRY_DO(books.set_limits(tenant, limits));
+  return ControlAnswer{tenant_json(books, tenant).dump()};
+}
+
+Result<ControlAnswer> show_or_set_policy(Books& books, const json& request) {
+  if (request.contains("policy")) {
+    REGATTA_TRY(policy, parse_policy(request.value("policy", "")));
+    REGATTA_TRY_DO(books.set_policy(policy));
+  }
+  return ControlAnswer{json{{"policy", kPolicyNames[books.state().policy]}}.dump()};
+}
+
+Result<ControlAnswer> answer_parsed(Books& books, const json& request, ProcessId asker) {
+  const std::string what = request.value("ask", "");
+  if (what == "join") return join_tenant(books, request, asker);
+  if (what == "set") return change_tenant(books, request);
+  if (what == "policy") return show_or_set_policy(books, request);
+  if (what == "ps") return ControlAnswer{books_json(books).dump()};
+  if (what == "metrics") return ControlAnswer{metrics_text(books)};
+  return bad_request("asks for nothing that the daemon knows");
+}
+
+}  // namespace
+
+Result<regatta_share_policy> parse_policy(const std::string& name) {
+  const auto found = std::find(std::begin(kPolicyNames), std::end(kPolicyNames), name);
+  if (found != std::end(kPolicyNames))
+    return static_cast<regatta_share_policy>(found - std::begin(kPolicyNames));
+  return Error{Code::kInvalidInput,
+               fmt::format("policy '{}': give fixed, equal, weight or burst-weight",
+                           printable(name, 40))};
+}
+
+Status check_operator(const Books& books, pid_t asker, unsigned user) {
+  const auto refuse = [&](const std::string& why) {
+    return Error{Code::kUnsupported,
+                 fmt::format("process {}: {}; ask the operator of this machine", asker, why)};
+  };
+  if (user != 0 && user != ::geteuid())
+    return refuse("only root and the user of the daemon may ask this");
+  if (!is_in_own_pid_namespace(asker)) return refuse("is in a container");
+  for (pid_t pid = asker; pid > 1;) {
+    const auto process = read_process(pid);
+    if (!process) return process.error();
+    if (const auto client = books.find_client(process->id)) {
+      const int tenant = static_cast<int>(books.state().clients[*client].tenant);
+      return refuse("belongs to tenant " + books.tenant_name(tenant));
+    }
+    pid = process->parent;
+  }
+  return {};
+}
+
+Result<ControlAnswer> answer_control(Books& books, std::string_view request, ProcessId asker) {
+  try {
+    const json parsed = json::parse(request);
+    if (!parsed.is_object()) return bad_request("is no JSON object");
+    return answer_parsed(books, parsed, asker);
+  } catch (const json::exception&) {
+    return bad_request("is no JSON, or has a word where another is due");
+  }
+}
+
+Result<std::string> ask_daemon(const std::string& socket, const std::string& request,
+                               os::UniqueFd* page) {
+  constexpr Seconds kPatience{10.0};
+  REGATTA_TRY(fd, dial(socket, kPatience));
+  REGATTA_TRY_DO(send_message(fd.get(), request));
+  REGATTA_TRY(message, receive_message(fd.get(), sizeof(Reply)));
+  Reply reply;
+  if (message.bytes.size() != sizeof reply)
+    return Error{Code::kUnavailable, socket + ": the daemon went away; see its messages"};
+  std::memcpy(&reply, message.bytes.data(), sizeof reply);
+  if (reply.answer != Answer::kDone) return to_error(reply);
+  struct stat status {};
+  if (!message.fds[0] || ::fstat(message.fds[0].get(), &status) != 0)
+    return Error{Code::kUnavailable, socket + ": the daemon sent no text; is it of this version"};
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  if (::pread(message.fds[0].get(), text.data(), text.size(), 0) != status.st_size)
+    return os::errno_error("cannot read what the daemon sent");
+  if (page != nullptr) *page = std::move(message.fds[1]);
+  return text;
+}
+
+}  // namespace regatta::vgpu

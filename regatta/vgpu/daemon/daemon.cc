@@ -1,0 +1,363 @@
+#include "regatta/vgpu/daemon/daemon.h"
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "regatta/core/log.h"
+#include "regatta/os/descriptors.h"
+#include "regatta/os/errno_text.h"
+#include "regatta/os/process.h"
+#include "regatta/vgpu/client/messages.h"
+#include "regatta/vgpu/daemon/books.h"
+#include "regatta/vgpu/daemon/control.h"
+#include "regatta/vgpu/daemon/process_id.h"
+
+namespace regatta::vgpu {
+namespace {
+
+constexpr std::size_t kConnectionsMax = 2 * kClientsMax;
+
+struct Connection {
+  os::UniqueFd fd;
+  ucred peer{};
+  int client = -1;  // after its hello
+};
+
+class Daemon {
+ public:
+  Daemon(Books books, os::UniqueFd epoll, os::UniqueFd door)
+      : books_(std::move(books)),
+        epoll_(std::move(epoll)),
+        door_(std::move(door)),
+        pidfds_(kClientsMax),
+        connection_of_(kClientsMax, -1) {}
+
+  Status adopt_clients();
+  Status run(const std::atomic<bool>& stop);
+
+ private:
+  enum class Source : std::uint32_t { kDoor, kConnection, kProcess };
+
+  bool watch(int fd, Source source, int number);
+  void accept_all();
+  void hear(int number);
+  void hang_up(int number);
+  bool watch_process(int client);
+  bool has_ended(int client) const;
+  void bury(int client);
+  bool bury_dead(int tenant);
+  Result<int> client_for_hello(const Request& request, ProcessId process, bool has_page);
+  void answer_hello(Connection& connection, const Request& request, Message& message);
+  void answer_lease(Connection& connection, const Request& request);
+  void answer_operator(Connection& connection, const Message& message);
+  void reply(Connection& connection, const Reply& answer, std::array<int, 2> fds = {-1, -1});
+
+  Books books_;
+  os::UniqueFd epoll_;
+  os::UniqueFd door_;
+  std::vector<os::UniqueFd> pidfds_;         // of each client
+  std::vector<int> connection_of_;           // of each client, -1: none
+  std::vector<Connection> connections_;      // by descriptor
+  std::size_t connection_count_ = 0;
+};
+
+bool Daemon::watch(int fd, Source source, int number) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = static_cast<std::uint64_t>(source) << 32 | static_cast<std::uint32_t>(number);
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+// Clients that an earlier daemon left: the dead are buried, the living watched, and their purses
+// opened anew. Where that is not allowed they keep what they have and come back with their next call.
+Status Daemon::adopt_clients() {
+  std::size_t adopted = 0;
+  for (int client = 0; client < kClientsMax; ++client) {
+    const ClientRecord& record = books_.state().clients[client];
+    if (record.live == 0) continue;
+    if (!watch_process(client)) {
+      bury(client);
+      continue;
+    }
+    ++adopted;
+    if (record.page_inode == 0) continue;
+    auto page = open_memory_file_of(record.pid, REGATTA_PURSES_PAGE_NAME, record.page_inode);
+    if (page) static_cast<void>(books_.adopt_purses(client, std::move(*page)).has_value());
+  }
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (books_.state().tenants[tenant].live != 0 && !books_.has_clients(tenant))
+      books_.remove_tenant(tenant);
+  }
+  if (adopted != 0) log_info(fmt::format("gpu daemon: goes on with {} processes", adopted));
+  return {};
+}
+
+// Waits for the end of the client's process; false when it has ended, or its pid is another's now.
+bool Daemon::watch_process(int client) {
+  const ClientRecord& record = books_.state().clients[client];
+  auto pidfd = os::open_pidfd(record.pid);
+  if (!pidfd) return false;
+  const auto process = read_process(record.pid);
+  if (!process || process->id.start != record.start || process->is_ending) return false;
+  pidfds_[client] = std::move(*pidfd);
+  return watch(pidfds_[client].get(), Source::kProcess, client);
+}
+
+bool Daemon::has_ended(int client) const {
+  pollfd entry{pidfds_[client].get(), POLLIN, 0};
+  return pidfds_[client] && ::poll(&entry, 1, 0) == 1;
+}
+
+void Daemon::bury(int client) {
+  const int tenant = static_cast<int>(books_.state().clients[client].tenant);
+  const int number = connection_of_[client];
+  if (number >= 0) hang_up(number);
+  pidfds_[client].reset();
+  books_.remove_client(client);
+  if (!books_.has_clients(tenant)) books_.remove_tenant(tenant);
+}
+
+// The ends that epoll has not told yet. Whether there were any.
+bool Daemon::bury_dead(int tenant) {
+  const std::vector<int> clients = books_.clients_of(tenant);
+  bool any = false;
+  for (const int client : clients) {
+    if (!has_ended(client)) continue;
+    bury(client);
+    any = true;
+  }
+  return any;
+}
+
+void Daemon::accept_all() {
+  for (;;) {
+    os::UniqueFd fd(::accept4(door_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) return;
+    const int number = fd.get();
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    const bool is_known = ::getsockopt(number, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+    if (!is_known || peer.pid <= 0 || connection_count_ >= kConnectionsMax) continue;
+    if (!watch(number, Source::kConnection, number)) continue;
+    const auto index = static_cast<std::size_t>(number);
+    if (index >= connections_.size()) connections_.resize(index + 64);
+    connections_[index] = {std::move(fd), peer, -1};
+    ++connection_count_;
+  }
+}
+
+void Daemon::hang_up(int number) {
+  Connection& connection = connections_[number];
+  if (!connection.fd) return;
+  if (connection.client >= 0) connection_of_[connection.client] = -1;
+  connection = Connection();
+  --connection_count_;
+}
+
+void Daemon::reply(Connection& connection, const Reply& answer, std::array<int, 2> fds) {
+  // One that does not read its answers is not waited for.
+  if (!send_message(connection.fd.get(), as_bytes(answer), fds)) hang_up(connection.fd.get());
+}
+
+void Daemon::hear(int number) {
+  Connection& connection = connections_[number];
+  if (!connection.fd) return;
+  auto message = receive_message(number, kLongestRequest);
+  if (!message) {
+    if (message.error().code != Code::kTimeout) hang_up(number);
+    return;
+  }
+  if (message->bytes.empty()) return hang_up(number);
+  // A connection is of the process that made it, not of those that inherited it.
+  if (message->sender != connection.peer.pid) {
+    return reply(connection, failed({Code::kInvalidInput, "this connection is another process's; "
+                                                          "connect anew"}));
+  }
+  if (message->bytes.front() == '{') return answer_operator(connection, *message);
+  Request request;
+  if (message->bytes.size() != sizeof request) return hang_up(number);
+  std::memcpy(&request, message->bytes.data(), sizeof request);
+  if (request.ask == Ask::kHello) return answer_hello(connection, request, *message);
+  if (request.ask == Ask::kLease) return answer_lease(connection, request);
+  hang_up(number);
+}
+
+// The client that says hello: one that is known, or a new one.
+Result<int> Daemon::client_for_hello(const Request& request, ProcessId process, bool has_page) {
+  const auto tenant = books_.find_tenant_of(request.token);
+  if (!tenant) {
+    return Error{Code::kNotFound,
+                 "process " + std::to_string(process.pid) +
+                     ": belongs to no tenant of now; start it with regatta gpu run"};
+  }
+  if (const auto known = books_.find_client(process)) {
+    const ClientRecord& record = books_.state().clients[*known];
+    if (static_cast<int>(record.tenant) != *tenant) {
+      return Error{Code::kInvalidInput,
+                   "process " + std::to_string(process.pid) +
+                       ": belongs to tenant " +
+                       books_.tenant_name(static_cast<int>(record.tenant)) + " already"};
+    }
+    if (has_page || record.page_inode == 0) return *known;
+    if (has_mapped(process.pid, REGATTA_PURSES_PAGE_NAME, record.page_inode)) {
+      return Error{Code::kConflict, "process " + std::to_string(process.pid) +
+                                        ": is a client already; a process has one account"};
+    }
+    // After exec(): what it had is gone with the program that had it.
+    os::UniqueFd pidfd = std::move(pidfds_[*known]);
+    if (connection_of_[*known] >= 0) hang_up(connection_of_[*known]);
+    books_.remove_client(*known);
+  }
+  REGATTA_TRY(client, books_.add_client(*tenant, process));
+  if (watch_process(client)) return client;
+  bury(client);
+  return Error{Code::kNotFound, "process " + std::to_string(process.pid) + ": is gone"};
+}
+
+void Daemon::answer_hello(Connection& connection, const Request& request, Message& message) {
+  if (connection.client >= 0) return hang_up(connection.fd.get());  // once is enough
+  const auto process = read_process(connection.peer.pid);
+  if (!process) return reply(connection, failed(process.error()));
+  const bool has_page = static_cast<bool>(message.fds[0]);
+  const auto client = client_for_hello(request, process->id, has_page);
+  if (!client) return reply(connection, failed(client.error()));
+  os::UniqueFd purses;
+  Status status;
+  if (has_page && !books_.has_purses(*client)) {
+    status = books_.adopt_purses(*client, std::move(message.fds[0]));
+  } else if (!has_page) {
+    auto made = books_.make_purses(*client);
+    if (made) purses = std::move(*made);
+    if (!made) status = made.error();
+  }
+  if (!status) return reply(connection, failed(status.error()));
+  const int number = connection.fd.get();
+  if (connection_of_[*client] >= 0 && connection_of_[*client] != number)
+    hang_up(connection_of_[*client]);
+  connection_of_[*client] = number;
+  connection.client = *client;
+  const int tenant = static_cast<int>(books_.state().clients[*client].tenant);
+  reply(connection, Reply(), {books_.tenant_page(tenant), purses.get()});
+}
+
+void Daemon::answer_lease(Connection& connection, const Request& request) {
+  if (connection.client < 0)
+    return reply(connection, failed({Code::kInvalidInput, "a client says hello first"}));
+  const int client = connection.client;
+  const int device = request.device < kDevicesMax ? static_cast<int>(request.device) : -1;
+  bool is_granted = books_.lease(client, device, request.least);
+  const int tenant = static_cast<int>(books_.state().clients[client].tenant);
+  if (!is_granted && bury_dead(tenant) && connection.client >= 0)
+    is_granted = books_.lease(client, device, request.least);
+  if (!connection.fd) return;  // it was this one that had died
+  Reply answer;
+  if (!is_granted) answer.answer = Answer::kRefused;
+  reply(connection, answer);
+}
+
+void Daemon::answer_operator(Connection& connection, const Message& message) {
+  if (const auto allowed = check_operator(books_, connection.peer.pid, connection.peer.uid);
+      !allowed) {
+    return reply(connection, failed(allowed.error()));
+  }
+  const auto process = read_process(connection.peer.pid);
+  if (!process) return reply(connection, failed(process.error()));
+  const auto answer = answer_control(books_, message.bytes, process->id);
+  if (!answer) return reply(connection, failed(answer.error()));
+  int page = -1;
+  if (answer->tenant >= 0) {
+    const auto client = books_.find_client(process->id);
+    if (!client || !watch_process(*client)) {
+      if (client) bury(*client);
+      return;
+    }
+    page = books_.tenant_page(answer->tenant);
+  }
+  // Text of any length goes in a memory file.
+  const os::UniqueFd text(::memfd_create("regatta-gpu-answer", MFD_CLOEXEC));
+  const auto size = static_cast<ssize_t>(answer->text.size());
+  if (!text || ::write(text.get(), answer->text.data(), answer->text.size()) != size)
+    return reply(connection, failed(os::errno_error("cannot write the answer")));
+  reply(connection, Reply(), {text.get(), page});
+}
+
+Status Daemon::run(const std::atomic<bool>& stop) {
+  if (!watch(door_.get(), Source::kDoor, 0)) return os::errno_error("cannot wait for clients");
+  std::array<epoll_event, 64> events{};
+  while (!stop) {
+    const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), 500);
+    if (count < 0 && errno != EINTR) return os::errno_error("cannot wait for clients");
+    for (int i = 0; i < count; ++i) {
+      const auto number = static_cast<int>(events[i].data.u64 & 0xffffffffU);
+      switch (static_cast<Source>(events[i].data.u64 >> 32)) {
+        case Source::kDoor: accept_all(); break;
+        case Source::kConnection: hear(number); break;
+        case Source::kProcess:
+          if (has_ended(number)) bury(number);
+          break;
+      }
+    }
+  }
+  return {};
+}
+
+// The socket at `path`, open to all: who may ask what is known by their credentials.
+Result<os::UniqueFd> open_door(const std::string& path) {
+  if (dial(path, Seconds{1.0})) {
+    return Error{Code::kConflict, path + ": another daemon answers there; give another --socket"};
+  }
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
+    return Error{Code::kInvalidInput, path + ": is there and no socket; give another --socket"};
+  }
+  ::unlink(path.c_str());
+  os::UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return os::errno_error("cannot make a socket");
+  const int on = 1;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  // SO_PASSCRED goes over to the connections that are accepted.
+  if (::setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
+      ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      ::chmod(path.c_str(), 0666) != 0 || ::listen(fd.get(), 1024) != 0) {
+    return os::errno_error(path);
+  }
+  return fd;
+}
+
+}  // namespace
+
+Status serve(const DaemonOptions& options, const std::atomic<bool>& stop) {
+  if (const auto allowed = os::allow_descriptors(3 * kClientsMax); !allowed)
+    log_warning("gpu daemon: " + allowed.error().message);  // fewer clients than it could have
+  REGATTA_TRY(state, State::open(options.state));
+  std::error_code error;  // a process of a tenant may be in another folder
+  const std::string socket = std::filesystem::absolute(options.socket, error).string();
+  if (error) return os::errno_error(options.socket, error.value());
+  REGATTA_TRY(books, Books::open(std::move(state), socket, options.gpus));
+  if (options.policy) REGATTA_TRY_DO(books.set_policy(*options.policy));
+  os::UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll) return os::errno_error("cannot wait for clients");
+  REGATTA_TRY(door, open_door(socket));
+  Daemon daemon(std::move(books), std::move(epoll), std::move(door));
+  REGATTA_TRY_DO(daemon.adopt_clients());
+  const Status status = daemon.run(stop);
+  ::unlink(socket.c_str());
+  return status;
+}
+
+}  // namespace regatta::vgpu

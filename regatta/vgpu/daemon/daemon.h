@@ -1,0 +1,30 @@
+// vgpu/daemon/daemon.h: `regatta gpu daemon`: one thread that waits for messages of clients and for
+// their ends, and keeps the books.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/vgpu/policy/share.h"
+
+namespace regatta::vgpu {
+
+inline constexpr const char* kDefaultSocket = "/run/regatta-gpu.sock";
+inline constexpr const char* kDefaultState = "/var/lib/regatta-gpu";
+
+struct DaemonOptions {
+  std::string state;            // a folder of its own
+  std::string socket = kDefaultSocket;
+  std::optional<regatta_share_policy> policy;  // none: as in the state, at first fixed
+  std::vector<Bytes> gpus = {Bytes{0}};        // the memory of each; 0: not known
+};
+
+// Serves until `stop`. Goes on with what a daemon before it left in the folder. kConflict when
+// another one uses the folder or the socket.
+Status serve(const DaemonOptions& options, const std::atomic<bool>& stop);
+
+}  // namespace regatta::vgpu

@@ -1,0 +1,114 @@
+#include "regatta/vgpu/daemon/metrics.h"
+
+#include <functional>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "regatta/vgpu/daemon/control.h"
+
+namespace regatta::vgpu {
+namespace {
+
+using nlohmann::json;
+
+std::vector<int> live_tenants(const Books& books) {
+  std::vector<int> tenants;
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (books.state().tenants[tenant].live != 0) tenants.push_back(tenant);
+  }
+  return tenants;
+}
+
+json process_json(const Books& books, int client) {
+  json memory = json::array();
+  for (int device = 0; device < books.device_count(); ++device) {
+    const auto held = books.holding(client, device);
+    if (held.leased == 0) continue;
+    memory.push_back({{"gpu", device}, {"used_bytes", held.leased - held.spare}});
+  }
+  const pid_t pid = books.state().clients[client].pid;
+  return {{"pid", pid}, {"name", process_name(pid)}, {"memory", memory}};
+}
+
+// One metric with a value of each tenant on each GPU.
+void add_memory(std::string& text, const Books& books, const char* name, const char* help,
+                const std::function<std::uint64_t(int, int)>& value) {
+  text += fmt::format("# HELP {} {}\n# TYPE {} gauge\n", name, help, name);
+  for (const int tenant : live_tenants(books)) {
+    for (int device = 0; device < books.device_count(); ++device) {
+      text += fmt::format("{}{{tenant=\"{}\",gpu=\"{}\"}} {}\n", name, books.tenant_name(tenant),
+                          device, value(tenant, device));
+    }
+  }
+}
+
+void add_of_tenant(std::string& text, const Books& books, const char* name, const char* help,
+                   const std::function<double(int)>& value) {
+  text += fmt::format("# HELP {} {}\n# TYPE {} gauge\n", name, help, name);
+  for (const int tenant : live_tenants(books))
+    text += fmt::format("{}{{tenant=\"{}\"}} {}\n", name, books.tenant_name(tenant), value(tenant));
+}
+
+}  // namespace
+
+json tenant_json(const Books& books, int tenant) {
+  const TenantLimits limits = books.limits(tenant);
+  json memory = json::array();
+  for (int device = 0; device < books.device_count(); ++device) {
+    const auto held = books.tenant_holding(tenant, device);
+    if (limits.memory[device].value == 0 && held.leased == 0) continue;
+    memory.push_back({{"gpu", device},
+                      {"limit_bytes", limits.memory[device].value},
+                      {"used_bytes", held.leased - held.spare},
+                      {"spare_bytes", held.spare}});
+  }
+  json processes = json::array();
+  for (const int client : books.clients_of(tenant))
+    processes.push_back(process_json(books, client));
+  return {{"name", limits.name},
+          {"compute_percent", limits.compute_ppm / 1e4},
+          {"part_percent", books.part_ppm(tenant) / 1e4},
+          {"weight", limits.weight},
+          {"priority", limits.is_high_priority ? "high" : "normal"},
+          {"memory", memory},
+          {"processes", processes}};
+}
+
+json books_json(const Books& books) {
+  json gpus = json::array();
+  for (const Bytes capacity : books.capacity())
+    gpus.push_back({{"memory_bytes", capacity.value == 0 ? json() : json(capacity.value)}});
+  json tenants = json::array();
+  for (const int tenant : live_tenants(books))
+    tenants.push_back(tenant_json(books, tenant));
+  return {{"policy", kPolicyNames[books.state().policy]}, {"gpus", gpus}, {"tenants", tenants}};
+}
+
+std::string metrics_text(const Books& books) {
+  std::string text;
+  add_memory(text, books, "regatta_gpu_memory_limit_bytes", "Device memory that the tenant may have.",
+             [&](int tenant, int device) {
+               return static_cast<std::uint64_t>(books.limits(tenant).memory[device].value);
+             });
+  add_memory(text, books, "regatta_gpu_memory_used_bytes", "Device memory that the tenant has.",
+             [&](int tenant, int device) {
+               const auto held = books.tenant_holding(tenant, device);
+               return held.leased - held.spare;
+             });
+  add_memory(text, books, "regatta_gpu_memory_spare_bytes",
+             "Leased to processes of the tenant and not in use; called back when needed.",
+             [&](int tenant, int device) { return books.tenant_holding(tenant, device).spare; });
+  add_of_tenant(text, books, "regatta_gpu_compute_quota_ratio",
+                "Part of the device's time that the tenant was promised.",
+                [&](int tenant) { return books.limits(tenant).compute_ppm / 1e6; });
+  add_of_tenant(text, books, "regatta_gpu_compute_part_ratio",
+                "Part of the device's time under the policy of now.",
+                [&](int tenant) { return books.part_ppm(tenant) / 1e6; });
+  add_of_tenant(text, books, "regatta_gpu_processes", "Processes of the tenant.", [&](int tenant) {
+    return static_cast<double>(books.clients_of(tenant).size());
+  });
+  return text;
+}
+
+}  // namespace regatta::vgpu

@@ -1,0 +1,18 @@
+// For tests: a program of a tenant. Reserves 1 MiB at a time until it is refused; its exit status is
+// how often it was not (at most 250), or 255 when it belongs to no tenant.
+
+#include <cstdio>
+
+#include "regatta/vgpu/client/client.h"
+
+int main() {
+  const auto client = regatta::vgpu::Client::connect(regatta::Seconds{10.0});
+  if (!client) {
+    std::fprintf(stderr, "regatta-test-tenant: %s\n", client.error().message.c_str());
+    return 255;
+  }
+  int granted = 0;
+  while (granted < 250 && (*client)->reserve(0, 1ULL << 20))
+    ++granted;
+  return granted;
+}
