@@ -1,0 +1,245 @@
+#include "regatta/cli/gpu_command.h"
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "regatta/cli/arguments.h"
+#include "regatta/cli/gpu_table.h"
+#include "regatta/cli/load.h"
+#include "regatta/cli/stop_signal.h"
+#include "regatta/core/text.h"
+#include "regatta/core/units_text.h"
+#include "regatta/os/errno_text.h"
+#include "regatta/vgpu/daemon/control.h"
+#include "regatta/vgpu/daemon/daemon.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string state = vgpu::kDefaultState;
+  std::string socket = vgpu::kDefaultSocket;
+  std::string policy;
+  std::vector<std::string> gpus;
+  std::string name;
+  std::string memory;
+  std::string compute;
+  std::string priority;
+  int weight = 0;
+  int gpu = 0;
+  std::vector<std::string> program;
+  bool json = false;
+};
+using Shared = std::shared_ptr<Options>;
+
+const std::vector<std::string> kPolicies = {"fixed", "equal", "weight", "burst-weight"};
+
+int run_daemon(const Options& options) {
+  vgpu::DaemonOptions daemon{.state = options.state, .socket = options.socket};
+  if (!options.policy.empty()) {
+    const auto policy = vgpu::parse_policy(options.policy);
+    if (!policy) return report_error(policy.error());
+    daemon.policy = *policy;
+  }
+  if (!options.gpus.empty()) daemon.gpus.clear();
+  for (const std::string& text : options.gpus) {
+    const auto memory = parse_bytes(text);
+    if (!memory) return report_error({memory.error().code, "--gpu: " + memory.error().message});
+    daemon.gpus.push_back(*memory);
+  }
+  const Status status = vgpu::serve(daemon, watch_stop_signals());
+  return status ? 0 : report_error(status.error());
+}
+
+// "30" or "30%" as millionths.
+Result<unsigned> parse_percent(const std::string& text) {
+  const auto ratio = parse_ratio(text.find('%') == std::string::npos ? text + "%" : text);
+  if (!ratio || *ratio <= 0 || *ratio > 1)
+    return Error{Code::kInvalidInput, "--compute: give a percentage above 0, at most 100, like 30"};
+  return static_cast<unsigned>(*ratio * static_cast<double>(REGATTA_WHOLE_PPM) + 0.5);
+}
+
+// What the options say of limits, added to `request`.
+Status add_limits(json& request, const Options& options) {
+  if (!options.memory.empty()) {
+    const auto memory = parse_bytes(options.memory);
+    if (!memory) return Error{memory.error().code, "--memory: " + memory.error().message};
+    request["memory"] = {{std::to_string(options.gpu), memory->value}};
+  }
+  if (!options.compute.empty()) {
+    REGATTA_TRY(compute, parse_percent(options.compute));
+    request["compute_ppm"] = compute;
+  }
+  if (options.weight != 0) request["weight"] = options.weight;
+  if (!options.priority.empty()) request["priority"] = options.priority;
+  return {};
+}
+
+// Becomes the program, as a process of the tenant: all it starts inherits the descriptor.
+int run_program(const Options& options) {
+  json request{{"ask", "join"}, {"name", options.name}};
+  if (const Status status = add_limits(request, options); !status)
+    return report_error(status.error());
+  os::UniqueFd page;
+  const auto answer = vgpu::ask_daemon(options.socket, request.dump(), &page);
+  if (!answer) return report_error(answer.error());
+  if (!page || ::fcntl(page.get(), F_SETFD, 0) != 0)
+    return report_error({Code::kUnavailable, "the daemon gave no page; is it of this version"});
+  std::vector<char*> words;
+  words.reserve(options.program.size() + 1);
+  for (const std::string& word : options.program)
+    words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execvp(words.front(), words.data());
+  Error error = os::errno_error(options.program.front() + ": cannot be started");
+  error.code = Code::kInvalidInput;
+  return report_error(error);
+}
+
+// Asks the daemon; prints its JSON, or what `show` makes of it.
+int ask(const Options& options, const json& request,
+        const std::function<std::string(const json&)>& show) {
+  const auto answer = vgpu::ask_daemon(options.socket, request.dump());
+  if (!answer) return report_error(answer.error());
+  const json parsed = json::parse(*answer);
+  std::fputs(options.json ? (parsed.dump(2) + "\n").c_str() : show(parsed).c_str(), stdout);
+  return 0;
+}
+
+int run_ps(const Options& options) {
+  return ask(options, {{"ask", "ps"}}, gpu_table);
+}
+
+int run_set(const Options& options) {
+  json request{{"ask", "set"}, {"name", options.name}};
+  if (const Status status = add_limits(request, options); !status)
+    return report_error(status.error());
+  if (request.size() == 2) {
+    return report_error({Code::kInvalidInput,
+                         "gpu set: give --memory, --compute, --weight or --priority"});
+  }
+  return ask(options, request, gpu_tenant_text);
+}
+
+int run_policy(const Options& options) {
+  json request{{"ask", "policy"}};
+  if (!options.policy.empty()) request["policy"] = options.policy;
+  return ask(options, request,
+             [](const json& answer) { return answer["policy"].get<std::string>() + "\n"; });
+}
+
+int run_metrics(const Options& options) {
+  const auto answer = vgpu::ask_daemon(options.socket, R"({"ask":"metrics"})");
+  if (!answer) return report_error(answer.error());
+  if (options.json) {
+    fmt::print("{}\n", json{{"prometheus", *answer}}.dump(2));
+  } else {
+    std::fputs(answer->c_str(), stdout);
+  }
+  return 0;
+}
+
+CLI::App* add(CLI::App& parent, const std::string& name, const std::string& help,
+              const std::string& example, const std::function<void()>& run) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  command->footer("Example:\n  " + example);
+  command->callback(run);
+  return command;
+}
+
+void add_socket(CLI::App& command, Options& options) {
+  command.add_option("--socket", options.socket, "The daemon's socket")
+      ->type_name("PATH")
+      ->capture_default_str()
+      ->check(not_empty());
+}
+
+void add_limit_options(CLI::App& command, Options& options) {
+  command.add_option("--memory", options.memory, "Most device memory, like 4GiB")
+      ->type_name("SIZE");
+  command.add_option("--compute", options.compute, "Part of the device's time in percent, like 30")
+      ->type_name("PERCENT");
+  command.add_option("--weight", options.weight, "Weight under weight and burst-weight")
+      ->type_name("N")
+      ->check(whole_number(1, 10'000));
+  command.add_option("--priority", options.priority, "high or normal")
+      ->type_name("WORD")
+      ->check(one_of({"high", "normal"}));
+  command.add_option("--gpu", options.gpu, "The GPU that --memory is of")
+      ->type_name("NUMBER")
+      ->capture_default_str()
+      ->check(whole_number(0, vgpu::kDevicesMax - 1));
+}
+
+void add_daemon(CLI::App& gpu, const Shared& options, int& exit_status) {
+  CLI::App* daemon = add(gpu, "daemon", "Hold the memory and the limits of all tenants",
+                         "regatta gpu daemon --gpu 80GiB --gpu 80GiB --policy burst-weight",
+                         [=, &exit_status] { exit_status = run_daemon(*options); });
+  daemon->add_option("--state", options->state, "Folder of its own; survives the daemon")
+      ->type_name("DIR")
+      ->capture_default_str()
+      ->check(not_empty());
+  add_socket(*daemon, *options);
+  daemon->add_option("--policy", options->policy,
+                     "fixed, equal, weight or burst-weight; as before when left out, at first fixed")
+      ->type_name("WORD")
+      ->check(one_of(kPolicies));
+  daemon->add_option("--gpu", options->gpus,
+                     "Memory of a GPU, once for each; one of unknown memory when left out")
+      ->type_name("SIZE")
+      ->allow_extra_args(false);
+}
+
+}  // namespace
+
+void add_gpu_command(CLI::App& app, int& exit_status) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* gpu = app.add_subcommand("gpu", "Share this machine's GPUs between tenants");
+  gpu->footer(
+      "Example:\n"
+      "  regatta gpu daemon --gpu 80GiB &\n"
+      "  regatta gpu run --name a --memory 4GiB --compute 30 -- python3 serve.py\n"
+      "  regatta gpu ps");
+  gpu->require_subcommand(1);
+  add_daemon(*gpu, options, exit_status);
+
+  CLI::App* run = add(*gpu, "run", "Start a program as a tenant, or in one that is there",
+                      "regatta gpu run --name a --memory 4GiB --compute 30 -- python3 serve.py",
+                      [=, &exit_status] { exit_status = run_program(*options); });
+  run->add_option("PROGRAM", options->program, "Program and its arguments, after --")->required();
+  run->add_option("--name", options->name, "The tenant")->type_name("NAME")->required();
+  add_limit_options(*run, *options);
+  add_socket(*run, *options);
+
+  CLI::App* ps = add(*gpu, "ps", "Tenants, their limits, what they use, their processes",
+                     "regatta gpu ps --json", [=, &exit_status] { exit_status = run_ps(*options); });
+  CLI::App* set = add(*gpu, "set", "Change a tenant's limits while it runs",
+                      "regatta gpu set a --memory 8GiB --compute 50",
+                      [=, &exit_status] { exit_status = run_set(*options); });
+  set->add_option("NAME", options->name, "The tenant")->required();
+  add_limit_options(*set, *options);
+  CLI::App* policy = add(*gpu, "policy", "Say how the device's time is divided, or change it",
+                         "regatta gpu policy burst-weight",
+                         [=, &exit_status] { exit_status = run_policy(*options); });
+  policy->add_option("POLICY", options->policy, "fixed, equal, weight or burst-weight")
+      ->check(one_of(kPolicies));
+  CLI::App* metrics = add(*gpu, "metrics", "Figures of each tenant, as text for Prometheus",
+                          "regatta gpu metrics",
+                          [=, &exit_status] { exit_status = run_metrics(*options); });
+  for (CLI::App* command : {ps, set, policy, metrics}) {
+    add_socket(*command, *options);
+    command->add_flag("--json", options->json, "Print JSON");
+  }
+}
+
+}  // namespace regatta::cli

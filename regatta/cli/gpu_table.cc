@@ -1,0 +1,64 @@
+#include "regatta/cli/gpu_table.h"
+
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "regatta/core/text.h"
+#include "regatta/core/units.h"
+#include "regatta/core/units_text.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string bytes_text(const json& bytes) {
+  return format_bytes({bytes.get<long long>()});
+}
+
+std::string percent_text(const json& percent) {
+  return fmt::format("{:.4g}", percent.get<double>());
+}
+
+std::string processes_text(const json& processes) {
+  constexpr std::size_t kShown = 4;
+  std::vector<std::string> words;
+  for (const json& one : processes) {
+    if (words.size() == kShown) break;
+    words.push_back(fmt::format("{} {}", one["pid"].get<int>(), one["name"].get<std::string>()));
+  }
+  const std::size_t more = processes.size() - words.size();
+  return join(words, ", ") + (more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+}  // namespace
+
+std::string gpu_table(const json& books) {
+  const std::string head = "policy " + books["policy"].get<std::string>() + "\n";
+  if (books["tenants"].empty()) return head + "no tenant; start one with regatta gpu run\n";
+  std::vector<std::vector<std::string>> rows = {
+      {"tenant", "gpu", "used", "limit", "compute %", "part %", "priority", "processes"}};
+  for (const json& tenant : books["tenants"]) {
+    for (const json& memory : tenant["memory"]) {
+      rows.push_back({tenant["name"], std::to_string(memory["gpu"].get<int>()),
+                      bytes_text(memory["used_bytes"]), bytes_text(memory["limit_bytes"]),
+                      percent_text(tenant["compute_percent"]), percent_text(tenant["part_percent"]),
+                      tenant["priority"], processes_text(tenant["processes"])});
+    }
+  }
+  return head + format_table(rows);
+}
+
+std::string gpu_tenant_text(const json& tenant) {
+  std::string text = "tenant " + tenant["name"].get<std::string>() + ":";
+  for (const json& memory : tenant["memory"]) {
+    text += fmt::format(" {} on GPU {} ({} in use),", bytes_text(memory["limit_bytes"]),
+                        memory["gpu"].get<int>(), bytes_text(memory["used_bytes"]));
+  }
+  return text + fmt::format(" {} % of the time, weight {}, priority {}\n",
+                            percent_text(tenant["compute_percent"]), tenant["weight"].get<int>(),
+                            tenant["priority"].get<std::string>());
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,126 @@
+"""The commands of `regatta gpu`: a daemon, tenants under it, limits that change, and a daemon that is killed."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BIN = pathlib.Path(os.environ["REGATTA_BIN"])
+TENANT = BIN / "regatta-test-tenant"  # its exit status: how many MiB it got
+
+
+class GpuSharing(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.socket = folder.name + "/socket"
+        self.state = folder.name + "/state"
+        self.daemon = None
+        self.start_daemon()
+        self.addCleanup(self.kill_daemon)
+
+    def start_daemon(self):
+        self.daemon = subprocess.Popen([BIN / "regatta", "gpu", "daemon", "--state", self.state, "--socket", self.socket,
+                                        "--gpu", "1GiB", "--gpu", "2GiB"], stderr=subprocess.PIPE, text=True)
+        self.wait_for(lambda: self.gpu("policy").returncode == 0)
+
+    def kill_daemon(self, number=signal.SIGKILL):
+        self.daemon.send_signal(number)
+        self.daemon.communicate(timeout=10)
+        return self.daemon.returncode
+
+    def wait_for(self, condition, seconds=10):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
+    def gpu(self, *words):
+        return subprocess.run([BIN / "regatta", "gpu", words[0], "--socket", self.socket, *words[1:]],
+                              capture_output=True, text=True, timeout=30)
+
+    def ps(self):
+        return json.loads(self.gpu("ps", "--json").stdout)
+
+    def start(self, *words):
+        """A tenant `a` of 100 MiB that runs the words."""
+        process = subprocess.Popen([BIN / "regatta", "gpu", "run", "--socket", self.socket, "--name", "a", "--memory",
+                                    "100MiB", "--compute", "30", "--", *words])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.wait_for(lambda: self.ps()["tenants"])
+        return process
+
+    def test_a_tenant_gets_its_memory_whatever_its_environment(self):
+        done = self.gpu("run", "--name", "a", "--memory", "100MiB", "--compute", "30", "--", "env", "-i", str(TENANT))
+        self.assertEqual((done.returncode, done.stderr), (100, ""))
+        done = self.gpu("run", "--name", "a", "--memory", "100MiB", "--compute", "30", "--", "sh", "-c",
+                        f"{TENANT}; test $? = 100 && exec setsid {TENANT}")  # a child, and a re-execution
+        self.assertEqual((done.returncode, done.stderr), (100, ""))
+
+    def test_a_program_outside_any_tenant_gets_nothing(self):
+        done = subprocess.run([TENANT], capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 255)
+        self.assertIn("regatta gpu run", done.stderr)
+
+    def test_limits_are_shown_and_changed_while_the_tenant_runs(self):
+        self.start("sleep", "60")
+        tenant, = self.ps()["tenants"]
+        self.assertEqual((tenant["name"], tenant["compute_percent"], tenant["processes"][0]["name"]), ("a", 30, "sleep"))
+        self.assertEqual(tenant["memory"], [{"gpu": 0, "limit_bytes": 100 << 20, "used_bytes": 0, "spare_bytes": 0}])
+        done = self.gpu("set", "a", "--memory", "7MiB", "--priority", "high")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("7 MiB on GPU 0", done.stdout)
+        self.assertEqual(self.gpu("run", "--name", "a", "--", str(TENANT)).returncode, 7)
+        self.assertRegex(self.gpu("ps").stdout, r"a +0 +0 B +7 MiB +30 +30 +high")
+        self.assertEqual(self.gpu("policy", "equal").stdout, "equal\n")
+        self.assertEqual(self.ps()["tenants"][0]["part_percent"], 100)
+        self.assertIn('regatta_gpu_memory_limit_bytes{tenant="a",gpu="0"} 7340032\n', self.gpu("metrics").stdout)
+
+    def test_a_daemon_that_was_killed_goes_on_where_it_was(self):
+        process = self.start("sleep", "60")
+        self.gpu("policy", "weight")
+        before = self.ps()
+        self.assertEqual(self.kill_daemon(), -signal.SIGKILL)
+        self.start_daemon()
+        self.assertEqual(self.ps(), before)
+        process.kill()
+        process.wait()
+        self.wait_for(lambda: not self.ps()["tenants"])
+        self.assertEqual(self.kill_daemon(signal.SIGTERM), 0)
+        self.assertFalse(os.path.exists(self.socket))
+
+    def test_wrong_words_are_refused_in_a_sentence(self):
+        cases = [(("set", "b", "--memory", "1GiB"), "none at all"),
+                 (("run", "--name", "b", "--memory", "3GiB", "--compute", "1", "--", "true"), "1 GiB left"),
+                 (("run", "--name", "b", "--memory", "3GB!", "--compute", "1", "--", "true"), "--memory"),
+                 (("run", "--name", "b", "--memory", "1GiB", "--compute", "130", "--", "true"), "--compute"),
+                 (("run", "--name", "b", "--memory", "1GiB", "--", "true"), "give --compute"),
+                 (("run", "--name", "b", "--memory", "1MiB", "--compute", "1", "--", "no-such-program"), "no-such"),
+                 (("policy", "best"), "fixed"),
+                 (("set", "b"), "give --memory")]
+        for words, text in cases:
+            done = self.gpu(*words)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), (words, done.stderr))
+            self.assertIn(text, done.stderr)
+        done = subprocess.run([BIN / "regatta", "gpu", "ps", "--socket", self.socket + "2"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+        self.assertIn("regatta gpu daemon", done.stderr)
+
+    def test_a_tenant_gives_no_orders(self):
+        inner = [str(BIN / "regatta"), "gpu", "set", "--socket", self.socket, "a", "--memory", "1GiB"]
+        done = self.gpu("run", "--name", "a", "--memory", "100MiB", "--compute", "30", "--", *inner)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("belongs to tenant a", done.stderr)
+        done = self.gpu("run", "--name", "a", "--memory", "100MiB", "--compute", "30", "--", "env", "-i", "sh", "-c",
+                        " ".join(inner) + "; exit $?")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("belongs to tenant a", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)
