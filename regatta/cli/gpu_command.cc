@@ -125,8 +125,8 @@ int run_set(const Options& options) {
   if (const Status status = add_limits(request, options); !status)
     return report_error(status.error());
   if (request.size() == 2) {
-    return report_error({Code::kInvalidInput,
-                         "gpu set: give --memory, --compute, --weight or --priority"});
+    return report_error(
+        {Code::kInvalidInput, "gpu set: give --memory, --compute, --weight or --priority"});
   }
   return ask(options, request, gpu_tenant_text);
 }
@@ -190,12 +190,14 @@ void add_daemon(CLI::App& gpu, const Shared& options, int& exit_status) {
       ->capture_default_str()
       ->check(not_empty());
   add_socket(*daemon, *options);
-  daemon->add_option("--policy", options->policy,
-                     "fixed, equal, weight or burst-weight; as before when left out, at first fixed")
+  daemon
+      ->add_option("--policy", options->policy,
+                   "fixed, equal, weight or burst-weight; as before when left out, at first fixed")
       ->type_name("WORD")
       ->check(one_of(kPolicies));
-  daemon->add_option("--gpu", options->gpus,
-                     "Memory of a GPU, once for each; one of unknown memory when left out")
+  daemon
+      ->add_option("--gpu", options->gpus,
+                   "Memory of a GPU, once for each; one of unknown memory when left out")
       ->type_name("SIZE")
       ->allow_extra_args(false);
 }
@@ -221,8 +223,9 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
   add_limit_options(*run, *options);
   add_socket(*run, *options);
 
-  CLI::App* ps = add(*gpu, "ps", "Tenants, their limits, what they use, their processes",
-                     "regatta gpu ps --json", [=, &exit_status] { exit_status = run_ps(*options); });
+  CLI::App* ps =
+      add(*gpu, "ps", "Tenants, their limits, what they use, their processes",
+          "regatta gpu ps --json", [=, &exit_status] { exit_status = run_ps(*options); });
   CLI::App* set = add(*gpu, "set", "Change a tenant's limits while it runs",
                       "regatta gpu set a --memory 8GiB --compute 50",
                       [=, &exit_status] { exit_status = run_set(*options); });
@@ -233,9 +236,9 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
                          [=, &exit_status] { exit_status = run_policy(*options); });
   policy->add_option("POLICY", options->policy, "fixed, equal, weight or burst-weight")
       ->check(one_of(kPolicies));
-  CLI::App* metrics = add(*gpu, "metrics", "Figures of each tenant, as text for Prometheus",
-                          "regatta gpu metrics",
-                          [=, &exit_status] { exit_status = run_metrics(*options); });
+  CLI::App* metrics =
+      add(*gpu, "metrics", "Figures of each tenant, as text for Prometheus", "regatta gpu metrics",
+          [=, &exit_status] { exit_status = run_metrics(*options); });
   for (CLI::App* command : {ps, set, policy, metrics}) {
     add_socket(*command, *options);
     command->add_flag("--json", options->json, "Print JSON");

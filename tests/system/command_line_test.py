@@ -16,7 +16,7 @@ RUN = ["run", JOB, "--cluster", CLUSTER]
 STEPS = "is not a whole number from 1 to 1000000000"
 
 CASES = [
-    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab, bench, coll"),
+    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab, bench, coll, gpu"),
     (["plna"], "there is no command 'plna'; did you mean 'plan'?"),
     (["--jsn"], "there is no option '--jsn'; choose one of --version, --help, -h"),
     (["bench"], "bench: a command is missing; choose one of coll"),

@@ -45,8 +45,7 @@ Result<int> find_tenant_page() {
     std::from_chars(name.data(), name.data() + name.size(), fd);
     return fd;
   }
-  return Error{Code::kNotFound,
-               "this process belongs to no tenant; start it with regatta gpu run"};
+  return Error{Code::kNotFound, "this process belongs to no tenant; start it with regatta gpu run"};
 }
 
 Result<std::unique_ptr<Client>> Client::connect(Seconds patience) {
@@ -120,7 +119,8 @@ Status Client::say_hello() {
   return {};
 }
 
-// kExhausted: refused. kUnavailable, kTimeout: no answer, and it is not known whether there was one.
+// kExhausted: refused. kUnavailable, kTimeout: no answer, and it is not known whether there was
+// one.
 Status Client::ask_for(int device, std::uint64_t least) {
   const Request request{
       .ask = Ask::kLease, .device = static_cast<std::uint32_t>(device), .least = least};
@@ -132,9 +132,9 @@ Status Client::ask_for(int device, std::uint64_t least) {
   std::memcpy(&reply, message.bytes.data(), sizeof reply);
   if (reply.answer == Answer::kDone) return {};
   if (reply.answer == Answer::kFailed) return to_error(reply);
-  return Error{Code::kExhausted,
-               std::string("tenant ") + tenant_->name + ": its memory on GPU " +
-                   std::to_string(device) + " is used up; free some or raise its --memory"};
+  return Error{Code::kExhausted, std::string("tenant ") + tenant_->name + ": its memory on GPU " +
+                                     std::to_string(device) +
+                                     " is used up; free some or raise its --memory"};
 }
 
 Status Client::reserve_slowly(int device, std::uint64_t bytes) {

@@ -19,14 +19,14 @@ struct alignas(cmsghdr) Control {
 };
 
 Error socket_error(const char* what) {
-  if (errno == EAGAIN || errno == EWOULDBLOCK) return {Code::kTimeout, "the daemon does not answer"};
+  if (errno == EAGAIN || errno == EWOULDBLOCK)
+    return {Code::kTimeout, "the daemon does not answer"};
   return os::errno_error(what);
 }
 
 void read_control(msghdr& header, Message& message) {
   std::size_t count = 0;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr;
-       part = CMSG_NXTHDR(&header, part)) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
     if (part->cmsg_level != SOL_SOCKET) continue;
     if (part->cmsg_type == SCM_CREDENTIALS) {
       ucred sender{};
@@ -54,8 +54,8 @@ Reply failed(const Error& error) {
 }
 
 Error to_error(const Reply& reply) {
-  const auto code = static_cast<Code>(
-      std::min(reply.code, static_cast<std::uint32_t>(Code::kUnsupported)));
+  const auto code =
+      static_cast<Code>(std::min(reply.code, static_cast<std::uint32_t>(Code::kUnsupported)));
   return {code, std::string(reply.text, ::strnlen(reply.text, sizeof reply.text))};
 }
 
@@ -71,8 +71,8 @@ Result<os::UniqueFd> dial(const std::string& path, Seconds patience) {
   if (!fd) return os::errno_error("cannot make a socket");
   timeval limit{};
   limit.tv_sec = static_cast<time_t>(patience.value);
-  limit.tv_usec = static_cast<suseconds_t>(
-      (patience.value - static_cast<double>(limit.tv_sec)) * 1e6 + 1);
+  limit.tv_usec =
+      static_cast<suseconds_t>((patience.value - static_cast<double>(limit.tv_sec)) * 1e6 + 1);
   limit.tv_usec = std::min<suseconds_t>(limit.tv_usec, 999'999);
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);

@@ -1,5 +1,6 @@
-// vgpu/client/messages.h: what goes over the daemon's socket (unix, seqpacket): one message asks, one
-// answers. Clients ask with a Request; operators with JSON, which begins with '{' (daemon/control.h).
+// vgpu/client/messages.h: what goes over the daemon's socket (unix, seqpacket): one message asks,
+// one answers. Clients ask with a Request; operators with JSON, which begins with '{'
+// (daemon/control.h).
 #pragma once
 
 #include <array>

@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 
-
 #include "regatta/os/errno_text.h"
 
 namespace regatta::vgpu {
@@ -135,8 +134,7 @@ void Books::settle(int client, int device) {
   LeaseRecord& lease = record.leases[device];
   regatta_account& of_tenant = account(static_cast<int>(record.tenant), device);
   of_tenant.leased -= counted(lease);
-  const unsigned turn =
-      regatta_word_turn(regatta_purse_read(&purses(client)->purses[device]));
+  const unsigned turn = regatta_word_turn(regatta_purse_read(&purses(client)->purses[device]));
   if (turn == lease.turn) {
     store(lease.next, lease.leased);
   } else {
@@ -163,8 +161,8 @@ std::int64_t Books::change(int client, int device, F&& difference) {
     }
     store(lease.next, lease.leased + static_cast<std::uint64_t>(by));
     // A client that wrote nonsense into its purse gets nonsense; no word overflows.
-    const auto now = std::min<unsigned long long>(spare + static_cast<std::uint64_t>(by),
-                                                  REGATTA_MEMORY_MAX);
+    const auto now =
+        std::min<unsigned long long>(spare + static_cast<std::uint64_t>(by), REGATTA_MEMORY_MAX);
     is_made = regatta_purse_replace(&purse, word, turn, now) != 0;
   }
   store(lease.leased, lease.next);
@@ -198,8 +196,7 @@ bool Books::lease(int client, int device, std::uint64_t least) {
   const int tenant = static_cast<int>(record.tenant);
   regatta_account& of_tenant = account(tenant, device);
   if (regatta_account_room(&of_tenant) < least) recall(tenant, device, client, least);
-  const std::uint64_t size =
-      regatta_lease_size(&of_tenant, record.leases[device].leased, least);
+  const std::uint64_t size = regatta_lease_size(&of_tenant, record.leases[device].leased, least);
   if (size != 0) {
     change(client, device, [&](std::uint64_t) { return static_cast<std::int64_t>(size); });
   }

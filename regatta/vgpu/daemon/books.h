@@ -42,8 +42,8 @@ class Books {
   const std::vector<Bytes>& capacity() const { return capacity_; }
   std::string tenant_name(int tenant) const { return state_->tenants[tenant].name; }
 
-  // kInvalidInput when the limits are wrong or do not fit beside those of the others; kConflict when
-  // there is one of this name, kExhausted when there are too many.
+  // kInvalidInput when the limits are wrong or do not fit beside those of the others; kConflict
+  // when there is one of this name, kExhausted when there are too many.
   Result<int> add_tenant(const TenantLimits& limits);
   Status set_limits(int tenant, const TenantLimits& limits);
   TenantLimits limits(int tenant) const;

@@ -3,10 +3,9 @@
 #include <random>
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-
-#include <gtest/gtest.h>
 
 #include "regatta/core/units.h"
 #include "regatta/os/file.h"

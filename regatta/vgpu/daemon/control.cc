@@ -41,8 +41,8 @@ Result<TenantLimits> with_request(TenantLimits limits, const json& request) {
                              std::all_of(name.begin(), name.end(),
                                          [](unsigned char c) { return std::isdigit(c) != 0; });
       if (!is_number || std::stoi(name) >= kDevicesMax) {
-        return Error{Code::kInvalidInput, fmt::format("GPU {}: there is none of this number",
-                                                      printable(name, 20))};
+        return Error{Code::kInvalidInput,
+                     fmt::format("GPU {}: there is none of this number", printable(name, 20))};
       }
       REGATTA_TRY(size, whole(bytes, "memory", REGATTA_MEMORY_MAX));
       limits.memory[std::stoi(name)] = {static_cast<long long>(size)};
@@ -130,9 +130,9 @@ Result<regatta_share_policy> parse_policy(const std::string& name) {
   const auto found = std::find(std::begin(kPolicyNames), std::end(kPolicyNames), name);
   if (found != std::end(kPolicyNames))
     return static_cast<regatta_share_policy>(found - std::begin(kPolicyNames));
-  return Error{Code::kInvalidInput,
-               fmt::format("policy '{}': give fixed, equal, weight or burst-weight",
-                           printable(name, 40))};
+  return Error{
+      Code::kInvalidInput,
+      fmt::format("policy '{}': give fixed, equal, weight or burst-weight", printable(name, 40))};
 }
 
 Status check_operator(const Books& books, pid_t asker, unsigned user) {

@@ -15,8 +15,8 @@ inline constexpr const char* kPolicyNames[] = {"fixed", "equal", "weight", "burs
 Result<regatta_share_policy> parse_policy(const std::string& name);
 
 struct ControlAnswer {
-  std::string text;   // JSON, or Prometheus text
-  int tenant = -1;    // that a process joins: its page goes along
+  std::string text;  // JSON, or Prometheus text
+  int tenant = -1;   // that a process joins: its page goes along
 };
 
 // Answers `request` of the process `asker`, which may ask (who_may_ask()).

@@ -68,9 +68,9 @@ class Daemon {
   Books books_;
   os::UniqueFd epoll_;
   os::UniqueFd door_;
-  std::vector<os::UniqueFd> pidfds_;         // of each client
-  std::vector<int> connection_of_;           // of each client, -1: none
-  std::vector<Connection> connections_;      // by descriptor
+  std::vector<os::UniqueFd> pidfds_;     // of each client
+  std::vector<int> connection_of_;       // of each client, -1: none
+  std::vector<Connection> connections_;  // by descriptor
   std::size_t connection_count_ = 0;
 };
 
@@ -82,7 +82,8 @@ bool Daemon::watch(int fd, Source source, int number) {
 }
 
 // Clients that an earlier daemon left: the dead are buried, the living watched, and their purses
-// opened anew. Where that is not allowed they keep what they have and come back with their next call.
+// opened anew. Where that is not allowed they keep what they have and come back with their next
+// call.
 Status Daemon::adopt_clients() {
   std::size_t adopted = 0;
   for (int client = 0; client < kClientsMax; ++client) {
@@ -183,8 +184,9 @@ void Daemon::hear(int number) {
   if (message->bytes.empty()) return hang_up(number);
   // A connection is of the process that made it, not of those that inherited it.
   if (message->sender != connection.peer.pid) {
-    return reply(connection, failed({Code::kInvalidInput, "this connection is another process's; "
-                                                          "connect anew"}));
+    return reply(connection, failed({Code::kInvalidInput,
+                                     "this connection is another process's; "
+                                     "connect anew"}));
   }
   if (message->bytes.front() == '{') return answer_operator(connection, *message);
   Request request;
@@ -207,8 +209,7 @@ Result<int> Daemon::client_for_hello(const Request& request, ProcessId process, 
     const ClientRecord& record = books_.state().clients[*known];
     if (static_cast<int>(record.tenant) != *tenant) {
       return Error{Code::kInvalidInput,
-                   "process " + std::to_string(process.pid) +
-                       ": belongs to tenant " +
+                   "process " + std::to_string(process.pid) + ": belongs to tenant " +
                        books_.tenant_name(static_cast<int>(record.tenant)) + " already"};
     }
     if (has_page || record.page_inode == 0) return *known;
@@ -303,8 +304,12 @@ Status Daemon::run(const std::atomic<bool>& stop) {
     for (int i = 0; i < count; ++i) {
       const auto number = static_cast<int>(events[i].data.u64 & 0xffffffffU);
       switch (static_cast<Source>(events[i].data.u64 >> 32)) {
-        case Source::kDoor: accept_all(); break;
-        case Source::kConnection: hear(number); break;
+        case Source::kDoor:
+          accept_all();
+          break;
+        case Source::kConnection:
+          hear(number);
+          break;
         case Source::kProcess:
           if (has_ended(number)) bury(number);
           break;

@@ -17,7 +17,7 @@ inline constexpr const char* kDefaultSocket = "/run/regatta-gpu.sock";
 inline constexpr const char* kDefaultState = "/var/lib/regatta-gpu";
 
 struct DaemonOptions {
-  std::string state;            // a folder of its own
+  std::string state;  // a folder of its own
   std::string socket = kDefaultSocket;
   std::optional<regatta_share_policy> policy;  // none: as in the state, at first fixed
   std::vector<Bytes> gpus = {Bytes{0}};        // the memory of each; 0: not known

@@ -5,10 +5,9 @@
 #include <random>
 
 #include <fcntl.h>
-#include <sys/wait.h>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include "regatta/core/units.h"
 #include "regatta/vgpu/daemon/state.h"
@@ -25,12 +24,12 @@ constexpr Seconds kPatience{10.0};
 constexpr std::uint64_t kMiB = 1ULL << 20;
 
 // In processes of tenants: what does not hold is said and ends them.
-#define EXPECT_IN_TENANT(condition)                                              \
-  do {                                                                           \
-    if (!(condition)) {                                                          \
+#define EXPECT_IN_TENANT(condition)                                                \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
       std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      return 1;                                                                  \
-    }                                                                            \
+      return 1;                                                                    \
+    }                                                                              \
   } while (false)
 
 TEST(Daemon, GrantsATenantItsMemoryToTheByteAndTakesItBack) {
@@ -161,8 +160,7 @@ TEST(Daemon, IsToldLimitsThatFitAndRefusesOthersInOneSentence) {
   EXPECT_THAT(asked({{"ask", "set"}, {"name", "b"}}), HasSubstr("there is a"));
   EXPECT_THAT(asked({{"ask", "set"}, {"name", "a"}, {"memory", {{"3", 1}}}}),
               HasSubstr("no GPU 3"));
-  EXPECT_THAT(asked({{"ask", "set"}, {"name", "a"}, {"memory", {{"0", -1}}}}),
-              HasSubstr("number"));
+  EXPECT_THAT(asked({{"ask", "set"}, {"name", "a"}, {"memory", {{"0", -1}}}}), HasSubstr("number"));
   EXPECT_THAT(asked({{"ask", "policy"}, {"policy", "best"}}), HasSubstr("burst-weight"));
   EXPECT_EQ(asked({{"ask", "policy"}, {"policy", "equal"}}), "done");
   EXPECT_EQ(asked({{"ask", "set"}, {"name", "a"}, {"memory", {{"0", 8ULL << 30}}}}), "done");

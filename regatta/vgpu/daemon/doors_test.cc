@@ -4,12 +4,11 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <gtest/gtest.h>
 
 #include "regatta/core/units.h"
 #include "regatta/vgpu/daemon/state.h"
@@ -120,9 +119,8 @@ TEST(Doors, TheSocketTakesNoOrdersFromATenantAndItsChildren) {
       return 0;
     };
     EXPECT_IN_TENANT(try_all() == 0);
-    EXPECT_IN_TENANT(wait_status(start_process([&] {
-      return wait_status(start_process(try_all));
-    })) == 0);
+    EXPECT_IN_TENANT(
+        wait_status(start_process([&] { return wait_status(start_process(try_all)); })) == 0);
     return 0;
   });
 }

@@ -87,8 +87,8 @@ json books_json(const Books& books) {
 
 std::string metrics_text(const Books& books) {
   std::string text;
-  add_memory(text, books, "regatta_gpu_memory_limit_bytes", "Device memory that the tenant may have.",
-             [&](int tenant, int device) {
+  add_memory(text, books, "regatta_gpu_memory_limit_bytes",
+             "Device memory that the tenant may have.", [&](int tenant, int device) {
                return static_cast<std::uint64_t>(books.limits(tenant).memory[device].value);
              });
   add_memory(text, books, "regatta_gpu_memory_used_bytes", "Device memory that the tenant has.",
@@ -105,9 +105,8 @@ std::string metrics_text(const Books& books) {
   add_of_tenant(text, books, "regatta_gpu_compute_part_ratio",
                 "Part of the device's time under the policy of now.",
                 [&](int tenant) { return books.part_ppm(tenant) / 1e6; });
-  add_of_tenant(text, books, "regatta_gpu_processes", "Processes of the tenant.", [&](int tenant) {
-    return static_cast<double>(books.clients_of(tenant).size());
-  });
+  add_of_tenant(text, books, "regatta_gpu_processes", "Processes of the tenant.",
+                [&](int tenant) { return static_cast<double>(books.clients_of(tenant).size()); });
   return text;
 }
 

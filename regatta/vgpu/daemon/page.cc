@@ -34,8 +34,7 @@ Result<Page> Page::create(const char* name, bool is_read_only) {
   REGATTA_TRY(memory, map_page(fd.get()));
   struct stat status {};
   const int seals = kSizeSeals | F_SEAL_SEAL | (is_read_only ? F_SEAL_FUTURE_WRITE : 0);
-  const bool ok =
-      ::fcntl(fd.get(), F_ADD_SEALS, seals) == 0 && ::fstat(fd.get(), &status) == 0;
+  const bool ok = ::fcntl(fd.get(), F_ADD_SEALS, seals) == 0 && ::fstat(fd.get(), &status) == 0;
   Page page(std::move(fd), memory, status.st_ino);
   if (!ok) return os::errno_error("a shared page cannot be sealed; Linux 5.1 can");
   return page;

@@ -71,8 +71,7 @@ bool has_mapped(pid_t pid, const std::string& name, std::uint64_t inode) {
   return false;
 }
 
-Result<os::UniqueFd> open_memory_file_of(pid_t pid, const std::string& name,
-                                         std::uint64_t inode) {
+Result<os::UniqueFd> open_memory_file_of(pid_t pid, const std::string& name, std::uint64_t inode) {
   const std::string target = "/memfd:" + name + " (deleted)";
   std::error_code error;
   for (std::filesystem::directory_iterator entry(proc_path(pid, "fd"), error), end;

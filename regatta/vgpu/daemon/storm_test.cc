@@ -4,9 +4,8 @@
 #include <array>
 #include <random>
 
-#include <sys/wait.h>
-
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include "regatta/core/units.h"
 #include "regatta/vgpu/daemon/books.h"
@@ -68,7 +67,8 @@ int work(Storm& storm, Slot& slot, int page, unsigned seed) {
     const Status status = (*client)->reserve(0, bytes);
     const auto took = static_cast<std::uint64_t>((os::monotonic_now() - begin).value * 1e6);
     std::uint64_t slowest = storm.slowest_us;
-    while (stops == storm.stops && slowest < took && !storm.slowest_us.compare_exchange_weak(slowest, took)) {
+    while (stops == storm.stops && slowest < took &&
+           !storm.slowest_us.compare_exchange_weak(slowest, took)) {
     }
     if (!status && status.error().code != Code::kExhausted) {
       std::fprintf(stderr, "worker: %s\n", status.error().message.c_str());
@@ -197,9 +197,9 @@ TEST(Storm, OfKilledClientsLeavesNothingBehindAndHangsNobody) {
   const TestDaemon daemon;
   Shared<Storm> storm;
   Shared<Control> control;
-  const pid_t tenant = daemon.start_tenant("a", Bytes{static_cast<long long>(kQuota)}, [&](int page) {
-    return run_tenant(page, *storm, *control);
-  });
+  const pid_t tenant =
+      daemon.start_tenant("a", Bytes{static_cast<long long>(kQuota)},
+                          [&](int page) { return run_tenant(page, *storm, *control); });
   for (int done = 0; done < rounds && !::testing::Test::HasFailure(); done += 50) {
     control->kills_wanted = done + 50;
     const Seconds end = os::monotonic_now() + Seconds{20.0};
@@ -228,9 +228,9 @@ TEST(Storm, OfKilledDaemonsLosesNothing) {
   TestDaemon daemon;
   Shared<Storm> storm;
   Shared<Control> control;
-  const pid_t tenant = daemon.start_tenant("a", Bytes{static_cast<long long>(kQuota)}, [&](int page) {
-    return run_tenant(page, *storm, *control);
-  });
+  const pid_t tenant =
+      daemon.start_tenant("a", Bytes{static_cast<long long>(kQuota)},
+                          [&](int page) { return run_tenant(page, *storm, *control); });
   std::mt19937 random(9);
   for (int round = 0; round < rounds && !::testing::Test::HasFailure(); ++round) {
     os::sleep_for(Seconds{static_cast<double>(random() % 10'000) * 1e-6});

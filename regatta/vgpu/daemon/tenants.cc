@@ -84,8 +84,7 @@ Status Books::check_limits(const TenantLimits& limits, std::optional<int> self) 
       const std::uint64_t left = whole > memory[device] ? whole - memory[device] : 0;
       return Error{Code::kInvalidInput,
                    fmt::format("tenant {}: GPU {} has {} left for it; give --memory at most that",
-                               limits.name, device,
-                               format_bytes({static_cast<long long>(left)}))};
+                               limits.name, device, format_bytes({static_cast<long long>(left)}))};
     }
   }
   if (compute > REGATTA_WHOLE_PPM) {
@@ -111,9 +110,8 @@ Result<int> Books::add_tenant(const TenantLimits& limits) {
   const auto free = std::find_if(std::begin(state_->tenants), std::end(state_->tenants),
                                  [](const TenantRecord& record) { return record.live == 0; });
   if (free == std::end(state_->tenants)) {
-    return Error{Code::kExhausted,
-                 fmt::format("tenant {}: there are {} already, which is the most", limits.name,
-                             kTenantsMax)};
+    return Error{Code::kExhausted, fmt::format("tenant {}: there are {} already, which is the most",
+                                               limits.name, kTenantsMax)};
   }
   const int tenant = static_cast<int>(free - state_->tenants);
   *free = TenantRecord{};

@@ -1,5 +1,5 @@
-// vgpu/daemon/test_daemon.h: for tests and benchmarks: a daemon as a process that can be killed and started again,
-// and processes of tenants.
+// vgpu/daemon/test_daemon.h: for tests and benchmarks: a daemon as a process that can be killed and
+// started again, and processes of tenants.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// For tests: a program of a tenant. Reserves 1 MiB at a time until it is refused; its exit status is
-// how often it was not (at most 250), or 255 when it belongs to no tenant.
+// For tests: a program of a tenant. Reserves 1 MiB at a time until it is refused; its exit status
+// is how often it was not (at most 250), or 255 when it belongs to no tenant.
 
 #include <cstdio>
 
