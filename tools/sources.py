@@ -48,8 +48,10 @@ def compile_flags(build):
 
 def flags_for(path, flags):
     """The flags of the source beside a header (x.cc or x_test.cc), else of any source of its folder,
-    else of any source at all: enough to find every include."""
+    else of any source at all: enough to find every include. Headers are read as C++, those of C
+    sources, too."""
     path = path.resolve()
+    flags = {source: kept for source, kept in flags.items() if source.suffix != ".c"}
     for name in (path.stem + ".cc", path.stem + "_test.cc"):
         if path.with_name(name) in flags:
             return flags[path.with_name(name)]
