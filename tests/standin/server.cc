@@ -1,0 +1,267 @@
+#include "tests/standin/server.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "regatta/os/errno_text.h"
+
+namespace regatta::standin {
+namespace {
+
+Time real_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::chrono::seconds(now.tv_sec) + Time(now.tv_nsec);
+}
+
+Op op_of(const Packet& packet) {
+  Op op{.kind = packet.op,
+        .engine = packet.engine,
+        .width = packet.width,
+        .duration = Time(packet.time_ns),
+        .bytes = packet.bytes,
+        .ticket = packet.ticket,
+        .after = {}};
+  if (packet.after_stream != 0) op.after.push_back({packet.after_stream, packet.after_sequence});
+  return op;
+}
+
+Packet reply_to(const Packet& packet, std::uint32_t status) {
+  return {.message = Message::kReply, .status = status, .request = packet.request};
+}
+
+}  // namespace
+
+void Server::accept_clients() {
+  while (true) {
+    os::UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) return;
+    ucred who{};
+    socklen_t size = sizeof who;
+    getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size);
+    device_.add_client(next_id_, static_cast<std::uint32_t>(who.pid));
+    clients_[next_id_++].socket = std::move(socket);
+  }
+}
+
+void Server::send(ClientId id, const Packet& packet) {
+  clients_.at(id).outbox.push_back(packet);
+}
+
+void Server::flush(ClientId id) {
+  Client& client = clients_.at(id);
+  while (!client.outbox.empty()) {
+    const Packet& packet = client.outbox.front();
+    if (::send(client.socket.get(), &packet, sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+      if (errno != EAGAIN && errno != EINTR) gone_.push_back(id);
+      return;
+    }
+    client.outbox.pop_front();
+  }
+}
+
+void Server::read_client(ClientId id) {
+  Packet packet;
+  while (true) {
+    const ssize_t bytes = recv(clients_.at(id).socket.get(), &packet, sizeof packet, MSG_DONTWAIT);
+    if (bytes == sizeof packet) {
+      handle(id, packet);
+    } else if (bytes >= 0 || (errno != EAGAIN && errno != EINTR)) {
+      gone_.push_back(id);
+      return;
+    } else {
+      return;
+    }
+  }
+}
+
+bool Server::handle_memory(ClientId id, const Packet& packet) {
+  switch (packet.message) {
+    case Message::kReserve:
+      send(id, reply_to(packet, device_.reserve(id, packet.bytes) ? 1 : 0));
+      return true;
+    case Message::kRelease:
+      if (!device_.release(id, packet.bytes)) gone_.push_back(id);
+      return true;
+    case Message::kMemory: {
+      Packet reply = reply_to(packet, 1);
+      reply.bytes = device_.free_bytes();
+      send(id, reply);
+      return true;
+    }
+    case Message::kOpenContext: {
+      const bool has_room = device_.reserve(id, device_.settings().context_bytes);
+      if (has_room) device_.open_context({id, packet.context});
+      send(id, reply_to(packet, has_room ? 1 : 0));
+      return true;
+    }
+    case Message::kCloseContext:
+      device_.close_context({id, packet.context});
+      device_.release(id, device_.settings().context_bytes);
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Server::handle_question(ClientId id, const Packet& packet) {
+  Packet reply = reply_to(packet, 1);
+  switch (packet.message) {
+    case Message::kHello:
+      reply.bytes = device_.settings().memory_bytes;
+      reply.width = device_.settings().processors;
+      break;
+    case Message::kQueryStream:
+      reply.status = device_.is_done({id, packet.stream}, packet.sequence) ? 1 : 0;
+      break;
+    case Message::kQueryMark: {
+      const auto time = device_.mark_time({id, packet.ticket});
+      reply.status = time ? 1 : 0;
+      reply.time_ns = time.value_or(Time{}).count();
+      break;
+    }
+    case Message::kUsage:
+      for (const auto& [client, usage] : device_.usage())
+        send(id, {.message = Message::kUsageLine,
+                  .request = packet.request,
+                  .sequence = usage.kernels,
+                  .bytes = usage.bytes,
+                  .time_ns = usage.busy.count(),
+                  .width = usage.pid});
+      break;
+    case Message::kLog:
+      for (const Interval& interval : device_.log())
+        send(id, {.message = Message::kLogLine,
+                  .request = packet.request,
+                  .context = interval.context,
+                  .time_ns = interval.start.count(),
+                  .end_time_ns = interval.end.count(),
+                  .width = interval.pid});
+      break;
+    default:
+      return false;
+  }
+  if (packet.message != Message::kHello) clients_.at(id).is_patient = true;
+  send(id, reply);
+  return true;
+}
+
+void Server::handle_work(ClientId id, const Packet& packet) {
+  const Key stream{id, packet.stream};
+  switch (packet.message) {
+    case Message::kOpenStream:
+      device_.open_stream(stream, packet.context, packet.stream_kind);
+      break;
+    case Message::kCloseStream:
+      device_.close_stream(stream);
+      break;
+    case Message::kSubmit:
+      clients_.at(id).is_patient = false;
+      if (!device_.submit(stream, op_of(packet))) gone_.push_back(id);
+      break;
+    case Message::kAnswer:
+      device_.answer(id, packet.ticket);
+      break;
+    case Message::kWaitStream:
+    case Message::kWaitContext:
+      clients_.at(id).is_patient = true;
+      clients_.at(id).waits.push_back(packet);
+      break;
+    case Message::kForgetMark:
+      device_.forget_mark({id, packet.ticket});
+      break;
+    default:  // not ours: an end to it
+      gone_.push_back(id);
+  }
+}
+
+void Server::handle(ClientId id, const Packet& packet) {
+  if (!handle_memory(id, packet) && !handle_question(id, packet)) handle_work(id, packet);
+}
+
+bool Server::is_over(ClientId id, const Packet& wait) const {
+  return wait.message == Message::kWaitStream ? device_.is_done({id, wait.stream}, wait.sequence)
+                                              : device_.is_idle({id, wait.context});
+}
+
+void Server::answer_waits() {
+  for (auto& [id, client] : clients_) {
+    for (const Packet& wait : client.waits)
+      if (is_over(id, wait)) {
+        client.is_patient = false;
+        send(id, reply_to(wait, 1));
+      }
+    std::erase_if(client.waits, [&](const Packet& wait) { return is_over(id, wait); });
+  }
+}
+
+void Server::drop_gone() {
+  for (const ClientId id : gone_)
+    if (clients_.erase(id) != 0) device_.remove_client(id);
+  gone_.clear();
+}
+
+bool Server::may_jump() const {
+  return !device_.awaits_answers() && std::ranges::all_of(clients_, [&](const auto& entry) {
+    return entry.second.is_patient || !entry.second.waits.empty() || !device_.has_work(entry.first);
+  });
+}
+
+// The device works until now, simulated or real, and who waited for it hears of it.
+void Server::work() {
+  std::vector<Notice> notices;
+  device_.advance(simulated_ ? simulated_now_ : real_now(), notices);
+  answer_waits();
+  while (simulated_ && notices.empty() && may_jump()) {
+    const auto next = device_.next_event();
+    if (!next) break;
+    simulated_now_ = *next;
+    device_.advance(simulated_now_, notices);
+    answer_waits();
+  }
+  for (const Notice& notice : notices)
+    send(notice.client, {.message = Message::kCall, .ticket = notice.ticket});
+}
+
+// How long nothing happens by itself; none: for ever.
+std::optional<Time> Server::wait_time() const {
+  if (simulated_) return std::nullopt;
+  const auto next = device_.next_event();
+  if (!next) return std::nullopt;
+  return std::max(*next - real_now(), Time{});
+}
+
+Status Server::run(int stop_fd) {
+  while (true) {
+    std::vector<pollfd> polled = {{stop_fd, POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    std::vector<ClientId> ids;
+    for (auto& [id, client] : clients_) {
+      const auto events = static_cast<short>(client.outbox.empty() ? POLLIN : POLLIN | POLLOUT);
+      polled.push_back({client.socket.get(), events, 0});
+      ids.push_back(id);
+    }
+    const auto wait = wait_time();
+    const timespec timeout{.tv_sec = wait.value_or(Time{}).count() / 1'000'000'000,
+                           .tv_nsec = wait.value_or(Time{}).count() % 1'000'000'000};
+    if (ppoll(polled.data(), polled.size(), wait ? &timeout : nullptr, nullptr) < 0 &&
+        errno != EINTR)
+      return Error{Code::kUnavailable, "cannot wait for clients: " + os::errno_text()};
+    if (polled[0].revents != 0) return {};
+    work();  // what was due before what now arrives
+    if (polled[1].revents != 0) accept_clients();
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      if (polled[i + 2].revents != 0) read_client(ids[i]);
+    drop_gone();
+    work();
+    for (const auto& [id, client] : clients_)
+      if (!client.outbox.empty()) flush(id);
+    drop_gone();
+  }
+}
+
+}  // namespace regatta::standin

@@ -1,0 +1,59 @@
+// tests/standin/server.h: the stand-in device behind its socket: who is connected, who waits.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/os/unique_fd.h"
+#include "tests/standin/device.h"
+#include "tests/standin/wire.h"
+
+namespace regatta::standin {
+
+class Server {
+ public:
+  // `simulated`: time stands still but for waiting: it goes to the next event when every client
+  // that has given work waits for it or asks whether it is done.
+  Server(os::UniqueFd listener, const Settings& settings, bool simulated)
+      : listener_(std::move(listener)), device_(settings), simulated_(simulated) {}
+
+  // Serves until `stop_fd` can be read.
+  Status run(int stop_fd);
+
+ private:
+  struct Client {
+    os::UniqueFd socket;
+    std::deque<Packet> outbox;  // what the socket has no room for
+    std::vector<Packet> waits;  // requests that are answered when something is done
+    bool is_patient = false;    // nothing but waits and questions since its last work
+  };
+
+  void accept_clients();
+  void read_client(ClientId id);
+  void handle(ClientId id, const Packet& packet);
+  bool handle_memory(ClientId id, const Packet& packet);
+  bool handle_question(ClientId id, const Packet& packet);
+  void handle_work(ClientId id, const Packet& packet);
+  bool is_over(ClientId id, const Packet& wait) const;
+  void answer_waits();
+  void send(ClientId id, const Packet& packet);
+  void flush(ClientId id);
+  void drop_gone();
+  void work();
+  bool may_jump() const;
+  std::optional<Time> wait_time() const;
+
+  os::UniqueFd listener_;
+  Device device_;
+  bool simulated_;
+  Time simulated_now_{};
+  ClientId next_id_ = 1;
+  std::map<ClientId, Client> clients_;
+  std::vector<ClientId> gone_;
+};
+
+}  // namespace regatta::standin

@@ -1,0 +1,58 @@
+// tests/standin/wire.h: what a process and the stand-in device say to each other: packets of one
+// size over a SOCK_SEQPACKET socket between processes of one build on one machine.
+#pragma once
+
+#include <cstdint>
+
+#include "tests/standin/device.h"
+
+namespace regatta::standin {
+
+enum class Message : std::uint32_t {
+  // From the process. Those marked * are answered by a kReply with the same `request`.
+  kHello,         // * device_bytes, width = processors
+  kReserve,       // * bytes; status
+  kRelease,       // bytes
+  kMemory,        // * bytes = free now
+  kOpenContext,   // * context; status
+  kCloseContext,  // context
+  kOpenStream,    // stream, context, stream_kind
+  kCloseStream,   // stream
+  kSubmit,        // stream, op, engine, width, time, bytes, ticket, after_*
+  kAnswer,        // ticket
+  kWaitStream,    // * stream, sequence: answered when it is done
+  kWaitContext,   // * context: answered when it is idle
+  kQueryStream,   // * stream, sequence; status 1: done
+  kQueryMark,     // * ticket; status 1 and time
+  kForgetMark,    // ticket
+  kUsage,         // * one kUsageLine for each client, then the reply
+  kLog,           // * one kLogLine for each interval, then the reply
+  // From the device.
+  kReply,
+  kCall,       // ticket: do it and answer
+  kUsageLine,  // width = pid, bytes, time = busy, sequence = kernels
+  kLogLine,    // width = pid, context, time = start, end_time
+};
+
+struct Packet {
+  Message message = Message::kHello;
+  std::uint32_t status = 0;
+  std::uint64_t request = 0;
+  std::uint64_t context = 0;
+  std::uint64_t stream = 0;
+  std::uint64_t sequence = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t time_ns = 0;
+  std::int64_t end_time_ns = 0;
+  std::uint64_t ticket = 0;
+  std::uint64_t after_stream = 0;  // 0: after nothing
+  std::uint64_t after_sequence = 0;
+  std::uint32_t width = 0;
+  OpKind op = OpKind::kMark;
+  Engine engine = Engine::kWithin;
+  StreamKind stream_kind = StreamKind::kBlocking;
+  std::uint8_t unused = 0;
+};
+static_assert(sizeof(Packet) == 96);
+
+}  // namespace regatta::standin
