@@ -1,0 +1,40 @@
+// tests/standin/arena.h: where the bytes of a process's device memory really are: one sparse memory
+// file for each device, of which the device grants 2 MiB blocks. As in the driver, small
+// allocations share blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "regatta/os/unique_fd.h"
+#include "tests/standin/link.h"
+
+namespace regatta::standin {
+
+class Arena {
+ public:
+  static constexpr std::uint64_t kBlock = 2ULL << 20;
+
+  // `device_bytes`: what the device has. The link outlives the arena.
+  bool open(Link& link, std::uint64_t device_bytes);
+  // None: the device has no room.
+  std::optional<std::uint64_t> allocate(std::uint64_t bytes);
+  void free(std::uint64_t offset, std::uint64_t bytes);
+  std::byte* content(std::uint64_t offset) const { return base_ + offset; }
+
+ private:
+  using Ranges = std::map<std::uint64_t, std::uint64_t>;  // offset -> bytes, free, never adjacent
+
+  std::optional<std::uint64_t> allocate_blocks(std::uint64_t bytes);
+  void free_blocks(std::uint64_t offset, std::uint64_t bytes);
+
+  Link* link_ = nullptr;
+  os::UniqueFd file_;
+  std::byte* base_ = nullptr;
+  Ranges free_blocks_;
+  Ranges free_small_;
+};
+
+}  // namespace regatta::standin

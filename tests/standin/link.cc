@@ -1,0 +1,100 @@
+#include "tests/standin/link.h"
+
+#include <csignal>
+#include <thread>
+#include <utility>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace regatta::standin {
+
+bool Link::connect(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return false;
+  path.copy(address.sun_path, path.size());
+  socket_.reset(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return false;
+  // The program's signals are for its own threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread([this] { hear(); }).detach();
+  std::thread([this] { work(); }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return true;
+}
+
+void Link::send(const Packet& packet) {
+  ::send(socket_.get(), &packet, sizeof packet, MSG_NOSIGNAL);
+}
+
+Packet Link::call(Packet packet, std::vector<Packet>* lines) {
+  Wait wait;
+  std::unique_lock lock(mutex_);
+  packet.request = ++last_request_;
+  waits_[packet.request] = &wait;
+  lock.unlock();
+  send(packet);
+  lock.lock();
+  heard_.wait(lock, [&] { return wait.done || lost_; });
+  waits_.erase(packet.request);
+  if (lines != nullptr) *lines = std::move(wait.lines);
+  return wait.reply;
+}
+
+std::uint64_t Link::add_action(std::function<void()> action) {
+  const std::lock_guard lock(mutex_);
+  actions_[++last_ticket_] = std::move(action);
+  return last_ticket_;
+}
+
+void Link::abandon() {
+  socket_.reset();
+}
+
+void Link::hear() {
+  Packet packet;
+  while (recv(socket_.get(), &packet, sizeof packet, 0) == sizeof packet) {
+    const std::lock_guard lock(mutex_);
+    if (packet.message == Message::kCall) {
+      calls_.push_back(packet.ticket);
+      called_.notify_one();
+      continue;
+    }
+    const auto at = waits_.find(packet.request);
+    if (at == waits_.end()) continue;
+    if (packet.message != Message::kReply) {
+      at->second->lines.push_back(packet);
+      continue;
+    }
+    at->second->reply = packet;
+    at->second->done = true;
+    heard_.notify_all();
+  }
+  const std::lock_guard lock(mutex_);
+  lost_ = true;
+  heard_.notify_all();
+  called_.notify_all();
+}
+
+void Link::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    called_.wait(lock, [&] { return !calls_.empty() || lost_; });
+    if (calls_.empty()) return;
+    const std::uint64_t ticket = calls_.front();
+    calls_.pop_front();
+    const std::function<void()> action = std::move(actions_[ticket]);
+    actions_.erase(ticket);
+    lock.unlock();
+    if (action) action();
+    send({.message = Message::kAnswer, .ticket = ticket});
+    lock.lock();
+  }
+}
+
+}  // namespace regatta::standin

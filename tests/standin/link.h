@@ -1,0 +1,54 @@
+// tests/standin/link.h: a process's connection to one stand-in device, and the two threads behind
+// it: one hears the device, one does what the device calls for, so that neither holds up the other.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "regatta/os/unique_fd.h"
+#include "tests/standin/wire.h"
+
+namespace regatta::standin {
+
+class Link {
+ public:
+  // False when no device listens at `path`. Once; the link lives as long as the process.
+  bool connect(const std::string& path);
+  void send(const Packet& packet);
+  // The reply, status 0 when the device is gone; lines that precede it go to `lines`.
+  Packet call(Packet packet, std::vector<Packet>* lines = nullptr);
+  // The ticket under which the device calls for `action`.
+  std::uint64_t add_action(std::function<void()> action);
+  // In a child after fork(): the connection stays the parent's alone.
+  void abandon();
+  bool is_lost() const { return lost_; }
+
+ private:
+  struct Wait {
+    bool done = false;
+    Packet reply;
+    std::vector<Packet> lines;
+  };
+
+  void hear();
+  void work();
+
+  os::UniqueFd socket_;
+  std::mutex mutex_;
+  std::condition_variable heard_;
+  std::condition_variable called_;
+  std::map<std::uint64_t, Wait*> waits_;
+  std::map<std::uint64_t, std::function<void()>> actions_;
+  std::deque<std::uint64_t> calls_;
+  std::uint64_t last_request_ = 0;
+  std::uint64_t last_ticket_ = 0;
+  bool lost_ = false;
+};
+
+}  // namespace regatta::standin

@@ -1,0 +1,184 @@
+// Memory without addresses, addresses without memory, and bringing the two together.
+#include <iterator>
+#include <map>
+
+#include <sys/mman.h>
+
+#include "tests/standin/api.h"
+#include "tests/standin/process.h"
+
+using namespace regatta::standin;
+
+namespace {
+
+// The device holds the bytes until the handle is released and nothing is mapped to it.
+struct Physical {
+  DeviceState* device = nullptr;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  int mappings = 0;
+  bool is_released = false;
+};
+
+std::map<CUmemGenericAllocationHandle, Physical>& handles() {
+  static auto* const all = new std::map<CUmemGenericAllocationHandle, Physical>;
+  return *all;
+}
+
+bool is_whole(std::uint64_t bytes) {
+  return bytes != 0 && bytes % Arena::kBlock == 0;
+}
+
+DeviceState* device_of(const CUmemAllocationProp* properties) {
+  if (properties == nullptr || properties->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+      properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE || properties->location.id < 0 ||
+      static_cast<std::size_t>(properties->location.id) >= process().devices.size())
+    return nullptr;
+  return process().devices[static_cast<std::size_t>(properties->location.id)].get();
+}
+
+void free_when_unused(CUmemGenericAllocationHandle handle) {
+  const Physical physical = handles().at(handle);
+  if (!physical.is_released || physical.mappings > 0) return;
+  physical.device->arena.free(physical.offset, physical.bytes);
+  handles().erase(handle);
+}
+
+bool is_reserved(CUdeviceptr address, std::uint64_t bytes) {
+  auto at = process().reserved.upper_bound(address);
+  if (at == process().reserved.begin()) return false;
+  --at;
+  return address + bytes <= at->first + at->second;
+}
+
+bool is_mapped_in_part(CUdeviceptr address, std::uint64_t bytes) {
+  const auto at = process().regions.lower_bound(address + bytes);
+  if (at == process().regions.begin()) return false;
+  const auto last = std::prev(at);
+  return last->first + last->second.bytes > address;
+}
+
+// Whole mappings, one after the other, that make up the range.
+bool is_mapped_wholly(CUdeviceptr address, std::uint64_t bytes) {
+  CUdeviceptr next = address;
+  while (next < address + bytes) {
+    const auto at = process().regions.find(next);
+    if (at == process().regions.end() || at->second.kind != RegionKind::kMapped) return false;
+    next += at->second.bytes;
+  }
+  return next == address + bytes;
+}
+
+}  // namespace
+
+// NOLINTBEGIN(readability-identifier-naming): the names are the driver's
+extern "C" {
+
+CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp* properties,
+                                       int option) {
+  const std::lock_guard lock(process().mutex);
+  if (!process().is_started) return CUDA_ERROR_NOT_INITIALIZED;
+  if (bytes == nullptr || device_of(properties) == nullptr || option < 0 || option > 1)
+    return CUDA_ERROR_INVALID_VALUE;
+  *bytes = Arena::kBlock;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
+                     const CUmemAllocationProp* properties, unsigned long long flags) {
+  const std::lock_guard lock(process().mutex);
+  if (!process().is_started || process().is_forked) return CUDA_ERROR_NOT_INITIALIZED;
+  DeviceState* const device = device_of(properties);
+  if (handle == nullptr || device == nullptr || !is_whole(bytes) || flags != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  const auto offset = device->arena.allocate(bytes);
+  if (!offset) return CUDA_ERROR_OUT_OF_MEMORY;
+  *handle = ++process().last_id;
+  handles()[*handle] = {.device = device, .offset = *offset, .bytes = bytes};
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  const std::lock_guard lock(process().mutex);
+  const auto at = handles().find(handle);
+  if (at == handles().end() || at->second.is_released) return CUDA_ERROR_INVALID_VALUE;
+  at->second.is_released = true;
+  free_when_unused(handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
+                             CUdeviceptr, unsigned long long flags) {
+  const std::lock_guard lock(process().mutex);
+  if (!process().is_started) return CUDA_ERROR_NOT_INITIALIZED;
+  if (address == nullptr || !is_whole(bytes) || (alignment & (alignment - 1)) != 0 || flags != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  // Mappings start at whole blocks.
+  const std::size_t step = alignment > Arena::kBlock ? alignment : Arena::kBlock;
+  void* const range =
+      mmap(nullptr, bytes + step, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  const auto begin = reinterpret_cast<CUdeviceptr>(range);
+  *address = (begin + step - 1) / step * step;
+  if (*address > begin) munmap(range, *address - begin);
+  munmap(reinterpret_cast<void*>(*address + bytes), begin + step - *address);
+  process().reserved[*address] = bytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
+  const std::lock_guard lock(process().mutex);
+  const auto at = process().reserved.find(address);
+  if (at == process().reserved.end() || at->second != bytes || is_mapped_in_part(address, bytes))
+    return CUDA_ERROR_INVALID_VALUE;
+  munmap(reinterpret_cast<void*>(address), bytes);
+  process().reserved.erase(at);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
+                  CUmemGenericAllocationHandle handle, unsigned long long flags) {
+  const std::lock_guard lock(process().mutex);
+  const auto at = handles().find(handle);
+  if (at == handles().end() || at->second.is_released || flags != 0 || !is_whole(bytes) ||
+      offset != 0 || bytes != at->second.bytes || address % Arena::kBlock != 0 ||
+      !is_reserved(address, bytes) || is_mapped_in_part(address, bytes))
+    return CUDA_ERROR_INVALID_VALUE;
+  ++at->second.mappings;
+  process().regions[address] = {.kind = RegionKind::kMapped,
+                                .bytes = bytes,
+                                .device = at->second.device,
+                                .offset = at->second.offset,
+                                .handle = handle,
+                                .is_accessible = false};
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
+  const std::lock_guard lock(process().mutex);
+  if (!is_whole(bytes) || !is_mapped_wholly(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  for (auto at = process().regions.find(address);
+       at != process().regions.end() && at->first < address + bytes;) {
+    const CUmemGenericAllocationHandle handle = at->second.handle;
+    at = process().regions.erase(at);
+    --handles().at(handle).mappings;
+    free_when_unused(handle);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* who,
+                        std::size_t count) {
+  const std::lock_guard lock(process().mutex);
+  if (who == nullptr || count == 0 || !is_whole(bytes) || !is_mapped_wholly(address, bytes))
+    return CUDA_ERROR_INVALID_VALUE;
+  for (auto at = process().regions.find(address);
+       at != process().regions.end() && at->first < address + bytes; ++at)
+    for (std::size_t i = 0; i < count; ++i)
+      if (who[i].location.id == at->second.device->ordinal)
+        at->second.is_accessible = who[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return CUDA_SUCCESS;
+}
+
+}  // extern "C"
+// NOLINTEND(readability-identifier-naming)

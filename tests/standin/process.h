@@ -1,0 +1,167 @@
+// tests/standin/process.h: what the stand-in driver knows of the process it is loaded in: devices,
+// contexts, streams, memory. One lock guards all of it; nobody waits for the device under it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/standin/abi.h"
+#include "tests/standin/arena.h"
+#include "tests/standin/link.h"
+
+namespace regatta::standin {
+
+struct DeviceState {
+  int ordinal = 0;
+  Link link;
+  std::uint64_t bytes = 0;
+  unsigned processors = 0;
+  Arena arena;
+  CUcontext primary = nullptr;
+  unsigned primary_references = 0;
+  CUmemoryPool default_pool = nullptr;
+  CUmemoryPool pool = nullptr;  // that cuMemAllocAsync takes from
+};
+
+// Something that a stream or a node of a graph does.
+struct Work {
+  OpKind kind = OpKind::kMark;
+  Time duration{};
+  unsigned width = 1;
+  Engine engine = Engine::kWithin;
+  std::uint64_t bytes = 0;
+  std::function<void()> action;  // of a copy or call
+  std::uint64_t mark = 0;        // the event that it records
+  Dependency after{};            // stream 0: after nothing but its stream
+};
+
+enum class RegionKind : std::uint8_t { kDevice, kManaged, kHost, kPool, kReserved, kMapped };
+
+struct Region {
+  RegionKind kind = RegionKind::kDevice;
+  std::uint64_t bytes = 0;
+  CUcontext context = nullptr;
+  DeviceState* device = nullptr;
+  std::uint64_t offset = 0;  // in the device's arena
+  std::uint64_t charged = 0;
+  CUmemoryPool pool = nullptr;
+  CUmemGenericAllocationHandle handle = 0;
+  bool is_accessible = true;
+};
+
+struct Process {
+  std::mutex mutex;
+  bool is_started = false;
+  bool is_forked = false;  // a child: the driver cannot be used
+  std::vector<std::unique_ptr<DeviceState>> devices;
+  std::set<CUcontext> contexts;
+  std::set<CUstream> streams;
+  std::set<CUevent> events;
+  std::map<CUdeviceptr, Region> regions;
+  std::map<CUdeviceptr, std::uint64_t> reserved;  // address ranges for mappings
+  std::uint64_t last_id = 0;
+  int strict_captures = 0;  // that forbid what might sync
+};
+
+Process& process();
+// The thread's stack of contexts; the last one is current.
+std::vector<CUcontext>& context_stack();
+// The current context, or why there is none; under the lock.
+CUresult current_context(CUcontext* context);
+// The stream that a handle means to this thread: 0 the default one, 1 legacy, 2 the thread's own.
+CUresult find_stream(CUstream handle, CUstream* stream);
+// Whether handle 0 is the thread's own stream; set by the entry points with _ptsz or _ptds.
+bool& per_thread_default();
+// An error where a capture is under way that the call might spoil: it is spoilt.
+CUresult check_no_capture();
+
+// Gives work to the stream, or to the graph that it is captured into.
+CUresult enqueue(CUstream handle, Work work);
+// Under the lock, to a stream that is not captured; the stream's count of operations.
+std::uint64_t submit(CUstream_st& stream, Work work);
+// Without the lock.
+CUresult wait_stream(CUstream_st& stream, std::uint64_t sequence);
+CUresult wait_context(CUcontext context);
+CUstream make_stream(CUcontext context, StreamKind kind, unsigned flags, int priority);
+CUresult make_context(DeviceState& device, unsigned flags, CUcontext* context);
+void destroy_context(CUcontext context);  // idle; under the lock
+
+// Frees what nobody uses of the pools of a context's device beyond their thresholds; under the
+// lock.
+void trim_pools(DeviceState& device);
+void free_region(std::map<CUdeviceptr, Region>::iterator region);
+// The region that holds all these bytes, or end; mapped ranges may be made of several.
+bool is_device_range(CUdeviceptr address, std::uint64_t bytes);
+// Moves bytes between any two addresses of this process.
+void copy_bytes(CUdeviceptr to, CUdeviceptr from, std::uint64_t bytes);
+// Calls `each` with the parts of the host's memory behind a range; false when a part has none.
+bool for_each_part(CUdeviceptr address, std::uint64_t bytes,
+                   const std::function<void(std::byte*, std::uint64_t)>& each);
+
+}  // namespace regatta::standin
+
+// NOLINTBEGIN(readability-identifier-naming): the names are the driver's
+struct CUctx_st {
+  regatta::standin::DeviceState* device = nullptr;
+  std::uint64_t id = 0;
+  unsigned flags = 0;
+  bool is_primary = false;
+  CUstream legacy = nullptr;
+};
+struct CUstream_st {
+  CUcontext context = nullptr;
+  std::uint64_t id = 0;
+  regatta::standin::StreamKind kind = regatta::standin::StreamKind::kBlocking;
+  unsigned flags = 0;
+  int priority = 0;
+  std::uint64_t submitted = 0;
+  std::uint64_t known_done = 0;  // at least
+  CUgraph capture = nullptr;
+  bool is_origin = false;
+  int capture_mode = 0;
+  std::vector<CUgraphNode> frontier;  // what the next captured node comes after
+};
+struct CUevent_st {
+  CUcontext context = nullptr;
+  unsigned flags = 0;
+  std::uint64_t mark = 0;
+  CUstream stream = nullptr;  // that it was last recorded in
+  std::uint64_t stream_id = 0;
+  std::uint64_t sequence = 0;
+  CUgraph capture = nullptr;
+  std::vector<CUgraphNode> captured;
+};
+struct CUgraphNode_st {
+  std::vector<CUgraphNode> after;
+  std::function<regatta::standin::Work()> work;  // made anew for each launch
+};
+struct CUgraph_st {
+  std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
+  bool is_invalid = false;
+  int open_streams = 0;
+};
+struct CUgraphExec_st {
+  CUcontext context = nullptr;
+  std::vector<std::function<regatta::standin::Work()>>
+      works;  // in an order that dependencies allow
+};
+struct CUfunc_st {
+  std::string name;
+  CUmodule module = nullptr;
+  std::optional<regatta::standin::Time> duration;  // none: the first parameter says it
+  unsigned parameter_bytes = 0;                    // of the first parameter, 0 without one
+};
+struct CUmod_st {
+  CUcontext context = nullptr;
+  std::map<std::string, CUfunc_st> functions;
+};
+// NOLINTEND(readability-identifier-naming)
