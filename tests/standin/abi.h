@@ -121,6 +121,14 @@ struct CUDA_MEMSET_NODE_PARAMS {
   std::size_t width;
   std::size_t height;
 };
+struct CUDA_MEM_ALLOC_NODE_PARAMS {
+  CUmemPoolProps poolProps;
+  const CUmemAccessDesc* accessDescs;
+  std::size_t accessDescCount;
+  std::size_t bytesize;
+  CUdeviceptr dptr;  // out
+};
+static_assert(sizeof(CUDA_MEM_ALLOC_NODE_PARAMS) == 120);
 struct CUDA_HOST_NODE_PARAMS {
   CUhostFn fn;
   void* userData;

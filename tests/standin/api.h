@@ -129,6 +129,12 @@ CUresult cuGraphAddMemsetNode(CUgraphNode*, CUgraph, const CUgraphNode* after, s
 CUresult cuGraphAddHostNode(CUgraphNode*, CUgraph, const CUgraphNode* after, std::size_t count,
                             const CUDA_HOST_NODE_PARAMS*);
 CUresult cuGraphAddEmptyNode(CUgraphNode*, CUgraph, const CUgraphNode* after, std::size_t count);
+CUresult cuGraphAddMemAllocNode(CUgraphNode*, CUgraph, const CUgraphNode* after, std::size_t count,
+                                CUDA_MEM_ALLOC_NODE_PARAMS*);
+CUresult cuGraphAddMemFreeNode(CUgraphNode*, CUgraph, const CUgraphNode* after, std::size_t count,
+                               CUdeviceptr);
+CUresult cuDeviceGraphMemTrim(CUdevice);
+CUresult cuDeviceGetGraphMemAttribute(CUdevice, int attribute, void* value);
 CUresult cuGraphGetNodes(CUgraph, CUgraphNode* nodes, std::size_t* count);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long flags);
 CUresult cuGraphExecDestroy(CUgraphExec);

@@ -1,5 +1,7 @@
 // Graphs: captured from streams or made node by node. A launch runs the nodes one after the other,
 // in an order that their dependencies allow.
+#include "tests/standin/graph.h"
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -25,23 +27,6 @@ bool has_node(const CUgraph_st& graph, CUgraphNode node) {
   return std::ranges::any_of(graph.nodes, [&](const auto& own) { return own.get() == node; });
 }
 
-// What a node comes after is in the graph before it: the order of making is one that is allowed.
-CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, std::size_t count,
-                  Work work) {
-  const std::lock_guard lock(process().mutex);
-  if (node == nullptr || !graphs().contains(graph) || (count > 0 && after == nullptr))
-    return CUDA_ERROR_INVALID_VALUE;
-  auto made = std::make_unique<CUgraphNode_st>();
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!has_node(*graph, after[i])) return CUDA_ERROR_INVALID_VALUE;
-    made->after.push_back(after[i]);
-  }
-  made->work = [work = std::move(work)] { return work; };
-  *node = made.get();
-  graph->nodes.push_back(std::move(made));
-  return CUDA_SUCCESS;
-}
-
 // Every stream that joined has to be waited for by the one that the capture began in.
 bool is_joined(const CUgraph_st& graph, const std::vector<CUgraphNode>& frontier) {
   std::set<CUgraphNode> leaves;
@@ -53,6 +38,12 @@ bool is_joined(const CUgraph_st& graph, const std::vector<CUgraphNode>& frontier
   return std::ranges::all_of(leaves, [&](CUgraphNode leaf) {
     return std::ranges::find(frontier, leaf) != frontier.end();
   });
+}
+
+CUresult add_locked(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, std::size_t count,
+                    Work work) {
+  const std::lock_guard lock(process().mutex);
+  return add_node(node, graph, after, count, std::move(work));
 }
 
 template <typename Value>
@@ -70,6 +61,26 @@ Work fill_work(CUdeviceptr to, Value value, std::size_t width, std::size_t heigh
 }
 
 }  // namespace
+
+namespace regatta::standin {
+
+// What a node comes after is in the graph before it: the order of making is one that is allowed.
+CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, std::size_t count,
+                  Work work) {
+  if (node == nullptr || !graphs().contains(graph) || (count > 0 && after == nullptr))
+    return CUDA_ERROR_INVALID_VALUE;
+  auto made = std::make_unique<CUgraphNode_st>();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!has_node(*graph, after[i])) return CUDA_ERROR_INVALID_VALUE;
+    made->after.push_back(after[i]);
+  }
+  made->work = [work = std::move(work)] { return work; };
+  *node = made.get();
+  graph->nodes.push_back(std::move(made));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace regatta::standin
 
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's
 extern "C" {
@@ -157,7 +168,7 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraph
                     {kernel->blockDimX, kernel->blockDimY, kernel->blockDimZ},
                     kernel->kernelParams};
   const CUresult result = kernel_work(kernel->func, shape, &work);
-  return result == CUDA_SUCCESS ? add_node(node, graph, after, count, work) : result;
+  return result == CUDA_SUCCESS ? add_locked(node, graph, after, count, work) : result;
 }
 
 CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
@@ -168,11 +179,11 @@ CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNod
   };
   switch (set->elementSize) {
     case 1:
-      return add_node(node, graph, after, count, made(static_cast<std::uint8_t>(set->value)));
+      return add_locked(node, graph, after, count, made(static_cast<std::uint8_t>(set->value)));
     case 2:
-      return add_node(node, graph, after, count, made(static_cast<std::uint16_t>(set->value)));
+      return add_locked(node, graph, after, count, made(static_cast<std::uint16_t>(set->value)));
     case 4:
-      return add_node(node, graph, after, count, made(set->value));
+      return add_locked(node, graph, after, count, made(set->value));
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
@@ -181,13 +192,13 @@ CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNod
 CUresult cuGraphAddHostNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                             std::size_t count, const CUDA_HOST_NODE_PARAMS* host) {
   if (host == nullptr || host->fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return add_node(node, graph, after, count,
-                  {.kind = OpKind::kCall, .action = [call = *host] { call.fn(call.userData); }});
+  return add_locked(node, graph, after, count,
+                    {.kind = OpKind::kCall, .action = [call = *host] { call.fn(call.userData); }});
 }
 
 CUresult cuGraphAddEmptyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                              std::size_t count) {
-  return add_node(node, graph, after, count, {});
+  return add_locked(node, graph, after, count, {});
 }
 
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
@@ -207,6 +218,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, uns
   *executable = new CUgraphExec_st;
   for (const auto& node : graph->nodes)
     (*executable)->works.push_back(node->work);
+  (*executable)->addresses = graph->addresses;
   executables().insert(*executable);
   return CUDA_SUCCESS;
 }
@@ -231,6 +243,8 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
   {
     const std::lock_guard lock(process().mutex);
     if (!executables().contains(executable)) return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult begun = begin_graph_memory(executable->addresses); begun != CUDA_SUCCESS)
+      return begun;
     works = executable->works;
   }
   for (const auto& work : works)

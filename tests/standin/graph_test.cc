@@ -142,6 +142,57 @@ TEST_F(CudaGraph, RunsNodesThatWereMadeOneByOne) {
   EXPECT_EQ(value(), 3U);
 }
 
+TEST_F(CudaGraph, KeepsTheMemoryItAllocatesUntilItIsTrimmed) {
+  CUgraph graph = nullptr;
+  CUgraphNode allocate = nullptr;
+  CUgraphNode set = nullptr;
+  CUgraphNode free = nullptr;
+  std::size_t before = 0;
+  std::size_t now = 0;
+  std::uint64_t reserved = 0;
+  ASSERT_EQ(CU(cuMemGetInfo_v2)(&before, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuGraphCreate)(&graph, 0), CUDA_SUCCESS);
+  CUDA_MEM_ALLOC_NODE_PARAMS wanted{};
+  wanted.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+  wanted.bytesize = 20 * kMiB;
+  ASSERT_EQ(CU(cuGraphAddMemAllocNode)(&allocate, graph, nullptr, 0, &wanted), CUDA_SUCCESS);
+  const CUDA_MEMSET_NODE_PARAMS fill{wanted.dptr, 0, 3, 4, 100, 1};
+  ASSERT_EQ(CU(cuGraphAddMemsetNode)(&set, graph, &allocate, 1, &fill, context_), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuGraphAddMemFreeNode)(&free, graph, &set, 1, wanted.dptr), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuMemGetInfo_v2)(&now, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(now, before) << "a node takes nothing before it is launched";
+  run(graph, 3);
+  ASSERT_EQ(CU(cuMemGetInfo_v2)(&now, nullptr), CUDA_SUCCESS);
+  EXPECT_LE(now, before - 20 * kMiB);
+  ASSERT_EQ(CU(cuDeviceGetGraphMemAttribute)(0, 2, &reserved), CUDA_SUCCESS);
+  EXPECT_GE(reserved, 20 * kMiB);
+  ASSERT_EQ(CU(cuCtxSynchronize)(), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuDeviceGraphMemTrim)(0), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuMemGetInfo_v2)(&now, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(now, before);
+}
+
+TEST_F(CudaGraph, CannotAllocateAgainWhatNobodyFreed) {
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  CUgraphNode allocate = nullptr;
+  CUDA_MEM_ALLOC_NODE_PARAMS wanted{};
+  wanted.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+  wanted.bytesize = kMiB;
+  ASSERT_EQ(CU(cuGraphCreate)(&graph, 0), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuGraphAddMemAllocNode)(&allocate, graph, nullptr, 0, &wanted), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuGraphInstantiateWithFlags)(&executable, graph, 0), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuGraphLaunch)(executable, stream_), CUDA_SUCCESS);
+  EXPECT_EQ(CU(cuGraphLaunch)(executable, stream_), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(CU(cuMemsetD8Async)(wanted.dptr, 1, kMiB, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuMemFreeAsync)(wanted.dptr, stream_), CUDA_SUCCESS);
+  EXPECT_EQ(CU(cuGraphLaunch)(executable, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuMemFreeAsync)(wanted.dptr, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuStreamSynchronize)(stream_), CUDA_SUCCESS);
+}
+
 TEST_F(CudaGraph, CannotCaptureTheDefaultStreamOrAStreamTwice) {
   CUgraph graph = nullptr;
   EXPECT_EQ(CU(cuStreamBeginCapture_v2)(nullptr, 0), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);

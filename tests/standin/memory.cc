@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "tests/standin/api.h"
+#include "tests/standin/graph.h"
 #include "tests/standin/pool.h"
 #include "tests/standin/process.h"
 
@@ -16,6 +17,10 @@ namespace regatta::standin {
 void free_region(std::map<CUdeviceptr, Region>::iterator at) {
   const Region region = at->second;
   if (region.kind == RegionKind::kMapped || region.kind == RegionKind::kReserved) return;
+  if (region.kind == RegionKind::kGraph) {
+    free_graph_memory(at->first);
+    return;
+  }
   if (region.kind == RegionKind::kPool) {
     region.pool->free.push_back({region.offset, region.charged, nullptr, 0});
     region.pool->used -= region.charged;
@@ -183,7 +188,7 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
         at->second.kind == RegionKind::kReserved || at->second.kind == RegionKind::kMapped)
       return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult result = check_no_capture(); result != CUDA_SUCCESS) return result;
-    context = at->second.context;
+    context = at->second.kind == RegionKind::kGraph ? current : at->second.context;
   }
   // Work may still use it.
   if (const CUresult result = wait_context(context); result != CUDA_SUCCESS) return result;

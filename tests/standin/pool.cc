@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "tests/standin/api.h"
+#include "tests/standin/graph.h"
 
 using namespace regatta::standin;
 
@@ -142,6 +143,8 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   CUstream stream = nullptr;
   if (const CUresult result = find_stream(handle, &stream); result != CUDA_SUCCESS) return result;
   const auto at = process().regions.find(address);
+  if (at != process().regions.end() && at->second.kind == RegionKind::kGraph)
+    return free_graph_memory(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   if (at == process().regions.end() || at->second.kind != RegionKind::kPool)
     return CUDA_ERROR_INVALID_VALUE;
   const Region region = at->second;

@@ -44,7 +44,15 @@ struct Work {
   Dependency after{};            // stream 0: after nothing but its stream
 };
 
-enum class RegionKind : std::uint8_t { kDevice, kManaged, kHost, kPool, kReserved, kMapped };
+enum class RegionKind : std::uint8_t {
+  kDevice,
+  kManaged,
+  kHost,
+  kPool,
+  kReserved,
+  kMapped,
+  kGraph
+};
 
 struct Region {
   RegionKind kind = RegionKind::kDevice;
@@ -56,6 +64,12 @@ struct Region {
   CUmemoryPool pool = nullptr;
   CUmemGenericAllocationHandle handle = 0;
   bool is_accessible = true;
+};
+
+// What a launch of a graph allocates, and of that what it frees.
+struct GraphAddresses {
+  std::vector<CUdeviceptr> allocated;
+  std::vector<CUdeviceptr> freed;
 };
 
 struct Process {
@@ -146,13 +160,14 @@ struct CUgraphNode_st {
 };
 struct CUgraph_st {
   std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
+  regatta::standin::GraphAddresses addresses;
   bool is_invalid = false;
-  int open_streams = 0;
 };
 struct CUgraphExec_st {
   CUcontext context = nullptr;
   std::vector<std::function<regatta::standin::Work()>>
       works;  // in an order that dependencies allow
+  regatta::standin::GraphAddresses addresses;
 };
 struct CUfunc_st {
   std::string name;
