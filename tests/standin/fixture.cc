@@ -26,8 +26,8 @@ std::string library_path() {
 
 std::vector<Packet> ask(const std::string& socket, Message question) {
   // Its threads live on: the link is never freed.
-  static std::map<std::string, Link*> links;
-  Link*& link = links[socket];
+  static auto* const links = new std::map<std::string, Link*>;
+  Link*& link = (*links)[socket];
   if (link == nullptr) {
     link = new Link;
     if (!link->connect(socket)) return {};

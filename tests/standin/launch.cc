@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstring>
-#include <regex>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "tests/standin/api.h"
 
@@ -21,31 +23,62 @@ std::set<CUmodule>& modules() {
   return *all;
 }
 
-// "spin_500us": the last number of the name that has a unit of time.
-std::optional<Time> stated_duration(const std::string& name) {
-  static const std::regex pattern("_([0-9]+)(ns|us|ms|s)(?![A-Za-z0-9])");
+bool is_letter(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' || letter == '$';
+}
+
+std::string_view skip_spaces(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first == text.npos ? std::string_view() : text.substr(first);
+}
+
+// The number that a text starts with, which is cut off; none: it starts with none.
+std::optional<std::int64_t> take_number(std::string_view& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+// "spin_500us": the last part of the name that is a number with a unit of time.
+std::optional<Time> stated_duration(std::string_view name) {
+  constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+      {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}};
   std::optional<Time> found;
-  for (std::sregex_iterator at(name.begin(), name.end(), pattern), end; at != end; ++at) {
-    const std::int64_t number = std::stoll((*at)[1]);
-    const std::string unit = (*at)[2];
-    const std::int64_t scale = unit == "ns"   ? 1
-                               : unit == "us" ? 1'000
-                               : unit == "ms" ? 1'000'000
-                                              : 1'000'000'000;
-    found = Time(number * scale);
+  for (std::size_t at = name.find('_'); at != name.npos; at = name.find('_', at + 1)) {
+    std::string_view part = name.substr(at + 1);
+    const auto number = take_number(part);
+    part = part.substr(0, part.find('_'));
+    for (const auto& [unit, nanoseconds] : kUnits)
+      if (number && part == unit) found = Time(*number * nanoseconds);
   }
   return found;
 }
 
+// Of the parameters that start here, the bytes of the first: `(.param .u64 NAME, ...`.
+unsigned first_parameter_bytes(std::string_view text) {
+  if (!text.starts_with('(')) return 0;
+  text = skip_spaces(text.substr(1));
+  if (!text.starts_with(".param")) return 0;
+  text = skip_spaces(text.substr(6));
+  if (text.size() < 3) return 0;
+  text.remove_prefix(2);  // ".u"
+  return static_cast<unsigned>(take_number(text).value_or(0) / 8);
+}
+
 // The kernels of a PTX text: `.entry NAME(.param .u64 NAME_param_0, ...`.
-std::map<std::string, CUfunc_st> kernels_of(const std::string& text) {
-  static const std::regex pattern(
-      R"(\.entry\s+([A-Za-z_$][A-Za-z0-9_$]*)\s*(?:\(\s*(?:\.param\s+\.[ubsf](8|16|32|64))?)?)");
+std::map<std::string, CUfunc_st> kernels_of(std::string_view text) {
+  constexpr std::string_view kEntry = ".entry";
   std::map<std::string, CUfunc_st> kernels;
-  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
-    const std::string name = (*at)[1];
-    const unsigned bits = (*at)[2].matched ? static_cast<unsigned>(std::stoul((*at)[2])) : 0;
-    kernels[name] = {.name = name, .duration = stated_duration(name), .parameter_bytes = bits / 8};
+  for (std::size_t at = text.find(kEntry); at != text.npos; at = text.find(kEntry, at + 1)) {
+    const std::string_view rest = skip_spaces(text.substr(at + kEntry.size()));
+    const std::string name(rest.begin(), std::ranges::find_if_not(rest, is_letter));
+    if (name.empty()) continue;
+    kernels[name] = {
+        .name = name,
+        .duration = stated_duration(name),
+        .parameter_bytes = first_parameter_bytes(skip_spaces(rest.substr(name.size())))};
   }
   return kernels;
 }
@@ -57,7 +90,8 @@ bool is_text(const char* image) {
 
 // Nanoseconds, when the kernel's name says nothing.
 Time parameter_duration(const CUfunc_st& function, void** parameters) {
-  if (function.parameter_bytes < 4 || parameters == nullptr) return kUnstated;
+  if (function.parameter_bytes < 4 || function.parameter_bytes > 8 || parameters == nullptr)
+    return kUnstated;
   std::uint64_t nanoseconds = 0;
   std::memcpy(&nanoseconds, parameters[0], function.parameter_bytes);
   return Time(static_cast<Time::rep>(nanoseconds));

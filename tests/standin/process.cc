@@ -155,6 +155,7 @@ CUstream make_stream(CUcontext context, StreamKind kind, unsigned flags, int pri
                                        .flags = flags,
                                        .priority = priority};
   process().streams.insert(stream);
+  process().all_streams.push_back(stream);
   context->device->link.send({.message = Message::kOpenStream,
                               .context = context->id,
                               .stream = stream->id,
@@ -168,11 +169,11 @@ CUresult make_context(DeviceState& device, unsigned flags, CUcontext* context) {
     return device.link.is_lost() ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_OUT_OF_MEMORY;
   *context = new CUctx_st{.device = &device, .id = id, .flags = flags};
   process().contexts.insert(*context);
+  process().all_contexts.push_back(*context);
   (*context)->legacy = make_stream(*context, StreamKind::kLegacy, 0, 0);
   return CUDA_SUCCESS;
 }
 
-// The structures stay: handles to them are then known to be stale, never somebody else's.
 void destroy_context(CUcontext context) {
   Process& all = process();
   for (auto at = all.regions.begin(); at != all.regions.end();) {
@@ -180,7 +181,11 @@ void destroy_context(CUcontext context) {
     if (region->second.context == context) free_region(region);
   }
   std::erase_if(all.streams, [&](CUstream stream) { return stream->context == context; });
-  std::erase_if(all.events, [&](CUevent event) { return event->context == context; });
+  std::erase_if(all.events, [&](CUevent event) {
+    if (event->context != context) return false;
+    delete event;
+    return true;
+  });
   all.contexts.erase(context);
   context->device->link.send({.message = Message::kCloseContext, .context = context->id});
 }

@@ -80,6 +80,9 @@ struct Process {
   std::set<CUcontext> contexts;
   std::set<CUstream> streams;
   std::set<CUevent> events;
+  // Every context and stream there was: a stale handle is then known, never somebody else's.
+  std::vector<CUcontext> all_contexts;
+  std::vector<CUstream> all_streams;
   std::map<CUdeviceptr, Region> regions;
   std::map<CUdeviceptr, std::uint64_t> reserved;  // address ranges for mappings
   std::uint64_t last_id = 0;
