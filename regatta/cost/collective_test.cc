@@ -43,5 +43,15 @@ TEST(CollectiveTime, AddsLatencyAndBandwidth) {
   EXPECT_DOUBLE_EQ(collective_time({6, 3e6}, {1e-3}, {1e6}).value, 3.006);
 }
 
+// Of n uniform numbers from 0 to 1 the largest is n / (n + 1) in the mean.
+TEST(SliceWait, IsTheLastPauseOverTheMeanOne) {
+  EXPECT_EQ(slice_wait(0.15, 1).value, 0);
+  EXPECT_EQ(slice_wait(0, 4).value, 0);
+  EXPECT_EQ(slice_wait(1, 4).value, 0);
+  EXPECT_NEAR(slice_wait(0.15, 2).value, 8.5e-3 / 6, 1e-12);
+  EXPECT_GT(slice_wait(0.15, 8), slice_wait(0.15, 2));
+  EXPECT_LT(slice_wait(0.15, 1000).value, 8.5e-3 / 2);
+}
+
 }  // namespace
 }  // namespace regatta::cost

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/cost/collective.h"
 #include "regatta/plan/plan.h"
 #include "regatta/plan/test_plans.h"
 #include "regatta/topo/graph.h"
@@ -138,6 +139,40 @@ TEST(Predict, TilesEachRanksTimeWithSpans) {
   for (const double one : end) {
     EXPECT_GT(one, 0);
     EXPECT_LE(one, p.step_time.value * (1 + 1e-12));
+  }
+}
+
+// A share of a core comes in slices: tensor ranks wait for the last of them at every sum, four a
+// block and micro-batch. A whole core does not.
+TEST(Predict, TensorRanksWaitForTheLastSlice) {
+  topo::Cluster cluster = example_cluster();
+  const auto strategy = make_strategy(2, 4, 1, 2);
+  const auto tp_comm = [&] {
+    return predicted(example_job(), cluster, free_network(cluster), strategy)
+        .phases[Phase::kTpComm]
+        .value;
+  };
+  const double sliced = tp_comm();
+  cluster.server_types.at("cpu-2").device.cpu_share = 0;
+  const double whole = tp_comm();
+  const double sums = 8 * 2 * 4;  // micro-batches, blocks of a stage, sums of a block
+  EXPECT_GT(sliced, whole);
+  EXPECT_LT(sliced - whole, (sums + 20) * cost::slice_wait(0.15, 2).value);
+}
+
+// What a replica waits for the last slice does not depend on the replicas built before it.
+TEST(Predict, TensorRanksOfEveryReplicaWaitAlike) {
+  const topo::Cluster cluster = example_cluster();
+  const auto strategy = make_strategy(2, 2, 2, 1);
+  const Prediction p = predicted(example_job(), cluster, free_network(cluster), strategy);
+  std::vector<double> first_wait(8, 0);
+  for (const workload::Span& span : p.timeline) {
+    double& wait = first_wait[span.rank.index()];
+    if (span.phase == Phase::kTpComm && wait == 0) wait = span.duration.value;
+  }
+  for (int rank = 0; rank < 8; ++rank) {
+    for (const Rank peer : workload::dp_group(strategy, Rank{rank}))
+      EXPECT_NEAR(first_wait[peer.index()], first_wait[static_cast<std::size_t>(rank)], 1e-12);
   }
 }
 

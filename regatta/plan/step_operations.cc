@@ -242,7 +242,7 @@ StepShape::StepShape(const PlanContext& plan_context, const workload::Strategy& 
 int add_operation(StepProgram& program, const Pattern& pattern, const Operation& like) {
   program.operations.push_back(like);
   program.operations.back().transfer = pattern.transfer;
-  program.operations.back().latency = pattern.latency;
+  program.operations.back().latency += pattern.latency;
   return static_cast<int>(program.operations.size()) - 1;
 }
 

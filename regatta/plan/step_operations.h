@@ -51,7 +51,8 @@ struct StepOperations {
   int norm = -1;                          // the gradient norm over all ranks; -1: one rank
 };
 
-// Appends an operation to `program` and returns its index.
+// Appends an operation to `program` and returns its index; its latency is that of the pattern
+// beside what `like` has.
 int add_operation(StepProgram& program, const Pattern& pattern, const Operation& like);
 
 // Fills the transfers of `step`, the operations that several cells share, and the traffic of all.

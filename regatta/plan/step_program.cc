@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "regatta/core/check.h"
+#include "regatta/cost/collective.h"
 #include "regatta/cost/memory.h"
 #include "regatta/plan/rank_times.h"
 #include "regatta/plan/step_operations.h"
@@ -96,6 +97,7 @@ class Builder {
   }
 
   void compute(Phase phase, double seconds) {
+    since_tensor_ += seconds;
     auto& actions = step_.program.cells[at(cell_)];
     if (!actions.empty() && actions.back().kind == ActionKind::kCompute &&
         actions.back().phase == phase && actions.back().micro_batch == micro_batch_ &&
@@ -116,6 +118,15 @@ class Builder {
         {ActionKind::kWait, phase, micro_batch_, layer_, 0, operation});
   }
 
+  // How long the tensor ranks wait for the last of them: as long as cost::slice_wait() where they
+  // computed for a period since they last met, in proportion where for less.
+  double last_rank() const {
+    const double share =
+        shape_.context.cluster.type_of(shape_.placement.front().server).device.cpu_share;
+    return cost::slice_wait(share, shape_.strategy.tp).value *
+           std::min(1.0, since_tensor_ / cost::kSlicePeriod.value);
+  }
+
   // A collective of this cell that runs while `overlapped` is computed.
   void tensor(const std::vector<Pattern>& patterns, Phase overlap_phase = Phase::kBackward,
               double overlapped = 0) {
@@ -123,8 +134,10 @@ class Builder {
       if (overlapped > 0) compute(overlap_phase, overlapped);
       return;
     }
-    const int operation = add_operation(step_.program, patterns[at(cell_)],
-                                        {.phase = Phase::kTpComm, .micro_batch = micro_batch_});
+    const int operation = add_operation(
+        step_.program, patterns[at(cell_)],
+        {.latency = last_rank(), .phase = Phase::kTpComm, .micro_batch = micro_batch_});
+    since_tensor_ = 0;
     post(operation);
     if (overlapped > 0) compute(overlap_phase, overlapped);
     wait(Phase::kTpComm, operation);
@@ -225,6 +238,7 @@ class Builder {
 
   void make_cell(int pp, int dp) {
     cell_ = shape_.cell_of(pp, dp);
+    since_tensor_ = 0;
     const int warm_up = std::min(shape_.micro_batches, shape_.strategy.pp - pp - 1);
     for (int i = 0; i < warm_up; ++i)
       forward(pp, dp, i);
@@ -264,6 +278,7 @@ class Builder {
   int cell_ = 0;
   int micro_batch_ = -1;
   int layer_ = -1;
+  double since_tensor_ = 0;  // seconds computed
 };
 
 }  // namespace
