@@ -133,6 +133,14 @@ CLI::Validator not_empty() {
   return {check, ""};
 }
 
+CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& help,
+                      const std::string& example, const std::function<void()>& run) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  command->footer("Example:\n  " + example);
+  command->callback(run);
+  return command;
+}
+
 Status check_words(CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* place = &app;
   for (const std::string& word : words) {

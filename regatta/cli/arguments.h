@@ -2,6 +2,7 @@
 // one-sentence complaints, words that do not exist, and its errors in the words of this program.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@ CLI::Validator one_of(std::vector<std::string> words);
 
 // Accepts any text but the empty one.
 CLI::Validator not_empty();
+
+// The command `name` of `parent`, with its help and an example below it, that calls `run`.
+CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& help,
+                      const std::string& example, const std::function<void()>& run);
 
 // The first of `words` (the command line after the program's name) that names a command or an
 // option which does not exist; words after "--" belong to another program. kInvalidInput names what

@@ -149,14 +149,6 @@ int run_metrics(const Options& options) {
   return 0;
 }
 
-CLI::App* add(CLI::App& parent, const std::string& name, const std::string& help,
-              const std::string& example, const std::function<void()>& run) {
-  CLI::App* command = parent.add_subcommand(name, help);
-  command->footer("Example:\n  " + example);
-  command->callback(run);
-  return command;
-}
-
 void add_socket(CLI::App& command, Options& options) {
   command.add_option("--socket", options.socket, "The daemon's socket")
       ->type_name("PATH")
@@ -182,9 +174,9 @@ void add_limit_options(CLI::App& command, Options& options) {
 }
 
 void add_daemon(CLI::App& gpu, const Shared& options, int& exit_status) {
-  CLI::App* daemon = add(gpu, "daemon", "Hold the memory and the limits of all tenants",
-                         "regatta gpu daemon --gpu 80GiB --gpu 80GiB --policy burst-weight",
-                         [=, &exit_status] { exit_status = run_daemon(*options); });
+  CLI::App* daemon = add_command(gpu, "daemon", "Hold the memory and the limits of all tenants",
+                                 "regatta gpu daemon --gpu 80GiB --gpu 80GiB --policy burst-weight",
+                                 [=, &exit_status] { exit_status = run_daemon(*options); });
   daemon->add_option("--state", options->state, "Folder of its own; survives the daemon")
       ->type_name("DIR")
       ->capture_default_str()
@@ -215,30 +207,31 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
   gpu->require_subcommand(1);
   add_daemon(*gpu, options, exit_status);
 
-  CLI::App* run = add(*gpu, "run", "Start a program as a tenant, or in one that is there",
-                      "regatta gpu run --name a --memory 4GiB --compute 30 -- python3 serve.py",
-                      [=, &exit_status] { exit_status = run_program(*options); });
+  CLI::App* run =
+      add_command(*gpu, "run", "Start a program as a tenant, or in one that is there",
+                  "regatta gpu run --name a --memory 4GiB --compute 30 -- python3 serve.py",
+                  [=, &exit_status] { exit_status = run_program(*options); });
   run->add_option("PROGRAM", options->program, "Program and its arguments, after --")->required();
   run->add_option("--name", options->name, "The tenant")->type_name("NAME")->required();
   add_limit_options(*run, *options);
   add_socket(*run, *options);
 
   CLI::App* ps =
-      add(*gpu, "ps", "Tenants, their limits, what they use, their processes",
-          "regatta gpu ps --json", [=, &exit_status] { exit_status = run_ps(*options); });
-  CLI::App* set = add(*gpu, "set", "Change a tenant's limits while it runs",
-                      "regatta gpu set a --memory 8GiB --compute 50",
-                      [=, &exit_status] { exit_status = run_set(*options); });
+      add_command(*gpu, "ps", "Tenants, their limits, what they use, their processes",
+                  "regatta gpu ps --json", [=, &exit_status] { exit_status = run_ps(*options); });
+  CLI::App* set = add_command(*gpu, "set", "Change a tenant's limits while it runs",
+                              "regatta gpu set a --memory 8GiB --compute 50",
+                              [=, &exit_status] { exit_status = run_set(*options); });
   set->add_option("NAME", options->name, "The tenant")->required();
   add_limit_options(*set, *options);
-  CLI::App* policy = add(*gpu, "policy", "Say how the device's time is divided, or change it",
-                         "regatta gpu policy burst-weight",
-                         [=, &exit_status] { exit_status = run_policy(*options); });
+  CLI::App* policy = add_command(
+      *gpu, "policy", "Say how the device's time is divided, or change it",
+      "regatta gpu policy burst-weight", [=, &exit_status] { exit_status = run_policy(*options); });
   policy->add_option("POLICY", options->policy, "fixed, equal, weight or burst-weight")
       ->check(one_of(kPolicies));
-  CLI::App* metrics =
-      add(*gpu, "metrics", "Figures of each tenant, as text for Prometheus", "regatta gpu metrics",
-          [=, &exit_status] { exit_status = run_metrics(*options); });
+  CLI::App* metrics = add_command(*gpu, "metrics", "Figures of each tenant, as text for Prometheus",
+                                  "regatta gpu metrics",
+                                  [=, &exit_status] { exit_status = run_metrics(*options); });
   for (CLI::App* command : {ps, set, policy, metrics}) {
     add_socket(*command, *options);
     command->add_flag("--json", options->json, "Print JSON");

@@ -3,7 +3,6 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -197,14 +196,6 @@ int run_fault(const std::string& kind, const Options& options) {
 
 using Shared = std::shared_ptr<Options>;
 
-CLI::App* add(CLI::App& parent, const std::string& name, const std::string& help,
-              const std::string& example, const std::function<void()>& run) {
-  CLI::App* command = parent.add_subcommand(name, help);
-  command->footer("Example:\n  " + example);
-  command->callback(run);
-  return command;
-}
-
 void add_lab_option(CLI::App& command, Options& options) {
   command.add_option("--lab", options.lab, "Name or cluster file, when several labs are up")
       ->type_name("LAB")
@@ -239,8 +230,8 @@ void add_fault_commands(CLI::App& lab, const Shared& options, int& exit_status) 
        "regatta lab fault clear leaf0-spine1", "TARGET", "", ""}};
   for (const Kind& kind : kinds) {
     const std::string name = kind.name;
-    CLI::App* command = add(*fault, name, kind.help, kind.example,
-                            [=, &exit_status] { exit_status = run_fault(name, *options); });
+    CLI::App* command = add_command(*fault, name, kind.help, kind.example,
+                                    [=, &exit_status] { exit_status = run_fault(name, *options); });
     const bool clears = name == "clear";
     auto* target = command->add_option(
         kind.target, options->target,
@@ -264,28 +255,28 @@ void add_lab_command(CLI::App& app, int& exit_status) {
       "Example:\n  regatta lab up examples/cluster.yaml\n  regatta lab exec s0 -- ip route");
   lab->require_subcommand(1);
 
-  CLI::App* up =
-      add(*lab, "up", "Build the lab of a cluster file", "regatta lab up examples/cluster.yaml",
-          [=, &exit_status] { exit_status = run_up(*options); });
+  CLI::App* up = add_command(*lab, "up", "Build the lab of a cluster file",
+                             "regatta lab up examples/cluster.yaml",
+                             [=, &exit_status] { exit_status = run_up(*options); });
   up->add_option("CLUSTER", options->cluster, "Cluster file")->required()->check(not_empty());
   up->add_flag("--json", options->json, "Print JSON");
 
-  CLI::App* down = add(*lab, "down", "End everything in a lab and remove it",
-                       "regatta lab down examples/cluster.yaml",
-                       [=, &exit_status] { exit_status = run_down(*options); });
+  CLI::App* down = add_command(*lab, "down", "End everything in a lab and remove it",
+                               "regatta lab down examples/cluster.yaml",
+                               [=, &exit_status] { exit_status = run_down(*options); });
   down->add_option("LAB", options->lab, "Name or cluster file");
   down->add_flag("--all", options->all, "Every lab of this user");
   down->add_flag("--json", options->json, "Print JSON");
 
-  CLI::App* status =
-      add(*lab, "status", "Servers, addresses, links and processes", "regatta lab status lab-4x2",
-          [=, &exit_status] { exit_status = run_status(*options); });
+  CLI::App* status = add_command(*lab, "status", "Servers, addresses, links and processes",
+                                 "regatta lab status lab-4x2",
+                                 [=, &exit_status] { exit_status = run_status(*options); });
   status->add_option("LAB", options->lab, "Name or cluster file; all labs when left out");
   status->add_flag("--json", options->json, "Print JSON");
 
-  CLI::App* exec = add(*lab, "exec", "Run a command on a server or switch of the lab",
-                       "regatta lab exec s0 -- ip -s link",
-                       [=, &exit_status] { exit_status = run_exec(*options); });
+  CLI::App* exec = add_command(*lab, "exec", "Run a command on a server or switch of the lab",
+                               "regatta lab exec s0 -- ip -s link",
+                               [=, &exit_status] { exit_status = run_exec(*options); });
   exec->add_option("NODE", options->target, "Server or switch")->required();
   exec->add_option("COMMAND", options->command, "Command and its arguments, after --")->required();
   add_lab_option(*exec, *options);
