@@ -150,13 +150,11 @@ class Assembly {
     if (strategy_.pp == 1) return {};
     const int stride = strategy_.world_size() / strategy_.pp;
     const Seconds message = cost::message_time(machine_.network, stride, work_.boundary);
-    return message * (2.0 * strategy_.virtual_stages * (1 - traits_.pp_overlap));
+    return message * (2.0 * parts_met() * (1 - traits_.pp_overlap));
   }
 
   // Parts of the model that a micro-batch meets on one stage.
-  double parts_met() const {
-    return strategy_.schedule == Schedule::kZbV ? 2 : strategy_.virtual_stages;
-  }
+  double parts_met() const { return workload::parts_per_stage(strategy_); }
 
   // All that a pipeline does for a micro-batch on the stages beside the slowest.
   StageTime other_stages() const {

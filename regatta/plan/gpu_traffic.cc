@@ -116,7 +116,7 @@ class Writer {
     if (strategy_.pp == 1) return axis;
     const int stride = strategy_.world_size() / strategy_.pp;
     const double round = work_.boundary * micro_batches_;
-    const int parts = strategy_.schedule == Schedule::kZbV ? 2 : strategy_.virtual_stages;
+    const int parts = workload::parts_per_stage(strategy_);
     axis.lines.push_back({LinePattern::kChain, strategy_.pp, stride, round * parts});
     if (strategy_.schedule == Schedule::kInterleaved)
       axis.lines.push_back({LinePattern::kEnds, strategy_.pp, stride, round * (parts - 1)});
