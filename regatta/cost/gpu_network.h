@@ -52,7 +52,9 @@ enum class Collective {
   kAllGather,      // to `bytes` in each rank
 };
 
-// 0 for a group of one.
+// 0 for a group of one. In one server a ring at the bandwidth of its links. Between servers one
+// latency a doubling of the group at full bandwidth, as of two binary trees that share the work;
+// rings have a latency a rank, which large groups of small messages would see.
 Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Collective collective,
                         double bytes);
 

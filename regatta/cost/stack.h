@@ -45,6 +45,8 @@ struct StackTraits {
   int kernels_backward = 0;
   Seconds kernel_gap;  // the device idles between two of them
   // Communication that computation hides: shares of it at most, where there is as much to compute.
+  // Net of what the computation loses by it: kernels that share processors and memory with a
+  // collective are slower, and the fit sees both at once.
   double tp_overlap = 0;
   double pp_overlap = 0;
   double dp_overlap = 0;
