@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "regatta/topo/presets.h"
+#include "regatta/plan/test_steps.h"
 #include "regatta/workload/model_presets.h"
 
 namespace regatta::plan {
@@ -15,34 +15,15 @@ namespace {
 using workload::Schedule;
 using workload::Strategy;
 
-// Owns what an EstimateInput refers to.
-struct Case {
-  workload::ModelShape model = workload::find_model_preset("gpt3-175b")->model;
-  Strategy strategy;
-  int micro_batches = 32;
-  std::string stack = "megatron-core";
-  topo::ServerType server = *topo::find_server_preset("dgx-a100-80g");
-
-  EstimateInput input() const {
-    return {.model = model,
-            .strategy = strategy,
-            .global_batch = micro_batches * strategy.dp * strategy.micro_batch,
-            .server = server,
-            .stack = *cost::find_stack(stack)};
-  }
-  GpuTimeline timeline() const {
-    auto timeline = gpu_timeline(input());
-    EXPECT_TRUE(timeline) << timeline.error().message;
-    return timeline ? *std::move(timeline) : GpuTimeline{};
-  }
-  std::vector<cost::GpuMemory> stages() const {
-    return memory_by_stage(input(), machine_of(input()), micro_batches);
-  }
-};
+GpuTimeline timeline_of(const GpuStep& one) {
+  auto timeline = gpu_timeline(one.input());
+  EXPECT_TRUE(timeline) << timeline.error().message;
+  return timeline ? *std::move(timeline) : GpuTimeline{};
+}
 
 // The largest difference of a stage's peak and its closed form, as a share.
-double farthest(const Case& one) {
-  const GpuTimeline timeline = one.timeline();
+double farthest(const GpuStep& one) {
+  const GpuTimeline timeline = timeline_of(one);
   const std::vector<cost::GpuMemory> stages = one.stages();
   EXPECT_EQ(timeline.memory.size(), stages.size());
   double most = 0;
@@ -58,17 +39,17 @@ TEST(MemoryOverTime, PeaksAtTheEstimateOfEveryStageUnderEverySchedule) {
       for (const int micro_batches : {pp, 32, 96}) {
         for (const char* stack : {"megatron-core", "megatron-deepspeed-2020"}) {
           for (const auto offload : {workload::Offload::kNone, workload::Offload::kActivations}) {
-            Case one;
+            GpuStep one;
             one.strategy = {.tp = 8, .pp = pp, .schedule = schedule};
             one.strategy.virtual_stages = schedule == Schedule::kInterleaved ? 3 : 1;
             one.strategy.offload = offload;
             one.micro_batches =
                 schedule == Schedule::kDualPipe ? std::max(2 * pp, micro_batches) : micro_batches;
-            one.stack = stack;
+            one.stack = cost::find_stack(stack);
             SCOPED_TRACE(to_string(one.strategy) + ", micro-batches " +
                          std::to_string(one.micro_batches) + ", " + stack);
             EXPECT_LT(farthest(one), 1e-9);
-            const GpuTimeline timeline = one.timeline();
+            const GpuTimeline timeline = timeline_of(one);
             double most = 0;
             for (const MemoryLine& line : timeline.memory)
               most = std::max(most, peak_of(line));
@@ -82,7 +63,7 @@ TEST(MemoryOverTime, PeaksAtTheEstimateOfEveryStageUnderEverySchedule) {
 
 TEST(MemoryOverTime, PeaksAtTheEstimateWhereStagesHoldDifferentBlocks) {
   for (const Schedule schedule : {Schedule::k1F1B, Schedule::kZbH1}) {
-    Case one;
+    GpuStep one;
     one.strategy = {.tp = 8, .pp = 10, .schedule = schedule};
     EXPECT_LT(farthest(one), 1e-9);
     one.model = workload::find_model_preset("deepseek-v3")->model;
@@ -90,15 +71,15 @@ TEST(MemoryOverTime, PeaksAtTheEstimateWhereStagesHoldDifferentBlocks) {
     EXPECT_LT(farthest(one), 1e-9);
   }
   // Of parts with one and two blocks the closed form takes the mean.
-  Case one;
+  GpuStep one;
   one.strategy = {.tp = 8, .pp = 8, .schedule = Schedule::kInterleaved, .virtual_stages = 5};
   EXPECT_LT(farthest(one), 0.06);
 }
 
 TEST(MemoryOverTime, BeginsAndEndsWithWhatIsHeldAlways) {
-  Case one;
+  GpuStep one;
   one.strategy = {.tp = 8, .pp = 4, .schedule = Schedule::kZbH1};
-  const GpuTimeline timeline = one.timeline();
+  const GpuTimeline timeline = timeline_of(one);
   const std::vector<cost::GpuMemory> stages = one.stages();
   for (std::size_t stage = 0; stage < stages.size(); ++stage) {
     const MemoryLine& line = timeline.memory[stage];

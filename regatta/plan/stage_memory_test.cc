@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "regatta/topo/presets.h"
+#include "regatta/plan/test_steps.h"
 #include "regatta/workload/model_presets.h"
 
 namespace regatta::plan {
@@ -14,33 +14,14 @@ namespace {
 using workload::Schedule;
 using workload::Strategy;
 
-// Owns what an EstimateInput refers to.
-struct Case {
-  workload::ModelShape model = workload::find_model_preset("gpt3-175b")->model;
-  Strategy strategy;
-  int micro_batches = 32;
-  topo::ServerType server = *topo::find_server_preset("dgx-a100-80g");
-  const cost::Stack* stack = cost::find_stack("megatron-core");
+Estimate estimate_of(const GpuStep& one) {
+  const auto found = estimate_step(one.input());
+  EXPECT_TRUE(found) << found.error().message;
+  return found ? *found : Estimate{};
+}
 
-  EstimateInput input() const {
-    return {.model = model,
-            .strategy = strategy,
-            .global_batch = micro_batches * strategy.dp * strategy.micro_batch,
-            .server = server,
-            .stack = *stack};
-  }
-  std::vector<cost::GpuMemory> stages() const {
-    return memory_by_stage(input(), machine_of(input()), micro_batches);
-  }
-  Estimate estimate() const {
-    const auto found = estimate_step(input());
-    EXPECT_TRUE(found) << found.error().message;
-    return found ? *found : Estimate{};
-  }
-};
-
-Case staged(int pp, Schedule schedule = Schedule::k1F1B) {
-  Case one;
+GpuStep staged(int pp, Schedule schedule = Schedule::k1F1B) {
+  GpuStep one;
   one.strategy = {.tp = 8, .pp = pp, .schedule = schedule};
   if (schedule == Schedule::kInterleaved) one.strategy.virtual_stages = 2;
   return one;
@@ -54,7 +35,7 @@ TEST(StageMemory, OfTheWorstStageIsTheEstimates) {
   int uneven = 0;
   for (int i = 0; i < 3000; ++i) {
     const Schedule schedule = workload::kSchedules[random() % workload::kSchedules.size()];
-    Case one = staged(2 * (1 + below(20)), schedule);
+    GpuStep one = staged(2 * (1 + below(20)), schedule);
     if (below(3) == 0) one.model = workload::find_model_preset("deepseek-v3")->model;
     one.model.layers = 4 * one.strategy.pp + below(60);
     one.micro_batches = 2 * (1 + below(60));
@@ -63,7 +44,7 @@ TEST(StageMemory, OfTheWorstStageIsTheEstimates) {
     one.strategy.zero = below(2);
     SCOPED_TRACE(to_string(one.strategy) + ", layers " + std::to_string(one.model.layers) +
                  ", micro-batches " + std::to_string(one.micro_batches));
-    const Estimate estimate = one.estimate();
+    const Estimate estimate = estimate_of(one);
     const std::vector<cost::GpuMemory> stages = one.stages();
     const auto found = static_cast<std::size_t>(estimate.worst_stage);
     std::size_t most = found;
@@ -82,16 +63,16 @@ TEST(StageMemory, OfTheWorstStageIsTheEstimates) {
 
 // 96 blocks on 64 stages: 32 in the middle hold two, and the 16th of them 48 micro-batches.
 TEST(StageMemory, MiddleStagesWithMoreBlocksMayHoldMost) {
-  Case one = staged(64);
+  GpuStep one = staged(64);
   one.micro_batches = 256;
   const std::vector<cost::GpuMemory> stages = one.stages();
   EXPECT_NEAR(stages[16].activations / stages[0].activations, 2.0 * 48 / 64, 1e-9);
-  EXPECT_EQ(one.estimate().worst_stage, 16);
+  EXPECT_EQ(estimate_of(one).worst_stage, 16);
 }
 
 TEST(StageMemory, TablesAreWhereTheModelBeginsAndEnds) {
   const auto weights = [](Schedule schedule, bool is_tied) {
-    Case one = staged(4, schedule);
+    GpuStep one = staged(4, schedule);
     one.model.tied_embeddings = is_tied;
     std::vector<double> tables;
     const std::vector<cost::GpuMemory> stages = one.stages();

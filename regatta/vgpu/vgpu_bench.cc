@@ -15,9 +15,6 @@ namespace {
 
 using namespace regatta::literals;
 
-constexpr std::uint64_t kMiB = 1ULL << 20;
-constexpr Seconds kPatience{10.0};
-
 double quantile(std::vector<double>& values, double part) {
   std::sort(values.begin(), values.end());
   return values[static_cast<std::size_t>(part * static_cast<double>(values.size() - 1))];

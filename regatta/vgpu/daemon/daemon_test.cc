@@ -20,18 +20,6 @@ using namespace regatta::literals;
 using nlohmann::json;
 using testing::HasSubstr;
 
-constexpr Seconds kPatience{10.0};
-constexpr std::uint64_t kMiB = 1ULL << 20;
-
-// In processes of tenants: what does not hold is said and ends them.
-#define EXPECT_IN_TENANT(condition)                                                \
-  do {                                                                             \
-    if (!(condition)) {                                                            \
-      std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      return 1;                                                                    \
-    }                                                                              \
-  } while (false)
-
 TEST(Daemon, GrantsATenantItsMemoryToTheByteAndTakesItBack) {
   const TestDaemon daemon;
   const pid_t tenant = daemon.start_tenant("a", 100_MiB, [&](int page) {

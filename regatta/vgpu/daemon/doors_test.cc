@@ -19,17 +19,6 @@ namespace {
 
 using namespace regatta::literals;
 
-constexpr Seconds kPatience{10.0};
-constexpr std::uint64_t kMiB = 1ULL << 20;
-
-#define EXPECT_IN_TENANT(condition)                                                \
-  do {                                                                             \
-    if (!(condition)) {                                                            \
-      std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      return 1;                                                                    \
-    }                                                                              \
-  } while (false)
-
 // A tenant of 100 MiB that has all of it tries `door`, and still has no byte more.
 void expect_shut(const std::function<int(const TestDaemon&, Client&, int page)>& door) {
   const TestDaemon daemon;

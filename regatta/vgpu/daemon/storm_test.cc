@@ -16,8 +16,6 @@ namespace {
 
 using namespace regatta::literals;
 
-constexpr Seconds kPatience{10.0};
-constexpr std::uint64_t kMiB = 1ULL << 20;
 constexpr std::uint64_t kQuota = 200 * kMiB;
 constexpr int kWorkers = 8;
 

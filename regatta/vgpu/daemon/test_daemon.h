@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -26,6 +27,18 @@
 #include "regatta/vgpu/daemon/daemon.h"
 
 namespace regatta::vgpu {
+
+inline constexpr Seconds kPatience{10.0};
+inline constexpr std::uint64_t kMiB = 1ULL << 20;
+
+// In processes of tenants: what does not hold is said and ends them.
+#define EXPECT_IN_TENANT(condition)                                                \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
+      std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      return 1;                                                                    \
+    }                                                                              \
+  } while (false)
 
 // Forks a process that runs `body` and ends with what it returns; it dies with this one.
 inline pid_t start_process(const std::function<int()>& body) {
