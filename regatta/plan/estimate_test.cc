@@ -154,6 +154,17 @@ TEST(EstimateStep, SchedulesThatSplitTheBackwardHaveSmallerBubbles) {
   EXPECT_LT(bubble(Schedule::kDualPipe), bubble(Schedule::k1F1B) * 0.5);
 }
 
+// Its two parts each send activations forward and gradients back.
+TEST(EstimateStep, ZbVSendsTwiceWhat1F1BSends) {
+  using workload::Schedule;
+  const auto messages = [](Schedule schedule) {
+    return modern({.tp = 8, .pp = 8, .dp = 2, .schedule = schedule}, "llama3-70b", 64)
+        .step.pp_comm.value;
+  };
+  EXPECT_GT(messages(Schedule::k1F1B), 0);
+  EXPECT_NEAR(messages(Schedule::kZbV), 2 * messages(Schedule::k1F1B), 1e-9);
+}
+
 TEST(EstimateStep, OfLayersGivenEvenlyIsThatOfTheEvenSplit) {
   for (const workload::Schedule schedule : workload::kSchedules) {
     Strategy strategy{.tp = 8, .pp = 8, .dp = 8, .schedule = schedule};
