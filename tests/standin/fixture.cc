@@ -61,7 +61,7 @@ TestDevice::TestDevice(const std::vector<std::string>& options) {
     return;
   }
   pid_ = *pid;
-  for (int i = 0; i < 5000 && access(socket_.c_str(), F_OK) != 0; ++i)
+  for (int i = 0; i < 60'000 && access(socket_.c_str(), F_OK) != 0; ++i)
     usleep(1000);
 }
 
