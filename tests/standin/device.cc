@@ -16,6 +16,8 @@ void Device::remove_client(ClientId client) {
     std::erase_if(engine.queue, [&](Key stream) { return stream.client == client; });
     if (head) begin_copy(engine);
   }
+  for (EngineInterval& interval : engine_log_)  // what it will not do any more
+    if (interval.client == client) interval.end = std::min(interval.end, clock_);
   std::erase_if(contexts_, owned);
   std::erase_if(streams_, owned);
   std::erase_if(answers_, owned);
@@ -63,8 +65,9 @@ void Device::close_context(Key context) {
   if (active_ == context) active_.reset();
 }
 
-void Device::open_stream(Key stream, std::uint64_t context, StreamKind kind) {
-  streams_[stream] = {.context = {stream.client, context}, .kind = kind};
+void Device::open_stream(Key stream, std::uint64_t context, StreamKind kind, int priority) {
+  streams_[stream] = {
+      .context = {stream.client, context}, .kind = kind, .priority = priority, .queue = {}};
 }
 
 void Device::close_stream(Key stream) {
@@ -120,9 +123,13 @@ bool Device::may_start(Key key, const Op& op) const {
 bool Device::start(Key key, Stream& stream, std::vector<Notice>& notices) {
   const Op& op = stream.queue.front();
   switch (op.kind) {
-    case OpKind::kKernel:
-      contexts_.at(stream.context).ready.push_back(key);
+    case OpKind::kKernel: {
+      std::deque<Key>& ready = contexts_.at(stream.context).ready;
+      const auto after = std::ranges::upper_bound(
+          ready, stream.priority, {}, [&](Key other) { return streams_.at(other).priority; });
+      ready.insert(after, key);
       return false;
+    }
     case OpKind::kCopy: {
       EngineState& engine = engines_[static_cast<int>(op.engine)];
       engine.queue.push_back(key);
@@ -162,7 +169,10 @@ void Device::begin_copy(EngineState& engine) {
   const Op& op = streams_.at(engine.queue.front()).queue.front();
   const double rate =
       op.engine == Engine::kWithin ? settings_.device_copy_rate : settings_.host_copy_rate;
-  engine.end = clock_ + Time(static_cast<Time::rep>(static_cast<double>(op.bytes) / rate * 1e9));
+  const Time copy(static_cast<Time::rep>(static_cast<double>(op.bytes) / rate * 1e9));
+  engine.end = clock_ + (op.duration > Time{} ? op.duration : copy);
+  const ClientId client = engine.queue.front().client;
+  engine_log_.push_back({client, clients_.at(client).pid, op.engine, clock_, engine.end});
 }
 
 // The context whose turn comes after the active one's, if any other has something to run.
@@ -279,6 +289,41 @@ bool Device::has_work(ClientId client) const {
   return std::ranges::any_of(streams_, [&](const auto& entry) {
     return entry.first.client == client && !entry.second.queue.empty();
   });
+}
+
+std::map<ClientId, Usage> Device::usage() const {
+  std::map<ClientId, Usage> usage = clients_;
+  for (const auto& [key, context] : contexts_)
+    ++usage[key.client].contexts;
+  return usage;
+}
+
+std::map<std::uint32_t, Activity> Device::activity(Time begin, Time end) const {
+  std::map<std::uint32_t, Activity> processes;
+  const auto part = [&](const auto& interval) {
+    return std::min(end, interval.end) - std::max(begin, interval.start);
+  };
+  const auto first = std::ranges::upper_bound(log_, begin, {}, &Interval::end);
+  for (auto at = first; at != log_.end() && at->start < end; ++at)
+    processes[at->pid].kernels += part(*at);
+  for (const EngineInterval& interval : engine_log_) {
+    if (part(interval) <= Time{}) continue;
+    Activity& activity = processes[interval.pid];
+    (interval.engine == Engine::kEncode   ? activity.encoding
+     : interval.engine == Engine::kDecode ? activity.decoding
+                                          : activity.copies) += part(interval);
+  }
+  return processes;
+}
+
+std::vector<Sample> Device::samples(Time since) const {
+  constexpr int kKept = 64;
+  const Time period = settings_.sample_period;
+  const Time last = clock_ / period * period;
+  std::vector<Sample> samples;
+  for (Time end = std::max(last - (kKept - 1) * period, period); end <= last; end += period)
+    if (end > since) samples.push_back({end, activity(end - period, end)});
+  return samples;
 }
 
 std::optional<Time> Device::mark_time(Key event) const {

@@ -23,6 +23,8 @@ struct Settings {
   double host_copy_rate = 25e9;    // bytes a second, in each direction
   double device_copy_rate = 1e12;  // bytes a second, copies and sets within the device
   Time time_slice = std::chrono::milliseconds(1);
+  // What is watched from outside is the last whole period; documented for GPUs: 1/6 s to 1 s.
+  Time sample_period = std::chrono::milliseconds(500);
 };
 
 // A context or a stream of one client, which chooses the number.
@@ -38,8 +40,8 @@ enum class OpKind : std::uint8_t {
   kCall,  // the client does something: a host function
   kMark,  // nothing: notes the time for an event, or waits for another stream
 };
-enum class Engine : std::uint8_t { kToDevice, kToHost, kWithin };
-constexpr int kEngines = 3;
+enum class Engine : std::uint8_t { kToDevice, kToHost, kWithin, kEncode, kDecode };
+constexpr int kEngines = 5;
 
 // How a stream goes with the default stream of its context.
 enum class StreamKind : std::uint8_t { kBlocking, kNonBlocking, kLegacy };
@@ -54,7 +56,7 @@ struct Op {
   OpKind kind = OpKind::kMark;
   Engine engine = Engine::kWithin;
   unsigned width = 1;        // processors that a kernel can fill
-  Time duration{};           // of a kernel that runs alone
+  Time duration{};           // of a kernel that runs alone, of a picture's encoding or decoding
   std::uint64_t bytes = 0;   // of a copy
   std::uint64_t ticket = 0;  // of a copy or call, for the client; of a mark: the event, 0 for none
   std::vector<Dependency> after;
@@ -74,11 +76,34 @@ struct Interval {
   Time end{};
 };
 
+// An engine worked for one client.
+struct EngineInterval {
+  ClientId client = 0;
+  std::uint32_t pid = 0;
+  Engine engine = Engine::kWithin;
+  Time start{};
+  Time end{};
+};
+
 struct Usage {
   std::uint32_t pid = 0;
   std::uint64_t bytes = 0;
   Time busy{};
   std::uint64_t kernels = 0;  // that have ended
+  std::uint64_t contexts = 0;
+};
+
+// What a process had of a span of time.
+struct Activity {
+  Time kernels{};
+  Time copies{};
+  Time encoding{};
+  Time decoding{};
+};
+// Of each process that had anything of the period that ended then.
+struct Sample {
+  Time end{};
+  std::map<std::uint32_t, Activity> processes;
 };
 
 class Device {
@@ -96,7 +121,8 @@ class Device {
 
   void open_context(Key context);
   void close_context(Key context);  // what its streams still had to do is dropped
-  void open_stream(Key stream, std::uint64_t context, StreamKind kind);
+  // Of kernels of a context that wait for processors those of the lower number come first.
+  void open_stream(Key stream, std::uint64_t context, StreamKind kind, int priority = 0);
   void close_stream(Key stream);  // once it has done what it was given
   // False when there is no such stream.
   bool submit(Key stream, Op op);
@@ -114,7 +140,10 @@ class Device {
   bool has_work(ClientId client) const;  // anything submitted and not done
   bool awaits_answers() const { return !answers_.empty(); }
   std::optional<Time> mark_time(Key event) const;
-  std::map<ClientId, Usage> usage() const { return clients_; }
+  std::map<ClientId, Usage> usage() const;
+  std::map<std::uint32_t, Activity> activity(Time begin, Time end) const;
+  // Of the whole periods that ended after `since`, the newest last; at most the last 64.
+  std::vector<Sample> samples(Time since) const;
   const std::vector<Interval>& log() const { return log_; }
   const Settings& settings() const { return settings_; }
 
@@ -122,6 +151,7 @@ class Device {
   struct Stream {
     Key context;
     StreamKind kind = StreamKind::kBlocking;
+    int priority = 0;
     std::deque<Op> queue;
     std::uint64_t submitted = 0;
     std::uint64_t done = 0;
@@ -167,6 +197,7 @@ class Device {
   std::optional<Key> active_;
   Time slice_end_{};
   std::vector<Interval> log_;
+  std::vector<EngineInterval> engine_log_;
 };
 
 }  // namespace regatta::standin

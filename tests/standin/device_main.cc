@@ -29,6 +29,7 @@ struct Options {
   std::string copy_speed = "25GB/s";
   unsigned processors = 132;
   unsigned time_slice_us = 1000;
+  unsigned sample_period_ms = 500;
   bool simulated = false;
 };
 
@@ -43,7 +44,8 @@ Result<standin::Settings> settings_of(const Options& options) {
                            .context_bytes = static_cast<std::uint64_t>(context.value),
                            .processors = options.processors,
                            .host_copy_rate = speed.value,
-                           .time_slice = std::chrono::microseconds(options.time_slice_us)};
+                           .time_slice = std::chrono::microseconds(options.time_slice_us),
+                           .sample_period = std::chrono::milliseconds(options.sample_period_ms)};
 }
 
 sockaddr_un address_of(const std::string& path) {
@@ -102,6 +104,9 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--time-slice-us", options.time_slice_us, "of a context among several (1000)")
       ->check(CLI::PositiveNumber);
+  app.add_option("--sample-period-ms", options.sample_period_ms,
+                 "over which its use is sampled for those who watch it (500)")
+      ->check(CLI::Range(1, 1000));
   app.add_flag("--simulated", options.simulated, "time goes on only while everybody waits for it");
   CLI11_PARSE(app, argc, argv);
   const auto done = serve(options);

@@ -79,6 +79,40 @@ TEST(StandinDevice, RunsKernelsOfTwoStreamsTogetherWhenTheProcessorsSuffice) {
   EXPECT_FALSE(device.is_done({1, 3}, 2));
 }
 
+TEST(StandinDevice, StartsKernelsOfTheMoreUrgentStreamFirst) {
+  Device device = two_clients();
+  device.open_stream({1, 8}, 1, StreamKind::kNonBlocking, 0);
+  device.open_stream({1, 9}, 1, StreamKind::kNonBlocking, -1);
+  for (const std::uint64_t stream : {1U, 8U, 9U})
+    device.submit({1, stream}, kernel(microseconds(10)));
+  run(device, microseconds(10));
+  EXPECT_TRUE(device.is_done({1, 9}, 1));
+  EXPECT_FALSE(device.is_done({1, 1}, 1));
+  run(device, microseconds(20));
+  EXPECT_TRUE(device.is_done({1, 1}, 1));
+  EXPECT_FALSE(device.is_done({1, 8}, 1));
+}
+
+TEST(StandinDevice, SamplesWhatEachProcessDidPeriodByPeriod) {
+  Device device = two_clients({.host_copy_rate = 1e9, .sample_period = milliseconds(10)});
+  device.submit({1, 1}, kernel(milliseconds(4)));
+  device.submit({2, 1}, {.kind = OpKind::kCopy, .engine = Engine::kToHost, .bytes = 12'000'000});
+  device.submit({2, 3},
+                {.kind = OpKind::kCopy, .engine = Engine::kEncode, .duration = milliseconds(3)});
+  run(device, milliseconds(9));
+  EXPECT_TRUE(device.samples(Time{}).empty()) << "the period is not over";
+  run(device, milliseconds(20));
+  const std::vector<Sample> samples = device.samples(Time{});
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[0].end, milliseconds(10));
+  EXPECT_EQ(samples[0].processes.at(1001).kernels, milliseconds(4));
+  EXPECT_EQ(samples[0].processes.at(1002).copies, milliseconds(10));
+  EXPECT_EQ(samples[0].processes.at(1002).encoding, milliseconds(3));
+  EXPECT_FALSE(samples[1].processes.contains(1001));
+  EXPECT_EQ(samples[1].processes.at(1002).copies, milliseconds(2));
+  EXPECT_EQ(device.samples(milliseconds(10)).size(), 1U);
+}
+
 TEST(StandinDevice, AlternatesBetweenBusyContextsByTheTimeSlice) {
   Device device = two_clients();
   for (const ClientId client : {1U, 2U})

@@ -138,6 +138,19 @@ void* driver_symbol(const char* name) {
   return dlsym(library, name);
 }
 
+void* nvml_symbol(const char* name) {
+  const char* const named = std::getenv("REGATTA_NVML_LIBRARY");
+  const char* const path = named != nullptr   ? named
+                           : is_real_driver() ? "libnvidia-ml.so.1"
+                                              : REGATTA_STANDIN_NVML;
+  static void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    ADD_FAILURE() << dlerror();
+    std::abort();
+  }
+  return dlsym(library, name);
+}
+
 TestDevice* own_device() {
   return device_of_tests.get();
 }

@@ -56,6 +56,11 @@ Function* driver_function(const char* name) {
 // CU(cuMemAlloc_v2)(&address, bytes)
 #define CU(name) (regatta::standin::driver_function<decltype(::name)>(#name))
 
+// The same of libnvidia-ml.so.1, or of the library that REGATTA_NVML_LIBRARY names.
+void* nvml_symbol(const char* name);
+// NVML(nvmlDeviceGetCount_v2)(&count)
+#define NVML(name) (reinterpret_cast<decltype(&::name)>(regatta::standin::nvml_symbol(#name)))
+
 extern const char* const kKernels;  // PTX with spin_1us to spin_20ms and spin_ns(nanoseconds)
 CUresult launch(CUfunction function, CUstream stream, void** parameters = nullptr);
 

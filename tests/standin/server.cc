@@ -13,10 +13,14 @@
 namespace regatta::standin {
 namespace {
 
-Time real_now() {
+Time read_clock(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return std::chrono::seconds(now.tv_sec) + Time(now.tv_nsec);
+}
+
+Time real_now() {
+  return read_clock(CLOCK_MONOTONIC);
 }
 
 Op op_of(const Packet& packet) {
@@ -36,6 +40,12 @@ Packet reply_to(const Packet& packet, std::uint32_t status) {
 }
 
 }  // namespace
+
+Server::Server(os::UniqueFd listener, const Settings& settings, bool simulated)
+    : listener_(std::move(listener)),
+      device_(settings),
+      simulated_(simulated),
+      epoch_(simulated ? Time{} : read_clock(CLOCK_REALTIME) - real_now()) {}
 
 void Server::accept_clients() {
   while (true) {
@@ -129,6 +139,7 @@ bool Server::handle_question(ClientId id, const Packet& packet) {
       for (const auto& [client, usage] : device_.usage())
         send(id, {.message = Message::kUsageLine,
                   .request = packet.request,
+                  .context = usage.contexts,
                   .sequence = usage.kernels,
                   .bytes = usage.bytes,
                   .time_ns = usage.busy.count(),
@@ -143,6 +154,9 @@ bool Server::handle_question(ClientId id, const Packet& packet) {
                   .end_time_ns = interval.end.count(),
                   .width = interval.pid});
       break;
+    case Message::kSamples:
+      send_samples(id, packet);
+      return true;
     default:
       return false;
   }
@@ -151,11 +165,32 @@ bool Server::handle_question(ClientId id, const Packet& packet) {
   return true;
 }
 
+void Server::send_samples(ClientId id, const Packet& question) {
+  const Time period = device_.settings().sample_period;
+  Packet reply = reply_to(question, 1);
+  reply.end_time_ns = period.count();
+  reply.bytes = device_.free_bytes();
+  for (const Sample& sample : device_.samples(Time(question.time_ns) - epoch_)) {
+    reply.time_ns = (epoch_ + sample.end).count();
+    for (const auto& [pid, activity] : sample.processes)
+      send(id, {.message = Message::kSampleLine,
+                .request = question.request,
+                .sequence = static_cast<std::uint64_t>(activity.copies.count()),
+                .bytes = static_cast<std::uint64_t>(activity.kernels.count()),
+                .time_ns = reply.time_ns,
+                .ticket = static_cast<std::uint64_t>(activity.encoding.count()),
+                .after_sequence = static_cast<std::uint64_t>(activity.decoding.count()),
+                .width = pid});
+  }
+  send(id, reply);
+}
+
 void Server::handle_work(ClientId id, const Packet& packet) {
   const Key stream{id, packet.stream};
   switch (packet.message) {
     case Message::kOpenStream:
-      device_.open_stream(stream, packet.context, packet.stream_kind);
+      device_.open_stream(stream, packet.context, packet.stream_kind,
+                          static_cast<int>(packet.time_ns));
       break;
     case Message::kCloseStream:
       device_.close_stream(stream);

@@ -18,8 +18,7 @@ class Server {
  public:
   // `simulated`: time stands still but for waiting: it goes to the next event when every client
   // that has given work waits for it or asks whether it is done.
-  Server(os::UniqueFd listener, const Settings& settings, bool simulated)
-      : listener_(std::move(listener)), device_(settings), simulated_(simulated) {}
+  Server(os::UniqueFd listener, const Settings& settings, bool simulated);
 
   // Serves until `stop_fd` can be read.
   Status run(int stop_fd);
@@ -37,6 +36,7 @@ class Server {
   void handle(ClientId id, const Packet& packet);
   bool handle_memory(ClientId id, const Packet& packet);
   bool handle_question(ClientId id, const Packet& packet);
+  void send_samples(ClientId id, const Packet& question);
   void handle_work(ClientId id, const Packet& packet);
   bool is_over(ClientId id, const Packet& wait) const;
   void answer_waits();
@@ -51,6 +51,7 @@ class Server {
   Device device_;
   bool simulated_;
   Time simulated_now_{};
+  Time epoch_{};  // when the device's time was 0, as the wall clock has it; simulated: 0
   ClientId next_id_ = 1;
   std::map<ClientId, Client> clients_;
   std::vector<ClientId> gone_;

@@ -16,7 +16,7 @@ enum class Message : std::uint32_t {
   kMemory,        // * bytes = free now
   kOpenContext,   // * context; status
   kCloseContext,  // context
-  kOpenStream,    // stream, context, stream_kind
+  kOpenStream,    // stream, context, stream_kind, time = priority
   kCloseStream,   // stream
   kSubmit,        // stream, op, engine, width, time, bytes, ticket, after_*
   kAnswer,        // ticket
@@ -27,11 +27,16 @@ enum class Message : std::uint32_t {
   kForgetMark,    // ticket
   kUsage,         // * one kUsageLine for each client, then the reply
   kLog,           // * one kLogLine for each interval, then the reply
+  kSamples,       // * time = since; kSampleLines, then the reply: time = end of the last period,
+                  //   end_time = a period, bytes = free now
   // From the device.
   kReply,
   kCall,       // ticket: do it and answer
-  kUsageLine,  // width = pid, bytes, time = busy, sequence = kernels
+  kUsageLine,  // width = pid, bytes, time = busy, sequence = kernels, context = how many
   kLogLine,    // width = pid, context, time = start, end_time
+  // width = pid, time = end of a period; nanoseconds of kernels, copies, encoding and decoding are
+  // bytes, sequence, ticket and after_sequence
+  kSampleLine,
 };
 
 struct Packet {
