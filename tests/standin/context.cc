@@ -258,7 +258,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice number) {
   DeviceState* device = nullptr;
   if (const CUresult found = find_device(number, &device); found != CUDA_SUCCESS) return found;
   if (device->primary == nullptr) {
-    const CUresult made = make_context(*device, 0, &device->primary);
+    const CUresult made = make_context(*device, device->primary_flags, &device->primary);
     if (made != CUDA_SUCCESS) return made;
     device->primary->is_primary = true;
   }
@@ -300,8 +300,18 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice number, unsigned* flags, int* activ
   const std::lock_guard lock(process().mutex);
   DeviceState* device = nullptr;
   if (const CUresult found = find_device(number, &device); found != CUDA_SUCCESS) return found;
-  *flags = device->primary == nullptr ? 0 : device->primary->flags;
+  *flags = device->primary_flags;
   *active = device->primary == nullptr ? 0 : 1;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice number, unsigned flags) {
+  if (flags > 0xff) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard lock(process().mutex);
+  DeviceState* device = nullptr;
+  if (const CUresult found = find_device(number, &device); found != CUDA_SUCCESS) return found;
+  device->primary_flags = flags;
+  if (device->primary != nullptr) device->primary->flags = flags;
   return CUDA_SUCCESS;
 }
 

@@ -1,4 +1,4 @@
-// Graphs: captured from streams or made node by node. A launch runs the nodes one after the other,
+// Graphs: made node by node or by captures. A launch runs the nodes one after the other,
 // in an order that their dependencies allow.
 #include "tests/standin/graph.h"
 
@@ -23,21 +23,9 @@ std::set<CUgraphExec>& executables() {
   return *all;
 }
 
-bool has_node(const CUgraph_st& graph, CUgraphNode node) {
-  return std::ranges::any_of(graph.nodes, [&](const auto& own) { return own.get() == node; });
-}
-
-// Every stream that joined has to be waited for by the one that the capture began in.
-bool is_joined(const CUgraph_st& graph, const std::vector<CUgraphNode>& frontier) {
-  std::set<CUgraphNode> leaves;
-  for (const auto& node : graph.nodes)
-    leaves.insert(node.get());
-  for (const auto& node : graph.nodes)
-    for (const CUgraphNode before : node->after)
-      leaves.erase(before);
-  return std::ranges::all_of(leaves, [&](CUgraphNode leaf) {
-    return std::ranges::find(frontier, leaf) != frontier.end();
-  });
+// A graph that no capture still adds to.
+bool is_whole(CUgraph graph) {
+  return graphs().contains(graph) && graph->capture_id == 0;
 }
 
 CUresult add_locked(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, std::size_t count,
@@ -64,6 +52,25 @@ Work fill_work(CUdeviceptr to, Value value, std::size_t width, std::size_t heigh
 
 namespace regatta::standin {
 
+CUgraph make_graph() {
+  auto* const graph = new CUgraph_st;
+  graphs().insert(graph);
+  return graph;
+}
+
+void drop_graph(CUgraph graph) {
+  graphs().erase(graph);
+  delete graph;
+}
+
+bool is_graph(CUgraph graph) {
+  return graphs().contains(graph);
+}
+
+bool has_node(const CUgraph_st& graph, CUgraphNode node) {
+  return std::ranges::any_of(graph.nodes, [&](const auto& own) { return own.get() == node; });
+}
+
 // What a node comes after is in the graph before it: the order of making is one that is allowed.
 CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, std::size_t count,
                   Work work) {
@@ -85,78 +92,18 @@ CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, st
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's
 extern "C" {
 
-CUresult cuStreamBeginCapture_v2(CUstream handle, int mode) {
-  if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-    return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard lock(process().mutex);
-  CUstream stream = nullptr;
-  if (const CUresult result = find_stream(handle, &stream); result != CUDA_SUCCESS) return result;
-  // The default stream cannot be captured, nor a stream twice.
-  if (stream->kind == StreamKind::kLegacy) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  if (stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-  stream->capture = new CUgraph_st;
-  stream->is_origin = true;
-  stream->capture_mode = mode;
-  stream->frontier.clear();
-  if (mode != CU_STREAM_CAPTURE_MODE_RELAXED) ++process().strict_captures;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
-  constexpr CUresult kUnmatched = 903;
-  constexpr CUresult kUnjoined = 904;
-  if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard lock(process().mutex);
-  CUstream stream = nullptr;
-  if (const CUresult result = find_stream(handle, &stream); result != CUDA_SUCCESS) return result;
-  if (stream->capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-  if (!stream->is_origin) return kUnmatched;
-  CUgraph const captured = stream->capture;
-  const bool joined = is_joined(*captured, stream->frontier);
-  for (const CUstream other : process().streams)
-    if (other->capture == captured) {
-      other->capture = nullptr;
-      other->frontier.clear();
-    }
-  for (const CUevent event : process().events)
-    if (event->capture == captured) event->capture = nullptr;
-  stream->is_origin = false;
-  if (stream->capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED) --process().strict_captures;
-  *graph = nullptr;
-  if (captured->is_invalid || !joined) {
-    const bool spoilt = captured->is_invalid;
-    delete captured;
-    return spoilt ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : kUnjoined;
-  }
-  graphs().insert(captured);
-  *graph = captured;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuStreamIsCapturing(CUstream handle, int* status) {
-  if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard lock(process().mutex);
-  CUstream stream = nullptr;
-  if (const CUresult result = find_stream(handle, &stream); result != CUDA_SUCCESS) return result;
-  *status = stream->capture == nullptr    ? CU_STREAM_CAPTURE_STATUS_NONE
-            : stream->capture->is_invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                          : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  return CUDA_SUCCESS;
-}
-
 CUresult cuGraphCreate(CUgraph* graph, unsigned flags) {
   if (graph == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   const std::lock_guard lock(process().mutex);
   if (!process().is_started) return CUDA_ERROR_NOT_INITIALIZED;
-  *graph = new CUgraph_st;
-  graphs().insert(*graph);
+  *graph = make_graph();
   return CUDA_SUCCESS;
 }
 
 CUresult cuGraphDestroy(CUgraph graph) {
   const std::lock_guard lock(process().mutex);
-  if (graphs().erase(graph) == 0) return CUDA_ERROR_INVALID_VALUE;
-  delete graph;
+  if (!is_whole(graph)) return CUDA_ERROR_INVALID_VALUE;
+  drop_graph(graph);
   return CUDA_SUCCESS;
 }
 
@@ -166,9 +113,12 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraph
   Work work;
   const Shape shape{{kernel->gridDimX, kernel->gridDimY, kernel->gridDimZ},
                     {kernel->blockDimX, kernel->blockDimY, kernel->blockDimZ},
-                    kernel->kernelParams};
+                    kernel->sharedMemBytes,
+                    kernel->kernelParams,
+                    kernel->extra};
+  const std::lock_guard lock(process().mutex);
   const CUresult result = kernel_work(kernel->func, shape, &work);
-  return result == CUDA_SUCCESS ? add_locked(node, graph, after, count, work) : result;
+  return result == CUDA_SUCCESS ? add_node(node, graph, after, count, work) : result;
 }
 
 CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
@@ -214,7 +164,7 @@ CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) 
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long) {
   const std::lock_guard lock(process().mutex);
-  if (executable == nullptr || !graphs().contains(graph)) return CUDA_ERROR_INVALID_VALUE;
+  if (executable == nullptr || !is_whole(graph)) return CUDA_ERROR_INVALID_VALUE;
   *executable = new CUgraphExec_st;
   for (const auto& node : graph->nodes)
     (*executable)->works.push_back(node->work);

@@ -7,6 +7,10 @@
 
 namespace regatta::standin {
 
+CUgraph make_graph();
+void drop_graph(CUgraph graph);
+bool is_graph(CUgraph graph);
+bool has_node(const CUgraph_st& graph, CUgraphNode node);
 // Adds a node that does `work` after others of the graph.
 CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, std::size_t count,
                   Work work);

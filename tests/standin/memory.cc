@@ -35,11 +35,8 @@ void free_region(std::map<CUdeviceptr, Region>::iterator at) {
 namespace {
 
 // Addresses of device memory are nobody's to touch, as little as those of a real device.
-CUresult add_region(CUdeviceptr* address, std::size_t bytes, RegionKind kind) {
-  CUcontext context = nullptr;
-  if (const CUresult result = current_context(&context); result != CUDA_SUCCESS) return result;
-  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult result = check_no_capture(); result != CUDA_SUCCESS) return result;
+CUresult make_region(CUcontext context, RegionKind kind, std::uint64_t bytes,
+                     CUdeviceptr* address) {
   std::optional<std::uint64_t> offset;
   if (kind != RegionKind::kHost) offset = context->device->arena.allocate(bytes);
   if (kind == RegionKind::kDevice && !offset) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -58,6 +55,14 @@ CUresult add_region(CUdeviceptr* address, std::size_t bytes, RegionKind kind) {
                                  .offset = offset.value_or(0),
                                  .charged = offset ? bytes : 0};
   return CUDA_SUCCESS;
+}
+
+CUresult add_region(CUdeviceptr* address, std::size_t bytes, RegionKind kind) {
+  CUcontext context = nullptr;
+  if (const CUresult result = current_context(&context); result != CUDA_SUCCESS) return result;
+  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult result = check_no_capture(); result != CUDA_SUCCESS) return result;
+  return make_region(context, kind, bytes, address);
 }
 
 std::map<CUdeviceptr, Region>::iterator find_region(CUdeviceptr address) {
@@ -139,6 +144,11 @@ CUdeviceptr address_of(const void* memory) {
 }
 
 }  // namespace
+
+CUresult allocate_device(CUcontext context, std::uint64_t bytes, CUdeviceptr* address) {
+  return make_region(context, RegionKind::kDevice, bytes, address);
+}
+
 }  // namespace regatta::standin
 
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's

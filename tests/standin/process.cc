@@ -7,6 +7,8 @@
 
 #include <sys/mman.h>
 
+#include "tests/standin/module.h"
+
 namespace regatta::standin {
 namespace {
 
@@ -82,14 +84,6 @@ CUresult find_stream(CUstream handle, CUstream* stream) {
   return CUDA_SUCCESS;
 }
 
-CUresult check_no_capture() {
-  Process& all = process();
-  if (all.strict_captures == 0) return CUDA_SUCCESS;
-  for (const CUstream stream : all.streams)
-    if (stream->capture != nullptr) stream->capture->is_invalid = true;
-  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-}
-
 std::uint64_t submit(CUstream_st& stream, Work work) {
   DeviceState& device = *stream.context->device;
   device.link.send({.message = Message::kSubmit,
@@ -114,6 +108,7 @@ CUresult enqueue(CUstream handle, Work work) {
     capture_work(*stream, std::move(work));
     return CUDA_SUCCESS;
   }
+  if (const CUresult result = check_legacy(*stream); result != CUDA_SUCCESS) return result;
   const std::uint64_t sequence = submit(*stream, std::move(work));
   lock.unlock();
   return sequence % kQueueHalf == 0 ? wait_stream(*stream, sequence - kQueueHalf) : CUDA_SUCCESS;
@@ -159,6 +154,7 @@ CUstream make_stream(CUcontext context, StreamKind kind, unsigned flags, int pri
   context->device->link.send({.message = Message::kOpenStream,
                               .context = context->id,
                               .stream = stream->id,
+                              .time_ns = priority,
                               .stream_kind = kind});
   return stream;
 }
@@ -176,6 +172,7 @@ CUresult make_context(DeviceState& device, unsigned flags, CUcontext* context) {
 
 void destroy_context(CUcontext context) {
   Process& all = process();
+  drop_modules(context);
   for (auto at = all.regions.begin(); at != all.regions.end();) {
     const auto region = at++;
     if (region->second.context == context) free_region(region);

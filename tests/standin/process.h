@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/standin/abi.h"
@@ -28,6 +29,7 @@ struct DeviceState {
   Arena arena;
   CUcontext primary = nullptr;
   unsigned primary_references = 0;
+  unsigned primary_flags = 0;
   CUmemoryPool default_pool = nullptr;
   CUmemoryPool pool = nullptr;  // that cuMemAllocAsync takes from
 };
@@ -86,7 +88,7 @@ struct Process {
   std::map<CUdeviceptr, Region> regions;
   std::map<CUdeviceptr, std::uint64_t> reserved;  // address ranges for mappings
   std::uint64_t last_id = 0;
-  int strict_captures = 0;  // that forbid what might sync
+  int captures = 0;  // under way
 };
 
 Process& process();
@@ -98,8 +100,13 @@ CUresult current_context(CUcontext* context);
 CUresult find_stream(CUstream handle, CUstream* stream);
 // Whether handle 0 is the thread's own stream; set by the entry points with _ptsz or _ptds.
 bool& per_thread_default();
-// An error where a capture is under way that the call might spoil: it is spoilt.
+// How the thread's calls go with captures: a CU_STREAM_CAPTURE_MODE.
+int& thread_capture_mode();
+// An error where a capture is under way that the call might spoil, and the thread has not said that
+// it knows better: the capture is spoilt. Under the lock.
 CUresult check_no_capture();
+// The same for work of the default stream while a stream that it would wait for is captured.
+CUresult check_legacy(const CUstream_st& stream);
 
 // Gives work to the stream, or to the graph that it is captured into.
 CUresult enqueue(CUstream handle, Work work);
@@ -108,10 +115,14 @@ std::uint64_t submit(CUstream_st& stream, Work work);
 // Without the lock.
 CUresult wait_stream(CUstream_st& stream, std::uint64_t sequence);
 CUresult wait_context(CUcontext context);
+// Of what the device has: from 0, the least, to -5.
+int clamp_priority(int priority);
 CUstream make_stream(CUcontext context, StreamKind kind, unsigned flags, int priority);
 CUresult make_context(DeviceState& device, unsigned flags, CUcontext* context);
 void destroy_context(CUcontext context);  // idle; under the lock
 
+// Device memory of a context; under the lock.
+CUresult allocate_device(CUcontext context, std::uint64_t bytes, CUdeviceptr* address);
 // Frees what nobody uses of the pools of a context's device beyond their thresholds; under the
 // lock.
 void trim_pools(DeviceState& device);
@@ -133,6 +144,9 @@ struct CUctx_st {
   unsigned flags = 0;
   bool is_primary = false;
   CUstream legacy = nullptr;
+  std::map<int, std::size_t> limits;  // that were set
+  int cache_config = 0;
+  std::set<CUcontext> peers;  // whose memory it may use
 };
 struct CUstream_st {
   CUcontext context = nullptr;
@@ -144,8 +158,8 @@ struct CUstream_st {
   std::uint64_t known_done = 0;  // at least
   CUgraph capture = nullptr;
   bool is_origin = false;
-  int capture_mode = 0;
-  std::vector<CUgraphNode> frontier;  // what the next captured node comes after
+  std::vector<CUgraphNode> frontier;   // what the next captured node comes after
+  std::vector<CUgraphEdgeData> edges;  // as many, for those who ask
 };
 struct CUevent_st {
   CUcontext context = nullptr;
@@ -164,6 +178,11 @@ struct CUgraphNode_st {
 struct CUgraph_st {
   std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
   regatta::standin::GraphAddresses addresses;
+  // Of its capture, while that is under way; 0: none is.
+  std::uint64_t capture_id = 0;
+  int capture_mode = 0;
+  std::thread::id capture_thread;
+  bool is_made_by_capture = false;
   bool is_invalid = false;
 };
 struct CUgraphExec_st {
@@ -171,15 +190,5 @@ struct CUgraphExec_st {
   std::vector<std::function<regatta::standin::Work()>>
       works;  // in an order that dependencies allow
   regatta::standin::GraphAddresses addresses;
-};
-struct CUfunc_st {
-  std::string name;
-  CUmodule module = nullptr;
-  std::optional<regatta::standin::Time> duration;  // none: the first parameter says it
-  unsigned parameter_bytes = 0;                    // of the first parameter, 0 without one
-};
-struct CUmod_st {
-  CUcontext context = nullptr;
-  std::map<std::string, CUfunc_st> functions;
 };
 // NOLINTEND(readability-identifier-naming)

@@ -9,7 +9,7 @@ namespace {
 // Under the lock: the stream, when it may be waited for or asked: not while it is captured.
 CUresult find_free_stream(CUstream handle, CUstream* stream) {
   if (const CUresult result = find_stream(handle, stream); result != CUDA_SUCCESS) return result;
-  if ((*stream)->capture == nullptr) return CUDA_SUCCESS;
+  if ((*stream)->capture == nullptr) return check_no_capture();
   (*stream)->capture->is_invalid = true;
   return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
@@ -21,14 +21,14 @@ CUresult create_stream(CUstream* stream, unsigned flags, int priority) {
   if (const CUresult result = current_context(&context); result != CUDA_SUCCESS) return result;
   const StreamKind kind =
       flags == CU_STREAM_NON_BLOCKING ? StreamKind::kNonBlocking : StreamKind::kBlocking;
-  *stream = make_stream(context, kind, flags, priority);
+  *stream = make_stream(context, kind, flags, clamp_priority(priority));
   return CUDA_SUCCESS;
 }
 
 // Under the lock: an event that a stream outside of captures recorded.
 CUresult check_event(CUevent event) {
   if (!process().events.contains(event)) return CUDA_ERROR_INVALID_HANDLE;
-  return event->capture == nullptr ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  return event->capture == nullptr ? check_no_capture() : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
@@ -142,6 +142,38 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext* context) {
   return result;
 }
 
+CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
+  if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard lock(process().mutex);
+  CUstream stream = nullptr;
+  const CUresult result = find_stream(handle, &stream);
+  if (result == CUDA_SUCCESS) *id = stream->id;
+  return result;
+}
+
+CUresult cuStreamGetDevice(CUstream handle, CUdevice* device) {
+  if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard lock(process().mutex);
+  CUstream stream = nullptr;
+  const CUresult result = find_stream(handle, &stream);
+  if (result == CUDA_SUCCESS) *device = stream->context->device->ordinal;
+  return result;
+}
+
+// The old way; it cannot be captured.
+CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void* data,
+                             unsigned flags) {
+  if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  {
+    const std::lock_guard lock(process().mutex);
+    CUstream stream = nullptr;
+    if (const CUresult result = find_free_stream(handle, &stream); result != CUDA_SUCCESS)
+      return result;
+  }
+  return enqueue(handle,
+                 {.kind = OpKind::kCall, .action = [=] { callback(handle, CUDA_SUCCESS, data); }});
+}
+
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return enqueue(stream, {.kind = OpKind::kCall, .action = [=] { function(data); }});
@@ -177,6 +209,7 @@ CUresult cuEventRecord(CUevent event, CUstream handle) {
     event->captured = stream->frontier;
     return CUDA_SUCCESS;
   }
+  if (const CUresult result = check_legacy(*stream); result != CUDA_SUCCESS) return result;
   Link& link = stream->context->device->link;
   if (event->mark != 0) link.send({.message = Message::kForgetMark, .ticket = event->mark});
   event->mark = ++process().last_id;  // a new one: what was recorded before no longer counts
@@ -184,6 +217,10 @@ CUresult cuEventRecord(CUevent event, CUstream handle) {
   event->stream_id = stream->id;
   event->sequence = submit(*stream, {.mark = event->mark});
   return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
+  return flags > 1 ? CUDA_ERROR_INVALID_VALUE : cuEventRecord(event, stream);
 }
 
 CUresult cuEventQuery(CUevent event) {
