@@ -14,11 +14,17 @@
 extern "C" {
 #endif
 
+/* A tenant of high priority goes first while it owes no more than this beside others: the priority
+ * says when it runs, its part how much.
+ */
+#define REGATTA_HIGH_DEBT_NS 20000000ULL
+
 /* Balances are in ns of the device times ppm: exact, and 2.5 hours of debt fit. */
 typedef struct {
   long long balance; /* above 0: the device owes it time */
   unsigned part_ppm;
   unsigned char runnable;
+  unsigned char is_high;
 } regatta_turn_tenant;
 
 typedef struct {
@@ -47,6 +53,9 @@ void regatta_turns_set_parts(regatta_turns* turns, const unsigned* parts_ppm, in
 void regatta_turns_set_runnable(regatta_turns* turns, unsigned tenant, int is_runnable,
                                 unsigned long long now_ns);
 
+/* High priority, or not. What a high tenant may take at once beyond its part, it pays later. */
+void regatta_turns_set_high(regatta_turns* turns, unsigned tenant, int is_high);
+
 /* Who may begin a turn now: the tenant that the device owes most, or -1 where nobody may; then
  * *wait_ns is how long until that can change by time alone (~0ULL: never). Requires no holder.
  */
@@ -54,11 +63,14 @@ int regatta_turns_next(regatta_turns* turns, unsigned long long now_ns,
                        unsigned long long* wait_ns);
 void regatta_turns_begin(regatta_turns* turns, unsigned tenant, unsigned long long now_ns);
 
-/* Whether the holder should stop launching: its quantum is over and somebody else may run, or it
- * has used up its part.
+/* How long the holder may go on launching while nothing else changes: until its quantum is over and
+ * somebody else may run who is owed more, or it has used up its part; 0 for one that is not of high
+ * priority while one that is waits. ~0ULL: for ever. 0 where nobody holds.
  */
+unsigned long long regatta_turns_left(regatta_turns* turns, unsigned long long now_ns);
+/* Whether nothing is left. */
 int regatta_turns_is_over(regatta_turns* turns, unsigned long long now_ns);
-/* The holder's last kernel ended; charges it. Nothing where nobody holds. */
+/* The holder's last kernel ended: it is charged no more. Nothing where nobody holds. */
 void regatta_turns_end(regatta_turns* turns, unsigned long long now_ns);
 
 #ifdef __cplusplus

@@ -173,6 +173,67 @@ TEST(Turns, IdleTenantsSaveUpNoBurst) {
   EXPECT_NEAR(device.share(1, back, back + 100 * kMs), 0.5, 0.03);
 }
 
+TEST(Turns, AHighTenantTakesTheDeviceAtTheEndOfTheKernelThatRuns) {
+  for (const bool conserves : {false, true}) {
+    Device device({500'000, 500'000}, {100 * kUs, 300 * kUs}, conserves);
+    regatta_turns_set_high(&device.turns(), 0, 1);
+    regatta_turns_set_runnable(&device.turns(), 0, 0, 0);
+    device.run_until(kS);
+    Ns wait = 0;
+    const Ns now = device.now();
+    if (conserves) {
+      ASSERT_EQ(regatta_turns_next(&device.turns(), now, &wait), 1);
+      regatta_turns_begin(&device.turns(), 1, now);
+      EXPECT_GT(regatta_turns_left(&device.turns(), now), kMs);
+      regatta_turns_set_runnable(&device.turns(), 0, 1, now);
+      EXPECT_EQ(regatta_turns_left(&device.turns(), now), 0U);
+      regatta_turns_end(&device.turns(), now + 300 * kUs);
+      EXPECT_EQ(regatta_turns_next(&device.turns(), now + 300 * kUs, &wait), 0);
+    } else {
+      regatta_turns_set_runnable(&device.turns(), 0, 1, now);
+      EXPECT_EQ(regatta_turns_next(&device.turns(), now, &wait), 0);
+    }
+  }
+}
+
+TEST(Turns, PrioritySaysWhenAndThePartHowMuch) {
+  for (const bool conserves : {false, true}) {
+    Device device({300'000, 700'000}, {200 * kUs, 200 * kUs}, conserves);
+    regatta_turns_set_high(&device.turns(), 0, 1);
+    device.run_until(4 * kS);
+    EXPECT_LT(device.worst(0, 0.3, 100 * kMs, kS), 0.02) << conserves;
+    EXPECT_LT(device.worst(1, 0.7, 100 * kMs, kS), 0.02) << conserves;
+  }
+}
+
+TEST(Turns, WhatIsLeftOfATurnIsWhenItIsOver) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 2'000; ++round) {
+    regatta_turns turns;
+    const unsigned count = 2 + static_cast<unsigned>(random() % 6);
+    std::vector<unsigned> parts(count, 1'000'000 / count);
+    regatta_turns_init(&turns, count, kMs, 0);
+    const bool conserves = random() % 2 == 0;  // then debts are counted from a point that moves
+    regatta_turns_set_parts(&turns, parts.data(), conserves, 0);
+    for (unsigned i = 0; i < count; ++i) {
+      turns.tenants[i].balance = (static_cast<long long>(random() % 40) - 20) * 1'000'000'000'000;
+      turns.tenants[i].runnable = random() % 4 != 0;
+      turns.tenants[i].is_high = !conserves && random() % 4 == 0;
+    }
+    turns.tenants[0].runnable = 1;
+    regatta_turns_begin(&turns, 0, 0);
+    const Ns left = regatta_turns_left(&turns, 0);
+    if (left == ~0ULL) {
+      EXPECT_FALSE(regatta_turns_is_over(&turns, 100 * kS)) << round;
+      continue;
+    }
+    if (left > 10'000) {
+      EXPECT_FALSE(regatta_turns_is_over(&turns, left - 10'000)) << round;
+    }
+    EXPECT_TRUE(regatta_turns_is_over(&turns, left + 10)) << round;
+  }
+}
+
 TEST(Turns, NobodyRunsWithoutAPart) {
   Device device({0, 400'000}, {100 * kUs, 100 * kUs});
   device.run_until(kS);
