@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -12,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "regatta/core/text.h"
+#include "regatta/os/cgroup_path.h"
 #include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/os/file.h"
@@ -30,46 +29,13 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-bool has_word(std::string_view list, std::string_view word, char separator) {
-  const auto words = split(list, separator);
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-struct Mount {
-  std::string root;
-  std::string point;
-};
-
-// The mount of the hierarchy that has the cpu controller (v1) or of the unified one (v2).
-std::optional<Mount> find_mount(const std::string& mountinfo, CgroupVersion version) {
-  for (const std::string& line : split(mountinfo, '\n')) {
-    const std::size_t dash = line.find(" - ");
-    if (dash == std::string::npos) continue;
-    const auto left = split(std::string_view(line).substr(0, dash), ' ');
-    const auto right = split(std::string_view(line).substr(dash + 3), ' ');
-    if (left.size() < 5 || right.size() < 3) continue;
-    const bool matches = version == CgroupVersion::kV1
-                             ? right[0] == "cgroup" && has_word(right[2], "cpu", ',')
-                             : right[0] == "cgroup2";
-    if (matches) return Mount{left[3], left[4]};
-  }
-  return std::nullopt;
-}
-
-// The path of this process in the hierarchy: "1:cpu:/a" (v1) or "0::/a" (v2).
-std::string own_path(const std::string& cgroups, CgroupVersion version) {
-  for (const std::string& line : split(cgroups, '\n')) {
-    const auto parts = split(line, ':');
-    if (parts.size() < 3) continue;
-    const bool matches = version == CgroupVersion::kV1 ? has_word(parts[1], "cpu", ',')
-                                                       : parts[0] == "0" && parts[1].empty();
-    if (matches) return parts[2];
-  }
-  return "/";
+// The hierarchy that has the cpu controller.
+const char* hierarchy_of(CgroupVersion version) {
+  return version == CgroupVersion::kV1 ? "cpu" : "";
 }
 
 // The folder of `path` below the mount; the mount itself when a container hides the path.
-std::string folder_of(const Mount& mount, std::string path) {
+std::string folder_of(const CgroupMount& mount, std::string path) {
   if (mount.root != "/" && path.rfind(mount.root, 0) == 0) path = path.substr(mount.root.size());
   const std::string folder = path == "/" ? mount.point : mount.point + path;
   return exists(folder) ? folder : mount.point;
@@ -94,11 +60,13 @@ Status try_out(const CpuCgroupRoot& root) {
 Result<CpuCgroupRoot> find_cpu_cgroup_root(const std::string& proc) {
   REGATTA_TRY(mountinfo, read_file(proc + "/self/mountinfo"));
   REGATTA_TRY(cgroups, read_file(proc + "/self/cgroup"));
+  const auto groups = parse_cgroups(cgroups);
   std::string reason = "no cgroup file system with the cpu controller is mounted";
   for (const CgroupVersion version : {CgroupVersion::kV1, CgroupVersion::kV2}) {
-    const auto mount = find_mount(mountinfo, version);
+    const auto mount = find_cgroup_mount(mountinfo, hierarchy_of(version));
     if (!mount) continue;
-    std::vector<std::string> folders = {folder_of(*mount, own_path(cgroups, version))};
+    const std::string own = path_in(groups, hierarchy_of(version)).value_or("/");
+    std::vector<std::string> folders = {folder_of(*mount, own)};
     // The top of the hierarchy has no limit above it and suits root best; v2 allows threads of
     // processes from anywhere only below it.
     if (version == CgroupVersion::kV2) folders.insert(folders.begin(), mount->point);
