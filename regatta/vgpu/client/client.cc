@@ -26,6 +26,19 @@ Result<void*> map_shared(int fd, int protection, void* where) {
   return memory;
 }
 
+Result<Reply> read_reply(const Message& message) {
+  Reply reply;
+  if (message.bytes.size() != sizeof reply)
+    return Error{Code::kUnavailable, "the daemon went away"};
+  std::memcpy(&reply, message.bytes.data(), sizeof reply);
+  return reply;
+}
+
+Error was_forked() {
+  return {Code::kConflict, "process " + std::to_string(::getpid()) +
+                               ": was forked from a client of the daemon; connect anew"};
+}
+
 // Whether the daemon may be gone, and another one may come.
 bool is_lost(const Error& error) {
   return error.code == Code::kUnavailable || error.code == Code::kTimeout;
@@ -73,7 +86,7 @@ Error Client::no_device(int device) {
 Status Client::open_pages(int tenant_page) {
   REGATTA_TRY(page, map_shared(tenant_page, PROT_READ, nullptr));
   tenant_ = static_cast<regatta_tenant_page*>(page);
-  if (tenant_->magic != REGATTA_TENANT_MAGIC || tenant_->version != 1) {
+  if (tenant_->magic != REGATTA_TENANT_MAGIC || tenant_->version != REGATTA_TENANT_VERSION) {
     return Error{Code::kInvalidInput,
                  "the tenant's page is of another version; start the program again"};
   }
@@ -102,17 +115,33 @@ Status Client::accept_pages(Message& message) {
   return {};
 }
 
+std::string Client::socket_path() const {
+  return {tenant_->socket, ::strnlen(tenant_->socket, sizeof tenant_->socket)};
+}
+
+Result<os::UniqueFd> Client::open_bell() {
+  if (!is_here()) return was_forked();
+  const std::scoped_lock lock(mutex_);
+  socket_.reset();
+  REGATTA_TRY_DO(say_hello());
+  REGATTA_TRY(bell, dial(socket_path(), patience_));
+  Request request{.ask = Ask::kBell};
+  std::memcpy(request.token, tenant_->token, sizeof request.token);
+  REGATTA_TRY_DO(send_message(bell.get(), as_bytes(request)));
+  REGATTA_TRY(message, receive_message(bell.get(), sizeof(Reply)));
+  REGATTA_TRY(reply, read_reply(message));
+  if (reply.answer != Answer::kDone) return to_error(reply);
+  return bell;
+}
+
 Status Client::say_hello() {
-  const std::string path(tenant_->socket, ::strnlen(tenant_->socket, sizeof tenant_->socket));
+  const std::string path = socket_path();
   REGATTA_TRY(socket, dial(path, patience_));
   Request request{.ask = Ask::kHello};
   std::memcpy(request.token, tenant_->token, sizeof request.token);
   REGATTA_TRY_DO(send_message(socket.get(), as_bytes(request), {purses_page_.get(), -1}));
   REGATTA_TRY(message, receive_message(socket.get(), sizeof(Reply)));
-  Reply reply;
-  if (message.bytes.size() != sizeof reply)
-    return Error{Code::kUnavailable, path + ": the daemon went away"};
-  std::memcpy(&reply, message.bytes.data(), sizeof reply);
+  REGATTA_TRY(reply, read_reply(message));
   if (reply.answer != Answer::kDone) return to_error(reply);
   REGATTA_TRY_DO(accept_pages(message));
   socket_ = std::move(socket);
@@ -126,10 +155,7 @@ Status Client::ask_for(int device, std::uint64_t least) {
       .ask = Ask::kLease, .device = static_cast<std::uint32_t>(device), .least = least};
   REGATTA_TRY_DO(send_message(socket_.get(), as_bytes(request)));
   REGATTA_TRY(message, receive_message(socket_.get(), sizeof(Reply)));
-  Reply reply;
-  if (message.bytes.size() != sizeof reply)
-    return Error{Code::kUnavailable, "the daemon went away"};
-  std::memcpy(&reply, message.bytes.data(), sizeof reply);
+  REGATTA_TRY(reply, read_reply(message));
   if (reply.answer == Answer::kDone) return {};
   if (reply.answer == Answer::kFailed) return to_error(reply);
   return Error{Code::kExhausted, std::string("tenant ") + tenant_->name + ": its memory on GPU " +
@@ -138,10 +164,7 @@ Status Client::ask_for(int device, std::uint64_t least) {
 }
 
 Status Client::reserve_slowly(int device, std::uint64_t bytes) {
-  if (*here_ == 0) {
-    return Error{Code::kConflict, "process " + std::to_string(::getpid()) +
-                                      ": was forked from a client of the daemon; connect anew"};
-  }
+  if (!is_here()) return was_forked();
   const std::scoped_lock lock(mutex_);
   const Seconds end = os::monotonic_now() + patience_;
   for (;;) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include <sys/types.h>
 
@@ -41,6 +42,12 @@ class Client {
     if (*here_ != 0) regatta_purse_give(&purses_->purses[device], bytes);
   }
 
+  // A connection that only rings (Ask::kRing): to say that our regatta_work has changed. Brings the
+  // pages of the daemon of now. Errors as reserve().
+  Result<os::UniqueFd> open_bell();
+  regatta_work& work(int device) { return purses_->works[device]; }
+  bool is_here() const { return *here_ != 0; }  // not a child of fork()
+
   // Of the tenant, kept up by the daemon. What is leased includes what its clients have spare.
   const regatta_tenant_page& tenant() const { return *tenant_; }
   std::uint64_t spare(int device) const {
@@ -52,6 +59,7 @@ class Client {
   static Error no_device(int device);
   Status open_pages(int tenant_page);
   Status say_hello();
+  std::string socket_path() const;
   Status accept_pages(Message& message);
   Status ask_for(int device, std::uint64_t least);
   Status reserve_slowly(int device, std::uint64_t bytes);

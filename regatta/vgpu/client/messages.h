@@ -19,6 +19,9 @@ namespace regatta::vgpu {
 enum class Ask : std::uint32_t {
   kHello = 1,  // with the token; a client that has purses already sends their descriptor along
   kLease = 2,  // `least` bytes more on `device`
+  // On a second connection of a client, with the token: it rings there from now on.
+  kBell = 3,
+  kRing = 4,  // what the client does on `device` has changed (regatta_work); no answer
 };
 
 struct Request {

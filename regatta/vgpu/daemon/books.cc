@@ -30,12 +30,14 @@ Books::Books(State state, std::string socket, std::vector<Bytes> capacity)
       tenant_pages_(kTenantsMax),
       purses_(kClientsMax) {}
 
-Result<Books> Books::open(State state, std::string socket, std::vector<Bytes> capacity) {
+Result<Books> Books::open(State state, std::string socket, std::vector<Bytes> capacity,
+                          bool opens_when_lost) {
   if (socket.size() >= sizeof regatta_tenant_page{}.socket - 4) {
     return Error{Code::kInvalidInput,
                  socket + ": is too long for the address of a socket; give a shorter path"};
   }
   Books books(std::move(state), std::move(socket), std::move(capacity));
+  books.opens_when_lost_ = opens_when_lost;
   for (int client = 0; client < kClientsMax; ++client) {
     const ClientRecord& record = books.state_->clients[client];
     if (record.live == 0) continue;

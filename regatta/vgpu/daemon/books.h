@@ -34,8 +34,10 @@ struct TenantLimits {
 
 class Books {
  public:
-  // `socket` is told to tenants; `capacity` is what each device has, 0 where that is not known.
-  static Result<Books> open(State state, std::string socket, std::vector<Bytes> capacity);
+  // `capacity` is what each device has, 0 where that is not known. Tenants are told `socket`,
+  // and whether their launches go on while no daemon answers.
+  static Result<Books> open(State state, std::string socket, std::vector<Bytes> capacity,
+                            bool opens_when_lost = true);
 
   const StateFile& state() const { return *state_; }
   int device_count() const { return static_cast<int>(capacity_.size()); }
@@ -72,6 +74,16 @@ class Books {
   // spare; false when that would exceed the quota.
   bool lease(int client, int device, std::uint64_t least);
 
+  // What the tenant's page says of its turns on the device; null for a tenant that is not there.
+  regatta_turn* turn(int tenant, int device) const {
+    auto* page = tenant_pages_[tenant].as<regatta_tenant_page>();
+    return page == nullptr ? nullptr : &page->turns[device];
+  }
+  // What the client says that it does there; null for one without purses.
+  const regatta_work* work(int client, int device) const {
+    return has_purses(client) ? &purses(client)->works[device] : nullptr;
+  }
+
   // What a tenant or a client has on a device, and what of that is spare.
   struct Holding {
     std::uint64_t leased = 0;
@@ -99,6 +111,7 @@ class Books {
   State state_;
   std::string socket_;
   std::vector<Bytes> capacity_;
+  bool opens_when_lost_ = true;
   std::vector<std::array<regatta_account, kDevicesMax>> accounts_;
   std::vector<std::vector<int>> clients_of_;  // of each tenant
   std::vector<Page> tenant_pages_;

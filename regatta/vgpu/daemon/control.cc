@@ -99,11 +99,11 @@ Result<ControlAnswer> join_tenant(Books& books, const json& request, ProcessId a
   return ControlAnswer{json{{"tenant", name}}.dump(), *tenant};
 }
 
-Result<ControlAnswer> change_tenant(Books& books, const json& request) {
+Result<ControlAnswer> change_tenant(Books& books, const Timekeeper& times, const json& request) {
   REGATTA_TRY(tenant, named_tenant(books, request.value("name", "")));
   REGATTA_TRY(limits, with_request(books.limits(tenant), request));
   REGATTA_TRY_DO(books.set_limits(tenant, limits));
-  return ControlAnswer{tenant_json(books, tenant).dump()};
+  return ControlAnswer{tenant_json(books, times, tenant).dump()};
 }
 
 Result<ControlAnswer> show_or_set_policy(Books& books, const json& request) {
@@ -114,13 +114,14 @@ Result<ControlAnswer> show_or_set_policy(Books& books, const json& request) {
   return ControlAnswer{json{{"policy", kPolicyNames[books.state().policy]}}.dump()};
 }
 
-Result<ControlAnswer> answer_parsed(Books& books, const json& request, ProcessId asker) {
+Result<ControlAnswer> answer_parsed(Books& books, const Timekeeper& times, const json& request,
+                                    ProcessId asker) {
   const std::string what = request.value("ask", "");
   if (what == "join") return join_tenant(books, request, asker);
-  if (what == "set") return change_tenant(books, request);
+  if (what == "set") return change_tenant(books, times, request);
   if (what == "policy") return show_or_set_policy(books, request);
-  if (what == "ps") return ControlAnswer{books_json(books).dump()};
-  if (what == "metrics") return ControlAnswer{metrics_text(books)};
+  if (what == "ps") return ControlAnswer{books_json(books, times).dump()};
+  if (what == "metrics") return ControlAnswer{metrics_text(books, times)};
   return bad_request("asks for nothing that the daemon knows");
 }
 
@@ -155,11 +156,12 @@ Status check_operator(const Books& books, pid_t asker, unsigned user) {
   return {};
 }
 
-Result<ControlAnswer> answer_control(Books& books, std::string_view request, ProcessId asker) {
+Result<ControlAnswer> answer_control(Books& books, const Timekeeper& times,
+                                     std::string_view request, ProcessId asker) {
   try {
     const json parsed = json::parse(request);
     if (!parsed.is_object()) return bad_request("is no JSON object");
-    return answer_parsed(books, parsed, asker);
+    return answer_parsed(books, times, parsed, asker);
   } catch (const json::exception&) {
     return bad_request("is no JSON, or has a word where another is due");
   }

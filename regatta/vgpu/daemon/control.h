@@ -6,6 +6,7 @@
 #include "regatta/core/result.h"
 #include "regatta/os/unique_fd.h"
 #include "regatta/vgpu/daemon/books.h"
+#include "regatta/vgpu/daemon/timekeeper.h"
 
 namespace regatta::vgpu {
 
@@ -20,7 +21,8 @@ struct ControlAnswer {
 };
 
 // Answers `request` of the process `asker`, which may ask (who_may_ask()).
-Result<ControlAnswer> answer_control(Books& books, std::string_view request, ProcessId asker);
+Result<ControlAnswer> answer_control(Books& books, const Timekeeper& times,
+                                     std::string_view request, ProcessId asker);
 
 // Operators are processes of root or of the daemon's user, in its PID namespace, that neither
 // belong to a tenant nor descend from one. kUnsupported names which of these fails.

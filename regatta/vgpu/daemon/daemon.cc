@@ -12,8 +12,6 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "regatta/core/log.h"
@@ -23,33 +21,39 @@
 #include "regatta/vgpu/client/messages.h"
 #include "regatta/vgpu/daemon/books.h"
 #include "regatta/vgpu/daemon/control.h"
+#include "regatta/vgpu/daemon/door.h"
 #include "regatta/vgpu/daemon/process_id.h"
+#include "regatta/vgpu/daemon/timekeeper.h"
 
 namespace regatta::vgpu {
 namespace {
 
-constexpr std::size_t kConnectionsMax = 2 * kClientsMax;
+constexpr std::size_t kConnectionsMax = 3 * kClientsMax;
+constexpr std::uint64_t kHoldNs = 100'000'000;
 
 struct Connection {
   os::UniqueFd fd;
   ucred peer{};
   int client = -1;  // after its hello
+  bool is_bell = false;
 };
 
 class Daemon {
  public:
-  Daemon(Books books, os::UniqueFd epoll, os::UniqueFd door)
+  Daemon(Books books, Timekeeper times, os::UniqueFd epoll, os::UniqueFd door)
       : books_(std::move(books)),
+        times_(std::move(times)),
         epoll_(std::move(epoll)),
         door_(std::move(door)),
         pidfds_(kClientsMax),
-        connection_of_(kClientsMax, -1) {}
+        connection_of_(kClientsMax, -1),
+        bell_of_(kClientsMax, -1) {}
 
   Status adopt_clients();
   Status run(const std::atomic<bool>& stop);
 
  private:
-  enum class Source : std::uint32_t { kDoor, kConnection, kProcess };
+  enum class Source : std::uint32_t { kDoor, kConnection, kProcess, kTimer };
 
   bool watch(int fd, Source source, int number);
   void accept_all();
@@ -62,14 +66,20 @@ class Daemon {
   Result<int> client_for_hello(const Request& request, ProcessId process, bool has_page);
   void answer_hello(Connection& connection, const Request& request, Message& message);
   void answer_lease(Connection& connection, const Request& request);
+  void answer_bell(Connection& connection, const Request& request);
   void answer_operator(Connection& connection, const Message& message);
+  int tenant_of(int client) const {
+    return static_cast<int>(books_.state().clients[client].tenant);
+  }
   void reply(Connection& connection, const Reply& answer, std::array<int, 2> fds = {-1, -1});
 
   Books books_;
+  Timekeeper times_;
   os::UniqueFd epoll_;
   os::UniqueFd door_;
   std::vector<os::UniqueFd> pidfds_;     // of each client
   std::vector<int> connection_of_;       // of each client, -1: none
+  std::vector<int> bell_of_;             // likewise
   std::vector<Connection> connections_;  // by descriptor
   std::size_t connection_count_ = 0;
 };
@@ -102,6 +112,7 @@ Status Daemon::adopt_clients() {
     if (books_.state().tenants[tenant].live != 0 && !books_.has_clients(tenant))
       books_.remove_tenant(tenant);
   }
+  times_.set_tenants(books_);
   if (adopted != 0) log_info(fmt::format("gpu daemon: goes on with {} processes", adopted));
   return {};
 }
@@ -122,13 +133,17 @@ bool Daemon::has_ended(int client) const {
   return pidfds_[client] && ::poll(&entry, 1, 0) == 1;
 }
 
+// With it ends what it had of the device's time, whatever it was doing.
 void Daemon::bury(int client) {
-  const int tenant = static_cast<int>(books_.state().clients[client].tenant);
-  const int number = connection_of_[client];
-  if (number >= 0) hang_up(number);
+  const int tenant = tenant_of(client);
+  if (connection_of_[client] >= 0) hang_up(connection_of_[client]);
+  if (bell_of_[client] >= 0) hang_up(bell_of_[client]);
   pidfds_[client].reset();
   books_.remove_client(client);
-  if (!books_.has_clients(tenant)) books_.remove_tenant(tenant);
+  if (books_.has_clients(tenant)) return times_.look(books_, tenant);
+  times_.forget(tenant);
+  books_.remove_tenant(tenant);
+  times_.set_tenants(books_);
 }
 
 // The ends that epoll has not told yet. Whether there were any.
@@ -155,7 +170,7 @@ void Daemon::accept_all() {
     if (!watch(number, Source::kConnection, number)) continue;
     const auto index = static_cast<std::size_t>(number);
     if (index >= connections_.size()) connections_.resize(index + 64);
-    connections_[index] = {std::move(fd), peer, -1};
+    connections_[index] = {std::move(fd), peer};
     ++connection_count_;
   }
 }
@@ -163,9 +178,13 @@ void Daemon::accept_all() {
 void Daemon::hang_up(int number) {
   Connection& connection = connections_[number];
   if (!connection.fd) return;
-  if (connection.client >= 0) connection_of_[connection.client] = -1;
+  const int client = connection.client;
+  const bool is_bell = connection.is_bell;
   connection = Connection();
   --connection_count_;
+  if (client < 0) return;
+  (is_bell ? bell_of_ : connection_of_)[client] = -1;
+  if (is_bell) times_.listen(books_, client, false);
 }
 
 void Daemon::reply(Connection& connection, const Reply& answer, std::array<int, 2> fds) {
@@ -194,6 +213,9 @@ void Daemon::hear(int number) {
   std::memcpy(&request, message->bytes.data(), sizeof request);
   if (request.ask == Ask::kHello) return answer_hello(connection, request, *message);
   if (request.ask == Ask::kLease) return answer_lease(connection, request);
+  if (request.ask == Ask::kBell) return answer_bell(connection, request);
+  if (request.ask == Ask::kRing && connection.is_bell)
+    return times_.look(books_, tenant_of(connection.client));
   hang_up(number);
 }
 
@@ -220,6 +242,7 @@ Result<int> Daemon::client_for_hello(const Request& request, ProcessId process, 
     // After exec(): what it had is gone with the program that had it.
     os::UniqueFd pidfd = std::move(pidfds_[*known]);
     if (connection_of_[*known] >= 0) hang_up(connection_of_[*known]);
+    if (bell_of_[*known] >= 0) hang_up(bell_of_[*known]);
     books_.remove_client(*known);
   }
   REGATTA_TRY(client, books_.add_client(*tenant, process));
@@ -254,8 +277,25 @@ void Daemon::answer_hello(Connection& connection, const Request& request, Messag
   reply(connection, Reply(), {books_.tenant_page(tenant), purses.get()});
 }
 
+void Daemon::answer_bell(Connection& connection, const Request& request) {
+  if (connection.client >= 0) return hang_up(connection.fd.get());
+  const auto process = read_process(connection.peer.pid);
+  const auto client = process ? books_.find_client(process->id) : std::nullopt;
+  if (!client || !books_.has_purses(*client) ||
+      books_.find_tenant_of(request.token) != tenant_of(*client)) {
+    return reply(connection, failed({Code::kInvalidInput, "a client says hello first"}));
+  }
+  if (bell_of_[*client] >= 0) hang_up(bell_of_[*client]);
+  const int number = connection.fd.get();
+  connection.client = *client;
+  connection.is_bell = true;
+  bell_of_[*client] = number;
+  times_.listen(books_, *client, true);
+  reply(connection, Reply());
+}
+
 void Daemon::answer_lease(Connection& connection, const Request& request) {
-  if (connection.client < 0)
+  if (connection.client < 0 || connection.is_bell)
     return reply(connection, failed({Code::kInvalidInput, "a client says hello first"}));
   const int client = connection.client;
   const int device = request.device < kDevicesMax ? static_cast<int>(request.device) : -1;
@@ -276,7 +316,8 @@ void Daemon::answer_operator(Connection& connection, const Message& message) {
   }
   const auto process = read_process(connection.peer.pid);
   if (!process) return reply(connection, failed(process.error()));
-  const auto answer = answer_control(books_, message.bytes, process->id);
+  const auto answer = answer_control(books_, times_, message.bytes, process->id);
+  times_.set_tenants(books_);
   if (!answer) return reply(connection, failed(answer.error()));
   int page = -1;
   if (answer->tenant >= 0) {
@@ -296,7 +337,8 @@ void Daemon::answer_operator(Connection& connection, const Message& message) {
 }
 
 Status Daemon::run(const std::atomic<bool>& stop) {
-  if (!watch(door_.get(), Source::kDoor, 0)) return os::errno_error("cannot wait for clients");
+  if (!watch(door_.get(), Source::kDoor, 0) || !watch(times_.timer(), Source::kTimer, 0))
+    return os::errno_error("cannot wait for clients");
   std::array<epoll_event, 64> events{};
   while (!stop) {
     const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), 500);
@@ -313,52 +355,36 @@ Status Daemon::run(const std::atomic<bool>& stop) {
         case Source::kProcess:
           if (has_ended(number)) bury(number);
           break;
+        case Source::kTimer:
+          times_.acknowledge_timer();
+          break;
       }
     }
+    times_.step(books_);
   }
   return {};
-}
-
-// The socket at `path`, open to all: who may ask what is known by their credentials.
-Result<os::UniqueFd> open_door(const std::string& path) {
-  if (dial(path, Seconds{1.0})) {
-    return Error{Code::kConflict, path + ": another daemon answers there; give another --socket"};
-  }
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
-    return Error{Code::kInvalidInput, path + ": is there and no socket; give another --socket"};
-  }
-  ::unlink(path.c_str());
-  os::UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return os::errno_error("cannot make a socket");
-  const int on = 1;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  // SO_PASSCRED goes over to the connections that are accepted.
-  if (::setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
-      ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      ::chmod(path.c_str(), 0666) != 0 || ::listen(fd.get(), 1024) != 0) {
-    return os::errno_error(path);
-  }
-  return fd;
 }
 
 }  // namespace
 
 Status serve(const DaemonOptions& options, const std::atomic<bool>& stop) {
-  if (const auto allowed = os::allow_descriptors(3 * kClientsMax); !allowed)
+  if (const auto allowed = os::allow_descriptors(4 * kClientsMax); !allowed)
     log_warning("gpu daemon: " + allowed.error().message);  // fewer clients than it could have
   REGATTA_TRY(state, State::open(options.state));
   std::error_code error;  // a process of a tenant may be in another folder
   const std::string socket = std::filesystem::absolute(options.socket, error).string();
   if (error) return os::errno_error(options.socket, error.value());
-  REGATTA_TRY(books, Books::open(std::move(state), socket, options.gpus));
+  REGATTA_TRY(books, Books::open(std::move(state), socket, options.gpus, options.opens_when_lost));
   if (options.policy) REGATTA_TRY_DO(books.set_policy(*options.policy));
+  bool has_clients = false;
+  for (const ClientRecord& client : books.state().clients)
+    has_clients = has_clients || client.live != 0;
   os::UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return os::errno_error("cannot wait for clients");
   REGATTA_TRY(door, open_door(socket));
-  Daemon daemon(std::move(books), std::move(epoll), std::move(door));
+  // Those who were told by the daemon before that it is their turn come back within this time.
+  REGATTA_TRY(times, Timekeeper::create(books, options.dispatch, has_clients ? kHoldNs : 0));
+  Daemon daemon(std::move(books), std::move(times), std::move(epoll), std::move(door));
   REGATTA_TRY_DO(daemon.adopt_clients());
   const Status status = daemon.run(stop);
   ::unlink(socket.c_str());

@@ -9,6 +9,7 @@
 
 #include "regatta/core/result.h"
 #include "regatta/core/units.h"
+#include "regatta/vgpu/daemon/dispatch.h"
 #include "regatta/vgpu/policy/share.h"
 
 namespace regatta::vgpu {
@@ -21,6 +22,8 @@ struct DaemonOptions {
   std::string socket = kDefaultSocket;
   std::optional<regatta_share_policy> policy;  // none: as in the state, at first fixed
   std::vector<Bytes> gpus = {Bytes{0}};        // the memory of each; 0: not known
+  DispatchOptions dispatch;
+  bool opens_when_lost = true;  // whether launches go on while no daemon answers
 };
 
 // Serves until `stop`. Goes on with what a daemon before it left in the folder. kConflict when

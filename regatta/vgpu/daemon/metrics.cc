@@ -31,14 +31,21 @@ json process_json(const Books& books, int client) {
   return {{"pid", pid}, {"name", process_name(pid)}, {"memory", memory}};
 }
 
+struct Metric {
+  const char* name;
+  const char* help;
+  const char* type = "gauge";
+};
+
 // One metric with a value of each tenant on each GPU.
-void add_memory(std::string& text, const Books& books, const char* name, const char* help,
-                const std::function<std::uint64_t(int, int)>& value) {
-  text += fmt::format("# HELP {} {}\n# TYPE {} gauge\n", name, help, name);
+template <typename T>
+void add_of_gpu(std::string& text, const Books& books, const Metric& metric,
+                const std::function<T(int, int)>& value) {
+  text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", metric.name, metric.help, metric.type);
   for (const int tenant : live_tenants(books)) {
     for (int device = 0; device < books.device_count(); ++device) {
-      text += fmt::format("{}{{tenant=\"{}\",gpu=\"{}\"}} {}\n", name, books.tenant_name(tenant),
-                          device, value(tenant, device));
+      text += fmt::format("{}{{tenant=\"{}\",gpu=\"{}\"}} {}\n", metric.name,
+                          books.tenant_name(tenant), device, value(tenant, device));
     }
   }
 }
@@ -52,7 +59,7 @@ void add_of_tenant(std::string& text, const Books& books, const char* name, cons
 
 }  // namespace
 
-json tenant_json(const Books& books, int tenant) {
+json tenant_json(const Books& books, const Timekeeper& times, int tenant) {
   const TenantLimits limits = books.limits(tenant);
   json memory = json::array();
   for (int device = 0; device < books.device_count(); ++device) {
@@ -63,6 +70,14 @@ json tenant_json(const Books& books, int tenant) {
                       {"used_bytes", held.leased - held.spare},
                       {"spare_bytes", held.spare}});
   }
+  json time = json::array();
+  for (int device = 0; device < books.device_count(); ++device) {
+    const double seconds = times.seconds(tenant, device);
+    if (seconds == 0) continue;
+    time.push_back({{"gpu", device},
+                    {"last_second_percent", 100 * times.last_second(tenant, device)},
+                    {"seconds", seconds}});
+  }
   json processes = json::array();
   for (const int client : books.clients_of(tenant))
     processes.push_back(process_json(books, client));
@@ -72,33 +87,43 @@ json tenant_json(const Books& books, int tenant) {
           {"weight", limits.weight},
           {"priority", limits.is_high_priority ? "high" : "normal"},
           {"memory", memory},
+          {"time", time},
           {"processes", processes}};
 }
 
-json books_json(const Books& books) {
+json books_json(const Books& books, const Timekeeper& times) {
   json gpus = json::array();
   for (const Bytes capacity : books.capacity())
     gpus.push_back({{"memory_bytes", capacity.value == 0 ? json() : json(capacity.value)}});
   json tenants = json::array();
   for (const int tenant : live_tenants(books))
-    tenants.push_back(tenant_json(books, tenant));
+    tenants.push_back(tenant_json(books, times, tenant));
   return {{"policy", kPolicyNames[books.state().policy]}, {"gpus", gpus}, {"tenants", tenants}};
 }
 
-std::string metrics_text(const Books& books) {
+std::string metrics_text(const Books& books, const Timekeeper& times) {
   std::string text;
-  add_memory(text, books, "regatta_gpu_memory_limit_bytes",
-             "Device memory that the tenant may have.", [&](int tenant, int device) {
-               return static_cast<std::uint64_t>(books.limits(tenant).memory[device].value);
-             });
-  add_memory(text, books, "regatta_gpu_memory_used_bytes", "Device memory that the tenant has.",
-             [&](int tenant, int device) {
-               const auto held = books.tenant_holding(tenant, device);
-               return held.leased - held.spare;
-             });
-  add_memory(text, books, "regatta_gpu_memory_spare_bytes",
-             "Leased to processes of the tenant and not in use; called back when needed.",
-             [&](int tenant, int device) { return books.tenant_holding(tenant, device).spare; });
+  using Whole = std::uint64_t;
+  add_of_gpu<Whole>(text, books,
+                    {"regatta_gpu_memory_limit_bytes", "Device memory that the tenant may have."},
+                    [&](int tenant, int device) {
+                      return static_cast<Whole>(books.limits(tenant).memory[device].value);
+                    });
+  add_of_gpu<Whole>(text, books,
+                    {"regatta_gpu_memory_used_bytes", "Device memory that the tenant has."},
+                    [&](int tenant, int device) {
+                      const auto held = books.tenant_holding(tenant, device);
+                      return held.leased - held.spare;
+                    });
+  add_of_gpu<Whole>(
+      text, books,
+      {"regatta_gpu_memory_spare_bytes",
+       "Leased to processes of the tenant and not in use; called back when needed."},
+      [&](int tenant, int device) { return books.tenant_holding(tenant, device).spare; });
+  add_of_gpu<double>(
+      text, books,
+      {"regatta_gpu_time_seconds_total", "Time that the tenant had the device.", "counter"},
+      [&](int tenant, int device) { return times.seconds(tenant, device); });
   add_of_tenant(text, books, "regatta_gpu_compute_quota_ratio",
                 "Part of the device's time that the tenant was promised.",
                 [&](int tenant) { return books.limits(tenant).compute_ppm / 1e6; });

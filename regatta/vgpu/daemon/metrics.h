@@ -6,13 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/vgpu/daemon/books.h"
+#include "regatta/vgpu/daemon/timekeeper.h"
 
 namespace regatta::vgpu {
 
-nlohmann::json tenant_json(const Books& books, int tenant);
-nlohmann::json books_json(const Books& books);
+nlohmann::json tenant_json(const Books& books, const Timekeeper& times, int tenant);
+nlohmann::json books_json(const Books& books, const Timekeeper& times);
 
 // Source: Prometheus, "Exposition formats", text format 0.0.4.
-std::string metrics_text(const Books& books);
+std::string metrics_text(const Books& books, const Timekeeper& times);
 
 }  // namespace regatta::vgpu

@@ -179,7 +179,7 @@ Result<Page> Books::make_tenant_page(int tenant) const {
   const TenantRecord& record = state_->tenants[tenant];
   REGATTA_TRY(page, Page::create(REGATTA_TENANT_PAGE_NAME, true));
   auto& shown = *page.as<regatta_tenant_page>();
-  shown.version = 1;
+  shown.version = REGATTA_TENANT_VERSION;
   std::memcpy(shown.token, record.token, sizeof shown.token);
   std::memcpy(shown.name, record.name, sizeof shown.name);
   std::memcpy(shown.socket, socket_.data(), socket_.size());
@@ -187,6 +187,7 @@ Result<Page> Books::make_tenant_page(int tenant) const {
     shown.quota[device] = record.quota[device];
     shown.leased[device] = accounts_[tenant][device].leased;
   }
+  shown.opens_when_lost = opens_when_lost_ ? 1 : 0;
   shown.magic = REGATTA_TENANT_MAGIC;
   return page;
 }

@@ -5,7 +5,8 @@
  * call. Tenants hold a descriptor of it from `regatta gpu run` on, by inheritance: it is what makes
  * a process belong to the tenant. F_SEAL_FUTURE_WRITE: nobody but the daemon can write to it.
  *
- * The purses' page is of one client, which writes to it too: its purse on each device.
+ * The purses' page is of one client, which writes to it too: its purse on each device, and what it
+ * does there.
  */
 #ifndef REGATTA_VGPU_LEDGER_PAGE_H
 #define REGATTA_VGPU_LEDGER_PAGE_H
@@ -17,6 +18,33 @@
 #define REGATTA_TENANT_PAGE_NAME "regatta-gpu-tenant"
 #define REGATTA_PURSES_PAGE_NAME "regatta-gpu-purses"
 
+#define REGATTA_TENANT_VERSION 2
+
+/* The tenant's turn on a device. `word` is a futex: the number of the turn, and whether launches
+ * are open. While they are, nothing is launched at or after the deadline, and no more than `bound`
+ * is in flight, or one kernel.
+ */
+typedef struct {
+  unsigned word; /* number << 1 | is_open */
+  unsigned padding;
+  unsigned long long deadline_ns; /* CLOCK_MONOTONIC; 0: none, for nobody else waits */
+  unsigned long long bound_ns;
+} regatta_turn;
+
+/* What one client does on a device. It says so before it launches, and then looks at the turn
+ * again; the daemon closes a turn, and then looks here: so one of them sees the other.
+ */
+typedef enum {
+  REGATTA_IDLE,
+  REGATTA_WANTS, /* waits to launch; nothing of it is in flight */
+  REGATTA_WORKS, /* launches, or has launched what has not ended */
+} regatta_doing;
+
+typedef struct {
+  unsigned word; /* number of the turn that it last saw << 2 | regatta_doing */
+  unsigned padding;
+} regatta_work;
+
 typedef struct {
   unsigned long long magic;
   unsigned version;
@@ -26,14 +54,39 @@ typedef struct {
   char socket[112];
   unsigned long long quota[REGATTA_DEVICES_MAX];
   unsigned long long leased[REGATTA_DEVICES_MAX];
+  unsigned opens_when_lost; /* whether launches go on while no daemon answers */
+  unsigned padding;
+  regatta_turn turns[REGATTA_DEVICES_MAX];
 } regatta_tenant_page;
 
 typedef struct {
   regatta_purse purses[REGATTA_DEVICES_MAX];
+  regatta_work works[REGATTA_DEVICES_MAX];
 } regatta_purses_page;
 
+static inline unsigned regatta_turn_word(unsigned number, int is_open) {
+  return number << 1 | (is_open ? 1U : 0U);
+}
+static inline unsigned regatta_turn_number(unsigned word) {
+  return word >> 1;
+}
+static inline int regatta_turn_is_open(unsigned word) {
+  return (word & 1U) != 0;
+}
+#define REGATTA_TURN_NUMBER_MAX 0x3fffffffU
+
+static inline unsigned regatta_work_word(unsigned number, regatta_doing doing) {
+  return number << 2 | (unsigned)doing;
+}
+static inline unsigned regatta_work_number(unsigned word) {
+  return word >> 2;
+}
+static inline regatta_doing regatta_work_doing(unsigned word) {
+  return (regatta_doing)(word & 3U);
+}
+
 #ifdef __cplusplus
-static_assert(sizeof(regatta_tenant_page) == 448 && sizeof(regatta_purses_page) == 128,
+static_assert(sizeof(regatta_tenant_page) == 840 && sizeof(regatta_purses_page) == 256,
               "processes of another build read these pages");
 #endif
 

@@ -1,0 +1,104 @@
+// vgpu/daemon/dispatch.h: one device's time: opens and closes launches of its tenants so that each
+// gets its part (policy/share.h, policy/turns.h), whatever their processes say and when. Pure: what
+// the processes say goes in, orders to the tenants' pages come out, time (ns of CLOCK_MONOTONIC) is
+// an argument.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "regatta/vgpu/daemon/use_history.h"
+#include "regatta/vgpu/policy/share.h"
+#include "regatta/vgpu/policy/turns.h"
+
+namespace regatta::vgpu {
+
+struct DispatchOptions {
+  std::uint64_t quantum_ns = 5'000'000;
+  // Work in flight of one process: enough to keep the device busy, little enough that it ends
+  // before somebody who comes back has waited long.
+  std::uint64_t bound_ns = 20'000'000;
+  // The same for a tenant beside one of high priority.
+  std::uint64_t bound_beside_high_ns = 100'000;
+  // A turn whose work does not end is given up after this: a process that was stopped does not
+  // stop the others.
+  std::uint64_t overdue_ns = 10'000'000'000;
+};
+
+// What all processes of a tenant do together.
+struct TenantDoing {
+  bool wants = false;  // one waits to launch
+  bool works = false;  // one launches or has work in flight
+  bool is_used_up = false;  // it wants, and all who do have used up the turn of now
+};
+
+struct DispatchTenant {
+  regatta_share_request limits{};  // `runnable` is not looked at
+  bool is_high = false;
+};
+
+// To be written to the tenant's page. After kClose the caller looks anew at what the tenant does.
+struct DispatchOrder {
+  enum class Kind : std::uint8_t { kOpen, kClose, kChange };  // kChange: deadline or bound
+  Kind kind = Kind::kOpen;
+  int tenant = 0;
+  unsigned number = 0;
+  std::uint64_t deadline_ns = 0;
+  std::uint64_t bound_ns = 0;
+};
+
+class Dispatch {
+ public:
+  using Tenants = std::array<DispatchTenant, REGATTA_TENANTS_MAX>;
+
+  Dispatch(const DispatchOptions& options, std::uint64_t now_ns);
+
+  void set_tenants(regatta_share_policy policy, const Tenants& tenants, std::uint64_t now_ns);
+  void see(int tenant, TenantDoing doing, std::uint64_t now_ns);
+  // A tenant that has gone: its debt and its history with it.
+  void forget(int tenant, std::uint64_t now_ns);
+
+  // What is to be done next; none: nothing until wake_ns() or until somebody does something else.
+  std::optional<DispatchOrder> next_order(std::uint64_t now_ns);
+  std::uint64_t wake_ns() const { return wake_ns_; }  // ~0: never
+
+  int open_tenant() const { return open_; }  // -1: none
+  unsigned turn_number() const { return number_; }
+  unsigned part_ppm(int tenant) const { return parts_[static_cast<std::size_t>(tenant)]; }
+  const UseHistory& history() const { return history_; }
+
+ private:
+  // Open: launches are; a turn is under way from the first launch on.
+  enum class Phase : std::uint8_t { kFree, kOpen, kClosing };
+
+  void divide(std::uint64_t now_ns);
+  std::uint64_t bound_of(int tenant) const;
+  std::uint64_t deadline(std::uint64_t now_ns);
+  DispatchOrder order(DispatchOrder::Kind kind, std::uint64_t now_ns);
+  void end_turn(std::uint64_t now_ns);
+  DispatchOrder close(std::uint64_t now_ns);
+  std::optional<DispatchOrder> choose(std::uint64_t now_ns);
+  std::optional<DispatchOrder> watch_open(std::uint64_t now_ns);
+  std::optional<DispatchOrder> watch_closing(std::uint64_t now_ns);
+
+  DispatchOptions options_;
+  regatta_share_policy policy_ = REGATTA_SHARE_FIXED;
+  Tenants tenants_{};
+  std::array<TenantDoing, REGATTA_TENANTS_MAX> doings_{};
+  std::array<unsigned, REGATTA_TENANTS_MAX> parts_{};
+  unsigned count_ = 0;  // tenants from this number on are absent
+  bool any_high_ = false;
+  regatta_turns turns_{};
+  UseHistory history_;
+  Phase phase_ = Phase::kFree;
+  int open_ = -1;  // the tenant whose launches are open, or whose turn closes
+  unsigned number_ = 0;
+  std::uint64_t began_ns_ = 0;    // of the turn under way
+  std::uint64_t closed_ns_ = 0;   // when it was closed
+  std::uint64_t told_deadline_ns_ = 0;
+  std::uint64_t told_bound_ns_ = 0;
+  std::uint64_t wake_ns_ = ~0ULL;
+};
+
+}  // namespace regatta::vgpu

@@ -1,0 +1,39 @@
+#include "regatta/vgpu/daemon/door.h"
+
+#include <cstring>
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "regatta/os/errno_text.h"
+#include "regatta/vgpu/client/messages.h"
+
+namespace regatta::vgpu {
+
+Result<os::UniqueFd> open_door(const std::string& path) {
+  if (dial(path, Seconds{1.0})) {
+    return Error{Code::kConflict, path + ": another daemon answers there; give another --socket"};
+  }
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
+    return Error{Code::kInvalidInput, path + ": is there and no socket; give another --socket"};
+  }
+  ::unlink(path.c_str());
+  os::UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return os::errno_error("cannot make a socket");
+  const int on = 1;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  // SO_PASSCRED goes over to the connections that are accepted.
+  if (::setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
+      ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      ::chmod(path.c_str(), 0666) != 0 || ::listen(fd.get(), 1024) != 0) {
+    return os::errno_error(path);
+  }
+  return fd;
+}
+
+}  // namespace regatta::vgpu

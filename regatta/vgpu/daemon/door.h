@@ -1,0 +1,15 @@
+// vgpu/daemon/door.h: the socket at which clients and operators ask.
+#pragma once
+
+#include <string>
+
+#include "regatta/core/result.h"
+#include "regatta/os/unique_fd.h"
+
+namespace regatta::vgpu {
+
+// Listens at `path`, open to all: who may ask what is known by their credentials. kConflict when
+// another daemon answers there.
+Result<os::UniqueFd> open_door(const std::string& path);
+
+}  // namespace regatta::vgpu

@@ -1,0 +1,146 @@
+#include "regatta/vgpu/daemon/timekeeper.h"
+
+#include <algorithm>
+#include <climits>
+#include <ctime>
+#include <utility>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "regatta/os/errno_text.h"
+
+namespace regatta::vgpu {
+namespace {
+
+constexpr std::uint64_t kNever = ~0ULL;
+
+void wake_all(const unsigned& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// The word comes last: who sees it sees the rest.
+void write_turn(regatta_turn& turn, const DispatchOrder& order) {
+  store(turn.deadline_ns, static_cast<unsigned long long>(order.deadline_ns));
+  store(turn.bound_ns, static_cast<unsigned long long>(order.bound_ns));
+  if (order.kind == DispatchOrder::Kind::kChange) return;
+  store(turn.word,
+        regatta_turn_word(order.number, order.kind == DispatchOrder::Kind::kOpen ? 1 : 0));
+  wake_all(turn.word);
+}
+
+}  // namespace
+
+std::uint64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+Timekeeper::Timekeeper(os::UniqueFd timer, const DispatchOptions& options, int devices,
+                       std::uint64_t hold_until_ns)
+    : timer_(std::move(timer)), rings_(kClientsMax), hold_until_ns_(hold_until_ns) {
+  for (int i = 0; i < devices; ++i)
+    devices_.emplace_back(options, now_ns());
+}
+
+Result<Timekeeper> Timekeeper::create(const Books& books, const DispatchOptions& options,
+                                      std::uint64_t hold_ns) {
+  os::UniqueFd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!timer) return os::errno_error("cannot make a timer");
+  Timekeeper keeper(std::move(timer), options, books.device_count(), now_ns() + hold_ns);
+  keeper.set_tenants(books);
+  return keeper;
+}
+
+void Timekeeper::listen(const Books& books, int client, bool rings) {
+  rings_[static_cast<std::size_t>(client)] = rings ? 1 : 0;
+  look(books, static_cast<int>(books.state().clients[client].tenant));
+}
+
+void Timekeeper::look(const Books& books, int tenant) {
+  const std::uint64_t now = now_ns();
+  for (int device = 0; device < books.device_count(); ++device)
+    look(books, tenant, device, now);
+}
+
+void Timekeeper::look(const Books& books, int tenant, int device, std::uint64_t now) {
+  Dispatch& dispatch = devices_[static_cast<std::size_t>(device)];
+  TenantDoing doing;
+  bool all_used_up = dispatch.open_tenant() == tenant;
+  for (const int client : books.clients_of(tenant)) {
+    const regatta_work* work = books.work(client, device);
+    if (work == nullptr || rings_[static_cast<std::size_t>(client)] == 0) continue;
+    const unsigned word = __atomic_load_n(&work->word, __ATOMIC_SEQ_CST);
+    const regatta_doing what = regatta_work_doing(word);
+    doing.works = doing.works || what == REGATTA_WORKS;
+    if (what != REGATTA_WANTS) continue;
+    doing.wants = true;
+    all_used_up = all_used_up && regatta_work_number(word) == dispatch.turn_number();
+  }
+  doing.is_used_up = doing.wants && all_used_up;
+  dispatch.see(tenant, doing, now);
+}
+
+void Timekeeper::set_tenants(const Books& books) {
+  Dispatch::Tenants tenants{};
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    const TenantRecord& record = books.state().tenants[tenant];
+    if (record.live == 0) continue;
+    auto& one = tenants[static_cast<std::size_t>(tenant)];
+    const auto is_present = static_cast<unsigned char>(books.has_clients(tenant) ? 1 : 0);
+    one.limits = {record.compute_ppm, record.weight, is_present, 0};
+    one.is_high = record.is_high_priority != 0;
+  }
+  const auto policy = static_cast<regatta_share_policy>(books.state().policy);
+  for (Dispatch& dispatch : devices_)
+    dispatch.set_tenants(policy, tenants, now_ns());
+}
+
+void Timekeeper::forget(int tenant) {
+  for (Dispatch& dispatch : devices_)
+    dispatch.forget(tenant, now_ns());
+}
+
+void Timekeeper::acknowledge_timer() {
+  std::uint64_t times = 0;
+  if (::read(timer_.get(), &times, sizeof times) == sizeof times) armed_ns_ = kNever;
+}
+
+void Timekeeper::step(const Books& books) {
+  std::uint64_t wake = hold_until_ns_;
+  if (now_ns() >= hold_until_ns_) {
+    wake = kNever;
+    for (int device = 0; device < books.device_count(); ++device) {
+      Dispatch& dispatch = devices_[static_cast<std::size_t>(device)];
+      while (const auto order = dispatch.next_order(now_ns())) {
+        if (regatta_turn* turn = books.turn(order->tenant, device)) write_turn(*turn, *order);
+        if (order->kind == DispatchOrder::Kind::kClose)
+          look(books, order->tenant, device, now_ns());
+      }
+      wake = std::min(wake, dispatch.wake_ns());
+    }
+  }
+  if (wake == armed_ns_) return;
+  armed_ns_ = wake;
+  itimerspec when{};  // zeros: not at all
+  if (wake != kNever) {
+    when.it_value.tv_sec = static_cast<time_t>(wake / 1'000'000'000U);
+    when.it_value.tv_nsec = static_cast<long>(wake % 1'000'000'000U);
+  }
+  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+double Timekeeper::last_second(int tenant, int device) const {
+  return devices_[static_cast<std::size_t>(device)].history().last_second(tenant, now_ns());
+}
+
+double Timekeeper::seconds(int tenant, int device) const {
+  return 1e-9 *
+         static_cast<double>(devices_[static_cast<std::size_t>(device)].history().total_ns(tenant));
+}
+
+}  // namespace regatta::vgpu

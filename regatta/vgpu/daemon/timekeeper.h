@@ -1,0 +1,54 @@
+// vgpu/daemon/timekeeper.h: the time of all devices: reads what clients do from their pages, lets
+// Dispatch decide, and writes to the tenants' pages whose turn it is.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/os/unique_fd.h"
+#include "regatta/vgpu/daemon/books.h"
+#include "regatta/vgpu/daemon/dispatch.h"
+
+namespace regatta::vgpu {
+
+// ns of CLOCK_MONOTONIC.
+std::uint64_t now_ns();
+
+class Timekeeper {
+ public:
+  // `hold_ns`: no turn begins before that has passed.
+  static Result<Timekeeper> create(const Books& books, const DispatchOptions& options,
+                                   std::uint64_t hold_ns);
+
+  // Readable when step() is due.
+  int timer() const { return timer_.get(); }
+
+  // A client rings from now on, or not any more; only those that do count.
+  void listen(const Books& books, int client, bool rings);
+  // What the tenant's clients do may have changed.
+  void look(const Books& books, int tenant);
+  // Limits, policy, or which tenants there are.
+  void set_tenants(const Books& books);
+  void forget(int tenant);
+
+  void acknowledge_timer();
+  void step(const Books& books);
+
+  // Of the last second, as a part of the device's time; and in all.
+  double last_second(int tenant, int device) const;
+  double seconds(int tenant, int device) const;
+
+ private:
+  Timekeeper(os::UniqueFd timer, const DispatchOptions& options, int devices,
+             std::uint64_t hold_until_ns);
+  void look(const Books& books, int tenant, int device, std::uint64_t now);
+
+  os::UniqueFd timer_;
+  std::vector<Dispatch> devices_;
+  std::vector<char> rings_;  // of each client
+  std::uint64_t hold_until_ns_;
+  std::uint64_t armed_ns_ = ~0ULL;
+};
+
+}  // namespace regatta::vgpu
