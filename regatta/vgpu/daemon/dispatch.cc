@@ -44,7 +44,8 @@ void Dispatch::see(int tenant, TenantDoing doing, std::uint64_t now_ns) {
   const bool was_runnable = is_runnable(doings_[at(tenant)]);
   doings_[at(tenant)] = doing;
   if (is_runnable(doing) == was_runnable) return;
-  if (static_cast<unsigned>(tenant) >= count_) turns_.count = count_ = static_cast<unsigned>(tenant) + 1;
+  if (static_cast<unsigned>(tenant) >= count_)
+    turns_.count = count_ = static_cast<unsigned>(tenant) + 1;
   regatta_turns_set_runnable(&turns_, static_cast<unsigned>(tenant), is_runnable(doing) ? 1 : 0,
                              now_ns);
   if (policy_ == REGATTA_SHARE_BURST_WEIGHT) divide(now_ns);

@@ -28,8 +28,8 @@ struct DispatchOptions {
 
 // What all processes of a tenant do together.
 struct TenantDoing {
-  bool wants = false;  // one waits to launch
-  bool works = false;  // one launches or has work in flight
+  bool wants = false;       // one waits to launch
+  bool works = false;       // one launches or has work in flight
   bool is_used_up = false;  // it wants, and all who do have used up the turn of now
 };
 
@@ -94,8 +94,8 @@ class Dispatch {
   Phase phase_ = Phase::kFree;
   int open_ = -1;  // the tenant whose launches are open, or whose turn closes
   unsigned number_ = 0;
-  std::uint64_t began_ns_ = 0;    // of the turn under way
-  std::uint64_t closed_ns_ = 0;   // when it was closed
+  std::uint64_t began_ns_ = 0;   // of the turn under way
+  std::uint64_t closed_ns_ = 0;  // when it was closed
   std::uint64_t told_deadline_ns_ = 0;
   std::uint64_t told_bound_ns_ = 0;
   std::uint64_t wake_ns_ = ~0ULL;

@@ -186,9 +186,9 @@ TEST(Dispatch, SwitchesThePolicyWithoutAnIdleDevice) {
   machine.run_until(4 * kS);
   EXPECT_NEAR(machine.share(0, kS, 2 * kS), 0.5, 0.02);
   EXPECT_NEAR(machine.share(0, 2 * kS, 3 * kS), 0.75, 0.02);
-  EXPECT_GT(machine.share(0, 2 * kS, 2 * kS + 100 * kMs) +
-                machine.share(1, 2 * kS, 2 * kS + 100 * kMs),
-            0.97);
+  EXPECT_GT(
+      machine.share(0, 2 * kS, 2 * kS + 100 * kMs) + machine.share(1, 2 * kS, 2 * kS + 100 * kMs),
+      0.97);
 }
 
 TEST(Dispatch, GivesWhatAnIdleTenantLeavesUnderBurstWeightOnly) {
