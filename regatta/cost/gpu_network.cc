@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 namespace regatta::cost {
@@ -10,6 +11,15 @@ BytesPerSecond ServerNetwork::network(int extent) const {
   for (const Reach& part : reach)
     if (extent <= part.devices) return part.rate;
   return reach.back().rate;
+}
+
+BytesPerSecond ServerNetwork::chain(int stride, int extent) const {
+  BytesPerSecond slowest = reach.front().rate;
+  for (std::size_t i = 1; i < reach.size() && extent > reach[i - 1].devices; ++i) {
+    const double stages = static_cast<double>(reach[i - 1].devices) / stride;
+    slowest = std::min(slowest, reach[i].rate * std::max(1.0, stages / 2));
+  }
+  return slowest;
 }
 
 double slowest_factor(double servers) {
@@ -25,7 +35,7 @@ ServerNetwork server_network(const topo::ServerType& server, const Stack& stack)
                   .rate = server.nic_rate * server.nic_count * calibration.network_efficiency};
   return {.devices = server.device_count,
           .link = server.intra.bandwidth * calibration.link_efficiency,
-          .latency = calibration.collective_latency,
+          .latency = std::max(calibration.collective_latency, server.intra.latency),
           .reach = {all, all, all}};
 }
 
@@ -33,6 +43,7 @@ ServerNetwork cluster_network(const topo::Cluster& cluster, const Stack& stack) 
   const topo::ServerType& type = cluster.type_of(ServerId{0});
   ServerNetwork network = server_network(type, stack);
   const topo::Fabric& fabric = cluster.fabric;
+  network.path = fabric.hop_latency * (2 * fabric.tiers);  // up to the highest switches and down
   if (fabric.tiers < 2) return network;
   const double efficiency = stack.calibration.network_efficiency;
   // A leaf of each rail serves the servers of a leaf; they share its uplinks.
@@ -61,7 +72,7 @@ Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Col
   const double sent = passes * bytes * (group.ranks - 1) / group.ranks;
   if (group.ranks <= group.inside) return server.latency + Seconds{sent / server.link.value};
   const double rate = std::min(server.link.value, server.network(group.extent).value / group.rings);
-  return server.latency * std::log2(group.ranks) + Seconds{sent / rate};
+  return server.network_latency() * std::log2(group.ranks) + Seconds{sent / rate};
 }
 
 Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, double bytes) {
@@ -70,8 +81,8 @@ Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, dou
       collective_time(server, {.ranks = inside, .inside = inside}, Collective::kAllReduce, bytes);
   if (ranks == inside) return time;
   const double servers = static_cast<double>(ranks) / inside;
-  time +=
-      server.latency + Seconds{2 * bytes * (servers - 1) / servers / server.network(ranks).value};
+  time += server.network_latency() +
+          Seconds{2 * bytes * (servers - 1) / servers / server.network(ranks).value};
   return time;
 }
 
@@ -86,7 +97,8 @@ Seconds dispatch_time(const ServerNetwork& server, const Dispatch& dispatch, dou
   const double outside = bytes * reached * (servers - 1) / servers;
   const double within = bytes * dispatch.copies * (inside - 1) / inside;
   const double nic = server.network(dispatch.ranks * dispatch.stride).value / server.devices;
-  return server.latency + Seconds{std::max(outside / nic, within / server.link.value)};
+  return (outside > 0 ? server.network_latency() : server.latency) +
+         Seconds{std::max(outside / nic, within / server.link.value)};
 }
 
 Seconds all_to_all_time(const ServerNetwork& server, const RankGroup& group, double bytes) {
@@ -94,23 +106,24 @@ Seconds all_to_all_time(const ServerNetwork& server, const RankGroup& group, dou
   const double ranks = group.ranks;
   const double inside = std::min(group.ranks, group.inside);
   const double nic = server.network(group.extent).value / server.devices;
-  return server.latency + Seconds{std::max(bytes * (inside - 1) / ranks / server.link.value,
-                                           bytes * (ranks - inside) / ranks / nic)};
+  return (ranks > inside ? server.network_latency() : server.latency) +
+         Seconds{std::max(bytes * (inside - 1) / ranks / server.link.value,
+                          bytes * (ranks - inside) / ranks / nic)};
 }
 
 Seconds ring_step_time(const ServerNetwork& server, const RankGroup& group, double bytes) {
   if (group.ranks <= group.inside) return Seconds{bytes / server.link.value};
   // One rank of each server sends out of it, in every ring.
-  return server.latency +
+  return server.network_latency() +
          Seconds{bytes /
                  std::min(server.link.value, server.network(group.extent).value / group.rings)};
 }
 
-Seconds message_time(const ServerNetwork& server, int stride, double bytes) {
-  const double rate = 2 * stride <= server.devices
-                          ? server.link.value
-                          : server.network(2 * stride).value / std::max(1, server.devices);
-  return server.latency + Seconds{bytes / rate};
+Seconds message_time(const ServerNetwork& server, int stride, int stages, double bytes) {
+  const int extent = stride * stages;
+  if (extent <= server.devices) return server.latency + Seconds{bytes / server.link.value};
+  return server.network_latency() +
+         Seconds{bytes * std::max(1, server.devices) / server.chain(stride, extent).value};
 }
 
 }  // namespace regatta::cost

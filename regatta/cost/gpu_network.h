@@ -3,6 +3,7 @@
 // Volumes: Patarasuk and Yuan, JPDC 69(2), 2009.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "regatta/core/units.h"
@@ -23,11 +24,18 @@ struct ServerNetwork {
   int devices = 1;
   BytesPerSecond link;  // of a device to its neighbours, one way
   Seconds latency;      // of a collective
+  Seconds path;         // between servers: latency of the links on the way, where that is more
   // Rising in devices and falling in rate; the last is the whole cluster.
   std::array<Reach, 3> reach;
 
   // Of a server, for ranks spread over `extent` devices in rank order.
   BytesPerSecond network(int extent) const;
+  // The same of neighbours in a chain of stages of `stride` devices each that extends over
+  // `extent`: the slowest of its boundaries, where only the first and the last stage of a part send
+  // out of it.
+  BytesPerSecond chain(int stride, int extent) const;
+  // Of a collective that leaves the server.
+  Seconds network_latency() const { return std::max(latency, path); }
 };
 ServerNetwork server_network(const topo::ServerType& server, const Stack& stack);
 // With the fabric of the cluster, all of whose servers are of the type of the first.
@@ -76,7 +84,8 @@ Seconds all_to_all_time(const ServerNetwork& server, const RankGroup& group, dou
 // `bytes` of each rank to its neighbour, all at once.
 Seconds ring_step_time(const ServerNetwork& server, const RankGroup& group, double bytes);
 
-// One message to the rank `stride` devices on, where all devices of a server send at once.
-Seconds message_time(const ServerNetwork& server, int stride, double bytes);
+// One message between neighbours of a chain of `stages`, the rank `stride` devices on: the slowest
+// of the chain's, where all devices of a server send at once.
+Seconds message_time(const ServerNetwork& server, int stride, int stages, double bytes);
 
 }  // namespace regatta::cost

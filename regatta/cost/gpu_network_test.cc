@@ -92,8 +92,44 @@ TEST(ClusterNetwork, KnowsWhatTheUplinksOfALeafCarry) {
 }
 
 TEST(MessageTime, SharesTheNetworkOfTheServerAmongItsDevices) {
-  EXPECT_NEAR(message_time(kServer, 8, kBytes).value, kBytes / 20e9 + 50e-6, 1e-9);
-  EXPECT_NEAR(message_time(kServer, 2, kBytes).value, kBytes / 240e9 + 50e-6, 1e-9);
+  EXPECT_NEAR(message_time(kServer, 8, 2, kBytes).value, kBytes / 20e9 + 50e-6, 1e-9);
+  EXPECT_NEAR(message_time(kServer, 2, 4, kBytes).value, kBytes / 240e9 + 50e-6, 1e-9);
+}
+
+TEST(ClusterNetwork, TakesLatenciesThatAreLongerThanACollectives) {
+  topo::Cluster cluster;
+  cluster.server_types["gpu"] = *topo::find_server_preset("dgx-h100");
+  cluster.fabric = {.tiers = 2, .servers_per_leaf = 4, .spines = 2, .uplink = BytesPerSecond{50e9}};
+  cluster.servers.push_back({.name = "s", .type = "gpu"});
+  const Stack& stack = *find_stack("megatron-core");
+  const Seconds usual = cluster_network(cluster, stack).latency;
+  EXPECT_EQ(cluster_network(cluster, stack).network_latency(), usual);
+  cluster.fabric.hop_latency = Seconds{1.0};
+  EXPECT_EQ(cluster_network(cluster, stack).network_latency(), Seconds{4.0});
+  EXPECT_EQ(cluster_network(cluster, stack).latency, usual);
+  cluster.server_types["gpu"].intra.latency = Seconds{2.0};
+  EXPECT_EQ(cluster_network(cluster, stack).latency, Seconds{2.0});
+}
+
+TEST(MessageTime, IsThatOfTheBoundaryThatLeavesTheServer) {
+  EXPECT_NEAR(message_time(kServer, 2, 8, kBytes).value, kBytes / 20e9 + 50e-6, 1e-9);
+}
+
+// Two leaves of 64 devices: of stages of 8 devices only the first and the last of a leaf send out
+// of it, so that they share uplinks that all servers would need.
+TEST(MessageTime, SharesUplinksAmongTheStagesAtTheEndsOfALeaf) {
+  ServerNetwork network = kServer;
+  const double fast = network.reach[0].rate.value;
+  network.reach[0].devices = 64;
+  network.reach[1].devices = network.reach[2].devices = 1 << 20;
+  network.reach[1].rate = network.reach[2].rate = BytesPerSecond{fast / 16};
+  const auto rate = [&](int stride, int stages) {
+    return 8 * kBytes / (message_time(network, stride, stages, kBytes) - network.latency).value;
+  };
+  EXPECT_NEAR(rate(8, 8), fast, 1);            // one leaf
+  EXPECT_NEAR(rate(8, 16), fast / 16 * 4, 1);  // 2 of 8 stages of a leaf
+  EXPECT_NEAR(rate(32, 4), fast / 16, 1);      // both
+  EXPECT_NEAR(rate(128, 2), fast / 16, 1);     // a stage fills two leaves
 }
 
 }  // namespace

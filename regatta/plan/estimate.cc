@@ -149,7 +149,8 @@ class Assembly {
   Seconds boundary() const {
     if (strategy_.pp == 1) return {};
     const int stride = strategy_.world_size() / strategy_.pp;
-    const Seconds message = cost::message_time(machine_.network, stride, work_.boundary);
+    const Seconds message =
+        cost::message_time(machine_.network, stride, strategy_.pp, work_.boundary);
     return message * (2.0 * parts_met() * (1 - traits_.pp_overlap));
   }
 
