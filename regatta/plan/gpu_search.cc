@@ -14,6 +14,7 @@
 
 #include "regatta/core/names.h"
 #include "regatta/core/units_text.h"
+#include "regatta/plan/gpu_remedy.h"
 #include "regatta/plan/space.h"
 #include "regatta/plan/stage_split.h"
 
@@ -294,18 +295,30 @@ Error nothing_divides(const GpuProblem& problem) {
                       problem.global_batch)};
 }
 
-Error nothing_fits(const GpuProblem& problem, const GpuPlan& smallest) {
+// What needs more of a device than this is close.
+constexpr double kClose = 0.94;
+
+std::string nothing_fits(const GpuProblem& problem, const GpuPlan& smallest) {
   const auto gib = [](double bytes) { return format_bytes({static_cast<long long>(bytes)}); };
   const double has = static_cast<double>(problem.server.device.memory.value);
-  const double needs = smallest.estimate.memory.total();
   const double state = smallest.estimate.memory.weights + smallest.estimate.memory.gradients +
                        smallest.estimate.memory.optimizer;
-  return {Code::kInvalidInput,
-          fmt::format("no strategy fits {} of {}: the smallest, {}, needs {} a device, {} of it "
-                      "weights, gradients and optimizer; use about {}x the devices, devices with "
-                      "more memory, or free zero, recompute and offload",
-                      gib(has), problem.server.device.name, to_string(smallest.strategy),
-                      gib(needs), gib(state), static_cast<int>(needs / has) + 1)};
+  return fmt::format(
+      "no strategy fits {} of {}, of which {:.0f} % can be used: the smallest, {}, needs {} a "
+      "device, {} of it weights, gradients and optimizer",
+      gib(has), problem.server.device.name, 100 * kClose, to_string(smallest.strategy),
+      gib(smallest.estimate.memory.total()), gib(state));
+}
+
+// kExhausted where strategies divide the job and none fits.
+Result<GpuSearchResult> search_without_advice(const GpuProblem& problem, SearchMode mode, int top,
+                                              int threads) {
+  GpuSearchResult result = Search(problem, mode, top, threads).run();
+  if (!result.ranked.empty()) return result;
+  if (!result.smallest && mode == SearchMode::kPruned)
+    result = Search(problem, SearchMode::kExhaustive, 1, threads).run();
+  if (!result.smallest) return nothing_divides(problem);
+  return Error{Code::kExhausted, nothing_fits(problem, *result.smallest)};
 }
 
 }  // namespace
@@ -324,7 +337,6 @@ int micro_batches_of(const GpuProblem& problem, const Strategy& strategy) {
 }
 
 Fit fit_of(const cost::GpuMemory& memory, Bytes device) {
-  constexpr double kClose = 0.94;
   const double share = memory.total() / static_cast<double>(device.value);
   if (share > 1) return Fit::kDoesNot;
   return share > kClose ? Fit::kClose : Fit::kFits;
@@ -337,12 +349,12 @@ std::string to_string(Fit fit) {
 
 Result<GpuSearchResult> gpu_search(const GpuProblem& problem, SearchMode mode, int top,
                                    int threads) {
-  GpuSearchResult result = Search(problem, mode, top, threads).run();
-  if (!result.ranked.empty()) return result;
-  if (!result.smallest && mode == SearchMode::kPruned)
-    result = Search(problem, SearchMode::kExhaustive, 1, threads).run();
-  if (!result.smallest) return nothing_divides(problem);
-  return nothing_fits(problem, *result.smallest);
+  auto result = search_without_advice(problem, mode, top, threads);
+  if (result || result.error().code != Code::kExhausted) return result;
+  const auto fits = [threads](const GpuProblem& other) {
+    return !Search(other, SearchMode::kPruned, 1, threads).run().ranked.empty();
+  };
+  return Error{Code::kInvalidInput, result.error().message + "; " + remedy_of(problem, fits)};
 }
 
 Result<GpuPlan> fastest_plan(const GpuProblem& problem, int threads) {
@@ -350,7 +362,7 @@ Result<GpuPlan> fastest_plan(const GpuProblem& problem, int threads) {
     REGATTA_TRY(estimate, estimate_on(problem, *fixed));
     return GpuPlan{*fixed, estimate};
   }
-  REGATTA_TRY(found, gpu_search(problem, SearchMode::kPruned, 1, threads));
+  REGATTA_TRY(found, search_without_advice(problem, SearchMode::kPruned, 1, threads));
   return found.ranked.front();
 }
 

@@ -201,6 +201,31 @@ TEST(GpuSearch, RankedPlansAreThoseOfTheirOwnEstimates) {
   }
 }
 
+// Whatever number of devices is advised, it does fit, and without the advice it does not.
+TEST(GpuSearch, AdvisesANumberOfDevicesThatFits) {
+  Case one = case_of("gpt3-175b");
+  one.every_form = true;
+  one.request.offload = workload::Offload::kNone;
+  one.request.recompute = workload::Recompute::kNone;
+  one.devices = 16;
+  const auto freed = gpu_search(one.problem(), SearchMode::kPruned, 1);
+  ASSERT_FALSE(freed);
+  EXPECT_THAT(freed.error().message, HasSubstr("leave zero, recompute and offload"));
+  one.request = {};
+  one.model.layers = 960;
+  const auto result = gpu_search(one.problem(), SearchMode::kPruned, 1);
+  ASSERT_FALSE(result);
+  const std::string& message = result.error().message;
+  const auto at = message.find("; ");
+  ASSERT_NE(at, std::string::npos);
+  one.devices = std::atoi(message.c_str() + at + 2);
+  EXPECT_GT(one.devices, 16) << message;
+  EXPECT_TRUE(gpu_search(one.problem(), SearchMode::kPruned, 1)) << message;
+  one.server.device.memory = Bytes{1 << 20};
+  EXPECT_THAT(gpu_search(one.problem(), SearchMode::kPruned, 1).error().message,
+              HasSubstr("more of these devices do not help"));
+}
+
 TEST(GpuSearch, SaysWhatWouldMakeAModelFit) {
   Case one = case_of("gpt3-175b");
   one.devices = 8;
@@ -208,7 +233,7 @@ TEST(GpuSearch, SaysWhatWouldMakeAModelFit) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, Code::kInvalidInput);
   EXPECT_THAT(result.error().message, HasSubstr("no strategy fits 80 GiB of a100-sxm4-80g"));
-  EXPECT_THAT(result.error().message, HasSubstr("x the devices"));
+  EXPECT_THAT(result.error().message, HasSubstr("; 48 of these devices fit it"));
   one.devices = 7 * 8;
   one.request.tp = 5;
   EXPECT_THAT(gpu_search(one.problem(), SearchMode::kPruned, 1).error().message,
