@@ -121,7 +121,9 @@ std::optional<plan::GpuPlacement> placement_of(const PlanOptions& options,
 
 void print_placement(const plan::GpuPlacement& placement) {
   fmt::print(
-      "placement: {}\na step waits {} for links between servers, {} in rank order, at least {}\n",
+      "placement: {}\nthe busiest links between servers take {} of a step, {} in rank order, at "
+      "least "
+      "{}; a schedule may hide more of it than computation beside it does\n",
       placement.sentence, format_seconds(placement.time.total),
       format_seconds(placement.rank_order.total), format_seconds(placement.at_least));
 }

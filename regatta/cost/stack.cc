@@ -229,6 +229,11 @@ constexpr SharesOfDevice kShares[] = {
 
 }  // namespace
 
+Spread spread_of(const Stack& stack, const workload::ModelShape& model) {
+  constexpr Spread kExperts{.low = 0.9, .high = 1.45};
+  return workload::has_experts(model) ? kExperts : Spread{.low = stack.low, .high = stack.high};
+}
+
 const Stack* find_stack(std::string_view name) {
   for (const Stack& stack : stacks())
     if (stack.name == name) return &stack;

@@ -89,7 +89,8 @@ GpuAnswer answer(const GpuProblem& problem, const GpuPlan& plan) {
   answer.mfu = mfu(problem, plan);
   answer.tokens_per_s = static_cast<double>(problem.global_batch) * problem.model.seq / step.value;
   answer.fit = fit_of(plan.estimate.memory, problem.server.device.memory);
-  answer.interval = {step * problem.stack.low, step * problem.stack.high};
+  const cost::Spread spread = cost::spread_of(problem.stack, problem.model);
+  answer.interval = {step * spread.low, step * spread.high};
   answer.sensitivities = sensitivities(problem, plan);
   answer.binding = binding_of(plan);
   return answer;

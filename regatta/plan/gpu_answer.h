@@ -29,7 +29,7 @@ struct GpuAnswer {
   double mfu = 0;                      // of the peak of the precision
   double tokens_per_s = 0;
   Fit fit = Fit::kFits;
-  Interval interval;  // 80 % of steps like it are in between, as the stack's replayed rows are
+  Interval interval;  // 80 % of steps like it are in between, as replayed rows are
   std::vector<Sensitivity> sensitivities;
   std::string binding;  // "matrix products take 61 % of the step; ..."
 };
