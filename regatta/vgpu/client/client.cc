@@ -44,6 +44,27 @@ bool is_lost(const Error& error) {
   return error.code == Code::kUnavailable || error.code == Code::kTimeout;
 }
 
+Result<os::UniqueFd> ask_for_place_once(const std::string& path, Seconds patience) {
+  REGATTA_TRY(socket, dial(path, patience));
+  const Request request{.ask = Ask::kPlace};
+  REGATTA_TRY_DO(send_message(socket.get(), as_bytes(request)));
+  REGATTA_TRY(message, receive_message(socket.get(), sizeof(Reply)));
+  REGATTA_TRY(reply, read_reply(message));
+  if (reply.answer != Answer::kDone) return to_error(reply);
+  if (!message.fds[0]) return Error{Code::kUnavailable, path + ": the daemon gave no page"};
+  return std::move(message.fds[0]);
+}
+
+// The page of the tenant whose cgroup this process is in.
+Result<os::UniqueFd> ask_for_place(const std::string& path, Seconds patience) {
+  const Seconds end = os::monotonic_now() + patience;
+  for (;;) {
+    auto page = ask_for_place_once(path, patience);
+    if (page || !is_lost(page.error()) || os::monotonic_now() > end) return page;
+    os::sleep_for(kRetry);
+  }
+}
+
 }  // namespace
 
 Result<int> find_tenant_page() {
@@ -62,12 +83,28 @@ Result<int> find_tenant_page() {
 }
 
 Result<std::unique_ptr<Client>> Client::connect(Seconds patience) {
-  REGATTA_TRY(page, find_tenant_page());
-  return connect(page, patience);
+  const auto page = find_tenant_page();
+  if (page) return connect(*page, patience);
+  // Where no daemon ever was, nobody waits for one.
+  const std::string folder = std::filesystem::path(kDefaultSocket).parent_path();
+  if (::access(folder.c_str(), X_OK) != 0) return page.error();
+  return connect_by_cgroup(kDefaultSocket, patience);
+}
+
+Result<std::unique_ptr<Client>> Client::connect_by_cgroup(const std::string& socket,
+                                                          Seconds patience) {
+  REGATTA_TRY(page, ask_for_place(socket, patience));
+  return connect_to(socket, page.get(), patience);
 }
 
 Result<std::unique_ptr<Client>> Client::connect(int tenant_page, Seconds patience) {
+  return connect_to("", tenant_page, patience);
+}
+
+Result<std::unique_ptr<Client>> Client::connect_to(const std::string& socket, int tenant_page,
+                                                   Seconds patience) {
   std::unique_ptr<Client> client(new Client(patience));
+  client->path_ = socket;
   REGATTA_TRY_DO(client->open_pages(tenant_page));
   REGATTA_TRY_DO(client->reserve_slowly(0, 0));
   return client;
@@ -90,6 +127,9 @@ Status Client::open_pages(int tenant_page) {
     return Error{Code::kInvalidInput,
                  "the tenant's page is of another version; start the program again"};
   }
+  // In a container the daemon's socket has another path than the page tells.
+  if (path_.empty())
+    path_.assign(tenant_->socket, ::strnlen(tenant_->socket, sizeof tenant_->socket));
   void* mark = ::mmap(nullptr, REGATTA_PAGE_SIZE, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mark == MAP_FAILED) return os::errno_error("cannot map a page");
@@ -115,16 +155,12 @@ Status Client::accept_pages(Message& message) {
   return {};
 }
 
-std::string Client::socket_path() const {
-  return {tenant_->socket, ::strnlen(tenant_->socket, sizeof tenant_->socket)};
-}
-
 Result<os::UniqueFd> Client::open_bell() {
   if (!is_here()) return was_forked();
   const std::scoped_lock lock(mutex_);
   socket_.reset();
   REGATTA_TRY_DO(say_hello());
-  REGATTA_TRY(bell, dial(socket_path(), patience_));
+  REGATTA_TRY(bell, dial(path_, patience_));
   Request request{.ask = Ask::kBell};
   std::memcpy(request.token, tenant_->token, sizeof request.token);
   REGATTA_TRY_DO(send_message(bell.get(), as_bytes(request)));
@@ -135,8 +171,7 @@ Result<os::UniqueFd> Client::open_bell() {
 }
 
 Status Client::say_hello() {
-  const std::string path = socket_path();
-  REGATTA_TRY(socket, dial(path, patience_));
+  REGATTA_TRY(socket, dial(path_, patience_));
   Request request{.ask = Ask::kHello};
   std::memcpy(request.token, tenant_->token, sizeof request.token);
   REGATTA_TRY_DO(send_message(socket.get(), as_bytes(request), {purses_page_.get(), -1}));

@@ -20,9 +20,13 @@ namespace regatta::vgpu {
 
 class Client {
  public:
-  // Joins the tenant whose descriptor this process inherited; the environment has no say in it.
-  // kNotFound when there is none; other errors as reserve().
+  // Joins the tenant whose descriptor this process inherited, or else the one whose cgroup it is
+  // in; the environment has no say in it. kNotFound when there is neither; other errors as
+  // reserve().
   static Result<std::unique_ptr<Client>> connect(Seconds patience);
+  // The second of these alone, at this socket.
+  static Result<std::unique_ptr<Client>> connect_by_cgroup(const std::string& socket,
+                                                           Seconds patience);
   // The same by this descriptor. A process is one client: kConflict when it is one already.
   static Result<std::unique_ptr<Client>> connect(int tenant_page, Seconds patience);
   Client(const Client&) = delete;
@@ -57,9 +61,10 @@ class Client {
  private:
   explicit Client(Seconds patience) : patience_(patience) {}
   static Error no_device(int device);
+  static Result<std::unique_ptr<Client>> connect_to(const std::string& socket, int tenant_page,
+                                                    Seconds patience);
   Status open_pages(int tenant_page);
   Status say_hello();
-  std::string socket_path() const;
   Status accept_pages(Message& message);
   Status ask_for(int device, std::uint64_t least);
   Status reserve_slowly(int device, std::uint64_t bytes);
@@ -68,6 +73,7 @@ class Client {
   regatta_tenant_page* tenant_ = nullptr;  // read-only
   regatta_purses_page* purses_ = nullptr;
   volatile unsigned* here_ = nullptr;  // 0 in a child of fork()
+  std::string path_;                   // of the daemon's socket
   std::mutex mutex_;
   os::UniqueFd socket_;       // guarded by mutex_
   os::UniqueFd purses_page_;  // guarded by mutex_

@@ -16,12 +16,17 @@
 
 namespace regatta::vgpu {
 
+// In a folder of its own, which containers mount: the socket is another file after each start of
+// the daemon.
+inline constexpr const char* kDefaultSocket = "/run/regatta-gpu/socket";
+
 enum class Ask : std::uint32_t {
   kHello = 1,  // with the token; a client that has purses already sends their descriptor along
   kLease = 2,  // `least` bytes more on `device`
   // On a second connection of a client, with the token: it rings there from now on.
   kBell = 3,
-  kRing = 4,  // what the client does on `device` has changed (regatta_work); no answer
+  kRing = 4,   // what the client does on `device` has changed (regatta_work); no answer
+  kPlace = 5,  // the page of the tenant whose cgroup the process is in
 };
 
 struct Request {

@@ -21,10 +21,6 @@ namespace {
 
 using nlohmann::json;
 
-Error bad_request(const std::string& what) {
-  return {Code::kInvalidInput, "the request " + what + "; see docs/formats/gpu_daemon.md"};
-}
-
 // A whole number from 0 to `most`.
 Result<std::uint64_t> whole(const json& value, const char* key, std::uint64_t most) {
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
@@ -64,43 +60,17 @@ Result<TenantLimits> with_request(TenantLimits limits, const json& request) {
   return limits;
 }
 
-Result<int> named_tenant(const Books& books, const std::string& name) {
-  if (const auto tenant = books.find_tenant(name)) return *tenant;
-  std::vector<std::string> known;
-  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (books.state().tenants[tenant].live != 0) known.push_back(books.tenant_name(tenant));
-  }
-  return Error{Code::kInvalidInput,
-               fmt::format("tenant {}: there is none of this name; there is {}",
-                           printable(name, 60), known.empty() ? "none at all" : join(known, ", "))};
-}
-
 // A new tenant whose first process is the one that asks, or one more process of a tenant.
 Result<ControlAnswer> join_tenant(Books& books, const json& request, ProcessId asker) {
-  const std::string name = request.value("name", "");
-  auto tenant = books.find_tenant(name);
-  if (tenant && request.contains("memory")) {
-    return Error{Code::kInvalidInput,
-                 fmt::format("tenant {}: is there already; leave --memory and --compute out to "
-                             "join it, or change it with regatta gpu set",
-                             name)};
-  }
-  const bool is_new = !tenant;
-  if (is_new) {
-    if (!request.contains("memory")) return named_tenant(books, name).error();
-    TenantLimits limits{.name = name, .compute_ppm = 0};
-    REGATTA_TRY(wanted, with_request(limits, request));
-    REGATTA_TRY(added, books.add_tenant(wanted));
-    tenant = added;
-  }
-  const auto client = books.add_client(*tenant, asker);
-  if (!client && is_new) books.remove_tenant(*tenant);
+  REGATTA_TRY(tenant, tenant_of_request(books, request));
+  const auto client = books.add_client(tenant.number, asker);
+  if (!client && tenant.is_new) books.remove_tenant(tenant.number);
   if (!client) return client.error();
-  return ControlAnswer{json{{"tenant", name}}.dump(), *tenant};
+  return ControlAnswer{json{{"tenant", books.tenant_name(tenant.number)}}.dump(), tenant.number};
 }
 
 Result<ControlAnswer> change_tenant(Books& books, const Timekeeper& times, const json& request) {
-  REGATTA_TRY(tenant, named_tenant(books, request.value("name", "")));
+  REGATTA_TRY(tenant, find_named(books, request.value("name", "")));
   REGATTA_TRY(limits, with_request(books.limits(tenant), request));
   REGATTA_TRY_DO(books.set_limits(tenant, limits));
   return ControlAnswer{tenant_json(books, times, tenant).dump()};
@@ -114,18 +84,50 @@ Result<ControlAnswer> show_or_set_policy(Books& books, const json& request) {
   return ControlAnswer{json{{"policy", kPolicyNames[books.state().policy]}}.dump()};
 }
 
-Result<ControlAnswer> answer_parsed(Books& books, const Timekeeper& times, const json& request,
-                                    ProcessId asker) {
+Result<ControlAnswer> answer_parsed(Records records, const json& request, ProcessId asker) {
   const std::string what = request.value("ask", "");
+  auto& [books, membership, times] = records;
   if (what == "join") return join_tenant(books, request, asker);
   if (what == "set") return change_tenant(books, times, request);
   if (what == "policy") return show_or_set_policy(books, request);
-  if (what == "ps") return ControlAnswer{books_json(books, times).dump()};
+  if (what == "ps") return ControlAnswer{books_json(books, membership, times).dump()};
   if (what == "metrics") return ControlAnswer{metrics_text(books, times)};
-  return bad_request("asks for nothing that the daemon knows");
+  return answer_order(books, membership, request, asker);
 }
 
 }  // namespace
+
+Error bad_request(const std::string& what) {
+  return {Code::kInvalidInput, "the request " + what + "; see docs/formats/gpu_daemon.md"};
+}
+
+Result<int> find_named(const Books& books, const std::string& name) {
+  if (const auto tenant = books.find_tenant(name)) return *tenant;
+  std::vector<std::string> known;
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (books.state().tenants[tenant].live != 0) known.push_back(books.tenant_name(tenant));
+  }
+  return Error{Code::kInvalidInput,
+               fmt::format("tenant {}: there is none of this name; there is {}",
+                           printable(name, 60), known.empty() ? "none at all" : join(known, ", "))};
+}
+
+Result<RequestedTenant> tenant_of_request(Books& books, const json& request) {
+  const std::string name = request.value("name", "");
+  if (!request.contains("memory")) {
+    REGATTA_TRY(tenant, find_named(books, name));
+    return RequestedTenant{tenant, false};
+  }
+  if (books.find_tenant(name)) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("tenant {}: is there already; leave --memory and --compute out to "
+                             "join it, or change it with regatta gpu set",
+                             name)};
+  }
+  REGATTA_TRY(limits, with_request({.name = name, .compute_ppm = 0}, request));
+  REGATTA_TRY(tenant, books.add_tenant(limits));
+  return RequestedTenant{tenant, true};
+}
 
 Result<regatta_share_policy> parse_policy(const std::string& name) {
   const auto found = std::find(std::begin(kPolicyNames), std::end(kPolicyNames), name);
@@ -136,7 +138,8 @@ Result<regatta_share_policy> parse_policy(const std::string& name) {
       fmt::format("policy '{}': give fixed, equal, weight or burst-weight", printable(name, 40))};
 }
 
-Status check_operator(const Books& books, pid_t asker, unsigned user) {
+Status check_operator(const Books& books, const Membership& membership, pid_t asker,
+                      unsigned user) {
   const auto refuse = [&](const std::string& why) {
     return Error{Code::kUnsupported,
                  fmt::format("process {}: {}; ask the operator of this machine", asker, why)};
@@ -151,17 +154,18 @@ Status check_operator(const Books& books, pid_t asker, unsigned user) {
       const int tenant = static_cast<int>(books.state().clients[*client].tenant);
       return refuse("belongs to tenant " + books.tenant_name(tenant));
     }
+    if (const auto tenant = membership.tenant_of(pid))
+      return refuse("belongs to tenant " + *tenant);
     pid = process->parent;
   }
   return {};
 }
 
-Result<ControlAnswer> answer_control(Books& books, const Timekeeper& times,
-                                     std::string_view request, ProcessId asker) {
+Result<ControlAnswer> answer_control(Records records, std::string_view request, ProcessId asker) {
   try {
     const json parsed = json::parse(request);
     if (!parsed.is_object()) return bad_request("is no JSON object");
-    return answer_parsed(books, times, parsed, asker);
+    return answer_parsed(records, parsed, asker);
   } catch (const json::exception&) {
     return bad_request("is no JSON, or has a word where another is due");
   }

@@ -3,9 +3,12 @@
 
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "regatta/core/result.h"
 #include "regatta/os/unique_fd.h"
 #include "regatta/vgpu/daemon/books.h"
+#include "regatta/vgpu/daemon/membership.h"
 #include "regatta/vgpu/daemon/timekeeper.h"
 
 namespace regatta::vgpu {
@@ -20,13 +23,34 @@ struct ControlAnswer {
   int tenant = -1;   // that a process joins: its page goes along
 };
 
-// Answers `request` of the process `asker`, which may ask (who_may_ask()).
-Result<ControlAnswer> answer_control(Books& books, const Timekeeper& times,
-                                     std::string_view request, ProcessId asker);
+// What the daemon keeps, as far as operators ask for it.
+struct Records {
+  Books& books;
+  Membership& membership;
+  const Timekeeper& times;
+};
+
+// Answers `request` of the process `asker`, which may ask (check_operator()).
+Result<ControlAnswer> answer_control(Records records, std::string_view request, ProcessId asker);
 
 // Operators are processes of root or of the daemon's user, in its PID namespace, that neither
-// belong to a tenant nor descend from one. kUnsupported names which of these fails.
-Status check_operator(const Books& books, pid_t asker, unsigned user);
+// belong to a tenant, by descriptor or by cgroup, nor descend from one. kUnsupported names which of
+// these fails.
+Status check_operator(const Books& books, const Membership& membership, pid_t asker, unsigned user);
+
+// Of the two files that answer.
+Error bad_request(const std::string& what);
+// The tenant of this name; kInvalidInput says which there are.
+Result<int> find_named(const Books& books, const std::string& name);
+// The tenant that the request names: made with its limits when it has a `memory`, else one that is
+// there.
+struct RequestedTenant {
+  int number = -1;
+  bool is_new = false;
+};
+Result<RequestedTenant> tenant_of_request(Books& books, const nlohmann::json& request);
+Result<ControlAnswer> answer_order(Books& books, Membership& membership,
+                                   const nlohmann::json& request, ProcessId asker);
 
 // The program's side: asks the daemon at `socket` and returns its text; `page` gets the descriptor
 // of a tenant's page when one came.

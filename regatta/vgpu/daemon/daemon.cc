@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "regatta/core/log.h"
+#include "regatta/os/clock.h"
 #include "regatta/os/descriptors.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/os/process.h"
@@ -22,6 +23,8 @@
 #include "regatta/vgpu/daemon/books.h"
 #include "regatta/vgpu/daemon/control.h"
 #include "regatta/vgpu/daemon/door.h"
+#include "regatta/vgpu/daemon/membership.h"
+#include "regatta/vgpu/daemon/peer.h"
 #include "regatta/vgpu/daemon/process_id.h"
 #include "regatta/vgpu/daemon/timekeeper.h"
 
@@ -40,8 +43,10 @@ struct Connection {
 
 class Daemon {
  public:
-  Daemon(Books books, Timekeeper times, os::UniqueFd epoll, os::UniqueFd door)
+  Daemon(Books books, Membership membership, Timekeeper times, os::UniqueFd epoll,
+         os::UniqueFd door)
       : books_(std::move(books)),
+        membership_(std::move(membership)),
         times_(std::move(times)),
         epoll_(std::move(epoll)),
         door_(std::move(door)),
@@ -63,7 +68,11 @@ class Daemon {
   bool has_ended(int client) const;
   void bury(int client);
   bool bury_dead(int tenant);
+  void end_if_unheld(int tenant);
+  void end_unheld();
+  void look_at_cgroups();
   Result<int> client_for_hello(const Request& request, ProcessId process, bool has_page);
+  void answer_place(Connection& connection);
   void answer_hello(Connection& connection, const Request& request, Message& message);
   void answer_lease(Connection& connection, const Request& request);
   void answer_bell(Connection& connection, const Request& request);
@@ -74,6 +83,7 @@ class Daemon {
   void reply(Connection& connection, const Reply& answer, std::array<int, 2> fds = {-1, -1});
 
   Books books_;
+  Membership membership_;
   Timekeeper times_;
   os::UniqueFd epoll_;
   os::UniqueFd door_;
@@ -82,6 +92,7 @@ class Daemon {
   std::vector<int> bell_of_;             // likewise
   std::vector<Connection> connections_;  // by descriptor
   std::size_t connection_count_ = 0;
+  Seconds last_look_{0.0};  // at the cgroups
 };
 
 bool Daemon::watch(int fd, Source source, int number) {
@@ -108,11 +119,12 @@ Status Daemon::adopt_clients() {
     auto page = open_memory_file_of(record.pid, REGATTA_PURSES_PAGE_NAME, record.page_inode);
     if (page) static_cast<void>(books_.adopt_purses(client, std::move(*page)).has_value());
   }
-  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (books_.state().tenants[tenant].live != 0 && !books_.has_clients(tenant))
-      books_.remove_tenant(tenant);
-  }
-  times_.set_tenants(books_);
+  // Cgroups of tenants that a reboot ended, or that an earlier daemon had no time to forget.
+  REGATTA_TRY(lost, membership_.leave(
+                        [&](const Group& group) { return !books_.find_tenant(group.tenant); }));
+  if (lost != 0) log_info(fmt::format("gpu daemon: forgets {} cgroups", lost));
+  look_at_cgroups();
+  end_unheld();
   if (adopted != 0) log_info(fmt::format("gpu daemon: goes on with {} processes", adopted));
   return {};
 }
@@ -140,10 +152,30 @@ void Daemon::bury(int client) {
   if (bell_of_[client] >= 0) hang_up(bell_of_[client]);
   pidfds_[client].reset();
   books_.remove_client(client);
-  if (books_.has_clients(tenant)) return times_.look(books_, tenant);
+  end_if_unheld(tenant);
+  if (books_.state().tenants[tenant].live != 0) times_.look(books_, tenant);
+  if (!books_.has_clients(tenant)) times_.set_tenants(books_);
+}
+
+// A tenant ends when neither a process nor a cgroup is left of it. One that keeps a cgroup keeps
+// its debts of time, too.
+void Daemon::end_if_unheld(int tenant) {
+  if (books_.state().tenants[tenant].live == 0 || books_.has_clients(tenant)) return;
+  if (membership_.has_group(books_.tenant_name(tenant))) return;
   times_.forget(tenant);
   books_.remove_tenant(tenant);
+}
+
+void Daemon::end_unheld() {
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant)
+    end_if_unheld(tenant);
   times_.set_tenants(books_);
+}
+
+// Nothing tells of the end of a cgroup in every version, so they are looked at now and then.
+void Daemon::look_at_cgroups() {
+  last_look_ = os::monotonic_now();
+  if (membership_.drop_removed()) end_unheld();
 }
 
 // The ends that epoll has not told yet. Whether there were any.
@@ -213,6 +245,7 @@ void Daemon::hear(int number) {
   std::memcpy(&request, message->bytes.data(), sizeof request);
   if (request.ask == Ask::kHello) return answer_hello(connection, request, *message);
   if (request.ask == Ask::kLease) return answer_lease(connection, request);
+  if (request.ask == Ask::kPlace) return answer_place(connection);
   if (request.ask == Ask::kBell) return answer_bell(connection, request);
   if (request.ask == Ask::kRing && connection.is_bell)
     return times_.look(books_, tenant_of(connection.client));
@@ -226,6 +259,12 @@ Result<int> Daemon::client_for_hello(const Request& request, ProcessId process, 
     return Error{Code::kNotFound,
                  "process " + std::to_string(process.pid) +
                      ": belongs to no tenant of now; start it with regatta gpu run"};
+  }
+  const auto own = membership_.tenant_of(process.pid);
+  if (own && *own != books_.tenant_name(*tenant)) {
+    return Error{Code::kInvalidInput, "process " + std::to_string(process.pid) +
+                                          ": its cgroup is of tenant " + *own +
+                                          ", and it asks as another one"};
   }
   if (const auto known = books_.find_client(process)) {
     const ClientRecord& record = books_.state().clients[*known];
@@ -249,6 +288,20 @@ Result<int> Daemon::client_for_hello(const Request& request, ProcessId process, 
   if (watch_process(client)) return client;
   bury(client);
   return Error{Code::kNotFound, "process " + std::to_string(process.pid) + ": is gone"};
+}
+
+// The page of the tenant that the process belongs to by its cgroup.
+void Daemon::answer_place(Connection& connection) {
+  const auto peer = read_peer(connection.fd.get(), connection.peer.pid);
+  if (!peer) return reply(connection, failed(peer.error()));
+  const auto name = membership_.tenant_of(peer->cgroups);
+  const auto tenant = name ? books_.find_tenant(*name) : std::nullopt;
+  if (tenant) return reply(connection, Reply(), {books_.tenant_page(*tenant), -1});
+  return reply(connection,
+               failed({Code::kNotFound,
+                       "process " + std::to_string(connection.peer.pid) +
+                           ": its cgroup belongs to no tenant; start it with regatta gpu run, or "
+                           "give its cgroup to a tenant with regatta gpu enroll"}));
 }
 
 void Daemon::answer_hello(Connection& connection, const Request& request, Message& message) {
@@ -310,14 +363,15 @@ void Daemon::answer_lease(Connection& connection, const Request& request) {
 }
 
 void Daemon::answer_operator(Connection& connection, const Message& message) {
-  if (const auto allowed = check_operator(books_, connection.peer.pid, connection.peer.uid);
+  if (const auto allowed =
+          check_operator(books_, membership_, connection.peer.pid, connection.peer.uid);
       !allowed) {
     return reply(connection, failed(allowed.error()));
   }
   const auto process = read_process(connection.peer.pid);
   if (!process) return reply(connection, failed(process.error()));
-  const auto answer = answer_control(books_, times_, message.bytes, process->id);
-  times_.set_tenants(books_);
+  const auto answer = answer_control({books_, membership_, times_}, message.bytes, process->id);
+  end_unheld();
   if (!answer) return reply(connection, failed(answer.error()));
   int page = -1;
   if (answer->tenant >= 0) {
@@ -343,6 +397,7 @@ Status Daemon::run(const std::atomic<bool>& stop) {
   while (!stop) {
     const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), 500);
     if (count < 0 && errno != EINTR) return os::errno_error("cannot wait for clients");
+    if (os::monotonic_now() - last_look_ >= Seconds{0.5}) look_at_cgroups();
     for (int i = 0; i < count; ++i) {
       const auto number = static_cast<int>(events[i].data.u64 & 0xffffffffU);
       switch (static_cast<Source>(events[i].data.u64 >> 32)) {
@@ -375,6 +430,7 @@ Status serve(const DaemonOptions& options, const std::atomic<bool>& stop) {
   const std::string socket = std::filesystem::absolute(options.socket, error).string();
   if (error) return os::errno_error(options.socket, error.value());
   REGATTA_TRY(books, Books::open(std::move(state), socket, options.gpus, options.opens_when_lost));
+  REGATTA_TRY(membership, Membership::open(options.state));
   if (options.policy) REGATTA_TRY_DO(books.set_policy(*options.policy));
   bool has_clients = false;
   for (const ClientRecord& client : books.state().clients)
@@ -384,7 +440,8 @@ Status serve(const DaemonOptions& options, const std::atomic<bool>& stop) {
   REGATTA_TRY(door, open_door(socket));
   // Those who were told by the daemon before that it is their turn come back within this time.
   REGATTA_TRY(times, Timekeeper::create(books, options.dispatch, has_clients ? kHoldNs : 0));
-  Daemon daemon(std::move(books), std::move(times), std::move(epoll), std::move(door));
+  Daemon daemon(std::move(books), std::move(membership), std::move(times), std::move(epoll),
+                std::move(door));
   REGATTA_TRY_DO(daemon.adopt_clients());
   const Status status = daemon.run(stop);
   ::unlink(socket.c_str());

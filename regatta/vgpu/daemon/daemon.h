@@ -9,12 +9,12 @@
 
 #include "regatta/core/result.h"
 #include "regatta/core/units.h"
+#include "regatta/vgpu/client/messages.h"
 #include "regatta/vgpu/daemon/dispatch.h"
 #include "regatta/vgpu/policy/share.h"
 
 namespace regatta::vgpu {
 
-inline constexpr const char* kDefaultSocket = "/run/regatta-gpu.sock";
 inline constexpr const char* kDefaultState = "/var/lib/regatta-gpu";
 
 struct DaemonOptions {

@@ -1,6 +1,7 @@
 #include "regatta/vgpu/daemon/door.h"
 
 #include <cstring>
+#include <filesystem>
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "regatta/os/errno_text.h"
+#include "regatta/os/file.h"
 #include "regatta/vgpu/client/messages.h"
 
 namespace regatta::vgpu {
@@ -20,6 +22,9 @@ Result<os::UniqueFd> open_door(const std::string& path) {
   if (::lstat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
     return Error{Code::kInvalidInput, path + ": is there and no socket; give another --socket"};
   }
+  // Containers mount this folder and not the socket, which is another file after each start.
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) REGATTA_TRY_DO(os::make_folder(folder.string()));
   ::unlink(path.c_str());
   os::UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return os::errno_error("cannot make a socket");

@@ -8,8 +8,8 @@
 
 namespace regatta::vgpu {
 
-// Listens at `path`, open to all: who may ask what is known by their credentials. kConflict when
-// another daemon answers there.
+// Listens at `path`, open to all: who may ask what is known by their credentials. The folder is
+// made where it is missing. kConflict when another daemon answers there.
 Result<os::UniqueFd> open_door(const std::string& path);
 
 }  // namespace regatta::vgpu

@@ -91,13 +91,20 @@ json tenant_json(const Books& books, const Timekeeper& times, int tenant) {
           {"processes", processes}};
 }
 
-json books_json(const Books& books, const Timekeeper& times) {
+json books_json(const Books& books, const Membership& membership, const Timekeeper& times) {
   json gpus = json::array();
   for (const Bytes capacity : books.capacity())
     gpus.push_back({{"memory_bytes", capacity.value == 0 ? json() : json(capacity.value)}});
   json tenants = json::array();
-  for (const int tenant : live_tenants(books))
+  for (const int tenant : live_tenants(books)) {
     tenants.push_back(tenant_json(books, times, tenant));
+    json groups = json::array();
+    for (const Group& group : membership.groups()) {
+      if (group.tenant == books.tenant_name(tenant))
+        groups.push_back({{"cgroup", os::to_string(group.cgroup)}, {"container", group.container}});
+    }
+    tenants.back()["cgroups"] = groups;
+  }
   return {{"policy", kPolicyNames[books.state().policy]}, {"gpus", gpus}, {"tenants", tenants}};
 }
 
