@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/gpu_drain.h"
 #include "regatta/cli/gpu_table.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/stop_signal.h"
@@ -236,6 +237,7 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
     add_socket(*command, *options);
     command->add_flag("--json", options->json, "Print JSON");
   }
+  add_gpu_drain(*gpu, exit_status);
 }
 
 }  // namespace regatta::cli

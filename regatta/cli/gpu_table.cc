@@ -32,10 +32,23 @@ std::string processes_text(const json& processes) {
   return join(words, ", ") + (more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
+// Its processes, or where it has none the cgroups that hold it.
+std::string holders_text(const json& tenant) {
+  if (!tenant["processes"].empty() || tenant["cgroups"].empty())
+    return processes_text(tenant["processes"]);
+  const std::string first = tenant["cgroups"][0]["cgroup"];
+  const std::size_t more = tenant["cgroups"].size() - 1;
+  return "none in " + first + (more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
 }  // namespace
 
 std::string gpu_table(const json& books) {
-  const std::string head = "policy " + books["policy"].get<std::string>() + "\n";
+  std::string head = "policy " + books["policy"].get<std::string>() + "\n";
+  for (std::size_t gpu = 0; gpu < books["gpus"].size(); ++gpu) {
+    if (books["gpus"][gpu]["drained"].get<bool>())
+      head += fmt::format("GPU {}: drained, takes nothing new\n", gpu);
+  }
   if (books["tenants"].empty()) return head + "no tenant; start one with regatta gpu run\n";
   std::vector<std::vector<std::string>> rows = {
       {"tenant", "gpu", "used", "limit", "compute %", "part %", "priority", "processes"}};
@@ -44,7 +57,7 @@ std::string gpu_table(const json& books) {
       rows.push_back({tenant["name"], std::to_string(memory["gpu"].get<int>()),
                       bytes_text(memory["used_bytes"]), bytes_text(memory["limit_bytes"]),
                       percent_text(tenant["compute_percent"]), percent_text(tenant["part_percent"]),
-                      tenant["priority"], processes_text(tenant["processes"])});
+                      tenant["priority"], holders_text(tenant)});
     }
   }
   return head + format_table(rows);

@@ -101,6 +101,8 @@ CASES = [
     (["coll", "explain", "all_reduce", "--save", "/proc/none/t.json"],
      "/proc/none: no such file or directory; choose another place with --save"),
     (["coll", "inspect", "missing.json"], "missing.json: no such file; give a flight file, a PID or a job"),
+    (["gpu", "drain", "--wait", "0"], "gpu drain: --wait: '0' is not a whole number from 1 to 1000000"),
+    (["gpu", "drain", "--undo", "--wait", "3"], "gpu drain: --wait excludes --undo; give one of them"),
     (RUN + ["--compare", "magic"], "run: --compare: 'magic' is not known; write pure-dp"),
 ]
 

@@ -94,6 +94,20 @@ class GpuSharing(unittest.TestCase):
         self.assertEqual(self.kill_daemon(signal.SIGTERM), 0)
         self.assertFalse(os.path.exists(self.socket))
 
+    def test_a_drained_gpu_is_shown_and_takes_nothing_new(self):
+        self.assertEqual(self.gpu("drain", "--device", "0").stdout, "GPU 0: drained, nobody is left\n")
+        self.assertIn("GPU 0: drained, takes nothing new\n", self.gpu("ps").stdout)
+        self.kill_daemon()
+        self.start_daemon()
+        self.assertEqual([gpu["drained"] for gpu in self.ps()["gpus"]], [True, False])
+        run = ("run", "--name", "a", "--memory", "5MiB", "--compute", "30")
+        done = self.gpu(*run, "--", str(TENANT))
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+        self.assertIn("GPU 0: is drained", done.stderr)
+        self.assertEqual(self.gpu(*run, "--gpu", "1", "--", "true").returncode, 0)
+        self.assertEqual(self.gpu("drain", "--undo").stdout, "GPU 0: takes tenants\nGPU 1: takes tenants\n")
+        self.assertEqual(self.gpu(*run, "--", str(TENANT)).returncode, 5)
+
     def test_wrong_words_are_refused_in_a_sentence(self):
         cases = [(("set", "b", "--memory", "1GiB"), "none at all"),
                  (("run", "--name", "b", "--memory", "3GiB", "--compute", "1", "--", "true"), "1 GiB left"),
@@ -102,6 +116,7 @@ class GpuSharing(unittest.TestCase):
                  (("run", "--name", "b", "--memory", "1GiB", "--", "true"), "give --compute"),
                  (("run", "--name", "b", "--memory", "1MiB", "--compute", "1", "--", "no-such-program"), "no-such"),
                  (("policy", "best"), "fixed"),
+                 (("drain", "--device", "2"), "the daemon has GPU 0 to 1"),
                  (("set", "b"), "give --memory")]
         for words, text in cases:
             done = self.gpu(*words)

@@ -38,6 +38,7 @@ Result<Books> Books::open(State state, std::string socket, std::vector<Bytes> ca
   }
   Books books(std::move(state), std::move(socket), std::move(capacity));
   books.opens_when_lost_ = opens_when_lost;
+  REGATTA_TRY_DO(books.load_drained());
   for (int client = 0; client < kClientsMax; ++client) {
     const ClientRecord& record = books.state_->clients[client];
     if (record.live == 0) continue;

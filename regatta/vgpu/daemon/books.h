@@ -40,6 +40,7 @@ class Books {
                             bool opens_when_lost = true);
 
   const StateFile& state() const { return *state_; }
+  const std::string& folder() const { return state_.folder(); }
   int device_count() const { return static_cast<int>(capacity_.size()); }
   const std::vector<Bytes>& capacity() const { return capacity_; }
   std::string tenant_name(int tenant) const { return state_->tenants[tenant].name; }
@@ -56,6 +57,15 @@ class Books {
   const std::vector<int>& clients_of(int tenant) const { return clients_of_[tenant]; }
   // The descriptor of the tenant's page that its processes inherit.
   int tenant_page(int tenant) const { return tenant_pages_[tenant].fd(); }
+
+  // Devices, a bit for each, that take no new tenant and give no more memory; what is spare there
+  // is called back. Lasts until it is undone, whatever happens to the daemon and the machine.
+  Status set_drained(std::uint32_t devices);
+  std::uint32_t drained() const { return drained_; }
+  bool is_drained(int device) const { return (drained_ >> device & 1U) != 0; }
+  static Error drained_error(int device);
+  // The tenants that may have, or have, memory of the device.
+  std::vector<int> tenants_on(int device) const;
 
   Status set_policy(regatta_share_policy policy);
   // Of the device's time, under the policy; a tenant is present when it has a process.
@@ -95,6 +105,8 @@ class Books {
  private:
   Books(State state, std::string socket, std::vector<Bytes> capacity);
   Status check_limits(const TenantLimits& limits, std::optional<int> self) const;
+  Status check_drained(const TenantLimits& limits, std::optional<int> self) const;
+  Status load_drained();
   Result<Page> make_tenant_page(int tenant) const;
   void publish(int tenant);
   void publish_parts();
@@ -117,6 +129,7 @@ class Books {
   std::vector<Page> tenant_pages_;
   std::vector<Page> purses_;
   std::unordered_map<pid_t, int> client_of_;
+  std::uint32_t drained_ = 0;
   int next_free_ = 0;  // where to look for a free record first
 };
 

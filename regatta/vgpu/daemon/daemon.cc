@@ -352,6 +352,8 @@ void Daemon::answer_lease(Connection& connection, const Request& request) {
     return reply(connection, failed({Code::kInvalidInput, "a client says hello first"}));
   const int client = connection.client;
   const int device = request.device < kDevicesMax ? static_cast<int>(request.device) : -1;
+  if (device >= 0 && books_.is_drained(device))
+    return reply(connection, failed(Books::drained_error(device)));
   bool is_granted = books_.lease(client, device, request.least);
   const int tenant = static_cast<int>(books_.state().clients[client].tenant);
   if (!is_granted && bury_dead(tenant) && connection.client >= 0)

@@ -93,8 +93,11 @@ json tenant_json(const Books& books, const Timekeeper& times, int tenant) {
 
 json books_json(const Books& books, const Membership& membership, const Timekeeper& times) {
   json gpus = json::array();
-  for (const Bytes capacity : books.capacity())
-    gpus.push_back({{"memory_bytes", capacity.value == 0 ? json() : json(capacity.value)}});
+  for (int device = 0; device < books.device_count(); ++device) {
+    const Bytes capacity = books.capacity()[device];
+    gpus.push_back({{"memory_bytes", capacity.value == 0 ? json() : json(capacity.value)},
+                    {"drained", books.is_drained(device)}});
+  }
   json tenants = json::array();
   for (const int tenant : live_tenants(books)) {
     tenants.push_back(tenant_json(books, times, tenant));
@@ -131,6 +134,13 @@ std::string metrics_text(const Books& books, const Timekeeper& times) {
       text, books,
       {"regatta_gpu_time_seconds_total", "Time that the tenant had the device.", "counter"},
       [&](int tenant, int device) { return times.seconds(tenant, device); });
+  text +=
+      "# HELP regatta_gpu_drained 1 when the device takes nothing new.\n"
+      "# TYPE regatta_gpu_drained gauge\n";
+  for (int device = 0; device < books.device_count(); ++device) {
+    text += fmt::format("regatta_gpu_drained{{gpu=\"{}\"}} {}\n", device,
+                        books.is_drained(device) ? 1 : 0);
+  }
   add_of_tenant(text, books, "regatta_gpu_compute_quota_ratio",
                 "Part of the device's time that the tenant was promised.",
                 [&](int tenant) { return books.limits(tenant).compute_ppm / 1e6; });

@@ -90,7 +90,7 @@ Result<State> State::open(const std::string& folder) {
   void* memory =
       ::mmap(nullptr, sizeof(StateFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return os::errno_error(path);
-  State state(std::move(fd), static_cast<StateFile*>(memory));
+  State state(folder, std::move(fd), static_cast<StateFile*>(memory));
   REGATTA_TRY(boot, boot_id());
   // A daemon that was killed between making the file and writing its head left zeros.
   const bool is_new = state->magic == 0 && state->version <= kVersion;
@@ -101,7 +101,9 @@ Result<State> State::open(const std::string& folder) {
 }
 
 State::State(State&& other) noexcept
-    : lock_(std::move(other.lock_)), file_(std::exchange(other.file_, nullptr)) {}
+    : folder_(std::move(other.folder_)),
+      lock_(std::move(other.lock_)),
+      file_(std::exchange(other.file_, nullptr)) {}
 
 State::~State() {
   if (file_ != nullptr) ::munmap(file_, sizeof(StateFile));

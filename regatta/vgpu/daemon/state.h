@@ -74,10 +74,13 @@ class State {
 
   StateFile& operator*() const { return *file_; }
   StateFile* operator->() const { return file_; }
+  const std::string& folder() const { return folder_; }
 
  private:
-  State(os::UniqueFd lock, StateFile* file) : lock_(std::move(lock)), file_(file) {}
+  State(std::string folder, os::UniqueFd lock, StateFile* file)
+      : folder_(std::move(folder)), lock_(std::move(lock)), file_(file) {}
 
+  std::string folder_;
   os::UniqueFd lock_;
   StateFile* file_ = nullptr;
 };

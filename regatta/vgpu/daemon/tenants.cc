@@ -62,6 +62,7 @@ TenantLimits Books::limits(int tenant) const {
 // device has, parts of the time within the whole.
 Status Books::check_limits(const TenantLimits& limits, std::optional<int> self) const {
   REGATTA_TRY_DO(check_name(limits.name));
+  REGATTA_TRY_DO(check_drained(limits, self));
   std::uint64_t compute = limits.compute_ppm;
   std::array<std::uint64_t, kDevicesMax> memory{};
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
