@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/gpu_containers.h"
 #include "regatta/cli/gpu_drain.h"
+#include "regatta/cli/gpu_limits.h"
 #include "regatta/cli/gpu_table.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/stop_signal.h"
@@ -33,11 +35,7 @@ struct Options {
   std::string policy;
   std::vector<std::string> gpus;
   std::string name;
-  std::string memory;
-  std::string compute;
-  std::string priority;
-  int weight = 0;
-  int gpu = 0;
+  LimitOptions limits;
   std::vector<std::string> program;
   bool json = false;
 };
@@ -62,27 +60,10 @@ int run_daemon(const Options& options) {
   return status ? 0 : report_error(status.error());
 }
 
-// "30" or "30%" as millionths.
-Result<unsigned> parse_percent(const std::string& text) {
-  const auto ratio = parse_ratio(text.find('%') == std::string::npos ? text + "%" : text);
-  if (!ratio || *ratio <= 0 || *ratio > 1)
-    return Error{Code::kInvalidInput, "--compute: give a percentage above 0, at most 100, like 30"};
-  return static_cast<unsigned>(*ratio * static_cast<double>(REGATTA_WHOLE_PPM) + 0.5);
-}
-
 // What the options say of limits, added to `request`.
 Status add_limits(json& request, const Options& options) {
-  if (!options.memory.empty()) {
-    const auto memory = parse_bytes(options.memory);
-    if (!memory) return Error{memory.error().code, "--memory: " + memory.error().message};
-    request["memory"] = {{std::to_string(options.gpu), memory->value}};
-  }
-  if (!options.compute.empty()) {
-    REGATTA_TRY(compute, parse_percent(options.compute));
-    request["compute_ppm"] = compute;
-  }
-  if (options.weight != 0) request["weight"] = options.weight;
-  if (!options.priority.empty()) request["priority"] = options.priority;
+  REGATTA_TRY(limits, limits_of(options.limits));
+  vgpu::add_to_request(request, limits);
   return {};
 }
 
@@ -157,23 +138,6 @@ void add_socket(CLI::App& command, Options& options) {
       ->check(not_empty());
 }
 
-void add_limit_options(CLI::App& command, Options& options) {
-  command.add_option("--memory", options.memory, "Most device memory, like 4GiB")
-      ->type_name("SIZE");
-  command.add_option("--compute", options.compute, "Part of the device's time in percent, like 30")
-      ->type_name("PERCENT");
-  command.add_option("--weight", options.weight, "Weight under weight and burst-weight")
-      ->type_name("N")
-      ->check(whole_number(1, 10'000));
-  command.add_option("--priority", options.priority, "high or normal")
-      ->type_name("WORD")
-      ->check(one_of({"high", "normal"}));
-  command.add_option("--gpu", options.gpu, "The GPU that --memory is of")
-      ->type_name("NUMBER")
-      ->capture_default_str()
-      ->check(whole_number(0, vgpu::kDevicesMax - 1));
-}
-
 void add_daemon(CLI::App& gpu, const Shared& options, int& exit_status) {
   CLI::App* daemon = add_command(gpu, "daemon", "Hold the memory and the limits of all tenants",
                                  "regatta gpu daemon --gpu 80GiB --gpu 80GiB --policy burst-weight",
@@ -214,7 +178,7 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
                   [=, &exit_status] { exit_status = run_program(*options); });
   run->add_option("PROGRAM", options->program, "Program and its arguments, after --")->required();
   run->add_option("--name", options->name, "The tenant")->type_name("NAME")->required();
-  add_limit_options(*run, *options);
+  add_limit_options(*run, options->limits);
   add_socket(*run, *options);
 
   CLI::App* ps =
@@ -224,7 +188,7 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
                               "regatta gpu set a --memory 8GiB --compute 50",
                               [=, &exit_status] { exit_status = run_set(*options); });
   set->add_option("NAME", options->name, "The tenant")->required();
-  add_limit_options(*set, *options);
+  add_limit_options(*set, options->limits);
   CLI::App* policy = add_command(
       *gpu, "policy", "Say how the device's time is divided, or change it",
       "regatta gpu policy burst-weight", [=, &exit_status] { exit_status = run_policy(*options); });
@@ -238,6 +202,7 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
     command->add_flag("--json", options->json, "Print JSON");
   }
   add_gpu_drain(*gpu, exit_status);
+  add_gpu_containers(*gpu, exit_status);
 }
 
 }  // namespace regatta::cli

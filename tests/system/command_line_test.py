@@ -101,8 +101,15 @@ CASES = [
     (["coll", "explain", "all_reduce", "--save", "/proc/none/t.json"],
      "/proc/none: no such file or directory; choose another place with --save"),
     (["coll", "inspect", "missing.json"], "missing.json: no such file; give a flight file, a PID or a job"),
+    (["gpu", "oci-hok"], "gpu: there is no command 'oci-hok'; did you mean 'oci-hook'?"),
+    (["gpu", "enroll", "a"], "gpu enroll: --cgroup is missing; write it like: regatta gpu enroll NAME --cgroup PATH"),
     (["gpu", "drain", "--wait", "0"], "gpu drain: --wait: '0' is not a whole number from 1 to 1000000"),
     (["gpu", "drain", "--undo", "--wait", "3"], "gpu drain: --wait excludes --undo; give one of them"),
+    (["gpu", "oci-hook", "--priority", "low"], "gpu oci-hook: --priority: 'low' is not known; choose one of high, normal"),
+    (["gpu", "cdi", "--name", "a/b"],
+     "--name: 'a/b': a device's name has letters, digits, and between them '-', '_' and '.'"),
+    (["gpu", "cdi", "--library", "nowhere.so"],
+     "--library: nowhere.so: no such file; give the path of libregatta_gpu.so"),
     (RUN + ["--compare", "magic"], "run: --compare: 'magic' is not known; write pure-dp"),
 ]
 

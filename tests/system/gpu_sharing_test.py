@@ -94,6 +94,37 @@ class GpuSharing(unittest.TestCase):
         self.assertEqual(self.kill_daemon(signal.SIGTERM), 0)
         self.assertFalse(os.path.exists(self.socket))
 
+    def cgroup(self):
+        """A cgroup of its own, as /proc/PID/cgroup writes it, and its folder."""
+        for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            place = pathlib.Path("/sys/fs/cgroup", *(controllers.replace("name=", "").split(",")[:1] if controllers else ["unified"]))
+            name = f"{path.rstrip('/')}/regatta-test-{os.getpid()}"
+            folder = pathlib.Path(f"{place}{name}")
+            try:
+                folder.mkdir()
+            except OSError:
+                continue
+            self.addCleanup(folder.rmdir)
+            return (f"{controllers.split(',')[0]}:{name}" if controllers else name), folder
+        self.skipTest("this user may make no cgroup")
+
+    def test_a_service_becomes_a_tenant_by_its_cgroup(self):
+        cgroup, folder = self.cgroup()
+        enroll = ("enroll", "svc", "--cgroup", cgroup, "--memory", "9MiB", "--compute", "10")
+        self.assertEqual(self.gpu(*enroll).stderr, "")
+        self.assertIn(f"none in {cgroup}", self.gpu("ps").stdout)
+        inside = ["sh", "-c", f"echo $$ > {folder}/cgroup.procs && exec env -i {TENANT} {self.socket}"]
+        self.assertEqual(subprocess.run(inside, timeout=30).returncode, 9)
+        done = self.gpu(*enroll)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+        self.assertIn("is there already", done.stderr)
+        self.assertEqual(self.gpu("leave", "svc").returncode, 0)
+        self.wait_for(lambda: not self.ps()["tenants"])
+        done = subprocess.run(inside, capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 255)
+        self.assertIn("regatta gpu enroll", done.stderr)
+
     def test_a_drained_gpu_is_shown_and_takes_nothing_new(self):
         self.assertEqual(self.gpu("drain", "--device", "0").stdout, "GPU 0: drained, nobody is left\n")
         self.assertIn("GPU 0: drained, takes nothing new\n", self.gpu("ps").stdout)
@@ -117,6 +148,9 @@ class GpuSharing(unittest.TestCase):
                  (("run", "--name", "b", "--memory", "1MiB", "--compute", "1", "--", "no-such-program"), "no-such"),
                  (("policy", "best"), "fixed"),
                  (("drain", "--device", "2"), "the daemon has GPU 0 to 1"),
+                 (("leave", "b"), "none at all"),
+                 (("enroll", "b", "--cgroup", "x", "--memory", "1MiB", "--compute", "1"), "memory:/a/b"),
+                 (("enroll", "b", "--cgroup", "/regatta-none", "--memory", "1MiB", "--compute", "1"), "regatta-none"),
                  (("set", "b"), "give --memory")]
         for words, text in cases:
             done = self.gpu(*words)

@@ -1,0 +1,42 @@
+#include "regatta/cli/gpu_limits.h"
+
+#include "regatta/cli/arguments.h"
+#include "regatta/vgpu/daemon/state.h"
+
+namespace regatta::cli {
+
+void add_limit_options(CLI::App& command, LimitOptions& options) {
+  command.add_option("--memory", options.memory, "Most device memory, like 4GiB or 0=4GiB,1=8GiB")
+      ->type_name("SIZE");
+  command.add_option("--compute", options.compute, "Part of the device's time in percent, like 30")
+      ->type_name("PERCENT");
+  command.add_option("--weight", options.weight, "Weight under weight and burst-weight")
+      ->type_name("N")
+      ->check(whole_number(1, 10'000));
+  command.add_option("--priority", options.priority, "high or normal")
+      ->type_name("WORD")
+      ->check(one_of({"high", "normal"}));
+  command.add_option("--gpu", options.gpu, "The GPU that --memory is of")
+      ->type_name("NUMBER")
+      ->capture_default_str()
+      ->check(whole_number(0, vgpu::kDevicesMax - 1));
+}
+
+Result<vgpu::Slice> limits_of(const LimitOptions& options) {
+  vgpu::Slice slice;
+  if (!options.memory.empty()) {
+    const auto memory = vgpu::parse_memory(options.memory, options.gpu);
+    if (!memory) return Error{memory.error().code, "--memory: " + memory.error().message};
+    slice.memory = *memory;
+  }
+  if (!options.compute.empty()) {
+    const auto compute = vgpu::parse_compute(options.compute);
+    if (!compute) return Error{compute.error().code, "--compute: " + compute.error().message};
+    slice.compute_ppm = *compute;
+  }
+  if (options.weight != 0) slice.weight = static_cast<unsigned>(options.weight);
+  if (!options.priority.empty()) slice.is_high_priority = options.priority == "high";
+  return slice;
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,26 @@
+// cli/gpu_limits.h: a tenant's limits as options of commands.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "regatta/core/result.h"
+#include "regatta/vgpu/oci/slice.h"
+
+namespace regatta::cli {
+
+struct LimitOptions {
+  std::string memory;
+  std::string compute;
+  std::string priority;
+  int weight = 0;
+  int gpu = 0;
+};
+
+void add_limit_options(CLI::App& command, LimitOptions& options);
+
+// kInvalidInput names the option.
+Result<vgpu::Slice> limits_of(const LimitOptions& options);
+
+}  // namespace regatta::cli
