@@ -1,7 +1,7 @@
 // tests/standin/api.h: the functions of the driver that the stand-in exports.
 #pragma once
 
-#include "tests/standin/abi.h"
+#include "regatta/gpu/abi/cuda_sharing.h"
 #include "tests/standin/api_code.h"
 #include "tests/standin/api_graph.h"
 #include "tests/standin/api_memory.h"

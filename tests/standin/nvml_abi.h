@@ -4,17 +4,11 @@
 
 #include <cstdint>
 
+#include "regatta/gpu/abi/nvml.h"
+
 // NOLINTBEGIN(readability-identifier-naming): the names are the library's
 extern "C" {
-using nvmlReturn_t = int;
-using nvmlDevice_t = struct nvmlDevice_st*;
-
-inline constexpr nvmlReturn_t NVML_SUCCESS = 0;
-inline constexpr nvmlReturn_t NVML_ERROR_UNINITIALIZED = 1;
-inline constexpr nvmlReturn_t NVML_ERROR_INVALID_ARGUMENT = 2;
 inline constexpr nvmlReturn_t NVML_ERROR_NOT_SUPPORTED = 3;
-inline constexpr nvmlReturn_t NVML_ERROR_NOT_FOUND = 6;
-inline constexpr nvmlReturn_t NVML_ERROR_INSUFFICIENT_SIZE = 7;
 inline constexpr nvmlReturn_t NVML_ERROR_DRIVER_NOT_LOADED = 9;
 inline constexpr nvmlReturn_t NVML_ERROR_GPU_IS_LOST = 15;
 inline constexpr nvmlReturn_t NVML_ERROR_ARGUMENT_VERSION_MISMATCH = 25;
@@ -30,19 +24,6 @@ struct nvmlPciInfo_t {
   char busId[32];
 };
 static_assert(sizeof(nvmlPciInfo_t) == 68);
-struct nvmlMemory_t {
-  unsigned long long total;
-  unsigned long long free;
-  unsigned long long used;
-};
-struct nvmlMemory_v2_t {
-  unsigned version;
-  unsigned long long total;
-  unsigned long long reserved;
-  unsigned long long free;
-  unsigned long long used;
-};
-static_assert(sizeof(nvmlMemory_v2_t) == 40);
 struct nvmlBAR1Memory_t {
   unsigned long long bar1Total;
   unsigned long long bar1Free;
@@ -56,13 +37,6 @@ struct nvmlProcessInfo_v1_t {
   unsigned pid;
   unsigned long long usedGpuMemory;
 };
-struct nvmlProcessInfo_t {  // version 2, which version 3 of the call uses too
-  unsigned pid;
-  unsigned long long usedGpuMemory;
-  unsigned gpuInstanceId;
-  unsigned computeInstanceId;
-};
-static_assert(sizeof(nvmlProcessInfo_t) == 24);
 struct nvmlProcessUtilizationSample_t {
   unsigned pid;
   unsigned long long timeStamp;  // microseconds

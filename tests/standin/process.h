@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/standin/abi.h"
+#include "regatta/gpu/abi/cuda_sharing.h"
 #include "tests/standin/arena.h"
 #include "tests/standin/link.h"
 

@@ -1,5 +1,6 @@
-// tests/standin/abi.h: the types and values of the CUDA driver's binary interface that the stand-in
-// has beyond those of gpu/abi/cuda.h. Names, values and layouts are those of driver API 12 and 13.
+// gpu/abi/cuda_sharing.h: the types and values of the CUDA driver's binary interface that sharing a
+// GPU needs beyond those of gpu/abi/cuda.h: the hook's and the stand-in driver's. Names, values and
+// layouts are those of driver API 12 and 13.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,8 @@ using CUmemoryPool = struct CUmemPoolHandle_st*;
 using CUmemGenericAllocationHandle = unsigned long long;
 using CUlibrary = struct CUlib_st*;
 using CUkernel = struct CUkern_st*;
+using CUarray = struct CUarray_st*;
+using CUmipmappedArray = struct CUmipmappedArray_st*;
 using CUhostFn = void (*)(void* data);
 using CUstreamCallback = void (*)(CUstream, CUresult, void* data);
 
@@ -42,7 +45,9 @@ inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_UNMATCHED = 903;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_UNJOINED = 904;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908;
+inline constexpr CUresult CUDA_ERROR_SHARED_OBJECT_INIT_FAILED = 303;
 inline constexpr CUresult CUDA_ERROR_ILLEGAL_STATE = 401;
+inline constexpr CUresult CUDA_ERROR_NOT_PERMITTED = 800;
 inline constexpr CUresult CUDA_ERROR_UNKNOWN = 999;
 
 inline constexpr int CU_STREAM_CAPTURE_STATUS_NONE = 0;
@@ -156,6 +161,38 @@ struct CUDA_MEMSET_NODE_PARAMS {
   std::size_t width;
   std::size_t height;
 };
+inline constexpr int CU_GRAPH_NODE_TYPE_KERNEL = 0;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEMCPY = 1;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEMSET = 2;
+inline constexpr int CU_GRAPH_NODE_TYPE_HOST = 3;
+inline constexpr int CU_GRAPH_NODE_TYPE_GRAPH = 4;
+inline constexpr int CU_GRAPH_NODE_TYPE_EMPTY = 5;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEM_FREE = 11;
+inline constexpr int CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2;
+
+// Of arrays: CU_AD_FORMAT_* as in the driver; only their sizes matter here.
+inline constexpr int CU_AD_FORMAT_UNSIGNED_INT8 = 1;
+inline constexpr int CU_AD_FORMAT_FLOAT = 0x20;
+inline constexpr unsigned CUDA_ARRAY3D_LAYERED = 1;
+inline constexpr unsigned CUDA_ARRAY3D_CUBEMAP = 4;
+struct CUDA_ARRAY_DESCRIPTOR {
+  std::size_t Width;
+  std::size_t Height;
+  int Format;
+  unsigned NumChannels;
+};
+static_assert(sizeof(CUDA_ARRAY_DESCRIPTOR) == 24);
+struct CUDA_ARRAY3D_DESCRIPTOR {
+  std::size_t Width;
+  std::size_t Height;
+  std::size_t Depth;
+  int Format;
+  unsigned NumChannels;
+  unsigned Flags;
+};
+static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40);
+
 struct CUDA_MEM_ALLOC_NODE_PARAMS {
   CUmemPoolProps poolProps;
   const CUmemAccessDesc* accessDescs;
