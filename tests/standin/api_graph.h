@@ -36,7 +36,9 @@ CUresult cuGraphAddMemFreeNode(CUgraphNode*, CUgraph, const CUgraphNode* after, 
                                CUdeviceptr);
 CUresult cuDeviceGraphMemTrim(CUdevice);
 CUresult cuDeviceGetGraphMemAttribute(CUdevice, int attribute, void* value);
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode, CUDA_MEM_ALLOC_NODE_PARAMS*);
 CUresult cuGraphGetNodes(CUgraph, CUgraphNode* nodes, std::size_t* count);
+CUresult cuGraphNodeGetType(CUgraphNode, int* type);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long flags);
 CUresult cuGraphExecDestroy(CUgraphExec);
 CUresult cuGraphUpload(CUgraphExec, CUstream);

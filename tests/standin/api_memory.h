@@ -16,6 +16,11 @@ CUresult cuMemHostAlloc(void**, std::size_t bytes, unsigned flags);
 CUresult cuMemFreeHost(void*);
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr);
 CUresult cuPointerGetAttribute(void* data, int attribute, CUdeviceptr);
+CUresult cuArrayCreate_v2(CUarray*, const CUDA_ARRAY_DESCRIPTOR*);
+CUresult cuArray3DCreate_v2(CUarray*, const CUDA_ARRAY3D_DESCRIPTOR*);
+CUresult cuArrayDestroy(CUarray);
+CUresult cuMipmappedArrayCreate(CUmipmappedArray*, const CUDA_ARRAY3D_DESCRIPTOR*, unsigned levels);
+CUresult cuMipmappedArrayDestroy(CUmipmappedArray);
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes);
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, std::size_t bytes);
 CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, std::size_t bytes);
@@ -45,6 +50,7 @@ CUresult cuMemGetAllocationGranularity(std::size_t*, const CUmemAllocationProp*,
 CUresult cuMemCreate(CUmemGenericAllocationHandle*, std::size_t bytes, const CUmemAllocationProp*,
                      unsigned long long flags);
 CUresult cuMemRelease(CUmemGenericAllocationHandle);
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle*, void* address);
 CUresult cuMemAddressReserve(CUdeviceptr*, std::size_t bytes, std::size_t alignment, CUdeviceptr,
                              unsigned long long flags);
 CUresult cuMemAddressFree(CUdeviceptr, std::size_t bytes);

@@ -57,6 +57,10 @@ bool Arena::open(Link& link, std::uint64_t device_bytes) {
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_.get(), 0);
   if (base == MAP_FAILED) return false;
   base_ = static_cast<std::byte*>(base);
+  void* const addresses =
+      mmap(nullptr, bytes + kBlock, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (addresses == MAP_FAILED) return false;
+  addresses_ = round_up(reinterpret_cast<std::uint64_t>(addresses), kBlock);
   free_blocks_[0] = bytes;
   return true;
 }
@@ -74,6 +78,8 @@ void Arena::free_blocks(std::uint64_t offset, std::uint64_t bytes) {
             static_cast<off_t>(bytes));
   give(free_blocks_, offset, bytes);
   link_->send({.message = Message::kRelease, .bytes = bytes});
+  // What is free when this returns is free for everybody.
+  link_->call({.message = Message::kMemory});
 }
 
 std::optional<std::uint64_t> Arena::allocate(std::uint64_t bytes) {

@@ -23,6 +23,9 @@ class Arena {
   std::optional<std::uint64_t> allocate(std::uint64_t bytes);
   void free(std::uint64_t offset, std::uint64_t bytes);
   std::byte* content(std::uint64_t offset) const { return base_ + offset; }
+  // Where the driver maps it: blocks at multiples of their size, as in the driver. Nobody can touch
+  // what is there.
+  std::uint64_t address(std::uint64_t offset) const { return addresses_ + offset; }
 
  private:
   using Ranges = std::map<std::uint64_t, std::uint64_t>;  // offset -> bytes, free, never adjacent
@@ -33,6 +36,7 @@ class Arena {
   Link* link_ = nullptr;
   os::UniqueFd file_;
   std::byte* base_ = nullptr;
+  std::uint64_t addresses_ = 0;
   Ranges free_blocks_;
   Ranges free_small_;
 };

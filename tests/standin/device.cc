@@ -31,6 +31,7 @@ void Device::remove_client(ClientId client) {
 bool Device::reserve(ClientId client, std::uint64_t bytes) {
   if (bytes > free_bytes()) return false;
   used_bytes_ += bytes;
+  most_used_bytes_ = std::max(most_used_bytes_, used_bytes_);
   clients_[client].bytes += bytes;
   return true;
 }

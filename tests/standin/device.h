@@ -118,6 +118,7 @@ class Device {
   // False when the client does not hold as much.
   bool release(ClientId client, std::uint64_t bytes);
   std::uint64_t free_bytes() const { return settings_.memory_bytes - used_bytes_; }
+  std::uint64_t most_used_bytes() const { return most_used_bytes_; }  // that ever were
 
   void open_context(Key context);
   void close_context(Key context);  // what its streams still had to do is dropped
@@ -187,6 +188,7 @@ class Device {
   Settings settings_;
   Time clock_{};
   std::uint64_t used_bytes_ = 0;
+  std::uint64_t most_used_bytes_ = 0;
   std::map<ClientId, Usage> clients_;
   std::map<Key, Context> contexts_;
   std::map<Key, Stream> streams_;

@@ -81,6 +81,7 @@ CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, st
     if (!has_node(*graph, after[i])) return CUDA_ERROR_INVALID_VALUE;
     made->after.push_back(after[i]);
   }
+  made->type = node_type(work);
   made->work = [work = std::move(work)] { return work; };
   *node = made.get();
   graph->nodes.push_back(std::move(made));
@@ -159,6 +160,13 @@ CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) 
     for (std::size_t i = 0; i < *count; ++i)
       nodes[i] = i < present ? graph->nodes[i].get() : nullptr;
   *count = nodes == nullptr ? present : std::min(*count, present);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphNodeGetType(CUgraphNode node, int* type) {
+  const std::lock_guard lock(process().mutex);
+  if (node == nullptr || type == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *type = node->type;
   return CUDA_SUCCESS;
 }
 

@@ -116,6 +116,8 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, const CUgraphN
       mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   wanted->dptr = reinterpret_cast<CUdeviceptr>(range);
+  (*node)->type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+  (*node)->memory = *wanted;
   memories()[wanted->dptr] = {.device = device, .bytes = bytes};
   process().regions[wanted->dptr] = {.kind = RegionKind::kGraph,
                                      .bytes = wanted->bytesize,
@@ -130,8 +132,18 @@ CUresult cuGraphAddMemFreeNode(CUgraphNode* node, CUgraph graph, const CUgraphNo
   const std::lock_guard lock(process().mutex);
   if (!memories().contains(address)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult added = add_node(node, graph, after, count, {});
-  if (added == CUDA_SUCCESS) graph->addresses.freed.push_back(address);
+  if (added != CUDA_SUCCESS) return added;
+  (*node)->type = CU_GRAPH_NODE_TYPE_MEM_FREE;
+  graph->addresses.freed.push_back(address);
   return added;
+}
+
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* memory) {
+  const std::lock_guard lock(process().mutex);
+  if (node == nullptr || memory == nullptr || node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+    return CUDA_ERROR_INVALID_VALUE;
+  *memory = node->memory;
+  return CUDA_SUCCESS;
 }
 
 // What launches still under way use stays.

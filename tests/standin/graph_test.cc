@@ -173,6 +173,34 @@ TEST_F(CudaGraph, KeepsTheMemoryItAllocatesUntilItIsTrimmed) {
   EXPECT_EQ(now, before);
 }
 
+TEST_F(CudaGraph, SaysWhatItsNodesAre) {
+  CUgraph graph = nullptr;
+  CUgraphNode allocate = nullptr;
+  CUgraphNode release = nullptr;
+  CUgraphNode empty = nullptr;
+  CUDA_MEM_ALLOC_NODE_PARAMS wanted{};
+  CUDA_MEM_ALLOC_NODE_PARAMS got{};
+  int type = -1;
+  wanted.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+  wanted.bytesize = 3 * kMiB;
+  ASSERT_EQ(CU(cuGraphCreate)(&graph, 0), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuGraphAddMemAllocNode)(&allocate, graph, nullptr, 0, &wanted), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuGraphAddMemFreeNode)(&release, graph, &allocate, 1, wanted.dptr), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuGraphAddEmptyNode)(&empty, graph, &release, 1), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuGraphNodeGetType)(allocate, &type), CUDA_SUCCESS);
+  EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+  ASSERT_EQ(CU(cuGraphNodeGetType)(release, &type), CUDA_SUCCESS);
+  EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_MEM_FREE);
+  ASSERT_EQ(CU(cuGraphNodeGetType)(empty, &type), CUDA_SUCCESS);
+  EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_EMPTY);
+  ASSERT_EQ(CU(cuGraphMemAllocNodeGetParams)(allocate, &got), CUDA_SUCCESS);
+  EXPECT_EQ(got.bytesize, 3 * kMiB);
+  EXPECT_EQ(got.dptr, wanted.dptr);
+  EXPECT_EQ(CU(cuGraphMemAllocNodeGetParams)(release, &got), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(CU(cuGraphDestroy)(graph), CUDA_SUCCESS);
+}
+
 TEST_F(CudaGraph, CannotAllocateAgainWhatNobodyFreed) {
   CUgraph graph = nullptr;
   CUgraphExec executable = nullptr;

@@ -11,13 +11,14 @@ using namespace regatta::standin;
 
 namespace {
 
-// The device holds the bytes until the handle is released and nothing is mapped to it.
+// The device holds the bytes until the handle is released as often as it was given and nothing is
+// mapped to it.
 struct Physical {
   DeviceState* device = nullptr;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   int mappings = 0;
-  bool is_released = false;
+  int references = 1;
 };
 
 std::map<CUmemGenericAllocationHandle, Physical>& handles() {
@@ -39,7 +40,7 @@ DeviceState* device_of(const CUmemAllocationProp* properties) {
 
 void free_when_unused(CUmemGenericAllocationHandle handle) {
   const Physical physical = handles().at(handle);
-  if (!physical.is_released || physical.mappings > 0) return;
+  if (physical.references > 0 || physical.mappings > 0) return;
   physical.device->arena.free(physical.offset, physical.bytes);
   handles().erase(handle);
 }
@@ -101,9 +102,23 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   const std::lock_guard lock(process().mutex);
   const auto at = handles().find(handle);
-  if (at == handles().end() || at->second.is_released) return CUDA_ERROR_INVALID_VALUE;
-  at->second.is_released = true;
+  if (at == handles().end() || at->second.references == 0) return CUDA_ERROR_INVALID_VALUE;
+  --at->second.references;
   free_when_unused(handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
+  const std::lock_guard lock(process().mutex);
+  auto at = process().regions.upper_bound(reinterpret_cast<CUdeviceptr>(address));
+  if (handle == nullptr || at == process().regions.begin()) return CUDA_ERROR_INVALID_VALUE;
+  --at;
+  const Region& region = at->second;
+  if (region.kind != RegionKind::kMapped ||
+      reinterpret_cast<CUdeviceptr>(address) - at->first >= region.bytes)
+    return CUDA_ERROR_INVALID_VALUE;
+  *handle = region.handle;
+  ++handles().at(region.handle).references;
   return CUDA_SUCCESS;
 }
 
@@ -140,7 +155,7 @@ CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long flags) {
   const std::lock_guard lock(process().mutex);
   const auto at = handles().find(handle);
-  if (at == handles().end() || at->second.is_released || flags != 0 || !is_whole(bytes) ||
+  if (at == handles().end() || at->second.references == 0 || flags != 0 || !is_whole(bytes) ||
       offset != 0 || bytes != at->second.bytes || address % Arena::kBlock != 0 ||
       !is_reserved(address, bytes) || is_mapped_in_part(address, bytes))
     return CUDA_ERROR_INVALID_VALUE;

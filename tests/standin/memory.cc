@@ -14,6 +14,12 @@ using namespace regatta::standin;
 
 namespace regatta::standin {
 
+namespace {
+std::uint64_t whole_blocks(std::uint64_t bytes) {
+  return (bytes + Arena::kBlock - 1) / Arena::kBlock * Arena::kBlock;
+}
+}  // namespace
+
 void free_region(std::map<CUdeviceptr, Region>::iterator at) {
   const Region region = at->second;
   if (region.kind == RegionKind::kMapped || region.kind == RegionKind::kReserved) return;
@@ -28,32 +34,50 @@ void free_region(std::map<CUdeviceptr, Region>::iterator at) {
   } else if (region.kind != RegionKind::kHost && region.charged != 0) {
     region.device->arena.free(region.offset, region.charged);
   }
-  munmap(reinterpret_cast<void*>(at->first), region.bytes);
+  if (region.kind != RegionKind::kDevice)
+    munmap(reinterpret_cast<void*>(at->first), whole_blocks(region.bytes));
   process().regions.erase(at);
 }
 
 namespace {
 
+// Memory of the host, at a multiple of a block: managed memory has blocks of its own.
+void* map_host(std::size_t bytes) {
+  const std::size_t whole = whole_blocks(bytes);
+  void* const range = mmap(nullptr, whole + Arena::kBlock, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) return nullptr;
+  const auto begin = reinterpret_cast<std::uintptr_t>(range);
+  const std::uintptr_t address = whole_blocks(begin);
+  if (address > begin) munmap(range, address - begin);
+  munmap(reinterpret_cast<void*>(address + whole), begin + Arena::kBlock - address);
+  return reinterpret_cast<void*>(address);
+}
+
 // Addresses of device memory are nobody's to touch, as little as those of a real device.
 CUresult make_region(CUcontext context, RegionKind kind, std::uint64_t bytes,
                      CUdeviceptr* address) {
+  Arena& arena = context->device->arena;
   std::optional<std::uint64_t> offset;
-  if (kind != RegionKind::kHost) offset = context->device->arena.allocate(bytes);
+  const std::uint64_t charged = kind == RegionKind::kManaged ? whole_blocks(bytes) : bytes;
+  if (kind != RegionKind::kHost && charged >= bytes) offset = arena.allocate(charged);
   if (kind == RegionKind::kDevice && !offset) return CUDA_ERROR_OUT_OF_MEMORY;
-  const int access = kind == RegionKind::kDevice ? PROT_NONE : PROT_READ | PROT_WRITE;
-  void* const range =
-      mmap(nullptr, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (range == MAP_FAILED) {
-    if (offset) context->device->arena.free(*offset, bytes);
-    return CUDA_ERROR_OUT_OF_MEMORY;
+  if (kind == RegionKind::kDevice) {
+    *address = arena.address(*offset);
+  } else {
+    void* const range = charged < bytes ? nullptr : map_host(bytes);
+    if (range == nullptr) {
+      if (offset) arena.free(*offset, charged);
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *address = reinterpret_cast<CUdeviceptr>(range);
   }
-  *address = reinterpret_cast<CUdeviceptr>(range);
   process().regions[*address] = {.kind = kind,
                                  .bytes = bytes,
                                  .context = context,
                                  .device = context->device,
                                  .offset = offset.value_or(0),
-                                 .charged = offset ? bytes : 0};
+                                 .charged = offset ? charged : 0};
   return CUDA_SUCCESS;
 }
 

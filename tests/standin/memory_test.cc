@@ -69,6 +69,34 @@ TEST_F(CudaMemory, GivesBlocksOfSmallAllocationsBackWhenTheLastIsFree) {
   EXPECT_EQ(free_bytes(), before);
 }
 
+TEST_F(CudaMemory, PutsSmallAllocationsIntoOneBlockAndLargeOnesAtBlocks) {
+  CUdeviceptr small[2] = {};
+  CUdeviceptr large = 0;
+  for (CUdeviceptr& address : small)
+    ASSERT_EQ(CU(cuMemAlloc_v2)(&address, 700), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuMemAlloc_v2)(&large, 3 * kMiB), CUDA_SUCCESS);
+  EXPECT_EQ(small[0] / (2 * kMiB), small[1] / (2 * kMiB));
+  EXPECT_EQ(large % (2 * kMiB), 0U);
+  for (const CUdeviceptr address : {small[0], small[1], large})
+    ASSERT_EQ(CU(cuMemFree_v2)(address), CUDA_SUCCESS);
+}
+
+TEST_F(CudaMemory, KeepsArraysUntilTheyAreDestroyed) {
+  const std::size_t before = free_bytes();
+  const CUDA_ARRAY_DESCRIPTOR square = {1024, 1024, CU_AD_FORMAT_FLOAT, 4};
+  const CUDA_ARRAY3D_DESCRIPTOR cube = {128, 128, 128, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0};
+  CUarray flat = nullptr;
+  CUmipmappedArray levels = nullptr;
+  ASSERT_EQ(CU(cuArrayCreate_v2)(&flat, &square), CUDA_SUCCESS);
+  EXPECT_LE(free_bytes(), before - 16 * kMiB);
+  ASSERT_EQ(CU(cuMipmappedArrayCreate)(&levels, &cube, 3), CUDA_SUCCESS);
+  EXPECT_LE(free_bytes(), before - 18 * kMiB);
+  ASSERT_EQ(CU(cuArrayDestroy)(flat), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuMipmappedArrayDestroy)(levels), CUDA_SUCCESS);
+  EXPECT_EQ(free_bytes(), before);
+  EXPECT_EQ(CU(cuArrayCreate_v2)(&flat, nullptr), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(CudaMemory, RefusesMoreThanTheDeviceHasAndTakesNothing) {
   std::size_t total = 0;
   const std::size_t before = free_bytes();

@@ -32,6 +32,7 @@ CUstream own_stream(CUcontext context) {
 void capture_work(CUstream_st& stream, Work work) {
   auto node = std::make_unique<CUgraphNode_st>();
   node->after = stream.frontier;
+  node->type = node_type(work);
   node->work = [work = std::move(work)] { return work; };
   stream.frontier = {node.get()};
   stream.capture->nodes.push_back(std::move(node));
@@ -56,6 +57,20 @@ Process& process() {
 std::vector<CUcontext>& context_stack() {
   thread_local std::vector<CUcontext> stack;
   return stack;
+}
+
+// Of a captured copy it is not known whether it was a set.
+int node_type(const Work& work) {
+  switch (work.kind) {
+    case OpKind::kKernel:
+      return CU_GRAPH_NODE_TYPE_KERNEL;
+    case OpKind::kCopy:
+      return CU_GRAPH_NODE_TYPE_MEMCPY;
+    case OpKind::kCall:
+      return CU_GRAPH_NODE_TYPE_HOST;
+    default:
+      return CU_GRAPH_NODE_TYPE_EMPTY;
+  }
 }
 
 bool& per_thread_default() {
@@ -177,6 +192,7 @@ void destroy_context(CUcontext context) {
     const auto region = at++;
     if (region->second.context == context) free_region(region);
   }
+  free_arrays(context);
   std::erase_if(all.streams, [&](CUstream stream) { return stream->context == context; });
   std::erase_if(all.events, [&](CUevent event) {
     if (event->context != context) return false;
@@ -185,6 +201,7 @@ void destroy_context(CUcontext context) {
   });
   all.contexts.erase(context);
   context->device->link.send({.message = Message::kCloseContext, .context = context->id});
+  context->device->link.call({.message = Message::kMemory});  // its memory is free for everybody
 }
 
 bool for_each_part(CUdeviceptr address, std::uint64_t bytes,

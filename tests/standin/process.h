@@ -108,6 +108,8 @@ CUresult check_no_capture();
 // The same for work of the default stream while a stream that it would wait for is captured.
 CUresult check_legacy(const CUstream_st& stream);
 
+// CU_GRAPH_NODE_TYPE_* of a node that does this work.
+int node_type(const Work& work);
 // Gives work to the stream, or to the graph that it is captured into.
 CUresult enqueue(CUstream handle, Work work);
 // Under the lock, to a stream that is not captured; the stream's count of operations.
@@ -126,6 +128,7 @@ CUresult allocate_device(CUcontext context, std::uint64_t bytes, CUdeviceptr* ad
 // Frees what nobody uses of the pools of a context's device beyond their thresholds; under the
 // lock.
 void trim_pools(DeviceState& device);
+void free_arrays(CUcontext context);  // all of it; under the lock
 void free_region(std::map<CUdeviceptr, Region>::iterator region);
 // The region that holds all these bytes, or end; mapped ranges may be made of several.
 bool is_device_range(CUdeviceptr address, std::uint64_t bytes);
@@ -174,6 +177,8 @@ struct CUevent_st {
 struct CUgraphNode_st {
   std::vector<CUgraphNode> after;
   std::function<regatta::standin::Work()> work;  // made anew for each launch
+  int type = CU_GRAPH_NODE_TYPE_EMPTY;
+  CUDA_MEM_ALLOC_NODE_PARAMS memory{};  // of one that allocates
 };
 struct CUgraph_st {
   std::vector<std::unique_ptr<CUgraphNode_st>> nodes;

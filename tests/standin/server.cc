@@ -101,6 +101,7 @@ bool Server::handle_memory(ClientId id, const Packet& packet) {
     case Message::kMemory: {
       Packet reply = reply_to(packet, 1);
       reply.bytes = device_.free_bytes();
+      reply.sequence = device_.most_used_bytes();
       send(id, reply);
       return true;
     }

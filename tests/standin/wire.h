@@ -13,7 +13,7 @@ enum class Message : std::uint32_t {
   kHello,         // * device_bytes, width = processors
   kReserve,       // * bytes; status
   kRelease,       // bytes
-  kMemory,        // * bytes = free now
+  kMemory,        // * bytes = free now, sequence = the most that ever were in use
   kOpenContext,   // * context; status
   kCloseContext,  // context
   kOpenStream,    // stream, context, stream_kind, time = priority
