@@ -64,6 +64,7 @@ int run_daemon(const Options& options) {
 Status add_limits(json& request, const Options& options) {
   REGATTA_TRY(limits, limits_of(options.limits));
   vgpu::add_to_request(request, limits);
+  if (!options.limits.on_fault.empty()) request["on_fault"] = options.limits.on_fault;
   return {};
 }
 
@@ -107,8 +108,8 @@ int run_set(const Options& options) {
   if (const Status status = add_limits(request, options); !status)
     return report_error(status.error());
   if (request.size() == 2) {
-    return report_error(
-        {Code::kInvalidInput, "gpu set: give --memory, --compute, --weight or --priority"});
+    return report_error({Code::kInvalidInput,
+                         "gpu set: give --memory, --compute, --weight, --priority or --on-fault"});
   }
   return ask(options, request, gpu_tenant_text);
 }

@@ -16,6 +16,13 @@ void add_limit_options(CLI::App& command, LimitOptions& options) {
   command.add_option("--priority", options.priority, "high or normal")
       ->type_name("WORD")
       ->check(one_of({"high", "normal"}));
+  command
+      .add_option(
+          "--on-fault", options.on_fault,
+          "While the daemon cannot be asked: open, memory is not counted, or closed, none is "
+          "given, which is so when left out")
+      ->type_name("WORD")
+      ->check(one_of({"open", "closed"}));
   command.add_option("--gpu", options.gpu, "The GPU that --memory is of")
       ->type_name("NUMBER")
       ->capture_default_str()

@@ -14,6 +14,7 @@ struct LimitOptions {
   std::string memory;
   std::string compute;
   std::string priority;
+  std::string on_fault;  // "open" or "closed"; for the operator's orders alone, not part of a slice
   int weight = 0;
   int gpu = 0;
 };

@@ -2,10 +2,10 @@
 
 #include <charconv>
 #include <cstring>
-#include <filesystem>
+#include <memory>
 #include <string>
-#include <system_error>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -69,12 +69,13 @@ Result<os::UniqueFd> ask_for_place(const std::string& path, Seconds patience) {
 
 Result<int> find_tenant_page() {
   const std::string target = std::string("/memfd:") + REGATTA_TENANT_PAGE_NAME + " (deleted)";
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end;
-       !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;
-    if (std::filesystem::read_symlink(entry->path(), ignored) != target) continue;
-    const std::string name = entry->path().filename();
+  constexpr const char* kFolder = "/proc/self/fd";
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(kFolder), ::closedir);
+  while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
+    char text[80] = {};
+    const ssize_t size = ::readlinkat(::dirfd(folder.get()), entry->d_name, text, sizeof text);
+    if (size < 0 || std::string(text, static_cast<std::size_t>(size)) != target) continue;
+    const std::string name = entry->d_name;
     int fd = -1;
     std::from_chars(name.data(), name.data() + name.size(), fd);
     return fd;

@@ -30,6 +30,7 @@ struct TenantLimits {
   unsigned compute_ppm = REGATTA_WHOLE_PPM;
   unsigned weight = 1;
   bool is_high_priority = false;
+  bool is_open_on_fault = false;  // its processes go on uncounted while no daemon can be asked
 };
 
 class Books {

@@ -29,6 +29,14 @@ TenantLimits limits_of(const std::string& name, Bytes memory) {
   return limits;
 }
 
+// As a process of the tenant reads it.
+regatta_tenant_page shown_page(const Books& books, int tenant) {
+  regatta_tenant_page page{};
+  EXPECT_EQ(::pread(books.tenant_page(tenant), &page, sizeof page, 0),
+            static_cast<ssize_t>(sizeof page));
+  return page;
+}
+
 TEST(Books, GoOnAfterTheirDaemonWithEveryTenantAndClient) {
   const auto folder = os::TempFolder::create("vgpu").value();
   os::UniqueFd page;
@@ -55,6 +63,23 @@ TEST(Books, GoOnAfterTheirDaemonWithEveryTenantAndClient) {
   EXPECT_TRUE(books.lease(client, 0, 1));
   books.remove_client(client);
   EXPECT_EQ(books.tenant_holding(0, 0).leased, 0U);
+}
+
+TEST(Books, TellProcessesWhatHoldsWhereNobodyAnswers) {
+  const auto folder = os::TempFolder::create("vgpu").value();
+  {
+    auto books = open_books(folder.path()).value();
+    const int tenant = *books.add_tenant(limits_of("a", 1_GiB));
+    EXPECT_FALSE(books.limits(tenant).is_open_on_fault);
+    TenantLimits limits = books.limits(tenant);
+    limits.is_open_on_fault = limits.is_high_priority = true;
+    ASSERT_TRUE(books.add_client(tenant, {77, 5}));
+    ASSERT_TRUE(books.set_limits(tenant, limits));
+  }
+  const auto books = open_books(folder.path()).value();
+  EXPECT_TRUE(books.limits(0).is_open_on_fault);
+  EXPECT_TRUE(books.limits(0).is_high_priority);
+  EXPECT_EQ(shown_page(books, 0).flags, REGATTA_TENANT_OPEN_ON_FAULT);
 }
 
 TEST(Books, RefuseAPageThatCouldBeShortened) {

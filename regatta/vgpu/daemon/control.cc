@@ -57,6 +57,11 @@ Result<TenantLimits> with_request(TenantLimits limits, const json& request) {
       return bad_request("has a 'priority' that is neither high nor normal");
     limits.is_high_priority = *priority == "high";
   }
+  if (const auto fault = request.find("on_fault"); fault != request.end()) {
+    if (*fault != "open" && *fault != "closed")
+      return bad_request("has an 'on_fault' that is neither open nor closed");
+    limits.is_open_on_fault = *fault == "open";
+  }
   return limits;
 }
 

@@ -86,6 +86,7 @@ json tenant_json(const Books& books, const Timekeeper& times, int tenant) {
           {"part_percent", books.part_ppm(tenant) / 1e4},
           {"weight", limits.weight},
           {"priority", limits.is_high_priority ? "high" : "normal"},
+          {"on_fault", limits.is_open_on_fault ? "open" : "closed"},
           {"memory", memory},
           {"time", time},
           {"processes", processes}};

@@ -21,11 +21,14 @@ constexpr int kDevicesMax = REGATTA_DEVICES_MAX;
 constexpr int kTenantsMax = REGATTA_TENANTS_MAX;
 constexpr int kClientsMax = 4096;
 
+inline constexpr std::uint32_t kHighPriority = 1;
+inline constexpr std::uint32_t kOpenOnFault = 2;
+
 struct TenantRecord {
   std::uint32_t live;
   std::uint32_t compute_ppm;
   std::uint32_t weight;
-  std::uint32_t is_high_priority;
+  std::uint32_t flags;  // kHighPriority, kOpenOnFault
   char name[48];  // ends with a zero
   unsigned char token[16];
   std::uint64_t quota[kDevicesMax];

@@ -29,6 +29,15 @@ Status check_name(const std::string& name) {
                            printable(name, 60))};
 }
 
+std::uint32_t flags_of(const TenantLimits& limits) {
+  return (limits.is_high_priority ? kHighPriority : 0) |
+         (limits.is_open_on_fault ? kOpenOnFault : 0);
+}
+
+unsigned page_flags(const TenantRecord& record) {
+  return (record.flags & kOpenOnFault) != 0 ? REGATTA_TENANT_OPEN_ON_FAULT : 0;
+}
+
 }  // namespace
 
 std::optional<int> Books::find_tenant(std::string_view name) const {
@@ -52,7 +61,8 @@ TenantLimits Books::limits(int tenant) const {
   TenantLimits limits{.name = record.name,
                       .compute_ppm = record.compute_ppm,
                       .weight = record.weight,
-                      .is_high_priority = record.is_high_priority != 0};
+                      .is_high_priority = (record.flags & kHighPriority) != 0,
+                      .is_open_on_fault = (record.flags & kOpenOnFault) != 0};
   for (int device = 0; device < kDevicesMax; ++device)
     limits.memory[device] = {static_cast<long long>(record.quota[device])};
   return limits;
@@ -126,7 +136,7 @@ Result<int> Books::add_tenant(const TenantLimits& limits) {
   }
   free->compute_ppm = limits.compute_ppm;
   free->weight = limits.weight;
-  free->is_high_priority = limits.is_high_priority ? 1 : 0;
+  free->flags = flags_of(limits);
   REGATTA_TRY(page, make_tenant_page(tenant));
   tenant_pages_[tenant] = std::move(page);
   store(free->live, 1U);
@@ -145,7 +155,7 @@ Status Books::set_limits(int tenant, const TenantLimits& limits) {
   }
   store(record.compute_ppm, static_cast<std::uint32_t>(limits.compute_ppm));
   store(record.weight, static_cast<std::uint32_t>(limits.weight));
-  store(record.is_high_priority, limits.is_high_priority ? 1U : 0U);
+  store(record.flags, flags_of(limits));
   publish(tenant);
   publish_parts();
   return {};
@@ -189,6 +199,7 @@ Result<Page> Books::make_tenant_page(int tenant) const {
     shown.leased[device] = accounts_[tenant][device].leased;
   }
   shown.opens_when_lost = opens_when_lost_ ? 1 : 0;
+  shown.flags = page_flags(record);
   shown.magic = REGATTA_TENANT_MAGIC;
   return page;
 }
@@ -201,6 +212,7 @@ void Books::publish(int tenant) {
     store(shown->quota[device], of_tenant.quota);
     store(shown->leased[device], of_tenant.leased);
   }
+  store(shown->flags, page_flags(state_->tenants[tenant]));
 }
 
 unsigned Books::part_ppm(int tenant) const {

@@ -93,7 +93,7 @@ void Timekeeper::set_tenants(const Books& books) {
     auto& one = tenants[static_cast<std::size_t>(tenant)];
     const auto is_present = static_cast<unsigned char>(books.has_clients(tenant) ? 1 : 0);
     one.limits = {record.compute_ppm, record.weight, is_present, 0};
-    one.is_high = record.is_high_priority != 0;
+    one.is_high = (record.flags & kHighPriority) != 0;
   }
   const auto policy = static_cast<regatta_share_policy>(books.state().policy);
   for (Dispatch& dispatch : devices_)

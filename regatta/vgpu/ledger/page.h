@@ -45,6 +45,9 @@ typedef struct {
   unsigned padding;
 } regatta_work;
 
+/* Where nobody can say whether memory may be had, it may. Without it, it may not. */
+#define REGATTA_TENANT_OPEN_ON_FAULT 1U
+
 typedef struct {
   unsigned long long magic;
   unsigned version;
@@ -55,7 +58,7 @@ typedef struct {
   unsigned long long quota[REGATTA_DEVICES_MAX];
   unsigned long long leased[REGATTA_DEVICES_MAX];
   unsigned opens_when_lost; /* whether launches go on while no daemon answers */
-  unsigned padding;
+  unsigned flags;           /* REGATTA_TENANT_* */
   regatta_turn turns[REGATTA_DEVICES_MAX];
 } regatta_tenant_page;
 
