@@ -43,6 +43,7 @@ void Dispatch::set_tenants(regatta_share_policy policy, const Tenants& tenants,
 void Dispatch::see(int tenant, TenantDoing doing, std::uint64_t now_ns) {
   const bool was_runnable = is_runnable(doings_[at(tenant)]);
   doings_[at(tenant)] = doing;
+  if (tenant == leaving_ && !doing.works) take_leave(now_ns);
   if (is_runnable(doing) == was_runnable) return;
   if (static_cast<unsigned>(tenant) >= count_)
     turns_.count = count_ = static_cast<unsigned>(tenant) + 1;
@@ -96,6 +97,28 @@ DispatchOrder Dispatch::order(DispatchOrder::Kind kind, std::uint64_t now_ns) {
   return {kind, open_, number_, told_deadline_ns_, told_bound_ns_};
 }
 
+void Dispatch::learn_delay(std::uint64_t delay_ns) {
+  const std::uint64_t delay = std::min(delay_ns, options_.lead_most_ns);
+  delay_ns_ = (7 * delay_ns_ + delay) / 8;
+}
+
+void Dispatch::learn_lateness(std::uint64_t lateness_ns) {
+  const std::uint64_t lateness = std::min(lateness_ns, options_.lead_most_ns);
+  lateness_ns_ = (7 * lateness_ns_ + lateness) / 8;
+}
+
+// The last work of the turn before has ended. What it took of the turn of now is charged to the
+// one that took it, where it is more than the messages may have taken.
+void Dispatch::take_leave(std::uint64_t now_ns) {
+  const std::uint64_t late = now_ns > left_ns_ ? now_ns - left_ns_ : 0;
+  if (late > options_.lead_most_ns) {
+    const auto amount = static_cast<long long>(late * REGATTA_WHOLE_PPM);
+    turns_.tenants[leaving_].balance -= amount;
+    if (turns_.holder >= 0) turns_.tenants[turns_.holder].balance += amount;
+  }
+  leaving_ = -1;
+}
+
 void Dispatch::end_turn(std::uint64_t now_ns) {
   if (turns_.holder < 0) return;
   history_.add(turns_.holder, began_ns_, now_ns);
@@ -105,6 +128,9 @@ void Dispatch::end_turn(std::uint64_t now_ns) {
 DispatchOrder Dispatch::close(std::uint64_t now_ns) {
   phase_ = Phase::kClosing;
   closed_ns_ = now_ns;
+  is_preempted_ = false;
+  for (unsigned i = 0; i < count_ && !tenants_[at(open_)].is_high; ++i)
+    is_preempted_ = is_preempted_ || (tenants_[i].is_high && turns_.tenants[i].runnable != 0);
   return order(DispatchOrder::Kind::kClose, now_ns);
 }
 
@@ -117,9 +143,10 @@ std::optional<DispatchOrder> Dispatch::choose(std::uint64_t now_ns) {
   }
   number_ = (number_ + 1) & REGATTA_TURN_NUMBER_MAX;
   open_ = tenant;
+  if (leaving_ == tenant) leaving_ = -1;
   phase_ = Phase::kOpen;
   doings_[at(tenant)].is_used_up = false;  // it was of the turn before
-  began_ns_ = now_ns;
+  began_ns_ = opened_ns_ = now_ns;
   regatta_turns_begin(&turns_, static_cast<unsigned>(tenant), now_ns);
   return order(DispatchOrder::Kind::kOpen, now_ns);
 }
@@ -147,9 +174,10 @@ std::optional<DispatchOrder> Dispatch::watch_open(std::uint64_t now_ns) {
     if (regatta_turns_next(&turns_, now_ns, &wait) == open_) return choose(now_ns);
     return close(now_ns);
   }
-  if (regatta_turns_is_over(&turns_, now_ns)) return close(now_ns);
-  const std::uint64_t due = deadline(now_ns);
-  wake_ns_ = due == 0 ? kNever : due;
+  const std::uint64_t left = regatta_turns_left(&turns_, now_ns);
+  if (left == 0 || (left <= lead_ns() && doing.ends_ns != 0)) return close(now_ns);
+  const std::uint64_t due = left == kNever ? 0 : now_ns + left;
+  wake_ns_ = due == 0 ? kNever : left > lead_ns() ? due - lead_ns() : due;
   // Rounding makes deadlines differ by some ns.
   const std::uint64_t moved = std::max(due, told_deadline_ns_) - std::min(due, told_deadline_ns_);
   if (moved < 1000 && bound_of(open_) == told_bound_ns_) return std::nullopt;
@@ -162,8 +190,16 @@ std::optional<DispatchOrder> Dispatch::watch_closing(std::uint64_t now_ns) {
       began_ns_ = closed_ns_;
       regatta_turns_begin(&turns_, static_cast<unsigned>(open_), now_ns);
     }
-    wake_ns_ = closed_ns_ + options_.overdue_ns;
-    if (now_ns < wake_ns_) return std::nullopt;
+    const std::uint64_t overdue = closed_ns_ + options_.overdue_ns;
+    const std::uint64_t ends = doings_[at(open_)].ends_ns;
+    const bool is_about_to_end = ends != 0 && now_ns + lead_ns() >= ends;
+    wake_ns_ = ends != 0 && !is_about_to_end ? std::min(ends - lead_ns(), overdue) : overdue;
+    if (leaving_ < 0 && (is_about_to_end || is_preempted_)) {
+      leaving_ = open_;
+      left_ns_ = std::max(now_ns, ends);
+    } else if (now_ns < overdue) {
+      return std::nullopt;
+    }
   }
   end_turn(now_ns);
   open_ = -1;

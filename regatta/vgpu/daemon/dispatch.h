@@ -21,6 +21,9 @@ struct DispatchOptions {
   std::uint64_t bound_ns = 20'000'000;
   // The same for a tenant beside one of high priority.
   std::uint64_t bound_beside_high_ns = 100'000;
+  // The next tenant is told that its turn has come so long before the work of the last one ends:
+  // as long as it takes until it launches, which is measured, at most this.
+  std::uint64_t lead_most_ns = 500'000;
   // A turn whose work does not end is given up after this: a process that was stopped does not
   // stop the others.
   std::uint64_t overdue_ns = 10'000'000'000;
@@ -28,9 +31,11 @@ struct DispatchOptions {
 
 // What all processes of a tenant do together.
 struct TenantDoing {
-  bool wants = false;       // one waits to launch
-  bool works = false;       // one launches or has work in flight
-  bool is_used_up = false;  // it wants, and all who do have used up the turn of now
+  bool wants = false;         // one waits to launch
+  bool works = false;         // one launches or has work in flight
+  bool is_used_up = false;    // it wants, and all who do have used up the turn of now
+  std::uint64_t ends_ns = 0;  // when its work in flight is expected to end, after which it launches
+                              // no more in this turn; 0: not known
 };
 
 struct DispatchTenant {
@@ -63,13 +68,20 @@ class Dispatch {
   std::optional<DispatchOrder> next_order(std::uint64_t now_ns);
   std::uint64_t wake_ns() const { return wake_ns_; }  // ~0: never
 
+  // A process launched so long after its turn was opened; next_order() was called so long after
+  // wake_ns().
+  void learn_delay(std::uint64_t delay_ns);
+  void learn_lateness(std::uint64_t lateness_ns);
+
+  std::uint64_t opened_ns() const { return opened_ns_; }
   int open_tenant() const { return open_; }  // -1: none
   unsigned turn_number() const { return number_; }
   unsigned part_ppm(int tenant) const { return parts_[static_cast<std::size_t>(tenant)]; }
   const UseHistory& history() const { return history_; }
 
  private:
-  // Open: launches are; a turn is under way from the first launch on.
+  // Open: launches are; a turn is under way from the first launch on. Closing: they are not, and
+  // somebody else's will be when the work in flight is about to end.
   enum class Phase : std::uint8_t { kFree, kOpen, kClosing };
 
   void divide(std::uint64_t now_ns);
@@ -78,6 +90,12 @@ class Dispatch {
   DispatchOrder order(DispatchOrder::Kind kind, std::uint64_t now_ns);
   void end_turn(std::uint64_t now_ns);
   DispatchOrder close(std::uint64_t now_ns);
+  void take_leave(std::uint64_t now_ns);
+  std::uint64_t lead_ns() const {
+    // Twice the mean: to be late costs the device's time, to be early nothing.
+    const std::uint64_t lead = 2 * delay_ns_ + lateness_ns_;
+    return lead < options_.lead_most_ns ? lead : options_.lead_most_ns;
+  }
   std::optional<DispatchOrder> choose(std::uint64_t now_ns);
   std::optional<DispatchOrder> watch_open(std::uint64_t now_ns);
   std::optional<DispatchOrder> watch_closing(std::uint64_t now_ns);
@@ -92,7 +110,13 @@ class Dispatch {
   regatta_turns turns_{};
   UseHistory history_;
   Phase phase_ = Phase::kFree;
-  int open_ = -1;  // the tenant whose launches are open, or whose turn closes
+  int open_ = -1;              // the tenant whose launches are open, or whose turn closes
+  int leaving_ = -1;           // the one before, while the last of its work is in flight
+  std::uint64_t left_ns_ = 0;  // when it was expected to have ended
+  bool is_preempted_ = false;  // the turn that closes, by one of high priority
+  std::uint64_t delay_ns_ = 50'000;
+  std::uint64_t lateness_ns_ = 0;
+  std::uint64_t opened_ns_ = 0;
   unsigned number_ = 0;
   std::uint64_t began_ns_ = 0;   // of the turn under way
   std::uint64_t closed_ns_ = 0;  // when it was closed

@@ -32,6 +32,7 @@ class Machine {
     bool is_open = false;
     unsigned number = 0;
     Ns deadline_ns = 0;
+    Ns queued_until_ns = 0;  // it has given the device work until then, as it told
   };
 
   Machine(std::size_t count, unsigned seed, Ns delay_ns = 30 * kUs)
@@ -81,16 +82,24 @@ class Machine {
   std::vector<Process> processes;
   Ns now = 0;
   Ns overlap_ns = 0;  // that two tenants worked at once
+  bool tells_ends = true;
 
  private:
   void say(std::size_t tenant) {
-    const Process& one = processes[tenant];
+    Process& one = processes[tenant];
     const bool wants = one.has_work && !one.works;
-    dispatch.see(static_cast<int>(tenant), {wants, one.works, wants && one.used_up == one.number},
+    const bool ends = tells_ends && one.works && one.deadline_ns != 0;
+    if (ends && one.is_open) one.queued_until_ns = one.deadline_ns;
+    dispatch.see(static_cast<int>(tenant),
+                 {.wants = wants,
+                  .works = one.works,
+                  .is_used_up = wants && one.used_up == one.number,
+                  .ends_ns = ends ? std::max(one.ends_ns, one.deadline_ns) : 0},
                  now);
   }
 
   void obey() {
+    if (dispatch.open_tenant() >= 0) say(static_cast<std::size_t>(dispatch.open_tenant()));
     while (const auto order = dispatch.next_order(now)) {
       Process& one = processes[static_cast<std::size_t>(order->tenant)];
       one.deadline_ns = order->deadline_ns;
@@ -108,7 +117,7 @@ class Machine {
     one.ends_ns = now + one.kernel;
     uses_[tenant].emplace_back(now, one.ends_ns);
     for (const Process& other : processes)
-      if (&other != &one && other.works) overlap_ns += one.kernel;
+      if (&other != &one && other.works) overlap_ns += std::min(one.kernel, other.ends_ns - now);
   }
 
   void go_on(std::size_t tenant) {
@@ -122,6 +131,7 @@ class Machine {
     if (one.ends_ns > now) return;
     one.ends_ns = kNever;
     if (may && (one.deadline_ns == 0 || now < one.deadline_ns)) return launch(tenant);
+    if (one.has_work && now < one.queued_until_ns) return launch(tenant);
     one.works = false;
     if (one.is_open && one.has_work) one.used_up = one.number;
     say(tenant);
@@ -135,6 +145,7 @@ class Machine {
 TEST(Dispatch, NeverLetsTwoTenantsWorkAtOnce) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     Machine machine(2 + seed % 15, seed);
+    machine.tells_ends = false;
     machine.set(static_cast<regatta_share_policy>(seed % 4));
     std::mt19937 random(seed);
     for (int step = 0; step < 200; ++step) {
@@ -142,6 +153,31 @@ TEST(Dispatch, NeverLetsTwoTenantsWorkAtOnce) {
       machine.run_until(machine.now + random() % (20 * kMs));
     }
     EXPECT_EQ(machine.overlap_ns, 0U) << seed;
+  }
+}
+
+TEST(Dispatch, TellsTheNextTenantAsEarlyAsItNeedsWhenItKnowsTheEnd) {
+  for (const bool knows : {false, true}) {
+    Machine machine(2, 1, 200 * kUs);
+    machine.tells_ends = knows;
+    machine.set(REGATTA_SHARE_EQUAL);
+    for (const std::size_t i : {0U, 1U}) {
+      machine.processes[i].kernel = 50 * kUs;
+      machine.give_work(i, true);
+    }
+    machine.run_until(kS);
+    for (Ns turn = 0; turn < 40; ++turn) {
+      machine.dispatch.learn_delay(200 * kUs);
+      machine.run_until(kS + turn * 10 * kMs);
+    }
+    machine.run_until(3 * kS);
+    const double all = machine.share(0, 2 * kS, 3 * kS) + machine.share(1, 2 * kS, 3 * kS);
+    if (knows) {
+      EXPECT_GT(all, 0.99);
+      EXPECT_LT(machine.overlap_ns, 120 * kMs);  // of 3 s
+    } else {
+      EXPECT_LT(all, 0.97);
+    }
   }
 }
 

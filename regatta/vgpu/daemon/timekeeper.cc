@@ -21,6 +21,20 @@ void wake_all(const unsigned& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+// When the client's work in flight ends; 0: not known.
+std::uint64_t ends_of(const regatta_work& work, unsigned number) {
+  if (__atomic_load_n(&work.ends_number, __ATOMIC_ACQUIRE) != number) return 0;
+  return __atomic_load_n(&work.ends_ns, __ATOMIC_RELAXED);
+}
+
+// How long it took from the opening of the turn to the client's first launch in it.
+void learn_delay(const regatta_work& work, Dispatch& dispatch) {
+  const unsigned word = __atomic_load_n(&work.word, __ATOMIC_ACQUIRE);
+  const std::uint64_t entered = __atomic_load_n(&work.entered_ns, __ATOMIC_RELAXED);
+  if (regatta_work_number(word) == dispatch.turn_number() && entered > dispatch.opened_ns())
+    dispatch.learn_delay(entered - dispatch.opened_ns());
+}
+
 // The word comes last: who sees it sees the rest.
 void write_turn(regatta_turn& turn, const DispatchOrder& order) {
   store(turn.deadline_ns, static_cast<unsigned long long>(order.deadline_ns));
@@ -70,17 +84,25 @@ void Timekeeper::look(const Books& books, int tenant) {
 void Timekeeper::look(const Books& books, int tenant, int device, std::uint64_t now) {
   Dispatch& dispatch = devices_[static_cast<std::size_t>(device)];
   TenantDoing doing;
+  bool all_end = dispatch.open_tenant() == tenant;
   bool all_used_up = dispatch.open_tenant() == tenant;
   for (const int client : books.clients_of(tenant)) {
     const regatta_work* work = books.work(client, device);
     if (work == nullptr || rings_[static_cast<std::size_t>(client)] == 0) continue;
     const unsigned word = __atomic_load_n(&work->word, __ATOMIC_SEQ_CST);
     const regatta_doing what = regatta_work_doing(word);
-    doing.works = doing.works || what == REGATTA_WORKS;
+    if (what == REGATTA_WORKS) {
+      doing.works = true;
+      const std::uint64_t ends = ends_of(*work, dispatch.turn_number());
+      all_end = all_end && ends != 0;
+      doing.ends_ns = std::max(doing.ends_ns, ends);
+      if (dispatch.open_tenant() == tenant) learn_delay(*work, dispatch);
+    }
     if (what != REGATTA_WANTS) continue;
     doing.wants = true;
     all_used_up = all_used_up && regatta_work_number(word) == dispatch.turn_number();
   }
+  if (!all_end) doing.ends_ns = 0;
   doing.is_used_up = doing.wants && all_used_up;
   dispatch.see(tenant, doing, now);
 }
@@ -107,7 +129,13 @@ void Timekeeper::forget(int tenant) {
 
 void Timekeeper::acknowledge_timer() {
   std::uint64_t times = 0;
-  if (::read(timer_.get(), &times, sizeof times) == sizeof times) armed_ns_ = kNever;
+  if (::read(timer_.get(), &times, sizeof times) != sizeof times) return;
+  const std::uint64_t now = now_ns();
+  for (Dispatch& dispatch : devices_) {
+    if (dispatch.wake_ns() == armed_ns_ && now > armed_ns_)
+      dispatch.learn_lateness(now - armed_ns_);
+  }
+  armed_ns_ = kNever;
 }
 
 void Timekeeper::step(const Books& books) {
@@ -116,6 +144,8 @@ void Timekeeper::step(const Books& books) {
     wake = kNever;
     for (int device = 0; device < books.device_count(); ++device) {
       Dispatch& dispatch = devices_[static_cast<std::size_t>(device)];
+      if (dispatch.open_tenant() >= 0 && now_ns() >= dispatch.wake_ns())
+        look(books, dispatch.open_tenant(), device, now_ns());
       while (const auto order = dispatch.next_order(now_ns())) {
         if (regatta_turn* turn = books.turn(order->tenant, device)) write_turn(*turn, *order);
         if (order->kind == DispatchOrder::Kind::kClose)

@@ -42,7 +42,11 @@ typedef enum {
 
 typedef struct {
   unsigned word; /* number of the turn that it last saw << 2 | regatta_doing */
-  unsigned padding;
+  /* In the turn of this number nothing more is launched before its deadline: what is in flight
+   * ends at about ends_ns. Written after that. */
+  unsigned ends_number;
+  unsigned long long ends_ns;    /* CLOCK_MONOTONIC */
+  unsigned long long entered_ns; /* when it first launched in the turn of `word` */
 } regatta_work;
 
 /* Where nobody can say whether memory may be had, it may. Without it, it may not. */
@@ -89,7 +93,7 @@ static inline regatta_doing regatta_work_doing(unsigned word) {
 }
 
 #ifdef __cplusplus
-static_assert(sizeof(regatta_tenant_page) == 840 && sizeof(regatta_purses_page) == 256,
+static_assert(sizeof(regatta_tenant_page) == 840 && sizeof(regatta_purses_page) == 512,
               "processes of another build read these pages");
 #endif
 

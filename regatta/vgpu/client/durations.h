@@ -1,0 +1,74 @@
+// vgpu/client/durations.h: how long kernels and graphs take on the device, learned as they run: a
+// table without locks, of which a launch reads one entry. It only paces launches; what a tenant is
+// charged is measured by the daemon.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace regatta::vgpu {
+
+class Durations {
+ public:
+  // Of what has never been timed: so much that few of it are in flight.
+  static constexpr std::uint64_t kUnknownNs = 1'000'000;
+
+  struct Entry {
+    std::atomic<std::uint64_t> key{0};
+    std::atomic<std::uint64_t> cost_ns{kUnknownNs};
+    std::atomic<unsigned> launches{0};
+    std::atomic<unsigned> lessons{0};
+  };
+
+  // Of a kernel with so many blocks, or of a graph (blocks 0).
+  static std::uint64_t key_of(const void* function, std::uint64_t blocks) {
+    const auto address = reinterpret_cast<std::uintptr_t>(function);
+    return (static_cast<std::uint64_t>(address) ^ blocks * 0x9e3779b97f4a7c15ULL) | 1U;
+  }
+
+  // The entry of `key`, made when there is none; when the table is full, one for all others.
+  Entry& find(std::uint64_t key) {
+    std::size_t at = (key * 0x9e3779b97f4a7c15ULL) >> (64 - kBits);
+    for (std::size_t i = 0; i < kProbes; ++i, at = (at + 1) % kEntries) {
+      Entry& entry = entries_[at];
+      std::uint64_t there = entry.key.load(std::memory_order_relaxed);
+      if (there == key) return entry;
+      if (there == 0 && entry.key.compare_exchange_strong(there, key)) return entry;
+      if (there == key) return entry;  // another thread was faster
+    }
+    return others_;
+  }
+
+  // Counts a launch; whether this one is to be timed: the first ones, then now and then.
+  static bool is_to_be_timed(Entry& entry) {
+    const unsigned launches = entry.launches.load(std::memory_order_relaxed);
+    entry.launches.store(launches + 1, std::memory_order_relaxed);
+    return launches < 4 || launches % 256 == 0 ||
+           (entry.cost_ns.load(std::memory_order_relaxed) >= kLongNs && launches % 8 == 0);
+  }
+
+  // One thread at a time.
+  static void learn(Entry& entry, std::uint64_t measured_ns) {
+    const unsigned lessons = entry.lessons.load(std::memory_order_relaxed);
+    entry.lessons.store(lessons + 1, std::memory_order_relaxed);
+    const std::uint64_t cost = entry.cost_ns.load(std::memory_order_relaxed);
+    const std::uint64_t next = lessons == 0         ? measured_ns
+                               : measured_ns > cost ? cost + (measured_ns - cost) / 4
+                                                    : cost - (cost - measured_ns) / 4;
+    entry.cost_ns.store(next < kLeastNs ? kLeastNs : next, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr unsigned kBits = 12;
+  static constexpr std::size_t kEntries = 1U << kBits;
+  static constexpr std::size_t kProbes = 16;
+  static constexpr std::uint64_t kLongNs = 100'000;
+  static constexpr std::uint64_t kLeastNs = 500;  // a launch is never for nothing
+
+  std::array<Entry, kEntries> entries_{};
+  Entry others_;
+};
+
+}  // namespace regatta::vgpu

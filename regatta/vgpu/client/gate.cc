@@ -1,0 +1,293 @@
+#include "regatta/vgpu/client/gate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <vector>
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace regatta::vgpu {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// A process that launches again within this time keeps its turn.
+constexpr std::uint64_t kGraceNs = 100'000;
+// How often a process that is held back looks whether its daemon is still there.
+constexpr std::uint64_t kLookNs = 100'000'000;
+// How long a lost daemon is waited for.
+constexpr std::uint64_t kLostNs = 1'000'000'000;
+constexpr std::uint64_t kMarkLeastNs = 50'000;
+constexpr std::uint64_t kMarkMostNs = 1'000'000;
+
+std::uint64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// Until the word changes, somebody wakes us, or the time is over.
+void futex_wait(const unsigned& word, unsigned value, std::uint64_t limit_ns) {
+  const timespec limit{static_cast<time_t>(limit_ns / 1'000'000'000U),
+                       static_cast<long>(limit_ns % 1'000'000'000U)};
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0);
+}
+
+}  // namespace
+
+Gate::Gate(Client& client, int device, Marks& marks)
+    : client_(client), device_(device), marks_(marks), turn_(client.tenant().turns[device]) {}
+
+Gate::~Gate() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stops_ = true;
+    work_.notify_all();
+  }
+  if (agent_.joinable()) agent_.join();
+}
+
+void Gate::start_agent() {
+  if (agent_.joinable()) return;
+  // Signals are the program's.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  agent_ = std::thread([this] { run_agent(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// Says what we do; the daemon reads it when the bell rings, or when it closes a turn.
+void Gate::say(unsigned number, regatta_doing doing) {
+  doing_ = doing;
+  __atomic_store_n(&client_.work(device_).word, regatta_work_word(number, doing), __ATOMIC_SEQ_CST);
+}
+
+void Gate::ring() {
+  if (!bell_) return;
+  const Request request{.ask = Ask::kRing, .device = static_cast<std::uint32_t>(device_)};
+  const ssize_t sent =
+      ::send(bell_.get(), &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT);
+  // Where there is no room, the daemon has not yet heard an earlier ring, and looks after that.
+  if (sent < 0 && errno != EAGAIN) bell_.reset();
+}
+
+bool Gate::is_daemon_lost() {
+  char byte = 0;
+  const ssize_t got = ::recv(bell_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+// Whether launches go on without a daemon.
+bool Gate::is_free() const {
+  return lost_since_ns_ != 0 && client_.tenant().opens_when_lost != 0 &&
+         now_ns() - lost_since_ns_ >= kLostNs;
+}
+
+void Gate::reconnect(Lock& lock) {
+  const std::uint64_t now = now_ns();
+  bell_.reset();
+  if (lost_since_ns_ == 0) lost_since_ns_ = now;
+  if (is_reconnecting_ || now < next_try_ns_) return;
+  is_reconnecting_ = true;
+  lock.unlock();
+  auto bell = client_.open_bell();
+  lock.lock();
+  is_reconnecting_ = false;
+  next_try_ns_ = now_ns() + kLookNs;
+  if (!bell) return;
+  bell_ = std::move(*bell);
+  lost_since_ns_ = 0;
+  // Numbers of turns begin anew.
+  entered_ = ~0U;
+  limit_ = 0;
+  ring();
+}
+
+// Whether nothing is in flight, and no thread can launch without the mutex any more.
+bool Gate::is_drained() {
+  limit_ = 0;
+  return launched_.load() == completed_.load();
+}
+
+bool Gate::is_over(unsigned word) const {
+  if (is_free()) return false;
+  if (!regatta_turn_is_open(word)) return true;
+  const std::uint64_t deadline = __atomic_load_n(&turn_.deadline_ns, __ATOMIC_ACQUIRE);
+  return deadline != 0 && now_ns() >= deadline && regatta_turn_number(word) == entered_;
+}
+
+// Nothing more is launched in this turn: the daemon may let the next one prepare.
+void Gate::say_end(std::uint64_t ends_ns) {
+  regatta_work& work = client_.work(device_);
+  __atomic_store_n(&work.ends_ns, ends_ns, __ATOMIC_RELAXED);
+  __atomic_store_n(&work.ends_number, entered_, __ATOMIC_RELEASE);
+}
+
+// Begins to launch, or goes on: false when too much is in flight, the deadline has come, or the
+// turn was closed just now. The first launch of a turn is always allowed.
+bool Gate::enter(unsigned word, std::uint64_t cost) {
+  const unsigned number = regatta_turn_number(word);
+  const std::uint64_t now = now_ns();
+  const bool was_idle = doing_ == REGATTA_IDLE;
+  if (doing_ != REGATTA_WORKS || entered_ != number) {
+    say(number, REGATTA_WORKS);
+    if (turn_word() != word) return false;
+    if (was_idle) ring();
+  }
+  const std::uint64_t deadline = __atomic_load_n(&turn_.deadline_ns, __ATOMIC_ACQUIRE);
+  std::uint64_t room = __atomic_load_n(&turn_.bound_ns, __ATOMIC_ACQUIRE);
+  if (deadline != 0 && !is_free()) {
+    room = std::min(room, deadline > now ? deadline - now : 0);
+  }
+  const std::uint64_t in_flight = in_flight_ns();
+  if (in_flight >= room && (in_flight != 0 || entered_ == number)) {
+    if (entered_ == number && deadline != 0 && now + in_flight >= deadline) say_end(now + in_flight);
+    return false;
+  }
+  if (entered_ != number) __atomic_store_n(&client_.work(device_).entered_ns, now, __ATOMIC_RELAXED);
+  entered_ = number;
+  open_word_ = word;
+  launched_ += cost;
+  limit_ = completed_ + room;
+  mark_every_ns_ = std::clamp(room / 16, kMarkLeastNs, kMarkMostNs);
+  work_.notify_one();
+  return true;
+}
+
+void Gate::wait_for_turn(void* stream, std::uint64_t cost) {
+  launched_ -= cost;
+  if (!client_.is_here()) {  // a child of fork(), which the driver does not serve
+    launched_ += cost;
+    return;
+  }
+  Lock lock(mutex_);
+  start_agent();
+  ++waiting_;
+  for (;;) {
+    if (!bell_ || is_daemon_lost()) reconnect(lock);
+    const unsigned word = turn_word();
+    if (!is_over(word) && enter(word, cost)) break;
+    if (doing_ != REGATTA_WORKS || is_drained()) {
+      hold_back(lock, word);
+      continue;
+    }
+    // What ends last should be known exactly.
+    std::atomic<std::uint64_t>& lane = lane_of(stream);
+    if (lane != 0) {
+      if (const Marks::Mark end = marks_.record(stream); end != nullptr)
+        in_flight_.push_back({nullptr, end, lane.exchange(0), nullptr});
+    }
+    work_.notify_one();
+    progress_.wait_for(lock, nanoseconds(kLookNs));
+  }
+  --waiting_;
+}
+
+// Nothing of us is in flight: says that we want a turn, and waits for one.
+void Gate::hold_back(Lock& lock, unsigned word) {
+  const unsigned number = regatta_turn_number(word);
+  if (client_.work(device_).word != regatta_work_word(number, REGATTA_WANTS)) {
+    say(number, REGATTA_WANTS);
+    ring();
+  }
+  lock.unlock();
+  futex_wait(turn_.word, word, kLookNs);
+  lock.lock();
+}
+
+void Gate::mark(std::atomic<std::uint64_t>& lane, const Pass& pass, void* stream) {
+  const Marks::Mark end = marks_.record(stream);
+  if (end == nullptr) {  // what it costs stays in the lane
+    if (pass.begin != nullptr) marks_.release(pass.begin);
+    return;
+  }
+  const Lock lock(mutex_);
+  in_flight_.push_back({pass.begin, end, lane.exchange(0), pass.entry});
+  work_.notify_one();
+}
+
+void Gate::run_agent() {
+  ::pthread_setname_np(::pthread_self(), "regatta-gate");
+  ::prctl(PR_SET_TIMERSLACK, 1);
+  marks_.begin_agent();
+  Lock lock(mutex_);
+  while (!stops_) {
+    if (!in_flight_.empty())
+      finish_marks(lock);
+    else if (in_flight_ns() != 0)
+      finish_unmarked(lock);
+    else
+      report(lock);
+  }
+}
+
+// Waits for half of what is in flight: threads that are held back go on before all has ended.
+void Gate::finish_marks(Lock& lock) {
+  const auto count = static_cast<std::ptrdiff_t>((in_flight_.size() + 1) / 2);
+  const std::vector<Mark> marks(in_flight_.begin(), in_flight_.begin() + count);
+  in_flight_.erase(in_flight_.begin(), in_flight_.begin() + count);
+  lock.unlock();
+  std::uint64_t ended = 0;
+  for (const Mark& mark : marks) {
+    marks_.wait(mark.end);
+    ended += mark.cost_ns;
+    if (mark.begin != nullptr) {
+      if (const auto took = marks_.between_ns(mark.begin, mark.end))
+        Durations::learn(*mark.entry, *took);
+      marks_.release(mark.begin);
+    }
+    marks_.release(mark.end);
+  }
+  lock.lock();
+  completed_ += ended;
+  if (waiting_ > 0) progress_.notify_all();
+}
+
+// What has no mark after it has ended when the time is over that it takes.
+void Gate::finish_unmarked(Lock& lock) {
+  const auto pause = std::clamp<std::uint64_t>(in_flight_ns(), 20'000, kMarkMostNs);
+  if (work_.wait_for(lock, nanoseconds(pause)) == std::cv_status::no_timeout) return;
+  if (!in_flight_.empty()) return;
+  for (std::atomic<std::uint64_t>& lane : lanes_)
+    completed_ += lane.exchange(0);
+  if (waiting_ > 0) progress_.notify_all();
+}
+
+// Nothing is in flight: tells the daemon, unless launches go on.
+void Gate::report(Lock& lock) {
+  if (doing_ == REGATTA_WORKS) {
+    const unsigned word = turn_word();
+    const unsigned number = regatta_turn_number(word);
+    if (waiting_ > 0) {
+      if (is_over(word) && is_drained()) {
+        say(number, REGATTA_WANTS);
+        ring();
+      }
+      progress_.notify_all();
+      work_.wait_for(lock, nanoseconds(kMarkMostNs));
+      return;
+    }
+    if (!is_over(word)) {
+      lock.unlock();
+      futex_wait(turn_.word, word, kGraceNs);
+      lock.lock();
+      if (!in_flight_.empty() || in_flight_ns() != 0 || waiting_ > 0) return;
+    }
+    if (!is_drained()) return;
+    say(number, REGATTA_IDLE);
+    ring();
+  }
+  work_.wait_for(lock, nanoseconds(kLookNs));
+}
+
+}  // namespace regatta::vgpu
