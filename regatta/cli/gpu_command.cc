@@ -60,18 +60,10 @@ int run_daemon(const Options& options) {
   return status ? 0 : report_error(status.error());
 }
 
-// What the options say of limits, added to `request`.
-Status add_limits(json& request, const Options& options) {
-  REGATTA_TRY(limits, limits_of(options.limits));
-  vgpu::add_to_request(request, limits);
-  if (!options.limits.on_fault.empty()) request["on_fault"] = options.limits.on_fault;
-  return {};
-}
-
 // Becomes the program, as a process of the tenant: all it starts inherits the descriptor.
 int run_program(const Options& options) {
   json request{{"ask", "join"}, {"name", options.name}};
-  if (const Status status = add_limits(request, options); !status)
+  if (const Status status = add_limits(request, options.limits); !status)
     return report_error(status.error());
   os::UniqueFd page;
   const auto answer = vgpu::ask_daemon(options.socket, request.dump(), &page);
@@ -105,7 +97,7 @@ int run_ps(const Options& options) {
 
 int run_set(const Options& options) {
   json request{{"ask", "set"}, {"name", options.name}};
-  if (const Status status = add_limits(request, options); !status)
+  if (const Status status = add_limits(request, options.limits); !status)
     return report_error(status.error());
   if (request.size() == 2) {
     return report_error({Code::kInvalidInput,
@@ -180,6 +172,7 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
   run->add_option("PROGRAM", options->program, "Program and its arguments, after --")->required();
   run->add_option("--name", options->name, "The tenant")->type_name("NAME")->required();
   add_limit_options(*run, options->limits);
+  add_fault_option(*run, options->limits);
   add_socket(*run, *options);
 
   CLI::App* ps =
@@ -190,6 +183,7 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
                               [=, &exit_status] { exit_status = run_set(*options); });
   set->add_option("NAME", options->name, "The tenant")->required();
   add_limit_options(*set, options->limits);
+  add_fault_option(*set, options->limits);
   CLI::App* policy = add_command(
       *gpu, "policy", "Say how the device's time is divided, or change it",
       "regatta gpu policy burst-weight", [=, &exit_status] { exit_status = run_policy(*options); });

@@ -37,10 +37,9 @@ int ask(const Options& options, const json& request) {
 }
 
 int run_enroll(const Options& options) {
-  const auto limits = limits_of(options.limits);
-  if (!limits) return report_error(limits.error());
   json request{{"ask", "enroll"}, {"name", options.name}, {"cgroup", options.cgroup}};
-  vgpu::add_to_request(request, *limits);
+  if (const Status added = add_limits(request, options.limits); !added)
+    return report_error(added.error());
   return ask(options, request);
 }
 
@@ -104,6 +103,7 @@ void add_gpu_containers(CLI::App& gpu, int& exit_status) {
       ->required()
       ->check(not_empty());
   add_limit_options(*enroll, options->limits);
+  add_fault_option(*enroll, options->limits);
   enroll->callback([=, &exit_status] { exit_status = run_enroll(*options); });
 
   CLI::App* leave = add(gpu, "leave", "Take a tenant's cgroups from it; it ends with its processes",

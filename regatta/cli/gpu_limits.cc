@@ -16,6 +16,13 @@ void add_limit_options(CLI::App& command, LimitOptions& options) {
   command.add_option("--priority", options.priority, "high or normal")
       ->type_name("WORD")
       ->check(one_of({"high", "normal"}));
+  command.add_option("--gpu", options.gpu, "The GPU that --memory is of")
+      ->type_name("NUMBER")
+      ->capture_default_str()
+      ->check(whole_number(0, vgpu::kDevicesMax - 1));
+}
+
+void add_fault_option(CLI::App& command, LimitOptions& options) {
   command
       .add_option(
           "--on-fault", options.on_fault,
@@ -23,10 +30,6 @@ void add_limit_options(CLI::App& command, LimitOptions& options) {
           "given, which is so when left out")
       ->type_name("WORD")
       ->check(one_of({"open", "closed"}));
-  command.add_option("--gpu", options.gpu, "The GPU that --memory is of")
-      ->type_name("NUMBER")
-      ->capture_default_str()
-      ->check(whole_number(0, vgpu::kDevicesMax - 1));
 }
 
 Result<vgpu::Slice> limits_of(const LimitOptions& options) {
@@ -44,6 +47,13 @@ Result<vgpu::Slice> limits_of(const LimitOptions& options) {
   if (options.weight != 0) slice.weight = static_cast<unsigned>(options.weight);
   if (!options.priority.empty()) slice.is_high_priority = options.priority == "high";
   return slice;
+}
+
+Status add_limits(nlohmann::json& request, const LimitOptions& options) {
+  REGATTA_TRY(slice, limits_of(options));
+  vgpu::add_to_request(request, slice);
+  if (!options.on_fault.empty()) request["on_fault"] = options.on_fault;
+  return {};
 }
 
 }  // namespace regatta::cli

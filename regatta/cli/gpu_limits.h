@@ -4,6 +4,7 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "regatta/core/result.h"
 #include "regatta/vgpu/oci/slice.h"
@@ -14,14 +15,17 @@ struct LimitOptions {
   std::string memory;
   std::string compute;
   std::string priority;
-  std::string on_fault;  // "open" or "closed"; for the operator's orders alone, not part of a slice
+  std::string on_fault;  // of the operator's orders alone
   int weight = 0;
   int gpu = 0;
 };
 
 void add_limit_options(CLI::App& command, LimitOptions& options);
+void add_fault_option(CLI::App& command, LimitOptions& options);
 
 // kInvalidInput names the option.
 Result<vgpu::Slice> limits_of(const LimitOptions& options);
+// The same, added to what the daemon is asked.
+Status add_limits(nlohmann::json& request, const LimitOptions& options);
 
 }  // namespace regatta::cli

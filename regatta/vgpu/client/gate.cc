@@ -75,8 +75,7 @@ void Gate::say(unsigned number, regatta_doing doing) {
 void Gate::ring() {
   if (!bell_) return;
   const Request request{.ask = Ask::kRing, .device = static_cast<std::uint32_t>(device_)};
-  const ssize_t sent =
-      ::send(bell_.get(), &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t sent = ::send(bell_.get(), &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT);
   // Where there is no room, the daemon has not yet heard an earlier ring, and looks after that.
   if (sent < 0 && errno != EAGAIN) bell_.reset();
 }
@@ -151,10 +150,12 @@ bool Gate::enter(unsigned word, std::uint64_t cost) {
   }
   const std::uint64_t in_flight = in_flight_ns();
   if (in_flight >= room && (in_flight != 0 || entered_ == number)) {
-    if (entered_ == number && deadline != 0 && now + in_flight >= deadline) say_end(now + in_flight);
+    if (entered_ == number && deadline != 0 && now + in_flight >= deadline)
+      say_end(now + in_flight);
     return false;
   }
-  if (entered_ != number) __atomic_store_n(&client_.work(device_).entered_ns, now, __ATOMIC_RELAXED);
+  if (entered_ != number)
+    __atomic_store_n(&client_.work(device_).entered_ns, now, __ATOMIC_RELAXED);
   entered_ = number;
   open_word_ = word;
   launched_ += cost;

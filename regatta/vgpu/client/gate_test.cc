@@ -134,11 +134,10 @@ TEST(Gate, LetsOneTenantRunAtATimeAndEachItsPart) {
   ASSERT_TRUE(daemon.ask({{"ask", "policy"}, {"policy", "equal"}}));
   std::vector<pid_t> tenants;
   for (const int tenant : {0, 1}) {
-    tenants.push_back(daemon.start_tenant(std::string(1, static_cast<char>('a' + tenant)), 1_GiB,
-                                          [&, tenant](int page) {
-                                            return flood(page, tenant,
-                                                         tenant == 0 ? 200 * kUs : 2 * kMs, *log);
-                                          }));
+    tenants.push_back(daemon.start_tenant(
+        std::string(1, static_cast<char>('a' + tenant)), 1_GiB, [&, tenant](int page) {
+          return flood(page, tenant, tenant == 0 ? 200 * kUs : 2 * kMs, *log);
+        }));
   }
   while (log->ready < 2)
     os::sleep_for(1.0_ms);
@@ -228,8 +227,7 @@ TEST(Gate, NeverTouchesAStreamThatIsCapturedAndDoesNotHoldItBack) {
     self.device.capture(&captured, true);
     const Ns begin = clock_ns();
     for (int i = 0; i < 10'000; ++i) {
-      const Gate::Pass pass =
-          self.gate->pass(Durations::key_of(&number, 1), &captured);
+      const Gate::Pass pass = self.gate->pass(Durations::key_of(&number, 1), &captured);
       self.gate->launched(pass, &captured);
     }
     const Ns took = clock_ns() - begin;

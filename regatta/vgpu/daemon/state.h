@@ -29,7 +29,7 @@ struct TenantRecord {
   std::uint32_t compute_ppm;
   std::uint32_t weight;
   std::uint32_t flags;  // kHighPriority, kOpenOnFault
-  char name[48];  // ends with a zero
+  char name[48];        // ends with a zero
   unsigned char token[16];
   std::uint64_t quota[kDevicesMax];
 };
