@@ -160,12 +160,7 @@ int show_plans(const PlanOptions& options) {
     const auto job = load_job_with(options.job, options.strategy);
     return job ? show_gpu_plans(options, *job, *cluster) : report_error(job.error());
   }
-  if (options.sizes) {
-    return report_error({Code::kInvalidInput,
-                         fmt::format("--sizes: {} has no GPUs; give a cluster of GPUs, or plan "
-                                     "without it",
-                                     options.cluster)});
-  }
+  if (const Status known = check_cpu_options(options); !known) return report_error(known.error());
   const auto inputs = load_inputs(options.job, options.cluster, options.strategy);
   if (!inputs) return report_error(inputs.error());
   const auto start = std::chrono::steady_clock::now();

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "regatta/core/result.h"
+
 namespace regatta::cli {
 
 struct PlanOptions {
@@ -27,5 +29,9 @@ struct PlanOptions {
   std::string trace;                 // where its timeline goes
   bool json = false;
 };
+
+// Where the cluster has no GPUs: kInvalidInput names the first option given that needs them, so
+// that none is left out in silence.
+Status check_cpu_options(const PlanOptions& options);
 
 }  // namespace regatta::cli
