@@ -57,7 +57,9 @@ Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one) {
                                       .global_batch = problem.global_batch,
                                       .servers = problem.devices / problem.server.device_count,
                                       .devices_per_server = problem.server.device_count,
-                                      .job_name = job.name}));
+                                      .job_name = job.name,
+                                      .optimizer = job.optimizer,
+                                      .steps = job.steps > 0 ? job.steps : plan::kUsualSteps}));
   fmt::print("{}", script);
   return true;
 }

@@ -34,6 +34,10 @@ std::optional<Launcher> launcher_named(std::string_view name) {
   return named_in<Launcher>(kLauncherNames, name);
 }
 
+int warmup_steps(const LaunchInput& input) {
+  return std::min(100, input.steps / 10);
+}
+
 void Flags::add_expanded(std::string_view flag, std::string_view value) {
   lines_.push_back(fmt::format("{} {}", flag, value));
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "regatta/core/result.h"
+#include "regatta/workload/job.h"
 #include "regatta/workload/model.h"
 #include "regatta/workload/strategy.h"
 
@@ -28,17 +29,10 @@ inline constexpr std::array kLaunchers = {Launcher::kMegatron, Launcher::kDeepsp
 std::string to_string(Launcher launcher);  // "megatron", "deepspeed", "torchrun", and the way back
 std::optional<Launcher> launcher_named(std::string_view name);
 
-// AdamW, which every estimate assumes; the rates are a usual start and change no time.
-struct AdamSettings {
-  double learning_rate = 3e-4;
-  double least_rate = 3e-5;  // at the end of a cosine
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double weight_decay = 0.1;
-  double most_norm = 1;  // of the gradients, beyond which they are scaled down
-  int warmup_steps = 100;
-  int steps = 1000;
-};
+// Around the job's rate, which says nothing of it: a cosine down to a tenth, after a first tenth of
+// the steps, at most 100 of them, in which the rate rises.
+inline constexpr double kLeastRatePart = 0.1;
+inline constexpr int kUsualSteps = 1000;  // of a job that has no number of them
 
 // The references outlive the call.
 struct LaunchInput {
@@ -50,8 +44,12 @@ struct LaunchInput {
   int devices_per_server = 1;
   std::string job_name = "regatta";
   double dropout = 0;  // of attention and of the outputs of a block, where the launcher has it
-  AdamSettings optimizer;
+  workload::Optimizer optimizer;
+  int steps = kUsualSteps;
 };
+
+// In which the learning rate rises.
+int warmup_steps(const LaunchInput& input);
 
 // The script. Fails with kInvalidInput where the strategy does not divide the job
 // (workload::micro_batches) or the ranks are not the devices, and with kUnsupported for what the

@@ -93,11 +93,11 @@ Json zero_json(const Strategy& strategy) {
 
 Json config_json(const LaunchInput& input, int micro_batches) {
   const Strategy& strategy = input.strategy;
-  const AdamSettings& adam = input.optimizer;
+  const workload::Optimizer& adam = input.optimizer;
   Json config = {{"train_batch_size", input.global_batch},
                  {"train_micro_batch_size_per_gpu", strategy.micro_batch},
                  {"gradient_accumulation_steps", micro_batches},
-                 {"gradient_clipping", adam.most_norm},
+                 {"gradient_clipping", adam.clip_norm},
                  {"zero_optimization", zero_json(strategy)}};
   if (input.precision == Precision::kBf16) config["bf16"] = {{"enabled", true}};
   if (input.precision == Precision::kFp16) config["fp16"] = {{"enabled", true}};
@@ -105,14 +105,15 @@ Json config_json(const LaunchInput& input, int micro_batches) {
     config["communication_data_type"] = to_string(strategy.compression);
   config["optimizer"] = {{"type", "AdamW"},
                          {"params",
-                          {{"lr", adam.learning_rate},
+                          {{"lr", adam.lr},
                            {"betas", {adam.beta1, adam.beta2}},
+                           {"eps", adam.eps},
                            {"weight_decay", adam.weight_decay}}}};
   config["scheduler"] = {{"type", "WarmupCosineLR"},
                          {"params",
-                          {{"total_num_steps", adam.steps},
-                           {"warmup_num_steps", adam.warmup_steps},
-                           {"cos_min_ratio", adam.least_rate / adam.learning_rate}}}};
+                          {{"total_num_steps", input.steps},
+                           {"warmup_num_steps", warmup_steps(input)},
+                           {"cos_min_ratio", kLeastRatePart}}}};
   if (strategy.recompute == Recompute::kFull) {
     config["activation_checkpointing"] = {{"number_checkpoints", input.model.layers},
                                           {"partition_activations", false},

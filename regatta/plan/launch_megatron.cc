@@ -214,22 +214,23 @@ void add_precision(Flags& flags, Precision precision) {
 }
 
 Flags training_flags(const LaunchInput& input) {
-  const AdamSettings& adam = input.optimizer;
+  const workload::Optimizer& adam = input.optimizer;
   Flags flags("TRAINING");
   flags.add("--micro-batch-size", input.strategy.micro_batch);
   flags.add("--global-batch-size", input.global_batch);
   add_precision(flags, input.precision);
   flags.add("--attention-dropout", input.dropout);
   flags.add("--hidden-dropout", input.dropout);
-  flags.add("--train-iters", adam.steps);
-  flags.add("--lr", adam.learning_rate);
-  flags.add("--min-lr", adam.least_rate);
+  flags.add("--train-iters", input.steps);
+  flags.add("--lr", adam.lr);
+  flags.add("--min-lr", adam.lr * kLeastRatePart);
   flags.add("--lr-decay-style", "cosine");
-  flags.add("--lr-warmup-iters", adam.warmup_steps);
+  flags.add("--lr-warmup-iters", warmup_steps(input));
   flags.add("--adam-beta1", adam.beta1);
   flags.add("--adam-beta2", adam.beta2);
+  flags.add("--adam-eps", adam.eps);
   flags.add("--weight-decay", adam.weight_decay);
-  flags.add("--clip-grad", adam.most_norm);
+  flags.add("--clip-grad", adam.clip_norm);
   flags.add("--log-interval", 1);
   flags.add("--eval-iters", 0);
   return flags;

@@ -1,6 +1,7 @@
 // torchtitan, PyTorch's FSDP with the other degrees. Options: torchtitan/config/job_config.py;
 // which degrees go together: torchtitan/distributed/parallel_dims.py, both of torchtitan 0.2.
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -156,7 +157,7 @@ void add_precision(Flags& flags, const LaunchInput& input) {
 
 Flags training_flags(const LaunchInput& input, int micro_batches) {
   const Strategy& strategy = input.strategy;
-  const AdamSettings& adam = input.optimizer;
+  const workload::Optimizer& adam = input.optimizer;
   // A pipeline cuts a rank's whole batch into its micro-batches; without one they are summed.
   const int local = strategy.micro_batch * (strategy.pp > 1 ? micro_batches : 1);
   Flags flags("TRAINING");
@@ -168,15 +169,20 @@ Flags training_flags(const LaunchInput& input, int micro_batches) {
   if (strategy.recompute == Recompute::kSelective)
     flags.add("--activation_checkpoint.selective_ac_option", "op");
   flags.add("--compile.enable");
-  flags.add("--training.steps", adam.steps);
-  flags.add("--training.max_norm", adam.most_norm);
+  flags.add("--training.steps", input.steps);
+  // Its bound of 0 makes all gradients 0.
+  const double bound =
+      adam.clip_norm > 0 ? adam.clip_norm : std::numeric_limits<double>::infinity();
+  flags.add("--training.max_norm", bound);
   flags.add("--optimizer.name", "AdamW");
-  flags.add("--optimizer.lr", adam.learning_rate);
+  flags.add("--optimizer.lr", adam.lr);
   flags.add("--optimizer.beta1", adam.beta1);
   flags.add("--optimizer.beta2", adam.beta2);
+  flags.add("--optimizer.eps", adam.eps);
   flags.add("--optimizer.weight_decay", adam.weight_decay);
-  flags.add("--lr_scheduler.warmup_steps", adam.warmup_steps);
+  flags.add("--lr_scheduler.warmup_steps", warmup_steps(input));
   flags.add("--lr_scheduler.decay_type", "cosine");
+  flags.add("--lr_scheduler.min_lr_factor", kLeastRatePart);
   flags.add("--job.description", input.job_name);
   return flags;
 }

@@ -31,7 +31,8 @@ cat >ds_config.json <<'END'
         0.9,
         0.95
       ],
-      "weight_decay": 0.1
+      "eps": 1e-08,
+      "weight_decay": 0.0
     }
   },
   "scheduler": {

@@ -37,9 +37,11 @@ TRAINING=(
   --optimizer.lr 0.0003
   --optimizer.beta1 0.9
   --optimizer.beta2 0.95
-  --optimizer.weight_decay 0.1
+  --optimizer.eps 1e-08
+  --optimizer.weight_decay 0
   --lr_scheduler.warmup_steps 100
   --lr_scheduler.decay_type cosine
+  --lr_scheduler.min_lr_factor 0.1
   --job.description 'a job'
 )
 exec torchrun "${RANKS[@]}" -m torchtitan.train ${CONFIG_FILE:+--job.config_file "$CONFIG_FILE"} \

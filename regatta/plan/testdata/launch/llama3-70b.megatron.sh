@@ -60,7 +60,8 @@ TRAINING=(
   --lr-warmup-iters 100
   --adam-beta1 0.9
   --adam-beta2 0.95
-  --weight-decay 0.1
+  --adam-eps 1e-08
+  --weight-decay 0
   --clip-grad 1
   --log-interval 1
   --eval-iters 0

@@ -1,0 +1,79 @@
+// What the scripts of all launchers take from the job beside the strategy.
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "regatta/plan/launch.h"
+#include "regatta/workload/model_presets.h"
+
+namespace regatta::plan {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr workload::Optimizer kOptimizer{
+    .lr = 1e-4, .beta1 = 0.8, .beta2 = 0.9, .eps = 1e-6, .weight_decay = 0.2, .clip_norm = 2};
+
+std::string script(Launcher launcher, const workload::ModelShape& model,
+                   const workload::Optimizer& optimizer = kOptimizer, int steps = 500) {
+  const workload::Strategy strategy{.dp = 8, .zero = 3};
+  const workload::Strategy megatron{.dp = 8, .zero = 1};
+  const auto text =
+      launch_arguments(launcher, {.model = model,
+                                  .strategy = launcher == Launcher::kMegatron ? megatron : strategy,
+                                  .global_batch = 8,
+                                  .devices_per_server = 8,
+                                  .optimizer = optimizer,
+                                  .steps = steps});
+  EXPECT_TRUE(text) << text.error().message;
+  return text ? *text : "";
+}
+
+const workload::ModelShape& preset(const char* name) {
+  return workload::find_model_preset(name)->model;
+}
+
+TEST(LaunchArguments, HaveTheOptimizerAndTheStepsOfTheJob) {
+  const workload::ModelShape& model = preset("llama2-7b");
+  EXPECT_THAT(script(Launcher::kMegatron, model),
+              AllOf(HasSubstr("--lr 0.0001\n"), HasSubstr("--min-lr 1e-05\n"),
+                    HasSubstr("--adam-beta1 0.8\n"), HasSubstr("--adam-beta2 0.9\n"),
+                    HasSubstr("--adam-eps 1e-06\n"), HasSubstr("--weight-decay 0.2\n"),
+                    HasSubstr("--clip-grad 2\n"), HasSubstr("--train-iters 500\n"),
+                    HasSubstr("--lr-warmup-iters 50\n")));
+  EXPECT_THAT(
+      script(Launcher::kTorchrun, model),
+      AllOf(HasSubstr("--optimizer.lr 0.0001\n"), HasSubstr("--optimizer.beta1 0.8\n"),
+            HasSubstr("--optimizer.beta2 0.9\n"), HasSubstr("--optimizer.eps 1e-06\n"),
+            HasSubstr("--optimizer.weight_decay 0.2\n"), HasSubstr("--training.max_norm 2\n"),
+            HasSubstr("--training.steps 500\n"), HasSubstr("--lr_scheduler.warmup_steps 50\n")));
+  EXPECT_THAT(script(Launcher::kDeepspeed, model),
+              AllOf(HasSubstr("\"lr\": 0.0001,"), HasSubstr("\"eps\": 1e-06,"),
+                    HasSubstr("\"weight_decay\": 0.2"), HasSubstr("\"gradient_clipping\": 2.0"),
+                    HasSubstr("\"total_num_steps\": 500,"), HasSubstr("\"warmup_num_steps\": 50,"),
+                    HasSubstr("        0.8,\n        0.9\n")));
+}
+
+TEST(LaunchArguments, SwitchClippingOffWhereTheJobDoes) {
+  workload::Optimizer optimizer = kOptimizer;
+  optimizer.clip_norm = 0;
+  const workload::ModelShape& model = preset("llama2-7b");
+  EXPECT_THAT(script(Launcher::kMegatron, model, optimizer), HasSubstr("--clip-grad 0\n"));
+  EXPECT_THAT(script(Launcher::kTorchrun, model, optimizer),
+              HasSubstr("--training.max_norm inf\n"));
+  EXPECT_THAT(script(Launcher::kDeepspeed, model, optimizer),
+              HasSubstr("\"gradient_clipping\": 0.0"));
+}
+
+TEST(LaunchArguments, WarmUpForAFewStepsWhereThereAreFew) {
+  const workload::ModelShape& model = preset("llama2-7b");
+  EXPECT_THAT(script(Launcher::kMegatron, model, kOptimizer, 5),
+              HasSubstr("--lr-warmup-iters 0\n"));
+  EXPECT_THAT(script(Launcher::kMegatron, model, kOptimizer, 100'000),
+              HasSubstr("--lr-warmup-iters 100\n"));
+}
+
+}  // namespace
+}  // namespace regatta::plan
