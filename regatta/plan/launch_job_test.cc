@@ -12,6 +12,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr workload::Optimizer kOptimizer{
     .lr = 1e-4, .beta1 = 0.8, .beta2 = 0.9, .eps = 1e-6, .weight_decay = 0.2, .clip_norm = 2};
@@ -73,6 +74,28 @@ TEST(LaunchArguments, WarmUpForAFewStepsWhereThereAreFew) {
               HasSubstr("--lr-warmup-iters 0\n"));
   EXPECT_THAT(script(Launcher::kMegatron, model, kOptimizer, 100'000),
               HasSubstr("--lr-warmup-iters 100\n"));
+}
+
+TEST(LaunchArguments, HaveTheAnglesAndTheNormsOfTheModel) {
+  const std::string llama = script(Launcher::kMegatron, preset("llama3-8b"));
+  EXPECT_THAT(llama, AllOf(HasSubstr("--rotary-base 500000\n"), HasSubstr("--rotary-percent 1.0\n"),
+                           HasSubstr("--norm-epsilon 1e-05\n")));
+  EXPECT_THAT(script(Launcher::kMegatron, preset("qwen2-7b")),
+              AllOf(HasSubstr("--rotary-base 1000000\n"), HasSubstr("--norm-epsilon 1e-06\n")));
+  EXPECT_THAT(script(Launcher::kMegatron, preset("gpt2-small")),
+              AllOf(Not(HasSubstr("--rotary")), HasSubstr("--norm-epsilon 1e-05\n")));
+  workload::ModelShape own = preset("llama3-8b");
+  EXPECT_THAT(script(Launcher::kTorchrun, own), Not(HasSubstr("rope_theta")));  // a known flavor
+  own.rope_theta = 20000;
+  EXPECT_THAT(script(Launcher::kTorchrun, own), HasSubstr("rope_theta=20000, norm_eps=1e-05"));
+  own.rope_theta = 20000.5;
+  const workload::Strategy strategy;
+  EXPECT_EQ(
+      launch_arguments(Launcher::kMegatron,
+                       {.model = own, .strategy = strategy, .global_batch = 1, .optimizer = {}})
+          .error()
+          .message,
+      "megatron: rope_theta 20000.5 is no whole number; round it");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Megatron-LM's pretrain_gpt.py. Flags: megatron/training/arguments.py; which release has which:
 // CHANGELOG.md of Megatron-Core.
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <string>
 #include <vector>
@@ -68,6 +69,10 @@ Status check(const LaunchInput& input, int micro_batches) {
                               attention_shape(model).kv_heads),
                   "choose a divisor of them");
   }
+  if (model.positions == workload::Positions::kRotary &&
+      model.rope_theta != std::floor(model.rope_theta))
+    return cannot(kSelf, fmt::format("rope_theta {} is no whole number", model.rope_theta),
+                  "round it");
   if (has_experts(model) && strategy.tp > 1 && !strategy.sequence_parallel)
     return cannot(kSelf, "experts with tp need shared tokens", "set sequence_parallel, or tp 1");
   return check_sharing(strategy);
@@ -149,12 +154,15 @@ Flags model_flags(const ModelShape& model) {
       break;
     case workload::Positions::kRotary:
       flags.add("--position-embedding-type", "rope");
+      flags.add("--rotary-base", static_cast<long long>(model.rope_theta));
+      flags.add("--rotary-percent", "1.0");
       break;
     case workload::Positions::kNone:
       flags.add("--position-embedding-type", "none");
   }
   const bool is_rms = model.norm == workload::Norm::kRmsNorm;
   flags.add("--normalization", is_rms ? "RMSNorm" : "LayerNorm");
+  flags.add("--norm-epsilon", model.norm_eps);
   if (model.activation == workload::Activation::kSwiglu) flags.add("--swiglu");
   if (!model.tied_embeddings) flags.add("--untie-embeddings-and-output-weights");
   if (!model.linear_biases) flags.add("--disable-bias-linear");

@@ -47,6 +47,10 @@ std::string mlp_words(const ModelShape& model) {
   return fmt::format("multiple_of={}, ffn_dim_multiplier={:.6f}", multiple, factor);
 }
 
+std::string scalar_words(const ModelShape& model) {
+  return fmt::format("rope_theta={}, norm_eps={}", model.rope_theta, model.norm_eps);
+}
+
 std::string expert_words(const ModelShape& model) {
   const workload::Experts& experts = model.experts;
   return fmt::format(
@@ -56,18 +60,18 @@ std::string expert_words(const ModelShape& model) {
 
 std::string llama_definition(const ModelShape& model) {
   return fmt::format(
-      "TransformerModelArgs(dim={}, n_layers={}, n_heads={}, n_kv_heads={}, vocab_size={}, {})",
+      "TransformerModelArgs(dim={}, n_layers={}, n_heads={}, n_kv_heads={}, vocab_size={}, {}, {})",
       model.hidden, model.layers, model.heads, attention_shape(model).kv_heads, model.vocab,
-      mlp_words(model));
+      mlp_words(model), scalar_words(model));
 }
 
 std::string qwen_definition(const ModelShape& model) {
   const workload::AttentionShape attention = attention_shape(model);
   std::string text = fmt::format(
       "Qwen3ModelArgs(dim={}, n_layers={}, n_heads={}, n_kv_heads={}, head_dim={}, hidden_dim={}, "
-      "vocab_size={}, qk_norm=False",
+      "vocab_size={}, qk_norm=False, {}",
       model.hidden, model.layers, model.heads, attention.kv_heads, attention.key_dim,
-      model.ffn_hidden, model.vocab);
+      model.ffn_hidden, model.vocab, scalar_words(model));
   if (has_experts(model)) text += ", moe_enabled=True, " + expert_words(model);
   return text + ")";
 }
@@ -77,10 +81,10 @@ std::string deepseek_definition(const ModelShape& model) {
   return fmt::format(
       "DeepSeekV3ModelArgs(dim={}, n_layers={}, n_dense_layers={}, n_heads={}, inter_dim={}, "
       "vocab_size={}, q_lora_rank={}, kv_lora_rank={}, qk_nope_head_dim={}, qk_rope_head_dim={}, "
-      "v_head_dim={}, {})",
+      "v_head_dim={}, {}, {})",
       model.hidden, model.layers, dense_layers(model), model.heads, model.ffn_hidden, model.vocab,
       latent.query_rank, latent.kv_rank, latent.plain_dim, latent.rotary_dim, latent.value_dim,
-      expert_words(model));
+      scalar_words(model), expert_words(model));
 }
 
 }  // namespace

@@ -42,6 +42,16 @@ class Config {
       if (has(key)) return whole(key, 0);
     return otherwise;
   }
+  double number_or(Keys keys, double otherwise) {
+    for (const char* key : keys) {
+      if (!has(key)) continue;
+      if (object_[key].is_number() && object_[key].get<double>() > 0)
+        return object_[key].get<double>();
+      fail(key, "is no number above 0");
+      return otherwise;
+    }
+    return otherwise;
+  }
   bool boolean_or(const char* key, bool otherwise) {
     if (!has(key)) return otherwise;
     if (object_[key].is_boolean()) return object_[key].get<bool>();
@@ -96,6 +106,9 @@ ModelShape read_gpt(Config& config, const std::string& type) {
   if (type == "bert") model.kind = ModelKind::kEncoder;
   if (type == "bloom") model.positions = Positions::kNone;
   if (type == "gpt_neox") model.positions = Positions::kRotary;
+  model.rope_theta = config.number_or({"rope_theta", "rotary_emb_base"}, 10000);
+  model.norm_eps =
+      config.number_or({"layer_norm_epsilon", "layer_norm_eps"}, type == "bert" ? 1e-12 : 1e-5);
   return model;
 }
 
@@ -145,7 +158,9 @@ ModelShape read_llama(Config& config, const std::string& type) {
   model.tied_embeddings = config.boolean_or("tie_word_embeddings", false);
   model.activation = Activation::kSwiglu;
   model.positions = Positions::kRotary;
+  model.rope_theta = config.number_or({"rope_theta"}, type == "mixtral" ? 1e6 : 10000);
   model.norm = Norm::kRmsNorm;
+  model.norm_eps = config.number_or({"rms_norm_eps"}, type == "mixtral" ? 1e-5 : 1e-6);
   model.linear_biases = false;
   model.qkv_biases = config.boolean_or("attention_bias", type == "qwen2" || type == "qwen2_moe");
   if (type.starts_with("deepseek")) read_latent(config, model);

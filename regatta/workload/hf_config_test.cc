@@ -50,6 +50,20 @@ TEST(HfConfig, GivesTheModelsThatThePresetsDescribe) {
   }
 }
 
+TEST(HfConfig, KeepsTheAnglesAndTheNorms) {
+  const ModelShape llama = read(kLlama3);
+  EXPECT_EQ(llama.rope_theta, 500000);
+  EXPECT_EQ(llama.norm_eps, 1e-6);  // the default of the type
+  EXPECT_EQ(read(kMixtral).rope_theta, 1e6);
+  EXPECT_EQ(read(kGpt2).norm_eps, 1e-5);
+  std::string text = kLlama3;
+  text.insert(1, "\"rms_norm_eps\": 1e-05, ");
+  EXPECT_EQ(read(text).norm_eps, 1e-5);
+  text.replace(text.find("500000.0"), 8, "\"many\"");
+  EXPECT_EQ(parse_hf_config(text, "config.json").error().message,
+            "config.json: \"rope_theta\" is no number above 0");
+}
+
 // Radford et al., 2019: 124 million, with 50257 words.
 TEST(HfConfig, TakesTheDefaultsOfTheTypeForWhatIsLeftOut) {
   const ModelShape model = read(kGpt2);

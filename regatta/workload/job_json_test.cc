@@ -145,6 +145,8 @@ class RandomJobs {
     model.tied_embeddings = coin();
     model.linear_biases = coin();
     model.qkv_biases = coin();
+    if (model.positions == Positions::kRotary) model.rope_theta = number(1, 1'000'000);
+    model.norm_eps = 1.0 / number(1, 1'000'000);
     if (coin()) {
       model.latent = {number(0, 9), number(1, 9), number(1, 9), number(1, 9), number(1, 9)};
     } else {

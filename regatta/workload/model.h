@@ -71,6 +71,9 @@ struct ModelShape {
   Norm norm = Norm::kLayerNorm;
   bool linear_biases = true;  // of the matrices of a block
   bool qkv_biases = false;    // of queries, keys and values where the others have none
+  // What changes no time and no memory, but the weights that training ends with.
+  double rope_theta = 10000;  // base of the angles of rotary positions
+  double norm_eps = 1e-5;     // added to the variance
   LatentAttention latent;
   Experts experts;
 

@@ -79,6 +79,8 @@ void check_sizes(JsonReader& reader, const ModelShape& model) {
   if (model.kv_heads < 0 || (model.kv_heads > 0 && model.heads % model.kv_heads != 0))
     reader.fail("\"kv_heads\" does not divide the heads");
   if (model.head_dim < 0) reader.fail("\"head_dim\" must be at least 0");
+  if (!(model.rope_theta > 0) || !(model.norm_eps > 0))
+    reader.fail("rope_theta and norm_eps must be above 0");
   if (is_too_large(model)) reader.fail("the sizes make more than 10^15 parameters");
 }
 
@@ -101,6 +103,9 @@ json model_to_json(const ModelShape& model) {
                  {"linear_biases", model.linear_biases},
                  {"qkv_biases", model.qkv_biases},
                  {"tied_embeddings", model.tied_embeddings}};
+  const ModelShape usual;
+  if (model.rope_theta != usual.rope_theta) object["rope_theta"] = model.rope_theta;
+  if (model.norm_eps != usual.norm_eps) object["norm_eps"] = model.norm_eps;
   if (has_latent_attention(model)) add_latent(object, model.latent);
   if (has_experts(model)) add_experts(object, model.experts);
   return object;
@@ -124,6 +129,8 @@ Result<ModelShape> model_from_json(const json& object) {
   reader.read_if("norm", model.norm, kNorms);
   reader.read_if("linear_biases", model.linear_biases);
   reader.read_if("qkv_biases", model.qkv_biases);
+  reader.read_if("rope_theta", model.rope_theta);
+  reader.read_if("norm_eps", model.norm_eps);
   reader.read("tied_embeddings", model.tied_embeddings);
   if (reader.has("kv_lora_rank")) model.latent = read_latent(reader);
   if (reader.has("experts")) model.experts = read_experts(reader, model.layers);

@@ -127,8 +127,18 @@ ModelPreset preset_of(const LlamaRow& row) {
           .source = row.source};
 }
 
+// As the published configurations have them.
+void complete_scalars(ModelShape& model) {
+  const auto is = [&](std::string_view family) { return model.preset.starts_with(family); };
+  if (is("llama3")) model.rope_theta = 500000;
+  if (is("mixtral") || is("qwen")) model.rope_theta = 1e6;
+  if (is("kimi")) model.rope_theta = 50000;
+  if (is("qwen") || is("deepseek") || is("kimi")) model.norm_eps = 1e-6;
+}
+
 // What the rows above do not say.
 void complete(ModelShape& model) {
+  complete_scalars(model);
   constexpr LatentAttention kLatent{
       .query_rank = 1536, .kv_rank = 512, .plain_dim = 128, .rotary_dim = 64, .value_dim = 128};
   if (model.preset.starts_with("qwen2")) model.qkv_biases = true;
@@ -192,6 +202,7 @@ std::vector<ModelPreset> other_presets() {
                      .seq = 512,
                      .vocab = 30592,
                      .tied_embeddings = true};
+  bert.norm_eps = 1e-12;
   made.push_back({bert, "Devlin et al., 2019, section 3; vocabulary padded to 128"});
   return made;
 }

@@ -21,12 +21,14 @@ constexpr IntRange kWidth{1, 1'000'000};
 constexpr IntRange kTokens{1, 10'000'000};
 constexpr IntRange kExperts{1, 100'000};
 constexpr double kFactorMax = 1e6;
+constexpr NumberRange kRopeTheta{1, 1e12};
+constexpr NumberRange kNormEps{1e-30, 1};
 
 using Keys = std::initializer_list<const char*>;
 constexpr Keys kSizeKeys = {"layers",     "hidden", "heads", "kv_heads", "head_dim",
                             "ffn_hidden", "seq",    "vocab", "attention"};
-constexpr Keys kKindKeys = {"activation",    "positions",  "norm",
-                            "linear_biases", "qkv_biases", "tied_embeddings"};
+constexpr Keys kKindKeys = {"activation", "positions",       "norm",       "linear_biases",
+                            "qkv_biases", "tied_embeddings", "rope_theta", "norm_eps"};
 constexpr Keys kLatentKeys = {"q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
                               "v_head_dim"};
 constexpr Keys kExpertKeys = {"experts",      "shared_experts", "top_k",    "expert_ffn_hidden",
@@ -112,6 +114,11 @@ void read_kinds(const YamlMap& map, ModelShape& model) {
   model.linear_biases = map.boolean_or("linear_biases", model.linear_biases);
   model.qkv_biases = map.boolean_or("qkv_biases", model.qkv_biases);
   model.tied_embeddings = map.boolean_or("tied_embeddings", model.tied_embeddings);
+  model.rope_theta = map.number_or("rope_theta", model.rope_theta, kRopeTheta);
+  model.norm_eps = map.number_or("norm_eps", model.norm_eps, kNormEps);
+  if (map.has("rope_theta") && model.positions != Positions::kRotary)
+    map.fail("rope_theta",
+             "belongs to rotary positions; add positions: rotary, or leave the key out");
 }
 
 enum class Attention { kMultiHead, kGrouped, kLatent };

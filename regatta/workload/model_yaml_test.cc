@@ -78,6 +78,19 @@ TEST(ReadModel, LetsSizesFollowThoseThatAreChanged) {
   EXPECT_FALSE(has_latent_attention(good_model("{preset: deepseek-v3, attention: mha}")));
 }
 
+TEST(ReadModel, TakesTheAnglesAndTheNorms) {
+  const ModelShape llama = good_model("{preset: llama3-8b}");
+  EXPECT_EQ(llama.rope_theta, 500000);
+  EXPECT_EQ(llama.norm_eps, 1e-5);
+  const ModelShape own = good_model("{preset: llama3-8b, rope_theta: 1e6, norm_eps: 1e-6}");
+  EXPECT_EQ(own.rope_theta, 1e6);
+  EXPECT_EQ(own.norm_eps, 1e-6);
+  EXPECT_EQ(model_of("{preset: gpt2-small, rope_theta: 10000}").error().message,
+            "job.yaml:1: model.rope_theta: belongs to rotary positions; add positions: rotary, or "
+            "leave the key out");
+  EXPECT_FALSE(model_of("{preset: llama3-8b, norm_eps: 0}"));
+}
+
 TEST(ReadModel, TakesAFileAndWhatTheJobSaysBesides) {
   const auto load = [](const std::string& path) -> Result<ModelShape> {
     if (path != "config.json") return Error{Code::kInvalidInput, path + ": no such file"};

@@ -28,6 +28,8 @@ Unexecuted unexecuted_part(const ModelShape& model) {
     return {"positions " + to_string(model.positions), "positions learned"};
   if (model.norm != usual.norm) return {"norm " + to_string(model.norm), "norm layernorm"};
   if (!model.linear_biases) return {"linear_biases false", "linear_biases true"};
+  if (model.norm_eps != usual.norm_eps)
+    return {fmt::format("norm_eps {}", model.norm_eps), fmt::format("norm_eps {}", usual.norm_eps)};
   return {};
 }
 

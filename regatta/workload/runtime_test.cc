@@ -84,6 +84,7 @@ TEST(CheckRunnable, NamesEveryKeyOfAModel) {
   EXPECT_EQ(refused([](ModelShape& m) { m.latent.kv_rank = 64; }), "attention mla");
   EXPECT_EQ(refused([](ModelShape& m) { m.kv_heads = 4; }), "kv_heads 4");
   EXPECT_EQ(refused([](ModelShape& m) { m.head_dim = 128; }), "head_dim 128");
+  EXPECT_EQ(refused([](ModelShape& m) { m.norm_eps = 1e-6; }), "norm_eps 1e-06");
   EXPECT_EQ(refused([](ModelShape& m) { m.activation = Activation::kSwiglu; }),
             "activation swiglu");
   EXPECT_EQ(refused([](ModelShape& m) { m.positions = Positions::kRotary; }), "positions rotary");

@@ -1,6 +1,11 @@
 """The command line of `regatta plan`: every option does what it says, or is refused in one sentence."""
 import json
+import os
 import pathlib
+import pty
+import resource
+import signal
+import subprocess
 import tempfile
 import unittest
 
@@ -40,6 +45,22 @@ class PlanCommand(unittest.TestCase):
             self.check(CPU_PLAN + option, f"{option[0]}: {EXAMPLES / 'cluster.yaml'} has no GPUs; give a cluster of GPUs, "
                                           "or plan without it")
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_writes_the_optimizer_and_the_steps_of_the_job(self):
+        job = self.write("job.yaml", "name: j\nmodel: {preset: llama3-8b}\nglobal_batch: 16\nprecision: bf16\nsteps: 500\n"
+                                     "optimizer: {lr: 1e-4, weight_decay: 0, beta1: 0.8, clip_norm: 0}\n")
+        cluster = self.write("c.yaml", "name: c\nfabric: {tiers: [leaf]}\nservers: {count: 1, type: dgx-h100}\n")
+        plan = ["plan", job, "--cluster", cluster, "--strategy", "{dp: 8, zero: %d, micro_batch: 1, recompute: full}"]
+        words = {"megatron": (1, ["--lr 0.0001", "--weight-decay 0", "--adam-beta1 0.8", "--clip-grad 0", "--train-iters 500",
+                                  "--rotary-base 500000", "--norm-epsilon 1e-05"]),
+                 "torchrun": (3, ["--optimizer.lr 0.0001", "--optimizer.weight_decay 0", "--optimizer.beta1 0.8",
+                                  "--training.max_norm inf", "--training.steps 500"]),
+                 "deepspeed": (3, ['"lr": 0.0001', '"weight_decay": 0.0', "0.8,", '"gradient_clipping": 0.0',
+                                   '"total_num_steps": 500'])}
+        for launcher, (zero, flags) in words.items():
+            script = self.done(*plan[:-1], plan[-1] % zero, "--launch", launcher).stdout
+            for flag in flags:
+                self.assertIn(flag, script)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ MODEL=(
   --max-position-embeddings 2048
   --position-embedding-type learned_absolute
   --normalization LayerNorm
+  --norm-epsilon 1e-05
   --make-vocab-size-divisible-by 128
 )
 PARALLEL=(

@@ -26,7 +26,10 @@ MODEL=(
   --seq-length 8192
   --max-position-embeddings 8192
   --position-embedding-type rope
+  --rotary-base 500000
+  --rotary-percent 1.0
   --normalization RMSNorm
+  --norm-epsilon 1e-05
   --swiglu
   --untie-embeddings-and-output-weights
   --disable-bias-linear
