@@ -172,6 +172,7 @@ class Search {
     strategy.schedule = problem_.request.schedule.value_or(strategy.schedule);
     strategy.offload = problem_.request.offload.value_or(strategy.offload);
     strategy.overlap = problem_.request.overlap.value_or(true);
+    strategy.compression = problem_.request.compression.value_or(workload::Compression::kNone);
     strategy.zero = problem_.request.zero.value_or(0);
     REGATTA_TRY(job, mixed_job(input_of(strategy, cluster)));
     for (const int zero : {0, 1, 2}) {

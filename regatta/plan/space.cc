@@ -36,7 +36,8 @@ class Space {
       if (input_.devices % tp != 0) continue;
       for (const int cp : given_or(input_.request.cp, divisors(input_.devices / tp))) {
         if (input_.devices / tp % cp != 0) continue;
-        strategy_ = {.tp = tp, .cp = cp};
+        // No estimate depends on how gradients travel, so none is searched.
+        strategy_ = {.tp = tp, .compression = compression(), .cp = cp};
         for (const ContextKind context : contexts()) {
           strategy_.context = context;
           with_experts();
@@ -67,6 +68,10 @@ class Space {
   }
 
  private:
+  workload::Compression compression() const {
+    return input_.request.compression.value_or(workload::Compression::kNone);
+  }
+
   std::vector<ContextKind> contexts() const {
     if (strategy_.cp == 1) return {ContextKind::kRing};
     return given_or(input_.request.context, kContexts);

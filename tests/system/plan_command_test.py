@@ -62,6 +62,12 @@ class PlanCommand(unittest.TestCase):
             for flag in flags:
                 self.assertIn(flag, script)
 
+    def test_keeps_the_compression_that_is_asked_for(self):
+        best = json.loads(self.done(*PLAN, "--strategy", "{tp: 8, compression: bf16}", "--json").stdout)
+        self.assertEqual(best["strategy"]["compression"], "bf16")
+        self.check(PLAN + ["--strategy", "{tp: 8, compression: int8}", "--launch", "megatron"],
+                   "megatron: gradients travel as fp32 or bf16, not as int8; set compression none or bf16")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
