@@ -79,7 +79,7 @@ Result<std::string> read_tuning(const std::string& path) {
     return Error{Code::kInvalidInput,
                  path + problem + "; save it again with `regatta coll explain --save`"};
   };
-  auto text = os::read_file(path);
+  auto text = os::read_file(path, os::kTextFileMost);
   if (!text)
     return Error{Code::kInvalidInput, text.error().message +
                                           "; give --tuning a file that `regatta coll explain "

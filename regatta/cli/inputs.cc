@@ -19,7 +19,7 @@ namespace {
 
 // What stands in the way of a measurement is removed by hand: it may be somebody's folder.
 Result<cost::Rates> read_rates(const std::string& path, const std::string& cluster_path) {
-  const Result<std::string> text = os::read_file(path);
+  const Result<std::string> text = os::read_file(path, os::kTextFileMost);
   if (text) return cost::parse_rates(*text, path);
   return Error{Code::kInvalidInput, fmt::format("{}; remove it and run `regatta measure {}` again",
                                                 text.error().message, cluster_path)};

@@ -28,7 +28,7 @@ std::string absolute_path(const std::string& path) {
 
 // A file named by the user that cannot be read is wrong input.
 Result<std::string> read_named_file(const std::string& path) {
-  Result<std::string> text = os::read_file(path);
+  Result<std::string> text = os::read_file(path, os::kTextFileMost);
   if (!text) return Error{Code::kInvalidInput, text.error().message + "; check the path"};
   return text;
 }

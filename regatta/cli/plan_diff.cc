@@ -35,7 +35,7 @@ struct DiffOptions {
 
 // What `regatta plan --json` wrote.
 Result<plan::Comparable> read_plan(const std::string& name, const std::string& path) {
-  const auto text = os::read_file(path);
+  const auto text = os::read_file(path, os::kTextFileMost);
   if (!text) return Error{Code::kInvalidInput, text.error().message + "; check the path"};
   const json file = json::parse(*text, nullptr, false);
   if (!file.is_object() || !file.contains("breakdown") || !file["breakdown"].is_object() ||

@@ -52,7 +52,7 @@ Result<std::vector<Set>> load_sets(const std::vector<std::string>& files) {
   std::vector<Set> sets;
   for (const std::string& file : files) {
     const std::string name = std::filesystem::path(file).stem().string();
-    auto text = os::read_file(file);
+    auto text = os::read_file(file, os::kTextFileMost);
     if (!text)
       return Error{Code::kInvalidInput, text.error().message + "; give a table of published runs"};
     auto set = make_set(name, *text);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ Status write_all(const UniqueFd& file, std::string_view text, const std::string&
 
 }  // namespace
 
-Result<std::string> read_file(const std::string& path) {
+Result<std::string> read_file(const std::string& path, std::size_t most) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return errno_error(path);
   std::string text;
@@ -40,6 +41,10 @@ Result<std::string> read_file(const std::string& path) {
     if (count < 0) return errno_error(path);
     if (count == 0) return text;
     text.append(block.data(), static_cast<std::size_t>(count));
+    if (text.size() > most) {
+      return Error{Code::kInvalidInput,
+                   fmt::format("{}: holds more than {} bytes, or has no end", path, most)};
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 // os/file.h: whole small files: state, descriptions, kernel settings. Errors name the path.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -8,8 +10,13 @@
 
 namespace regatta::os {
 
-// The whole file, also of /proc and /sys (whose sizes read as 0). kNotFound when it is missing.
-Result<std::string> read_file(const std::string& path);
+// Of what people write and programs exchange: more than it may hold is no such file.
+inline constexpr std::size_t kTextFileMost = std::size_t{256} << 20;
+
+// The whole file, also of /proc and /sys (whose sizes read as 0). kNotFound when it is missing,
+// kInvalidInput as soon as it holds more than `most` bytes: devices have no end.
+Result<std::string> read_file(const std::string& path,
+                              std::size_t most = std::numeric_limits<std::size_t>::max());
 
 // One write into an existing or new file, as settings in /proc, /sys and cgroups want it.
 Status write_file(const std::string& path, std::string_view text);

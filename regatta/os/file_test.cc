@@ -33,6 +33,19 @@ TEST(File, OfProcIsReadWhole) {
   EXPECT_NE(text->find("VmSize"), std::string::npos);
 }
 
+TEST(File, WithoutAnEndIsNotReadOn) {
+  const auto endless = read_file("/dev/zero", 1000);
+  ASSERT_FALSE(endless);
+  EXPECT_EQ(endless.error().code, Code::kInvalidInput);
+  EXPECT_EQ(endless.error().message, "/dev/zero: holds more than 1000 bytes, or has no end");
+  auto folder = TempFolder::create();
+  ASSERT_TRUE(folder);
+  const std::string path = folder->path() + "/text";
+  ASSERT_TRUE(write_file(path, std::string(1000, 'x')));
+  EXPECT_TRUE(read_file(path, 1000));
+  EXPECT_FALSE(read_file(path, 999));
+}
+
 TEST(File, WrittenAtomicallyLeavesNothingBeside) {
   auto folder = TempFolder::create();
   ASSERT_TRUE(folder);

@@ -68,6 +68,10 @@ class PlanCommand(unittest.TestCase):
         self.check(PLAN + ["--strategy", "{tp: 8, compression: int8}", "--launch", "megatron"],
                    "megatron: gradients travel as fp32 or bf16, not as int8; set compression none or bf16")
 
+    def test_reads_no_file_without_an_end(self):
+        for arguments in (["plan", "/dev/zero", "--cluster", CLUSTER], ["plan", JOB, "--cluster", "/dev/zero"]):
+            self.check(arguments, "/dev/zero: holds more than 268435456 bytes, or has no end; check the path")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
