@@ -1,9 +1,11 @@
 // cli/main.cc: the program `regatta`: parses the command line and hands it to one command.
 // Exit status: 0 done, 1 the work failed, 2 the input is wrong.
 
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 
@@ -19,6 +21,7 @@
 #include "regatta/cli/run_command.h"
 #include "regatta/cli/topo_command.h"
 #include "regatta/core/result.h"
+#include "regatta/os/errno_text.h"
 
 namespace {
 
@@ -69,11 +72,29 @@ int run(int argc, char** argv) {
   return exit_status;
 }
 
+// What was printed may still wait in the process: only now is it known whether it arrived.
+// `number`: why not, where that is known.
+int end_output(int status, int number = 0) {
+  errno = 0;
+  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (is_written) return status;
+  if (errno != 0) number = errno;
+  const std::string reason = number != 0 ? regatta::os::errno_text(number) : "it cannot be written";
+  std::fprintf(stderr, "regatta: standard output: %s; what was printed is not complete\n",
+               reason.c_str());
+  return status == 0 ? 1 : status;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return end_output(run(argc, argv));
+  } catch (const std::system_error& error) {
+    // The library that prints throws where a large text meets a full device.
+    if (std::ferror(stdout) != 0) return end_output(1, error.code().value());
+    std::fprintf(stderr, "regatta: bug: %s; please report it\n", error.what());
+    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "regatta: bug: %s; please report it\n", error.what());
     return 1;

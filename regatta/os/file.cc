@@ -28,6 +28,25 @@ Status write_all(const UniqueFd& file, std::string_view text, const std::string&
   return {};
 }
 
+// Some file systems tell only now that there is no room.
+Status close_file(UniqueFd& file, const std::string& path) {
+  if (::close(file.release()) != 0) return errno_error(path);
+  return {};
+}
+
+// Replaces the plain file `path`, or makes it.
+Status replace_file(const std::string& path, std::string_view text) {
+  std::string beside = path + ".XXXXXX";
+  UniqueFd file(::mkostemp(beside.data(), O_CLOEXEC));
+  if (!file) return errno_error(path);
+  Status status = write_all(file, text, path);
+  if (status && ::fchmod(file.get(), 0644) != 0) status = errno_error(path);
+  if (status) status = close_file(file, path);
+  if (status && ::rename(beside.c_str(), path.c_str()) != 0) status = errno_error(path);
+  if (!status) ::unlink(beside.c_str());
+  return status;
+}
+
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, std::size_t most) {
@@ -49,20 +68,24 @@ Result<std::string> read_file(const std::string& path, std::size_t most) {
 }
 
 Status write_file(const std::string& path, std::string_view text) {
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file) return errno_error(path);
-  return write_all(file, text, path);
+  REGATTA_TRY_DO(write_all(file, text, path));
+  return close_file(file, path);
 }
 
 Status write_file_atomically(const std::string& path, std::string_view text) {
-  std::string beside = path + ".XXXXXX";
-  const UniqueFd file(::mkostemp(beside.data(), O_CLOEXEC));
-  if (!file) return errno_error(path);
-  Status status = write_all(file, text, path);
-  if (status && ::fchmod(file.get(), 0644) != 0) status = errno_error(path);
-  if (status && ::rename(beside.c_str(), path.c_str()) != 0) status = errno_error(path);
-  if (!status) ::unlink(beside.c_str());
-  return status;
+  std::error_code error;
+  const auto kind = std::filesystem::status(path, error).type();
+  if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found)
+    return write_file(path, text);
+  if (std::filesystem::is_symlink(path, error)) {
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (error) return errno_error(path, error.value());
+    return write_file_atomically((std::filesystem::path(path).parent_path() / target).string(),
+                                 text);
+  }
+  return replace_file(path, text);
 }
 
 Status make_folder(const std::string& path, unsigned mode) {

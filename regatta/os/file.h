@@ -21,7 +21,9 @@ Result<std::string> read_file(const std::string& path,
 // One write into an existing or new file, as settings in /proc, /sys and cgroups want it.
 Status write_file(const std::string& path, std::string_view text);
 
-// Readers see the old text or the new one, never a part: written beside `path`, then renamed.
+// Readers see the old text or the new one, never a part: written beside `path`, then renamed. What
+// is no plain file, like a device or a pipe, is written into as it stands; a link stays, and what
+// it names is replaced.
 Status write_file_atomically(const std::string& path, std::string_view text);
 
 // Makes `path` and its parents; the last gets `mode`. Success when it is there already.

@@ -1,9 +1,12 @@
 #include "regatta/os/file.h"
 
+#include <csignal>
 #include <filesystem>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace regatta::os {
 namespace {
@@ -31,6 +34,43 @@ TEST(File, OfProcIsReadWhole) {
   const auto text = read_file("/proc/self/status");
   ASSERT_TRUE(text);
   EXPECT_NE(text->find("VmSize"), std::string::npos);
+}
+
+TEST(File, ThatIsADeviceOrALinkStaysOne) {
+  ASSERT_TRUE(write_file_atomically("/dev/null", "gone"));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  auto folder = TempFolder::create();
+  ASSERT_TRUE(folder);
+  const std::string link = folder->path() + "/link";
+  const std::string file = folder->path() + "/file";
+  ASSERT_EQ(::symlink("file", link.c_str()), 0);
+  for (const char* text : {"new", "again"}) {
+    ASSERT_TRUE(write_file_atomically(link, text));
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    const auto read = read_file(file);
+    ASSERT_TRUE(read);
+    EXPECT_EQ(*read, text);
+  }
+}
+
+TEST(File, ThatHasNoRoomIsReported) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  auto* before = std::signal(SIGXFSZ, SIG_IGN);
+  auto folder = TempFolder::create();
+  ASSERT_TRUE(folder);
+  const rlimit small{.rlim_cur = 10, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string path = folder->path() + "/text";
+  const Status plain = write_file(path + "1", std::string(11, 'x'));
+  const Status atomic = write_file_atomically(path, std::string(11, 'x'));
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, before);
+  ASSERT_FALSE(plain);
+  EXPECT_EQ(plain.error().message, path + "1: file too large");
+  ASSERT_FALSE(atomic);
+  EXPECT_EQ(atomic.error().message, path + ": file too large");
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST(File, WithoutAnEndIsNotReadOn) {

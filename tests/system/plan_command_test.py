@@ -72,6 +72,30 @@ class PlanCommand(unittest.TestCase):
         for arguments in (["plan", "/dev/zero", "--cluster", CLUSTER], ["plan", JOB, "--cluster", "/dev/zero"]):
             self.check(arguments, "/dev/zero: holds more than 268435456 bytes, or has no end; check the path")
 
+    def test_reports_output_that_is_lost(self):
+        def no_room():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+        fixed = ["--strategy", "{tp: 8, pp: 8, micro_batch: 1, zero: 1}"]
+        for arguments in (PLAN + fixed, PLAN + fixed + ["--json"], PLAN + ["--top", "5000", "--json"],
+                          ["plan", "--help"]):
+            with open(self.folder / "out", "w", encoding="utf-8") as out:
+                done = subprocess.run([lab_case.BIN / "regatta", *map(str, arguments)], stdout=out, stderr=subprocess.PIPE,
+                                      text=True, timeout=60, preexec_fn=no_room, check=False)
+            self.assertEqual((done.returncode, done.stderr), (1, "regatta: standard output: file too large; what was printed is "
+                                                                 "not complete\n"), arguments)
+        page = self.folder / "plan.html"
+        done = lab_case.regatta(*PLAN, *fixed, "--html", page, preexec_fn=no_room)
+        self.assertEqual((done.returncode, done.stderr), (1, f"regatta: {page}: file too large\n"))
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["out"])
+
+    def test_writes_into_a_device_without_replacing_it(self):
+        link = self.folder / "null"
+        link.symlink_to("/dev/null")
+        self.done(*PLAN, "--strategy", "{tp: 8, pp: 8, micro_batch: 1, zero: 1}", "--html", link, "--trace", "/dev/null")
+        self.assertTrue(link.is_symlink() and pathlib.Path("/dev/null").is_char_device())
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
