@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/cli/inputs.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/plan_mixed.h"
 #include "regatta/cli/plan_outputs.h"
@@ -66,6 +67,8 @@ void print_plan(const GpuProblem& problem, const GpuPlan& plan) {
   const plan::GpuAnswer answer = plan::answer(problem, plan);
   const Seconds all = plan.estimate.step.total();
   fmt::print("\nplan: {}\n", to_string(plan.strategy));
+  if (const std::string misfit = plan::misfit(problem, plan); !misfit.empty())
+    fmt::print("the plan {}\n", misfit);
   std::vector<std::vector<std::string>> rows = {{"part", "time", "share"}};
   for (const plan::NamedPart& part : plan::named_parts(plan.estimate.step)) {
     if (part.time.value <= 0) continue;
@@ -141,6 +144,8 @@ int show_fixed(const PlanOptions& options, const workload::Job& job, const topo:
   const auto estimate = plan::estimate_on(problem, strategy);
   if (!estimate) return report_error(estimate.error());
   const GpuPlan plan{strategy, *estimate};
+  if (const std::string misfit = plan::misfit(problem, plan); !misfit.empty())
+    print_warnings({"the plan " + misfit});
   const auto is_printed = write_outputs(options, {job, cluster, problem, plan});
   if (!is_printed) return report_error(is_printed.error());
   if (*is_printed) return 0;
@@ -237,8 +242,17 @@ Result<const cost::Stack*> stack_of(const std::string& name, const workload::Job
                            join(cost::stack_names(), ", "))};
 }
 
+Status check_gpu_job(const workload::Job& job) {
+  if (job.placement.empty()) return {};
+  return Error{Code::kInvalidInput,
+               fmt::format("job {}: placement: on a cluster of GPUs the plan says where ranks go; "
+                           "write placement: auto, or leave the key out",
+                           job.name)};
+}
+
 Result<GpuProblem> gpu_problem(const workload::Job& job, const topo::Cluster& cluster,
                                const cost::Stack& stack) {
+  REGATTA_TRY_DO(check_gpu_job(job));
   const topo::ServerType& server = cluster.type_of(ServerId{0});
   for (const topo::Server& one : cluster.servers) {
     if (one.type == cluster.servers.front().type) continue;

@@ -16,6 +16,9 @@ int search_threads();
 
 bool is_gpu_cluster(const topo::Cluster& cluster);
 
+// What a job may not say where the cluster has GPUs. kInvalidInput.
+Status check_gpu_job(const workload::Job& job);
+
 // The problem that a job is on a cluster of equal servers, all devices used; the arguments outlive
 // it. Fails with kInvalidInput for servers of several types and for a device whose rate in the
 // job's precision is not known.

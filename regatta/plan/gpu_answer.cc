@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "regatta/core/units_text.h"
+
 namespace regatta::plan {
 namespace {
 
@@ -75,6 +77,17 @@ FlopsPerSecond rate_per_device(const GpuProblem& problem, const GpuPlan& plan) {
 
 double mfu(const GpuProblem& problem, const GpuPlan& plan) {
   return rate_per_device(problem, plan) / problem.machine.engines.products.peak;
+}
+
+std::string misfit(const GpuProblem& problem, const GpuPlan& plan) {
+  const Fit fit = fit_of(plan.estimate.memory, problem.server.device.memory);
+  if (fit == Fit::kFits) return "";
+  return fmt::format(
+      "needs {} of the {} of a device: {}; choose a larger tp, pp or zero, or "
+      "recompute full",
+      format_bytes({static_cast<long long>(plan.estimate.memory.total())}),
+      format_bytes(problem.server.device.memory),
+      fit == Fit::kDoesNot ? "it does not fit" : "too close to be sure that it fits");
 }
 
 GpuAnswer answer(const GpuProblem& problem, const GpuPlan& plan) {

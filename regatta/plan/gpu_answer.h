@@ -38,6 +38,10 @@ struct GpuAnswer {
 FlopsPerSecond rate_per_device(const GpuProblem& problem, const GpuPlan& plan);
 double mfu(const GpuProblem& problem, const GpuPlan& plan);
 
+// "needs 120 GiB of the 80 GiB of a device: it does not fit; ...", with what would help; "" of a
+// plan that fits.
+std::string misfit(const GpuProblem& problem, const GpuPlan& plan);
+
 // Requires that `plan` is one of the problem.
 GpuAnswer answer(const GpuProblem& problem, const GpuPlan& plan);
 

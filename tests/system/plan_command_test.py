@@ -62,11 +62,27 @@ class PlanCommand(unittest.TestCase):
             for flag in flags:
                 self.assertIn(flag, script)
 
+    def test_says_plainly_that_a_fixed_strategy_does_not_fit(self):
+        strategy = ["--strategy", "{tp: 8, pp: 4, dp: 32, cp: 1, micro_batch: 1, zero: 0}"]
+        words = r"the plan needs 1\d\d GiB of the 80 GiB of a device: it does not fit; choose "
+        for form in ([], ["--json"], ["--launch", "megatron"]):
+            done = self.done(*PLAN, *strategy, *form)
+            self.assertRegex(done.stderr, "^regatta: warning: " + words)
+            self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertRegex(self.done(*PLAN, *strategy).stdout, "\n" + words)
+        self.assertEqual(self.done(*PLAN, "--strategy", "{tp: 8, pp: 8, micro_batch: 1, zero: 1}").stderr, "")
+
     def test_keeps_the_compression_that_is_asked_for(self):
         best = json.loads(self.done(*PLAN, "--strategy", "{tp: 8, compression: bf16}", "--json").stdout)
         self.assertEqual(best["strategy"]["compression"], "bf16")
         self.check(PLAN + ["--strategy", "{tp: 8, compression: int8}", "--launch", "megatron"],
                    "megatron: gradients travel as fp32 or bf16, not as int8; set compression none or bf16")
+
+    def test_refuses_a_placement_where_the_plan_places(self):
+        job = self.write("job.yaml", JOB.read_text() + "placement: [s9999/0]\n")
+        self.check(["plan", job, "--cluster", CLUSTER],
+                   "job gpt3-175b: placement: on a cluster of GPUs the plan says where ranks go; write placement: auto, or "
+                   "leave the key out")
 
     def test_reads_no_file_without_an_end(self):
         for arguments in (["plan", "/dev/zero", "--cluster", CLUSTER], ["plan", JOB, "--cluster", "/dev/zero"]):
