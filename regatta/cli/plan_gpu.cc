@@ -15,6 +15,7 @@
 #include "regatta/cli/plan_mixed.h"
 #include "regatta/cli/plan_outputs.h"
 #include "regatta/cli/plan_sizes.h"
+#include "regatta/cli/plan_text.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/plan/gpu_answer.h"
@@ -34,10 +35,6 @@ std::string bytes_text(double bytes) {
   return format_bytes({static_cast<long long>(bytes)});
 }
 
-std::string share_text(Seconds part, Seconds all) {
-  return fmt::format("{:.1f} %", 100 * (part / all));
-}
-
 void print_ranked(const GpuProblem& problem, const std::vector<GpuPlan>& plans) {
   std::vector<std::vector<std::string>> rows = {
       {"#", "strategy", "step time", "mfu", "exposed comm", "bubble", "memory"}};
@@ -53,29 +50,12 @@ void print_ranked(const GpuProblem& problem, const std::vector<GpuPlan>& plans) 
   fmt::print("{}", format_table(rows));
 }
 
-void print_memory(const GpuProblem& problem, const GpuPlan& plan, plan::Fit fit) {
-  const cost::GpuMemory& m = plan.estimate.memory;
-  fmt::print(
-      "\nmemory of a device of stage {}: {} of {}: {}; weights {}, gradients {}, optimizer {}, "
-      "activations {}, working space {}, context {}\n",
-      plan.estimate.worst_stage, bytes_text(m.total()), format_bytes(problem.server.device.memory),
-      to_string(fit), bytes_text(m.weights), bytes_text(m.gradients), bytes_text(m.optimizer),
-      bytes_text(m.activations), bytes_text(m.working), bytes_text(m.context));
-}
-
 void print_plan(const GpuProblem& problem, const GpuPlan& plan) {
   const plan::GpuAnswer answer = plan::answer(problem, plan);
-  const Seconds all = plan.estimate.step.total();
   fmt::print("\nplan: {}\n", to_string(plan.strategy));
   if (const std::string misfit = plan::misfit(problem, plan); !misfit.empty())
     fmt::print("the plan {}\n", misfit);
-  std::vector<std::vector<std::string>> rows = {{"part", "time", "share"}};
-  for (const plan::NamedPart& part : plan::named_parts(plan.estimate.step)) {
-    if (part.time.value <= 0) continue;
-    rows.push_back({part.name, format_seconds(part.time), share_text(part.time, all)});
-  }
-  rows.push_back({"step", format_seconds(all), "100 %"});
-  fmt::print("{}", format_table(rows));
+  print_parts(plan.estimate.step);
   fmt::print(
       "\n80 % of such steps take {} to {}; {:.0f} TFLOPS a device of the model's operations "
       "({:.0f} "
@@ -83,7 +63,7 @@ void print_plan(const GpuProblem& problem, const GpuPlan& plan) {
       format_seconds(answer.interval.low), format_seconds(answer.interval.high),
       answer.per_device.value / 1e12, answer.hardware_per_device.value / 1e12, 100 * answer.mfu,
       answer.tokens_per_s);
-  print_memory(problem, plan, answer.fit);
+  print_memory(plan.estimate, problem.server.device.memory);
   fmt::print("binding: {}\n", answer.binding);
   std::string changes;
   for (const plan::Sensitivity& one : answer.sensitivities)

@@ -8,9 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/load.h"
+#include "regatta/cli/plan_gpu.h"
+#include "regatta/cli/plan_text.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
-#include "regatta/plan/gpu_answer.h"
+#include "regatta/plan/gpu_json.h"
+#include "regatta/plan/mixed_answer.h"
 #include "regatta/plan/mixed_search.h"
 #include "regatta/workload/job_json.h"
 
@@ -35,37 +38,58 @@ std::string server_names(const topo::Cluster& cluster, const std::vector<ServerI
   return join(names, " ");
 }
 
-json to_json(const workload::Job& job, const topo::Cluster& cluster, const plan::MixedPlan& one) {
-  const Seconds step = one.plan.estimate.step.total();
-  json parts = json::object();
-  for (const plan::NamedPart& part : plan::named_parts(one.plan.estimate.step))
-    parts[part.name + "_s"] = part.time.value;
+json to_json(const plan::MixedProblem& problem, const plan::MixedPlan& one) {
+  const plan::MixedAnswer is = plan::answer(problem, one);
+  const plan::Estimate& estimate = one.plan.estimate;
   return {{"strategy", workload::strategy_to_json(one.plan.strategy)},
-          {"step_time_s", step.value},
-          {"tokens_per_s", static_cast<double>(job.global_batch) * job.model.seq / step.value},
-          {"memory_per_device_bytes", one.plan.estimate.memory.total()},
-          {"breakdown", parts},
+          {"step_time_s", estimate.step.total().value},
+          {"interval", {{"low_s", is.interval.low.value}, {"high_s", is.interval.high.value}}},
+          {"tokens_per_s", is.tokens_per_s},
+          {"tflops_per_device", is.per_device.value / 1e12},
+          {"hardware_tflops_per_device", is.hardware_per_device.value / 1e12},
+          {"mfu", is.mfu},
+          {"memory_per_device_bytes", plan::whole_bytes(estimate.memory.total())},
+          {"memory", plan::memory_to_json(estimate.memory)},
+          {"worst_stage", estimate.worst_stage},
+          {"fits", is.fit == plan::Fit::kFits},
+          {"fit", to_string(is.fit)},
+          {"breakdown", plan::breakdown_to_json(estimate.step)},
           {"layers_of_stages", one.split.layers},
           {"micro_batches_of_replicas", one.split.micro_batches},
-          {"servers", server_names(cluster, one.servers)}};
+          {"servers", server_names(problem.cluster, one.servers)}};
 }
 
-void print_plans(const topo::Cluster& cluster, const std::vector<plan::MixedPlan>& ranked) {
+void print_best(const plan::MixedProblem& problem, const plan::MixedPlan& best) {
+  const plan::MixedAnswer is = plan::answer(problem, best);
+  fmt::print(
+      "\nplan: {}\nlayers of stages: {}\nmicro-batches of replicas: {}\nservers in rank order: "
+      "{}\n",
+      to_string(best.plan.strategy), numbers(best.split.layers), numbers(best.split.micro_batches),
+      server_names(problem.cluster, best.servers));
+  print_parts(best.plan.estimate.step);
+  fmt::print(
+      "\n80 % of such steps take {} to {}; {:.0f} TFLOPS a device of the model's operations "
+      "({:.0f} with recomputation), mfu {:.1f} % of all devices' peaks, {:.0f} tokens per second\n",
+      format_seconds(is.interval.low), format_seconds(is.interval.high), is.per_device.value / 1e12,
+      is.hardware_per_device.value / 1e12, 100 * is.mfu, is.tokens_per_s);
+  print_memory(best.plan.estimate, best.capacity);
+}
+
+void print_plans(const plan::MixedProblem& problem, const std::vector<plan::MixedPlan>& ranked) {
   std::vector<std::vector<std::string>> rows = {
-      {"#", "strategy", "step time", "bubble", "memory", "layers of stages"}};
+      {"#", "strategy", "step time", "mfu", "bubble", "memory", "layers of stages"}};
   int rank = 0;
   for (const plan::MixedPlan& one : ranked) {
     const plan::StepBreakdown& step = one.plan.estimate.step;
     rows.push_back({std::to_string(++rank), to_string(one.plan.strategy),
                     format_seconds(step.total()),
-                    fmt::format("{:.1f} %", 100 * (step.bubble / step.total())),
+                    fmt::format("{:.1f} %", 100 * plan::answer(problem, one).mfu),
+                    share_text(step.bubble, step.total()),
                     format_bytes({static_cast<long long>(one.plan.estimate.memory.total())}),
                     numbers(one.split.layers)});
   }
-  const plan::MixedPlan& best = ranked.front();
-  fmt::print("{}\nlayers of stages: {}\nmicro-batches of replicas: {}\nservers in rank order: {}\n",
-             format_table(rows), numbers(best.split.layers), numbers(best.split.micro_batches),
-             server_names(cluster, best.servers));
+  fmt::print("{}", format_table(rows));
+  print_best(problem, ranked.front());
 }
 
 }  // namespace
@@ -78,30 +102,25 @@ bool has_mixed_servers(const topo::Cluster& cluster) {
 
 int show_mixed_plans(const PlanOptions& options, const workload::Job& job,
                      const topo::Cluster& cluster, const cost::Stack& stack) {
-  if (!options.html.empty() || !options.trace.empty() || !options.launcher.empty() ||
-      !options.without.empty() || options.servers > 0 || options.sizes) {
-    return report_error(
-        {Code::kInvalidInput,
-         fmt::format("cluster {}: its servers are of several types: --html, --trace, "
-                     "--launch, --without, --servers and --sizes need one type",
-                     cluster.name)});
-  }
-  const auto result = plan::mixed_search({.model = job.model,
-                                          .global_batch = job.global_batch,
-                                          .precision = job.precision,
-                                          .request = job.strategy,
-                                          .cluster = cluster,
-                                          .stack = stack},
-                                         options.top);
+  if (const Status known = check_mixed_options(options, cluster.name); !known)
+    return report_error(known.error());
+  if (const Status known = check_gpu_job(job); !known) return report_error(known.error());
+  const plan::MixedProblem problem{.model = job.model,
+                                   .global_batch = job.global_batch,
+                                   .precision = job.precision,
+                                   .request = job.strategy,
+                                   .cluster = cluster,
+                                   .stack = stack};
+  const auto result = plan::mixed_search(problem, options.top);
   if (!result) return report_error(result.error());
   if (options.json) {
-    json all = to_json(job, cluster, result->ranked.front());
+    json all = to_json(problem, result->ranked.front());
     all["job"] = job.name;
     all["cluster"] = cluster.name;
     all["stack"] = stack.name;
     json ranked = json::array();
     for (const plan::MixedPlan& one : result->ranked)
-      ranked.push_back(to_json(job, cluster, one));
+      ranked.push_back(to_json(problem, one));
     all["ranked"] = ranked;
     fmt::print("{}\n", all.dump(2));
     return 0;
@@ -110,7 +129,7 @@ int show_mixed_plans(const PlanOptions& options, const workload::Job& job,
       "job {} on cluster {}: servers of several types, stack {}; {} of {} strategies and orders "
       "of servers predicted\n\n",
       job.name, cluster.name, stack.name, result->evaluated, result->points);
-  print_plans(cluster, result->ranked);
+  print_plans(problem, result->ranked);
   return 0;
 }
 

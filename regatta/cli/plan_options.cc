@@ -6,27 +6,46 @@
 #include <fmt/format.h>
 
 namespace regatta::cli {
+namespace {
+
+struct Given {
+  const char* flag;
+  bool is_given;
+  bool is_for_mixed = false;  // also on servers of several types
+};
+
+std::array<Given, 10> gpu_options(const PlanOptions& options) {
+  return {{{"--sizes", options.sizes},
+           {"--launch", !options.launcher.empty()},
+           {"--html", !options.html.empty()},
+           {"--trace", !options.trace.empty()},
+           {"--stack", !options.stack.empty(), true},
+           {"--frontier", options.frontier},
+           {"--exhaustive", options.exhaustive},
+           {"--every-form", options.every_form},
+           {"--servers", options.servers > 0},
+           {"--without", !options.without.empty()}}};
+}
+
+}  // namespace
 
 Status check_cpu_options(const PlanOptions& options) {
-  struct Given {
-    const char* flag;
-    bool is_given;
-  };
-  const std::array given = {Given{"--sizes", options.sizes},
-                            Given{"--launch", !options.launcher.empty()},
-                            Given{"--html", !options.html.empty()},
-                            Given{"--trace", !options.trace.empty()},
-                            Given{"--stack", !options.stack.empty()},
-                            Given{"--frontier", options.frontier},
-                            Given{"--exhaustive", options.exhaustive},
-                            Given{"--every-form", options.every_form},
-                            Given{"--servers", options.servers > 0},
-                            Given{"--without", !options.without.empty()}};
-  for (const Given& one : given) {
+  for (const Given& one : gpu_options(options)) {
     if (!one.is_given) continue;
     return Error{Code::kInvalidInput,
                  fmt::format("{}: {} has no GPUs; give a cluster of GPUs, or plan without it",
                              one.flag, options.cluster)};
+  }
+  return {};
+}
+
+Status check_mixed_options(const PlanOptions& options, const std::string& cluster_name) {
+  for (const Given& one : gpu_options(options)) {
+    if (!one.is_given || one.is_for_mixed) continue;
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: the servers of cluster {} are of several types, and it needs one "
+                             "type; name servers of one type, or plan without it",
+                             one.flag, cluster_name)};
   }
   return {};
 }

@@ -33,5 +33,7 @@ struct PlanOptions {
 // Where the cluster has no GPUs: kInvalidInput names the first option given that needs them, so
 // that none is left out in silence.
 Status check_cpu_options(const PlanOptions& options);
+// The same where its servers are of several types.
+Status check_mixed_options(const PlanOptions& options, const std::string& cluster_name);
 
 }  // namespace regatta::cli

@@ -1,5 +1,7 @@
 #include "regatta/plan/gpu_json.h"
 
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "regatta/workload/job_json.h"
@@ -8,22 +10,32 @@ namespace regatta::plan {
 
 using nlohmann::json;
 
-namespace {
-
-json memory_json(const cost::GpuMemory& memory) {
-  return {{"weights_bytes", memory.weights},     {"gradients_bytes", memory.gradients},
-          {"optimizer_bytes", memory.optimizer}, {"activations_bytes", memory.activations},
-          {"working_bytes", memory.working},     {"context_bytes", memory.context},
-          {"total_bytes", memory.total()}};
+long long whole_bytes(double bytes) {
+  return std::llround(bytes);
 }
 
-}  // namespace
+json memory_to_json(const cost::GpuMemory& memory) {
+  return {{"weights_bytes", whole_bytes(memory.weights)},
+          {"gradients_bytes", whole_bytes(memory.gradients)},
+          {"optimizer_bytes", whole_bytes(memory.optimizer)},
+          {"activations_bytes", whole_bytes(memory.activations)},
+          {"working_bytes", whole_bytes(memory.working)},
+          {"context_bytes", whole_bytes(memory.context)},
+          {"total_bytes", whole_bytes(memory.total())}};
+}
+
+json breakdown_to_json(const StepBreakdown& step) {
+  json parts = json::object();
+  for (const NamedPart& part : named_parts(step))
+    parts[part.name + "_s"] = part.time.value;
+  return parts;
+}
 
 json gpu_plan_row(const GpuProblem& problem, const GpuPlan& plan) {
   const Fit fit = fit_of(plan.estimate.memory, problem.server.device.memory);
   return {{"strategy", workload::strategy_to_json(plan.strategy)},
           {"step_time_s", plan.estimate.step.total().value},
-          {"memory_per_device_bytes", plan.estimate.memory.total()},
+          {"memory_per_device_bytes", whole_bytes(plan.estimate.memory.total())},
           {"fits", fit == Fit::kFits}};
 }
 
@@ -36,17 +48,14 @@ json gpu_plan_to_json(const GpuProblem& problem, const GpuPlan& plan) {
   all["tokens_per_s"] = is.tokens_per_s;
   all["fit"] = to_string(is.fit);
   all["interval"] = {{"low_s", is.interval.low.value}, {"high_s", is.interval.high.value}};
-  json parts = json::object();
-  for (const NamedPart& part : named_parts(plan.estimate.step))
-    parts[part.name + "_s"] = part.time.value;
-  all["breakdown"] = parts;
-  all["memory"] = memory_json(plan.estimate.memory);
+  all["breakdown"] = breakdown_to_json(plan.estimate.step);
+  all["memory"] = memory_to_json(plan.estimate.memory);
   all["worst_stage"] = plan.estimate.worst_stage;
   all["memory_by_stage"] = json::array();
   for (const cost::GpuMemory& memory :
        memory_by_stage(input_of(problem, plan.strategy), problem.machine,
                        micro_batches_of(problem, plan.strategy)))
-    all["memory_by_stage"].push_back(memory_json(memory));
+    all["memory_by_stage"].push_back(memory_to_json(memory));
   json changes = json::array();
   for (const Sensitivity& one : is.sensitivities)
     changes.push_back(

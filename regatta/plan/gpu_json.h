@@ -15,6 +15,11 @@ namespace regatta::plan {
 // "binding"}
 nlohmann::json gpu_plan_to_json(const GpuProblem& problem, const GpuPlan& plan);
 
+// The parts of either, and bytes, which are whole.
+nlohmann::json breakdown_to_json(const StepBreakdown& step);
+nlohmann::json memory_to_json(const cost::GpuMemory& memory);
+long long whole_bytes(double bytes);
+
 // The figures of one plan among many: no sensitivities.
 nlohmann::json gpu_plan_row(const GpuProblem& problem, const GpuPlan& plan);
 

@@ -35,7 +35,8 @@ MixedPlan plan_of(const MixedJob& job, const MixedSplit& split, const ServerOrde
                                 .memory = estimate.worst().memory,
                                 .worst_stage = estimate.worst_stage}},
           .split = split,
-          .servers = servers};
+          .servers = servers,
+          .capacity = estimate.worst().capacity};
 }
 
 // Degrees, a micro-batch and what every rank does for it, without order of servers and sharing.

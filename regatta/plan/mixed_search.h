@@ -26,6 +26,7 @@ struct MixedPlan {
   GpuPlan plan;
   MixedSplit split;
   std::vector<ServerId> servers;  // in rank order
+  Bytes capacity;                 // of the smallest device of the worst stage
 };
 
 struct MixedSearchResult {

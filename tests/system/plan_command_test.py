@@ -112,6 +112,30 @@ class PlanCommand(unittest.TestCase):
         self.done(*PLAN, "--strategy", "{tp: 8, pp: 8, micro_batch: 1, zero: 1}", "--html", link, "--trace", "/dev/null")
         self.assertTrue(link.is_symlink() and pathlib.Path("/dev/null").is_char_device())
 
+    def mixed(self):
+        job = self.write("job.yaml", "name: l\nmodel: {preset: llama2-7b}\nglobal_batch: 64\nprecision: bf16\n")
+        cluster = self.write("mixed.yaml", "name: mixed\nfabric: {tiers: [leaf]}\nservers:\n"
+                                           "  - {name: a, type: dgx-a100-80g}\n  - {name: b, type: dgx-h100}\n")
+        return ["plan", job, "--cluster", cluster]
+
+    def test_answers_as_much_for_mixed_servers(self):
+        plan = json.loads(self.done(*self.mixed(), "--json").stdout)
+        for key in ("mfu", "tflops_per_device", "hardware_tflops_per_device", "memory", "worst_stage", "interval", "fit"):
+            self.assertIn(key, plan)
+        self.assertTrue(plan["fits"])
+        self.assertEqual(plan["memory"]["total_bytes"], plan["memory_per_device_bytes"])
+        peaks = 8 * 312 + 8 * 989.5
+        self.assertAlmostEqual(plan["mfu"] / (16 * plan["tflops_per_device"] / peaks), 1, 6)
+        self.assertLess(plan["interval"]["low_s"], plan["step_time_s"])
+        text = self.done(*self.mixed()).stdout
+        self.assertRegex(text, r"\npart +time +share\n")
+        self.assertRegex(text, r"\nstep .* 100 %\n")
+        self.assertIn("of all devices' peaks", text)
+        self.assertIn("memory of a device of stage", text)
+        for option in (["--frontier"], ["--exhaustive"], ["--every-form"], ["--servers", "1"]):
+            self.check(self.mixed() + option, f"{option[0]}: the servers of cluster mixed are of several types, and it needs one "
+                                              "type; name servers of one type, or plan without it")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
