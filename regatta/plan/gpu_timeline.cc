@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "regatta/pipeline/order.h"
 #include "regatta/pipeline/simulate.h"
 #include "regatta/plan/gpu_timeline_memory.h"
@@ -191,6 +193,17 @@ class Phases {
   Seconds at_;
 };
 
+Status check_pieces(const Shape& shape) {
+  const int parts = pipeline::parts_of(shape);
+  const long long pieces = 2LL * shape.stages * shape.micro_batches * parts;
+  if (pieces <= kTimelinePiecesMost) return {};
+  return Error{Code::kInvalidInput,
+               fmt::format("timeline: {} stages x {} micro-batches x {} parts, there and back, are "
+                           "{} pieces of work, and at most {} are drawn; choose a smaller "
+                           "global_batch, a larger micro_batch or fewer stages",
+                           shape.stages, shape.micro_batches, parts, pieces, kTimelinePiecesMost)};
+}
+
 }  // namespace
 
 Result<GpuTimeline> gpu_timeline(const EstimateInput& input) {
@@ -206,6 +219,7 @@ Result<GpuTimeline> gpu_timeline(const EstimateInput& input, const Machine& mach
                     .stages = input.strategy.pp,
                     .micro_batches = count,
                     .virtual_stages = input.strategy.virtual_stages};
+  REGATTA_TRY_DO(check_pieces(shape));
   REGATTA_TRY(order, pipeline::order_of(shape));
   const int parts = pipeline::parts_of(shape);
   // The estimate has the messages of a micro-batch there and back, on every part that it meets.

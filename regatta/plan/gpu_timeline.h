@@ -62,8 +62,11 @@ struct GpuTimeline {
   Estimate estimate;
 };
 
-// Fails as estimate_step() does. Cost: constant for each piece of work, stages x micro-batches x
-// parts of them.
+// Beyond so many pieces of work a viewer shows nothing, and a trace of them fills a disk.
+inline constexpr long long kTimelinePiecesMost = 1'000'000;
+
+// Fails as estimate_step() does, and with kInvalidInput beyond kTimelinePiecesMost. Cost: constant
+// for each piece of work, 2 x stages x micro-batches x parts of them.
 Result<GpuTimeline> gpu_timeline(const EstimateInput& input);
 // The same on a machine that is known already: with the fabric of a cluster.
 Result<GpuTimeline> gpu_timeline(const EstimateInput& input, const Machine& machine);
