@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -47,10 +48,32 @@ Result<Set> make_set(const std::string& name, std::string_view text) {
   return set;
 }
 
+bool is_shipped(const std::string& name) {
+  const std::vector<replay::ShippedSet> sets = replay::shipped_sets();
+  return std::any_of(sets.begin(), sets.end(),
+                     [&](const replay::ShippedSet& set) { return set.name == name; });
+}
+
+// A set in place of its file.
+bool is_name_of_set(const std::string& word) {
+  const std::vector<std::string> names = replay::set_names();
+  std::error_code ignored;
+  return std::find(names.begin(), names.end(), word) != names.end() &&
+         !std::filesystem::exists(word, ignored);
+}
+
 // The shipped sets, but those that a file is given for, and the files.
 Result<std::vector<Set>> load_sets(const std::vector<std::string>& files) {
   std::vector<Set> sets;
   for (const std::string& file : files) {
+    if (is_name_of_set(file)) {
+      if (is_shipped(file)) continue;
+      return Error{
+          Code::kInvalidInput,
+          fmt::format("{0}: the table of this set is no part of the program; write it from "
+                      "its source, which docs/formats/runs.md names, and give {0}.csv",
+                      file)};
+    }
     const std::string name = std::filesystem::path(file).stem().string();
     auto text = os::read_file(file, os::kTextFileMost);
     if (!text)
@@ -213,10 +236,9 @@ void add_plan_replay(CLI::App& plan, int& exit_status) {
       "replay", "Predict published training runs and show by how much it misses");
   command
       ->add_option("FILE", options->files,
-                   "Tables of runs: your own (docs/formats/runs.md), or published ones, named as "
-                   "their set (" +
-                       join(replay::set_names(), ", ") +
-                       "); those that the program has are shown, too")
+                   "Tables of runs: your own, or published ones in files named as their set; "
+                   "docs/formats/runs.md has the columns, the sets and their sources. Those that "
+                   "the program has are shown, too")
       ->check(not_empty());
   command->add_flag("--rows", options->rows, "Show every run");
   command->add_flag("--fit", options->fit,
@@ -225,8 +247,7 @@ void add_plan_replay(CLI::App& plan, int& exit_status) {
   command->footer(
       "Examples:\n"
       "  regatta plan replay\n"
-      "  regatta plan replay --rows last-week.csv\n"
-      "  regatta plan replay --rows data/vtrain_multi_a100_part.csv");
+      "  regatta plan replay --rows examples/runs.csv");
   command->callback([options, &exit_status] { exit_status = show_replay(*options); });
 }
 

@@ -45,15 +45,55 @@ constexpr std::array kSets = {
 // Of a file by any other name whose rows say all themselves.
 constexpr Set kOther{"", run_row, Split::kHeldOut};
 
-bool says_all(const Table& table) {
-  return table.has("model") && table.has("server") && table.has("stack");
+constexpr std::array kColumns = {
+    "model", "server", "stack", "gpus",   "mbs",          "gbs",       "precision", "tp",
+    "pp",    "cp",     "ep",    "zero",   "vp",           "schedule",  "sp",        "recompute",
+    "heads", "seq",    "vocab", "step_s", "tokens_s_gpu", "tflops_gpu"};
+constexpr std::size_t kColumnsNeeded = 7;
+
+std::vector<std::string> needed_columns() {
+  return {kColumns.begin(), kColumns.begin() + kColumnsNeeded};
 }
 
 Error unknown_set(const std::string& name) {
+  return {
+      Code::kInvalidInput,
+      fmt::format("{}: no set of published runs is called so, and a table of other runs has the "
+                  "columns {}; see docs/formats/runs.md",
+                  printable(name, 60), join(needed_columns(), ", "))};
+}
+
+// Of a table of one's own: what rows are read by, and nothing that they are not. `columns` of the
+// sets that others published have names of their own.
+Status check_columns(const std::string& name, const std::vector<std::string>& columns) {
+  const std::vector<std::string> known(kColumns.begin(), kColumns.end());
+  const auto has = [](const std::vector<std::string>& names, const std::string& one) {
+    return std::find(names.begin(), names.end(), one) != names.end();
+  };
+  if (!has(columns, "model") && !has(columns, "server") && !has(columns, "stack"))
+    return unknown_set(name);
+  for (const std::string& column : columns) {
+    if (has(known, column)) continue;
+    const std::string nearest = nearest_word(column, known);
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: no column is called '{}'; {}", name, printable(column, 40),
+                             nearest.empty() ? "the columns are " + join(known, ", ")
+                                             : fmt::format("did you mean '{}'?", nearest))};
+  }
+  for (std::size_t i = 0; i < kColumnsNeeded; ++i) {
+    if (has(columns, known[i])) continue;
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: the column {} is missing; add it", name, known[i])};
+  }
+  return {};
+}
+
+// `number` of a row, from 1.
+Error wrong_value(const std::string& name, int number, const Reader& reader, bool is_own) {
   return {Code::kInvalidInput,
-          fmt::format("{}: no set of published runs is called so; the sets are {}, and any other "
-                      "has the columns model, server and stack",
-                      printable(name, 60), join(set_names(), ", "))};
+          fmt::format("{}: row {}: {} '{}' is not {}; {}", name, number, reader.missing(),
+                      printable(reader.text(reader.missing().c_str()), 40), reader.wanted(),
+                      is_own ? "correct it" : "write it as published")};
 }
 
 std::string machines_of(const Published& run) {
@@ -144,11 +184,10 @@ std::vector<std::string> set_names() {
 Result<std::vector<Published>> read_published(const std::string& name, std::string_view text) {
   const auto* const found =
       std::find_if(kSets.begin(), kSets.end(), [&](const Set& one) { return name == one.name; });
-  const auto read = Table::parse(text, name);
   const bool is_known = found != kSets.end();
-  if (!is_known && !(read && says_all(*read))) return unknown_set(name);
-  if (!read) return Error{read.error()};
-  const Table& table = *read;
+  REGATTA_TRY(columns, Table::columns(text, name));
+  if (!is_known) REGATTA_TRY_DO(check_columns(name, columns));
+  REGATTA_TRY(table, Table::parse(text, name));
   const Set* set = is_known ? found : &kOther;
   std::vector<Published> runs;
   int number = 0;
@@ -157,12 +196,7 @@ Result<std::vector<Published>> read_published(const std::string& name, std::stri
     ++number;
     Reader reader(row);
     std::vector<Published> described = set->read(reader);
-    if (!reader.missing().empty()) {
-      return Error{
-          Code::kInvalidInput,
-          fmt::format("{}: row {}: \"{}\" is not what it should be, {}; write it as published",
-                      name, number, reader.missing(), reader.wanted())};
-    }
+    if (!reader.missing().empty()) return wrong_value(name, number, reader, !is_known);
     for (Published& run : described) {
       const bool is_timed = run.quantity == Quantity::kStep;
       run.is_calibration = is_timed && (set->split == Split::kCalibration ||

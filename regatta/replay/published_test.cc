@@ -41,7 +41,7 @@ TEST(ReadPublished, NamesWhatIsWrong) {
   std::string text = kVtrain;
   text.replace(text.find(",1,64,1,"), 8, ",x,64,1,");
   EXPECT_THAT(error_of("vtrain_multi_a100_part", text),
-              HasSubstr("row 1: \"tp\" is not what it should be"));
+              HasSubstr("row 1: tp 'x' is not a whole number from 1; write it as published"));
 }
 
 constexpr const char* kOwn =
@@ -71,8 +71,8 @@ TEST(ReadPublished, SaysWhatAColumnOfOnesOwnRunsMustHold) {
     return runs ? "none" : runs.error().message;
   };
   EXPECT_THAT(error_with("llama3-70b", "llama9"),
-              HasSubstr("row 1: \"model\" is not what it should be, the name of a model preset"));
-  EXPECT_THAT(error_with("dgx-h100", "dgx"), HasSubstr("\"server\""));
+              HasSubstr("row 1: model 'llama9' is not the name of a model preset; correct it"));
+  EXPECT_THAT(error_with("dgx-h100", "dgx"), HasSubstr("server 'dgx'"));
   EXPECT_THAT(error_with(",64,4,8,", ",60,4,8,"), HasSubstr("a multiple of tp x pp x cp"));
   EXPECT_THAT(error_with(",64,4,8,", ",64,65536,65536,"), HasSubstr("a multiple of tp x pp x cp"));
   EXPECT_THAT(error_with(",64,4,8,5,", ",64,4,8,7,"), HasSubstr("none"));
@@ -82,10 +82,32 @@ TEST(ReadPublished, SaysWhatAColumnOfOnesOwnRunsMustHold) {
   EXPECT_THAT(read_published("last-week", more).error().message, HasSubstr("from 0 to 3"));
   more.replace(more.find("4,,llama3"), 1, "3");
   EXPECT_THAT(read_published("last-week", more).error().message, HasSubstr("yes or no"));
-  EXPECT_THAT(error_with("fp8", "int3"), HasSubstr("\"precision\""));
-  EXPECT_THAT(error_with(",full,", ",some,"), HasSubstr("row 2: \"recompute\""));
-  EXPECT_THAT(error_with("nemo", "mine"), HasSubstr("\"stack\""));
-  EXPECT_THAT(error_with("1621", ""), HasSubstr("\"tokens_s_gpu\""));
+  EXPECT_THAT(error_with("fp8", "int3"), HasSubstr("precision 'int3'"));
+  EXPECT_THAT(error_with(",full,", ",some,"), HasSubstr("row 2: recompute 'some'"));
+  EXPECT_THAT(error_with("nemo", "mine"), HasSubstr("stack 'mine'"));
+  EXPECT_THAT(error_with("1621", ""), HasSubstr("tokens_s_gpu ''"));
+  EXPECT_THAT(error_with("18.13,", "18.13,113"),
+              HasSubstr("row 2: tokens_s_gpu '113' is not left empty beside step_s"));
+}
+
+TEST(ReadPublished, SaysWhichColumnOfOnesOwnRunsIsWrong) {
+  const auto error_with = [](const std::string& from, const std::string& to) {
+    std::string text = kOwn;
+    text.replace(text.find(from), from.size(), to);
+    const auto runs = read_published("mine", text);
+    return runs ? "none" : runs.error().message;
+  };
+  EXPECT_EQ(error_with(",gpus,", ",gpu,"), "mine: no column is called 'gpu'; did you mean 'gpus'?");
+  EXPECT_THAT(error_with(",vp,", ",what is this,"), HasSubstr("the columns are model, server,"));
+  EXPECT_EQ(error_with(",vp,", ",pp,"), "mine:1: two columns are called 'pp'; rename one");
+  EXPECT_EQ(error_with(",gpus,", ",seq,"), "mine: the column gpus is missing; add it");
+  EXPECT_EQ(error_with("18.13,", "18.13"),
+            "mine:3: 12 values where 13 columns are named, none for 'tokens_s_gpu'; write one for "
+            "each");
+  EXPECT_EQ(error_with("18.13,", "18.13,,9"),
+            "mine:3: 14 values where 13 columns are named, none named for '9'; write one for each");
+  EXPECT_EQ(read_published("mine", "").error().message,
+            "mine: no line names the columns; give a table of measured runs");
 }
 
 }  // namespace

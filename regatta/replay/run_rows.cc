@@ -2,6 +2,8 @@
 #include <optional>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "regatta/core/names.h"
 #include "regatta/cost/stack.h"
 #include "regatta/replay/published_rows.h"
@@ -72,6 +74,16 @@ workload::Strategy strategy_of(Reader& reader, int gpus) {
   return strategy;
 }
 
+// Two of them may contradict each other.
+void check_figures(Reader& reader) {
+  const char* first = nullptr;
+  for (const char* column : {"step_s", "tokens_s_gpu", "tflops_gpu"}) {
+    if (reader.text(column).empty()) continue;
+    if (first != nullptr) reader.refuse(column, fmt::format("left empty beside {}", first).c_str());
+    first = column;
+  }
+}
+
 // One of three ways to say how fast it was.
 double step_of(Reader& reader, const Published& run, int gpus) {
   if (reader.has("step_s")) return reader.positive("step_s");
@@ -98,6 +110,7 @@ std::vector<Published> run_row(Reader& reader) {
   run.stack = reader.text("stack");
   if (cost::find_stack(run.stack) == nullptr)
     reader.refuse("stack", "the name of a software stack");
+  check_figures(reader);
   if (!reader.missing().empty()) return {};
   run.measured = step_of(reader, run, gpus);
   return {run};

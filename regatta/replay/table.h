@@ -33,8 +33,10 @@ class Row {
 class Table {
  public:
   // Fails with kInvalidInput, naming `file` and the line, where a row has more or fewer values than
-  // there are columns, a quote is not closed, or no column is named.
+  // there are columns, a quote is not closed, a column comes twice, or none is named.
   static Result<Table> parse(std::string_view text, const std::string& file);
+  // The names alone, in their order; rows may be anything. Fails as parse() does without rows.
+  static Result<std::vector<std::string>> columns(std::string_view text, const std::string& file);
 
   bool has(const std::string& column) const { return columns_->contains(column); }
   const std::vector<Row>& rows() const { return rows_; }

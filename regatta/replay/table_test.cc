@@ -34,9 +34,12 @@ TEST(Table, NamesTheLineThatDoesNotFit) {
     const auto table = Table::parse(text, "t.csv");
     return table ? "none" : table.error().message;
   };
-  EXPECT_THAT(error_of("a,b\n1,2\n1,2,3\n"), HasSubstr("t.csv:3: 3 values where 2 columns"));
+  EXPECT_THAT(error_of("a,b\n1,2\n1,2,3\n"),
+              HasSubstr("t.csv:3: 3 values where 2 columns are named, none named for '3'"));
+  EXPECT_THAT(error_of("a,b\n1\n"),
+              HasSubstr("t.csv:2: 1 values where 2 columns are named, none for 'b'"));
   EXPECT_THAT(error_of("a,b\n\"1,2\n"), HasSubstr("t.csv:2: a quote is not closed"));
-  EXPECT_THAT(error_of("a,a\n"), HasSubstr("t.csv:1: two columns have one name"));
+  EXPECT_THAT(error_of("a,a\n"), HasSubstr("t.csv:1: two columns are called 'a'"));
   EXPECT_THAT(error_of("# only a comment\n"), HasSubstr("t.csv: no line names the columns"));
 }
 

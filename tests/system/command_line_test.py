@@ -37,11 +37,8 @@ CASES = [
     (["plan"], "plan: JOB is missing; write it like: regatta plan JOB --cluster CLUSTER"),
     (["plan", JOB], "plan: --cluster is missing; write it like: regatta plan JOB --cluster CLUSTER"),
     (["plan", "replay", "x.csv"], "x.csv: no such file or directory; give a table of published runs"),
-    (["plan", "replay", JOB], f"{JOB}: job: no set of published runs is called so; the sets are vtrain_single_a100, "
-                              "vtrain_multi_a100_part, bloom_176b_part, korthikanti_table5, korthikanti_memory, "
-                              "megatron_sc21_table1, megatron_sc21_table2_zero3, mosaic_fsdp, nemo_2407_h100_fp8, "
-                              "nemo_2407_h100_fp8_finetune, nemo_context_parallel, amp_real_trials, at_scale, experts, and "
-                              "any other has the columns model, server and stack"),
+    (["plan", "replay", JOB], f"{JOB}: job: no set of published runs is called so, and a table of other runs has the columns "
+                              "model, server, stack, gpus, mbs, gbs, precision; see docs/formats/runs.md"),
     (GPU_PLAN + ["--stack", "megatron-cor"],
      "--stack: there is no software stack 'megatron-cor', did you mean 'megatron-core'?; choose one of "
      "megatron-deepspeed-fp16, megatron-deepspeed-2020, megatron-lm-2021, megatron-lm-2022, megatron-deepspeed-bf16, "

@@ -136,6 +136,14 @@ class PlanCommand(unittest.TestCase):
             self.check(self.mixed() + option, f"{option[0]}: the servers of cluster mixed are of several types, and it needs one "
                                               "type; name servers of one type, or plan without it")
 
+    def test_replays_the_example_and_names_sources(self):
+        text = self.done("plan", "replay", "--rows", EXAMPLES / "runs.csv").stdout
+        self.assertIn("\nruns ", text)
+        self.done("plan", "replay", "korthikanti_table5")
+        self.check(["plan", "replay", "mosaic_fsdp"],
+                   "mosaic_fsdp: the table of this set is no part of the program; write it from its source, which "
+                   "docs/formats/runs.md names, and give mosaic_fsdp.csv")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
