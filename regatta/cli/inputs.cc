@@ -57,9 +57,11 @@ Result<cost::Rates> load_rates(const std::string& cluster_path, const topo::Clus
 
 Result<workload::Job> load_job_with(const std::string& job_path, const std::string& strategy) {
   REGATTA_TRY(job, load_job(job_path));
-  if (strategy.empty()) return job;
-  REGATTA_TRY(request, workload::parse_strategy(strategy, "--strategy"));
-  job.strategy = workload::merged(request, job.strategy);
+  if (!strategy.empty()) {
+    REGATTA_TRY(request, workload::parse_strategy(strategy, "--strategy"));
+    job.strategy = workload::merged(request, job.strategy);
+  }
+  REGATTA_TRY_DO(workload::check_request(job.strategy));
   return job;
 }
 

@@ -142,7 +142,7 @@ Result<Job> parse_job(std::string_view text, const std::string& file, const Mode
 }
 
 Result<StrategyRequest> parse_strategy(std::string_view text, const std::string& origin) {
-  if (trim(text) == "auto") return StrategyRequest{};
+  if (trim(text) == "auto" || trim(text) == "{}") return StrategyRequest{};
   if (text.find(':') == std::string_view::npos) {
     return Error{Code::kInvalidInput,
                  fmt::format("{}: '{}' is no map; write it like '{{tp: 2, pp: 4}}'", origin,

@@ -38,8 +38,15 @@ Error does_not_divide(const char* divisor, int a, const char* name, int b) {
 Status check_sharing(const ModelShape& model, const Strategy& strategy) {
   // Ranks of a ring hold a part from the front and one from the back, so that causal work is even.
   const int parts = strategy.context == ContextKind::kRing && strategy.cp > 1 ? 2 : 1;
-  if (model.seq % (strategy.cp * parts) != 0)
-    return does_not_divide(parts == 2 ? "2 x cp" : "cp", strategy.cp * parts, "seq", model.seq);
+  if (model.seq % (strategy.cp * parts) != 0 && parts == 1)
+    return does_not_divide("cp", strategy.cp, "seq", model.seq);
+  if (model.seq % (strategy.cp * parts) != 0) {
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("cp {}: a ring gives each rank two parts of a sequence, and {} parts do "
+                    "not divide seq {}; choose a divisor of {}",
+                    strategy.cp, strategy.cp * parts, model.seq, model.seq / 2)};
+  }
   if (strategy.context == ContextKind::kAllToAll &&
       attention_shape(model).kv_heads % (strategy.tp * strategy.cp) != 0) {
     return does_not_divide("tp x cp", strategy.tp * strategy.cp, "kv_heads",
@@ -74,8 +81,9 @@ Status check_schedule(const ModelShape& model, const Strategy& strategy) {
   const long long parts = static_cast<long long>(strategy.pp) * strategy.virtual_stages;
   if (is_interleaved && model.layers < parts) {
     return Error{Code::kInvalidInput,
-                 fmt::format("pp {} x virtual_stages {} exceeds layers {}; a part needs a layer",
-                             strategy.pp, strategy.virtual_stages, model.layers)};
+                 fmt::format("pp {} x virtual_stages {} exceeds layers {}; a part needs a layer, "
+                             "so choose a product of at most {}",
+                             strategy.pp, strategy.virtual_stages, model.layers, model.layers)};
   }
   if (strategy.schedule == Schedule::kZbV && model.layers < 2 * strategy.pp) {
     return Error{
@@ -167,6 +175,31 @@ StrategyRequest merged(const StrategyRequest& first, const StrategyRequest& seco
     if (!(request.*asked)) request.*asked = second.*asked;
   });
   return request;
+}
+
+Status check_request(const StrategyRequest& request) {
+  const auto contradicts = [](std::string text) -> Status {
+    return Error{Code::kInvalidInput, "strategy: " + std::move(text)};
+  };
+  if (request.shard_ranks.value_or(0) > 0 && request.zero == 0) {
+    return contradicts(
+        fmt::format("shard_ranks {}, but with zero 0 replicas share nothing; set "
+                    "zero 1 to 3, or leave shard_ranks out",
+                    *request.shard_ranks));
+  }
+  if (request.sequence_parallel == true && request.tp == 1) {
+    return contradicts(
+        "sequence_parallel, but with tp 1 there is no rank to share tokens with; "
+        "set tp above 1, or leave sequence_parallel out");
+  }
+  const Schedule schedule = request.schedule.value_or(Schedule::k1F1B);
+  if (schedule != Schedule::k1F1B && request.pp == 1) {
+    return contradicts(
+        fmt::format("schedule {}, but pp 1 is no pipeline; set pp above 1, or leave "
+                    "schedule and virtual_stages out",
+                    to_string(schedule)));
+  }
+  return {};
 }
 
 RankCoordinates coordinates_of(const Strategy& strategy, Rank rank) {

@@ -93,6 +93,10 @@ Strategy requested(const StrategyRequest& request);
 // What `first` fixes, and what `second` fixes besides.
 StrategyRequest merged(const StrategyRequest& first, const StrategyRequest& second);
 
+// Where what the request fixes contradicts itself whatever the model: kInvalidInput names the two
+// keys.
+Status check_request(const StrategyRequest& request);
+
 // Position of a rank. Tensor-parallel neighbours are adjacent: rank = (pp * DP + dp) * TP + tp.
 struct RankCoordinates {
   int tp = 0;

@@ -176,7 +176,9 @@ TEST(MicroBatches, NameTheTwoNumbersThatDoNotDivide) {
       {{.dp = 3, .micro_batch = 2},
        "dp 3 x micro_batch 2 does not divide global_batch 16; choose a product that divides it"},
       {{.tp = 0}, "tp0 pp1 dp1 mb1 recompute=none: every degree must be at least 1"},
-      {{.cp = 3}, "2 x cp 6 does not divide seq 16; choose a divisor of 16"},
+      {{.cp = 3},
+       "cp 3: a ring gives each rank two parts of a sequence, and 6 parts do not divide seq 16; "
+       "choose a divisor of 8"},
       {{.tp = 4, .cp = 4, .context = ContextKind::kAllToAll},
        "tp x cp 16 does not divide kv_heads 8; choose a divisor of 8"},
       {{.dp = 2, .ep = 2}, "ep 2: the model has no experts; use ep 1"},
@@ -184,7 +186,8 @@ TEST(MicroBatches, NameTheTwoNumbersThatDoNotDivide) {
        "schedule 1f1b with virtual_stages 2: interleaved needs at least 2, the others 1; change "
        "one of them"},
       {{.pp = 3, .schedule = Schedule::kInterleaved, .virtual_stages = 2},
-       "pp 3 x virtual_stages 2 exceeds layers 4; a part needs a layer"},
+       "pp 3 x virtual_stages 2 exceeds layers 4; a part needs a layer, so choose a product "
+       "of at most 4"},
       {{.pp = 3, .schedule = Schedule::kDualPipe},
        "dualpipe needs an even pp, not 3; micro-batches enter at both ends"},
   };
@@ -193,6 +196,30 @@ TEST(MicroBatches, NameTheTwoNumbersThatDoNotDivide) {
     ASSERT_FALSE(count.has_value()) << bad.message;
     EXPECT_EQ(count.error().message, bad.message);
   }
+}
+
+TEST(CheckRequest, RefusesKeysThatContradictEachOther) {
+  const auto message_of = [](const StrategyRequest& request) {
+    const Status known = check_request(request);
+    return known ? "" : known.error().message;
+  };
+  EXPECT_EQ(message_of({.zero = 0, .shard_ranks = 16}),
+            "strategy: shard_ranks 16, but with zero 0 replicas share nothing; set zero 1 to 3, or "
+            "leave shard_ranks out");
+  EXPECT_EQ(message_of({.zero = 1, .shard_ranks = 16}), "");
+  EXPECT_EQ(message_of({.zero = 0, .shard_ranks = 0}), "");
+  EXPECT_EQ(message_of({.shard_ranks = 16}), "");
+  StrategyRequest request{.tp = 1};
+  EXPECT_EQ(message_of(request), "");
+  request.sequence_parallel = true;
+  EXPECT_NE(message_of(request), "");
+  request.tp = 2;
+  EXPECT_EQ(message_of(request), "");
+  request.pp = 1;
+  request.schedule = Schedule::kZbV;
+  EXPECT_NE(message_of(request), "");
+  request.schedule = Schedule::k1F1B;
+  EXPECT_EQ(message_of(request), "");
 }
 
 TEST(Strategy, ReadsAsOneLine) {

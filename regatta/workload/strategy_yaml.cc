@@ -67,8 +67,9 @@ void check_schedule(const YamlMap& map, const StrategyRequest& request, const Mo
   }
   if (static_cast<long long>(*request.pp) * parts > model.layers) {
     map.fail("virtual_stages",
-             fmt::format("pp {} x virtual_stages {} exceeds layers {}; a part needs a layer",
-                         *request.pp, parts, model.layers));
+             fmt::format("pp {} x virtual_stages {} exceeds layers {}; a part needs a layer, "
+                         "so choose a product of at most {}",
+                         *request.pp, parts, model.layers, model.layers));
   }
   if (request.schedule == Schedule::kDualPipe && *request.pp % 2 != 0)
     map.fail("pp",

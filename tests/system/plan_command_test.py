@@ -136,6 +136,23 @@ class PlanCommand(unittest.TestCase):
             self.check(self.mixed() + option, f"{option[0]}: the servers of cluster mixed are of several types, and it needs one "
                                               "type; name servers of one type, or plan without it")
 
+    def test_refuses_strategies_that_contradict_themselves(self):
+        for strategy, sentence in (
+                ("{zero: 0, shard_ranks: 16}", "shard_ranks 16, but with zero 0 replicas share nothing; set zero 1 to 3, or leave "
+                                               "shard_ranks out"),
+                ("{tp: 1, sequence_parallel: true}", "sequence_parallel, but with tp 1 there is no rank to share tokens with; set "
+                                                     "tp above 1, or leave sequence_parallel out"),
+                ("{schedule: zb-v, pp: 1}", "schedule zb-v, but pp 1 is no pipeline; set pp above 1, or leave schedule and "
+                                            "virtual_stages out")):
+            self.check(PLAN + ["--strategy", strategy], f"strategy: {sentence}")
+        job = self.write("job.yaml", JOB.read_text() + "strategy: {zero: 0}\n")
+        self.check(["plan", job, "--cluster", CLUSTER, "--strategy", "{shard_ranks: 16}"],
+                   "strategy: shard_ranks 16, but with zero 0 replicas share nothing; set zero 1 to 3, or leave shard_ranks out")
+        self.check(PLAN + ["--strategy", "{cp: 3}"],
+                   "cp 3: a ring gives each rank two parts of a sequence, and 6 parts do not divide seq 2048; choose a divisor "
+                   "of 1024")
+        self.done(*PLAN, "--strategy", "{}")
+
     def test_replays_the_example_and_names_sources(self):
         text = self.done("plan", "replay", "--rows", EXAMPLES / "runs.csv").stdout
         self.assertIn("\nruns ", text)
