@@ -20,7 +20,8 @@ std::string_view trim(std::string_view text);
 std::string printable(std::string_view text, std::size_t longest);
 
 // The member of `known` nearest to `word` by edit distance, or "" when none is within 3 edits
-// and half the letters of `word`: what "unknown key" messages offer as a remedy.
+// and half the letters of `word`, but one that goes on behind it with a '-' first: what "unknown
+// key" messages offer as a remedy.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
 
 // Rows as aligned columns, two spaces apart, first row the heading; columns whose cells all start

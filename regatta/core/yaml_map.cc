@@ -164,7 +164,9 @@ const std::string* YamlMap::scalar(std::string_view key) const {
   const YamlNode* value = node_->find(key);
   if (value == nullptr) return nullptr;
   if (value->kind != YamlKind::kScalar) {
-    fail(key, fmt::format("found {} where a single value is expected", name_of(value->kind)));
+    const bool is_empty = value->kind == YamlKind::kNull;
+    fail(key, fmt::format("found {} where a single value is expected{}", name_of(value->kind),
+                          is_empty ? "; write it, or leave the key out" : ""));
     return nullptr;
   }
   return &value->scalar;

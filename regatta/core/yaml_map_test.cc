@@ -134,7 +134,8 @@ TEST(YamlMap, NamesFileLineKeyAndRemedy) {
       {"a: [1]\n", [](const YamlMap& m) { m.integer("a"); },
        "f.yaml:1: a: found a list where a single value is expected"},
       {"a:\n", [](const YamlMap& m) { m.integer("a"); },
-       "f.yaml:1: a: found nothing where a single value is expected"},
+       "f.yaml:1: a: found nothing where a single value is expected; write it, or leave the key "
+       "out"},
       {"a: 1\n", [](const YamlMap& m) { m.map("a"); },
        "f.yaml:1: a: found a single value where a map of keys is expected"},
       {"a:\n  - {b: 1}\n  - 2\n", [](const YamlMap& m) { m.maps("a"); },
@@ -204,6 +205,15 @@ TEST(ParseYaml, NamesTheLineOfAColonWithoutASpace) {
 TEST(ParseYaml, PointsAtBracketsWhenOneIsMissing) {
   EXPECT_THAT(parse_yaml("{a: 1", "f.yaml").error().message,
               EndsWith("check colons, brackets and quotes"));
+}
+
+TEST(ParseYaml, NamesTheLineOfAQuoteThatIsNotClosed) {
+  for (const char* text : {"a: 1\nname: \"x\nb: 2\n", "a: 1\nname: 'x\nb: 2\n"}) {
+    EXPECT_EQ(parse_yaml(text, "f.yaml").error().message,
+              "f.yaml:2: a quote is not closed; close it");
+  }
+  for (const char* text : {"a: it's\n", "a: \"x\n  y\"\n", "a: 1 # don't\n", "a: 'it''s'\n"})
+    EXPECT_TRUE(parse_yaml(text, "f.yaml")) << text;
 }
 
 TEST(ParseYaml, RefusesKeysThatAreNoWords) {

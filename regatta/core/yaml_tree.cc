@@ -197,6 +197,51 @@ std::string remedy_at(std::string_view text, int line) {
   return "check indentation, brackets and quotes";
 }
 
+// A handler that wants nothing.
+class Ignore : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+// Whether a quote swallows the rest of a text that was read without complaint: the end of a
+// document, written behind it, is then inside of the quote, where the parser takes none.
+bool has_open_quote(std::string_view text) {
+  if (text.find_first_of("\"'") == std::string_view::npos) return false;
+  try {
+    std::istringstream stream{std::string(text) + "\n...\n"};
+    YAML::Parser parser(stream);
+    Ignore ignore;
+    while (parser.HandleNextDocument(ignore)) {
+    }
+  } catch (const YAML::Exception& error) {
+    return error.msg == YAML::ErrorMsg::DOC_IN_SCALAR;
+  }
+  return false;
+}
+
+// The last line that a quote begins in and none ends.
+int line_of_open_quote(std::string_view text) {
+  const std::vector<std::string> lines = split(text, '\n');
+  for (std::size_t i = lines.size(); i > 0; --i) {
+    const std::string& line = lines[i - 1];
+    if (std::count(line.begin(), line.end(), '"') % 2 == 1 ||
+        std::count(line.begin(), line.end(), '\'') % 2 == 1)
+      return static_cast<int>(i);
+  }
+  return 1;
+}
+
 }  // namespace
 
 const YamlNode* YamlNode::find(std::string_view key) const {
@@ -218,6 +263,8 @@ Result<YamlNode> parse_yaml(std::string_view text, std::string_view file) {
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
+    if (has_open_quote(text))
+      return refuse(file, line_of_open_quote(text), "a quote is not closed; close it");
   } catch (const Refused& refused) {
     return refuse(file, refused.line, refused.message);
   } catch (const YAML::Exception& error) {

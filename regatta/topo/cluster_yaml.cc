@@ -116,8 +116,11 @@ ServerType read_server_type(const YamlMap& map, const std::string& name) {
     const std::string wanted = map.text("preset");
     const ServerType* preset = find_server_preset(wanted);
     if (preset == nullptr) {
-      map.fail("preset", fmt::format("no server is called '{}'; choose one of {}", wanted,
-                                     join(server_preset_names(), ", ")));
+      const std::string nearest = nearest_word(wanted, server_preset_names());
+      map.fail("preset",
+               fmt::format("no server is called '{}'; {}", wanted,
+                           nearest.empty() ? "choose one of " + join(server_preset_names(), ", ")
+                                           : "did you mean '" + nearest + "'?"));
       return type;
     }
     type = *preset;

@@ -153,6 +153,20 @@ class PlanCommand(unittest.TestCase):
                    "of 1024")
         self.done(*PLAN, "--strategy", "{}")
 
+    def test_says_what_a_file_lacks(self):
+        job = self.write("job.yaml", 'name: "x\nmodel: {preset: llama2-7b}\nglobal_batch: 8\n')
+        self.check(["plan", job, "--cluster", CLUSTER], f"{job}:1: a quote is not closed; close it")
+        self.write("job.yaml", "name: x\nmodel: {preset: }\nglobal_batch: 8\n")
+        self.check(["plan", job, "--cluster", CLUSTER],
+                   f"{job}:2: model.preset: found nothing where a single value is expected; write it, or leave the key out")
+        cluster = self.write("c.yaml", "name: c\nserver_types: {s: {preset: dgx-a100-80}}\nfabric: {tiers: [leaf]}\n"
+                                       "servers: {count: 2, type: s}\n")
+        self.check(["plan", JOB, "--cluster", cluster],
+                   f"{cluster}:2: server_types.s.preset: no server is called 'dgx-a100-80'; did you mean 'dgx-a100-80g'?")
+        cluster.write_text(cluster.read_text().replace("preset: dgx-a100-80", "devices: {count: 8, type: h100}, nics: {count: 0}"))
+        self.check(["plan", JOB, "--cluster", cluster],
+                   f"{cluster}:2: server_types.s.devices.type: no device is called 'h100'; did you mean 'h100-sxm'?")
+
     def test_replays_the_example_and_names_sources(self):
         text = self.done("plan", "replay", "--rows", EXAMPLES / "runs.csv").stdout
         self.assertIn("\nruns ", text)
