@@ -117,6 +117,18 @@ CLI::Validator whole_number(long long low, long long high) {
   return {check, ""};
 }
 
+CLI::Validator number_up_to(double most) {
+  const auto check = [most](std::string& text) -> std::string {
+    double value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, failed] = std::from_chars(text.data(), end, value);
+    // Also what is no number fails the comparisons.
+    if (failed == std::errc() && stop == end && value > 0 && value <= most) return {};
+    return fmt::format("{} is not a number above 0, at most {:.0f}", in_quotes(text), most);
+  };
+  return {check, ""};
+}
+
 CLI::Validator one_of(std::vector<std::string> words) {
   const auto check = [words = std::move(words)](std::string& text) -> std::string {
     if (contains(words, text)) return {};

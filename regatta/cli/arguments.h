@@ -15,6 +15,9 @@ namespace regatta::cli {
 // Accepts a whole number from `low` to `high`.
 CLI::Validator whole_number(long long low, long long high);
 
+// Accepts a number above 0, at most `most`.
+CLI::Validator number_up_to(double most);
+
 // Accepts one of `words`, and offers the nearest.
 CLI::Validator one_of(std::vector<std::string> words);
 

@@ -204,12 +204,13 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       ->check(not_empty());
   command
       ->add_option("--strategy", options->strategy,
-                   "What it names is kept, the rest is searched: '{tp: 2, pp: 4}'")
+                   "What it names is kept, before the job's own; the rest is searched: "
+                   "'{tp: 2, pp: 4}'")
       ->type_name("MAP")
       ->check(not_empty());
   command->add_option("--top", options->top, "How many plans to show")
       ->type_name("N")
-      ->check(whole_number(1, 100000))
+      ->check(whole_number(1, kMostPlans))
       ->capture_default_str();
   command
       ->add_option("--stack", options->stack,
@@ -243,28 +244,27 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       ->needs(sizes);
   command
       ->add_option("--price", options->price, "With --sizes: of a device and hour, in any currency")
-      ->check(CLI::PositiveNumber)
+      ->check(number_up_to(kHighestPrice))
       ->needs(sizes);
   command
-      ->add_option("--without", options->without,
+      ->add_option("--without", options->without_text,
                    "GPUs: servers that may not be used: failed, or of others: s3,s7")
       ->type_name("NAMES")
-      ->delimiter(',');
+      ->check(not_empty());
   command->add_option("--servers", options->servers, "GPUs: use so many servers of the cluster")
       ->type_name("N")
       ->check(whole_number(1, topo::kMaxServers));
-  command
-      ->add_option("--launch", options->launcher,
-                   "GPUs: print the best plan as a script of megatron, deepspeed or torchrun")
-      ->type_name("FRAMEWORK")
-      ->check(one_of({"megatron", "deepspeed", "torchrun"}));
+  auto* launch = command->add_option(
+      "--launch", options->launcher,
+      "GPUs: print the best plan as a script of megatron, deepspeed or torchrun");
+  launch->type_name("FRAMEWORK")->check(one_of({"megatron", "deepspeed", "torchrun"}));
   command->add_option("--html", options->html, "GPUs: write the plan and its timeline as a page")
       ->type_name("FILE")
       ->check(not_empty());
   command->add_option("--trace", options->trace, "GPUs: write the timeline for Perfetto")
       ->type_name("FILE")
       ->check(not_empty());
-  command->add_flag("--json", options->json, "Print JSON");
+  command->add_flag("--json", options->json, "Print JSON")->excludes(launch);
   command->footer(
       "Examples:\n"
       "  regatta plan examples/job.yaml --cluster examples/cluster.yaml\n"
@@ -276,7 +276,9 @@ void add_plan_command(CLI::App& app, int& exit_status) {
       "  regatta plan examples/gpt3-175b.yaml --cluster examples/a100-1024.yaml --sizes "
       "--price 2 --steps 95367");
   command->callback([command, options, &exit_status] {
-    if (command->get_subcommands().empty()) exit_status = show_plans(*options);
+    if (!command->get_subcommands().empty()) return;
+    const Status names = read_server_names(*options);
+    exit_status = names ? show_plans(*options) : report_error(names.error());
   });
   add_plan_diff(*command, exit_status);
   add_plan_replay(*command, exit_status);

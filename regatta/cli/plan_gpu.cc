@@ -215,11 +215,11 @@ Result<const cost::Stack*> stack_of(const std::string& name, const workload::Job
   }
   if (const cost::Stack* stack = cost::find_stack(name)) return stack;
   const std::string nearest = nearest_word(name, cost::stack_names());
-  return Error{Code::kInvalidInput,
-               fmt::format("--stack: there is no software stack '{}'{}; choose one of {}",
-                           printable(name, 60),
-                           nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
-                           join(cost::stack_names(), ", "))};
+  return Error{
+      Code::kInvalidInput,
+      fmt::format("--stack: there is no software stack '{}'; {}choose one of {}",
+                  printable(name, 60), nearest.empty() ? "" : fmt::format("write {}, or ", nearest),
+                  join(cost::stack_names(), ", "))};
 }
 
 Status check_gpu_job(const workload::Job& job) {
@@ -277,8 +277,13 @@ int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
   problem->every_form = options.every_form;
   const auto left = plan::servers_without(cluster, options.without);
   if (!left) return report_error(left.error());
+  if (left->empty()) {
+    return report_error({Code::kInvalidInput,
+                         fmt::format("--without: it names all servers of cluster {}; leave some in",
+                                     cluster.name)});
+  }
   const int servers = options.servers > 0 ? options.servers : static_cast<int>(left->size());
-  if (servers > static_cast<int>(left->size()) || servers == 0) {
+  if (servers > static_cast<int>(left->size())) {
     return report_error(
         {Code::kInvalidInput,
          fmt::format("cluster {}: {} servers are left, {} are asked for; take fewer", cluster.name,

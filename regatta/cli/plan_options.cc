@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "regatta/core/text.h"
+
 namespace regatta::cli {
 namespace {
 
@@ -28,6 +30,21 @@ std::array<Given, 10> gpu_options(const PlanOptions& options) {
 }
 
 }  // namespace
+
+Status read_server_names(PlanOptions& options) {
+  if (options.without_text.empty()) return {};
+  for (const std::string& part : split(options.without_text, ',')) {
+    const std::string name(trim(part));
+    if (name.empty()) {
+      return Error{Code::kInvalidInput,
+                   fmt::format("--without: '{}' lacks a name between two commas or at an end; "
+                               "write it like s3,s7",
+                               printable(options.without_text, 60))};
+    }
+    options.without.push_back(name);
+  }
+  return {};
+}
 
 Status check_cpu_options(const PlanOptions& options) {
   for (const Given& one : gpu_options(options)) {

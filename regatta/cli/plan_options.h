@@ -22,6 +22,7 @@ struct PlanOptions {
   std::string within;     // "30d": it ends in this time
   double price = 0;       // of a device and hour
   int steps = 0;          // of the job; 0: as many as its file says
+  std::string without_text;          // "s3,s7"
   std::vector<std::string> without;  // servers that may not be used
   int servers = 0;                   // so many of the others; 0: all
   std::string launcher;              // the plan as launch script of another framework
@@ -29,6 +30,12 @@ struct PlanOptions {
   std::string trace;                 // where its timeline goes
   bool json = false;
 };
+
+inline constexpr int kMostPlans = 10'000;     // that are shown; the search keeps them in order
+inline constexpr double kHighestPrice = 1e6;  // of a device and hour: beyond, figures overflow
+
+// Makes `without` of `without_text`. kInvalidInput where a name between commas is missing.
+Status read_server_names(PlanOptions& options);
 
 // Where the cluster has no GPUs: kInvalidInput names the first option given that needs them, so
 // that none is left out in silence.

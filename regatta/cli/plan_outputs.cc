@@ -15,6 +15,21 @@
 
 namespace regatta::cli {
 
+namespace {
+
+bool are_one_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  const auto whole = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(path, ignored);
+  };
+  // A device takes what both write.
+  return std::filesystem::is_regular_file(a, ignored) || !std::filesystem::exists(a, ignored)
+             ? whole(a) == whole(b)
+             : false;
+}
+
+}  // namespace
+
 Status check_outputs(const PlanOptions& options) {
   for (const auto& [path, flag] : {std::pair{options.html, "--html"}, {options.trace, "--trace"}}) {
     if (path.empty()) continue;
@@ -22,6 +37,11 @@ Status check_outputs(const PlanOptions& options) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored))
       return Error{Code::kInvalidInput, fmt::format("{}: {} is a folder; name a file", flag, path)};
+  }
+  if (!options.html.empty() && !options.trace.empty() &&
+      are_one_file(options.html, options.trace)) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("--html and --trace: both name {}; name two files", options.html)};
   }
   return {};
 }

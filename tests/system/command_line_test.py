@@ -40,7 +40,7 @@ CASES = [
     (["plan", "replay", JOB], f"{JOB}: job: no set of published runs is called so, and a table of other runs has the columns "
                               "model, server, stack, gpus, mbs, gbs, precision; see docs/formats/runs.md"),
     (GPU_PLAN + ["--stack", "megatron-cor"],
-     "--stack: there is no software stack 'megatron-cor', did you mean 'megatron-core'?; choose one of "
+     "--stack: there is no software stack 'megatron-cor'; write megatron-core, or choose one of "
      "megatron-deepspeed-fp16, megatron-deepspeed-2020, megatron-lm-2021, megatron-lm-2022, megatron-deepspeed-bf16, "
      "megatron-core, nemo, fsdp, llm-foundry, deepspeed-zero3-fp16"),
     (GPU_PLAN + ["--strategy", "{tp: 7, micro_batch: 1}"], "tp 7 does not divide heads 96; choose a divisor of 96"),
@@ -70,7 +70,7 @@ CASES = [
     (["plan", "replay", "--row"], "plan replay: there is no option '--row'; did you mean '--rows'?"),
     (["plan", JOB, "--cluster"], "plan: --cluster needs a value; see regatta plan --help"),
     (PLAN + ["--cluster", "x"], "plan: --cluster is given twice; keep one"),
-    (PLAN + ["--top", "0"], "plan: --top: '0' is not a whole number from 1 to 100000"),
+    (PLAN + ["--top", "0"], "plan: --top: '0' is not a whole number from 1 to 10000"),
     (PLAN + ["--json=x"], "plan: --json takes no value; write --json alone"),
     (RUN + ["--steps", "0"], "run: --steps: '0' " + STEPS),
     (RUN + ["--steps", "-3"], "run: --steps: '-3' " + STEPS),

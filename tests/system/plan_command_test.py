@@ -136,6 +136,30 @@ class PlanCommand(unittest.TestCase):
             self.check(self.mixed() + option, f"{option[0]}: the servers of cluster mixed are of several types, and it needs one "
                                               "type; name servers of one type, or plan without it")
 
+    def test_has_limits_on_what_nobody_looks_at(self):
+        job = self.write("job.yaml", JOB.read_text().replace("global_batch: 1536", "global_batch: 983040"))
+        self.check(["plan", job, "--cluster", CLUSTER, "--strategy", "{tp: 8, pp: 64, micro_batch: 1}", "--trace", self.folder / "t"],
+                   "timeline: 64 stages x 491520 micro-batches x 1 parts, there and back, are 62914560 pieces of work, and at "
+                   "most 1000000 are drawn; choose a smaller global_batch, a larger micro_batch or fewer stages")
+        self.check(PLAN + ["--top", "100000"], "plan: --top: '100000' is not a whole number from 1 to 10000")
+
+    def test_says_what_a_list_of_servers_lacks(self):
+        for names in ("s1,,s2", ",", "s1,"):
+            self.check(PLAN + ["--without", names], f"--without: '{names}' lacks a name between two commas or at an end; write "
+                                                    "it like s3,s7")
+        self.check(PLAN + ["--without", ""], "plan: --without: the text is empty; write it or leave it out")
+        cluster = self.write("c.yaml", "name: c\nfabric: {tiers: [leaf]}\nservers: {count: 2, type: dgx-h100}\n")
+        self.check(["plan", JOB, "--cluster", cluster, "--without", "s0,s1"],
+                   "--without: it names all servers of cluster c; leave some in")
+
+    def test_refuses_outputs_that_exclude_each_other(self):
+        done = lab_case.regatta(*PLAN, "--json", "--launch", "megatron")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, "^regatta: plan: --[a-z]+ excludes --[a-z]+; give one of them\n$")
+        for trace in (self.folder / "x", self.folder / "." / "x", f"{self.folder}/../{self.folder.name}/x"):
+            self.check(PLAN + ["--html", self.folder / "x", "--trace", trace],
+                       f"--html and --trace: both name {self.folder / 'x'}; name two files")
+
     def test_refuses_strategies_that_contradict_themselves(self):
         for strategy, sentence in (
                 ("{zero: 0, shard_ranks: 16}", "shard_ranks 16, but with zero 0 replicas share nothing; set zero 1 to 3, or leave "
