@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "regatta/cli/plan_gpu.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
+#include "regatta/plan/gpu_answer.h"
 #include "regatta/plan/gpu_usage.h"
 #include "regatta/topo/cluster_yaml.h"
 #include "regatta/topo/presets.h"
@@ -51,6 +53,16 @@ Result<int> count_of(const std::string& change, const std::string& value) {
       count > topo::kMaxServers)
     return bad_change(change, fmt::format("write a whole number from 1 to {}", topo::kMaxServers));
   return count;
+}
+
+// As a cluster file must have it.
+Status check_rails(const topo::Cluster& cluster, const std::string& change) {
+  const int rails = cluster.fabric.rails;
+  const int nics = cluster.server_types.at(cluster.servers.front().type).nic_count;
+  if (rails <= 1 || (nics > 0 && nics % rails == 0)) return {};
+  return bad_change(change, fmt::format("the {} rails of cluster {} do not divide {} NICs; choose "
+                                        "a multiple of {}",
+                                        rails, cluster.name, nics, rails));
 }
 
 Status change_servers(topo::Cluster& cluster, int count) {
@@ -90,6 +102,7 @@ Result<topo::Cluster> changed(topo::Cluster cluster, const std::string& change) 
                       fmt::format("only {} can change{}", join(keys, ", "),
                                   nearest.empty() ? "" : "; did you mean " + nearest + "?"));
   }
+  REGATTA_TRY_DO(check_rails(cluster, change));
   return cluster;
 }
 
@@ -107,56 +120,88 @@ Result<std::vector<Choice>> choices_of(const WhatIfOptions& options) {
   return choices;
 }
 
-// Of the best plan on one cluster.
+// Of the best plan on one cluster, or why there is none.
 struct Row {
   std::string name;
   int devices = 0;
-  plan::GpuPlan plan;
+  std::optional<plan::GpuPlan> plan;
+  std::string note;  // where there is no plan, or it does not fit
   double tokens_per_s = 0;
   plan::Usage usage;  // of 1e9 tokens
 };
 
+// A cluster on which the job has no plan is an answer, too; one that cannot be compared is not.
 Result<Row> evaluate(const WhatIfOptions& options, const workload::Job& job, const Choice& choice) {
   REGATTA_TRY(stack, stack_of(options.stack, job, choice.cluster));
   REGATTA_TRY(problem, gpu_problem(job, choice.cluster, *stack));
+  Row row{.name = choice.name, .devices = problem.devices};
   const int threads = search_threads();
   auto found = plan::fastest_plan(problem, threads);
-  if (!found) return Error{found.error().code, choice.name + ": " + found.error().message};
+  if (!found) {
+    row.note = found.error().message;
+    return row;
+  }
   const Seconds step = found->estimate.step.total();
-  Row row{.name = choice.name, .devices = problem.devices, .plan = *std::move(found)};
+  const std::string misfit = plan::misfit(problem, *found);
+  if (!misfit.empty()) row.note = "the plan " + misfit;
+  row.plan = *std::move(found);
   row.tokens_per_s = plan::tokens_per_step(problem) / step.value;
   row.usage = plan::usage_of(problem, step, 1e9, options.price);
   return row;
 }
 
+// That the others are compared with.
+double first_rate(const std::vector<Row>& rows) {
+  for (const Row& row : rows)
+    if (row.plan) return row.tokens_per_s;
+  return 0;
+}
+
+std::vector<std::string> cells_of(const Row& row, double first, bool has_price) {
+  if (!row.plan) {
+    std::vector<std::string> cells = {row.name, std::to_string(row.devices), "none: see below"};
+    cells.resize(has_price ? 9 : 8, "-");
+    return cells;
+  }
+  std::vector<std::string> cells = {
+      row.name,
+      std::to_string(row.devices),
+      to_string(row.plan->strategy),
+      format_seconds(row.plan->estimate.step.total()),
+      fmt::format("{:.0f}", row.tokens_per_s),
+      fmt::format("{:.2f}x", row.tokens_per_s / first),
+      fmt::format("{:.0f}", row.usage.device_hours),
+      row.usage.kilowatt_hours > 0 ? fmt::format("{:.0f}", row.usage.kilowatt_hours) : "-"};
+  if (has_price) cells.push_back(fmt::format("{:.0f}", row.usage.cost));
+  return cells;
+}
+
 void print_rows(const WhatIfOptions& options, const std::vector<Row>& rows) {
+  const bool has_price = options.price > 0;
   std::vector<std::vector<std::string>> table = {
       {"cluster", "devices", "best plan", "step time", "tokens/s", "speed", "device hours", "kWh"}};
-  if (options.price > 0) table.front().push_back("cost");
-  for (const Row& row : rows) {
-    table.push_back(
-        {row.name, std::to_string(row.devices), to_string(row.plan.strategy),
-         format_seconds(row.plan.estimate.step.total()), fmt::format("{:.0f}", row.tokens_per_s),
-         fmt::format("{:.2f}x", row.tokens_per_s / rows.front().tokens_per_s),
-         fmt::format("{:.0f}", row.usage.device_hours),
-         row.usage.kilowatt_hours > 0 ? fmt::format("{:.0f}", row.usage.kilowatt_hours) : "-"});
-    if (options.price > 0) table.back().push_back(fmt::format("{:.0f}", row.usage.cost));
-  }
+  if (has_price) table.front().push_back("cost");
+  for (const Row& row : rows)
+    table.push_back(cells_of(row, first_rate(rows), has_price));
   fmt::print("{}\ndevice hours, kWh (of servers under load){} for a billion tokens\n",
-             format_table(table), options.price > 0 ? " and cost" : "");
+             format_table(table), has_price ? " and cost" : "");
+  for (const Row& row : rows)
+    if (!row.note.empty()) fmt::print("{}: {}\n", row.name, row.note);
 }
 
 json rows_to_json(const WhatIfOptions& options, const std::vector<Row>& rows) {
   json all = json::array();
   for (const Row& row : rows) {
-    json one = {{"cluster", row.name},
-                {"devices", row.devices},
-                {"strategy", to_string(row.plan.strategy)},
-                {"step_time_s", row.plan.estimate.step.total().value},
-                {"tokens_per_s", row.tokens_per_s},
-                {"device_hours_per_1e9_tokens", row.usage.device_hours},
-                {"kwh_per_1e9_tokens", row.usage.kilowatt_hours}};
-    if (options.price > 0) one["cost_per_1e9_tokens"] = row.usage.cost;
+    json one = {{"cluster", row.name}, {"devices", row.devices}};
+    if (!row.note.empty()) one["note"] = row.note;
+    if (row.plan) {
+      one.update({{"strategy", to_string(row.plan->strategy)},
+                  {"step_time_s", row.plan->estimate.step.total().value},
+                  {"tokens_per_s", row.tokens_per_s},
+                  {"device_hours_per_1e9_tokens", row.usage.device_hours},
+                  {"kwh_per_1e9_tokens", row.usage.kilowatt_hours}});
+      if (options.price > 0) one["cost_per_1e9_tokens"] = row.usage.cost;
+    }
     all.push_back(one);
   }
   return {{"clusters", all}};
@@ -178,6 +223,8 @@ int compare(const WhatIfOptions& options) {
     if (!row) return report_error(row.error());
     rows.push_back(std::move(*row));
   }
+  if (first_rate(rows) <= 0)
+    return report_error({Code::kInvalidInput, rows.front().name + ": " + rows.front().note});
   if (options.json)
     fmt::print("{}\n", rows_to_json(options, rows).dump(2));
   else
@@ -208,7 +255,7 @@ void add_plan_what_if(CLI::App& plan, int& exit_status) {
       ->type_name("NAME")
       ->check(not_empty());
   command->add_option("--price", options->price, "Of a device and hour, in any currency")
-      ->check(CLI::PositiveNumber);
+      ->check(number_up_to(kHighestPrice));
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Examples:\n"

@@ -143,6 +143,13 @@ class PlanCommand(unittest.TestCase):
                    "most 1000000 are drawn; choose a smaller global_batch, a larger micro_batch or fewer stages")
         self.check(PLAN + ["--top", "100000"], "plan: --top: '100000' is not a whole number from 1 to 10000")
 
+    def test_takes_prices_that_are_prices(self):
+        for price in ("nan", "inf", "1e308", "0", "-1", "2x", "1000001"):
+            self.check(PLAN + ["--sizes", "--price", price],
+                       f"plan: --price: '{price}' is not a number above 0, at most 1000000")
+            self.check(["plan", "what-if", JOB, "--cluster", CLUSTER, "--with", "servers=64", "--price", price],
+                       f"plan what-if: --price: '{price}' is not a number above 0, at most 1000000")
+
     def test_says_what_a_list_of_servers_lacks(self):
         for names in ("s1,,s2", ",", "s1,"):
             self.check(PLAN + ["--without", names], f"--without: '{names}' lacks a name between two commas or at an end; write "
@@ -190,6 +197,18 @@ class PlanCommand(unittest.TestCase):
         cluster.write_text(cluster.read_text().replace("preset: dgx-a100-80", "devices: {count: 8, type: h100}, nics: {count: 0}"))
         self.check(["plan", JOB, "--cluster", cluster],
                    f"{cluster}:2: server_types.s.devices.type: no device is called 'h100'; did you mean 'h100-sxm'?")
+
+    def test_compares_clusters_where_some_have_no_plan(self):
+        what_if = ["plan", "what-if", JOB, "--cluster", CLUSTER]
+        self.check(what_if + ["--with", "nics=3"], "--with nics=3: the 8 rails of cluster a100-1024 do not divide 3 NICs; choose a "
+                                                   "multiple of 8")
+        text = self.done(*what_if, "--with", "servers=1").stdout
+        self.assertRegex(text, r"\na100-1024 servers=1 +8 +none: see below ")
+        self.assertRegex(text, r"\na100-1024 servers=1: no strategy fits 80 GiB of a100-sxm4-80g")
+        rows = json.loads(self.done(*what_if, "--with", "servers=1", "--json").stdout)["clusters"]
+        self.assertIn("no strategy fits", rows[1]["note"])
+        self.assertNotIn("step_time_s", rows[1])
+        self.assertNotIn("note", rows[0])
 
     def test_replays_the_example_and_names_sources(self):
         text = self.done("plan", "replay", "--rows", EXAMPLES / "runs.csv").stdout
