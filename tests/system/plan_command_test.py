@@ -210,6 +210,40 @@ class PlanCommand(unittest.TestCase):
         self.assertNotIn("step_time_s", rows[1])
         self.assertNotIn("note", rows[0])
 
+    def plans(self):
+        files = []
+        for name, recompute in (("a", "none"), ("b", "full")):
+            text = self.done(*PLAN, "--json", "--strategy", f"{{tp: 8, pp: 8, micro_batch: 1, zero: 1, recompute: {recompute}}}").stdout
+            files.append(self.write(f"{name}.json", text))
+        return files
+
+    def test_compares_plans_that_are_plans(self):
+        a, b = self.plans()
+        plan = json.loads(b.read_text())
+        self.assertTrue(all(isinstance(value, int) for value in plan["memory"].values()))
+        for change, sentence in (({"step_time_s": -1}, '"step_time_s" is not a time above 0; write the plan anew'),
+                                 ({"step_time_s": 0}, '"step_time_s" is not a time above 0; write the plan anew'),
+                                 ({"step_time_s": 1e308}, '"step_time_s" is not a time above 0; write the plan anew'),
+                                 ({"memory_per_device_bytes": 0}, '"memory_per_device_bytes" is not what a device holds; write the '
+                                                                  "plan anew"),
+                                 ({"breakdown": {"matmul_s": 1e308}}, '"matmul_s" is not a time; write the plan anew'),
+                                 ({"breakdown": {"matmul_s": -1}}, '"matmul_s" is not a time; write the plan anew')):
+            b.write_text(json.dumps(plan | change))
+            self.check(["plan", "diff", a, b], f"{b}: {sentence}")
+        b.write_text(json.dumps(plan | {"breakdown": {}}))
+        done = lab_case.regatta("plan", "diff", a, b)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('the parts of "breakdown" make ', done.stderr)
+        b.write_text(json.dumps(plan))
+        self.assertNotIn("one problem", self.done("plan", "diff", a, b).stdout)
+        self.check(["plan", "diff", a, b, "--stack", "nemo"],
+                   f"plan diff: --stack is for strategies, and {str(a)[:60]} and {str(b)[:60]} are files; leave it out")
+        b.write_text(json.dumps(plan | {"job": "other"}))
+        self.assertIn("these are not plans of one problem: A is of job gpt3-175b, B of job other\n",
+                      self.done("plan", "diff", a, b).stdout)
+        self.assertIn("job other", json.loads(self.done("plan", "diff", a, b, "--json").stdout)["note"])
+        self.assertNotIn(" ns", self.done("plan", "diff", a, b).stdout)
+
     def test_replays_the_example_and_names_sources(self):
         text = self.done("plan", "replay", "--rows", EXAMPLES / "runs.csv").stdout
         self.assertIn("\nruns ", text)
