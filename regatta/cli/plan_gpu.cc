@@ -16,6 +16,7 @@
 #include "regatta/cli/plan_outputs.h"
 #include "regatta/cli/plan_sizes.h"
 #include "regatta/cli/plan_text.h"
+#include "regatta/cli/search_progress.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/plan/gpu_answer.h"
@@ -151,7 +152,10 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
   const auto mode = options.exhaustive || options.frontier ? plan::SearchMode::kExhaustive
                                                            : plan::SearchMode::kPruned;
   const int threads = search_threads();
-  const auto result = plan::gpu_search(problem, mode, options.top, threads);
+  const auto result = [&] {
+    const SearchProgress progress(stderr, "searching");
+    return plan::gpu_search(problem, mode, options.top, threads);
+  }();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (!result) return report_error(result.error());
   const auto is_printed = write_outputs(options, {job, cluster, problem, result->ranked.front()});

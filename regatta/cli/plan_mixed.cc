@@ -10,6 +10,7 @@
 #include "regatta/cli/load.h"
 #include "regatta/cli/plan_gpu.h"
 #include "regatta/cli/plan_text.h"
+#include "regatta/cli/search_progress.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/plan/gpu_json.h"
@@ -111,7 +112,10 @@ int show_mixed_plans(const PlanOptions& options, const workload::Job& job,
                                    .request = job.strategy,
                                    .cluster = cluster,
                                    .stack = stack};
-  const auto result = plan::mixed_search(problem, options.top);
+  const auto result = [&] {
+    const SearchProgress progress(stderr, "searching");
+    return plan::mixed_search(problem, options.top);
+  }();
   if (!result) return report_error(result.error());
   if (options.json) {
     json all = to_json(problem, result->ranked.front());

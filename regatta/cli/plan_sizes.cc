@@ -11,6 +11,7 @@
 #include "regatta/cli/load.h"
 #include "regatta/cli/plan_gpu.h"
 #include "regatta/cli/plan_outputs.h"
+#include "regatta/cli/search_progress.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/plan/gpu_json.h"
@@ -97,8 +98,10 @@ int show_gpu_sizes(const PlanOptions& options, const workload::Job& job,
   const auto wish = wish_of(options, steps);
   if (!wish) return report_error(wish.error());
   const int threads = search_threads();
-  const auto sizes =
-      plan::gpu_sizes(problem, {.steps = steps, .price = options.price, .threads = threads});
+  const auto sizes = [&] {
+    const SearchProgress progress(stderr, "searching on several numbers of servers");
+    return plan::gpu_sizes(problem, {.steps = steps, .price = options.price, .threads = threads});
+  }();
   if (!sizes) return report_error(sizes.error());
   const auto index = plan::pick_size(*sizes, wish->objective, wish->within);
   if (!index) return report_error(index.error());

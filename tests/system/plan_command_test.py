@@ -252,6 +252,19 @@ class PlanCommand(unittest.TestCase):
                    "mosaic_fsdp: the table of this set is no part of the program; write it from its source, which "
                    "docs/formats/runs.md names, and give mosaic_fsdp.csv")
 
+    def test_shows_on_a_terminal_that_it_searches(self):
+        terminal, end = pty.openpty()
+        job = self.write("job.yaml", "name: d\nmodel: {preset: deepseek-v3}\nglobal_batch: 15360\nprecision: bf16\n")
+        cluster = self.write("c.yaml", "name: c\nfabric: {tiers: [leaf]}\nservers: {count: 256, type: dgx-h100}\n")
+        process = subprocess.Popen([lab_case.BIN / "regatta", "plan", job, "--cluster", cluster, "--exhaustive"],
+                                   stdout=subprocess.DEVNULL, stderr=end)
+        shown = os.read(terminal, 100)
+        process.kill()
+        process.wait()
+        os.close(end)
+        os.close(terminal)
+        self.assertIn(b"searching, 1 s", shown)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
