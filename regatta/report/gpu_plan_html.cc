@@ -133,7 +133,8 @@ std::string figures(const GpuPlanPage& page) {
   html +=
       figure("Rate", fmt::format("{:.0f} TFLOPS", flops / 1e12), "model operations of one device");
   html += figure("Bubble", format_percent(estimate.step.bubble / step),
-                 fmt::format("of the step, {} micro-batches", page.timeline.micro_batches));
+                 fmt::format("of the step, {} micro-batch{}", page.timeline.micro_batches,
+                             page.timeline.micro_batches == 1 ? "" : "es"));
   html += figure("Memory", format_percent(holds),
                  fmt::format("of {}, stage {} (the most)", format_bytes(page.server.device.memory),
                              estimate.worst_stage),
