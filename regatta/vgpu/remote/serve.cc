@@ -1,0 +1,173 @@
+#include "regatta/vgpu/remote/serve.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <thread>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "regatta/core/log.h"
+#include "regatta/core/text.h"
+#include "regatta/vgpu/daemon/control.h"
+#include "regatta/vgpu/remote/reservations.h"
+#include "regatta/vgpu/remote/socket.h"
+#include "regatta/vgpu/remote/table.h"
+
+namespace regatta::vgpu::remote {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMostHandshakes = 256;
+
+void set_patience(int fd, time_t seconds) {
+  timeval limit{.tv_sec = seconds};
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+// Returns when the other end closes; it has nothing to say.
+void wait_for_end(int fd) {
+  char byte = 0;
+  ssize_t came = 0;
+  do {
+    came = ::recv(fd, &byte, 1, 0);
+  } while (came > 0 || (came < 0 && errno == EINTR));
+}
+
+class GpuServer {
+ public:
+  explicit GpuServer(const ServeOptions& options) : options_(options), reservations_(options) {}
+
+  // A connection, from its first word on.
+  void serve(os::UniqueFd fd) {
+    tune_socket(fd.get());
+    set_patience(fd.get(), 5);
+    const bool is_welcome = ++handshakes_ <= kMostHandshakes;
+    const auto asked = is_welcome ? receive_text(fd.get())
+                                  : Result<std::string>(Error{Code::kExhausted, "too many ask"});
+    const auto ticket = asked ? answer(*asked, fd) : Result<std::string>(asked.error());
+    --handshakes_;
+    if (!ticket) static_cast<void>(send_text(fd.get(), false, ticket.error().message));
+    if (ticket && !ticket->empty()) keep_reservation(fd.get(), *ticket);
+  }
+
+ private:
+  // The ticket that this connection keeps; empty: nothing more is said on it here.
+  Result<std::string> answer(const std::string& text, const os::UniqueFd& fd) {
+    try {
+      const json request = json::parse(text);
+      const std::string what = request.value("ask", "");
+      if (what == "open") return open(request, fd);
+      if (what == "join") return join(request, fd);
+      if (!is_same_secret(request.value("token", ""), options_.token))
+        return Error{Code::kUnsupported, "the token is not this server's; see --token-file"};
+      if (what == "show") return show(fd);
+      if (what == "reserve") return reserve(request, fd);
+    } catch (const json::exception&) {
+    }
+    return Error{Code::kInvalidInput, "this is no request; see docs/formats/gpu_remote.md"};
+  }
+
+  Result<std::string> show(const os::UniqueFd& fd) {
+    REGATTA_TRY(books, ask_daemon(options_.daemon_socket, R"({"ask":"ps"})"));
+    static_cast<void>(send_text(fd.get(), true, books));
+    return std::string();
+  }
+
+  Result<std::string> reserve(const json& request, const os::UniqueFd& fd) {
+    const SliceRequest slice{.name = request.value("name", ""),
+                             .memory = request.value("memory_bytes", std::uint64_t{0}),
+                             .gpu = request.value("gpu", 0),
+                             .compute_ppm = request.value("compute_ppm", 0U),
+                             .weight = request.value("weight", 0U),
+                             .priority = request.value("priority", "")};
+    REGATTA_TRY(ticket, reservations_.reserve(slice));
+    log_info(fmt::format("tenant {}: reserved", slice.name));
+    static_cast<void>(send_text(fd.get(), true, ticket));
+    return ticket;
+  }
+
+  void keep_reservation(int fd, const std::string& ticket) {
+    set_patience(fd, 0);
+    wait_for_end(fd);
+    reservations_.end(ticket);
+  }
+
+  // The host process gets a copy of the connection: what is refused is said on ours.
+  Result<std::string> open(const json& request, const os::UniqueFd& fd) {
+    if (request.value("table", "") != std::to_string(table_mark()))
+      return Error{Code::kUnsupported,
+                   "the program's library is of another build of regatta than this server"};
+    set_patience(fd.get(), 0);
+    REGATTA_TRY(key,
+                reservations_.open(request.value("ticket", ""), os::UniqueFd(::dup(fd.get()))));
+    static_cast<void>(send_text(fd.get(), true, key));
+    return std::string();
+  }
+
+  Result<std::string> join(const json& request, const os::UniqueFd& fd) {
+    set_patience(fd.get(), 0);
+    REGATTA_TRY_DO(reservations_.join(request.value("ticket", ""), request.value("key", ""),
+                                      request.value("connection", std::uint64_t{0}),
+                                      os::UniqueFd(::dup(fd.get()))));
+    return std::string();
+  }
+
+  const ServeOptions options_;
+  Reservations reservations_;
+  std::atomic<int> handshakes_ = 0;
+};
+
+}  // namespace
+
+bool is_same_secret(std::string_view given, std::string_view right) {
+  unsigned different = given.size() == right.size() ? 0 : 1;
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    const char letter = given.empty() ? '\0' : given[i % given.size()];
+    different |= static_cast<unsigned char>(letter ^ right[i]);
+  }
+  return different == 0;
+}
+
+Result<std::string> read_token(const std::string& path) {
+  constexpr std::size_t kShortest = 16;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    return Error{Code::kInvalidInput, path + ": there is no such file; write a token into it"};
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    return Error{Code::kInvalidInput, path + ": others may read it; chmod 600 it"};
+  std::ifstream file(path);
+  std::string token;
+  std::getline(file, token);
+  if (token.size() < kShortest)
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: its first line has to be a token of at least {} letters", path,
+                             kShortest)};
+  return token;
+}
+
+Status serve_gpus(const ServeOptions& options, const std::atomic<bool>& stop) {
+  REGATTA_TRY(listener, listen_tcp(options.listen));
+  // Threads of connections may outlive this function: the process ends after it.
+  static auto* const server = new GpuServer(options);
+  log_info(
+      fmt::format("{}: lends GPUs of the daemon at {}", options.listen, options.daemon_socket));
+  while (!stop) {
+    pollfd waiting{listener.get(), POLLIN, 0};
+    if (::poll(&waiting, 1, 200) != 1) continue;
+    os::UniqueFd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!fd) continue;
+    std::thread([socket = fd.release()] { server->serve(os::UniqueFd(socket)); }).detach();
+  }
+  return {};
+}
+
+}  // namespace regatta::vgpu::remote

@@ -1,0 +1,178 @@
+#include "regatta/vgpu/remote/socket.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "regatta/os/errno_text.h"
+
+namespace regatta::vgpu::remote {
+namespace {
+
+constexpr int kDialPatienceMs = 5000;
+
+using Found = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+Result<Found> resolve(const Address& address, int flags) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
+  addrinfo* found = nullptr;
+  const int failed = ::getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(),
+                                   address.port.c_str(), &hints, &found);
+  if (failed != 0)
+    return Error{Code::kInvalidInput, address.host + ": " + ::gai_strerror(failed) +
+                                          "; name a host and a port, like gpu-1:7000"};
+  return Found(found, ::freeaddrinfo);
+}
+
+bool connect_in_time(int fd, const addrinfo& to) {
+  if (::connect(fd, to.ai_addr, to.ai_addrlen) == 0) return true;
+  if (errno != EINPROGRESS) return false;
+  pollfd waiting{fd, POLLOUT, 0};
+  if (::poll(&waiting, 1, kDialPatienceMs) != 1) {
+    errno = ETIMEDOUT;
+    return false;
+  }
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  errno = error;
+  return error == 0;
+}
+
+void set(int fd, int level, int option, int value) {
+  static_cast<void>(::setsockopt(fd, level, option, &value, sizeof value));
+}
+
+}  // namespace
+
+Result<Address> parse_address(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  const bool has_port = colon != std::string::npos && colon + 1 < text.size() &&
+                        text.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+  if (!has_port)
+    return Error{Code::kInvalidInput, text + ": give a host and a port, like gpu-1:7000"};
+  std::string host = text.substr(0, colon);
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']')
+    host = host.substr(1, host.size() - 2);
+  return Address{host, text.substr(colon + 1)};
+}
+
+void tune_socket(int fd) {
+  set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 3);
+  set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+  set(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
+  set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 7000);
+}
+
+Result<os::UniqueFd> dial_tcp(const std::string& address) {
+  REGATTA_TRY(parsed, parse_address(address));
+  REGATTA_TRY(found, resolve(parsed, 0));
+  errno = ENOENT;
+  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
+    os::UniqueFd fd(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd || !connect_in_time(fd.get(), *one)) continue;
+    int off = 0;
+    static_cast<void>(::ioctl(fd.get(), FIONBIO, &off));
+    tune_socket(fd.get());
+    return fd;
+  }
+  return Error{Code::kUnavailable, address + ": no GPU server answers there (" + os::errno_text() +
+                                       "); start one with regatta gpu serve"};
+}
+
+Result<os::UniqueFd> listen_tcp(const std::string& address) {
+  REGATTA_TRY(parsed, parse_address(address));
+  REGATTA_TRY(found, resolve(parsed, AI_PASSIVE));
+  os::UniqueFd fd(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return os::errno_error("cannot make a socket");
+  set(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd.get(), 128) != 0)
+    return os::errno_error(address + ": cannot listen there");
+  return fd;
+}
+
+bool send_all(int fd, const void* bytes, std::size_t count) {
+  return send_both(fd, {static_cast<const char*>(bytes), count}, {});
+}
+
+bool send_both(int fd, std::string_view first, std::string_view second) {
+  while (!first.empty() || !second.empty()) {
+    iovec parts[2] = {{const_cast<char*>(first.data()), first.size()},
+                      {const_cast<char*>(second.data()), second.size()}};
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = 2;
+    const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    const std::size_t of_first = std::min(first.size(), static_cast<std::size_t>(sent));
+    first.remove_prefix(of_first);
+    second.remove_prefix(static_cast<std::size_t>(sent) - of_first);
+  }
+  return true;
+}
+
+bool receive_all(int fd, void* into, std::size_t count) {
+  auto* at = static_cast<std::byte*>(into);
+  while (count > 0) {
+    const ssize_t came = ::recv(fd, at, count, 0);
+    if (came < 0 && errno == EINTR) continue;
+    if (came <= 0) return false;
+    at += came;
+    count -= static_cast<std::size_t>(came);
+  }
+  return true;
+}
+
+bool send_text(int fd, bool is_good, std::string_view text) {
+  const std::uint32_t head[2] = {static_cast<std::uint32_t>(text.size()), is_good ? 1U : 0U};
+  return send_both(fd, {reinterpret_cast<const char*>(head), sizeof head}, text);
+}
+
+Result<std::string> receive_text(int fd) {
+  const Error gone{Code::kUnavailable, "the GPU server closed the connection; see its messages"};
+  std::uint32_t head[2] = {};
+  if (!receive_all(fd, head, sizeof head)) return gone;
+  if (head[0] > kLongestText || head[1] > 1)
+    return Error{Code::kInvalidInput, "what came is no message of a GPU server of this version"};
+  std::string text(head[0], '\0');
+  if (!receive_all(fd, text.data(), text.size())) return gone;
+  if (head[1] == 0) return Error{Code::kConflict, text};
+  return text;
+}
+
+bool Inbox::read(void* into, std::size_t count) {
+  auto* at = static_cast<std::byte*>(into);
+  while (count > 0) {
+    if (first_ == last_) {
+      if (count >= bytes_.size()) return receive_all(fd_, at, count);
+      const ssize_t came = ::recv(fd_, bytes_.data(), bytes_.size(), 0);
+      if (came < 0 && errno == EINTR) continue;
+      if (came <= 0) return false;
+      first_ = 0;
+      last_ = static_cast<std::size_t>(came);
+    }
+    const std::size_t part = std::min(count, last_ - first_);
+    std::memcpy(at, bytes_.data() + first_, part);
+    first_ += part;
+    at += part;
+    count -= part;
+  }
+  return true;
+}
+
+}  // namespace regatta::vgpu::remote

@@ -1,0 +1,52 @@
+// vgpu/remote/socket.h: TCP connections of the remote GPU. What is silent for ten seconds at the
+// other end is lost; what works long is not, as its kernel answers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/os/unique_fd.h"
+
+namespace regatta::vgpu::remote {
+
+// "HOST:PORT"; kInvalidInput says what a right one looks like.
+struct Address {
+  std::string host;
+  std::string port;
+};
+Result<Address> parse_address(const std::string& text);
+
+Result<os::UniqueFd> dial_tcp(const std::string& address);
+Result<os::UniqueFd> listen_tcp(const std::string& address);
+// No delay, and an end to waiting for a peer whose machine is gone.
+void tune_socket(int fd);
+
+bool send_all(int fd, const void* bytes, std::size_t count);
+bool send_both(int fd, std::string_view first, std::string_view second);
+bool receive_all(int fd, void* into, std::size_t count);  // with nothing read beyond
+
+// A text with its length in front, before anything else is said on a connection.
+inline constexpr std::uint32_t kLongestText = 64 << 10;
+bool send_text(int fd, bool is_good, std::string_view text);
+Result<std::string> receive_text(int fd);  // an Error is also what the peer refused
+
+// Reads ahead, so that small messages cost one call for many.
+class Inbox {
+ public:
+  explicit Inbox(int fd) : fd_(fd), bytes_(kAhead) {}
+  bool read(void* into, std::size_t count);
+  bool is_empty() const { return first_ == last_; }
+
+ private:
+  static constexpr std::size_t kAhead = 64 << 10;
+  int fd_;
+  std::vector<std::byte> bytes_;
+  std::size_t first_ = 0;
+  std::size_t last_ = 0;
+};
+
+}  // namespace regatta::vgpu::remote
