@@ -155,10 +155,14 @@ CLI::App* add_command(CLI::App& parent, const std::string& name, const std::stri
 
 Status check_words(CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* place = &app;
+  bool is_value = false;  // of the option before
   for (const std::string& word : words) {
     if (word == "--") break;
+    if (std::exchange(is_value, false)) continue;
     if (is_option(word)) {
       REGATTA_TRY_DO(check_option(*place, word));
+      is_value = word.find('=') == std::string::npos && !command_names(*place).empty() &&
+                 place->get_option(word)->get_expected_min() > 0;
       continue;
     }
     const std::vector<std::string> commands = command_names(*place);

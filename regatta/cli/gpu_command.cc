@@ -15,6 +15,7 @@
 #include "regatta/cli/gpu_containers.h"
 #include "regatta/cli/gpu_drain.h"
 #include "regatta/cli/gpu_limits.h"
+#include "regatta/cli/gpu_pool_command.h"
 #include "regatta/cli/gpu_table.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/stop_signal.h"
@@ -198,6 +199,7 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
   }
   add_gpu_drain(*gpu, exit_status);
   add_gpu_containers(*gpu, exit_status);
+  add_gpu_pool_commands(*gpu, exit_status);
 }
 
 }  // namespace regatta::cli

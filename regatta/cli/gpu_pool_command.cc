@@ -1,0 +1,221 @@
+#include "regatta/cli/gpu_pool_command.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "regatta/cli/arguments.h"
+#include "regatta/cli/load.h"
+#include "regatta/cli/stop_signal.h"
+#include "regatta/core/text.h"
+#include "regatta/core/units_text.h"
+#include "regatta/os/process.h"
+#include "regatta/vgpu/daemon/daemon.h"
+#include "regatta/vgpu/remote/pool_client.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+namespace remote = vgpu::remote;
+
+struct Options {
+  std::string listen;
+  std::string token_file;
+  std::string daemon_socket = vgpu::kDefaultSocket;
+  std::string driver = "libcuda.so.1";
+  std::string servers;
+  std::string name;
+  std::string memory;
+  std::string compute;
+  std::string priority;
+  int weight = 0;
+  std::vector<std::string> program;
+  bool json = false;
+};
+using Shared = std::shared_ptr<Options>;
+
+// A file that is installed with this program: beside it, or in ../lib.
+Result<std::string> sister(const std::string& name) {
+  REGATTA_TRY(folder, os::executable_folder());
+  for (const std::string& place : {folder + "/" + name, folder + "/../lib/" + name}) {
+    if (::access(place.c_str(), R_OK) == 0)
+      return std::filesystem::path(place).lexically_normal().string();
+  }
+  return Error{Code::kInvalidInput, folder + "/" + name + ": is not there; install it"};
+}
+
+Status serve(const Options& options) {
+  REGATTA_TRY(token, remote::read_token(options.token_file));
+  REGATTA_TRY(host, sister("regatta-gpu-host"));
+  REGATTA_TRY(self, sister("regatta"));
+  return remote::serve_gpus({.listen = options.listen,
+                             .token = token,
+                             .daemon_socket = options.daemon_socket,
+                             .driver = options.driver,
+                             .regatta = self,
+                             .host_program = host},
+                            watch_stop_signals());
+}
+
+json device_json(const remote::PoolDevice& device) {
+  const auto bytes = [](const std::optional<Bytes>& size) {
+    return size ? json(size->value) : json();
+  };
+  return {{"server", device.server},
+          {"gpu", device.gpu},
+          {"memory_bytes", bytes(device.memory)},
+          {"memory_free_bytes", bytes(device.memory_free)},
+          {"compute_free_percent", device.compute_free_ppm / 1e4},
+          {"tenants", device.tenants}};
+}
+
+std::vector<std::string> device_row(const remote::PoolDevice& device) {
+  const auto bytes = [](const std::optional<Bytes>& size) {
+    return size ? format_bytes(*size) : std::string("unknown");
+  };
+  return {device.server,
+          std::to_string(device.gpu),
+          bytes(device.memory),
+          bytes(device.memory_free),
+          fmt::format("{:.4g}", device.compute_free_ppm / 1e4),
+          std::to_string(device.tenants)};
+}
+
+// Servers that do not answer are told beside those that do; exit status 1 when none does.
+Result<int> list(const Options& options) {
+  REGATTA_TRY(servers, remote::parse_servers(options.servers));
+  REGATTA_TRY(token, remote::read_token(options.token_file));
+  json shown{{"gpus", json::array()}, {"unreachable", json::array()}};
+  std::vector<std::vector<std::string>> rows = {
+      {"server", "gpu", "memory", "free", "free %", "tenants"}};
+  std::string problems;
+  bool is_any_there = false;
+  for (const remote::ServerView& view : remote::view_servers(servers, token)) {
+    if (!view.devices) {
+      shown["unreachable"].push_back(
+          {{"server", view.server}, {"why", view.devices.error().message}});
+      problems += view.devices.error().message + "\n";
+      continue;
+    }
+    is_any_there = true;
+    for (const remote::PoolDevice& device : *view.devices) {
+      shown["gpus"].push_back(device_json(device));
+      rows.push_back(device_row(device));
+    }
+  }
+  if (options.json)
+    fmt::print("{}\n", shown.dump(2));
+  else
+    fmt::print("{}{}", is_any_there ? format_table(rows) : "", problems);
+  return is_any_there ? 0 : 1;
+}
+
+Result<int> run(const Options& options) {
+  REGATTA_TRY(servers, remote::parse_servers(options.servers));
+  REGATTA_TRY(token, remote::read_token(options.token_file));
+  REGATTA_TRY(library, sister("libregatta_gpu_remote.so"));
+  remote::SliceRequest slice{.name = options.name,
+                             .weight = static_cast<unsigned>(options.weight),
+                             .priority = options.priority};
+  if (slice.name.empty()) {
+    char host[64] = {};
+    static_cast<void>(::gethostname(host, sizeof host - 1));
+    slice.name = fmt::format("{:.30}-{}", host, ::getpid());
+  }
+  const auto memory = parse_bytes(options.memory);
+  if (!memory) return Error{memory.error().code, "--memory: " + memory.error().message};
+  slice.memory = static_cast<std::uint64_t>(memory->value);
+  if (!options.compute.empty()) {
+    const bool has_sign = options.compute.find('%') != std::string::npos;
+    const auto ratio = parse_ratio(options.compute + (has_sign ? "" : "%"));
+    if (!ratio || *ratio <= 0 || *ratio > 1)
+      return Error{Code::kInvalidInput,
+                   "--compute: give a percentage above 0, at most 100, like 30"};
+    slice.compute_ppm = static_cast<unsigned>(*ratio * 1e6 + 0.5);
+  }
+  REGATTA_TRY(lease, remote::lease_slice(servers, token, slice));
+  return remote::run_with_lease(std::move(lease), library, options.program);
+}
+
+int status_of(const Result<int>& result) {
+  return result ? *result : report_error(result.error());
+}
+
+void add_token(CLI::App& command, Options& options) {
+  command.add_option("--token-file", options.token_file, "File that holds the pool's token")
+      ->type_name("PATH")
+      ->required();
+}
+
+void add_serve(CLI::App& gpu, const Shared& options, int& exit_status) {
+  CLI::App* command =
+      add_command(gpu, "serve", "Lend slices of this machine's GPUs to other machines",
+                  "regatta gpu serve --listen 0.0.0.0:7000 --token-file token", [=, &exit_status] {
+                    const Status done = serve(*options);
+                    exit_status = done ? 0 : report_error(done.error());
+                  });
+  command->add_option("--listen", options->listen, "Where programs come to")
+      ->type_name("HOST:PORT")
+      ->required();
+  add_token(*command, *options);
+  command->add_option("--socket", options->daemon_socket, "The daemon's socket")
+      ->type_name("PATH")
+      ->capture_default_str()
+      ->check(not_empty());
+  command->add_option("--driver", options->driver, "The CUDA driver's library")
+      ->type_name("PATH")
+      ->capture_default_str()
+      ->check(not_empty());
+}
+
+void add_pool(CLI::App& gpu, const Shared& options, int& exit_status) {
+  CLI::App* pool = gpu.add_subcommand("pool", "Slices of the GPUs of several servers");
+  pool->footer(
+      "Example:\n"
+      "  regatta gpu pool --servers a:7000,b:7000 --token-file token ls");
+  pool->require_subcommand(1);
+  pool->add_option("--servers", options->servers, "GPU servers, with commas between them")
+      ->type_name("HOST:PORT,...")
+      ->required();
+  add_token(*pool, *options);
+  CLI::App* ls = add_command(*pool, "ls", "GPUs of the servers and what is free of them",
+                             "regatta gpu pool --servers a:7000 --token-file token ls --json",
+                             [=, &exit_status] { exit_status = status_of(list(*options)); });
+  ls->add_flag("--json", options->json, "Print JSON");
+  CLI::App* start = add_command(
+      *pool, "run", "Start a program on a slice, on the server where it fits best",
+      "regatta gpu pool --servers a:7000,b:7000 --token-file token run --memory 4GiB --compute 30 "
+      "-- ./program",
+      [=, &exit_status] { exit_status = status_of(run(*options)); });
+  start->add_option("PROGRAM", options->program, "Program and its arguments, after --")->required();
+  start->add_option("--memory", options->memory, "Device memory, like 4GiB")
+      ->type_name("SIZE")
+      ->required();
+  start->add_option("--compute", options->compute, "Part of the GPU's time in percent, like 30")
+      ->type_name("PERCENT");
+  start->add_option("--name", options->name, "The tenant; made up of host and process if left out")
+      ->type_name("NAME");
+  start->add_option("--weight", options->weight, "Weight under weight and burst-weight")
+      ->type_name("N")
+      ->check(whole_number(1, 10'000));
+  start->add_option("--priority", options->priority, "high or normal")
+      ->type_name("WORD")
+      ->check(one_of({"high", "normal"}));
+}
+
+}  // namespace
+
+void add_gpu_pool_commands(CLI::App& gpu, int& exit_status) {
+  const auto options = std::make_shared<Options>();
+  add_serve(gpu, options, exit_status);
+  add_pool(gpu, options, exit_status);
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,35 @@
+// vgpu/remote/pool.h: which GPU of several servers a slice goes to. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+
+namespace regatta::vgpu::remote {
+
+struct PoolDevice {
+  std::string server;  // HOST:PORT
+  int gpu = 0;
+  std::optional<Bytes> memory;       // none: not known
+  std::optional<Bytes> memory_free;  // likewise: as much as anybody wants
+  unsigned compute_free_ppm = 0;     // of the server's time; 1,000,000 is all
+  int tenants = 0;
+};
+
+struct Slice {
+  Bytes memory{0};
+  unsigned compute_ppm = 0;
+};
+
+// The device where the least memory stays free, then the least time; of equals the first by the
+// server's name and the GPU's number. kExhausted says the largest slice that would fit.
+Result<std::size_t> choose_device(const std::vector<PoolDevice>& devices, const Slice& slice);
+
+// The devices in what a server shows: the JSON of `regatta gpu ps`.
+Result<std::vector<PoolDevice>> pool_devices(const std::string& server, const std::string& books);
+
+}  // namespace regatta::vgpu::remote

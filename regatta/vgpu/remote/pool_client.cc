@@ -1,0 +1,122 @@
+#include "regatta/vgpu/remote/pool_client.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "regatta/core/text.h"
+#include "regatta/os/errno_text.h"
+#include "regatta/vgpu/remote/socket.h"
+
+namespace regatta::vgpu::remote {
+namespace {
+
+using nlohmann::json;
+
+struct Answered {
+  std::string text;
+  os::UniqueFd connection;
+};
+
+Result<Answered> ask(const std::string& server, const json& request) {
+  REGATTA_TRY(fd, dial_tcp(server));
+  static_cast<void>(send_text(fd.get(), true, request.dump()));
+  auto answer = receive_text(fd.get());
+  if (!answer) return Error{answer.error().code, server + ": " + answer.error().message};
+  return Answered{std::move(*answer), std::move(fd)};
+}
+
+Result<std::vector<PoolDevice>> view_server(const std::string& server, const std::string& token) {
+  REGATTA_TRY(answer, ask(server, {{"ask", "show"}, {"token", token}}));
+  return pool_devices(server, answer.text);
+}
+
+json reserve_request(const SliceRequest& slice, const std::string& token) {
+  json request{{"ask", "reserve"},       {"token", token},
+               {"name", slice.name},     {"memory_bytes", slice.memory},
+               {"gpu", slice.gpu},       {"compute_ppm", slice.compute_ppm},
+               {"weight", slice.weight}, {"priority", slice.priority}};
+  return request;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> parse_servers(const std::string& text) {
+  std::vector<std::string> servers;
+  std::string rest = text + ",";
+  for (std::size_t start = 0, end = 0; (end = rest.find(',', start)) != std::string::npos;
+       start = end + 1) {
+    const std::string one = rest.substr(start, end - start);
+    if (one.empty()) continue;
+    REGATTA_TRY_DO(parse_address(one));
+    if (std::ranges::count(servers, one) == 0) servers.push_back(one);
+  }
+  if (servers.empty())
+    return Error{Code::kInvalidInput, "--servers: name at least one, like gpu-1:7000,gpu-2:7000"};
+  return servers;
+}
+
+std::vector<ServerView> view_servers(const std::vector<std::string>& servers,
+                                     const std::string& token) {
+  std::vector<ServerView> views;
+  views.reserve(servers.size());
+  for (const std::string& server : servers)
+    views.push_back({server, view_server(server, token)});
+  return views;
+}
+
+Result<Lease> lease_slice(const std::vector<std::string>& servers, const std::string& token,
+                          SliceRequest request) {
+  std::vector<PoolDevice> devices;
+  std::string last_problem;
+  for (const ServerView& view : view_servers(servers, token)) {
+    if (view.devices)
+      devices.insert(devices.end(), view.devices->begin(), view.devices->end());
+    else
+      last_problem = view.devices.error().message;
+  }
+  if (devices.empty() && !last_problem.empty()) return Error{Code::kUnavailable, last_problem};
+  const Slice slice{{static_cast<long long>(request.memory)}, request.compute_ppm};
+  for (;;) {
+    auto chosen = choose_device(devices, slice);
+    if (!chosen) return chosen.error();
+    const PoolDevice device = devices[*chosen];
+    request.gpu = device.gpu;
+    auto answer = ask(device.server, reserve_request(request, token));
+    if (answer)
+      return Lease{device.server, device.gpu, answer->text, std::move(answer->connection)};
+    // Somebody was faster, or the name is taken there: only the last such answer is told.
+    devices.erase(devices.begin() + static_cast<std::ptrdiff_t>(*chosen));
+    if (devices.empty()) return answer.error();
+  }
+}
+
+Error run_with_lease(Lease lease, const std::string& library,
+                     const std::vector<std::string>& program) {
+  if (::access(library.c_str(), R_OK) != 0)
+    return {Code::kInvalidInput, library + ": is not there; it belongs beside this program"};
+  if (::fcntl(lease.connection.get(), F_SETFD, 0) != 0)
+    return os::errno_error("cannot keep the reservation");
+  const char* const others = std::getenv("LD_PRELOAD");
+  const std::string preload =
+      library + (others != nullptr && *others != '\0' ? std::string(":") + others : "");
+  ::setenv("LD_PRELOAD", preload.c_str(), 1);
+  ::setenv("REGATTA_GPU_SERVER", lease.server.c_str(), 1);
+  ::setenv("REGATTA_GPU_TICKET", lease.ticket.c_str(), 1);
+  std::vector<char*> words;
+  words.reserve(program.size() + 1);
+  for (const std::string& word : program)
+    words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execvp(words.front(), words.data());
+  Error error = os::errno_error(program.front() + ": cannot be started");
+  error.code = Code::kInvalidInput;
+  return error;
+}
+
+}  // namespace regatta::vgpu::remote

@@ -1,0 +1,40 @@
+// vgpu/remote/pool_client.h: asks GPU servers, and starts programs on slices of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/os/unique_fd.h"
+#include "regatta/vgpu/remote/pool.h"
+#include "regatta/vgpu/remote/reservations.h"
+
+namespace regatta::vgpu::remote {
+
+// "a:7000,b:7000"
+Result<std::vector<std::string>> parse_servers(const std::string& text);
+
+// What each server shows, or why it does not.
+struct ServerView {
+  std::string server;
+  Result<std::vector<PoolDevice>> devices;
+};
+std::vector<ServerView> view_servers(const std::vector<std::string>& servers,
+                                     const std::string& token);
+
+// A slice that is lent for as long as the descriptor is open anywhere.
+struct Lease {
+  std::string server;
+  int gpu = 0;
+  std::string ticket;
+  os::UniqueFd connection;
+};
+// On the server where it fits best; when somebody was faster there, on the next.
+Result<Lease> lease_slice(const std::vector<std::string>& servers, const std::string& token,
+                          SliceRequest request);
+
+// Becomes the program, with the remote library in place of the driver. Returns only an Error.
+Error run_with_lease(Lease lease, const std::string& library,
+                     const std::vector<std::string>& program);
+
+}  // namespace regatta::vgpu::remote

@@ -1,0 +1,223 @@
+"""Programs on GPUs of other servers: the pool, copies and order, and everybody's death."""
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import unittest
+
+from remote_case import BIN, MIB, PROGRAM, RemoteCase, free_port, kill
+
+
+class Pool(RemoteCase):
+    def test_shows_what_is_free_and_starts_programs_where_they_fit_best(self):
+        small, large = self.server("small", "128MiB"), self.server("large", "256MiB")
+        both = (large, small)
+        shown = json.loads(self.pool(both, "ls", "--json").stdout)
+        self.assertEqual([(gpu["server"], gpu["memory_free_bytes"], gpu["tenants"]) for gpu in shown["gpus"]],
+                         [(large.address, 256 * MIB, 0), (small.address, 128 * MIB, 0)])
+        self.assertEqual(shown["unreachable"], [])
+        held = self.hold(both)
+        self.assertEqual([tenant["name"] for tenant in small.tenants()], ["held"])
+        self.assertEqual(large.tenants(), [])
+        done = self.run_program(both, "copy", memory="100MiB")  # 64 MiB are free of the small one
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        shown = json.loads(self.pool(both, "ls", "--json").stdout)
+        self.assertEqual([(gpu["memory_free_bytes"], gpu["compute_free_percent"]) for gpu in shown["gpus"]],
+                         [(256 * MIB, 100.0), (64 * MIB, 90.0)])
+        done = self.run_program(both, "copy", memory="300MiB")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+        self.assertIn(f"the largest slice that fits is 256 MiB and 10 %, on GPU 0 of {large.address}", done.stderr)
+        held.stdin.close()
+        held.wait(timeout=20)
+        self.wait_for(lambda: not small.tenants())
+
+    def test_refuses_a_wrong_token_in_one_sentence(self):
+        server = self.server()
+        with open(self.token, "w") as file:
+            file.write("another token of the tests\n")
+        done = self.pool([server], "run", "--memory", "1MiB", "--", "true")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+        self.assertIn("the token is not this server's", done.stderr)
+
+    def test_wants_a_token_that_nobody_else_can_read(self):
+        os.chmod(self.token, 0o644)
+        done = self.pool(["127.0.0.1:1"], "ls")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+        self.assertIn("chmod 600", done.stderr)
+
+    def test_tells_of_servers_that_do_not_answer(self):
+        server = self.server()
+        gone = f"127.0.0.1:{free_port()}"
+        done = self.pool([server, gone], "ls")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("256 MiB", done.stdout)
+        self.assertIn(f"{gone}: no GPU server answers there", done.stdout)
+        self.assertEqual(self.pool([gone], "ls").returncode, 1)
+
+    def test_refuses_tickets_that_it_never_gave_and_other_builds(self):
+        host, port = self.server().address.split(":")
+        for ask, why in (({"ask": "join", "ticket": "0" * 32, "key": "x", "connection": 1}, b"the reservation is over"),
+                         ({"ask": "open", "ticket": "0" * 32, "table": "1"}, b"another build"),
+                         ({"ask": "reserve", "token": ""}, b"the token is not")):
+            text = json.dumps(ask).encode()
+            with socket.create_connection((host, int(port)), timeout=10) as one:
+                one.sendall(struct.pack("<II", len(text), 1) + text)
+                answer = one.recv(4096)
+            self.assertEqual(struct.unpack("<II", answer[:8]), (len(answer) - 8, 0))
+            self.assertIn(why, answer)
+
+    def test_hears_no_noise(self):
+        server = self.server()
+        host, port = server.address.split(":")
+        for noise in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 5000, b"\x05\0\0\0\x01\0\0\0hello"):
+            with socket.create_connection((host, int(port)), timeout=10) as one:
+                one.sendall(noise)
+                one.shutdown(socket.SHUT_WR)
+                one.recv(4096)
+        self.assertEqual(self.pool([server], "ls").returncode, 0)
+
+
+class Programs(RemoteCase):
+    def expect_good(self, *words, **environment):
+        done = self.run_program([self.server()], *words, **environment)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def test_get_back_what_they_copied(self):
+        self.expect_good("copy")
+
+    def test_see_one_order_over_all_their_threads(self):
+        self.expect_good("order")
+
+    def test_need_not_ask_for_a_launch_to_begin(self):
+        self.expect_good("start_soon")
+
+    def test_get_the_error_of_a_launch_from_the_next_call_that_waits(self):
+        self.assertEqual(self.expect_good("late_errors"), "0 0 1 0 0 1 0\n")
+
+    def test_get_the_error_at_once_where_launches_block(self):
+        words = self.expect_good("late_errors", CUDA_LAUNCH_BLOCKING="1").split()
+        self.assertEqual(words[:6], ["1", "1", "0", "0", "1", "0"])
+        self.assertNotEqual(words[6], "0")
+
+    def test_cannot_forge_handles(self):
+        self.assertEqual(self.expect_good("forge"), "400 400 400 400 201 0\n")
+
+    def test_have_no_driver_in_a_child_of_fork(self):
+        self.assertEqual(self.expect_good("forked"), "3 0\n")
+
+    def test_are_told_what_is_missing_without_a_reservation(self):
+        environment = {**os.environ, "LD_PRELOAD": str(BIN / "libregatta_gpu_remote.so")}
+        environment.pop("REGATTA_GPU_SERVER", None)
+        done = subprocess.run([*PROGRAM, "copy"], env=environment, capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("start the program with regatta gpu pool run", done.stderr)
+        self.assertIn("cuInit: 100", done.stderr)
+
+
+class Deaths(RemoteCase):
+    def test_a_killed_program_leaves_nothing(self):
+        server = self.server()
+        before = server.free_memory()
+        for _ in range(3):
+            held = self.hold([server])
+            self.assertEqual(server.free_memory(), before - 32 * MIB)
+            held.kill()
+            held.wait()
+            self.wait_for(lambda: not server.tenants())
+            self.assertEqual(server.free_memory(), before)
+
+    def test_a_killed_host_process_ends_no_other_program(self):
+        server = self.server()
+        held = self.hold([server])
+        (pid,) = server.host_processes()
+        other = self.start(self.pool_words([server], "run", "--name", "other", "--memory", "64MiB", "--compute", "10", "--",
+                                           *PROGRAM, "hold", "1"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.assertEqual(other.stdout.readline(), "ready\n")
+        kill(pid)
+        self.expect_lost_soon(held)
+        self.assertEqual(self.ask(other), ["0", "soon"])
+
+    def test_a_killed_server_ends_no_program(self):
+        server = self.server()
+        before = server.free_memory()
+        held = self.hold([server])
+        server.serve.kill()
+        self.expect_lost_soon(held)
+        self.wait_for(lambda: server.free_memory() == before)
+
+    def test_a_cut_connection_ends_no_program_and_frees_its_memory(self):
+        server = self.server()
+        before = server.free_memory()
+        cable = Cable(self, server.address)
+        held = self.hold([cable])
+        self.assertEqual(self.ask(held), ["0", "soon"])
+        cable.cut()
+        self.expect_lost_soon(held)
+        self.wait_for(lambda: server.free_memory() == before)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "a network of its own needs root")
+class Silence(RemoteCase):
+    """Nothing comes back any more, and nobody says so: the network of this test is its own."""
+
+    def test_a_silent_server_is_lost_soon(self):
+        if os.environ.get("REGATTA_OWN_NETWORK") != "1":
+            done = subprocess.run(["unshare", "--net", sys.executable, __file__, "Silence"],
+                                  env={**os.environ, "REGATTA_OWN_NETWORK": "1"}, capture_output=True, text=True, timeout=100)
+            if "unshare failed" in done.stderr or "Operation not permitted" in done.stderr:
+                self.skipTest("no network of its own can be had here")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        held = self.hold([self.server()])
+        self.assertEqual(self.ask(held), ["0", "soon"])
+        subprocess.run(["ip", "link", "set", "lo", "down"], check=True)
+        self.expect_lost_soon(held)
+
+
+class Cable:
+    """Carries connections to a server until it is cut."""
+
+    def __init__(self, case, server):
+        self.to = server.split(":")
+        self.ends, self.is_cut = [], False
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        case.addCleanup(self.cut)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while not self.is_cut:
+            try:
+                near, _ = self.listener.accept()
+                far = socket.create_connection((self.to[0], int(self.to[1])))
+            except OSError:
+                return
+            self.ends += [near, far]
+            for one, other in ((near, far), (far, near)):
+                threading.Thread(target=self.carry, args=(one, other), daemon=True).start()
+
+    def carry(self, one, other):
+        try:
+            while data := one.recv(1 << 16):
+                other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def cut(self):
+        self.is_cut = True
+        for end in [self.listener, *self.ends]:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            end.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
