@@ -1,0 +1,110 @@
+// With the hook a program finds what it finds without it, but for our wrappers: which are functions
+// of the same names.
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "tests/hook/run.h"
+
+namespace regatta::hook_test {
+namespace {
+
+const std::string kProgram = REGATTA_PROGRAM;
+const std::string kLinked = kProgram + "-linked";
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+// Where ours replaces the driver it also has what this driver has not yet: programs that look for
+// such a function find one that fails. "dlsym driver cuNew: null, an error" against ": cuNew".
+bool is_new(const std::string& expected, const std::string& found) {
+  const std::string question = expected.substr(0, expected.find(": null, an error"));
+  return question != expected &&
+         found == question + ": " + question.substr(question.rfind(' ') + 1);
+}
+
+void expect_same(const Finished& plain, const Finished& hooked, How how) {
+  ASSERT_EQ(plain.status, 0);
+  ASSERT_EQ(hooked.status, 0);
+  const auto expected = lines_of(plain.output);
+  const auto found = lines_of(hooked.output);
+  ASSERT_GT(expected.size(), 20'000U);
+  ASSERT_EQ(found.size(), expected.size());
+  int differences = 0;
+  for (std::size_t i = 0; i < expected.size() && differences < 10; ++i) {
+    if (expected[i] == found[i] || (how == How::kReplaced && is_new(expected[i], found[i])))
+      continue;
+    ++differences;
+    ADD_FAILURE() << "without the hook: " << expected[i] << "\nwith it: " << found[i];
+  }
+}
+
+class Lookup : public testing::TestWithParam<unsigned> {};
+
+TEST_P(Lookup, OfAProgramThatOpensTheDriverFindsTheSame) {
+  const std::vector<std::string> words = {kProgram, "lookups", std::to_string(GetParam())};
+  expect_same(run(words, environment_for(How::kPlain)),
+              run(words, environment_for(How::kPreloaded)), How::kPreloaded);
+}
+
+TEST_P(Lookup, OfAProgramThatIsLinkedToTheDriverFindsTheSame) {
+  const std::vector<std::string> words = {kLinked, "lookups", std::to_string(GetParam())};
+  expect_same(run(words, environment_for(How::kPlain)),
+              run(words, environment_for(How::kPreloaded)), How::kPreloaded);
+}
+
+TEST_P(Lookup, InALibraryThatReplacesTheDriverFindsTheSame) {
+  for (const std::string& program : {kProgram, kLinked}) {
+    const std::vector<std::string> words = {program, "lookups", std::to_string(GetParam())};
+    expect_same(run(words, environment_for(How::kPlain)),
+                run(words, environment_for(How::kReplaced)), How::kReplaced);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Lookup, testing::Values(1U, 2U));
+
+TEST(LookupOfManyThreads, NeitherHangsNorForgets) {
+  for (const How how : {How::kPreloaded, How::kReplaced}) {
+    const Finished done = run({kProgram, "threads"}, environment_for(how));
+    EXPECT_EQ(done.status, 0) << done.output;
+  }
+}
+
+TEST(Library, NeitherAllocatesNorStartsAThreadWhenItIsLoaded) {
+  const Finished plain = run({kProgram, "start"}, environment_for(How::kPlain));
+  const Finished hooked = run({kProgram, "start"}, environment_for(How::kPreloaded));
+  EXPECT_EQ(plain.status, 0);
+  EXPECT_THAT(plain.output, testing::EndsWith("1 threads\n"));
+  EXPECT_EQ(hooked.output, plain.output);
+}
+
+TEST(Library, NeedsOnlyTheCLibraryAndShowsOnlyWhatItWraps) {
+  const Finished needs = run({"readelf", "-dW", REGATTA_HOOK}, {"LC_ALL=C"});
+  ASSERT_EQ(needs.status, 0);
+  for (const std::string& line : lines_of(needs.output)) {
+    if (line.find("(NEEDED)") == std::string::npos) continue;
+    EXPECT_THAT(line,
+                testing::AnyOf(testing::HasSubstr("[libc.so.6]"), testing::HasSubstr("[ld-linux")));
+  }
+  const Finished shows = run({"nm", "-D", "--defined-only", REGATTA_HOOK}, {"LC_ALL=C"});
+  ASSERT_EQ(shows.status, 0);
+  int wrappers = 0;
+  for (const std::string& line : lines_of(shows.output)) {
+    EXPECT_THAT(line, testing::ContainsRegex(" T (cu[A-Z]|nvml[A-Z]|dlsym$|regatta_gpu_)"));
+    wrappers += line.find(" T cu") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GE(wrappers, 10);
+}
+
+TEST(Library, LetsAProgramRunThatHasNoDriver) {
+  const Finished done = run({"/bin/echo", "here"}, {std::string("LD_PRELOAD=") + REGATTA_HOOK});
+  EXPECT_EQ(done.output, "here\n");
+}
+
+}  // namespace
+}  // namespace regatta::hook_test

@@ -1,0 +1,47 @@
+// tests/hook/run.h: starts the test programs with and without the hook.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "regatta/os/process.h"
+
+namespace regatta::hook_test {
+
+struct Finished {
+  std::string output;
+  int status = -1;
+};
+
+enum class How { kPlain, kPreloaded, kReplaced };
+
+inline std::vector<std::string> environment_for(How how) {
+  std::vector<std::string> environment;
+  environment.push_back(std::string("LD_LIBRARY_PATH=") +
+                        (how == How::kReplaced ? REGATTA_REPLACED : REGATTA_DRIVER));
+  if (how == How::kPreloaded) environment.push_back(std::string("LD_PRELOAD=") + REGATTA_HOOK);
+  return environment;
+}
+
+inline Finished run(const std::vector<std::string>& words, std::vector<std::string> environment) {
+  auto output = os::make_pipe();
+  const auto pid = os::spawn(
+      words, {.environment = std::move(environment), .stdout_fd = output->write_end.get()});
+  if (!pid) {
+    ADD_FAILURE() << pid.error().message;
+    return {};
+  }
+  output->write_end.reset();
+  Finished result;
+  char part[65536];
+  for (ssize_t size = 0; (size = ::read(output->read_end.get(), part, sizeof part)) > 0;)
+    result.output.append(part, static_cast<std::size_t>(size));
+  const auto end = os::wait_for(*pid, Seconds{60.0});
+  result.status = end ? end->shell_status() : -1;
+  return result;
+}
+
+}  // namespace regatta::hook_test
