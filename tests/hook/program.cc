@@ -21,6 +21,40 @@ void* driver_symbol(const char* name) {
 
 namespace {
 
+// Uses the driver without looking anything up but what CU() does.
+int use() {
+  int version = 0;
+  if (CU(cuInit)(0) != CUDA_SUCCESS || CU(cuDriverGetVersion)(&version) != CUDA_SUCCESS) return 1;
+  CUcontext context = nullptr;
+  CUdeviceptr address = 0;
+  if (CU(cuCtxCreate_v2)(&context, 0, 0) != CUDA_SUCCESS) return 2;
+  if (CU(cuMemAlloc_v2)(&address, 1 << 20) != CUDA_SUCCESS) return 3;
+  if (CU(cuMemFree_v2)(address) != CUDA_SUCCESS) return 4;
+  const char* const kernels = ".visible .entry spin_1us() { ret; }";
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  if (CU(cuModuleLoadData)(&module, kernels) != CUDA_SUCCESS ||
+      CU(cuModuleGetFunction)(&function, module, "spin_1us") != CUDA_SUCCESS)
+    return 5;
+  for (int i = 0; i < 7; ++i)
+    if (CU(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) !=
+        CUDA_SUCCESS)
+      return 6;
+  if (CU(cuCtxDestroy_v2)(context) != CUDA_SUCCESS) return 7;
+  using Count = std::uint64_t();
+  auto* const launches = reinterpret_cast<Count*>(dlsym(RTLD_DEFAULT, "regatta_gpu_launches"));
+  if (launches == nullptr) {
+    void* const hook = dlopen("libregatta_gpu.so", RTLD_LAZY | RTLD_NOLOAD);
+    if (hook != nullptr) {
+      std::printf("%d\n", static_cast<int>(
+                              reinterpret_cast<Count*>(dlsym(hook, "regatta_gpu_launches"))()));
+      return 0;
+    }
+  }
+  std::printf("%d\n", launches == nullptr ? -1 : static_cast<int>(launches()));
+  return 0;
+}
+
 // What has been allocated and started before main().
 int print_start() {
   int threads = 0;
@@ -42,8 +76,16 @@ int main(int argc, char** argv) {
     std::printf("%zu bytes\n", allocated);
     return print_start();
   }
+  if (what == "use") return use();
   if (what == "lookups") return print_lookups(static_cast<unsigned>(std::stoul(argument)));
   if (what == "threads") return look_up_from_threads();
+  if (what == "memory") return take_memory_in_every_way();
+  if (what == "storm") return storm(std::stoi(argument), std::stoi(argv[3]));
+  if (what == "fork") return fork_and_go_on();
+  if (what == "become") return become_another(argv);
+  if (what == "cost") return print_cost();
+  if (what == "start-cost") return print_start_cost(std::stoi(argument), argc == 3);
+  if (what == "take") return take_all(std::stoull(argument));
   std::fprintf(stderr, "%s: unknown word\n", what.c_str());
   return 64;
 }

@@ -20,4 +20,17 @@ void* driver_symbol(const char* name);  // null when it has none
 int print_lookups(unsigned seed);
 int look_up_from_threads();
 
+// program_memory.cc. Both stop at lines "step NAME" until they are given a line.
+int take_memory_in_every_way();
+int take_all(std::size_t bytes);  // in pieces of so many, until there is no more
+
+// program_storm.cc.
+int storm(int workers, int deaths);  // stops at lines, too
+int fork_and_go_on();
+int become_another(char** argv);
+
+// program_cost.cc: prints what calls cost.
+int print_cost();
+int print_start_cost(int processes, bool at_once);
+
 }  // namespace regatta::hook_test

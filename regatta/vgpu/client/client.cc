@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -88,7 +87,8 @@ Result<std::unique_ptr<Client>> Client::connect(Seconds patience) {
   const auto page = find_tenant_page();
   if (page) return connect(*page, patience);
   // Where no daemon ever was, nobody waits for one.
-  const std::string folder = std::filesystem::path(kDefaultSocket).parent_path();
+  const std::string socket = kDefaultSocket;
+  const std::string folder = socket.substr(0, socket.rfind('/'));
   if (::access(folder.c_str(), X_OK) != 0) return page.error();
   return connect_by_cgroup(kDefaultSocket, patience);
 }

@@ -1,6 +1,7 @@
 // Launches: each passes the gate.
 #include "regatta/vgpu/hook/exports.h"
 #include "regatta/vgpu/hook/gate.h"
+#include "regatta/vgpu/hook/memory.h"
 
 namespace regatta::vgpu::hook {
 
@@ -31,6 +32,8 @@ CUresult launch(Driver<Entry::cuLaunchCooperativeKernel> real, CUfunction functi
 
 CUresult launch(Driver<Entry::cuGraphLaunch> real, CUgraphExec graph, CUstream stream) {
   pass_gate(stream);
+  if (has_graph_memory.load(std::memory_order_relaxed)) [[unlikely]]
+    return launch_with_memory(real, graph, stream);
   return real(graph, stream);
 }
 

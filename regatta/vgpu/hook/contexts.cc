@@ -1,0 +1,292 @@
+// Start, contexts and modules. What the driver takes for them nobody says beforehand: NVML says
+// what the process has in all, and what is not counted yet is theirs.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "regatta/os/clock.h"
+#include "regatta/vgpu/hook/exports.h"
+#include "regatta/vgpu/hook/memory.h"
+#include "regatta/vgpu/hook/nvml.h"
+#include "regatta/vgpu/ledger/ledger.h"
+
+namespace regatta::vgpu::hook {
+
+std::atomic<int> Busy::under_way = 0;
+std::atomic<std::uint64_t> Busy::ended = 0;
+
+namespace {
+
+// Of one device.
+struct Share {
+  Measured memory;
+  std::atomic<std::uint64_t> context_bytes = 0;  // of one context, once one has been seen
+  std::atomic<double> measured_at = 0;
+};
+
+struct State {
+  std::array<Share, REGATTA_DEVICES_MAX> shares;
+  std::mutex mutex;
+  std::map<CUcontext, CUdevice> contexts;  // guarded by mutex
+  std::array<CUcontext, REGATTA_DEVICES_MAX> primaries{};
+};
+State& state() {
+  static auto* const only = new State;
+  return *only;
+}
+bool is_known(CUdevice device) {
+  return device >= 0 && device < REGATTA_DEVICES_MAX;
+}
+Share& share(CUdevice device) {
+  return state().shares[static_cast<std::size_t>(device)];
+}
+
+// What the process has of the device beyond what is counted call by call. Looked at in a moment
+// without such a call; none when there is no such moment, or no NVML.
+std::optional<std::uint64_t> uncounted_bytes(CUdevice device) {
+  constexpr int kTries = 20;
+  for (int i = 0; i < kTries; ++i) {
+    if (i > 0) os::sleep_for(Seconds{100e-6});
+    const std::uint64_t ended = Busy::ended.load();
+    if (Busy::under_way.load() != 0) continue;
+    settle_pools(false);
+    const auto total = process_bytes(device);
+    if (!total) return std::nullopt;
+    const std::uint64_t counted = reserved_bytes(device) - share(device).memory.held_bytes();
+    if (Busy::under_way.load() != 0 || Busy::ended.load() != ended) continue;
+    return *total > counted ? *total - counted : 0;
+  }
+  return std::nullopt;
+}
+
+Measured::Outcome settle(CUdevice device, const Measured::Call& call) {
+  share(device).measured_at = os::monotonic_now().value;
+  return share(device).memory.settle(device, call, [&] { return uncounted_bytes(device); });
+}
+
+// Asks the driver by `ask` for something that takes memory of its own; `undo` it when that is more
+// than the tenant may have.
+template <typename Ask, typename Undo>
+CUresult ask_for_context(CUdevice device, Ask&& ask, Undo&& undo) {
+  if (!is_known(device)) return ask();
+  const auto call = share(device).memory.begin(device, share(device).context_bytes);
+  if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = ask();
+  const Measured::Outcome outcome = settle(device, *call);
+  if (result != CUDA_SUCCESS) return result;
+  if (outcome.grown > share(device).context_bytes) share(device).context_bytes = outcome.grown;
+  if (outcome.is_within) return result;
+  undo();
+  settle(device, {});
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult note_context(CUresult result, const CUcontext* context, CUdevice device) {
+  if (result != CUDA_SUCCESS) return result;
+  const std::scoped_lock lock(state().mutex);
+  state().contexts[*context] = device;
+  return result;
+}
+
+// What the driver freed with a context.
+void forget(const std::vector<Allocation>& had, CUdevice device) {
+  for (const Allocation& allocation : had) {
+    give_back(allocation);
+    if (allocation.pool != nullptr) forget_in_pool(allocation);
+  }
+  settle_pools(true);
+  if (is_known(device)) settle(device, {});
+}
+
+// Destroys a context by `ask`, and forgets what was allocated in it when `is_gone()` says that it
+// is.
+template <typename Ask, typename IsGone>
+CUresult end_context(CUcontext context, CUdevice device, Ask&& ask, IsGone&& is_gone) {
+  const std::vector<Allocation> had = sizes().take_of(context);
+  const CUresult result = ask();
+  if (result != CUDA_SUCCESS || !is_gone()) {
+    for (const Allocation& allocation : had)
+      sizes().put(allocation);
+    return result;
+  }
+  forget(had, device);
+  return result;
+}
+
+bool is_primary_gone(CUdevice device) {
+  unsigned flags = 0;
+  int is_active = 1;
+  return driver<Entry::cuDevicePrimaryCtxGetState>()(device, &flags, &is_active) == CUDA_SUCCESS &&
+         is_active == 0;
+}
+
+// After something that may take memory of its own. Modules come by the hundred, and asking NVML
+// takes time: what they take is counted at most so often, and with the next one. False: too much.
+bool settle_now_and_then() {
+  constexpr double kApart = 0.1;
+  const auto place = current_place();
+  if (!place || !is_known(place->device) ||
+      os::monotonic_now().value < share(place->device).measured_at + kApart)
+    return true;
+  return settle(place->device, {}).is_within;
+}
+
+// After something that gives such memory back, or where it is told to.
+bool settle_here() {
+  const auto place = current_place();
+  return !place || !is_known(place->device) || settle(place->device, {}).is_within;
+}
+
+template <typename Ask, typename Undo>
+CUresult load(Ask&& ask, Undo&& undo) {
+  const CUresult result = ask();
+  if (result != CUDA_SUCCESS || settle_now_and_then()) return result;
+  undo();
+  settle_here();
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+}  // namespace
+
+CUresult start(Driver<Entry::cuInit> real, unsigned flags) {
+  const CUresult result = real(flags);
+  if (result != CUDA_SUCCESS) return result;
+  return join_tenant() ? result : CUDA_ERROR_NOT_PERMITTED;
+}
+
+CUresult create_context(Driver<Entry::cuCtxCreate_v2> real, CUcontext* context, unsigned flags,
+                        CUdevice device) {
+  const CUresult result = ask_for_context(
+      device, [&] { return real(context, flags, device); },
+      [&] { driver<Entry::cuCtxDestroy_v2>()(*context); });
+  return note_context(result, context, device);
+}
+
+CUresult create_context(Driver<Entry::cuCtxCreate_v3> real, CUcontext* context, void* affinities,
+                        int count, unsigned flags, CUdevice device) {
+  const CUresult result = ask_for_context(
+      device, [&] { return real(context, affinities, count, flags, device); },
+      [&] { driver<Entry::cuCtxDestroy_v2>()(*context); });
+  return note_context(result, context, device);
+}
+
+CUresult create_context(Driver<Entry::cuCtxCreate_v4> real, CUcontext* context, void* parameters,
+                        unsigned flags, CUdevice device) {
+  const CUresult result = ask_for_context(
+      device, [&] { return real(context, parameters, flags, device); },
+      [&] { driver<Entry::cuCtxDestroy_v2>()(*context); });
+  return note_context(result, context, device);
+}
+
+CUresult destroy_context(Driver<Entry::cuCtxDestroy_v2> real, CUcontext context) {
+  CUdevice device = -1;
+  {
+    const std::scoped_lock lock(state().mutex);
+    const auto at = state().contexts.find(context);
+    if (at != state().contexts.end()) device = at->second;
+  }
+  return end_context(
+      context, device, [&] { return real(context); }, [] { return true; });
+}
+
+CUresult retain_primary(Driver<Entry::cuDevicePrimaryCtxRetain> real, CUcontext* context,
+                        CUdevice device) {
+  const CUresult result = is_known(device) && is_primary_gone(device)
+                              ? ask_for_context(
+                                    device, [&] { return real(context, device); },
+                                    [&] { driver<Entry::cuDevicePrimaryCtxRelease_v2>()(device); })
+                              : real(context, device);
+  if (result != CUDA_SUCCESS || !is_known(device)) return result;
+  const std::scoped_lock lock(state().mutex);
+  state().primaries[static_cast<std::size_t>(device)] = *context;
+  return result;
+}
+
+CUresult release_primary(Driver<Entry::cuDevicePrimaryCtxRelease_v2> real, CUdevice device) {
+  const CUresult result = real(device);
+  if (result != CUDA_SUCCESS || !is_known(device) || !is_primary_gone(device)) return result;
+  CUcontext context = nullptr;
+  {
+    const std::scoped_lock lock(state().mutex);
+    std::swap(context, state().primaries[static_cast<std::size_t>(device)]);
+  }
+  if (context != nullptr) forget(sizes().take_of(context), device);
+  return result;
+}
+
+CUresult reset_primary(Driver<Entry::cuDevicePrimaryCtxReset_v2> real, CUdevice device) {
+  if (!is_known(device)) return real(device);
+  CUcontext context = nullptr;
+  {
+    const std::scoped_lock lock(state().mutex);
+    context = state().primaries[static_cast<std::size_t>(device)];
+  }
+  if (context == nullptr) return real(device);
+  return end_context(
+      context, device, [&] { return real(device); }, [&] { return is_primary_gone(device); });
+}
+
+CUresult load_module(Driver<Entry::cuModuleLoad> real, CUmodule* module, const char* path) {
+  return load([&] { return real(module, path); },
+              [&] { driver<Entry::cuModuleUnload>()(*module); });
+}
+
+CUresult load_module(Driver<Entry::cuModuleLoadData> real, CUmodule* module, const void* image) {
+  return load([&] { return real(module, image); },
+              [&] { driver<Entry::cuModuleUnload>()(*module); });
+}
+
+CUresult load_module(Driver<Entry::cuModuleLoadDataEx> real, CUmodule* module, const void* image,
+                     unsigned options, int* names, void** values) {
+  return load([&] { return real(module, image, options, names, values); },
+              [&] { driver<Entry::cuModuleUnload>()(*module); });
+}
+
+CUresult unload_module(Driver<Entry::cuModuleUnload> real, CUmodule module) {
+  const CUresult result = real(module);
+  if (result == CUDA_SUCCESS) settle_here();
+  return result;
+}
+
+CUresult load_library(Driver<Entry::cuLibraryLoadData> real, CUlibrary* library, const void* image,
+                      int* jit_options, void** jit_values, unsigned jit_count, int* options,
+                      void** values, unsigned count) {
+  return load(
+      [&] {
+        return real(library, image, jit_options, jit_values, jit_count, options, values, count);
+      },
+      [&] { driver<Entry::cuLibraryUnload>()(*library); });
+}
+
+CUresult load_library(Driver<Entry::cuLibraryLoadFromFile> real, CUlibrary* library,
+                      const char* path, int* jit_options, void** jit_values, unsigned jit_count,
+                      int* options, void** values, unsigned count) {
+  return load(
+      [&] {
+        return real(library, path, jit_options, jit_values, jit_count, options, values, count);
+      },
+      [&] { driver<Entry::cuLibraryUnload>()(*library); });
+}
+
+CUresult unload_library(Driver<Entry::cuLibraryUnload> real, CUlibrary library) {
+  const CUresult result = real(library);
+  if (result == CUDA_SUCCESS) settle_here();
+  return result;
+}
+
+// Stacks, heaps and buffers of a context.
+CUresult set_limit(Driver<Entry::cuCtxSetLimit> real, int limit, std::size_t value) {
+  auto* const get = driver<Entry::cuCtxGetLimit>();
+  std::size_t before = 0;
+  const bool can_undo = get != nullptr && get(&before, limit) == CUDA_SUCCESS;
+  const CUresult result = real(limit, value);
+  if (result != CUDA_SUCCESS || settle_here() || !can_undo) return result;
+  real(limit, before);
+  settle_here();
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+}  // namespace regatta::vgpu::hook

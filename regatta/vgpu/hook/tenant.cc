@@ -1,0 +1,139 @@
+#include "regatta/vgpu/hook/tenant.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include <sys/mman.h>
+
+#include "regatta/os/clock.h"
+#include "regatta/vgpu/client/client.h"
+#include "regatta/vgpu/hook/report.h"
+
+namespace regatta::vgpu::hook {
+namespace {
+
+constexpr Seconds kPatience{5.0};  // with a daemon that is started again
+constexpr Seconds kPause{1.0};     // after a fault, before the daemon is asked again
+
+// All for the life of the process: other threads may be in it when it ends.
+struct Tenant {
+  std::mutex mutex;
+  const regatta_tenant_page* page = nullptr;  // guarded by mutex; for views without a client
+  std::atomic<Client*> client = nullptr;
+  std::atomic<double> fault_until = 0;
+  std::array<std::atomic<std::uint64_t>, REGATTA_DEVICES_MAX> reserved{};
+};
+
+Tenant& tenant() {
+  static Tenant only;
+  return only;
+}
+
+// The page that this process inherited, of the daemon that was there then.
+const regatta_tenant_page* inherited_page() {
+  const std::scoped_lock lock(tenant().mutex);
+  if (tenant().page != nullptr) return tenant().page;
+  const auto fd = find_tenant_page();
+  if (!fd) return nullptr;
+  void* const memory = ::mmap(nullptr, REGATTA_PAGE_SIZE, PROT_READ, MAP_SHARED, *fd, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  const auto* const page = static_cast<const regatta_tenant_page*>(memory);
+  if (page->magic == REGATTA_TENANT_MAGIC && page->version == REGATTA_TENANT_VERSION)
+    tenant().page = page;
+  return tenant().page;
+}
+
+bool is_paused() {
+  return os::monotonic_now().value < tenant().fault_until.load(std::memory_order_relaxed);
+}
+
+bool is_open_on_fault() {
+  Client* const client = tenant().client.load(std::memory_order_acquire);
+  const regatta_tenant_page* const page = client != nullptr ? &client->tenant() : inherited_page();
+  return page != nullptr &&
+         (__atomic_load_n(&page->flags, __ATOMIC_RELAXED) & REGATTA_TENANT_OPEN_ON_FAULT) != 0;
+}
+
+// What the operator wants of a call that nobody can decide; what passes is not counted.
+std::optional<std::uint64_t> after_fault(const std::string& what) {
+  const bool is_open = is_open_on_fault();
+  if (!is_paused()) {
+    report(what + (is_open ? "; memory is not counted" : "; memory is refused"));
+    tenant().fault_until = (os::monotonic_now() + kPause).value;
+  }
+  if (is_open) return 0;
+  return std::nullopt;
+}
+
+// Null, and why in `error`, when it is not a client and cannot become one now.
+Client* connected(std::string& error) {
+  Client* const known = tenant().client.load(std::memory_order_acquire);
+  if (known != nullptr) return known;
+  error = "no daemon to ask for memory";
+  if (is_paused()) return nullptr;
+  const std::scoped_lock lock(tenant().mutex);
+  if (tenant().client.load() != nullptr) return tenant().client;
+  auto client = Client::connect(kPatience);
+  if (client) {
+    tenant().client.store(client->release(), std::memory_order_release);
+  } else {
+    error = client.error().message;
+  }
+  return tenant().client;
+}
+
+}  // namespace
+
+bool join_tenant() {
+  std::string error;
+  return connected(error) != nullptr || after_fault(error).has_value();
+}
+
+std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes) {
+  if (bytes == 0) return 0;
+  std::string error;
+  Client* const client = connected(error);
+  if (client == nullptr) return after_fault(error);
+  // The driver refuses a child of a process that used it, in its own words.
+  if (!client->is_here()) return 0;
+  // While the daemon is away, what the process has spare is all that can be had without waiting.
+  if (device >= 0 && device < REGATTA_DEVICES_MAX && is_paused() && client->spare(device) < bytes)
+    return after_fault("the daemon does not answer");
+  const Status status = client->reserve(device, bytes);
+  if (status) {
+    tenant().reserved[static_cast<std::size_t>(device)] += bytes;
+    return bytes;
+  }
+  if (status.error().code == Code::kExhausted) return std::nullopt;
+  return after_fault(status.error().message);
+}
+
+void release(int device, std::uint64_t bytes) {
+  Client* const client = tenant().client.load(std::memory_order_acquire);
+  if (bytes == 0 || client == nullptr) return;
+  tenant().reserved[static_cast<std::size_t>(device)] -= bytes;
+  client->release(device, bytes);
+}
+
+std::uint64_t reserved_bytes(int device) {
+  return tenant().reserved[static_cast<std::size_t>(device)].load();
+}
+
+MemoryView tenant_view(int device, MemoryView real) {
+  if (device < 0 || device >= REGATTA_DEVICES_MAX) return real;
+  Client* const client = tenant().client.load(std::memory_order_acquire);
+  const regatta_tenant_page* const page = client != nullptr ? &client->tenant() : inherited_page();
+  if (page == nullptr) return real;
+  const std::uint64_t quota = __atomic_load_n(&page->quota[device], __ATOMIC_RELAXED);
+  const std::uint64_t leased = __atomic_load_n(&page->leased[device], __ATOMIC_RELAXED);
+  // What is leased to others and spare there cannot be seen from here: it counts as used.
+  const std::uint64_t spare = client != nullptr && client->is_here() ? client->spare(device) : 0;
+  const std::uint64_t free = quota - std::min(quota, leased) + spare;
+  return {std::min(real.total_bytes, quota),
+          std::min({real.free_bytes, free, std::min(real.total_bytes, quota)})};
+}
+
+}  // namespace regatta::vgpu::hook

@@ -1,0 +1,28 @@
+// vgpu/hook/tenant.h: the tenant that this process belongs to: its quota, and what happens where
+// nobody can say whether memory may be had: as its operator chose with --on-fault.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace regatta::vgpu::hook {
+
+// At the first use of the driver. False, and a line to standard error: the process may not use it.
+bool join_tenant();
+
+// To be called before the driver takes `bytes` of a device. None: the tenant may not have them.
+// Else how much of it is counted: all, or 0 where a fault is met by letting things pass.
+std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes);
+void release(int device, std::uint64_t bytes);
+
+// What is reserved now for this process.
+std::uint64_t reserved_bytes(int device);
+
+// Of a device, as the driver or the tenant sees it.
+struct MemoryView {
+  std::uint64_t total_bytes = 0;
+  std::uint64_t free_bytes = 0;
+};
+MemoryView tenant_view(int device, MemoryView real);
+
+}  // namespace regatta::vgpu::hook

@@ -1,0 +1,79 @@
+// Programs that know nothing of a quota are held to it, and what the books say is what the device
+// says, after each way to take memory or to give it back.
+#include <gmock/gmock.h>
+
+#include "tests/hook/tenant.h"
+
+namespace regatta::hook_test {
+namespace {
+
+const std::string kProgram = REGATTA_PROGRAM;
+const std::string kLinked = kProgram + "-linked";
+
+struct Way {
+  const char* name;
+  How how;
+  std::string program;
+};
+void PrintTo(const Way& way, std::ostream* out) {
+  *out << way.name;
+}
+
+class HookedMemory : public testing::TestWithParam<Way> {};
+
+TEST_P(HookedMemory, IsCountedAsTheDeviceCountsIt) {
+  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const vgpu::TestDaemon daemon;
+  TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "memory"},
+                        on(device, GetParam().how));
+  int steps = 0;
+  for (std::string line = program.read_line(); !line.empty(); line = program.read_line()) {
+    if (!line.starts_with("step ")) {
+      ADD_FAILURE() << line;
+      continue;
+    }
+    ++steps;
+    EXPECT_EQ(daemon.memory("used_bytes"), static_cast<long long>(device.used_bytes())) << line;
+    program.go_on();
+  }
+  EXPECT_GT(steps, 25);
+  EXPECT_EQ(program.finish(), 0);
+}
+
+TEST_P(HookedMemory, EndsAtTheQuota) {
+  const Device device({"--memory", "1GiB"});
+  const vgpu::TestDaemon daemon;
+  TenantProgram program(daemon, "a", 100 * kMiB,
+                        {GetParam().program, "take", std::to_string(2 * kMiB)},
+                        on(device, GetParam().how));
+  EXPECT_EQ(program.read_line(), "50, then 2");
+  EXPECT_EQ(device.used_bytes(), 100 * kMiB);
+  EXPECT_EQ(daemon.memory("used_bytes"), static_cast<long long>(100 * kMiB));
+  EXPECT_EQ(program.finish(), 0);
+}
+
+TEST_P(HookedMemory, ComesFromTheWrappersAsLaunchesDo) {
+  const Device device({"--memory", "1GiB"});
+  const vgpu::TestDaemon daemon;
+  TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "use"},
+                        on(device, GetParam().how));
+  EXPECT_EQ(program.read_line(), "7");  // as the gate counts them
+  EXPECT_EQ(program.finish(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, HookedMemory,
+                         testing::Values(Way{"opened", How::kPreloaded, kProgram},
+                                         Way{"linked", How::kPreloaded, kLinked},
+                                         Way{"replaced", How::kReplaced, kProgram},
+                                         Way{"replaced and linked", How::kReplaced, kLinked}));
+
+TEST(HookedProgram, OutsideAnyTenantMayNotUseTheDriver) {
+  const Device device({"--memory", "1GiB"});
+  const Finished done =
+      run({kProgram, "take", std::to_string(2 * kMiB)}, on(device, How::kPreloaded));
+  EXPECT_THAT(done.output, testing::StartsWith("0, then 800\n"));
+  EXPECT_EQ(device.used_bytes(), 0U);
+}
+
+}  // namespace
+}  // namespace regatta::hook_test

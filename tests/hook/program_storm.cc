@@ -1,0 +1,255 @@
+// Processes that take and give back memory without end while they are killed at random; a process
+// that forks, and one that becomes another.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <random>
+#include <vector>
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/hook/program.h"
+
+namespace regatta::hook_test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMiB = 1 << 20;
+constexpr int kMostWorkers = 64;
+
+enum Phase { kWork, kPause, kEnd };
+
+// What a worker and the one who hires them share.
+struct Shared {
+  std::atomic<int> phase = kWork;
+  std::atomic<bool> is_paused[kMostWorkers] = {};
+  std::atomic<unsigned long> calls = 0;
+  std::atomic<unsigned long> refusals = 0;
+  std::atomic<unsigned long> wrong = 0;
+  std::atomic<long> slowest_us = 0;
+};
+
+struct Held {
+  CUdeviceptr address = 0;
+  CUmemGenericAllocationHandle handle = 0;
+};
+
+class Worker {
+ public:
+  Worker(Shared& shared, int number, unsigned seed)
+      : shared_(shared), number_(number), random_(seed) {}
+
+  int run() {
+    CUcontext context = nullptr;
+    if (CU(cuInit)(0) != CUDA_SUCCESS) return fail("cuInit");
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    while (result == CUDA_ERROR_OUT_OF_MEMORY && shared_.phase != kEnd) {
+      pause_when_told();
+      result = CU(cuCtxCreate_v2)(&context, 0, 0);
+      if (result == CUDA_ERROR_OUT_OF_MEMORY) usleep(1000);
+    }
+    if (result != CUDA_SUCCESS) return shared_.phase == kEnd ? 0 : fail("cuCtxCreate");
+    while (shared_.phase != kEnd) {
+      pause_when_told();
+      ++shared_.calls;
+      if (held_.size() > 30 || (!held_.empty() && random_() % 2 == 0)) {
+        give();
+      } else {
+        take();
+      }
+    }
+    while (!held_.empty())
+      give();
+    return CU(cuCtxDestroy_v2)(context) == CUDA_SUCCESS ? 0 : fail("cuCtxDestroy");
+  }
+
+ private:
+  int fail(const char* what) {
+    std::fprintf(stderr, "worker: %s failed\n", what);
+    ++shared_.wrong;
+    return 1;
+  }
+
+  void pause_when_told() {
+    if (shared_.phase != kPause) return;
+    if (is_started_) CU(cuCtxSynchronize)();
+    shared_.is_paused[number_] = true;
+    while (shared_.phase == kPause)
+      usleep(200);
+    shared_.is_paused[number_] = false;
+  }
+
+  template <typename F>
+  CUresult timed(F&& call) {
+    const auto begin = Clock::now();
+    const CUresult result = call();
+    const long took =
+        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count();
+    long slowest = shared_.slowest_us;
+    while (slowest < took && !shared_.slowest_us.compare_exchange_weak(slowest, took)) {
+    }
+    return result;
+  }
+
+  void take() {
+    is_started_ = true;
+    const std::size_t bytes =
+        random_() % 4 == 0 ? (1 + random_() % 8) * 2 * kMiB : 1 + random_() % 100'000;
+    Held made;
+    const CUmemAllocationProp here = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    const CUresult result = timed([&] {
+      switch (random_() % 4) {
+        case 0:
+          return CU(cuMemAllocAsync)(&made.address, bytes, nullptr);
+        case 1:
+          return CU(cuMemCreate)(&made.handle, (bytes / (2 * kMiB) + 1) * 2 * kMiB, &here, 0);
+        default:
+          return CU(cuMemAlloc_v2)(&made.address, bytes);
+      }
+    });
+    if (result == CUDA_SUCCESS) {
+      held_.push_back(made);
+    } else if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+      ++shared_.refusals;
+    } else {
+      fail("an allocation");
+    }
+  }
+
+  void give() {
+    const Held one = held_.back();
+    held_.pop_back();
+    const CUresult result = timed([&] {
+      if (one.handle != 0) return CU(cuMemRelease)(one.handle);
+      return CU(cuMemFree_v2)(one.address);
+    });
+    if (result != CUDA_SUCCESS) fail("a release");
+  }
+
+  Shared& shared_;
+  const int number_;
+  std::mt19937 random_;
+  std::vector<Held> held_;
+  bool is_started_ = false;
+};
+
+Shared* make_shared() {
+  void* const memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : new (memory) Shared;
+}
+
+pid_t hire(Shared& shared, int number) {
+  static unsigned seed = 0;
+  ++seed;
+  std::fflush(stdout);
+  shared.is_paused[number] = false;
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  _exit(Worker(shared, number, seed).run());
+}
+
+void say(const char* name) {
+  std::printf("step %s\n", name);
+  std::fflush(stdout);
+  char letter = 0;
+  while (read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n') {
+  }
+}
+
+// Lets all workers stop between two calls, so that the books can be compared.
+void compare(Shared& shared, int workers, const char* name) {
+  shared.phase = kPause;
+  for (int i = 0; i < workers; ++i)
+    while (!shared.is_paused[i])
+      usleep(200);
+  say(name);
+  shared.phase = kWork;
+}
+
+}  // namespace
+
+int storm(int workers, int deaths) {
+  constexpr int kDeathsApart = 50;
+  Shared* const shared = make_shared();
+  if (shared == nullptr || workers > kMostWorkers) return 1;
+  std::vector<pid_t> pids;
+  for (int i = 0; i < workers; ++i)
+    pids.push_back(hire(*shared, i));
+  std::mt19937 random(7);
+  for (int death = 1; death <= deaths; ++death) {
+    const auto i = static_cast<std::size_t>(random() % pids.size());
+    usleep(static_cast<unsigned>(random() % 3000));
+    kill(pids[i], SIGKILL);
+    waitpid(pids[i], nullptr, 0);
+    pids[i] = hire(*shared, static_cast<int>(i));
+    if (death % kDeathsApart == 0) compare(*shared, workers, "after deaths");
+  }
+  if (deaths == 0) {
+    for (int round = 0; round < 5; ++round) {
+      usleep(300'000);
+      compare(*shared, workers, "in a race");
+    }
+  }
+  shared->phase = kEnd;
+  int failed = 0;
+  for (const pid_t pid : pids) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    failed += status != 0 ? 1 : 0;
+  }
+  std::printf("calls %lu refusals %lu wrong %lu slowest_us %ld\n", shared->calls.load(),
+              shared->refusals.load(), shared->wrong.load(), shared->slowest_us.load());
+  say("end");
+  return failed == 0 && shared->wrong == 0 ? 0 : 1;
+}
+
+// The child may not use the driver; it finds that out at once, and the parent goes on.
+int fork_and_go_on() {
+  CUcontext context = nullptr;
+  CUdeviceptr address = 0;
+  if (CU(cuInit)(0) != CUDA_SUCCESS || CU(cuCtxCreate_v2)(&context, 0, 0) != CUDA_SUCCESS) return 1;
+  for (int i = 0; i < 10; ++i)
+    if (CU(cuMemAlloc_v2)(&address, 2 * kMiB) != CUDA_SUCCESS) return 2;
+  const pid_t child = fork();
+  if (child == 0) {
+    CUdeviceptr mine = 0;
+    const bool is_refused = CU(cuMemAlloc_v2)(&mine, 2 * kMiB) == CUDA_ERROR_NOT_INITIALIZED &&
+                            CU(cuMemFree_v2)(address) == CUDA_ERROR_NOT_INITIALIZED &&
+                            CU(cuInit)(0) == CUDA_ERROR_NOT_INITIALIZED;
+    _exit(is_refused ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0) return 3;
+  for (int i = 0; i < 10; ++i)
+    if (CU(cuMemAlloc_v2)(&address, 2 * kMiB) != CUDA_SUCCESS) return 4;
+  say("forked");
+  return 0;
+}
+
+int become_another(char** argv) {
+  CUcontext context = nullptr;
+  CUdeviceptr address = 0;
+  if (CU(cuInit)(0) != CUDA_SUCCESS || CU(cuCtxCreate_v2)(&context, 0, 0) != CUDA_SUCCESS) return 1;
+  for (int i = 0; i < 30; ++i)
+    if (CU(cuMemAlloc_v2)(&address, 2 * kMiB) != CUDA_SUCCESS) return 2;
+  char take[] = "take";
+  char bytes[] = "2097152";
+  char* words[] = {argv[0], take, bytes, nullptr};
+  execv("/proc/self/exe", words);
+  return 3;
+}
+
+}  // namespace regatta::hook_test
