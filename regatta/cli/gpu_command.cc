@@ -1,6 +1,8 @@
 #include "regatta/cli/gpu_command.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -61,6 +63,26 @@ int run_daemon(const Options& options) {
   return status ? 0 : report_error(status.error());
 }
 
+// Has the programs that are started from now on load libregatta_gpu.so, which lies beside this one.
+Status preload_hook() {
+  const char* const name = "libregatta_gpu.so";
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const auto& folder : {self, self.parent_path() / "lib"}) {
+    if (!std::filesystem::exists(folder / name, error)) continue;
+    const char* const others = std::getenv("LD_PRELOAD");
+    const std::string value = (folder / name).string() +
+                              (others != nullptr && *others != '\0' ? ":" : "") +
+                              (others != nullptr ? others : "");
+    ::setenv("LD_PRELOAD", value.c_str(), 1);
+    return {};
+  }
+  return Error{
+      Code::kInvalidInput,
+      fmt::format("{}/{}: is not there, and without it a program is not limited; install it",
+                  self.string(), name)};
+}
+
 // Becomes the program, as a process of the tenant: all it starts inherits the descriptor.
 int run_program(const Options& options) {
   json request{{"ask", "join"}, {"name", options.name}};
@@ -71,6 +93,7 @@ int run_program(const Options& options) {
   if (!answer) return report_error(answer.error());
   if (!page || ::fcntl(page.get(), F_SETFD, 0) != 0)
     return report_error({Code::kUnavailable, "the daemon gave no page; is it of this version"});
+  if (const Status status = preload_hook(); !status) return report_error(status.error());
   std::vector<char*> words;
   words.reserve(options.program.size() + 1);
   for (const std::string& word : options.program)

@@ -9,7 +9,9 @@ import tempfile
 import time
 import unittest
 
-BIN = pathlib.Path(os.environ["REGATTA_BIN"])
+BIN = pathlib.Path(os.environ["REGATTA_BIN"]).resolve()
+STANDIN = BIN.parent / "tests" / "standin"  # a libcuda.so.1 without a GPU
+CUDA_PROGRAM = BIN / "regatta-test-cuda"  # knows nothing of tenants
 TENANT = BIN / "regatta-test-tenant"  # its exit status: how many MiB it got
 
 
@@ -46,6 +48,20 @@ class GpuSharing(unittest.TestCase):
     def ps(self):
         return json.loads(self.gpu("ps", "--json").stdout)
 
+    def device(self, memory):
+        """The environment in which programs have a GPU with so much memory."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        socket = folder.name + "/device"
+        device = subprocess.Popen([BIN / "regatta-standin-device", "--socket", socket, "--memory", memory])
+        self.addCleanup(device.wait)
+        self.addCleanup(device.kill)
+        self.wait_for(lambda: os.path.exists(socket))
+        return dict(os.environ, REGATTA_STANDIN=socket, LD_LIBRARY_PATH=str(STANDIN))
+
+    def run_words(self, *words):
+        return [BIN / "regatta", "gpu", "run", "--socket", self.socket, "--name", "a", "--compute", "30", *words]
+
     def start(self, *words):
         """A tenant `a` of 100 MiB that runs the words."""
         process = subprocess.Popen([BIN / "regatta", "gpu", "run", "--socket", self.socket, "--name", "a", "--memory",
@@ -61,6 +77,52 @@ class GpuSharing(unittest.TestCase):
         done = self.gpu("run", "--name", "a", "--memory", "100MiB", "--compute", "30", "--", "sh", "-c",
                         f"{TENANT}; test $? = 100 && exec setsid {TENANT}")  # a child, and a re-execution
         self.assertEqual((done.returncode, done.stderr), (100, ""))
+
+    def test_an_unchanged_program_is_held_to_its_memory(self):
+        environment = self.device("1GiB")
+        take = ["--", CUDA_PROGRAM, "take", str(2 << 20)]
+        done = subprocess.run(self.run_words("--memory", "100MiB", *take), env=environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=30)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "50, then 2\nstep full\n", ""))
+        done = subprocess.run([CUDA_PROGRAM, "take", str(2 << 20)], env=environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.stdout, "512, then 2\nstep full\n")  # without the hook it takes all
+        # What the program preloads itself stays.
+        done = subprocess.run(self.run_words("--memory", "1MiB", "--", "sh", "-c", "echo $LD_PRELOAD"), text=True,
+                              env=dict(os.environ, LD_PRELOAD="libm.so.6"), capture_output=True, timeout=30)
+        self.assertEqual(done.stdout, f"{BIN / 'libregatta_gpu.so'}:libm.so.6\n")
+
+    def test_a_quota_holds_for_all_programs_of_a_tenant_together(self):
+        environment = self.device("1GiB")
+        words = f"for i in 1 2 3 4; do {CUDA_PROGRAM} take {2 << 20} </dev/fd/9 & done; wait"
+        read_end, write_end = os.pipe()
+        process = subprocess.Popen(self.run_words("--memory", "100MiB", "--", "bash", "-c", "exec 9<&0; " + words),
+                                   env=environment, stdin=read_end, stdout=subprocess.PIPE, text=True)
+        os.close(read_end)
+        self.addCleanup(process.kill)
+        lines = [process.stdout.readline() for _ in range(8)]
+        self.assertEqual(sum(int(line.split(",")[0]) for line in lines if "then 2" in line), 50)
+        tenant, = self.ps()["tenants"]
+        self.assertEqual(tenant["memory"][0]["used_bytes"], 100 << 20)
+        os.close(write_end)
+        self.assertEqual(process.wait(timeout=30), 0)
+        process.stdout.close()
+
+    def test_without_a_daemon_memory_is_refused_or_uncounted_as_the_operator_chose(self):
+        environment = self.device("64MiB")
+        for choice, expected in (("closed", "0, then 800\n"), ("open", "32, then 2\n")):
+            process = subprocess.Popen(
+                self.run_words("--memory", "10MiB", "--on-fault", choice, "--", "bash", "-c",
+                               f"echo ready; read line; exec {CUDA_PROGRAM} take {2 << 20}"), env=environment,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            self.assertEqual(self.ps()["tenants"][0]["on_fault"], choice)
+            self.kill_daemon()
+            out, err = process.communicate("go\n", timeout=30)
+            self.assertTrue(out.startswith(expected), (choice, out, err))
+            self.assertIn("regatta gpu: ", err)
+            self.start_daemon()
+            self.wait_for(lambda: not self.ps()["tenants"])
 
     def test_a_program_outside_any_tenant_gets_nothing(self):
         done = subprocess.run([TENANT], capture_output=True, text=True, timeout=30)
@@ -144,6 +206,7 @@ class GpuSharing(unittest.TestCase):
                  (("run", "--name", "b", "--memory", "3GiB", "--compute", "1", "--", "true"), "1 GiB left"),
                  (("run", "--name", "b", "--memory", "3GB!", "--compute", "1", "--", "true"), "--memory"),
                  (("run", "--name", "b", "--memory", "1GiB", "--compute", "130", "--", "true"), "--compute"),
+                 (("run", "--name", "b", "--memory", "1GiB", "--on-fault", "maybe", "--", "true"), "open"),
                  (("run", "--name", "b", "--memory", "1GiB", "--", "true"), "give --compute"),
                  (("run", "--name", "b", "--memory", "1MiB", "--compute", "1", "--", "no-such-program"), "no-such"),
                  (("policy", "best"), "fixed"),
