@@ -231,7 +231,7 @@ Flags training_flags(const LaunchInput& input) {
   flags.add("--hidden-dropout", input.dropout);
   flags.add("--train-iters", input.steps);
   flags.add("--lr", adam.lr);
-  flags.add("--min-lr", adam.lr * kLeastRatePart);
+  flags.add("--min-lr", fmt::format("{:.6g}", adam.lr * kLeastRatePart));
   flags.add("--lr-decay-style", "cosine");
   flags.add("--lr-warmup-iters", warmup_steps(input));
   flags.add("--adam-beta1", adam.beta1);

@@ -3,7 +3,7 @@
 # global batch 128, bf16
 # torchtitan 0.2: run it in its folder on every server, MASTER_ADDR the first server,
 # NODE_RANK this server's number. CONFIG_FILE is a configuration to begin with, for data and tokenizer.
-# Flavor llama2-7b of llama3 is not torchtitan's: add it to its models as TransformerModelArgs(dim=4096, n_layers=32, n_heads=32, n_kv_heads=32, vocab_size=32000, multiple_of=256, ffn_dim_multiplier=0.996155)
+# Flavor llama2-7b of llama3 is not torchtitan's: add it to its models as TransformerModelArgs(dim=4096, n_layers=32, n_heads=32, n_kv_heads=32, vocab_size=32000, multiple_of=256, ffn_dim_multiplier=0.996155, rope_theta=10000, norm_eps=1e-05)
 set -euo pipefail
 RANKS=(
   --nnodes 2
