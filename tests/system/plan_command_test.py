@@ -176,7 +176,7 @@ class PlanCommand(unittest.TestCase):
                 ("{schedule: zb-v, pp: 1}", "schedule zb-v, but pp 1 is no pipeline; set pp above 1, or leave schedule and "
                                             "virtual_stages out")):
             self.check(PLAN + ["--strategy", strategy], f"strategy: {sentence}")
-        job = self.write("job.yaml", JOB.read_text() + "strategy: {zero: 0}\n")
+        job = self.write("job.yaml", JOB.read_text().replace("strategy: auto", "strategy: {zero: 0}"))
         self.check(["plan", job, "--cluster", CLUSTER, "--strategy", "{shard_ranks: 16}"],
                    "strategy: shard_ranks 16, but with zero 0 replicas share nothing; set zero 1 to 3, or leave shard_ranks out")
         self.check(PLAN + ["--strategy", "{cp: 3}"],
@@ -239,9 +239,9 @@ class PlanCommand(unittest.TestCase):
         self.check(["plan", "diff", a, b, "--stack", "nemo"],
                    f"plan diff: --stack is for strategies, and {str(a)[:60]} and {str(b)[:60]} are files; leave it out")
         b.write_text(json.dumps(plan | {"job": "other"}))
-        self.assertIn("these are not plans of one problem: A is of job gpt3-175b, B of job other\n",
+        self.assertIn("these are not plans of one problem: A is of job gpt3-175b, B of other\n",
                       self.done("plan", "diff", a, b).stdout)
-        self.assertIn("job other", json.loads(self.done("plan", "diff", a, b, "--json").stdout)["note"])
+        self.assertIn("B of other", json.loads(self.done("plan", "diff", a, b, "--json").stdout)["note"])
         self.assertNotIn(" ns", self.done("plan", "diff", a, b).stdout)
 
     def test_replays_the_example_and_names_sources(self):
