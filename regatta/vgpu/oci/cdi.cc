@@ -10,7 +10,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr const char* kVersion = "0.6.0";
+// The least that has all that is used (the type of a mount), which readers of any later version
+// take, too: podman 4.3 of Debian 12 passes over 0.6.0.
+constexpr const char* kVersion = "0.4.0";
 constexpr int kHookTimeoutS = 20;  // the daemon answers in milliseconds, or is given up after 10 s
 
 std::string folder_of(const std::string& path) {
