@@ -216,6 +216,32 @@ TEST_P(ByCgroup, ReExecutionWithoutAnEnvironmentKeepsTheLimits) {
   EXPECT_EQ(status, 100);
 }
 
+TEST_P(ByCgroup, ADaemonThatDiesInAnOrderLeavesAllOfItOrNothing) {
+  const int rounds = 40;
+  for (int round = 0; round < rounds; ++round) {
+    const pid_t orders = start_process([&] {
+      for (;;) {
+        enroll();
+        asked({{"ask", "leave"}, {"name", "a"}});
+      }
+      return 0;
+    });
+    os::sleep_for(Seconds{0.0003 * round});
+    daemon_.kill();
+    ::kill(orders, SIGKILL);
+    EXPECT_TRUE(os::wait_for(orders));
+    daemon_.start();
+    const auto books = daemon_.ask({{"ask", "ps"}});
+    ASSERT_TRUE(books);
+    for (const json& tenant : (*books)["tenants"])
+      EXPECT_EQ(tenant["cgroups"].size(), 1U) << "after round " << round;
+    const bool is_there = !(*books)["tenants"].empty();
+    EXPECT_EQ(is_there ? take(100 * kMiB, 100 * kMiB) : 0, 0);
+    asked({{"ask", "leave"}, {"name", "a"}});
+    EXPECT_EQ(tenants(), 0U);
+  }
+}
+
 TEST_P(ByCgroup, WrongOrdersAreRefusedInOneSentence) {
   EXPECT_THAT(enroll({{"cgroup", "../x"}}), HasSubstr("/proc/PID/cgroup"));
   EXPECT_THAT(enroll({{"cgroup", cgroup_->name() + "/none"}}), HasSubstr("there is none"));
