@@ -6,7 +6,7 @@ import time
 
 CUDA = ctypes.CDLL("libcuda.so.1")
 MIB = 1 << 20
-PTX = b".version 6.4\n.target sm_75\n.address_size 64\n.visible .entry spin_20ms() { ret; }\n.visible .entry spin_ns(.param .u64 t) { ret; }\n"
+PTX = b".version 6.4\n.target sm_75\n.address_size 64\n.visible .entry spin_20ms() { ret; }\n.visible .entry spin_9s() { ret; }\n.visible .entry spin_ns(.param .u64 t) { ret; }\n"
 
 
 def give(name, *arguments):
@@ -139,6 +139,18 @@ def late_errors():
     address = word()
     statuses += [launch(function, grid=0), give("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(16)), address.value]
     print(*statuses, flush=True)
+
+
+def crowd():
+    """More than any buffer takes, behind a kernel of nine seconds: the server takes nothing for as long."""
+    start()
+    address = allocate(MIB)
+    buffer = ctypes.create_string_buffer(MIB)
+    if launch(kernel(b"spin_9s")) != 0:
+        sys.exit("the launch failed")
+    for _ in range(100):
+        do("cuMemcpyHtoDAsync_v2", address, buffer, ctypes.c_size_t(MIB), None)
+    do("cuCtxSynchronize")
 
 
 def forge():

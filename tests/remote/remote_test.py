@@ -103,8 +103,25 @@ class Programs(RemoteCase):
         self.assertEqual(words[:6], ["1", "1", "0", "0", "1", "0"])
         self.assertNotEqual(words[6], "0")
 
+    def test_wait_for_a_server_that_is_busy(self):
+        self.expect_good("crowd")
+
     def test_cannot_forge_handles(self):
         self.assertEqual(self.expect_good("forge"), "400 400 400 400 201 0\n")
+
+    def test_share_a_slice_with_the_programs_that_they_start(self):
+        server = self.server()
+        two = " & ".join([" ".join(PROGRAM) + " copy"] * 2) + "; wait $!"
+        done = self.pool([server], "run", "--memory", "64MiB", "--compute", "10", "--", "sh", "-c", two)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.wait_for(lambda: not server.tenants())
+
+    @unittest.skipUnless((BIN / "libregatta_gpu.so").exists(), "the library that keeps quotas is not built")
+    def test_get_no_more_memory_than_their_slice(self):
+        server = self.server()
+        self.assertEqual(self.run_program([server], "show_free").stdout, f"{64 * MIB}\n")
+        done = self.run_program([server], "hold", "65")
+        self.assertEqual((done.returncode, done.stderr), (1, "cuMemAlloc_v2: 2\n"))
 
     def test_have_no_driver_in_a_child_of_fork(self):
         self.assertEqual(self.expect_good("forked"), "3 0\n")

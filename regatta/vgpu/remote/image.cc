@@ -95,6 +95,7 @@ std::size_t layout_bytes(const Layout& layout) {
 // Those that hold handles, or pointers to what the server's process would have to have.
 bool are_plain_attributes(const void* attributes, std::size_t count) {
   constexpr std::uint32_t kWithHandles[] = {7, 12, 13};
+  if (attributes == nullptr) return count == 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto id = read_at<std::uint32_t>(attributes, i * kAttributeBytes);
     if (std::ranges::count(kWithHandles, id) != 0) return false;

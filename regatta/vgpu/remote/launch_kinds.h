@@ -240,7 +240,8 @@ struct AllocNode : Plain {
     writer.put(node != nullptr);
     if (node == nullptr) return;
     writer.put(*node);
-    writer.put_block(node->accessDescs, node->accessDescCount * sizeof(CUmemAccessDesc));
+    const std::size_t count = node->accessDescs == nullptr ? 0 : node->accessDescCount;
+    writer.put_block(node->accessDescs, count * sizeof(CUmemAccessDesc));
   }
   template <typename All>
   static bool take(Reader& reader, CUDA_MEM_ALLOC_NODE_PARAMS* node, const All&) {

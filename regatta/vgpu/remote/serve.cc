@@ -51,7 +51,7 @@ class GpuServer {
     tune_socket(fd.get());
     set_patience(fd.get(), 5);
     const bool is_welcome = ++handshakes_ <= kMostHandshakes;
-    const auto asked = is_welcome ? receive_text(fd.get())
+    const auto asked = is_welcome ? receive_text(fd.get(), false)
                                   : Result<std::string>(Error{Code::kExhausted, "too many ask"});
     const auto ticket = asked ? answer(*asked, fd) : Result<std::string>(asked.error());
     --handshakes_;

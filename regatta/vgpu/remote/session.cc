@@ -31,8 +31,9 @@ struct ThreadEnd {
   ~ThreadEnd() {
     if (!connection) return;
     Session& session = Session::instance();
+    if (session.is_forked_) return;  // locks may be those of threads that are not here
     const std::scoped_lock lock(session.order_, connection->mutex);
-    if (!session.is_forked_) static_cast<void>(session.flush(*connection));
+    static_cast<void>(session.flush(*connection));
     std::erase(session.connections_, connection);
     connection->fd.reset();
   }

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -75,7 +76,12 @@ void tune_socket(int fd) {
   set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 3);
   set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
   set(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
-  set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 7000);
+}
+
+void watch_silence(int fd) {
+  const timeval often{.tv_sec = 1};
+  static_cast<void>(::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &often, sizeof often));
+  static_cast<void>(::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &often, sizeof often));
 }
 
 Result<os::UniqueFd> dial_tcp(const std::string& address) {
@@ -88,6 +94,7 @@ Result<os::UniqueFd> dial_tcp(const std::string& address) {
     int off = 0;
     static_cast<void>(::ioctl(fd.get(), FIONBIO, &off));
     tune_socket(fd.get());
+    watch_silence(fd.get());
     return fd;
   }
   return Error{Code::kUnavailable, address + ": no GPU server answers there (" + os::errno_text() +
@@ -105,6 +112,24 @@ Result<os::UniqueFd> listen_tcp(const std::string& address) {
   return fd;
 }
 
+namespace {
+
+// After a call on the socket that did nothing. The peer may be busy and take nothing for as long as
+// it likes, while its kernel answers: TCP_USER_TIMEOUT would end that. Idle connections have
+// keepalives.
+bool may_go_on(int fd, bool is_patient) {
+  constexpr std::uint32_t kSilenceMs = 7000;
+  if (errno == EINTR) return true;
+  if ((errno != EAGAIN && errno != EWOULDBLOCK) || !is_patient) return false;
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  const bool is_asking = info.tcpi_unacked > 0 || info.tcpi_probes > 0;
+  return !is_asking || info.tcpi_last_ack_recv < kSilenceMs;
+}
+
+}  // namespace
+
 bool send_all(int fd, const void* bytes, std::size_t count) {
   return send_both(fd, {static_cast<const char*>(bytes), count}, {});
 }
@@ -117,7 +142,7 @@ bool send_both(int fd, std::string_view first, std::string_view second) {
     message.msg_iov = parts;
     message.msg_iovlen = 2;
     const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && may_go_on(fd, true)) continue;
     if (sent <= 0) return false;
     const std::size_t of_first = std::min(first.size(), static_cast<std::size_t>(sent));
     first.remove_prefix(of_first);
@@ -126,11 +151,11 @@ bool send_both(int fd, std::string_view first, std::string_view second) {
   return true;
 }
 
-bool receive_all(int fd, void* into, std::size_t count) {
+bool receive_all(int fd, void* into, std::size_t count, bool is_patient) {
   auto* at = static_cast<std::byte*>(into);
   while (count > 0) {
     const ssize_t came = ::recv(fd, at, count, 0);
-    if (came < 0 && errno == EINTR) continue;
+    if (came < 0 && may_go_on(fd, is_patient)) continue;
     if (came <= 0) return false;
     at += came;
     count -= static_cast<std::size_t>(came);
@@ -143,14 +168,14 @@ bool send_text(int fd, bool is_good, std::string_view text) {
   return send_both(fd, {reinterpret_cast<const char*>(head), sizeof head}, text);
 }
 
-Result<std::string> receive_text(int fd) {
+Result<std::string> receive_text(int fd, bool is_patient) {
   const Error gone{Code::kUnavailable, "the GPU server closed the connection; see its messages"};
   std::uint32_t head[2] = {};
-  if (!receive_all(fd, head, sizeof head)) return gone;
+  if (!receive_all(fd, head, sizeof head, is_patient)) return gone;
   if (head[0] > kLongestText || head[1] > 1)
     return Error{Code::kInvalidInput, "what came is no message of a GPU server of this version"};
   std::string text(head[0], '\0');
-  if (!receive_all(fd, text.data(), text.size())) return gone;
+  if (!receive_all(fd, text.data(), text.size(), is_patient)) return gone;
   if (head[1] == 0) return Error{Code::kConflict, text};
   return text;
 }
@@ -161,7 +186,7 @@ bool Inbox::read(void* into, std::size_t count) {
     if (first_ == last_) {
       if (count >= bytes_.size()) return receive_all(fd_, at, count);
       const ssize_t came = ::recv(fd_, bytes_.data(), bytes_.size(), 0);
-      if (came < 0 && errno == EINTR) continue;
+      if (came < 0 && may_go_on(fd_, true)) continue;
       if (came <= 0) return false;
       first_ = 0;
       last_ = static_cast<std::size_t>(came);

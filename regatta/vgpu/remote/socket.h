@@ -22,17 +22,22 @@ Result<Address> parse_address(const std::string& text);
 
 Result<os::UniqueFd> dial_tcp(const std::string& address);
 Result<os::UniqueFd> listen_tcp(const std::string& address);
-// No delay, and an end to waiting for a peer whose machine is gone.
+// No delay, and an end to a connection that is idle and whose peer's machine is gone.
 void tune_socket(int fd);
+// The same end while something is under way, as dial_tcp() has it.
+void watch_silence(int fd);
 
 bool send_all(int fd, const void* bytes, std::size_t count);
 bool send_both(int fd, std::string_view first, std::string_view second);
-bool receive_all(int fd, void* into, std::size_t count);  // with nothing read beyond
+// With nothing read beyond. `is_patient`: the socket's own time limit means to look whether the
+// peer is there; otherwise it is the end.
+bool receive_all(int fd, void* into, std::size_t count, bool is_patient = true);
 
 // A text with its length in front, before anything else is said on a connection.
 inline constexpr std::uint32_t kLongestText = 64 << 10;
 bool send_text(int fd, bool is_good, std::string_view text);
-Result<std::string> receive_text(int fd);  // an Error is also what the peer refused
+// An Error is also what the peer refused.
+Result<std::string> receive_text(int fd, bool is_patient = true);
 
 // Reads ahead, so that small messages cost one call for many.
 class Inbox {
