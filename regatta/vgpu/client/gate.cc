@@ -69,7 +69,12 @@ void Gate::start_agent() {
 // Says what we do; the daemon reads it when the bell rings, or when it closes a turn.
 void Gate::say(unsigned number, regatta_doing doing) {
   doing_ = doing;
+  tell_used();
   __atomic_store_n(&client_.work(device_).word, regatta_work_word(number, doing), __ATOMIC_SEQ_CST);
+}
+
+void Gate::tell_used() {
+  __atomic_store_n(&client_.work(device_).used_ns, used_ns_.load(), __ATOMIC_RELAXED);
 }
 
 void Gate::ring() {
@@ -145,17 +150,20 @@ bool Gate::enter(unsigned word, std::uint64_t cost) {
   }
   const std::uint64_t deadline = __atomic_load_n(&turn_.deadline_ns, __ATOMIC_ACQUIRE);
   std::uint64_t room = __atomic_load_n(&turn_.bound_ns, __ATOMIC_ACQUIRE);
-  if (deadline != 0 && !is_free()) {
-    room = std::min(room, deadline > now ? deadline - now : 0);
-  }
+  if (deadline != 0 && !is_free()) room = std::min(room, deadline > now ? deadline - now : 0);
   const std::uint64_t in_flight = in_flight_ns();
   if (in_flight >= room && (in_flight != 0 || entered_ == number)) {
-    if (entered_ == number && deadline != 0 && now + in_flight >= deadline)
-      say_end(now + in_flight);
+    // What runs now has run since the last end, or since the turn began.
+    const std::uint64_t since = std::max(completed_at_ns_.load(), entered_at_ns_);
+    const std::uint64_t ends = std::max(now, since + in_flight);
+    if (entered_ == number && deadline != 0 && ends + kMarkLeastNs >= deadline) say_end(ends);
     return false;
   }
-  if (entered_ != number)
+  tell_used();
+  if (entered_ != number) {
+    entered_at_ns_ = now;
     __atomic_store_n(&client_.work(device_).entered_ns, now, __ATOMIC_RELAXED);
+  }
   entered_ = number;
   open_word_ = word;
   launched_ += cost;
@@ -186,7 +194,7 @@ void Gate::wait_for_turn(void* stream, std::uint64_t cost) {
     std::atomic<std::uint64_t>& lane = lane_of(stream);
     if (lane != 0) {
       if (const Marks::Mark end = marks_.record(stream); end != nullptr)
-        in_flight_.push_back({nullptr, end, lane.exchange(0), nullptr});
+        in_flight_.push_back({nullptr, end, lane.exchange(0), nullptr, 0});
     }
     work_.notify_one();
     progress_.wait_for(lock, nanoseconds(kLookNs));
@@ -213,8 +221,15 @@ void Gate::mark(std::atomic<std::uint64_t>& lane, const Pass& pass, void* stream
     return;
   }
   const Lock lock(mutex_);
-  in_flight_.push_back({pass.begin, end, lane.exchange(0), pass.entry});
+  in_flight_.push_back({pass.begin, end, lane.exchange(0), pass.entry, pass.cost_ns});
   work_.notify_one();
+}
+
+void Gate::finish(std::uint64_t cost_ns, std::uint64_t used_ns) {
+  if (cost_ns == 0) return;
+  completed_at_ns_ = now_ns();
+  used_ns_ += used_ns;
+  completed_ += cost_ns;
 }
 
 void Gate::run_agent() {
@@ -232,25 +247,29 @@ void Gate::run_agent() {
   }
 }
 
+// What was used until the mark: of a launch that was timed counts what it took, not what it was
+// taken for.
+std::uint64_t Gate::learn(const Mark& mark) {
+  if (mark.begin == nullptr) return mark.cost_ns;
+  const auto took = marks_.between_ns(mark.begin, mark.end);
+  marks_.release(mark.begin);
+  if (!took) return mark.cost_ns;
+  Durations::learn(*mark.entry, *took);
+  return mark.cost_ns - std::min(mark.cost_ns, mark.timed_cost_ns) + *took;
+}
+
 // Waits for half of what is in flight: threads that are held back go on before all has ended.
 void Gate::finish_marks(Lock& lock) {
   const auto count = static_cast<std::ptrdiff_t>((in_flight_.size() + 1) / 2);
   const std::vector<Mark> marks(in_flight_.begin(), in_flight_.begin() + count);
   in_flight_.erase(in_flight_.begin(), in_flight_.begin() + count);
   lock.unlock();
-  std::uint64_t ended = 0;
   for (const Mark& mark : marks) {
     marks_.wait(mark.end);
-    ended += mark.cost_ns;
-    if (mark.begin != nullptr) {
-      if (const auto took = marks_.between_ns(mark.begin, mark.end))
-        Durations::learn(*mark.entry, *took);
-      marks_.release(mark.begin);
-    }
+    finish(mark.cost_ns, learn(mark));
     marks_.release(mark.end);
   }
   lock.lock();
-  completed_ += ended;
   if (waiting_ > 0) progress_.notify_all();
 }
 
@@ -259,8 +278,10 @@ void Gate::finish_unmarked(Lock& lock) {
   const auto pause = std::clamp<std::uint64_t>(in_flight_ns(), 20'000, kMarkMostNs);
   if (work_.wait_for(lock, nanoseconds(pause)) == std::cv_status::no_timeout) return;
   if (!in_flight_.empty()) return;
-  for (std::atomic<std::uint64_t>& lane : lanes_)
-    completed_ += lane.exchange(0);
+  for (std::atomic<std::uint64_t>& lane : lanes_) {
+    const std::uint64_t cost = lane.exchange(0);
+    finish(cost, cost);
+  }
   if (waiting_ > 0) progress_.notify_all();
 }
 

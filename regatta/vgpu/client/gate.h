@@ -76,6 +76,7 @@ class Gate {
     Marks::Mark end = nullptr;
     std::uint64_t cost_ns = 0;
     Durations::Entry* entry = nullptr;
+    std::uint64_t timed_cost_ns = 0;  // of the launch between begin and end
   };
   static constexpr std::size_t kLanes = 64;
 
@@ -95,6 +96,7 @@ class Gate {
   bool is_drained();
   void say(unsigned number, regatta_doing doing);
   void say_end(std::uint64_t ends_ns);
+  void tell_used();
   void ring();
   void hold_back(Lock& lock, unsigned word);
   void reconnect(Lock& lock);
@@ -102,6 +104,8 @@ class Gate {
   bool is_free() const;
   void start_agent();
   void run_agent();
+  void finish(std::uint64_t cost_ns, std::uint64_t used_ns);
+  std::uint64_t learn(const Mark& mark);
   void finish_marks(Lock& lock);
   void finish_unmarked(Lock& lock);
   void report(Lock& lock);
@@ -118,6 +122,8 @@ class Gate {
   std::atomic<int> captures_{0};
   std::atomic<std::uint64_t> mark_every_ns_{50'000};
   std::atomic<std::uint64_t> completed_{0};
+  std::atomic<std::uint64_t> completed_at_ns_{0};  // the clock when that last grew
+  std::atomic<std::uint64_t> used_ns_{0};
   Durations durations_;
   // Learned cost of what was launched into a stream after its last mark.
   std::array<std::atomic<std::uint64_t>, kLanes> lanes_{};
@@ -128,6 +134,7 @@ class Gate {
   std::deque<Mark> in_flight_;
   regatta_doing doing_ = REGATTA_IDLE;
   unsigned entered_ = ~0U;  // number of the turn in which we launched first
+  std::uint64_t entered_at_ns_ = 0;
   int waiting_ = 0;
   bool stops_ = false;
   bool is_reconnecting_ = false;

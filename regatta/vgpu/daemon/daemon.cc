@@ -372,6 +372,7 @@ void Daemon::answer_operator(Connection& connection, const Message& message) {
   }
   const auto process = read_process(connection.peer.pid);
   if (!process) return reply(connection, failed(process.error()));
+  times_.look(books_);  // for what is shown
   const auto answer = answer_control({books_, membership_, times_}, message.bytes, process->id);
   end_unheld();
   if (!answer) return reply(connection, failed(answer.error()));

@@ -43,7 +43,10 @@ void Dispatch::set_tenants(regatta_share_policy policy, const Tenants& tenants,
 void Dispatch::see(int tenant, TenantDoing doing, std::uint64_t now_ns) {
   const bool was_runnable = is_runnable(doings_[at(tenant)]);
   doings_[at(tenant)] = doing;
-  if (tenant == leaving_ && !doing.works) take_leave(now_ns);
+  if (tenant == leaving_ && !doing.works) leaving_ = -1;
+  history_.add(tenant, now_ns - std::min(now_ns, doing.used_ns), now_ns);
+  accounts_[at(tenant)].used_ns += doing.used_ns;
+  if (!doing.works && turns_.holder != tenant) settle(tenant);
   if (is_runnable(doing) == was_runnable) return;
   if (static_cast<unsigned>(tenant) >= count_)
     turns_.count = count_ = static_cast<unsigned>(tenant) + 1;
@@ -56,6 +59,7 @@ void Dispatch::forget(int tenant, std::uint64_t now_ns) {
   see(tenant, {}, now_ns);
   if (turns_.holder == tenant) end_turn(now_ns);
   turns_.tenants[tenant].balance = 0;
+  accounts_[at(tenant)] = {};
   history_.forget(tenant);
 }
 
@@ -107,22 +111,26 @@ void Dispatch::learn_lateness(std::uint64_t lateness_ns) {
   lateness_ns_ = (7 * lateness_ns_ + lateness) / 8;
 }
 
-// The last work of the turn before has ended. What it took of the turn of now is charged to the
-// one that took it, where it is more than the messages may have taken.
-void Dispatch::take_leave(std::uint64_t now_ns) {
-  const std::uint64_t late = now_ns > left_ns_ ? now_ns - left_ns_ : 0;
-  if (late > options_.lead_most_ns) {
-    const auto amount = static_cast<long long>(late * REGATTA_WHOLE_PPM);
-    turns_.tenants[leaving_].balance -= amount;
-    if (turns_.holder >= 0) turns_.tenants[turns_.holder].balance += amount;
+// Charges what the tenant used instead of how long its turns were: messages that came late are not
+// its fault, and a kernel that went on into the next turn is. Who holds the device and leaves it
+// idle is charged for half of the time at least.
+void Dispatch::settle(int tenant) {
+  Account& account = accounts_[at(tenant)];
+  if (account.held_ns != 0) {
+    const std::uint64_t charge = std::max(account.used_ns, account.held_ns / 2);
+    turns_.tenants[tenant].balance -=
+        (static_cast<long long>(charge) - static_cast<long long>(account.held_ns)) *
+        REGATTA_WHOLE_PPM;
   }
-  leaving_ = -1;
+  account = {};
 }
 
 void Dispatch::end_turn(std::uint64_t now_ns) {
   if (turns_.holder < 0) return;
-  history_.add(turns_.holder, began_ns_, now_ns);
+  const int tenant = turns_.holder;
   regatta_turns_end(&turns_, now_ns);
+  accounts_[at(tenant)].held_ns += now_ns - began_ns_;
+  if (!doings_[at(tenant)].works) settle(tenant);
 }
 
 DispatchOrder Dispatch::close(std::uint64_t now_ns) {
@@ -196,7 +204,6 @@ std::optional<DispatchOrder> Dispatch::watch_closing(std::uint64_t now_ns) {
     wake_ns_ = ends != 0 && !is_about_to_end ? std::min(ends - lead_ns(), overdue) : overdue;
     if (leaving_ < 0 && (is_about_to_end || is_preempted_)) {
       leaving_ = open_;
-      left_ns_ = std::max(now_ns, ends);
     } else if (now_ns < overdue) {
       return std::nullopt;
     }

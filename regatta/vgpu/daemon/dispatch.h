@@ -36,6 +36,7 @@ struct TenantDoing {
   bool is_used_up = false;    // it wants, and all who do have used up the turn of now
   std::uint64_t ends_ns = 0;  // when its work in flight is expected to end, after which it launches
                               // no more in this turn; 0: not known
+  std::uint64_t used_ns = 0;  // of the device, since it was last seen
 };
 
 struct DispatchTenant {
@@ -90,7 +91,7 @@ class Dispatch {
   DispatchOrder order(DispatchOrder::Kind kind, std::uint64_t now_ns);
   void end_turn(std::uint64_t now_ns);
   DispatchOrder close(std::uint64_t now_ns);
-  void take_leave(std::uint64_t now_ns);
+  void settle(int tenant);
   std::uint64_t lead_ns() const {
     // Twice the mean: to be late costs the device's time, to be early nothing.
     const std::uint64_t lead = 2 * delay_ns_ + lateness_ns_;
@@ -105,14 +106,18 @@ class Dispatch {
   Tenants tenants_{};
   std::array<TenantDoing, REGATTA_TENANTS_MAX> doings_{};
   std::array<unsigned, REGATTA_TENANTS_MAX> parts_{};
-  unsigned count_ = 0;  // tenants from this number on are absent
+  struct Account {
+    std::uint64_t held_ns = 0;  // and charged
+    std::uint64_t used_ns = 0;
+  };
+  std::array<Account, REGATTA_TENANTS_MAX> accounts_{};  // since nothing of it was in flight
+  unsigned count_ = 0;                                   // tenants from this number on are absent
   bool any_high_ = false;
   regatta_turns turns_{};
   UseHistory history_;
   Phase phase_ = Phase::kFree;
   int open_ = -1;              // the tenant whose launches are open, or whose turn closes
   int leaving_ = -1;           // the one before, while the last of its work is in flight
-  std::uint64_t left_ns_ = 0;  // when it was expected to have ended
   bool is_preempted_ = false;  // the turn that closes, by one of high priority
   std::uint64_t delay_ns_ = 50'000;
   std::uint64_t lateness_ns_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -32,6 +33,7 @@ class Machine {
     bool is_open = false;
     unsigned number = 0;
     Ns deadline_ns = 0;
+    Ns used = 0;             // by kernels that have ended, since it last said so
     Ns queued_until_ns = 0;  // it has given the device work until then, as it told
   };
 
@@ -94,7 +96,8 @@ class Machine {
                  {.wants = wants,
                   .works = one.works,
                   .is_used_up = wants && one.used_up == one.number,
-                  .ends_ns = ends ? std::max(one.ends_ns, one.deadline_ns) : 0},
+                  .ends_ns = ends ? std::max(one.ends_ns, one.deadline_ns) : 0,
+                  .used_ns = std::exchange(one.used, 0)},
                  now);
   }
 
@@ -130,6 +133,7 @@ class Machine {
     }
     if (one.ends_ns > now) return;
     one.ends_ns = kNever;
+    one.used += one.kernel;
     if (may && (one.deadline_ns == 0 || now < one.deadline_ns)) return launch(tenant);
     if (one.has_work && now < one.queued_until_ns) return launch(tenant);
     one.works = false;

@@ -56,7 +56,10 @@ std::uint64_t now_ns() {
 
 Timekeeper::Timekeeper(os::UniqueFd timer, const DispatchOptions& options, int devices,
                        std::uint64_t hold_until_ns)
-    : timer_(std::move(timer)), rings_(kClientsMax), hold_until_ns_(hold_until_ns) {
+    : timer_(std::move(timer)),
+      rings_(kClientsMax),
+      used_ns_(kClientsMax),
+      hold_until_ns_(hold_until_ns) {
   for (int i = 0; i < devices; ++i)
     devices_.emplace_back(options, now_ns());
 }
@@ -72,7 +75,18 @@ Result<Timekeeper> Timekeeper::create(const Books& books, const DispatchOptions&
 
 void Timekeeper::listen(const Books& books, int client, bool rings) {
   rings_[static_cast<std::size_t>(client)] = rings ? 1 : 0;
+  for (int device = 0; device < books.device_count(); ++device) {
+    const regatta_work* work = books.work(client, device);
+    used_ns_[static_cast<std::size_t>(client)][static_cast<std::size_t>(device)] =
+        work == nullptr ? 0 : __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED);
+  }
   look(books, static_cast<int>(books.state().clients[client].tenant));
+}
+
+void Timekeeper::look(const Books& books) {
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (books.state().tenants[tenant].live != 0) look(books, tenant);
+  }
 }
 
 void Timekeeper::look(const Books& books, int tenant) {
@@ -91,6 +105,11 @@ void Timekeeper::look(const Books& books, int tenant, int device, std::uint64_t 
     if (work == nullptr || rings_[static_cast<std::size_t>(client)] == 0) continue;
     const unsigned word = __atomic_load_n(&work->word, __ATOMIC_SEQ_CST);
     const regatta_doing what = regatta_work_doing(word);
+    std::uint64_t& known =
+        used_ns_[static_cast<std::size_t>(client)][static_cast<std::size_t>(device)];
+    const std::uint64_t used = __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED);
+    if (used > known) doing.used_ns += used - known;
+    known = used;
     if (what == REGATTA_WORKS) {
       doing.works = true;
       const std::uint64_t ends = ends_of(*work, dispatch.turn_number());

@@ -2,6 +2,7 @@
 // Dispatch decide, and writes to the tenants' pages whose turn it is.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -28,6 +29,7 @@ class Timekeeper {
   void listen(const Books& books, int client, bool rings);
   // What the tenant's clients do may have changed.
   void look(const Books& books, int tenant);
+  void look(const Books& books);  // at all
   // Limits, policy, or which tenants there are.
   void set_tenants(const Books& books);
   void forget(int tenant);
@@ -47,6 +49,8 @@ class Timekeeper {
   os::UniqueFd timer_;
   std::vector<Dispatch> devices_;
   std::vector<char> rings_;  // of each client
+  // Of each client on each device: the use that is accounted for.
+  std::vector<std::array<std::uint64_t, kDevicesMax>> used_ns_;
   std::uint64_t hold_until_ns_;
   std::uint64_t armed_ns_ = ~0ULL;
 };

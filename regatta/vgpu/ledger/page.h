@@ -47,6 +47,7 @@ typedef struct {
   unsigned ends_number;
   unsigned long long ends_ns;    /* CLOCK_MONOTONIC */
   unsigned long long entered_ns; /* when it first launched in the turn of `word` */
+  unsigned long long used_ns;    /* of the device, measured and learned, of what has ended */
 } regatta_work;
 
 /* Where nobody can say whether memory may be had, it may. Without it, it may not. */
@@ -93,7 +94,7 @@ static inline regatta_doing regatta_work_doing(unsigned word) {
 }
 
 #ifdef __cplusplus
-static_assert(sizeof(regatta_tenant_page) == 840 && sizeof(regatta_purses_page) == 512,
+static_assert(sizeof(regatta_tenant_page) == 840 && sizeof(regatta_purses_page) == 640,
               "processes of another build read these pages");
 #endif
 
