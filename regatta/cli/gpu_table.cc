@@ -21,6 +21,14 @@ std::string percent_text(const json& percent) {
   return fmt::format("{:.4g}", percent.get<double>());
 }
 
+// What the tenant had of the GPU's time in the last second.
+std::string had_text(const json& time, const json& gpu) {
+  for (const json& one : time) {
+    if (one["gpu"] == gpu) return fmt::format("{:.1f}", one["last_second_percent"].get<double>());
+  }
+  return "0";
+}
+
 std::string processes_text(const json& processes) {
   constexpr std::size_t kShown = 4;
   std::vector<std::string> words;
@@ -51,13 +59,14 @@ std::string gpu_table(const json& books) {
   }
   if (books["tenants"].empty()) return head + "no tenant; start one with regatta gpu run\n";
   std::vector<std::vector<std::string>> rows = {
-      {"tenant", "gpu", "used", "limit", "compute %", "part %", "priority", "processes"}};
+      {"tenant", "gpu", "used", "limit", "compute %", "part %", "had %", "priority", "processes"}};
   for (const json& tenant : books["tenants"]) {
     for (const json& memory : tenant["memory"]) {
       rows.push_back({tenant["name"], std::to_string(memory["gpu"].get<int>()),
                       bytes_text(memory["used_bytes"]), bytes_text(memory["limit_bytes"]),
                       percent_text(tenant["compute_percent"]), percent_text(tenant["part_percent"]),
-                      tenant["priority"], holders_text(tenant)});
+                       had_text(tenant["time"], memory["gpu"]), tenant["priority"],
+                       holders_text(tenant)});
     }
   }
   return head + format_table(rows);

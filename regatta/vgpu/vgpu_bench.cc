@@ -8,6 +8,7 @@
 #include <benchmark/benchmark.h>
 #include <sys/wait.h>
 
+#include "regatta/vgpu/client/gate.h"
 #include "regatta/vgpu/daemon/test_daemon.h"
 
 namespace regatta::vgpu {
@@ -95,6 +96,41 @@ BENCHMARK(bm_reserve_growing)
     ->UseManualTime()
     ->Iterations(1)
     ->Unit(benchmark::kNanosecond);
+
+// A device that has done everything at once: what a launch pays the gate, marks left out or in.
+class NoDevice : public Marks {
+ public:
+  Mark record(void*) override { return this; }
+  bool is_capturing(void*) override { return false; }
+  void wait(Mark) override {}
+  std::optional<std::uint64_t> between_ns(Mark, Mark) override { return 5'000; }
+  void release(Mark) override {}
+};
+
+// Of one kernel again and again, the only tenant, 5 us each: a mark every 50 us to 1.25 ms of them.
+void bm_launch(benchmark::State& state) {
+  Shared<Times> times;
+  for (auto _ : state) {
+    in_tenant(state, times, [&](int page) {
+      const auto client = Client::connect(page, kPatience);
+      if (!client) return 1;
+      NoDevice device;
+      Gate gate(**client, 0, device);
+      constexpr int kCalls = 200;
+      for (int round = 0; round < 5000; ++round) {
+        const Seconds begin = os::monotonic_now();
+        for (int i = 0; i < kCalls; ++i) {
+          const Gate::Pass pass = gate.pass(Durations::key_of(&device, 1), &device);
+          gate.launched(pass, &device);
+        }
+        times->seconds[times->count++] = (os::monotonic_now() - begin).value / kCalls;
+      }
+      return 0;
+    });
+    report(state, *times);
+  }
+}
+BENCHMARK(bm_launch)->UseManualTime()->Iterations(1)->Unit(benchmark::kNanosecond);
 
 // What one message to the daemon and back costs: each call asks for more than there is.
 void bm_ask_daemon(benchmark::State& state) {
