@@ -65,8 +65,8 @@ std::string gpu_table(const json& books) {
       rows.push_back({tenant["name"], std::to_string(memory["gpu"].get<int>()),
                       bytes_text(memory["used_bytes"]), bytes_text(memory["limit_bytes"]),
                       percent_text(tenant["compute_percent"]), percent_text(tenant["part_percent"]),
-                       had_text(tenant["time"], memory["gpu"]), tenant["priority"],
-                       holders_text(tenant)});
+                      had_text(tenant["time"], memory["gpu"]), tenant["priority"],
+                      holders_text(tenant)});
     }
   }
   return head + format_table(rows);

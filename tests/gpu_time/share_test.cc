@@ -28,8 +28,8 @@ void sleep_until(Time end) {
   os::sleep_for(Seconds{std::chrono::duration<double>(end - clock_now()).count()});
 }
 
-// How far a part may be off over a second: 2 points, and as much more as the machine of the test took
-// from the processes, which is what the device was idle.
+// How far a part may be off over a second: 2 points, and as much more as the machine of the test
+// took from the processes, which is what the device was idle.
 double tolerance(double idle) {
   return 0.02 + idle;
 }
@@ -191,7 +191,8 @@ TEST_F(TimeShares, HighPriorityWaitsForOneKernelAtMost) {
     const std::size_t count = board_->latency_count;
     std::vector<double> values(board_->latency_s, board_->latency_s + count);
     std::sort(values.begin(), values.end());
-    return count == 0 ? 0.0 : values[static_cast<std::size_t>(part * static_cast<double>(count - 1))];
+    return count == 0 ? 0.0
+                      : values[static_cast<std::size_t>(part * static_cast<double>(count - 1))];
   };
   const double alone_p50 = quantile(0.5);
   const double alone_p99 = quantile(0.99);

@@ -22,8 +22,7 @@ vgpu::CudaCalls cuda_calls() {
           .event_wait = standin::driver_function<CUresult(CUevent)>("cuEventSynchronize"),
           .event_elapsed =
               standin::driver_function<CUresult(float*, CUevent, CUevent)>("cuEventElapsedTime"),
-          .is_capturing =
-              standin::driver_function<CUresult(CUstream, int*)>("cuStreamIsCapturing"),
+          .is_capturing = standin::driver_function<CUresult(CUstream, int*)>("cuStreamIsCapturing"),
           .may_exchange_capture_mode =
               standin::driver_function<CUresult(int*)>("cuThreadExchangeStreamCaptureMode")};
 }

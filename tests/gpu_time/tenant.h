@@ -1,5 +1,5 @@
-// tests/gpu_time/tenant.h: a process of a tenant that works on a stand-in device through the gate, and
-// what the device's own log says of who had it.
+// tests/gpu_time/tenant.h: a process of a tenant that works on a stand-in device through the gate,
+// and what the device's own log says of who had it.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// vgpu/client/cuda_marks.h: marks of the gate as events of the CUDA driver. Events are made once and
-// used again; the gate's own thread may call what a capture elsewhere in the process forbids to
+// vgpu/client/cuda_marks.h: marks of the gate as events of the CUDA driver. Events are made once
+// and used again; the gate's own thread may call what a capture elsewhere in the process forbids to
 // others (CU_STREAM_CAPTURE_MODE_RELAXED).
 // Source: CUDA driver API, "Event Management", "Stream Management".
 #pragma once
