@@ -19,7 +19,6 @@ using namespace regatta::literals;
 using Ns = std::uint64_t;
 constexpr Ns kUs = 1'000;
 constexpr Ns kMs = 1'000'000;
-constexpr Seconds kPatience{10.0};
 
 Ns clock_ns() {
   return static_cast<Ns>(os::monotonic_now().value * 1e9);
@@ -88,14 +87,6 @@ struct Log {
 
 int number = 0;  // so that streams differ from 0
 void* const kStream = &number;
-
-#define EXPECT_IN_TENANT(condition)                                                \
-  do {                                                                             \
-    if (!(condition)) {                                                            \
-      std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      return 1;                                                                    \
-    }                                                                              \
-  } while (false)
 
 // A tenant that launches kernels of this length until told to stop. Each is a span of the log: of a
 // device that belongs to this process alone, so what overlaps is an error of the gate.

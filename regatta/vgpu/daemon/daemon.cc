@@ -284,7 +284,9 @@ Result<int> Daemon::client_for_hello(const Request& request, ProcessId process, 
     if (bell_of_[*known] >= 0) hang_up(bell_of_[*known]);
     books_.remove_client(*known);
   }
+  const bool was_absent = !books_.has_clients(*tenant);
   REGATTA_TRY(client, books_.add_client(*tenant, process));
+  if (was_absent) times_.set_tenants(books_);
   if (watch_process(client)) return client;
   bury(client);
   return Error{Code::kNotFound, "process " + std::to_string(process.pid) + ": is gone"};

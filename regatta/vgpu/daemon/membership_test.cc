@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/core/units.h"
+#include "regatta/vgpu/client/gate.h"
 #include "regatta/vgpu/daemon/test_cgroup.h"
 #include "regatta/vgpu/daemon/test_daemon.h"
 
@@ -77,6 +78,34 @@ TEST_P(ByCgroup, AProcessThereIsTheTenantsAndItsChildrenAreToo) {
       EXPECT_IN_TENANT(own && (*own)->reserve(0, 40 * kMiB) && !(*own)->reserve(0, 1));
       return 0;
     }));
+  }));
+  EXPECT_EQ(status, 0);
+}
+
+// A device that is done with everything at once.
+class IdleDevice : public Marks {
+ public:
+  Mark record(void*) override { return nullptr; }
+  bool is_capturing(void*) override { return false; }
+  void wait(Mark) override {}
+  std::optional<std::uint64_t> between_ns(Mark, Mark) override { return {}; }
+  void release(Mark) override {}
+};
+
+// Under fixed shares a tenant that counted as absent would have no part, and never a turn.
+TEST_P(ByCgroup, ItsFirstProcessHasTheTenantsPartOfTheTime) {
+  ASSERT_EQ(enroll(), "done");
+  const int status = wait_status(start_process([&] {
+    EXPECT_IN_TENANT(cgroup_->join());
+    const auto client = Client::connect_by_cgroup(daemon_.socket(), kPatience);
+    EXPECT_IN_TENANT(client);
+    IdleDevice device;
+    Gate gate(**client, 0, device);
+    int stream = 0;
+    const Seconds before = os::monotonic_now();
+    gate.launched(gate.pass(Durations::key_of(&device, 1), &stream), &stream);
+    EXPECT_IN_TENANT(os::monotonic_now() - before < Seconds{5.0});
+    return 0;
   }));
   EXPECT_EQ(status, 0);
 }
