@@ -5,10 +5,12 @@ import unittest
 
 from remote_case import BIN, RemoteCase
 
-# Host functions are called in the program, and managed memory is touched by it: neither is forwarded.
+# Host functions are called in the program, and managed memory is touched by it: neither is forwarded, and neither are
+# mipmapped arrays and what a graph says of its nodes.
 NOT_FORWARDED = ["CudaStream.IsNotReadyUntilItsWorkIsDone", "CudaStream.CallsHostFunctionsInTheStreamsOrder",
                  "CudaStream.TakesTheThreadsOwnStreamAsTheDefaultInTheTwins", "CudaGraph.CapturesWithoutRunningAndReplays",
-                 "CudaMemory.LetsTheHostTouchManagedAndPinnedMemory"]
+                 "CudaMemory.LetsTheHostTouchManagedAndPinnedMemory", "CudaMemory.KeepsArraysUntilTheyAreDestroyed",
+                 "CudaGraph.SaysWhatItsNodesAre"]
 # A launch returns before the server has it: these want its error at once.
 EAGER = ["CudaStream.RefusesLaunchesThatNoDeviceCanRun", "CudaGraph.CannotAllocateAgainWhatNobodyFreed",
          "CudaCapture.CannotMakeTheDefaultStreamWaitForACapture", "CudaCode.LetsAKernelHaveMoreSharedMemoryOnlyWhenItAsks",
