@@ -148,13 +148,6 @@ int run_metrics(const Options& options) {
   return 0;
 }
 
-void add_socket(CLI::App& command, Options& options) {
-  command.add_option("--socket", options.socket, "The daemon's socket")
-      ->type_name("PATH")
-      ->capture_default_str()
-      ->check(not_empty());
-}
-
 void add_daemon(CLI::App& gpu, const Shared& options, int& exit_status) {
   CLI::App* daemon = add_command(gpu, "daemon", "Hold the memory and the limits of all tenants",
                                  "regatta gpu daemon --gpu 80GiB --gpu 80GiB --policy burst-weight",
@@ -163,7 +156,7 @@ void add_daemon(CLI::App& gpu, const Shared& options, int& exit_status) {
       ->type_name("DIR")
       ->capture_default_str()
       ->check(not_empty());
-  add_socket(*daemon, *options);
+  add_socket_option(*daemon, options->socket);
   daemon
       ->add_option("--policy", options->policy,
                    "fixed, equal, weight or burst-weight; as before when left out, at first fixed")
@@ -197,7 +190,7 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
   run->add_option("--name", options->name, "The tenant")->type_name("NAME")->required();
   add_limit_options(*run, options->limits);
   add_fault_option(*run, options->limits);
-  add_socket(*run, *options);
+  add_socket_option(*run, options->socket);
 
   CLI::App* ps =
       add_command(*gpu, "ps", "Tenants, their limits, what they use, their processes",
@@ -217,7 +210,7 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
                                   "regatta gpu metrics",
                                   [=, &exit_status] { exit_status = run_metrics(*options); });
   for (CLI::App* command : {ps, set, policy, metrics}) {
-    add_socket(*command, *options);
+    add_socket_option(*command, options->socket);
     command->add_flag("--json", options->json, "Print JSON");
   }
   add_gpu_drain(*gpu, exit_status);

@@ -78,10 +78,7 @@ CLI::App* add(CLI::App& parent, const std::string& name, const std::string& help
               const std::string& footer, const std::shared_ptr<Options>& options) {
   CLI::App* command = parent.add_subcommand(name, help);
   command->footer(footer);
-  command->add_option("--socket", options->socket, "The daemon's socket")
-      ->type_name("PATH")
-      ->capture_default_str()
-      ->check(not_empty());
+  add_socket_option(*command, options->socket);
   return command;
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/gpu_limits.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/stop_signal.h"
 #include "regatta/core/text.h"
@@ -111,10 +112,7 @@ void add_gpu_drain(CLI::App& gpu, int& exit_status) {
                           ->type_name("SECONDS")
                           ->check(whole_number(1, 1'000'000));
   drain->add_flag("--undo", options->undo, "Let it take tenants again")->excludes(wait);
-  drain->add_option("--socket", options->socket, "The daemon's socket")
-      ->type_name("PATH")
-      ->capture_default_str()
-      ->check(not_empty());
+  add_socket_option(*drain, options->socket);
   drain->add_flag("--json", options->json, "Print JSON");
 }
 

@@ -5,6 +5,13 @@
 
 namespace regatta::cli {
 
+void add_socket_option(CLI::App& command, std::string& socket) {
+  command.add_option("--socket", socket, "The daemon's socket")
+      ->type_name("PATH")
+      ->capture_default_str()
+      ->check(not_empty());
+}
+
 void add_limit_options(CLI::App& command, LimitOptions& options) {
   command.add_option("--memory", options.memory, "Most device memory, like 4GiB or 0=4GiB,1=8GiB")
       ->type_name("SIZE");

@@ -1,4 +1,4 @@
-// cli/gpu_limits.h: a tenant's limits as options of commands.
+// cli/gpu_limits.h: a tenant's limits, and the daemon's socket, as options of commands.
 #pragma once
 
 #include <string>
@@ -20,6 +20,7 @@ struct LimitOptions {
   int gpu = 0;
 };
 
+void add_socket_option(CLI::App& command, std::string& socket);
 void add_limit_options(CLI::App& command, LimitOptions& options);
 void add_fault_option(CLI::App& command, LimitOptions& options);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/gpu_limits.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/stop_signal.h"
 #include "regatta/core/text.h"
@@ -165,10 +166,7 @@ void add_serve(CLI::App& gpu, const Shared& options, int& exit_status) {
       ->type_name("HOST:PORT")
       ->required();
   add_token(*command, *options);
-  command->add_option("--socket", options->daemon_socket, "The daemon's socket")
-      ->type_name("PATH")
-      ->capture_default_str()
-      ->check(not_empty());
+  add_socket_option(*command, options->daemon_socket);
   command->add_option("--driver", options->driver, "The CUDA driver's library")
       ->type_name("PATH")
       ->capture_default_str()
