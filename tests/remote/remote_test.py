@@ -163,8 +163,9 @@ class Deaths(RemoteCase):
         before = server.free_memory()
         held = self.hold([server])
         server.serve.kill()
-        self.expect_lost_soon(held)
+        # Its host processes end by themselves, a moment later: until then they answer.
         self.wait_for(lambda: server.free_memory() == before)
+        self.expect_lost_soon(held)
 
     def test_a_cut_connection_ends_no_program_and_frees_its_memory(self):
         server = self.server()
