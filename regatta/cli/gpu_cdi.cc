@@ -104,6 +104,7 @@ std::vector<std::string> words_of(const LimitOptions& limits) {
   add("--compute", limits.compute);
   add("--weight", limits.weight == 0 ? "" : std::to_string(limits.weight));
   add("--priority", limits.priority);
+  add("--on-fault", limits.on_fault);
   add("--gpu", limits.gpu == 0 ? "" : std::to_string(limits.gpu));
   return words;
 }
@@ -161,6 +162,7 @@ void add_gpu_cdi(CLI::App& gpu, int& exit_status) {
       ->capture_default_str()
       ->check(not_empty());
   add_limit_options(*cdi, options->limits);
+  add_fault_option(*cdi, options->limits);
   cdi->add_option("--socket", options->socket, "The daemon's socket; containers get its folder")
       ->type_name("PATH")
       ->capture_default_str()

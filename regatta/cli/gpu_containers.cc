@@ -66,7 +66,11 @@ Result<json> hook_request(const Options& options) {
   REGATTA_TRY(text, read_standard_input());
   REGATTA_TRY(container, vgpu::parse_container_state(text));
   if (options.leave) return json{{"ask", "leave"}, {"container", container.id}};
-  return vgpu::enroll_request(container, most);
+  auto request = vgpu::enroll_request(container, most);
+  // Of a tenant that is made; one that is joined has its own.
+  if (request && request->contains("memory") && !options.limits.on_fault.empty())
+    (*request)["on_fault"] = options.limits.on_fault;
+  return request;
 }
 
 int run_hook(const Options& options) {
@@ -123,6 +127,7 @@ void add_gpu_containers(CLI::App& gpu, int& exit_status) {
       "\"oci-hook\", \"--leave\"]}]}",
       options);
   add_limit_options(*hook, options->limits);
+  add_fault_option(*hook, options->limits);
   hook->add_flag("--leave", options->leave, "As poststop: the container has ended");
   hook->callback([=, &exit_status] { exit_status = run_hook(*options); });
   add_gpu_cdi(gpu, exit_status);

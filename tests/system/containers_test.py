@@ -144,8 +144,9 @@ class Runc(OciCase):
         self.wait_for(lambda: not self.tenants())
 
     def test_containers_do_not_touch_each_others_memory(self):
-        spec = self.cdi("--memory", "100MiB", "--compute", "10")
+        spec = self.cdi("--memory", "100MiB", "--compute", "10", "--on-fault", "open")
         first = self.start_container({}, spec)
+        self.assertEqual(self.tenants()[first]["on_fault"], "open")
         second = self.start_container({"regatta.gpu.memory": "30MiB"}, spec)
         self.assertEqual(sorted(self.tenants()), sorted([first, second]))
         self.assertEqual(self.tenants()[first]["cgroups"][0]["container"], first)
