@@ -19,6 +19,7 @@
 #include "regatta/cli/gpu_limits.h"
 #include "regatta/cli/gpu_pool_command.h"
 #include "regatta/cli/gpu_table.h"
+#include "regatta/cli/gpu_top.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/stop_signal.h"
 #include "regatta/core/text.h"
@@ -213,6 +214,7 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
     add_socket_option(*command, options->socket);
     command->add_flag("--json", options->json, "Print JSON");
   }
+  add_gpu_top(*gpu, exit_status);
   add_gpu_drain(*gpu, exit_status);
   add_gpu_containers(*gpu, exit_status);
   add_gpu_pool_commands(*gpu, exit_status);

@@ -100,6 +100,7 @@ CASES = [
     (["coll", "inspect", "missing.json"], "missing.json: no such file; give a flight file, a PID or a job"),
     (["gpu", "oci-hok"], "gpu: there is no command 'oci-hok'; did you mean 'oci-hook'?"),
     (["gpu", "enroll", "a"], "gpu enroll: --cgroup is missing; write it like: regatta gpu enroll NAME --cgroup PATH"),
+    (["gpu", "top", "--interval", "0"], "gpu top: --interval: '0' is not a number above 0, at most 3600"),
     (["gpu", "drain", "--wait", "0"], "gpu drain: --wait: '0' is not a whole number from 1 to 1000000"),
     (["gpu", "drain", "--undo", "--wait", "3"], "gpu drain: --wait excludes --undo; give one of them"),
     (["gpu", "oci-hook", "--priority", "low"], "gpu oci-hook: --priority: 'low' is not known; choose one of high, normal"),

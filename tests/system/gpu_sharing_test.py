@@ -2,10 +2,13 @@
 import json
 import os
 import pathlib
+import pty
+import select
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -70,6 +73,40 @@ class GpuSharing(unittest.TestCase):
         self.addCleanup(process.kill)
         self.wait_for(lambda: self.ps()["tenants"])
         return process
+
+    def test_top_shows_each_tenant_and_ends_at_the_count(self):
+        self.start("sleep", "30")
+        done = self.gpu("top", "--count", "2", "--interval", "0.1")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.count("policy fixed"), 2)
+        self.assertIn("0 B of    100 MiB", done.stdout)
+        done = self.gpu("top", "--count", "2", "--interval", "0.1", "--json")
+        self.assertEqual([json.loads(line)["tenants"][0]["name"] for line in done.stdout.splitlines()], ["a", "a"])
+
+    def test_top_in_a_terminal_ends_at_q_and_leaves_it_as_it_was(self):
+        shown, own = pty.openpty()
+        before = termios.tcgetattr(own)
+        top = subprocess.Popen([BIN / "regatta", "gpu", "top", "--socket", self.socket, "--interval", "0.1"], stdin=own, stdout=own)
+        self.addCleanup(top.kill)
+        seen = b""
+        while seen.count(b"policy fixed") < 3:
+            self.assertTrue(select.select([shown], [], [], 10)[0], seen)
+            seen += os.read(shown, 4096)
+        self.assertNotEqual(termios.tcgetattr(own), before)
+        # A daemon that is away is waited for.
+        self.kill_daemon()
+        while b"no daemon answers" not in seen:
+            self.assertTrue(select.select([shown], [], [], 10)[0], seen)
+            seen += os.read(shown, 4096)
+        self.start_daemon()
+        os.write(shown, b"q")
+        while not seen.endswith(b"\x1b[?25h\x1b[?1049l"):
+            self.assertTrue(select.select([shown], [], [], 10)[0], seen)
+            seen += os.read(shown, 4096)
+        self.assertEqual(top.wait(10), 0)
+        self.assertEqual(termios.tcgetattr(own), before)
+        os.close(own)
+        os.close(shown)
 
     def test_a_tenant_gets_its_memory_whatever_its_environment(self):
         done = self.gpu("run", "--name", "a", "--memory", "100MiB", "--compute", "30", "--", "env", "-i", str(TENANT))
