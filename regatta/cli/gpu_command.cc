@@ -38,6 +38,7 @@ struct Options {
   std::string socket = vgpu::kDefaultSocket;
   std::string policy;
   std::vector<std::string> gpus;
+  std::string link;
   std::string name;
   LimitOptions limits;
   std::vector<std::string> program;
@@ -59,6 +60,17 @@ int run_daemon(const Options& options) {
     const auto memory = parse_bytes(text);
     if (!memory) return report_error({memory.error().code, "--gpu: " + memory.error().message});
     daemon.gpus.push_back(*memory);
+  }
+  if (!options.link.empty()) {
+    const auto link = parse_bytes_per_second(options.link);
+    if (!link || link->value < 1e6) {
+      return report_error({Code::kInvalidInput, link ? "--link: " + options.link +
+                                                           " is below 1MB/s; give what a GPU's "
+                                                           "copies reach, like 25GB/s"
+                                                     : "--link: " + link.error().message});
+    }
+    daemon.engine_rates[REGATTA_COPY_TO_DEVICE] = daemon.engine_rates[REGATTA_COPY_FROM_DEVICE] =
+        static_cast<std::uint64_t>(link->value);
   }
   const Status status = vgpu::serve(daemon, watch_stop_signals());
   return status ? 0 : report_error(status.error());
@@ -168,6 +180,11 @@ void add_daemon(CLI::App& gpu, const Shared& options, int& exit_status) {
                    "Memory of a GPU, once for each; one of unknown memory when left out")
       ->type_name("SIZE")
       ->allow_extra_args(false);
+  daemon
+      ->add_option("--link", options->link,
+                   "What copies between host and a GPU reach, each way, to be divided as its time "
+                   "is; left out, copies are not held back")
+      ->type_name("RATE");
 }
 
 }  // namespace

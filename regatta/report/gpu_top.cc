@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 
 namespace regatta::report {
@@ -29,6 +30,15 @@ TenantUse parse_use(const json& tenant, const json& memory) {
                 .is_high_priority = tenant.at("priority") == "high"};
   for (const json& time : tenant.at("time")) {
     if (time.at("gpu") == use.gpu) use.had_percent = time.at("last_second_percent");
+  }
+  const std::map<std::string, double*> engines = {{"copy_to_device", &use.copied_in},
+                                                  {"copy_from_device", &use.copied_out},
+                                                  {"encode", &use.encoded},
+                                                  {"decode", &use.decoded}};
+  for (const json& one : tenant.at("engines")) {
+    const auto engine = engines.find(one.at("engine"));
+    if (engine != engines.end() && one.at("gpu") == use.gpu)
+      *engine->second = one.at("last_second");
   }
   for (const json& process : tenant.at("processes")) {
     for (const json& held : process.at("memory")) {
@@ -134,6 +144,17 @@ std::string process_line(const ProcessUse& process, const Columns& columns) {
                      format_bytes(process.memory), kBytesColumns);
 }
 
+// What it gave to the engines beside the processors; "" when nothing.
+std::string engines_line(const TenantUse& use) {
+  std::vector<std::string> parts;
+  const auto rate = [](double bytes) { return format_bytes_per_second({bytes}); };
+  if (use.copied_in > 0) parts.push_back(rate(use.copied_in) + " to the GPU");
+  if (use.copied_out > 0) parts.push_back(rate(use.copied_out) + " from it");
+  if (use.encoded > 0) parts.push_back(fmt::format("encodes {:.4g} Mpixel/s", use.encoded * 1e-6));
+  if (use.decoded > 0) parts.push_back(fmt::format("decodes {:.4g} Mpixel/s", use.decoded * 1e-6));
+  return parts.empty() ? "" : "    " + join(parts, ", ");
+}
+
 // Characters, not bytes.
 std::string cut_line(const std::string& line, int columns) {
   int shown = 0;
@@ -217,6 +238,7 @@ std::string gpu_top_picture(const GpuTop& now, const GpuTopHistory& history, con
     lines.push_back(gpu_line(now, gpu, screen));
     for (const TenantUse& use : sorted_uses(now, gpu)) {
       lines.push_back(tenant_line(use, history, columns, screen.is_utf8));
+      if (const std::string line = engines_line(use); !line.empty()) lines.push_back(line);
       for (const ProcessUse& process : use.processes)
         lines.push_back(process_line(process, columns));
     }

@@ -29,6 +29,11 @@ struct TenantUse {
   double had_percent = 0;   // of the device's time, in the last second
   double part_percent = 0;  // what the policy gives it
   bool is_high_priority = false;
+  // Of the last second.
+  double copied_in = 0;  // bytes to the device
+  double copied_out = 0;
+  double encoded = 0;  // pixels
+  double decoded = 0;
   std::vector<ProcessUse> processes;  // those with memory there
 };
 

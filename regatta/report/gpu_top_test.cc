@@ -16,12 +16,15 @@ constexpr const char* kAnswer = R"({
     {"name": "a", "part_percent": 30, "priority": "high",
      "memory": [{"gpu": 0, "limit_bytes": 4294967296, "used_bytes": 1073741824, "spare_bytes": 0}],
      "time": [{"gpu": 0, "last_second_percent": 29.5, "seconds": 12}],
+     "engines": [{"gpu": 0, "engine": "copy_to_device", "last_second": 7500000000, "total": 9},
+                 {"gpu": 1, "engine": "copy_from_device", "last_second": 5, "total": 9},
+                 {"gpu": 0, "engine": "decode", "last_second": 62208000, "total": 9}],
      "processes": [{"pid": 7, "name": "python3", "memory": [{"gpu": 0, "used_bytes": 1073741824}]},
                    {"pid": 8, "name": "sh", "memory": []}]},
     {"name": "b", "part_percent": 70, "priority": "normal",
      "memory": [{"gpu": 0, "limit_bytes": 4294967296, "used_bytes": 0, "spare_bytes": 0},
                 {"gpu": 1, "limit_bytes": 1048576, "used_bytes": 1048576, "spare_bytes": 0}],
-     "time": [{"gpu": 0, "last_second_percent": 60, "seconds": 12}], "processes": []}]})";
+     "time": [{"gpu": 0, "last_second_percent": 60, "seconds": 12}], "engines": [], "processes": []}]})";
 
 GpuTop sample() {
   auto top = parse_gpu_top(kAnswer);
@@ -83,6 +86,7 @@ TEST(GpuTop, WhoHadMostComesFirst) {
   EXPECT_NE(line_with(picture, "GPU 0").find("1 GiB of 80 GiB"), std::string::npos);
   EXPECT_NE(line_with(picture, "GPU 0").find(" 90 %"), std::string::npos);
   EXPECT_NE(line_with(picture, "GPU 1").find("drained"), std::string::npos);
+  EXPECT_EQ(line_with(picture, "to the GPU"), "    7.50 GB/s to the GPU, decodes 62.21 Mpixel/s");
   EXPECT_NE(line_with(picture, "7 python3").find("1 GiB"), std::string::npos);
 }
 

@@ -85,6 +85,9 @@ int main(int argc, char** argv) {
   if (what == "become") return become_another(argv);
   if (what == "cost") return print_cost();
   if (what == "start-cost") return print_start_cost(std::stoi(argument), argc == 3);
+  if (what == "copy") return copy_there_and_back((40 << 20) + 7);
+  if (what == "copy-for")
+    return copy_for(std::stoi(argument), std::stoull(argv[3]), argv[4] == std::string("in"));
   if (what == "take") return take_all(std::stoull(argument));
   std::fprintf(stderr, "%s: unknown word\n", what.c_str());
   return 64;

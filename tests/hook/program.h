@@ -33,4 +33,9 @@ int become_another(char** argv);
 int print_cost();
 int print_start_cost(int processes, bool at_once);
 
+// program_copy.cc.
+int copy_there_and_back(std::size_t bytes);
+// One copy after the other; says after each second how much it copied so far.
+int copy_for(int seconds, std::size_t bytes, bool is_to_device);
+
 }  // namespace regatta::hook_test

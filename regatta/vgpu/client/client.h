@@ -50,6 +50,7 @@ class Client {
   // pages of the daemon of now. Errors as reserve().
   Result<os::UniqueFd> open_bell();
   regatta_work& work(int device) { return purses_->works[device]; }
+  regatta_feed& feed(int device, regatta_engine engine) { return purses_->feeds[device][engine]; }
   bool is_here() const { return *here_ != 0; }  // not a child of fork()
 
   // Of the tenant, kept up by the daemon. What is leased includes what its clients have spare.

@@ -90,6 +90,15 @@ class Books {
     auto* page = tenant_pages_[tenant].as<regatta_tenant_page>();
     return page == nullptr ? nullptr : &page->turns[device];
   }
+  // What its processes may give to the engines of the device; null likewise.
+  unsigned long long* rates(int tenant, int device) const {
+    auto* page = tenant_pages_[tenant].as<regatta_tenant_page>();
+    return page == nullptr ? nullptr : page->rates[device];
+  }
+  // What the client says that it gave to them; null for one without purses.
+  const regatta_feed* feeds(int client, int device) const {
+    return has_purses(client) ? purses(client)->feeds[device] : nullptr;
+  }
   // What the client says that it does there; null for one without purses.
   const regatta_work* work(int client, int device) const {
     return has_purses(client) ? &purses(client)->works[device] : nullptr;

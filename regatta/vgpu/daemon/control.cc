@@ -74,11 +74,16 @@ Result<ControlAnswer> join_tenant(Books& books, const json& request, ProcessId a
   return ControlAnswer{json{{"tenant", books.tenant_name(tenant.number)}}.dump(), tenant.number};
 }
 
-Result<ControlAnswer> change_tenant(Books& books, const Timekeeper& times, const json& request) {
+Shown shown(const Records& records) {
+  return {records.books, records.membership, records.times, records.engines};
+}
+
+Result<ControlAnswer> change_tenant(Records records, const json& request) {
+  Books& books = records.books;
   REGATTA_TRY(tenant, find_named(books, request.value("name", "")));
   REGATTA_TRY(limits, with_request(books.limits(tenant), request));
   REGATTA_TRY_DO(books.set_limits(tenant, limits));
-  return ControlAnswer{tenant_json(books, times, tenant).dump()};
+  return ControlAnswer{tenant_json(shown(records), tenant).dump()};
 }
 
 Result<ControlAnswer> show_or_set_policy(Books& books, const json& request) {
@@ -91,13 +96,13 @@ Result<ControlAnswer> show_or_set_policy(Books& books, const json& request) {
 
 Result<ControlAnswer> answer_parsed(Records records, const json& request, ProcessId asker) {
   const std::string what = request.value("ask", "");
-  auto& [books, membership, times] = records;
+  Books& books = records.books;
   if (what == "join") return join_tenant(books, request, asker);
-  if (what == "set") return change_tenant(books, times, request);
+  if (what == "set") return change_tenant(records, request);
   if (what == "policy") return show_or_set_policy(books, request);
-  if (what == "ps") return ControlAnswer{books_json(books, membership, times).dump()};
-  if (what == "metrics") return ControlAnswer{metrics_text(books, times)};
-  return answer_order(books, membership, request, asker);
+  if (what == "ps") return ControlAnswer{books_json(shown(records)).dump()};
+  if (what == "metrics") return ControlAnswer{metrics_text(shown(records))};
+  return answer_order(books, records.membership, request, asker);
 }
 
 }  // namespace

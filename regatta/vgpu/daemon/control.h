@@ -8,6 +8,7 @@
 #include "regatta/core/result.h"
 #include "regatta/os/unique_fd.h"
 #include "regatta/vgpu/daemon/books.h"
+#include "regatta/vgpu/daemon/engines.h"
 #include "regatta/vgpu/daemon/membership.h"
 #include "regatta/vgpu/daemon/timekeeper.h"
 
@@ -28,6 +29,7 @@ struct Records {
   Books& books;
   Membership& membership;
   const Timekeeper& times;
+  const Engines& engines;
 };
 
 // Answers `request` of the process `asker`, which may ask (check_operator()).

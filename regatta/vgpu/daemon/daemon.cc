@@ -23,6 +23,7 @@
 #include "regatta/vgpu/daemon/books.h"
 #include "regatta/vgpu/daemon/control.h"
 #include "regatta/vgpu/daemon/door.h"
+#include "regatta/vgpu/daemon/engines.h"
 #include "regatta/vgpu/daemon/membership.h"
 #include "regatta/vgpu/daemon/peer.h"
 #include "regatta/vgpu/daemon/process_id.h"
@@ -43,11 +44,12 @@ struct Connection {
 
 class Daemon {
  public:
-  Daemon(Books books, Membership membership, Timekeeper times, os::UniqueFd epoll,
+  Daemon(Books books, Membership membership, Timekeeper times, Engines engines, os::UniqueFd epoll,
          os::UniqueFd door)
       : books_(std::move(books)),
         membership_(std::move(membership)),
         times_(std::move(times)),
+        engines_(std::move(engines)),
         epoll_(std::move(epoll)),
         door_(std::move(door)),
         pidfds_(kClientsMax),
@@ -58,7 +60,7 @@ class Daemon {
   Status run(const std::atomic<bool>& stop);
 
  private:
-  enum class Source : std::uint32_t { kDoor, kConnection, kProcess, kTimer };
+  enum class Source : std::uint32_t { kDoor, kConnection, kProcess, kTimer, kEngines };
 
   bool watch(int fd, Source source, int number);
   void accept_all();
@@ -85,6 +87,7 @@ class Daemon {
   Books books_;
   Membership membership_;
   Timekeeper times_;
+  Engines engines_;
   os::UniqueFd epoll_;
   os::UniqueFd door_;
   std::vector<os::UniqueFd> pidfds_;     // of each client
@@ -118,6 +121,7 @@ Status Daemon::adopt_clients() {
     if (record.page_inode == 0) continue;
     auto page = open_memory_file_of(record.pid, REGATTA_PURSES_PAGE_NAME, record.page_inode);
     if (page) static_cast<void>(books_.adopt_purses(client, std::move(*page)).has_value());
+    engines_.begin(books_, client);
   }
   // Cgroups of tenants that a reboot ended, or that an earlier daemon had no time to forget.
   REGATTA_TRY(lost, membership_.leave(
@@ -151,6 +155,7 @@ void Daemon::bury(int client) {
   if (connection_of_[client] >= 0) hang_up(connection_of_[client]);
   if (bell_of_[client] >= 0) hang_up(bell_of_[client]);
   pidfds_[client].reset();
+  engines_.end(books_, client, now_ns());
   books_.remove_client(client);
   end_if_unheld(tenant);
   if (books_.state().tenants[tenant].live != 0) times_.look(books_, tenant);
@@ -163,6 +168,7 @@ void Daemon::end_if_unheld(int tenant) {
   if (books_.state().tenants[tenant].live == 0 || books_.has_clients(tenant)) return;
   if (membership_.has_group(books_.tenant_name(tenant))) return;
   times_.forget(tenant);
+  engines_.forget(tenant);
   books_.remove_tenant(tenant);
 }
 
@@ -282,6 +288,7 @@ Result<int> Daemon::client_for_hello(const Request& request, ProcessId process, 
     os::UniqueFd pidfd = std::move(pidfds_[*known]);
     if (connection_of_[*known] >= 0) hang_up(connection_of_[*known]);
     if (bell_of_[*known] >= 0) hang_up(bell_of_[*known]);
+    engines_.end(books_, *known, now_ns());
     books_.remove_client(*known);
   }
   const bool was_absent = !books_.has_clients(*tenant);
@@ -315,7 +322,8 @@ void Daemon::answer_hello(Connection& connection, const Request& request, Messag
   if (!client) return reply(connection, failed(client.error()));
   os::UniqueFd purses;
   Status status;
-  if (has_page && !books_.has_purses(*client)) {
+  const bool had_purses = books_.has_purses(*client);
+  if (has_page && !had_purses) {
     status = books_.adopt_purses(*client, std::move(message.fds[0]));
   } else if (!has_page) {
     auto made = books_.make_purses(*client);
@@ -323,6 +331,7 @@ void Daemon::answer_hello(Connection& connection, const Request& request, Messag
     if (!made) status = made.error();
   }
   if (!status) return reply(connection, failed(status.error()));
+  if (!had_purses) engines_.begin(books_, *client);
   const int number = connection.fd.get();
   if (connection_of_[*client] >= 0 && connection_of_[*client] != number)
     hang_up(connection_of_[*client]);
@@ -375,7 +384,9 @@ void Daemon::answer_operator(Connection& connection, const Message& message) {
   const auto process = read_process(connection.peer.pid);
   if (!process) return reply(connection, failed(process.error()));
   times_.look(books_);  // for what is shown
-  const auto answer = answer_control({books_, membership_, times_}, message.bytes, process->id);
+  engines_.step(books_, now_ns());
+  const auto answer =
+      answer_control({books_, membership_, times_, engines_}, message.bytes, process->id);
   end_unheld();
   if (!answer) return reply(connection, failed(answer.error()));
   int page = -1;
@@ -396,7 +407,8 @@ void Daemon::answer_operator(Connection& connection, const Message& message) {
 }
 
 Status Daemon::run(const std::atomic<bool>& stop) {
-  if (!watch(door_.get(), Source::kDoor, 0) || !watch(times_.timer(), Source::kTimer, 0))
+  if (!watch(door_.get(), Source::kDoor, 0) || !watch(times_.timer(), Source::kTimer, 0) ||
+      !watch(engines_.timer(), Source::kEngines, 0))
     return os::errno_error("cannot wait for clients");
   std::array<epoll_event, 64> events{};
   while (!stop) {
@@ -417,6 +429,10 @@ Status Daemon::run(const std::atomic<bool>& stop) {
           break;
         case Source::kTimer:
           times_.acknowledge_timer();
+          break;
+        case Source::kEngines:
+          engines_.acknowledge_timer();
+          engines_.step(books_, now_ns());
           break;
       }
     }
@@ -445,8 +461,9 @@ Status serve(const DaemonOptions& options, const std::atomic<bool>& stop) {
   REGATTA_TRY(door, open_door(socket));
   // Those who were told by the daemon before that it is their turn come back within this time.
   REGATTA_TRY(times, Timekeeper::create(books, options.dispatch, has_clients ? kHoldNs : 0));
-  Daemon daemon(std::move(books), std::move(membership), std::move(times), std::move(epoll),
-                std::move(door));
+  REGATTA_TRY(engines, Engines::create(books, options.engine_rates));
+  Daemon daemon(std::move(books), std::move(membership), std::move(times), std::move(engines),
+                std::move(epoll), std::move(door));
   REGATTA_TRY_DO(daemon.adopt_clients());
   const Status status = daemon.run(stop);
   ::unlink(socket.c_str());

@@ -11,6 +11,7 @@
 #include "regatta/core/units.h"
 #include "regatta/vgpu/client/messages.h"
 #include "regatta/vgpu/daemon/dispatch.h"
+#include "regatta/vgpu/daemon/engines.h"
 #include "regatta/vgpu/policy/share.h"
 
 namespace regatta::vgpu {
@@ -23,6 +24,7 @@ struct DaemonOptions {
   std::optional<regatta_share_policy> policy;  // none: as in the state, at first fixed
   std::vector<Bytes> gpus = {Bytes{0}};        // the memory of each; 0: not known
   DispatchOptions dispatch;
+  EngineRates engine_rates{};   // of each GPU
   bool opens_when_lost = true;  // whether launches go on while no daemon answers
 };
 

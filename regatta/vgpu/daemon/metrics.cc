@@ -31,6 +31,32 @@ json process_json(const Books& books, int client) {
   return {{"pid", pid}, {"name", process_name(pid)}, {"memory", memory}};
 }
 
+// As `ps` and the metrics call them.
+struct EngineName {
+  regatta_engine engine;
+  const char* name;
+};
+constexpr EngineName kEngineNames[] = {{REGATTA_COPY_TO_DEVICE, "copy_to_device"},
+                                       {REGATTA_COPY_FROM_DEVICE, "copy_from_device"},
+                                       {REGATTA_ENCODE, "encode"},
+                                       {REGATTA_DECODE, "decode"}};
+
+json engines_json(const Shown& shown, int tenant) {
+  json engines = json::array();
+  for (int device = 0; device < shown.books.device_count(); ++device) {
+    for (const auto& [engine, name] : kEngineNames) {
+      const std::uint64_t total = shown.engines.total(tenant, device, engine);
+      if (total == 0) continue;
+      engines.push_back(
+          {{"gpu", device},
+           {"engine", name},
+           {"last_second", shown.engines.last_second(tenant, device, engine, now_ns())},
+           {"total", total}});
+    }
+  }
+  return engines;
+}
+
 struct Metric {
   const char* name;
   const char* help;
@@ -57,9 +83,28 @@ void add_of_tenant(std::string& text, const Books& books, const char* name, cons
     text += fmt::format("{}{{tenant=\"{}\"}} {}\n", name, books.tenant_name(tenant), value(tenant));
 }
 
+void add_engines(std::string& text, const Shown& shown) {
+  text +=
+      "# HELP regatta_gpu_engine_units_total What the tenant gave to an engine: bytes of copies, "
+      "pixels of pictures.\n"
+      "# TYPE regatta_gpu_engine_units_total counter\n";
+  for (const int tenant : live_tenants(shown.books)) {
+    for (int device = 0; device < shown.books.device_count(); ++device) {
+      for (const auto& [engine, name] : kEngineNames) {
+        text += fmt::format(
+            "regatta_gpu_engine_units_total{{tenant=\"{}\",gpu=\"{}\",engine=\"{}\"}} {}\n",
+            shown.books.tenant_name(tenant), device, name,
+            shown.engines.total(tenant, device, engine));
+      }
+    }
+  }
+}
+
 }  // namespace
 
-json tenant_json(const Books& books, const Timekeeper& times, int tenant) {
+json tenant_json(const Shown& shown, int tenant) {
+  const Books& books = shown.books;
+  const Timekeeper& times = shown.times;
   const TenantLimits limits = books.limits(tenant);
   json memory = json::array();
   for (int device = 0; device < books.device_count(); ++device) {
@@ -89,10 +134,12 @@ json tenant_json(const Books& books, const Timekeeper& times, int tenant) {
           {"on_fault", limits.is_open_on_fault ? "open" : "closed"},
           {"memory", memory},
           {"time", time},
+          {"engines", engines_json(shown, tenant)},
           {"processes", processes}};
 }
 
-json books_json(const Books& books, const Membership& membership, const Timekeeper& times) {
+json books_json(const Shown& shown) {
+  const Books& books = shown.books;
   json gpus = json::array();
   for (int device = 0; device < books.device_count(); ++device) {
     const Bytes capacity = books.capacity()[device];
@@ -101,9 +148,9 @@ json books_json(const Books& books, const Membership& membership, const Timekeep
   }
   json tenants = json::array();
   for (const int tenant : live_tenants(books)) {
-    tenants.push_back(tenant_json(books, times, tenant));
+    tenants.push_back(tenant_json(shown, tenant));
     json groups = json::array();
-    for (const Group& group : membership.groups()) {
+    for (const Group& group : shown.membership.groups()) {
       if (group.tenant == books.tenant_name(tenant))
         groups.push_back({{"cgroup", os::to_string(group.cgroup)}, {"container", group.container}});
     }
@@ -112,7 +159,8 @@ json books_json(const Books& books, const Membership& membership, const Timekeep
   return {{"policy", kPolicyNames[books.state().policy]}, {"gpus", gpus}, {"tenants", tenants}};
 }
 
-std::string metrics_text(const Books& books, const Timekeeper& times) {
+std::string metrics_text(const Shown& shown) {
+  const Books& books = shown.books;
   std::string text;
   using Whole = std::uint64_t;
   add_of_gpu<Whole>(text, books,
@@ -134,7 +182,8 @@ std::string metrics_text(const Books& books, const Timekeeper& times) {
   add_of_gpu<double>(
       text, books,
       {"regatta_gpu_time_seconds_total", "Time that the tenant had the device.", "counter"},
-      [&](int tenant, int device) { return times.seconds(tenant, device); });
+      [&](int tenant, int device) { return shown.times.seconds(tenant, device); });
+  add_engines(text, shown);
   text +=
       "# HELP regatta_gpu_drained 1 when the device takes nothing new.\n"
       "# TYPE regatta_gpu_drained gauge\n";

@@ -6,16 +6,23 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/vgpu/daemon/books.h"
+#include "regatta/vgpu/daemon/engines.h"
 #include "regatta/vgpu/daemon/membership.h"
 #include "regatta/vgpu/daemon/timekeeper.h"
 
 namespace regatta::vgpu {
 
-nlohmann::json tenant_json(const Books& books, const Timekeeper& times, int tenant);
-nlohmann::json books_json(const Books& books, const Membership& membership,
-                          const Timekeeper& times);
+struct Shown {
+  const Books& books;
+  const Membership& membership;
+  const Timekeeper& times;
+  const Engines& engines;
+};
+
+nlohmann::json tenant_json(const Shown& shown, int tenant);
+nlohmann::json books_json(const Shown& shown);
 
 // Source: Prometheus, "Exposition formats", text format 0.0.4.
-std::string metrics_text(const Books& books, const Timekeeper& times);
+std::string metrics_text(const Shown& shown);
 
 }  // namespace regatta::vgpu

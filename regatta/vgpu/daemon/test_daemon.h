@@ -80,8 +80,10 @@ class Shared {
 
 class TestDaemon {
  public:
-  explicit TestDaemon(std::vector<Bytes> gpus = {Bytes{0}})
-      : folder_(os::TempFolder::create("vgpu").value()), gpus_(std::move(gpus)) {
+  explicit TestDaemon(std::vector<Bytes> gpus = {Bytes{0}}, EngineRates engine_rates = {})
+      : folder_(os::TempFolder::create("vgpu").value()),
+        gpus_(std::move(gpus)),
+        engine_rates_(engine_rates) {
     start();
   }
   TestDaemon(const TestDaemon&) = delete;
@@ -95,7 +97,8 @@ class TestDaemon {
     pid_ = start_process([&] {
       set_log_level(LogLevel::kWarning);
       static std::atomic<bool> stop = false;
-      DaemonOptions options{.state = state(), .socket = socket(), .gpus = gpus_};
+      DaemonOptions options{
+          .state = state(), .socket = socket(), .gpus = gpus_, .engine_rates = engine_rates_};
       const Status status = serve(options, stop);
       if (!status) std::fprintf(stderr, "test daemon: %s\n", status.error().message.c_str());
       return 1;
@@ -150,6 +153,7 @@ class TestDaemon {
 
   os::TempFolder folder_;
   std::vector<Bytes> gpus_;
+  EngineRates engine_rates_;
   pid_t pid_ = 0;
 };
 

@@ -184,12 +184,14 @@ void Timekeeper::step(const Books& books) {
 }
 
 double Timekeeper::last_second(int tenant, int device) const {
-  return devices_[static_cast<std::size_t>(device)].history().last_second(tenant, now_ns());
+  return 1e-9 *
+         static_cast<double>(
+             devices_[static_cast<std::size_t>(device)].history().last_second(tenant, now_ns()));
 }
 
 double Timekeeper::seconds(int tenant, int device) const {
   return 1e-9 *
-         static_cast<double>(devices_[static_cast<std::size_t>(device)].history().total_ns(tenant));
+         static_cast<double>(devices_[static_cast<std::size_t>(device)].history().total(tenant));
 }
 
 }  // namespace regatta::vgpu

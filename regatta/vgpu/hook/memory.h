@@ -24,6 +24,9 @@ struct Place {
 };
 std::optional<Place> current_place();
 
+// Whether work given to the stream is recorded and not begun: nothing may wait for it.
+bool is_capturing(CUstream stream);
+
 // Around every call that changes how much memory the process has: what the driver holds is compared
 // with what is counted only when none is under way.
 class Busy {

@@ -12,6 +12,13 @@
 
 namespace regatta::vgpu::hook {
 
+bool is_capturing(CUstream stream) {
+  int status = CU_STREAM_CAPTURE_STATUS_NONE;
+  auto* const ask = driver<Entry::cuStreamIsCapturing>();
+  return ask != nullptr && ask(stream, &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 struct Pool {
   CUmemoryPool handle = nullptr;
   int device = 0;
@@ -73,13 +80,6 @@ std::optional<std::uint64_t> bytes_of(const Pool& pool) {
 
 Measured::Outcome settle(Pool& pool, const Measured::Call& call) {
   return pool.memory.settle(pool.device, call, [&] { return bytes_of(pool); });
-}
-
-bool is_capturing(CUstream stream) {
-  int status = CU_STREAM_CAPTURE_STATUS_NONE;
-  auto* const ask = driver<Entry::cuStreamIsCapturing>();
-  return ask != nullptr && ask(stream, &status) == CUDA_SUCCESS &&
-         status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 // Room for `most` when the pool cannot grow as it is: by what pools have and do not use. On a

@@ -10,6 +10,7 @@
 
 #include "regatta/os/clock.h"
 #include "regatta/vgpu/client/client.h"
+#include "regatta/vgpu/client/feeder.h"
 #include "regatta/vgpu/hook/report.h"
 
 namespace regatta::vgpu::hook {
@@ -25,6 +26,7 @@ struct Tenant {
   std::atomic<Client*> client = nullptr;
   std::atomic<double> fault_until = 0;
   std::array<std::atomic<std::uint64_t>, REGATTA_DEVICES_MAX> reserved{};
+  Feeder feeder;
 };
 
 Tenant& tenant() {
@@ -120,6 +122,20 @@ void release(int device, std::uint64_t bytes) {
 
 std::uint64_t reserved_bytes(int device) {
   return tenant().reserved[static_cast<std::size_t>(device)].load();
+}
+
+std::uint64_t engine_rate(int device, regatta_engine engine) {
+  Client* const client = tenant().client.load(std::memory_order_acquire);
+  if (client == nullptr || !client->is_here() || device < 0 || device >= REGATTA_DEVICES_MAX)
+    return 0;
+  return Feeder::rate(*client, device, engine);
+}
+
+void give_to_engine(int device, regatta_engine engine, std::uint64_t units) {
+  Client* const client = tenant().client.load(std::memory_order_acquire);
+  if (client == nullptr || !client->is_here() || device < 0 || device >= REGATTA_DEVICES_MAX)
+    return;
+  tenant().feeder.give(*client, device, engine, units);
 }
 
 MemoryView tenant_view(int device, MemoryView real) {

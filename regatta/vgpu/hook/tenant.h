@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "regatta/vgpu/ledger/page.h"
+
 namespace regatta::vgpu::hook {
 
 // At the first use of the driver. False, and a line to standard error: the process may not use it.
@@ -17,6 +19,11 @@ void release(int device, std::uint64_t bytes);
 
 // What is reserved now for this process.
 std::uint64_t reserved_bytes(int device);
+
+// What this process may give to an engine in a second; 0: as much as it likes.
+std::uint64_t engine_rate(int device, regatta_engine engine);
+// Waits until it may give so much, and counts it.
+void give_to_engine(int device, regatta_engine engine, std::uint64_t units);
 
 // Of a device, as the driver or the tenant sees it.
 struct MemoryView {

@@ -18,7 +18,7 @@
 #define REGATTA_TENANT_PAGE_NAME "regatta-gpu-tenant"
 #define REGATTA_PURSES_PAGE_NAME "regatta-gpu-purses"
 
-#define REGATTA_TENANT_VERSION 2
+#define REGATTA_TENANT_VERSION 3
 
 /* The tenant's turn on a device. `word` is a futex: the number of the turn, and whether launches
  * are open. While they are, nothing is launched at or after the deadline, and no more than `bound`
@@ -50,6 +50,22 @@ typedef struct {
   unsigned long long used_ns;    /* of the device, measured and learned, of what has ended */
 } regatta_work;
 
+/* Engines beside the processors, and what they are given: bytes of copies, pixels of pictures. */
+typedef enum {
+  REGATTA_COPY_TO_DEVICE,
+  REGATTA_COPY_FROM_DEVICE,
+  REGATTA_ENCODE,
+  REGATTA_DECODE,
+  REGATTA_ENGINES,
+} regatta_engine;
+
+/* What one client gave to an engine, and how many of its threads wait to give more. */
+typedef struct {
+  unsigned long long given;
+  unsigned waiting;
+  unsigned padding;
+} regatta_feed;
+
 /* Where nobody can say whether memory may be had, it may. Without it, it may not. */
 #define REGATTA_TENANT_OPEN_ON_FAULT 1U
 
@@ -65,11 +81,14 @@ typedef struct {
   unsigned opens_when_lost; /* whether launches go on while no daemon answers */
   unsigned flags;           /* REGATTA_TENANT_* */
   regatta_turn turns[REGATTA_DEVICES_MAX];
+  /* What each process of the tenant may give to an engine in a second; 0: as much as it likes. */
+  unsigned long long rates[REGATTA_DEVICES_MAX][REGATTA_ENGINES];
 } regatta_tenant_page;
 
 typedef struct {
   regatta_purse purses[REGATTA_DEVICES_MAX];
   regatta_work works[REGATTA_DEVICES_MAX];
+  regatta_feed feeds[REGATTA_DEVICES_MAX][REGATTA_ENGINES];
 } regatta_purses_page;
 
 static inline unsigned regatta_turn_word(unsigned number, int is_open) {
@@ -94,7 +113,7 @@ static inline regatta_doing regatta_work_doing(unsigned word) {
 }
 
 #ifdef __cplusplus
-static_assert(sizeof(regatta_tenant_page) == 840 && sizeof(regatta_purses_page) == 640,
+static_assert(sizeof(regatta_tenant_page) == 1352 && sizeof(regatta_purses_page) == 1664,
               "processes of another build read these pages");
 #endif
 

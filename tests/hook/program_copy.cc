@@ -1,0 +1,97 @@
+// What a program copies between host and device: that it arrives, and how fast.
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tests/hook/program.h"
+
+namespace regatta::hook_test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Copies {
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  CUdeviceptr device = 0;
+  std::vector<unsigned char> host;
+
+  bool open(std::size_t bytes) {
+    host.resize(bytes);
+    return CU(cuInit)(0) == CUDA_SUCCESS && CU(cuCtxCreate_v2)(&context, 0, 0) == CUDA_SUCCESS &&
+           CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
+           CU(cuMemAlloc_v2)(&device, bytes) == CUDA_SUCCESS;
+  }
+};
+
+CUdeviceptr address_of(void* memory) {
+  return reinterpret_cast<CUdeviceptr>(memory);
+}
+
+// There and back by each pair of functions; whether the bytes are the same.
+bool come_back(Copies& copies, unsigned seed, const std::string& way) {
+  const std::size_t bytes = copies.host.size();
+  std::vector<unsigned char> back(bytes);
+  for (std::size_t i = 0; i < bytes; ++i)
+    copies.host[i] = static_cast<unsigned char>(i * 31 + (i >> 12) + seed);
+  CUresult result = CUDA_SUCCESS;
+  const auto also = [&](CUresult next) { result = result == CUDA_SUCCESS ? next : result; };
+  if (way == "now") {
+    also(CU(cuMemcpyHtoD_v2)(copies.device, copies.host.data(), bytes));
+    also(CU(cuMemcpyDtoH_v2)(back.data(), copies.device, bytes));
+  } else if (way == "later") {
+    also(CU(cuMemcpyHtoDAsync_v2)(copies.device, copies.host.data(), bytes, copies.stream));
+    also(CU(cuMemcpyDtoHAsync_v2)(back.data(), copies.device, bytes, copies.stream));
+  } else {
+    also(CU(cuMemcpy)(copies.device, address_of(copies.host.data()), bytes));
+    also(CU(cuMemcpyAsync)(address_of(back.data()), copies.device, bytes, copies.stream));
+  }
+  also(CU(cuStreamSynchronize)(copies.stream));
+  return result == CUDA_SUCCESS && back == copies.host;
+}
+
+bool wait_to_begin() {
+  std::puts("ready");
+  std::fflush(stdout);
+  return std::getchar() != EOF;
+}
+
+}  // namespace
+
+int copy_there_and_back(std::size_t bytes) {
+  Copies copies;
+  if (!copies.open(bytes)) return 1;
+  if (!wait_to_begin()) return 2;
+  unsigned seed = 0;
+  for (const char* const way : {"now", "later", "between"}) {
+    std::printf("%s %s\n", way, come_back(copies, ++seed, way) ? "the same" : "not the same");
+    std::fflush(stdout);
+  }
+  // What was copied is looked at while this is still there.
+  static_cast<void>(std::getchar());
+  return 0;
+}
+
+int copy_for(int seconds, std::size_t bytes, bool is_to_device) {
+  Copies copies;
+  if (!copies.open(bytes)) return 1;
+  if (!wait_to_begin()) return 2;
+  const auto begin = Clock::now();
+  std::size_t done = 0;
+  for (int second = 1; second <= seconds;) {
+    const CUresult result =
+        is_to_device
+            ? CU(cuMemcpyHtoDAsync_v2)(copies.device, copies.host.data(), bytes, copies.stream)
+            : CU(cuMemcpyDtoHAsync_v2)(copies.host.data(), copies.device, bytes, copies.stream);
+    if (result != CUDA_SUCCESS || CU(cuStreamSynchronize)(copies.stream) != CUDA_SUCCESS) return 3;
+    done += bytes;
+    if (Clock::now() - begin < std::chrono::seconds(second)) continue;
+    std::printf("%zu\n", done);
+    std::fflush(stdout);
+    ++second;
+  }
+  return 0;
+}
+
+}  // namespace regatta::hook_test
