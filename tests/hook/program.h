@@ -25,7 +25,8 @@ int take_memory_in_every_way();
 int take_all(std::size_t bytes);  // in pieces of so many, until there is no more
 
 // program_storm.cc.
-int storm(int workers, int deaths);  // stops at lines, too
+// Stops at lines, too. `by_steps`: at an instruction that is drawn, else at any time.
+int storm(int workers, int deaths, bool by_steps);
 int fork_and_go_on();
 int become_another(char** argv);
 

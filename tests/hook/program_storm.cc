@@ -1,5 +1,5 @@
-// Processes that take and give back memory without end while they are killed at random; a process
-// that forks, and one that becomes another.
+// Processes that take and give back memory without end while they are killed, at any time or at a
+// certain instruction; a process that forks, and one that becomes another.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -13,6 +13,7 @@
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,9 @@ struct Shared {
   std::atomic<long> slowest_us = 0;
 };
 
+// Where a victim stops to be driven on by instructions.
+enum class Stop { kNever, kAtStart, kAtWork };
+
 struct Held {
   CUdeviceptr address = 0;
   CUmemGenericAllocationHandle handle = 0;
@@ -45,11 +49,12 @@ struct Held {
 
 class Worker {
  public:
-  Worker(Shared& shared, int number, unsigned seed)
-      : shared_(shared), number_(number), random_(seed) {}
+  Worker(Shared& shared, int number, unsigned seed, Stop stop)
+      : shared_(shared), number_(number), random_(seed), stop_(stop) {}
 
   int run() {
     CUcontext context = nullptr;
+    stop_if(Stop::kAtStart);
     if (CU(cuInit)(0) != CUDA_SUCCESS) return fail("cuInit");
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     while (result == CUDA_ERROR_OUT_OF_MEMORY && shared_.phase != kEnd) {
@@ -58,8 +63,10 @@ class Worker {
       if (result == CUDA_ERROR_OUT_OF_MEMORY) usleep(1000);
     }
     if (result != CUDA_SUCCESS) return shared_.phase == kEnd ? 0 : fail("cuCtxCreate");
-    while (shared_.phase != kEnd) {
+    const std::size_t before_stop = random_() % 8;
+    for (std::size_t done = 0; shared_.phase != kEnd; ++done) {
       pause_when_told();
+      if (done == before_stop) stop_if(Stop::kAtWork);
       ++shared_.calls;
       if (held_.size() > 30 || (!held_.empty() && random_() % 2 == 0)) {
         give();
@@ -79,6 +86,14 @@ class Worker {
     return 1;
   }
 
+  void stop_if(Stop here) {
+    if (stop_ != here) return;
+    stop_ = Stop::kNever;
+    ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    is_driven_ = true;
+    raise(SIGSTOP);
+  }
+
   void pause_when_told() {
     if (shared_.phase != kPause) return;
     if (is_started_) CU(cuCtxSynchronize)();
@@ -92,6 +107,7 @@ class Worker {
   CUresult timed(F&& call) {
     const auto begin = Clock::now();
     const CUresult result = call();
+    if (is_driven_) return result;  // it is slow for another reason
     const long took =
         std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count();
     long slowest = shared_.slowest_us;
@@ -141,6 +157,8 @@ class Worker {
   std::mt19937 random_;
   std::vector<Held> held_;
   bool is_started_ = false;
+  bool is_driven_ = false;
+  Stop stop_;
 };
 
 Shared* make_shared() {
@@ -149,7 +167,7 @@ Shared* make_shared() {
   return memory == MAP_FAILED ? nullptr : new (memory) Shared;
 }
 
-pid_t hire(Shared& shared, int number) {
+pid_t hire(Shared& shared, int number, Stop stop = Stop::kNever) {
   static unsigned seed = 0;
   ++seed;
   std::fflush(stdout);
@@ -157,7 +175,34 @@ pid_t hire(Shared& shared, int number) {
   const pid_t pid = fork();
   if (pid != 0) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  _exit(Worker(shared, number, seed).run());
+  _exit(Worker(shared, number, seed, stop).run());
+}
+
+// Drives a process that stopped on to some system call and from there some instructions further,
+// and kills it. False when it never stopped, or did not die of it.
+bool drive_and_kill(pid_t pid, std::mt19937& random) {
+  constexpr unsigned long kMostSystemCalls = 40;  // as many stops, going in and coming out
+  constexpr unsigned long kMostSteps = 300;
+  int status = 0;
+  if (waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status)) return false;
+  const auto go = [&](__ptrace_request how) {
+    const int delivered =
+        WSTOPSIG(status) == SIGTRAP || WSTOPSIG(status) == SIGSTOP ? 0 : WSTOPSIG(status);
+    return ptrace(how, pid, nullptr, delivered) == 0 && waitpid(pid, &status, __WALL) == pid &&
+           WIFSTOPPED(status);
+  };
+  bool is_there = true;
+  // Half of them between two system calls, where the words in memory change.
+  for (unsigned long i = random() % 2 == 0 ? 0 : random() % kMostSystemCalls; is_there && i > 0;
+       --i)
+    is_there = go(PTRACE_SYSCALL);
+  for (unsigned long i = random() % kMostSteps; is_there && i > 0; --i)
+    is_there = go(PTRACE_SINGLESTEP);
+  if (!is_there) return false;
+  kill(pid, SIGKILL);
+  while (waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status)) {
+  }
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
 void say(const char* name) {
@@ -180,15 +225,22 @@ void compare(Shared& shared, int workers, const char* name) {
 
 }  // namespace
 
-int storm(int workers, int deaths) {
+int storm(int workers, int deaths, bool by_steps) {
   constexpr int kDeathsApart = 50;
   Shared* const shared = make_shared();
-  if (shared == nullptr || workers > kMostWorkers) return 1;
+  if (shared == nullptr || workers >= kMostWorkers) return 1;
   std::vector<pid_t> pids;
   for (int i = 0; i < workers; ++i)
     pids.push_back(hire(*shared, i));
   std::mt19937 random(7);
-  for (int death = 1; death <= deaths; ++death) {
+  int unkilled = 0;
+  for (int death = 1; by_steps && death <= deaths; ++death) {
+    // One beside the workers, who go on and are measured.
+    const Stop stop = death % 4 == 0 ? Stop::kAtStart : Stop::kAtWork;
+    unkilled += drive_and_kill(hire(*shared, workers, stop), random) ? 0 : 1;
+    if (death % kDeathsApart == 0) compare(*shared, workers, "after deaths");
+  }
+  for (int death = 1; !by_steps && death <= deaths; ++death) {
     const auto i = static_cast<std::size_t>(random() % pids.size());
     usleep(static_cast<unsigned>(random() % 3000));
     kill(pids[i], SIGKILL);
@@ -209,6 +261,7 @@ int storm(int workers, int deaths) {
     waitpid(pid, &status, 0);
     failed += status != 0 ? 1 : 0;
   }
+  shared->wrong += static_cast<unsigned long>(unkilled);
   std::printf("calls %lu refusals %lu wrong %lu slowest_us %ld\n", shared->calls.load(),
               shared->refusals.load(), shared->wrong.load(), shared->slowest_us.load());
   say("end");
