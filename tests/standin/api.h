@@ -31,6 +31,7 @@ CUresult cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice peer);
 CUresult cuDeviceGetP2PAttribute(int* value, int attribute, CUdevice, CUdevice peer);
 
 CUresult cuCtxCreate_v2(CUcontext*, unsigned flags, CUdevice);
+CUresult cuCtxCreate_v3(CUcontext*, void* affinities, int count, unsigned flags, CUdevice);
 CUresult cuCtxCreate_v4(CUcontext*, void* parameters, unsigned flags, CUdevice);
 CUresult cuCtxDestroy_v2(CUcontext);
 CUresult cuCtxPushCurrent_v2(CUcontext);

@@ -61,8 +61,15 @@ bool Arena::open(Link& link, std::uint64_t device_bytes) {
       mmap(nullptr, bytes + kBlock, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (addresses == MAP_FAILED) return false;
   addresses_ = round_up(reinterpret_cast<std::uint64_t>(addresses), kBlock);
+  link.send({.message = Message::kFile}, file_.get());
   free_blocks_[0] = bytes;
   return true;
+}
+
+Arena::Whole Arena::whole_of(std::uint64_t offset, std::uint64_t bytes) {
+  if (!is_small(bytes)) return {offset, round_up(bytes, kBlock), false};
+  const std::uint64_t begin = offset / kBlock * kBlock;
+  return {begin, round_up(offset + bytes, kBlock) - begin, true};
 }
 
 std::optional<std::uint64_t> Arena::allocate_blocks(std::uint64_t bytes) {

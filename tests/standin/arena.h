@@ -26,6 +26,14 @@ class Arena {
   // Where the driver maps it: blocks at multiples of their size, as in the driver. Nobody can touch
   // what is there.
   std::uint64_t address(std::uint64_t offset) const { return addresses_ + offset; }
+  // The part of the file that nobody else's bytes lie in when these lie there: what can be shown
+  // to other processes.
+  struct Whole {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    bool is_shared = false;  // among small allocations
+  };
+  static Whole whole_of(std::uint64_t offset, std::uint64_t bytes);
 
  private:
   using Ranges = std::map<std::uint64_t, std::uint64_t>;  // offset -> bytes, free, never adjacent

@@ -36,6 +36,7 @@ bool open_device(std::vector<std::unique_ptr<DeviceState>>& devices, const std::
   if (hello.status != 1) return false;
   device->bytes = hello.bytes;
   device->processors = hello.width;
+  device->id = hello.ticket;
   device->default_pool = device->pool = new CUmemPoolHandle_st{.device = device};
   return device->arena.open(device->link, device->bytes);
 }
@@ -172,6 +173,10 @@ CUresult cuDeviceGetAttribute(int* value, int attribute, CUdevice number) {
 }
 
 CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice number) {
+  return create_context(context, flags, number);
+}
+
+CUresult cuCtxCreate_v3(CUcontext* context, void*, int, unsigned flags, CUdevice number) {
   return create_context(context, flags, number);
 }
 

@@ -43,6 +43,10 @@ bool Device::release(ClientId client, std::uint64_t bytes) {
   return true;
 }
 
+void Device::disown(ClientId client, std::uint64_t bytes) {
+  clients_.at(client).bytes -= bytes;
+}
+
 void Device::open_context(Key context) {
   contexts_[context];
 }

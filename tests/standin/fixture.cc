@@ -86,13 +86,22 @@ std::vector<Interval> TestDevice::log() const {
 
 TestClient::TestClient(const TestDevice& device, const std::string& name,
                        const std::string& argument) {
+  start(name, argument, {"REGATTA_STANDIN=" + device.socket()});
+}
+
+TestClient::TestClient(const std::string& name, const std::string& argument) {
+  start(name, argument, {});
+}
+
+void TestClient::start(const std::string& name, const std::string& argument,
+                       const std::vector<std::string>& environment) {
   auto input = os::make_pipe();
   auto output = os::make_pipe();
   const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
-  const auto pid = os::spawn({self, "--client", name, argument},
-                             {.environment = {"REGATTA_STANDIN=" + device.socket()},
-                              .stdin_fd = input->read_end.get(),
-                              .stdout_fd = output->write_end.get()});
+  const auto pid =
+      os::spawn({self, "--client", name, argument}, {.environment = environment,
+                                                     .stdin_fd = input->read_end.get(),
+                                                     .stdout_fd = output->write_end.get()});
   if (!pid) ADD_FAILURE() << pid.error().message;
   pid_ = pid ? *pid : -1;
   input_ = input->write_end.release();
@@ -112,6 +121,11 @@ std::string TestClient::read_line() {
   return line;
 }
 
+void TestClient::write_line(const std::string& text) {
+  const std::string line = text + "\n";
+  EXPECT_EQ(write(input_, line.data(), line.size()), static_cast<ssize_t>(line.size()));
+}
+
 void TestClient::kill() {
   ::kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
@@ -123,6 +137,23 @@ void TestClient::finish() {
   input_ = -1;
   waitpid(pid_, nullptr, 0);
   pid_ = -1;
+}
+
+std::string to_hex(const void* bytes, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<const unsigned char*>(bytes)[i]);
+    text += digits;
+  }
+  return text;
+}
+
+void from_hex(const std::string& line, void* bytes, std::size_t count) {
+  ASSERT_EQ(line.size(), 2 * count) << line;
+  for (std::size_t i = 0; i < count; ++i)
+    static_cast<unsigned char*>(bytes)[i] =
+        static_cast<unsigned char>(std::stoi(line.substr(2 * i, 2), nullptr, 16));
 }
 
 bool is_real_driver() {

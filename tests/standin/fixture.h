@@ -35,17 +35,27 @@ class TestDevice {
 class TestClient {
  public:
   TestClient(const TestDevice& device, const std::string& name, const std::string& argument);
+  // On the devices of this process.
+  TestClient(const std::string& name, const std::string& argument);
   ~TestClient();
   std::string read_line();  // what it says next
+  void write_line(const std::string& text);
   void kill();
   void finish();  // closes its input, and waits for its end
   pid_t pid() const { return pid_; }
 
  private:
+  void start(const std::string& name, const std::string& argument,
+             const std::vector<std::string>& environment);
+
   pid_t pid_ = -1;
   int input_ = -1;
   int output_ = -1;
 };
+
+// Bytes that travel as a line of text.
+std::string to_hex(const void* bytes, std::size_t count);
+void from_hex(const std::string& line, void* bytes, std::size_t count);
 
 bool is_real_driver();
 void* driver_symbol(const char* name);  // null when it has none

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "tests/standin/packet.h"
+
 namespace regatta::standin {
 
 bool Link::connect(const std::string& path) {
@@ -28,12 +30,11 @@ bool Link::connect(const std::string& path) {
   return true;
 }
 
-void Link::send(const Packet& packet) {
-  ::send(socket_.get(), &packet, sizeof packet, MSG_NOSIGNAL);
+void Link::send(const Packet& packet, int file) {
+  send_packet(socket_.get(), packet, file);
 }
 
-Packet Link::call(Packet packet, std::vector<Packet>* lines) {
-  Wait wait;
+Packet Link::wait_for_reply(Packet packet, Wait& wait) {
   std::unique_lock lock(mutex_);
   packet.request = ++last_request_;
   waits_[packet.request] = &wait;
@@ -42,8 +43,21 @@ Packet Link::call(Packet packet, std::vector<Packet>* lines) {
   lock.lock();
   heard_.wait(lock, [&] { return wait.done || lost_; });
   waits_.erase(packet.request);
-  if (lines != nullptr) *lines = std::move(wait.lines);
   return wait.reply;
+}
+
+Packet Link::call(Packet packet, std::vector<Packet>* lines) {
+  Wait wait;
+  const Packet reply = wait_for_reply(packet, wait);
+  if (lines != nullptr) *lines = std::move(wait.lines);
+  return reply;
+}
+
+Packet Link::call(Packet packet, os::UniqueFd* file) {
+  Wait wait;
+  const Packet reply = wait_for_reply(packet, wait);
+  *file = std::move(wait.file);
+  return reply;
 }
 
 std::uint64_t Link::add_action(std::function<void()> action) {
@@ -58,7 +72,8 @@ void Link::abandon() {
 
 void Link::hear() {
   Packet packet;
-  while (recv(socket_.get(), &packet, sizeof packet, 0) == sizeof packet) {
+  os::UniqueFd file;
+  while (receive_packet(socket_.get(), &packet, &file) == sizeof packet) {
     const std::lock_guard lock(mutex_);
     if (packet.message == Message::kCall) {
       calls_.push_back(packet.ticket);
@@ -72,6 +87,7 @@ void Link::hear() {
       continue;
     }
     at->second->reply = packet;
+    at->second->file = std::move(file);
     at->second->done = true;
     heard_.notify_all();
   }

@@ -20,9 +20,11 @@ class Link {
  public:
   // False when no device listens at `path`. Once; the link lives as long as the process.
   bool connect(const std::string& path);
-  void send(const Packet& packet);
+  void send(const Packet& packet, int file = -1);
   // The reply, status 0 when the device is gone; lines that precede it go to `lines`.
   Packet call(Packet packet, std::vector<Packet>* lines = nullptr);
+  // The file that comes with the reply goes to `file`.
+  Packet call(Packet packet, os::UniqueFd* file);
   // The ticket under which the device calls for `action`.
   std::uint64_t add_action(std::function<void()> action);
   // In a child after fork(): the connection stays the parent's alone.
@@ -34,8 +36,10 @@ class Link {
     bool done = false;
     Packet reply;
     std::vector<Packet> lines;
+    os::UniqueFd file;
   };
 
+  Packet wait_for_reply(Packet packet, Wait& wait);
   void hear();
   void work();
 

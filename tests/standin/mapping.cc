@@ -1,24 +1,28 @@
 // Memory without addresses, addresses without memory, and bringing the two together.
 #include <iterator>
 #include <map>
+#include <memory>
 
 #include <sys/mman.h>
 
 #include "tests/standin/api.h"
 #include "tests/standin/process.h"
+#include "tests/standin/share.h"
 
 using namespace regatta::standin;
 
 namespace {
 
-// The device holds the bytes until the handle is released as often as it was given and nothing is
-// mapped to it.
+// The device holds the bytes until every reference is released and nothing is mapped to them.
 struct Physical {
   DeviceState* device = nullptr;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   int mappings = 0;
   int references = 1;
+  int handle_types = 0;
+  std::uint64_t share = 0;                 // other processes may know it by
+  std::shared_ptr<const Opened> opened{};  // another process's
 };
 
 std::map<CUmemGenericAllocationHandle, Physical>& handles() {
@@ -41,7 +45,10 @@ DeviceState* device_of(const CUmemAllocationProp* properties) {
 void free_when_unused(CUmemGenericAllocationHandle handle) {
   const Physical physical = handles().at(handle);
   if (physical.references > 0 || physical.mappings > 0) return;
-  physical.device->arena.free(physical.offset, physical.bytes);
+  if (physical.opened)
+    close_share(*physical.opened);
+  else if (may_free(*physical.device, physical.share, physical.offset, physical.bytes))
+    physical.device->arena.free(physical.offset, physical.bytes);
   handles().erase(handle);
 }
 
@@ -95,7 +102,10 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
   const auto offset = device->arena.allocate(bytes);
   if (!offset) return CUDA_ERROR_OUT_OF_MEMORY;
   *handle = ++process().last_id;
-  handles()[*handle] = {.device = device, .offset = *offset, .bytes = bytes};
+  handles()[*handle] = {.device = device,
+                        .offset = *offset,
+                        .bytes = bytes,
+                        .handle_types = properties->requestedHandleTypes};
   return CUDA_SUCCESS;
 }
 
@@ -105,20 +115,6 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   if (at == handles().end() || at->second.references == 0) return CUDA_ERROR_INVALID_VALUE;
   --at->second.references;
   free_when_unused(handle);
-  return CUDA_SUCCESS;
-}
-
-CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
-  const std::lock_guard lock(process().mutex);
-  auto at = process().regions.upper_bound(reinterpret_cast<CUdeviceptr>(address));
-  if (handle == nullptr || at == process().regions.begin()) return CUDA_ERROR_INVALID_VALUE;
-  --at;
-  const Region& region = at->second;
-  if (region.kind != RegionKind::kMapped ||
-      reinterpret_cast<CUdeviceptr>(address) - at->first >= region.bytes)
-    return CUDA_ERROR_INVALID_VALUE;
-  *handle = region.handle;
-  ++handles().at(region.handle).references;
   return CUDA_SUCCESS;
 }
 
@@ -161,11 +157,14 @@ CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
     return CUDA_ERROR_INVALID_VALUE;
   ++at->second.mappings;
   process().regions[address] = {.kind = RegionKind::kMapped,
+                                .id = ++process().last_id,
                                 .bytes = bytes,
                                 .device = at->second.device,
                                 .offset = at->second.offset,
                                 .handle = handle,
-                                .is_accessible = false};
+                                .is_accessible = false,
+                                .opened = at->second.opened,
+                                .handle_types = at->second.handle_types};
   return CUDA_SUCCESS;
 }
 
@@ -192,6 +191,74 @@ CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAcces
     for (std::size_t i = 0; i < count; ++i)
       if (who[i].location.id == at->second.device->ordinal)
         at->second.is_accessible = who[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location,
+                        CUdeviceptr address) {
+  const std::lock_guard lock(process().mutex);
+  const auto at = region_of(address);
+  if (flags == nullptr || location == nullptr || at == process().regions.end())
+    return CUDA_ERROR_INVALID_VALUE;
+  const bool is_there = location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                        location->id == at->second.device->ordinal && at->second.is_accessible;
+  *flags = is_there ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* properties,
+                                                CUmemGenericAllocationHandle handle) {
+  const std::lock_guard lock(process().mutex);
+  const auto at = handles().find(handle);
+  if (properties == nullptr || at == handles().end()) return CUDA_ERROR_INVALID_VALUE;
+  *properties = {};
+  properties->type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties->requestedHandleTypes = at->second.handle_types;
+  properties->location = {CU_MEM_LOCATION_TYPE_DEVICE, at->second.device->ordinal};
+  return CUDA_SUCCESS;
+}
+
+// It has to be released as often as it is retained.
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
+  const std::lock_guard lock(process().mutex);
+  const auto at = region_of(reinterpret_cast<CUdeviceptr>(address));
+  if (handle == nullptr || at == process().regions.end() || at->second.kind != RegionKind::kMapped)
+    return CUDA_ERROR_INVALID_VALUE;
+  *handle = at->second.handle;
+  ++handles().at(*handle).references;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemExportToShareableHandle(void* file, CUmemGenericAllocationHandle handle, int type,
+                                      unsigned long long flags) {
+  const std::lock_guard lock(process().mutex);
+  const auto at = handles().find(handle);
+  if (file == nullptr || at == handles().end() || flags != 0 || at->second.opened ||
+      type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || (at->second.handle_types & type) == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  Physical& physical = at->second;
+  const Ticket ticket = show(*physical.device, physical.offset, physical.bytes);
+  const int made = ticket.share == 0 ? -1 : make_ticket_file(ticket);
+  if (made < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  physical.share = ticket.share;
+  *static_cast<int*>(file) = made;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* file,
+                                        int type) {
+  const std::lock_guard lock(process().mutex);
+  if (!process().is_started) return CUDA_ERROR_NOT_INITIALIZED;
+  if (handle == nullptr || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+    return CUDA_ERROR_INVALID_VALUE;
+  const Ticket ticket = read_ticket_file(static_cast<int>(reinterpret_cast<std::intptr_t>(file)));
+  const Opened opened = open_share(ticket);
+  if (opened.content == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *handle = ++process().last_id;
+  handles()[*handle] = {.device = opened.device,
+                        .bytes = ticket.bytes,
+                        .handle_types = type,
+                        .opened = std::make_shared<const Opened>(opened)};
   return CUDA_SUCCESS;
 }
 

@@ -1,6 +1,4 @@
-// Memory of a device and of the host, and copies between them.
-#include <algorithm>
-#include <cstring>
+// Memory of a device and of the host.
 #include <optional>
 
 #include <sys/mman.h>
@@ -9,6 +7,7 @@
 #include "tests/standin/graph.h"
 #include "tests/standin/pool.h"
 #include "tests/standin/process.h"
+#include "tests/standin/share.h"
 
 using namespace regatta::standin;
 
@@ -17,6 +16,16 @@ namespace regatta::standin {
 namespace {
 std::uint64_t whole_blocks(std::uint64_t bytes) {
   return (bytes + Arena::kBlock - 1) / Arena::kBlock * Arena::kBlock;
+}
+
+// Those of the arena stay, as it does.
+void unmap(CUdeviceptr address, const Region& region) {
+  const bool has_whole_blocks = region.kind == RegionKind::kHost ||
+                                region.kind == RegionKind::kManaged ||
+                                region.kind == RegionKind::kPool;
+  if (has_whole_blocks || region.kind == RegionKind::kOpened)
+    munmap(reinterpret_cast<void*>(address),
+           has_whole_blocks ? whole_blocks(region.bytes) : region.bytes);
 }
 }  // namespace
 
@@ -31,11 +40,13 @@ void free_region(std::map<CUdeviceptr, Region>::iterator at) {
     region.pool->free.push_back({region.offset, region.charged, nullptr, 0});
     region.pool->used -= region.charged;
     trim_pool(*region.pool, region.pool->threshold);
-  } else if (region.kind != RegionKind::kHost && region.charged != 0) {
+  } else if (region.kind == RegionKind::kOpened) {
+    close_share(*region.opened);
+  } else if (region.charged != 0 &&
+             may_free(*region.device, region.share, region.offset, region.charged)) {
     region.device->arena.free(region.offset, region.charged);
   }
-  if (region.kind != RegionKind::kDevice)
-    munmap(reinterpret_cast<void*>(at->first), whole_blocks(region.bytes));
+  unmap(at->first, region);
   process().regions.erase(at);
 }
 
@@ -73,6 +84,7 @@ CUresult make_region(CUcontext context, RegionKind kind, std::uint64_t bytes,
     *address = reinterpret_cast<CUdeviceptr>(range);
   }
   process().regions[*address] = {.kind = kind,
+                                 .id = ++process().last_id,
                                  .bytes = bytes,
                                  .context = context,
                                  .device = context->device,
@@ -89,82 +101,18 @@ CUresult add_region(CUdeviceptr* address, std::size_t bytes, RegionKind kind) {
   return make_region(context, kind, bytes, address);
 }
 
-std::map<CUdeviceptr, Region>::iterator find_region(CUdeviceptr address) {
-  auto at = process().regions.upper_bound(address);
-  if (at == process().regions.begin()) return process().regions.end();
-  --at;
-  return address - at->first < at->second.bytes ? at : process().regions.end();
-}
-
-enum class Place : std::uint8_t { kHost, kDevice, kAny };
-
-// What is named device memory has to be some; of any address the engine depends on what it is.
-CUresult check_place(Place* place, CUdeviceptr address, std::size_t bytes) {
-  const auto at = find_region(address);
-  const bool is_known = at != process().regions.end() && at->second.kind != RegionKind::kHost;
-  if (*place == Place::kAny) *place = is_known ? Place::kDevice : Place::kHost;
-  if (*place == Place::kDevice && bytes > 0 && !is_device_range(address, bytes))
-    return CUDA_ERROR_INVALID_VALUE;
-  return CUDA_SUCCESS;
-}
-
-CUresult copy(CUdeviceptr to, Place to_place, CUdeviceptr from, Place from_place, std::size_t bytes,
-              CUstream stream) {
-  if (bytes == 0) return CUDA_SUCCESS;
-  {
-    const std::lock_guard lock(process().mutex);
-    CUcontext context = nullptr;
-    CUresult result = current_context(&context);
-    if (result == CUDA_SUCCESS) result = check_place(&to_place, to, bytes);
-    if (result == CUDA_SUCCESS) result = check_place(&from_place, from, bytes);
-    if (result != CUDA_SUCCESS) return result;
+bool may_be_freed(const Region& region) {
+  switch (region.kind) {
+    case RegionKind::kDevice:
+    case RegionKind::kManaged:
+    case RegionKind::kPool:
+    case RegionKind::kGraph:
+      return true;
+    case RegionKind::kOpened:  // handles are closed, pointers of pools freed
+      return region.pool != nullptr;
+    default:
+      return false;
   }
-  const Engine engine = to_place == from_place       ? Engine::kWithin
-                        : to_place == Place::kDevice ? Engine::kToDevice
-                                                     : Engine::kToHost;
-  return enqueue(stream, {.kind = OpKind::kCopy, .engine = engine, .bytes = bytes, .action = [=] {
-                            copy_bytes(to, from, bytes);
-                          }});
-}
-
-CUresult finish(CUresult given) {
-  if (given != CUDA_SUCCESS) return given;
-  return cuStreamSynchronize(nullptr);
-}
-
-CUresult check_may_wait() {
-  const std::lock_guard lock(process().mutex);
-  return check_no_capture();
-}
-
-CUresult copy_now(CUdeviceptr to, Place to_place, CUdeviceptr from, Place from_place,
-                  std::size_t bytes) {
-  if (const CUresult result = check_may_wait(); result != CUDA_SUCCESS) return result;
-  return finish(copy(to, to_place, from, from_place, bytes, nullptr));
-}
-
-template <typename Value>
-CUresult set(CUdeviceptr to, Value value, std::size_t count, CUstream stream) {
-  const std::size_t bytes = count * sizeof value;
-  {
-    const std::lock_guard lock(process().mutex);
-    CUcontext context = nullptr;
-    if (const CUresult result = current_context(&context); result != CUDA_SUCCESS) return result;
-    if (to % sizeof value != 0 || (bytes > 0 && !is_device_range(to, bytes)))
-      return CUDA_ERROR_INVALID_VALUE;
-  }
-  const auto fill = [=] {
-    const std::lock_guard lock(process().mutex);
-    for_each_part(to, bytes, [&](std::byte* part, std::uint64_t size) {
-      std::fill_n(reinterpret_cast<Value*>(part), size / sizeof value, value);
-    });
-  };
-  return enqueue(
-      stream, {.kind = OpKind::kCopy, .engine = Engine::kWithin, .bytes = bytes, .action = fill});
-}
-
-CUdeviceptr address_of(const void* memory) {
-  return reinterpret_cast<CUdeviceptr>(memory);
 }
 
 }  // namespace
@@ -218,9 +166,7 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
     CUcontext current = nullptr;
     if (const CUresult result = current_context(&current); result != CUDA_SUCCESS) return result;
     const auto at = process().regions.find(address);
-    if (at == process().regions.end() || at->second.kind == RegionKind::kHost ||
-        at->second.kind == RegionKind::kReserved || at->second.kind == RegionKind::kMapped)
-      return CUDA_ERROR_INVALID_VALUE;
+    if (at == process().regions.end() || !may_be_freed(at->second)) return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult result = check_no_capture(); result != CUDA_SUCCESS) return result;
     context = at->second.kind == RegionKind::kGraph ? current : at->second.context;
   }
@@ -238,8 +184,10 @@ CUresult cuMemHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
   const std::lock_guard lock(process().mutex);
   CUdeviceptr address = 0;
   const CUresult result = add_region(&address, bytes, RegionKind::kHost);
-  if (result == CUDA_SUCCESS) *memory = reinterpret_cast<void*>(address);
-  return result;
+  if (result != CUDA_SUCCESS) return result;
+  process().regions.at(address).flags = flags;
+  *memory = reinterpret_cast<void*>(address);
+  return CUDA_SUCCESS;
 }
 
 CUresult cuMemAllocHost_v2(void** memory, std::size_t bytes) {
@@ -248,7 +196,7 @@ CUresult cuMemAllocHost_v2(void** memory, std::size_t bytes) {
 
 CUresult cuMemFreeHost(void* memory) {
   const std::lock_guard lock(process().mutex);
-  const auto at = process().regions.find(address_of(memory));
+  const auto at = process().regions.find(reinterpret_cast<CUdeviceptr>(memory));
   if (at == process().regions.end() || at->second.kind != RegionKind::kHost)
     return CUDA_ERROR_INVALID_VALUE;
   free_region(at);
@@ -257,68 +205,11 @@ CUresult cuMemFreeHost(void* memory) {
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address) {
   const std::lock_guard lock(process().mutex);
-  const auto at = find_region(address);
+  const auto at = region_of(address);
   if (at == process().regions.end()) return CUDA_ERROR_NOT_FOUND;
   if (base != nullptr) *base = at->first;
   if (bytes != nullptr) *bytes = at->second.bytes;
   return CUDA_SUCCESS;
-}
-
-CUresult cuPointerGetAttribute(void* data, int attribute, CUdeviceptr address) {
-  if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard lock(process().mutex);
-  const auto at = find_region(address);
-  if (at == process().regions.end()) return CUDA_ERROR_INVALID_VALUE;
-  const bool is_host = at->second.kind == RegionKind::kHost;
-  if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-    *static_cast<unsigned*>(data) = is_host ? 1 : CU_MEMORYTYPE_DEVICE;
-  else if (attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
-    *static_cast<int*>(data) = at->second.device->ordinal;
-  else
-    return CUDA_ERROR_INVALID_VALUE;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
-  return copy_now(to, Place::kAny, from, Place::kAny, bytes);
-}
-CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, std::size_t bytes) {
-  return copy_now(to, Place::kDevice, address_of(from), Place::kHost, bytes);
-}
-CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, std::size_t bytes) {
-  return copy_now(address_of(to), Place::kHost, from, Place::kDevice, bytes);
-}
-CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
-  return copy_now(to, Place::kDevice, from, Place::kDevice, bytes);
-}
-CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  return copy(to, Place::kAny, from, Place::kAny, bytes, stream);
-}
-CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes,
-                              CUstream stream) {
-  return copy(to, Place::kDevice, address_of(from), Place::kHost, bytes, stream);
-}
-CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  return copy(address_of(to), Place::kHost, from, Place::kDevice, bytes, stream);
-}
-CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
-                              CUstream stream) {
-  return copy(to, Place::kDevice, from, Place::kDevice, bytes, stream);
-}
-
-CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, std::size_t count) {
-  if (const CUresult result = check_may_wait(); result != CUDA_SUCCESS) return result;
-  return finish(set(to, value, count, nullptr));
-}
-CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, std::size_t count) {
-  if (const CUresult result = check_may_wait(); result != CUDA_SUCCESS) return result;
-  return finish(set(to, value, count, nullptr));
-}
-CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream) {
-  return set(to, value, count, stream);
-}
-CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count, CUstream stream) {
-  return set(to, value, count, stream);
 }
 
 }  // extern "C"

@@ -9,6 +9,7 @@
 
 #include "tests/standin/api.h"
 #include "tests/standin/graph.h"
+#include "tests/standin/share.h"
 
 using namespace regatta::standin;
 
@@ -63,6 +64,7 @@ CUresult allocate(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool, CU
   pool->used += rounded;
   pool->used_high = std::max(pool->used_high, pool->used);
   process().regions[*address] = {.kind = RegionKind::kPool,
+                                 .id = ++process().last_id,
                                  .bytes = bytes,
                                  .context = stream->context,
                                  .device = pool->device,
@@ -72,11 +74,21 @@ CUresult allocate(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool, CU
   return CUDA_SUCCESS;
 }
 
+}  // namespace
+
 bool is_pool(CUmemoryPool pool) {
   if (created_pools().contains(pool)) return true;
   return std::ranges::any_of(process().devices,
                              [&](const auto& device) { return device->default_pool == pool; });
 }
+
+CUmemoryPool add_pool(const CUmemPoolHandle_st& pool) {
+  auto* const made = new CUmemPoolHandle_st(pool);
+  created_pools().insert(made);
+  return made;
+}
+
+namespace {
 
 bool is_device(CUdevice number) {
   return number >= 0 && static_cast<std::size_t>(number) < process().devices.size();
@@ -134,7 +146,8 @@ CUresult cuMemAllocAsync(CUdeviceptr* address, std::size_t bytes, CUstream strea
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
                                  CUstream stream) {
   const std::lock_guard lock(process().mutex);
-  if (address == nullptr || bytes == 0 || !is_pool(pool)) return CUDA_ERROR_INVALID_VALUE;
+  if (address == nullptr || bytes == 0 || !is_pool(pool) || pool->is_imported)
+    return CUDA_ERROR_INVALID_VALUE;
   return allocate(address, bytes, pool, stream);
 }
 
@@ -145,8 +158,17 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   const auto at = process().regions.find(address);
   if (at != process().regions.end() && at->second.kind == RegionKind::kGraph)
     return free_graph_memory(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  if (at == process().regions.end() || at->second.kind != RegionKind::kPool)
-    return CUDA_ERROR_INVALID_VALUE;
+  if (at == process().regions.end()) return CUDA_ERROR_INVALID_VALUE;
+  if (at->second.kind == RegionKind::kOpened && at->second.pool != nullptr) {
+    // Its bytes are reached by the mapping, which work may still use: the address goes now, that
+    // later.
+    const auto opened = at->second.opened;
+    munmap(reinterpret_cast<void*>(address), at->second.bytes);
+    process().regions.erase(at);
+    submit(*stream, {.kind = OpKind::kCall, .action = [opened] { close_share(*opened); }});
+    return CUDA_SUCCESS;
+  }
+  if (at->second.kind != RegionKind::kPool) return CUDA_ERROR_INVALID_VALUE;
   const Region region = at->second;
   region.pool->free.push_back({region.offset, region.charged, stream, stream->submitted});
   region.pool->used -= region.charged;
@@ -163,8 +185,8 @@ CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
       !is_device(properties->location.id))
     return CUDA_ERROR_INVALID_VALUE;
   const auto device = static_cast<std::size_t>(properties->location.id);
-  *pool = new CUmemPoolHandle_st{.device = process().devices[device].get()};
-  created_pools().insert(*pool);
+  *pool = add_pool(
+      {.device = process().devices[device].get(), .handle_types = properties->handleTypes});
   return CUDA_SUCCESS;
 }
 

@@ -16,6 +16,9 @@ struct PoolBlock {
   std::uint64_t sequence = 0;
 };
 
+// Under the lock.
+bool is_pool(CUmemoryPool pool);
+CUmemoryPool add_pool(const CUmemPoolHandle_st& pool);
 // Under the lock: frees what nobody may still use until the pool holds no more than `keep_bytes`.
 void trim_pool(CUmemPoolHandle_st& pool, std::uint64_t keep_bytes);
 
@@ -30,4 +33,6 @@ struct CUmemPoolHandle_st {
   std::uint64_t used = 0;
   std::uint64_t used_high = 0;
   std::vector<regatta::standin::PoolBlock> free;
+  int handle_types = 0;      // that it can be exported as
+  bool is_imported = false;  // another process's: gives nothing
 };

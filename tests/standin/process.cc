@@ -7,7 +7,9 @@
 
 #include <sys/mman.h>
 
+#include "tests/standin/array.h"
 #include "tests/standin/module.h"
+#include "tests/standin/share.h"
 
 namespace regatta::standin {
 namespace {
@@ -45,6 +47,18 @@ std::map<CUdeviceptr, Region>::iterator region_at(CUdeviceptr address) {
   if (at == regions.begin()) return regions.end();
   --at;
   return address - at->first < at->second.bytes ? at : regions.end();
+}
+
+std::byte* content_of(CUdeviceptr address, const Region& region, std::uint64_t begin) {
+  if (region.opened) return region.opened->content + begin;
+  switch (region.kind) {
+    case RegionKind::kHost:
+    case RegionKind::kRegistered:
+    case RegionKind::kManaged:
+      return reinterpret_cast<std::byte*>(address);
+    default:
+      return region.device->arena.content(region.offset + begin);
+  }
 }
 
 }  // namespace
@@ -188,11 +202,11 @@ CUresult make_context(DeviceState& device, unsigned flags, CUcontext* context) {
 void destroy_context(CUcontext context) {
   Process& all = process();
   drop_modules(context);
+  drop_arrays(context);
   for (auto at = all.regions.begin(); at != all.regions.end();) {
     const auto region = at++;
     if (region->second.context == context) free_region(region);
   }
-  free_arrays(context);
   std::erase_if(all.streams, [&](CUstream stream) { return stream->context == context; });
   std::erase_if(all.events, [&](CUevent event) {
     if (event->context != context) return false;
@@ -215,14 +229,17 @@ bool for_each_part(CUdeviceptr address, std::uint64_t bytes,
     const std::uint64_t begin = address - at->first;
     const std::uint64_t part = std::min(bytes, region.bytes - begin);
     if (part < bytes && region.kind != RegionKind::kMapped) return false;
-    const bool is_direct = region.kind == RegionKind::kHost || region.kind == RegionKind::kManaged;
-    each(is_direct ? reinterpret_cast<std::byte*>(address)
-                   : region.device->arena.content(region.offset + begin),
-         part);
+    each(content_of(address, region, begin), part);
     address += part;
     bytes -= part;
   }
   return true;
+}
+
+std::map<CUdeviceptr, Region>::iterator region_of(CUdeviceptr address) {
+  const auto at = region_at(address);
+  const bool is_named = at != process().regions.end() && at->second.kind != RegionKind::kArray;
+  return is_named ? at : process().regions.end();
 }
 
 bool is_device_range(CUdeviceptr address, std::uint64_t bytes) {

@@ -23,6 +23,7 @@ namespace regatta::standin {
 
 struct DeviceState {
   int ordinal = 0;
+  std::uint64_t id = 0;  // the same in all processes
   Link link;
   std::uint64_t bytes = 0;
   unsigned processors = 0;
@@ -50,14 +51,28 @@ enum class RegionKind : std::uint8_t {
   kDevice,
   kManaged,
   kHost,
+  kRegistered,  // the program's own
   kPool,
   kReserved,
   kMapped,
-  kGraph
+  kGraph,
+  kOpened,  // another process's
+  kArray,   // at an address that no call names
 };
+
+// What was said of managed memory.
+struct Managed {
+  bool is_read_mostly = false;
+  int preferred = CU_DEVICE_INVALID;
+  int prefetched = CU_DEVICE_INVALID;
+  std::vector<int> accessed_by;
+};
+
+struct Opened;  // share.h
 
 struct Region {
   RegionKind kind = RegionKind::kDevice;
+  std::uint64_t id = 0;
   std::uint64_t bytes = 0;
   CUcontext context = nullptr;
   DeviceState* device = nullptr;
@@ -66,6 +81,13 @@ struct Region {
   CUmemoryPool pool = nullptr;
   CUmemGenericAllocationHandle handle = 0;
   bool is_accessible = true;
+  std::uint64_t share = 0;  // other processes may know it by
+  std::shared_ptr<const Opened> opened{};
+  int opens = 0;
+  unsigned flags = 0;
+  int handle_types = 0;  // that it can be exported as
+  bool syncs = false;
+  Managed managed{};
 };
 
 // What a launch of a graph allocates, and of that what it frees.
@@ -128,8 +150,9 @@ CUresult allocate_device(CUcontext context, std::uint64_t bytes, CUdeviceptr* ad
 // Frees what nobody uses of the pools of a context's device beyond their thresholds; under the
 // lock.
 void trim_pools(DeviceState& device);
-void free_arrays(CUcontext context);  // all of it; under the lock
 void free_region(std::map<CUdeviceptr, Region>::iterator region);
+// The region that an address lies in, but for arrays, or end.
+std::map<CUdeviceptr, Region>::iterator region_of(CUdeviceptr address);
 // The region that holds all these bytes, or end; mapped ranges may be made of several.
 bool is_device_range(CUdeviceptr address, std::uint64_t bytes);
 // Moves bytes between any two addresses of this process.

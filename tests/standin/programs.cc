@@ -32,6 +32,27 @@ int take_all() {
   return 0;
 }
 
+// Takes 4 MiB, writes this number to it, says the handle of it, and says the number at every line
+// that it hears.
+int show(const std::string& number) {
+  CUdeviceptr address = 0;
+  CUipcMemHandle handle{};
+  auto value = static_cast<unsigned>(std::stoul(number, nullptr, 0));
+  if (CU(cuMemAlloc_v2)(&address, 4 * kMiB) != CUDA_SUCCESS ||
+      CU(cuMemsetD32_v2)(address, value, 1) != CUDA_SUCCESS ||
+      CU(cuIpcGetMemHandle)(&handle, address) != CUDA_SUCCESS)
+    return 1;
+  say(to_hex(handle.reserved, sizeof handle));
+  for (char letter = 0; read(STDIN_FILENO, &letter, 1) > 0;) {
+    if (letter != '\n') continue;
+    if (CU(cuMemcpyDtoH_v2)(&value, address, 4) != CUDA_SUCCESS) return 1;
+    char text[20];
+    std::snprintf(text, sizeof text, "0x%x", value);
+    say(text);
+  }
+  return 0;
+}
+
 // Keeps the device busy with this kernel until its input ends.
 int keep_busy(const std::string& kernel) {
   CUmodule module = nullptr;
@@ -56,6 +77,7 @@ int run_client(const std::string& name, const std::string& argument) {
   if (CU(cuInit)(0) != CUDA_SUCCESS || CU(cuCtxCreate_v2)(&context, 0, 0) != CUDA_SUCCESS) return 1;
   if (name == "take_all") return take_all();
   if (name == "keep_busy") return keep_busy(argument);
+  if (name == "show") return show(argument);
   return 2;
 }
 

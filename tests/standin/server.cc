@@ -7,8 +7,10 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "regatta/os/errno_text.h"
+#include "tests/standin/packet.h"
 
 namespace regatta::standin {
 namespace {
@@ -59,15 +61,15 @@ void Server::accept_clients() {
   }
 }
 
-void Server::send(ClientId id, const Packet& packet) {
-  clients_.at(id).outbox.push_back(packet);
+void Server::send(ClientId id, const Packet& packet, int file) {
+  clients_.at(id).outbox.push_back({packet, file});
 }
 
 void Server::flush(ClientId id) {
   Client& client = clients_.at(id);
   while (!client.outbox.empty()) {
-    const Packet& packet = client.outbox.front();
-    if (::send(client.socket.get(), &packet, sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+    const auto& [packet, file] = client.outbox.front();
+    if (send_packet(client.socket.get(), packet, file, MSG_DONTWAIT) < 0) {
       if (errno != EAGAIN && errno != EINTR) gone_.push_back(id);
       return;
     }
@@ -78,9 +80,11 @@ void Server::flush(ClientId id) {
 void Server::read_client(ClientId id) {
   Packet packet;
   while (true) {
-    const ssize_t bytes = recv(clients_.at(id).socket.get(), &packet, sizeof packet, MSG_DONTWAIT);
+    os::UniqueFd file;
+    const ssize_t bytes =
+        receive_packet(clients_.at(id).socket.get(), &packet, &file, MSG_DONTWAIT);
     if (bytes == sizeof packet) {
-      handle(id, packet);
+      handle(id, packet, std::move(file));
     } else if (bytes >= 0 || (errno != EAGAIN && errno != EINTR)) {
       gone_.push_back(id);
       return;
@@ -126,6 +130,7 @@ bool Server::handle_question(ClientId id, const Packet& packet) {
     case Message::kHello:
       reply.bytes = device_.settings().memory_bytes;
       reply.width = device_.settings().processors;
+      reply.ticket = static_cast<std::uint64_t>(getpid());
       break;
     case Message::kQueryStream:
       reply.status = device_.is_done({id, packet.stream}, packet.sequence) ? 1 : 0;
@@ -216,7 +221,40 @@ void Server::handle_work(ClientId id, const Packet& packet) {
   }
 }
 
-void Server::handle(ClientId id, const Packet& packet) {
+bool Server::handle_share(ClientId id, const Packet& packet, os::UniqueFd& file) {
+  Packet reply = reply_to(packet, 1);
+  switch (packet.message) {
+    case Message::kFile:
+      shares_.add_file(id, std::move(file));
+      return true;
+    case Message::kShow:
+      reply.ticket = shares_.show(id, packet.sequence, packet.bytes);
+      reply.status = reply.ticket == 0 ? 0 : 1;
+      break;
+    case Message::kGiveUp:
+      reply.status = shares_.give_up(id, packet.ticket, packet.width == 1) ? 1 : 0;
+      break;
+    case Message::kOpenShare: {
+      const Share* const share = shares_.open(id, packet.ticket);
+      reply.status = share == nullptr ? 0 : 1;
+      if (share == nullptr) break;
+      reply.sequence = share->offset;
+      reply.bytes = share->bytes;
+      send(id, reply, share->file.get());
+      return true;
+    }
+    case Message::kCloseShare:
+      shares_.close(id, packet.ticket);
+      return true;
+    default:
+      return false;
+  }
+  send(id, reply);
+  return true;
+}
+
+void Server::handle(ClientId id, const Packet& packet, os::UniqueFd file) {
+  if (handle_share(id, packet, file)) return;
   if (!handle_memory(id, packet) && !handle_question(id, packet)) handle_work(id, packet);
 }
 
@@ -238,7 +276,10 @@ void Server::answer_waits() {
 
 void Server::drop_gone() {
   for (const ClientId id : gone_)
-    if (clients_.erase(id) != 0) device_.remove_client(id);
+    if (clients_.erase(id) != 0) {
+      shares_.remove_client(id);
+      device_.remove_client(id);
+    }
   gone_.clear();
 }
 

@@ -10,6 +10,7 @@
 #include "regatta/core/result.h"
 #include "regatta/os/unique_fd.h"
 #include "tests/standin/device.h"
+#include "tests/standin/shares.h"
 #include "tests/standin/wire.h"
 
 namespace regatta::standin {
@@ -24,23 +25,28 @@ class Server {
   Status run(int stop_fd);
 
  private:
+  struct Outgoing {
+    Packet packet;
+    int file = -1;  // lent: the share keeps it
+  };
   struct Client {
     os::UniqueFd socket;
-    std::deque<Packet> outbox;  // what the socket has no room for
-    std::vector<Packet> waits;  // requests that are answered when something is done
-    bool is_patient = false;    // nothing but waits and questions since its last work
+    std::deque<Outgoing> outbox;  // what the socket has no room for
+    std::vector<Packet> waits;    // requests that are answered when something is done
+    bool is_patient = false;      // nothing but waits and questions since its last work
   };
 
   void accept_clients();
   void read_client(ClientId id);
-  void handle(ClientId id, const Packet& packet);
+  void handle(ClientId id, const Packet& packet, os::UniqueFd file);
+  bool handle_share(ClientId id, const Packet& packet, os::UniqueFd& file);
   bool handle_memory(ClientId id, const Packet& packet);
   bool handle_question(ClientId id, const Packet& packet);
   void send_samples(ClientId id, const Packet& question);
   void handle_work(ClientId id, const Packet& packet);
   bool is_over(ClientId id, const Packet& wait) const;
   void answer_waits();
-  void send(ClientId id, const Packet& packet);
+  void send(ClientId id, const Packet& packet, int file = -1);
   void flush(ClientId id);
   void drop_gone();
   void work();
@@ -49,6 +55,7 @@ class Server {
 
   os::UniqueFd listener_;
   Device device_;
+  Shares shares_{device_};
   bool simulated_;
   Time simulated_now_{};
   Time epoch_{};  // when the device's time was 0, as the wall clock has it; simulated: 0

@@ -10,10 +10,15 @@ namespace regatta::standin {
 
 enum class Message : std::uint32_t {
   // From the process. Those marked * are answered by a kReply with the same `request`.
-  kHello,         // * device_bytes, width = processors
+  kHello,         // * bytes of the device, width = processors, ticket = which device
+  kFile,          // a file comes along: the bytes of the process's memory
   kReserve,       // * bytes; status
   kRelease,       // bytes
   kMemory,        // * bytes = free now, sequence = the most that ever were in use
+  kShow,          // * sequence = offset, bytes, of the file; ticket of it
+  kGiveUp,        // * ticket, width = 1: the bytes stay the owner's; status 1: others use it
+  kOpenShare,     // * ticket; status, sequence = offset, bytes, and the file along with it
+  kCloseShare,    // ticket
   kOpenContext,   // * context; status
   kCloseContext,  // context
   kOpenStream,    // stream, context, stream_kind, time = priority

@@ -38,6 +38,8 @@ inline constexpr CUresult CUDA_ERROR_NOT_READY = 600;
 inline constexpr CUresult CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704;
 inline constexpr CUresult CUDA_ERROR_PEER_ACCESS_NOT_ENABLED = 705;
 inline constexpr CUresult CUDA_ERROR_CONTEXT_IS_DESTROYED = 709;
+inline constexpr CUresult CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712;
+inline constexpr CUresult CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713;
 inline constexpr CUresult CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901;
@@ -75,7 +77,36 @@ inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
 inline constexpr unsigned CU_EVENT_DEFAULT = 0;
 inline constexpr int CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16;
 
+inline constexpr CUdevice CU_DEVICE_CPU = -1;
+inline constexpr CUdevice CU_DEVICE_INVALID = -2;
+inline constexpr unsigned CU_MEMORYTYPE_HOST = 1;
+inline constexpr unsigned CU_MEMORYTYPE_ARRAY = 3;
+inline constexpr unsigned CU_MEMORYTYPE_UNIFIED = 4;
+inline constexpr int CU_POINTER_ATTRIBUTE_CONTEXT = 1;
+inline constexpr int CU_POINTER_ATTRIBUTE_DEVICE_POINTER = 3;
+inline constexpr int CU_POINTER_ATTRIBUTE_HOST_POINTER = 4;
+inline constexpr int CU_POINTER_ATTRIBUTE_SYNC_MEMOPS = 6;
+inline constexpr int CU_POINTER_ATTRIBUTE_BUFFER_ID = 7;
+inline constexpr int CU_POINTER_ATTRIBUTE_IS_MANAGED = 8;
+inline constexpr int CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE = 10;
+inline constexpr int CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11;
+inline constexpr int CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12;
+inline constexpr int CU_POINTER_ATTRIBUTE_MAPPED = 13;
+inline constexpr int CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES = 14;
+inline constexpr int CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE = 15;
+inline constexpr int CU_POINTER_ATTRIBUTE_ACCESS_FLAGS = 16;
+inline constexpr int CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE = 17;
+inline constexpr int CU_POINTER_ATTRIBUTE_MAPPING_SIZE = 18;
+inline constexpr int CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR = 19;
+inline constexpr int CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID = 20;
+// Of arrays: CU_AD_FORMAT_* as in the driver; only their sizes matter here.
+inline constexpr int CU_AD_FORMAT_UNSIGNED_INT8 = 1;
+inline constexpr int CU_AD_FORMAT_FLOAT = 0x20;
+inline constexpr unsigned CUDA_ARRAY3D_LAYERED = 1;
+inline constexpr unsigned CUDA_ARRAY3D_CUBEMAP = 4;
+inline constexpr int CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1;
 inline constexpr int CU_MEM_LOCATION_TYPE_DEVICE = 1;
+inline constexpr int CU_MEM_LOCATION_TYPE_HOST = 2;
 inline constexpr int CU_MEM_ALLOCATION_TYPE_PINNED = 1;
 inline constexpr unsigned CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3;
 
@@ -115,6 +146,73 @@ struct CUlaunchConfig {
 };
 static_assert(sizeof(CUlaunchConfig) == 56);
 
+struct CUDA_ARRAY_DESCRIPTOR {
+  std::size_t Width;
+  std::size_t Height;
+  int Format;
+  unsigned NumChannels;
+};
+static_assert(sizeof(CUDA_ARRAY_DESCRIPTOR) == 24);
+struct CUDA_ARRAY3D_DESCRIPTOR {
+  std::size_t Width;
+  std::size_t Height;
+  std::size_t Depth;
+  int Format;
+  unsigned NumChannels;
+  unsigned Flags;
+};
+static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40);
+struct CUDA_MEMCPY2D {
+  std::size_t srcXInBytes;
+  std::size_t srcY;
+  unsigned srcMemoryType;
+  const void* srcHost;
+  CUdeviceptr srcDevice;
+  CUarray srcArray;
+  std::size_t srcPitch;
+  std::size_t dstXInBytes;
+  std::size_t dstY;
+  unsigned dstMemoryType;
+  void* dstHost;
+  CUdeviceptr dstDevice;
+  CUarray dstArray;
+  std::size_t dstPitch;
+  std::size_t WidthInBytes;
+  std::size_t Height;
+};
+static_assert(sizeof(CUDA_MEMCPY2D) == 128);
+struct CUDA_MEMCPY3D {
+  std::size_t srcXInBytes;
+  std::size_t srcY;
+  std::size_t srcZ;
+  std::size_t srcLOD;
+  unsigned srcMemoryType;
+  const void* srcHost;
+  CUdeviceptr srcDevice;
+  CUarray srcArray;
+  void* reserved0;
+  std::size_t srcPitch;
+  std::size_t srcHeight;
+  std::size_t dstXInBytes;
+  std::size_t dstY;
+  std::size_t dstZ;
+  std::size_t dstLOD;
+  unsigned dstMemoryType;
+  void* dstHost;
+  CUdeviceptr dstDevice;
+  CUarray dstArray;
+  void* reserved1;
+  std::size_t dstPitch;
+  std::size_t dstHeight;
+  std::size_t WidthInBytes;
+  std::size_t Height;
+  std::size_t Depth;
+};
+static_assert(sizeof(CUDA_MEMCPY3D) == 200);
+
+struct CUmemPoolPtrExportData {
+  unsigned char reserved[64];
+};
 struct CUmemLocation {
   int type;
   int id;
@@ -170,28 +268,6 @@ inline constexpr int CU_GRAPH_NODE_TYPE_EMPTY = 5;
 inline constexpr int CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10;
 inline constexpr int CU_GRAPH_NODE_TYPE_MEM_FREE = 11;
 inline constexpr int CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2;
-
-// Of arrays: CU_AD_FORMAT_* as in the driver; only their sizes matter here.
-inline constexpr int CU_AD_FORMAT_UNSIGNED_INT8 = 1;
-inline constexpr int CU_AD_FORMAT_FLOAT = 0x20;
-inline constexpr unsigned CUDA_ARRAY3D_LAYERED = 1;
-inline constexpr unsigned CUDA_ARRAY3D_CUBEMAP = 4;
-struct CUDA_ARRAY_DESCRIPTOR {
-  std::size_t Width;
-  std::size_t Height;
-  int Format;
-  unsigned NumChannels;
-};
-static_assert(sizeof(CUDA_ARRAY_DESCRIPTOR) == 24);
-struct CUDA_ARRAY3D_DESCRIPTOR {
-  std::size_t Width;
-  std::size_t Height;
-  std::size_t Depth;
-  int Format;
-  unsigned NumChannels;
-  unsigned Flags;
-};
-static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40);
 
 struct CUDA_MEM_ALLOC_NODE_PARAMS {
   CUmemPoolProps poolProps;

@@ -1,0 +1,47 @@
+// tests/standin/shares.h: device memory that its owner shows to other processes. While another one
+// has it open it lives on, whatever becomes of the owner.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "regatta/os/unique_fd.h"
+#include "tests/standin/device.h"
+
+namespace regatta::standin {
+
+struct Share {
+  ClientId owner = 0;  // 0: it is gone, or has given the memory up
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  os::UniqueFd file;  // the owner's, in which the bytes lie
+  std::map<ClientId, int> users;
+};
+
+class Shares {
+ public:
+  explicit Shares(Device& device) : device_(device) {}
+
+  void add_file(ClientId client, os::UniqueFd file);  // in which its memory lies
+  // The number of a range of the client's file; the same for the same range. 0: it has no file.
+  std::uint64_t show(ClientId owner, std::uint64_t offset, std::uint64_t bytes);
+  // Null: there is no such share.
+  const Share* open(ClientId user, std::uint64_t id);
+  void close(ClientId user, std::uint64_t id);
+  // The owner frees it. True: others use it; they have its bytes from now on, which are no longer
+  // the owner's, unless `keeps_bytes`.
+  bool give_up(ClientId owner, std::uint64_t id, bool keeps_bytes);
+  // Before the device forgets the client.
+  void remove_client(ClientId client);
+
+ private:
+  void drop_if_unused(std::map<std::uint64_t, Share>::iterator share);
+
+  Device& device_;
+  std::map<ClientId, os::UniqueFd> files_;
+  std::map<std::uint64_t, Share> shares_;
+  std::uint64_t last_id_ = 0;
+};
+
+}  // namespace regatta::standin
