@@ -1,30 +1,77 @@
-// Collectives of buffers in device memory. Over a driver without devices (gpu/cuda_stub.cc), or
-// over the real one where REGATTA_TEST_CUDA names its library: scripts/gpu-check.sh.
+// Collectives of buffers in device memory. On two devices and a driver of our own
+// (tests/standin/README.md), or on real ones where REGATTA_TEST_CUDA names the driver's library:
+// scripts/gpu-check.sh.
 #include "regatta/coll/device/device_calls.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "regatta/coll/forked_world.h"
 #include "regatta/coll/test_ranks.h"
 #include "regatta/coll/test_status.h"
 #include "regatta/coll/test_world.h"
+#include "regatta/os/process.h"
 
 namespace regatta::coll {
 namespace {
 
+// Two devices of our own while tests run that use some; ranks that are processes share them.
+class Devices : public testing::Environment {
+ public:
+  void SetUp() override {
+    const auto& tests = *testing::UnitTest::GetInstance();
+    bool is_wanted = false;
+    for (int i = 0; i < tests.total_test_suite_count(); ++i) {
+      const testing::TestSuite& suite = *tests.GetTestSuite(i);
+      is_wanted |= suite.should_run() && std::string(suite.name()).starts_with("Device");
+    }
+    if (!is_wanted || std::getenv("REGATTA_TEST_CUDA") != nullptr) return;
+    std::string folder = "/tmp/regatta-devices-XXXXXX";
+    folder_ = mkdtemp(folder.data());
+    std::string sockets;
+    for (const char* const name : {"/0", "/1"}) {
+      start(folder_ + name);
+      sockets += (sockets.empty() ? "" : ":") + folder_ + name;
+    }
+    setenv("REGATTA_STANDIN", sockets.c_str(), 1);
+  }
+  void TearDown() override {
+    for (const pid_t pid : pids_)
+      (void)os::terminate(pid);
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+
+ private:
+  // Copies take their time: bytes that nobody waited for are seen to be missing.
+  void start(const std::string& socket) {
+    const auto pid = os::spawn({REGATTA_STANDIN_DEVICE, "--socket", socket, "--memory", "256MiB",
+                                "--copy-speed", "200MB/s"},
+                               {});
+    ASSERT_TRUE(pid) << pid.error().message;
+    pids_.push_back(*pid);
+    for (int i = 0; i < 60'000 && access(socket.c_str(), F_OK) != 0; ++i)
+      usleep(1000);
+  }
+
+  std::string folder_;
+  std::vector<pid_t> pids_;
+};
+const testing::Environment* const kDevices = testing::AddGlobalTestEnvironment(new Devices);
+
 const gpu::CudaDriver& driver() {
   static const gpu::CudaDriver loaded = [] {
     const char* real = std::getenv("REGATTA_TEST_CUDA");
-    auto driver = gpu::load_cuda_driver(real != nullptr ? real : REGATTA_CUDA_STUB);
+    auto driver = gpu::load_cuda_driver(real != nullptr ? real : REGATTA_STANDIN_CUDA);
     EXPECT_TRUE(driver) << (driver ? "" : driver.error().message);
     return *driver;
   }();
