@@ -6,17 +6,21 @@ import unittest
 from remote_case import BIN, RemoteCase
 
 # Host functions are called in the program, and managed memory is touched by it: neither is forwarded, and neither are
-# arrays, what other processes show, all that can be said of pointers, and what a graph says of its nodes.
+# arrays, what other processes show, all that can be said of pointers, and parameters
+# that graphs say of their nodes.
 NOT_FORWARDED = ["CudaStream.IsNotReadyUntilItsWorkIsDone", "CudaStream.CallsHostFunctionsInTheStreamsOrder",
                  "CudaStream.TakesTheThreadsOwnStreamAsTheDefaultInTheTwins", "CudaGraph.CapturesWithoutRunningAndReplays",
                  "CudaMemory.LetsTheHostTouchManagedAndPinnedMemory", "CudaMemory.KeepsArraysUntilTheyAreDestroyed",
                  "CudaGraph.SaysWhatItsNodesAre", "CudaIpc.*", "CudaPointer.*",
                  "CudaArray.CopiesAPlaneOutOfAWiderOne", "CudaArray.CopiesABoxThroughAnArray", "CudaArray.CopiesRowsOfArrays",
-                 "CudaArray.TakesMemoryAndGivesItBack", "CudaArray.HalvesTheLevelsOfAMipmap"]
+                 "CudaArray.TakesMemoryAndGivesItBack", "CudaArray.HalvesTheLevelsOfAMipmap", "CudaGraphUpdate.CopiesAfterItSets",
+                 "CudaGraphUpdate.TellsNodesOfAnExecutableAnewAndLeavesTheGraph", "CudaGraphUpdate.TakesOverAGraphOfTheSameShapeOnly",
+                 "CudaGraphUpdate.ClonesAndKnowsItsEdges", "CudaGraphUpdate.KeepsTheParametersOfLaunchesAlsoOfCapturedOnes"]
 # A launch returns before the server has it: these want its error at once.
 EAGER = ["CudaStream.RefusesLaunchesThatNoDeviceCanRun", "CudaGraph.CannotAllocateAgainWhatNobodyFreed",
          "CudaCapture.CannotMakeTheDefaultStreamWaitForACapture", "CudaCode.LetsAKernelHaveMoreSharedMemoryOnlyWhenItAsks",
-         "CudaCode.CooperatesByAttributeOnlyWhenAllBlocksFit"]
+         "CudaCode.CooperatesByAttributeOnlyWhenAllBlocksFit",
+         "CudaGraphUpdate.AllocatesByCaptureAndFreesByItself"]
 # Of another library.
 OTHERS = ["Nvml.*"]
 

@@ -97,7 +97,8 @@ CUresult copy_work(const Copy& wanted, Work* work) {
   *work = {.kind = OpKind::kCopy,
            .engine = engine,
            .bytes = copy.width * copy.height * copy.depth,
-           .action = [copy] { copy_rows(copy); }};
+           .action = [copy] { copy_rows(copy); },
+           .node_type = CU_GRAPH_NODE_TYPE_MEMCPY};
   return CUDA_SUCCESS;
 }
 
@@ -109,12 +110,16 @@ CUresult set_work(CUdeviceptr to, unsigned value, unsigned value_bytes, const Co
     return CUDA_ERROR_INVALID_VALUE;
   if (row > 0 && rows.height > 0 && !is_device_range(to, (rows.height - 1) * rows.to.pitch + row))
     return CUDA_ERROR_INVALID_VALUE;
-  *work = {
-      .kind = OpKind::kCopy, .engine = Engine::kWithin, .bytes = row * rows.height, .action = [=] {
-        if (value_bytes == 1) fill_rows(to, static_cast<std::uint8_t>(value), rows);
-        if (value_bytes == 2) fill_rows(to, static_cast<std::uint16_t>(value), rows);
-        if (value_bytes == 4) fill_rows(to, value, rows);
-      }};
+  *work = {.kind = OpKind::kCopy,
+           .engine = Engine::kWithin,
+           .bytes = row * rows.height,
+           .action =
+               [=] {
+                 if (value_bytes == 1) fill_rows(to, static_cast<std::uint8_t>(value), rows);
+                 if (value_bytes == 2) fill_rows(to, static_cast<std::uint16_t>(value), rows);
+                 if (value_bytes == 4) fill_rows(to, value, rows);
+               },
+           .node_type = CU_GRAPH_NODE_TYPE_MEMSET};
   return CUDA_SUCCESS;
 }
 

@@ -1,56 +1,41 @@
-// Graphs: made node by node or by captures. A launch runs the nodes one after the other,
-// in an order that their dependencies allow.
+// Graphs: made node by node or by captures.
 #include "tests/standin/graph.h"
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "tests/standin/api.h"
+#include "tests/standin/copy.h"
 #include "tests/standin/launch.h"
-#include "tests/standin/process.h"
+#include "tests/standin/module.h"
 
 using namespace regatta::standin;
 
+namespace regatta::standin {
 namespace {
 
 std::set<CUgraph>& graphs() {
   static auto* const all = new std::set<CUgraph>;
   return *all;
 }
-std::set<CUgraphExec>& executables() {
-  static auto* const all = new std::set<CUgraphExec>;
-  return *all;
+
+// Of a body that was made, or the reason why not.
+CUresult add_made(CUresult made, CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                  std::size_t count, const NodeBody& body) {
+  return made == CUDA_SUCCESS ? add_node(node, graph, after, count, body) : made;
 }
 
-// A graph that no capture still adds to.
-bool is_whole(CUgraph graph) {
-  return graphs().contains(graph) && graph->capture_id == 0;
-}
-
-CUresult add_locked(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, std::size_t count,
-                    Work work) {
+CUresult add_event_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                        std::size_t count, CUevent event, int type) {
   const std::lock_guard lock(process().mutex);
-  return add_node(node, graph, after, count, std::move(work));
-}
-
-template <typename Value>
-Work fill_work(CUdeviceptr to, Value value, std::size_t width, std::size_t height,
-               std::size_t pitch) {
-  const std::size_t row = width * sizeof value;
-  const auto fill = [=] {
-    const std::lock_guard lock(process().mutex);
-    for (std::size_t y = 0; y < height; ++y)
-      for_each_part(to + y * pitch, row, [&](std::byte* part, std::uint64_t size) {
-        std::fill_n(reinterpret_cast<Value*>(part), size / sizeof value, value);
-      });
-  };
-  return {.kind = OpKind::kCopy, .engine = Engine::kWithin, .bytes = row * height, .action = fill};
+  if (!process().events.contains(event)) return CUDA_ERROR_INVALID_VALUE;
+  return add_node(node, graph, after, count, {.type = type, .event = event});
 }
 
 }  // namespace
-
-namespace regatta::standin {
 
 CUgraph make_graph() {
   auto* const graph = new CUgraph_st;
@@ -60,6 +45,8 @@ CUgraph make_graph() {
 
 void drop_graph(CUgraph graph) {
   graphs().erase(graph);
+  for (const auto& node : graph->nodes)
+    if (node->body.child != nullptr) drop_graph(node->body.child);
   delete graph;
 }
 
@@ -67,13 +54,60 @@ bool is_graph(CUgraph graph) {
   return graphs().contains(graph);
 }
 
+bool is_whole(CUgraph graph) {
+  return graphs().contains(graph) && graph->capture_id == 0;
+}
+
 bool has_node(const CUgraph_st& graph, CUgraphNode node) {
   return std::ranges::any_of(graph.nodes, [&](const auto& own) { return own.get() == node; });
 }
 
-// What a node comes after is in the graph before it: the order of making is one that is allowed.
+bool is_node(CUgraphNode node) {
+  return std::ranges::any_of(graphs(), [&](CUgraph graph) { return has_node(*graph, node); });
+}
+
+CUgraph clone_graph(const CUgraph_st& graph) {
+  const bool has_memory = std::ranges::any_of(graph.nodes, [](const auto& node) {
+    return node->body.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+           node->body.type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+  });
+  if (has_memory) return nullptr;
+  CUgraph const clone = make_graph();
+  std::map<CUgraphNode, CUgraphNode> twins;
+  for (const auto& node : graph.nodes) {
+    auto twin = std::make_unique<CUgraphNode_st>();
+    twin->graph = clone;
+    twin->body = node->body;
+    twin->original = node.get();
+    if (node->body.child != nullptr) twin->body.child = clone_graph(*node->body.child);
+    twins[node.get()] = twin.get();
+    clone->nodes.push_back(std::move(twin));
+  }
+  for (const auto& node : graph.nodes)
+    for (const CUgraphNode before : node->after)
+      twins[node.get()]->after.push_back(twins[before]);
+  return clone;
+}
+
+std::vector<CUgraphNode> ordered_nodes(const CUgraph_st& graph) {
+  std::vector<CUgraphNode> order;
+  std::set<CUgraphNode> done;
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (const auto& node : graph.nodes) {
+      if (done.contains(node.get())) continue;
+      if (!std::ranges::all_of(node->after, [&](CUgraphNode own) { return done.contains(own); }))
+        continue;
+      done.insert(node.get());
+      order.push_back(node.get());
+      goes_on = true;
+    }
+  }
+  return order;
+}
+
 CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, std::size_t count,
-                  Work work) {
+                  NodeBody body) {
   if (node == nullptr || !graphs().contains(graph) || (count > 0 && after == nullptr))
     return CUDA_ERROR_INVALID_VALUE;
   auto made = std::make_unique<CUgraphNode_st>();
@@ -81,10 +115,73 @@ CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, st
     if (!has_node(*graph, after[i])) return CUDA_ERROR_INVALID_VALUE;
     made->after.push_back(after[i]);
   }
-  made->type = node_type(work);
-  made->work = [work = std::move(work)] { return work; };
+  made->graph = graph;
+  made->body = std::move(body);
   *node = made.get();
   graph->nodes.push_back(std::move(made));
+  return CUDA_SUCCESS;
+}
+
+CUresult capture_body(CUstream_st& stream, NodeBody body) {
+  if (stream.capture->is_invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  CUgraphNode node = nullptr;
+  const CUresult added = add_node(&node, stream.capture, stream.frontier.data(),
+                                  stream.frontier.size(), std::move(body));
+  if (added == CUDA_SUCCESS) stream.frontier = {node};
+  return added;
+}
+
+std::shared_ptr<const KernelNode> keep_launch(const CUDA_KERNEL_NODE_PARAMS& launch) {
+  auto kept = std::make_shared<KernelNode>();
+  kept->launch = launch;
+  CUfunction function = nullptr;
+  if (launch.kernelParams == nullptr || find_function(launch.func, &function) != CUDA_SUCCESS)
+    return kept;
+  for (std::size_t i = 0; i < function->parameters.size(); ++i) {
+    const auto* const value = static_cast<const std::byte*>(launch.kernelParams[i]);
+    kept->values.emplace_back(value, value + function->parameters[i].bytes);
+  }
+  for (auto& value : kept->values)
+    kept->pointers.push_back(value.data());
+  kept->launch.kernelParams = kept->pointers.data();
+  return kept;
+}
+
+CUresult kernel_body(const CUDA_KERNEL_NODE_PARAMS* launch, NodeBody* body) {
+  if (launch == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Shape shape{{launch->gridDimX, launch->gridDimY, launch->gridDimZ},
+                    {launch->blockDimX, launch->blockDimY, launch->blockDimZ},
+                    launch->sharedMemBytes,
+                    launch->kernelParams,
+                    launch->extra};
+  *body = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+  const CUresult result = kernel_work(launch->func, shape, &body->work);
+  if (result == CUDA_SUCCESS) body->kernel = keep_launch(*launch);
+  return result;
+}
+
+CUresult copy_body(const CUDA_MEMCPY3D* copy, NodeBody* body) {
+  if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *body = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .copy = *copy};
+  Copy rows;
+  const CUresult result = copy_box(*copy, &rows);
+  return result == CUDA_SUCCESS ? copy_work(rows, &body->work) : result;
+}
+
+CUresult set_body(const CUDA_MEMSET_NODE_PARAMS* set, NodeBody* body) {
+  if (set == nullptr || set->width == 0 || set->height == 0) return CUDA_ERROR_INVALID_VALUE;
+  *body = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .set = *set};
+  const Copy rows{.to = {.pitch = set->height > 1 ? set->pitch : 0},
+                  .width = set->width,
+                  .height = set->height};
+  return set_work(set->dst, set->value, set->elementSize, rows, &body->work);
+}
+
+CUresult host_body(const CUDA_HOST_NODE_PARAMS* host, NodeBody* body) {
+  if (host == nullptr || host->fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *body = {.type = CU_GRAPH_NODE_TYPE_HOST,
+           .work = {.kind = OpKind::kCall, .action = [call = *host] { call.fn(call.userData); }},
+           .host = *host};
   return CUDA_SUCCESS;
 }
 
@@ -108,106 +205,68 @@ CUresult cuGraphDestroy(CUgraph graph) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
-                                 std::size_t count, const CUDA_KERNEL_NODE_PARAMS* kernel) {
-  if (kernel == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Work work;
-  const Shape shape{{kernel->gridDimX, kernel->gridDimY, kernel->gridDimZ},
-                    {kernel->blockDimX, kernel->blockDimY, kernel->blockDimZ},
-                    kernel->sharedMemBytes,
-                    kernel->kernelParams,
-                    kernel->extra};
+CUresult cuGraphClone(CUgraph* clone, CUgraph graph) {
   const std::lock_guard lock(process().mutex);
-  const CUresult result = kernel_work(kernel->func, shape, &work);
-  return result == CUDA_SUCCESS ? add_node(node, graph, after, count, work) : result;
+  if (clone == nullptr || !is_whole(graph)) return CUDA_ERROR_INVALID_VALUE;
+  CUgraph const made = clone_graph(*graph);
+  if (made == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  *clone = made;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                                 std::size_t count, const CUDA_KERNEL_NODE_PARAMS* launch) {
+  const std::lock_guard lock(process().mutex);
+  NodeBody body;
+  return add_made(kernel_body(launch, &body), node, graph, after, count, body);
+}
+
+CUresult cuGraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                              std::size_t count, const CUDA_MEMCPY3D* copy, CUcontext) {
+  const std::lock_guard lock(process().mutex);
+  NodeBody body;
+  return add_made(copy_body(copy, &body), node, graph, after, count, body);
 }
 
 CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                               std::size_t count, const CUDA_MEMSET_NODE_PARAMS* set, CUcontext) {
-  if (set == nullptr || set->width == 0 || set->height == 0) return CUDA_ERROR_INVALID_VALUE;
-  const auto made = [&](auto value) {
-    return fill_work(set->dst, value, set->width, set->height, set->pitch);
-  };
-  switch (set->elementSize) {
-    case 1:
-      return add_locked(node, graph, after, count, made(static_cast<std::uint8_t>(set->value)));
-    case 2:
-      return add_locked(node, graph, after, count, made(static_cast<std::uint16_t>(set->value)));
-    case 4:
-      return add_locked(node, graph, after, count, made(set->value));
-    default:
-      return CUDA_ERROR_INVALID_VALUE;
-  }
+  const std::lock_guard lock(process().mutex);
+  NodeBody body;
+  return add_made(set_body(set, &body), node, graph, after, count, body);
 }
 
 CUresult cuGraphAddHostNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                             std::size_t count, const CUDA_HOST_NODE_PARAMS* host) {
-  if (host == nullptr || host->fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return add_locked(node, graph, after, count,
-                    {.kind = OpKind::kCall, .action = [call = *host] { call.fn(call.userData); }});
+  const std::lock_guard lock(process().mutex);
+  NodeBody body;
+  return add_made(host_body(host, &body), node, graph, after, count, body);
 }
 
 CUresult cuGraphAddEmptyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                              std::size_t count) {
-  return add_locked(node, graph, after, count, {});
-}
-
-CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
   const std::lock_guard lock(process().mutex);
-  if (count == nullptr || !graphs().contains(graph)) return CUDA_ERROR_INVALID_VALUE;
-  const std::size_t present = graph->nodes.size();
-  if (nodes != nullptr)
-    for (std::size_t i = 0; i < *count; ++i)
-      nodes[i] = i < present ? graph->nodes[i].get() : nullptr;
-  *count = nodes == nullptr ? present : std::min(*count, present);
-  return CUDA_SUCCESS;
+  return add_node(node, graph, after, count, {});
 }
 
-CUresult cuGraphNodeGetType(CUgraphNode node, int* type) {
+CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                                  std::size_t count, CUgraph child) {
   const std::lock_guard lock(process().mutex);
-  if (node == nullptr || type == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *type = node->type;
-  return CUDA_SUCCESS;
+  if (!is_whole(child) || child == graph) return CUDA_ERROR_INVALID_VALUE;
+  CUgraph const own = clone_graph(*child);
+  if (own == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  const CUresult added =
+      add_node(node, graph, after, count, {.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = own});
+  if (added != CUDA_SUCCESS) drop_graph(own);
+  return added;
 }
 
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long) {
-  const std::lock_guard lock(process().mutex);
-  if (executable == nullptr || !is_whole(graph)) return CUDA_ERROR_INVALID_VALUE;
-  *executable = new CUgraphExec_st;
-  for (const auto& node : graph->nodes)
-    (*executable)->works.push_back(node->work);
-  (*executable)->addresses = graph->addresses;
-  executables().insert(*executable);
-  return CUDA_SUCCESS;
+CUresult cuGraphAddEventRecordNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                                   std::size_t count, CUevent event) {
+  return add_event_node(node, graph, after, count, event, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
 }
-
-CUresult cuGraphExecDestroy(CUgraphExec executable) {
-  const std::lock_guard lock(process().mutex);
-  if (executables().erase(executable) == 0) return CUDA_ERROR_INVALID_VALUE;
-  delete executable;
-  return CUDA_SUCCESS;
-}
-
-// Nothing has to be brought to this device.
-CUresult cuGraphUpload(CUgraphExec executable, CUstream handle) {
-  const std::lock_guard lock(process().mutex);
-  if (!executables().contains(executable)) return CUDA_ERROR_INVALID_VALUE;
-  CUstream stream = nullptr;
-  return find_stream(handle, &stream);
-}
-
-CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
-  std::vector<std::function<Work()>> works;
-  {
-    const std::lock_guard lock(process().mutex);
-    if (!executables().contains(executable)) return CUDA_ERROR_INVALID_VALUE;
-    if (const CUresult begun = begin_graph_memory(executable->addresses); begun != CUDA_SUCCESS)
-      return begun;
-    works = executable->works;
-  }
-  for (const auto& work : works)
-    if (const CUresult result = enqueue(stream, work()); result != CUDA_SUCCESS) return result;
-  return CUDA_SUCCESS;
+CUresult cuGraphAddEventWaitNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                                 std::size_t count, CUevent event) {
+  return add_event_node(node, graph, after, count, event, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
 }
 
 }  // extern "C"

@@ -60,7 +60,10 @@ bool back(CUdeviceptr address, GraphMemory& memory) {
 
 }  // namespace
 
-CUresult begin_graph_memory(const GraphAddresses& addresses) {
+CUresult begin_graph_memory(const GraphAddresses& addresses, bool frees_first) {
+  if (frees_first)
+    for (const CUdeviceptr address : addresses.allocated)
+      free_graph_memory(address);
   for (const CUdeviceptr address : addresses.allocated)
     if (memories().at(address).is_used) return CUDA_ERROR_INVALID_VALUE;
   for (const CUdeviceptr address : addresses.allocated)
@@ -84,8 +87,6 @@ bool free_graph_memory(CUdeviceptr address) {
   return true;
 }
 
-}  // namespace regatta::standin
-
 namespace {
 
 DeviceState* find_device(CUdevice number) {
@@ -96,54 +97,58 @@ DeviceState* find_device(CUdevice number) {
 
 }  // namespace
 
-// NOLINTBEGIN(readability-identifier-naming): the names are the driver's
-extern "C" {
-
-CUresult cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
-                                std::size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* wanted) {
+CUresult add_alloc_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                        std::size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* wanted) {
   if (wanted == nullptr || wanted->bytesize == 0 ||
       wanted->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
       wanted->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
     return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard lock(process().mutex);
   DeviceState* const device = find_device(wanted->poolProps.location.id);
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult added = add_node(node, graph, after, count, {}); added != CUDA_SUCCESS)
-    return added;
   const std::uint64_t bytes =
       (wanted->bytesize + Arena::kBlock - 1) / Arena::kBlock * Arena::kBlock;
   void* const range =
       mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   wanted->dptr = reinterpret_cast<CUdeviceptr>(range);
-  (*node)->type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
-  (*node)->memory = *wanted;
+  const CUresult added =
+      add_node(node, graph, after, count,
+               {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC, .alloc = *wanted, .address = wanted->dptr});
+  if (added != CUDA_SUCCESS) {
+    munmap(range, bytes);
+    return added;
+  }
   memories()[wanted->dptr] = {.device = device, .bytes = bytes};
   process().regions[wanted->dptr] = {.kind = RegionKind::kGraph,
+                                     .id = ++process().last_id,
                                      .bytes = wanted->bytesize,
                                      .device = device,
                                      .is_accessible = false};
-  graph->addresses.allocated.push_back(wanted->dptr);
   return CUDA_SUCCESS;
+}
+
+CUresult add_free_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                       std::size_t count, CUdeviceptr address) {
+  if (!memories().contains(address)) return CUDA_ERROR_INVALID_VALUE;
+  return add_node(node, graph, after, count,
+                  {.type = CU_GRAPH_NODE_TYPE_MEM_FREE, .address = address});
+}
+
+}  // namespace regatta::standin
+
+// NOLINTBEGIN(readability-identifier-naming): the names are the driver's
+extern "C" {
+
+CUresult cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                                std::size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* wanted) {
+  const std::lock_guard lock(process().mutex);
+  return add_alloc_node(node, graph, after, count, wanted);
 }
 
 CUresult cuGraphAddMemFreeNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                                std::size_t count, CUdeviceptr address) {
   const std::lock_guard lock(process().mutex);
-  if (!memories().contains(address)) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult added = add_node(node, graph, after, count, {});
-  if (added != CUDA_SUCCESS) return added;
-  (*node)->type = CU_GRAPH_NODE_TYPE_MEM_FREE;
-  graph->addresses.freed.push_back(address);
-  return added;
-}
-
-CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* memory) {
-  const std::lock_guard lock(process().mutex);
-  if (node == nullptr || memory == nullptr || node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)
-    return CUDA_ERROR_INVALID_VALUE;
-  *memory = node->memory;
-  return CUDA_SUCCESS;
+  return add_free_node(node, graph, after, count, address);
 }
 
 // What launches still under way use stays.
@@ -172,6 +177,20 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice number, int attribute, void* valu
   const std::uint64_t values[] = {used_bytes(device), marks()[device].used_high,
                                   reserved_bytes(device), marks()[device].reserved_high};
   *static_cast<std::uint64_t*>(value) = values[attribute];
+  return CUDA_SUCCESS;
+}
+
+// The high marks can be set to 0: then they start again.
+CUresult cuDeviceSetGraphMemAttribute(CUdevice number, int attribute, void* value) {
+  const std::lock_guard lock(process().mutex);
+  DeviceState* const device = find_device(number);
+  if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+  if (value == nullptr || *static_cast<std::uint64_t*>(value) != 0 ||
+      (attribute != 1 && attribute != 3))
+    return CUDA_ERROR_INVALID_VALUE;
+  Marks& high = marks()[device];
+  if (attribute == 1) high.used_high = used_bytes(device);
+  if (attribute == 3) high.reserved_high = reserved_bytes(device);
   return CUDA_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tests/standin/api.h"
+#include "tests/standin/graph.h"
 #include "tests/standin/module.h"
 
 using namespace regatta::standin;
@@ -43,11 +44,24 @@ int blocks_at_once(int block_threads, std::size_t shared_bytes) {
   return blocks;
 }
 
-CUresult prepare(CUfunction function, const Shape& shape, bool is_cooperative, Work* work) {
+// A captured launch can be asked for later.
+void keep_for_capture(CUfunction function, const Shape& shape, CUstream handle, Work* work) {
+  CUstream stream = nullptr;
+  if (process().captures == 0 || find_stream(handle, &stream) != CUDA_SUCCESS ||
+      stream->capture == nullptr)
+    return;
+  work->kernel = keep_launch({function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0],
+                              shape.block[1], shape.block[2], shape.shared_bytes, shape.parameters,
+                              shape.extra, nullptr, nullptr});
+}
+
+CUresult prepare(CUfunction function, const Shape& shape, CUstream stream, bool is_cooperative,
+                 Work* work) {
   const std::lock_guard lock(process().mutex);
   CUcontext context = nullptr;
   if (const CUresult result = current_context(&context); result != CUDA_SUCCESS) return result;
   const CUresult result = kernel_work(function, shape, work);
+  if (result == CUDA_SUCCESS) keep_for_capture(function, shape, stream, work);
   if (result != CUDA_SUCCESS || !is_cooperative) return result;
   // All blocks have to be on the device at once.
   const auto threads = static_cast<int>(shape.block[0] * shape.block[1] * shape.block[2]);
@@ -59,7 +73,7 @@ CUresult prepare(CUfunction function, const Shape& shape, bool is_cooperative, W
 
 CUresult launch(CUfunction function, const Shape& shape, CUstream stream, bool is_cooperative) {
   Work work;
-  const CUresult result = prepare(function, shape, is_cooperative, &work);
+  const CUresult result = prepare(function, shape, stream, is_cooperative, &work);
   return result == CUDA_SUCCESS ? enqueue(stream, work) : result;
 }
 
@@ -94,7 +108,8 @@ CUresult kernel_work(CUfunction handle, const Shape& shape, Work* work) {
   if (!function->parameters.empty() && parameter == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *work = {.kind = OpKind::kKernel,
            .duration = function->duration.value_or(parameter_duration(*function, parameter)),
-           .width = static_cast<unsigned>(blocks)};
+           .width = static_cast<unsigned>(blocks),
+           .node_type = CU_GRAPH_NODE_TYPE_KERNEL};
   return CUDA_SUCCESS;
 }
 

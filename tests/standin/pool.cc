@@ -47,13 +47,36 @@ std::optional<PoolBlock> take_block(CUmemPoolHandle_st& pool, std::uint64_t byte
   return PoolBlock{.offset = *offset, .bytes = bytes};
 }
 
+// Captured, memory becomes the graph's.
+CUresult capture_alloc(CUdeviceptr* address, std::size_t bytes, CUstream_st& stream) {
+  CUgraph const graph = stream.capture;
+  if (graph->is_invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  CUDA_MEM_ALLOC_NODE_PARAMS wanted{};
+  wanted.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  wanted.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, stream.context->device->ordinal};
+  wanted.bytesize = bytes;
+  CUgraphNode node = nullptr;
+  const CUresult added =
+      add_alloc_node(&node, graph, stream.frontier.data(), stream.frontier.size(), &wanted);
+  if (added != CUDA_SUCCESS) return added;
+  stream.frontier = {node};
+  *address = wanted.dptr;
+  return CUDA_SUCCESS;
+}
+
+CUresult capture_free(CUdeviceptr address, CUstream_st& stream) {
+  if (stream.capture->is_invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  CUgraphNode node = nullptr;
+  const CUresult added =
+      add_free_node(&node, stream.capture, stream.frontier.data(), stream.frontier.size(), address);
+  if (added == CUDA_SUCCESS) stream.frontier = {node};
+  return added;
+}
+
 CUresult allocate(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool, CUstream handle) {
   CUstream stream = nullptr;
   if (const CUresult result = find_stream(handle, &stream); result != CUDA_SUCCESS) return result;
-  if (stream->capture != nullptr) {
-    stream->capture->is_invalid = true;
-    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  }
+  if (stream->capture != nullptr) return capture_alloc(address, bytes, *stream);
   if (pool == nullptr) pool = stream->context->device->pool;
   const std::uint64_t rounded = (bytes + Arena::kBlock - 1) / Arena::kBlock * Arena::kBlock;
   const auto block = take_block(*pool, rounded, stream);
@@ -155,6 +178,7 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   const std::lock_guard lock(process().mutex);
   CUstream stream = nullptr;
   if (const CUresult result = find_stream(handle, &stream); result != CUDA_SUCCESS) return result;
+  if (stream->capture != nullptr) return capture_free(address, *stream);
   const auto at = process().regions.find(address);
   if (at != process().regions.end() && at->second.kind == RegionKind::kGraph)
     return free_graph_memory(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

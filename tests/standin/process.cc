@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "tests/standin/array.h"
+#include "tests/standin/graph.h"
 #include "tests/standin/module.h"
 #include "tests/standin/share.h"
 
@@ -29,15 +30,6 @@ CUstream own_stream(CUcontext context) {
   if (stream == nullptr || !process().streams.contains(stream))
     stream = make_stream(context, StreamKind::kBlocking, 0, 0);
   return stream;
-}
-
-void capture_work(CUstream_st& stream, Work work) {
-  auto node = std::make_unique<CUgraphNode_st>();
-  node->after = stream.frontier;
-  node->type = node_type(work);
-  node->work = [work = std::move(work)] { return work; };
-  stream.frontier = {node.get()};
-  stream.capture->nodes.push_back(std::move(node));
 }
 
 // The mapped region that an address lies in, or end.
@@ -71,20 +63,6 @@ Process& process() {
 std::vector<CUcontext>& context_stack() {
   thread_local std::vector<CUcontext> stack;
   return stack;
-}
-
-// Of a captured copy it is not known whether it was a set.
-int node_type(const Work& work) {
-  switch (work.kind) {
-    case OpKind::kKernel:
-      return CU_GRAPH_NODE_TYPE_KERNEL;
-    case OpKind::kCopy:
-      return CU_GRAPH_NODE_TYPE_MEMCPY;
-    case OpKind::kCall:
-      return CU_GRAPH_NODE_TYPE_HOST;
-    default:
-      return CU_GRAPH_NODE_TYPE_EMPTY;
-  }
 }
 
 bool& per_thread_default() {
@@ -133,9 +111,9 @@ CUresult enqueue(CUstream handle, Work work) {
   CUstream stream = nullptr;
   if (const CUresult result = find_stream(handle, &stream); result != CUDA_SUCCESS) return result;
   if (stream->capture != nullptr) {
-    if (stream->capture->is_invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    capture_work(*stream, std::move(work));
-    return CUDA_SUCCESS;
+    NodeBody body{.type = work.node_type, .kernel = work.kernel};
+    body.work = std::move(work);
+    return capture_body(*stream, std::move(body));
   }
   if (const CUresult result = check_legacy(*stream); result != CUDA_SUCCESS) return result;
   const std::uint64_t sequence = submit(*stream, std::move(work));
@@ -242,7 +220,11 @@ std::map<CUdeviceptr, Region>::iterator region_of(CUdeviceptr address) {
   return is_named ? at : process().regions.end();
 }
 
+// Memory of graphs has its bytes only when a launch takes them.
 bool is_device_range(CUdeviceptr address, std::uint64_t bytes) {
+  const auto at = region_at(address);
+  if (at != process().regions.end() && at->second.kind == RegionKind::kGraph)
+    return address + bytes <= at->first + at->second.bytes;
   return for_each_part(address, bytes, [](std::byte*, std::uint64_t) {});
 }
 

@@ -12,7 +12,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "regatta/gpu/abi/cuda_sharing.h"
@@ -35,6 +34,8 @@ struct DeviceState {
   CUmemoryPool pool = nullptr;  // that cuMemAllocAsync takes from
 };
 
+struct KernelNode;  // graph.h
+
 // Something that a stream or a node of a graph does.
 struct Work {
   OpKind kind = OpKind::kMark;
@@ -45,6 +46,9 @@ struct Work {
   std::function<void()> action;  // of a copy or call
   std::uint64_t mark = 0;        // the event that it records
   Dependency after{};            // stream 0: after nothing but its stream
+  // What it is as a node of a graph.
+  int node_type = CU_GRAPH_NODE_TYPE_EMPTY;
+  std::shared_ptr<const KernelNode> kernel{};
 };
 
 enum class RegionKind : std::uint8_t {
@@ -90,12 +94,6 @@ struct Region {
   Managed managed{};
 };
 
-// What a launch of a graph allocates, and of that what it frees.
-struct GraphAddresses {
-  std::vector<CUdeviceptr> allocated;
-  std::vector<CUdeviceptr> freed;
-};
-
 struct Process {
   std::mutex mutex;
   bool is_started = false;
@@ -130,8 +128,6 @@ CUresult check_no_capture();
 // The same for work of the default stream while a stream that it would wait for is captured.
 CUresult check_legacy(const CUstream_st& stream);
 
-// CU_GRAPH_NODE_TYPE_* of a node that does this work.
-int node_type(const Work& work);
 // Gives work to the stream, or to the graph that it is captured into.
 CUresult enqueue(CUstream handle, Work work);
 // Under the lock, to a stream that is not captured; the stream's count of operations.
@@ -196,27 +192,5 @@ struct CUevent_st {
   std::uint64_t sequence = 0;
   CUgraph capture = nullptr;
   std::vector<CUgraphNode> captured;
-};
-struct CUgraphNode_st {
-  std::vector<CUgraphNode> after;
-  std::function<regatta::standin::Work()> work;  // made anew for each launch
-  int type = CU_GRAPH_NODE_TYPE_EMPTY;
-  CUDA_MEM_ALLOC_NODE_PARAMS memory{};  // of one that allocates
-};
-struct CUgraph_st {
-  std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
-  regatta::standin::GraphAddresses addresses;
-  // Of its capture, while that is under way; 0: none is.
-  std::uint64_t capture_id = 0;
-  int capture_mode = 0;
-  std::thread::id capture_thread;
-  bool is_made_by_capture = false;
-  bool is_invalid = false;
-};
-struct CUgraphExec_st {
-  CUcontext context = nullptr;
-  std::vector<std::function<regatta::standin::Work()>>
-      works;  // in an order that dependencies allow
-  regatta::standin::GraphAddresses addresses;
 };
 // NOLINTEND(readability-identifier-naming)

@@ -1,5 +1,6 @@
 // Streams, events and host functions.
 #include "tests/standin/api.h"
+#include "tests/standin/graph.h"
 #include "tests/standin/process.h"
 
 using namespace regatta::standin;
@@ -176,7 +177,9 @@ CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void* d
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return enqueue(stream, {.kind = OpKind::kCall, .action = [=] { function(data); }});
+  return enqueue(stream, {.kind = OpKind::kCall,
+                          .action = [=] { function(data); },
+                          .node_type = CU_GRAPH_NODE_TYPE_HOST});
 }
 
 CUresult cuEventCreate(CUevent* event, unsigned flags) {

@@ -41,6 +41,7 @@ inline constexpr CUresult CUDA_ERROR_CONTEXT_IS_DESTROYED = 709;
 inline constexpr CUresult CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712;
 inline constexpr CUresult CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713;
 inline constexpr CUresult CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720;
+inline constexpr CUresult CUDA_ERROR_NOT_SUPPORTED = 801;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_UNMATCHED = 903;
@@ -48,6 +49,7 @@ inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_UNJOINED = 904;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908;
 inline constexpr CUresult CUDA_ERROR_SHARED_OBJECT_INIT_FAILED = 303;
+inline constexpr CUresult CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910;
 inline constexpr CUresult CUDA_ERROR_ILLEGAL_STATE = 401;
 inline constexpr CUresult CUDA_ERROR_NOT_PERMITTED = 800;
 inline constexpr CUresult CUDA_ERROR_UNKNOWN = 999;
@@ -65,6 +67,23 @@ inline constexpr int CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0;
 inline constexpr int CU_FUNC_ATTRIBUTE_PTX_VERSION = 5;
 inline constexpr int CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
 inline constexpr int CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2;
+
+inline constexpr int CU_GRAPH_NODE_TYPE_KERNEL = 0;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEMCPY = 1;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEMSET = 2;
+inline constexpr int CU_GRAPH_NODE_TYPE_HOST = 3;
+inline constexpr int CU_GRAPH_NODE_TYPE_GRAPH = 4;
+inline constexpr int CU_GRAPH_NODE_TYPE_EMPTY = 5;
+inline constexpr int CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6;
+inline constexpr int CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEM_FREE = 11;
+inline constexpr int CU_GRAPH_EXEC_UPDATE_SUCCESS = 0;
+inline constexpr int CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED = 2;
+inline constexpr int CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED = 3;
+inline constexpr int CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED = 5;
+inline constexpr int CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED = 6;
+inline constexpr unsigned long long CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1;
 
 inline constexpr int CU_GET_PROC_ADDRESS_SUCCESS = 0;
 inline constexpr int CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1;
@@ -259,14 +278,6 @@ struct CUDA_MEMSET_NODE_PARAMS {
   std::size_t width;
   std::size_t height;
 };
-inline constexpr int CU_GRAPH_NODE_TYPE_KERNEL = 0;
-inline constexpr int CU_GRAPH_NODE_TYPE_MEMCPY = 1;
-inline constexpr int CU_GRAPH_NODE_TYPE_MEMSET = 2;
-inline constexpr int CU_GRAPH_NODE_TYPE_HOST = 3;
-inline constexpr int CU_GRAPH_NODE_TYPE_GRAPH = 4;
-inline constexpr int CU_GRAPH_NODE_TYPE_EMPTY = 5;
-inline constexpr int CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10;
-inline constexpr int CU_GRAPH_NODE_TYPE_MEM_FREE = 11;
 inline constexpr int CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2;
 
 struct CUDA_MEM_ALLOC_NODE_PARAMS {
@@ -281,5 +292,18 @@ struct CUDA_HOST_NODE_PARAMS {
   CUhostFn fn;
   void* userData;
 };
+struct CUgraphExecUpdateResultInfo {
+  int result;
+  CUgraphNode errorNode;
+  CUgraphNode errorFromNode;
+};
+static_assert(sizeof(CUgraphExecUpdateResultInfo) == 24);
+struct CUDA_GRAPH_INSTANTIATE_PARAMS {
+  std::uint64_t flags;
+  CUstream hUploadStream;
+  CUgraphNode hErrNode_out;
+  int result_out;
+};
+static_assert(sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS) == 32);
 }
 // NOLINTEND(readability-identifier-naming)
