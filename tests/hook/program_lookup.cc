@@ -52,12 +52,22 @@ Names driver_names() {
   return names;
 }
 
-void print_dlsym(const Names& names, const char* way, void* handle, const std::string& name) {
+struct Answer {
+  const char* way = nullptr;
+  std::string name;
+  void* found = nullptr;
+  bool has_error = false;
+};
+
+Answer ask_dlsym(const char* way, void* handle, const std::string& name) {
   dlerror();
   void* const found = dlsym(handle, name.c_str());
-  const bool has_error = dlerror() != nullptr;
-  std::printf("dlsym %s %s: %s%s\n", way, name.c_str(), name_of(names, found).c_str(),
-              has_error ? ", an error" : "");
+  return {way, name, found, dlerror() != nullptr};
+}
+
+void print_answer(const Names& names, const Answer& answer) {
+  std::printf("dlsym %s %s: %s%s\n", answer.way, answer.name.c_str(),
+              name_of(names, answer.found).c_str(), answer.has_error ? ", an error" : "");
 }
 
 void print_search(const Names& names, const std::string& name, int version, std::uint64_t flags) {
@@ -108,23 +118,26 @@ std::string mutated(std::mt19937& random, std::string name) {
 }  // namespace
 
 int print_lookups(unsigned seed) {
-  std::vector<std::pair<const char*, void*>> ways = {{"default before", RTLD_DEFAULT},
-                                                     {"next before", RTLD_NEXT}};
-  const auto print_ways = [&](const Names& names, const std::string& name) {
-    for (const auto& [way, handle] : ways)
-      print_dlsym(names, way, handle, name);
-  };
-  for (const char* const name : {"cuInit", "cuMemAlloc_v2", "cuGetProcAddress_v2", "malloc"})
-    print_ways({}, name);  // nobody has opened the driver yet
+  std::vector<Answer> before;  // anybody opened the driver
+  for (const char* const name : {"cuInit", "cuMemAlloc_v2", "cuGetProcAddress_v2", "malloc"}) {
+    before.push_back(ask_dlsym("default before", RTLD_DEFAULT, name));
+    before.push_back(ask_dlsym("next before", RTLD_NEXT, name));
+  }
   const Names names = driver_names();
-  ways = {{"default", RTLD_DEFAULT},
-          {"next", RTLD_NEXT},
-          {"program", dlopen(nullptr, RTLD_LAZY)},
-          {"driver", driver_handle()}};
+  for (const Answer& answer : before)
+    print_answer(names, answer);
+  const std::vector<std::pair<const char*, void*>> ways = {{"default", RTLD_DEFAULT},
+                                                           {"next", RTLD_NEXT},
+                                                           {"program", dlopen(nullptr, RTLD_LAZY)},
+                                                           {"driver", driver_handle()}};
+  const auto print_ways = [&](const std::string& name) {
+    for (const auto& [way, handle] : ways)
+      print_answer(names, ask_dlsym(way, handle, name));
+  };
   for (const char* const symbol : kSymbols)
-    print_ways(names, symbol);
+    print_ways(symbol);
   for (const char* const name : kOthers)
-    print_ways(names, name);
+    print_ways(name);
   print_nested(names);
   for (const char* const base : kBases)
     for (const int version :
@@ -137,7 +150,7 @@ int print_lookups(unsigned seed) {
     const std::string name = mutated(random, by_base ? kBases[random() % std::size(kBases)]
                                                      : kSymbols[random() % std::size(kSymbols)]);
     print_search(names, name, static_cast<int>(random() % 1400) * 10, random() % 4);
-    print_ways(names, name);
+    print_ways(name);
   }
   int status = 0;
   void* found = nullptr;

@@ -78,7 +78,7 @@ TEST_F(CudaCode, NamesAndListsKernels) {
   ASSERT_EQ(CU(cuFuncGetName)(&name, kernel("spin_1us")), CUDA_SUCCESS);
   EXPECT_STREQ(name, "spin_1us");
   ASSERT_EQ(CU(cuModuleGetFunctionCount)(&count, module_), CUDA_SUCCESS);
-  EXPECT_EQ(count, 5U);
+  EXPECT_EQ(count, 7U);
 }
 
 TEST_F(CudaCode, TellsWhereTheParametersLie) {

@@ -65,8 +65,13 @@ TestDevice::TestDevice(const std::vector<std::string>& options) {
     usleep(1000);
 }
 
-TestDevice::~TestDevice() {
+void TestDevice::end() {
   if (pid_ > 0) (void)os::terminate(pid_);
+  pid_ = -1;
+}
+
+TestDevice::~TestDevice() {
+  end();
   std::filesystem::remove_all(folder_);
 }
 
@@ -89,8 +94,9 @@ TestClient::TestClient(const TestDevice& device, const std::string& name,
   start(name, argument, {"REGATTA_STANDIN=" + device.socket()});
 }
 
-TestClient::TestClient(const std::string& name, const std::string& argument) {
-  start(name, argument, {});
+TestClient::TestClient(const std::string& name, const std::string& argument,
+                       const std::vector<std::string>& environment) {
+  start(name, argument, environment);
 }
 
 void TestClient::start(const std::string& name, const std::string& argument,
@@ -193,6 +199,8 @@ const char* const kKernels = R"(.version 6.4
 .visible .entry spin_200us() { ret; }
 .visible .entry spin_5ms() { ret; }
 .visible .entry spin_20ms() { ret; }
+.visible .entry spin_1ms_fails_719() { ret; }
+.visible .entry spin_forever() { ret; }
 .visible .entry spin_ns(.param .u64 spin_ns_param_0) { ret; }
 )";
 

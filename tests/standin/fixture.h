@@ -23,6 +23,7 @@ class TestDevice {
   const std::string& socket() const { return socket_; }
   std::vector<Usage> usage() const;  // what the device itself counts
   std::vector<Interval> log() const;
+  void end();
 
  private:
   std::string folder_;
@@ -36,7 +37,8 @@ class TestClient {
  public:
   TestClient(const TestDevice& device, const std::string& name, const std::string& argument);
   // On the devices of this process.
-  TestClient(const std::string& name, const std::string& argument);
+  TestClient(const std::string& name, const std::string& argument,
+             const std::vector<std::string>& environment = {});
   ~TestClient();
   std::string read_line();  // what it says next
   void write_line(const std::string& text);
@@ -71,7 +73,8 @@ void* nvml_symbol(const char* name);
 // NVML(nvmlDeviceGetCount_v2)(&count)
 #define NVML(name) (reinterpret_cast<decltype(&::name)>(regatta::standin::nvml_symbol(#name)))
 
-extern const char* const kKernels;  // PTX with spin_1us to spin_20ms and spin_ns(nanoseconds)
+extern const char* const
+    kKernels;  // PTX with spin_1us to spin_20ms, spin_ns(nanoseconds) and others
 CUresult launch(CUfunction function, CUstream stream, void** parameters = nullptr);
 
 // A context of device 0 that is current, and the kernels.

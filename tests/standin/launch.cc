@@ -109,7 +109,8 @@ CUresult kernel_work(CUfunction handle, const Shape& shape, Work* work) {
   *work = {.kind = OpKind::kKernel,
            .duration = function->duration.value_or(parameter_duration(*function, parameter)),
            .width = static_cast<unsigned>(blocks),
-           .node_type = CU_GRAPH_NODE_TYPE_KERNEL};
+           .node_type = CU_GRAPH_NODE_TYPE_KERNEL,
+           .fails = function->fails};
   return CUDA_SUCCESS;
 }
 

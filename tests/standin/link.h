@@ -2,6 +2,7 @@
 // it: one hears the device, one does what the device calls for, so that neither holds up the other.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -52,7 +53,7 @@ class Link {
   std::deque<std::uint64_t> calls_;
   std::uint64_t last_request_ = 0;
   std::uint64_t last_ticket_ = 0;
-  bool lost_ = false;
+  std::atomic<bool> lost_ = false;
 };
 
 }  // namespace regatta::standin

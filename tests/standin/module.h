@@ -55,6 +55,7 @@ struct CUfunc_st {
   std::string name;
   CUmodule module = nullptr;
   std::optional<regatta::standin::Time> duration;  // none: the first parameter says it
+  CUresult fails = CUDA_SUCCESS;
   std::vector<regatta::standin::Parameter> parameters;
   int max_dynamic_shared = 48 << 10;
   int carveout = -1;

@@ -57,6 +57,17 @@ struct nvmlProcessUtilizationInfo_v1_t {
   unsigned ofaUtil;
 };
 static_assert(sizeof(nvmlProcessUtilizationInfo_v1_t) == 40);
+struct nvmlEncoderSessionInfo_t {
+  unsigned sessionId;
+  unsigned pid;
+  unsigned vgpuInstance;
+  int codecType;
+  unsigned hResolution;
+  unsigned vResolution;
+  unsigned averageFps;
+  unsigned averageLatency;
+};
+static_assert(sizeof(nvmlEncoderSessionInfo_t) == 32);
 struct nvmlProcessesUtilizationInfo_v1_t {
   unsigned version;
   unsigned processSamplesCount;
@@ -98,6 +109,9 @@ nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t, nvmlBAR1Memory_t*);
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t, nvmlUtilization_t*);
 nvmlReturn_t nvmlDeviceGetEncoderUtilization(nvmlDevice_t, unsigned* percent, unsigned* period_us);
 nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t, unsigned* percent, unsigned* period_us);
+nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t, unsigned* count, unsigned* pictures_per_second,
+                                       unsigned* latency_us);
+nvmlReturn_t nvmlDeviceGetEncoderSessions(nvmlDevice_t, unsigned* count, nvmlEncoderSessionInfo_t*);
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t, unsigned* count,
                                                   nvmlProcessInfo_v1_t*);
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t, unsigned* count,

@@ -26,6 +26,16 @@ std::vector<nvmlProcessInfo_t> processes_of(nvmlDevice_st& device) {
   return processes;
 }
 
+std::vector<nvmlEncoderSessionInfo_t> sessions_of(nvmlDevice_st& device) {
+  std::vector<Packet> lines;
+  device.link.call({.message = Message::kSessions}, &lines);
+  std::vector<nvmlEncoderSessionInfo_t> sessions;
+  for (const Packet& line : lines)
+    if (line.engine == Engine::kEncode)
+      sessions.push_back({.sessionId = static_cast<unsigned>(line.ticket), .pid = line.width});
+  return sessions;
+}
+
 template <typename Info, typename Make>
 nvmlReturn_t list_processes(nvmlDevice_t device, unsigned* count, Info* infos, Make make) {
   if (const nvmlReturn_t result = check(device, count); result != NVML_SUCCESS) return result;
@@ -149,6 +159,28 @@ nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t device, unsigned* perc
   const Rates now = rates_of(*device);
   *percents = now.decoding;
   *period_us = now.period_us;
+  return NVML_SUCCESS;
+}
+
+// Sessions are counted; how fast they go is not.
+nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned* count,
+                                       unsigned* pictures_per_second, unsigned* latency_us) {
+  if (const nvmlReturn_t result = check(device, count); result != NVML_SUCCESS) return result;
+  if (pictures_per_second == nullptr || latency_us == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  *count = static_cast<unsigned>(sessions_of(*device).size());
+  *pictures_per_second = 0;
+  *latency_us = 0;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetEncoderSessions(nvmlDevice_t device, unsigned* count,
+                                          nvmlEncoderSessionInfo_t* infos) {
+  if (const nvmlReturn_t result = check(device, count); result != NVML_SUCCESS) return result;
+  const auto sessions = sessions_of(*device);
+  const unsigned room = std::exchange(*count, static_cast<unsigned>(sessions.size()));
+  if (infos == nullptr) return NVML_SUCCESS;  // asks how many
+  if (room < sessions.size()) return NVML_ERROR_INSUFFICIENT_SIZE;
+  std::ranges::copy(sessions, infos);
   return NVML_SUCCESS;
 }
 

@@ -22,7 +22,8 @@ thread_local std::map<std::uint64_t, CUstream> own_streams;  // by context
 
 std::uint64_t ticket_of(DeviceState& device, Work& work) {
   if (work.kind == OpKind::kMark) return work.mark;
-  return work.action ? device.link.add_action(std::move(work.action)) : 0;
+  // Also for nothing: the device waits for the answer to this one.
+  return work.kind == OpKind::kKernel ? 0 : device.link.add_action(std::move(work.action));
 }
 
 CUstream own_stream(CUcontext context) {
@@ -39,6 +40,10 @@ std::map<CUdeviceptr, Region>::iterator region_at(CUdeviceptr address) {
   if (at == regions.begin()) return regions.end();
   --at;
   return address - at->first < at->second.bytes ? at : regions.end();
+}
+
+CUresult error_of(const CUctx_st& context) {
+  return context.device->link.is_lost() ? CUDA_ERROR_UNKNOWN : context.error;
 }
 
 std::byte* content_of(CUdeviceptr address, const Region& region, std::uint64_t begin) {
@@ -75,14 +80,15 @@ CUresult current_context(CUcontext* context) {
   if (!all.is_started || all.is_forked) return CUDA_ERROR_NOT_INITIALIZED;
   if (context_stack().empty()) return CUDA_ERROR_INVALID_CONTEXT;
   *context = context_stack().back();
-  return all.contexts.contains(*context) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return all.contexts.contains(*context) ? error_of(**context) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 CUresult find_stream(CUstream handle, CUstream* stream) {
   const auto number = reinterpret_cast<std::uintptr_t>(handle);
   if (number > 2) {
     *stream = handle;
-    return process().streams.contains(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return process().streams.contains(handle) ? error_of(*handle->context)
+                                              : CUDA_ERROR_INVALID_HANDLE;
   }
   CUcontext context = nullptr;
   if (const CUresult result = current_context(&context); result != CUDA_SUCCESS) return result;
@@ -103,7 +109,15 @@ std::uint64_t submit(CUstream_st& stream, Work work) {
                     .width = work.width,
                     .op = work.kind,
                     .engine = work.engine});
-  return ++stream.submitted;
+  ++stream.submitted;
+  if (work.fails != CUDA_SUCCESS) {
+    const auto fail = [context = stream.context, code = work.fails] {
+      const std::lock_guard lock(process().mutex);
+      if (context->error == CUDA_SUCCESS) context->error = code;
+    };
+    submit(stream, {.kind = OpKind::kCall, .action = fail});
+  }
+  return stream.submitted;
 }
 
 CUresult enqueue(CUstream handle, Work work) {
@@ -129,7 +143,7 @@ CUresult wait_stream(CUstream_st& stream, std::uint64_t sequence) {
   const std::lock_guard lock(process().mutex);
   stream.known_done = std::max(stream.known_done, sequence);
   trim_pools(device);
-  return CUDA_SUCCESS;
+  return stream.context->error;
 }
 
 CUresult wait_context(CUcontext context) {
@@ -147,7 +161,7 @@ CUresult wait_context(CUcontext context) {
     if (process().streams.contains(stream))
       stream->known_done = std::max(stream->known_done, sequence);
   trim_pools(*context->device);
-  return CUDA_SUCCESS;
+  return context->error;
 }
 
 CUstream make_stream(CUcontext context, StreamKind kind, unsigned flags, int priority) {

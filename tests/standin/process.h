@@ -48,6 +48,7 @@ struct Work {
   Dependency after{};            // stream 0: after nothing but its stream
   // What it is as a node of a graph.
   int node_type = CU_GRAPH_NODE_TYPE_EMPTY;
+  CUresult fails = CUDA_SUCCESS;  // what its end does to the context
   std::shared_ptr<const KernelNode> kernel{};
 };
 
@@ -166,6 +167,7 @@ struct CUctx_st {
   unsigned flags = 0;
   bool is_primary = false;
   CUstream legacy = nullptr;
+  CUresult error = CUDA_SUCCESS;      // of a kernel that failed: all that follows fails with it
   std::map<int, std::size_t> limits;  // that were set
   int cache_config = 0;
   std::set<CUcontext> peers;  // whose memory it may use

@@ -53,6 +53,36 @@ int show(const std::string& number) {
   return 0;
 }
 
+// Allocates as often, says the results, found by name and by search in turns.
+int allocate(const std::string& times) {
+  void* found = nullptr;
+  if (CU(cuGetProcAddress_v2)("cuMemAlloc", &found, 12000, 0, nullptr) != CUDA_SUCCESS) return 1;
+  std::string results;
+  for (int i = 0; i < std::stoi(times); ++i) {
+    CUdeviceptr address = 0;
+    const auto call =
+        i % 2 == 0 ? CU(cuMemAlloc_v2) : reinterpret_cast<decltype(&cuMemAlloc_v2)>(found);
+    results += (i == 0 ? "" : " ") + std::to_string(call(&address, kMiB));
+  }
+  say(results);
+  return 0;
+}
+
+// Waits for a kernel that does not end; says what came of it, and what of the next call.
+int wait_for_ever() {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CUdeviceptr address = 0;
+  if (CU(cuModuleLoadData)(&module, kKernels) != CUDA_SUCCESS ||
+      CU(cuModuleGetFunction)(&function, module, "spin_forever") != CUDA_SUCCESS ||
+      launch(function, nullptr) != CUDA_SUCCESS)
+    return 1;
+  say(std::to_string(CU(cuStreamQuery)(nullptr)));
+  const CUresult waited = CU(cuCtxSynchronize)();
+  say(std::to_string(waited) + " " + std::to_string(CU(cuMemAlloc_v2)(&address, kMiB)));
+  return 0;
+}
+
 // Keeps the device busy with this kernel until its input ends.
 int keep_busy(const std::string& kernel) {
   CUmodule module = nullptr;
@@ -78,6 +108,8 @@ int run_client(const std::string& name, const std::string& argument) {
   if (name == "take_all") return take_all();
   if (name == "keep_busy") return keep_busy(argument);
   if (name == "show") return show(argument);
+  if (name == "allocate") return allocate(argument);
+  if (name == "wait_for_ever") return wait_for_ever();
   return 2;
 }
 

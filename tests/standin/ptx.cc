@@ -55,6 +55,15 @@ std::optional<Time> stated_duration(std::string_view name) {
   return found;
 }
 
+// "spin_1ms_fails_719": the error that its end is.
+CUresult stated_failure(std::string_view name) {
+  constexpr std::string_view kFails = "_fails_";
+  const std::size_t at = name.find(kFails);
+  if (at == name.npos) return CUDA_SUCCESS;
+  name.remove_prefix(at + kFails.size());
+  return static_cast<CUresult>(take_number(name).value_or(CUDA_ERROR_UNKNOWN));
+}
+
 // `.align 8 .b8 NAME[16]` or `.u64 NAME`: what is declared; none: it is nothing of that kind.
 struct Declared {
   std::string_view name;
@@ -115,6 +124,7 @@ std::map<std::string, CUfunc_st> kernels_of(std::string_view text) {
     if (name.empty()) continue;
     kernels[name] = {.name = name,
                      .duration = stated_duration(name),
+                     .fails = stated_failure(name),
                      .parameters = parameters_of(skip_spaces(rest))};
   }
   return kernels;

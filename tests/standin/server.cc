@@ -253,8 +253,30 @@ bool Server::handle_share(ClientId id, const Packet& packet, os::UniqueFd& file)
   return true;
 }
 
+bool Server::handle_session(ClientId id, const Packet& packet) {
+  switch (packet.message) {
+    case Message::kOpenSession:
+      sessions_[{id, packet.ticket}] = packet.engine;
+      return true;
+    case Message::kCloseSession:
+      sessions_.erase({id, packet.ticket});
+      return true;
+    case Message::kSessions:
+      for (const auto& [key, engine] : sessions_)
+        send(id, {.message = Message::kSessionLine,
+                  .request = packet.request,
+                  .ticket = key.id,
+                  .width = device_.usage().at(key.client).pid,
+                  .engine = engine});
+      send(id, reply_to(packet, 1));
+      return true;
+    default:
+      return false;
+  }
+}
+
 void Server::handle(ClientId id, const Packet& packet, os::UniqueFd file) {
-  if (handle_share(id, packet, file)) return;
+  if (handle_share(id, packet, file) || handle_session(id, packet)) return;
   if (!handle_memory(id, packet) && !handle_question(id, packet)) handle_work(id, packet);
 }
 
@@ -278,6 +300,7 @@ void Server::drop_gone() {
   for (const ClientId id : gone_)
     if (clients_.erase(id) != 0) {
       shares_.remove_client(id);
+      std::erase_if(sessions_, [&](const auto& entry) { return entry.first.client == id; });
       device_.remove_client(id);
     }
   gone_.clear();

@@ -42,6 +42,7 @@ class Server {
   bool handle_share(ClientId id, const Packet& packet, os::UniqueFd& file);
   bool handle_memory(ClientId id, const Packet& packet);
   bool handle_question(ClientId id, const Packet& packet);
+  bool handle_session(ClientId id, const Packet& packet);
   void send_samples(ClientId id, const Packet& question);
   void handle_work(ClientId id, const Packet& packet);
   bool is_over(ClientId id, const Packet& wait) const;
@@ -56,6 +57,7 @@ class Server {
   os::UniqueFd listener_;
   Device device_;
   Shares shares_{device_};
+  std::map<Key, Engine> sessions_;  // of codecs
   bool simulated_;
   Time simulated_now_{};
   Time epoch_{};  // when the device's time was 0, as the wall clock has it; simulated: 0

@@ -19,6 +19,9 @@ enum class Message : std::uint32_t {
   kGiveUp,        // * ticket, width = 1: the bytes stay the owner's; status 1: others use it
   kOpenShare,     // * ticket; status, sequence = offset, bytes, and the file along with it
   kCloseShare,    // ticket
+  kOpenSession,   // ticket, engine: of a codec
+  kCloseSession,  // ticket
+  kSessions,      // * one kSessionLine for each, then the reply
   kOpenContext,   // * context; status
   kCloseContext,  // context
   kOpenStream,    // stream, context, stream_kind, time = priority
@@ -36,9 +39,10 @@ enum class Message : std::uint32_t {
                   //   end_time = a period, bytes = free now
   // From the device.
   kReply,
-  kCall,       // ticket: do it and answer
-  kUsageLine,  // width = pid, bytes, time = busy, sequence = kernels, context = how many
-  kLogLine,    // width = pid, context, time = start, end_time
+  kCall,         // ticket: do it and answer
+  kUsageLine,    // width = pid, bytes, time = busy, sequence = kernels, context = how many
+  kLogLine,      // width = pid, context, time = start, end_time
+  kSessionLine,  // width = pid, ticket, engine
   // width = pid, time = end of a period; nanoseconds of kernels, copies, encoding and decoding are
   // bytes, sequence, ticket and after_sequence
   kSampleLine,

@@ -1,0 +1,16 @@
+// tests/standin/fault.h: calls of the driver that fail because a test wants them to.
+#pragma once
+
+#include <string_view>
+
+#include "regatta/gpu/abi/cuda_sharing.h"
+
+namespace regatta::standin {
+
+// From REGATTA_STANDIN_FAULTS when the library is loaded: NAME:N=CODE for the Nth call of an entry,
+// NAME:N+=CODE for all from the Nth on, `,` between them. A name is an exported symbol's.
+bool has_faults();
+// Counts a call; what it has to fail with, or CUDA_SUCCESS.
+CUresult next_fault(std::string_view entry);
+
+}  // namespace regatta::standin
