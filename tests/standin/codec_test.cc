@@ -19,6 +19,11 @@ class Codec : public DriverTest {
     ASSERT_EQ(NVML(nvmlInit_v2)(), NVML_SUCCESS);
     ASSERT_EQ(NVML(nvmlDeviceGetHandleByIndex_v2)(0, &device_), NVML_SUCCESS);
   }
+  void TearDown() override {
+    if (device_ == nullptr) return;
+    EXPECT_EQ(NVML(nvmlShutdown)(), NVML_SUCCESS);
+    DriverTest::TearDown();
+  }
   template <typename Function>
   static Function* find(const char* library, const char* name) {
     void* const opened =
