@@ -43,8 +43,9 @@ bool Device::release(ClientId client, std::uint64_t bytes) {
   return true;
 }
 
-void Device::disown(ClientId client, std::uint64_t bytes) {
-  clients_.at(client).bytes -= bytes;
+void Device::move(ClientId from, ClientId to, std::uint64_t bytes) {
+  clients_.at(from).bytes -= bytes;
+  clients_.at(to).bytes += bytes;
 }
 
 void Device::open_context(Key context) {

@@ -117,9 +117,8 @@ class Device {
   bool reserve(ClientId client, std::uint64_t bytes);
   // False when the client does not hold as much.
   bool release(ClientId client, std::uint64_t bytes);
-  // Bytes that stay taken but are no client's any more, and their end.
-  void disown(ClientId client, std::uint64_t bytes);
-  void release_disowned(std::uint64_t bytes) { used_bytes_ -= bytes; }
+  // Bytes that stay taken and are another client's from now on.
+  void move(ClientId from, ClientId to, std::uint64_t bytes);
   std::uint64_t free_bytes() const { return settings_.memory_bytes - used_bytes_; }
   std::uint64_t most_used_bytes() const { return most_used_bytes_; }  // that ever were
 

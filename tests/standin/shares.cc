@@ -36,14 +36,21 @@ void Shares::close(ClientId user, std::uint64_t id) {
   if (at == shares_.end()) return;
   const auto own = at->second.users.find(user);
   if (own == at->second.users.end()) return;
-  if (--own->second == 0) at->second.users.erase(own);
-  drop_if_unused(at);
+  if (--own->second > 0) return;
+  at->second.users.erase(own);
+  if (at->second.owner != 0) return;
+  if (at->second.users.empty()) {
+    device_.release(user, at->second.bytes);
+    shares_.erase(at);
+  } else if (at->second.holder == user) {
+    pass_on(at->second, user);
+  }
 }
 
-void Shares::drop_if_unused(std::map<std::uint64_t, Share>::iterator share) {
-  if (share->second.owner != 0 || !share->second.users.empty()) return;
-  device_.release_disowned(share->second.bytes);
-  shares_.erase(share);
+void Shares::pass_on(Share& share, ClientId from) {
+  share.owner = 0;
+  share.holder = share.users.begin()->first;
+  device_.move(from, share.holder, share.bytes);
 }
 
 bool Shares::give_up(ClientId owner, std::uint64_t id, bool keeps_bytes) {
@@ -54,26 +61,22 @@ bool Shares::give_up(ClientId owner, std::uint64_t id, bool keeps_bytes) {
     return false;
   }
   if (keeps_bytes) return true;
-  device_.disown(owner, at->second.bytes);
-  at->second.owner = 0;
+  pass_on(at->second, owner);
   return true;
 }
 
 void Shares::remove_client(ClientId client) {
   files_.erase(client);
   for (auto at = shares_.begin(); at != shares_.end();) {
-    const auto share = at++;
-    const bool was_used = share->second.users.erase(client) > 0;
-    if (share->second.owner == client) {
-      if (share->second.users.empty()) {
-        shares_.erase(share);
-        continue;
-      }
-      device_.disown(client, share->second.bytes);
-      share->second.owner = 0;
-    } else if (was_used) {
-      drop_if_unused(share);
-    }
+    const auto entry = at++;
+    Share& share = entry->second;
+    share.users.erase(client);
+    const bool has_bytes = share.owner == client || (share.owner == 0 && share.holder == client);
+    if (!has_bytes) continue;
+    if (share.users.empty())
+      shares_.erase(entry);  // its bytes go with the client
+    else
+      pass_on(share, client);
   }
 }
 

@@ -12,7 +12,8 @@
 namespace regatta::standin {
 
 struct Share {
-  ClientId owner = 0;  // 0: it is gone, or has given the memory up
+  ClientId owner = 0;   // 0: it is gone, or has given the memory up
+  ClientId holder = 0;  // then: the one of the users that has the bytes
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   os::UniqueFd file;  // the owner's, in which the bytes lie
@@ -29,14 +30,15 @@ class Shares {
   // Null: there is no such share.
   const Share* open(ClientId user, std::uint64_t id);
   void close(ClientId user, std::uint64_t id);
-  // The owner frees it. True: others use it; they have its bytes from now on, which are no longer
-  // the owner's, unless `keeps_bytes`.
+  // The owner frees it. True: others use it; one of them has its bytes from now on, unless the
+  // owner `keeps_bytes`.
   bool give_up(ClientId owner, std::uint64_t id, bool keeps_bytes);
   // Before the device forgets the client.
   void remove_client(ClientId client);
 
  private:
-  void drop_if_unused(std::map<std::uint64_t, Share>::iterator share);
+  // Nobody owns it any more: the bytes of `from` are one of the users' now.
+  void pass_on(Share& share, ClientId from);
 
   Device& device_;
   std::map<ClientId, os::UniqueFd> files_;
