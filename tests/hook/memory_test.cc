@@ -61,6 +61,25 @@ TEST_P(HookedMemory, ComesFromTheWrappersAsLaunchesDo) {
   EXPECT_EQ(program.finish(), 0);
 }
 
+TEST_P(HookedMemory, ThatProcessesShowEachOtherIsCountedOnceAsTheDeviceDoes) {
+  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const vgpu::TestDaemon daemon;
+  TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "share"},
+                        on(device, GetParam().how));
+  int steps = 0;
+  for (std::string line = program.read_line(); !line.empty(); line = program.read_line()) {
+    if (!line.starts_with("step ")) {
+      ADD_FAILURE() << line;
+      continue;
+    }
+    ++steps;
+    EXPECT_TRUE(books_are_right(device, daemon, Seconds{20.0})) << line;
+    program.go_on();
+  }
+  EXPECT_EQ(steps, 17);
+  EXPECT_EQ(program.finish(), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, HookedMemory,
                          testing::Values(Way{"opened", How::kPreloaded, kProgram},
                                          Way{"linked", How::kPreloaded, kLinked},

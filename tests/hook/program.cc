@@ -80,6 +80,7 @@ int main(int argc, char** argv) {
   if (what == "lookups") return print_lookups(static_cast<unsigned>(std::stoul(argument)));
   if (what == "threads") return look_up_from_threads();
   if (what == "memory") return take_memory_in_every_way();
+  if (what == "share") return open_memory_of_another();
   if (what == "storm") return storm(std::stoi(argument), std::stoi(argv[3]), argc > 4);
   if (what == "fork") return fork_and_go_on();
   if (what == "become") return become_another(argv);

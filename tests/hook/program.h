@@ -24,6 +24,9 @@ int look_up_from_threads();
 int take_memory_in_every_way();
 int take_all(std::size_t bytes);  // in pieces of so many, until there is no more
 
+// program_share.cc; stops at lines, too.
+int open_memory_of_another();
+
 // program_storm.cc.
 // Stops at lines, too. `by_steps`: at an instruction that is drawn, else at any time.
 int storm(int workers, int deaths, bool by_steps);

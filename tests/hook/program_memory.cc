@@ -98,6 +98,11 @@ void arrays() {
   EXPECT_OK(CU(cuArray3DCreate_v2)(&deep, &cube));
   EXPECT_OK(CU(cuMipmappedArrayCreate)(&levels, &cube, 5));
   step("more arrays");
+  CUmipmappedArray layers = nullptr;
+  const CUDA_ARRAY3D_DESCRIPTOR sheets = {300, 200, 6, CU_AD_FORMAT_FLOAT, 2, CUDA_ARRAY3D_LAYERED};
+  EXPECT_OK(CU(cuMipmappedArrayCreate)(&layers, &sheets, 4'000'000'000U));  // as many as there are
+  step("a mipmap of layers to the last level");
+  EXPECT_OK(CU(cuMipmappedArrayDestroy)(layers));
   EXPECT_OK(CU(cuArrayDestroy)(flat));
   EXPECT_OK(CU(cuArrayDestroy)(deep));
   EXPECT_OK(CU(cuMipmappedArrayDestroy)(levels));
@@ -198,6 +203,52 @@ void graphs() {
   EXPECT_OK(CU(cuDeviceGraphMemTrim)(0));
   EXPECT_OK(CU(cuStreamDestroy_v2)(stream));
   step("no graph");
+}
+
+// Allocations that were captured: what a launch leaves, the next one frees, where it is told to.
+void captured_graphs() {
+  CUstream stream = nullptr;
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  CUgraphExec other = nullptr;
+  CUdeviceptr kept = 0;
+  CUdeviceptr freed = 0;
+  EXPECT_OK(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  EXPECT_OK(CU(cuStreamBeginCapture_v2)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_OK(CU(cuMemAllocAsync)(&kept, 7 * kMiB, stream));
+  EXPECT_OK(CU(cuMemAllocAsync)(&freed, 9 * kMiB, stream));
+  EXPECT_OK(CU(cuMemsetD8Async)(kept, 1, 100, stream));
+  EXPECT_OK(CU(cuMemFreeAsync)(freed, stream));
+  step("allocations in a capture");
+  EXPECT_OK(CU(cuStreamEndCapture)(stream, &graph));
+  EXPECT_OK(CU(cuGraphInstantiateWithFlags)(&executable, graph,
+                                            CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
+  for (int i = 0; i < 3; ++i)
+    EXPECT_OK(CU(cuGraphLaunch)(executable, stream));
+  EXPECT_OK(CU(cuStreamSynchronize)(stream));
+  step("launched three times, with what is left freed");
+  EXPECT_OK(CU(cuDeviceGraphMemTrim)(0));
+  step("trimmed to what is in use");
+  EXPECT_OK(CU(cuMemFreeAsync)(kept, stream));
+  EXPECT_OK(CU(cuStreamSynchronize)(stream));
+  EXPECT_OK(CU(cuDeviceGraphMemTrim)(0));
+  step("freed outside of the graph");
+  CUDA_GRAPH_INSTANTIATE_PARAMS parameters{};
+  parameters.flags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+  EXPECT_OK(CU(cuGraphInstantiateWithParams)(&other, graph, &parameters));
+  EXPECT_OK(CU(cuGraphExecDestroy)(executable));
+  EXPECT_OK(CU(cuGraphLaunch)(other, stream));
+  EXPECT_OK(CU(cuGraphLaunch)(other, stream));
+  EXPECT_OK(CU(cuStreamSynchronize)(stream));
+  step("by another one of the same graph");
+  EXPECT_OK(CU(cuMemFreeAsync)(kept, stream));
+  EXPECT_OK(CU(cuStreamSynchronize)(stream));
+  EXPECT_OK(CU(cuGraphExecDestroy)(other));
+  EXPECT_OK(CU(cuGraphDestroy)(graph));
+  step("its graphs gone, its memory not");
+  EXPECT_OK(CU(cuDeviceGraphMemTrim)(0));
+  EXPECT_OK(CU(cuStreamDestroy_v2)(stream));
+  step("nothing left of graphs");
 }
 
 void threads(CUcontext context) {
@@ -302,6 +353,7 @@ int take_memory_in_every_way() {
   pools();
   full_pool();
   graphs();
+  captured_graphs();
   threads(context);
   for (int i = 0; i < 20; ++i)
     take(300'000);

@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include "regatta/os/clock.h"
 #include "tests/hook/tenant.h"
 
 namespace regatta::hook_test {
@@ -12,18 +11,6 @@ namespace {
 
 const std::string kProgram = REGATTA_PROGRAM;
 constexpr std::uint64_t kQuota = 300 * kMiB;
-
-// The dead are gone within a second, on a machine with other work to do.
-testing::AssertionResult books_are_right(const Device& device, const vgpu::TestDaemon& daemon) {
-  long long counted = -1;
-  long long real = -2;
-  for (const Seconds end = os::monotonic_now() + Seconds{1.0}; os::monotonic_now() < end;) {
-    counted = daemon.memory("used_bytes");
-    real = static_cast<long long>(device.used_bytes());
-    if (counted == real) return testing::AssertionSuccess();
-  }
-  return testing::AssertionFailure() << "counted: " << counted << ", the device's: " << real;
-}
 
 // Runs the storm and looks at the books whenever it stands still; returns its last line.
 std::string run_storm(int workers, int deaths, bool by_steps = false) {
@@ -42,7 +29,7 @@ std::string run_storm(int workers, int deaths, bool by_steps = false) {
       continue;
     }
     ++steps;
-    EXPECT_TRUE(books_are_right(device, daemon)) << line << ", step " << steps;
+    EXPECT_TRUE(books_are_right(device, daemon, Seconds{1.0})) << line << ", step " << steps;
     if (line == "step end") {
       EXPECT_EQ(device.used_bytes(), 0U);
     }
@@ -101,7 +88,7 @@ TEST(HookedProcess, ThatForksGoesOnAndItsChildIsToldAtOnce) {
   TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "fork"}, on(device, How::kPreloaded));
   EXPECT_EQ(program.read_line(), "step forked");
   EXPECT_EQ(device.used_bytes(), 40 * kMiB);
-  EXPECT_TRUE(books_are_right(device, daemon));
+  EXPECT_TRUE(books_are_right(device, daemon, Seconds{1.0}));
   EXPECT_EQ(program.finish(), 0);
 }
 
@@ -111,7 +98,7 @@ TEST(HookedProcess, ThatBecomesAnotherProgramStartsWithNothing) {
   TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "become"}, on(device, How::kPreloaded));
   EXPECT_EQ(program.read_line(), "50, then 2");
   EXPECT_EQ(device.used_bytes(), 100 * kMiB);
-  EXPECT_TRUE(books_are_right(device, daemon));
+  EXPECT_TRUE(books_are_right(device, daemon, Seconds{1.0}));
   EXPECT_EQ(program.finish(), 0);
 }
 

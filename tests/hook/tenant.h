@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "regatta/os/clock.h"
 #include "regatta/vgpu/daemon/test_daemon.h"
 #include "tests/hook/run.h"
 #include "tests/standin/link.h"
@@ -61,6 +62,19 @@ inline std::vector<std::string> on(const Device& device, How how) {
   std::vector<std::string> environment = environment_for(how);
   environment.push_back("REGATTA_STANDIN=" + device.socket());
   return environment;
+}
+
+// Once they agree, within `patience`: the daemon and the device hear of a death at their own times.
+inline testing::AssertionResult books_are_right(const Device& device,
+                                                const vgpu::TestDaemon& daemon, Seconds patience) {
+  long long counted = -1;
+  long long real = -2;
+  for (const Seconds end = os::monotonic_now() + patience; os::monotonic_now() < end;) {
+    counted = daemon.memory("used_bytes");
+    real = static_cast<long long>(device.used_bytes());
+    if (counted == real) return testing::AssertionSuccess();
+  }
+  return testing::AssertionFailure() << "counted: " << counted << ", the device's: " << real;
 }
 
 // The first process of a tenant; it says lines and hears them.

@@ -32,9 +32,12 @@ std::uint64_t bytes_of_levels(CUDA_ARRAY3D_DESCRIPTOR array, unsigned levels) {
   std::uint64_t bytes = 0;
   for (unsigned level = 0; level < levels; ++level) {
     bytes += bytes_of(array);
+    const bool is_layered = (array.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
+    // The driver makes no more levels, however many it is asked for.
+    if (array.Width <= 1 && array.Height <= 1 && (is_layered || array.Depth <= 1)) break;
     array.Width = std::max<std::size_t>(array.Width / 2, 1);
     array.Height /= 2;
-    if ((array.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) == 0) array.Depth /= 2;
+    if (!is_layered) array.Depth /= 2;
   }
   return bytes;
 }

@@ -151,6 +151,14 @@ CUresult load(Ask&& ask, Undo&& undo) {
 
 }  // namespace
 
+// More than the tenant may have cannot be undone: nobody asked for it here.
+void settle_known_shares(When when) {
+  if (when == When::kNow)
+    settle_here();
+  else
+    settle_now_and_then();
+}
+
 CUresult start(Driver<Entry::cuInit> real, unsigned flags) {
   const CUresult result = real(flags);
   if (result != CUDA_SUCCESS) return result;

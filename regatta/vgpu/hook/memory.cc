@@ -128,7 +128,9 @@ CUresult allocate_managed(Driver<Entry::cuMemAllocManaged> real, CUdeviceptr* ad
       address, bytes, [&] { return real(address, bytes, flags); }, [&] { return bytes; });
 }
 
-CUresult free_memory(Driver<Entry::cuMemFree_v2> real, CUdeviceptr address) {
+namespace {
+
+CUresult free_known(Driver<Entry::cuMemFree_v2> real, CUdeviceptr address) {
   const Busy busy;
   // Taken out first: as soon as it is free, another thread may get the same address.
   const auto known = sizes().take(address);
@@ -141,6 +143,14 @@ CUresult free_memory(Driver<Entry::cuMemFree_v2> real, CUdeviceptr address) {
   give_back(*known);
   if (known->pool != nullptr) forget_in_pool(*known);
   settle_pools(false);  // the driver waited for work
+  return result;
+}
+
+}  // namespace
+
+CUresult free_memory(Driver<Entry::cuMemFree_v2> real, CUdeviceptr address) {
+  const CUresult result = free_known(real, address);
+  if (result == CUDA_SUCCESS) settle_shares(When::kNow);
   return result;
 }
 

@@ -94,4 +94,15 @@ void settle_pools(bool is_idle);
 // The driver has freed what is known of a pool's allocation, or will when its stream comes to it.
 void forget_in_pool(const Allocation& allocation);
 
+// shares.cc: whether this process showed memory to others, or opened some of theirs.
+extern std::atomic<bool> shares_memory;
+enum class When : std::uint8_t { kNow, kNowAndThen };
+// contexts.cc: takes notice of memory that is now, or is no more, this process's because another
+// one has it open or had it. Not within a Busy of the same thread. Of the current context's device.
+void settle_known_shares(When when);
+inline void settle_shares(When when) {
+  if (shares_memory.load(std::memory_order_relaxed)) [[unlikely]]
+    settle_known_shares(when);
+}
+
 }  // namespace regatta::vgpu::hook

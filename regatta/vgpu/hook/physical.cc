@@ -78,7 +78,9 @@ CUresult create_physical(Driver<Entry::cuMemCreate> real, Handle* handle, std::s
   return result;
 }
 
-CUresult release_physical(Driver<Entry::cuMemRelease> real, Handle handle) {
+namespace {
+
+CUresult release_known(Driver<Entry::cuMemRelease> real, Handle handle) {
   const Busy busy;
   Node node;
   {
@@ -92,6 +94,14 @@ CUresult release_physical(Driver<Entry::cuMemRelease> real, Handle handle) {
   } else if (node) {
     release(node.mapped().device, node.mapped().charged);
   }
+  return result;
+}
+
+}  // namespace
+
+CUresult release_physical(Driver<Entry::cuMemRelease> real, Handle handle) {
+  const CUresult result = release_known(real, handle);
+  if (result == CUDA_SUCCESS) settle_shares(When::kNow);
   return result;
 }
 
@@ -114,7 +124,9 @@ CUresult map_physical(Driver<Entry::cuMemMap> real, CUdeviceptr address, std::si
   return result;
 }
 
-CUresult unmap_physical(Driver<Entry::cuMemUnmap> real, CUdeviceptr address, std::size_t bytes) {
+namespace {
+
+CUresult unmap_known(Driver<Entry::cuMemUnmap> real, CUdeviceptr address, std::size_t bytes) {
   const Busy busy;
   // Taken out first, as the addresses may be mapped again at once.
   std::map<CUdeviceptr, Mapping> gone;
@@ -138,6 +150,14 @@ CUresult unmap_physical(Driver<Entry::cuMemUnmap> real, CUdeviceptr address, std
   for (auto& [handle, node] : dropped)
     put_back(handle, std::move(node), 0, 1);
   state().mappings.merge(gone);
+  return result;
+}
+
+}  // namespace
+
+CUresult unmap_physical(Driver<Entry::cuMemUnmap> real, CUdeviceptr address, std::size_t bytes) {
+  const CUresult result = unmap_known(real, address, bytes);
+  if (result == CUDA_SUCCESS) settle_shares(When::kNow);
   return result;
 }
 

@@ -239,18 +239,21 @@ CUresult trim_pool(Driver<Entry::cuMemPoolTrimTo> real, CUmemoryPool handle, std
 CUresult synchronize(Driver<Entry::cuStreamSynchronize> real, CUstream stream) {
   const CUresult result = real(stream);
   settle_pools(false);
+  settle_shares(When::kNowAndThen);
   return result;
 }
 
 CUresult synchronize(Driver<Entry::cuEventSynchronize> real, CUevent event) {
   const CUresult result = real(event);
   settle_pools(false);
+  settle_shares(When::kNowAndThen);
   return result;
 }
 
 CUresult synchronize(Driver<Entry::cuCtxSynchronize> real) {
   const CUresult result = real();
   settle_pools(true);
+  settle_shares(When::kNowAndThen);
   return result;
 }
 

@@ -1,0 +1,56 @@
+// Memory that processes show to each other. It counts where it was made; what is opened here is not
+// counted. When its owner frees it, or ends, while another process has it open, the driver keeps it
+// for somebody: NVML says for whom.
+#include "regatta/vgpu/hook/exports.h"
+#include "regatta/vgpu/hook/memory.h"
+
+namespace regatta::vgpu::hook {
+
+std::atomic<bool> shares_memory = false;
+
+namespace {
+
+CUresult note(CUresult result) {
+  if (result == CUDA_SUCCESS) shares_memory.store(true, std::memory_order_relaxed);
+  return result;
+}
+
+}  // namespace
+
+CUresult show_to_others(Driver<Entry::cuIpcGetMemHandle> real, CUipcMemHandle* handle,
+                        CUdeviceptr address) {
+  return note(real(handle, address));
+}
+
+CUresult show_to_others(Driver<Entry::cuMemExportToShareableHandle> real, void* file,
+                        CUmemGenericAllocationHandle handle, int type, unsigned long long flags) {
+  return note(real(file, handle, type, flags));
+}
+
+CUresult show_to_others(Driver<Entry::cuMemPoolExportPointer> real, CUmemPoolPtrExportData* data,
+                        CUdeviceptr address) {
+  return note(real(data, address));
+}
+
+CUresult open_from_others(Driver<Entry::cuIpcOpenMemHandle> real, CUdeviceptr* address,
+                          CUipcMemHandle handle, unsigned flags) {
+  return note(real(address, handle, flags));
+}
+
+CUresult open_from_others(Driver<Entry::cuMemImportFromShareableHandle> real,
+                          CUmemGenericAllocationHandle* handle, void* file, int type) {
+  return note(real(handle, file, type));
+}
+
+CUresult open_from_others(Driver<Entry::cuMemPoolImportPointer> real, CUdeviceptr* address,
+                          CUmemoryPool pool, CUmemPoolPtrExportData* data) {
+  return note(real(address, pool, data));
+}
+
+CUresult close_to_others(Driver<Entry::cuIpcCloseMemHandle> real, CUdeviceptr address) {
+  const CUresult result = real(address);
+  if (result == CUDA_SUCCESS) settle_shares(When::kNow);
+  return result;
+}
+
+}  // namespace regatta::vgpu::hook
