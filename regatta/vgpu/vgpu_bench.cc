@@ -101,10 +101,12 @@ BENCHMARK(bm_reserve_growing)
 class NoDevice : public Marks {
  public:
   Mark record(void*) override { return this; }
-  bool is_capturing(void*) override { return false; }
   void wait(Mark) override {}
   std::optional<std::uint64_t> between_ns(Mark, Mark) override { return 5'000; }
   void release(Mark) override {}
+
+ private:
+  bool is_capturing(void*) override { return false; }
 };
 
 // Of one kernel again and again, the only tenant, 5 us each: a mark every 50 us to 1.25 ms of them.

@@ -89,6 +89,11 @@ int main(int argc, char** argv) {
   if (what == "copy") return copy_there_and_back((40 << 20) + 7);
   if (what == "copy-for")
     return copy_for(std::stoi(argument), std::stoull(argv[3]), argv[4] == std::string("in"));
+  if (what == "captures") return capture_beside_launches();
+  if (what == "contexts") return launch_in_many_contexts();
+  if (what == "devices") return launch_on_two_devices();
+  if (what == "fork-launching") return fork_while_launching();
+  if (what == "flood") return flood();
   if (what == "take") return take_all(std::stoull(argument));
   std::fprintf(stderr, "%s: unknown word\n", what.c_str());
   return 64;

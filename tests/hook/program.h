@@ -33,6 +33,13 @@ int storm(int workers, int deaths, bool by_steps);
 int fork_and_go_on();
 int become_another(char** argv);
 
+// program_gate.cc. Each prints a line at its end.
+int capture_beside_launches();
+int launch_in_many_contexts();
+int launch_on_two_devices();
+int fork_while_launching();
+int flood();  // says so, and launches until its input ends
+
 // program_cost.cc: prints what calls cost.
 int print_cost();
 int print_start_cost(int processes, bool at_once);

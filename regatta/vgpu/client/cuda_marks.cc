@@ -8,13 +8,19 @@ constexpr int kRelaxed = 2;            // CU_STREAM_CAPTURE_MODE_RELAXED
 
 }  // namespace
 
-CudaMarks::Event* CudaMarks::take(CUcontext context) {
+CudaMarks::Event* CudaMarks::take(CUcontext handle) {
+  std::shared_ptr<Context> context;
   {
     const std::scoped_lock lock(mutex_);
-    std::vector<Event*>& free = free_[context];
-    if (!free.empty()) {
-      Event* event = free.back();
-      free.pop_back();
+    std::shared_ptr<Context>& known = contexts_[handle];
+    if (known == nullptr) {
+      known = std::make_shared<Context>();
+      known->handle = handle;
+    }
+    context = known;
+    if (!context->free.empty()) {
+      Event* event = context->free.back();
+      context->free.pop_back();
       return event;
     }
   }
@@ -25,7 +31,7 @@ CudaMarks::Event* CudaMarks::take(CUcontext context) {
   CUevent made = nullptr;
   const CUresult result = calls_.event_create(&made, kBlockingSync);
   if (is_exchanged) calls_.may_exchange_capture_mode(&mode);
-  return result == CUDA_SUCCESS ? new Event{made, context} : nullptr;
+  return result == CUDA_SUCCESS ? new Event{made, std::move(context)} : nullptr;
 }
 
 Marks::Mark CudaMarks::record(void* stream) {
@@ -35,7 +41,9 @@ Marks::Mark CudaMarks::record(void* stream) {
   if (event == nullptr) return nullptr;
   if (calls_.event_record(event->event, static_cast<CUstream>(stream)) == CUDA_SUCCESS)
     return event;
-  release(event);
+  // The stream is of another context, or the event is of one that had this handle before.
+  calls_.event_destroy(event->event);
+  delete event;
   return nullptr;
 }
 
@@ -50,37 +58,68 @@ void CudaMarks::begin_agent() {
   if (calls_.may_exchange_capture_mode != nullptr) calls_.may_exchange_capture_mode(&mode);
 }
 
+bool CudaMarks::enter(Context& context) {
+  const std::scoped_lock lock(mutex_);
+  if (context.is_gone) return false;
+  ++context.agents;
+  return true;
+}
+
+void CudaMarks::exit(Context& context) {
+  const std::scoped_lock lock(mutex_);
+  --context.agents;
+  if (context.is_gone) left_.notify_all();
+}
+
+void CudaMarks::leave(CUcontext handle) {
+  std::unique_lock lock(mutex_);
+  const auto at = contexts_.find(handle);
+  if (at == contexts_.end()) return;
+  const std::shared_ptr<Context> context = at->second;
+  contexts_.erase(at);
+  context->is_gone = true;
+  left_.wait(lock, [&] { return context->agents == 0; });
+  for (const Event* event : context->free)
+    delete event;
+  context->free.clear();
+}
+
 void CudaMarks::wait(Mark mark) {
   auto* event = static_cast<Event*>(mark);
-  if (calls_.context_push(event->context) != CUDA_SUCCESS) {
-    event->is_lost = true;
-    return;
+  event->is_lost = true;
+  if (!enter(*event->context)) return;
+  if (calls_.context_push(event->context->handle) == CUDA_SUCCESS) {
+    event->is_lost = calls_.event_wait(event->event) != CUDA_SUCCESS;
+    CUcontext popped = nullptr;
+    calls_.context_pop(&popped);
   }
-  if (calls_.event_wait(event->event) != CUDA_SUCCESS) event->is_lost = true;
-  CUcontext popped = nullptr;
-  calls_.context_pop(&popped);
+  exit(*event->context);
 }
 
 std::optional<std::uint64_t> CudaMarks::between_ns(Mark begin, Mark end) {
   const auto* from = static_cast<Event*>(begin);
   const auto* to = static_cast<Event*>(end);
   float milliseconds = 0;
-  if (to->is_lost || calls_.context_push(to->context) != CUDA_SUCCESS) return std::nullopt;
-  const CUresult result = calls_.event_elapsed(&milliseconds, from->event, to->event);
-  CUcontext popped = nullptr;
-  calls_.context_pop(&popped);
+  if (to->is_lost || !enter(*to->context)) return std::nullopt;
+  CUresult result = calls_.context_push(to->context->handle);
+  if (result == CUDA_SUCCESS) {
+    result = calls_.event_elapsed(&milliseconds, from->event, to->event);
+    CUcontext popped = nullptr;
+    calls_.context_pop(&popped);
+  }
+  exit(*to->context);
   if (result != CUDA_SUCCESS || !(milliseconds >= 0)) return std::nullopt;
   return static_cast<std::uint64_t>(static_cast<double>(milliseconds) * 1e6);
 }
 
 void CudaMarks::release(Mark mark) {
   auto* event = static_cast<Event*>(mark);
-  if (event->is_lost) {  // with its context
-    delete event;
-    return;
-  }
   const std::scoped_lock lock(mutex_);
-  free_[event->context].push_back(event);
+  if (event->is_lost || event->context->is_gone) {  // its context has gone or is broken
+    delete event;
+  } else {
+    event->context->free.push_back(event);
+  }
 }
 
 }  // namespace regatta::vgpu

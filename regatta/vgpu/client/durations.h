@@ -41,6 +41,22 @@ class Durations {
     return others_;
   }
 
+  // Begins anew with what has this key.
+  void forget(std::uint64_t key) {
+    Entry& entry = find(key);
+    if (&entry == &others_) return;
+    forgotten_launches_.fetch_add(entry.launches.exchange(0), std::memory_order_relaxed);
+    entry.lessons.store(0, std::memory_order_relaxed);
+    entry.cost_ns.store(kUnknownNs, std::memory_order_relaxed);
+  }
+
+  std::uint64_t launches() const {
+    std::uint64_t sum = forgotten_launches_.load(std::memory_order_relaxed);
+    for (const Entry& entry : entries_)
+      sum += entry.launches.load(std::memory_order_relaxed);
+    return sum + others_.launches.load(std::memory_order_relaxed);
+  }
+
   // Counts a launch; whether this one is to be timed: the first ones, then now and then.
   static bool is_to_be_timed(Entry& entry) {
     const unsigned launches = entry.launches.load(std::memory_order_relaxed);
@@ -69,6 +85,7 @@ class Durations {
 
   std::array<Entry, kEntries> entries_{};
   Entry others_;
+  std::atomic<std::uint64_t> forgotten_launches_{0};
 };
 
 }  // namespace regatta::vgpu

@@ -41,7 +41,7 @@ class Gate {
   // Before a launch; `key` by Durations::key_of(). Returns at once while it is our turn and not too
   // much is in flight.
   Pass pass(std::uint64_t key, void* stream) {
-    if (captures_.load(std::memory_order_relaxed) != 0 && marks_.is_capturing(stream)) return {};
+    if (marks_.is_captured(stream)) return {};
     Durations::Entry& entry = durations_.find(key);
     const std::uint64_t cost = entry.cost_ns.load(std::memory_order_relaxed);
     // First the count, then a look: who closes does it the other way round.
@@ -62,10 +62,11 @@ class Gate {
       mark(lane, pass, stream);
   }
 
-  // Around captures of any stream of the process.
-  void capture_begins() { captures_.fetch_add(1); }
-  void capture_ends() { captures_.fetch_sub(1); }
+  // What had this key is gone; something else may get it.
+  void forget(std::uint64_t key) { durations_.forget(key); }
 
+  // That it has let pass, not counting those into captures.
+  std::uint64_t launches() const { return durations_.launches(); }
   // In ns of what was learned; for tests.
   std::uint64_t in_flight_ns() const { return launched_.load() - completed_.load(); }
   std::uint64_t cost_ns(std::uint64_t key) { return durations_.find(key).cost_ns.load(); }
@@ -119,7 +120,6 @@ class Gate {
   alignas(64) std::atomic<std::uint64_t> launched_{0};
   alignas(64) std::atomic<std::uint64_t> limit_{0};  // of launched_; 0: look first
   std::atomic<unsigned> open_word_{0};
-  std::atomic<int> captures_{0};
   std::atomic<std::uint64_t> mark_every_ns_{50'000};
   std::atomic<std::uint64_t> completed_{0};
   std::atomic<std::uint64_t> completed_at_ns_{0};  // the clock when that last grew

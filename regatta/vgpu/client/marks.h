@@ -2,6 +2,7 @@
 // and between which time is measured.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -19,7 +20,13 @@ class Marks {
   // By the launching thread: a mark after what the stream was given, null when there can be none.
   // Never of a stream that is being captured.
   virtual Mark record(void* stream) = 0;
-  virtual bool is_capturing(void* stream) = 0;
+
+  // Around captures of any stream of the process; while there is none, no stream is asked.
+  void capture_begins() { captures_.fetch_add(1); }
+  void capture_ends() { captures_.fetch_sub(1); }
+  bool is_captured(void* stream) {
+    return captures_.load(std::memory_order_relaxed) != 0 && is_capturing(stream);
+  }
 
   // By the gate's own thread, which calls begin_agent() first. Waits until the device has come to
   // the mark, or until it is known that it never will.
@@ -28,6 +35,11 @@ class Marks {
   // Both were waited for.
   virtual std::optional<std::uint64_t> between_ns(Mark begin, Mark end) = 0;
   virtual void release(Mark mark) = 0;
+
+ private:
+  virtual bool is_capturing(void* stream) = 0;
+
+  std::atomic<int> captures_{0};
 };
 
 }  // namespace regatta::vgpu

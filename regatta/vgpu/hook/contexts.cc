@@ -9,6 +9,7 @@
 
 #include "regatta/os/clock.h"
 #include "regatta/vgpu/hook/exports.h"
+#include "regatta/vgpu/hook/gate.h"
 #include "regatta/vgpu/hook/memory.h"
 #include "regatta/vgpu/hook/nvml.h"
 #include "regatta/vgpu/ledger/ledger.h"
@@ -106,6 +107,7 @@ void forget(const std::vector<Allocation>& had, CUdevice device) {
 template <typename Ask, typename IsGone>
 CUresult end_context(CUcontext context, CUdevice device, Ask&& ask, IsGone&& is_gone) {
   const std::vector<Allocation> had = sizes().take_of(context);
+  leave_context(context);
   const CUresult result = ask();
   if (result != CUDA_SUCCESS || !is_gone()) {
     for (const Allocation& allocation : had)
@@ -121,6 +123,12 @@ bool is_primary_gone(CUdevice device) {
   int is_active = 1;
   return driver<Entry::cuDevicePrimaryCtxGetState>()(device, &flags, &is_active) == CUDA_SUCCESS &&
          is_active == 0;
+}
+
+// Null: none that is known.
+CUcontext primary_context(CUdevice device) {
+  const std::scoped_lock lock(state().mutex);
+  return state().primaries[static_cast<std::size_t>(device)];
 }
 
 // After something that may take memory of its own. Modules come by the hundred, and asking NVML
@@ -214,6 +222,7 @@ CUresult retain_primary(Driver<Entry::cuDevicePrimaryCtxRetain> real, CUcontext*
 }
 
 CUresult release_primary(Driver<Entry::cuDevicePrimaryCtxRelease_v2> real, CUdevice device) {
+  if (is_known(device)) leave_context(primary_context(device));
   const CUresult result = real(device);
   if (result != CUDA_SUCCESS || !is_known(device) || !is_primary_gone(device)) return result;
   CUcontext context = nullptr;
@@ -227,11 +236,7 @@ CUresult release_primary(Driver<Entry::cuDevicePrimaryCtxRelease_v2> real, CUdev
 
 CUresult reset_primary(Driver<Entry::cuDevicePrimaryCtxReset_v2> real, CUdevice device) {
   if (!is_known(device)) return real(device);
-  CUcontext context = nullptr;
-  {
-    const std::scoped_lock lock(state().mutex);
-    context = state().primaries[static_cast<std::size_t>(device)];
-  }
+  CUcontext const context = primary_context(device);
   if (context == nullptr) return real(device);
   return end_context(
       context, device, [&] { return real(device); }, [&] { return is_primary_gone(device); });

@@ -12,7 +12,7 @@ extern "C" {
 #include "regatta/vgpu/hook/entries.inc"
 #undef CUDA
 #undef NVML
-// How many launches the gate let pass.
+// How many launches the gates let pass, not counting those into captures.
 std::uint64_t regatta_gpu_launches();
 }
 

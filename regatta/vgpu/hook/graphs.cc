@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "regatta/vgpu/hook/exports.h"
+#include "regatta/vgpu/hook/gate.h"
 #include "regatta/vgpu/hook/memory.h"
 #include "regatta/vgpu/ledger/ledger.h"
 
@@ -169,6 +170,7 @@ CUresult destroy_executable(Driver<Entry::cuGraphExecDestroy> real, CUgraphExec 
     const std::scoped_lock lock(state().mutex);
     state().executables.erase(executable);
   }
+  forget_launches(Durations::key_of(executable, 0));
   return real(executable);
 }
 

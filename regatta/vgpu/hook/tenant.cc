@@ -11,6 +11,7 @@
 #include "regatta/os/clock.h"
 #include "regatta/vgpu/client/client.h"
 #include "regatta/vgpu/client/feeder.h"
+#include "regatta/vgpu/hook/gate.h"
 #include "regatta/vgpu/hook/report.h"
 
 namespace regatta::vgpu::hook {
@@ -79,7 +80,9 @@ Client* connected(std::string& error) {
   const std::scoped_lock lock(tenant().mutex);
   if (tenant().client.load() != nullptr) return tenant().client;
   auto client = Client::connect(kPatience);
-  if (client) {
+  if (client && !open_gates()) {
+    error = "no memory for the gates of launches";
+  } else if (client) {
     tenant().client.store(client->release(), std::memory_order_release);
   } else {
     error = client.error().message;
@@ -88,6 +91,10 @@ Client* connected(std::string& error) {
 }
 
 }  // namespace
+
+Client* tenant_client() {
+  return tenant().client.load(std::memory_order_acquire);
+}
 
 bool join_tenant() {
   std::string error;

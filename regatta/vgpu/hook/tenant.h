@@ -7,7 +7,14 @@
 
 #include "regatta/vgpu/ledger/page.h"
 
+namespace regatta::vgpu {
+class Client;
+}
+
 namespace regatta::vgpu::hook {
+
+// Null: this process is of no tenant, or has not joined it yet.
+Client* tenant_client();
 
 // At the first use of the driver. False, and a line to standard error: the process may not use it.
 bool join_tenant();
