@@ -66,12 +66,12 @@ std::size_t Machine::start(std::vector<std::string> words, const Work& work) {
   void* const memory =
       ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) std::abort();
-  words.insert(words.end(),
-               {REGATTA_PROGRAM, path, "kernel_ns=" + std::to_string(work.kernel.count()),
-                "graph=" + std::to_string(work.graph_kernels),
-                "blocks=" + std::to_string(work.blocks),
-                "pause_us=" + std::to_string(work.pause.count() / 1000),
-                "threads=" + std::to_string(work.threads)});
+  words.insert(
+      words.end(),
+      {REGATTA_PROGRAM, path, "kernel_ns=" + std::to_string(work.kernel.count()),
+       "graph=" + std::to_string(work.graph_kernels), "blocks=" + std::to_string(work.blocks),
+       "pause_us=" + std::to_string(work.pause.count() / 1000),
+       "threads=" + std::to_string(work.threads)});
   const auto pid =
       os::spawn(words, {.environment = {std::string("LD_LIBRARY_PATH=") + REGATTA_DRIVER,
                                         "REGATTA_STANDIN=" + folder_.path() + "/device"}});
@@ -80,11 +80,11 @@ std::size_t Machine::start(std::vector<std::string> words, const Work& work) {
 }
 
 std::size_t Machine::run(const Tenant& tenant, const Work& work) {
-  return start({REGATTA_BINARY, "gpu", "run", "--socket", daemon_.socket(), "--name", tenant.name,
-                "--memory", "64MiB", "--compute", tenant.compute, "--weight",
-                std::to_string(tenant.weight), "--priority", tenant.is_high ? "high" : "normal",
-                "--"},
-               work);
+  return start(
+      {REGATTA_BINARY, "gpu", "run", "--socket", daemon_.socket(), "--name", tenant.name,
+       "--memory", "64MiB", "--compute", tenant.compute, "--weight", std::to_string(tenant.weight),
+       "--priority", tenant.is_high ? "high" : "normal", "--"},
+      work);
 }
 
 std::size_t Machine::run_outside(const Work& work) {

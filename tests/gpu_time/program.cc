@@ -54,7 +54,9 @@ struct Queue {
     void* parameters[] = {&kernel_ns};
     return launch_function(function, blocks, 1, 1, 128, 1, 1, 0, stream, parameters, nullptr);
   }
-  CUresult launch() { return graph != nullptr ? launch_graph_function(graph, stream) : launch_kernel(); }
+  CUresult launch() {
+    return graph != nullptr ? launch_graph_function(graph, stream) : launch_kernel();
+  }
 };
 
 bool capture(Queue& queue, int kernels) {
@@ -120,11 +122,11 @@ int main(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) {
     const char* const equals = std::strchr(argv[i], '=');
     if (equals == nullptr) return 64;
-    words[std::string(argv[i], static_cast<std::size_t>(equals - argv[i]))] = std::strtoul(equals + 1, nullptr, 10);
+    words[std::string(argv[i], static_cast<std::size_t>(equals - argv[i]))] =
+        std::strtoul(equals + 1, nullptr, 10);
   }
   const int file = argc > 1 ? ::open(argv[1], O_RDWR | O_CLOEXEC) : -1;
-  void* const memory =
-      ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void* const memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return 64;
   ::prctl(PR_SET_TIMERSLACK, 1);
   return work({.kernel_ns = words["kernel_ns"],

@@ -26,7 +26,41 @@ struct Row {
   unsigned processors = 132;
 };
 
+// When the device was idle: between two programs, and between two intervals of one.
+struct Idle {
+  double within = 0;   // of the time
+  double between = 0;  // of the time
+  int changes = 0;     // from one program to another
+  double gap_p50_us = 0;
+  double gap_p90_us = 0;
+};
+
+Idle idle_of(const std::vector<Interval>& log, Time begin, Time end) {
+  Idle idle;
+  Time within{};
+  Time between{};
+  std::vector<double> gaps;
+  const Interval* last = nullptr;
+  for (const Interval& one : log) {
+    if (one.start < begin || one.end > end) continue;
+    if (last != nullptr) {
+      const Time gap = std::max(Time{}, one.start - last->end);
+      (one.pid == last->pid ? within : between) += gap;
+      if (one.pid != last->pid) gaps.push_back(1e-3 * static_cast<double>(gap.count()));
+    }
+    last = &one;
+  }
+  std::ranges::sort(gaps);
+  const auto whole = static_cast<double>((end - begin).count());
+  return {.within = static_cast<double>(within.count()) / whole,
+          .between = static_cast<double>(between.count()) / whole,
+          .changes = static_cast<int>(gaps.size()),
+          .gap_p50_us = quantile(gaps, 0.5),
+          .gap_p90_us = quantile(gaps, 0.9)};
+}
+
 struct Result {
+  Idle idle;
   double worst = 0;     // miss of a part over any second
   double busy = 0;      // of what the parts sum to
   double relative = 0;  // worst miss of a part of the time that the device was busy
@@ -41,11 +75,11 @@ Result measure(const Row& row, Time length) {
   const Time begin = clock_now();
   sleep_until(begin + length);
   const std::vector<Interval> log = machine.log();
-  Result result;
+  Result result{.idle = idle_of(log, begin, begin + length)};
   double whole = 0;
   for (std::size_t i = 0; i < row.parts.size(); ++i) {
-    result.worst = std::max(
-        result.worst, worst_miss(log, machine.pid(i), row.parts[i], begin, begin + length));
+    result.worst = std::max(result.worst,
+                            worst_miss(log, machine.pid(i), row.parts[i], begin, begin + length));
     result.busy += share(log, machine.pid(i), begin, begin + length);
     whole += row.parts[i];
   }
@@ -91,22 +125,24 @@ std::vector<Row> all_rows() {
   for (const unsigned processors : {16U, 256U}) {
     add("equal, 2 tenants, " + std::to_string(processors) + " processors",
         equal_row(
-            2, [](int i) { return Work{.kernel = microseconds(200), .blocks = i == 0 ? 8U : 1024U}; },
+            2,
+            [](int i) { return Work{.kernel = microseconds(200), .blocks = i == 0 ? 8U : 1024U}; },
             processors));
   }
   add("equal, 2 tenants, one with 4 streams of narrow kernels", equal_row(2, [](int i) {
-        return Work{.kernel = microseconds(400),
-                    .blocks = i == 0 ? 30U : 1024U,
-                    .threads = i == 0 ? 4 : 1};
+        return Work{
+            .kernel = microseconds(400), .blocks = i == 0 ? 30U : 1024U, .threads = i == 0 ? 4 : 1};
       }));
-  add("fixed, 30 and 70 %", {.policy = "fixed",
-                             .tenants = {{.name = "a", .compute = "30"}, {.name = "b", .compute = "70"}},
-                             .works = {{.kernel = microseconds(100)}, {.kernel = milliseconds(2)}},
-                             .parts = {0.3, 0.7}});
-  add("fixed, 30 and 50 %", {.policy = "fixed",
-                             .tenants = {{.name = "a", .compute = "30"}, {.name = "b", .compute = "50"}},
-                             .works = {{.kernel = microseconds(100)}, {.kernel = milliseconds(2)}},
-                             .parts = {0.3, 0.5}});
+  add("fixed, 30 and 70 %",
+      {.policy = "fixed",
+       .tenants = {{.name = "a", .compute = "30"}, {.name = "b", .compute = "70"}},
+       .works = {{.kernel = microseconds(100)}, {.kernel = milliseconds(2)}},
+       .parts = {0.3, 0.7}});
+  add("fixed, 30 and 50 %",
+      {.policy = "fixed",
+       .tenants = {{.name = "a", .compute = "30"}, {.name = "b", .compute = "50"}},
+       .works = {{.kernel = microseconds(100)}, {.kernel = milliseconds(2)}},
+       .parts = {0.3, 0.5}});
   add("weight, 1 to 3", {.policy = "weight",
                          .tenants = {{.name = "a"}, {.name = "b", .weight = 3}},
                          .works = {{.kernel = microseconds(200)}, {.kernel = microseconds(500)}},
@@ -140,7 +176,8 @@ int main(int argc, char** argv) {
     else
       wanted.push_back(word);
   }
-  std::printf("%-58s %28s %14s %10s\n", "", "worst of any second, points", "of the busy", "busy, %");
+  std::printf("%-58s %28s %14s %10s\n", "", "worst of any second, points", "of the busy",
+              "busy, %");
   for (const Row& row : all_rows()) {
     const auto is_of_row = [&](const std::string& word) {
       return row.name.find(word) != std::string::npos;
@@ -148,17 +185,22 @@ int main(int argc, char** argv) {
     if (!wanted.empty() && std::ranges::none_of(wanted, is_of_row)) continue;
     std::vector<double> worst;
     double relative = 0;
+    Idle idle;  // of the last round
     std::vector<double> busy;
     for (int round = 0; round < rounds; ++round) {
       const Result result = measure(row, std::chrono::seconds(length));
       worst.push_back(100 * result.worst);
       busy.push_back(100 * result.busy);
+      idle = result.idle;
       relative = std::max(relative, 100 * result.relative);
     }
     std::ranges::sort(worst);
     std::ranges::sort(busy);
     std::printf("%-58s %10.2f (%5.2f to %6.2f) %14.2f %10.1f\n", row.name.c_str(),
                 quantile(worst, 0.5), worst.front(), worst.back(), relative, quantile(busy, 0.5));
+    std::printf(
+        "%58s idle within turns %.2f %%, between %.2f %%: %d changes, p50 %.0f us, p90 %.0f us\n",
+        "", 100 * idle.within, 100 * idle.between, idle.changes, idle.gap_p50_us, idle.gap_p90_us);
     std::fflush(stdout);
   }
   return 0;

@@ -26,6 +26,7 @@ constexpr std::uint64_t kLookNs = 100'000'000;
 constexpr std::uint64_t kLostNs = 1'000'000'000;
 constexpr std::uint64_t kMarkLeastNs = 50'000;
 constexpr std::uint64_t kMarkMostNs = 1'000'000;
+constexpr std::uint64_t kUnknown = ~0ULL;
 
 std::uint64_t now_ns() {
   timespec now{};
@@ -130,6 +131,12 @@ bool Gate::is_over(unsigned word) const {
   return deadline != 0 && now_ns() >= deadline && regatta_turn_number(word) == entered_;
 }
 
+// When what is in flight ends, on a device that does nothing else.
+std::uint64_t Gate::expected_end() const {
+  const std::uint64_t origin = origin_ns_.load();
+  return origin == kUnknown ? entered_at_ns_ + in_flight_ns() : origin + launched_.load();
+}
+
 // Nothing more is launched in this turn: the daemon may let the next one prepare.
 void Gate::say_end(std::uint64_t ends_ns) {
   regatta_work& work = client_.work(device_);
@@ -153,13 +160,12 @@ bool Gate::enter(unsigned word, std::uint64_t cost) {
   if (deadline != 0 && !is_free()) room = std::min(room, deadline > now ? deadline - now : 0);
   const std::uint64_t in_flight = in_flight_ns();
   if (in_flight >= room && (in_flight != 0 || entered_ == number)) {
-    // What runs now has run since the last end, or since the turn began.
-    const std::uint64_t since = std::max(completed_at_ns_.load(), entered_at_ns_);
-    const std::uint64_t ends = std::max(now, since + in_flight);
+    const std::uint64_t ends = std::max(now, expected_end());
     if (entered_ == number && deadline != 0 && ends + kMarkLeastNs >= deadline) say_end(ends);
     return false;
   }
   tell_used();
+  if (in_flight == 0) origin_ns_ = kUnknown;
   if (entered_ != number) {
     entered_at_ns_ = now;
     __atomic_store_n(&client_.work(device_).entered_ns, now, __ATOMIC_RELAXED);
@@ -227,9 +233,16 @@ void Gate::mark(std::atomic<std::uint64_t>& lane, const Pass& pass, void* stream
 
 void Gate::finish(std::uint64_t cost_ns, std::uint64_t used_ns) {
   if (cost_ns == 0) return;
-  completed_at_ns_ = now_ns();
   used_ns_ += used_ns;
   completed_ += cost_ns;
+  // Ends are seen late, by more or less: the earliest tells most. It counts less as time goes by,
+  // for durations are not exact.
+  const std::uint64_t now = now_ns();
+  const std::uint64_t origin = origin_ns_.load();
+  const std::uint64_t seen = now - completed_.load();
+  const std::uint64_t passed = now - seen_at_ns_;
+  seen_at_ns_ = now;
+  origin_ns_ = origin == kUnknown ? seen : std::min(seen, origin + passed / 64);
 }
 
 void Gate::run_agent() {

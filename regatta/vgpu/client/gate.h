@@ -97,6 +97,7 @@ class Gate {
   bool is_drained();
   void say(unsigned number, regatta_doing doing);
   void say_end(std::uint64_t ends_ns);
+  std::uint64_t expected_end() const;
   void tell_used();
   void ring();
   void hold_back(Lock& lock, unsigned word);
@@ -122,7 +123,9 @@ class Gate {
   std::atomic<unsigned> open_word_{0};
   std::atomic<std::uint64_t> mark_every_ns_{50'000};
   std::atomic<std::uint64_t> completed_{0};
-  std::atomic<std::uint64_t> completed_at_ns_{0};  // the clock when that last grew
+  // The clock when nothing of it had been done, had the device worked without a pause since.
+  std::atomic<std::uint64_t> origin_ns_{~0ULL};  // ~0: not known
+  std::uint64_t seen_at_ns_ = 0;                 // the agent's: when completed_ last grew
   std::atomic<std::uint64_t> used_ns_{0};
   Durations durations_;
   // Learned cost of what was launched into a stream after its last mark.

@@ -23,7 +23,9 @@ struct DispatchOptions {
   std::uint64_t bound_beside_high_ns = 100'000;
   // The next tenant is told that its turn has come so long before the work of the last one ends:
   // as long as it takes until it launches, which is measured, at most this.
-  std::uint64_t lead_most_ns = 500'000;
+  std::uint64_t lead_most_ns = 600'000;
+  // Part of that: from the launch until the device works.
+  std::uint64_t launch_ns = 100'000;
   // A turn whose work does not end is given up after this: a process that was stopped does not
   // stop the others.
   std::uint64_t overdue_ns = 10'000'000'000;
@@ -94,7 +96,7 @@ class Dispatch {
   void settle(int tenant);
   std::uint64_t lead_ns() const {
     // Twice the mean: to be late costs the device's time, to be early nothing.
-    const std::uint64_t lead = 2 * delay_ns_ + lateness_ns_;
+    const std::uint64_t lead = 2 * delay_ns_ + lateness_ns_ + options_.launch_ns;
     return lead < options_.lead_most_ns ? lead : options_.lead_most_ns;
   }
   std::optional<DispatchOrder> choose(std::uint64_t now_ns);

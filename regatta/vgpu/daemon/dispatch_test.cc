@@ -79,7 +79,7 @@ class Machine {
     return most;
   }
 
-  Dispatch dispatch{DispatchOptions{}, 0};
+  Dispatch dispatch{DispatchOptions{.launch_ns = 0}, 0};  // here kernels begin at once
   Dispatch::Tenants tenants;
   std::vector<Process> processes;
   Ns now = 0;

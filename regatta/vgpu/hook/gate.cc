@@ -49,10 +49,11 @@ bool has_one_device() {
 CUresult refuse(int device) {
   static std::atomic<bool> is_said = false;
   char text[160];
-  std::snprintf(text, sizeof text,
-                "GPU %d: the tenant has no memory there, so nothing is launched on it; give it some "
-                "with regatta gpu set --memory",
-                device);
+  std::snprintf(
+      text, sizeof text,
+      "GPU %d: the tenant has no memory there, so nothing is launched on it; give it some "
+      "with regatta gpu set --memory",
+      device);
   if (!is_said.exchange(true)) report(text);
   return CUDA_ERROR_NOT_PERMITTED;
 }
