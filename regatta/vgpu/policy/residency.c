@@ -38,8 +38,8 @@ u64 regatta_swap_cost_ns(const regatta_residency* residency, unsigned tenant) {
 /* Where many wait, stays are shorter, but never so short that more time is lost than used. */
 u64 regatta_stay_ns(const regatta_residency* residency, unsigned tenant) {
   const u64 cost = regatta_swap_cost_ns(residency, tenant);
-  const u64 wanted = most_of(REGATTA_STAY_LEAST_NS,
-                             cost * (100 - REGATTA_SWAP_PERCENT) / REGATTA_SWAP_PERCENT);
+  const u64 wanted =
+      most_of(REGATTA_STAY_LEAST_NS, cost * (100 - REGATTA_SWAP_PERCENT) / REGATTA_SWAP_PERCENT);
   u64 waiting = 1;
   unsigned i;
   if (residency->tenants[tenant].lease_ns != 0) return residency->tenants[tenant].lease_ns;
@@ -103,8 +103,8 @@ static int find_head(const regatta_residency* residency, u64 now_ns) {
     const int stays = stay_end(residency, i) > now_ns;
     if (!is_waiting(one) || one->demand == 0 || one->is_stuck) continue;
     if (one->demand + kept_by_stuck(residency, (int)i) > residency->capacity) continue;
-    if (head >= 0 && (head_stays > stays || (head_stays == stays &&
-                                             residency->tenants[head].waits_ns <= one->waits_ns)))
+    if (head >= 0 && (head_stays > stays ||
+                      (head_stays == stays && residency->tenants[head].waits_ns <= one->waits_ns)))
       continue;
     head = (int)i;
     head_stays = stays;

@@ -1,10 +1,10 @@
-/* vgpu/policy/residency.h: whose memory is on a device that has less than its tenants want together,
- * and when it goes to the host and comes back. A tenant works while all its movable memory is there.
- * Who waits longest is the head, the only one whose memory comes in: space is asked back for it from
- * those who are idle, then from those who have worked long enough for what their swap cost (a stay).
- * Who was asked needs nothing to obey, so nobody waits in a circle; every stay ends by time, so
- * every head is served. Nothing moves while all fit.
- * Pure, in integers, in C: time is an argument, in ns of any clock that does not go back.
+/* vgpu/policy/residency.h: whose memory is on a device that has less than its tenants want
+ * together, and when it goes to the host and comes back. A tenant works while all its movable
+ * memory is there. Who waits longest is the head, the only one whose memory comes in: space is
+ * asked back for it from those who are idle, then from those who have worked long enough for what
+ * their swap cost (a stay). Who was asked needs nothing to obey, so nobody waits in a circle; every
+ * stay ends by time, so every head is served. Nothing moves while all fit. Pure, in integers, in C:
+ * time is an argument, in ns of any clock that does not go back.
  */
 #ifndef REGATTA_VGPU_POLICY_RESIDENCY_H
 #define REGATTA_VGPU_POLICY_RESIDENCY_H
@@ -38,8 +38,8 @@ typedef struct {
 } regatta_resident;
 
 typedef struct {
-  unsigned long long capacity; /* of the device, for movable memory */
-  unsigned long long bytes_per_us; /* of the link, in one direction */
+  unsigned long long capacity;        /* of the device, for movable memory */
+  unsigned long long bytes_per_us;    /* of the link, in one direction */
   unsigned long long longest_wait_ns; /* for a turn, where stays have to be cut for that */
   unsigned count;
   regatta_resident tenants[REGATTA_TENANTS_MAX];
@@ -58,8 +58,8 @@ void regatta_residency_see(regatta_residency* residency, unsigned tenant,
 void regatta_residency_forget(regatta_residency* residency, unsigned tenant);
 
 /* Writes to `may` what each tenant may have there from now on, and returns when to ask again if
- * nothing else happens (~0ULL: never). The caller tells the tenants, then sees them anew. The sum of
- * the larger of `resident` and `may` never grows beyond the capacity.
+ * nothing else happens (~0ULL: never). The caller tells the tenants, then sees them anew. The sum
+ * of the larger of `resident` and `may` never grows beyond the capacity.
  */
 unsigned long long regatta_residency_step(const regatta_residency* residency,
                                           unsigned long long now_ns, unsigned long long* may);

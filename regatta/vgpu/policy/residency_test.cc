@@ -24,8 +24,8 @@ struct Tenant {
   U64 lease_ns = 0;
   U64 resident = 0;
   U64 may = 0;
-  U64 moved = 0;       // both directions
-  U64 worked_ns = 0;   // while in
+  U64 moved = 0;      // both directions
+  U64 worked_ns = 0;  // while in
   U64 waits_since = 0;
   U64 longest_wait = 0;
 };
@@ -238,7 +238,9 @@ TEST(Residency, StaysALeaseWhereOneIsGiven) {
 TEST(Residency, HoldsUnderAnyLoad) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::mt19937 random(seed);
-    const auto below = [&](U64 limit) { return std::uniform_int_distribution<U64>(0, limit - 1)(random); };
+    const auto below = [&](U64 limit) {
+      return std::uniform_int_distribution<U64>(0, limit - 1)(random);
+    };
     const U64 capacity = (20 + below(100)) * kGiB;
     Machine machine(capacity, std::vector<Tenant>(2 + below(10)), (30 + below(300)) * kS);
     for (int round = 0; round < 60; ++round) {
@@ -246,7 +248,7 @@ TEST(Residency, HoldsUnderAnyLoad) {
         if (below(4) == 0) one.runnable = below(3) != 0;
         if (below(6) == 0) one.demand = below(capacity / kGiB + 1) * kGiB;
         one.resident = std::min(one.resident, one.demand);  // what was freed is gone
-        if (below(200) == 0) {  // dies; another one may come
+        if (below(200) == 0) {                              // dies; another one may come
           const auto index = static_cast<unsigned>(&one - machine.tenants.data());
           regatta_residency_forget(&machine.policy, index);
           one = Tenant();
