@@ -39,6 +39,8 @@ struct Options {
   std::string policy;
   std::vector<std::string> gpus;
   std::string link;
+  std::string host_memory;
+  bool overcommit = false;
   std::string name;
   LimitOptions limits;
   std::vector<std::string> program;
@@ -54,6 +56,12 @@ int run_daemon(const Options& options) {
     const auto policy = vgpu::parse_policy(options.policy);
     if (!policy) return report_error(policy.error());
     daemon.policy = *policy;
+  }
+  if (!options.host_memory.empty()) {
+    const auto memory = parse_bytes(options.host_memory);
+    if (!memory)
+      return report_error({memory.error().code, "--host-memory: " + memory.error().message});
+    daemon.host_memory = *memory;
   }
   if (!options.gpus.empty()) daemon.gpus.clear();
   for (const std::string& text : options.gpus) {
@@ -71,6 +79,7 @@ int run_daemon(const Options& options) {
     }
     daemon.engine_rates[REGATTA_COPY_TO_DEVICE] = daemon.engine_rates[REGATTA_COPY_FROM_DEVICE] =
         static_cast<std::uint64_t>(link->value);
+    daemon.residences.link = *link;
   }
   const Status status = vgpu::serve(daemon, watch_stop_signals());
   return status ? 0 : report_error(status.error());
@@ -101,6 +110,7 @@ int run_program(const Options& options) {
   json request{{"ask", "join"}, {"name", options.name}};
   if (const Status status = add_limits(request, options.limits); !status)
     return report_error(status.error());
+  if (options.overcommit) request["overcommit"] = true;
   os::UniqueFd page;
   const auto answer = vgpu::ask_daemon(options.socket, request.dump(), &page);
   if (!answer) return report_error(answer.error());
@@ -181,6 +191,10 @@ void add_daemon(CLI::App& gpu, const Shared& options, int& exit_status) {
       ->type_name("SIZE")
       ->allow_extra_args(false);
   daemon
+      ->add_option("--host-memory", options->host_memory,
+                   "Memory of the host for tenants with --overcommit; none when left out")
+      ->type_name("SIZE");
+  daemon
       ->add_option("--link", options->link,
                    "What copies between host and a GPU reach, each way, to be divided as its time "
                    "is; left out, copies are not held back")
@@ -208,6 +222,8 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
   run->add_option("--name", options->name, "The tenant")->type_name("NAME")->required();
   add_limit_options(*run, options->limits);
   add_fault_option(*run, options->limits);
+  run->add_flag("--overcommit", options->overcommit,
+                "Its memory may go to the host while others work; the daemon needs --host-memory");
   add_socket_option(*run, options->socket);
 
   CLI::App* ps =

@@ -40,6 +40,11 @@ std::string processes_text(const json& processes) {
   return join(words, ", ") + (more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
+// What of the tenant's memory is not on the GPU; "-" for one without over-commit.
+std::string away_text(const json& memory) {
+  return memory.contains("swapped_bytes") ? bytes_text(memory["swapped_bytes"]) : "-";
+}
+
 // Its processes, or where it has none the cgroups that hold it.
 std::string holders_text(const json& tenant) {
   if (!tenant["processes"].empty() || tenant["cgroups"].empty())
@@ -58,15 +63,16 @@ std::string gpu_table(const json& books) {
       head += fmt::format("GPU {}: drained, takes nothing new\n", gpu);
   }
   if (books["tenants"].empty()) return head + "no tenant; start one with regatta gpu run\n";
-  std::vector<std::vector<std::string>> rows = {
-      {"tenant", "gpu", "used", "limit", "compute %", "part %", "had %", "priority", "processes"}};
+  std::vector<std::vector<std::string>> rows = {{"tenant", "gpu", "used", "away", "limit",
+                                                 "compute %", "part %", "had %", "priority",
+                                                 "processes"}};
   for (const json& tenant : books["tenants"]) {
     for (const json& memory : tenant["memory"]) {
       rows.push_back({tenant["name"], std::to_string(memory["gpu"].get<int>()),
-                      bytes_text(memory["used_bytes"]), bytes_text(memory["limit_bytes"]),
-                      percent_text(tenant["compute_percent"]), percent_text(tenant["part_percent"]),
-                      had_text(tenant["time"], memory["gpu"]), tenant["priority"],
-                      holders_text(tenant)});
+                      bytes_text(memory["used_bytes"]), away_text(memory),
+                      bytes_text(memory["limit_bytes"]), percent_text(tenant["compute_percent"]),
+                      percent_text(tenant["part_percent"]), had_text(tenant["time"], memory["gpu"]),
+                      tenant["priority"], holders_text(tenant)});
     }
   }
   return head + format_table(rows);

@@ -15,8 +15,9 @@ constexpr double kLink = 400e6;  // bytes a second: so little that a test's mach
 class Copies : public testing::Test {
  protected:
   Device device_{{"--memory", "1GiB", "--copy-speed", "400MB/s"}};
-  vgpu::TestDaemon daemon_{
-      {Bytes{0}}, {static_cast<std::uint64_t>(kLink), static_cast<std::uint64_t>(kLink), 0, 0}};
+  vgpu::TestDaemon daemon_{{Bytes{0}},
+                           {.engine_rates = {static_cast<std::uint64_t>(kLink),
+                                             static_cast<std::uint64_t>(kLink), 0, 0}}};
 
   std::unique_ptr<TenantProgram> start(const std::string& name, int compute_ppm,
                                        const std::vector<std::string>& words) {

@@ -17,6 +17,8 @@ namespace regatta::vgpu {
 namespace {
 
 constexpr Seconds kRetry{0.001};
+// So long the others are waited for that make room.
+constexpr Seconds kRoomPatience{60.0};
 
 // Maps a page at `where`, in place of what is there, or at any address.
 Result<void*> map_shared(int fd, int protection, void* where) {
@@ -185,27 +187,28 @@ Status Client::say_hello() {
   return {};
 }
 
-// kExhausted: refused. kUnavailable, kTimeout: no answer, and it is not known whether there was
-// one.
-Status Client::ask_for(int device, std::uint64_t least) {
-  const Request request{
-      .ask = Ask::kLease, .device = static_cast<std::uint32_t>(device), .least = least};
+// kExhausted: refused, or to be asked again later. kUnavailable, kTimeout: no answer, and it is not
+// known whether there was one.
+Status Client::ask_for(const Request& request, bool* is_later) {
   REGATTA_TRY_DO(send_message(socket_.get(), as_bytes(request)));
   REGATTA_TRY(message, receive_message(socket_.get(), sizeof(Reply)));
   REGATTA_TRY(reply, read_reply(message));
   if (reply.answer == Answer::kDone) return {};
   if (reply.answer == Answer::kFailed) return to_error(reply);
+  if (reply.answer == Answer::kLater && is_later != nullptr) *is_later = true;
   return Error{Code::kExhausted, std::string("tenant ") + tenant_->name + ": its memory on GPU " +
-                                     std::to_string(device) +
+                                     std::to_string(request.device) +
                                      " is used up; free some or raise its --memory"};
 }
 
 Status Client::reserve_slowly(int device, std::uint64_t bytes) {
   if (!is_here()) return was_forked();
-  const std::scoped_lock lock(mutex_);
-  const Seconds end = os::monotonic_now() + patience_;
+  std::unique_lock lock(mutex_);
+  const Seconds begin = os::monotonic_now();
+  const Seconds end = begin + patience_;
   for (;;) {
     Status status;
+    bool is_later = false;
     if (!socket_) status = say_hello();
     const bool is_greeted = status.has_value();
     if (is_greeted) {
@@ -213,8 +216,17 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes) {
       if (regatta_purse_take(&purses_->purses[device], bytes) != 0) return {};
       const std::uint64_t there = spare(device);
       if (there >= bytes) continue;
-      status = ask_for(device, bytes - there);
+      status = ask_for({.ask = Ask::kLease,
+                        .device = static_cast<std::uint32_t>(device),
+                        .least = bytes - there},
+                       &is_later);
       if (status) continue;
+    }
+    if (is_later && os::monotonic_now() < begin + kRoomPatience) {
+      lock.unlock();  // this process may be one of those who make room
+      os::sleep_for(kRetry);
+      lock.lock();
+      continue;
     }
     if (!is_lost(status.error())) return status;
     socket_.reset();
@@ -222,6 +234,34 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes) {
     if (is_greeted) continue;  // at once: there may be a new daemon already
     os::sleep_for(kRetry);
   }
+}
+
+Status Client::lease_movable(int device, std::uint64_t total) {
+  if (!is_here()) return was_forked();
+  if (device < 0 || device >= REGATTA_DEVICES_MAX) return no_device(device);
+  const Request request{
+      .ask = Ask::kMovable, .device = static_cast<std::uint32_t>(device), .least = total};
+  const std::scoped_lock lock(mutex_);
+  const Seconds end = os::monotonic_now() + patience_;
+  for (;;) {
+    Status status;
+    if (!socket_) status = say_hello();
+    if (status) status = ask_for(request);
+    if (status || !is_lost(status.error())) return status;
+    socket_.reset();
+    if (os::monotonic_now() > end) return status;
+    os::sleep_for(kRetry);
+  }
+}
+
+Status Client::tell_moved(int device) {
+  if (!is_here()) return was_forked();
+  const std::scoped_lock lock(mutex_);
+  if (!socket_) REGATTA_TRY_DO(say_hello());
+  const Request request{.ask = Ask::kMoved, .device = static_cast<std::uint32_t>(device)};
+  const Status sent = send_message(socket_.get(), as_bytes(request));
+  if (!sent) socket_.reset();
+  return sent;
 }
 
 }  // namespace regatta::vgpu

@@ -46,6 +46,16 @@ class Client {
     if (*here_ != 0) regatta_purse_give(&purses_->purses[device], bytes);
   }
 
+  // Of a tenant whose memory may go to the host: what can be moved is to be `total` in all. Errors
+  // as reserve().
+  Status lease_movable(int device, std::uint64_t total);
+  // Tells the daemon that residence(device) has changed. Errors as reserve(), without waiting.
+  Status tell_moved(int device);
+  regatta_residence& residence(int device) { return purses_->residences[device]; }
+  bool is_overcommitted() const {
+    return (__atomic_load_n(&tenant_->flags, __ATOMIC_RELAXED) & REGATTA_TENANT_OVERCOMMIT) != 0;
+  }
+
   // A connection that only rings (Ask::kRing): to say that our regatta_work has changed. Brings the
   // pages of the daemon of now. Errors as reserve().
   Result<os::UniqueFd> open_bell();
@@ -67,7 +77,7 @@ class Client {
   Status open_pages(int tenant_page);
   Status say_hello();
   Status accept_pages(Message& message);
-  Status ask_for(int device, std::uint64_t least);
+  Status ask_for(const Request& request, bool* is_later = nullptr);
   Status reserve_slowly(int device, std::uint64_t bytes);
 
   const Seconds patience_;

@@ -27,6 +27,10 @@ enum class Ask : std::uint32_t {
   kBell = 3,
   kRing = 4,   // what the client does on `device` has changed (regatta_work); no answer
   kPlace = 5,  // the page of the tenant whose cgroup the process is in
+  // The client's memory on `device` that can be moved is to be `least` in all: more or less than
+  // before. Asked again, it changes nothing.
+  kMovable = 6,
+  kMoved = 7,  // regatta_residence of `device` has changed; no answer
 };
 
 struct Request {
@@ -40,6 +44,7 @@ enum class Answer : std::uint32_t {
   kDone = 1,     // to a hello: with the tenant's page and, when they are new, the purses'
   kRefused = 2,  // the quota would be exceeded
   kFailed = 3,   // `text` says why, `code` is a Code
+  kLater = 4,    // others are asked to make room on the device: ask again
 };
 
 struct Reply {

@@ -28,7 +28,8 @@ Books::Books(State state, std::string socket, std::vector<Bytes> capacity)
       accounts_(kTenantsMax),
       clients_of_(kTenantsMax),
       tenant_pages_(kTenantsMax),
-      purses_(kClientsMax) {}
+      purses_(kClientsMax),
+      movable_(kClientsMax) {}
 
 Result<Books> Books::open(State state, std::string socket, std::vector<Bytes> capacity,
                           bool opens_when_lost) {
@@ -100,6 +101,7 @@ void Books::remove_client(int client) {
     unsigned long long held = counted(record.leases[device]);
     regatta_lease_reclaim(&account(tenant, device), &held);
   }
+  drop_movable(client);
   purses_[client] = Page();
   if (const auto known = client_of_.find(record.pid);
       known != client_of_.end() && known->second == client) {
@@ -126,6 +128,7 @@ Status Books::adopt_purses(int client, os::UniqueFd fd) {
   purses_[client] = std::move(page);
   for (int device = 0; device < kDevicesMax; ++device)
     settle(client, device);
+  adopt_movable(client);
   publish(static_cast<int>(record.tenant));
   return {};
 }
@@ -199,7 +202,7 @@ bool Books::lease(int client, int device, std::uint64_t least) {
   const int tenant = static_cast<int>(record.tenant);
   regatta_account& of_tenant = account(tenant, device);
   if (regatta_account_room(&of_tenant) < least) recall(tenant, device, client, least);
-  const std::uint64_t size = regatta_lease_size(&of_tenant, record.leases[device].leased, least);
+  const std::uint64_t size = lease_size(client, device, least);
   if (size != 0) {
     change(client, device, [&](std::uint64_t) { return static_cast<std::int64_t>(size); });
   }

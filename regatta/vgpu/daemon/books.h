@@ -31,6 +31,9 @@ struct TenantLimits {
   unsigned weight = 1;
   bool is_high_priority = false;
   bool is_open_on_fault = false;  // its processes go on uncounted while no daemon can be asked
+  // Its memory goes to the host while others work; chosen once, when the tenant is made.
+  bool is_overcommitted = false;
+  unsigned lease_s = 0;  // of such a tenant: so long it has the device alone while it works
 };
 
 class Books {
@@ -39,6 +42,10 @@ class Books {
   // and whether their launches go on while no daemon answers.
   static Result<Books> open(State state, std::string socket, std::vector<Bytes> capacity,
                             bool opens_when_lost = true);
+
+  // What tenants may have of the host for memory that leaves the devices; 0, as at first: nothing.
+  void set_host_memory(Bytes bytes) { host_memory_ = bytes; }
+  Bytes host_memory() const { return host_memory_; }
 
   const StateFile& state() const { return *state_; }
   const std::string& folder() const { return state_.folder(); }
@@ -85,6 +92,29 @@ class Books {
   // spare; false when that would exceed the quota.
   bool lease(int client, int device, std::uint64_t least);
 
+  // Of a tenant whose memory may leave the device, all below; overcommit.cc. What a client has that
+  // can be moved counts against the quota as leases do, wherever it is. False when that would be
+  // exceeded, or what is left of the device could not hold it.
+  bool set_movable(int client, int device, std::uint64_t bytes);
+  std::uint64_t movable(int client, int device) const {
+    return movable_[static_cast<std::size_t>(client)][static_cast<std::size_t>(device)];
+  }
+  std::uint64_t tenant_movable(int tenant, int device) const;
+  bool is_overcommitted(int tenant) const {
+    return (state_->tenants[tenant].flags & kOvercommit) != 0;
+  }
+  // What is left of a device for memory that can be moved.
+  std::uint64_t room_for_movable(int device) const;
+  // Whether `least` bytes that stay where they are leave each tenant's movable memory the room to
+  // come in.
+  bool may_stay(int device, std::uint64_t least) const;
+  // Calls back what such tenants have leased and do not use.
+  void recall_spare(int device);
+  // What the daemon and the client say of it there; null for one without purses.
+  regatta_residence* residence(int client, int device) const {
+    return has_purses(client) ? &purses(client)->residences[device] : nullptr;
+  }
+
   // What the tenant's page says of its turns on the device; null for a tenant that is not there.
   regatta_turn* turn(int tenant, int device) const {
     auto* page = tenant_pages_[tenant].as<regatta_tenant_page>();
@@ -116,6 +146,12 @@ class Books {
   Books(State state, std::string socket, std::vector<Bytes> capacity);
   Status check_limits(const TenantLimits& limits, std::optional<int> self) const;
   Status check_drained(const TenantLimits& limits, std::optional<int> self) const;
+  Status check_overcommit(const TenantLimits& limits, std::optional<int> self) const;
+  std::uint64_t room_on(int device, const TenantLimits& limits, std::optional<int> self) const;
+  std::uint64_t unmovable(int tenant, int device) const;
+  void adopt_movable(int client);
+  void drop_movable(int client);
+  std::uint64_t lease_size(int client, int device, std::uint64_t least);
   Status load_drained();
   Result<Page> make_tenant_page(int tenant) const;
   void publish(int tenant);
@@ -139,6 +175,8 @@ class Books {
   std::vector<Page> tenant_pages_;
   std::vector<Page> purses_;
   std::unordered_map<pid_t, int> client_of_;
+  std::vector<std::array<std::uint64_t, kDevicesMax>> movable_;  // of each client
+  Bytes host_memory_;
   std::uint32_t drained_ = 0;
   int next_free_ = 0;  // where to look for a free record first
 };

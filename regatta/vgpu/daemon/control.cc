@@ -62,6 +62,15 @@ Result<TenantLimits> with_request(TenantLimits limits, const json& request) {
       return bad_request("has an 'on_fault' that is neither open nor closed");
     limits.is_open_on_fault = *fault == "open";
   }
+  if (const auto overcommit = request.find("overcommit"); overcommit != request.end()) {
+    if (!overcommit->is_boolean())
+      return bad_request("has an 'overcommit' that is neither true nor false");
+    limits.is_overcommitted = overcommit->get<bool>();
+  }
+  if (const auto lease = request.find("lease_s"); lease != request.end()) {
+    REGATTA_TRY(seconds, whole(*lease, "lease_s", kLeaseMost));
+    limits.lease_s = static_cast<unsigned>(seconds);
+  }
   return limits;
 }
 

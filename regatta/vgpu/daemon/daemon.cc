@@ -27,6 +27,7 @@
 #include "regatta/vgpu/daemon/membership.h"
 #include "regatta/vgpu/daemon/peer.h"
 #include "regatta/vgpu/daemon/process_id.h"
+#include "regatta/vgpu/daemon/residences.h"
 #include "regatta/vgpu/daemon/timekeeper.h"
 
 namespace regatta::vgpu {
@@ -44,12 +45,13 @@ struct Connection {
 
 class Daemon {
  public:
-  Daemon(Books books, Membership membership, Timekeeper times, Engines engines, os::UniqueFd epoll,
-         os::UniqueFd door)
+  Daemon(Books books, Membership membership, Timekeeper times, Engines engines,
+         Residences residences, os::UniqueFd epoll, os::UniqueFd door)
       : books_(std::move(books)),
         membership_(std::move(membership)),
         times_(std::move(times)),
         engines_(std::move(engines)),
+        residences_(std::move(residences)),
         epoll_(std::move(epoll)),
         door_(std::move(door)),
         pidfds_(kClientsMax),
@@ -60,7 +62,7 @@ class Daemon {
   Status run(const std::atomic<bool>& stop);
 
  private:
-  enum class Source : std::uint32_t { kDoor, kConnection, kProcess, kTimer, kEngines };
+  enum class Source : std::uint32_t { kDoor, kConnection, kProcess, kTimer, kEngines, kResidences };
 
   bool watch(int fd, Source source, int number);
   void accept_all();
@@ -77,6 +79,7 @@ class Daemon {
   void answer_place(Connection& connection);
   void answer_hello(Connection& connection, const Request& request, Message& message);
   void answer_lease(Connection& connection, const Request& request);
+  void answer_movable(Connection& connection, const Request& request);
   void answer_bell(Connection& connection, const Request& request);
   void answer_operator(Connection& connection, const Message& message);
   int tenant_of(int client) const {
@@ -88,6 +91,7 @@ class Daemon {
   Membership membership_;
   Timekeeper times_;
   Engines engines_;
+  Residences residences_;
   os::UniqueFd epoll_;
   os::UniqueFd door_;
   std::vector<os::UniqueFd> pidfds_;     // of each client
@@ -157,6 +161,7 @@ void Daemon::bury(int client) {
   pidfds_[client].reset();
   engines_.end(books_, client, now_ns());
   books_.remove_client(client);
+  residences_.stir();
   end_if_unheld(tenant);
   if (books_.state().tenants[tenant].live != 0) times_.look(books_, tenant);
   if (!books_.has_clients(tenant)) times_.set_tenants(books_);
@@ -252,6 +257,8 @@ void Daemon::hear(int number) {
   if (request.ask == Ask::kHello) return answer_hello(connection, request, *message);
   if (request.ask == Ask::kLease) return answer_lease(connection, request);
   if (request.ask == Ask::kPlace) return answer_place(connection);
+  if (request.ask == Ask::kMovable) return answer_movable(connection, request);
+  if (request.ask == Ask::kMoved && connection.client >= 0) return residences_.stir();
   if (request.ask == Ask::kBell) return answer_bell(connection, request);
   if (request.ask == Ask::kRing && connection.is_bell)
     return times_.look(books_, tenant_of(connection.client));
@@ -337,6 +344,7 @@ void Daemon::answer_hello(Connection& connection, const Request& request, Messag
     hang_up(connection_of_[*client]);
   connection_of_[*client] = number;
   connection.client = *client;
+  residences_.stir();
   const int tenant = static_cast<int>(books_.state().clients[*client].tenant);
   reply(connection, Reply(), {books_.tenant_page(tenant), purses.get()});
 }
@@ -365,14 +373,37 @@ void Daemon::answer_lease(Connection& connection, const Request& request) {
   const int device = request.device < kDevicesMax ? static_cast<int>(request.device) : -1;
   if (device >= 0 && books_.is_drained(device))
     return reply(connection, failed(Books::drained_error(device)));
-  bool is_granted = books_.lease(client, device, request.least);
   const int tenant = static_cast<int>(books_.state().clients[client].tenant);
+  if (device >= 0 && device < books_.device_count()) {
+    const auto room = residences_.room_for(books_, tenant, device, request.least);
+    if (room == Residences::Room::kLater) return reply(connection, {.answer = Answer::kLater});
+    if (room == Residences::Room::kNever) return reply(connection, {.answer = Answer::kRefused});
+  }
+  bool is_granted = books_.lease(client, device, request.least);
   if (!is_granted && bury_dead(tenant) && connection.client >= 0)
     is_granted = books_.lease(client, device, request.least);
   if (!connection.fd) return;  // it was this one that had died
   Reply answer;
   if (!is_granted) answer.answer = Answer::kRefused;
   reply(connection, answer);
+}
+
+// What the client may have on the device stands in its page before the answer comes.
+void Daemon::answer_movable(Connection& connection, const Request& request) {
+  if (connection.client < 0 || connection.is_bell)
+    return reply(connection, failed({Code::kInvalidInput, "a client says hello first"}));
+  const int client = connection.client;
+  const int device = request.device < kDevicesMax ? static_cast<int>(request.device) : -1;
+  const bool is_more = device >= 0 && request.least > books_.movable(client, device);
+  if (is_more && books_.is_drained(device))
+    return reply(connection, failed(Books::drained_error(device)));
+  bool is_granted = books_.set_movable(client, device, request.least);
+  if (!is_granted && bury_dead(tenant_of(client)) && connection.client >= 0)
+    is_granted = books_.set_movable(client, device, request.least);
+  if (!connection.fd) return;  // it was this one that had died
+  residences_.stir();
+  residences_.step(books_, times_);
+  reply(connection, {.answer = is_granted ? Answer::kDone : Answer::kRefused});
 }
 
 void Daemon::answer_operator(Connection& connection, const Message& message) {
@@ -388,6 +419,7 @@ void Daemon::answer_operator(Connection& connection, const Message& message) {
   const auto answer =
       answer_control({books_, membership_, times_, engines_}, message.bytes, process->id);
   end_unheld();
+  residences_.stir();
   if (!answer) return reply(connection, failed(answer.error()));
   int page = -1;
   if (answer->tenant >= 0) {
@@ -408,7 +440,8 @@ void Daemon::answer_operator(Connection& connection, const Message& message) {
 
 Status Daemon::run(const std::atomic<bool>& stop) {
   if (!watch(door_.get(), Source::kDoor, 0) || !watch(times_.timer(), Source::kTimer, 0) ||
-      !watch(engines_.timer(), Source::kEngines, 0))
+      !watch(engines_.timer(), Source::kEngines, 0) ||
+      !watch(residences_.timer(), Source::kResidences, 0))
     return os::errno_error("cannot wait for clients");
   std::array<epoll_event, 64> events{};
   while (!stop) {
@@ -434,8 +467,12 @@ Status Daemon::run(const std::atomic<bool>& stop) {
           engines_.acknowledge_timer();
           engines_.step(books_, now_ns());
           break;
+        case Source::kResidences:
+          residences_.acknowledge_timer();
+          break;
       }
     }
+    residences_.step(books_, times_);
     times_.step(books_);
   }
   return {};
@@ -451,6 +488,7 @@ Status serve(const DaemonOptions& options, const std::atomic<bool>& stop) {
   const std::string socket = std::filesystem::absolute(options.socket, error).string();
   if (error) return os::errno_error(options.socket, error.value());
   REGATTA_TRY(books, Books::open(std::move(state), socket, options.gpus, options.opens_when_lost));
+  books.set_host_memory(options.host_memory);
   REGATTA_TRY(membership, Membership::open(options.state));
   if (options.policy) REGATTA_TRY_DO(books.set_policy(*options.policy));
   bool has_clients = false;
@@ -462,8 +500,9 @@ Status serve(const DaemonOptions& options, const std::atomic<bool>& stop) {
   // Those who were told by the daemon before that it is their turn come back within this time.
   REGATTA_TRY(times, Timekeeper::create(books, options.dispatch, has_clients ? kHoldNs : 0));
   REGATTA_TRY(engines, Engines::create(books, options.engine_rates));
+  REGATTA_TRY(residences, Residences::create(books, options.residences));
   Daemon daemon(std::move(books), std::move(membership), std::move(times), std::move(engines),
-                std::move(epoll), std::move(door));
+                std::move(residences), std::move(epoll), std::move(door));
   REGATTA_TRY_DO(daemon.adopt_clients());
   const Status status = daemon.run(stop);
   ::unlink(socket.c_str());

@@ -12,6 +12,7 @@
 #include "regatta/vgpu/client/messages.h"
 #include "regatta/vgpu/daemon/dispatch.h"
 #include "regatta/vgpu/daemon/engines.h"
+#include "regatta/vgpu/daemon/residences.h"
 #include "regatta/vgpu/policy/share.h"
 
 namespace regatta::vgpu {
@@ -24,7 +25,9 @@ struct DaemonOptions {
   std::optional<regatta_share_policy> policy;  // none: as in the state, at first fixed
   std::vector<Bytes> gpus = {Bytes{0}};        // the memory of each; 0: not known
   DispatchOptions dispatch;
-  EngineRates engine_rates{};   // of each GPU
+  EngineRates engine_rates{};  // of each GPU
+  Bytes host_memory;           // for memory of tenants with over-commit; 0: there are none
+  ResidenceOptions residences;
   bool opens_when_lost = true;  // whether launches go on while no daemon answers
 };
 

@@ -176,6 +176,7 @@ std::optional<DispatchOrder> Dispatch::watch_open(std::uint64_t now_ns) {
     if (told_deadline_ns_ == 0) return std::nullopt;
     return order(DispatchOrder::Kind::kChange, now_ns);
   }
+  if (doing.is_out) return close(now_ns);
   if (doing.is_used_up && !doing.works) {
     end_turn(now_ns);
     unsigned long long wait = 0;

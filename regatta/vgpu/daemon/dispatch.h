@@ -35,6 +35,7 @@ struct DispatchOptions {
 struct TenantDoing {
   bool wants = false;         // one waits to launch
   bool works = false;         // one launches or has work in flight
+  bool is_out = false;        // its memory is not there: its turn ends, and it has no other
   bool is_used_up = false;    // it wants, and all who do have used up the turn of now
   std::uint64_t ends_ns = 0;  // when its work in flight is expected to end, after which it launches
                               // no more in this turn; 0: not known

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "regatta/vgpu/daemon/control.h"
+#include "regatta/vgpu/daemon/residences.h"
 
 namespace regatta::vgpu {
 namespace {
@@ -20,12 +21,23 @@ std::vector<int> live_tenants(const Books& books) {
   return tenants;
 }
 
+// Where a tenant's memory is: on the device, what cannot be moved included; in the host.
+void add_places(json& memory, const Books& books, int tenant, int device) {
+  const auto held = books.tenant_holding(tenant, device);
+  const auto place = Residences::place_of(books, tenant, device);
+  memory["resident_bytes"] = held.leased - held.spare + place.resident;
+  memory["swapped_bytes"] = place.away;
+  memory["moved_in_bytes"] = place.moved_in;
+  memory["moved_out_bytes"] = place.moved_out;
+}
+
 json process_json(const Books& books, int client) {
   json memory = json::array();
   for (int device = 0; device < books.device_count(); ++device) {
     const auto held = books.holding(client, device);
-    if (held.leased == 0) continue;
-    memory.push_back({{"gpu", device}, {"used_bytes", held.leased - held.spare}});
+    const std::uint64_t used = held.leased - held.spare + books.movable(client, device);
+    if (held.leased == 0 && used == 0) continue;
+    memory.push_back({{"gpu", device}, {"used_bytes", used}});
   }
   const pid_t pid = books.state().clients[client].pid;
   return {{"pid", pid}, {"name", process_name(pid)}, {"memory", memory}};
@@ -110,10 +122,12 @@ json tenant_json(const Shown& shown, int tenant) {
   for (int device = 0; device < books.device_count(); ++device) {
     const auto held = books.tenant_holding(tenant, device);
     if (limits.memory[device].value == 0 && held.leased == 0) continue;
+    const std::uint64_t movable = books.tenant_movable(tenant, device);
     memory.push_back({{"gpu", device},
                       {"limit_bytes", limits.memory[device].value},
-                      {"used_bytes", held.leased - held.spare},
+                      {"used_bytes", held.leased - held.spare + movable},
                       {"spare_bytes", held.spare}});
+    if (limits.is_overcommitted) add_places(memory.back(), books, tenant, device);
   }
   json time = json::array();
   for (int device = 0; device < books.device_count(); ++device) {
@@ -132,6 +146,8 @@ json tenant_json(const Shown& shown, int tenant) {
           {"weight", limits.weight},
           {"priority", limits.is_high_priority ? "high" : "normal"},
           {"on_fault", limits.is_open_on_fault ? "open" : "closed"},
+          {"overcommit", limits.is_overcommitted},
+          {"lease_s", limits.lease_s},
           {"memory", memory},
           {"time", time},
           {"engines", engines_json(shown, tenant)},
@@ -172,7 +188,19 @@ std::string metrics_text(const Shown& shown) {
                     {"regatta_gpu_memory_used_bytes", "Device memory that the tenant has."},
                     [&](int tenant, int device) {
                       const auto held = books.tenant_holding(tenant, device);
-                      return held.leased - held.spare;
+                      return held.leased - held.spare + books.tenant_movable(tenant, device);
+                    });
+  add_of_gpu<Whole>(
+      text, books,
+      {"regatta_gpu_memory_swapped_bytes", "Of what the tenant has, what is not on the device."},
+      [&](int tenant, int device) { return Residences::place_of(books, tenant, device).away; });
+  add_of_gpu<Whole>(
+      text, books, {"regatta_gpu_swap_in_bytes_total", "Copied to the device.", "counter"},
+      [&](int tenant, int device) { return Residences::place_of(books, tenant, device).moved_in; });
+  add_of_gpu<Whole>(text, books,
+                    {"regatta_gpu_swap_out_bytes_total", "Copied to the host.", "counter"},
+                    [&](int tenant, int device) {
+                      return Residences::place_of(books, tenant, device).moved_out;
                     });
   add_of_gpu<Whole>(
       text, books,

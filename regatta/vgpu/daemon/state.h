@@ -23,12 +23,16 @@ constexpr int kClientsMax = 4096;
 
 inline constexpr std::uint32_t kHighPriority = 1;
 inline constexpr std::uint32_t kOpenOnFault = 2;
+inline constexpr std::uint32_t kOvercommit = 4;
+// The length of its leases of the device, in seconds, from this bit on; 0: none.
+inline constexpr unsigned kLeaseBit = 8;
+inline constexpr std::uint32_t kLeaseMost = (1U << (32 - kLeaseBit)) - 1;
 
 struct TenantRecord {
   std::uint32_t live;
   std::uint32_t compute_ppm;
   std::uint32_t weight;
-  std::uint32_t flags;  // kHighPriority, kOpenOnFault
+  std::uint32_t flags;  // kHighPriority, kOpenOnFault, kOvercommit; kLeaseBit
   char name[48];        // ends with a zero
   unsigned char token[16];
   std::uint64_t quota[kDevicesMax];

@@ -31,11 +31,13 @@ Status check_name(const std::string& name) {
 
 std::uint32_t flags_of(const TenantLimits& limits) {
   return (limits.is_high_priority ? kHighPriority : 0) |
-         (limits.is_open_on_fault ? kOpenOnFault : 0);
+         (limits.is_open_on_fault ? kOpenOnFault : 0) |
+         (limits.is_overcommitted ? kOvercommit : 0) | limits.lease_s << kLeaseBit;
 }
 
 unsigned page_flags(const TenantRecord& record) {
-  return (record.flags & kOpenOnFault) != 0 ? REGATTA_TENANT_OPEN_ON_FAULT : 0;
+  return ((record.flags & kOpenOnFault) != 0 ? REGATTA_TENANT_OPEN_ON_FAULT : 0) |
+         ((record.flags & kOvercommit) != 0 ? REGATTA_TENANT_OVERCOMMIT : 0);
 }
 
 }  // namespace
@@ -62,7 +64,9 @@ TenantLimits Books::limits(int tenant) const {
                       .compute_ppm = record.compute_ppm,
                       .weight = record.weight,
                       .is_high_priority = (record.flags & kHighPriority) != 0,
-                      .is_open_on_fault = (record.flags & kOpenOnFault) != 0};
+                      .is_open_on_fault = (record.flags & kOpenOnFault) != 0,
+                      .is_overcommitted = (record.flags & kOvercommit) != 0,
+                      .lease_s = record.flags >> kLeaseBit};
   for (int device = 0; device < kDevicesMax; ++device)
     limits.memory[device] = {static_cast<long long>(record.quota[device])};
   return limits;
@@ -73,14 +77,12 @@ TenantLimits Books::limits(int tenant) const {
 Status Books::check_limits(const TenantLimits& limits, std::optional<int> self) const {
   REGATTA_TRY_DO(check_name(limits.name));
   REGATTA_TRY_DO(check_drained(limits, self));
+  REGATTA_TRY_DO(check_overcommit(limits, self));
   std::uint64_t compute = limits.compute_ppm;
-  std::array<std::uint64_t, kDevicesMax> memory{};
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     const TenantRecord& record = state_->tenants[tenant];
     if (record.live == 0 || tenant == self) continue;
     compute += record.compute_ppm;
-    for (int device = 0; device < kDevicesMax; ++device)
-      memory[device] += record.quota[device];
   }
   for (int device = 0; device < kDevicesMax; ++device) {
     const auto wanted = static_cast<std::uint64_t>(limits.memory[device].value);
@@ -90,9 +92,9 @@ Status Books::check_limits(const TenantLimits& limits, std::optional<int> self) 
                    fmt::format("tenant {}: there is no GPU {}; the daemon has GPU 0 to {}",
                                limits.name, device, device_count() - 1)};
     }
-    const auto whole = static_cast<std::uint64_t>(capacity_[device].value);
-    if (wanted > REGATTA_MEMORY_MAX || (whole != 0 && wanted + memory[device] > whole)) {
-      const std::uint64_t left = whole > memory[device] ? whole - memory[device] : 0;
+    const bool is_known = capacity_[device].value != 0;
+    const std::uint64_t left = room_on(device, limits, self);
+    if (wanted > REGATTA_MEMORY_MAX || (is_known && wanted > left)) {
       return Error{Code::kInvalidInput,
                    fmt::format("tenant {}: GPU {} has {} left for it; give --memory at most that",
                                limits.name, device, format_bytes({static_cast<long long>(left)}))};

@@ -80,10 +80,12 @@ class Shared {
 
 class TestDaemon {
  public:
-  explicit TestDaemon(std::vector<Bytes> gpus = {Bytes{0}}, EngineRates engine_rates = {})
-      : folder_(os::TempFolder::create("vgpu").value()),
-        gpus_(std::move(gpus)),
-        engine_rates_(engine_rates) {
+  // `options` but for the folders, which are the test's own, and the GPUs.
+  explicit TestDaemon(std::vector<Bytes> gpus = {Bytes{0}}, DaemonOptions options = {})
+      : folder_(os::TempFolder::create("vgpu").value()), options_(std::move(options)) {
+    options_.gpus = std::move(gpus);
+    options_.state = state();
+    options_.socket = socket();
     start();
   }
   TestDaemon(const TestDaemon&) = delete;
@@ -97,9 +99,7 @@ class TestDaemon {
     pid_ = start_process([&] {
       set_log_level(LogLevel::kWarning);
       static std::atomic<bool> stop = false;
-      DaemonOptions options{
-          .state = state(), .socket = socket(), .gpus = gpus_, .engine_rates = engine_rates_};
-      const Status status = serve(options, stop);
+      const Status status = serve(options_, stop);
       if (!status) std::fprintf(stderr, "test daemon: %s\n", status.error().message.c_str());
       return 1;
     });
@@ -152,8 +152,7 @@ class TestDaemon {
   }
 
   os::TempFolder folder_;
-  std::vector<Bytes> gpus_;
-  EngineRates engine_rates_;
+  DaemonOptions options_;
   pid_t pid_ = 0;
 };
 

@@ -57,6 +57,7 @@ std::uint64_t now_ns() {
 Timekeeper::Timekeeper(os::UniqueFd timer, const DispatchOptions& options, int devices,
                        std::uint64_t hold_until_ns)
     : timer_(std::move(timer)),
+      is_out_(static_cast<std::size_t>(devices)),
       rings_(kClientsMax),
       used_ns_(kClientsMax),
       hold_until_ns_(hold_until_ns) {
@@ -123,6 +124,10 @@ void Timekeeper::look(const Books& books, int tenant, int device, std::uint64_t 
   }
   if (!all_end) doing.ends_ns = 0;
   doing.is_used_up = doing.wants && all_used_up;
+  if (is_out_[static_cast<std::size_t>(device)][static_cast<std::size_t>(tenant)]) {
+    doing.is_out = true;
+    doing.wants = false;
+  }
   dispatch.see(tenant, doing, now);
 }
 
@@ -137,11 +142,25 @@ void Timekeeper::set_tenants(const Books& books) {
     one.is_high = (record.flags & kHighPriority) != 0;
   }
   const auto policy = static_cast<regatta_share_policy>(books.state().policy);
-  for (Dispatch& dispatch : devices_)
-    dispatch.set_tenants(policy, tenants, now_ns());
+  for (std::size_t device = 0; device < devices_.size(); ++device) {
+    Dispatch::Tenants here = tenants;
+    for (std::size_t tenant = 0; tenant < here.size(); ++tenant)
+      if (is_out_[device][tenant]) here[tenant].limits.present = 0;
+    devices_[device].set_tenants(policy, here, now_ns());
+  }
+}
+
+void Timekeeper::set_out(const Books& books, int tenant, int device, bool is_out) {
+  bool& known = is_out_[static_cast<std::size_t>(device)][static_cast<std::size_t>(tenant)];
+  if (known == is_out) return;
+  known = is_out;
+  set_tenants(books);
+  look(books, tenant, device, now_ns());
 }
 
 void Timekeeper::forget(int tenant) {
+  for (auto& is_out : is_out_)
+    is_out[static_cast<std::size_t>(tenant)] = false;
   for (Dispatch& dispatch : devices_)
     dispatch.forget(tenant, now_ns());
 }

@@ -33,6 +33,12 @@ class Timekeeper {
   // Limits, policy, or which tenants there are.
   void set_tenants(const Books& books);
   void forget(int tenant);
+  // Whether the tenant's memory is not on the device: then it has no turns, and no part of the time
+  // under policies that divide it among those who are there.
+  void set_out(const Books& books, int tenant, int device, bool is_out);
+  bool has_turn(int tenant, int device) const {
+    return devices_[static_cast<std::size_t>(device)].open_tenant() == tenant;
+  }
 
   void acknowledge_timer();
   void step(const Books& books);
@@ -48,7 +54,8 @@ class Timekeeper {
 
   os::UniqueFd timer_;
   std::vector<Dispatch> devices_;
-  std::vector<char> rings_;  // of each client
+  std::vector<std::array<bool, kTenantsMax>> is_out_;  // of each device
+  std::vector<char> rings_;                            // of each client
   // Of each client on each device: the use that is accounted for.
   std::vector<std::array<std::uint64_t, kDevicesMax>> used_ns_;
   std::uint64_t hold_until_ns_;

@@ -5,8 +5,8 @@
  * call. Tenants hold a descriptor of it from `regatta gpu run` on, by inheritance: it is what makes
  * a process belong to the tenant. F_SEAL_FUTURE_WRITE: nobody but the daemon can write to it.
  *
- * The purses' page is of one client, which writes to it too: its purse on each device, and what it
- * does there.
+ * The purses' page is of one client, which writes to it too: its purse on each device, what it does
+ * there, and where its memory is.
  */
 #ifndef REGATTA_VGPU_LEDGER_PAGE_H
 #define REGATTA_VGPU_LEDGER_PAGE_H
@@ -66,8 +66,26 @@ typedef struct {
   unsigned padding;
 } regatta_feed;
 
+/* Memory of one client on a device that can go to the host and come back (policy/residency.h). The
+ * daemon says how much of it may be on the device; the client takes it away until no more is, or
+ * brings it in as far as that allows, and works only while all of it is there. `order` is a futex.
+ */
+typedef struct {
+  unsigned long long may;      /* by the daemon: what may be on the device */
+  unsigned long long leased;   /* by the daemon: what the client may have of it in all */
+  unsigned order;              /* by the daemon: moves on whenever `may` has changed */
+  unsigned doing;              /* by the client, as all below: a regatta_doing */
+  unsigned long long resident; /* what is on the device, coming and going included */
+  unsigned long long away;     /* the rest: in the host, or never written */
+  unsigned long long moved_in; /* copied, ever */
+  unsigned long long moved_out;
+  unsigned long long padding;
+} regatta_residence;
+
 /* Where nobody can say whether memory may be had, it may. Without it, it may not. */
 #define REGATTA_TENANT_OPEN_ON_FAULT 1U
+/* Its memory goes to the host while others work. */
+#define REGATTA_TENANT_OVERCOMMIT 2U
 
 typedef struct {
   unsigned long long magic;
@@ -89,6 +107,7 @@ typedef struct {
   regatta_purse purses[REGATTA_DEVICES_MAX];
   regatta_work works[REGATTA_DEVICES_MAX];
   regatta_feed feeds[REGATTA_DEVICES_MAX][REGATTA_ENGINES];
+  regatta_residence residences[REGATTA_DEVICES_MAX];
 } regatta_purses_page;
 
 static inline unsigned regatta_turn_word(unsigned number, int is_open) {
@@ -113,7 +132,7 @@ static inline regatta_doing regatta_work_doing(unsigned word) {
 }
 
 #ifdef __cplusplus
-static_assert(sizeof(regatta_tenant_page) == 1352 && sizeof(regatta_purses_page) == 1664,
+static_assert(sizeof(regatta_tenant_page) == 1352 && sizeof(regatta_purses_page) == 2688,
               "processes of another build read these pages");
 #endif
 

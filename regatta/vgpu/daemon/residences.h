@@ -1,0 +1,85 @@
+// vgpu/daemon/residences.h: whose memory is on the devices, where tenants with over-commit have
+// more than fits: reads from the clients' pages what they have there and whether they work, lets
+// policy/residency.h decide, and tells them what may be there. A tenant has turns while all of its
+// memory is there; memory is asked back only once its turn has ended.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/os/unique_fd.h"
+#include "regatta/vgpu/daemon/books.h"
+#include "regatta/vgpu/daemon/timekeeper.h"
+#include "regatta/vgpu/policy/residency.h"
+
+namespace regatta::vgpu {
+
+struct ResidenceOptions {
+  BytesPerSecond link{25e9};    // between host and device, in one direction
+  Seconds longest_wait{600.0};  // for a turn, where stays have to be cut for that
+  // Who was asked for memory and has given none for so long is not waited for.
+  Seconds patience{30.0};
+};
+
+class Residences {
+ public:
+  static Result<Residences> create(const Books& books, const ResidenceOptions& options);
+
+  int timer() const { return timer_.get(); }  // readable when step() is due
+  void acknowledge_timer();
+  // Something changed: a client, a tenant, or what one of them said.
+  void stir() { is_stirred_ = true; }
+  // Does what is due; nothing where nothing is.
+  void step(Books& books, Timekeeper& times);
+
+  // Whether memory that stays may be leased: now, or later, when others have made room, which this
+  // asks them for; never.
+  enum class Room : std::uint8_t { kNow, kLater, kNever };
+  Room room_for(Books& books, int tenant, int device, std::uint64_t bytes);
+
+  // Of a tenant: on the device; not there, in the host or never written; copied out and in.
+  struct Place {
+    std::uint64_t resident = 0;
+    std::uint64_t away = 0;
+    std::uint64_t moved_in = 0;
+    std::uint64_t moved_out = 0;
+  };
+  static Place place_of(const Books& books, int tenant, int device);
+
+ private:
+  // Of a tenant that is asked to give.
+  struct Asked {
+    std::uint64_t since_ns = 0;  // nothing came back
+    std::uint64_t resident = 0;
+    std::uint64_t leaves_ns = 0;  // its turn is ended first, since then; 0: no
+    bool is_stuck = false;
+    bool is_at_work = false;  // as its gates say
+  };
+  struct Device {
+    regatta_residency policy{};
+    std::array<Asked, kTenantsMax> asked{};
+    std::uint64_t wanted_to_stay = 0;  // room that is made for memory that cannot be moved
+    std::uint64_t wanted_until_ns = 0;
+  };
+
+  Residences(os::UniqueFd timer, const ResidenceOptions& options);
+  bool is_complete(const Books& books, std::uint64_t now) const;
+  regatta_resident see(const Books& books, int tenant, int device, std::uint64_t now);
+  bool may_be_told(const Timekeeper& times, int tenant, int device, std::uint64_t now);
+  void see_all(const Books& books, Timekeeper& times, int device, std::uint64_t now);
+  std::uint64_t step_device(Books& books, Timekeeper& times, int device, std::uint64_t now);
+  static void tell(const Books& books, int tenant, int device, std::uint64_t may);
+  void arm(std::uint64_t wake);
+
+  os::UniqueFd timer_;
+  ResidenceOptions options_;
+  std::vector<Device> devices_;
+  std::uint64_t began_ns_ = 0;
+  std::uint64_t armed_ns_ = ~0ULL;
+  bool is_stirred_ = true;
+};
+
+}  // namespace regatta::vgpu

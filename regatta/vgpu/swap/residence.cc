@@ -1,0 +1,254 @@
+#include "regatta/vgpu/swap/residence.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "regatta/os/clock.h"
+
+namespace regatta::vgpu {
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+// A process that calls nothing for so long is idle.
+constexpr std::uint64_t kIdleNs = 40 * kMs;
+constexpr std::uint64_t kLookNs = 10 * kMs;
+constexpr std::uint64_t kIdleLookNs = 20 * kMs;
+// The daemon is told again: it may be another one.
+constexpr std::uint64_t kTellAgainNs = 100 * kMs;
+constexpr std::uint64_t kTellAnywayNs = 1000 * kMs;
+// On the way the daemon is told at most so often.
+constexpr std::uint64_t kProgressNs = 2 * kMs;
+
+std::uint64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void futex_wait(const unsigned& word, unsigned value, std::uint64_t limit_ns) {
+  const timespec limit{static_cast<time_t>(limit_ns / 1'000'000'000U),
+                       static_cast<long>(limit_ns % 1'000'000'000U)};
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0);
+}
+
+template <typename T>
+void store(T& where, T value) {
+  __atomic_store_n(&where, value, __ATOMIC_SEQ_CST);
+}
+
+std::uint64_t may_of(const regatta_residence& page) {
+  return __atomic_load_n(&page.may, __ATOMIC_SEQ_CST);
+}
+
+}  // namespace
+
+Residence::Residence(Client& client, int device, SwapDevice& swap, std::uint64_t chunk_bytes)
+    : client_(client),
+      device_(device),
+      swap_(swap),
+      page_(client.residence(device)),
+      movable_(swap, chunk_bytes) {}
+
+Residence::~Residence() {
+  stops_ = true;
+  ::syscall(SYS_futex, &page_.order, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  if (agent_.joinable()) agent_.join();
+}
+
+void Residence::start_agent() {
+  const std::scoped_lock lock(start_mutex_);
+  if (agent_.joinable()) return;
+  // Signals are the program's.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  agent_ = std::thread([this] { run_agent(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Residence::publish(const Movable::Totals& totals) {
+  store(page_.moved_in, static_cast<unsigned long long>(totals.moved_in));
+  store(page_.moved_out, static_cast<unsigned long long>(totals.moved_out));
+  store(page_.away, static_cast<unsigned long long>(totals.all - totals.resident));
+  store(page_.resident, static_cast<unsigned long long>(totals.resident));
+}
+
+void Residence::say(regatta_doing doing) {
+  const auto value = static_cast<unsigned>(doing);
+  if (__atomic_exchange_n(&page_.doing, value, __ATOMIC_SEQ_CST) == value) return;
+  static_cast<void>(client_.tell_moved(device_).has_value());
+}
+
+// Under mutex_.
+bool Residence::is_all_there() const {
+  const Movable::Totals& totals = movable_.totals();
+  return totals.resident == totals.all && totals.resident <= may_of(page_);
+}
+
+// Under mutex_.
+void Residence::open_if_in() {
+  if (is_open_ || !is_all_there()) return;
+  const std::scoped_lock lock(wait_mutex_);
+  is_open_ = true;
+  opened_.notify_all();
+}
+
+void Residence::wait_until_in() {
+  while (client_.is_here()) {  // a child of fork() is not served by the driver
+    users_.fetch_sub(1);
+    ++waiting_;
+    say(REGATTA_WANTS);
+    {
+      Lock lock(wait_mutex_);
+      opened_.wait_for(lock, std::chrono::milliseconds(100), [&] { return is_open_.load(); });
+    }
+    users_.fetch_add(1);
+    --waiting_;
+    if (is_open_) return;
+  }
+}
+
+void Residence::writes(std::uint64_t address) {
+  const Lock lock(mutex_);
+  movable_.wrote(address);
+}
+
+Result<std::uint64_t> Residence::allocate(Home home, std::uint64_t bytes) {
+  const std::uint64_t taken = Movable::taken_by(bytes);
+  const Lock lock(mutex_);
+  start_agent();
+  REGATTA_TRY_DO(client_.lease_movable(device_, movable_.totals().all + taken));
+  const auto address = movable_.allocate(home, bytes);
+  if (!address) {
+    static_cast<void>(client_.lease_movable(device_, movable_.totals().all).has_value());
+    return Error{Code::kExhausted, "the driver has no addresses left for device memory"};
+  }
+  // Mostly there is room, and the daemon said so with its answer. Else the next call waits for it.
+  is_open_ = false;
+  const std::uint64_t may = may_of(page_);
+  if (may >= movable_.totals().all) movable_.move_in(may);
+  publish(movable_.totals());
+  open_if_in();
+  return *address;
+}
+
+// Under mutex_, when no work uses it.
+void Residence::release(std::uint64_t address) {
+  movable_.free(address);
+  publish(movable_.totals());
+  open_if_in();
+}
+
+bool Residence::free(std::uint64_t address) {
+  const auto range = find(address);
+  if (!range || range->address != address) return false;
+  swap_.drain(range->home);
+  const Lock lock(mutex_);
+  release(address);
+  static_cast<void>(client_.lease_movable(device_, movable_.totals().all).has_value());
+  return true;
+}
+
+void Residence::free_all(Home home) {
+  swap_.drain(home);
+  const Lock lock(mutex_);
+  const auto ranges = movable_.of_home(home);
+  for (const Movable::Range& range : ranges)
+    release(range.address);
+  if (!ranges.empty())
+    static_cast<void>(client_.lease_movable(device_, movable_.totals().all).has_value());
+}
+
+std::optional<Movable::Range> Residence::find(std::uint64_t address) const {
+  const Lock lock(mutex_);
+  return movable_.find(address);
+}
+
+Movable::Totals Residence::totals() const {
+  const Lock lock(mutex_);
+  return movable_.totals();
+}
+
+// Takes away what is too much: nothing new begins, what is under way ends, then it goes. Where
+// nobody can wait for the work, as while it is captured, calls go on and it is tried again.
+void Residence::give(std::uint64_t may) {
+  is_open_ = false;
+  while (users_ != 0 && !stops_ && may_of(page_) <= may)
+    os::sleep_for(Seconds{50e-6});
+  const Lock lock(mutex_);
+  open_if_in();
+  if (is_open_ || users_ != 0 || movable_.totals().resident <= may_of(page_)) return;
+  bool is_drained = true;
+  for (const Home home : movable_.homes())
+    is_drained = swap_.drain(home) && is_drained;
+  if (is_drained) {
+    if (has_launched_.exchange(false)) movable_.wrote_all();
+    movable_.move_out(may, [this](const Movable::Totals& totals) {
+      publish(totals);
+      if (now_ns() - told_ns_ < kProgressNs) return;
+      told_ns_ = now_ns();
+      static_cast<void>(client_.tell_moved(device_).has_value());
+    });
+  } else if (movable_.totals().resident == movable_.totals().all) {
+    const std::scoped_lock wait(wait_mutex_);
+    is_open_ = true;
+    opened_.notify_all();
+  }
+  publish(movable_.totals());
+}
+
+void Residence::obey() {
+  const std::uint64_t may = may_of(page_);
+  Movable::Totals before = totals();
+  if (before.resident > may) {
+    give(may);
+  } else if (before.resident < std::min(before.all, may)) {
+    const Lock lock(mutex_);
+    movable_.move_in(may, [this](const Movable::Totals& totals) { publish(totals); });
+    publish(movable_.totals());
+    open_if_in();
+  } else if (!is_open_) {
+    const Lock lock(mutex_);
+    open_if_in();
+  }
+  const Movable::Totals after = totals();
+  if (after.resident == before.resident) return;
+  told_ns_ = now_ns();
+  static_cast<void>(client_.tell_moved(device_).has_value());
+}
+
+// What the process does, by its calls and by its gate.
+void Residence::say_what_is_done() {
+  const std::uint64_t now = now_ns();
+  const unsigned work = __atomic_load_n(&client_.work(device_).word, __ATOMIC_ACQUIRE);
+  if (is_touched_.exchange(false) || users_ != 0 || regatta_work_doing(work) != REGATTA_IDLE)
+    worked_ns_ = now;
+  if (now - told_ns_ >= (waiting_ != 0 ? kTellAgainNs : kTellAnywayNs)) {
+    told_ns_ = now;
+    static_cast<void>(client_.tell_moved(device_).has_value());
+  }
+  if (waiting_ != 0) return say(REGATTA_WANTS);
+  say(worked_ns_ != 0 && now - worked_ns_ < kIdleNs ? REGATTA_WORKS : REGATTA_IDLE);
+}
+
+void Residence::run_agent() {
+  ::pthread_setname_np(::pthread_self(), "regatta-swap");
+  while (!stops_) {
+    const unsigned order = __atomic_load_n(&page_.order, __ATOMIC_SEQ_CST);
+    obey();
+    say_what_is_done();
+    const bool is_idle = page_.doing == static_cast<unsigned>(REGATTA_IDLE);
+    futex_wait(page_.order, order, is_idle ? kIdleLookNs : kLookNs);
+  }
+}
+
+}  // namespace regatta::vgpu
