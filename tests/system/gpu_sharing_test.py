@@ -175,7 +175,7 @@ class GpuSharing(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("7 MiB on GPU 0", done.stdout)
         self.assertEqual(self.gpu("run", "--name", "a", "--", str(TENANT)).returncode, 7)
-        self.assertRegex(self.gpu("ps").stdout, r"a +0 +0 B +7 MiB +30 +30 +0 +high")
+        self.assertRegex(self.gpu("ps").stdout, r"a +0 +0 B +- +7 MiB +30 +30 +0 +high")
         self.assertEqual(self.gpu("policy", "equal").stdout, "equal\n")
         self.assertEqual(self.ps()["tenants"][0]["part_percent"], 100)
         self.assertIn('regatta_gpu_memory_limit_bytes{tenant="a",gpu="0"} 7340032\n', self.gpu("metrics").stdout)
