@@ -39,6 +39,10 @@ struct Options {
   std::string policy;
   std::vector<std::string> gpus;
   std::string link;
+  double encoder_mpixels = 0;
+  double decoder_mpixels = 0;
+  int encoder_sessions = 0;
+  int decoder_sessions = 0;
   std::string host_memory;
   bool overcommit = false;
   std::string name;
@@ -49,6 +53,27 @@ struct Options {
 using Shared = std::shared_ptr<Options>;
 
 const std::vector<std::string> kPolicies = {"fixed", "equal", "weight", "burst-weight"};
+
+// What the engines beside the processors do, as far as the operator says it.
+Status add_engines(vgpu::DaemonOptions& daemon, const Options& options) {
+  if (!options.link.empty()) {
+    const auto link = parse_bytes_per_second(options.link);
+    if (!link) return Error{Code::kInvalidInput, "--link: " + link.error().message};
+    if (link->value < 1e6) {
+      return Error{Code::kInvalidInput, "--link: " + options.link +
+                                            " is below 1MB/s; give what a GPU's copies reach, "
+                                            "like 25GB/s"};
+    }
+    daemon.engine_rates[REGATTA_COPY_TO_DEVICE] = daemon.engine_rates[REGATTA_COPY_FROM_DEVICE] =
+        static_cast<std::uint64_t>(link->value);
+    daemon.residences.link = *link;
+  }
+  daemon.engine_rates[REGATTA_ENCODE] = static_cast<std::uint64_t>(options.encoder_mpixels * 1e6);
+  daemon.engine_rates[REGATTA_DECODE] = static_cast<std::uint64_t>(options.decoder_mpixels * 1e6);
+  daemon.engine_sessions[REGATTA_ENCODE] = static_cast<unsigned>(options.encoder_sessions);
+  daemon.engine_sessions[REGATTA_DECODE] = static_cast<unsigned>(options.decoder_sessions);
+  return {};
+}
 
 int run_daemon(const Options& options) {
   vgpu::DaemonOptions daemon{.state = options.state, .socket = options.socket};
@@ -69,18 +94,8 @@ int run_daemon(const Options& options) {
     if (!memory) return report_error({memory.error().code, "--gpu: " + memory.error().message});
     daemon.gpus.push_back(*memory);
   }
-  if (!options.link.empty()) {
-    const auto link = parse_bytes_per_second(options.link);
-    if (!link || link->value < 1e6) {
-      return report_error({Code::kInvalidInput, link ? "--link: " + options.link +
-                                                           " is below 1MB/s; give what a GPU's "
-                                                           "copies reach, like 25GB/s"
-                                                     : "--link: " + link.error().message});
-    }
-    daemon.engine_rates[REGATTA_COPY_TO_DEVICE] = daemon.engine_rates[REGATTA_COPY_FROM_DEVICE] =
-        static_cast<std::uint64_t>(link->value);
-    daemon.residences.link = *link;
-  }
+  if (const Status engines = add_engines(daemon, options); !engines)
+    return report_error(engines.error());
   const Status status = vgpu::serve(daemon, watch_stop_signals());
   return status ? 0 : report_error(status.error());
 }
@@ -199,6 +214,18 @@ void add_daemon(CLI::App& gpu, const Shared& options, int& exit_status) {
                    "What copies between host and a GPU reach, each way, to be divided as its time "
                    "is; left out, copies are not held back")
       ->type_name("RATE");
+  const auto add_rate = [&](const char* name, double& value, const char* help) {
+    daemon->add_option(name, value, help)->type_name("MPIXELS")->check(number_up_to(1e6));
+  };
+  add_rate("--encoder", options->encoder_mpixels,
+           "Millions of pixels a second that a GPU encodes, to be divided likewise");
+  add_rate("--decoder", options->decoder_mpixels, "The same of decoding");
+  const auto add_sessions = [&](const char* name, int& value, const char* help) {
+    daemon->add_option(name, value, help)->type_name("N")->check(whole_number(1, 10'000));
+  };
+  add_sessions("--encoder-sessions", options->encoder_sessions,
+               "Encoders open at a time on a GPU; a tenant has its part of them, at least one");
+  add_sessions("--decoder-sessions", options->decoder_sessions, "The same of decoders");
 }
 
 }  // namespace

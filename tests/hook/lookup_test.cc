@@ -95,7 +95,8 @@ TEST(Library, NeedsOnlyTheCLibraryAndShowsOnlyWhatItWraps) {
   ASSERT_EQ(shows.status, 0);
   int wrappers = 0;
   for (const std::string& line : lines_of(shows.output)) {
-    EXPECT_THAT(line, testing::ContainsRegex(" T (cu[A-Z]|nvml[A-Z]|dlsym$|regatta_gpu_)"));
+    EXPECT_THAT(line, testing::ContainsRegex(
+                          " T (cu[A-Z]|cuvid[A-Z]|nvml[A-Z]|NvEncodeAPI|dlsym$|regatta_gpu_)"));
     wrappers += line.find(" T cu") != std::string::npos ? 1 : 0;
   }
   EXPECT_GE(wrappers, 50);

@@ -94,6 +94,8 @@ int main(int argc, char** argv) {
   if (what == "devices") return launch_on_two_devices();
   if (what == "fork-launching") return fork_while_launching();
   if (what == "flood") return flood();
+  if (what == "code-for") return code_for(std::stoi(argument), argv[3] == std::string("encode"));
+  if (what == "sessions") return open_sessions();
   if (what == "take") return take_all(std::stoull(argument));
   std::fprintf(stderr, "%s: unknown word\n", what.c_str());
   return 64;

@@ -49,4 +49,8 @@ int copy_there_and_back(std::size_t bytes);
 // One copy after the other; says after each second how much it copied so far.
 int copy_for(int seconds, std::size_t bytes, bool is_to_device);
 
+// program_codec.cc: pictures, one after the other, as copy_for(); and sessions until none is left.
+int code_for(int seconds, bool is_encoder);
+int open_sessions();
+
 }  // namespace regatta::hook_test

@@ -86,8 +86,9 @@ int copy_for(int seconds, std::size_t bytes, bool is_to_device) {
             : CU(cuMemcpyDtoHAsync_v2)(copies.host.data(), copies.device, bytes, copies.stream);
     if (result != CUDA_SUCCESS || CU(cuStreamSynchronize)(copies.stream) != CUDA_SUCCESS) return 3;
     done += bytes;
-    if (Clock::now() - begin < std::chrono::seconds(second)) continue;
-    std::printf("%zu\n", done);
+    const std::chrono::duration<double> passed = Clock::now() - begin;
+    if (passed < std::chrono::seconds(second)) continue;
+    std::printf("%zu %.6f\n", done, passed.count());
     std::fflush(stdout);
     ++second;
   }

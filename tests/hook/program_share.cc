@@ -109,9 +109,8 @@ class Owner {
         EXPECT_OK(CU(cuMemRelease)(physical_));
         break;
       case 'p': {
-        const CUmemPoolProps exported = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                         .handleTypes = kFile,
-                                         .location = kHere};
+        const CUmemPoolProps exported = {
+            .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .handleTypes = kFile, .location = kHere};
         EXPECT_OK(CU(cuMemPoolCreate)(&pool_, &exported));
         EXPECT_OK(CU(cuMemPoolExportToShareableHandle)(&file, pool_, kFile, 0));
         EXPECT_OK(CU(cuMemAllocFromPoolAsync)(&address_, 3 * kMiB, pool_, nullptr));
@@ -189,8 +188,7 @@ void step(const char* name) {
 
 CUdeviceptr open(const Word& word) {
   CUdeviceptr address = 0;
-  EXPECT_OK(
-      CU(cuIpcOpenMemHandle_v2)(&address, word.handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+  EXPECT_OK(CU(cuIpcOpenMemHandle_v2)(&address, word.handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
   return address;
 }
 

@@ -1,10 +1,11 @@
 // Encoders and decoders: engines that pictures of all processes take in turns.
+#include "regatta/gpu/abi/codec.h"
+
 #include <chrono>
 
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "tests/standin/codec_abi.h"
 #include "tests/standin/fixture.h"
 #include "tests/standin/nvml_abi.h"
 

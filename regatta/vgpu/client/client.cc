@@ -254,6 +254,41 @@ Status Client::lease_movable(int device, std::uint64_t total) {
   }
 }
 
+Status Client::open_session(int device, regatta_engine engine) {
+  if (!is_here()) return was_forked();
+  if (device < 0 || device >= REGATTA_DEVICES_MAX) return no_device(device);
+  const Request request{.ask = Ask::kSession,
+                        .device = static_cast<std::uint32_t>(device),
+                        .least = static_cast<std::uint64_t>(engine)};
+  const std::scoped_lock lock(mutex_);
+  const Seconds end = os::monotonic_now() + patience_;
+  Status status;
+  if (!socket_) status = say_hello();
+  const unsigned before = purses_->feeds[device][engine].sessions;
+  for (;;) {
+    if (status) status = ask_for(request);
+    // What a daemon granted that then died is in the page, though it did not say so.
+    if (status || purses_->feeds[device][engine].sessions != before) return {};
+    if (status.error().code == Code::kExhausted) {
+      return Error{Code::kExhausted, std::string("tenant ") + tenant_->name +
+                                         ": its sessions of the codec are all open; close one"};
+    }
+    if (!is_lost(status.error())) return status;
+    socket_.reset();
+    if (os::monotonic_now() > end) return status;
+    os::sleep_for(kRetry);
+    status = say_hello();
+  }
+}
+
+void Client::close_session(int device, regatta_engine engine) {
+  if (!is_here() || device < 0 || device >= REGATTA_DEVICES_MAX) return;
+  const std::scoped_lock lock(mutex_);
+  unsigned& sessions = purses_->feeds[device][engine].sessions;
+  if (__atomic_load_n(&sessions, __ATOMIC_RELAXED) != 0)
+    __atomic_fetch_sub(&sessions, 1U, __ATOMIC_RELAXED);
+}
+
 Status Client::tell_moved(int device) {
   if (!is_here()) return was_forked();
   const std::scoped_lock lock(mutex_);

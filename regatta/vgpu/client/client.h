@@ -56,6 +56,10 @@ class Client {
     return (__atomic_load_n(&tenant_->flags, __ATOMIC_RELAXED) & REGATTA_TENANT_OVERCOMMIT) != 0;
   }
 
+  // One more session of a codec. kExhausted when its tenant has no more of them; else as reserve().
+  Status open_session(int device, regatta_engine engine);
+  void close_session(int device, regatta_engine engine);
+
   // A connection that only rings (Ask::kRing): to say that our regatta_work has changed. Brings the
   // pages of the daemon of now. Errors as reserve().
   Result<os::UniqueFd> open_bell();

@@ -31,6 +31,9 @@ enum class Ask : std::uint32_t {
   // before. Asked again, it changes nothing.
   kMovable = 6,
   kMoved = 7,  // regatta_residence of `device` has changed; no answer
+  // One session more of an engine (`least`, a regatta_engine) of `device`; done when
+  // regatta_feed says so.
+  kSession = 8,
 };
 
 struct Request {

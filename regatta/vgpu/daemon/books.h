@@ -126,7 +126,7 @@ class Books {
     return page == nullptr ? nullptr : page->rates[device];
   }
   // What the client says that it gave to them; null for one without purses.
-  const regatta_feed* feeds(int client, int device) const {
+  regatta_feed* feeds(int client, int device) const {
     return has_purses(client) ? purses(client)->feeds[device] : nullptr;
   }
   // What the client says that it does there; null for one without purses.

@@ -80,6 +80,7 @@ class Daemon {
   void answer_hello(Connection& connection, const Request& request, Message& message);
   void answer_lease(Connection& connection, const Request& request);
   void answer_movable(Connection& connection, const Request& request);
+  void answer_session(Connection& connection, const Request& request);
   void answer_bell(Connection& connection, const Request& request);
   void answer_operator(Connection& connection, const Message& message);
   int tenant_of(int client) const {
@@ -258,6 +259,7 @@ void Daemon::hear(int number) {
   if (request.ask == Ask::kLease) return answer_lease(connection, request);
   if (request.ask == Ask::kPlace) return answer_place(connection);
   if (request.ask == Ask::kMovable) return answer_movable(connection, request);
+  if (request.ask == Ask::kSession) return answer_session(connection, request);
   if (request.ask == Ask::kMoved && connection.client >= 0) return residences_.stir();
   if (request.ask == Ask::kBell) return answer_bell(connection, request);
   if (request.ask == Ask::kRing && connection.is_bell)
@@ -406,6 +408,23 @@ void Daemon::answer_movable(Connection& connection, const Request& request) {
   reply(connection, {.answer = is_granted ? Answer::kDone : Answer::kRefused});
 }
 
+void Daemon::answer_session(Connection& connection, const Request& request) {
+  if (connection.client < 0 || connection.is_bell)
+    return reply(connection, failed({Code::kInvalidInput, "a client says hello first"}));
+  const int client = connection.client;
+  const bool is_known = request.least == REGATTA_ENCODE || request.least == REGATTA_DECODE;
+  if (request.device >= static_cast<unsigned>(books_.device_count()) || !is_known)
+    return reply(connection, {.answer = Answer::kRefused});
+  const auto device = static_cast<int>(request.device);
+  if (books_.is_drained(device)) return reply(connection, failed(Books::drained_error(device)));
+  const auto engine = static_cast<regatta_engine>(request.least);
+  bool is_open = engines_.open_session(books_, client, device, engine);
+  if (!is_open && bury_dead(tenant_of(client)) && connection.client >= 0)
+    is_open = engines_.open_session(books_, client, device, engine);
+  if (!connection.fd) return;  // it was this one that had died
+  reply(connection, {.answer = is_open ? Answer::kDone : Answer::kRefused});
+}
+
 void Daemon::answer_operator(Connection& connection, const Message& message) {
   if (const auto allowed =
           check_operator(books_, membership_, connection.peer.pid, connection.peer.uid);
@@ -499,7 +518,7 @@ Status serve(const DaemonOptions& options, const std::atomic<bool>& stop) {
   REGATTA_TRY(door, open_door(socket));
   // Those who were told by the daemon before that it is their turn come back within this time.
   REGATTA_TRY(times, Timekeeper::create(books, options.dispatch, has_clients ? kHoldNs : 0));
-  REGATTA_TRY(engines, Engines::create(books, options.engine_rates));
+  REGATTA_TRY(engines, Engines::create(books, options.engine_rates, options.engine_sessions));
   REGATTA_TRY(residences, Residences::create(books, options.residences));
   Daemon daemon(std::move(books), std::move(membership), std::move(times), std::move(engines),
                 std::move(residences), std::move(epoll), std::move(door));

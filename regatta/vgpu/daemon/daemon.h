@@ -25,8 +25,9 @@ struct DaemonOptions {
   std::optional<regatta_share_policy> policy;  // none: as in the state, at first fixed
   std::vector<Bytes> gpus = {Bytes{0}};        // the memory of each; 0: not known
   DispatchOptions dispatch;
-  EngineRates engine_rates{};  // of each GPU
-  Bytes host_memory;           // for memory of tenants with over-commit; 0: there are none
+  EngineRates engine_rates{};        // of each GPU
+  EngineSessions engine_sessions{};  // likewise
+  Bytes host_memory;                 // for memory of tenants with over-commit; 0: there are none
   ResidenceOptions residences;
   bool opens_when_lost = true;  // whether launches go on while no daemon answers
 };

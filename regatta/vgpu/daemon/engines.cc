@@ -22,15 +22,17 @@ std::size_t at(int index) {
 
 }  // namespace
 
-Engines::Engines(os::UniqueFd timer, int devices, const EngineRates& rates)
-    : timer_(std::move(timer)), rates_(rates), devices_(at(devices)) {
+Engines::Engines(os::UniqueFd timer, int devices, const EngineRates& rates,
+                 const EngineSessions& sessions)
+    : timer_(std::move(timer)), rates_(rates), sessions_(sessions), devices_(at(devices)) {
   for (auto& device : devices_) {
     for (Engine& engine : device)
       engine.uses.resize(kClientsMax);
   }
 }
 
-Result<Engines> Engines::create(const Books& books, const EngineRates& rates) {
+Result<Engines> Engines::create(const Books& books, const EngineRates& rates,
+                                const EngineSessions& sessions) {
   os::UniqueFd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!timer) return os::errno_error("cannot make a timer");
   if (std::ranges::any_of(rates, [](std::uint64_t rate) { return rate != 0; })) {
@@ -39,7 +41,7 @@ Result<Engines> Engines::create(const Books& books, const EngineRates& rates) {
     if (::timerfd_settime(timer.get(), 0, &when, nullptr) != 0)
       return os::errno_error("cannot set a timer");
   }
-  return Engines(std::move(timer), books.device_count(), rates);
+  return Engines(std::move(timer), books.device_count(), rates, sessions);
 }
 
 void Engines::acknowledge_timer() {
@@ -133,6 +135,28 @@ void Engines::step(const Books& books, std::uint64_t now_ns) {
         share(books, device, static_cast<regatta_engine>(engine), now_ns);
     }
   }
+}
+
+unsigned Engines::sessions(const Books& books, int tenant, int device,
+                           regatta_engine engine) const {
+  unsigned sum = 0;
+  for (const int client : books.clients_of(tenant)) {
+    if (const regatta_feed* feeds = books.feeds(client, device))
+      sum += __atomic_load_n(&feeds[engine].sessions, __ATOMIC_RELAXED);
+  }
+  return sum;
+}
+
+bool Engines::open_session(const Books& books, int client, int device,
+                           regatta_engine engine) const {
+  regatta_feed* feeds = books.feeds(client, device);
+  if (feeds == nullptr) return false;
+  const int tenant = static_cast<int>(books.state().clients[client].tenant);
+  const std::uint64_t most = std::max<std::uint64_t>(
+      1, std::uint64_t{sessions_[engine]} * books.part_ppm(tenant) / REGATTA_WHOLE_PPM);
+  if (sessions_[engine] != 0 && sessions(books, tenant, device, engine) >= most) return false;
+  __atomic_fetch_add(&feeds[engine].sessions, 1U, __ATOMIC_RELAXED);
+  return true;
 }
 
 std::uint64_t Engines::total(int tenant, int device, regatta_engine engine) const {

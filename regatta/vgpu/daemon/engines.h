@@ -16,10 +16,13 @@ namespace regatta::vgpu {
 
 // Units a second of each engine of a device; 0: nothing is held back.
 using EngineRates = std::array<std::uint64_t, REGATTA_ENGINES>;
+// Sessions of each at a time; 0: any number.
+using EngineSessions = std::array<unsigned, REGATTA_ENGINES>;
 
 class Engines {
  public:
-  static Result<Engines> create(const Books& books, const EngineRates& rates);
+  static Result<Engines> create(const Books& books, const EngineRates& rates,
+                                const EngineSessions& sessions = {});
 
   // Readable when step() is due; nothing is due where nothing is held back.
   int timer() const { return timer_.get(); }
@@ -34,6 +37,11 @@ class Engines {
   // Counts what all clients gave, and shares the engines among those that use them: a tenant has
   // its part under the policy, each of its processes that use the engine the same part of that.
   void step(const Books& books, std::uint64_t now_ns);
+
+  // Opens one more session for the client, in its page; false when its tenant has its part of them:
+  // of n sessions n times the part, rounded down, but at least one.
+  bool open_session(const Books& books, int client, int device, regatta_engine engine) const;
+  unsigned sessions(const Books& books, int tenant, int device, regatta_engine engine) const;
 
   std::uint64_t total(int tenant, int device, regatta_engine engine) const;
   std::uint64_t last_second(int tenant, int device, regatta_engine engine,
@@ -50,12 +58,14 @@ class Engines {
     UseHistory history;
   };
 
-  Engines(os::UniqueFd timer, int devices, const EngineRates& rates);
+  Engines(os::UniqueFd timer, int devices, const EngineRates& rates,
+          const EngineSessions& sessions);
   void look(const Books& books, int client, std::uint64_t now_ns);
   void share(const Books& books, int device, regatta_engine engine, std::uint64_t now_ns) const;
 
   os::UniqueFd timer_;
   EngineRates rates_;
+  EngineSessions sessions_;
   std::vector<std::array<Engine, REGATTA_ENGINES>> devices_;
 };
 

@@ -121,6 +121,27 @@ TEST_F(EnginesTest, WhatAnEarlierDaemonCountedIsNotCountedAgain) {
   EXPECT_EQ(engines_.total(a, 0, REGATTA_COPY_TO_DEVICE), 500U);
 }
 
+TEST_F(EnginesTest, ATenantOpensAsManySessionsAsItsPartAndAtLeastOne) {
+  engines_ = Engines::create(books_, {}, {0, 0, 10, 0}).value();
+  const int a = add_tenant("a", 250'000);
+  const int b = add_tenant("b", 10'000);
+  const int first = add_client(a);
+  const int second = add_client(a);
+  const int of_b = add_client(b);
+  EXPECT_TRUE(engines_.open_session(books_, first, 0, REGATTA_ENCODE));
+  EXPECT_TRUE(engines_.open_session(books_, second, 0, REGATTA_ENCODE));
+  EXPECT_FALSE(engines_.open_session(books_, second, 0, REGATTA_ENCODE));
+  EXPECT_TRUE(engines_.open_session(books_, of_b, 0, REGATTA_ENCODE));
+  EXPECT_FALSE(engines_.open_session(books_, of_b, 0, REGATTA_ENCODE));
+  EXPECT_EQ(engines_.sessions(books_, a, 0, REGATTA_ENCODE), 2U);
+  books_.remove_client(first);  // what a dead process had is free again
+  EXPECT_TRUE(engines_.open_session(books_, second, 0, REGATTA_ENCODE));
+  feed(second, REGATTA_ENCODE).sessions = 0;  // it closed them
+  EXPECT_TRUE(engines_.open_session(books_, second, 0, REGATTA_ENCODE));
+  for (int i = 0; i < 100; ++i)  // nobody said how many there are
+    EXPECT_TRUE(engines_.open_session(books_, of_b, 0, REGATTA_DECODE));
+}
+
 // Daemon and paces together, in simulated time: what each tenant gave in any second.
 TEST_F(EnginesTest, AnySecondHasEachTenantsPartWithinTwoPoints) {
   ASSERT_TRUE(books_.set_policy(REGATTA_SHARE_WEIGHT));

@@ -26,11 +26,15 @@ const Row kRows[] = {
 #define CUDA_USED(symbol, ...) {#symbol, nullptr, Library::kCuda},
 #define NVML(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), Library::kNvml},
 #define NVML_USED(symbol, ...) {#symbol, nullptr, Library::kNvml},
+#define DECODER(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), Library::kDecoder},
+#define ENCODER(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), Library::kEncoder},
 #include "regatta/vgpu/hook/entries.inc"
 #undef CUDA
 #undef CUDA_USED
 #undef NVML
 #undef NVML_USED
+#undef DECODER
+#undef ENCODER
 };
 constexpr std::size_t kCount = static_cast<std::size_t>(Entry::kCount);
 
@@ -45,12 +49,17 @@ constexpr Sign kSigns[] = {
      {"cuInit", "cuDriverGetVersion", "cuMemAlloc_v2"}},
     {{"libnvidia-ml.so.1", "libregatta_nvml_real.so"},
      {"nvmlInit_v2", "nvmlShutdown", "nvmlDeviceGetMemoryInfo"}},
+    {{"libnvcuvid.so.1", "libnvcuvid.so"},
+     {"cuvidCreateDecoder", "cuvidDestroyDecoder", "cuvidDecodePicture"}},
+    {{"libnvidia-encode.so.1", "libnvidia-encode.so"},
+     {"NvEncodeAPICreateInstance", "NvEncodeAPIGetMaxSupportedVersion",
+      "NvEncodeAPICreateInstance"}},
 };
 const Sign& sign_of(Library library) {
   return kSigns[static_cast<std::size_t>(library)];
 }
 
-std::atomic<bool> is_known[2] = {};
+std::atomic<bool> is_known[std::size(kSigns)] = {};
 std::atomic<bool>& known(Library library) {
   return is_known[static_cast<std::size_t>(library)];
 }

@@ -1,13 +1,15 @@
-// vgpu/hook/driver.h: the real driver (libcuda), NVML, and what of them the hook answers for. They
-// are asked first, always; a pointer that it returns and that we have a wrapper for becomes the
-// wrapper. So what a program finds, by whatever way, is what it would find without the hook.
-// Nothing here locks: whoever comes first fills the table, and others would write the same.
+// vgpu/hook/driver.h: the real driver (libcuda), NVML, the codecs, and what of them the hook
+// answers for. They are asked first, always; a pointer that it returns and that we have a wrapper
+// for becomes the wrapper. So what a program finds, by whatever way, is what it would find without
+// the hook. Nothing here locks: whoever comes first fills the table, and others would write the
+// same.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "regatta/gpu/abi/codec.h"
 #include "regatta/gpu/abi/cuda_sharing.h"
 #include "regatta/gpu/abi/nvml.h"
 
@@ -19,11 +21,15 @@ enum class Entry : unsigned {
 #define CUDA_USED(symbol, ...) symbol,
 #define NVML(symbol, ...) symbol,
 #define NVML_USED(symbol, ...) symbol,
+#define DECODER(symbol, ...) symbol,
+#define ENCODER(symbol, ...) symbol,
 #include "regatta/vgpu/hook/entries.inc"
 #undef CUDA
 #undef CUDA_USED
 #undef NVML
 #undef NVML_USED
+#undef DECODER
+#undef ENCODER
   kCount
 };
 // NOLINTEND(readability-identifier-naming)
@@ -37,12 +43,16 @@ struct Signature;
   };
 #define CUDA(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
 #define NVML(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
+#define DECODER(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
+#define ENCODER(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
 #define NVML_USED(symbol, ...) CUDA_USED(symbol, __VA_ARGS__)
 #include "regatta/vgpu/hook/entries.inc"
 #undef CUDA
 #undef CUDA_USED
 #undef NVML
 #undef NVML_USED
+#undef DECODER
+#undef ENCODER
 
 template <Entry entry>
 using Driver = typename Signature<entry>::Type*;
@@ -67,7 +77,7 @@ void* wrapped(void* function);
 // Whether the driver has the function of this wrapper.
 bool is_answered(void* wrapper);
 
-enum class Library : std::uint8_t { kCuda, kNvml };
+enum class Library : std::uint8_t { kCuda, kNvml, kDecoder, kEncoder };
 
 // Learns a library from one of its functions, unless it is known; false when `function` is in
 // another one.

@@ -12,6 +12,7 @@ namespace hook = regatta::vgpu::hook;
 // What a program is told that calls what its driver has not, or has no driver.
 constexpr CUresult kNoCuda = CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;
 constexpr nvmlReturn_t kNoNvml = NVML_ERROR_LIBRARY_NOT_FOUND;
+constexpr NVENCSTATUS kNoEncoder = NV_ENC_ERR_NO_ENCODE_DEVICE;
 
 }  // namespace
 
@@ -60,6 +61,8 @@ constexpr nvmlReturn_t kNoNvml = NVML_ERROR_LIBRARY_NOT_FOUND;
   }
 #define CUDA(symbol, handler, ...) EXPORT(kNoCuda, symbol, handler, __VA_ARGS__)
 #define NVML(symbol, handler, ...) EXPORT(kNoNvml, symbol, handler, __VA_ARGS__)
+#define DECODER(symbol, handler, ...) EXPORT(kNoCuda, symbol, handler, __VA_ARGS__)
+#define ENCODER(symbol, handler, ...) EXPORT(kNoEncoder, symbol, handler, __VA_ARGS__)
 #define CUDA_USED(symbol, ...)
 #define NVML_USED(symbol, ...)
 extern "C" {

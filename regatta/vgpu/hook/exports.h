@@ -9,9 +9,13 @@ extern "C" {
 #define NVML_USED(symbol, ...)
 #define CUDA(symbol, handler, ...) CUresult symbol(__VA_ARGS__);
 #define NVML(symbol, handler, ...) CUDA(symbol, handler, __VA_ARGS__)
+#define DECODER(symbol, handler, ...) CUDA(symbol, handler, __VA_ARGS__)
+#define ENCODER(symbol, handler, ...) CUDA(symbol, handler, __VA_ARGS__)
 #include "regatta/vgpu/hook/entries.inc"
 #undef CUDA
 #undef NVML
+#undef DECODER
+#undef ENCODER
 // How many launches the gates let pass, not counting those into captures.
 std::uint64_t regatta_gpu_launches();
 }
@@ -22,10 +26,14 @@ namespace regatta::vgpu::hook {
 #define CUDA(symbol, handler, ...) \
   CUresult handler(CUresult (*real)(__VA_ARGS__) __VA_OPT__(, ) __VA_ARGS__);
 #define NVML(symbol, handler, ...) CUDA(symbol, handler, __VA_ARGS__)
+#define DECODER(symbol, handler, ...) CUDA(symbol, handler, __VA_ARGS__)
+#define ENCODER(symbol, handler, ...) CUDA(symbol, handler, __VA_ARGS__)
 #include "regatta/vgpu/hook/entries.inc"
 #undef CUDA
 #undef CUDA_USED
 #undef NVML
 #undef NVML_USED
+#undef DECODER
+#undef ENCODER
 
 }  // namespace regatta::vgpu::hook

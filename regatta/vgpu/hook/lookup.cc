@@ -20,6 +20,17 @@ bool is_of_cuda(const char* name) {
 bool is_of_nvml(const char* name) {
   return std::strncmp(name, "nvml", 4) == 0 && is_upper(name[4]);
 }
+bool is_of_decoder(const char* name) {
+  return std::strncmp(name, "cuvid", 5) == 0 && is_upper(name[5]);
+}
+bool is_of_encoder(const char* name) {
+  return std::strncmp(name, "NvEncodeAPI", 11) == 0;
+}
+Library library_of_name(const char* name) {
+  if (is_of_nvml(name)) return Library::kNvml;
+  if (is_of_decoder(name)) return Library::kDecoder;
+  return is_of_encoder(name) ? Library::kEncoder : Library::kCuda;
+}
 
 // A search of all that is loaded finds our exports, as we stand in front of the driver: this is
 // what it finds without us.
@@ -48,7 +59,7 @@ extern "C" {
 // the caller itself, for which it looks at the address that it is to return to.
 __attribute__((visibility("hidden"))) int regatta_gpu_watches(void* handle, const char* name) {
   if (name == nullptr) return 0;
-  if (is_of_cuda(name) || is_of_nvml(name)) return 1;
+  if (is_of_cuda(name) || is_of_nvml(name) || is_of_decoder(name) || is_of_encoder(name)) return 1;
   const bool is_any = handle == RTLD_DEFAULT || handle == RTLD_NEXT;
   return !is_any && std::strcmp(name, "dlsym") == 0 ? 1 : 0;
 }
@@ -74,7 +85,7 @@ __attribute__((visibility("hidden"))) void* regatta_gpu_find(void* handle, const
   }
   if (is_own(found)) return found;
   if (found == regatta_gpu_real_dlsym()) return reinterpret_cast<void*>(&dlsym);
-  learn(is_of_nvml(name) ? Library::kNvml : Library::kCuda, found);
+  learn(library_of_name(name), found);
   dlerror();  // none: it was found
   return wrapped(found);
 }

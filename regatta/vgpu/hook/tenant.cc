@@ -145,6 +145,22 @@ void give_to_engine(int device, regatta_engine engine, std::uint64_t units) {
   tenant().feeder.give(*client, device, engine, units);
 }
 
+bool open_session(int device, regatta_engine engine) {
+  std::string error;
+  Client* const client = connected(error);
+  if (client == nullptr) return after_fault(error).has_value();
+  if (!client->is_here() || device < 0) return true;  // the driver has its own words for it
+  if (is_paused()) return after_fault("the daemon does not answer").has_value();
+  const Status status = client->open_session(device, engine);
+  if (status) return true;
+  return status.error().code != Code::kExhausted && after_fault(status.error().message).has_value();
+}
+
+void close_session(int device, regatta_engine engine) {
+  Client* const client = tenant().client.load(std::memory_order_acquire);
+  if (client != nullptr) client->close_session(device, engine);
+}
+
 MemoryView tenant_view(int device, MemoryView real) {
   if (device < 0 || device >= REGATTA_DEVICES_MAX) return real;
   Client* const client = tenant().client.load(std::memory_order_acquire);

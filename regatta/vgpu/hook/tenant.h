@@ -32,6 +32,10 @@ std::uint64_t engine_rate(int device, regatta_engine engine);
 // Waits until it may give so much, and counts it.
 void give_to_engine(int device, regatta_engine engine, std::uint64_t units);
 
+// One more session of a codec; false when the tenant may have no more.
+bool open_session(int device, regatta_engine engine);
+void close_session(int device, regatta_engine engine);
+
 // Of a device, as the driver or the tenant sees it.
 struct MemoryView {
   std::uint64_t total_bytes = 0;

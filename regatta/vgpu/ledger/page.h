@@ -59,11 +59,12 @@ typedef enum {
   REGATTA_ENGINES,
 } regatta_engine;
 
-/* What one client gave to an engine, and how many of its threads wait to give more. */
+/* What one client gave to an engine, how many of its threads wait to give more, and how many
+ * sessions of it are open: the daemon adds to these, the client takes away. */
 typedef struct {
   unsigned long long given;
   unsigned waiting;
-  unsigned padding;
+  unsigned sessions;
 } regatta_feed;
 
 /* Memory of one client on a device that can go to the host and come back (policy/residency.h). The

@@ -1,5 +1,5 @@
-// tests/standin/codec_abi.h: what the stand-in has of the binary interfaces of the video encoder
-// (12) and decoder. Names, values and layouts are theirs, as far as they are read here.
+// gpu/abi/codec.h: what we use of the binary interfaces of the video encoder (NVENCODE API 12) and
+// decoder (NVDECODE API). Names, values and layouts are theirs, as far as they are read here.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,7 @@ inline constexpr NVENCSTATUS NV_ENC_ERR_NO_ENCODE_DEVICE = 1;
 inline constexpr NVENCSTATUS NV_ENC_ERR_INVALID_DEVICE = 4;
 inline constexpr NVENCSTATUS NV_ENC_ERR_INVALID_PTR = 6;
 inline constexpr NVENCSTATUS NV_ENC_ERR_INVALID_PARAM = 8;
+inline constexpr NVENCSTATUS NV_ENC_ERR_OUT_OF_MEMORY = 10;
 inline constexpr NVENCSTATUS NV_ENC_ERR_ENCODER_NOT_INITIALIZED = 11;
 inline constexpr NVENCSTATUS NV_ENC_ERR_UNIMPLEMENTED = 14;
 inline constexpr NVENCSTATUS NV_ENC_ERR_GENERIC = 20;
