@@ -129,6 +129,16 @@ class GpuSharing(unittest.TestCase):
                               env=dict(os.environ, LD_PRELOAD="libm.so.6"), capture_output=True, timeout=30)
         self.assertEqual(done.stdout, f"{BIN / 'libregatta_gpu.so'}:libm.so.6\n")
 
+    def test_programs_that_python_starts_stay_in_their_tenant(self):
+        environment = self.device("1GiB")
+        # It closes all descriptors of what it starts, that of the tenant's page, too.
+        script = f"import subprocess; subprocess.run(['{CUDA_PROGRAM}', 'take', '{2 << 20}'], stdin=subprocess.DEVNULL)"
+        for words in ([sys.executable, "-c", script], [sys.executable, "-c", f"import subprocess, sys; "
+                                                       f"subprocess.run([sys.executable, '-c', {script!r}])"]):
+            done = subprocess.run(self.run_words("--memory", "100MiB", "--", *words), env=environment,
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "50, then 2\nstep full\n", ""))
+
     def test_a_quota_holds_for_all_programs_of_a_tenant_together(self):
         environment = self.device("1GiB")
         words = f"for i in 1 2 3 4; do {CUDA_PROGRAM} take {2 << 20} </dev/fd/9 & done; wait"

@@ -1,17 +1,16 @@
 #include "regatta/vgpu/client/client.h"
 
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <string>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
+#include "regatta/vgpu/client/tenant_page.h"
 
 namespace regatta::vgpu {
 namespace {
@@ -68,22 +67,6 @@ Result<os::UniqueFd> ask_for_place(const std::string& path, Seconds patience) {
 }
 
 }  // namespace
-
-Result<int> find_tenant_page() {
-  const std::string target = std::string("/memfd:") + REGATTA_TENANT_PAGE_NAME + " (deleted)";
-  constexpr const char* kFolder = "/proc/self/fd";
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(kFolder), ::closedir);
-  while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
-    char text[80] = {};
-    const ssize_t size = ::readlinkat(::dirfd(folder.get()), entry->d_name, text, sizeof text);
-    if (size < 0 || std::string(text, static_cast<std::size_t>(size)) != target) continue;
-    const std::string name = entry->d_name;
-    int fd = -1;
-    std::from_chars(name.data(), name.data() + name.size(), fd);
-    return fd;
-  }
-  return Error{Code::kNotFound, "this process belongs to no tenant; start it with regatta gpu run"};
-}
 
 Result<std::unique_ptr<Client>> Client::connect(Seconds patience) {
   const auto page = find_tenant_page();

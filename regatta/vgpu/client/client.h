@@ -20,9 +20,9 @@ namespace regatta::vgpu {
 
 class Client {
  public:
-  // Joins the tenant whose descriptor this process inherited, or else the one whose cgroup it is
-  // in; the environment has no say in it. kNotFound when there is neither; other errors as
-  // reserve().
+  // Joins the tenant whose descriptor this process or one above it inherited, or else the one whose
+  // cgroup it is in; the environment has no say in it. kNotFound when there is neither; other
+  // errors as reserve().
   static Result<std::unique_ptr<Client>> connect(Seconds patience);
   // The second of these alone, at this socket.
   static Result<std::unique_ptr<Client>> connect_by_cgroup(const std::string& socket,
@@ -93,8 +93,5 @@ class Client {
   os::UniqueFd socket_;       // guarded by mutex_
   os::UniqueFd purses_page_;  // guarded by mutex_
 };
-
-// The descriptor of the tenant's page among those that this process inherited.
-Result<int> find_tenant_page();
 
 }  // namespace regatta::vgpu

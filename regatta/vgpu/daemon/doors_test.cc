@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "regatta/core/units.h"
+#include "regatta/vgpu/client/tenant_page.h"
 #include "regatta/vgpu/daemon/state.h"
 #include "regatta/vgpu/daemon/test_daemon.h"
 

@@ -11,6 +11,7 @@
 #include "regatta/os/clock.h"
 #include "regatta/vgpu/client/client.h"
 #include "regatta/vgpu/client/feeder.h"
+#include "regatta/vgpu/client/tenant_page.h"
 #include "regatta/vgpu/hook/gate.h"
 #include "regatta/vgpu/hook/report.h"
 
