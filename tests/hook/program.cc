@@ -81,6 +81,8 @@ int main(int argc, char** argv) {
   if (what == "threads") return look_up_from_threads();
   if (what == "memory") return take_memory_in_every_way();
   if (what == "share") return open_memory_of_another();
+  if (what == "faults") return take_with_faults();
+  if (what == "slow") return take_beside_a_slow_call();
   if (what == "storm") return storm(std::stoi(argument), std::stoi(argv[3]), argc > 4);
   if (what == "fork") return fork_and_go_on();
   if (what == "become") return become_another(argv);

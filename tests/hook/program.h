@@ -27,6 +27,10 @@ int take_all(std::size_t bytes);  // in pieces of so many, until there is no mor
 // program_share.cc; stops at lines, too.
 int open_memory_of_another();
 
+// program_fault.cc: takes a little in every way and says what came of it; stops at a line.
+int take_with_faults();
+int take_beside_a_slow_call();
+
 // program_storm.cc.
 // Stops at lines, too. `by_steps`: at an instruction that is drawn, else at any time.
 int storm(int workers, int deaths, bool by_steps);

@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include "tests/standin/process.h"
 
 namespace regatta::standin {
 namespace {
@@ -16,7 +21,9 @@ namespace {
 struct Fault {
   std::uint64_t first = 0;
   bool stays = false;
-  CUresult code = CUDA_ERROR_UNKNOWN;
+  CUresult code = CUDA_SUCCESS;
+  std::chrono::microseconds delay{};
+  bool ends_device = false;
 };
 struct Entry {
   std::vector<Fault> faults;
@@ -46,9 +53,12 @@ Entries read_faults() {
     Fault fault{.first = take_number<std::uint64_t>(item)};
     fault.stays = item.starts_with('+');
     if (fault.stays) item.remove_prefix(1);
-    if (!item.starts_with('=')) continue;
+    const char kind = item.empty() ? ' ' : item.front();
+    if (kind != '=' && kind != '~' && kind != '!') continue;
     item.remove_prefix(1);
-    fault.code = take_number<CUresult>(item);
+    if (kind == '=') fault.code = take_number<CUresult>(item);
+    if (kind == '~') fault.delay = std::chrono::microseconds(take_number<std::int64_t>(item));
+    fault.ends_device = kind == '!';
     entries[name].faults.push_back(fault);
   }
   return entries;
@@ -63,13 +73,35 @@ bool has_faults() {
   return wanted != nullptr && !wanted->empty();
 }
 
-CUresult next_fault(std::string_view entry) {
+namespace {
+
+// What the call has to meet, in the order in which it was asked for.
+std::vector<Fault> count_call(std::string_view entry) {
   const std::lock_guard lock(mutex);
   const auto at = wanted->find(entry);
-  if (at == wanted->end()) return CUDA_SUCCESS;
+  if (at == wanted->end()) return {};
   const std::uint64_t call = ++at->second.calls;
+  std::vector<Fault> met;
   for (const Fault& fault : at->second.faults)
-    if (call == fault.first || (fault.stays && call > fault.first)) return fault.code;
+    if (call == fault.first || (fault.stays && call > fault.first)) met.push_back(fault);
+  return met;
+}
+
+// The number of a device is that of the process that is it.
+void end_devices() {
+  const std::lock_guard lock(process().mutex);
+  for (const auto& device : process().devices)
+    kill(static_cast<pid_t>(device->id), SIGKILL);
+}
+
+}  // namespace
+
+CUresult next_fault(std::string_view entry) {
+  for (const Fault& fault : count_call(entry)) {
+    if (fault.delay.count() > 0) std::this_thread::sleep_for(fault.delay);
+    if (fault.ends_device) end_devices();
+    if (fault.code != CUDA_SUCCESS) return fault.code;
+  }
   return CUDA_SUCCESS;
 }
 

@@ -73,9 +73,10 @@ Measured::Outcome settle(CUdevice device, const Measured::Call& call) {
 template <typename Ask, typename Undo>
 CUresult ask_for_context(CUdevice device, Ask&& ask, Undo&& undo) {
   if (!is_known(device)) return ask();
-  const auto call = share(device).memory.begin(device, share(device).context_bytes);
+  auto call = share(device).memory.begin(device, share(device).context_bytes);
   if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = ask();
+  call->has_failed = result != CUDA_SUCCESS;
   const Measured::Outcome outcome = settle(device, *call);
   if (result != CUDA_SUCCESS) return result;
   if (outcome.grown > share(device).context_bytes) share(device).context_bytes = outcome.grown;

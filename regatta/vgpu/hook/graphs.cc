@@ -94,9 +94,11 @@ bool begin(const Needs& needs, Calls& calls) {
   return true;
 }
 
-void settle_all(Calls& calls) {
-  for (const auto& [device, call] : calls)
+void settle_all(Calls& calls, bool has_failed) {
+  for (auto& [device, call] : calls) {
+    call.has_failed = has_failed;
     settle(device, call);
+  }
   calls.clear();
 }
 
@@ -122,15 +124,15 @@ CUresult ask_for_memory(CUgraphExec graph, Ask&& ask) {
   const Busy busy;
   Calls calls;
   if (!begin(known.needs, calls)) {
-    settle_all(calls);
+    settle_all(calls, true);
     trim(known.needs);
     if (!begin(known.needs, calls)) {
-      settle_all(calls);
+      settle_all(calls, true);
       return CUDA_ERROR_OUT_OF_MEMORY;
     }
   }
   const CUresult result = ask();
-  settle_all(calls);
+  settle_all(calls, result != CUDA_SUCCESS);
   return result;
 }
 

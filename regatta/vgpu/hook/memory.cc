@@ -54,6 +54,7 @@ Measured::Outcome Measured::apply(int device, const Call& call, std::uint64_t nu
     applied_ = number;
     measured_ = *measured;
   }
+  if (!measured && !call.has_failed) measured_ += call.expected;
   Outcome outcome;
   if (call.number == begun_ && expected_ == 0 && measured_ > call.measured_before)
     outcome.grown = measured_ - call.measured_before;

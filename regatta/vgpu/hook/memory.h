@@ -54,6 +54,7 @@ class Measured {
     std::uint64_t expected = 0;
     std::uint64_t number = 0;
     std::uint64_t measured_before = 0;
+    bool has_failed = false;
   };
   // Before a call that may take up to `most`; none: the tenant may not have it.
   std::optional<Call> begin(int device, std::uint64_t most);
@@ -62,7 +63,8 @@ class Measured {
     bool is_within = true;    // else the call has to be undone and settled again
     std::uint64_t grown = 0;  // by this call, when no other was under way beside it
   };
-  // After it; `measure` asks the driver what it holds, std::nullopt when that is not known.
+  // After it; `measure` asks the driver what it holds. Where that is not known, all that was
+  // expected counts as taken until it is, unless the call failed.
   template <typename F>
   Outcome settle(int device, const Call& call, F&& measure) {
     // Whoever drew a later number has seen all that those before it did.

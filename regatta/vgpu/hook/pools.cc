@@ -110,6 +110,7 @@ CUresult allocate_from(Pool& pool, CUdeviceptr* address, std::size_t bytes, CUst
   }
   if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = ask();
+  call->has_failed = result != CUDA_SUCCESS;
   const Measured::Outcome outcome = settle(pool, *call);
   if (result != CUDA_SUCCESS) return result;
   if (outcome.grown > most) pool.step = std::max(step, outcome.grown);

@@ -1,0 +1,128 @@
+// A driver that fails, is slow, or loses its device: the program hears what the driver said, the
+// books hold what the device holds, and nobody else is touched.
+#include <gmock/gmock.h>
+
+#include "tests/hook/tenant.h"
+
+namespace regatta::hook_test {
+namespace {
+
+using testing::StartsWith;
+
+const std::string kProgram = REGATTA_PROGRAM;
+
+std::vector<std::string> with_faults(const Device& device, const std::string& faults) {
+  std::vector<std::string> environment = on(device, How::kPreloaded);
+  environment.push_back("REGATTA_STANDIN_FAULTS=" + faults);
+  return environment;
+}
+
+// Its tenant ends with a program.
+bool is_gone(const vgpu::TestDaemon& daemon) {
+  const Seconds end = os::monotonic_now() + Seconds{20.0};
+  while (daemon.memory("used_bytes") != -1 && os::monotonic_now() < end)
+    os::sleep_for(Seconds{0.01});
+  return daemon.memory("used_bytes") == -1;
+}
+
+class DriverFault : public testing::Test {
+ protected:
+  // What the program says at its three stops, the books looked at in each: they have what the
+  // device has, or as much more as is allowed.
+  std::vector<std::string> run(const std::string& faults, long long more = 0) {
+    TenantProgram program(daemon_, "a", 100 * kMiB, {kProgram, "faults"},
+                          with_faults(device_, faults));
+    std::vector<std::string> lines;
+    for (std::string line = program.read_line(); !line.empty(); line = program.read_line()) {
+      lines.push_back(line);
+      const long long beyond =
+          daemon_.memory("used_bytes") - static_cast<long long>(device_.used_bytes());
+      EXPECT_TRUE(beyond >= 0 && beyond <= more) << beyond << ", " << faults << ": " << line;
+      program.go_on();
+    }
+    EXPECT_EQ(program.finish(), 0) << faults;
+    EXPECT_TRUE(is_gone(daemon_)) << faults;
+    lines.resize(3);
+    return lines;
+  }
+
+  const Device device_{{"--memory", "1GiB", "--context-memory", "10MiB"}};
+  const vgpu::TestDaemon daemon_;
+};
+
+TEST_F(DriverFault, NoneLeavesNothingBehind) {
+  const auto lines = run("");
+  EXPECT_EQ(lines[0], "start 0 0");
+  EXPECT_EQ(lines[1], "addresses 0 0 0 0, pool 0 0, handles 0 0, arrays 0 0");
+  EXPECT_EQ(lines[2], "addresses 0 0 0 0, pool 0 0 0, handles 0 0, arrays 0 0");
+}
+
+TEST_F(DriverFault, OfAnAllocationIsTheDriversAndTakesNothing) {
+  const auto lines =
+      run("cuMemAlloc_v2:3=2,cuMemAllocAsync:1=2,cuMemCreate:2=2,cuArrayCreate_v2:1=2");
+  EXPECT_EQ(lines[1], "addresses 0 0 2 0, pool 2 0, handles 0 2, arrays 2 0");
+  EXPECT_EQ(lines[2], "addresses 0 0 0, pool 0 0, handles 0, arrays 0");
+}
+
+TEST_F(DriverFault, OfAReleaseLeavesTheMemoryInTheBooks) {
+  const auto lines =
+      run("cuMemFree_v2:2=999,cuMemFreeAsync:1=999,cuMemRelease:1=999,cuArrayDestroy:2=999");
+  EXPECT_EQ(lines[2], "addresses 0 999 0 0, pool 999 0 0, handles 999 0, arrays 0 999");
+}
+
+TEST_F(DriverFault, OfAContextTakesNothing) {
+  EXPECT_EQ(run("cuCtxCreate_v2:1=2")[0], "start 0 2");
+}
+
+// What a pool holds the hook asks the driver for; where it does not say, what was asked for counts.
+TEST_F(DriverFault, ToSayWhatAPoolHoldsCountsWhatWasAskedOfIt) {
+  const auto lines =
+      run("cuMemPoolGetAttribute:1+=999,cuMemPoolTrimTo:1+=999", 2 * 4 * static_cast<int>(kMiB));
+  EXPECT_THAT(lines[1], testing::HasSubstr("pool 0 0"));
+}
+
+TEST_F(DriverFault, OfOneTenantIsNotAnothers) {
+  TenantProgram other(daemon_, "b", 50 * kMiB, {kProgram, "faults"},
+                      with_faults(device_, "cuMemAlloc_v2:1+=2"));
+  EXPECT_EQ(other.read_line(), "start 0 0");
+  other.go_on();
+  EXPECT_THAT(other.read_line(), StartsWith("addresses 2 2 2 2, pool 0 0"));
+  TenantProgram healthy(daemon_, "a", 100 * kMiB, {kProgram, "faults"}, with_faults(device_, ""));
+  EXPECT_EQ(healthy.read_line(), "start 0 0");
+  healthy.go_on();
+  EXPECT_EQ(healthy.read_line(), "addresses 0 0 0 0, pool 0 0, handles 0 0, arrays 0 0");
+}
+
+TEST_F(DriverFault, ByWhichACallIsSlowHoldsNoOtherThreadUp) {
+  TenantProgram program(daemon_, "a", 100 * kMiB, {kProgram, "slow"},
+                        with_faults(device_, "cuMemAlloc_v2:1~5000000"));
+  EXPECT_EQ(program.read_line(), "100 beside it");
+  EXPECT_EQ(daemon_.memory("used_bytes"), static_cast<long long>(device_.used_bytes()));
+  program.go_on();
+  EXPECT_EQ(program.finish(), 0);
+}
+
+// The device of a call ends with the call, as a GPU falls off its bus: the program hears that, can
+// end, and the daemon takes back what it had.
+TEST(LostDevice, IsToldToTheProgramAndItsTenantEnds) {
+  const vgpu::TestDaemon daemon;
+  for (const char* const call : {"cuMemAlloc_v2:3!", "cuMemAllocAsync:1!", "cuMemCreate:1!",
+                                 "cuArrayDestroy:1!", "cuCtxSynchronize:1!"}) {
+    const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+    TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "faults"}, with_faults(device, call));
+    EXPECT_EQ(program.read_line(), "start 0 0");
+    program.go_on();
+    std::string said;
+    for (std::string line = program.read_line(); !line.empty(); line = program.read_line()) {
+      said += line + "; ";
+      program.go_on();
+    }
+    EXPECT_THAT(said, testing::HasSubstr("999")) << call;
+    EXPECT_THAT(said, testing::Not(testing::HasSubstr("wrong"))) << call;
+    EXPECT_EQ(program.finish(), 0) << call << ": " << said;
+    EXPECT_TRUE(is_gone(daemon)) << call;
+  }
+}
+
+}  // namespace
+}  // namespace regatta::hook_test

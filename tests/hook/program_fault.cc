@@ -1,0 +1,120 @@
+// Uses a driver that fails now and then, and goes on.
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+#include "tests/hook/program.h"
+
+namespace regatta::hook_test {
+namespace {
+
+constexpr std::size_t kMiB = 1 << 20;
+constexpr CUmemLocation kHere = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+
+// One word a result, "-" after the kind of calls that gave them.
+class Results {
+ public:
+  void add(CUresult result) { line_ += " " + std::to_string(result); }
+  void begin(const char* kind) { line_ += std::string(line_.empty() ? "" : ", ") + kind; }
+  const std::string& line() const { return line_; }
+
+ private:
+  std::string line_;
+};
+
+void stop(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+  char letter = 0;
+  while (read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n') {
+  }
+}
+
+struct Taken {
+  CUdeviceptr addresses[4] = {};
+  CUdeviceptr of_pool[2] = {};
+  CUmemGenericAllocationHandle handles[2] = {};
+  CUarray arrays[2] = {};
+};
+
+void take(Taken& taken, Results& results) {
+  const CUmemAllocationProp here = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = kHere};
+  const CUDA_ARRAY_DESCRIPTOR square = {512, 512, CU_AD_FORMAT_FLOAT, 4};
+  results.begin("addresses");
+  for (CUdeviceptr& address : taken.addresses)
+    results.add(CU(cuMemAlloc_v2)(&address, 3 * kMiB));
+  results.begin("pool");
+  for (CUdeviceptr& address : taken.of_pool)
+    results.add(CU(cuMemAllocAsync)(&address, 4 * kMiB, nullptr));
+  results.begin("handles");
+  for (CUmemGenericAllocationHandle& handle : taken.handles)
+    results.add(CU(cuMemCreate)(&handle, 2 * kMiB, &here, 0));
+  results.begin("arrays");
+  for (CUarray& array : taken.arrays)
+    results.add(CU(cuArrayCreate_v2)(&array, &square));
+}
+
+void give(const Taken& taken, Results& results) {
+  results.begin("addresses");
+  for (const CUdeviceptr address : taken.addresses)
+    if (address != 0) results.add(CU(cuMemFree_v2)(address));
+  results.begin("pool");
+  for (const CUdeviceptr address : taken.of_pool)
+    if (address != 0) results.add(CU(cuMemFreeAsync)(address, nullptr));
+  results.add(CU(cuCtxSynchronize)());
+  results.begin("handles");
+  for (const CUmemGenericAllocationHandle handle : taken.handles)
+    if (handle != 0) results.add(CU(cuMemRelease)(handle));
+  results.begin("arrays");
+  for (CUarray const array : taken.arrays)
+    if (array != nullptr) results.add(CU(cuArrayDestroy)(array));
+}
+
+}  // namespace
+
+int take_with_faults() {
+  CUcontext context = nullptr;
+  Results start;
+  start.begin("start");
+  start.add(CU(cuInit)(0));
+  start.add(CU(cuCtxCreate_v2)(&context, 0, 0));
+  stop(start.line());
+  Taken taken;
+  Results results;
+  take(taken, results);
+  stop(results.line());
+  Results ends;
+  give(taken, ends);
+  stop(ends.line());
+  return 0;
+}
+
+// The first allocation is slow, in a thread of its own.
+int take_beside_a_slow_call() {
+  CUcontext context = nullptr;
+  if (CU(cuInit)(0) != CUDA_SUCCESS || CU(cuCtxCreate_v2)(&context, 0, 0) != CUDA_SUCCESS) return 1;
+  CUdeviceptr slow = 0;
+  std::atomic<bool> is_done = false;
+  std::thread thread([&] {
+    CU(cuCtxSetCurrent)(context);
+    CU(cuMemAlloc_v2)(&slow, kMiB);
+    is_done = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  int taken = 0;
+  for (CUdeviceptr address = 0; !is_done && taken < 100; ++taken)
+    if (CU(cuMemAlloc_v2)(&address, kMiB) != CUDA_SUCCESS ||
+        CU(cuMemFree_v2)(address) != CUDA_SUCCESS)
+      return 2;
+  const int beside = is_done ? 0 : taken;
+  thread.join();
+  stop(std::to_string(beside) + (slow != 0 ? " beside it" : ", and it failed"));
+  return 0;
+}
+
+}  // namespace regatta::hook_test
