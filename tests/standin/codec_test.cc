@@ -1,11 +1,12 @@
 // Encoders and decoders: engines that pictures of all processes take in turns.
-#include "regatta/gpu/abi/codec.h"
+#include "tests/standin/codec.h"
 
 #include <chrono>
 
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "regatta/gpu/abi/codec.h"
 #include "tests/standin/fixture.h"
 #include "tests/standin/nvml_abi.h"
 
@@ -78,6 +79,12 @@ TEST_F(Codec, EncodesInTheTimeThatAPictureTakesAndIsCounted) {
   for (int i = 0; i < 20; ++i)
     ASSERT_EQ(encode(encoder, &picture), NV_ENC_SUCCESS);
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(19));
+  Time encoding{};
+  for (const EngineInterval& interval : own_device()->engine_log())
+    if (interval.engine == Engine::kEncode && interval.pid == static_cast<unsigned>(getpid()))
+      encoding += interval.end - interval.start;
+  constexpr std::uint64_t kPicture = 1920ULL * 1080 * 1000 / kPixelsPerMicrosecond + 1;
+  EXPECT_EQ(encoding, 20 * Time(static_cast<Time::rep>(kPicture)));
   EXPECT_EQ(destroy(encoder), NV_ENC_SUCCESS);
   EXPECT_EQ(sessions(), 0U);
   unsigned percent = 0;

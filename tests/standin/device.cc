@@ -178,7 +178,7 @@ void Device::begin_copy(EngineState& engine) {
   const Time copy(static_cast<Time::rep>(static_cast<double>(op.bytes) / rate * 1e9));
   engine.end = clock_ + (op.duration > Time{} ? op.duration : copy);
   const ClientId client = engine.queue.front().client;
-  engine_log_.push_back({client, clients_.at(client).pid, op.engine, clock_, engine.end});
+  engine_log_.push_back({client, clients_.at(client).pid, op.engine, clock_, engine.end, op.bytes});
 }
 
 // The context whose turn comes after the active one's, if any other has something to run.

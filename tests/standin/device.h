@@ -83,6 +83,7 @@ struct EngineInterval {
   Engine engine = Engine::kWithin;
   Time start{};
   Time end{};
+  std::uint64_t bytes = 0;  // of a copy
 };
 
 struct Usage {
@@ -148,6 +149,8 @@ class Device {
   // Of the whole periods that ended after `since`, the newest last; at most the last 64.
   std::vector<Sample> samples(Time since) const;
   const std::vector<Interval>& log() const { return log_; }
+  // What each engine did, one copy or picture after the other.
+  const std::vector<EngineInterval>& engine_log() const { return engine_log_; }
   const Settings& settings() const { return settings_; }
 
  private:

@@ -1,5 +1,6 @@
 #include "tests/standin/device.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -186,6 +187,27 @@ TEST(StandinDevice, CopiesOneAfterTheOtherInOneDirectionAndAtOnceInTwo) {
   EXPECT_EQ(run(device, Time(1000)).size(), 2U);
   EXPECT_EQ(run(device, Time(1999)).size(), 0U);
   EXPECT_EQ(run(device, Time(2000)).size(), 1U);
+}
+
+TEST(StandinDevice, LogsWhatEachEngineDidForWhomAtItsRate) {
+  Device device = two_clients({.host_copy_rate = 2e9});
+  device.submit({1, 1}, {.kind = OpKind::kCopy, .engine = Engine::kToHost, .bytes = 6000});
+  device.submit({2, 1}, {.kind = OpKind::kCopy, .engine = Engine::kToHost, .bytes = 2000});
+  device.submit({2, 3},
+                {.kind = OpKind::kCopy, .engine = Engine::kEncode, .duration = microseconds(7)});
+  run(device, microseconds(100));
+  const std::vector<EngineInterval>& log = device.engine_log();
+  ASSERT_EQ(log.size(), 3U);
+  const auto of = [&](ClientId client, Engine engine) {
+    return *std::ranges::find_if(log, [&](const EngineInterval& interval) {
+      return interval.client == client && interval.engine == engine;
+    });
+  };
+  EXPECT_EQ(of(1, Engine::kToHost).bytes, 6000U);
+  EXPECT_EQ(of(1, Engine::kToHost).end, microseconds(3));
+  EXPECT_EQ(of(2, Engine::kToHost).start, microseconds(3)) << "one after the other";
+  EXPECT_EQ(of(2, Engine::kToHost).end, microseconds(4));
+  EXPECT_EQ(of(2, Engine::kEncode).end - of(2, Engine::kEncode).start, microseconds(7));
 }
 
 TEST(StandinDevice, ForgetsAClientThatIsGoneWithItsMemoryAndQueue) {

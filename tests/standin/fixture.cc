@@ -89,6 +89,17 @@ std::vector<Interval> TestDevice::log() const {
   return log;
 }
 
+std::vector<EngineInterval> TestDevice::engine_log() const {
+  std::vector<EngineInterval> log;
+  for (const Packet& line : ask(socket_, Message::kEngineLog))
+    log.push_back({.pid = line.width,
+                   .engine = line.engine,
+                   .start = Time(line.time_ns),
+                   .end = Time(line.end_time_ns),
+                   .bytes = line.bytes});
+  return log;
+}
+
 TestClient::TestClient(const TestDevice& device, const std::string& name,
                        const std::string& argument) {
   start(name, argument, {"REGATTA_STANDIN=" + device.socket()});

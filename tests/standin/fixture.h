@@ -23,6 +23,7 @@ class TestDevice {
   const std::string& socket() const { return socket_; }
   std::vector<Usage> usage() const;  // what the device itself counts
   std::vector<Interval> log() const;
+  std::vector<EngineInterval> engine_log() const;
   void end();
 
  private:

@@ -1,6 +1,8 @@
 // What the other processes of the tests do.
+#include <cstddef>
 #include <cstdio>
 #include <thread>
+#include <vector>
 
 #include <unistd.h>
 
@@ -83,6 +85,18 @@ int wait_for_ever() {
   return 0;
 }
 
+// Copies so many bytes to the device and back.
+int copy(const std::string& bytes) {
+  std::vector<std::byte> host(std::stoull(bytes));
+  CUdeviceptr address = 0;
+  const bool is_done = CU(cuMemAlloc_v2)(&address, host.size()) == CUDA_SUCCESS &&
+                       CU(cuMemcpyHtoD_v2)(address, host.data(), host.size()) == CUDA_SUCCESS &&
+                       CU(cuMemcpyDtoH_v2)(host.data(), address, host.size()) == CUDA_SUCCESS;
+  say(is_done ? "done" : "failed");
+  wait_for_end();
+  return 0;
+}
+
 // Keeps the device busy with this kernel until its input ends.
 int keep_busy(const std::string& kernel) {
   CUmodule module = nullptr;
@@ -107,6 +121,7 @@ int run_client(const std::string& name, const std::string& argument) {
   if (CU(cuInit)(0) != CUDA_SUCCESS || CU(cuCtxCreate_v2)(&context, 0, 0) != CUDA_SUCCESS) return 1;
   if (name == "take_all") return take_all();
   if (name == "keep_busy") return keep_busy(argument);
+  if (name == "copy") return copy(argument);
   if (name == "show") return show(argument);
   if (name == "allocate") return allocate(argument);
   if (name == "wait_for_ever") return wait_for_ever();

@@ -160,6 +160,16 @@ bool Server::handle_question(ClientId id, const Packet& packet) {
                   .end_time_ns = interval.end.count(),
                   .width = interval.pid});
       break;
+    case Message::kEngineLog:
+      for (const EngineInterval& interval : device_.engine_log())
+        send(id, {.message = Message::kEngineLine,
+                  .request = packet.request,
+                  .bytes = interval.bytes,
+                  .time_ns = interval.start.count(),
+                  .end_time_ns = interval.end.count(),
+                  .width = interval.pid,
+                  .engine = interval.engine});
+      break;
     case Message::kSamples:
       send_samples(id, packet);
       return true;

@@ -68,6 +68,28 @@ TEST_F(Sharing, GivesTwoProcessesAllOfTheMemoryAndNoMore) {
   EXPECT_EQ(bytes_held(device), 256 * kMiB);
 }
 
+TEST_F(Sharing, LogsTheCopiesOfEachProcessAtTheStatedRate) {
+  const TestDevice device({"--copy-speed", "1GB/s"});
+  TestClient small(device, "copy", "10000000");
+  TestClient large(device, "copy", "30000000");
+  EXPECT_EQ(small.read_line(), "done");
+  EXPECT_EQ(large.read_line(), "done");
+  const std::vector<EngineInterval> log = device.engine_log();
+  for (const auto& [client, milliseconds_each] : {std::pair{&small, 10}, {&large, 30}})
+    for (const Engine engine : {Engine::kToDevice, Engine::kToHost}) {
+      Time time{};
+      std::uint64_t bytes = 0;
+      for (const EngineInterval& interval : log) {
+        if (interval.pid != static_cast<std::uint32_t>(client->pid()) || interval.engine != engine)
+          continue;
+        time += interval.end - interval.start;
+        bytes += interval.bytes;
+      }
+      EXPECT_EQ(bytes, static_cast<std::uint64_t>(milliseconds_each) * 1'000'000);
+      EXPECT_EQ(time, milliseconds(milliseconds_each));
+    }
+}
+
 TEST_F(Sharing, ChargesEveryContext) {
   const TestDevice device({"--memory", "256MiB", "--context-memory", "100MiB"});
   TestClient first(device, "take_all", "");

@@ -21,6 +21,7 @@ enum class Message : std::uint32_t {
   kCloseShare,    // ticket
   kOpenSession,   // ticket, engine: of a codec
   kCloseSession,  // ticket
+  kEngineLog,     // * one kEngineLine for each copy and picture, then the reply
   kSessions,      // * one kSessionLine for each, then the reply
   kOpenContext,   // * context; status
   kCloseContext,  // context
@@ -42,6 +43,7 @@ enum class Message : std::uint32_t {
   kCall,         // ticket: do it and answer
   kUsageLine,    // width = pid, bytes, time = busy, sequence = kernels, context = how many
   kLogLine,      // width = pid, context, time = start, end_time
+  kEngineLine,   // width = pid, engine, bytes, time = start, end_time
   kSessionLine,  // width = pid, ticket, engine
   // width = pid, time = end of a period; nanoseconds of kernels, copies, encoding and decoding are
   // bytes, sequence, ticket and after_sequence
