@@ -1,14 +1,25 @@
 #!/usr/bin/env bash
-# The tests that a machine with a CUDA device runs over its real driver; elsewhere they run over one without
-# devices. Builds what they need. Exit status 77, with the reason, where there is no driver.
+# What a machine with a CUDA device is to prove: the driver's semantics that the tests rely on, and sharing it, part by
+# part. Builds what that needs, writes docs/gpu-results.md. Exit status 1 when a part failed, 77, with the reason, where
+# there is no driver or no device.
 #
-#   scripts/gpu-check.sh
+#   scripts/gpu-check.sh                  on the real driver
+#   scripts/gpu-check.sh --stand-in       the same on the device of the tests, to see that the check works; writes nothing
+#   ... --seconds N --only PART,...       how long each program works (10); some parts, which are then not written
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-library=libcuda.so.1
-ldconfig -p | grep -q "$library" || { say "skipped: there is no $library on this machine"; exit 77; }
+results=(--results "$root/docs/gpu-results.md")
+for word in "$@"; do
+  case $word in
+    --stand-in | --only*) results=() ;;
+  esac
+done
+if [[ ! " $* " == *" --stand-in "* ]] && ! ldconfig -p | grep -q libcuda.so.1; then
+  say "skipped: there is no libcuda.so.1 on this machine"
+  exit 77
+fi
 folder=$(build_folder dev)
 configure dev "$folder"
-build "$folder" coll_test
-REGATTA_TEST_CUDA=$library "$folder/bin/coll_test" --gtest_filter='Device*:CudaDriver*'
+build "$folder" coll_test standin_cuda_test hook_test regatta regatta-gpu-work
+exec python3 "$root/tests/gpu_check/gpu_check.py" "$folder" "${results[@]}" "$@"
