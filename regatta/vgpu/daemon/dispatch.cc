@@ -161,6 +161,7 @@ std::optional<DispatchOrder> Dispatch::choose(std::uint64_t now_ns) {
 
 std::optional<DispatchOrder> Dispatch::watch_open(std::uint64_t now_ns) {
   const TenantDoing& doing = doings_[at(open_)];
+  if (doing.is_out) return close(now_ns);
   if (turns_.holder < 0 && is_runnable(doing)) {  // it began while nobody waited
     began_ns_ = now_ns;
     regatta_turns_begin(&turns_, static_cast<unsigned>(open_), now_ns);
@@ -176,7 +177,6 @@ std::optional<DispatchOrder> Dispatch::watch_open(std::uint64_t now_ns) {
     if (told_deadline_ns_ == 0) return std::nullopt;
     return order(DispatchOrder::Kind::kChange, now_ns);
   }
-  if (doing.is_out) return close(now_ns);
   if (doing.is_used_up && !doing.works) {
     end_turn(now_ns);
     unsigned long long wait = 0;

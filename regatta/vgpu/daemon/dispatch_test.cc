@@ -316,6 +316,31 @@ TEST(Dispatch, GoesOnWhenATenantDiesInItsTurn) {
   EXPECT_GT(machine.share(1, died + kMs, died + kS), 0.98);
 }
 
+// A tenant whose memory is to leave, at work or idle with its launches open.
+TEST(Dispatch, EndsTheTurnOfWhoseMemoryLeavesAndGivesItNoOther) {
+  for (const bool is_at_work : {true, false}) {
+    Dispatch dispatch({}, 0);
+    Dispatch::Tenants tenants{};
+    tenants[0].limits = {.quota_ppm = 500'000, .weight = 1, .present = 1, .runnable = 0};
+    dispatch.set_tenants(REGATTA_SHARE_BURST_WEIGHT, tenants, 0);
+    dispatch.see(0, {.wants = true}, kMs);
+    ASSERT_EQ(dispatch.next_order(kMs)->kind, DispatchOrder::Kind::kOpen);
+    dispatch.see(0, {.works = is_at_work}, 2 * kMs);
+    while (dispatch.next_order(2 * kMs))
+      continue;
+    EXPECT_EQ(dispatch.open_tenant(), 0);
+    dispatch.see(0, {.works = is_at_work, .is_out = true}, 3 * kMs);
+    const auto close = dispatch.next_order(3 * kMs);
+    ASSERT_TRUE(close);
+    EXPECT_EQ(close->kind, DispatchOrder::Kind::kClose);
+    dispatch.see(0, {.is_out = true}, 4 * kMs);
+    EXPECT_FALSE(dispatch.next_order(4 * kMs));
+    EXPECT_EQ(dispatch.open_tenant(), -1);
+    dispatch.see(0, {.wants = true}, 5 * kMs);
+    ASSERT_EQ(dispatch.next_order(5 * kMs)->kind, DispatchOrder::Kind::kOpen) << "it is back";
+  }
+}
+
 TEST(Dispatch, GivesUpATurnWhoseWorkDoesNotEnd) {
   Machine machine(2, 1);
   machine.set(REGATTA_SHARE_EQUAL);

@@ -12,6 +12,7 @@
 #include "regatta/vgpu/hook/gate.h"
 #include "regatta/vgpu/hook/memory.h"
 #include "regatta/vgpu/hook/nvml.h"
+#include "regatta/vgpu/hook/swap.h"
 #include "regatta/vgpu/ledger/ledger.h"
 
 namespace regatta::vgpu::hook {
@@ -56,7 +57,8 @@ std::optional<std::uint64_t> uncounted_bytes(CUdevice device) {
     settle_pools(false);
     const auto total = process_bytes(device);
     if (!total) return std::nullopt;
-    const std::uint64_t counted = reserved_bytes(device) - share(device).memory.held_bytes();
+    const std::uint64_t counted =
+        reserved_bytes(device) - share(device).memory.held_bytes() + movable_bytes_there(device);
     if (Busy::under_way.load() != 0 || Busy::ended.load() != ended) continue;
     return *total > counted ? *total - counted : 0;
   }
@@ -107,6 +109,7 @@ void forget(const std::vector<Allocation>& had, CUdevice device) {
 // is.
 template <typename Ask, typename IsGone>
 CUresult end_context(CUcontext context, CUdevice device, Ask&& ask, IsGone&& is_gone) {
+  free_movable_of(context);
   const std::vector<Allocation> had = sizes().take_of(context);
   leave_context(context);
   const CUresult result = ask();
@@ -231,7 +234,9 @@ CUresult release_primary(Driver<Entry::cuDevicePrimaryCtxRelease_v2> real, CUdev
     const std::scoped_lock lock(state().mutex);
     std::swap(context, state().primaries[static_cast<std::size_t>(device)]);
   }
-  if (context != nullptr) forget(sizes().take_of(context), device);
+  if (context == nullptr) return result;
+  free_movable_of(context);
+  forget(sizes().take_of(context), device);
   return result;
 }
 

@@ -10,6 +10,7 @@
 
 #include "regatta/gpu/abi/cuda_sharing.h"
 #include "regatta/vgpu/client/gate.h"
+#include "regatta/vgpu/hook/swap.h"
 #include "regatta/vgpu/ledger/ledger.h"
 
 namespace regatta::vgpu::hook {
@@ -29,9 +30,16 @@ bool open_gates();
 // is what it is told where the tenant may not launch.
 Gate* find_gate(Gates& all, CUresult& refusal);
 
-// `call` launches what has this key (Durations::key_of()) into `stream`.
-template <typename Call>
-CUresult pass_gate(std::uint64_t key, CUstream stream, Call&& call) {
+// `launch` launches what has this key (Durations::key_of()) into `stream`.
+template <typename Launch>
+CUresult pass_gate(std::uint64_t key, CUstream stream, Launch&& launch) {
+  // Memory comes after the turn, for a turn is given to who has its memory there.
+  const auto call = [&] {
+    const Here here;
+    here.launches();
+    return launch();
+  };
+  { const Here first; }  // nobody waits for memory in a turn
   Gates* const all = gates.load(std::memory_order_acquire);
   if (all == nullptr) return call();
   Gate* gate = all->only.load(std::memory_order_acquire);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "regatta/vgpu/hook/exports.h"
+#include "regatta/vgpu/hook/swap.h"
 #include "regatta/vgpu/ledger/ledger.h"
 
 namespace regatta::vgpu::hook {
@@ -108,6 +109,7 @@ CUresult allocate_blocks(CUdeviceptr* address, std::uint64_t bytes, Call&& call,
 }  // namespace
 
 CUresult allocate(Driver<Entry::cuMemAlloc_v2> real, CUdeviceptr* address, std::size_t bytes) {
+  if (const auto done = allocate_movable(address, bytes)) return *done;
   return allocate_blocks(
       address, bytes, [&] { return real(address, bytes); }, [&] { return bytes; });
 }
@@ -117,7 +119,13 @@ CUresult allocate_pitch(Driver<Entry::cuMemAllocPitch_v2> real, CUdeviceptr* add
                         unsigned element_bytes) {
   constexpr std::size_t kPitchStep = 512;  // of every GPU so far
   if (pitch == nullptr) return real(address, pitch, width, height, element_bytes);
-  const std::size_t likely = (width + kPitchStep - 1) / kPitchStep * kPitchStep * height;
+  const std::size_t likely_pitch = (width + kPitchStep - 1) / kPitchStep * kPitchStep;
+  const std::size_t likely = likely_pitch * height;
+  if (element_bytes == 4 || element_bytes == 8 || element_bytes == 16) {
+    const auto done = allocate_movable(address, likely);
+    if (done && *done == CUDA_SUCCESS) *pitch = likely_pitch;
+    if (done) return *done;
+  }
   return allocate_blocks(
       address, likely, [&] { return real(address, pitch, width, height, element_bytes); },
       [&] { return *pitch * height; });
@@ -132,6 +140,10 @@ CUresult allocate_managed(Driver<Entry::cuMemAllocManaged> real, CUdeviceptr* ad
 namespace {
 
 CUresult free_known(Driver<Entry::cuMemFree_v2> real, CUdeviceptr address) {
+  if (free_movable(address)) {
+    settle_pools(false);  // work was waited for
+    return CUDA_SUCCESS;
+  }
   const Busy busy;
   // Taken out first: as soon as it is free, another thread may get the same address.
   const auto known = sizes().take(address);

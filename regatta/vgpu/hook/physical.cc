@@ -7,6 +7,7 @@
 
 #include "regatta/vgpu/hook/exports.h"
 #include "regatta/vgpu/hook/memory.h"
+#include "regatta/vgpu/hook/swap.h"
 
 namespace regatta::vgpu::hook {
 namespace {
@@ -107,6 +108,8 @@ CUresult release_physical(Driver<Entry::cuMemRelease> real, Handle handle) {
 
 CUresult retain_physical(Driver<Entry::cuMemRetainAllocationHandle> real, Handle* handle,
                          void* address) {
+  // It is under these addresses today, and under none tomorrow.
+  if (find_movable(reinterpret_cast<CUdeviceptr>(address))) return CUDA_ERROR_NOT_SUPPORTED;
   const CUresult result = real(handle, address);
   if (result != CUDA_SUCCESS) return result;
   const std::scoped_lock lock(state().mutex);

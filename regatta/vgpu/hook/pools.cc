@@ -9,6 +9,7 @@
 
 #include "regatta/vgpu/hook/exports.h"
 #include "regatta/vgpu/hook/memory.h"
+#include "regatta/vgpu/hook/swap.h"
 
 namespace regatta::vgpu::hook {
 
@@ -179,6 +180,10 @@ void forget_in_pool(const Allocation& allocation) {
 CUresult allocate_async(Driver<Entry::cuMemAllocAsync> real, CUdeviceptr* address,
                         std::size_t bytes, CUstream stream) {
   const bool is_own = real == driver<Entry::cuMemAllocAsync_ptsz>();
+  // Memory that can move is there for every stream at once.
+  if (!is_capturing(explicit_stream(is_own, stream))) {
+    if (const auto done = allocate_movable(address, bytes)) return *done;
+  }
   Pool* const pool =
       address == nullptr || bytes == 0 ? nullptr : pool_of(explicit_stream(is_own, stream));
   if (pool == nullptr) return real(address, bytes, stream);
@@ -196,6 +201,12 @@ CUresult allocate_from_pool(Driver<Entry::cuMemAllocFromPoolAsync> real, CUdevic
 }
 
 CUresult free_async(Driver<Entry::cuMemFreeAsync> real, CUdeviceptr address, CUstream stream) {
+  if (find_movable(address)) {
+    const bool is_own = real == driver<Entry::cuMemFreeAsync_ptsz>();
+    // It waits for all work, and with that for the stream's.
+    const bool is_free = !is_capturing(explicit_stream(is_own, stream)) && free_movable(address);
+    return is_free ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
   const auto known = sizes().take(address);
   const CUresult result = real(address, stream);
   if (known && result != CUDA_SUCCESS) sizes().put(*known);

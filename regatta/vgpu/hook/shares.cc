@@ -3,6 +3,7 @@
 // for somebody: NVML says for whom.
 #include "regatta/vgpu/hook/exports.h"
 #include "regatta/vgpu/hook/memory.h"
+#include "regatta/vgpu/hook/swap.h"
 
 namespace regatta::vgpu::hook {
 
@@ -19,6 +20,8 @@ CUresult note(CUresult result) {
 
 CUresult show_to_others(Driver<Entry::cuIpcGetMemHandle> real, CUipcMemHandle* handle,
                         CUdeviceptr address) {
+  // Another process could use what can be away while it is.
+  if (find_movable(address)) return CUDA_ERROR_NOT_SUPPORTED;
   return note(real(handle, address));
 }
 

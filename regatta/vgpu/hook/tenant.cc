@@ -172,8 +172,10 @@ MemoryView tenant_view(int device, MemoryView real) {
   // What is leased to others and spare there cannot be seen from here: it counts as used.
   const std::uint64_t spare = client != nullptr && client->is_here() ? client->spare(device) : 0;
   const std::uint64_t free = quota - std::min(quota, leased) + spare;
-  return {std::min(real.total_bytes, quota),
-          std::min({real.free_bytes, free, std::min(real.total_bytes, quota)})};
+  const std::uint64_t total = std::min(real.total_bytes, quota);
+  // With over-commit it matters little what others have on the device now.
+  const bool moves = client != nullptr && client->is_overcommitted();
+  return {total, std::min({moves ? total : real.free_bytes, free, total})};
 }
 
 }  // namespace regatta::vgpu::hook

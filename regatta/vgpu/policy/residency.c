@@ -190,12 +190,14 @@ u64 regatta_residency_step(const regatta_residency* residency, u64 now_ns, u64* 
   }
   if (head >= 0) {
     const u64 room = residency->capacity > held ? residency->capacity - held : 0;
+    /* So much that several copies are under way at a time. */
+    const u64 step = most_of(REGATTA_RESIDENCY_STEP, residency->tenants[head].demand / 8);
     u64 grant = 0;
     lacking = residency->tenants[head].demand > may[head]
                   ? residency->tenants[head].demand - may[head]
                   : 0;
     grant = least_of(lacking, room);
-    if (grant < lacking) grant = grant / REGATTA_RESIDENCY_STEP * REGATTA_RESIDENCY_STEP;
+    if (grant < lacking) grant = grant / step * step;
     may[head] += grant;
     promised += grant;
     lacking -= grant;

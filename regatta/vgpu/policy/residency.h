@@ -20,7 +20,7 @@ extern "C" {
  */
 enum { REGATTA_SWAP_PERCENT = 15 };
 #define REGATTA_STAY_LEAST_NS 20000000ULL
-/* The head gets space in steps of this, or what it lacks. */
+/* The head gets space in steps of this at least, of an eighth of its memory, or what it lacks. */
 #define REGATTA_RESIDENCY_STEP (8ULL << 20)
 
 typedef struct {

@@ -1,0 +1,64 @@
+// vgpu/hook/swap.h: memory of a tenant with over-commit, which the daemon may send to the host:
+// allocations of 1 MiB and more are made of addresses with memory put under them (vgpu/swap), and
+// calls that use memory wait until it is there. For other tenants a call costs a load and a branch.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "regatta/gpu/abi/cuda_sharing.h"
+#include "regatta/vgpu/swap/residence.h"
+
+namespace regatta::vgpu::hook {
+
+// Whether this process ever had such memory.
+extern std::atomic<bool> has_movable;
+
+// Of the device of the calling thread's context; null: nothing of it moves.
+Residence* find_residence();
+
+// While one lives, what can move of the device that the calling thread uses is there.
+class Here {
+ public:
+  Here() {
+    if (!has_movable.load(std::memory_order_acquire)) [[likely]]
+      return;
+    residence_ = find_residence();
+    if (residence_ != nullptr) residence_->enter();
+  }
+  Here(const Here&) = delete;
+  Here& operator=(const Here&) = delete;
+  ~Here() {
+    if (residence_ != nullptr) residence_->leave();
+  }
+
+  // What is called now may write to anything, or to the allocation at this address.
+  void launches() const {
+    if (residence_ != nullptr) residence_->launches();
+  }
+  void writes(CUdeviceptr address) const {
+    if (residence_ != nullptr) residence_->writes(address);
+  }
+
+ private:
+  Residence* residence_ = nullptr;
+};
+
+// Of memory that is to have `bytes`: none where the driver is to allocate it.
+std::optional<CUresult> allocate_movable(CUdeviceptr* address, std::uint64_t bytes);
+// False: it is none of that, and the driver is to free it.
+bool free_movable(CUdeviceptr address);
+// All of a context that is about to be destroyed.
+void free_movable_of(CUcontext context);
+// The allocation that the address lies in.
+struct MovableRange {
+  Movable::Range range;
+  int device = 0;
+};
+std::optional<MovableRange> find_movable(CUdeviceptr address);
+
+// What of it is on the device, counted while Busy.
+std::uint64_t movable_bytes_there(int device);
+
+}  // namespace regatta::vgpu::hook

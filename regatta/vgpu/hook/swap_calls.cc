@@ -1,0 +1,134 @@
+// Calls that use memory which may be away: sets, copies within the device, and what is asked about
+// addresses. Copies between host and device: copies.cc.
+#include "regatta/vgpu/hook/exports.h"
+#include "regatta/vgpu/hook/swap.h"
+
+namespace regatta::vgpu::hook {
+
+namespace {
+
+// `call` writes to `to`.
+template <typename Call>
+CUresult while_here(CUdeviceptr to, Call&& call) {
+  const Here here;
+  here.writes(to);
+  return call();
+}
+
+}  // namespace
+
+CUresult copy_within(Driver<Entry::cuMemcpyDtoD_v2> real, CUdeviceptr to, CUdeviceptr from,
+                     std::size_t bytes) {
+  return while_here(to, [&] { return real(to, from, bytes); });
+}
+CUresult copy_within(Driver<Entry::cuMemcpyDtoDAsync_v2> real, CUdeviceptr to, CUdeviceptr from,
+                     std::size_t bytes, CUstream stream) {
+  return while_here(to, [&] { return real(to, from, bytes, stream); });
+}
+CUresult set(Driver<Entry::cuMemsetD8_v2> real, CUdeviceptr to, unsigned char value,
+             std::size_t count) {
+  return while_here(to, [&] { return real(to, value, count); });
+}
+CUresult set(Driver<Entry::cuMemsetD8Async> real, CUdeviceptr to, unsigned char value,
+             std::size_t count, CUstream stream) {
+  return while_here(to, [&] { return real(to, value, count, stream); });
+}
+CUresult set(Driver<Entry::cuMemsetD16_v2> real, CUdeviceptr to, unsigned short value,
+             std::size_t count) {
+  return while_here(to, [&] { return real(to, value, count); });
+}
+CUresult set(Driver<Entry::cuMemsetD16Async> real, CUdeviceptr to, unsigned short value,
+             std::size_t count, CUstream stream) {
+  return while_here(to, [&] { return real(to, value, count, stream); });
+}
+CUresult set(Driver<Entry::cuMemsetD32_v2> real, CUdeviceptr to, unsigned value,
+             std::size_t count) {
+  return while_here(to, [&] { return real(to, value, count); });
+}
+CUresult set(Driver<Entry::cuMemsetD32Async> real, CUdeviceptr to, unsigned value,
+             std::size_t count, CUstream stream) {
+  return while_here(to, [&] { return real(to, value, count, stream); });
+}
+
+CUresult set_rows(Driver<Entry::cuMemsetD2D8_v2> real, CUdeviceptr to, std::size_t pitch,
+                  unsigned char value, std::size_t width, std::size_t height) {
+  return while_here(to, [&] { return real(to, pitch, value, width, height); });
+}
+CUresult set_rows(Driver<Entry::cuMemsetD2D8Async> real, CUdeviceptr to, std::size_t pitch,
+                  unsigned char value, std::size_t width, std::size_t height, CUstream stream) {
+  return while_here(to, [&] { return real(to, pitch, value, width, height, stream); });
+}
+CUresult set_rows(Driver<Entry::cuMemsetD2D16_v2> real, CUdeviceptr to, std::size_t pitch,
+                  unsigned short value, std::size_t width, std::size_t height) {
+  return while_here(to, [&] { return real(to, pitch, value, width, height); });
+}
+CUresult set_rows(Driver<Entry::cuMemsetD2D16Async> real, CUdeviceptr to, std::size_t pitch,
+                  unsigned short value, std::size_t width, std::size_t height, CUstream stream) {
+  return while_here(to, [&] { return real(to, pitch, value, width, height, stream); });
+}
+CUresult set_rows(Driver<Entry::cuMemsetD2D32_v2> real, CUdeviceptr to, std::size_t pitch,
+                  unsigned value, std::size_t width, std::size_t height) {
+  return while_here(to, [&] { return real(to, pitch, value, width, height); });
+}
+CUresult set_rows(Driver<Entry::cuMemsetD2D32Async> real, CUdeviceptr to, std::size_t pitch,
+                  unsigned value, std::size_t width, std::size_t height, CUstream stream) {
+  return while_here(to, [&] { return real(to, pitch, value, width, height, stream); });
+}
+
+// Rows and boxes: where they write stands in what `shape` points to, so all counts as written.
+CUresult copy_shape(Driver<Entry::cuMemcpy2D_v2> real, const void* shape) {
+  const Here here;
+  here.launches();
+  return real(shape);
+}
+CUresult copy_shape(Driver<Entry::cuMemcpy2DAsync_v2> real, const void* shape, CUstream stream) {
+  const Here here;
+  here.launches();
+  return real(shape, stream);
+}
+
+CUresult show_range(Driver<Entry::cuMemGetAddressRange_v2> real, CUdeviceptr* base,
+                    std::size_t* bytes, CUdeviceptr address) {
+  const auto found = find_movable(address);
+  if (!found || address - found->range.address >= found->range.bytes)
+    return real(base, bytes, address);
+  if (base != nullptr) *base = found->range.address;
+  if (bytes != nullptr) *bytes = found->range.bytes;
+  return CUDA_SUCCESS;
+}
+
+// As of memory that the driver allocated, whether it is on the device or not.
+CUresult show_attribute(Driver<Entry::cuPointerGetAttribute> real, void* data, int attribute,
+                        CUdeviceptr address) {
+  const auto found = find_movable(address);
+  if (!found || data == nullptr) return real(data, attribute, address);
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      *static_cast<unsigned*>(data) = CU_MEMORYTYPE_DEVICE;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      *static_cast<int*>(data) = found->device;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      *static_cast<CUcontext*>(data) = static_cast<CUcontext>(found->range.home);
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      *static_cast<CUdeviceptr*>(data) = address;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      *static_cast<CUdeviceptr*>(data) = found->range.address;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      *static_cast<std::size_t*>(data) = found->range.bytes;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      *static_cast<int*>(data) = 0;
+      return CUDA_SUCCESS;
+    default: {
+      const Here here;
+      return real(data, attribute, address);
+    }
+  }
+}
+
+}  // namespace regatta::vgpu::hook

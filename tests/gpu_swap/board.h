@@ -1,0 +1,16 @@
+// tests/gpu_swap/board.h: what the programs of a test tell it: shared memory whose descriptor they
+// inherit.
+#pragma once
+
+#include <atomic>
+
+namespace regatta::gpu_swap {
+
+struct Board {
+  std::atomic<bool> stop = false;
+  std::atomic<int> ready = 0;
+  std::atomic<bool> idle[16] = {};    // the program of this number pauses
+  std::atomic<long> rounds[16] = {};  // in which it found its memory as it had left it
+};
+
+}  // namespace regatta::gpu_swap

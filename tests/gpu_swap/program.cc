@@ -1,0 +1,144 @@
+// A program that uses the driver and knows nothing of tenants: takes device memory, writes to all
+// of it, and in each round launches, looks whether its memory is as it left it, and changes some.
+// NUMBER BOARD BYTES: its number, a descriptor of the board, what it takes.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/gpu_swap/board.h"
+#include "tests/standin/api.h"
+
+namespace regatta::gpu_swap {
+namespace {
+
+void* symbol(const char* name) {
+  static void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  void* const found = library == nullptr ? nullptr : dlsym(library, name);
+  if (found == nullptr) std::abort();
+  return found;
+}
+#define CU(name) (reinterpret_cast<decltype(&::name)>(symbol(#name)))
+// What does not hold is said and ends the program.
+#define NEED(condition)                                               \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      std::fprintf(stderr, "%d: not so: %s\n", __LINE__, #condition); \
+      return 1;                                                       \
+    }                                                                 \
+  } while (false)
+
+constexpr std::size_t kPiece = 8 << 20;
+constexpr const char* kKernels = ".visible .entry spin_1ms() { ret; }";
+
+struct Piece {
+  CUdeviceptr address = 0;
+  std::size_t bytes = 0;
+  unsigned value = 0;  // of every word
+};
+
+// As programs take memory, in every way that has an address.
+CUresult take(CUdeviceptr* address, std::size_t* bytes, std::size_t number, CUstream stream) {
+  if (number % 3 == 1) {
+    std::size_t pitch = 0;
+    const CUresult result = CU(cuMemAllocPitch_v2)(address, &pitch, 1000, *bytes / 1024, 4);
+    *bytes = pitch * (*bytes / 1024);
+    return result;
+  }
+  if (number % 3 == 2) return CU(cuMemAllocAsync)(address, *bytes, stream);
+  return CU(cuMemAlloc_v2)(address, *bytes);
+}
+
+bool holds(const Piece& piece, std::vector<unsigned>& buffer) {
+  if (CU(cuMemcpyDtoH_v2)(buffer.data(), piece.address, piece.bytes) != CUDA_SUCCESS) return false;
+  for (std::size_t i = 0; i < piece.bytes / sizeof(unsigned); ++i)
+    if (buffer[i] != piece.value) return false;
+  return true;
+}
+
+// A word at the begin, in the middle and at the end of every piece.
+bool is_as_left(const std::vector<Piece>& pieces) {
+  for (const Piece& piece : pieces) {
+    for (const std::size_t at : {std::size_t{0}, piece.bytes / 8 * 4, piece.bytes - 4}) {
+      unsigned word = ~piece.value;
+      if (CU(cuMemcpyDtoH_v2)(&word, piece.address + at, sizeof word) != CUDA_SUCCESS) return false;
+      if (word != piece.value) {
+        std::fprintf(stderr, "%x at %zu of a piece, not %x\n", word, at, piece.value);
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+int work(int number, Board& board, std::size_t bytes) {
+  CUcontext context = nullptr;
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CUstream stream = nullptr;
+  NEED(CU(cuInit)(0) == CUDA_SUCCESS);
+  NEED(CU(cuCtxCreate_v2)(&context, 0, 0) == CUDA_SUCCESS);
+  NEED(CU(cuModuleLoadData)(&module, kKernels) == CUDA_SUCCESS);
+  NEED(CU(cuModuleGetFunction)(&function, module, "spin_1ms") == CUDA_SUCCESS);
+  NEED(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  std::vector<Piece> pieces;
+  std::vector<unsigned> buffer(kPiece / sizeof(unsigned));
+  for (std::size_t left = bytes / kPiece * kPiece; left > 0; left -= kPiece) {
+    Piece piece{.bytes = kPiece, .value = static_cast<unsigned>(number) << 24};
+    piece.value += static_cast<unsigned>(pieces.size());
+    NEED(take(&piece.address, &piece.bytes, pieces.size(), stream) == CUDA_SUCCESS);
+    NEED(CU(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
+    NEED(CU(cuMemsetD32_v2)(piece.address, piece.value, piece.bytes / 4) == CUDA_SUCCESS);
+    pieces.push_back(piece);
+  }
+  unsigned type = 0;
+  NEED(CU(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                 pieces[0].address + 5000) == CUDA_SUCCESS);
+  NEED(type == CU_MEMORYTYPE_DEVICE);
+  CUdeviceptr base = 0;
+  std::size_t size = 0;
+  NEED(CU(cuMemGetAddressRange_v2)(&base, &size, pieces[0].address + 5000) == CUDA_SUCCESS);
+  NEED(base == pieces[0].address && size == pieces[0].bytes);
+  ++board.ready;
+  for (unsigned round = 0; !board.stop; ++round) {
+    if (board.idle[number]) {
+      usleep(2000);
+      continue;
+    }
+    for (int i = 0; i < 4; ++i)
+      NEED(CU(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr) ==
+           CUDA_SUCCESS);
+    NEED(CU(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
+    NEED(is_as_left(pieces));
+    Piece& piece = pieces[round % pieces.size()];
+    NEED(holds(piece, buffer));
+    piece.value += 0x1000;
+    NEED(CU(cuMemsetD32Async)(piece.address, piece.value, piece.bytes / 4, stream) == CUDA_SUCCESS);
+    NEED(CU(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
+    ++board.rounds[number];
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    NEED(holds(pieces[i], buffer));
+    NEED((i % 2 == 0 ? CU(cuMemFree_v2)(pieces[i].address)
+                     : CU(cuMemFreeAsync)(pieces[i].address, stream)) == CUDA_SUCCESS);
+  }
+  NEED(CU(cuCtxDestroy_v2)(context) == CUDA_SUCCESS);
+  return 0;
+}
+
+}  // namespace
+}  // namespace regatta::gpu_swap
+
+int main(int argc, char** argv) {
+  using regatta::gpu_swap::Board;
+  if (argc != 4) return 64;
+  void* const memory =
+      mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, std::stoi(argv[2]), 0);
+  if (memory == MAP_FAILED) return 65;
+  return regatta::gpu_swap::work(std::stoi(argv[1]), *static_cast<Board*>(memory),
+                                 std::stoull(argv[3]));
+}
