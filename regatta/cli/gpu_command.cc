@@ -45,6 +45,7 @@ struct Options {
   int decoder_sessions = 0;
   std::string host_memory;
   bool overcommit = false;
+  std::string lease;
   std::string name;
   LimitOptions limits;
   std::vector<std::string> program;
@@ -126,6 +127,15 @@ int run_program(const Options& options) {
   if (const Status status = add_limits(request, options.limits); !status)
     return report_error(status.error());
   if (options.overcommit) request["overcommit"] = true;
+  if (!options.lease.empty()) {
+    const auto lease = parse_seconds(options.lease);
+    if (!lease || lease->value < 1 || lease->value > vgpu::kLeaseMost) {
+      return report_error(
+          {Code::kInvalidInput, lease ? "--lease: " + options.lease + " is not between 1s and 194d"
+                                      : "--lease: " + lease.error().message});
+    }
+    request["lease_s"] = static_cast<unsigned>(lease->value);
+  }
   os::UniqueFd page;
   const auto answer = vgpu::ask_daemon(options.socket, request.dump(), &page);
   if (!answer) return report_error(answer.error());
@@ -251,6 +261,9 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
   add_fault_option(*run, options->limits);
   run->add_flag("--overcommit", options->overcommit,
                 "Its memory may go to the host while others work; the daemon needs --host-memory");
+  run->add_option("--lease", options->lease,
+                  "With --overcommit: so long it has the GPU alone when it comes to work, like 60s")
+      ->type_name("TIME");
   add_socket_option(*run, options->socket);
 
   CLI::App* ps =

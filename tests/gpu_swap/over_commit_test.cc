@@ -43,13 +43,14 @@ class OverCommit : public testing::Test {
         std::vector<Bytes>{Bytes{static_cast<long long>(mebibytes * kMiB)}}, options);
   }
   // The program of this number, as a tenant of its own with a little more than it takes.
-  pid_t start(int number, std::uint64_t bytes) {
+  pid_t start(int number, std::uint64_t bytes, unsigned lease_s = 0) {
     const pid_t pid = vgpu::start_process([&, this] {
       os::UniqueFd page;
       const nlohmann::json request{{"ask", "join"},
                                    {"name", "t" + std::to_string(number)},
                                    {"memory", {{"0", bytes + 4 * kMiB}}},
                                    {"overcommit", true},
+                                   {"lease_s", lease_s},
                                    {"compute_ppm", 10'000}};
       const auto answer = vgpu::ask_daemon(daemon_->socket(), request.dump(), &page);
       if (!answer) std::fprintf(stderr, "%s\n", answer.error().message.c_str());
@@ -180,6 +181,18 @@ TEST_F(OverCommit, WhoPausesLeavesTheDeviceToTheOthersAndComesBack) {
   const long rounds = board_->rounds[0];
   board_->idle[0] = false;
   ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > rounds; }, 5));
+  finish();
+}
+
+TEST_F(OverCommit, ALeaseGivesTheDeviceToOneAloneForItsTime) {
+  start_device(100, "800MB/s", Seconds{2.0});
+  start(0, 16 * kMiB, 3);
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  start(1, 16 * kMiB);
+  ASSERT_TRUE(wait_until([&] { return board_->ready == 2; }, 2));
+  os::sleep_for(Seconds{0.5});
+  EXPECT_EQ(board_->rounds[1], 0);
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[1] > 2; }, 5)) << "the lease is over";
   finish();
 }
 

@@ -63,9 +63,11 @@ Result<Residences> Residences::create(const Books& books, const ResidenceOptions
   if (!timer) return os::errno_error("cannot make a timer");
   Residences made(std::move(timer), options);
   made.devices_.resize(static_cast<std::size_t>(books.device_count()));
-  for (Device& device : made.devices_)
+  for (Device& device : made.devices_) {
     regatta_residency_init(&device.policy, static_cast<std::uint64_t>(options.link.value / 1e6),
                            in_ns(options.longest_wait));
+    regatta_leases_init(&device.leases);
+  }
   return made;
 }
 
@@ -142,7 +144,7 @@ regatta_resident Residences::see(const Books& books, int tenant, int device, std
   return seen;
 }
 
-void Residences::see_all(const Books& books, Timekeeper& times, int device, std::uint64_t now) {
+void Residences::see_all(const Books& books, int device, std::uint64_t now) {
   Device& of = devices_[static_cast<std::size_t>(device)];
   of.policy.capacity = books.room_for_movable(device);
   if (now < of.wanted_until_ns)
@@ -153,13 +155,33 @@ void Residences::see_all(const Books& books, Timekeeper& times, int device, std:
     if (books.state().tenants[tenant].live == 0 || !books.is_overcommitted(tenant)) {
       if (known.demand != 0 || known.may != 0 || known.is_runnable != 0)
         regatta_residency_forget(&of.policy, number);
+      if (of.leases.tenants[number].lease_ns != 0)
+        regatta_leases_see(&of.leases, number, 0, 0, now);
       continue;
     }
     const regatta_resident seen = see(books, tenant, device, now);
     regatta_residency_see(&of.policy, number, &seen, now);
-    const bool leaves = of.asked[number].leaves_ns != 0;
-    times.set_out(books, tenant, device, seen.demand != 0 && (known.is_in == 0 || leaves));
+    if (seen.lease_ns != 0)
+      regatta_leases_see(&of.leases, number, seen.lease_ns,
+                         known.is_runnable != 0 && known.is_in != 0 ? 1 : 0, now);
   }
+}
+
+// Who may have turns: whose memory is there, and while one has the device alone, that one. Returns
+// when that changes.
+std::uint64_t Residences::give_turns(const Books& books, Timekeeper& times, int device,
+                                     std::uint64_t now) {
+  Device& of = devices_[static_cast<std::size_t>(device)];
+  unsigned long long wake = kNever;
+  const int alone = regatta_leases_step(&of.leases, now, &wake);
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (books.state().tenants[tenant].live == 0) continue;
+    const auto number = static_cast<std::size_t>(tenant);
+    const regatta_resident& known = of.policy.tenants[number];
+    const bool is_away = known.demand != 0 && (known.is_in == 0 || of.asked[number].leaves_ns != 0);
+    times.set_out(books, tenant, device, is_away || (alone >= 0 && tenant != alone));
+  }
+  return wake;
 }
 
 // Whether a tenant can be asked for memory: its turn has ended. It gets no other one meanwhile.
@@ -190,9 +212,10 @@ std::uint64_t Residences::step_device(Books& books, Timekeeper& times, int devic
   Device& of = devices_[static_cast<std::size_t>(device)];
   std::uint64_t wake = kNever;
   for (int round = 0; round < 4; ++round) {
-    see_all(books, times, device, now);
+    see_all(books, device, now);
+    const std::uint64_t turns_wake = give_turns(books, times, device, now);
     std::array<unsigned long long, REGATTA_TENANTS_MAX> may{};
-    wake = regatta_residency_step(&of.policy, now, may.data());
+    wake = std::min<std::uint64_t>(regatta_residency_step(&of.policy, now, may.data()), turns_wake);
     bool is_changed = false;
     for (unsigned i = 0; i < of.policy.count; ++i) {
       const regatta_resident& one = of.policy.tenants[i];

@@ -13,6 +13,7 @@
 #include "regatta/os/unique_fd.h"
 #include "regatta/vgpu/daemon/books.h"
 #include "regatta/vgpu/daemon/timekeeper.h"
+#include "regatta/vgpu/policy/leases.h"
 #include "regatta/vgpu/policy/residency.h"
 
 namespace regatta::vgpu {
@@ -60,6 +61,7 @@ class Residences {
   };
   struct Device {
     regatta_residency policy{};
+    regatta_leases leases{};
     std::array<Asked, kTenantsMax> asked{};
     std::uint64_t wanted_to_stay = 0;  // room that is made for memory that cannot be moved
     std::uint64_t wanted_until_ns = 0;
@@ -69,7 +71,8 @@ class Residences {
   bool is_complete(const Books& books, std::uint64_t now) const;
   regatta_resident see(const Books& books, int tenant, int device, std::uint64_t now);
   bool may_be_told(const Timekeeper& times, int tenant, int device, std::uint64_t now);
-  void see_all(const Books& books, Timekeeper& times, int device, std::uint64_t now);
+  void see_all(const Books& books, int device, std::uint64_t now);
+  std::uint64_t give_turns(const Books& books, Timekeeper& times, int device, std::uint64_t now);
   std::uint64_t step_device(Books& books, Timekeeper& times, int device, std::uint64_t now);
   static void tell(const Books& books, int tenant, int device, std::uint64_t may);
   void arm(std::uint64_t wake);

@@ -58,11 +58,9 @@ class ResidenceTest : public testing::Test {
               const std::function<int(Client& client)>& body) {
     const pid_t pid = start_process([&, this] {
       os::UniqueFd page;
-      const nlohmann::json request{{"ask", "join"},
-                                   {"name", name},
-                                   {"memory", {{"0", quota}}},
-                                   {"overcommit", true},
-                                   {"compute_ppm", 10'000}};
+      const nlohmann::json request{
+          {"ask", "join"},      {"name", name},        {"memory", {{"0", quota}}},
+          {"overcommit", true}, {"lease_s", lease_s_}, {"compute_ppm", 10'000}};
       const auto answer = ask_daemon(daemon_.socket(), request.dump(), &page);
       if (!answer) std::fprintf(stderr, "%s\n", answer.error().message.c_str());
       if (!answer) return 99;
@@ -134,6 +132,7 @@ class ResidenceTest : public testing::Test {
     EXPECT_LE(board_->most_there, 100);
   }
 
+  unsigned lease_s_ = 0;  // of tenants that start from now on
   Shared<Board> board_;
   TestDaemon daemon_{{Bytes{100 * kBlock}}, options()};
   std::vector<pid_t> pids_;
@@ -266,6 +265,23 @@ TEST_F(ResidenceTest, AQuotaHoldsForWhatIsAwayToo) {
     EXPECT_IN_TENANT(residence.allocate(nullptr, 40 * kBlock).has_value());
     return 0;
   });
+  finish();
+}
+
+TEST_F(ResidenceTest, ALeaseKeepsMemoryThereAndEndsWithAPause) {
+  lease_s_ = 2;
+  start_worker(1, 80);
+  while (board_->works[1] == 0)
+    os::sleep_for(1.0_ms);
+  lease_s_ = 0;
+  start_worker(0, 80);
+  os::sleep_for(Seconds{0.5});
+  EXPECT_EQ(board_->works[0], 0);
+  board_->pause = true;  // of the first
+  const Seconds end = os::monotonic_now() + 1.0_s;
+  while (board_->works[0] == 0 && os::monotonic_now() < end)
+    os::sleep_for(1.0_ms);
+  EXPECT_GT(board_->works[0], 0);
   finish();
 }
 
