@@ -59,8 +59,21 @@ Idle idle_of(const std::vector<Interval>& log, Time begin, Time end) {
           .gap_p90_us = quantile(gaps, 0.9)};
 }
 
+// The longest time that a program did not have the device.
+double longest_wait_s(const std::vector<Interval>& log, pid_t pid, Time begin, Time end) {
+  Time last = begin;
+  Time longest{};
+  for (const Interval& one : log) {
+    if (one.pid != static_cast<std::uint32_t>(pid) || one.end < begin) continue;
+    longest = std::max(longest, std::min(one.start, end) - last);
+    last = std::max(last, one.end);
+  }
+  return std::chrono::duration<double>(std::max(longest, end - last)).count();
+}
+
 struct Result {
   Idle idle;
+  double longest_wait_s = 0;
   double worst = 0;     // miss of a part over any second
   double busy = 0;      // of what the parts sum to
   double relative = 0;  // worst miss of a part of the time that the device was busy
@@ -82,6 +95,8 @@ Result measure(const Row& row, Time length) {
                             worst_miss(log, machine.pid(i), row.parts[i], begin, begin + length));
     result.busy += share(log, machine.pid(i), begin, begin + length);
     whole += row.parts[i];
+    result.longest_wait_s =
+        std::max(result.longest_wait_s, longest_wait_s(log, machine.pid(i), begin, begin + length));
   }
   for (std::size_t i = 0; i < row.parts.size(); ++i)
     result.relative = std::max(
@@ -186,12 +201,14 @@ int main(int argc, char** argv) {
     std::vector<double> worst;
     double relative = 0;
     Idle idle;  // of the last round
+    double wait_s = 0;
     std::vector<double> busy;
     for (int round = 0; round < rounds; ++round) {
       const Result result = measure(row, std::chrono::seconds(length));
       worst.push_back(100 * result.worst);
       busy.push_back(100 * result.busy);
       idle = result.idle;
+      wait_s = std::max(wait_s, result.longest_wait_s);
       relative = std::max(relative, 100 * result.relative);
     }
     std::ranges::sort(worst);
@@ -199,8 +216,10 @@ int main(int argc, char** argv) {
     std::printf("%-58s %10.2f (%5.2f to %6.2f) %14.2f %10.1f\n", row.name.c_str(),
                 quantile(worst, 0.5), worst.front(), worst.back(), relative, quantile(busy, 0.5));
     std::printf(
-        "%58s idle within turns %.2f %%, between %.2f %%: %d changes, p50 %.0f us, p90 %.0f us\n",
-        "", 100 * idle.within, 100 * idle.between, idle.changes, idle.gap_p50_us, idle.gap_p90_us);
+        "%58s idle within turns %.2f %%, between %.2f %%: %d changes, p50 %.0f us, p90 %.0f us; "
+        "longest wait %.0f ms\n",
+        "", 100 * idle.within, 100 * idle.between, idle.changes, idle.gap_p50_us, idle.gap_p90_us,
+        1e3 * wait_s);
     std::fflush(stdout);
   }
   return 0;
