@@ -15,11 +15,13 @@ class Durations {
   // Of what has never been timed: so much that few of it are in flight.
   static constexpr std::uint64_t kUnknownNs = 1'000'000;
 
+  static constexpr unsigned kFirst = 4;
   struct Entry {
     std::atomic<std::uint64_t> key{0};
     std::atomic<std::uint64_t> cost_ns{kUnknownNs};
     std::atomic<unsigned> launches{0};
     std::atomic<unsigned> lessons{0};
+    std::atomic<unsigned> wanted{kFirst};  // launches from now on that are to be timed
   };
 
   // Of a kernel with so many blocks, or of a graph (blocks 0).
@@ -47,6 +49,7 @@ class Durations {
     if (&entry == &others_) return;
     forgotten_launches_.fetch_add(entry.launches.exchange(0), std::memory_order_relaxed);
     entry.lessons.store(0, std::memory_order_relaxed);
+    entry.wanted.store(kFirst, std::memory_order_relaxed);
     entry.cost_ns.store(kUnknownNs, std::memory_order_relaxed);
   }
 
@@ -61,7 +64,9 @@ class Durations {
   static bool is_to_be_timed(Entry& entry) {
     const unsigned launches = entry.launches.load(std::memory_order_relaxed);
     entry.launches.store(launches + 1, std::memory_order_relaxed);
-    return launches < 4 || launches % 256 == 0 ||
+    const unsigned wanted = entry.wanted.load(std::memory_order_relaxed);
+    if (wanted != 0) entry.wanted.store(wanted - 1, std::memory_order_relaxed);
+    return wanted != 0 || launches % 256 == 0 ||
            (entry.cost_ns.load(std::memory_order_relaxed) >= kLongNs && launches % 8 == 0);
   }
 

@@ -27,6 +27,8 @@ constexpr std::uint64_t kLostNs = 1'000'000'000;
 constexpr std::uint64_t kMarkLeastNs = 50'000;
 constexpr std::uint64_t kMarkMostNs = 1'000'000;
 constexpr std::uint64_t kUnknown = ~0ULL;
+// Of work at once, from which on it is that of several streams.
+constexpr std::uint64_t kSeveral = BusyTime::kOne * 5 / 4;
 
 std::uint64_t now_ns() {
   timespec now{};
@@ -133,6 +135,8 @@ bool Gate::is_over(unsigned word) const {
 
 // When what is in flight ends, on a device that does nothing else.
 std::uint64_t Gate::expected_end() const {
+  const std::uint64_t at_once = at_once_.load();
+  if (at_once > kSeveral) return now_ns() + in_flight_ns() * BusyTime::kOne / at_once;
   const std::uint64_t origin = origin_ns_.load();
   return origin == kUnknown ? entered_at_ns_ + in_flight_ns() : origin + launched_.load();
 }
@@ -158,6 +162,7 @@ bool Gate::enter(unsigned word, std::uint64_t cost) {
   const std::uint64_t deadline = __atomic_load_n(&turn_.deadline_ns, __ATOMIC_ACQUIRE);
   std::uint64_t room = __atomic_load_n(&turn_.bound_ns, __ATOMIC_ACQUIRE);
   if (deadline != 0 && !is_free()) room = std::min(room, deadline > now ? deadline - now : 0);
+  room = room * at_once_ / BusyTime::kOne;
   const std::uint64_t in_flight = in_flight_ns();
   if (in_flight >= room && (in_flight != 0 || entered_ == number)) {
     const std::uint64_t ends = std::max(now, expected_end());
@@ -165,7 +170,11 @@ bool Gate::enter(unsigned word, std::uint64_t cost) {
     return false;
   }
   tell_used();
-  if (in_flight == 0) origin_ns_ = kUnknown;
+  if (in_flight == 0) {
+    origin_ns_ = kUnknown;
+    period_at_ns_ = now;
+    is_new_period_ = true;
+  }
   if (entered_ != number) {
     entered_at_ns_ = now;
     __atomic_store_n(&client_.work(device_).entered_ns, now, __ATOMIC_RELAXED);
@@ -233,11 +242,13 @@ void Gate::mark(std::atomic<std::uint64_t>& lane, const Pass& pass, void* stream
 
 void Gate::finish(std::uint64_t cost_ns, std::uint64_t used_ns) {
   if (cost_ns == 0) return;
-  used_ns_ += used_ns;
+  const std::uint64_t now = now_ns();
+  if (is_new_period_.exchange(false)) busy_.begin_period(period_at_ns_);
+  used_ns_ += busy_.add(used_ns, now);
+  at_once_ = busy_.at_once();
   completed_ += cost_ns;
   // Ends are seen late, by more or less: the earliest tells most. It counts less as time goes by,
   // for durations are not exact.
-  const std::uint64_t now = now_ns();
   const std::uint64_t origin = origin_ns_.load();
   const std::uint64_t seen = now - completed_.load();
   const std::uint64_t passed = now - seen_at_ns_;

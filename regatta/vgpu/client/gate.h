@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "regatta/os/unique_fd.h"
+#include "regatta/vgpu/client/busy_time.h"
 #include "regatta/vgpu/client/client.h"
 #include "regatta/vgpu/client/durations.h"
 #include "regatta/vgpu/client/marks.h"
@@ -127,6 +128,10 @@ class Gate {
   std::atomic<std::uint64_t> origin_ns_{~0ULL};  // ~0: not known
   std::uint64_t seen_at_ns_ = 0;                 // the agent's: when completed_ last grew
   std::atomic<std::uint64_t> used_ns_{0};
+  BusyTime busy_;                          // the agent's
+  std::atomic<bool> is_new_period_{true};  // nothing was in flight, since busy_ was told
+  std::atomic<std::uint64_t> period_at_ns_{0};
+  std::atomic<std::uint64_t> at_once_{BusyTime::kOne};
   Durations durations_;
   // Learned cost of what was launched into a stream after its last mark.
   std::array<std::atomic<std::uint64_t>, kLanes> lanes_{};
