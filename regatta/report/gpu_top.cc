@@ -25,6 +25,7 @@ TenantUse parse_use(const json& tenant, const json& memory) {
   TenantUse use{.name = tenant.at("name"),
                 .gpu = memory.at("gpu"),
                 .used = {memory.at("used_bytes").get<long long>()},
+                .away = {memory.value("swapped_bytes", 0LL)},
                 .limit = {memory.at("limit_bytes").get<long long>()},
                 .part_percent = tenant.at("part_percent"),
                 .is_high_priority = tenant.at("priority") == "high"};
@@ -108,7 +109,7 @@ std::string gpu_line(const GpuTop& now, int gpu, const Screen& screen) {
   double percent = 0;
   for (const TenantUse& use : now.tenants) {
     if (use.gpu != gpu) continue;
-    used = {used.value + use.used.value};
+    used = {used.value + use.used.value - use.away.value};
     percent += use.had_percent;
   }
   const GpuUse& device = now.gpus[static_cast<std::size_t>(gpu)];
@@ -144,10 +145,12 @@ std::string process_line(const ProcessUse& process, const Columns& columns) {
                      format_bytes(process.memory), kBytesColumns);
 }
 
-// What it gave to the engines beside the processors; "" when nothing.
-std::string engines_line(const TenantUse& use) {
+// What of its memory is away, and what it gave to the engines beside the processors; "" when
+// nothing.
+std::string further_line(const TenantUse& use) {
   std::vector<std::string> parts;
   const auto rate = [](double bytes) { return format_bytes_per_second({bytes}); };
+  if (use.away.value > 0) parts.push_back(format_bytes(use.away) + " away");
   if (use.copied_in > 0) parts.push_back(rate(use.copied_in) + " to the GPU");
   if (use.copied_out > 0) parts.push_back(rate(use.copied_out) + " from it");
   if (use.encoded > 0) parts.push_back(fmt::format("encodes {:.4g} Mpixel/s", use.encoded * 1e-6));
@@ -238,7 +241,7 @@ std::string gpu_top_picture(const GpuTop& now, const GpuTopHistory& history, con
     lines.push_back(gpu_line(now, gpu, screen));
     for (const TenantUse& use : sorted_uses(now, gpu)) {
       lines.push_back(tenant_line(use, history, columns, screen.is_utf8));
-      if (const std::string line = engines_line(use); !line.empty()) lines.push_back(line);
+      if (const std::string line = further_line(use); !line.empty()) lines.push_back(line);
       for (const ProcessUse& process : use.processes)
         lines.push_back(process_line(process, columns));
     }

@@ -25,6 +25,7 @@ struct TenantUse {
   std::string name;
   int gpu = 0;
   Bytes used{0};
+  Bytes away{0};  // of these with the host
   Bytes limit{0};
   double had_percent = 0;   // of the device's time, in the last second
   double part_percent = 0;  // what the policy gives it

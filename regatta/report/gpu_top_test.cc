@@ -110,6 +110,15 @@ TEST(GpuTop, NoLineIsWiderThanTheScreenAndNoPictureHigher) {
   }
 }
 
+TEST(GpuTop, WhatIsAwayIsNotOnTheGpu) {
+  GpuTop top = sample();
+  top.tenants[0].away = Bytes{512LL << 20};
+  const std::string picture = gpu_top_picture(top, {}, {.columns = 120, .is_utf8 = false});
+  EXPECT_NE(line_with(picture, "GPU 0").find("512 MiB of 80 GiB"), std::string::npos);
+  EXPECT_NE(line_with(picture, "  a ").find("1 GiB of      4 GiB"), std::string::npos);
+  EXPECT_NE(line_with(picture, "512 MiB away, 7.50 GB/s to the GPU"), "");
+}
+
 TEST(GpuTop, WhatHasNoRoomIsCounted) {
   const std::string whole = gpu_top_picture(sample(), {}, {.columns = 120});
   const auto count = static_cast<int>(lines_of(whole).size());
