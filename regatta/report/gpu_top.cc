@@ -224,9 +224,9 @@ void GpuTopHistory::add(const GpuTop& now) {
 }
 
 const std::deque<double>& GpuTopHistory::had_percent(const std::string& tenant, int gpu) const {
-  static const std::deque<double> kNone;
+  static const std::deque<double> none;
   const auto found = samples_.find({tenant, gpu});
-  return found == samples_.end() ? kNone : found->second;
+  return found == samples_.end() ? none : found->second;
 }
 
 std::string gpu_top_picture(const GpuTop& now, const GpuTopHistory& history, const Screen& screen) {

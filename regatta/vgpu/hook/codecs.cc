@@ -10,7 +10,7 @@
 namespace regatta::vgpu::hook {
 namespace {
 
-constexpr std::uint64_t kBlockPixels = 16 * 16;  // sizes of decoded pictures are in blocks
+constexpr std::uint64_t kBlockPixels = 256;  // 16 x 16; sizes of decoded pictures are in blocks
 
 struct Session {
   int device = 0;
