@@ -19,6 +19,13 @@ Seconds monotonic_now() {
   return read_clock(CLOCK_MONOTONIC);
 }
 
+std::uint64_t monotonic_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 Seconds thread_cpu_time() {
   return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }

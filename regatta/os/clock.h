@@ -1,6 +1,8 @@
 // os/clock.h: the clocks of durations, timelines and work.
 #pragma once
 
+#include <cstdint>
+
 #include "regatta/core/units.h"
 
 namespace regatta::os {
@@ -8,6 +10,7 @@ namespace regatta::os {
 // CLOCK_MONOTONIC: never steps, and has one origin for all processes of a machine, so times of
 // several ranks in the lab can be laid side by side.
 Seconds monotonic_now();
+std::uint64_t monotonic_ns();
 
 // Processor time that the calling thread has used.
 Seconds thread_cpu_time();

@@ -6,14 +6,11 @@
 #include <new>
 
 #include <fcntl.h>
-#include <time.h>
 
 namespace regatta::gpu_time {
 
 Time clock_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::chrono::seconds(now.tv_sec) + Time(now.tv_nsec);
+  return Time(static_cast<Time::rep>(os::monotonic_ns()));
 }
 
 void sleep_until(Time end) {

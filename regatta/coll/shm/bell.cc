@@ -1,12 +1,10 @@
 #include "regatta/coll/shm/bell.h"
 
-#include <climits>
+#include <algorithm>
 
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "regatta/os/futex.h"
 
 namespace regatta::coll {
 
@@ -22,7 +20,7 @@ void ring(std::span<ShelfHeader* const> ranks) {
   for (ShelfHeader* rank : ranks) {
     if (rank->sleepers.load(std::memory_order_relaxed) == 0) continue;
     rank->bell.fetch_add(1, std::memory_order_release);
-    syscall(SYS_futex, &rank->bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    os::futex_wake_all(&rank->bell);
   }
 }
 
@@ -41,10 +39,7 @@ void yield_core() {
 }
 
 void sleep_on(std::atomic<std::uint32_t>& bell, std::uint32_t seen, Seconds limit) {
-  timespec time{};
-  time.tv_sec = static_cast<time_t>(limit.value);
-  time.tv_nsec = static_cast<long>((limit.value - static_cast<double>(time.tv_sec)) * 1e9);
-  syscall(SYS_futex, &bell, FUTEX_WAIT, seen, &time, nullptr, 0);
+  os::futex_wait(&bell, seen, static_cast<std::uint64_t>(std::max(limit.value, 0.0) * 1e9));
 }
 
 }  // namespace internal

@@ -9,10 +9,6 @@ namespace {
 
 constexpr double kLongestWaitNs = 10e6;  // until the rate is looked at again
 
-std::uint64_t now_ns() {
-  return static_cast<std::uint64_t>(os::monotonic_now().value * 1e9);
-}
-
 }  // namespace
 
 void Feeder::give(Client& client, int device, regatta_engine engine, std::uint64_t units) {
@@ -23,7 +19,7 @@ void Feeder::give(Client& client, int device, regatta_engine engine, std::uint64
     std::uint64_t wait = 0;
     {
       const std::scoped_lock lock(own.mutex);
-      wait = own.pace.wait_ns(rate(client, device, engine), now_ns());
+      wait = own.pace.wait_ns(rate(client, device, engine), os::monotonic_ns());
       if (wait == 0) own.pace.give(units);
     }
     if (wait == 0) break;

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <ctime>
 #include <vector>
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "regatta/os/clock.h"
+#include "regatta/os/futex.h"
 
 namespace regatta::vgpu {
 namespace {
@@ -29,20 +29,6 @@ constexpr std::uint64_t kMarkMostNs = 1'000'000;
 constexpr std::uint64_t kUnknown = ~0ULL;
 // Of work at once, from which on it is that of several streams.
 constexpr std::uint64_t kSeveral = BusyTime::kOne * 5 / 4;
-
-std::uint64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-// Until the word changes, somebody wakes us, or the time is over.
-void futex_wait(const unsigned& word, unsigned value, std::uint64_t limit_ns) {
-  const timespec limit{static_cast<time_t>(limit_ns / 1'000'000'000U),
-                       static_cast<long>(limit_ns % 1'000'000'000U)};
-  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0);
-}
 
 }  // namespace
 
@@ -97,11 +83,11 @@ bool Gate::is_daemon_lost() {
 // Whether launches go on without a daemon.
 bool Gate::is_free() const {
   return lost_since_ns_ != 0 && client_.tenant().opens_when_lost != 0 &&
-         now_ns() - lost_since_ns_ >= kLostNs;
+         os::monotonic_ns() - lost_since_ns_ >= kLostNs;
 }
 
 void Gate::reconnect(Lock& lock) {
-  const std::uint64_t now = now_ns();
+  const std::uint64_t now = os::monotonic_ns();
   bell_.reset();
   if (lost_since_ns_ == 0) lost_since_ns_ = now;
   if (is_reconnecting_ || now < next_try_ns_) return;
@@ -110,7 +96,7 @@ void Gate::reconnect(Lock& lock) {
   auto bell = client_.open_bell();
   lock.lock();
   is_reconnecting_ = false;
-  next_try_ns_ = now_ns() + kLookNs;
+  next_try_ns_ = os::monotonic_ns() + kLookNs;
   if (!bell) return;
   bell_ = std::move(*bell);
   lost_since_ns_ = 0;
@@ -130,13 +116,13 @@ bool Gate::is_over(unsigned word) const {
   if (is_free()) return false;
   if (!regatta_turn_is_open(word)) return true;
   const std::uint64_t deadline = __atomic_load_n(&turn_.deadline_ns, __ATOMIC_ACQUIRE);
-  return deadline != 0 && now_ns() >= deadline && regatta_turn_number(word) == entered_;
+  return deadline != 0 && os::monotonic_ns() >= deadline && regatta_turn_number(word) == entered_;
 }
 
 // When what is in flight ends, on a device that does nothing else.
 std::uint64_t Gate::expected_end() const {
   const std::uint64_t at_once = at_once_.load();
-  if (at_once > kSeveral) return now_ns() + in_flight_ns() * BusyTime::kOne / at_once;
+  if (at_once > kSeveral) return os::monotonic_ns() + in_flight_ns() * BusyTime::kOne / at_once;
   const std::uint64_t origin = origin_ns_.load();
   return origin == kUnknown ? entered_at_ns_ + in_flight_ns() : origin + launched_.load();
 }
@@ -152,7 +138,7 @@ void Gate::say_end(std::uint64_t ends_ns) {
 // turn was closed just now. The first launch of a turn is always allowed.
 bool Gate::enter(unsigned word, std::uint64_t cost) {
   const unsigned number = regatta_turn_number(word);
-  const std::uint64_t now = now_ns();
+  const std::uint64_t now = os::monotonic_ns();
   const bool was_idle = doing_ == REGATTA_IDLE;
   if (doing_ != REGATTA_WORKS || entered_ != number) {
     say(number, REGATTA_WORKS);
@@ -225,7 +211,7 @@ void Gate::hold_back(Lock& lock, unsigned word) {
     ring();
   }
   lock.unlock();
-  futex_wait(turn_.word, word, kLookNs);
+  os::futex_wait(&turn_.word, word, kLookNs);
   lock.lock();
 }
 
@@ -242,7 +228,7 @@ void Gate::mark(std::atomic<std::uint64_t>& lane, const Pass& pass, void* stream
 
 void Gate::finish(std::uint64_t cost_ns, std::uint64_t used_ns) {
   if (cost_ns == 0) return;
-  const std::uint64_t now = now_ns();
+  const std::uint64_t now = os::monotonic_ns();
   if (is_new_period_.exchange(false)) busy_.begin_period(period_at_ns_);
   used_ns_ += busy_.add(used_ns, now);
   at_once_ = busy_.at_once();
@@ -325,7 +311,7 @@ void Gate::report(Lock& lock) {
     }
     if (!is_over(word)) {
       lock.unlock();
-      futex_wait(turn_.word, word, kGraceNs);
+      os::futex_wait(&turn_.word, word, kGraceNs);
       lock.lock();
       if (!in_flight_.empty() || in_flight_ns() != 0 || waiting_ > 0) return;
     }

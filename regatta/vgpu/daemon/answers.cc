@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/vgpu/daemon/control.h"
 #include "regatta/vgpu/daemon/loop.h"
@@ -45,7 +46,7 @@ Result<int> Daemon::client_for_hello(const Request& request, ProcessId process, 
     os::UniqueFd pidfd = std::move(pidfds_[*known]);
     if (connection_of_[*known] >= 0) hang_up(connection_of_[*known]);
     if (bell_of_[*known] >= 0) hang_up(bell_of_[*known]);
-    engines_.end(books_, *known, now_ns());
+    engines_.end(books_, *known, os::monotonic_ns());
     books_.remove_client(*known);
   }
   const bool was_absent = !books_.has_clients(*tenant);
@@ -182,7 +183,7 @@ void Daemon::answer_operator(Connection& connection, const Message& message) {
   const auto process = read_process(connection.peer.pid);
   if (!process) return reply(connection, failed(process.error()));
   times_.look(books_);  // for what is shown
-  engines_.step(books_, now_ns());
+  engines_.step(books_, os::monotonic_ns());
   const auto answer =
       answer_control({books_, membership_, times_, engines_}, message.bytes, process->id);
   end_unheld();

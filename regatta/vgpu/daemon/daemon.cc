@@ -86,7 +86,7 @@ void Daemon::bury(int client) {
   if (connection_of_[client] >= 0) hang_up(connection_of_[client]);
   if (bell_of_[client] >= 0) hang_up(bell_of_[client]);
   pidfds_[client].reset();
-  engines_.end(books_, client, now_ns());
+  engines_.end(books_, client, os::monotonic_ns());
   books_.remove_client(client);
   residences_.stir();
   end_if_unheld(tenant);
@@ -220,7 +220,7 @@ Status Daemon::run(const std::atomic<bool>& stop) {
           break;
         case Source::kEngines:
           engines_.acknowledge_timer();
-          engines_.step(books_, now_ns());
+          engines_.step(books_, os::monotonic_ns());
           break;
         case Source::kResidences:
           residences_.acknowledge_timer();

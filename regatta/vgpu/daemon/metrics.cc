@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "regatta/os/clock.h"
 #include "regatta/vgpu/daemon/control.h"
 #include "regatta/vgpu/daemon/residences.h"
 
@@ -62,7 +63,7 @@ json engines_json(const Shown& shown, int tenant) {
       engines.push_back(
           {{"gpu", device},
            {"engine", name},
-           {"last_second", shown.engines.last_second(tenant, device, engine, now_ns())},
+           {"last_second", shown.engines.last_second(tenant, device, engine, os::monotonic_ns())},
            {"total", total}});
     }
   }

@@ -1,17 +1,16 @@
 #include "regatta/vgpu/daemon/residences.h"
 
 #include <algorithm>
-#include <climits>
 #include <utility>
 
 #include <fmt/core.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "regatta/core/log.h"
+#include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
+#include "regatta/os/futex.h"
 
 namespace regatta::vgpu {
 namespace {
@@ -50,13 +49,13 @@ bool has_work(const Books& books, int client, int device) {
 void write_may(regatta_residence& page, std::uint64_t may) {
   store(page.may, static_cast<unsigned long long>(may));
   store(page.order, page.order + 1);
-  ::syscall(SYS_futex, &page.order, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  os::futex_wake_all(&page.order);
 }
 
 }  // namespace
 
 Residences::Residences(os::UniqueFd timer, const ResidenceOptions& options)
-    : timer_(std::move(timer)), options_(options), began_ns_(now_ns()) {}
+    : timer_(std::move(timer)), options_(options), began_ns_(os::monotonic_ns()) {}
 
 Result<Residences> Residences::create(const Books& books, const ResidenceOptions& options) {
   os::UniqueFd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
@@ -239,7 +238,7 @@ std::uint64_t Residences::step_device(Books& books, Timekeeper& times, int devic
 void Residences::step(Books& books, Timekeeper& times) {
   if (!is_stirred_) return;
   is_stirred_ = false;
-  const std::uint64_t now = now_ns();
+  const std::uint64_t now = os::monotonic_ns();
   if (!is_complete(books, now)) {
     is_stirred_ = true;
     return arm(now + 20 * kMs);
@@ -275,7 +274,7 @@ Residences::Room Residences::room_for(Books& books, int tenant, int device, std:
   }
   if (moves) {  // what the others may have is kept free for them already
     of.wanted_to_stay = bytes;
-    of.wanted_until_ns = now_ns() + kWantedNs;
+    of.wanted_until_ns = os::monotonic_ns() + kWantedNs;
   }
   is_stirred_ = true;
   return Room::kLater;

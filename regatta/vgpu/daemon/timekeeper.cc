@@ -1,25 +1,19 @@
 #include "regatta/vgpu/daemon/timekeeper.h"
 
 #include <algorithm>
-#include <climits>
-#include <ctime>
 #include <utility>
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
+#include "regatta/os/futex.h"
 
 namespace regatta::vgpu {
 namespace {
 
 constexpr std::uint64_t kNever = ~0ULL;
-
-void wake_all(const unsigned& word) {
-  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
 
 // When the client's work in flight ends; 0: not known.
 std::uint64_t ends_of(const regatta_work& work, unsigned number) {
@@ -42,17 +36,10 @@ void write_turn(regatta_turn& turn, const DispatchOrder& order) {
   if (order.kind == DispatchOrder::Kind::kChange) return;
   store(turn.word,
         regatta_turn_word(order.number, order.kind == DispatchOrder::Kind::kOpen ? 1 : 0));
-  wake_all(turn.word);
+  os::futex_wake_all(&turn.word);
 }
 
 }  // namespace
-
-std::uint64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 Timekeeper::Timekeeper(os::UniqueFd timer, const DispatchOptions& options, int devices,
                        std::uint64_t hold_until_ns)
@@ -62,14 +49,14 @@ Timekeeper::Timekeeper(os::UniqueFd timer, const DispatchOptions& options, int d
       used_ns_(kClientsMax),
       hold_until_ns_(hold_until_ns) {
   for (int i = 0; i < devices; ++i)
-    devices_.emplace_back(options, now_ns());
+    devices_.emplace_back(options, os::monotonic_ns());
 }
 
 Result<Timekeeper> Timekeeper::create(const Books& books, const DispatchOptions& options,
                                       std::uint64_t hold_ns) {
   os::UniqueFd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!timer) return os::errno_error("cannot make a timer");
-  Timekeeper keeper(std::move(timer), options, books.device_count(), now_ns() + hold_ns);
+  Timekeeper keeper(std::move(timer), options, books.device_count(), os::monotonic_ns() + hold_ns);
   keeper.set_tenants(books);
   return keeper;
 }
@@ -91,7 +78,7 @@ void Timekeeper::look(const Books& books) {
 }
 
 void Timekeeper::look(const Books& books, int tenant) {
-  const std::uint64_t now = now_ns();
+  const std::uint64_t now = os::monotonic_ns();
   for (int device = 0; device < books.device_count(); ++device)
     look(books, tenant, device, now);
 }
@@ -146,7 +133,7 @@ void Timekeeper::set_tenants(const Books& books) {
     Dispatch::Tenants here = tenants;
     for (std::size_t tenant = 0; tenant < here.size(); ++tenant)
       if (is_out_[device][tenant]) here[tenant].limits.present = 0;
-    devices_[device].set_tenants(policy, here, now_ns());
+    devices_[device].set_tenants(policy, here, os::monotonic_ns());
   }
 }
 
@@ -155,20 +142,20 @@ void Timekeeper::set_out(const Books& books, int tenant, int device, bool is_out
   if (known == is_out) return;
   known = is_out;
   set_tenants(books);
-  look(books, tenant, device, now_ns());
+  look(books, tenant, device, os::monotonic_ns());
 }
 
 void Timekeeper::forget(int tenant) {
   for (auto& is_out : is_out_)
     is_out[static_cast<std::size_t>(tenant)] = false;
   for (Dispatch& dispatch : devices_)
-    dispatch.forget(tenant, now_ns());
+    dispatch.forget(tenant, os::monotonic_ns());
 }
 
 void Timekeeper::acknowledge_timer() {
   std::uint64_t times = 0;
   if (::read(timer_.get(), &times, sizeof times) != sizeof times) return;
-  const std::uint64_t now = now_ns();
+  const std::uint64_t now = os::monotonic_ns();
   for (Dispatch& dispatch : devices_) {
     if (dispatch.wake_ns() == armed_ns_ && now > armed_ns_)
       dispatch.learn_lateness(now - armed_ns_);
@@ -178,16 +165,16 @@ void Timekeeper::acknowledge_timer() {
 
 void Timekeeper::step(const Books& books) {
   std::uint64_t wake = hold_until_ns_;
-  if (now_ns() >= hold_until_ns_) {
+  if (os::monotonic_ns() >= hold_until_ns_) {
     wake = kNever;
     for (int device = 0; device < books.device_count(); ++device) {
       Dispatch& dispatch = devices_[static_cast<std::size_t>(device)];
-      if (dispatch.open_tenant() >= 0 && now_ns() >= dispatch.wake_ns())
-        look(books, dispatch.open_tenant(), device, now_ns());
-      while (const auto order = dispatch.next_order(now_ns())) {
+      if (dispatch.open_tenant() >= 0 && os::monotonic_ns() >= dispatch.wake_ns())
+        look(books, dispatch.open_tenant(), device, os::monotonic_ns());
+      while (const auto order = dispatch.next_order(os::monotonic_ns())) {
         if (regatta_turn* turn = books.turn(order->tenant, device)) write_turn(*turn, *order);
         if (order->kind == DispatchOrder::Kind::kClose)
-          look(books, order->tenant, device, now_ns());
+          look(books, order->tenant, device, os::monotonic_ns());
       }
       wake = std::min(wake, dispatch.wake_ns());
     }
@@ -204,8 +191,8 @@ void Timekeeper::step(const Books& books) {
 
 double Timekeeper::last_second(int tenant, int device) const {
   return 1e-9 *
-         static_cast<double>(
-             devices_[static_cast<std::size_t>(device)].history().last_second(tenant, now_ns()));
+         static_cast<double>(devices_[static_cast<std::size_t>(device)].history().last_second(
+             tenant, os::monotonic_ns()));
 }
 
 double Timekeeper::seconds(int tenant, int device) const {

@@ -13,9 +13,6 @@
 
 namespace regatta::vgpu {
 
-// ns of CLOCK_MONOTONIC.
-std::uint64_t now_ns();
-
 class Timekeeper {
  public:
   // `hold_ns`: no turn begins before that has passed.

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <ctime>
 
-#include <linux/futex.h>
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "regatta/os/clock.h"
+#include "regatta/os/futex.h"
 
 namespace regatta::vgpu {
 namespace {
@@ -25,19 +23,6 @@ constexpr std::uint64_t kTellAgainNs = 100 * kMs;
 constexpr std::uint64_t kTellAnywayNs = 1000 * kMs;
 // On the way the daemon is told at most so often.
 constexpr std::uint64_t kProgressNs = 2 * kMs;
-
-std::uint64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-void futex_wait(const unsigned& word, unsigned value, std::uint64_t limit_ns) {
-  const timespec limit{static_cast<time_t>(limit_ns / 1'000'000'000U),
-                       static_cast<long>(limit_ns % 1'000'000'000U)};
-  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0);
-}
 
 template <typename T>
 void store(T& where, T value) {
@@ -59,7 +44,7 @@ Residence::Residence(Client& client, int device, SwapDevice& swap, std::uint64_t
 
 Residence::~Residence() {
   stops_ = true;
-  ::syscall(SYS_futex, &page_.order, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  os::futex_wake_one(&page_.order);
   if (agent_.joinable()) agent_.join();
 }
 
@@ -194,8 +179,8 @@ void Residence::give(std::uint64_t may) {
     if (has_launched_.exchange(false)) movable_.wrote_all();
     movable_.move_out(may, [this](const Movable::Totals& totals) {
       publish(totals);
-      if (now_ns() - told_ns_ < kProgressNs) return;
-      told_ns_ = now_ns();
+      if (os::monotonic_ns() - told_ns_ < kProgressNs) return;
+      told_ns_ = os::monotonic_ns();
       static_cast<void>(client_.tell_moved(device_).has_value());
     });
   } else if (movable_.totals().resident == movable_.totals().all) {
@@ -222,13 +207,13 @@ void Residence::obey() {
   }
   const Movable::Totals after = totals();
   if (after.resident == before.resident) return;
-  told_ns_ = now_ns();
+  told_ns_ = os::monotonic_ns();
   static_cast<void>(client_.tell_moved(device_).has_value());
 }
 
 // What the process does, by its calls and by its gate.
 void Residence::say_what_is_done() {
-  const std::uint64_t now = now_ns();
+  const std::uint64_t now = os::monotonic_ns();
   const unsigned work = __atomic_load_n(&client_.work(device_).word, __ATOMIC_ACQUIRE);
   if (is_touched_.exchange(false) || users_ != 0 || regatta_work_doing(work) != REGATTA_IDLE)
     worked_ns_ = now;
@@ -247,7 +232,7 @@ void Residence::run_agent() {
     obey();
     say_what_is_done();
     const bool is_idle = page_.doing == static_cast<unsigned>(REGATTA_IDLE);
-    futex_wait(page_.order, order, is_idle ? kIdleLookNs : kLookNs);
+    os::futex_wait(&page_.order, order, is_idle ? kIdleLookNs : kLookNs);
   }
 }
 
