@@ -3,6 +3,7 @@
 // charged is measured by the daemon.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -70,14 +71,20 @@ class Durations {
            (entry.cost_ns.load(std::memory_order_relaxed) >= kLongNs && launches % 8 == 0);
   }
 
-  // One thread at a time.
-  static void learn(Entry& entry, std::uint64_t measured_ns) {
+  // One thread at a time. `may_have_waited`: the device may have worked for somebody else in the
+  // time measured, at most for kWaitMostNs: what is longer than known by that tells little.
+  static void learn(Entry& entry, std::uint64_t measured_ns, bool may_have_waited) {
     const unsigned lessons = entry.lessons.load(std::memory_order_relaxed);
     entry.lessons.store(lessons + 1, std::memory_order_relaxed);
     const std::uint64_t cost = entry.cost_ns.load(std::memory_order_relaxed);
-    const std::uint64_t next = lessons == 0         ? measured_ns
-                               : measured_ns > cost ? cost + (measured_ns - cost) / 4
-                                                    : cost - (cost - measured_ns) / 4;
+    std::uint64_t next = measured_ns;
+    if (lessons != 0 && measured_ns <= cost) {
+      next = cost - (cost - measured_ns) / (may_have_waited ? 2 : 4);
+    } else if (lessons != 0) {
+      const std::uint64_t more = measured_ns - cost;
+      const std::uint64_t sure = may_have_waited ? more - std::min(more, kWaitMostNs) : more;
+      next = cost + std::max(sure / 4, more / 32);
+    }
     entry.cost_ns.store(next < kLeastNs ? kLeastNs : next, std::memory_order_relaxed);
   }
 
@@ -86,6 +93,8 @@ class Durations {
   static constexpr std::size_t kEntries = 1U << kBits;
   static constexpr std::size_t kProbes = 16;
   static constexpr std::uint64_t kLongNs = 100'000;
+  // As early as a turn begins before the work of the last one has ended (daemon/dispatch.h).
+  static constexpr std::uint64_t kWaitMostNs = 600'000;
   static constexpr std::uint64_t kLeastNs = 500;  // a launch is never for nothing
 
   std::array<Entry, kEntries> entries_{};

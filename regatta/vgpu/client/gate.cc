@@ -26,7 +26,6 @@ constexpr std::uint64_t kLookNs = 100'000'000;
 constexpr std::uint64_t kLostNs = 1'000'000'000;
 constexpr std::uint64_t kMarkLeastNs = 50'000;
 constexpr std::uint64_t kMarkMostNs = 1'000'000;
-constexpr std::uint64_t kUnknown = ~0ULL;
 // Of work at once, from which on it is that of several streams.
 constexpr std::uint64_t kSeveral = BusyTime::kOne * 5 / 4;
 
@@ -195,7 +194,7 @@ void Gate::wait_for_turn(void* stream, std::uint64_t cost) {
     std::atomic<std::uint64_t>& lane = lane_of(stream);
     if (lane != 0) {
       if (const Marks::Mark end = marks_.record(stream); end != nullptr)
-        in_flight_.push_back({nullptr, end, lane.exchange(0), nullptr, 0});
+        in_flight_.push_back({nullptr, end, lane.exchange(0), nullptr, 0, false});
     }
     work_.notify_one();
     progress_.wait_for(lock, nanoseconds(kLookNs));
@@ -222,7 +221,8 @@ void Gate::mark(std::atomic<std::uint64_t>& lane, const Pass& pass, void* stream
     return;
   }
   const Lock lock(mutex_);
-  in_flight_.push_back({pass.begin, end, lane.exchange(0), pass.entry, pass.cost_ns});
+  in_flight_.push_back(
+      {pass.begin, end, lane.exchange(0), pass.entry, pass.cost_ns, pass.may_have_waited});
   work_.notify_one();
 }
 
@@ -264,8 +264,10 @@ std::uint64_t Gate::learn(const Mark& mark) {
   const auto took = marks_.between_ns(mark.begin, mark.end);
   marks_.release(mark.begin);
   if (!took) return mark.cost_ns;
-  Durations::learn(*mark.entry, *took);
-  return mark.cost_ns - std::min(mark.cost_ns, mark.timed_cost_ns) + *took;
+  Durations::learn(*mark.entry, *took, mark.may_have_waited);
+  const std::uint64_t used =
+      mark.may_have_waited ? std::min(*took, mark.entry->cost_ns.load()) : *took;
+  return mark.cost_ns - std::min(mark.cost_ns, mark.timed_cost_ns) + used;
 }
 
 // Waits for half of what is in flight: threads that are held back go on before all has ended.

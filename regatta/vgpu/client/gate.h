@@ -37,6 +37,7 @@ class Gate {
     Durations::Entry* entry = nullptr;  // null: not counted
     std::uint64_t cost_ns = 0;
     Marks::Mark begin = nullptr;
+    bool may_have_waited = false;  // behind the last turn's work: nothing of this one has ended yet
   };
 
   // Before a launch; `key` by Durations::key_of(). Returns at once while it is our turn and not too
@@ -50,7 +51,8 @@ class Gate {
     if (before >= limit_.load() || turn_word() != open_word_.load(std::memory_order_relaxed))
       wait_for_turn(stream, cost);
     const bool is_timed = Durations::is_to_be_timed(entry);
-    return {&entry, cost, is_timed ? marks_.record(stream) : nullptr};
+    return {&entry, cost, is_timed ? marks_.record(stream) : nullptr,
+            origin_ns_.load(std::memory_order_relaxed) == kUnknown};
   }
 
   // After the launch, also when it failed.
@@ -79,8 +81,10 @@ class Gate {
     std::uint64_t cost_ns = 0;
     Durations::Entry* entry = nullptr;
     std::uint64_t timed_cost_ns = 0;  // of the launch between begin and end
+    bool may_have_waited = false;
   };
   static constexpr std::size_t kLanes = 64;
+  static constexpr std::uint64_t kUnknown = ~0ULL;
 
   unsigned turn_word() const { return __atomic_load_n(&turn_.word, __ATOMIC_SEQ_CST); }
   std::atomic<std::uint64_t>& lane_of(void* stream) {
@@ -125,8 +129,8 @@ class Gate {
   std::atomic<std::uint64_t> mark_every_ns_{50'000};
   std::atomic<std::uint64_t> completed_{0};
   // The clock when nothing of it had been done, had the device worked without a pause since.
-  std::atomic<std::uint64_t> origin_ns_{~0ULL};  // ~0: not known
-  std::uint64_t seen_at_ns_ = 0;                 // the agent's: when completed_ last grew
+  std::atomic<std::uint64_t> origin_ns_{kUnknown};
+  std::uint64_t seen_at_ns_ = 0;  // the agent's: when completed_ last grew
   std::atomic<std::uint64_t> used_ns_{0};
   BusyTime busy_;                          // the agent's
   std::atomic<bool> is_new_period_{true};  // nothing was in flight, since busy_ was told
