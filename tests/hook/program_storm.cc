@@ -178,13 +178,21 @@ pid_t hire(Shared& shared, int number, Stop stop = Stop::kNever) {
   _exit(Worker(shared, number, seed, stop).run());
 }
 
+bool ended_by_itself(int status) {
+  if (WIFEXITED(status))
+    std::fprintf(stderr, "a process to be killed ended with %d\n", WEXITSTATUS(status));
+  else
+    std::fprintf(stderr, "a process to be killed died of signal %d\n", WTERMSIG(status));
+  return false;
+}
+
 // Drives a process that stopped on to some system call and from there some instructions further,
 // and kills it. False when it never stopped, or did not die of it.
 bool drive_and_kill(pid_t pid, std::mt19937& random) {
   constexpr unsigned long kMostSystemCalls = 40;  // as many stops, going in and coming out
   constexpr unsigned long kMostSteps = 300;
   int status = 0;
-  if (waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status)) return false;
+  if (waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status)) return ended_by_itself(status);
   const auto go = [&](__ptrace_request how) {
     const int delivered =
         WSTOPSIG(status) == SIGTRAP || WSTOPSIG(status) == SIGSTOP ? 0 : WSTOPSIG(status);
@@ -198,11 +206,12 @@ bool drive_and_kill(pid_t pid, std::mt19937& random) {
     is_there = go(PTRACE_SYSCALL);
   for (unsigned long i = random() % kMostSteps; is_there && i > 0; --i)
     is_there = go(PTRACE_SINGLESTEP);
-  if (!is_there) return false;
+  if (!is_there) return ended_by_itself(status);
   kill(pid, SIGKILL);
   while (waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status)) {
   }
-  return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  const bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  return is_killed || ended_by_itself(status);
 }
 
 void say(const char* name) {
