@@ -132,18 +132,21 @@ std::uint64_t reserved_bytes(int device) {
   return tenant().reserved[static_cast<std::size_t>(device)].load();
 }
 
-std::uint64_t engine_rate(int device, regatta_engine engine) {
+// Null where the tenant has no part of the device's engines.
+static Client* client_on(int device) {
   Client* const client = tenant().client.load(std::memory_order_acquire);
-  if (client == nullptr || !client->is_here() || device < 0 || device >= REGATTA_DEVICES_MAX)
-    return 0;
-  return Feeder::rate(*client, device, engine);
+  const bool is_known = device >= 0 && device < REGATTA_DEVICES_MAX;
+  return client != nullptr && client->is_here() && is_known ? client : nullptr;
+}
+
+std::uint64_t engine_rate(int device, regatta_engine engine) {
+  const Client* const client = client_on(device);
+  return client == nullptr ? 0 : Feeder::rate(*client, device, engine);
 }
 
 void give_to_engine(int device, regatta_engine engine, std::uint64_t units) {
-  Client* const client = tenant().client.load(std::memory_order_acquire);
-  if (client == nullptr || !client->is_here() || device < 0 || device >= REGATTA_DEVICES_MAX)
-    return;
-  tenant().feeder.give(*client, device, engine, units);
+  if (Client* const client = client_on(device))
+    tenant().feeder.give(*client, device, engine, units);
 }
 
 bool open_session(int device, regatta_engine engine) {
