@@ -117,49 +117,53 @@ void Daemon::answer_bell(Connection& connection, const Request& request) {
   reply(connection, Reply());
 }
 
-void Daemon::answer_lease(Connection& connection, const Request& request) {
+void Daemon::answer_client(Connection& connection, const Request& request) {
   if (connection.client < 0 || connection.is_bell)
     return reply(connection, failed({Code::kInvalidInput, "a client says hello first"}));
+  if (request.ask == Ask::kMovable) return answer_movable(connection, request);
+  if (request.ask == Ask::kSession) return answer_session(connection, request);
+  answer_lease(connection, request);
+}
+
+// What is refused may be granted once the dead of the tenant are buried.
+template <typename Grant>
+void Daemon::grant_or_refuse(Connection& connection, const Grant& grant) {
+  bool is_granted = grant();
+  if (!is_granted && bury_dead(tenant_of(connection.client)) && connection.client >= 0)
+    is_granted = grant();
+  if (!connection.fd) return;  // it was this one that had died
+  reply(connection, {.answer = is_granted ? Answer::kDone : Answer::kRefused});
+}
+
+void Daemon::answer_lease(Connection& connection, const Request& request) {
   const int client = connection.client;
   const int device = request.device < kDevicesMax ? static_cast<int>(request.device) : -1;
   if (device >= 0 && books_.is_drained(device))
     return reply(connection, failed(Books::drained_error(device)));
-  const int tenant = static_cast<int>(books_.state().clients[client].tenant);
   if (device >= 0 && device < books_.device_count()) {
-    const auto room = residences_.room_for(books_, tenant, device, request.least);
+    const auto room = residences_.room_for(books_, tenant_of(client), device, request.least);
     if (room == Residences::Room::kLater) return reply(connection, {.answer = Answer::kLater});
     if (room == Residences::Room::kNever) return reply(connection, {.answer = Answer::kRefused});
   }
-  bool is_granted = books_.lease(client, device, request.least);
-  if (!is_granted && bury_dead(tenant) && connection.client >= 0)
-    is_granted = books_.lease(client, device, request.least);
-  if (!connection.fd) return;  // it was this one that had died
-  Reply answer;
-  if (!is_granted) answer.answer = Answer::kRefused;
-  reply(connection, answer);
+  grant_or_refuse(connection, [&] { return books_.lease(client, device, request.least); });
 }
 
 // What the client may have on the device stands in its page before the answer comes.
 void Daemon::answer_movable(Connection& connection, const Request& request) {
-  if (connection.client < 0 || connection.is_bell)
-    return reply(connection, failed({Code::kInvalidInput, "a client says hello first"}));
   const int client = connection.client;
   const int device = request.device < kDevicesMax ? static_cast<int>(request.device) : -1;
   const bool is_more = device >= 0 && request.least > books_.movable(client, device);
   if (is_more && books_.is_drained(device))
     return reply(connection, failed(Books::drained_error(device)));
-  bool is_granted = books_.set_movable(client, device, request.least);
-  if (!is_granted && bury_dead(tenant_of(client)) && connection.client >= 0)
-    is_granted = books_.set_movable(client, device, request.least);
-  if (!connection.fd) return;  // it was this one that had died
-  residences_.stir();
-  residences_.step(books_, times_);
-  reply(connection, {.answer = is_granted ? Answer::kDone : Answer::kRefused});
+  grant_or_refuse(connection, [&] {
+    if (!books_.set_movable(client, device, request.least)) return false;
+    residences_.stir();
+    residences_.step(books_, times_);
+    return true;
+  });
 }
 
 void Daemon::answer_session(Connection& connection, const Request& request) {
-  if (connection.client < 0 || connection.is_bell)
-    return reply(connection, failed({Code::kInvalidInput, "a client says hello first"}));
   const int client = connection.client;
   const bool is_known = request.least == REGATTA_ENCODE || request.least == REGATTA_DECODE;
   if (request.device >= static_cast<unsigned>(books_.device_count()) || !is_known)
@@ -167,11 +171,8 @@ void Daemon::answer_session(Connection& connection, const Request& request) {
   const auto device = static_cast<int>(request.device);
   if (books_.is_drained(device)) return reply(connection, failed(Books::drained_error(device)));
   const auto engine = static_cast<regatta_engine>(request.least);
-  bool is_open = engines_.open_session(books_, client, device, engine);
-  if (!is_open && bury_dead(tenant_of(client)) && connection.client >= 0)
-    is_open = engines_.open_session(books_, client, device, engine);
-  if (!connection.fd) return;  // it was this one that had died
-  reply(connection, {.answer = is_open ? Answer::kDone : Answer::kRefused});
+  grant_or_refuse(connection,
+                  [&] { return engines_.open_session(books_, client, device, engine); });
 }
 
 void Daemon::answer_operator(Connection& connection, const Message& message) {

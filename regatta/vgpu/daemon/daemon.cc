@@ -182,10 +182,9 @@ void Daemon::hear(int number) {
   if (message->bytes.size() != sizeof request) return hang_up(number);
   std::memcpy(&request, message->bytes.data(), sizeof request);
   if (request.ask == Ask::kHello) return answer_hello(connection, request, *message);
-  if (request.ask == Ask::kLease) return answer_lease(connection, request);
   if (request.ask == Ask::kPlace) return answer_place(connection);
-  if (request.ask == Ask::kMovable) return answer_movable(connection, request);
-  if (request.ask == Ask::kSession) return answer_session(connection, request);
+  if (request.ask == Ask::kLease || request.ask == Ask::kMovable || request.ask == Ask::kSession)
+    return answer_client(connection, request);
   if (request.ask == Ask::kMoved && connection.client >= 0) return residences_.stir();
   if (request.ask == Ask::kBell) return answer_bell(connection, request);
   if (request.ask == Ask::kRing && connection.is_bell)

@@ -65,9 +65,12 @@ class Daemon {
   Result<int> client_for_hello(const Request& request, ProcessId process, bool has_page);
   void answer_place(Connection& connection);
   void answer_hello(Connection& connection, const Request& request, Message& message);
+  void answer_client(Connection& connection, const Request& request);
   void answer_lease(Connection& connection, const Request& request);
   void answer_movable(Connection& connection, const Request& request);
   void answer_session(Connection& connection, const Request& request);
+  template <typename Grant>
+  void grant_or_refuse(Connection& connection, const Grant& grant);
   void answer_bell(Connection& connection, const Request& request);
   void answer_operator(Connection& connection, const Message& message);
   int tenant_of(int client) const {
