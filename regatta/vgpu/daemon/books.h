@@ -18,6 +18,7 @@
 #include "regatta/vgpu/daemon/process_id.h"
 #include "regatta/vgpu/daemon/state.h"
 #include "regatta/vgpu/ledger/page.h"
+#include "regatta/vgpu/policy/share.h"
 
 namespace regatta::vgpu {
 
@@ -62,6 +63,9 @@ class Books {
   std::optional<int> find_tenant_of(const unsigned char (&token)[16]) const;
   void remove_tenant(int tenant);
   bool has_clients(int tenant) const;
+  // What the tenant asks of a part of time, as one without work.
+  regatta_share_request share_request(int tenant) const;
+  regatta_share_policy policy() const;
   const std::vector<int>& clients_of(int tenant) const { return clients_of_[tenant]; }
   // The descriptor of the tenant's page that its processes inherit.
   int tenant_page(int tenant) const { return tenant_pages_[tenant].fd(); }

@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include <sys/timerfd.h>
-#include <unistd.h>
-
-#include "regatta/os/errno_text.h"
+#include "regatta/os/clock.h"
 #include "regatta/vgpu/policy/share.h"
 
 namespace regatta::vgpu {
 namespace {
 
-constexpr long kStepNs = 20'000'000;
+constexpr std::uint64_t kStepNs = 20'000'000;
 // What one gets that was idle until now, before the next step.
 constexpr unsigned kLeastPpm = 10'000;
 
@@ -20,11 +17,14 @@ std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
 
+bool shares_any(const EngineRates& rates) {
+  return std::ranges::any_of(rates, [](std::uint64_t rate) { return rate != 0; });
+}
+
 }  // namespace
 
-Engines::Engines(os::UniqueFd timer, int devices, const EngineRates& rates,
-                 const EngineSessions& sessions)
-    : timer_(std::move(timer)), rates_(rates), sessions_(sessions), devices_(at(devices)) {
+Engines::Engines(Alarm alarm, int devices, const EngineRates& rates, const EngineSessions& sessions)
+    : alarm_(std::move(alarm)), rates_(rates), sessions_(sessions), devices_(at(devices)) {
   for (auto& device : devices_) {
     for (Engine& engine : device)
       engine.uses.resize(kClientsMax);
@@ -33,20 +33,9 @@ Engines::Engines(os::UniqueFd timer, int devices, const EngineRates& rates,
 
 Result<Engines> Engines::create(const Books& books, const EngineRates& rates,
                                 const EngineSessions& sessions) {
-  os::UniqueFd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (!timer) return os::errno_error("cannot make a timer");
-  if (std::ranges::any_of(rates, [](std::uint64_t rate) { return rate != 0; })) {
-    itimerspec when{};
-    when.it_value.tv_nsec = when.it_interval.tv_nsec = kStepNs;
-    if (::timerfd_settime(timer.get(), 0, &when, nullptr) != 0)
-      return os::errno_error("cannot set a timer");
-  }
-  return Engines(std::move(timer), books.device_count(), rates, sessions);
-}
-
-void Engines::acknowledge_timer() {
-  std::uint64_t times = 0;
-  [[maybe_unused]] const ssize_t size = ::read(timer_.get(), &times, sizeof times);
+  REGATTA_TRY(alarm, Alarm::create());
+  if (shares_any(rates)) alarm.set(os::monotonic_ns() + kStepNs);
+  return Engines(std::move(alarm), books.device_count(), rates, sessions);
 }
 
 void Engines::begin(const Books& books, int client) {
@@ -99,18 +88,15 @@ void Engines::share(const Books& books, int device, regatta_engine engine,
   std::array<unsigned, kTenantsMax> active{};
   const std::vector<Use>& uses = devices_[at(device)][engine].uses;
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    const TenantRecord& record = books.state().tenants[tenant];
-    if (record.live == 0) continue;
+    if (books.state().tenants[tenant].live == 0) continue;
     for (const int client : books.clients_of(tenant)) {
       const std::uint64_t last = uses[at(client)].active_ns;
       if (last != 0 && now_ns - last < kActiveNs) ++active[at(tenant)];
     }
-    const auto is_present = static_cast<unsigned char>(books.has_clients(tenant) ? 1 : 0);
-    const auto is_active = static_cast<unsigned char>(active[at(tenant)] != 0 ? 1 : 0);
-    requests[at(tenant)] = {record.compute_ppm, record.weight, is_present, is_active};
+    requests[at(tenant)] = books.share_request(tenant);
+    requests[at(tenant)].runnable = active[at(tenant)] != 0 ? 1 : 0;
   }
-  regatta_shares(static_cast<regatta_share_policy>(books.state().policy), requests.data(),
-                 kTenantsMax, parts.data());
+  regatta_shares(books.policy(), requests.data(), kTenantsMax, parts.data());
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     unsigned long long* shown = books.rates(tenant, device);
     if (shown == nullptr) continue;
@@ -124,6 +110,7 @@ void Engines::share(const Books& books, int device, regatta_engine engine,
 }
 
 void Engines::step(const Books& books, std::uint64_t now_ns) {
+  if (shares_any(rates_)) alarm_.set(now_ns + kStepNs);
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     if (books.state().tenants[tenant].live == 0) continue;
     for (const int client : books.clients_of(tenant))

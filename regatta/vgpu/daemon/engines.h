@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "regatta/core/result.h"
-#include "regatta/os/unique_fd.h"
+#include "regatta/vgpu/daemon/alarm.h"
 #include "regatta/vgpu/daemon/books.h"
 #include "regatta/vgpu/daemon/use_history.h"
 
@@ -25,8 +25,8 @@ class Engines {
                                 const EngineSessions& sessions = {});
 
   // Readable when step() is due; nothing is due where nothing is held back.
-  int timer() const { return timer_.get(); }
-  void acknowledge_timer();
+  int timer() const { return alarm_.descriptor(); }
+  void acknowledge_timer() { alarm_.acknowledge(); }
 
   // The client has a page now; what it gave before is not counted here.
   void begin(const Books& books, int client);
@@ -58,12 +58,11 @@ class Engines {
     UseHistory history;
   };
 
-  Engines(os::UniqueFd timer, int devices, const EngineRates& rates,
-          const EngineSessions& sessions);
+  Engines(Alarm alarm, int devices, const EngineRates& rates, const EngineSessions& sessions);
   void look(const Books& books, int client, std::uint64_t now_ns);
   void share(const Books& books, int device, regatta_engine engine, std::uint64_t now_ns) const;
 
-  os::UniqueFd timer_;
+  Alarm alarm_;
   EngineRates rates_;
   EngineSessions sessions_;
   std::vector<std::array<Engine, REGATTA_ENGINES>> devices_;

@@ -4,18 +4,14 @@
 #include <utility>
 
 #include <fmt/core.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "regatta/core/log.h"
 #include "regatta/os/clock.h"
-#include "regatta/os/errno_text.h"
 #include "regatta/os/futex.h"
 
 namespace regatta::vgpu {
 namespace {
 
-constexpr std::uint64_t kNever = ~0ULL;
 constexpr std::uint64_t kMs = 1'000'000;
 // A daemon that was started again waits so long for clients whose pages it could not open.
 constexpr std::uint64_t kReturnNs = 2'000 * kMs;
@@ -54,13 +50,12 @@ void write_may(regatta_residence& page, std::uint64_t may) {
 
 }  // namespace
 
-Residences::Residences(os::UniqueFd timer, const ResidenceOptions& options)
-    : timer_(std::move(timer)), options_(options), began_ns_(os::monotonic_ns()) {}
+Residences::Residences(Alarm alarm, const ResidenceOptions& options)
+    : alarm_(std::move(alarm)), options_(options), began_ns_(os::monotonic_ns()) {}
 
 Result<Residences> Residences::create(const Books& books, const ResidenceOptions& options) {
-  os::UniqueFd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (!timer) return os::errno_error("cannot make a timer");
-  Residences made(std::move(timer), options);
+  REGATTA_TRY(alarm, Alarm::create());
+  Residences made(std::move(alarm), options);
   made.devices_.resize(static_cast<std::size_t>(books.device_count()));
   for (Device& device : made.devices_) {
     regatta_residency_init(&device.policy, static_cast<std::uint64_t>(options.link.value / 1e6),
@@ -71,21 +66,7 @@ Result<Residences> Residences::create(const Books& books, const ResidenceOptions
 }
 
 void Residences::acknowledge_timer() {
-  std::uint64_t times = 0;
-  if (::read(timer_.get(), &times, sizeof times) != sizeof times) return;
-  armed_ns_ = kNever;
-  is_stirred_ = true;
-}
-
-void Residences::arm(std::uint64_t wake) {
-  if (wake == armed_ns_) return;
-  armed_ns_ = wake;
-  itimerspec when{};  // zeros: not at all
-  if (wake != kNever) {
-    when.it_value.tv_sec = static_cast<time_t>(wake / 1'000'000'000U);
-    when.it_value.tv_nsec = static_cast<long>(wake % 1'000'000'000U);
-  }
-  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+  if (alarm_.acknowledge() != Alarm::kNever) is_stirred_ = true;
 }
 
 Residences::Place Residences::place_of(const Books& books, int tenant, int device) {
@@ -171,7 +152,7 @@ void Residences::see_all(const Books& books, int device, std::uint64_t now) {
 std::uint64_t Residences::give_turns(const Books& books, Timekeeper& times, int device,
                                      std::uint64_t now) {
   Device& of = devices_[static_cast<std::size_t>(device)];
-  unsigned long long wake = kNever;
+  unsigned long long wake = Alarm::kNever;
   const int alone = regatta_leases_step(&of.leases, now, &wake);
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     if (books.state().tenants[tenant].live == 0) continue;
@@ -209,7 +190,7 @@ void Residences::tell(const Books& books, int tenant, int device, std::uint64_t 
 std::uint64_t Residences::step_device(Books& books, Timekeeper& times, int device,
                                       std::uint64_t now) {
   Device& of = devices_[static_cast<std::size_t>(device)];
-  std::uint64_t wake = kNever;
+  std::uint64_t wake = Alarm::kNever;
   for (int round = 0; round < 4; ++round) {
     see_all(books, device, now);
     const std::uint64_t turns_wake = give_turns(books, times, device, now);
@@ -241,12 +222,12 @@ void Residences::step(Books& books, Timekeeper& times) {
   const std::uint64_t now = os::monotonic_ns();
   if (!is_complete(books, now)) {
     is_stirred_ = true;
-    return arm(now + 20 * kMs);
+    return alarm_.set(now + 20 * kMs);
   }
-  std::uint64_t wake = kNever;
+  std::uint64_t wake = Alarm::kNever;
   for (int device = 0; device < books.device_count(); ++device)
     wake = std::min(wake, step_device(books, times, device, now));
-  arm(wake);
+  alarm_.set(wake);
 }
 
 Residences::Room Residences::room_for(Books& books, int tenant, int device, std::uint64_t bytes) {

@@ -10,7 +10,7 @@
 
 #include "regatta/core/result.h"
 #include "regatta/core/units.h"
-#include "regatta/os/unique_fd.h"
+#include "regatta/vgpu/daemon/alarm.h"
 #include "regatta/vgpu/daemon/books.h"
 #include "regatta/vgpu/daemon/timekeeper.h"
 #include "regatta/vgpu/policy/leases.h"
@@ -29,7 +29,7 @@ class Residences {
  public:
   static Result<Residences> create(const Books& books, const ResidenceOptions& options);
 
-  int timer() const { return timer_.get(); }  // readable when step() is due
+  int timer() const { return alarm_.descriptor(); }  // readable when step() is due
   void acknowledge_timer();
   // Something changed: a client, a tenant, or what one of them said.
   void stir() { is_stirred_ = true; }
@@ -67,7 +67,7 @@ class Residences {
     std::uint64_t wanted_until_ns = 0;
   };
 
-  Residences(os::UniqueFd timer, const ResidenceOptions& options);
+  Residences(Alarm alarm, const ResidenceOptions& options);
   bool is_complete(const Books& books, std::uint64_t now) const;
   regatta_resident see(const Books& books, int tenant, int device, std::uint64_t now);
   bool may_be_told(const Timekeeper& times, int tenant, int device, std::uint64_t now);
@@ -75,13 +75,11 @@ class Residences {
   std::uint64_t give_turns(const Books& books, Timekeeper& times, int device, std::uint64_t now);
   std::uint64_t step_device(Books& books, Timekeeper& times, int device, std::uint64_t now);
   static void tell(const Books& books, int tenant, int device, std::uint64_t may);
-  void arm(std::uint64_t wake);
 
-  os::UniqueFd timer_;
+  Alarm alarm_;
   ResidenceOptions options_;
   std::vector<Device> devices_;
   std::uint64_t began_ns_ = 0;
-  std::uint64_t armed_ns_ = ~0ULL;
   bool is_stirred_ = true;
 };
 

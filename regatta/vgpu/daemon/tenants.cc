@@ -222,17 +222,26 @@ unsigned Books::part_ppm(int tenant) const {
   return shown == nullptr ? 0 : shown->part_ppm;
 }
 
-// Nobody tells the daemon yet who has work, so each tenant that is present counts as having some.
+regatta_share_request Books::share_request(int tenant) const {
+  const TenantRecord& record = state_->tenants[tenant];
+  if (record.live == 0) return {};
+  const auto is_present = static_cast<unsigned char>(has_clients(tenant) ? 1 : 0);
+  return {record.compute_ppm, record.weight, is_present, 0};
+}
+
+regatta_share_policy Books::policy() const {
+  return static_cast<regatta_share_policy>(state_->policy);
+}
+
+// Nobody tells the books who has work, so each tenant that is present counts as having some.
 void Books::publish_parts() {
   std::array<regatta_share_request, kTenantsMax> requests{};
   std::array<unsigned, kTenantsMax> parts{};
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    const TenantRecord& record = state_->tenants[tenant];
-    const auto is_present = static_cast<unsigned char>(record.live != 0 && has_clients(tenant));
-    requests[tenant] = {record.compute_ppm, record.weight, is_present, is_present};
+    requests[tenant] = share_request(tenant);
+    requests[tenant].runnable = requests[tenant].present;
   }
-  regatta_shares(static_cast<regatta_share_policy>(state_->policy), requests.data(), kTenantsMax,
-                 parts.data());
+  regatta_shares(policy(), requests.data(), kTenantsMax, parts.data());
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     if (auto* shown = tenant_pages_[tenant].as<regatta_tenant_page>())
       store(shown->part_ppm, parts[tenant]);

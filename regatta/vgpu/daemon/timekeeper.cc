@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include <sys/timerfd.h>
-#include <unistd.h>
-
 #include "regatta/os/clock.h"
-#include "regatta/os/errno_text.h"
 #include "regatta/os/futex.h"
 
 namespace regatta::vgpu {
 namespace {
-
-constexpr std::uint64_t kNever = ~0ULL;
 
 // When the client's work in flight ends; 0: not known.
 std::uint64_t ends_of(const regatta_work& work, unsigned number) {
@@ -41,9 +35,9 @@ void write_turn(regatta_turn& turn, const DispatchOrder& order) {
 
 }  // namespace
 
-Timekeeper::Timekeeper(os::UniqueFd timer, const DispatchOptions& options, int devices,
+Timekeeper::Timekeeper(Alarm alarm, const DispatchOptions& options, int devices,
                        std::uint64_t hold_until_ns)
-    : timer_(std::move(timer)),
+    : alarm_(std::move(alarm)),
       is_out_(static_cast<std::size_t>(devices)),
       rings_(kClientsMax),
       used_ns_(kClientsMax),
@@ -54,9 +48,8 @@ Timekeeper::Timekeeper(os::UniqueFd timer, const DispatchOptions& options, int d
 
 Result<Timekeeper> Timekeeper::create(const Books& books, const DispatchOptions& options,
                                       std::uint64_t hold_ns) {
-  os::UniqueFd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (!timer) return os::errno_error("cannot make a timer");
-  Timekeeper keeper(std::move(timer), options, books.device_count(), os::monotonic_ns() + hold_ns);
+  REGATTA_TRY(alarm, Alarm::create());
+  Timekeeper keeper(std::move(alarm), options, books.device_count(), os::monotonic_ns() + hold_ns);
   keeper.set_tenants(books);
   return keeper;
 }
@@ -124,16 +117,14 @@ void Timekeeper::set_tenants(const Books& books) {
     const TenantRecord& record = books.state().tenants[tenant];
     if (record.live == 0) continue;
     auto& one = tenants[static_cast<std::size_t>(tenant)];
-    const auto is_present = static_cast<unsigned char>(books.has_clients(tenant) ? 1 : 0);
-    one.limits = {record.compute_ppm, record.weight, is_present, 0};
+    one.limits = books.share_request(tenant);
     one.is_high = (record.flags & kHighPriority) != 0;
   }
-  const auto policy = static_cast<regatta_share_policy>(books.state().policy);
   for (std::size_t device = 0; device < devices_.size(); ++device) {
     Dispatch::Tenants here = tenants;
     for (std::size_t tenant = 0; tenant < here.size(); ++tenant)
       if (is_out_[device][tenant]) here[tenant].limits.present = 0;
-    devices_[device].set_tenants(policy, here, os::monotonic_ns());
+    devices_[device].set_tenants(books.policy(), here, os::monotonic_ns());
   }
 }
 
@@ -153,20 +144,17 @@ void Timekeeper::forget(int tenant) {
 }
 
 void Timekeeper::acknowledge_timer() {
-  std::uint64_t times = 0;
-  if (::read(timer_.get(), &times, sizeof times) != sizeof times) return;
+  const std::uint64_t due = alarm_.acknowledge();
   const std::uint64_t now = os::monotonic_ns();
   for (Dispatch& dispatch : devices_) {
-    if (dispatch.wake_ns() == armed_ns_ && now > armed_ns_)
-      dispatch.learn_lateness(now - armed_ns_);
+    if (dispatch.wake_ns() == due && now > due) dispatch.learn_lateness(now - due);
   }
-  armed_ns_ = kNever;
 }
 
 void Timekeeper::step(const Books& books) {
   std::uint64_t wake = hold_until_ns_;
   if (os::monotonic_ns() >= hold_until_ns_) {
-    wake = kNever;
+    wake = Alarm::kNever;
     for (int device = 0; device < books.device_count(); ++device) {
       Dispatch& dispatch = devices_[static_cast<std::size_t>(device)];
       if (dispatch.open_tenant() >= 0 && os::monotonic_ns() >= dispatch.wake_ns())
@@ -179,14 +167,7 @@ void Timekeeper::step(const Books& books) {
       wake = std::min(wake, dispatch.wake_ns());
     }
   }
-  if (wake == armed_ns_) return;
-  armed_ns_ = wake;
-  itimerspec when{};  // zeros: not at all
-  if (wake != kNever) {
-    when.it_value.tv_sec = static_cast<time_t>(wake / 1'000'000'000U);
-    when.it_value.tv_nsec = static_cast<long>(wake % 1'000'000'000U);
-  }
-  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+  alarm_.set(wake);
 }
 
 double Timekeeper::last_second(int tenant, int device) const {

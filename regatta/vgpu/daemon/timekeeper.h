@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "regatta/core/result.h"
-#include "regatta/os/unique_fd.h"
+#include "regatta/vgpu/daemon/alarm.h"
 #include "regatta/vgpu/daemon/books.h"
 #include "regatta/vgpu/daemon/dispatch.h"
 
@@ -20,7 +20,7 @@ class Timekeeper {
                                    std::uint64_t hold_ns);
 
   // Readable when step() is due.
-  int timer() const { return timer_.get(); }
+  int timer() const { return alarm_.descriptor(); }
 
   // A client rings from now on, or not any more; only those that do count.
   void listen(const Books& books, int client, bool rings);
@@ -45,18 +45,16 @@ class Timekeeper {
   double seconds(int tenant, int device) const;
 
  private:
-  Timekeeper(os::UniqueFd timer, const DispatchOptions& options, int devices,
-             std::uint64_t hold_until_ns);
+  Timekeeper(Alarm alarm, const DispatchOptions& options, int devices, std::uint64_t hold_until_ns);
   void look(const Books& books, int tenant, int device, std::uint64_t now);
 
-  os::UniqueFd timer_;
+  Alarm alarm_;
   std::vector<Dispatch> devices_;
   std::vector<std::array<bool, kTenantsMax>> is_out_;  // of each device
   std::vector<char> rings_;                            // of each client
   // Of each client on each device: the use that is accounted for.
   std::vector<std::array<std::uint64_t, kDevicesMax>> used_ns_;
   std::uint64_t hold_until_ns_;
-  std::uint64_t armed_ns_ = ~0ULL;
 };
 
 }  // namespace regatta::vgpu
