@@ -34,6 +34,11 @@ struct Encoder {
     return reinterpret_cast<NVENCSTATUS (*)(NV_ENC_OPEN_ENCODE_SESSION_EX_PARAMS*, void**)>(
         list.functions[kNvEncOpenEncodeSessionEx])(&wanted, encoder);
   }
+  // By the call from before there was the one above.
+  NVENCSTATUS open_as_of_old(CUcontext context, void** encoder) const {
+    return reinterpret_cast<NVENCSTATUS (*)(void*, std::uint32_t, void**)>(
+        list.functions[kNvEncOpenEncodeSession])(context, NV_ENC_DEVICE_TYPE_CUDA, encoder);
+  }
   NVENCSTATUS start(void* encoder) const {
     NV_ENC_INITIALIZE_PARAMS size{};
     size.encodeWidth = 1920;
@@ -121,8 +126,11 @@ int open_sessions() {
     std::vector<void*> open;
     void* encoder = nullptr;
     NVENCSTATUS result = NV_ENC_SUCCESS;
-    while (open.size() < 100 && (result = encoders.open(context, &encoder)) == NV_ENC_SUCCESS)
-      open.push_back(encoder);
+    while (open.size() < 100 && result == NV_ENC_SUCCESS) {
+      result = open.size() % 2 == 0 ? encoders.open(context, &encoder)
+                                    : encoders.open_as_of_old(context, &encoder);
+      if (result == NV_ENC_SUCCESS) open.push_back(encoder);
+    }
     std::printf("%zu encoders, then %d\n", open.size(), result);
     for (void* const one : open)
       if (encoders.close(one) != NV_ENC_SUCCESS) return 3;

@@ -14,16 +14,21 @@ struct Encoder {
   std::uint64_t pixels = 0;  // of a picture; 0: not initialized
 };
 
-NVENCSTATUS open_session(NV_ENC_OPEN_ENCODE_SESSION_EX_PARAMS* wanted, void** encoder) {
-  if (wanted == nullptr || encoder == nullptr) return NV_ENC_ERR_INVALID_PTR;
-  if (wanted->deviceType != NV_ENC_DEVICE_TYPE_CUDA) return NV_ENC_ERR_INVALID_DEVICE;
+NVENCSTATUS open_session(void* device, std::uint32_t kind, void** encoder) {
+  if (encoder == nullptr) return NV_ENC_ERR_INVALID_PTR;
+  if (kind != NV_ENC_DEVICE_TYPE_CUDA) return NV_ENC_ERR_INVALID_DEVICE;
   if (find_codecs() == nullptr) return NV_ENC_ERR_NO_ENCODE_DEVICE;
   Encoder made;
-  const auto context = static_cast<CUcontext>(wanted->device);
+  const auto context = static_cast<CUcontext>(device);
   if (find_codecs()->open(context, 1, &made.session) != CUDA_SUCCESS)
     return NV_ENC_ERR_INVALID_DEVICE;
   *encoder = new Encoder(made);
   return NV_ENC_SUCCESS;
+}
+
+NVENCSTATUS open_session_ex(NV_ENC_OPEN_ENCODE_SESSION_EX_PARAMS* wanted, void** encoder) {
+  if (wanted == nullptr) return NV_ENC_ERR_INVALID_PTR;
+  return open_session(wanted->device, wanted->deviceType, encoder);
 }
 
 NVENCSTATUS initialize(void* encoder, NV_ENC_INITIALIZE_PARAMS* wanted) {
@@ -70,7 +75,8 @@ NVENCSTATUS NvEncodeAPICreateInstance(NV_ENCODE_API_FUNCTION_LIST* list) {
   if (list == nullptr) return NV_ENC_ERR_INVALID_PTR;
   for (void*& function : list->functions)
     function = reinterpret_cast<void*>(&refuse);
-  list->functions[kNvEncOpenEncodeSessionEx] = reinterpret_cast<void*>(&open_session);
+  list->functions[kNvEncOpenEncodeSession] = reinterpret_cast<void*>(&open_session);
+  list->functions[kNvEncOpenEncodeSessionEx] = reinterpret_cast<void*>(&open_session_ex);
   list->functions[kNvEncInitializeEncoder] = reinterpret_cast<void*>(&initialize);
   list->functions[kNvEncEncodePicture] = reinterpret_cast<void*>(&encode);
   list->functions[kNvEncDestroyEncoder] = reinterpret_cast<void*>(&destroy);

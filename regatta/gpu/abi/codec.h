@@ -62,6 +62,7 @@ struct NV_ENCODE_API_FUNCTION_LIST {
   void* reserved2[275];
 };
 // Places in `functions`.
+inline constexpr int kNvEncOpenEncodeSession = 0;  // (device, kind of device, encoder); the old one
 inline constexpr int kNvEncInitializeEncoder = 11;
 inline constexpr int kNvEncEncodePicture = 16;
 inline constexpr int kNvEncDestroyEncoder = 27;

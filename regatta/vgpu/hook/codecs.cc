@@ -53,11 +53,13 @@ Sessions& encoders() {
 }
 
 // The encoder's own functions: the same in every list that it fills.
-using OpenSession = NVENCSTATUS(NV_ENC_OPEN_ENCODE_SESSION_EX_PARAMS*, void**);
+using OpenSession = NVENCSTATUS(void*, std::uint32_t, void**);
+using OpenSessionEx = NVENCSTATUS(NV_ENC_OPEN_ENCODE_SESSION_EX_PARAMS*, void**);
 using Initialize = NVENCSTATUS(void*, NV_ENC_INITIALIZE_PARAMS*);
 using Encode = NVENCSTATUS(void*, NV_ENC_PIC_PARAMS*);
 using Destroy = NVENCSTATUS(void*);
 std::atomic<OpenSession*> real_open = nullptr;
+std::atomic<OpenSessionEx*> real_open_ex = nullptr;
 std::atomic<Initialize*> real_initialize = nullptr;
 std::atomic<Encode*> real_encode = nullptr;
 std::atomic<Destroy*> real_destroy = nullptr;
@@ -73,20 +75,32 @@ int device_of(CUcontext context) {
   return device;
 }
 
-NVENCSTATUS open_encoder(NV_ENC_OPEN_ENCODE_SESSION_EX_PARAMS* wanted, void** encoder) {
-  OpenSession* const real = real_open;
-  if (wanted == nullptr || encoder == nullptr || wanted->deviceType != NV_ENC_DEVICE_TYPE_CUDA)
-    return real(wanted, encoder);
-  const int device = device_of(static_cast<CUcontext>(wanted->device));
-  if (device < 0) return real(wanted, encoder);
+// Opens one by `open` if the tenant may have one more on the device behind `handle`.
+template <typename Open>
+NVENCSTATUS open_counted(void* handle, std::uint32_t kind, void** encoder, const Open& open) {
+  const bool is_counted = encoder != nullptr && kind == NV_ENC_DEVICE_TYPE_CUDA;
+  const int device = is_counted ? device_of(static_cast<CUcontext>(handle)) : -1;
+  if (device < 0) return open();
   if (!open_session(device, REGATTA_ENCODE)) return NV_ENC_ERR_OUT_OF_MEMORY;
-  const NVENCSTATUS result = real(wanted, encoder);
+  const NVENCSTATUS result = open();
   if (result == NV_ENC_SUCCESS) {
     encoders().add(*encoder, {.device = device});
   } else {
     close_session(device, REGATTA_ENCODE);
   }
   return result;
+}
+
+NVENCSTATUS open_encoder(void* handle, std::uint32_t kind, void** encoder) {
+  return open_counted(handle, kind, encoder,
+                      [&] { return real_open.load()(handle, kind, encoder); });
+}
+
+NVENCSTATUS open_encoder_ex(NV_ENC_OPEN_ENCODE_SESSION_EX_PARAMS* wanted, void** encoder) {
+  OpenSessionEx* const real = real_open_ex;
+  if (wanted == nullptr) return real(wanted, encoder);
+  return open_counted(wanted->device, wanted->deviceType, encoder,
+                      [&] { return real(wanted, encoder); });
 }
 
 NVENCSTATUS initialize_encoder(void* encoder, NV_ENC_INITIALIZE_PARAMS* wanted) {
@@ -133,7 +147,8 @@ NVENCSTATUS create_encoder_functions(Driver<Entry::NvEncodeAPICreateInstance> re
                                      NV_ENCODE_API_FUNCTION_LIST* list) {
   const NVENCSTATUS result = real(list);
   if (result != NV_ENC_SUCCESS || list == nullptr) return result;
-  replace(list->functions[kNvEncOpenEncodeSessionEx], real_open, open_encoder);
+  replace(list->functions[kNvEncOpenEncodeSession], real_open, open_encoder);
+  replace(list->functions[kNvEncOpenEncodeSessionEx], real_open_ex, open_encoder_ex);
   replace(list->functions[kNvEncInitializeEncoder], real_initialize, initialize_encoder);
   replace(list->functions[kNvEncEncodePicture], real_encode, encode_picture);
   replace(list->functions[kNvEncDestroyEncoder], real_destroy, destroy_encoder);
