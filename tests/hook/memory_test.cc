@@ -19,13 +19,9 @@ void PrintTo(const Way& way, std::ostream* out) {
   *out << way.name;
 }
 
-class HookedMemory : public testing::TestWithParam<Way> {};
-
-TEST_P(HookedMemory, IsCountedAsTheDeviceCountsIt) {
-  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
-  const vgpu::TestDaemon daemon;
-  TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "memory"},
-                        on(device, GetParam().how));
+// Calls `look(line)` at each step of the program, which may say nothing else; how many there were.
+template <typename Look>
+int follow_steps(TenantProgram& program, const Look& look) {
   int steps = 0;
   for (std::string line = program.read_line(); !line.empty(); line = program.read_line()) {
     if (!line.starts_with("step ")) {
@@ -33,9 +29,22 @@ TEST_P(HookedMemory, IsCountedAsTheDeviceCountsIt) {
       continue;
     }
     ++steps;
-    EXPECT_EQ(daemon.memory("used_bytes"), static_cast<long long>(device.used_bytes())) << line;
+    look(line);
     program.go_on();
   }
+  return steps;
+}
+
+class HookedMemory : public testing::TestWithParam<Way> {};
+
+TEST_P(HookedMemory, IsCountedAsTheDeviceCountsIt) {
+  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const vgpu::TestDaemon daemon;
+  TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "memory"},
+                        on(device, GetParam().how));
+  const int steps = follow_steps(program, [&](const std::string& line) {
+    EXPECT_EQ(daemon.memory("used_bytes"), static_cast<long long>(device.used_bytes())) << line;
+  });
   EXPECT_GT(steps, 25);
   EXPECT_EQ(program.finish(), 0);
 }
@@ -66,16 +75,9 @@ TEST_P(HookedMemory, ThatProcessesShowEachOtherIsCountedOnceAsTheDeviceDoes) {
   const vgpu::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "share"},
                         on(device, GetParam().how));
-  int steps = 0;
-  for (std::string line = program.read_line(); !line.empty(); line = program.read_line()) {
-    if (!line.starts_with("step ")) {
-      ADD_FAILURE() << line;
-      continue;
-    }
-    ++steps;
+  const int steps = follow_steps(program, [&](const std::string& line) {
     EXPECT_TRUE(books_are_right(device, daemon, Seconds{20.0})) << line;
-    program.go_on();
-  }
+  });
   EXPECT_EQ(steps, 17);
   EXPECT_EQ(program.finish(), 0);
 }

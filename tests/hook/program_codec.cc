@@ -1,5 +1,4 @@
 // What a program encodes and decodes, and how many sessions it gets.
-#include <chrono>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -8,11 +7,10 @@
 
 #include "regatta/gpu/abi/codec.h"
 #include "tests/hook/program.h"
+#include "tests/hook/program_rate.h"
 
 namespace regatta::hook_test {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 template <typename Function>
 Function* find(const char* library, const char* name) {
@@ -69,26 +67,6 @@ struct Decoder {
   }
 };
 
-// Says after each second how many pictures `run` has done.
-template <typename Run>
-int run_for(int seconds, Run&& run) {
-  std::puts("ready");
-  std::fflush(stdout);
-  if (std::getchar() == EOF) return 2;
-  const auto begin = Clock::now();
-  long done = 0;
-  for (int second = 1; second <= seconds;) {
-    if (!run()) return 3;
-    ++done;
-    const std::chrono::duration<double> passed = Clock::now() - begin;
-    if (passed < std::chrono::seconds(second)) continue;
-    std::printf("%ld %.6f\n", done, passed.count());
-    std::fflush(stdout);
-    ++second;
-  }
-  return 0;
-}
-
 bool open_context(CUcontext* context) {
   return CU(cuInit)(0) == CUDA_SUCCESS && CU(cuCtxCreate_v2)(context, 0, 0) == CUDA_SUCCESS;
 }
@@ -104,12 +82,12 @@ int code_for(int seconds, bool is_encoder) {
     if (!encoders.find_functions() || encoders.open(context, &encoder) != NV_ENC_SUCCESS ||
         encoders.start(encoder) != NV_ENC_SUCCESS)
       return 1;
-    return run_for(seconds, [&] { return encoders.encode(encoder) == NV_ENC_SUCCESS; });
+    return run_for(seconds, 1, [&] { return encoders.encode(encoder) == NV_ENC_SUCCESS; });
   }
   const Decoder decoders;
   CUvideodecoder decoder = nullptr;
   if (decoders.open(&decoder) != CUDA_SUCCESS) return 1;
-  return run_for(seconds, [&] {
+  return run_for(seconds, 1, [&] {
     CUVIDPICPARAMS picture{120, 68};
     return decoders.decode(decoder, &picture) == CUDA_SUCCESS;
   });
@@ -119,9 +97,7 @@ int open_sessions() {
   CUcontext context = nullptr;
   Encoder encoders;
   if (!open_context(&context) || !encoders.find_functions()) return 1;
-  std::puts("ready");
-  std::fflush(stdout);
-  if (std::getchar() == EOF) return 2;
+  if (!wait_to_begin()) return 2;
   for (int round = 0; round < 2; ++round) {
     std::vector<void*> open;
     void* encoder = nullptr;

@@ -1,15 +1,13 @@
 // What a program copies between host and device: that it arrives, and how fast.
-#include <chrono>
 #include <cstdio>
 #include <string>
 #include <vector>
 
 #include "tests/hook/program.h"
+#include "tests/hook/program_rate.h"
 
 namespace regatta::hook_test {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Copies {
   CUcontext context = nullptr;
@@ -51,12 +49,6 @@ bool come_back(Copies& copies, unsigned seed, const std::string& way) {
   return result == CUDA_SUCCESS && back == copies.host;
 }
 
-bool wait_to_begin() {
-  std::puts("ready");
-  std::fflush(stdout);
-  return std::getchar() != EOF;
-}
-
 }  // namespace
 
 int copy_there_and_back(std::size_t bytes) {
@@ -76,23 +68,13 @@ int copy_there_and_back(std::size_t bytes) {
 int copy_for(int seconds, std::size_t bytes, bool is_to_device) {
   Copies copies;
   if (!copies.open(bytes)) return 1;
-  if (!wait_to_begin()) return 2;
-  const auto begin = Clock::now();
-  std::size_t done = 0;
-  for (int second = 1; second <= seconds;) {
+  return run_for(seconds, bytes, [&] {
     const CUresult result =
         is_to_device
             ? CU(cuMemcpyHtoDAsync_v2)(copies.device, copies.host.data(), bytes, copies.stream)
             : CU(cuMemcpyDtoHAsync_v2)(copies.host.data(), copies.device, bytes, copies.stream);
-    if (result != CUDA_SUCCESS || CU(cuStreamSynchronize)(copies.stream) != CUDA_SUCCESS) return 3;
-    done += bytes;
-    const std::chrono::duration<double> passed = Clock::now() - begin;
-    if (passed < std::chrono::seconds(second)) continue;
-    std::printf("%zu %.6f\n", done, passed.count());
-    std::fflush(stdout);
-    ++second;
-  }
-  return 0;
+    return result == CUDA_SUCCESS && CU(cuStreamSynchronize)(copies.stream) == CUDA_SUCCESS;
+  });
 }
 
 }  // namespace regatta::hook_test
