@@ -102,6 +102,7 @@ class NoDevice : public Marks {
  public:
   Mark record(void*) override { return this; }
   void wait(Mark) override {}
+  bool is_reached(Mark) override { return true; }
   std::optional<std::uint64_t> between_ns(Mark, Mark) override { return 5'000; }
   void release(Mark) override {}
 

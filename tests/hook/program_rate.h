@@ -12,8 +12,8 @@ inline bool wait_to_begin() {
   return std::getchar() != EOF;
 }
 
-// `run()` says whether it succeeded, and makes `amount` each time; after each second a line with what
-// was made so far and how many seconds that took. The exit status of a program.
+// `run()` says whether it succeeded, and makes `amount` each time; after each second a line with
+// what was made so far and how many seconds that took. The exit status of a program.
 template <typename Run>
 int run_for(int seconds, std::size_t amount, const Run& run) {
   if (!wait_to_begin()) return 2;

@@ -96,6 +96,19 @@ void CudaMarks::wait(Mark mark) {
   exit(*event->context);
 }
 
+bool CudaMarks::is_reached(Mark mark) {
+  const auto* event = static_cast<Event*>(mark);
+  if (!enter(*event->context)) return false;
+  CUresult result = calls_.context_push(event->context->handle);
+  if (result == CUDA_SUCCESS) {
+    result = calls_.event_query(event->event);
+    CUcontext popped = nullptr;
+    calls_.context_pop(&popped);
+  }
+  exit(*event->context);
+  return result == CUDA_SUCCESS;
+}
+
 std::optional<std::uint64_t> CudaMarks::between_ns(Mark begin, Mark end) {
   const auto* from = static_cast<Event*>(begin);
   const auto* to = static_cast<Event*>(end);

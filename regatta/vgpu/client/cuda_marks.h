@@ -24,6 +24,7 @@ struct CudaCalls {
   CUresult (*event_destroy)(CUevent) = nullptr;
   CUresult (*event_record)(CUevent, CUstream) = nullptr;
   CUresult (*event_wait)(CUevent) = nullptr;
+  CUresult (*event_query)(CUevent) = nullptr;
   CUresult (*event_elapsed)(float* milliseconds, CUevent begin, CUevent end) = nullptr;
   CUresult (*is_capturing)(CUstream, int* status) = nullptr;
   CUresult (*may_exchange_capture_mode)(int* mode) = nullptr;
@@ -31,7 +32,8 @@ struct CudaCalls {
   bool is_complete() const {
     return context_get != nullptr && context_push != nullptr && context_pop != nullptr &&
            event_create != nullptr && event_destroy != nullptr && event_record != nullptr &&
-           event_wait != nullptr && event_elapsed != nullptr && is_capturing != nullptr;
+           event_wait != nullptr && event_query != nullptr && event_elapsed != nullptr &&
+           is_capturing != nullptr;
   }
 };
 
@@ -44,6 +46,7 @@ class CudaMarks : public Marks {
   Mark record(void* stream) override;
   void begin_agent() override;
   void wait(Mark mark) override;
+  bool is_reached(Mark mark) override;
   std::optional<std::uint64_t> between_ns(Mark begin, Mark end) override;
   void release(Mark mark) override;
 

@@ -120,8 +120,13 @@ bool Gate::is_over(unsigned word) const {
 
 // When what is in flight ends, on a device that does nothing else.
 std::uint64_t Gate::expected_end() const {
-  const std::uint64_t at_once = at_once_.load();
-  if (at_once > kSeveral) return os::monotonic_ns() + in_flight_ns() * BusyTime::kOne / at_once;
+  if (at_once_ > kSeveral) {
+    // Too early where streams wait for each other, which costs less than too late.
+    std::uint64_t ends = 0;
+    for (const Lane& lane : lanes_)
+      ends = std::max(ends, lane.ends_ns);
+    return ends;
+  }
   const std::uint64_t origin = origin_ns_.load();
   return origin == kUnknown ? entered_at_ns_ + in_flight_ns() : origin + launched_.load();
 }
@@ -135,7 +140,7 @@ void Gate::say_end(std::uint64_t ends_ns) {
 
 // Begins to launch, or goes on: false when too much is in flight, the deadline has come, or the
 // turn was closed just now. The first launch of a turn is always allowed.
-bool Gate::enter(unsigned word, std::uint64_t cost) {
+bool Gate::enter(unsigned word, Lane& lane, std::uint64_t cost) {
   const unsigned number = regatta_turn_number(word);
   const std::uint64_t now = os::monotonic_ns();
   const bool was_idle = doing_ == REGATTA_IDLE;
@@ -149,7 +154,9 @@ bool Gate::enter(unsigned word, std::uint64_t cost) {
   if (deadline != 0 && !is_free()) room = std::min(room, deadline > now ? deadline - now : 0);
   room = room * at_once_ / BusyTime::kOne;
   const std::uint64_t in_flight = in_flight_ns();
-  if (in_flight >= room && (in_flight != 0 || entered_ == number)) {
+  const std::uint64_t in_lane = lane.in_flight_ns();
+  if ((in_flight >= room && (in_flight != 0 || entered_ == number)) ||
+      (in_lane >= lane_room(room) && in_lane != 0)) {
     const std::uint64_t ends = std::max(now, expected_end());
     if (entered_ == number && deadline != 0 && ends + kMarkLeastNs >= deadline) say_end(ends);
     return false;
@@ -164,37 +171,45 @@ bool Gate::enter(unsigned word, std::uint64_t cost) {
     entered_at_ns_ = now;
     __atomic_store_n(&client_.work(device_).entered_ns, now, __ATOMIC_RELAXED);
   }
+  if (entered_ != number) ++turns_;
   entered_ = number;
+  lane.turn = turns_;
   open_word_ = word;
   launched_ += cost;
   limit_ = completed_ + room;
+  lane_limit_ = lane_room(room);
   mark_every_ns_ = std::clamp(room / 16, kMarkLeastNs, kMarkMostNs);
   work_.notify_one();
   return true;
 }
 
+// Streams in use have the same part of the room each: else the first one to come takes it all, and
+// the device works off one stream where it could work off several at once.
+std::uint64_t Gate::lane_room(std::uint64_t room) const {
+  const auto used = std::ranges::count_if(
+      lanes_, [this](const Lane& lane) { return lane.turn != 0 && lane.turn + 1 >= turns_; });
+  return used <= 1 ? kUnknown : room / static_cast<std::uint64_t>(used) + 1;
+}
+
 void Gate::wait_for_turn(void* stream, std::uint64_t cost) {
+  if (!client_.is_here()) return;  // a child of fork(), which the driver does not serve
+  Lane& lane = lane_of(stream);
   launched_ -= cost;
-  if (!client_.is_here()) {  // a child of fork(), which the driver does not serve
-    launched_ += cost;
-    return;
-  }
   Lock lock(mutex_);
   start_agent();
   ++waiting_;
   for (;;) {
     if (!bell_ || is_daemon_lost()) reconnect(lock);
     const unsigned word = turn_word();
-    if (!is_over(word) && enter(word, cost)) break;
+    if (!is_over(word) && enter(word, lane, cost)) break;
     if (doing_ != REGATTA_WORKS || is_drained()) {
       hold_back(lock, word);
       continue;
     }
     // What ends last should be known exactly.
-    std::atomic<std::uint64_t>& lane = lane_of(stream);
-    if (lane != 0) {
+    if (lane.unmarked_ns != 0) {
       if (const Marks::Mark end = marks_.record(stream); end != nullptr)
-        in_flight_.push_back({nullptr, end, lane.exchange(0), nullptr, 0, false});
+        push({nullptr, end, lane.unmarked_ns.exchange(0), nullptr, 0, false, &lane, stream});
     }
     work_.notify_one();
     progress_.wait_for(lock, nanoseconds(kLookNs));
@@ -214,15 +229,22 @@ void Gate::hold_back(Lock& lock, unsigned word) {
   lock.lock();
 }
 
-void Gate::mark(std::atomic<std::uint64_t>& lane, const Pass& pass, void* stream) {
+void Gate::push(Mark mark) {
+  mark.lane->marked_ns += mark.cost_ns;
+  mark.lane->turn = turns_;
+  mark.lane->ends_ns = std::max(mark.lane->ends_ns, os::monotonic_ns()) + mark.cost_ns;
+  in_flight_.push_back(mark);
+}
+
+void Gate::mark(Lane& lane, const Pass& pass, void* stream) {
   const Marks::Mark end = marks_.record(stream);
   if (end == nullptr) {  // what it costs stays in the lane
     if (pass.begin != nullptr) marks_.release(pass.begin);
     return;
   }
   const Lock lock(mutex_);
-  in_flight_.push_back(
-      {pass.begin, end, lane.exchange(0), pass.entry, pass.cost_ns, pass.may_have_waited});
+  push({pass.begin, end, lane.unmarked_ns.exchange(0), pass.entry, pass.cost_ns,
+        pass.may_have_waited, &lane, stream});
   work_.notify_one();
 }
 
@@ -270,19 +292,59 @@ std::uint64_t Gate::learn(const Mark& mark) {
   return mark.cost_ns - std::min(mark.cost_ns, mark.timed_cost_ns) + used;
 }
 
-// Waits for half of what is in flight: threads that are held back go on before all has ended.
+void Gate::finish_mark(const Mark& mark) {
+  finish(mark.cost_ns, learn(mark));
+  marks_.release(mark.end);
+  const Lock lock(mutex_);
+  mark.lane->marked_ns -= mark.cost_ns;
+  mark.lane->ends_ns = os::monotonic_ns() + mark.lane->marked_ns;
+}
+
+// Waits for half of what is in flight: threads that are held back go on before all has ended. Of
+// several streams for all of it, in the order in which it ends, not in which it was launched.
 void Gate::finish_marks(Lock& lock) {
-  const auto count = static_cast<std::ptrdiff_t>((in_flight_.size() + 1) / 2);
-  const std::vector<Mark> marks(in_flight_.begin(), in_flight_.begin() + count);
+  const bool has_lanes = lane_limit_ != kUnknown;
+  const std::size_t all = in_flight_.size();
+  const auto count = static_cast<std::ptrdiff_t>(has_lanes ? all : (all + 1) / 2);
+  std::vector<Mark> marks(in_flight_.begin(), in_flight_.begin() + count);
   in_flight_.erase(in_flight_.begin(), in_flight_.begin() + count);
   lock.unlock();
-  for (const Mark& mark : marks) {
-    marks_.wait(mark.end);
-    finish(mark.cost_ns, learn(mark));
-    marks_.release(mark.end);
+  std::uint64_t told = in_flight_ns();
+  while (!marks.empty()) {
+    marks_.wait(marks.front().end);
+    finish_mark(marks.front());
+    marks.erase(marks.begin());
+    if (has_lanes) finish_reached(marks);
+    if (in_flight_ns() > told / 2) continue;
+    told = in_flight_ns();
+    const Lock told_lock(mutex_);
+    if (waiting_ > 0) progress_.notify_all();
   }
   lock.lock();
   if (waiting_ > 0) progress_.notify_all();
+}
+
+// What other streams have done meanwhile: all of it, where the last mark of a stream is reached,
+// else one mark, where the first is. To ask may cost as much as to launch.
+void Gate::finish_reached(std::vector<Mark>& marks) {
+  std::vector<void*> streams;
+  for (const Mark& mark : marks) {
+    if (std::ranges::find(streams, mark.stream) == streams.end()) streams.push_back(mark.stream);
+  }
+  for (void* const stream : streams) {
+    const auto is_of_stream = [stream](const Mark& mark) { return mark.stream == stream; };
+    const auto first = std::ranges::find_if(marks, is_of_stream);
+    const auto last = std::find_if(marks.rbegin(), marks.rend(), is_of_stream);
+    if (marks_.is_reached(last->end)) {
+      std::erase_if(marks, [&](const Mark& mark) {
+        if (mark.stream == stream) finish_mark(mark);
+        return mark.stream == stream;
+      });
+    } else if (&*first != &*last && marks_.is_reached(first->end)) {
+      finish_mark(*first);
+      marks.erase(first);
+    }
+  }
 }
 
 // What has no mark after it has ended when the time is over that it takes.
@@ -290,8 +352,8 @@ void Gate::finish_unmarked(Lock& lock) {
   const auto pause = std::clamp<std::uint64_t>(in_flight_ns(), 20'000, kMarkMostNs);
   if (work_.wait_for(lock, nanoseconds(pause)) == std::cv_status::no_timeout) return;
   if (!in_flight_.empty()) return;
-  for (std::atomic<std::uint64_t>& lane : lanes_) {
-    const std::uint64_t cost = lane.exchange(0);
+  for (Lane& lane : lanes_) {
+    const std::uint64_t cost = lane.unmarked_ns.exchange(0);
     finish(cost, cost);
   }
   if (waiting_ > 0) progress_.notify_all();

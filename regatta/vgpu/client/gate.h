@@ -15,6 +15,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "regatta/os/unique_fd.h"
 #include "regatta/vgpu/client/busy_time.h"
@@ -48,7 +49,9 @@ class Gate {
     const std::uint64_t cost = entry.cost_ns.load(std::memory_order_relaxed);
     // First the count, then a look: who closes does it the other way round.
     const std::uint64_t before = launched_.fetch_add(cost);
-    if (before >= limit_.load() || turn_word() != open_word_.load(std::memory_order_relaxed))
+    const std::uint64_t lane_limit = lane_limit_.load(std::memory_order_relaxed);
+    if (before >= limit_.load() || turn_word() != open_word_.load(std::memory_order_relaxed) ||
+        (lane_limit != kUnknown && lane_of(stream).in_flight_ns() >= lane_limit))
       wait_for_turn(stream, cost);
     const bool is_timed = Durations::is_to_be_timed(entry);
     return {&entry, cost, is_timed ? marks_.record(stream) : nullptr,
@@ -58,9 +61,9 @@ class Gate {
   // After the launch, also when it failed.
   void launched(const Pass& pass, void* stream) {
     if (pass.entry == nullptr) return;
-    std::atomic<std::uint64_t>& lane = lane_of(stream);
+    Lane& lane = lane_of(stream);
     const std::uint64_t unmarked =
-        lane.fetch_add(pass.cost_ns, std::memory_order_relaxed) + pass.cost_ns;
+        lane.unmarked_ns.fetch_add(pass.cost_ns, std::memory_order_relaxed) + pass.cost_ns;
     if (pass.begin != nullptr || unmarked >= mark_every_ns_.load(std::memory_order_relaxed))
       mark(lane, pass, stream);
   }
@@ -75,6 +78,19 @@ class Gate {
   std::uint64_t cost_ns(std::uint64_t key) { return durations_.find(key).cost_ns.load(); }
 
  private:
+  // A stream, or several whose addresses say the same. In ns of learned cost.
+  struct Lane {
+    std::atomic<std::uint64_t> marked_ns{0};    // in flight, before the last mark
+    std::atomic<std::uint64_t> unmarked_ns{0};  // launched after it
+    // With mutex_ held.
+    std::uint64_t ends_ns = 0;  // if it never waits for other streams' work
+    unsigned turn = 0;          // the last one in which it was used, by turns_
+
+    std::uint64_t in_flight_ns() const {
+      return marked_ns.load(std::memory_order_relaxed) +
+             unmarked_ns.load(std::memory_order_relaxed);
+    }
+  };
   struct Mark {
     Marks::Mark begin = nullptr;
     Marks::Mark end = nullptr;
@@ -82,27 +98,31 @@ class Gate {
     Durations::Entry* entry = nullptr;
     std::uint64_t timed_cost_ns = 0;  // of the launch between begin and end
     bool may_have_waited = false;
+    Lane* lane = nullptr;
+    void* stream = nullptr;
   };
   static constexpr std::size_t kLanes = 64;
   static constexpr std::uint64_t kUnknown = ~0ULL;
 
   unsigned turn_word() const { return __atomic_load_n(&turn_.word, __ATOMIC_SEQ_CST); }
-  std::atomic<std::uint64_t>& lane_of(void* stream) {
+  Lane& lane_of(void* stream) {
     const auto address = reinterpret_cast<std::uintptr_t>(stream);
     return lanes_[(address * 0x9e3779b97f4a7c15ULL) >> 58];
   }
 
   void wait_for_turn(void* stream, std::uint64_t cost);
-  void mark(std::atomic<std::uint64_t>& lane, const Pass& pass, void* stream);
+  void mark(Lane& lane, const Pass& pass, void* stream);
 
   // All below with mutex_ held.
   using Lock = std::unique_lock<std::mutex>;
-  bool enter(unsigned word, std::uint64_t cost);
+  bool enter(unsigned word, Lane& lane, std::uint64_t cost);
+  std::uint64_t lane_room(std::uint64_t room) const;
   bool is_over(unsigned word) const;
   bool is_drained();
   void say(unsigned number, regatta_doing doing);
   void say_end(std::uint64_t ends_ns);
   std::uint64_t expected_end() const;
+  void push(Mark mark);
   void tell_used();
   void ring();
   void hold_back(Lock& lock, unsigned word);
@@ -113,7 +133,9 @@ class Gate {
   void run_agent();
   void finish(std::uint64_t cost_ns, std::uint64_t used_ns);
   std::uint64_t learn(const Mark& mark);
+  void finish_mark(const Mark& mark);
   void finish_marks(Lock& lock);
+  void finish_reached(std::vector<Mark>& marks);
   void finish_unmarked(Lock& lock);
   void report(Lock& lock);
 
@@ -125,6 +147,7 @@ class Gate {
   // In ns of learned cost since the gate was made.
   alignas(64) std::atomic<std::uint64_t> launched_{0};
   alignas(64) std::atomic<std::uint64_t> limit_{0};  // of launched_; 0: look first
+  std::atomic<std::uint64_t> lane_limit_{kUnknown};  // of what is in flight of each lane
   std::atomic<unsigned> open_word_{0};
   std::atomic<std::uint64_t> mark_every_ns_{50'000};
   std::atomic<std::uint64_t> completed_{0};
@@ -137,8 +160,7 @@ class Gate {
   std::atomic<std::uint64_t> period_at_ns_{0};
   std::atomic<std::uint64_t> at_once_{BusyTime::kOne};
   Durations durations_;
-  // Learned cost of what was launched into a stream after its last mark.
-  std::array<std::atomic<std::uint64_t>, kLanes> lanes_{};
+  std::array<Lane, kLanes> lanes_{};
 
   std::mutex mutex_;
   std::condition_variable progress_;  // work has ended
@@ -147,6 +169,7 @@ class Gate {
   regatta_doing doing_ = REGATTA_IDLE;
   unsigned entered_ = ~0U;  // number of the turn in which we launched first
   std::uint64_t entered_at_ns_ = 0;
+  unsigned turns_ = 0;  // that we entered
   int waiting_ = 0;
   bool stops_ = false;
   bool is_reconnecting_ = false;

@@ -1,6 +1,7 @@
 #include "regatta/vgpu/client/gate.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <set>
@@ -54,6 +55,7 @@ class FakeDevice : public Marks {
     const Ns now = clock_ns();
     if (end > now) os::sleep_for(Seconds{static_cast<double>(end - now) * 1e-9});
   }
+  bool is_reached(Mark mark) override { return *static_cast<Ns*>(mark) <= clock_ns(); }
   std::optional<Ns> between_ns(Mark begin, Mark end) override {
     return *static_cast<Ns*>(end) - *static_cast<Ns*>(begin);
   }
@@ -83,6 +85,7 @@ struct Log {
   std::atomic<bool> stop;
   std::atomic<int> ready;
   std::atomic<int> failed;
+  std::atomic<std::uint64_t> launches;
   Span spans[1 << 18];
 };
 
@@ -203,6 +206,46 @@ TEST(Gate, KeepsOneTenantFromQueueingMoreThanTheBound) {
     return 0;
   });
   EXPECT_EQ(wait_status(tenant), 0);
+}
+
+// Who comes first must not fill the whole turn from one stream: the others' work would have run
+// beside it.
+TEST(Gate, LetsStreamsOfAProcessWorkAtOnceInItsTurns) {
+  constexpr int kStreams = 4;
+  constexpr Ns kKernel = 400 * kUs;
+  Shared<Log> log;
+  const TestDaemon daemon;
+  ASSERT_TRUE(daemon.ask({{"ask", "policy"}, {"policy", "equal"}}));
+  const pid_t other =
+      daemon.start_tenant("b", 1_GiB, [&](int page) { return flood(page, 1, kKernel, *log); });
+  const pid_t tenant = daemon.start_tenant("a", 1_GiB, [&](int page) {
+    Tenant self(page);
+    EXPECT_IN_TENANT(self.gate);
+    std::array<int, kStreams> streams{};
+    std::vector<std::jthread> threads;
+    for (int& stream : streams) {
+      threads.emplace_back([&] {
+        ++log->ready;
+        while (!log->stop) {
+          self.launch(kKernel, &number, &stream);
+          ++log->launches;
+        }
+      });
+    }
+    return 0;
+  });
+  while (log->ready < 1 + kStreams)
+    os::sleep_for(1.0_ms);
+  os::sleep_for(200.0_ms);
+  const std::uint64_t before = log->launches;
+  os::sleep_for(1000.0_ms);
+  const double at_once = static_cast<double>((log->launches - before) * kKernel) /
+                         (0.5 * 1e9);  // half of the time is its
+  log->stop = true;
+  EXPECT_EQ(wait_status(tenant), 0);
+  EXPECT_EQ(wait_status(other), 0);
+  EXPECT_GT(at_once, 2);
+  EXPECT_LT(at_once, kStreams + 0.5);
 }
 
 TEST(Gate, NeverTouchesAStreamThatIsCapturedAndDoesNotHoldItBack) {

@@ -32,7 +32,9 @@ class Marks {
   // the mark, or until it is known that it never will.
   virtual void begin_agent() {}
   virtual void wait(Mark mark) = 0;
-  // Both were waited for.
+  // Whether the device has come to it; then it need not be waited for.
+  virtual bool is_reached(Mark mark) = 0;
+  // Both were reached.
   virtual std::optional<std::uint64_t> between_ns(Mark begin, Mark end) = 0;
   virtual void release(Mark mark) = 0;
 

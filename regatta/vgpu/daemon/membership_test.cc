@@ -88,6 +88,7 @@ class IdleDevice : public Marks {
   Mark record(void*) override { return nullptr; }
   bool is_capturing(void*) override { return false; }
   void wait(Mark) override {}
+  bool is_reached(Mark) override { return true; }
   std::optional<std::uint64_t> between_ns(Mark, Mark) override { return {}; }
   void release(Mark) override {}
 };

@@ -28,6 +28,7 @@ const CudaCalls& calls() {
       .event_destroy = driver<Entry::cuEventDestroy_v2>(),
       .event_record = driver<Entry::cuEventRecord>(),
       .event_wait = driver<Entry::cuEventSynchronize>(),
+      .event_query = driver<Entry::cuEventQuery>(),
       .event_elapsed = driver<Entry::cuEventElapsedTime>(),
       .is_capturing = driver<Entry::cuStreamIsCapturing>(),
       .may_exchange_capture_mode = driver<Entry::cuThreadExchangeStreamCaptureMode>()};
