@@ -46,6 +46,12 @@ CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                       CUcontext from_context, std::size_t bytes);
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                            CUcontext from_context, std::size_t bytes, CUstream);
+CUresult cuMemcpyBatchAsync(CUdeviceptr* to, CUdeviceptr* from, std::size_t* bytes,
+                            std::size_t count, CUmemcpyAttributes*, std::size_t* firsts,
+                            std::size_t attribute_count, std::size_t* failed, CUstream);
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, std::size_t* bytes,
+                               std::size_t count, CUmemcpyAttributes*, std::size_t* firsts,
+                               std::size_t attribute_count, CUstream);
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D*);
 CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D*);
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D*, CUstream);

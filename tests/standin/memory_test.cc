@@ -142,6 +142,40 @@ TEST_F(CudaMemory, LetsTheHostTouchManagedAndPinnedMemory) {
   EXPECT_EQ(CU(cuMemFreeHost)(pinned), CUDA_SUCCESS);
 }
 
+TEST_F(CudaMemory, CopiesABatchInTheOrderOfItsStream) {
+  const auto copy = CU(cuMemcpyBatchAsync);
+  if (driver_symbol("cuMemcpyBatchAsync") == nullptr) GTEST_SKIP() << "an older driver";
+  CUstream stream = nullptr;
+  CUdeviceptr device = 0;
+  ASSERT_EQ(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuMemAlloc_v2)(&device, 8192), CUDA_SUCCESS);
+  std::vector<unsigned> sent = numbers(1024);
+  std::vector<unsigned> got(1024);
+  const auto at = [](std::vector<unsigned>& words, std::size_t first) {
+    return reinterpret_cast<CUdeviceptr>(words.data() + first);
+  };
+  CUdeviceptr up[2] = {device, device + 2048};
+  CUdeviceptr from[2] = {at(sent, 0), at(sent, 512)};
+  CUdeviceptr down[2] = {at(got, 512), at(got, 0)};
+  CUdeviceptr back[2] = {device + 2048, device};
+  std::size_t bytes[2] = {2048, 2048};
+  CUmemcpyAttributes attributes{.srcAccessOrder = 1};
+  std::size_t first = 0;
+  std::size_t failed = 7;
+  ASSERT_EQ(copy(up, from, bytes, 2, &attributes, &first, 1, &failed, stream), CUDA_SUCCESS);
+  EXPECT_EQ(failed, SIZE_MAX);
+  ASSERT_EQ(copy(down, back, bytes, 2, &attributes, &first, 1, nullptr, stream), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuStreamSynchronize)(stream), CUDA_SUCCESS);
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(copy(up, from, bytes, 2, &attributes, &first, 1, &failed, nullptr),
+            CUDA_ERROR_INVALID_VALUE)
+      << "not in the default stream";
+  EXPECT_EQ(copy(up, from, bytes, 2, nullptr, nullptr, 0, &failed, stream),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(copy(up, from, bytes, 0, &attributes, &first, 1, &failed, stream),
+            CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(CudaMemory, FreesWhatAContextHeldWhenItEnds) {
   const std::size_t before = free_bytes();
   CUcontext other = nullptr;

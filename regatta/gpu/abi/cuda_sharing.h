@@ -237,6 +237,13 @@ struct CUmemLocation {
   int type;
   int id;
 };
+struct CUmemcpyAttributes {
+  int srcAccessOrder;
+  CUmemLocation srcLocHint;
+  CUmemLocation dstLocHint;
+  unsigned flags;
+};
+static_assert(sizeof(CUmemcpyAttributes) == 24);
 struct CUmemAllocationProp {
   int type;
   int requestedHandleTypes;
