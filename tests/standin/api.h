@@ -1,6 +1,7 @@
 // tests/standin/api.h: the functions of the driver that the stand-in exports.
 #pragma once
 
+#include "regatta/gpu/abi/checkpoint.h"
 #include "regatta/gpu/abi/cuda_sharing.h"
 #include "tests/standin/api_code.h"
 #include "tests/standin/api_graph.h"
@@ -77,5 +78,12 @@ CUresult cuEventQuery(CUevent);
 CUresult cuEventSynchronize(CUevent);
 CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end);
 CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end);
+
+CUresult cuCheckpointProcessGetState(int pid, CUprocessState*);
+CUresult cuCheckpointProcessGetRestoreThreadId(int pid, int* thread);
+CUresult cuCheckpointProcessLock(int pid, CUcheckpointLockArgs*);
+CUresult cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs*);
+CUresult cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs*);
+CUresult cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs*);
 }
 // NOLINTEND(readability-identifier-naming)

@@ -62,8 +62,33 @@ bool Arena::open(Link& link, std::uint64_t device_bytes) {
   if (addresses == MAP_FAILED) return false;
   addresses_ = round_up(reinterpret_cast<std::uint64_t>(addresses), kBlock);
   link.send({.message = Message::kFile}, file_.get());
-  free_blocks_[0] = bytes;
+  free_blocks_[0] = all_bytes_ = bytes;
   return true;
+}
+
+std::uint64_t Arena::held_bytes() const {
+  std::uint64_t held = all_bytes_;
+  for (const auto& [offset, bytes] : free_blocks_)
+    held -= bytes;
+  return held;
+}
+
+// What nobody wrote to has no bytes in the file.
+void Arena::save() {
+  off_t begin = 0;
+  while ((begin = lseek(file_.get(), begin, SEEK_DATA)) >= 0) {
+    const off_t end = lseek(file_.get(), begin, SEEK_HOLE);
+    saved_.push_back({static_cast<std::uint64_t>(begin), {base_ + begin, base_ + end}});
+    begin = end;
+  }
+  fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+            static_cast<off_t>(all_bytes_));
+}
+
+void Arena::restore() {
+  for (const Saved& one : saved_)
+    std::ranges::copy(one.bytes, base_ + one.offset);
+  saved_.clear();
 }
 
 Arena::Whole Arena::whole_of(std::uint64_t offset, std::uint64_t bytes) {

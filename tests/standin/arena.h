@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "regatta/os/unique_fd.h"
 #include "tests/standin/link.h"
@@ -26,6 +27,10 @@ class Arena {
   // Where the driver maps it: blocks at multiples of their size, as in the driver. Nobody can touch
   // what is there.
   std::uint64_t address(std::uint64_t offset) const { return addresses_ + offset; }
+  // Takes all that was allocated out of the file, and puts it back.
+  void save();
+  void restore();
+  std::uint64_t held_bytes() const;
   // The part of the file that nobody else's bytes lie in when these lie there: what can be shown
   // to other processes.
   struct Whole {
@@ -41,12 +46,19 @@ class Arena {
   std::optional<std::uint64_t> allocate_blocks(std::uint64_t bytes);
   void free_blocks(std::uint64_t offset, std::uint64_t bytes);
 
+  struct Saved {
+    std::uint64_t offset = 0;
+    std::vector<std::byte> bytes;
+  };
+
   Link* link_ = nullptr;
   os::UniqueFd file_;
   std::byte* base_ = nullptr;
   std::uint64_t addresses_ = 0;
   Ranges free_blocks_;
   Ranges free_small_;
+  std::uint64_t all_bytes_ = 0;
+  std::vector<Saved> saved_;
 };
 
 }  // namespace regatta::standin

@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "tests/standin/api.h"
+#include "tests/standin/checkpoint.h"
 #include "tests/standin/pool.h"
 #include "tests/standin/process.h"
 
@@ -37,6 +38,7 @@ bool open_device(std::vector<std::unique_ptr<DeviceState>>& devices, const std::
   device->bytes = hello.bytes;
   device->processors = hello.width;
   device->id = hello.ticket;
+  device->link.set_control(obey);
   device->default_pool = device->pool = new CUmemPoolHandle_st{.device = device};
   return device->arena.open(device->link, device->bytes);
 }

@@ -23,8 +23,8 @@ bool are_right(const CUmemcpyAttributes* attributes, const std::size_t* firsts, 
 }
 
 CUresult check_stream(CUstream stream) {
-  const bool is_legacy = (stream == nullptr && !per_thread_default()) ||
-                         reinterpret_cast<std::uintptr_t>(stream) == 1;
+  const bool is_legacy =
+      (stream == nullptr && !per_thread_default()) || reinterpret_cast<std::uintptr_t>(stream) == 1;
   if (is_legacy) return CUDA_ERROR_INVALID_VALUE;
   int status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult result = cuStreamIsCapturing(stream, &status);
@@ -47,10 +47,9 @@ CUresult cuMemcpyBatchAsync(CUdeviceptr* to, CUdeviceptr* from, std::size_t* byt
     return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult result = check_stream(stream); result != CUDA_SUCCESS) return result;
   for (std::size_t i = 0; i < count; ++i) {
-    const CUresult result = enqueue_copy({.to = {Place::kAny, to[i], 0, 0},
-                                          .from = {Place::kAny, from[i], 0, 0},
-                                          .width = bytes[i]},
-                                         stream);
+    const CUresult result = enqueue_copy(
+        {.to = {Place::kAny, to[i], 0, 0}, .from = {Place::kAny, from[i], 0, 0}, .width = bytes[i]},
+        stream);
     if (result == CUDA_SUCCESS) continue;
     if (failed != nullptr) *failed = i;
     return result;

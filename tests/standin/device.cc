@@ -48,6 +48,22 @@ void Device::move(ClientId from, ClientId to, std::uint64_t bytes) {
   clients_.at(to).bytes += bytes;
 }
 
+void Device::suspend(ClientId client) {
+  Usage& usage = clients_.at(client);
+  if (usage.suspended) return;
+  usage.suspended = usage.bytes;
+  used_bytes_ -= usage.bytes;
+  usage.bytes = 0;
+}
+
+bool Device::resume(ClientId client) {
+  Usage& usage = clients_.at(client);
+  if (!usage.suspended) return true;
+  if (!reserve(client, *usage.suspended)) return false;
+  usage.suspended.reset();
+  return true;
+}
+
 void Device::open_context(Key context) {
   contexts_[context];
 }
@@ -299,8 +315,9 @@ bool Device::has_work(ClientId client) const {
 
 std::map<ClientId, Usage> Device::usage() const {
   std::map<ClientId, Usage> usage = clients_;
+  // One that is suspended is not on the device.
   for (const auto& [key, context] : contexts_)
-    ++usage[key.client].contexts;
+    if (!usage[key.client].suspended) ++usage[key.client].contexts;
   return usage;
 }
 

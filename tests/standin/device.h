@@ -92,6 +92,7 @@ struct Usage {
   Time busy{};
   std::uint64_t kernels = 0;  // that have ended
   std::uint64_t contexts = 0;
+  std::optional<std::uint64_t> suspended{};  // what it held
 };
 
 // What a process had of a span of time.
@@ -120,6 +121,10 @@ class Device {
   bool release(ClientId client, std::uint64_t bytes);
   // Bytes that stay taken and are another client's from now on.
   void move(ClientId from, ClientId to, std::uint64_t bytes);
+  // What the client holds is free for others, until it holds it again: false where there is no room
+  // for it then.
+  void suspend(ClientId client);
+  bool resume(ClientId client);
   std::uint64_t free_bytes() const { return settings_.memory_bytes - used_bytes_; }
   std::uint64_t most_used_bytes() const { return most_used_bytes_; }  // that ever were
 

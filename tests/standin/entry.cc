@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tests/standin/api.h"
+#include "tests/standin/checkpoint.h"
 #include "tests/standin/fault.h"
 #include "tests/standin/process.h"
 
@@ -13,7 +14,9 @@
 namespace {
 
 using regatta::standin::has_faults;
+using regatta::standin::InCall;
 using regatta::standin::next_fault;
+using regatta::standin::passes_lock;
 using regatta::standin::per_thread_default;
 
 constexpr std::string_view name_of(int row) {
@@ -38,6 +41,14 @@ struct Entry;
 template <typename... Arguments, CUresult (*function)(Arguments...), int row, bool own_stream>
 struct Entry<function, row, own_stream> {
   static CUresult call(Arguments... arguments) {
+    if constexpr (passes_lock(name_of(row))) {
+      return begun(arguments...);
+    } else {
+      const InCall in_call;
+      return in_call.refusal() != CUDA_SUCCESS ? in_call.refusal() : begun(arguments...);
+    }
+  }
+  static CUresult begun(Arguments... arguments) {
     if (has_faults())
       if (const CUresult fault = next_fault(name_of(row)); fault != CUDA_SUCCESS) return fault;
     if constexpr (!own_stream) {

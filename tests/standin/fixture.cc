@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,6 +137,11 @@ std::string TestClient::read_line() {
   for (char letter = 0; read(output_, &letter, 1) == 1 && letter != '\n';)
     line += letter;
   return line;
+}
+
+bool TestClient::has_line(int timeout_ms) const {
+  pollfd entry{output_, POLLIN, 0};
+  return poll(&entry, 1, timeout_ms) == 1;
 }
 
 void TestClient::write_line(const std::string& text) {

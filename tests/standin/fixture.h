@@ -41,7 +41,8 @@ class TestClient {
   TestClient(const std::string& name, const std::string& argument,
              const std::vector<std::string>& environment = {});
   ~TestClient();
-  std::string read_line();  // what it says next
+  std::string read_line();              // what it says next
+  bool has_line(int timeout_ms) const;  // begins to say one within this time
   void write_line(const std::string& text);
   void kill();
   void finish();  // closes its input, and waits for its end

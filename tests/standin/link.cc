@@ -80,6 +80,13 @@ void Link::hear() {
       called_.notify_one();
       continue;
     }
+    if (packet.message == Message::kControlCall) {
+      controls_.push_back(packet);
+      if (!is_controlled_ && control_) std::thread([this] { be_controlled(); }).detach();
+      is_controlled_ = true;
+      controlled_.notify_one();
+      continue;
+    }
     const auto at = waits_.find(packet.request);
     if (at == waits_.end()) continue;
     if (packet.message != Message::kReply) {
@@ -95,6 +102,20 @@ void Link::hear() {
   lost_ = true;
   heard_.notify_all();
   called_.notify_all();
+  controlled_.notify_all();
+}
+
+void Link::be_controlled() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    controlled_.wait(lock, [&] { return !controls_.empty() || lost_; });
+    if (controls_.empty()) return;
+    const Packet control = controls_.front();
+    controls_.pop_front();
+    lock.unlock();
+    send(control_(control));
+    lock.lock();
+  }
 }
 
 void Link::work() {

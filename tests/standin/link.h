@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "regatta/os/unique_fd.h"
@@ -28,6 +29,9 @@ class Link {
   Packet call(Packet packet, os::UniqueFd* file);
   // The ticket under which the device calls for `action`.
   std::uint64_t add_action(std::function<void()> action);
+  // What is done when another process wants something of this one, in a thread of its own; the
+  // packet goes back. Before this process can be found.
+  void set_control(std::function<Packet(const Packet&)> control) { control_ = std::move(control); }
   // In a child after fork(): the connection stays the parent's alone.
   void abandon();
   bool is_lost() const { return lost_; }
@@ -43,6 +47,7 @@ class Link {
   Packet wait_for_reply(Packet packet, Wait& wait);
   void hear();
   void work();
+  void be_controlled();
 
   os::UniqueFd socket_;
   std::mutex mutex_;
@@ -51,6 +56,10 @@ class Link {
   std::map<std::uint64_t, Wait*> waits_;
   std::map<std::uint64_t, std::function<void()>> actions_;
   std::deque<std::uint64_t> calls_;
+  std::function<Packet(const Packet&)> control_;
+  std::deque<Packet> controls_;
+  bool is_controlled_ = false;  // its thread has begun
+  std::condition_variable controlled_;
   std::uint64_t last_request_ = 0;
   std::uint64_t last_ticket_ = 0;
   std::atomic<bool> lost_ = false;

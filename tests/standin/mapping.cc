@@ -79,6 +79,16 @@ bool is_mapped_wholly(CUdeviceptr address, std::uint64_t bytes) {
 
 }  // namespace
 
+namespace regatta::standin {
+
+bool shares_mappings() {
+  for (const auto& [handle, physical] : handles())
+    if (physical.share != 0 || physical.opened) return true;
+  return false;
+}
+
+}  // namespace regatta::standin
+
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's
 extern "C" {
 

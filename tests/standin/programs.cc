@@ -55,6 +55,57 @@ int show(const std::string& number) {
   return 0;
 }
 
+// Has this number in every kind of memory; says where and what it reads there, after a kernel, and
+// again at every line that it hears.
+int hold(const std::string& number) {
+  const auto value = static_cast<unsigned>(std::stoul(number, nullptr, 0));
+  CUdeviceptr plain = 0;
+  CUdeviceptr pooled = 0;
+  CUdeviceptr mapped = 0;
+  CUarray array = nullptr;
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CUmemGenericAllocationHandle handle = 0;
+  const CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  const CUmemAllocationProp properties{.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here};
+  const CUmemAccessDesc access{here, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  const CUDA_ARRAY_DESCRIPTOR shape{1024, 1024, CU_AD_FORMAT_FLOAT, 1};
+  if (CU(cuModuleLoadData)(&module, kKernels) != CUDA_SUCCESS ||
+      CU(cuModuleGetFunction)(&function, module, "spin_1us") != CUDA_SUCCESS ||
+      CU(cuMemAlloc_v2)(&plain, 4 * kMiB) != CUDA_SUCCESS ||
+      CU(cuMemAllocAsync)(&pooled, 4 * kMiB, nullptr) != CUDA_SUCCESS ||
+      CU(cuMemCreate)(&handle, 4 * kMiB, &properties, 0) != CUDA_SUCCESS ||
+      CU(cuMemAddressReserve)(&mapped, 4 * kMiB, 0, 0, 0) != CUDA_SUCCESS ||
+      CU(cuMemMap)(mapped, 4 * kMiB, 0, handle, 0) != CUDA_SUCCESS ||
+      CU(cuMemSetAccess)(mapped, 4 * kMiB, &access, 1) != CUDA_SUCCESS ||
+      CU(cuArrayCreate_v2)(&array, &shape) != CUDA_SUCCESS ||
+      CU(cuMemcpyHtoA_v2)(array, 0, &value, sizeof value) != CUDA_SUCCESS)
+    return 1;
+  for (const CUdeviceptr address : {plain, pooled, mapped})
+    if (CU(cuMemsetD32_v2)(address, value, kMiB) != CUDA_SUCCESS) return 1;
+  const auto tell = [&] {
+    unsigned words[4] = {};
+    if (launch(function, nullptr) != CUDA_SUCCESS) return false;
+    for (const CUdeviceptr address : {plain, pooled, mapped}) {
+      unsigned ends[2] = {};
+      if (CU(cuMemcpyDtoH_v2)(&ends[0], address, 4) != CUDA_SUCCESS ||
+          CU(cuMemcpyDtoH_v2)(&ends[1], address + 4 * kMiB - 4, 4) != CUDA_SUCCESS)
+        return false;
+      words[address == plain ? 0 : address == pooled ? 1 : 2] = ends[0] == ends[1] ? ends[0] : 0;
+    }
+    if (CU(cuMemcpyAtoH_v2)(&words[3], array, 0, 4) != CUDA_SUCCESS) return false;
+    char text[100];
+    std::snprintf(text, sizeof text, "0x%llx %x %x %x %x", static_cast<unsigned long long>(plain),
+                  words[0], words[1], words[2], words[3]);
+    say(text);
+    return true;
+  };
+  if (!tell()) return 1;
+  for (char letter = 0; read(STDIN_FILENO, &letter, 1) > 0;)
+    if (letter == '\n' && !tell()) return 1;
+  return 0;
+}
+
 // Allocates as often, says the results, found by name and by search in turns.
 int allocate(const std::string& times) {
   void* found = nullptr;
@@ -123,6 +174,7 @@ int run_client(const std::string& name, const std::string& argument) {
   if (name == "keep_busy") return keep_busy(argument);
   if (name == "copy") return copy(argument);
   if (name == "show") return show(argument);
+  if (name == "hold") return hold(argument);
   if (name == "allocate") return allocate(argument);
   if (name == "wait_for_ever") return wait_for_ever();
   return 2;

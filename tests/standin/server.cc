@@ -37,10 +37,6 @@ Op op_of(const Packet& packet) {
   return op;
 }
 
-Packet reply_to(const Packet& packet, std::uint32_t status) {
-  return {.message = Message::kReply, .status = status, .request = packet.request};
-}
-
 }  // namespace
 
 Server::Server(os::UniqueFd listener, const Settings& settings, bool simulated)
@@ -286,7 +282,8 @@ bool Server::handle_session(ClientId id, const Packet& packet) {
 }
 
 void Server::handle(ClientId id, const Packet& packet, os::UniqueFd file) {
-  if (handle_share(id, packet, file) || handle_session(id, packet)) return;
+  if (handle_share(id, packet, file) || handle_session(id, packet) || handle_control(id, packet))
+    return;
   if (!handle_memory(id, packet) && !handle_question(id, packet)) handle_work(id, packet);
 }
 
@@ -312,6 +309,7 @@ void Server::drop_gone() {
       shares_.remove_client(id);
       std::erase_if(sessions_, [&](const auto& entry) { return entry.first.client == id; });
       device_.remove_client(id);
+      fail_controls(id);
     }
   gone_.clear();
 }

@@ -15,6 +15,10 @@
 
 namespace regatta::standin {
 
+inline Packet reply_to(const Packet& packet, std::uint32_t status) {
+  return {.message = Message::kReply, .status = status, .request = packet.request};
+}
+
 class Server {
  public:
   // `simulated`: time stands still but for waiting: it goes to the next event when every client
@@ -36,12 +40,21 @@ class Server {
     bool is_patient = false;      // nothing but waits and questions since its last work
   };
 
+  // What one process wants of another.
+  struct Control {
+    ClientId asks = 0;
+    ClientId does = 0;
+    Packet question;
+  };
+
   void accept_clients();
   void read_client(ClientId id);
   void handle(ClientId id, const Packet& packet, os::UniqueFd file);
   bool handle_share(ClientId id, const Packet& packet, os::UniqueFd& file);
   bool handle_memory(ClientId id, const Packet& packet);
   bool handle_question(ClientId id, const Packet& packet);
+  bool handle_control(ClientId id, const Packet& packet);
+  void fail_controls(ClientId gone);
   bool handle_session(ClientId id, const Packet& packet);
   void send_samples(ClientId id, const Packet& question);
   void handle_work(ClientId id, const Packet& packet);
@@ -57,7 +70,9 @@ class Server {
   os::UniqueFd listener_;
   Device device_;
   Shares shares_{device_};
-  std::map<Key, Engine> sessions_;  // of codecs
+  std::map<Key, Engine> sessions_;             // of codecs
+  std::map<std::uint64_t, Control> controls_;  // under way
+  std::uint64_t last_control_ = 0;
   bool simulated_;
   Time simulated_now_{};
   Time epoch_{};  // when the device's time was 0, as the wall clock has it; simulated: 0

@@ -34,6 +34,8 @@ struct Opened {
 };
 Opened open_share(const Ticket& ticket);
 void close_share(const Opened& opened);
+// Whether memory that mappings are made of was exported or imported; mapping.cc.
+bool shares_mappings();
 
 // A file descriptor that carries a ticket, and the ticket that one carries, share 0 when none.
 int make_ticket_file(const Ticket& ticket);

@@ -25,6 +25,7 @@ class Shares {
   explicit Shares(Device& device) : device_(device) {}
 
   void add_file(ClientId client, os::UniqueFd file);  // in which its memory lies
+  bool has_file(ClientId client) const { return files_.contains(client); }
   // The number of a range of the client's file; the same for the same range. 0: it has no file.
   std::uint64_t show(ClientId owner, std::uint64_t offset, std::uint64_t bytes);
   // Null: there is no such share.

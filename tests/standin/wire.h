@@ -36,11 +36,17 @@ enum class Message : std::uint32_t {
   kForgetMark,    // ticket
   kUsage,         // * one kUsageLine for each client, then the reply
   kLog,           // * one kLogLine for each interval, then the reply
+  kControl,       // * width = pid, sequence = a Control, time = how long it may take; status 0: no
+                  //   such process; sequence = a CUresult, bytes = what was asked for
+  kControlDone,   // ticket, sequence, bytes: to a kControlCall
+  kSuspend,       // * what the process holds is free for others
+  kResume,        // * it holds it again; status 0: there is no room
   kSamples,       // * time = since; kSampleLines, then the reply: time = end of the last period,
                   //   end_time = a period, bytes = free now
   // From the device.
   kReply,
   kCall,         // ticket: do it and answer
+  kControlCall,  // ticket, sequence, time: another process wants it
   kUsageLine,    // width = pid, bytes, time = busy, sequence = kernels, context = how many
   kLogLine,      // width = pid, context, time = start, end_time
   kEngineLine,   // width = pid, engine, bytes, time = start, end_time

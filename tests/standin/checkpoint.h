@@ -1,0 +1,49 @@
+// tests/standin/checkpoint.h: a process that is taken off its devices and brought back, as another
+// process wants it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "regatta/gpu/abi/checkpoint.h"
+#include "tests/standin/wire.h"
+
+namespace regatta::standin {
+
+// What one process wants of another; in Packet::sequence.
+enum class Control : std::uint64_t {
+  kGetState,
+  kGetThread,
+  kLock,
+  kCheckpoint,
+  kRestore,
+  kUnlock
+};
+
+// Does it in this process; any thread that is not in a call.
+Packet obey(const Packet& control);
+
+// Whether a call of this name goes on while its process is locked: it has nothing to do with a
+// device.
+constexpr bool passes_lock(std::string_view name) {
+  return name.starts_with("cuCheckpoint") || name.starts_with("cuGet") ||
+         name.starts_with("cuDeviceGet") || name == "cuInit" || name == "cuDriverGetVersion" ||
+         name == "cuCtxGetCurrent";
+}
+
+// A thread is in a call while one lives. One that begins while the process is locked waits.
+class InCall {
+ public:
+  InCall();
+  InCall(const InCall&) = delete;
+  InCall& operator=(const InCall&) = delete;
+  ~InCall();
+  // What the call returns where nothing can be called any more.
+  CUresult refusal() const { return refusal_; }
+
+ private:
+  CUresult refusal_ = CUDA_SUCCESS;
+  bool is_counted_ = false;
+};
+
+}  // namespace regatta::standin
