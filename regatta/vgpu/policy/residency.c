@@ -27,7 +27,7 @@ void regatta_residency_init(regatta_residency* residency, u64 bytes_per_us, u64 
 }
 
 void regatta_residency_forget(regatta_residency* residency, unsigned tenant) {
-  static const regatta_resident kNobody = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  static const regatta_resident kNobody = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   residency->tenants[tenant] = kNobody;
 }
 
@@ -58,6 +58,7 @@ void regatta_residency_see(regatta_residency* residency, unsigned tenant,
   if (was_runnable && !seen->is_runnable) known->idle_ns = now_ns;
   known->demand = seen->demand;
   known->resident = seen->resident;
+  known->bound = seen->bound;
   known->may = seen->may;
   known->lease_ns = seen->lease_ns;
   known->is_stuck = seen->is_stuck;
@@ -124,12 +125,13 @@ static u64 free_from(const regatta_residency* residency, unsigned tenant) {
 /* Who is asked first: the idle, longest idle first; those who work, longest there first; then those
  * who wait with a part of their memory there, the last in the queue first: it is used last.
  */
+static int class_of(const regatta_resident* one) {
+  return !one->is_runnable ? 0 : one->is_in ? 1 : 2;
+}
 static int is_asked_before(const regatta_resident* a, const regatta_resident* b) {
-  const int class_a = !a->is_runnable ? 0 : a->is_in ? 1 : 2;
-  const int class_b = !b->is_runnable ? 0 : b->is_in ? 1 : 2;
-  if (class_a != class_b) return class_a < class_b;
-  if (class_a == 0) return a->idle_ns < b->idle_ns;
-  if (class_a == 1) return a->began_ns < b->began_ns;
+  if (class_of(a) != class_of(b)) return class_of(a) < class_of(b);
+  if (class_of(a) == 0) return a->idle_ns < b->idle_ns;
+  if (class_of(a) == 1) return a->began_ns < b->began_ns;
   return a->waits_ns > b->waits_ns;
 }
 
@@ -143,22 +145,44 @@ static u64 available_by(const regatta_residency* residency, int head, const u64*
   return sum;
 }
 
-static void ask_back(const regatta_residency* residency, int head, u64* may, u64 wanted, u64 when) {
+/* What can be taken of a tenant without what is bound of it. */
+static u64 loose_part(const regatta_resident* one, u64 may) {
+  return may < one->bound ? may : may - one->bound;
+}
+
+/* Of those of one class, at first what is loose, then all of one after the other. */
+static u64 ask_class(const regatta_residency* residency, int head, u64* may, u64 wanted, u64 when,
+                     int of_class) {
+  int takes_bound = 0;
   while (wanted != 0) {
     int next = -1;
     unsigned i;
     u64 part;
     for (i = 0; i < residency->count; ++i) {
       const regatta_resident* const one = &residency->tenants[i];
-      if ((int)i == head || may[i] == 0 || one->is_stuck || free_from(residency, i) > when)
+      const u64 there = takes_bound ? may[i] : loose_part(one, may[i]);
+      if ((int)i == head || there == 0 || one->is_stuck || class_of(one) != of_class ||
+          free_from(residency, i) > when)
         continue;
       if (next < 0 || is_asked_before(one, &residency->tenants[next])) next = (int)i;
     }
-    if (next < 0) return;
-    part = least_of(wanted, may[next]);
+    if (next < 0 && takes_bound) return wanted;
+    if (next < 0) {
+      takes_bound = 1;
+      continue;
+    }
+    part = takes_bound ? may[next]
+                       : least_of(wanted, loose_part(&residency->tenants[next], may[next]));
     may[next] -= part;
-    wanted -= part;
+    wanted -= least_of(wanted, part);
   }
+  return 0;
+}
+
+static void ask_back(const regatta_residency* residency, int head, u64* may, u64 wanted, u64 when) {
+  int of_class;
+  for (of_class = 0; of_class < 3; ++of_class)
+    wanted = ask_class(residency, head, may, wanted, when, of_class);
 }
 
 /* The first time by which enough can be asked back, or never. */
@@ -205,7 +229,7 @@ u64 regatta_residency_step(const regatta_residency* residency, u64 now_ns, u64* 
   /* What was promised already has to fit, stay or no stay: the device may have less than before. */
   if (promised > capacity) {
     ask_back(residency, head, may, promised - capacity, kForever);
-    promised = capacity;
+    promised = capacity; /* at most */
   }
   if (promised + lacking <= capacity) return kForever;
   lacking = promised + lacking - capacity;

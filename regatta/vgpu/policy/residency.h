@@ -3,8 +3,10 @@
  * memory is there. Who waits longest is the head, the only one whose memory comes in: space is
  * asked back for it from those who are idle, then from those who have worked long enough for what
  * their swap cost (a stay). Who was asked needs nothing to obey, so nobody waits in a circle; every
- * stay ends by time, so every head is served. Nothing moves while all fit. Pure, in integers, in C:
- * time is an argument, in ns of any clock that does not go back.
+ * stay ends by time, so every head is served. Nothing moves while all fit. Memory that is bound
+ * together, as what a process has that cannot be moved piece by piece, is asked for where the rest
+ * of those who are as good to ask is not enough. Pure, in integers, in C: time is an argument, in
+ * ns of any clock that does not go back.
  */
 #ifndef REGATTA_VGPU_POLICY_RESIDENCY_H
 #define REGATTA_VGPU_POLICY_RESIDENCY_H
@@ -26,6 +28,7 @@ enum { REGATTA_SWAP_PERCENT = 15 };
 typedef struct {
   unsigned long long demand;   /* what has to be there for it to work; 0: nothing moves */
   unsigned long long resident; /* what is there */
+  unsigned long long bound;    /* of the demand: what leaves after all else and only as a whole */
   unsigned long long may;      /* what it was told that may be there; above: it was asked to give */
   unsigned long long lease_ns; /* the length of its stays; 0: by what its swap costs */
   unsigned long long began_ns; /* its stay */
@@ -57,7 +60,8 @@ void regatta_residency_see(regatta_residency* residency, unsigned tenant,
 /* A tenant that has gone, with all it had. */
 void regatta_residency_forget(regatta_residency* residency, unsigned tenant);
 
-/* Writes to `may` what each tenant may have there from now on, and returns when to ask again if
+/* Writes to `may` what each tenant may have there from now on (less than what is bound of it: that
+ * is not there, and neither is anything else), and returns when to ask again if
  * nothing else happens (~0ULL: never). The caller tells the tenants, then sees them anew. The sum
  * of the larger of `resident` and `may` never grows beyond the capacity.
  */

@@ -19,6 +19,7 @@ constexpr U64 kRate = 25'000;  // bytes a us: 25 GB/s
 
 struct Tenant {
   U64 demand = 0;
+  U64 bound = 0;  // of it: moves last, as a whole
   bool runnable = false;
   bool obeys = true;
   U64 lease_ns = 0;
@@ -28,6 +29,8 @@ struct Tenant {
   U64 worked_ns = 0;  // while in
   U64 waits_since = 0;
   U64 longest_wait = 0;
+  U64 bound_done = 0;  // of the move that is under way
+  bool bound_there = false;
 };
 
 // A device and its link, both directions at once; tenants obey at the speed of the link.
@@ -57,7 +60,7 @@ class Machine {
     U64 may[REGATTA_TENANTS_MAX] = {};
     const U64 wake = regatta_residency_step(&policy, now, may);
     for (std::size_t i = 0; i < tenants.size(); ++i)
-      tenants[i].may = may[i];
+      tenants[i].may = may[i] < tenants[i].bound ? 0 : may[i];
     see();
     U64 held = 0;
     for (const Tenant& one : tenants)
@@ -86,6 +89,7 @@ class Machine {
       regatta_resident seen{};
       seen.demand = one.demand;
       seen.resident = one.resident;
+      seen.bound = one.bound;
       seen.may = one.may;
       seen.lease_ns = one.lease_ns;
       seen.is_runnable = one.runnable ? 1 : 0;
@@ -93,15 +97,31 @@ class Machine {
       regatta_residency_see(&policy, i, &seen, now);
     }
   }
+  // Of what is bound, part by part, but it is there until all has gone, and gone until all is
+  // there.
+  static void move_bound(Tenant& one, U64& link, bool in) {
+    const U64 part = std::min(link, one.bound - one.bound_done);
+    one.bound_done += part;
+    one.moved += part;
+    link -= part;
+    if (one.bound_done < one.bound) return;
+    one.bound_done = 0;
+    one.bound_there = in;
+    one.resident = in ? one.bound : 0;
+  }
   void move(U64 step) {
     U64 out = kRate * (step / 1000);
     U64 in = out;
     for (Tenant& one : tenants) {
+      const U64 kept = one.bound_there ? one.bound : 0;
       if (one.resident > one.may && one.obeys) {
-        const U64 part = std::min(out, one.resident - one.may);
+        const U64 part = std::min(out, one.resident - std::max(one.may, kept));
         one.resident -= part;
         one.moved += part;
         out -= part;
+        if (one.may < kept && one.resident == kept) move_bound(one, out, false);
+      } else if (one.bound != 0 && !one.bound_there && one.may >= one.bound) {
+        move_bound(one, in, true);
       } else if (one.resident < std::min(one.may, one.demand)) {
         const U64 part = std::min(in, std::min(one.may, one.demand) - one.resident);
         one.resident += part;
@@ -224,6 +244,39 @@ TEST(Residency, ShrinksAtOnceWhenTheDeviceHasLess) {
   EXPECT_EQ(machine.tenants[0].may + machine.tenants[1].may, 70 * kGiB);
 }
 
+TEST(Residency, TakesWhatIsBoundWhereTheRestIsNotEnoughAndThenAllOfIt) {
+  Machine machine(100 * kGiB, equal_tenants(3, 45 * kGiB));
+  machine.tenants[0].bound = 20 * kGiB;
+  machine.tenants[1].bound = 45 * kGiB;
+  machine.tenants[2].runnable = false;
+  machine.run(20 * kS);
+  machine.tenants[0].runnable = machine.tenants[1].runnable = false;
+  machine.run(20 * kS);
+  machine.tenants[2].runnable = true;
+  machine.tenants[2].demand = 30 * kGiB;
+  machine.decide();
+  EXPECT_EQ(machine.tenants[0].may, 25 * kGiB) << "20 GiB of what is loose";
+  EXPECT_EQ(machine.tenants[1].may, 45 * kGiB);
+  machine.run(20 * kS);
+  machine.tenants[2].demand = 60 * kGiB;
+  machine.decide();
+  EXPECT_EQ(machine.tenants[0].may, 0U) << "the rest of what is loose, and what is bound";
+  EXPECT_EQ(machine.tenants[1].may, 0U) << "not less, though less was lacking";
+}
+
+TEST(Residency, ServesThoseWhoseMemoryIsBoundAsTheOthers) {
+  Machine machine(80 * kGiB, equal_tenants(8, 64 * kGiB));
+  machine.tenants[2].bound = machine.tenants[5].bound = 64 * kGiB;
+  machine.tenants[6].bound = 1 * kGiB;
+  machine.run(2000 * kS);
+  EXPECT_LE(machine.most_held, 80 * kGiB);
+  const U64 round = 8 * (regatta_stay_ns(&machine.policy, 0) + 7 * kS);
+  for (const Tenant& one : machine.tenants) {
+    EXPECT_GT(one.worked_ns, 120 * kS);
+    EXPECT_LE(one.longest_wait, round);
+  }
+}
+
 TEST(Residency, StaysALeaseWhereOneIsGiven) {
   Machine machine(100 * kGiB, equal_tenants(2, 80 * kGiB));
   machine.tenants[0].lease_ns = 60 * kS;
@@ -246,9 +299,10 @@ TEST(Residency, HoldsUnderAnyLoad) {
     for (int round = 0; round < 60; ++round) {
       for (Tenant& one : machine.tenants) {
         if (below(4) == 0) one.runnable = below(3) != 0;
-        if (below(6) == 0) one.demand = below(capacity / kGiB + 1) * kGiB;
+        if (below(6) == 0) one.demand = std::max(one.bound, below(capacity / kGiB + 1) * kGiB);
         one.resident = std::min(one.resident, one.demand);  // what was freed is gone
-        if (below(200) == 0) {                              // dies; another one may come
+        if (one.resident == 0 && one.bound_done == 0) one.bound = below(3) * one.demand / 2;
+        if (below(200) == 0) {  // dies; another one may come
           const auto index = static_cast<unsigned>(&one - machine.tenants.data());
           regatta_residency_forget(&machine.policy, index);
           one = Tenant();
