@@ -44,6 +44,7 @@ struct Options {
   int encoder_sessions = 0;
   int decoder_sessions = 0;
   std::string host_memory;
+  bool no_checkpoint = false;
   bool overcommit = false;
   std::string lease;
   std::string name;
@@ -83,6 +84,7 @@ int run_daemon(const Options& options) {
     if (!policy) return report_error(policy.error());
     daemon.policy = *policy;
   }
+  if (options.no_checkpoint) daemon.residences.checkpoints.library.clear();
   if (!options.host_memory.empty()) {
     const auto memory = parse_bytes(options.host_memory);
     if (!memory)
@@ -219,6 +221,8 @@ void add_daemon(CLI::App& gpu, const Shared& options, int& exit_status) {
       ->add_option("--host-memory", options->host_memory,
                    "Memory of the host for tenants with --overcommit; none when left out")
       ->type_name("SIZE");
+  daemon->add_flag("--no-checkpoint", options->no_checkpoint,
+                   "Never take a process off its GPU by the driver's checkpoint calls");
   daemon
       ->add_option("--link", options->link,
                    "What copies between host and a GPU reach, each way, to be divided as its time "

@@ -1,116 +1,11 @@
 // Unchanged programs whose memory does not fit on a device together, with the hook: each finds its
 // memory as it left it, whatever went to the host in between and whoever was killed meanwhile.
-#include <algorithm>
+#include "tests/gpu_swap/over_commit.h"
+
 #include <random>
-
-#include <gmock/gmock.h>
-#include <sys/mman.h>
-
-#include "tests/gpu_swap/board.h"
-#include "tests/hook/tenant.h"
 
 namespace regatta::gpu_swap {
 namespace {
-
-using hook_test::Device;
-using hook_test::How;
-using hook_test::kMiB;
-using hook_test::TenantProgram;
-using vgpu::TestDaemon;
-
-class OverCommit : public testing::Test {
- protected:
-  OverCommit() {
-    board_fd_ = os::UniqueFd(::memfd_create("board", 0));
-    EXPECT_EQ(::ftruncate(board_fd_.get(), sizeof(Board)), 0);
-    void* const memory =
-        ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, board_fd_.get(), 0);
-    board_ = new (memory) Board;
-  }
-  ~OverCommit() override { ::munmap(board_, sizeof(Board)); }
-
-  void start_device(std::uint64_t mebibytes, const char* speed, Seconds longest_wait) {
-    const std::string memory = std::to_string(mebibytes) + "MiB";
-    device_ = std::make_unique<Device>(
-        std::vector<std::string>{"--memory", memory, "--copy-speed", speed});
-    link_ = std::stod(speed) * 1e6;
-    vgpu::DaemonOptions options{
-        .policy = REGATTA_SHARE_BURST_WEIGHT,
-        .host_memory = Bytes{1LL << 32},
-        .residences = {
-            .link = BytesPerSecond{link_}, .longest_wait = longest_wait, .patience = Seconds{5.0}}};
-    daemon_ = std::make_unique<TestDaemon>(
-        std::vector<Bytes>{Bytes{static_cast<long long>(mebibytes * kMiB)}}, options);
-  }
-  // The program of this number, as a tenant of its own with a little more than it takes.
-  pid_t start(int number, std::uint64_t bytes, unsigned lease_s = 0) {
-    const pid_t pid = vgpu::start_process([&, this] {
-      os::UniqueFd page;
-      const nlohmann::json request{{"ask", "join"},
-                                   {"name", "t" + std::to_string(number)},
-                                   {"memory", {{"0", bytes + 4 * kMiB}}},
-                                   {"overcommit", true},
-                                   {"lease_s", lease_s},
-                                   {"compute_ppm", 10'000}};
-      const auto answer = vgpu::ask_daemon(daemon_->socket(), request.dump(), &page);
-      if (!answer) std::fprintf(stderr, "%s\n", answer.error().message.c_str());
-      if (!answer) return 99;
-      ::fcntl(page.get(), F_SETFD, 0);
-      return TenantProgram::become({REGATTA_SWAP_PROGRAM, std::to_string(number),
-                                    std::to_string(board_fd_.get()), std::to_string(bytes)},
-                                   hook_test::on(*device_, How::kPreloaded));
-    });
-    pids_.push_back(pid);
-    return pid;
-  }
-  bool wait_until(const std::function<bool()>& condition, double seconds = 60) const {
-    const Seconds end = os::monotonic_now() + Seconds{seconds};
-    while (!condition() && os::monotonic_now() < end)
-      os::sleep_for(Seconds{0.002});
-    return condition();
-  }
-  // So many times each of them comes to work after another one did.
-  void wait_for_turns(int count, int turns) {
-    std::vector<long> seen(static_cast<std::size_t>(count), 0);
-    std::vector<int> turn(static_cast<std::size_t>(count), 0);
-    int last = -1;
-    const bool all = wait_until([&] {
-      for (int i = 0; i < count; ++i) {
-        const long rounds = board_->rounds[i];
-        auto& known = seen[static_cast<std::size_t>(i)];
-        if (rounds > known && last != i) {
-          ++turn[static_cast<std::size_t>(i)];
-          last = i;
-        }
-        known = rounds;
-      }
-      return *std::min_element(turn.begin(), turn.end()) >= turns;
-    });
-    EXPECT_TRUE(all) << "least turns of one: " << *std::min_element(turn.begin(), turn.end());
-  }
-  nlohmann::json memory_of(int number) const {
-    const auto books = daemon_->ask({{"ask", "ps"}});
-    if (!books) return {};
-    for (const auto& tenant : (*books)["tenants"])
-      if (tenant["name"] == "t" + std::to_string(number) && !tenant["memory"].empty())
-        return tenant["memory"][0];
-    return {};
-  }
-  void finish() {
-    board_->stop = true;
-    for (const pid_t pid : pids_)
-      EXPECT_EQ(vgpu::wait_status(pid), 0);
-    pids_.clear();
-    EXPECT_TRUE(wait_until([&] { return device_->used_bytes() == 0; }, 5));
-  }
-
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<TestDaemon> daemon_;
-  double link_ = 0;
-  os::UniqueFd board_fd_;
-  Board* board_ = nullptr;
-  std::vector<pid_t> pids_;
-};
 
 TEST_F(OverCommit, EightProgramsOfFourFifthsOfADeviceTakeTurnsAndKeepTheirMemory) {
   start_device(40, "800MB/s", Seconds{2.0});

@@ -1,6 +1,8 @@
 // A program that uses the driver and knows nothing of tenants: takes device memory, writes to all
 // of it, and in each round launches, looks whether its memory is as it left it, and changes some.
-// NUMBER BOARD BYTES: its number, a descriptor of the board, what it takes.
+// NUMBER BOARD BYTES KIND: its number, a descriptor of the board, what it takes, and how: movable;
+// staying, as memory that cannot be moved piece by piece; sharing, as movable, with a little that
+// others may open; hoarding, as staying, and then tries to share some.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -53,6 +55,34 @@ CUresult take(CUdeviceptr* address, std::size_t* bytes, std::size_t number, CUst
   return CU(cuMemAlloc_v2)(address, *bytes);
 }
 
+// As they take what cannot be moved by itself: from a pool of their own, mapped, and in small
+// pieces.
+CUresult take_staying(CUdeviceptr* address, std::size_t bytes, std::size_t number,
+                      CUstream stream) {
+  const CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  if (number % 2 == 0) {
+    static CUmemoryPool pool = nullptr;
+    const CUmemPoolProps properties{.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here};
+    if (pool == nullptr && CU(cuMemPoolCreate)(&pool, &properties) != CUDA_SUCCESS) return 999;
+    return CU(cuMemAllocFromPoolAsync)(address, bytes, pool, stream);
+  }
+  const CUmemAllocationProp properties{.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here};
+  const CUmemAccessDesc access{here, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CUmemGenericAllocationHandle handle = 0;
+  CUresult result = CU(cuMemCreate)(&handle, bytes, &properties, 0);
+  if (result == CUDA_SUCCESS) result = CU(cuMemAddressReserve)(address, bytes, 0, 0, 0);
+  if (result == CUDA_SUCCESS) result = CU(cuMemMap)(*address, bytes, 0, handle, 0);
+  return result == CUDA_SUCCESS ? CU(cuMemSetAccess)(*address, bytes, &access, 1) : result;
+}
+
+// Others may open it from now on; what that returns.
+CUresult share_some() {
+  CUdeviceptr address = 0;
+  CUipcMemHandle handle{};
+  const CUresult result = CU(cuMemAlloc_v2)(&address, 1000);
+  return result == CUDA_SUCCESS ? CU(cuIpcGetMemHandle)(&handle, address) : result;
+}
+
 bool holds(const Piece& piece, std::vector<unsigned>& buffer) {
   if (CU(cuMemcpyDtoH_v2)(buffer.data(), piece.address, piece.bytes) != CUDA_SUCCESS) return false;
   for (std::size_t i = 0; i < piece.bytes / sizeof(unsigned); ++i)
@@ -75,7 +105,7 @@ bool is_as_left(const std::vector<Piece>& pieces) {
   return true;
 }
 
-int work(int number, Board& board, std::size_t bytes) {
+int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
   CUcontext context = nullptr;
   CUmodule module = nullptr;
   CUfunction function = nullptr;
@@ -85,16 +115,22 @@ int work(int number, Board& board, std::size_t bytes) {
   NEED(CU(cuModuleLoadData)(&module, kKernels) == CUDA_SUCCESS);
   NEED(CU(cuModuleGetFunction)(&function, module, "spin_1ms") == CUDA_SUCCESS);
   NEED(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  if (kind == "sharing") NEED(share_some() == CUDA_SUCCESS);
   std::vector<Piece> pieces;
   std::vector<unsigned> buffer(kPiece / sizeof(unsigned));
   for (std::size_t left = bytes / kPiece * kPiece; left > 0; left -= kPiece) {
     Piece piece{.bytes = kPiece, .value = static_cast<unsigned>(number) << 24};
     piece.value += static_cast<unsigned>(pieces.size());
-    NEED(take(&piece.address, &piece.bytes, pieces.size(), stream) == CUDA_SUCCESS);
+    const CUresult taken = kind == "staying" || kind == "hoarding"
+                               ? take_staying(&piece.address, piece.bytes, pieces.size(), stream)
+                               : take(&piece.address, &piece.bytes, pieces.size(), stream);
+    if (taken == CUDA_ERROR_OUT_OF_MEMORY) return 2;
+    NEED(taken == CUDA_SUCCESS);
     NEED(CU(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
     NEED(CU(cuMemsetD32_v2)(piece.address, piece.value, piece.bytes / 4) == CUDA_SUCCESS);
     pieces.push_back(piece);
   }
+  if (kind == "hoarding") return share_some() == CUDA_ERROR_NOT_SUPPORTED ? 3 : 1;
   unsigned type = 0;
   NEED(CU(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                  pieces[0].address + 5000) == CUDA_SUCCESS);
@@ -123,6 +159,7 @@ int work(int number, Board& board, std::size_t bytes) {
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     NEED(holds(pieces[i], buffer));
+    if (kind == "staying") continue;  // goes with the process
     NEED((i % 2 == 0 ? CU(cuMemFree_v2)(pieces[i].address)
                      : CU(cuMemFreeAsync)(pieces[i].address, stream)) == CUDA_SUCCESS);
   }
@@ -135,10 +172,10 @@ int work(int number, Board& board, std::size_t bytes) {
 
 int main(int argc, char** argv) {
   using regatta::gpu_swap::Board;
-  if (argc != 4) return 64;
+  if (argc != 5) return 64;
   void* const memory =
       mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, std::stoi(argv[2]), 0);
   if (memory == MAP_FAILED) return 65;
   return regatta::gpu_swap::work(std::stoi(argv[1]), *static_cast<Board*>(memory),
-                                 std::stoull(argv[3]));
+                                 std::stoull(argv[3]), argv[4]);
 }

@@ -25,8 +25,8 @@ namespace {
 struct State {
   std::atomic<int> calls = 0;
   std::atomic<CUprocessState> state = CU_PROCESS_STATE_RUNNING;
-  std::mutex mutex;         // one control after the other
-  bool is_spoilt = false;   // guarded by mutex: a restore found no room
+  std::mutex mutex;        // one control after the other
+  bool is_spoilt = false;  // guarded by mutex: a restore found no room
 };
 State& state() {
   static auto* const only = new State;  // threads use it until the very end
@@ -77,8 +77,7 @@ CUresult lock(std::chrono::milliseconds timeout) {
 // Memory that other processes know of, theirs, and managed memory cannot be taken away.
 bool is_bound() {
   const std::lock_guard lock(process().mutex);
-  return shares_mappings() ||
-         std::ranges::any_of(process().regions, [](const auto& entry) {
+  return shares_mappings() || std::ranges::any_of(process().regions, [](const auto& entry) {
            return entry.second.opened || entry.second.share != 0 ||
                   entry.second.kind == RegionKind::kManaged;
          });

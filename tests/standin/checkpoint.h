@@ -11,14 +11,7 @@
 namespace regatta::standin {
 
 // What one process wants of another; in Packet::sequence.
-enum class Control : std::uint64_t {
-  kGetState,
-  kGetThread,
-  kLock,
-  kCheckpoint,
-  kRestore,
-  kUnlock
-};
+enum class Control : std::uint64_t { kGetState, kGetThread, kLock, kCheckpoint, kRestore, kUnlock };
 
 // Does it in this process; any thread that is not in a call.
 Packet obey(const Packet& control);

@@ -1,5 +1,6 @@
 #include "regatta/vgpu/client/client.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -16,8 +17,9 @@ namespace regatta::vgpu {
 namespace {
 
 constexpr Seconds kRetry{0.001};
-// So long the others are waited for that make room.
-constexpr Seconds kRoomPatience{60.0};
+// So long the others are waited for that make room: every stay ends sooner, and so does the queue.
+constexpr Seconds kRoomPatience{7200.0};
+constexpr Seconds kRetryMost{0.02};
 
 // Maps a page at `where`, in place of what is there, or at any address.
 Result<void*> map_shared(int fd, int protection, void* where) {
@@ -189,6 +191,7 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes) {
   std::unique_lock lock(mutex_);
   const Seconds begin = os::monotonic_now();
   const Seconds end = begin + patience_;
+  Seconds pause = kRetry;
   for (;;) {
     Status status;
     bool is_later = false;
@@ -207,7 +210,8 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes) {
     }
     if (is_later && os::monotonic_now() < begin + kRoomPatience) {
       lock.unlock();  // this process may be one of those who make room
-      os::sleep_for(kRetry);
+      os::sleep_for(pause);
+      pause = std::min(Seconds{2 * pause.value}, kRetryMost);
       lock.lock();
       continue;
     }
@@ -230,6 +234,21 @@ Status Client::lease_movable(int device, std::uint64_t total) {
     Status status;
     if (!socket_) status = say_hello();
     if (status) status = ask_for(request);
+    if (status || !is_lost(status.error())) return status;
+    socket_.reset();
+    if (os::monotonic_now() > end) return status;
+    os::sleep_for(kRetry);
+  }
+}
+
+Status Client::bind() {
+  if (!is_here()) return was_forked();
+  const std::scoped_lock lock(mutex_);
+  const Seconds end = os::monotonic_now() + patience_;
+  for (;;) {
+    Status status;
+    if (!socket_) status = say_hello();
+    if (status) status = ask_for({.ask = Ask::kBind});
     if (status || !is_lost(status.error())) return status;
     socket_.reset();
     if (os::monotonic_now() > end) return status;

@@ -52,6 +52,14 @@ class Client {
   // Tells the daemon that residence(device) has changed. Errors as reserve(), without waiting.
   Status tell_moved(int device);
   regatta_residence& residence(int device) { return purses_->residences[device]; }
+  regatta_process& process() { return purses_->process; }
+  // Whether the process is on its devices, or leaves them or comes back as a whole.
+  bool is_on_devices() const {
+    return __atomic_load_n(&purses_->process.place, __ATOMIC_SEQ_CST) == REGATTA_HERE;
+  }
+  // To be called before the process has memory that no checkpoint can take. kExhausted when others
+  // would have no room beside it; other errors as reserve().
+  Status bind();
   bool is_overcommitted() const {
     return (__atomic_load_n(&tenant_->flags, __ATOMIC_RELAXED) & REGATTA_TENANT_OVERCOMMIT) != 0;
   }

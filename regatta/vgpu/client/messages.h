@@ -34,6 +34,9 @@ enum class Ask : std::uint32_t {
   // One session more of an engine (`least`, a regatta_engine) of `device`; done when
   // regatta_feed says so.
   kSession = 8,
+  // The client is about to have memory that no checkpoint of it can take: from now on it stays on
+  // its devices. Refused where others would have no room beside what it has.
+  kBind = 9,
 };
 
 struct Request {

@@ -47,6 +47,7 @@ Result<int> Daemon::client_for_hello(const Request& request, ProcessId process, 
     if (connection_of_[*known] >= 0) hang_up(connection_of_[*known]);
     if (bell_of_[*known] >= 0) hang_up(bell_of_[*known]);
     engines_.end(books_, *known, os::monotonic_ns());
+    residences_.forget(*known);
     books_.remove_client(*known);
   }
   const bool was_absent = !books_.has_clients(*tenant);
@@ -122,6 +123,7 @@ void Daemon::answer_client(Connection& connection, const Request& request) {
     return reply(connection, failed({Code::kInvalidInput, "a client says hello first"}));
   if (request.ask == Ask::kMovable) return answer_movable(connection, request);
   if (request.ask == Ask::kSession) return answer_session(connection, request);
+  if (request.ask == Ask::kBind) return answer_bind(connection);
   answer_lease(connection, request);
 }
 
@@ -141,7 +143,7 @@ void Daemon::answer_lease(Connection& connection, const Request& request) {
   if (device >= 0 && books_.is_drained(device))
     return reply(connection, failed(Books::drained_error(device)));
   if (device >= 0 && device < books_.device_count()) {
-    const auto room = residences_.room_for(books_, tenant_of(client), device, request.least);
+    const auto room = residences_.room_for(books_, client, device, request.least);
     if (room == Residences::Room::kLater) return reply(connection, {.answer = Answer::kLater});
     if (room == Residences::Room::kNever) return reply(connection, {.answer = Answer::kRefused});
   }
@@ -161,6 +163,14 @@ void Daemon::answer_movable(Connection& connection, const Request& request) {
     residences_.step(books_, times_);
     return true;
   });
+}
+
+// What it says stands in its page, for this daemon and the next.
+void Daemon::answer_bind(Connection& connection) {
+  const bool may_bind = books_.may_bind(tenant_of(connection.client));
+  if (may_bind) store(books_.process(connection.client)->bound, 1U);
+  residences_.stir();
+  reply(connection, {.answer = may_bind ? Answer::kDone : Answer::kRefused});
 }
 
 void Daemon::answer_session(Connection& connection, const Request& request) {

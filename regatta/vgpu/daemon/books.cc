@@ -29,7 +29,8 @@ Books::Books(State state, std::string socket, std::vector<Bytes> capacity)
       clients_of_(kTenantsMax),
       tenant_pages_(kTenantsMax),
       purses_(kClientsMax),
-      movable_(kClientsMax) {}
+      movable_(kClientsMax),
+      leaves_(kTenantsMax) {}
 
 Result<Books> Books::open(State state, std::string socket, std::vector<Bytes> capacity,
                           bool opens_when_lost) {
@@ -193,6 +194,10 @@ void Books::recall(int tenant, int device, int except, std::uint64_t wanted) {
       return -static_cast<std::int64_t>(std::min({spare, held, lacking}));
     });
   }
+}
+
+std::uint64_t Books::stays(int client, int device) const {
+  return counted(state_->clients[client].leases[device]);
 }
 
 bool Books::lease(int client, int device, std::uint64_t least) {

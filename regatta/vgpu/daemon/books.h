@@ -107,14 +107,28 @@ class Books {
   bool is_overcommitted(int tenant) const {
     return (state_->tenants[tenant].flags & kOvercommit) != 0;
   }
-  // What is left of a device for memory that can be moved.
+  // What a client has leased there, which stays unless its process leaves as a whole.
+  std::uint64_t stays(int client, int device) const;
+  // Tenants whose processes can leave a device as a whole: what stays there otherwise comes and
+  // goes, too.
+  void set_leaves(int tenant, int device, bool leaves) { leaves_[tenant][device] = leaves; }
+  bool leaves(int tenant, int device) const { return leaves_[tenant][device]; }
+  // What has to be on the device for the tenant to work, and can leave it.
+  std::uint64_t demand_of(int tenant, int device) const;
+  // What is left of a device for memory that can leave it.
   std::uint64_t room_for_movable(int device) const;
-  // Whether `least` bytes that stay where they are leave each tenant's movable memory the room to
-  // come in.
-  bool may_stay(int device, std::uint64_t least) const;
+  // Whether `least` bytes more that the tenant wants beside its movable ones leave each tenant the
+  // room to come in.
+  bool may_stay(int tenant, int device, std::uint64_t least) const;
+  // Whether they have it when this one's processes cannot leave any more.
+  bool may_bind(int tenant);
   // Calls back what such tenants have leased and do not use.
   void recall_spare(int device);
-  // What the daemon and the client say of it there; null for one without purses.
+  // Where the process is as a whole; null for one without purses.
+  regatta_process* process(int client) const {
+    return has_purses(client) ? &purses(client)->process : nullptr;
+  }
+  // What the daemon and the client say of its memory there; null likewise.
   regatta_residence* residence(int client, int device) const {
     return has_purses(client) ? &purses(client)->residences[device] : nullptr;
   }
@@ -180,6 +194,7 @@ class Books {
   std::vector<Page> purses_;
   std::unordered_map<pid_t, int> client_of_;
   std::vector<std::array<std::uint64_t, kDevicesMax>> movable_;  // of each client
+  std::vector<std::array<bool, kDevicesMax>> leaves_;            // of each tenant
   Bytes host_memory_;
   std::uint32_t drained_ = 0;
   int next_free_ = 0;  // where to look for a free record first

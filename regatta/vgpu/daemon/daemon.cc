@@ -87,6 +87,7 @@ void Daemon::bury(int client) {
   if (bell_of_[client] >= 0) hang_up(bell_of_[client]);
   pidfds_[client].reset();
   engines_.end(books_, client, os::monotonic_ns());
+  residences_.forget(client);
   books_.remove_client(client);
   residences_.stir();
   end_if_unheld(tenant);
@@ -183,7 +184,8 @@ void Daemon::hear(int number) {
   std::memcpy(&request, message->bytes.data(), sizeof request);
   if (request.ask == Ask::kHello) return answer_hello(connection, request, *message);
   if (request.ask == Ask::kPlace) return answer_place(connection);
-  if (request.ask == Ask::kLease || request.ask == Ask::kMovable || request.ask == Ask::kSession)
+  if (request.ask == Ask::kLease || request.ask == Ask::kMovable || request.ask == Ask::kSession ||
+      request.ask == Ask::kBind)
     return answer_client(connection, request);
   if (request.ask == Ask::kMoved && connection.client >= 0) return residences_.stir();
   if (request.ask == Ask::kBell) return answer_bell(connection, request);

@@ -68,6 +68,7 @@ class Daemon {
   void answer_client(Connection& connection, const Request& request);
   void answer_lease(Connection& connection, const Request& request);
   void answer_movable(Connection& connection, const Request& request);
+  void answer_bind(Connection& connection);
   void answer_session(Connection& connection, const Request& request);
   template <typename Grant>
   void grant_or_refuse(Connection& connection, const Grant& grant);

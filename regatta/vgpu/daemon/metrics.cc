@@ -26,7 +26,7 @@ std::vector<int> live_tenants(const Books& books) {
 void add_places(json& memory, const Books& books, int tenant, int device) {
   const auto held = books.tenant_holding(tenant, device);
   const auto place = Residences::place_of(books, tenant, device);
-  memory["resident_bytes"] = held.leased - held.spare + place.resident;
+  memory["resident_bytes"] = held.leased - held.spare - place.leased_away + place.resident;
   memory["swapped_bytes"] = place.away;
   memory["moved_in_bytes"] = place.moved_in;
   memory["moved_out_bytes"] = place.moved_out;

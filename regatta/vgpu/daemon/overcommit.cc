@@ -93,7 +93,8 @@ std::uint64_t Books::room_for_movable(int device) const {
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     const TenantRecord& record = state_->tenants[tenant];
     if (record.live == 0) continue;
-    taken += is_overcommitted(tenant)
+    taken += leaves(tenant, device) ? 0
+             : is_overcommitted(tenant)
                  ? unmovable(tenant, device)
                  : std::max<std::uint64_t>(record.quota[device], accounts_[tenant][device].leased);
   }
@@ -101,13 +102,30 @@ std::uint64_t Books::room_for_movable(int device) const {
   return whole - std::min(whole, taken);
 }
 
-bool Books::may_stay(int device, std::uint64_t least) const {
+std::uint64_t Books::demand_of(int tenant, int device) const {
+  return tenant_movable(tenant, device) + (leaves(tenant, device) ? unmovable(tenant, device) : 0);
+}
+
+bool Books::may_stay(int tenant, int device, std::uint64_t least) const {
+  const std::uint64_t room = room_for_movable(device);
+  if (leaves(tenant, device)) return demand_of(tenant, device) + least <= room;
   std::uint64_t largest = 0;
-  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (state_->tenants[tenant].live != 0 && is_overcommitted(tenant))
-      largest = std::max(largest, tenant_movable(tenant, device));
+  for (int other = 0; other < kTenantsMax; ++other) {
+    if (state_->tenants[other].live != 0 && is_overcommitted(other))
+      largest = std::max(largest, demand_of(other, device));
   }
-  return largest + least <= room_for_movable(device);
+  return largest + least <= room;
+}
+
+bool Books::may_bind(int tenant) {
+  bool fits = true;
+  for (int device = 0; device < device_count(); ++device) {
+    if (!leaves(tenant, device)) continue;
+    set_leaves(tenant, device, false);
+    fits = may_stay(tenant, device, 0) && fits;
+    set_leaves(tenant, device, true);
+  }
+  return fits;
 }
 
 void Books::recall_spare(int device) {
@@ -130,7 +148,7 @@ bool Books::set_movable(int client, int device, std::uint64_t bytes) {
     const std::uint64_t more = bytes - known;
     if (regatta_account_room(&of_tenant) < more) recall(tenant, device, -1, more);
     if (regatta_account_room(&of_tenant) < more) return false;
-    if (tenant_movable(tenant, device) + more > room_for_movable(device)) return false;
+    if (demand_of(tenant, device) + more > room_for_movable(device)) return false;
   }
   // One word: a daemon that is killed has made all of the change or nothing, and is asked again.
   store(residence(client, device)->leased, static_cast<unsigned long long>(bytes));

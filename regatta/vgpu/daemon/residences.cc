@@ -20,8 +20,6 @@ constexpr std::uint64_t kLookNs = kMs;
 constexpr std::uint64_t kWatchNs = 500 * kMs;
 // A turn that does not end is not waited for any longer.
 constexpr std::uint64_t kTurnNs = 10'000 * kMs;
-// Who is told to ask again for memory that stays does so within this time.
-constexpr std::uint64_t kWantedNs = 1'000 * kMs;
 
 std::uint64_t in_ns(Seconds time) {
   return static_cast<std::uint64_t>(time.value * 1e9);
@@ -51,7 +49,10 @@ void write_may(regatta_residence& page, std::uint64_t may) {
 }  // namespace
 
 Residences::Residences(Alarm alarm, const ResidenceOptions& options)
-    : alarm_(std::move(alarm)), options_(options), began_ns_(os::monotonic_ns()) {}
+    : alarm_(std::move(alarm)),
+      options_(options),
+      checkpoints_(options.checkpoints),
+      began_ns_(os::monotonic_ns()) {}
 
 Result<Residences> Residences::create(const Books& books, const ResidenceOptions& options) {
   REGATTA_TRY(alarm, Alarm::create());
@@ -69,19 +70,6 @@ void Residences::acknowledge_timer() {
   if (alarm_.acknowledge() != Alarm::kNever) is_stirred_ = true;
 }
 
-Residences::Place Residences::place_of(const Books& books, int tenant, int device) {
-  Place sum;
-  for (const int client : books.clients_of(tenant)) {
-    const regatta_residence* const page = books.residence(client, device);
-    if (page == nullptr) continue;
-    sum.resident += read(page->resident);
-    sum.away += read(page->away);
-    sum.moved_in += read(page->moved_in);
-    sum.moved_out += read(page->moved_out);
-  }
-  return sum;
-}
-
 // Whether the pages of all clients are known: before that nobody can say what is on a device.
 bool Residences::is_complete(const Books& books, std::uint64_t now) const {
   if (now >= began_ns_ + kReturnNs) return true;
@@ -94,24 +82,55 @@ bool Residences::is_complete(const Books& books, std::uint64_t now) const {
   return true;
 }
 
+// Whether what stays of the tenant's memory comes and goes with its processes.
+bool Residences::can_leave(const Books& books, int tenant, int device) const {
+  bool is_any_away = false;
+  for (const int client : books.clients_of(tenant)) {
+    if (books.stays(client, device) == 0) continue;
+    const bool is_here = Checkpoints::place(books, client) == REGATTA_HERE;
+    if (is_here && !checkpoints_.may_leave(books, client, device)) return false;
+    is_any_away = is_any_away || !is_here;
+  }
+  return is_any_away || checkpoints_.is_available();
+}
+
+void Residences::see_client(const Books& books, int client, int device, bool leaves,
+                            std::uint64_t now, regatta_resident& seen) {
+  regatta_residence* const page = books.residence(client, device);
+  if (page == nullptr || checkpoints_.is_lost(client)) return;
+  checkpoints_.notice(books, client);
+  const std::uint64_t movable = books.movable(client, device);
+  const std::uint64_t stays = leaves ? books.stays(client, device) : 0;
+  if (movable == 0 && stays == 0 && read(page->resident) == 0 && read(page->may) == 0) return;
+  if (read(page->may) > movable) write_may(*page, movable);  // what it has freed
+  const bool is_away = Checkpoints::place(books, client) == REGATTA_AWAY;
+  seen.demand += movable + stays;
+  seen.bound += stays;
+  seen.resident += read(page->resident) + (is_away ? 0 : stays);
+  seen.may += read(page->may) + (checkpoints_.is_wanted_here(books, client) ? stays : 0);
+  // Nobody sees the calls of every name that wait while a process is away.
+  const std::uint64_t away_since = checkpoints_.away_since_ns(client);
+  const bool is_long_away = away_since != 0 && now - away_since >= in_ns(options_.longest_wait);
+  if (has_work(books, client, device) || is_long_away) seen.is_runnable = 1;
+}
+
 regatta_resident Residences::see(const Books& books, int tenant, int device, std::uint64_t now) {
   regatta_resident seen{};
   Asked& asked = devices_[static_cast<std::size_t>(device)].asked[static_cast<std::size_t>(tenant)];
   asked.is_at_work = false;
+  const bool leaves = books.leaves(tenant, device);
   for (const int client : books.clients_of(tenant)) {
-    regatta_residence* const page = books.residence(client, device);
-    if (page == nullptr) continue;
-    const std::uint64_t movable = books.movable(client, device);
-    if (movable == 0 && read(page->resident) == 0 && read(page->may) == 0) continue;
-    if (read(page->may) > movable) write_may(*page, movable);  // what it has freed
-    seen.demand += movable;
-    seen.resident += read(page->resident);
-    seen.may += read(page->may);
-    if (has_work(books, client, device)) seen.is_runnable = 1;
+    see_client(books, client, device, leaves, now, seen);
     asked.is_at_work = asked.is_at_work || is_at_work(books, client, device);
   }
+  if (now >= asked.wanted_until_ns) asked.wanted = asked.may_lease = 0;
+  if (asked.wanted != 0) seen.is_runnable = 1;
+  seen.demand += asked.wanted;
+  seen.may += asked.may_lease;
   seen.lease_ns = std::uint64_t{books.state().tenants[tenant].flags >> kLeaseBit} * 1'000'000'000U;
-  if (seen.resident <= seen.may || seen.resident != asked.resident) {
+  // What is only allowed to be leased is not there.
+  const std::uint64_t may = seen.may - asked.may_lease;
+  if (seen.resident <= may || seen.resident != asked.resident) {
     asked.since_ns = now;
     asked.resident = seen.resident;
     asked.is_stuck = false;
@@ -124,11 +143,13 @@ regatta_resident Residences::see(const Books& books, int tenant, int device, std
   return seen;
 }
 
-void Residences::see_all(const Books& books, int device, std::uint64_t now) {
+void Residences::see_all(Books& books, int device, std::uint64_t now) {
   Device& of = devices_[static_cast<std::size_t>(device)];
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (books.state().tenants[tenant].live == 0 || !books.is_overcommitted(tenant)) continue;
+    books.set_leaves(tenant, device, can_leave(books, tenant, device));
+  }
   of.policy.capacity = books.room_for_movable(device);
-  if (now < of.wanted_until_ns)
-    of.policy.capacity -= std::min<std::uint64_t>(of.policy.capacity, of.wanted_to_stay);
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     const auto number = static_cast<unsigned>(tenant);
     const regatta_resident& known = of.policy.tenants[number];
@@ -172,18 +193,31 @@ bool Residences::may_be_told(const Timekeeper& times, int tenant, int device, st
   return !asked.is_at_work && !times.has_turn(tenant, device);
 }
 
-// Shares `may` among the tenant's clients: who has work comes first, and nobody gets more than it
-// has memory.
+// Shares `may` among the tenant's clients: first what leaves only as a whole, where there is enough
+// for all of it, else nothing is there; then who has work, and nobody gets more than it has memory;
+// then what the tenant wants to lease.
 void Residences::tell(const Books& books, int tenant, int device, std::uint64_t may) {
+  const bool leaves = books.leaves(tenant, device);
+  std::uint64_t bound = 0;
+  for (const int client : books.clients_of(tenant))
+    if (leaves && !checkpoints_.is_lost(client)) bound += books.stays(client, device);
+  const bool is_here = may >= bound;
+  for (const int client : books.clients_of(tenant))
+    if (!leaves || books.stays(client, device) != 0) checkpoints_.want(books, client, is_here);
+  may = is_here ? may - bound : 0;
   for (const bool working : {true, false}) {
     for (const int client : books.clients_of(tenant)) {
       regatta_residence* const page = books.residence(client, device);
-      if (page == nullptr || has_work(books, client, device) != working) continue;
+      if (page == nullptr || has_work(books, client, device) != working ||
+          checkpoints_.is_lost(client))
+        continue;
       const std::uint64_t part = std::min(may, books.movable(client, device));
       may -= part;
       if (read(page->may) != part) write_may(*page, part);
     }
   }
+  Asked& asked = devices_[static_cast<std::size_t>(device)].asked[static_cast<std::size_t>(tenant)];
+  asked.may_lease = std::min(may, asked.wanted);
 }
 
 // Asks, tells and looks again until nothing changes. Returns when to look again.
@@ -199,6 +233,7 @@ std::uint64_t Residences::step_device(Books& books, Timekeeper& times, int devic
     bool is_changed = false;
     for (unsigned i = 0; i < of.policy.count; ++i) {
       const regatta_resident& one = of.policy.tenants[i];
+      if (may[i] < one.bound) may[i] = 0;  // then nothing is there
       const int tenant = static_cast<int>(i);
       if (one.resident > one.may) wake = std::min(wake, now + kWatchNs);
       if (may[i] < one.may && !may_be_told(times, tenant, device, now)) {
@@ -225,40 +260,19 @@ void Residences::step(Books& books, Timekeeper& times) {
     return alarm_.set(now + 20 * kMs);
   }
   std::uint64_t wake = Alarm::kNever;
-  for (int device = 0; device < books.device_count(); ++device)
-    wake = std::min(wake, step_device(books, times, device, now));
+  for (int round = 0; round < 2; ++round) {
+    wake = Alarm::kNever;
+    for (int device = 0; device < books.device_count(); ++device)
+      wake = std::min(wake, step_device(books, times, device, now));
+    const bool is_any = std::any_of(devices_.begin(), devices_.end(),
+                                    [](const Device& of) { return of.policy.count != 0; });
+    if (books.host_memory().value == 0 && !is_any) break;
+    bool is_changed = false;
+    const auto may_go = [&](int client, bool here) { return may_begin(books, client, here); };
+    wake = std::min(wake, checkpoints_.step(books, now, may_go, is_changed));
+    if (!is_changed) break;
+  }
   alarm_.set(wake);
-}
-
-Residences::Room Residences::room_for(Books& books, int tenant, int device, std::uint64_t bytes) {
-  Device& of = devices_[static_cast<std::size_t>(device)];
-  if (of.policy.count == 0) return Room::kNow;  // nobody's memory moves
-  const bool moves = books.is_overcommitted(tenant);
-  if (moves && !books.may_stay(device, bytes)) books.recall_spare(device);
-  if (moves && !books.may_stay(device, bytes)) return Room::kNever;
-  std::uint64_t held = 0;
-  std::uint64_t leased = 0;
-  for (int other = 0; other < kTenantsMax; ++other) {
-    if (books.state().tenants[other].live == 0) continue;
-    leased += books.tenant_holding(other, device).leased;
-    for (const int client : books.clients_of(other)) {
-      const regatta_residence* const page = books.residence(client, device);
-      if (page != nullptr && books.is_overcommitted(other))
-        held += std::max(read(page->resident), read(page->may));
-    }
-  }
-  const auto whole =
-      static_cast<std::uint64_t>(books.capacity()[static_cast<std::size_t>(device)].value);
-  if (whole == 0 || leased + held + bytes <= whole) {
-    of.wanted_to_stay = 0;
-    return Room::kNow;
-  }
-  if (moves) {  // what the others may have is kept free for them already
-    of.wanted_to_stay = bytes;
-    of.wanted_until_ns = os::monotonic_ns() + kWantedNs;
-  }
-  is_stirred_ = true;
-  return Room::kLater;
 }
 
 }  // namespace regatta::vgpu

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "regatta/core/text.h"
+#include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/os/file.h"
 
@@ -77,7 +78,13 @@ Result<State> State::open(const std::string& folder) {
   const std::string path = folder + "/state";
   os::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return os::errno_error(path);
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+  // A helper that a killed daemon had just started holds the lock for a moment.
+  const Seconds end = os::monotonic_now() + Seconds{0.3};
+  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (os::monotonic_now() < end) {
+      os::sleep_for(Seconds{0.005});
+      continue;
+    }
     return Error{Code::kConflict, folder + ": another daemon uses this state; stop it first"};
   }
   struct stat status {};

@@ -166,6 +166,7 @@ Status Books::set_limits(int tenant, const TenantLimits& limits) {
 void Books::remove_tenant(int tenant) {
   store(state_->tenants[tenant].live, 0U);
   accounts_[tenant] = {};
+  leaves_[tenant] = {};
   tenant_pages_[tenant] = Page();
   publish_parts();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "regatta/os/clock.h"
+#include "regatta/vgpu/client/client.h"
 #include "regatta/vgpu/hook/exports.h"
 #include "regatta/vgpu/hook/gate.h"
 #include "regatta/vgpu/hook/memory.h"
@@ -46,6 +47,12 @@ Share& share(CUdevice device) {
   return state().shares[static_cast<std::size_t>(device)];
 }
 
+// Else NVML knows nothing of it.
+bool is_on_devices() {
+  Client* const client = tenant_client();
+  return client == nullptr || !client->is_here() || client->is_on_devices();
+}
+
 // What the process has of the device beyond what is counted call by call. Looked at in a moment
 // without such a call; none when there is no such moment, or no NVML.
 std::optional<std::uint64_t> uncounted_bytes(CUdevice device) {
@@ -53,13 +60,13 @@ std::optional<std::uint64_t> uncounted_bytes(CUdevice device) {
   for (int i = 0; i < kTries; ++i) {
     if (i > 0) os::sleep_for(Seconds{100e-6});
     const std::uint64_t ended = Busy::ended.load();
-    if (Busy::under_way.load() != 0) continue;
+    if (Busy::under_way.load() != 0 || !is_on_devices()) continue;
     settle_pools(false);
     const auto total = process_bytes(device);
     if (!total) return std::nullopt;
     const std::uint64_t counted =
         reserved_bytes(device) - share(device).memory.held_bytes() + movable_bytes_there(device);
-    if (Busy::under_way.load() != 0 || Busy::ended.load() != ended) continue;
+    if (Busy::under_way.load() != 0 || Busy::ended.load() != ended || !is_on_devices()) continue;
     return *total > counted ? *total - counted : 0;
   }
   return std::nullopt;
@@ -174,7 +181,9 @@ void settle_known_shares(When when) {
 CUresult start(Driver<Entry::cuInit> real, unsigned flags) {
   const CUresult result = real(flags);
   if (result != CUDA_SUCCESS) return result;
-  return join_tenant() ? result : CUDA_ERROR_NOT_PERMITTED;
+  if (!join_tenant()) return CUDA_ERROR_NOT_PERMITTED;
+  watch_devices();
+  return result;
 }
 
 CUresult create_context(Driver<Entry::cuCtxCreate_v2> real, CUcontext* context, unsigned flags,

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "regatta/vgpu/hook/report.h"
+#include "regatta/vgpu/hook/swap.h"
 
 namespace {
 
@@ -53,6 +54,7 @@ constexpr NVENCSTATUS kNoEncoder = NV_ENC_ERR_NO_ENCODE_DEVICE;
     auto* const real = hook::driver<hook::Entry::symbol>(); \
     if (real == nullptr) [[unlikely]]                       \
       return missing;                                       \
+    const hook::InCall in_call;                             \
     try {                                                   \
       return hook::handler(real ARGUMENTS(__VA_ARGS__));    \
     } catch (const std::exception&) {                       \

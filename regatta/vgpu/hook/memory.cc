@@ -133,6 +133,7 @@ CUresult allocate_pitch(Driver<Entry::cuMemAllocPitch_v2> real, CUdeviceptr* add
 
 CUresult allocate_managed(Driver<Entry::cuMemAllocManaged> real, CUdeviceptr* address,
                           std::size_t bytes, unsigned flags) {
+  if (!bind_process()) return CUDA_ERROR_OUT_OF_MEMORY;
   return allocate_blocks(
       address, bytes, [&] { return real(address, bytes, flags); }, [&] { return bytes; });
 }

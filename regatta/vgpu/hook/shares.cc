@@ -11,7 +11,11 @@ std::atomic<bool> shares_memory = false;
 
 namespace {
 
-CUresult note(CUresult result) {
+// What is shared stays on the device: another process could use it while it is away.
+template <typename Call>
+CUresult share(Call&& call) {
+  if (!bind_process()) return CUDA_ERROR_NOT_SUPPORTED;
+  const CUresult result = call();
   if (result == CUDA_SUCCESS) shares_memory.store(true, std::memory_order_relaxed);
   return result;
 }
@@ -22,32 +26,32 @@ CUresult show_to_others(Driver<Entry::cuIpcGetMemHandle> real, CUipcMemHandle* h
                         CUdeviceptr address) {
   // Another process could use what can be away while it is.
   if (find_movable(address)) return CUDA_ERROR_NOT_SUPPORTED;
-  return note(real(handle, address));
+  return share([&] { return real(handle, address); });
 }
 
 CUresult show_to_others(Driver<Entry::cuMemExportToShareableHandle> real, void* file,
                         CUmemGenericAllocationHandle handle, int type, unsigned long long flags) {
-  return note(real(file, handle, type, flags));
+  return share([&] { return real(file, handle, type, flags); });
 }
 
 CUresult show_to_others(Driver<Entry::cuMemPoolExportPointer> real, CUmemPoolPtrExportData* data,
                         CUdeviceptr address) {
-  return note(real(data, address));
+  return share([&] { return real(data, address); });
 }
 
 CUresult open_from_others(Driver<Entry::cuIpcOpenMemHandle> real, CUdeviceptr* address,
                           CUipcMemHandle handle, unsigned flags) {
-  return note(real(address, handle, flags));
+  return share([&] { return real(address, handle, flags); });
 }
 
 CUresult open_from_others(Driver<Entry::cuMemImportFromShareableHandle> real,
                           CUmemGenericAllocationHandle* handle, void* file, int type) {
-  return note(real(handle, file, type));
+  return share([&] { return real(handle, file, type); });
 }
 
 CUresult open_from_others(Driver<Entry::cuMemPoolImportPointer> real, CUdeviceptr* address,
                           CUmemoryPool pool, CUmemPoolPtrExportData* data) {
-  return note(real(address, pool, data));
+  return share([&] { return real(address, pool, data); });
 }
 
 CUresult close_to_others(Driver<Entry::cuIpcCloseMemHandle> real, CUdeviceptr address) {

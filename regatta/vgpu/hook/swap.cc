@@ -14,6 +14,8 @@
 namespace regatta::vgpu::hook {
 
 std::atomic<bool> has_movable = false;
+std::atomic<bool> counts_calls = false;
+std::atomic<int> calls_under_way = 0;
 
 namespace {
 
@@ -73,7 +75,8 @@ struct Device {
   Residence residence;
 
   Device(Client& client, int number)
-      : swap(swap_calls(), number), residence(client, number, swap) {}
+      : swap(swap_calls(), number),
+        residence(client, number, swap, Movable::kChunk, &calls_under_way) {}
 };
 
 std::array<std::atomic<Device*>, REGATTA_DEVICES_MAX> devices{};
@@ -119,6 +122,29 @@ Residence* find_residence() {
   const auto place = current_place();
   Device* const device = place ? device_at(place->device) : nullptr;
   return device == nullptr ? nullptr : &device->residence;
+}
+
+void watch_devices() {
+  Client* const client = tenant_client();
+  auto* const count_devices = driver<Entry::cuDeviceGetCount>();
+  int count = 0;
+  if (client == nullptr || !client->is_overcommitted() || count_devices == nullptr ||
+      count_devices(&count) != CUDA_SUCCESS)
+    return;
+  counts_calls = true;
+  for (int number = 0; number < count && number < REGATTA_DEVICES_MAX; ++number) {
+    if (__atomic_load_n(&client->tenant().quota[number], __ATOMIC_RELAXED) == 0) continue;
+    if (Device* const device = make_device(number)) device->residence.watch();
+  }
+}
+
+bool bind_process() {
+  Client* const client = tenant_client();
+  if (client == nullptr || !client->is_overcommitted() || !client->is_here()) return true;
+  if (__atomic_load_n(&client->process().bound, __ATOMIC_RELAXED) != 0) return true;
+  const Status bound = client->bind();
+  if (!bound && bound.error().code != Code::kExhausted) report(bound.error().message);
+  return bound.has_value();
 }
 
 std::optional<CUresult> allocate_movable(CUdeviceptr* address, std::uint64_t bytes) {

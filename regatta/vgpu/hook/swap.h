@@ -45,6 +45,31 @@ class Here {
   Residence* residence_ = nullptr;
 };
 
+// Threads in calls of the driver: counted where the process may leave its devices as a whole, for
+// then such a call waits in the driver, and nobody else knows of it.
+extern std::atomic<bool> counts_calls;
+extern std::atomic<int> calls_under_way;
+class InCall {
+ public:
+  InCall() : is_counted_(counts_calls.load(std::memory_order_relaxed)) {
+    if (is_counted_) [[unlikely]]
+      calls_under_way.fetch_add(1);
+  }
+  InCall(const InCall&) = delete;
+  InCall& operator=(const InCall&) = delete;
+  ~InCall() {
+    if (is_counted_) [[unlikely]]
+      calls_under_way.fetch_sub(1);
+  }
+
+ private:
+  const bool is_counted_;
+};
+// After cuInit: where the tenant has over-commit, threads say from now on what the process does.
+void watch_devices();
+// Before the process has memory that no checkpoint can take; false: others would have no room.
+bool bind_process();
+
 // Of memory that is to have `bytes`: none where the driver is to allocate it.
 std::optional<CUresult> allocate_movable(CUdeviceptr* address, std::uint64_t bytes);
 // False: it is none of that, and the driver is to free it.

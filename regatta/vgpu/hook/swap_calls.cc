@@ -131,4 +131,29 @@ CUresult show_attribute(Driver<Entry::cuPointerGetAttribute> real, void* data, i
   }
 }
 
+// Nothing but counted, as all calls are.
+CUresult pass_on(Driver<Entry::cuStreamQuery> real, CUstream stream) {
+  return real(stream);
+}
+CUresult pass_on(Driver<Entry::cuStreamWaitEvent> real, CUstream stream, CUevent event,
+                 unsigned flags) {
+  return real(stream, event, flags);
+}
+CUresult pass_on(Driver<Entry::cuStreamCreate> real, CUstream* stream, unsigned flags) {
+  return real(stream, flags);
+}
+CUresult pass_on(Driver<Entry::cuStreamCreateWithPriority> real, CUstream* stream, unsigned flags,
+                 int priority) {
+  return real(stream, flags, priority);
+}
+CUresult pass_on(Driver<Entry::cuEventCreate> real, CUevent* event, unsigned flags) {
+  return real(event, flags);
+}
+CUresult pass_on(Driver<Entry::cuEventQuery> real, CUevent event) {
+  return real(event);
+}
+CUresult pass_on(Driver<Entry::cuEventRecord> real, CUevent event, CUstream stream) {
+  return real(event, stream);
+}
+
 }  // namespace regatta::vgpu::hook

@@ -83,6 +83,22 @@ typedef struct {
   unsigned long long padding;
 } regatta_residence;
 
+/* Where a process is as a whole: what of its memory cannot be moved otherwise leaves the device by
+ * the driver's checkpoint of the process, and comes back with it.
+ */
+typedef enum {
+  REGATTA_HERE,
+  REGATTA_LEAVES,
+  REGATTA_AWAY, /* its calls of the driver wait */
+  REGATTA_COMES,
+} regatta_place;
+typedef struct {
+  unsigned place;   /* by the daemon: a regatta_place */
+  unsigned bound;   /* by the daemon: it shares memory, or has some that no checkpoint can take */
+  unsigned watches; /* by the client: a thread of it says when it wants to come back */
+  unsigned padding;
+} regatta_process;
+
 /* Where nobody can say whether memory may be had, it may. Without it, it may not. */
 #define REGATTA_TENANT_OPEN_ON_FAULT 1U
 /* Its memory goes to the host while others work. */
@@ -109,6 +125,7 @@ typedef struct {
   regatta_work works[REGATTA_DEVICES_MAX];
   regatta_feed feeds[REGATTA_DEVICES_MAX][REGATTA_ENGINES];
   regatta_residence residences[REGATTA_DEVICES_MAX];
+  regatta_process process;
 } regatta_purses_page;
 
 static inline unsigned regatta_turn_word(unsigned number, int is_open) {
@@ -133,7 +150,7 @@ static inline regatta_doing regatta_work_doing(unsigned word) {
 }
 
 #ifdef __cplusplus
-static_assert(sizeof(regatta_tenant_page) == 1352 && sizeof(regatta_purses_page) == 2688,
+static_assert(sizeof(regatta_tenant_page) == 1352 && sizeof(regatta_purses_page) == 2704,
               "processes of another build read these pages");
 #endif
 

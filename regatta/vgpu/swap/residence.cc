@@ -35,10 +35,12 @@ std::uint64_t may_of(const regatta_residence& page) {
 
 }  // namespace
 
-Residence::Residence(Client& client, int device, SwapDevice& swap, std::uint64_t chunk_bytes)
+Residence::Residence(Client& client, int device, SwapDevice& swap, std::uint64_t chunk_bytes,
+                     const std::atomic<int>* calls)
     : client_(client),
       device_(device),
       swap_(swap),
+      calls_(calls),
       page_(client.residence(device)),
       movable_(swap, chunk_bytes) {}
 
@@ -58,6 +60,11 @@ void Residence::start_agent() {
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   agent_ = std::thread([this] { run_agent(); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Residence::watch() {
+  start_agent();
+  store(client_.process().watches, 1U);
 }
 
 void Residence::publish(const Movable::Totals& totals) {
@@ -215,13 +222,16 @@ void Residence::obey() {
 void Residence::say_what_is_done() {
   const std::uint64_t now = os::monotonic_ns();
   const unsigned work = __atomic_load_n(&client_.work(device_).word, __ATOMIC_ACQUIRE);
-  if (is_touched_.exchange(false) || users_ != 0 || regatta_work_doing(work) != REGATTA_IDLE)
+  const bool is_calling = calls_ != nullptr && *calls_ != 0;
+  if (is_touched_.exchange(false) || users_ != 0 || is_calling ||
+      regatta_work_doing(work) != REGATTA_IDLE)
     worked_ns_ = now;
   if (now - told_ns_ >= (waiting_ != 0 ? kTellAgainNs : kTellAnywayNs)) {
     told_ns_ = now;
     static_cast<void>(client_.tell_moved(device_).has_value());
   }
-  if (waiting_ != 0) return say(REGATTA_WANTS);
+  // A call that waits in the driver, because the process is away, waits for its memory, too.
+  if (waiting_ != 0 || (is_calling && !client_.is_on_devices())) return say(REGATTA_WANTS);
   say(worked_ns_ != 0 && now - worked_ns_ < kIdleNs ? REGATTA_WORKS : REGATTA_IDLE);
 }
 

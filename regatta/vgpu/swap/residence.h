@@ -21,9 +21,10 @@ class Residence {
  public:
   using Home = SwapDevice::Home;
 
-  // Both have to outlive this.
+  // All have to outlive this. `calls`: how many threads of the process are in calls of the driver,
+  // as far as somebody counts them.
   Residence(Client& client, int device, SwapDevice& swap,
-            std::uint64_t chunk_bytes = Movable::kChunk);
+            std::uint64_t chunk_bytes = Movable::kChunk, const std::atomic<int>* calls = nullptr);
   Residence(const Residence&) = delete;
   Residence& operator=(const Residence&) = delete;
   ~Residence();
@@ -38,6 +39,10 @@ class Residence {
       is_touched_.store(true, std::memory_order_relaxed);
   }
   void leave() { users_.fetch_sub(1); }
+
+  // Says from now on what the process does, also where no memory of it is movable: who is away as a
+  // whole and calls the driver wants to come back.
+  void watch();
 
   // Between enter() and leave(): what was launched may write to everything; a copy or set writes to
   // one allocation, or reads it.
@@ -75,6 +80,7 @@ class Residence {
   Client& client_;
   const int device_;
   SwapDevice& swap_;
+  const std::atomic<int>* const calls_;
   regatta_residence& page_;
 
   alignas(64) std::atomic<int> users_{0};

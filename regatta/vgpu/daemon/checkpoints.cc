@@ -1,0 +1,211 @@
+#include "regatta/vgpu/daemon/checkpoints.h"
+
+#include <algorithm>
+#include <csignal>
+#include <optional>
+#include <utility>
+
+#include <fmt/core.h>
+#include <sys/wait.h>
+
+#include "regatta/core/log.h"
+#include "regatta/os/futex.h"
+
+namespace regatta::vgpu {
+namespace {
+
+constexpr std::uint64_t kNever = ~0ULL;
+constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kLookNs = 2 * kMs;
+constexpr std::uint64_t kAgainNs = 100 * kMs;  // after work that did not end in time
+constexpr double kSlowestLink = 1e9;           // bytes a second: what copies may take
+
+// None: it goes on.
+std::optional<CheckpointOutcome> outcome_of(pid_t helper) {
+  int status = 0;
+  const pid_t ended = ::waitpid(helper, &status, WNOHANG);
+  if (ended == 0) return std::nullopt;
+  return ended == helper ? checkpoint_outcome(status) : CheckpointOutcome::kFailed;
+}
+
+void end_helper(pid_t helper) {
+  if (helper <= 0) return;
+  ::kill(helper, SIGKILL);
+  ::waitpid(helper, nullptr, 0);
+}
+
+// Those of its threads that wait for orders look again.
+void put(Books& books, int client, regatta_place place) {
+  store(books.process(client)->place, static_cast<unsigned>(place));
+  for (int device = 0; device < books.device_count(); ++device) {
+    regatta_residence& page = *books.residence(client, device);
+    store(page.order, page.order + 1);
+    os::futex_wake_all(&page.order);
+  }
+}
+
+}  // namespace
+
+Checkpoints::~Checkpoints() {
+  end_helper(probe_);
+  for (const auto& [client, one] : ones_)
+    end_helper(one.helper);
+}
+
+regatta_place Checkpoints::place(const Books& books, int client) {
+  const regatta_process* const page = books.process(client);
+  return page == nullptr
+             ? REGATTA_HERE
+             : static_cast<regatta_place>(__atomic_load_n(&page->place, __ATOMIC_SEQ_CST));
+}
+
+bool Checkpoints::may_leave(const Books& books, int client, int device) const {
+  const regatta_process* const page = books.process(client);
+  if (!is_available_ || page == nullptr || __atomic_load_n(&page->bound, __ATOMIC_RELAXED) != 0 ||
+      __atomic_load_n(&page->watches, __ATOMIC_RELAXED) == 0)
+    return false;
+  for (int other = 0; other < books.device_count(); ++other)
+    if (other != device && (books.stays(client, other) != 0 || books.movable(client, other) != 0))
+      return false;
+  const auto known = ones_.find(client);
+  return known == ones_.end() || !known->second.has_failed;
+}
+
+// A client that an earlier daemon left on its way goes on in the same direction.
+Checkpoints::One& Checkpoints::known(const Books& books, int client) {
+  const auto found = ones_.find(client);
+  if (found != ones_.end()) return found->second;
+  const regatta_place now = place(books, client);
+  return ones_[client] = {.is_wanted_here = now == REGATTA_HERE || now == REGATTA_COMES};
+}
+
+bool Checkpoints::is_wanted_here(const Books& books, int client) const {
+  const auto found = ones_.find(client);
+  if (found != ones_.end()) return found->second.is_wanted_here;
+  const regatta_place now = place(books, client);
+  return now == REGATTA_HERE || now == REGATTA_COMES;
+}
+
+bool Checkpoints::is_lost(int client) const {
+  const auto found = ones_.find(client);
+  return found != ones_.end() && found->second.has_failed && found->second.away_ns != 0;
+}
+
+std::uint64_t Checkpoints::away_since_ns(int client) const {
+  const auto found = ones_.find(client);
+  return found == ones_.end() ? 0 : found->second.away_ns;
+}
+
+void Checkpoints::notice(const Books& books, int client) {
+  if (place(books, client) != REGATTA_HERE) known(books, client);
+}
+
+void Checkpoints::want(const Books& books, int client, bool here) {
+  if (books.process(client) == nullptr) return;
+  if (here && !ones_.contains(client) && place(books, client) == REGATTA_HERE) return;
+  One& one = known(books, client);
+  if (!here && one.has_failed) return;
+  one.is_wanted_here = here;
+}
+
+void Checkpoints::forget(int client) {
+  const auto found = ones_.find(client);
+  if (found == ones_.end()) return;
+  end_helper(found->second.helper);
+  ones_.erase(found);
+}
+
+// Whether the driver has the calls is asked once, when tenants can have more than there is.
+void Checkpoints::probe() {
+  if (options_.library.empty() || probe_ == -1) return;
+  if (probe_ == 0) probe_ = start_checkpoint(options_.library, CheckpointAction::kProbe, 0, {});
+  if (probe_ < 0) return;  // none: it cannot be asked
+  const auto outcome = outcome_of(probe_);
+  if (!outcome) return;
+  probe_ = -1;
+  is_available_ = *outcome == CheckpointOutcome::kDone;
+}
+
+void Checkpoints::begin(Books& books, int client, One& one, std::uint64_t now) {
+  const ClientRecord& record = books.state().clients[client];
+  double bytes = 0;
+  for (int device = 0; device < books.device_count(); ++device)
+    bytes += static_cast<double>(books.stays(client, device));
+  const CheckpointAction action =
+      one.is_wanted_here ? CheckpointAction::kIn : CheckpointAction::kOut;
+  one.helper = start_checkpoint(options_.library, action, record.pid, options_.lock_time);
+  if (one.helper < 0) {
+    one.helper = 0;
+    one.next_ns = now + kAgainNs;
+    return;
+  }
+  one.ends_ns =
+      now + static_cast<std::uint64_t>((options_.patience.value + bytes / kSlowestLink) * 1e9);
+  put(books, client, one.is_wanted_here ? REGATTA_COMES : REGATTA_LEAVES);
+}
+
+void Checkpoints::end(Books& books, int client, One& one, CheckpointOutcome outcome,
+                      std::uint64_t now) {
+  one.helper = 0;
+  const bool came = place(books, client) == REGATTA_COMES;
+  if (outcome == CheckpointOutcome::kLater) {
+    one.next_ns = now + kAgainNs;
+    return put(books, client, came ? REGATTA_AWAY : REGATTA_HERE);
+  }
+  const bool is_done = outcome == CheckpointOutcome::kDone;
+  const bool is_here = came == is_done;
+  one.away_ns = is_here ? 0 : now;
+  if (!is_done) fail(books, client, one, came);
+  put(books, client, is_here ? REGATTA_HERE : REGATTA_AWAY);
+}
+
+void Checkpoints::fail(const Books& books, int client, One& one, bool comes) {
+  one.has_failed = true;
+  one.is_wanted_here = true;
+  const ClientRecord& record = books.state().clients[client];
+  if (::kill(record.pid, 0) != 0) return;  // it has ended
+  log_warning(fmt::format(
+      "gpu daemon: tenant {}: the driver cannot take process {} {}",
+      books.tenant_name(static_cast<int>(record.tenant)), record.pid,
+      comes ? "back to its GPU; end the process" : "off its GPU; what it has there stays"));
+}
+
+std::uint64_t Checkpoints::step(Books& books, std::uint64_t now, const MayBegin& may_begin,
+                                bool& is_changed) {
+  const bool was_available = is_available_;
+  probe();
+  is_changed = is_available_ != was_available;
+  std::uint64_t wake = probe_ > 0 ? now + kLookNs : kNever;
+  for (auto at = ones_.begin(); at != ones_.end();) {
+    const int client = at->first;
+    One& one = (at++)->second;
+    if (books.process(client) == nullptr) continue;
+    if (one.helper > 0) {
+      auto outcome = outcome_of(one.helper);
+      wake = std::min(wake, now + kLookNs);
+      if (!outcome && now < one.ends_ns) continue;
+      if (!outcome) {
+        end_helper(std::exchange(one.helper, 0));
+        outcome = CheckpointOutcome::kFailed;
+        // Nobody knows how far it came, so it is brought back from wherever it is.
+        if (place(books, client) == REGATTA_LEAVES) {
+          fail(books, client, one, false);
+          continue;
+        }
+      }
+      end(books, client, one, *outcome, now);
+      is_changed = true;
+    }
+    const regatta_place is = place(books, client);
+    const bool is_settled = is == (one.is_wanted_here ? REGATTA_HERE : REGATTA_AWAY);
+    if (is_settled && is == REGATTA_AWAY && one.away_ns == 0) one.away_ns = now;
+    if (is_settled && is == REGATTA_HERE && !one.has_failed) ones_.erase(client);
+    if (is_settled || (one.has_failed && is == REGATTA_AWAY)) continue;
+    wake = std::min(wake, now + kLookNs);
+    if (now < one.next_ns || !may_begin(client, one.is_wanted_here)) continue;
+    begin(books, client, one, now);
+  }
+  return wake;
+}
+
+}  // namespace regatta::vgpu

@@ -1,0 +1,41 @@
+// vgpu/swap/checkpoint.h: takes another process off its GPUs, and brings it back, by the driver's
+// checkpoint calls: all its device memory goes to the host, whatever it is, and its calls of the
+// driver wait meanwhile. May take as long as the driver does, so it is done in a process of its
+// own, which can be ended. Source: CUDA driver API, "CUDA Checkpointing".
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <sys/types.h>
+
+#include "regatta/core/units.h"
+
+namespace regatta::vgpu {
+
+enum class CheckpointAction : std::uint8_t {
+  kProbe,  // whether the driver has the calls
+  kOut,
+  kIn,
+};
+enum class CheckpointOutcome : std::uint8_t {
+  kDone,     // it is so now, or was already
+  kLater,    // its work did not end in time; it is as it was
+  kFailed,   // it cannot be done
+  kMissing,  // there is no driver, or an older one
+};
+
+// In this process, which uses the driver from then on. `library`: the driver's. `lock_time`: how
+// long work that was given may take to end. Each step begins where an earlier one, that was ended
+// in the middle, left the process.
+CheckpointOutcome run_checkpoint(const std::string& library, CheckpointAction action, pid_t pid,
+                                 Seconds lock_time);
+
+// The same in a process that is started for it, and that dies with this one; -1: it could not be
+// started. Only where this process has one thread.
+pid_t start_checkpoint(const std::string& library, CheckpointAction action, pid_t pid,
+                       Seconds lock_time);
+// What came of it, by the status of its end.
+CheckpointOutcome checkpoint_outcome(int wait_status);
+
+}  // namespace regatta::vgpu

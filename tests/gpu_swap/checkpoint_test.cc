@@ -1,0 +1,189 @@
+// Programs whose memory cannot be moved piece by piece leave the device as a whole, by the driver's
+// checkpoint calls, and find everything as they left it.
+#include <csignal>
+#include <cstdlib>
+#include <random>
+
+#include "tests/gpu_swap/over_commit.h"
+
+namespace regatta::gpu_swap {
+namespace {
+
+constexpr const char* kDriver = REGATTA_DRIVER "/libcuda.so.1";
+
+class Checkpointed : public OverCommit {
+ protected:
+  ~Checkpointed() override { ::unsetenv("REGATTA_STANDIN_FAULTS"); }
+  long long away(int number) const {
+    const auto memory = memory_of(number);
+    return memory.is_null() ? -1 : memory["swapped_bytes"].get<long long>();
+  }
+  bool comes_to_work(int number, double seconds) const {
+    const long rounds = board_->rounds[number];
+    return wait_until([&] { return board_->rounds[number] > rounds; }, seconds);
+  }
+};
+
+TEST_F(Checkpointed, OfEightTenantsTwoThatOnlyLeaveAsAWholeTakeTheirTurnsAsTheOthers) {
+  start_device(40, "800MB/s", Seconds{2.0}, kDriver, "2MiB");
+  for (int i = 0; i < 8; ++i)
+    start(i, 32 * kMiB, 0, i == 2 || i == 5 ? "staying" : "movable");
+  const Seconds begin = os::monotonic_now();
+  wait_for_turns(8, 3);
+  std::printf("3 turns of each in %.1f s; rounds:", (os::monotonic_now() - begin).value);
+  for (int i = 0; i < 8; ++i)
+    std::printf(" %ld", board_->rounds[i].load());
+  std::printf("\n");
+  EXPECT_LE(device_->most_used_bytes(), 40 * kMiB);
+  finish();
+}
+
+TEST_F(Checkpointed, WhoPausesLeavesAsAWholeAndComesBackWhenItCallsTheDriver) {
+  start_device(40, "800MB/s", Seconds{60.0}, kDriver, "2MiB");
+  start(0, 32 * kMiB, 0, "staying");
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  board_->idle[0] = true;
+  os::sleep_for(Seconds{0.3});
+  EXPECT_EQ(away(0), 0) << "nobody else wants the device";
+  start(1, 32 * kMiB);
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[1] > 2; }, 20));
+  EXPECT_GE(away(0), 34 * static_cast<long long>(kMiB)) << "with its context";
+  EXPECT_TRUE(wait_until([&] { return difference() == "0"; }, 5)) << difference();
+  board_->idle[0] = false;
+  EXPECT_TRUE(comes_to_work(0, 20));
+  finish();
+}
+
+TEST_F(Checkpointed, NobodyLeavesAsAWholeWhileWhatOthersCanMoveIsEnough) {
+  start_device(60, "800MB/s", Seconds{1.0}, kDriver);
+  start(0, 8 * kMiB, 0, "staying");
+  start(1, 32 * kMiB);
+  start(2, 32 * kMiB);
+  wait_for_turns(3, 1);  // while they grow little is lacking: of whoever had a long stay
+  long long most_away = 0;
+  const Seconds end = os::monotonic_now() + Seconds{3.0};
+  while (os::monotonic_now() < end) {
+    most_away = std::max(most_away, away(0));
+    os::sleep_for(Seconds{0.01});
+  }
+  EXPECT_EQ(most_away, 0);
+  wait_for_turns(3, 2);
+  finish();
+}
+
+TEST_F(Checkpointed, WithoutTheDriversCallsNothingChanges) {
+  start_device(40, "800MB/s", Seconds{2.0});
+  start(0, 32 * kMiB);
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  const pid_t refused = start(1, 32 * kMiB, 0, "staying");
+  pids_.pop_back();
+  EXPECT_EQ(vgpu::wait_status(refused), 2) << "out of memory";
+  EXPECT_TRUE(comes_to_work(0, 5));
+  finish();
+}
+
+TEST_F(Checkpointed, ADaemonThatIsKilledWhileOneIsAwayOrOnItsWayLosesNothing) {
+  start_device(40, "800MB/s", Seconds{0.2}, kDriver);
+  for (int i = 0; i < 3; ++i)
+    start(i, 32 * kMiB, 0, i == 0 ? "movable" : "staying");
+  wait_for_turns(3, 1);
+  for (int round = 0; round < 12; ++round) {
+    os::sleep_for(Seconds{0.017 * (1 + round)});
+    daemon_->kill();
+    os::sleep_for(Seconds{0.02 * (round % 4)});
+    daemon_->start();
+  }
+  wait_for_turns(3, 2);
+  EXPECT_LE(device_->most_used_bytes(), 40 * kMiB);
+  finish();
+}
+
+TEST_F(Checkpointed, WhoIsKilledWhileItIsAwayOrOnItsWayLeavesNothingBehind) {
+  start_device(40, "800MB/s", Seconds{0.2}, kDriver);
+  std::mt19937 random(11);
+  const auto below = [&](int limit) { return std::uniform_int_distribution(0, limit - 1)(random); };
+  for (int i = 0; i < 4; ++i)
+    start(i, 32 * kMiB, 0, i % 2 == 0 ? "movable" : "staying");
+  for (int round = 0; round < 12; ++round) {
+    os::sleep_for(Seconds{0.001 * below(400)});
+    const auto victim = static_cast<std::size_t>(below(4));
+    ::kill(pids_[victim], SIGKILL);
+    EXPECT_NE(vgpu::wait_status(pids_[victim]), 0);
+    ASSERT_TRUE(wait_until([&] {
+      const auto books = daemon_->ask({{"ask", "ps"}});
+      return books && (*books)["tenants"].size() == 3;
+    }));
+    start(static_cast<int>(victim), 32 * kMiB, 0, victim % 2 == 0 ? "movable" : "staying");
+    pids_[victim] = pids_.back();
+    pids_.pop_back();
+  }
+  wait_for_turns(4, 2);
+  EXPECT_LE(device_->most_used_bytes(), 40 * kMiB);
+  finish();
+}
+
+TEST_F(Checkpointed, WhoSharesMemoryStays) {
+  start_device(40, "800MB/s", Seconds{2.0}, kDriver);
+  start(0, 32 * kMiB, 0, "sharing");
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  start(1, 32 * kMiB, 0, "staying");
+  wait_for_turns(2, 3);
+  EXPECT_GT(memory_of(0)["resident_bytes"], 0) << "what it shares is there";
+  finish();
+}
+
+TEST_F(Checkpointed, NobodyMayShareWhatWouldLeaveOthersNoRoomIfItStayed) {
+  start_device(40, "800MB/s", Seconds{2.0}, kDriver);
+  start(0, 32 * kMiB);
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  const pid_t refused = start(1, 32 * kMiB, 0, "hoarding");
+  pids_.pop_back();
+  EXPECT_EQ(vgpu::wait_status(refused), 3) << "not supported";
+  EXPECT_TRUE(comes_to_work(0, 5));
+  finish();
+}
+
+// The driver does not answer a helper; the daemon does not wait for it.
+TEST_F(Checkpointed, ADriverThatHangsStopsOnlyWhomItWasAskedFor) {
+  ::setenv("REGATTA_STANDIN_FAULTS", "cuCheckpointProcessLock:1+~60000000", 1);
+  start_device(40, "800MB/s", Seconds{2.0}, kDriver);
+  ::unsetenv("REGATTA_STANDIN_FAULTS");
+  start(0, 24 * kMiB, 0, "staying");
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  board_->idle[0] = true;
+  start(1, 8 * kMiB);
+  start(2, 24 * kMiB);
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[1] > 2; }, 5)) << "fits beside it";
+  const Seconds begin = os::monotonic_now();
+  EXPECT_TRUE(daemon_->ask({{"ask", "ps"}}).has_value());
+  EXPECT_LT((os::monotonic_now() - begin).value, 1.0);
+  os::sleep_for(Seconds{7.0});  // longer than anybody is waited for
+  board_->idle[0] = false;
+  EXPECT_TRUE(comes_to_work(0, 5)) << "it was left as it was";
+  ::kill(pids_[0], SIGKILL);
+  EXPECT_NE(vgpu::wait_status(pids_[0]), 0);
+  pids_.erase(pids_.begin());
+  EXPECT_TRUE(comes_to_work(2, 10)) << "there is room for it now";
+  finish();
+}
+
+TEST_F(Checkpointed, WhomTheDriverCannotTakeGoesOn) {
+  ::setenv("REGATTA_STANDIN_FAULTS", "cuCheckpointProcessCheckpoint:1+=801", 1);
+  start_device(40, "800MB/s", Seconds{2.0}, kDriver);
+  ::unsetenv("REGATTA_STANDIN_FAULTS");
+  start(0, 24 * kMiB, 0, "staying");
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  board_->idle[0] = true;
+  start(1, 24 * kMiB);
+  os::sleep_for(Seconds{2.0});
+  board_->idle[0] = false;
+  EXPECT_TRUE(comes_to_work(0, 5));
+  ::kill(pids_[0], SIGKILL);
+  EXPECT_NE(vgpu::wait_status(pids_[0]), 0);
+  pids_.erase(pids_.begin());
+  EXPECT_TRUE(comes_to_work(1, 10));
+  finish();
+}
+
+}  // namespace
+}  // namespace regatta::gpu_swap
