@@ -2,7 +2,8 @@
 // of it, and in each round launches, looks whether its memory is as it left it, and changes some.
 // NUMBER BOARD BYTES KIND: its number, a descriptor of the board, what it takes, and how: movable;
 // staying, as memory that cannot be moved piece by piece; sharing, as movable, with a little that
-// others may open; hoarding, as staying, and then tries to share some.
+// others may open; hoarding, as staying, and then tries to share some; copying, as movable, touched
+// by no launch but by copies of all kinds.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -41,6 +42,15 @@ struct Piece {
   CUdeviceptr address = 0;
   std::size_t bytes = 0;
   unsigned value = 0;  // of every word
+  unsigned first = 0;  // of the first one
+};
+
+// What copies go through that is never away.
+struct Way {
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  CUarray array = nullptr;
+  CUdeviceptr scratch = 0;
 };
 
 // As programs take memory, in every way that has an address.
@@ -96,13 +106,86 @@ bool is_as_left(const std::vector<Piece>& pieces) {
     for (const std::size_t at : {std::size_t{0}, piece.bytes / 8 * 4, piece.bytes - 4}) {
       unsigned word = ~piece.value;
       if (CU(cuMemcpyDtoH_v2)(&word, piece.address + at, sizeof word) != CUDA_SUCCESS) return false;
-      if (word != piece.value) {
+      if (word != (at == 0 ? piece.first : piece.value)) {
         std::fprintf(stderr, "%x at %zu of a piece, not %x\n", word, at, piece.value);
         return false;
       }
     }
   }
   return true;
+}
+
+bool make_way(Way& way) {
+  const CUDA_ARRAY_DESCRIPTOR shape{1024, 0, CU_AD_FORMAT_FLOAT, 1};
+  return CU(cuArrayCreate_v2)(&way.array, &shape) == CUDA_SUCCESS &&
+         CU(cuMemAlloc_v2)(&way.scratch, 4096) == CUDA_SUCCESS;
+}
+
+// The first word of every piece, all in one call.
+bool batch_holds(const std::vector<Piece>& pieces, CUstream stream) {
+  std::vector<unsigned> words(pieces.size(), 0);
+  std::vector<CUdeviceptr> to;
+  std::vector<CUdeviceptr> from;
+  std::vector<std::size_t> bytes(pieces.size(), 4);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    to.push_back(reinterpret_cast<CUdeviceptr>(&words[i]));
+    from.push_back(pieces[i].address);
+  }
+  CUmemcpyAttributes attributes{.srcAccessOrder = 1};
+  std::size_t first = 0;
+  if (CU(cuMemcpyBatchAsync_v2)(to.data(), from.data(), bytes.data(), bytes.size(), &attributes,
+                                &first, 1, stream) != CUDA_SUCCESS ||
+      CU(cuStreamSynchronize)(stream) != CUDA_SUCCESS)
+    return false;
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    if (words[i] != pieces[i].first) return false;
+  return true;
+}
+
+// Copies of one kind, the first calls since the memory may have gone; some change a first word.
+bool copy_round(unsigned round, std::vector<Piece>& pieces, const Way& way) {
+  Piece& piece = pieces[round % pieces.size()];
+  unsigned word = 0;
+  switch (round % 5) {
+    case 0:
+      return batch_holds(pieces, way.stream);
+    case 1:
+      return CU(cuMemcpyPeer)(way.scratch, way.context, piece.address, way.context, 4) ==
+                 CUDA_SUCCESS &&
+             CU(cuMemcpyDtoH_v2)(&word, way.scratch, 4) == CUDA_SUCCESS && word == piece.first;
+    case 2:
+      return CU(cuMemcpyDtoA_v2)(way.array, 0, piece.address, 4) == CUDA_SUCCESS &&
+             CU(cuMemcpyAtoH_v2)(&word, way.array, 0, 4) == CUDA_SUCCESS && word == piece.first;
+    case 3:
+      piece.first += 0x100000;
+      return CU(cuMemcpyHtoA_v2)(way.array, 0, &piece.first, 4) == CUDA_SUCCESS &&
+             CU(cuMemcpyAtoD_v2)(piece.address, way.array, 0, 4) == CUDA_SUCCESS;
+    default:
+      piece.first += 0x100000;
+      return CU(cuMemcpyHtoD_v2)(way.scratch, &piece.first, 4) == CUDA_SUCCESS &&
+             CU(cuMemcpyPeerAsync)(piece.address, way.context, way.scratch, way.context, 4,
+                                   way.stream) == CUDA_SUCCESS &&
+             CU(cuStreamSynchronize)(way.stream) == CUDA_SUCCESS;
+  }
+}
+
+// Until it is told to stop: whether all was always as it was left.
+bool copy_until_stopped(int number, Board& board, std::vector<Piece>& pieces, Way way) {
+  if (!make_way(way)) return false;
+  ++board.ready;
+  for (unsigned round = 0; !board.stop; ++round) {
+    if (board.idle[number]) {
+      usleep(2000);
+      continue;
+    }
+    if (!copy_round(round, pieces, way)) {
+      std::fprintf(stderr, "copies of kind %u failed\n", round % 5);
+      return false;
+    }
+    ++board.rounds[number];
+    usleep(60'000);  // idle again
+  }
+  return is_as_left(pieces);
 }
 
 int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
@@ -120,7 +203,7 @@ int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
   std::vector<unsigned> buffer(kPiece / sizeof(unsigned));
   for (std::size_t left = bytes / kPiece * kPiece; left > 0; left -= kPiece) {
     Piece piece{.bytes = kPiece, .value = static_cast<unsigned>(number) << 24};
-    piece.value += static_cast<unsigned>(pieces.size());
+    piece.first = piece.value += static_cast<unsigned>(pieces.size());
     const CUresult taken = kind == "staying" || kind == "hoarding"
                                ? take_staying(&piece.address, piece.bytes, pieces.size(), stream)
                                : take(&piece.address, &piece.bytes, pieces.size(), stream);
@@ -130,6 +213,9 @@ int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
     NEED(CU(cuMemsetD32_v2)(piece.address, piece.value, piece.bytes / 4) == CUDA_SUCCESS);
     pieces.push_back(piece);
   }
+  if (kind == "copying")
+    return copy_until_stopped(number, board, pieces, {.context = context, .stream = stream}) ? 0
+                                                                                             : 1;
   if (kind == "hoarding") return share_some() == CUDA_ERROR_NOT_SUPPORTED ? 3 : 1;
   unsigned type = 0;
   NEED(CU(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
@@ -152,7 +238,7 @@ int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
     NEED(is_as_left(pieces));
     Piece& piece = pieces[round % pieces.size()];
     NEED(holds(piece, buffer));
-    piece.value += 0x1000;
+    piece.first = piece.value += 0x1000;
     NEED(CU(cuMemsetD32Async)(piece.address, piece.value, piece.bytes / 4, stream) == CUDA_SUCCESS);
     NEED(CU(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
     ++board.rounds[number];

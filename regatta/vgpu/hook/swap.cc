@@ -147,6 +147,53 @@ bool bind_process() {
   return bound.has_value();
 }
 
+HereAt::HereAt() {
+  for_each_device([this](Device& device, int) { add(&device.residence); });
+  enter();
+  for (std::size_t i = 0; i < count_; ++i)
+    residences_[i]->launches();
+}
+
+HereAt::HereAt(std::span<const CUdeviceptr> to, std::span<const CUdeviceptr> from) {
+  if (!has_movable.load(std::memory_order_acquire)) return;
+  add(find_residence());
+  for (const auto addresses : {to, from})
+    for (const CUdeviceptr address : addresses)
+      if (const auto found = find_movable(address)) add(&device_at(found->device)->residence);
+  enter();
+  for (const CUdeviceptr address : to)
+    if (const auto found = find_movable(address))
+      device_at(found->device)->residence.writes(address);
+}
+
+HereAt::~HereAt() {
+  for (std::size_t i = 0; i < count_; ++i)
+    residences_[i]->leave();
+}
+
+void HereAt::add(Residence* residence) {
+  if (residence == nullptr || count_ == residences_.size()) return;
+  for (std::size_t i = 0; i < count_; ++i)
+    if (residences_[i] == residence) return;
+  residences_[count_++] = residence;
+}
+
+// Nothing is kept from going while another one is waited for: two processes could wait for each
+// other.
+void HereAt::enter() {
+  for (std::size_t first = 0; count_ != 0;) {
+    residences_[first]->enter();
+    std::size_t lacking = 0;
+    while (lacking < count_ && (lacking == first || residences_[lacking]->try_enter()))
+      ++lacking;
+    if (lacking == count_) return;
+    for (std::size_t i = 0; i < lacking; ++i)
+      if (i != first) residences_[i]->leave();
+    residences_[first]->leave();
+    first = lacking;
+  }
+}
+
 std::optional<CUresult> allocate_movable(CUdeviceptr* address, std::uint64_t bytes) {
   if (address == nullptr || bytes < kLeast) return std::nullopt;
   const auto place = current_place();

@@ -3,9 +3,12 @@
 // calls that use memory wait until it is there. For other tenants a call costs a load and a branch.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "regatta/gpu/abi/cuda_sharing.h"
 #include "regatta/vgpu/swap/residence.h"
@@ -43,6 +46,23 @@ class Here {
 
  private:
   Residence* residence_ = nullptr;
+};
+
+// The same for memory at any addresses, on whatever devices it is: what is at `to` may be written.
+class HereAt {
+ public:
+  HereAt(std::span<const CUdeviceptr> to, std::span<const CUdeviceptr> from);
+  HereAt();  // all that the process has, and it may be written
+  HereAt(const HereAt&) = delete;
+  HereAt& operator=(const HereAt&) = delete;
+  ~HereAt();
+
+ private:
+  void add(Residence* residence);
+  void enter();
+
+  std::array<Residence*, REGATTA_DEVICES_MAX> residences_{};
+  std::size_t count_ = 0;
 };
 
 // Threads in calls of the driver: counted where the process may leave its devices as a whole, for

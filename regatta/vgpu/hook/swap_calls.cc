@@ -87,6 +87,62 @@ CUresult copy_shape(Driver<Entry::cuMemcpy2DAsync_v2> real, const void* shape, C
   return real(shape, stream);
 }
 
+// Between addresses that may be on any devices: each list of them is there at once.
+CUresult copy_peer(Driver<Entry::cuMemcpyPeer> real, CUdeviceptr to, CUcontext to_context,
+                   CUdeviceptr from, CUcontext from_context, std::size_t bytes) {
+  const HereAt here({&to, 1}, {&from, 1});
+  return real(to, to_context, from, from_context, bytes);
+}
+CUresult copy_peer(Driver<Entry::cuMemcpyPeerAsync> real, CUdeviceptr to, CUcontext to_context,
+                   CUdeviceptr from, CUcontext from_context, std::size_t bytes, CUstream stream) {
+  const HereAt here({&to, 1}, {&from, 1});
+  return real(to, to_context, from, from_context, bytes, stream);
+}
+CUresult copy_batch(Driver<Entry::cuMemcpyBatchAsync> real, CUdeviceptr* to, CUdeviceptr* from,
+                    std::size_t* bytes, std::size_t count, CUmemcpyAttributes* attributes,
+                    std::size_t* firsts, std::size_t attribute_count, std::size_t* failed,
+                    CUstream stream) {
+  const HereAt here({to, to == nullptr ? 0 : count}, {from, from == nullptr ? 0 : count});
+  return real(to, from, bytes, count, attributes, firsts, attribute_count, failed, stream);
+}
+CUresult copy_batch(Driver<Entry::cuMemcpyBatchAsync_v2> real, CUdeviceptr* to, CUdeviceptr* from,
+                    std::size_t* bytes, std::size_t count, CUmemcpyAttributes* attributes,
+                    std::size_t* firsts, std::size_t attribute_count, CUstream stream) {
+  const HereAt here({to, to == nullptr ? 0 : count}, {from, from == nullptr ? 0 : count});
+  return real(to, from, bytes, count, attributes, firsts, attribute_count, stream);
+}
+CUresult copy_array(Driver<Entry::cuMemcpyDtoA_v2> real, CUarray to, std::size_t offset,
+                    CUdeviceptr from, std::size_t bytes) {
+  const HereAt here({}, {&from, 1});
+  return real(to, offset, from, bytes);
+}
+CUresult copy_array(Driver<Entry::cuMemcpyAtoD_v2> real, CUdeviceptr to, CUarray from,
+                    std::size_t offset, std::size_t bytes) {
+  const HereAt here({&to, 1}, {});
+  return real(to, from, offset, bytes);
+}
+
+// The addresses stand in what is pointed to, so all is there.
+CUresult copy_anywhere(Driver<Entry::cuMemcpy3DPeer> real, const void* shape) {
+  const HereAt here;
+  return real(shape);
+}
+CUresult copy_anywhere(Driver<Entry::cuMemcpy3DPeerAsync> real, const void* shape,
+                       CUstream stream) {
+  const HereAt here;
+  return real(shape, stream);
+}
+CUresult copy_anywhere(Driver<Entry::cuMemcpy3DBatchAsync> real, std::size_t count, void* shapes,
+                       std::size_t* failed, unsigned long long flags, CUstream stream) {
+  const HereAt here;
+  return real(count, shapes, failed, flags, stream);
+}
+CUresult copy_anywhere(Driver<Entry::cuMemcpy3DBatchAsync_v2> real, std::size_t count, void* shapes,
+                       unsigned long long flags, CUstream stream) {
+  const HereAt here;
+  return real(count, shapes, flags, stream);
+}
+
 CUresult show_range(Driver<Entry::cuMemGetAddressRange_v2> real, CUdeviceptr* base,
                     std::size_t* bytes, CUdeviceptr address) {
   const auto found = find_movable(address);

@@ -62,6 +62,16 @@ void Residence::start_agent() {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+bool Residence::try_enter() {
+  users_.fetch_add(1);
+  if (!is_open_.load()) {
+    users_.fetch_sub(1);
+    return false;
+  }
+  is_touched_.store(true, std::memory_order_relaxed);
+  return true;
+}
+
 void Residence::watch() {
   start_agent();
   store(client_.process().watches, 1U);

@@ -39,6 +39,8 @@ class Residence {
       is_touched_.store(true, std::memory_order_relaxed);
   }
   void leave() { users_.fetch_sub(1); }
+  // As enter(), where it need not be waited for; false: it is not there, and nothing was entered.
+  bool try_enter();
 
   // Says from now on what the process does, also where no memory of it is movable: who is away as a
   // whole and calls the driver wants to come back.
