@@ -15,17 +15,12 @@ import sys
 import tempfile
 import time
 
+from checkpoint import checkpoint
+from outcomes import Failed, NotRun
+
 MIB = 1 << 20
 KERNEL_NS = 500_000  # of batch work
 REQUEST_NS = 200_000
-
-
-class NotRun(Exception):
-    """A part that cannot run here, and why."""
-
-
-class Failed(Exception):
-    """A part that ran and found something else than it should."""
 
 
 def finish(process, seconds):
@@ -334,7 +329,7 @@ def channels(machine):
 
 PARTS = {"conformance": conformance, "collectives": collectives, "quota": quota, "overhead alone": overhead,
          "two tenants 30/70": tenants_30_70, "graphs at 30 %": graphs_30, "SIGKILL storm": storm,
-         "inference beside batch": inference, "swap": swap, "PyTorch under the hook": pytorch, "channel controls": channels}
+         "inference beside batch": inference, "swap": swap, "checkpoint": checkpoint, "PyTorch under the hook": pytorch, "channel controls": channels}
 
 
 def run_parts(machine, names):
