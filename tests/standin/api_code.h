@@ -8,6 +8,7 @@ extern "C" {
 CUresult cuModuleLoadData(CUmodule*, const void* image);
 CUresult cuModuleLoadDataEx(CUmodule*, const void* image, unsigned options, int* names,
                             void** values);
+CUresult cuModuleLoadFatBinary(CUmodule*, const void* image);
 CUresult cuModuleUnload(CUmodule);
 CUresult cuModuleGetFunction(CUfunction*, CUmodule, const char* name);
 CUresult cuFuncGetModule(CUmodule*, CUfunction);

@@ -5,6 +5,7 @@
 
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's
 extern "C" {
+CUresult cuStreamBeginCapture(CUstream);
 CUresult cuStreamBeginCapture_v2(CUstream, int mode);
 CUresult cuStreamEndCapture(CUstream, CUgraph*);
 CUresult cuStreamIsCapturing(CUstream, int* status);
@@ -95,6 +96,10 @@ CUresult cuGraphExecHostNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_HOST_
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec, CUgraphNode, CUgraph child);
 CUresult cuGraphNodeSetEnabled(CUgraphExec, CUgraphNode, unsigned is_enabled);
 CUresult cuGraphNodeGetEnabled(CUgraphExec, CUgraphNode, unsigned* is_enabled);
+CUresult cuGraphInstantiate(CUgraphExec*, CUgraph, CUgraphNode* error_node, char* log,
+                            std::size_t log_bytes);
+CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph, CUgraphNode* error_node, char* log,
+                               std::size_t log_bytes);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long flags);
 CUresult cuGraphExecDestroy(CUgraphExec);
 CUresult cuGraphUpload(CUgraphExec, CUstream);

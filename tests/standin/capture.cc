@@ -145,6 +145,10 @@ CUresult cuStreamBeginCapture_v2(CUstream handle, int mode) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuStreamBeginCapture(CUstream handle) {
+  return cuStreamBeginCapture_v2(handle, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
 CUresult cuStreamBeginCaptureToGraph(CUstream handle, CUgraph graph, const CUgraphNode* after,
                                      const CUgraphEdgeData*, std::size_t count, int mode) {
   if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED ||

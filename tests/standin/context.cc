@@ -11,6 +11,7 @@
 
 #include "tests/standin/api.h"
 #include "tests/standin/checkpoint.h"
+#include "tests/standin/context_storage.h"
 #include "tests/standin/pool.h"
 #include "tests/standin/process.h"
 
@@ -193,6 +194,7 @@ CUresult cuCtxDestroy_v2(CUcontext context) {
       return CUDA_ERROR_INVALID_CONTEXT;
   }
   wait_context(context);
+  end_context_storage(context);
   const std::lock_guard lock(process().mutex);
   destroy_context(context);
   if (!context_stack().empty() && context_stack().back() == context) context_stack().pop_back();
@@ -295,11 +297,21 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice number) {
     if (context == nullptr) return CUDA_SUCCESS;
   }
   wait_context(context);
+  end_context_storage(context);
   const std::lock_guard lock(process().mutex);
   destroy_context(context);
   device->primary = nullptr;
   device->primary_references = 0;
   return CUDA_SUCCESS;
+}
+
+// As before CUDA 11, of which the runtime library still asks for these two.
+CUresult cuDevicePrimaryCtxRelease(CUdevice number) {
+  return cuDevicePrimaryCtxRelease_v2(number);
+}
+
+CUresult cuDevicePrimaryCtxReset(CUdevice number) {
+  return cuDevicePrimaryCtxReset_v2(number);
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice number, unsigned* flags, int* active) {

@@ -54,7 +54,8 @@ TEST_F(CudaFault, HasTheTablesThatAreKnownWithTheirSizeFirst) {
   std::memcpy(&bytes, table, sizeof bytes);
   EXPECT_GT(bytes, sizeof bytes);
   CUresult (*call)() = nullptr;
-  std::memcpy(&call, static_cast<const char*>(table) + sizeof bytes, sizeof call);
+  constexpr int kUnknown = 3;
+  std::memcpy(&call, static_cast<const char*>(table) + kUnknown * sizeof bytes, sizeof call);
   EXPECT_EQ(call(), CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(CU(cuGetExportTable)(&table, &unknown), CUDA_ERROR_NOT_FOUND);
   EXPECT_EQ(table, nullptr);

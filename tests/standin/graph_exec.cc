@@ -172,6 +172,19 @@ CUresult capture_nodes(const std::vector<ExecNode>& nodes, CUstream_st& stream) 
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's
 extern "C" {
 
+// It has nothing to say of a graph that it refuses.
+CUresult cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, CUgraphNode* error_node,
+                            char* log, std::size_t log_bytes) {
+  if (error_node != nullptr) *error_node = nullptr;
+  if (log != nullptr && log_bytes > 0) *log = '\0';
+  return instantiate(executable, graph, 0);
+}
+
+CUresult cuGraphInstantiate_v2(CUgraphExec* executable, CUgraph graph, CUgraphNode* error_node,
+                               char* log, std::size_t log_bytes) {
+  return cuGraphInstantiate(executable, graph, error_node, log, log_bytes);
+}
+
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph,
                                      unsigned long long flags) {
   return instantiate(executable, graph, flags);

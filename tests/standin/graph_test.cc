@@ -79,6 +79,25 @@ TEST_F(CudaGraph, CountsEveryKernelOfEveryReplay) {
   EXPECT_EQ(count().busy - before.busy, std::chrono::milliseconds(10));
 }
 
+TEST_F(CudaGraph, IsMadeByTheFunctionsOfBeforeCuda11) {
+  for (const auto instantiate : {CU(cuGraphInstantiate), CU(cuGraphInstantiate_v2)}) {
+    CUgraph graph = nullptr;
+    CUgraphExec executable = nullptr;
+    CUgraphNode wrong = nullptr;
+    char log[8] = "before";
+    ASSERT_EQ(CU(cuStreamBeginCapture)(stream_), CUDA_SUCCESS);
+    ASSERT_EQ(launch(kernel("spin_1us"), stream_), CUDA_SUCCESS);
+    ASSERT_EQ(CU(cuStreamEndCapture)(stream_, &graph), CUDA_SUCCESS);
+    ASSERT_EQ(instantiate(&executable, graph, &wrong, log, sizeof log), CUDA_SUCCESS);
+    EXPECT_STREQ(log, "");
+    EXPECT_EQ(CU(cuGraphLaunch)(executable, stream_), CUDA_SUCCESS);
+    EXPECT_EQ(CU(cuStreamSynchronize)(stream_), CUDA_SUCCESS);
+    EXPECT_EQ(CU(cuGraphExecDestroy)(executable), CUDA_SUCCESS);
+    EXPECT_EQ(instantiate(nullptr, graph, nullptr, nullptr, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(CU(cuGraphDestroy)(graph), CUDA_SUCCESS);
+  }
+}
+
 TEST_F(CudaGraph, IsSpoiltByAWaitDuringTheCapture) {
   CUgraph graph = nullptr;
   ASSERT_EQ(begin(), CUDA_SUCCESS);

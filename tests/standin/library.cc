@@ -78,7 +78,9 @@ extern "C" {
 CUresult cuLibraryLoadData(CUlibrary* library, const void* image, int*, void**, unsigned, int*,
                            void**, unsigned) {
   if (library == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return load(library, static_cast<const char*>(image));
+  std::string text;
+  const CUresult read = text_of_image(image, &text);
+  return read == CUDA_SUCCESS ? load(library, std::move(text)) : read;
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, int*, void**, unsigned, int*,

@@ -144,10 +144,16 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   CUcontext context = nullptr;
   if (const CUresult result = current_context(&context); result != CUDA_SUCCESS) return result;
   if (const CUresult result = check_no_capture(); result != CUDA_SUCCESS) return result;
-  return load_module(context, static_cast<const char*>(image), module);
+  std::string text;
+  if (const CUresult result = text_of_image(image, &text); result != CUDA_SUCCESS) return result;
+  return load_module(context, text, module);
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, int*, void**) {
+  return cuModuleLoadData(module, image);
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
   return cuModuleLoadData(module, image);
 }
 

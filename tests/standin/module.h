@@ -30,6 +30,8 @@ std::map<std::string, Global> globals_of(std::string_view text);
 // As 85 of ".version 8.5".
 int ptx_version_of(std::string_view text);
 
+// The PTX text that an image is, or holds: fat binaries too.
+CUresult text_of_image(const void* image, std::string* text);
 CUresult load_module(CUcontext context, std::string_view text, CUmodule* module);
 void unload_module(CUmodule module);
 bool is_module(CUmodule module);

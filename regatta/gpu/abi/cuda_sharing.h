@@ -31,6 +31,7 @@ inline constexpr CUresult CUDA_ERROR_NO_DEVICE = 100;
 inline constexpr CUresult CUDA_ERROR_INVALID_DEVICE = 101;
 inline constexpr CUresult CUDA_ERROR_INVALID_IMAGE = 200;
 inline constexpr CUresult CUDA_ERROR_INVALID_CONTEXT = 201;
+inline constexpr CUresult CUDA_ERROR_NO_BINARY_FOR_GPU = 209;
 inline constexpr CUresult CUDA_ERROR_FILE_NOT_FOUND = 301;
 inline constexpr CUresult CUDA_ERROR_OPERATING_SYSTEM = 304;
 inline constexpr CUresult CUDA_ERROR_INVALID_HANDLE = 400;

@@ -52,7 +52,9 @@ constexpr std::uint64_t table_mark() {
 constexpr bool ends_functions(Number number) {
   switch (number) {
     case Number::cuCtxDestroy_v2:
+    case Number::cuDevicePrimaryCtxRelease:
     case Number::cuDevicePrimaryCtxRelease_v2:
+    case Number::cuDevicePrimaryCtxReset:
     case Number::cuDevicePrimaryCtxReset_v2:
     case Number::cuModuleUnload:
     case Number::cuLibraryUnload:
