@@ -82,6 +82,37 @@ TEST_P(HookedMemory, ThatProcessesShowEachOtherIsCountedOnceAsTheDeviceDoes) {
   EXPECT_EQ(program.finish(), 0);
 }
 
+TEST_P(HookedMemory, ThatTheRuntimeLibraryTakesByItsTableIsCountedAsTheDeviceCountsIt) {
+  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const vgpu::TestDaemon daemon;
+  TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "runtime"},
+                        on(device, GetParam().how));
+  const int steps = follow_steps(program, [&](const std::string& line) {
+    EXPECT_EQ(daemon.memory("used_bytes"), static_cast<long long>(device.used_bytes())) << line;
+  });
+  EXPECT_EQ(steps, 8);
+  EXPECT_EQ(program.finish(), 0);
+}
+
+TEST_P(HookedMemory, IsNotToBeHadInAContextThatIsMoreThanTheQuota) {
+  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const vgpu::TestDaemon daemon;
+  TenantProgram program(daemon, "a", 8 * kMiB, {GetParam().program, "too-large"},
+                        on(device, GetParam().how));
+  EXPECT_EQ(program.read_line(), "0 wrong");
+  EXPECT_EQ(program.finish(), 0);
+}
+
+// As the runtime library loads them, which nobody can undo: their kernels are not to be had.
+TEST_P(HookedMemory, IsMissedByAModuleThatIsMoreThanTheQuota) {
+  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const vgpu::TestDaemon daemon;
+  TenantProgram program(daemon, "a", 14 * kMiB, {GetParam().program, "large-module"},
+                        on(device, GetParam().how));
+  EXPECT_EQ(program.read_line(), "0 wrong");
+  EXPECT_EQ(program.finish(), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, HookedMemory,
                          testing::Values(Way{"opened", How::kPreloaded, kProgram},
                                          Way{"linked", How::kPreloaded, kLinked},

@@ -80,6 +80,9 @@ int main(int argc, char** argv) {
   if (what == "lookups") return print_lookups(static_cast<unsigned>(std::stoul(argument)));
   if (what == "threads") return look_up_from_threads();
   if (what == "memory") return take_memory_in_every_way();
+  if (what == "runtime") return use_as_the_runtime();
+  if (what == "too-large") return take_in_a_context_that_is_too_large();
+  if (what == "large-module") return load_a_module_that_is_too_large();
   if (what == "share") return open_memory_of_another();
   if (what == "faults") return take_with_faults();
   if (what == "slow") return take_beside_a_slow_call();

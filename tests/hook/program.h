@@ -24,6 +24,11 @@ int look_up_from_threads();
 int take_memory_in_every_way();
 int take_all(std::size_t bytes);  // in pieces of so many, until there is no more
 
+// program_runtime.cc; the first one stops at lines, too.
+int use_as_the_runtime();
+int take_in_a_context_that_is_too_large();
+int load_a_module_that_is_too_large();
+
 // program_share.cc; stops at lines, too.
 int open_memory_of_another();
 

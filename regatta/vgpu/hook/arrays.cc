@@ -46,6 +46,7 @@ template <typename Handle, typename Ask>
 CUresult create(Handle* handle, std::uint64_t bytes, Ask&& ask) {
   const auto place = current_place();
   if (!place || handle == nullptr) return ask();
+  if (!meet_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Busy busy;
   const auto granted = reserve(place->device, whole_blocks(bytes));
   if (!granted) return CUDA_ERROR_OUT_OF_MEMORY;

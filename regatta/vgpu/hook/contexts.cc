@@ -28,6 +28,7 @@ struct Share {
   Measured memory;
   std::atomic<std::uint64_t> context_bytes = 0;  // of one context, once one has been seen
   std::atomic<double> measured_at = 0;
+  std::atomic<CUcontext> met = nullptr;  // the last one
 };
 
 struct State {
@@ -102,6 +103,17 @@ CUresult note_context(CUresult result, const CUcontext* context, CUdevice device
   return result;
 }
 
+// Before a context ends: its address may be the next one's. Its device, or -1.
+CUdevice forget_context(CUcontext context) {
+  for (Share& one : state().shares) {
+    CUcontext met = context;
+    one.met.compare_exchange_strong(met, nullptr);
+  }
+  const std::scoped_lock lock(state().mutex);
+  const auto node = state().contexts.extract(context);
+  return node ? node.mapped() : -1;
+}
+
 // What the driver freed with a context.
 void forget(const std::vector<Allocation>& had, CUdevice device) {
   for (const Allocation& allocation : had) {
@@ -136,10 +148,37 @@ bool is_primary_gone(CUdevice device) {
          is_active == 0;
 }
 
-// Null: none that is known.
+// Null: there is none. One that nobody was seen to retain is found by retaining it.
 CUcontext primary_context(CUdevice device) {
+  const auto at = static_cast<std::size_t>(device);
+  {
+    const std::scoped_lock lock(state().mutex);
+    if (state().primaries[at] != nullptr) return state().primaries[at];
+  }
+  CUcontext found = nullptr;
+  if (is_primary_gone(device) ||
+      driver<Entry::cuDevicePrimaryCtxRetain>()(&found, device) != CUDA_SUCCESS)
+    return nullptr;
+  driver<Entry::cuDevicePrimaryCtxRelease_v2>()(device);
   const std::scoped_lock lock(state().mutex);
-  return state().primaries[static_cast<std::size_t>(device)];
+  return state().primaries[at] = found;
+}
+
+// The primary context has ended.
+CUcontext forget_primary(CUdevice device) {
+  CUcontext context = nullptr;
+  {
+    const std::scoped_lock lock(state().mutex);
+    std::swap(context, state().primaries[static_cast<std::size_t>(device)]);
+  }
+  forget_context(context);
+  return context;
+}
+
+bool is_seen(const Place& place) {
+  const std::scoped_lock lock(state().mutex);
+  return state().primaries[static_cast<std::size_t>(place.device)] == place.context ||
+         state().contexts.contains(place.context);
 }
 
 // After something that may take memory of its own. Modules come by the hundred, and asking NVML
@@ -169,6 +208,20 @@ CUresult load(Ask&& ask, Undo&& undo) {
 }
 
 }  // namespace
+
+bool meet_context(const Place& place) {
+  if (!is_known(place.device)) return true;
+  Share& here = share(place.device);
+  if (here.met.load(std::memory_order_relaxed) == place.context) [[likely]]
+    return true;
+  if (!is_seen(place)) {
+    if (!settle(place.device, {}).is_within) return false;
+    if (primary_context(place.device) != place.context)
+      note_context(CUDA_SUCCESS, &place.context, place.device);
+  }
+  here.met.store(place.context, std::memory_order_relaxed);
+  return true;
+}
 
 // More than the tenant may have cannot be undone: nobody asked for it here.
 void settle_known_shares(When when) {
@@ -211,14 +264,11 @@ CUresult create_context(Driver<Entry::cuCtxCreate_v4> real, CUcontext* context, 
 }
 
 CUresult destroy_context(Driver<Entry::cuCtxDestroy_v2> real, CUcontext context) {
-  CUdevice device = -1;
-  {
-    const std::scoped_lock lock(state().mutex);
-    const auto at = state().contexts.find(context);
-    if (at != state().contexts.end()) device = at->second;
-  }
-  return end_context(
+  const CUdevice device = forget_context(context);
+  const CUresult result = end_context(
       context, device, [&] { return real(context); }, [] { return true; });
+  if (result != CUDA_SUCCESS && device >= 0) note_context(CUDA_SUCCESS, &context, device);
+  return result;
 }
 
 CUresult retain_primary(Driver<Entry::cuDevicePrimaryCtxRetain> real, CUcontext* context,
@@ -238,11 +288,7 @@ CUresult release_primary(Driver<Entry::cuDevicePrimaryCtxRelease_v2> real, CUdev
   if (is_known(device)) leave_context(primary_context(device));
   const CUresult result = real(device);
   if (result != CUDA_SUCCESS || !is_known(device) || !is_primary_gone(device)) return result;
-  CUcontext context = nullptr;
-  {
-    const std::scoped_lock lock(state().mutex);
-    std::swap(context, state().primaries[static_cast<std::size_t>(device)]);
-  }
+  CUcontext context = forget_primary(device);
   if (context == nullptr) return result;
   free_movable_of(context);
   forget(sizes().take_of(context), device);
@@ -253,8 +299,10 @@ CUresult reset_primary(Driver<Entry::cuDevicePrimaryCtxReset_v2> real, CUdevice 
   if (!is_known(device)) return real(device);
   CUcontext const context = primary_context(device);
   if (context == nullptr) return real(device);
-  return end_context(
+  const CUresult result = end_context(
       context, device, [&] { return real(device); }, [&] { return is_primary_gone(device); });
+  if (result == CUDA_SUCCESS && is_primary_gone(device)) forget_primary(device);
+  return result;
 }
 
 CUresult load_module(Driver<Entry::cuModuleLoad> real, CUmodule* module, const char* path) {
@@ -277,6 +325,13 @@ CUresult unload_module(Driver<Entry::cuModuleUnload> real, CUmodule module) {
   const CUresult result = real(module);
   if (result == CUDA_SUCCESS) settle_here();
   return result;
+}
+
+// Its module may have been loaded past us: the runtime library has a table for that, too.
+CUresult find_kernel(Driver<Entry::cuModuleGetFunction> real, CUfunction* function, CUmodule module,
+                     const char* name) {
+  const CUresult result = real(function, module, name);
+  return result == CUDA_SUCCESS && !settle_now_and_then() ? CUDA_ERROR_OUT_OF_MEMORY : result;
 }
 
 CUresult load_library(Driver<Entry::cuLibraryLoadData> real, CUlibrary* library, const void* image,

@@ -83,6 +83,7 @@ template <typename Call, typename Size>
 CUresult allocate_blocks(CUdeviceptr* address, std::uint64_t bytes, Call&& call, Size&& size) {
   const auto place = current_place();
   if (!place || address == nullptr || bytes == 0) return call();
+  if (!meet_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Busy busy;
   const auto granted = reserve(place->device, whole_blocks(bytes));
   if (!granted) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -173,6 +174,7 @@ CUresult show_memory(Driver<Entry::cuMemGetInfo_v2> real, std::size_t* free, std
   const CUresult result = real(&view.free_bytes, &view.total_bytes);
   const auto place = current_place();
   if (result != CUDA_SUCCESS || !place) return result;
+  meet_context(*place);
   view = tenant_view(place->device, view);
   if (free != nullptr) *free = view.free_bytes;
   if (total != nullptr) *total = view.total_bytes;

@@ -96,6 +96,11 @@ void settle_pools(bool is_idle);
 // The driver has freed what is known of a pool's allocation, or will when its stream comes to it.
 void forget_in_pool(const Allocation& allocation);
 
+// contexts.cc: counts what a context takes that was made past us, as the runtime library makes them
+// by a table of its own (cuGetExportTable), the first time that it is met. False: it is more than
+// the tenant may have. Not within a Busy of the same thread.
+bool meet_context(const Place& place);
+
 // shares.cc: whether this process showed memory to others, or opened some of theirs.
 extern std::atomic<bool> shares_memory;
 enum class When : std::uint8_t { kNow, kNowAndThen };

@@ -101,6 +101,8 @@ std::optional<Measured::Call> make_room(Pool& pool, std::uint64_t most, CUstream
 template <typename Ask>
 CUresult allocate_from(Pool& pool, CUdeviceptr* address, std::size_t bytes, CUstream stream,
                        Ask&& ask) {
+  const auto place = current_place();
+  if (place && !meet_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Busy busy;
   const std::uint64_t step = pool.step;
   const std::uint64_t most = (whole_blocks(bytes) + step - 1) / step * step;
@@ -122,7 +124,6 @@ CUresult allocate_from(Pool& pool, CUdeviceptr* address, std::size_t bytes, CUst
     settle(pool, {});
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  const auto place = current_place();
   pool.used += whole_blocks(bytes);
   sizes().put({.address = *address,
                .context = place ? place->context : nullptr,

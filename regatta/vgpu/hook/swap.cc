@@ -199,6 +199,7 @@ std::optional<CUresult> allocate_movable(CUdeviceptr* address, std::uint64_t byt
   const auto place = current_place();
   Device* const device = place ? make_device(place->device) : nullptr;
   if (device == nullptr) return std::nullopt;
+  if (!meet_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
   const auto made = device->residence.allocate(place->context, bytes);
   if (made) {
     *address = *made;
