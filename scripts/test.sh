@@ -13,6 +13,8 @@ configure dev "$folder"
 build "$folder"
 "$root/scripts/guest-kernel.sh" "$folder/guest-kernel" || say "no kernel for a guest: its tests will be skipped"
 
+"$root/scripts/cuda-runtime.sh" "$folder/third_party/cuda-runtime"
+
 run_tests() {
   ctest --test-dir "$folder" --output-on-failure --timeout 300 "$@" </dev/null
 }
