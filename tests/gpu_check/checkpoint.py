@@ -3,7 +3,7 @@ import json
 import subprocess
 import sys
 
-from outcomes import Failed, NotRun
+from outcome import Failed, NotRun
 
 MIB = 1 << 20
 ROUNDS = 3

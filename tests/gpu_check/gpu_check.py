@@ -15,25 +15,13 @@ import sys
 import tempfile
 import time
 
+import cuda_runtime
 from checkpoint import checkpoint
-from outcomes import Failed, NotRun
+from outcome import Failed, NotRun, finish
 
 MIB = 1 << 20
 KERNEL_NS = 500_000  # of batch work
 REQUEST_NS = 200_000
-
-
-def finish(process, seconds):
-    """The output of a process that ends by itself."""
-    try:
-        output, errors = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        raise Failed(f"{process.args[0]}: did not end within {seconds:.0f} s") from None
-    if process.returncode != 0:
-        raise Failed(f"exit status {process.returncode}: {(errors or output).strip()[-300:]}")
-    return output
 
 
 def percentile(values, part):
@@ -329,7 +317,8 @@ def channels(machine):
 
 PARTS = {"conformance": conformance, "collectives": collectives, "quota": quota, "overhead alone": overhead,
          "two tenants 30/70": tenants_30_70, "graphs at 30 %": graphs_30, "SIGKILL storm": storm,
-         "inference beside batch": inference, "swap": swap, "checkpoint": checkpoint, "PyTorch under the hook": pytorch, "channel controls": channels}
+         "inference beside batch": inference, "swap": swap, "checkpoint": checkpoint, "PyTorch under the hook": pytorch,
+         "CUDA runtime under the hook": cuda_runtime.part, "channel controls": channels}
 
 
 def run_parts(machine, names):

@@ -30,7 +30,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(list(rows), list(gpu_check.PARTS), done.stdout + done.stderr)
         for name, seen in OF_TIME.items():
             self.assertRegex(rows[name][1], seen)
-        for name in ("conformance", "collectives", "quota", "SIGKILL storm", "checkpoint"):
+        for name in ("conformance", "collectives", "quota", "SIGKILL storm", "checkpoint", "CUDA runtime under the hook"):
             self.assertEqual(rows[name][0], "passed", done.stdout)
         failed = [name for name, (outcome, _) in rows.items() if outcome == "failed"]
         self.assertEqual(set(failed) - set(OF_TIME), set(), done.stdout)
