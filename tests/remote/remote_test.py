@@ -237,5 +237,16 @@ class Cable:
             end.close()
 
 
+class RuntimeLibrary(RemoteCase):
+    def test_of_nvidia_takes_no_driver_that_forwards_and_says_so_at_once(self):
+        program, library = BIN / "regatta-test-cudart", BIN.parent / "third_party" / "cuda-runtime"
+        if not program.exists() or not (library / "libcudart.so.11.0").exists():
+            self.skipTest(f"no libcudart.so.11.0 in {library}; scripts/cuda-runtime.sh fetches it")
+        done = self.pool([self.server()], "run", "--memory", "64MiB", "--compute", "10", "--", program,
+                         LD_LIBRARY_PATH=str(library))
+        self.assertEqual((done.returncode, done.stderr), (77, ""))
+        self.assertRegex(done.stdout, "^not run: the library takes no driver here: [0-9]+, [a-z ]+\n$")
+
+
 if __name__ == "__main__":
     unittest.main()
