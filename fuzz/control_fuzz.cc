@@ -11,10 +11,10 @@
 
 #include "regatta/coll/engine/agreement.h"
 #include "regatta/coll/transport/farewell.h"
-#include "regatta/coll/transport/verbs_wire.h"
 #include "regatta/coll/tuning/tuning_file.h"
 #include "regatta/coll/watch/answer.h"
 #include "regatta/core/check.h"
+#include "regatta/rdma/wire.h"
 
 namespace {
 
@@ -39,10 +39,10 @@ void check_statement(const std::string& text) {
 }
 
 void check_card(std::span<const std::byte> bytes) {
-  const auto card = decode_card(bytes);
+  const auto card = regatta::rdma::decode_card(bytes);
   if (!card) return;
-  REGATTA_CHECK(card->numbers.size() <= kQueuePairsMax);
-  REGATTA_CHECK(std::ranges::equal(encode_card(*card), bytes));
+  REGATTA_CHECK(card->numbers.size() <= regatta::rdma::kQueuePairsMax);
+  REGATTA_CHECK(std::ranges::equal(regatta::rdma::encode_card(*card), bytes));
 }
 
 void check_tuning(const std::string& text) {
@@ -66,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // With a right beginning, so that the fields behind it are reached.
   const std::string answer = encode_answer({});
   check_answer((answer.substr(0, 1) + text + answer).substr(0, answer.size()));
-  const std::vector<std::byte> card = encode_card({.mtu = 1024, .slots = 8, .numbers = {1}});
+  const std::vector<std::byte> card = regatta::rdma::encode_card({.mtu = 1024, .slots = 8, .numbers = {1}});
   std::vector<std::byte> marked(card.begin(), card.begin() + 4);
   marked.insert(marked.end(), bytes.begin(), bytes.end());
   check_card(marked);

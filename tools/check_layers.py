@@ -14,7 +14,7 @@ import sys
 LAYERS = [
     ["core"],
     ["topo", "workload", "os"],
-    ["cost", "pipeline", "fabric", "sched", "gpu", "telemetry", "wire"],
+    ["cost", "pipeline", "fabric", "sched", "gpu", "rdma", "telemetry", "wire"],
     ["plan", "diag", "coll", "vgpu", "probe", "lab", "report"],
     ["train", "agent", "measure", "bench", "controller", "replay"],
     ["cli"],

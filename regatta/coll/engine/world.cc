@@ -22,10 +22,10 @@
 #include "regatta/coll/transport/shm_link.h"
 #include "regatta/coll/transport/socket.h"
 #include "regatta/coll/transport/tcp_link.h"
-#include "regatta/coll/transport/verbs_wire.h"
 #include "regatta/core/units_text.h"
 #include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
+#include "regatta/rdma/wire.h"
 
 namespace regatta::coll {
 namespace {
@@ -79,7 +79,7 @@ Result<std::unique_ptr<World>> World::start(WorldSetup setup) {
     is_shared |= channel.shelf.is_open();
     shared.shelves.push_back(std::move(channel.shelf));
   }
-  const int queue_pairs = std::clamp(setup.connections, 1, static_cast<int>(kQueuePairsMax));
+  const int queue_pairs = std::clamp(setup.connections, 1, static_cast<int>(rdma::kQueuePairsMax));
   std::unique_ptr<World> world(new World(std::move(setup)));
   if (is_shared && shared.own.is_open()) {
     REGATTA_TRY(shm, ShmWorld::start(std::move(shared)));

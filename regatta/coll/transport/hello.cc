@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "regatta/coll/transport/bytes.h"
+#include "regatta/core/bytes.h"
 #include "regatta/core/text.h"
 
 namespace regatta::coll {

@@ -15,36 +15,13 @@
 
 #include "regatta/coll/transport/wire_header.h"
 #include "regatta/core/result.h"
+#include "regatta/rdma/memory.h"
 
 namespace regatta::coll {
 
-// What a device needs to hear beside the address.
-struct MemoryKeys {
-  std::uint32_t local = 0;
-  std::uint32_t remote = 0;
-};
-
-struct MemoryRange {
-  const std::byte* data = nullptr;
-  std::size_t bytes = 0;
-  bool is_writable = false;  // by other ranks
-};
-
-// Registers memory: with the device, or in a test.
-class MemoryRegistrar {
- public:
-  MemoryRegistrar() = default;
-  MemoryRegistrar(const MemoryRegistrar&) = delete;
-  MemoryRegistrar& operator=(const MemoryRegistrar&) = delete;
-  virtual ~MemoryRegistrar() = default;
-
-  struct Registered {
-    MemoryKeys keys;
-    void* handle = nullptr;
-  };
-  virtual Result<Registered> add(const MemoryRange& range) = 0;
-  virtual void remove(void* handle) = 0;
-};
+using rdma::MemoryKeys;
+using rdma::MemoryRange;
+using rdma::MemoryRegistrar;
 
 // Used by the progress thread alone.
 class RegistrationCache {

@@ -57,7 +57,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-VerbsLink::VerbsLink(VerbsLinkSetup setup, std::unique_ptr<VerbsQueues> queues, LinkSink& sink)
+VerbsLink::VerbsLink(VerbsLinkSetup setup, std::unique_ptr<rdma::Queues> queues, LinkSink& sink)
     : peer_(setup.peer),
       sink_(sink),
       device_(std::move(setup.device)),
@@ -65,7 +65,7 @@ VerbsLink::VerbsLink(VerbsLinkSetup setup, std::unique_ptr<VerbsQueues> queues, 
       control_(peer_, only_control(std::move(setup.control)), *this),
       free_slots_(kSendSlots) {
   std::iota(free_slots_.begin(), free_slots_.end(), 0U);
-  const std::vector<std::byte> card = encode_card(queues_->card());
+  const std::vector<std::byte> card = rdma::encode_card(queues_->card());
   control_.post_control({.kind = PacketKind::kConnect}, text_of(card));
 }
 
@@ -96,9 +96,9 @@ void VerbsLink::post_grant(const PacketHeader& header, std::byte* place) {
       }
       const std::uint32_t number = free_landings_.back();
       free_landings_.pop_back();
-      const auto bytes = encode_place({.address = reinterpret_cast<std::uint64_t>(place),
-                                       .key = memory->keys().remote,
-                                       .landing = number});
+      const auto bytes = rdma::encode_place({.address = reinterpret_cast<std::uint64_t>(place),
+                                             .key = memory->keys().remote,
+                                             .landing = number});
       text = text_of(bytes);
       landings_[number] = {.key = header.key,
                            .place = place,
@@ -114,7 +114,7 @@ void VerbsLink::post_grant(const PacketHeader& header, std::byte* place) {
 void VerbsLink::post_message(OutMessage& message) {
   if (is_stopped_) return;
   const auto grant = grants_.find(message.key);
-  if (grant == grants_.end() && message.bytes <= kSlotPayloadMax) {
+  if (grant == grants_.end() && message.bytes <= rdma::kSlotPayloadMax) {
     small_.push_back(&message);
     return;
   }
@@ -197,7 +197,7 @@ void VerbsLink::write_packet(const PacketHeader& header, const std::byte* payloa
                              std::size_t bytes) {
   const std::size_t queue = next_queue();
   const std::uint32_t slot = take_slot(queue, 0, nullptr);
-  const VerbsQueues::Slot at = queues_->send_slot(slot);
+  const rdma::Queues::Slot at = queues_->send_slot(slot);
   encode_header(header, HeaderBytes(at.header, kHeaderBytes));
   if (bytes > 0) std::memcpy(at.payload, payload, bytes);
   check_posted(queues_->send(queue, slot, {.bytes = bytes}, credit_.send()));
@@ -220,13 +220,13 @@ void VerbsLink::write_bulk(const std::shared_ptr<Bulk>& bulk) {
   OutMessage& message = *bulk->message;
   const std::size_t left = message.bytes - message.cut;
   const bool is_copied = !bulk->memory;
-  std::size_t bytes = std::min(left, kSlotPayloadMax);
+  std::size_t bytes = std::min(left, rdma::kSlotPayloadMax);
   if (bulk->place && !is_copied)
     bytes =
         std::min(left, std::clamp(left / (2 * in_flight_.size()), kWriteBytesMin, kWriteBytesMax));
   const std::size_t queue = next_queue();
   const std::uint32_t slot = take_slot(queue, bytes, is_copied ? nullptr : bulk);
-  const VerbsQueues::Slot at = queues_->send_slot(slot);
+  const rdma::Queues::Slot at = queues_->send_slot(slot);
   const std::byte* const from = message.data + message.cut;
   if (is_copied) std::memcpy(at.payload, from, bytes);
   const PacketHeader header{.key = message.key,
@@ -236,9 +236,9 @@ void VerbsLink::write_bulk(const std::shared_ptr<Bulk>& bulk) {
                             .call = message.call};
   message.cut += bytes;
   if (message.cut == message.bytes) bulk_.pop_front();
-  const VerbsQueues::Payload payload{.bytes = bytes,
-                                     .memory = is_copied ? nullptr : from,
-                                     .key = is_copied ? 0 : bulk->memory.keys().local};
+  const rdma::Queues::Payload payload{.bytes = bytes,
+                                      .memory = is_copied ? nullptr : from,
+                                      .key = is_copied ? 0 : bulk->memory.keys().local};
   if (bulk->place) {
     credit_.send_bare();
     check_posted(queues_->write(queue, slot, payload, *bulk->place, header.offset));
@@ -253,7 +253,8 @@ void VerbsLink::write_bulk(const std::shared_ptr<Bulk>& bulk) {
 
 void VerbsLink::check_posted(int error) {
   if (error != 0)
-    lose("cannot post to a queue pair of " + device_->name() + ": " + os::errno_text(error));
+    lose("cannot post to a queue pair of " + device_->device().name() + ": " +
+         os::errno_text(error));
 }
 
 // One at a time: what follows a completion that ends the link is left for stop() to count.
@@ -274,7 +275,7 @@ void VerbsLink::complete(const ibv_wc& completion) {
     posted = give_back_slot(static_cast<std::uint32_t>(completion.wr_id - kReceiveSlots));
   if (completion.status != IBV_WC_SUCCESS)
     return lose("connection lost (RDMA: " +
-                std::string(device_->library().wc_status_str(completion.status)) + ")");
+                std::string(device_->device().library().wc_status_str(completion.status)) + ")");
   if (is_send) {
     if (posted.bulk == nullptr) return;
     OutMessage& message = *posted.bulk->message;
@@ -296,7 +297,7 @@ VerbsLink::Posted VerbsLink::give_back_slot(std::uint32_t slot) {
 }
 
 void VerbsLink::complete_packet(const ibv_wc& completion) {
-  const VerbsQueues::Slot slot = queues_->receive_slot(completion.wr_id);
+  const rdma::Queues::Slot slot = queues_->receive_slot(completion.wr_id);
   auto header = decode_header(ConstHeaderBytes(slot.header, kHeaderBytes));
   if (!header) return lose(header.error().message);
   if (completion.byte_len != kHeaderBytes + header->payload_bytes ||
@@ -304,7 +305,7 @@ void VerbsLink::complete_packet(const ibv_wc& completion) {
     return lose("broke the rules of a packet");
   if (header->kind == PacketKind::kGrant && header->payload_bytes == kPlaceBytes)
     grants_[header->key] =
-        decode_place(std::span<const std::byte, kPlaceBytes>(slot.payload, kPlaceBytes));
+        rdma::decode_place(std::span<const std::byte, kPlaceBytes>(slot.payload, kPlaceBytes));
   sink_.arrived(peer_, *header, slot.payload);
 }
 
@@ -354,7 +355,7 @@ void VerbsLink::drain() {
 }
 
 void VerbsLink::connect(std::string_view text) {
-  const auto card = decode_card(std::as_bytes(std::span(text)));
+  const auto card = rdma::decode_card(std::as_bytes(std::span(text)));
   if (!card) return lose(card.error().message);
   if (!in_flight_.empty() || card->slots != kReceiveSlots)
     return lose("its queue pairs do not fit: run the same version of regatta on all servers");
@@ -431,8 +432,21 @@ void VerbsLink::lost(int /*peer*/, std::string_view reason) {
   lose(std::string(reason));
 }
 
+Result<std::shared_ptr<VerbsDevice>> open_verbs(const std::string& address) {
+  REGATTA_TRY(device, rdma::Device::open(address));
+  return std::make_shared<VerbsDevice>(std::move(device));
+}
+
+void expire_memory(VerbsDevice& device) {
+  device.memory().expire();
+}
+
 Result<std::unique_ptr<Link>> make_verbs_link(VerbsLinkSetup setup, LinkSink& sink) {
-  REGATTA_TRY(queues, VerbsQueues::create(*setup.device, setup.queue_pairs));
+  REGATTA_TRY(queues,
+              rdma::Queues::create(setup.device->device(), {.queue_pairs = setup.queue_pairs,
+                                                            .receive_slots = kReceiveSlots,
+                                                            .send_slots = kSendSlots,
+                                                            .header_bytes = kHeaderBytes}));
   return std::unique_ptr<Link>(
       std::make_unique<VerbsLink>(std::move(setup), std::move(queues), sink));
 }

@@ -3,7 +3,7 @@
 // of them takes the next packet. A granted message is written where the receiver wants it: its
 // grant says where, and every write carries the number of that place. What has no such place (small
 // messages, and those that are reduced as they come) goes through slots, as packets with a header.
-// Both take a receive that the other end posted (verbs_credit.h). One TCP connection stays beside:
+// Both take a receive that the other end posted (rdma/credit.h). One TCP connection stays beside:
 // it brings the queue pairs together, says goodbye and why a world ends, and tells when the other
 // process dies, which a queue pair notices late or never.
 #pragma once
@@ -23,15 +23,21 @@
 #include "regatta/coll/transport/link.h"
 #include "regatta/coll/transport/tcp_link.h"
 #include "regatta/coll/transport/verbs.h"
-#include "regatta/coll/transport/verbs_credit.h"
-#include "regatta/coll/transport/verbs_queues.h"
+#include "regatta/coll/transport/verbs_device.h"
+#include "regatta/coll/transport/wire_header.h"
 #include "regatta/core/units.h"
+#include "regatta/rdma/credit.h"
+#include "regatta/rdma/queues.h"
+#include "regatta/rdma/wire.h"
 
 namespace regatta::coll {
 
+inline constexpr std::uint32_t kReceiveSlots = 64;
+inline constexpr std::uint32_t kSendSlots = 64;
+
 class VerbsLink final : public Link, private LinkSink {
  public:
-  VerbsLink(VerbsLinkSetup setup, std::unique_ptr<VerbsQueues> queues, LinkSink& sink);
+  VerbsLink(VerbsLinkSetup setup, std::unique_ptr<rdma::Queues> queues, LinkSink& sink);
   ~VerbsLink() override;
 
   std::vector<int> fds() const override;
@@ -49,7 +55,7 @@ class VerbsLink final : public Link, private LinkSink {
   // A large message on its way out.
   struct Bulk {
     OutMessage* message = nullptr;
-    std::optional<RemotePlace> place;
+    std::optional<rdma::RemotePlace> place;
     RegistrationCache::Lease memory;  // none: packets are copied
   };
   // What was posted and has not come back.
@@ -99,15 +105,15 @@ class VerbsLink final : public Link, private LinkSink {
   const int peer_;
   LinkSink& sink_;
   const std::shared_ptr<VerbsDevice> device_;
-  std::unique_ptr<VerbsQueues> queues_;
+  std::unique_ptr<rdma::Queues> queues_;
   TcpLink control_;
-  VerbsCredit credit_{kReceiveSlots};
+  rdma::Credit credit_{kReceiveSlots};
 
   std::deque<std::pair<PacketHeader, std::string>> controls_;
   std::deque<OutMessage*> small_;
   std::deque<std::shared_ptr<Bulk>> bulk_;
-  std::unordered_map<MessageKey, RemotePlace> grants_;  // of the other end, not yet used
-  std::vector<Landing> landings_;                       // by number
+  std::unordered_map<MessageKey, rdma::RemotePlace> grants_;  // of the other end, not yet used
+  std::vector<Landing> landings_;                             // by number
   std::vector<std::uint32_t> free_landings_;
 
   std::array<Posted, kSendSlots> posted_;

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "regatta/coll/transport/bytes.h"
+#include "regatta/core/bytes.h"
 #include "regatta/core/result.h"
 
 namespace regatta::coll {

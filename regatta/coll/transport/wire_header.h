@@ -10,6 +10,7 @@
 #include <span>
 
 #include "regatta/core/result.h"
+#include "regatta/rdma/wire.h"
 
 namespace regatta::coll {
 
@@ -29,16 +30,16 @@ inline bool is_point_to_point(const MessageKey& key) {
 }
 
 enum class PacketKind : std::uint8_t {
-  kData = 1,  // `payload` bytes of a message, from `offset` on
-  kRequest,   // the sender holds a message and has no grant for it
-  kGrant,     // the receiver has a place for the message; payload: nothing, or where (verbs_wire.h)
-  kCredit,    // `message` eager bytes were consumed
-  kAbort,     // payload: code byte and text of the first error
-  kGoodbye,   // nothing follows
+  kData = 1,   // `payload` bytes of a message, from `offset` on
+  kRequest,    // the sender holds a message and has no grant for it
+  kGrant,      // the receiver has a place for the message; payload: nothing, or where (rdma/wire.h)
+  kCredit,     // `message` eager bytes were consumed
+  kAbort,      // payload: code byte and text of the first error
+  kGoodbye,    // nothing follows
   kHeartbeat,  // a sign of life
   kQuery,      // how far is operation (group, operation) at your place?
   kReply,      // payload: the answer
-  kConnect,    // payload: the sender's queue pairs (verbs_wire.h)
+  kConnect,    // payload: the sender's queue pairs (rdma/wire.h)
   kStatement,  // payload: what a rank says about who is left (engine/agreement.h)
 };
 
@@ -56,7 +57,7 @@ inline constexpr std::size_t kFragmentBytesMax = std::size_t{64} << 10;  // payl
 // A fragment shorter than this is not worth its header, except at the end of a message.
 inline constexpr std::size_t kFragmentBytesMin = std::size_t{8} << 10;
 inline constexpr std::size_t kTextBytesMax = 2048;  // of packets with text
-inline constexpr std::size_t kPlaceBytes = 16;      // of kGrant, when it says where
+using rdma::kPlaceBytes;                            // of kGrant, when it says where
 
 using HeaderBytes = std::span<std::byte, kHeaderBytes>;
 using ConstHeaderBytes = std::span<const std::byte, kHeaderBytes>;

@@ -1,5 +1,5 @@
-// coll/transport/verbs_queues.h: the queue pairs of a rank towards one other, with what they share:
-// a completion queue, posted receives, and the slots that packets are sent from and come into.
+// rdma/queues.h: the queue pairs of an end towards one other, with what they share: a completion
+// queue, posted receives, and the slots that packets are sent from and come into.
 #pragma once
 
 #include <cstddef>
@@ -8,25 +8,29 @@
 #include <span>
 #include <vector>
 
-#include "regatta/coll/transport/verbs_device.h"
-#include "regatta/coll/transport/verbs_wire.h"
-#include "regatta/coll/transport/wire_header.h"
 #include "regatta/core/result.h"
+#include "regatta/rdma/device.h"
+#include "regatta/rdma/wire.h"
 
-namespace regatta::coll {
+namespace regatta::rdma {
 
-inline constexpr std::uint32_t kReceiveSlots = 64;
-inline constexpr std::uint32_t kSendSlots = 64;
 // Of a packet that goes through slots.
 inline constexpr std::size_t kSlotPayloadMax = std::size_t{32} << 10;
 
-class VerbsQueues {
+struct QueueShape {
+  int queue_pairs = 1;
+  std::uint32_t receive_slots = 64;
+  std::uint32_t send_slots = 64;
+  std::size_t header_bytes = 0;  // of every packet, at most a cache line
+};
+
+class Queues {
  public:
   // All receives are posted. `device` outlives this object.
-  static Result<std::unique_ptr<VerbsQueues>> create(VerbsDevice& device, int queue_pairs);
-  VerbsQueues(const VerbsQueues&) = delete;
-  VerbsQueues& operator=(const VerbsQueues&) = delete;
-  ~VerbsQueues();
+  static Result<std::unique_ptr<Queues>> create(Device& device, const QueueShape& shape);
+  Queues(const Queues&) = delete;
+  Queues& operator=(const Queues&) = delete;
+  ~Queues();
 
   QueueCard card() const;
   // Each queue pair that the other end has too becomes usable; the others stay idle.
@@ -34,13 +38,13 @@ class VerbsQueues {
   std::size_t connected() const { return connected_; }
 
   // A header with its payload beside it; the payload starts at a cache line. Slots for sending are
-  // told from receives by the number: receives are [0, kReceiveSlots).
+  // told from receives by the number: receives are [0, receive_slots).
   struct Slot {
     std::byte* header;
     std::byte* payload;
   };
   Slot receive_slot(std::uint64_t slot) const { return at(slot); }
-  Slot send_slot(std::uint32_t slot) const { return at(kReceiveSlots + slot); }
+  Slot send_slot(std::uint32_t slot) const { return at(shape_.receive_slots + slot); }
 
   struct Payload {
     std::size_t bytes = 0;
@@ -48,10 +52,10 @@ class VerbsQueues {
     std::uint32_t key = 0;              // of that memory
   };
   // All return an errno value, 0 when posted. The completion of a send or write has the number
-  // kReceiveSlots + slot.
-  // The slot's header and the payload, into a receive slot of the other rank.
+  // receive_slots + slot.
+  // The slot's header and the payload, into a receive slot of the other end.
   int send(std::size_t queue, std::uint32_t slot, const Payload& payload, std::uint32_t immediate);
-  // The payload alone, to the other rank's place, `offset` bytes into it.
+  // The payload alone, to the other end's place, `offset` bytes into it.
   int write(std::size_t queue, std::uint32_t slot, const Payload& payload, const RemotePlace& to,
             std::size_t offset);
   int post_receive(std::uint64_t slot);
@@ -66,16 +70,19 @@ class VerbsQueues {
   void stop();
 
  private:
-  explicit VerbsQueues(VerbsDevice& device) : device_(device), library_(device.library()) {}
+  Queues(Device& device, const QueueShape& shape)
+      : device_(device), library_(device.library()), shape_(shape) {}
 
-  Status make(int queue_pairs);
+  Status make();
+  std::size_t memory_bytes() const;
   Status connect_one(std::size_t index, const QueueCard& theirs, std::uint16_t source_port);
   Slot at(std::uint64_t slot) const;
   ibv_sge part_of_slot(const std::byte* from, std::size_t bytes) const;
   int post(std::size_t queue, std::span<ibv_sge> parts, ibv_send_wr request);
 
-  VerbsDevice& device_;
-  const VerbsLibrary& library_;
+  Device& device_;
+  const Library& library_;
+  const QueueShape shape_;
   struct Free {
     void operator()(std::byte* memory) const;
   };
@@ -88,4 +95,4 @@ class VerbsQueues {
   std::size_t connected_ = 0;
 };
 
-}  // namespace regatta::coll
+}  // namespace regatta::rdma

@@ -1,4 +1,4 @@
-// coll/transport/verbs_library.h: libibverbs, found when the program runs: it starts without.
+// rdma/library.h: libibverbs, found when the program runs: it starts without.
 // Compiled against the header of libibverbs-dev. What is an inline function there (posting,
 // polling) goes through the context and needs no symbol; the rest is called through this table.
 #pragma once
@@ -7,9 +7,9 @@
 
 #include "regatta/core/result.h"
 
-namespace regatta::coll {
+namespace regatta::rdma {
 
-struct VerbsLibrary {
+struct Library {
   decltype(&::ibv_get_device_list) get_device_list = nullptr;
   decltype(&::ibv_free_device_list) free_device_list = nullptr;
   decltype(&::ibv_get_device_name) get_device_name = nullptr;
@@ -38,6 +38,6 @@ struct VerbsLibrary {
 };
 
 // Loaded once, then kept. kUnsupported when it is not there or too old.
-Result<const VerbsLibrary*> load_verbs();
+Result<const Library*> load_library();
 
-}  // namespace regatta::coll
+}  // namespace regatta::rdma

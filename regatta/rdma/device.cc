@@ -1,4 +1,4 @@
-#include "regatta/coll/transport/verbs_device.h"
+#include "regatta/rdma/device.h"
 
 #include <array>
 #include <cerrno>
@@ -10,11 +10,10 @@
 #include <string>
 #include <system_error>
 
-#include "regatta/coll/transport/verbs.h"
-#include "regatta/coll/transport/verbs_queues.h"
 #include "regatta/os/errno_text.h"
+#include "regatta/rdma/queues.h"
 
-namespace regatta::coll {
+namespace regatta::rdma {
 namespace {
 
 // Without a device there is no reason to load the library and all its drivers.
@@ -26,26 +25,26 @@ bool has_any_device() {
 
 }  // namespace
 
-Error verbs_error(const std::string& device, const std::string& what, int error) {
+Error device_error(const std::string& device, const std::string& what, int error) {
   std::string text = device + ": cannot " + what + ": " + os::errno_text(error);
   if (error == ENOMEM) text += "; raise the limit of locked memory (ulimit -l)";
   return {Code::kUnavailable, text};
 }
 
-Result<std::shared_ptr<VerbsDevice>> VerbsDevice::open(const std::string& address) {
+Result<std::unique_ptr<Device>> Device::open(const std::string& address) {
   REGATTA_TRY(gid, gid_of(address));
   const Error none{Code::kUnsupported, "no active RoCEv2 port of this machine has the address " +
                                            address + ": see the output of ibv_devinfo -v"};
   if (!has_any_device()) return none;
-  REGATTA_TRY(library, load_verbs());
+  REGATTA_TRY(library, load_library());
   int count = 0;
   ibv_device** const list = library->get_device_list(&count);
   if (list == nullptr) return none;
-  std::shared_ptr<VerbsDevice> found;
+  std::unique_ptr<Device> found;
   for (int i = 0; i < count && found == nullptr; ++i) {
     ibv_context* const context = library->open_device(list[i]);
     if (context == nullptr) continue;
-    std::shared_ptr<VerbsDevice> device(new VerbsDevice(*library, context));
+    std::unique_ptr<Device> device(new Device(*library, context));
     if (!device->find(gid)) continue;
     device->name_ =
         std::string(library->get_device_name(list[i])) + " port " + std::to_string(device->port_);
@@ -57,7 +56,7 @@ Result<std::shared_ptr<VerbsDevice>> VerbsDevice::open(const std::string& addres
   return found;
 }
 
-bool VerbsDevice::find(const Gid& gid) {
+bool Device::find(const Gid& gid) {
   ibv_device_attr device{};
   if (library_.query_device(context_, &device) != 0) return false;
   for (std::uint8_t port = 1; port <= device.phys_port_cnt; ++port) {
@@ -85,38 +84,28 @@ bool VerbsDevice::find(const Gid& gid) {
 }
 
 // What fails only later could not be answered with TCP any more.
-Status VerbsDevice::try_out() {
+Status Device::try_out() {
   domain_ = library_.alloc_pd(context_);
-  if (domain_ == nullptr) return verbs_error(name_, "allocate a protection domain", errno);
-  REGATTA_TRY(queues, VerbsQueues::create(*this, 1));
+  if (domain_ == nullptr) return device_error(name_, "allocate a protection domain", errno);
+  REGATTA_TRY(queues, Queues::create(*this, {}));
   return {};
 }
 
-VerbsDevice::~VerbsDevice() {
-  memory_.expire();
-  memory_.expire();
+Device::~Device() {
   if (domain_ != nullptr) library_.dealloc_pd(domain_);
   library_.close_device(context_);
 }
 
-Result<MemoryRegistrar::Registered> VerbsDevice::add(const MemoryRange& range) {
+Result<MemoryRegistrar::Registered> Device::add(const MemoryRange& range) {
   const int access = range.is_writable ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : 0;
   ibv_mr* const region =
       library_.reg_mr(domain_, const_cast<std::byte*>(range.data), range.bytes, access);
-  if (region == nullptr) return verbs_error(name_, "register memory", errno);
+  if (region == nullptr) return device_error(name_, "register memory", errno);
   return Registered{.keys = {.local = region->lkey, .remote = region->rkey}, .handle = region};
 }
 
-void VerbsDevice::remove(void* handle) {
+void Device::remove(void* handle) {
   library_.dereg_mr(static_cast<ibv_mr*>(handle));
 }
 
-Result<std::shared_ptr<VerbsDevice>> open_verbs(const std::string& address) {
-  return VerbsDevice::open(address);
-}
-
-void expire_memory(VerbsDevice& device) {
-  device.memory().expire();
-}
-
-}  // namespace regatta::coll
+}  // namespace regatta::rdma

@@ -1,19 +1,19 @@
-// coll/transport/verbs_credit.h: how many packets a rank may send to another before that one has
-// taken some: each takes a posted receive at the other end, and one without such fails.
+// rdma/credit.h: how many packets an end may send to the other before that one has taken some: each
+// takes a posted receive there, and one without such fails.
 // What the other end gives back travels with every packet; when none goes its way, a packet of its
-// own carries it. The last credit is kept for that packet, or two ranks that used up all could
+// own carries it. The last credit is kept for that packet, or two ends that used up all could
 // never tell each other that they have room again.
 #pragma once
 
 #include <cstdint>
 #include <utility>
 
-namespace regatta::coll {
+namespace regatta::rdma {
 
-class VerbsCredit {
+class Credit {
  public:
   // `slots`: receives posted at each end; at least 4.
-  explicit VerbsCredit(std::uint32_t slots) : slots_(slots), left_(slots) {}
+  explicit Credit(std::uint32_t slots) : slots_(slots), left_(slots) {}
 
   // For a packet that has something to say.
   bool may_send() const { return left_ > 1; }
@@ -29,11 +29,16 @@ class VerbsCredit {
   // A packet came, its receive is posted again, and it gave back `returned`. False: the other end
   // broke the rule, it gave back more than it got.
   bool receive(std::uint32_t returned) {
-    ++owed_;
+    repost();
+    return take_back(returned);
+  }
+  // The two halves of it, where what came stays in its slot for a while.
+  bool take_back(std::uint32_t returned) {
     if (returned > slots_ - left_) return false;
     left_ += returned;
     return true;
   }
+  void repost() { ++owed_; }
 
   std::uint32_t left() const { return left_; }
 
@@ -43,4 +48,4 @@ class VerbsCredit {
   std::uint32_t owed_ = 0;
 };
 
-}  // namespace regatta::coll
+}  // namespace regatta::rdma

@@ -1,4 +1,4 @@
-#include "regatta/coll/transport/verbs_queues.h"
+#include "regatta/rdma/queues.h"
 
 #include <algorithm>
 #include <array>
@@ -15,12 +15,11 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 
-namespace regatta::coll {
+namespace regatta::rdma {
 namespace {
 
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kSlotBytes = kLine + kSlotPayloadMax;
-static_assert(kHeaderBytes <= kLine);
 constexpr std::size_t kPage = 4096;
 // Packets are counted from here; any number does.
 constexpr std::uint32_t kFirstPacket = 0;
@@ -32,9 +31,6 @@ constexpr std::uint8_t kRetries = 7;
 constexpr std::uint8_t kRetriesOfReceive = 7;
 constexpr std::uint8_t kReceiveTimer = 12;  // 0.64 ms between those tries
 constexpr std::uint8_t kHopLimit = 64;
-
-constexpr std::size_t kMemoryBytes =
-    ((kReceiveSlots + kSendSlots) * kSlotBytes + kPage - 1) / kPage * kPage;
 
 int bytes_of(ibv_mtu mtu) {
   return 128 << static_cast<int>(mtu);
@@ -50,37 +46,46 @@ ibv_mtu mtu_of(std::uint32_t bytes) {
 
 }  // namespace
 
-void VerbsQueues::Free::operator()(std::byte* memory) const {
+void Queues::Free::operator()(std::byte* memory) const {
   std::free(memory);  // NOLINT(*-no-malloc): it is aligned to a page
 }
 
-Result<std::unique_ptr<VerbsQueues>> VerbsQueues::create(VerbsDevice& device, int queue_pairs) {
-  std::unique_ptr<VerbsQueues> queues(new VerbsQueues(device));
-  REGATTA_TRY_DO(queues->make(queue_pairs));
+Result<std::unique_ptr<Queues>> Queues::create(Device& device, const QueueShape& shape) {
+  std::unique_ptr<Queues> queues(new Queues(device, shape));
+  REGATTA_TRY_DO(queues->make());
   return queues;
 }
 
-Status VerbsQueues::make(int queue_pairs) {
-  const auto failed = [this](const char* what) { return verbs_error(device_.name(), what, errno); };
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, kMemoryBytes)));
+std::size_t Queues::memory_bytes() const {
+  const std::size_t slots = shape_.receive_slots + shape_.send_slots;
+  return (slots * kSlotBytes + kPage - 1) / kPage * kPage;
+}
+
+Status Queues::make() {
+  const auto failed = [this](const char* what) {
+    return device_error(device_.name(), what, errno);
+  };
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, memory_bytes())));
   if (memory_ == nullptr) return failed("allocate memory for packets");
-  region_ = library_.reg_mr(device_.domain(), memory_.get(), kMemoryBytes, IBV_ACCESS_LOCAL_WRITE);
+  region_ =
+      library_.reg_mr(device_.domain(), memory_.get(), memory_bytes(), IBV_ACCESS_LOCAL_WRITE);
   if (region_ == nullptr) return failed("register memory for packets");
   channel_ = library_.create_comp_channel(device_.context());
   if (channel_ == nullptr) return failed("create a completion channel");
   fcntl(channel_->fd, F_SETFL, fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
-  completion_ = library_.create_cq(device_.context(), static_cast<int>(kReceiveSlots + kSendSlots),
+  completion_ = library_.create_cq(device_.context(),
+                                   static_cast<int>(shape_.receive_slots + shape_.send_slots),
                                    nullptr, channel_, 0);
   if (completion_ == nullptr) return failed("create a completion queue");
   ibv_srq_init_attr receives{};
-  receives.attr = {.max_wr = kReceiveSlots, .max_sge = 1, .srq_limit = 0};
+  receives.attr = {.max_wr = shape_.receive_slots, .max_sge = 1, .srq_limit = 0};
   receives_ = library_.create_srq(device_.domain(), &receives);
   if (receives_ == nullptr) return failed("create a receive queue");
-  for (int i = 0; i < queue_pairs; ++i) {
+  for (int i = 0; i < shape_.queue_pairs; ++i) {
     ibv_qp_init_attr pair{};
     pair.send_cq = pair.recv_cq = completion_;
     pair.srq = receives_;
-    pair.cap = {.max_send_wr = kSendSlots,
+    pair.cap = {.max_send_wr = shape_.send_slots,
                 .max_recv_wr = 0,
                 .max_send_sge = 2,
                 .max_recv_sge = 0,
@@ -90,13 +95,13 @@ Status VerbsQueues::make(int queue_pairs) {
     if (made == nullptr) return failed("create a queue pair");
     pairs_.push_back(made);
   }
-  for (std::uint32_t slot = 0; slot < kReceiveSlots; ++slot)
+  for (std::uint32_t slot = 0; slot < shape_.receive_slots; ++slot)
     if (const int error = post_receive(slot); error != 0)
-      return verbs_error(device_.name(), "post a receive", error);
+      return device_error(device_.name(), "post a receive", error);
   return {};
 }
 
-VerbsQueues::~VerbsQueues() {
+Queues::~Queues() {
   for (ibv_qp* pair : pairs_)
     library_.destroy_qp(pair);
   if (receives_ != nullptr) library_.destroy_srq(receives_);
@@ -105,17 +110,17 @@ VerbsQueues::~VerbsQueues() {
   if (region_ != nullptr) library_.dereg_mr(region_);
 }
 
-QueueCard VerbsQueues::card() const {
+QueueCard Queues::card() const {
   QueueCard card{.gid = device_.gid(),
                  .mtu = static_cast<std::uint32_t>(bytes_of(device_.mtu())),
-                 .slots = kReceiveSlots,
+                 .slots = shape_.receive_slots,
                  .numbers = {}};
   for (const ibv_qp* pair : pairs_)
     card.numbers.push_back(pair->qp_num);
   return card;
 }
 
-Status VerbsQueues::connect(const QueueCard& theirs) {
+Status Queues::connect(const QueueCard& theirs) {
   const std::size_t count = std::min(pairs_.size(), theirs.numbers.size());
   const auto ports =
       choose_source_ports(count, pairs_.front()->qp_num ^ theirs.numbers.front() << 7);
@@ -125,11 +130,10 @@ Status VerbsQueues::connect(const QueueCard& theirs) {
   return {};
 }
 
-Status VerbsQueues::connect_one(std::size_t index, const QueueCard& theirs,
-                                std::uint16_t source_port) {
+Status Queues::connect_one(std::size_t index, const QueueCard& theirs, std::uint16_t source_port) {
   ibv_qp* const pair = pairs_[index];
   const auto failed = [this](int error) {
-    return verbs_error(device_.name(), "connect a queue pair", error);
+    return device_error(device_.name(), "connect a queue pair", error);
   };
   ibv_qp_attr start{};
   start.qp_state = IBV_QPS_INIT;
@@ -172,18 +176,18 @@ Status VerbsQueues::connect_one(std::size_t index, const QueueCard& theirs,
   return {};
 }
 
-VerbsQueues::Slot VerbsQueues::at(std::uint64_t slot) const {
+Queues::Slot Queues::at(std::uint64_t slot) const {
   std::byte* const line = memory_.get() + slot * kSlotBytes;
-  return {line + kLine - kHeaderBytes, line + kLine};
+  return {line + kLine - shape_.header_bytes, line + kLine};
 }
 
-ibv_sge VerbsQueues::part_of_slot(const std::byte* from, std::size_t bytes) const {
+ibv_sge Queues::part_of_slot(const std::byte* from, std::size_t bytes) const {
   return {.addr = reinterpret_cast<std::uint64_t>(from),
           .length = static_cast<std::uint32_t>(bytes),
           .lkey = region_->lkey};
 }
 
-int VerbsQueues::post(std::size_t queue, std::span<ibv_sge> parts, ibv_send_wr request) {
+int Queues::post(std::size_t queue, std::span<ibv_sge> parts, ibv_send_wr request) {
   request.sg_list = parts.data();
   request.num_sge = static_cast<int>(parts.size());
   request.send_flags = IBV_SEND_SIGNALED;
@@ -191,9 +195,9 @@ int VerbsQueues::post(std::size_t queue, std::span<ibv_sge> parts, ibv_send_wr r
   return ibv_post_send(pairs_[queue], &request, &bad);
 }
 
-int VerbsQueues::send(std::size_t queue, std::uint32_t slot, const Payload& payload,
-                      std::uint32_t immediate) {
-  std::array<ibv_sge, 2> parts{part_of_slot(send_slot(slot).header, kHeaderBytes), {}};
+int Queues::send(std::size_t queue, std::uint32_t slot, const Payload& payload,
+                 std::uint32_t immediate) {
+  std::array<ibv_sge, 2> parts{part_of_slot(send_slot(slot).header, shape_.header_bytes), {}};
   const bool is_apart = payload.memory != nullptr;
   if (is_apart)
     parts[1] = {.addr = reinterpret_cast<std::uint64_t>(payload.memory),
@@ -202,21 +206,22 @@ int VerbsQueues::send(std::size_t queue, std::uint32_t slot, const Payload& payl
   else
     parts[0].length += static_cast<std::uint32_t>(payload.bytes);
   ibv_send_wr request{};
-  request.wr_id = kReceiveSlots + slot;
+  request.wr_id = shape_.receive_slots + slot;
   request.opcode = IBV_WR_SEND_WITH_IMM;
   request.imm_data = htonl(immediate);
-  return post(queue, std::span(parts).first(is_apart ? 2 : 1), request);
+  const std::size_t count = is_apart ? 2 : (parts[0].length > 0 ? 1 : 0);  // none: nothing is said
+  return post(queue, std::span(parts).first(count), request);
 }
 
-int VerbsQueues::write(std::size_t queue, std::uint32_t slot, const Payload& payload,
-                       const RemotePlace& to, std::size_t offset) {
+int Queues::write(std::size_t queue, std::uint32_t slot, const Payload& payload,
+                  const RemotePlace& to, std::size_t offset) {
   ibv_sge part = part_of_slot(send_slot(slot).payload, payload.bytes);
   if (payload.memory != nullptr) {
     part.addr = reinterpret_cast<std::uint64_t>(payload.memory);
     part.lkey = payload.key;
   }
   ibv_send_wr request{};
-  request.wr_id = kReceiveSlots + slot;
+  request.wr_id = shape_.receive_slots + slot;
   request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   request.imm_data = htonl(to.landing);
   request.wr.rdma.remote_addr = to.address + offset;
@@ -224,8 +229,8 @@ int VerbsQueues::write(std::size_t queue, std::uint32_t slot, const Payload& pay
   return post(queue, std::span(&part, 1), request);
 }
 
-int VerbsQueues::post_receive(std::uint64_t slot) {
-  ibv_sge part = part_of_slot(at(slot).header, kHeaderBytes + kSlotPayloadMax);
+int Queues::post_receive(std::uint64_t slot) {
+  ibv_sge part = part_of_slot(at(slot).header, shape_.header_bytes + kSlotPayloadMax);
   ibv_recv_wr request{};
   request.wr_id = slot;
   request.sg_list = &part;
@@ -234,7 +239,7 @@ int VerbsQueues::post_receive(std::uint64_t slot) {
   return ibv_post_srq_recv(receives_, &request, &bad);
 }
 
-void VerbsQueues::take_events() {
+void Queues::take_events() {
   ibv_cq* queue = nullptr;
   void* context = nullptr;
   unsigned taken = 0;
@@ -243,11 +248,11 @@ void VerbsQueues::take_events() {
   if (taken > 0) library_.ack_cq_events(completion_, taken);
 }
 
-void VerbsQueues::stop() {
+void Queues::stop() {
   ibv_qp_attr error{};
   error.qp_state = IBV_QPS_ERR;
   for (ibv_qp* pair : pairs_)
     library_.modify_qp(pair, &error, IBV_QP_STATE);
 }
 
-}  // namespace regatta::coll
+}  // namespace regatta::rdma

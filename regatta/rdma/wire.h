@@ -1,4 +1,4 @@
-// coll/transport/verbs_wire.h: what two ranks tell each other so that they can move data by RDMA.
+// rdma/wire.h: what two ends tell each other so that they can move data by RDMA.
 #pragma once
 
 #include <array>
@@ -8,10 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "regatta/coll/transport/wire_header.h"
 #include "regatta/core/result.h"
 
-namespace regatta::coll {
+namespace regatta::rdma {
 
 // The address of a port of an RDMA device, as in an InfiniBand global route header; for RoCEv2 it
 // holds an IPv6 address, or an IPv4 one in its last four bytes (::ffff:a.b.c.d).
@@ -20,8 +19,8 @@ using Gid = std::array<std::uint8_t, 16>;
 // The one that holds this IPv4 or IPv6 address; kInvalidInput when it is not one in numbers.
 Result<Gid> gid_of(const std::string& address);
 
-// The queue pairs of a rank towards one other. The payload of kConnect, little-endian: magic u32,
-// mtu u32, slots u32, count u32, gid, then the count numbers u32.
+// The queue pairs of an end towards one other. Little-endian: magic u32, mtu u32, slots u32, count
+// u32, gid, then the count numbers u32.
 struct QueueCard {
   Gid gid{};
   std::uint32_t mtu = 0;               // bytes of a packet that its port takes
@@ -32,8 +31,8 @@ inline constexpr std::size_t kQueuePairsMax = 256;
 std::vector<std::byte> encode_card(const QueueCard& card);
 Result<QueueCard> decode_card(std::span<const std::byte> bytes);
 
-// Where a granted message goes. The payload of kGrant, little-endian: address u64, key u32,
-// landing u32.
+// Memory that the other end may write to. Little-endian: address u64, key u32, landing u32.
+inline constexpr std::size_t kPlaceBytes = 16;
 struct RemotePlace {
   std::uint64_t address = 0;
   std::uint32_t key = 0;      // of the registered memory
@@ -52,4 +51,4 @@ std::uint16_t udp_source_port_of(std::uint32_t flow_label);
 // `count` distinct source ports, spread over the whole range; another `seed` gives others.
 std::vector<std::uint16_t> choose_source_ports(std::size_t count, std::uint32_t seed);
 
-}  // namespace regatta::coll
+}  // namespace regatta::rdma

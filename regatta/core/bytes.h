@@ -1,10 +1,10 @@
-// coll/transport/bytes.h: values as the bytes that travel, in the order of this machine.
+// core/bytes.h: values as the bytes that travel, in the order of this machine.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
 
-namespace regatta::coll {
+namespace regatta {
 
 template <typename T>
 void put(std::byte* at, T value) {
@@ -18,4 +18,4 @@ T get(const std::byte* at) {
   return value;
 }
 
-}  // namespace regatta::coll
+}  // namespace regatta

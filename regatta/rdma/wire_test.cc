@@ -1,4 +1,4 @@
-#include "regatta/coll/transport/verbs_wire.h"
+#include "regatta/rdma/wire.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -10,12 +10,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace regatta::coll {
+namespace regatta::rdma {
 namespace {
 
 const QueueCard kCard{.gid = {1, 2, 3}, .mtu = 4096, .slots = 64, .numbers = {17, 18, 0xfffffe}};
 
-TEST(VerbsGid, HoldsTheAddress) {
+TEST(Gid, HoldsTheAddress) {
   EXPECT_EQ(*gid_of("10.1.2.3"), (Gid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3}));
   EXPECT_EQ(*gid_of("fe80::1"), (Gid{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}));
   EXPECT_EQ(gid_of("rank0").error().message, "'rank0' is no IP address in numbers");
@@ -82,4 +82,4 @@ TEST(SourcePorts, AreDistinctAndInRange) {
 }
 
 }  // namespace
-}  // namespace regatta::coll
+}  // namespace regatta::rdma

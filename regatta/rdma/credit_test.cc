@@ -1,4 +1,4 @@
-#include "regatta/coll/transport/verbs_credit.h"
+#include "regatta/rdma/credit.h"
 
 #include <array>
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 #include <gtest/gtest.h>
 
-namespace regatta::coll {
+namespace regatta::rdma {
 namespace {
 
-TEST(VerbsCredit, KeepsTheLastOneForGivingBack) {
-  VerbsCredit credit(4);
+TEST(Credit, KeepsTheLastOneForGivingBack) {
+  Credit credit(4);
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(credit.may_send());
     EXPECT_EQ(credit.send(), 0U);
@@ -27,8 +27,8 @@ TEST(VerbsCredit, KeepsTheLastOneForGivingBack) {
   EXPECT_EQ(credit.left(), 4U);
 }
 
-TEST(VerbsCredit, RefusesMoreThanWasGiven) {
-  VerbsCredit credit(8);
+TEST(Credit, RefusesMoreThanWasGiven) {
+  Credit credit(8);
   EXPECT_FALSE(credit.receive(1));
   (void)credit.send();
   EXPECT_TRUE(credit.receive(1));
@@ -37,13 +37,13 @@ TEST(VerbsCredit, RefusesMoreThanWasGiven) {
 
 // Two ends with packets on the way. Whatever the order of events, no packet comes where no receive
 // is posted, and whoever has something to say gets to say it.
-TEST(VerbsCredit, NeverOverrunsAndNeverStallsInAnyOrderOfEvents) {
+TEST(Credit, NeverOverrunsAndNeverStallsInAnyOrderOfEvents) {
   constexpr std::uint32_t kSlots = 16;
   constexpr int kPackets = 2000;
   for (std::uint32_t seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
-    std::array<VerbsCredit, 2> ends{VerbsCredit(kSlots), VerbsCredit(kSlots)};
+    std::array<Credit, 2> ends{Credit(kSlots), Credit(kSlots)};
     std::array<std::deque<std::uint32_t>, 2> on_the_way;  // to the end: what each gives back
     std::array<int, 2> to_say{kPackets, seed % 3 == 0 ? 0 : kPackets};
     int idle = 0;
@@ -72,4 +72,4 @@ TEST(VerbsCredit, NeverOverrunsAndNeverStallsInAnyOrderOfEvents) {
 }
 
 }  // namespace
-}  // namespace regatta::coll
+}  // namespace regatta::rdma

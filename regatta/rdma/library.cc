@@ -1,10 +1,10 @@
-#include "regatta/coll/transport/verbs_library.h"
+#include "regatta/rdma/library.h"
 
 #include <string>
 
 #include <dlfcn.h>
 
-namespace regatta::coll {
+namespace regatta::rdma {
 namespace {
 
 constexpr const char* kFile = "libibverbs.so.1";
@@ -16,7 +16,7 @@ bool find(void* library, const char* name, Function& function) {
 }
 
 // True when it has all of them.
-bool find_all(void* library, VerbsLibrary& verbs) {
+bool find_all(void* library, Library& verbs) {
   return find(library, "ibv_get_device_list", verbs.get_device_list) &&
          find(library, "ibv_free_device_list", verbs.free_device_list) &&
          find(library, "ibv_get_device_name", verbs.get_device_name) &&
@@ -44,11 +44,11 @@ bool find_all(void* library, VerbsLibrary& verbs) {
          find(library, "ibv_fork_init", verbs.fork_init);
 }
 
-Result<const VerbsLibrary*> load() {
+Result<const Library*> load() {
   void* const library = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return Error{Code::kUnsupported, std::string(kFile) + " is not here: install rdma-core"};
-  static VerbsLibrary verbs;
+  static Library verbs;
   if (!find_all(library, verbs))
     return Error{Code::kUnsupported,
                  std::string(kFile) + " is too old: install rdma-core 32 or later"};
@@ -59,9 +59,9 @@ Result<const VerbsLibrary*> load() {
 
 }  // namespace
 
-Result<const VerbsLibrary*> load_verbs() {
-  static const Result<const VerbsLibrary*> loaded = load();
+Result<const Library*> load_library() {
+  static const Result<const Library*> loaded = load();
   return loaded;
 }
 
-}  // namespace regatta::coll
+}  // namespace regatta::rdma

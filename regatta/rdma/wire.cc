@@ -1,4 +1,4 @@
-#include "regatta/coll/transport/verbs_wire.h"
+#include "regatta/rdma/wire.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,9 +10,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "regatta/coll/transport/bytes.h"
+#include "regatta/core/bytes.h"
 
-namespace regatta::coll {
+namespace regatta::rdma {
 namespace {
 
 constexpr std::uint32_t kCardMagic = 0x50514752;  // "RGQP"
@@ -93,4 +93,4 @@ std::vector<std::uint16_t> choose_source_ports(std::size_t count, std::uint32_t 
   return ports;
 }
 
-}  // namespace regatta::coll
+}  // namespace regatta::rdma
