@@ -1,5 +1,6 @@
 // fuzz/gpu_remote_fuzz.cc: any bytes as calls of a remote program: the first two say which call,
-// the rest are its message. The driver says yes to everything and looks at nothing.
+// the rest are its message; and as what the ends of a connection say when it begins. The driver
+// says yes to everything and looks at nothing.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 
 #include "regatta/core/check.h"
 #include "regatta/vgpu/remote/host.h"
+#include "regatta/vgpu/remote/meeting.h"
 #include "regatta/vgpu/remote/pool.h"
 
 namespace {
@@ -50,6 +52,11 @@ class YesDriver : public Driver {
   }
 };
 
+void check_meeting(std::string_view text) {
+  if (const auto answer = answer_of_text(text)) REGATTA_CHECK(text_of_answer(*answer) == text);
+  if (const auto card = card_of_text(text)) REGATTA_CHECK(text_of_card(*card) == text);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -72,5 +79,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   REGATTA_CHECK(has_result(number) || answer.empty());
   static_cast<void>(
       pool_devices("a:1", std::string(reinterpret_cast<const char*>(data), size)).has_value());
+  check_meeting({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -36,7 +36,10 @@ struct Options {
   std::string memory;
   std::string compute;
   std::string priority;
+  std::string rdma_address;
   int weight = 0;
+  std::string transport = "auto";
+  bool is_verbose = false;
   std::vector<std::string> program;
   bool json = false;
 };
@@ -61,7 +64,8 @@ Status serve(const Options& options) {
                              .daemon_socket = options.daemon_socket,
                              .driver = options.driver,
                              .regatta = self,
-                             .host_program = host},
+                             .host_program = host,
+                             .rdma_address = options.rdma_address},
                             watch_stop_signals());
 }
 
@@ -74,7 +78,8 @@ json device_json(const remote::PoolDevice& device) {
           {"memory_bytes", bytes(device.memory)},
           {"memory_free_bytes", bytes(device.memory_free)},
           {"compute_free_percent", device.compute_free_ppm / 1e4},
-          {"tenants", device.tenants}};
+          {"tenants", device.tenants},
+          {"rdma", device.has_rdma}};
 }
 
 std::vector<std::string> device_row(const remote::PoolDevice& device) {
@@ -86,7 +91,8 @@ std::vector<std::string> device_row(const remote::PoolDevice& device) {
           bytes(device.memory),
           bytes(device.memory_free),
           fmt::format("{:.4g}", device.compute_free_ppm / 1e4),
-          std::to_string(device.tenants)};
+          std::to_string(device.tenants),
+          device.has_rdma ? "yes" : "no"};
 }
 
 // Servers that do not answer are told beside those that do; exit status 1 when none does.
@@ -95,7 +101,7 @@ Result<int> list(const Options& options) {
   REGATTA_TRY(token, remote::read_token(options.token_file));
   json shown{{"gpus", json::array()}, {"unreachable", json::array()}};
   std::vector<std::vector<std::string>> rows = {
-      {"server", "gpu", "memory", "free", "free %", "tenants"}};
+      {"server", "gpu", "memory", "free", "free %", "tenants", "rdma"}};
   std::string problems;
   bool is_any_there = false;
   for (const remote::ServerView& view : remote::view_servers(servers, token)) {
@@ -141,8 +147,13 @@ Result<int> run(const Options& options) {
                    "--compute: give a percentage above 0, at most 100, like 30"};
     slice.compute_ppm = static_cast<unsigned>(*ratio * 1e6 + 0.5);
   }
-  REGATTA_TRY(lease, remote::lease_slice(servers, token, slice));
-  return remote::run_with_lease(std::move(lease), library, options.program);
+  REGATTA_TRY(lease, remote::lease_slice(servers, token, slice, options.transport == "rdma"));
+  return remote::run_with_lease(std::move(lease),
+                                {.library = library,
+                                 .transport = options.transport,
+                                 .rdma_address = options.rdma_address,
+                                 .is_verbose = options.is_verbose},
+                                options.program);
 }
 
 int status_of(const Result<int>& result) {
@@ -171,6 +182,10 @@ void add_serve(CLI::App& gpu, const Shared& options, int& exit_status) {
       ->type_name("PATH")
       ->capture_default_str()
       ->check(not_empty());
+  command
+      ->add_option("--rdma-address", options->rdma_address,
+                   "Numeric address of the RDMA device; the connection's if left out")
+      ->type_name("ADDRESS");
 }
 
 void add_pool(CLI::App& gpu, const Shared& options, int& exit_status) {
@@ -206,6 +221,17 @@ void add_pool(CLI::App& gpu, const Shared& options, int& exit_status) {
   start->add_option("--priority", options->priority, "high or normal")
       ->type_name("WORD")
       ->check(one_of({"high", "normal"}));
+  start
+      ->add_option("--transport", options->transport,
+                   "tcp, rdma, or auto: RDMA where both ends have a device, else TCP")
+      ->type_name("WORD")
+      ->capture_default_str()
+      ->check(one_of({"auto", "tcp", "rdma"}));
+  start
+      ->add_option("--rdma-address", options->rdma_address,
+                   "Numeric address of this end's RDMA device; the connection's if left out")
+      ->type_name("ADDRESS");
+  start->add_flag("--verbose", options->is_verbose, "Say on stderr which transport is taken");
 }
 
 }  // namespace

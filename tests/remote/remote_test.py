@@ -42,6 +42,28 @@ class Pool(RemoteCase):
         self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
         self.assertIn("the token is not this server's", done.stderr)
 
+    def test_takes_tcp_where_there_is_no_rdma_and_says_why(self):
+        server = self.server()
+        self.assertEqual([gpu["rdma"] for gpu in json.loads(self.pool([server], "ls", "--json").stdout)["gpus"]], [False])
+        for way, said in (("auto", ": TCP: no active RoCEv2 port"), ("tcp", ": TCP\n")):
+            done = self.pool([server], "run", "--memory", "64MiB", "--compute", "10", "--transport", way, "--verbose", "--",
+                             *PROGRAM, "copy")
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (0, 1), done.stderr)
+            self.assertIn(f"regatta: {server.address}{said}", done.stderr)
+
+    def test_refuses_rdma_that_is_not_there_in_one_sentence(self):
+        server = self.server()
+        for words in (("--transport", "rdma"), ("--rdma-address", "the-nic"), ("--transport", "udp")):
+            done = self.pool([server], "run", "--memory", "1MiB", "--compute", "10", *words, "--", "true")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.wait_for(lambda: not server.tenants())
+        done = self.pool([server], "run", "--memory", "1MiB", "--transport", "rdma", "--", "true")
+        self.assertIn("no server of the pool has an RDMA device", done.stderr)
+        done = subprocess.run([BIN / "regatta", "gpu", "serve", "--listen", f"127.0.0.1:{free_port()}", "--token-file", self.token,
+                               "--rdma-address", "127.0.0.1"], capture_output=True, text=True, timeout=30)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+
     def test_wants_a_token_that_nobody_else_can_read(self):
         os.chmod(self.token, 0o644)
         done = self.pool(["127.0.0.1:1"], "ls")

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "regatta/core/result.h"
+#include "regatta/vgpu/remote/channel.h"
 #include "regatta/vgpu/remote/handles.h"
 #include "regatta/vgpu/remote/layout.h"
 #include "regatta/vgpu/remote/table.h"
@@ -78,7 +79,7 @@ CUresult run_call(Host& host, std::uint16_t number, std::span<const std::byte> m
                   Buffer& answer);
 bool has_result(std::uint16_t number);
 
-// Serves until the client closes; takes the descriptor.
-void serve_connection(Host& host, int fd, std::uint64_t id);
+// Serves until the client closes.
+void serve_connection(Host& host, Channel& channel, std::uint64_t id);
 
 }  // namespace regatta::vgpu::remote

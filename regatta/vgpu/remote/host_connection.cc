@@ -4,9 +4,7 @@
 
 #include <unistd.h>
 
-#include "regatta/os/unique_fd.h"
 #include "regatta/vgpu/remote/host.h"
-#include "regatta/vgpu/remote/socket.h"
 
 namespace regatta::vgpu::remote {
 namespace {
@@ -21,7 +19,8 @@ using CallHost = CUresult(CUstream, CUhostFn, void*);
 
 class Server {
  public:
-  Server(Host& host, int fd, std::uint64_t id) : host_(host), fd_(fd), id_(id), inbox_(fd) {}
+  Server(Host& host, Channel& channel, std::uint64_t id)
+      : host_(host), channel_(channel), id_(id), inbox_(channel) {}
 
   void serve() {
     Frame frame;
@@ -43,8 +42,8 @@ class Server {
 
   bool send_answer(CUresult status) {
     const Answer head{static_cast<std::uint32_t>(answer_.size()), status};
-    return send_both(fd_, {reinterpret_cast<const char*>(&head), sizeof head},
-                     {reinterpret_cast<const char*>(answer_.data()), answer_.size()});
+    return channel_.send({reinterpret_cast<const char*>(&head), sizeof head},
+                         {reinterpret_cast<const char*>(answer_.data()), answer_.size()});
   }
 
   // The first error of the calls that nobody waited for is given once, by a call that waits. A call
@@ -194,7 +193,7 @@ class Server {
   }
 
   Host& host_;
-  const int fd_;
+  Channel& channel_;
   const std::uint64_t id_;
   Inbox inbox_;
   Buffer message_;
@@ -205,10 +204,8 @@ class Server {
 
 }  // namespace
 
-void serve_connection(Host& host, int fd, std::uint64_t id) {
-  const os::UniqueFd owned(fd);
-  Server(host, fd, id).serve();
-  host.note_end(id);
+void serve_connection(Host& host, Channel& channel, std::uint64_t id) {
+  Server(host, channel, id).serve();
 }
 
 }  // namespace regatta::vgpu::remote

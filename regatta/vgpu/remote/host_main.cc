@@ -11,7 +11,7 @@
 
 #include "regatta/vgpu/client/messages.h"
 #include "regatta/vgpu/remote/host.h"
-#include "regatta/vgpu/remote/socket.h"
+#include "regatta/vgpu/remote/meeting.h"
 
 namespace {
 
@@ -25,20 +25,28 @@ int fail(const Error& error) {
 
 struct Given {
   std::uint64_t id = 0;
+  std::string offer;  // of RDMA
   os::UniqueFd fd;
 };
 
 Result<Given> receive_connection() {
-  REGATTA_TRY(message, vgpu::receive_message(STDIN_FILENO, sizeof(std::uint64_t)));
+  REGATTA_TRY(message, vgpu::receive_message(STDIN_FILENO, sizeof(std::uint64_t) + kCardTextMax));
   Given given;
-  if (message.bytes.size() != sizeof given.id || !message.fds[0])
+  if (message.bytes.size() < sizeof given.id || !message.fds[0])
     return Error{Code::kUnavailable, "the server is gone"};
   std::memcpy(&given.id, message.bytes.data(), sizeof given.id);
+  given.offer = message.bytes.substr(sizeof given.id);
   given.fd = std::move(message.fds[0]);
   return given;
 }
 
-int run(const std::string& path) {
+void serve(Host& host, Given given, const std::string& rdma_address) {
+  const auto channel = meet_program(std::move(given.fd), given.offer, rdma_address);
+  if (channel) serve_connection(host, *channel, given.id);
+  host.note_end(given.id);
+}
+
+int run(const std::string& path, const std::string& rdma_address) {
   auto driver = load_driver(path);
   if (!driver) return fail(driver.error());
   if (const Status ready = vgpu::send_message(STDIN_FILENO, "ready"); !ready)
@@ -57,17 +65,17 @@ int run(const std::string& path) {
       continue;
     }
     host.note_start(given->id);
-    static_cast<void>(send_text(given->fd.get(), true, "joined"));
-    std::thread(serve_connection, std::ref(host), given->fd.release(), given->id).detach();
+    std::thread(serve, std::ref(host), std::move(*given), rdma_address).detach();
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: regatta-gpu-host DRIVER; regatta gpu serve starts it\n");
+  if (argc != 2 && argc != 3) {
+    std::fprintf(stderr,
+                 "usage: regatta-gpu-host DRIVER [RDMA_ADDRESS]; regatta gpu serve starts it\n");
     return 2;
   }
-  return run(argv[1]);
+  return run(argv[1], argc == 3 ? argv[2] : "");
 }

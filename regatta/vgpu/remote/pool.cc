@@ -22,6 +22,10 @@ bool fits(const PoolDevice& device, const Slice& slice) {
   return free_bytes(device) >= slice.memory.value && device.compute_free_ppm >= slice.compute_ppm;
 }
 
+bool is_reachable(const PoolDevice& device, const Slice& slice) {
+  return device.has_rdma || !slice.needs_rdma;
+}
+
 std::string percent(unsigned ppm) {
   return fmt::format("{:.4g} %", ppm / 1e4);
 }
@@ -44,7 +48,12 @@ Error nothing_fits(const std::vector<PoolDevice>& devices, const Slice& slice) {
                             : std::tuple(0, static_cast<long long>(device.compute_free_ppm), 0U);
   };
   for (const PoolDevice& device : devices)
-    if (best == nullptr || rank(device) > rank(*best)) best = &device;
+    if (is_reachable(device, slice) && (best == nullptr || rank(device) > rank(*best)))
+      best = &device;
+  if (best == nullptr && !devices.empty())
+    return {Code::kUnsupported,
+            "no server of the pool has an RDMA device at its address; name one with regatta gpu "
+            "serve --rdma-address, or run with --transport tcp"};
   if (best == nullptr) return {Code::kExhausted, asked + "; there is no GPU at all"};
   const unsigned time = has_time(*best) ? slice.compute_ppm : best->compute_free_ppm;
   return {Code::kExhausted,
@@ -61,7 +70,9 @@ Result<std::size_t> choose_device(const std::vector<PoolDevice>& devices, const 
   };
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < devices.size(); ++i)
-    if (fits(devices[i], slice) && (!best || rank(devices[i]) < rank(devices[*best]))) best = i;
+    if (is_reachable(devices[i], slice) && fits(devices[i], slice) &&
+        (!best || rank(devices[i]) < rank(devices[*best])))
+      best = i;
   if (!best) return nothing_fits(devices, slice);
   return *best;
 }
@@ -71,9 +82,12 @@ Result<std::vector<PoolDevice>> pool_devices(const std::string& server, const st
   try {
     const json parsed = json::parse(books);
     std::vector<PoolDevice> devices;
+    const bool has_rdma = parsed.value("rdma", false);
     for (const json& gpu : parsed.at("gpus")) {
-      PoolDevice device{
-          .server = server, .gpu = static_cast<int>(devices.size()), .compute_free_ppm = kWhole};
+      PoolDevice device{.server = server,
+                        .gpu = static_cast<int>(devices.size()),
+                        .compute_free_ppm = kWhole,
+                        .has_rdma = has_rdma};
       if (!gpu.at("memory_bytes").is_null()) device.memory = {gpu["memory_bytes"].get<long long>()};
       device.memory_free = device.memory;
       devices.push_back(device);

@@ -11,6 +11,8 @@
 
 #include "regatta/core/text.h"
 #include "regatta/os/errno_text.h"
+#include "regatta/vgpu/remote/meeting.h"
+#include "regatta/vgpu/remote/rdma_port.h"
 #include "regatta/vgpu/remote/socket.h"
 
 namespace regatta::vgpu::remote {
@@ -71,7 +73,7 @@ std::vector<ServerView> view_servers(const std::vector<std::string>& servers,
 }
 
 Result<Lease> lease_slice(const std::vector<std::string>& servers, const std::string& token,
-                          SliceRequest request) {
+                          SliceRequest request, bool needs_rdma) {
   std::vector<PoolDevice> devices;
   std::string last_problem;
   for (const ServerView& view : view_servers(servers, token)) {
@@ -81,7 +83,7 @@ Result<Lease> lease_slice(const std::vector<std::string>& servers, const std::st
       last_problem = view.devices.error().message;
   }
   if (devices.empty() && !last_problem.empty()) return Error{Code::kUnavailable, last_problem};
-  const Slice slice{{static_cast<long long>(request.memory)}, request.compute_ppm};
+  const Slice slice{{static_cast<long long>(request.memory)}, request.compute_ppm, needs_rdma};
   for (;;) {
     auto chosen = choose_device(devices, slice);
     if (!chosen) return chosen.error();
@@ -96,18 +98,33 @@ Result<Lease> lease_slice(const std::vector<std::string>& servers, const std::st
   }
 }
 
-Error run_with_lease(Lease lease, const std::string& library,
-                     const std::vector<std::string>& program) {
-  if (::access(library.c_str(), R_OK) != 0)
-    return {Code::kInvalidInput, library + ": is not there; it belongs beside this program"};
+Error run_with_lease(Lease lease, const Way& way, const std::vector<std::string>& program) {
+  if (::access(way.library.c_str(), R_OK) != 0)
+    return {Code::kInvalidInput, way.library + ": is not there; it belongs beside this program"};
+  const auto transport = parse_transport(way.transport);
+  if (!transport) return transport.error();
+  if (!way.rdma_address.empty()) {
+    const auto gid = rdma::gid_of(way.rdma_address);
+    if (!gid) return {gid.error().code, "--rdma-address: " + gid.error().message};
+  }
+  if (*transport == Transport::kRdma) {
+    const auto port = open_rdma(way.rdma_address.empty() ? own_address(lease.connection.get())
+                                                         : way.rdma_address);
+    if (!port)
+      return {port.error().code,
+              port.error().message + "; name one with --rdma-address, or run with --transport tcp"};
+  }
   if (::fcntl(lease.connection.get(), F_SETFD, 0) != 0)
     return os::errno_error("cannot keep the reservation");
   const char* const others = std::getenv("LD_PRELOAD");
   const std::string preload =
-      library + (others != nullptr && *others != '\0' ? std::string(":") + others : "");
+      way.library + (others != nullptr && *others != '\0' ? std::string(":") + others : "");
   ::setenv("LD_PRELOAD", preload.c_str(), 1);
   ::setenv("REGATTA_GPU_SERVER", lease.server.c_str(), 1);
   ::setenv("REGATTA_GPU_TICKET", lease.ticket.c_str(), 1);
+  ::setenv("REGATTA_GPU_TRANSPORT", way.transport.c_str(), 1);
+  ::setenv("REGATTA_GPU_RDMA_ADDRESS", way.rdma_address.c_str(), 1);
+  ::setenv("REGATTA_GPU_VERBOSE", way.is_verbose ? "1" : "0", 1);
   std::vector<char*> words;
   words.reserve(program.size() + 1);
   for (const std::string& word : program)

@@ -29,12 +29,20 @@ struct Lease {
   std::string ticket;
   os::UniqueFd connection;
 };
-// On the server where it fits best; when somebody was faster there, on the next.
+// On the server where it fits best; when somebody was faster there, on the next. kUnsupported: with
+// `needs_rdma`, no server has it.
 Result<Lease> lease_slice(const std::vector<std::string>& servers, const std::string& token,
-                          SliceRequest request);
+                          SliceRequest request, bool needs_rdma);
 
-// Becomes the program, with the remote library in place of the driver. Returns only an Error.
-Error run_with_lease(Lease lease, const std::string& library,
-                     const std::vector<std::string>& program);
+// How a program talks to its host process.
+struct Way {
+  std::string library;  // takes the driver's place
+  std::string transport = "auto";
+  std::string rdma_address;  // of this end; "": where its connections leave from
+  bool is_verbose = false;   // it says once which way it took
+};
+// Becomes the program. Returns only an Error; kUnsupported: it would need RDMA, and this end has
+// none.
+Error run_with_lease(Lease lease, const Way& way, const std::vector<std::string>& program);
 
 }  // namespace regatta::vgpu::remote

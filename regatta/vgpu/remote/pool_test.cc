@@ -44,6 +44,20 @@ TEST(ChooseDevice, TakesMemoryThatNobodyKnowsLast) {
   EXPECT_EQ(choose_device({unknown}, {4_GiB, 0}).value(), 0U);
 }
 
+TEST(ChooseDevice, LooksOnlyAtServersWithRdmaWhereThatIsNeeded) {
+  std::vector<PoolDevice> devices = {device("a:7000", 0, 6_GiB, 100),
+                                     device("b:7000", 0, 60_GiB, 100)};
+  const auto none = choose_device(devices, {4_GiB, 0, true});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Code::kUnsupported);
+  EXPECT_THAT(none.error().message, HasSubstr("--transport tcp"));
+  devices[1].has_rdma = true;
+  EXPECT_EQ(choose_device(devices, {4_GiB, 0, true}).value(), 1U);
+  EXPECT_EQ(choose_device(devices, {4_GiB, 0, false}).value(), 0U);
+  EXPECT_THAT(choose_device(devices, {61_GiB, 0, true}).error().message,
+              HasSubstr("60 GiB and 0 %, on GPU 0 of b:7000"));
+}
+
 TEST(ChooseDevice, SaysTheLargestSliceThatFitsWhenNoneDoes) {
   const std::vector<PoolDevice> devices = {device("a:7000", 0, 20_GiB, 20),
                                            device("b:7000", 1, 3_GiB, 60)};

@@ -1,10 +1,12 @@
 // What calls, launches and copies cost through the driver that this program finds, and what a bare
 // TCP connection of this machine costs: run it alone, and under regatta gpu pool run.
+//   vgpu_remote_bench [MIB [CALLS]]: the length of copies and the number of calls, 64 and 10,000
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -22,6 +24,11 @@ using namespace regatta::vgpu::remote;  // NOLINT(google-build-using-namespace):
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 5;
+
+struct Amount {
+  std::size_t copy_mib = 64;
+  int calls = 10'000;
+};
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -77,10 +84,10 @@ struct Loopback {
   }
 };
 
-void measure_loopback() {
-  constexpr int kQuestions = 20'000;
-  constexpr std::size_t kBytes = 256 << 20;
-  report("bare TCP: question and answer of 16 bytes", "us", [] {
+void measure_loopback(const Amount& amount) {
+  const int questions = 2 * amount.calls;
+  const std::size_t bytes_each = amount.copy_mib << 22;
+  report("bare TCP: question and answer of 16 bytes", "us", [questions] {
     Loopback pair;
     std::thread echo([&] {
       char bytes[16];
@@ -89,16 +96,16 @@ void measure_loopback() {
     });
     char bytes[16] = {};
     const auto start = Clock::now();
-    for (int i = 0; i < kQuestions; ++i)
+    for (int i = 0; i < questions; ++i)
       if (!send_all(pair.near.get(), bytes, sizeof bytes) ||
           !receive_all(pair.near.get(), bytes, sizeof bytes))
         fail("the connection broke");
     const double time = seconds_since(start);
     ::shutdown(pair.near.get(), SHUT_RDWR);
     echo.join();
-    return time / kQuestions * 1e6;
+    return time / questions * 1e6;
   });
-  report("bare TCP: pieces of 1 MiB one way", "GB/s", [] {
+  report("bare TCP: pieces of 1 MiB one way", "GB/s", [bytes_each] {
     Loopback pair;
     std::thread sink([&] {
       std::vector<char> bytes(kPiece);
@@ -108,24 +115,24 @@ void measure_loopback() {
     });
     const std::vector<char> bytes(kPiece);
     const auto start = Clock::now();
-    for (std::size_t sent = 0; sent < kBytes; sent += kPiece)
+    for (std::size_t sent = 0; sent < bytes_each; sent += kPiece)
       send_all(pair.near.get(), bytes.data(), bytes.size());
     ::shutdown(pair.near.get(), SHUT_WR);
     char end = 0;
     receive_all(pair.near.get(), &end, 1);
     const double time = seconds_since(start);
     sink.join();
-    return kBytes / time / 1e9;
+    return static_cast<double>(bytes_each) / time / 1e9;
   });
 }
 
-void measure_calls(CUfunction function) {
-  constexpr int kCalls = 10'000;
-  report("driver: a call that waits (cuStreamQuery)", "us", [] {
+void measure_calls(CUfunction function, const Amount& amount) {
+  const int calls = amount.calls;
+  report("driver: a call that waits (cuStreamQuery)", "us", [calls] {
     const auto start = Clock::now();
-    for (int i = 0; i < kCalls; ++i)
+    for (int i = 0; i < calls; ++i)
       NEED("cuStreamQuery", CUstream{});
-    return seconds_since(start) / kCalls * 1e6;
+    return seconds_since(start) / calls * 1e6;
   });
   report("driver: a launch, until the call returns", "us", [&] {
     constexpr int kLaunches = 400;  // as many as a queue takes
@@ -139,39 +146,44 @@ void measure_calls(CUfunction function) {
   });
   report("driver: launches until all have run, each", "us", [&] {
     const auto start = Clock::now();
-    for (int i = 0; i < kCalls; ++i)
+    for (int i = 0; i < calls; ++i)
       NEED("cuLaunchKernel", function, 1U, 1U, 1U, 32U, 1U, 1U, 0U, CUstream{},
            static_cast<void**>(nullptr), static_cast<void**>(nullptr));
     NEED("cuCtxSynchronize");
-    return seconds_since(start) / kCalls * 1e6;
+    return seconds_since(start) / calls * 1e6;
   });
 }
 
-void measure_copies() {
-  constexpr std::size_t kBytes = 64 << 20;
-  std::vector<char> bytes(kBytes, 'x');
+void measure_copies(const Amount& amount) {
+  const std::size_t size = amount.copy_mib << 20;
+  const std::string length = std::to_string(amount.copy_mib) + " MiB";
+  std::vector<char> bytes(size, 'x');
   CUdeviceptr address = 0;
-  NEED("cuMemAlloc_v2", &address, kBytes);
+  NEED("cuMemAlloc_v2", &address, size);
   const auto rate = [&](const std::function<void()>& copy) {
     const auto start = Clock::now();
     for (int i = 0; i < 4; ++i)
       copy();
-    return 4 * kBytes / seconds_since(start) / 1e9;
+    return 4 * static_cast<double>(size) / seconds_since(start) / 1e9;
   };
-  report("driver: 64 MiB to the GPU", "GB/s", [&] {
+  report(("driver: " + length + " to the GPU").c_str(), "GB/s", [&] {
     return rate(
-        [&] { NEED("cuMemcpyHtoD_v2", address, static_cast<const void*>(bytes.data()), kBytes); });
+        [&] { NEED("cuMemcpyHtoD_v2", address, static_cast<const void*>(bytes.data()), size); });
   });
-  report("driver: 64 MiB from the GPU", "GB/s", [&] {
-    return rate(
-        [&] { NEED("cuMemcpyDtoH_v2", static_cast<void*>(bytes.data()), address, kBytes); });
+  report(("driver: " + length + " from the GPU").c_str(), "GB/s", [&] {
+    return rate([&] { NEED("cuMemcpyDtoH_v2", static_cast<void*>(bytes.data()), address, size); });
   });
   NEED("cuMemFree_v2", address);
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  Amount amount;
+  if (argc > 1) amount.copy_mib = static_cast<std::size_t>(std::atoi(argv[1]));
+  if (argc > 2) amount.calls = std::atoi(argv[2]);
+  if (amount.copy_mib < 1 || amount.copy_mib > 1024 || amount.calls < 1)
+    fail("give a number of MiB up to 1024 and a number of calls");
   const char* const text =
       ".version 6.4\n.target sm_75\n.address_size 64\n.visible .entry spin_1us() { ret; }\n";
   CUcontext context = nullptr;
@@ -181,8 +193,8 @@ int main() {
   NEED("cuCtxCreate_v2", &context, 0U, CUdevice{0});
   NEED("cuModuleLoadData", &module, static_cast<const void*>(text));
   NEED("cuModuleGetFunction", &function, module, "spin_1us");
-  measure_loopback();
-  measure_calls(function);
-  measure_copies();
+  measure_loopback(amount);
+  measure_calls(function, amount);
+  measure_copies(amount);
   return 0;
 }

@@ -59,6 +59,7 @@ Result<Reservations::Child> Reservations::start(const std::vector<std::string>& 
                                     options_.daemon_socket};
   words.insert(words.end(), tenant.begin(), tenant.end());
   words.insert(words.end(), {"--", options_.host_program, options_.driver});
+  if (!options_.rdma_address.empty()) words.push_back(options_.rdma_address);
   REGATTA_TRY(pid, os::spawn(words, {.stdin_fd = theirs.get(), .stderr_fd = complaints.get()}));
   child.pid = pid;
   // Ours only, so that its end is seen when the process ends.
@@ -141,15 +142,16 @@ Result<std::string> Reservations::open(const std::string& ticket, os::UniqueFd a
   return key;
 }
 
-Status Reservations::join(const std::string& ticket, const std::string& key,
-                          std::uint64_t connection, os::UniqueFd fd) {
+Status Reservations::join(const std::string& ticket, const std::string& key, const Joining& joining,
+                          os::UniqueFd fd) {
   const std::lock_guard lock(mutex_);
   const auto at = find(ticket);
   if (at == all_.end()) return Error{Code::kConflict, "the reservation is over"};
   const auto host = at->second.hosts.find(key);
-  if (host == at->second.hosts.end() || connection == 0)
+  if (host == at->second.hosts.end() || joining.number == 0)
     return Error{Code::kConflict, "there is no host process of this program"};
-  return send_message(host->second.control.get(), as_bytes(connection), {fd.get(), -1});
+  return send_message(host->second.control.get(),
+                      std::string(as_bytes(joining.number)) + joining.offer, {fd.get(), -1});
 }
 
 }  // namespace regatta::vgpu::remote

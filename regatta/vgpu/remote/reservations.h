@@ -36,8 +36,12 @@ class Reservations {
   void end(const std::string& ticket);
   // A host process for one more program; what comes back is its key. `anchor` ends it.
   Result<std::string> open(const std::string& ticket, os::UniqueFd anchor);
-  // Hands a connection of that program to its host process.
-  Status join(const std::string& ticket, const std::string& key, std::uint64_t connection,
+  // Hands a connection of that program to its host process, with what it offers (meeting.h).
+  struct Joining {
+    std::uint64_t number = 0;
+    std::string offer;
+  };
+  Status join(const std::string& ticket, const std::string& key, const Joining& joining,
               os::UniqueFd fd);
 
  private:

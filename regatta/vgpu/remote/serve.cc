@@ -16,6 +16,8 @@
 #include "regatta/core/log.h"
 #include "regatta/core/text.h"
 #include "regatta/vgpu/daemon/control.h"
+#include "regatta/vgpu/remote/meeting.h"
+#include "regatta/vgpu/remote/rdma_port.h"
 #include "regatta/vgpu/remote/reservations.h"
 #include "regatta/vgpu/remote/socket.h"
 #include "regatta/vgpu/remote/table.h"
@@ -78,7 +80,11 @@ class GpuServer {
 
   Result<std::string> show(const os::UniqueFd& fd) {
     REGATTA_TRY(books, ask_daemon(options_.daemon_socket, R"({"ask":"ps"})"));
-    static_cast<void>(send_text(fd.get(), true, books));
+    json shown = json::parse(books);
+    const std::string at =
+        options_.rdma_address.empty() ? own_address(fd.get()) : options_.rdma_address;
+    shown["rdma"] = open_rdma(at).has_value();
+    static_cast<void>(send_text(fd.get(), true, shown.dump()));
     return std::string();
   }
 
@@ -115,9 +121,12 @@ class GpuServer {
 
   Result<std::string> join(const json& request, const os::UniqueFd& fd) {
     set_patience(fd.get(), 0);
+    const Reservations::Joining joining{.number = request.value("connection", std::uint64_t{0}),
+                                        .offer = request.value("rdma", "")};
+    if (joining.offer.size() > kCardTextMax)
+      return Error{Code::kInvalidInput, "the queue pair is not of this build of regatta"};
     REGATTA_TRY_DO(reservations_.join(request.value("ticket", ""), request.value("key", ""),
-                                      request.value("connection", std::uint64_t{0}),
-                                      os::UniqueFd(::dup(fd.get()))));
+                                      joining, os::UniqueFd(::dup(fd.get()))));
     return std::string();
   }
 
@@ -155,6 +164,10 @@ Result<std::string> read_token(const std::string& path) {
 }
 
 Status serve_gpus(const ServeOptions& options, const std::atomic<bool>& stop) {
+  if (!options.rdma_address.empty()) {
+    const auto port = open_rdma(options.rdma_address);
+    if (!port) return Error{port.error().code, "--rdma-address: " + port.error().message};
+  }
   REGATTA_TRY(listener, listen_tcp(options.listen));
   // Threads of connections may outlive this function: the process ends after it.
   static auto* const server = new GpuServer(options);

@@ -18,6 +18,7 @@ struct ServeOptions {
   std::string driver;         // the CUDA driver's library
   std::string regatta;        // this program: `regatta gpu run` makes the tenants
   std::string host_program;   // regatta-gpu-host
+  std::string rdma_address;   // of the RDMA device; "": where a connection came to
 };
 
 // Serves until `stop`.

@@ -9,6 +9,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "regatta/vgpu/remote/rdma_port.h"
+#include "regatta/vgpu/remote/socket.h"
 #include "regatta/vgpu/remote/table.h"
 
 namespace regatta::vgpu::remote {
@@ -35,7 +37,8 @@ struct ThreadEnd {
     const std::scoped_lock lock(session.order_, connection->mutex);
     static_cast<void>(session.flush(*connection));
     std::erase(session.connections_, connection);
-    connection->fd.reset();
+    connection->is_open = false;
+    connection->channel->close();
   }
 };
 static thread_local ThreadEnd of_thread;
@@ -57,7 +60,8 @@ Session::Session() {
                      self->is_forked_ = true;
                      self->anchor_.reset();
                      for (const auto& connection : self->connections_)
-                       connection->fd.reset();
+                       connection->channel->leave();
+                     leave_rdma();
                      self->order_.unlock();
                    });
 }
@@ -70,27 +74,34 @@ void Session::lose(const char* why) {
 
 // Under order_. Asks the server for a host process.
 bool Session::open() {
-  server_ = variable("REGATTA_GPU_SERVER");
-  const std::string ticket = variable("REGATTA_GPU_TICKET");
-  if (server_.empty() || ticket.empty()) {
+  join_.server = variable("REGATTA_GPU_SERVER");
+  join_.ticket = variable("REGATTA_GPU_TICKET");
+  join_.rdma_address = variable("REGATTA_GPU_RDMA_ADDRESS");
+  if (join_.server.empty() || join_.ticket.empty()) {
     std::fputs("regatta: no GPU server is named; start the program with regatta gpu pool run\n",
                stderr);
     return false;
   }
-  auto anchor = dial_tcp(server_);
+  const auto transport = parse_transport(variable("REGATTA_GPU_TRANSPORT"));
+  if (!transport) {
+    std::fprintf(stderr, "regatta: REGATTA_GPU_TRANSPORT: %s\n", transport.error().message.c_str());
+    return false;
+  }
+  join_.transport = *transport;
+  auto anchor = dial_tcp(join_.server);
   if (!anchor) {
     std::fprintf(stderr, "regatta: %s\n", anchor.error().message.c_str());
     return false;
   }
-  const std::string ask = R"({"ask":"open","ticket":")" + ticket + R"(","table":")" +
+  const std::string ask = R"({"ask":"open","ticket":")" + join_.ticket + R"(","table":")" +
                           std::to_string(table_mark()) + R"("})";
   static_cast<void>(send_text(anchor->get(), true, ask));
   auto key = receive_text(anchor->get());
   if (!key) {
-    std::fprintf(stderr, "regatta: %s: %s\n", server_.c_str(), key.error().message.c_str());
+    std::fprintf(stderr, "regatta: %s: %s\n", join_.server.c_str(), key.error().message.c_str());
     return false;
   }
-  key_ = R"(,"ticket":")" + ticket + R"(","key":")" + *key + '"';
+  join_.key = *key;
   anchor_ = std::move(*anchor);
   is_open_ = true;
   return true;
@@ -102,19 +113,16 @@ std::shared_ptr<Connection> Session::connect() {
     failed_ = CUDA_ERROR_NO_DEVICE;
     return nullptr;
   }
-  auto fd = dial_tcp(server_);
-  if (!fd) {
-    lose(fd.error().message.c_str());
+  auto joined = join_host(join_, next_id_);
+  if (!joined) {
+    lose(joined.error().message.c_str());
     return nullptr;
   }
-  const std::uint64_t id = next_id_++;
-  const std::string ask = R"({"ask":"join","connection":)" + std::to_string(id) + key_ + "}";
-  static_cast<void>(send_text(fd->get(), true, ask));
-  if (const auto answer = receive_text(fd->get()); !answer) {
-    lose(answer.error().message.c_str());
-    return nullptr;
-  }
-  connections_.push_back(std::make_shared<Connection>(fd->release(), id));
+  if (!std::exchange(has_said_way_, true) && variable("REGATTA_GPU_VERBOSE") == "1")
+    std::fprintf(stderr, "regatta: %s: %s\n", join_.server.c_str(), joined->how.c_str());
+  // What was tried once and cannot be had is not tried again.
+  if (!joined->is_rdma) join_.transport = Transport::kTcp;
+  connections_.push_back(std::make_shared<Connection>(std::move(joined->channel), joined->number));
   return connections_.back();
 }
 
@@ -126,7 +134,8 @@ std::shared_ptr<Connection> Session::own_connection() {
 
 bool Session::flush(Connection& connection) {
   if (connection.out.empty()) return true;
-  const bool is_sent = send_all(connection.fd.get(), connection.out.data(), connection.out.size());
+  const bool is_sent = connection.channel->send(
+      {reinterpret_cast<const char*>(connection.out.data()), connection.out.size()}, {});
   connection.out.clear();
   if (!is_sent) lose("it closed the connection");
   return is_sent;
@@ -137,7 +146,7 @@ void Session::fence(Connection& connection) {
   if (!other || other.get() == &connection || other->last_sent <= other->last_done) return;
   {
     const std::lock_guard lock(other->mutex);
-    if (other->fd) static_cast<void>(flush(*other));
+    if (other->is_open) static_cast<void>(flush(*other));
   }
   const std::lock_guard lock(connection.mutex);
   Writer writer(connection.out);
@@ -170,7 +179,7 @@ void Session::run_flusher() {
     }
     for (const auto& connection : all) {
       const std::lock_guard lock(connection->mutex);
-      if (connection->fd) static_cast<void>(flush(*connection));
+      if (connection->is_open) static_cast<void>(flush(*connection));
     }
   }
 }
@@ -243,9 +252,8 @@ CUresult Session::Message::send_with(const void* bytes, std::size_t count) {
   const auto text = [](const void* from, std::size_t size) {
     return std::string_view(static_cast<const char*>(from), size);
   };
-  const bool is_sent =
-      send_both(connection_->fd.get(), text(connection_->out.data(), connection_->out.size()),
-                text(bytes, count));
+  const bool is_sent = connection_->channel->send(
+      text(connection_->out.data(), connection_->out.size()), text(bytes, count));
   connection_->out.clear();
   writing_.unlock();
   return is_sent ? CUDA_SUCCESS : lose();

@@ -11,25 +11,28 @@
 
 #include "regatta/os/unique_fd.h"
 #include "regatta/vgpu/remote/bytes.h"
+#include "regatta/vgpu/remote/channel.h"
 #include "regatta/vgpu/remote/frames.h"
-#include "regatta/vgpu/remote/socket.h"
+#include "regatta/vgpu/remote/meeting.h"
 
 namespace regatta::vgpu::remote {
 
 // One thread's.
 struct Connection {
-  Connection(int socket, std::uint64_t own_id) : id(own_id), inbox(socket), fd(socket) {}
+  Connection(std::unique_ptr<Channel> own, std::uint64_t own_id)
+      : id(own_id), channel(std::move(own)), inbox(*channel) {}
   const std::uint64_t id;
-  Inbox inbox;    // of its thread
-  Buffer answer;  // of its thread
+  const std::unique_ptr<Channel> channel;  // sent to under mutex, received from by its thread
+  Inbox inbox;                             // of its thread
+  Buffer answer;                           // of its thread
 
   std::uint64_t issued = 0;     // messages, guarded by the session's order
   std::uint64_t last_sent = 0;  // the last that nobody waits for; likewise
   std::uint64_t last_done = 0;  // the last that was answered; likewise
 
   std::mutex mutex;
-  os::UniqueFd fd;
-  Buffer out;  // guarded by mutex
+  bool is_open = true;  // guarded by mutex
+  Buffer out;           // guarded by mutex
 };
 
 class Session {
@@ -96,9 +99,9 @@ class Session {
   std::vector<std::shared_ptr<Connection>> connections_;  // guarded by order_
   std::uint64_t next_id_ = 1;                             // guarded by order_
   os::UniqueFd anchor_;                                   // guarded by order_
-  std::string server_;                                    // guarded by order_
-  std::string key_;                                       // guarded by order_
+  JoinOptions join_;                                      // guarded by order_
   bool is_open_ = false;                                  // guarded by order_
+  bool has_said_way_ = false;                             // guarded by order_
   bool has_flusher_ = false;                              // guarded by order_
   std::atomic<bool> has_unsent_ = false;
 };

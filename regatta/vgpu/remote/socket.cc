@@ -112,6 +112,17 @@ Result<os::UniqueFd> listen_tcp(const std::string& address) {
   return fd;
 }
 
+std::string own_address(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  char text[NI_MAXHOST] = {};
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (::getsockname(fd, any, &size) != 0 ||
+      ::getnameinfo(any, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
+    return {};
+  return text;
+}
+
 namespace {
 
 // After a call on the socket that did nothing. The peer may be busy and take nothing for as long as
@@ -154,13 +165,20 @@ bool send_both(int fd, std::string_view first, std::string_view second) {
 bool receive_all(int fd, void* into, std::size_t count, bool is_patient) {
   auto* at = static_cast<std::byte*>(into);
   while (count > 0) {
-    const ssize_t came = ::recv(fd, at, count, 0);
-    if (came < 0 && may_go_on(fd, is_patient)) continue;
-    if (came <= 0) return false;
+    const std::size_t came = receive_some(fd, at, count, is_patient);
+    if (came == 0) return false;
     at += came;
-    count -= static_cast<std::size_t>(came);
+    count -= came;
   }
   return true;
+}
+
+std::size_t receive_some(int fd, void* into, std::size_t count, bool is_patient) {
+  for (;;) {
+    const ssize_t came = ::recv(fd, into, count, 0);
+    if (came < 0 && may_go_on(fd, is_patient)) continue;
+    return came > 0 ? static_cast<std::size_t>(came) : 0;
+  }
 }
 
 bool send_text(int fd, bool is_good, std::string_view text) {
@@ -178,26 +196,6 @@ Result<std::string> receive_text(int fd, bool is_patient) {
   if (!receive_all(fd, text.data(), text.size(), is_patient)) return gone;
   if (head[1] == 0) return Error{Code::kConflict, text};
   return text;
-}
-
-bool Inbox::read(void* into, std::size_t count) {
-  auto* at = static_cast<std::byte*>(into);
-  while (count > 0) {
-    if (first_ == last_) {
-      if (count >= bytes_.size()) return receive_all(fd_, at, count);
-      const ssize_t came = ::recv(fd_, bytes_.data(), bytes_.size(), 0);
-      if (came < 0 && may_go_on(fd_, true)) continue;
-      if (came <= 0) return false;
-      first_ = 0;
-      last_ = static_cast<std::size_t>(came);
-    }
-    const std::size_t part = std::min(count, last_ - first_);
-    std::memcpy(at, bytes_.data() + first_, part);
-    first_ += part;
-    at += part;
-    count -= part;
-  }
-  return true;
 }
 
 }  // namespace regatta::vgpu::remote

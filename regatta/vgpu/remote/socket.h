@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "regatta/core/result.h"
 #include "regatta/os/unique_fd.h"
@@ -27,31 +26,21 @@ void tune_socket(int fd);
 // The same end while something is under way, as dial_tcp() has it.
 void watch_silence(int fd);
 
+// The address of this end, in numbers; "" where it has none.
+std::string own_address(int fd);
+
 bool send_all(int fd, const void* bytes, std::size_t count);
 bool send_both(int fd, std::string_view first, std::string_view second);
 // With nothing read beyond. `is_patient`: the socket's own time limit means to look whether the
 // peer is there; otherwise it is the end.
 bool receive_all(int fd, void* into, std::size_t count, bool is_patient = true);
+// At least one byte; 0: it is over.
+std::size_t receive_some(int fd, void* into, std::size_t count, bool is_patient);
 
 // A text with its length in front, before anything else is said on a connection.
 inline constexpr std::uint32_t kLongestText = 64 << 10;
 bool send_text(int fd, bool is_good, std::string_view text);
 // An Error is also what the peer refused.
 Result<std::string> receive_text(int fd, bool is_patient = true);
-
-// Reads ahead, so that small messages cost one call for many.
-class Inbox {
- public:
-  explicit Inbox(int fd) : fd_(fd), bytes_(kAhead) {}
-  bool read(void* into, std::size_t count);
-  bool is_empty() const { return first_ == last_; }
-
- private:
-  static constexpr std::size_t kAhead = 64 << 10;
-  int fd_;
-  std::vector<std::byte> bytes_;
-  std::size_t first_ = 0;
-  std::size_t last_ = 0;
-};
 
 }  // namespace regatta::vgpu::remote

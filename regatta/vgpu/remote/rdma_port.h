@@ -1,0 +1,29 @@
+// vgpu/remote/rdma_port.h: a queue pair as the way of a connection's packets. Where the build has
+// no libibverbs-dev, rdma_port_none.cc says so in its place.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "regatta/core/result.h"
+#include "regatta/rdma/wire.h"
+#include "regatta/vgpu/remote/packet_port.h"
+
+namespace regatta::vgpu::remote {
+
+// Carries packets once it is connected.
+class RdmaPort : public PacketPort {
+ public:
+  virtual std::string device() const = 0;  // "mlx5_0 port 1"
+  virtual rdma::QueueCard card() const = 0;
+  virtual Status connect(const rdma::QueueCard& theirs) = 0;
+};
+
+// On the device that has this numeric address; it stays open until the process ends. kUnsupported:
+// there is no such device, or no libibverbs. Others name a device that cannot be used.
+Result<std::unique_ptr<RdmaPort>> open_rdma(const std::string& address);
+
+// In a child of fork(): the devices are the parent's.
+void leave_rdma();
+
+}  // namespace regatta::vgpu::remote
