@@ -66,7 +66,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // With a right beginning, so that the fields behind it are reached.
   const std::string answer = encode_answer({});
   check_answer((answer.substr(0, 1) + text + answer).substr(0, answer.size()));
-  const std::vector<std::byte> card = regatta::rdma::encode_card({.mtu = 1024, .slots = 8, .numbers = {1}});
+  const std::vector<std::byte> card =
+      regatta::rdma::encode_card({.mtu = 1024, .slots = 8, .numbers = {1}});
   std::vector<std::byte> marked(card.begin(), card.begin() + 4);
   marked.insert(marked.end(), bytes.begin(), bytes.end());
   check_card(marked);
