@@ -6,12 +6,13 @@ import unittest
 from remote_case import BIN, RemoteCase
 
 # Host functions are called in the program, and managed memory is touched by it: neither is forwarded, and neither are
-# arrays, what other processes show, all that can be said of pointers, and parameters
-# that graphs say of their nodes.
+# arrays, copies in batches, what other processes show, taking processes off a device, all that can be said of
+# pointers, and parameters that graphs say of their nodes.
 NOT_FORWARDED = ["CudaStream.IsNotReadyUntilItsWorkIsDone", "CudaStream.CallsHostFunctionsInTheStreamsOrder",
                  "CudaStream.TakesTheThreadsOwnStreamAsTheDefaultInTheTwins", "CudaGraph.CapturesWithoutRunningAndReplays",
                  "CudaMemory.LetsTheHostTouchManagedAndPinnedMemory", "CudaMemory.KeepsArraysUntilTheyAreDestroyed",
-                 "CudaGraph.SaysWhatItsNodesAre", "CudaIpc.*", "CudaPointer.*",
+                 "CudaGraph.SaysWhatItsNodesAre", "CudaIpc.*", "CudaPointer.*", "Checkpoint.*",
+                 "CudaMemory.CopiesABatchInTheOrderOfItsStream",
                  "CudaArray.CopiesAPlaneOutOfAWiderOne", "CudaArray.CopiesABoxThroughAnArray", "CudaArray.CopiesRowsOfArrays",
                  "CudaArray.TakesMemoryAndGivesItBack", "CudaArray.HalvesTheLevelsOfAMipmap", "CudaGraphUpdate.CopiesAfterItSets",
                  "CudaGraphUpdate.TellsNodesOfAnExecutableAnewAndLeavesTheGraph", "CudaGraphUpdate.TakesOverAGraphOfTheSameShapeOnly",
