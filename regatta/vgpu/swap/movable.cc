@@ -165,8 +165,10 @@ bool Movable::finish_in(const Move& move, const Progress& progress) {
 
 bool Movable::begin_in(Home home, Chunk& chunk, std::vector<Move>& moves,
                        const Progress& progress) {
-  if (!device_.map(chunk.address, chunk.bytes)) return false;
-  totals_.resident += chunk.bytes;
+  if (!device_.map(chunk.address, chunk.bytes)) {
+    totals_.resident -= chunk.bytes;
+    return false;
+  }
   if (!chunk.is_saved) {
     chunk.is_there = true;
     tell(progress);
@@ -183,7 +185,7 @@ bool Movable::begin_in(Home home, Chunk& chunk, std::vector<Move>& moves,
   return false;
 }
 
-bool Movable::move_in(std::uint64_t resident, const Progress& progress) {
+bool Movable::move_in(std::uint64_t resident, const Progress& progress, const Permit& permit) {
   std::vector<Move> moves;
   std::vector<Allocation*> all = by_use();
   std::reverse(all.begin(), all.end());
@@ -192,6 +194,12 @@ bool Movable::move_in(std::uint64_t resident, const Progress& progress) {
     for (Chunk& chunk : allocation->chunks) {
       if (!is_good) break;
       if (chunk.is_there || totals_.resident + chunk.bytes > resident) continue;
+      totals_.resident += chunk.bytes;
+      is_good = !permit || permit(totals_);
+      if (!is_good) {
+        totals_.resident -= chunk.bytes;
+        break;
+      }
       is_good = begin_in(allocation->range.home, chunk, moves, progress);
       if (moves.size() < kDepth) continue;
       is_good = finish_in(moves.front(), progress) && is_good;

@@ -35,6 +35,8 @@ class Movable {
   };
   // Told after each chunk.
   using Progress = std::function<void(const Totals&)>;
+  // Whether there may be as much, asked before each chunk that comes in, which is counted already.
+  using Permit = std::function<bool(const Totals&)>;
 
   // `device` has to outlive this.
   explicit Movable(SwapDevice& device, std::uint64_t chunk_bytes = kChunk)
@@ -64,7 +66,7 @@ class Movable {
   bool move_out(std::uint64_t resident, const Progress& progress = {});
   // Brings memory until all is there or `resident` is; false when the device had no room, or a copy
   // failed: then it can be tried again.
-  bool move_in(std::uint64_t resident, const Progress& progress = {});
+  bool move_in(std::uint64_t resident, const Progress& progress = {}, const Permit& permit = {});
 
   const Totals& totals() const { return totals_; }
 

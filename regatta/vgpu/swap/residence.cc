@@ -137,10 +137,21 @@ Result<std::uint64_t> Residence::allocate(Home home, std::uint64_t bytes) {
   // Mostly there is room, and the daemon said so with its answer. Else the next call waits for it.
   is_open_ = false;
   const std::uint64_t may = may_of(page_);
-  if (may >= movable_.totals().all) movable_.move_in(may);
+  if (may >= movable_.totals().all) move_in(may);
   publish(movable_.totals());
   open_if_in();
   return *address;
+}
+
+// Under mutex_. The daemon may take back what it allowed at any time: what comes in is said first,
+// then it is looked whether it still may; the daemon does it the other way round, and gives to
+// others only what nobody said.
+void Residence::move_in(std::uint64_t may) {
+  const auto say_all = [this](const Movable::Totals& totals) { publish(totals); };
+  movable_.move_in(may, say_all, [this](const Movable::Totals& totals) {
+    publish(totals);
+    return totals.resident <= may_of(page_);
+  });
 }
 
 // Under mutex_, when no work uses it.
@@ -215,7 +226,7 @@ void Residence::obey() {
     give(may);
   } else if (before.resident < std::min(before.all, may)) {
     const Lock lock(mutex_);
-    movable_.move_in(may, [this](const Movable::Totals& totals) { publish(totals); });
+    move_in(may);
     publish(movable_.totals());
     open_if_in();
   } else if (!is_open_) {

@@ -72,6 +72,7 @@ class Residence {
   void run_agent();
   void obey();
   void give(std::uint64_t may);
+  void move_in(std::uint64_t may);
   void wait_until_in();
   void open_if_in();
   void publish(const Movable::Totals& totals);
