@@ -157,6 +157,7 @@ void Daemon::answer_movable(Connection& connection, const Request& request) {
   const bool is_more = device >= 0 && request.least > books_.movable(client, device);
   if (is_more && books_.is_drained(device))
     return reply(connection, failed(Books::drained_error(device)));
+  if (device >= 0 && device < books_.device_count()) residences_.look_who_leaves(books_, device);
   grant_or_refuse(connection, [&] {
     if (!books_.set_movable(client, device, request.least)) return false;
     residences_.stir();
@@ -167,6 +168,8 @@ void Daemon::answer_movable(Connection& connection, const Request& request) {
 
 // What it says stands in its page, for this daemon and the next.
 void Daemon::answer_bind(Connection& connection) {
+  for (int device = 0; device < books_.device_count(); ++device)
+    residences_.look_who_leaves(books_, device);
   const bool may_bind = books_.may_bind(tenant_of(connection.client));
   if (may_bind) store(books_.process(connection.client)->bound, 1U);
   residences_.stir();

@@ -143,12 +143,16 @@ regatta_resident Residences::see(const Books& books, int tenant, int device, std
   return seen;
 }
 
-void Residences::see_all(Books& books, int device, std::uint64_t now) {
-  Device& of = devices_[static_cast<std::size_t>(device)];
+void Residences::look_who_leaves(Books& books, int device) const {
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     if (books.state().tenants[tenant].live == 0 || !books.is_overcommitted(tenant)) continue;
     books.set_leaves(tenant, device, can_leave(books, tenant, device));
   }
+}
+
+void Residences::see_all(Books& books, int device, std::uint64_t now) {
+  Device& of = devices_[static_cast<std::size_t>(device)];
+  look_who_leaves(books, device);
   of.policy.capacity = books.room_for_movable(device);
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
     const auto number = static_cast<unsigned>(tenant);
@@ -271,6 +275,7 @@ void Residences::step(Books& books, Timekeeper& times) {
     const auto may_go = [&](int client, bool here) { return may_begin(books, client, here); };
     wake = std::min(wake, checkpoints_.step(books, now, may_go, is_changed));
     if (!is_changed) break;
+    wake = now;
   }
   alarm_.set(wake);
 }

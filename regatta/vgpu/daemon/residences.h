@@ -44,6 +44,9 @@ class Residences {
   enum class Room : std::uint8_t { kNow, kLater, kNever };
   Room room_for(Books& books, int client, int device, std::uint64_t bytes);
 
+  // Tells the books which tenants' processes can leave the device, before they are asked whether
+  // something fits there.
+  void look_who_leaves(Books& books, int device) const;
   // The client has ended.
   void forget(int client) { checkpoints_.forget(client); }
 

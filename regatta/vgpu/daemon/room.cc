@@ -49,7 +49,9 @@ std::uint64_t Residences::taken(const Books& books, int device) const {
     if (moves) sum += of.asked[static_cast<std::size_t>(tenant)].may_lease;
     for (const int client : books.clients_of(tenant)) {
       if (checkpoints_.is_lost(client)) continue;
-      if (Checkpoints::place(books, client) != REGATTA_AWAY) sum += books.stays(client, device);
+      const bool is_away = Checkpoints::place(books, client) == REGATTA_AWAY;
+      if (!is_away || checkpoints_.is_wanted_here(books, client))
+        sum += books.stays(client, device);
       const regatta_residence* const page = books.residence(client, device);
       if (page != nullptr && moves) sum += std::max(read(page->resident), read(page->may));
     }
@@ -64,7 +66,7 @@ bool Residences::may_begin(const Books& books, int client, bool here) const {
   for (int device = 0; device < books.device_count(); ++device) {
     const auto whole =
         static_cast<std::uint64_t>(books.capacity()[static_cast<std::size_t>(device)].value);
-    if (here && taken(books, device) + books.stays(client, device) > whole) return false;
+    if (here && taken(books, device) > whole) return false;  // with what it had
     if (!here && read(books.residence(client, device)->resident) != 0) return false;
   }
   return true;
@@ -107,6 +109,8 @@ Residences::Room Residences::room_for(Books& books, int client, int device, std:
   const bool moves = books.is_overcommitted(tenant);
   is_stirred_ = true;
   if (moves && !checkpoints_.is_decided()) return Room::kLater;
+  for (int other = 0; other < books.device_count(); ++other)
+    look_who_leaves(books, other);
   if (moves && !may_ever(books, client, device, bytes)) books.recall_spare(device);
   if (moves && !may_ever(books, client, device, bytes)) {
     asked.wanted = asked.may_lease = 0;
