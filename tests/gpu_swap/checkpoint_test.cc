@@ -25,7 +25,7 @@ class Checkpointed : public OverCommit {
 };
 
 TEST_F(Checkpointed, OfEightTenantsTwoThatOnlyLeaveAsAWholeTakeTheirTurnsAsTheOthers) {
-  start_device(40, "800MB/s", Seconds{2.0}, kDriver, "2MiB");
+  start_device(40, "800MB/s", Seconds{2.0}, kDriver);
   for (int i = 0; i < 8; ++i)
     start(i, 32 * kMiB, 0, i == 2 || i == 5 ? "staying" : "movable");
   const Seconds begin = os::monotonic_now();
@@ -68,6 +68,16 @@ TEST_F(Checkpointed, NobodyLeavesAsAWholeWhileWhatOthersCanMoveIsEnough) {
   }
   EXPECT_EQ(most_away, 0);
   wait_for_turns(3, 2);
+  finish();
+}
+
+TEST_F(Checkpointed, OthersMakeRoomForAContextThatNobodyKnowsTheSizeOf) {
+  start_device(36, "800MB/s", Seconds{2.0}, kDriver, "4MiB");
+  start(0, 32 * kMiB);
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  EXPECT_EQ(device_->used_bytes(), 36 * kMiB) << "the device is full";
+  start(1, 24 * kMiB);
+  EXPECT_TRUE(wait_until([&] { return board_->rounds[1] > 2; }, 20));
   finish();
 }
 

@@ -207,7 +207,10 @@ int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
     const CUresult taken = kind == "staying" || kind == "hoarding"
                                ? take_staying(&piece.address, piece.bytes, pieces.size(), stream)
                                : take(&piece.address, &piece.bytes, pieces.size(), stream);
-    if (taken == CUDA_ERROR_OUT_OF_MEMORY) return 2;
+    if (taken == CUDA_ERROR_OUT_OF_MEMORY) {
+      std::fprintf(stderr, "%s: no memory for piece %zu\n", kind.c_str(), pieces.size());
+      return 2;
+    }
     NEED(taken == CUDA_SUCCESS);
     NEED(CU(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
     NEED(CU(cuMemsetD32_v2)(piece.address, piece.value, piece.bytes / 4) == CUDA_SUCCESS);

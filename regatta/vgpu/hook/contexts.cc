@@ -48,6 +48,13 @@ Share& share(CUdevice device) {
   return state().shares[static_cast<std::size_t>(device)];
 }
 
+constexpr std::uint64_t kLeastContext = 2ULL << 20;
+
+bool has_overcommit() {
+  Client* const client = tenant_client();
+  return client != nullptr && client->is_overcommitted() && client->is_here();
+}
+
 // Else NVML knows nothing of it.
 bool is_on_devices() {
   Client* const client = tenant_client();
@@ -83,11 +90,20 @@ Measured::Outcome settle(CUdevice device, const Measured::Call& call) {
 template <typename Ask, typename Undo>
 CUresult ask_for_context(CUdevice device, Ask&& ask, Undo&& undo) {
   if (!is_known(device)) return ask();
-  auto call = share(device).memory.begin(device, share(device).context_bytes);
-  if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
-  const CUresult result = ask();
-  call->has_failed = result != CUDA_SUCCESS;
-  const Measured::Outcome outcome = settle(device, *call);
+  std::uint64_t expected = share(device).context_bytes;
+  CUresult result = CUDA_SUCCESS;
+  Measured::Outcome outcome;
+  for (;;) {
+    auto call = share(device).memory.begin(device, expected);
+    if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
+    result = ask();
+    call->has_failed = result != CUDA_SUCCESS;
+    outcome = settle(device, *call);
+    // With over-commit others may fill the device. They make room for what is asked for, and nobody
+    // knows what a first context takes: more and more, as far as the quota goes.
+    if (result != CUDA_ERROR_OUT_OF_MEMORY || !has_overcommit()) break;
+    expected = std::max(kLeastContext, 2 * expected);
+  }
   if (result != CUDA_SUCCESS) return result;
   if (outcome.grown > share(device).context_bytes) share(device).context_bytes = outcome.grown;
   if (outcome.is_within) return result;
