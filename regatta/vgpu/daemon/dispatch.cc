@@ -58,6 +58,10 @@ void Dispatch::see(int tenant, TenantDoing doing, std::uint64_t now_ns) {
 void Dispatch::forget(int tenant, std::uint64_t now_ns) {
   see(tenant, {}, now_ns);
   if (turns_.holder == tenant) end_turn(now_ns);
+  if (open_ == tenant) {  // in a page that has gone: who gets the number next has another
+    open_ = -1;
+    phase_ = Phase::kFree;
+  }
   turns_.tenants[tenant].balance = 0;
   accounts_[at(tenant)] = {};
   history_.forget(tenant);

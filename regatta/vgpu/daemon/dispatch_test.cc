@@ -316,6 +316,27 @@ TEST(Dispatch, GoesOnWhenATenantDiesInItsTurn) {
   EXPECT_GT(machine.share(1, died + kMs, died + kS), 0.98);
 }
 
+// Its launches were open, as nobody else had work; the next one's page knows nothing of that.
+TEST(Dispatch, OpensATurnForWhoTakesTheNumberOfATenantThatHasGone) {
+  Dispatch dispatch({}, 0);
+  Dispatch::Tenants tenants{};
+  tenants[0].limits = {.quota_ppm = 1'000'000, .weight = 1, .present = 1, .runnable = 0};
+  for (const Ns begin : {kMs, 10 * kMs}) {
+    dispatch.set_tenants(REGATTA_SHARE_FIXED, tenants, begin);
+    dispatch.see(0, {.wants = true}, begin);
+    const auto order = dispatch.next_order(begin);
+    ASSERT_TRUE(order);
+    EXPECT_EQ(order->kind, DispatchOrder::Kind::kOpen);
+    dispatch.see(0, {.works = true}, begin + kMs);
+    dispatch.see(0, {.used_ns = kMs}, begin + 2 * kMs);
+    while (dispatch.next_order(begin + 2 * kMs))
+      continue;
+    EXPECT_EQ(dispatch.open_tenant(), 0);
+    dispatch.forget(0, begin + 3 * kMs);
+    EXPECT_EQ(dispatch.open_tenant(), -1);
+  }
+}
+
 // A tenant whose memory is to leave, at work or idle with its launches open.
 TEST(Dispatch, EndsTheTurnOfWhoseMemoryLeavesAndGivesItNoOther) {
   for (const bool is_at_work : {true, false}) {
