@@ -1,6 +1,8 @@
 // What a program copies between host and device: that it arrives, and how fast.
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/hook/program.h"
@@ -27,6 +29,12 @@ CUdeviceptr address_of(void* memory) {
   return reinterpret_cast<CUdeviceptr>(memory);
 }
 
+// Of `bytes` what is no whole number of `units` is not copied, and set as if it had been.
+void fill_rest(const Copies& copies, std::vector<unsigned char>& back, std::size_t unit) {
+  const auto rest = static_cast<std::ptrdiff_t>(back.size() % unit);
+  std::copy(copies.host.end() - rest, copies.host.end(), back.end() - rest);
+}
+
 // There and back by each pair of functions; whether the bytes are the same.
 bool come_back(Copies& copies, unsigned seed, const std::string& way) {
   const std::size_t bytes = copies.host.size();
@@ -41,6 +49,52 @@ bool come_back(Copies& copies, unsigned seed, const std::string& way) {
   } else if (way == "later") {
     also(CU(cuMemcpyHtoDAsync_v2)(copies.device, copies.host.data(), bytes, copies.stream));
     also(CU(cuMemcpyDtoHAsync_v2)(back.data(), copies.device, bytes, copies.stream));
+  } else if (way == "rows") {
+    constexpr std::size_t kWidth = 4096;
+    CUDA_MEMCPY2D there{};
+    there.srcMemoryType = CU_MEMORYTYPE_HOST;
+    there.srcHost = copies.host.data();
+    there.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    there.dstDevice = copies.device;
+    there.srcPitch = there.dstPitch = there.WidthInBytes = kWidth;
+    there.Height = bytes / kWidth;
+    CUDA_MEMCPY2D home = there;
+    std::swap(home.srcMemoryType, home.dstMemoryType);
+    home.srcHost = nullptr;
+    home.srcDevice = copies.device;
+    home.dstHost = back.data();
+    also(CU(cuMemcpy2DAsync_v2)(&there, copies.stream));
+    also(CU(cuMemcpy2D_v2)(&home));
+    fill_rest(copies, back, kWidth);
+  } else if (way == "boxes") {
+    constexpr std::size_t kSide = 1024;  // of a plane
+    CUDA_MEMCPY3D there{};
+    there.srcMemoryType = CU_MEMORYTYPE_HOST;
+    there.srcHost = copies.host.data();
+    there.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    there.dstDevice = copies.device;
+    there.srcPitch = there.dstPitch = there.WidthInBytes = kSide;
+    there.srcHeight = there.dstHeight = there.Height = kSide;
+    there.Depth = bytes / (kSide * kSide);
+    CUDA_MEMCPY3D home = there;
+    std::swap(home.srcMemoryType, home.dstMemoryType);
+    home.srcHost = nullptr;
+    home.srcDevice = copies.device;
+    home.dstHost = back.data();
+    also(CU(cuMemcpy3D_v2)(&there));
+    also(CU(cuMemcpy3DAsync_v2)(&home, copies.stream));
+    fill_rest(copies, back, kSide * kSide);
+  } else if (way == "batches") {
+    CUdeviceptr to = copies.device;
+    CUdeviceptr from = address_of(copies.host.data());
+    std::size_t size = bytes;
+    CUmemcpyAttributes attributes{};
+    attributes.srcAccessOrder = 1;  // that of the stream
+    std::size_t first = 0;
+    also(CU(cuMemcpyBatchAsync_v2)(&to, &from, &size, 1, &attributes, &first, 1, copies.stream));
+    from = copies.device;
+    to = address_of(back.data());
+    also(CU(cuMemcpyBatchAsync_v2)(&to, &from, &size, 1, &attributes, &first, 1, copies.stream));
   } else {
     also(CU(cuMemcpy)(copies.device, address_of(copies.host.data()), bytes));
     also(CU(cuMemcpyAsync)(address_of(back.data()), copies.device, bytes, copies.stream));
@@ -56,7 +110,7 @@ int copy_there_and_back(std::size_t bytes) {
   if (!copies.open(bytes)) return 1;
   if (!wait_to_begin()) return 2;
   unsigned seed = 0;
-  for (const char* const way : {"now", "later", "between"}) {
+  for (const char* const way : {"now", "later", "rows", "boxes", "batches", "between"}) {
     std::printf("%s %s\n", way, come_back(copies, ++seed, way) ? "the same" : "not the same");
     std::fflush(stdout);
   }

@@ -12,26 +12,32 @@ namespace {
 
 constexpr std::uint64_t kLeastPiece = 1 << 20;  // shorter ones cost more than they even out
 
-// Calls `copy(offset, bytes)` for each piece, when it may begin.
+// Calls `copy(first, count)` for pieces of `units` of `unit_bytes` each, when they may begin.
 template <typename Copy>
-CUresult paced(regatta_engine engine, std::size_t bytes, Copy&& copy_there) {
+CUresult paced(regatta_engine engine, std::size_t unit_bytes, std::size_t units,
+               Copy&& copy_there) {
   // Memory may go to the host between two pieces, but not in one.
-  const auto copy = [&](std::size_t offset, std::size_t piece) {
+  const auto copy = [&](std::size_t first, std::size_t count) {
     const Here here;
-    return copy_there(offset, piece, here);
+    return copy_there(first, count, here);
   };
   const auto place = current_place();
-  if (!place || bytes == 0) return copy(0, bytes);
+  if (!place || unit_bytes == 0 || units == 0) return copy(0, units);
   std::size_t done = 0;
-  while (done < bytes) {
+  while (done < units) {
     const std::uint64_t rate = engine_rate(place->device, engine);
-    const std::size_t piece =
-        rate == 0 ? bytes - done : std::min(bytes - done, paced_piece(rate, kLeastPiece));
-    give_to_engine(place->device, engine, piece);
+    const std::size_t most = std::max<std::size_t>(1, paced_piece(rate, kLeastPiece) / unit_bytes);
+    const std::size_t piece = rate == 0 ? units - done : std::min(units - done, most);
+    give_to_engine(place->device, engine, piece * unit_bytes);
     if (const CUresult result = copy(done, piece); result != CUDA_SUCCESS) return result;
     done += piece;
   }
   return CUDA_SUCCESS;
+}
+
+template <typename Copy>
+CUresult paced(regatta_engine engine, std::size_t bytes, Copy&& copy) {
+  return paced(engine, 1, bytes, copy);
 }
 
 bool is_on_device(CUdeviceptr address) {
@@ -51,6 +57,83 @@ CUresult paced_between(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, Copy
     return copy(0, bytes, here);
   }
   return paced(is_to_device ? REGATTA_COPY_TO_DEVICE : REGATTA_COPY_FROM_DEVICE, bytes, copy);
+}
+
+bool is_on_device(unsigned type, CUdeviceptr address) {
+  if (type == CU_MEMORYTYPE_UNIFIED) return is_on_device(address);
+  return type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_ARRAY;
+}
+
+// Which way a copy of rows goes; none: not between host and device.
+template <typename Shape>
+std::optional<regatta_engine> direction_of(const Shape& shape) {
+  const bool is_to_device = is_on_device(shape.dstMemoryType, shape.dstDevice);
+  if (is_to_device == is_on_device(shape.srcMemoryType, shape.srcDevice)) return std::nullopt;
+  return is_to_device ? REGATTA_COPY_TO_DEVICE : REGATTA_COPY_FROM_DEVICE;
+}
+
+// Where it writes stands in what `shape` points to, so all counts as written.
+template <typename Shape, typename Copy>
+CUresult copy_whole(const Shape* shape, const Copy& copy) {
+  const Here here;
+  here.launches();
+  return copy(shape);
+}
+
+template <typename Copy>
+CUresult paced_rows(const CUDA_MEMCPY2D* shape, const Copy& copy) {
+  const auto direction = shape == nullptr ? std::nullopt : direction_of(*shape);
+  if (!direction) return copy_whole(shape, copy);
+  return paced(*direction, shape->WidthInBytes, shape->Height,
+               [&](std::size_t first, std::size_t count, const Here& here) {
+                 CUDA_MEMCPY2D rows = *shape;
+                 rows.srcY += first;
+                 rows.dstY += first;
+                 rows.Height = count;
+                 here.launches();
+                 return copy(&rows);
+               });
+}
+
+template <typename Copy>
+CUresult paced_box(const CUDA_MEMCPY3D* shape, const Copy& copy) {
+  const auto direction = shape == nullptr ? std::nullopt : direction_of(*shape);
+  if (!direction) return copy_whole(shape, copy);
+  if (shape->Depth == 1) {
+    return paced(*direction, shape->WidthInBytes, shape->Height,
+                 [&](std::size_t first, std::size_t count, const Here& here) {
+                   CUDA_MEMCPY3D rows = *shape;
+                   rows.srcY += first;
+                   rows.dstY += first;
+                   rows.Height = count;
+                   here.launches();
+                   return copy(&rows);
+                 });
+  }
+  return paced(*direction, shape->WidthInBytes * shape->Height, shape->Depth,
+               [&](std::size_t first, std::size_t count, const Here& here) {
+                 CUDA_MEMCPY3D planes = *shape;
+                 planes.srcZ += first;
+                 planes.dstZ += first;
+                 planes.Depth = count;
+                 here.launches();
+                 return copy(&planes);
+               });
+}
+
+// A batch is one call: it waits until all of it may begin.
+void pace_batch(const CUdeviceptr* to, const CUdeviceptr* from, const std::size_t* bytes,
+                std::size_t count) {
+  const auto place = current_place();
+  if (!place || to == nullptr || from == nullptr || bytes == nullptr) return;
+  std::size_t there = 0;
+  std::size_t back = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_to_device = is_on_device(to[i]);
+    if (is_to_device != is_on_device(from[i])) (is_to_device ? there : back) += bytes[i];
+  }
+  if (there != 0) give_to_engine(place->device, REGATTA_COPY_TO_DEVICE, there);
+  if (back != 0) give_to_engine(place->device, REGATTA_COPY_FROM_DEVICE, back);
 }
 
 }  // namespace
@@ -108,6 +191,77 @@ CUresult copy_between(Driver<Entry::cuMemcpyAsync> real, CUdeviceptr to, CUdevic
                          here.writes(to);
                          return real(to + offset, from + offset, piece, stream);
                        });
+}
+
+CUresult copy_rows(Driver<Entry::cuMemcpy2D_v2> real, const CUDA_MEMCPY2D* shape) {
+  return paced_rows(shape, real);
+}
+
+CUresult copy_rows(Driver<Entry::cuMemcpy2DAsync_v2> real, const CUDA_MEMCPY2D* shape,
+                   CUstream stream) {
+  const auto copy = [&](const CUDA_MEMCPY2D* rows) { return real(rows, stream); };
+  return is_capturing(stream) ? copy_whole(shape, copy) : paced_rows(shape, copy);
+}
+
+CUresult copy_box(Driver<Entry::cuMemcpy3D_v2> real, const CUDA_MEMCPY3D* shape) {
+  return paced_box(shape, real);
+}
+
+CUresult copy_box(Driver<Entry::cuMemcpy3DAsync_v2> real, const CUDA_MEMCPY3D* shape,
+                  CUstream stream) {
+  const auto copy = [&](const CUDA_MEMCPY3D* planes) { return real(planes, stream); };
+  return is_capturing(stream) ? copy_whole(shape, copy) : paced_box(shape, copy);
+}
+
+CUresult copy_to_array(Driver<Entry::cuMemcpyHtoA_v2> real, CUarray to, std::size_t offset,
+                       const void* from, std::size_t bytes) {
+  return paced(REGATTA_COPY_TO_DEVICE, bytes,
+               [&](std::size_t done, std::size_t piece, const Here&) {
+                 return real(to, offset + done, static_cast<const char*>(from) + done, piece);
+               });
+}
+
+CUresult copy_to_array(Driver<Entry::cuMemcpyHtoAAsync_v2> real, CUarray to, std::size_t offset,
+                       const void* from, std::size_t bytes, CUstream stream) {
+  if (is_capturing(stream)) return real(to, offset, from, bytes, stream);
+  return paced(
+      REGATTA_COPY_TO_DEVICE, bytes, [&](std::size_t done, std::size_t piece, const Here&) {
+        return real(to, offset + done, static_cast<const char*>(from) + done, piece, stream);
+      });
+}
+
+CUresult copy_from_array(Driver<Entry::cuMemcpyAtoH_v2> real, void* to, CUarray from,
+                         std::size_t offset, std::size_t bytes) {
+  return paced(REGATTA_COPY_FROM_DEVICE, bytes,
+               [&](std::size_t done, std::size_t piece, const Here&) {
+                 return real(static_cast<char*>(to) + done, from, offset + done, piece);
+               });
+}
+
+CUresult copy_from_array(Driver<Entry::cuMemcpyAtoHAsync_v2> real, void* to, CUarray from,
+                         std::size_t offset, std::size_t bytes, CUstream stream) {
+  if (is_capturing(stream)) return real(to, from, offset, bytes, stream);
+  return paced(REGATTA_COPY_FROM_DEVICE, bytes,
+               [&](std::size_t done, std::size_t piece, const Here&) {
+                 return real(static_cast<char*>(to) + done, from, offset + done, piece, stream);
+               });
+}
+
+CUresult copy_batch(Driver<Entry::cuMemcpyBatchAsync> real, CUdeviceptr* to, CUdeviceptr* from,
+                    std::size_t* bytes, std::size_t count, CUmemcpyAttributes* attributes,
+                    std::size_t* firsts, std::size_t attribute_count, std::size_t* failed,
+                    CUstream stream) {
+  if (!is_capturing(stream)) pace_batch(to, from, bytes, count);
+  const HereAt here({to, to == nullptr ? 0 : count}, {from, from == nullptr ? 0 : count});
+  return real(to, from, bytes, count, attributes, firsts, attribute_count, failed, stream);
+}
+
+CUresult copy_batch(Driver<Entry::cuMemcpyBatchAsync_v2> real, CUdeviceptr* to, CUdeviceptr* from,
+                    std::size_t* bytes, std::size_t count, CUmemcpyAttributes* attributes,
+                    std::size_t* firsts, std::size_t attribute_count, CUstream stream) {
+  if (!is_capturing(stream)) pace_batch(to, from, bytes, count);
+  const HereAt here({to, to == nullptr ? 0 : count}, {from, from == nullptr ? 0 : count});
+  return real(to, from, bytes, count, attributes, firsts, attribute_count, stream);
 }
 
 }  // namespace regatta::vgpu::hook

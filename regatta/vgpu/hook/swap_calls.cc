@@ -75,18 +75,6 @@ CUresult set_rows(Driver<Entry::cuMemsetD2D32Async> real, CUdeviceptr to, std::s
   return while_here(to, [&] { return real(to, pitch, value, width, height, stream); });
 }
 
-// Rows and boxes: where they write stands in what `shape` points to, so all counts as written.
-CUresult copy_shape(Driver<Entry::cuMemcpy2D_v2> real, const void* shape) {
-  const Here here;
-  here.launches();
-  return real(shape);
-}
-CUresult copy_shape(Driver<Entry::cuMemcpy2DAsync_v2> real, const void* shape, CUstream stream) {
-  const Here here;
-  here.launches();
-  return real(shape, stream);
-}
-
 // Between addresses that may be on any devices: each list of them is there at once.
 CUresult copy_peer(Driver<Entry::cuMemcpyPeer> real, CUdeviceptr to, CUcontext to_context,
                    CUdeviceptr from, CUcontext from_context, std::size_t bytes) {
@@ -98,19 +86,7 @@ CUresult copy_peer(Driver<Entry::cuMemcpyPeerAsync> real, CUdeviceptr to, CUcont
   const HereAt here({&to, 1}, {&from, 1});
   return real(to, to_context, from, from_context, bytes, stream);
 }
-CUresult copy_batch(Driver<Entry::cuMemcpyBatchAsync> real, CUdeviceptr* to, CUdeviceptr* from,
-                    std::size_t* bytes, std::size_t count, CUmemcpyAttributes* attributes,
-                    std::size_t* firsts, std::size_t attribute_count, std::size_t* failed,
-                    CUstream stream) {
-  const HereAt here({to, to == nullptr ? 0 : count}, {from, from == nullptr ? 0 : count});
-  return real(to, from, bytes, count, attributes, firsts, attribute_count, failed, stream);
-}
-CUresult copy_batch(Driver<Entry::cuMemcpyBatchAsync_v2> real, CUdeviceptr* to, CUdeviceptr* from,
-                    std::size_t* bytes, std::size_t count, CUmemcpyAttributes* attributes,
-                    std::size_t* firsts, std::size_t attribute_count, CUstream stream) {
-  const HereAt here({to, to == nullptr ? 0 : count}, {from, from == nullptr ? 0 : count});
-  return real(to, from, bytes, count, attributes, firsts, attribute_count, stream);
-}
+
 CUresult copy_array(Driver<Entry::cuMemcpyDtoA_v2> real, CUarray to, std::size_t offset,
                     CUdeviceptr from, std::size_t bytes) {
   const HereAt here({}, {&from, 1});
