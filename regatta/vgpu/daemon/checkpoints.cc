@@ -10,11 +10,12 @@
 
 #include "regatta/core/log.h"
 #include "regatta/os/futex.h"
+#include "regatta/vgpu/daemon/alarm.h"
 
 namespace regatta::vgpu {
 namespace {
 
-constexpr std::uint64_t kNever = ~0ULL;
+constexpr std::uint64_t kNever = Alarm::kNever;
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kLookNs = 2 * kMs;
 constexpr std::uint64_t kAgainNs = 100 * kMs;  // after work that did not end in time
@@ -28,10 +29,10 @@ std::optional<CheckpointOutcome> outcome_of(pid_t helper) {
   return ended == helper ? checkpoint_outcome(status) : CheckpointOutcome::kFailed;
 }
 
-void end_helper(pid_t helper) {
-  if (helper <= 0) return;
-  ::kill(helper, SIGKILL);
-  ::waitpid(helper, nullptr, 0);
+// A process that waits in the kernel's part of a driver does not die until that returns: it is
+// killed, and nobody waits for it.
+bool has_gone(pid_t helper) {
+  return ::waitpid(helper, nullptr, WNOHANG) != 0;
 }
 
 // Those of its threads that wait for orders look again.
@@ -46,10 +47,26 @@ void put(Books& books, int client, regatta_place place) {
 
 }  // namespace
 
+Checkpoints::Checkpoints(Checkpoints&& other) noexcept
+    : options_(std::move(other.options_)),
+      ones_(std::exchange(other.ones_, {})),
+      ending_(std::exchange(other.ending_, {})),
+      probe_(other.probe_),
+      probe_pid_(std::exchange(other.probe_pid_, 0)),
+      probe_ends_ns_(other.probe_ends_ns_),
+      probe_next_ns_(other.probe_next_ns_),
+      is_available_(other.is_available_) {}
+
 Checkpoints::~Checkpoints() {
-  end_helper(probe_);
+  end_helper(probe_pid_);
   for (const auto& [client, one] : ones_)
     end_helper(one.helper);
+}
+
+void Checkpoints::end_helper(pid_t helper) {
+  if (helper <= 0) return;
+  ::kill(helper, SIGKILL);
+  if (!has_gone(helper)) ending_.push_back(helper);
 }
 
 regatta_place Checkpoints::place(const Books& books, int client) {
@@ -112,18 +129,34 @@ void Checkpoints::forget(int client) {
   const auto found = ones_.find(client);
   if (found == ones_.end()) return;
   end_helper(found->second.helper);
+  if (found->second.ending > 0) ending_.push_back(found->second.ending);
   ones_.erase(found);
 }
 
 // Whether the driver has the calls is asked once, when tenants can have more than there is.
-void Checkpoints::probe() {
-  if (options_.library.empty() || probe_ == -1) return;
-  if (probe_ == 0) probe_ = start_checkpoint(options_.library, CheckpointAction::kProbe, 0, {});
-  if (probe_ < 0) return;  // none: it cannot be asked
-  const auto outcome = outcome_of(probe_);
-  if (!outcome) return;
-  probe_ = -1;
-  is_available_ = *outcome == CheckpointOutcome::kDone;
+std::uint64_t Checkpoints::probe(std::uint64_t now) {
+  if (is_decided()) return kNever;
+  if (probe_ == Probe::kNotBegun) {
+    if (now < probe_next_ns_) return probe_next_ns_;
+    probe_pid_ = start_checkpoint(options_.library, CheckpointAction::kProbe, 0, {});
+    if (probe_pid_ < 0) {
+      probe_pid_ = 0;
+      return probe_next_ns_ = now + kAgainNs;
+    }
+    probe_ = Probe::kUnderWay;
+    probe_ends_ns_ = now + static_cast<std::uint64_t>(options_.patience.value * 1e9);
+  }
+  const auto outcome = outcome_of(probe_pid_);
+  if (!outcome && now < probe_ends_ns_) return now + kLookNs;
+  if (!outcome) {
+    log_warning("gpu daemon: " + options_.library +
+                " does not say whether processes can leave their GPU; none will");
+    end_helper(probe_pid_);
+  }
+  probe_pid_ = 0;
+  probe_ = Probe::kDone;
+  is_available_ = outcome == CheckpointOutcome::kDone;
+  return kNever;
 }
 
 void Checkpoints::begin(Books& books, int client, One& one, std::uint64_t now) {
@@ -173,19 +206,28 @@ void Checkpoints::fail(const Books& books, int client, One& one, bool comes) {
 std::uint64_t Checkpoints::step(Books& books, std::uint64_t now, const MayBegin& may_begin,
                                 bool& is_changed) {
   const bool was_available = is_available_;
-  probe();
+  std::uint64_t wake = probe(now);
   is_changed = is_available_ != was_available;
-  std::uint64_t wake = probe_ > 0 ? now + kLookNs : kNever;
+  std::erase_if(ending_, has_gone);
   for (auto at = ones_.begin(); at != ones_.end();) {
     const int client = at->first;
     One& one = (at++)->second;
     if (books.process(client) == nullptr) continue;
+    if (one.ending > 0) {
+      if (!has_gone(one.ending)) {
+        wake = std::min(wake, now + kAgainNs);
+        continue;
+      }
+      one.ending = 0;
+    }
     if (one.helper > 0) {
       auto outcome = outcome_of(one.helper);
       wake = std::min(wake, now + kLookNs);
       if (!outcome && now < one.ends_ns) continue;
       if (!outcome) {
-        end_helper(std::exchange(one.helper, 0));
+        one.ending = std::exchange(one.helper, 0);
+        ::kill(one.ending, SIGKILL);
+        wake = std::min(wake, now + kLookNs);
         outcome = CheckpointOutcome::kFailed;
         // Nobody knows how far it came, so it is brought back from wherever it is.
         if (place(books, client) == REGATTA_LEAVES) {
@@ -200,7 +242,7 @@ std::uint64_t Checkpoints::step(Books& books, std::uint64_t now, const MayBegin&
     const bool is_settled = is == (one.is_wanted_here ? REGATTA_HERE : REGATTA_AWAY);
     if (is_settled && is == REGATTA_AWAY && one.away_ns == 0) one.away_ns = now;
     if (is_settled && is == REGATTA_HERE && !one.has_failed) ones_.erase(client);
-    if (is_settled || (one.has_failed && is == REGATTA_AWAY)) continue;
+    if (is_settled || (one.has_failed && is == REGATTA_AWAY) || one.ending > 0) continue;
     wake = std::min(wake, now + kLookNs);
     if (now < one.next_ns || !may_begin(client, one.is_wanted_here)) continue;
     begin(books, client, one, now);

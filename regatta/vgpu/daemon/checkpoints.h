@@ -8,6 +8,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -26,13 +28,13 @@ struct CheckpointOptions {
 class Checkpoints {
  public:
   explicit Checkpoints(CheckpointOptions options) : options_(std::move(options)) {}
-  Checkpoints(Checkpoints&& other) noexcept = default;
+  Checkpoints(Checkpoints&& other) noexcept;
   Checkpoints& operator=(Checkpoints&& other) = delete;
   Checkpoints(const Checkpoints&) = delete;
   ~Checkpoints();
 
   bool is_available() const { return is_available_; }
-  bool is_decided() const { return options_.library.empty() || probe_ == -1; }
+  bool is_decided() const { return options_.library.empty() || probe_ == Probe::kDone; }
   // Of a client with a page, all below. Whether it can leave: it has memory on this device alone,
   // none that a checkpoint cannot take, it says when it wants to come back, and the driver has the
   // calls and did not fail before.
@@ -58,20 +60,28 @@ class Checkpoints {
     bool is_wanted_here = true;
     bool has_failed = false;
     pid_t helper = 0;
+    pid_t ending = 0;           // one that was killed: nothing else is begun before it has gone
     std::uint64_t ends_ns = 0;  // the patience with the helper
     std::uint64_t next_ns = 0;  // not before
     std::uint64_t away_ns = 0;
   };
 
-  void probe();
+  enum class Probe : std::uint8_t { kNotBegun, kUnderWay, kDone };
+
+  std::uint64_t probe(std::uint64_t now);  // when to look again
+  void end_helper(pid_t helper);
   void begin(Books& books, int client, One& one, std::uint64_t now);
   void end(Books& books, int client, One& one, CheckpointOutcome outcome, std::uint64_t now);
   void fail(const Books& books, int client, One& one, bool comes);
   One& known(const Books& books, int client);
 
   CheckpointOptions options_;
-  std::map<int, One> ones_;  // those who are not simply here
-  pid_t probe_ = 0;          // -1: it is done
+  std::map<int, One> ones_;    // those who are not simply here
+  std::vector<pid_t> ending_;  // helpers that were killed for good
+  Probe probe_ = Probe::kNotBegun;
+  pid_t probe_pid_ = 0;
+  std::uint64_t probe_ends_ns_ = 0;
+  std::uint64_t probe_next_ns_ = 0;
   bool is_available_ = false;
 };
 
