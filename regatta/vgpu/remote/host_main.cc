@@ -32,7 +32,7 @@ struct Given {
 Result<Given> receive_connection() {
   REGATTA_TRY(message, vgpu::receive_message(STDIN_FILENO, sizeof(std::uint64_t) + kCardTextMax));
   Given given;
-  if (message.bytes.size() < sizeof given.id || !message.fds[0])
+  if (message.bytes.size() < sizeof given.id)
     return Error{Code::kUnavailable, "the server is gone"};
   std::memcpy(&given.id, message.bytes.data(), sizeof given.id);
   given.offer = message.bytes.substr(sizeof given.id);
@@ -60,6 +60,7 @@ int run(const std::string& path, const std::string& rdma_address) {
     if (watched[0].revents == 0) continue;
     auto given = receive_connection();
     if (!given) ::_exit(0);
+    if (!given->fd) continue;  // there was no descriptor left for it
     if (given->id == 0) {
       anchor = std::move(given->fd);
       continue;

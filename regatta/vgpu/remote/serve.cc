@@ -5,6 +5,7 @@
 #include <fstream>
 #include <thread>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
@@ -15,6 +16,7 @@
 
 #include "regatta/core/log.h"
 #include "regatta/core/text.h"
+#include "regatta/os/errno_text.h"
 #include "regatta/vgpu/daemon/control.h"
 #include "regatta/vgpu/remote/meeting.h"
 #include "regatta/vgpu/remote/rdma_port.h"
@@ -107,14 +109,21 @@ class GpuServer {
     reservations_.end(ticket);
   }
 
+  // Not for the host processes of others, which are started meanwhile: they would keep it open.
+  static Result<os::UniqueFd> copy_of(const os::UniqueFd& fd) {
+    os::UniqueFd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
+    if (!copy) return os::errno_error("cannot pass the connection on");
+    return copy;
+  }
+
   // The host process gets a copy of the connection: what is refused is said on ours.
   Result<std::string> open(const json& request, const os::UniqueFd& fd) {
     if (request.value("table", "") != std::to_string(table_mark()))
       return Error{Code::kUnsupported,
                    "the program's library is of another build of regatta than this server"};
     set_patience(fd.get(), 0);
-    REGATTA_TRY(key,
-                reservations_.open(request.value("ticket", ""), os::UniqueFd(::dup(fd.get()))));
+    REGATTA_TRY(copy, copy_of(fd));
+    REGATTA_TRY(key, reservations_.open(request.value("ticket", ""), std::move(copy)));
     static_cast<void>(send_text(fd.get(), true, key));
     return std::string();
   }
@@ -125,8 +134,9 @@ class GpuServer {
                                         .offer = request.value("rdma", "")};
     if (joining.offer.size() > kCardTextMax)
       return Error{Code::kInvalidInput, "the queue pair is not of this build of regatta"};
+    REGATTA_TRY(copy, copy_of(fd));
     REGATTA_TRY_DO(reservations_.join(request.value("ticket", ""), request.value("key", ""),
-                                      joining, os::UniqueFd(::dup(fd.get()))));
+                                      joining, std::move(copy)));
     return std::string();
   }
 
