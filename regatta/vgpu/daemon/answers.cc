@@ -47,7 +47,7 @@ Result<int> Daemon::client_for_hello(const Request& request, ProcessId process, 
     if (connection_of_[*known] >= 0) hang_up(connection_of_[*known]);
     if (bell_of_[*known] >= 0) hang_up(bell_of_[*known]);
     engines_.end(books_, *known, os::monotonic_ns());
-    residences_.forget(*known);
+    residences_.forget_client(*known);
     books_.remove_client(*known);
   }
   const bool was_absent = !books_.has_clients(*tenant);

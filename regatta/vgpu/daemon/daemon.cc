@@ -87,7 +87,7 @@ void Daemon::bury(int client) {
   if (bell_of_[client] >= 0) hang_up(bell_of_[client]);
   pidfds_[client].reset();
   engines_.end(books_, client, os::monotonic_ns());
-  residences_.forget(client);
+  residences_.forget_client(client);
   books_.remove_client(client);
   residences_.stir();
   end_if_unheld(tenant);
@@ -102,6 +102,7 @@ void Daemon::end_if_unheld(int tenant) {
   if (membership_.has_group(books_.tenant_name(tenant))) return;
   times_.forget(tenant);
   engines_.forget(tenant);
+  residences_.forget_tenant(tenant);
   books_.remove_tenant(tenant);
 }
 

@@ -150,6 +150,15 @@ void Residences::look_who_leaves(Books& books, int device) const {
   }
 }
 
+void Residences::forget_tenant(int tenant) {
+  const auto number = static_cast<unsigned>(tenant);
+  for (Device& of : devices_) {
+    regatta_residency_forget(&of.policy, number);
+    regatta_leases_see(&of.leases, number, 0, 0, os::monotonic_ns());
+    of.asked[number] = {};
+  }
+}
+
 void Residences::see_all(Books& books, int device, std::uint64_t now) {
   Device& of = devices_[static_cast<std::size_t>(device)];
   look_who_leaves(books, device);

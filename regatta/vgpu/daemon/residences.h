@@ -48,7 +48,9 @@ class Residences {
   // something fits there.
   void look_who_leaves(Books& books, int device) const;
   // The client has ended.
-  void forget(int client) { checkpoints_.forget(client); }
+  void forget_client(int client) { checkpoints_.forget(client); }
+  // It is about to be removed; another one may get its number.
+  void forget_tenant(int tenant);
 
   // Of a tenant, beside what it has leased: on the device; not there, in the host or never written,
   // with what is leased and away; copied out and in.
