@@ -66,7 +66,8 @@ bool Residences::may_begin(const Books& books, int client, bool here) const {
   for (int device = 0; device < books.device_count(); ++device) {
     const auto whole =
         static_cast<std::uint64_t>(books.capacity()[static_cast<std::size_t>(device)].value);
-    if (here && taken(books, device) > whole) return false;  // with what it had
+    if (here && books.stays(client, device) == 0 && books.movable(client, device) == 0) continue;
+    if (here && whole != 0 && taken(books, device) > whole) return false;  // with what it had
     if (!here && read(books.residence(client, device)->resident) != 0) return false;
   }
   return true;
