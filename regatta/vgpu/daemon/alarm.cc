@@ -3,6 +3,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "regatta/core/check.h"
 #include "regatta/os/errno_text.h"
 
 namespace regatta::vgpu {
@@ -21,7 +22,7 @@ void Alarm::set(std::uint64_t at_ns) {
     when.it_value.tv_sec = static_cast<time_t>(at_ns / 1'000'000'000U);
     when.it_value.tv_nsec = static_cast<long>(at_ns % 1'000'000'000U);
   }
-  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+  REGATTA_CHECK(::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr) == 0);
 }
 
 std::uint64_t Alarm::acknowledge() {
