@@ -24,6 +24,8 @@ constexpr std::uint64_t kGraceNs = 100'000;
 constexpr std::uint64_t kLookNs = 100'000'000;
 // How long a lost daemon is waited for.
 constexpr std::uint64_t kLostNs = 1'000'000'000;
+// What may be in flight without a daemon.
+constexpr std::uint64_t kRoomWhenFreeNs = 20'000'000;
 constexpr std::uint64_t kMarkLeastNs = 50'000;
 constexpr std::uint64_t kMarkMostNs = 1'000'000;
 // Of work at once, from which on it is that of several streams.
@@ -150,8 +152,10 @@ bool Gate::enter(unsigned word, Lane& lane, std::uint64_t cost) {
     if (was_idle) ring();
   }
   const std::uint64_t deadline = __atomic_load_n(&turn_.deadline_ns, __ATOMIC_ACQUIRE);
-  std::uint64_t room = __atomic_load_n(&turn_.bound_ns, __ATOMIC_ACQUIRE);
-  if (deadline != 0 && !is_free()) room = std::min(room, deadline > now ? deadline - now : 0);
+  // Whose turn never came has no bound in its page.
+  const bool free = is_free();
+  std::uint64_t room = free ? kRoomWhenFreeNs : __atomic_load_n(&turn_.bound_ns, __ATOMIC_ACQUIRE);
+  if (deadline != 0 && !free) room = std::min(room, deadline > now ? deadline - now : 0);
   room = room * at_once_ / BusyTime::kOne;
   const std::uint64_t in_flight = in_flight_ns();
   const std::uint64_t in_lane = lane.in_flight_ns();

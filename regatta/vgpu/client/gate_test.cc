@@ -248,6 +248,28 @@ TEST(Gate, LetsStreamsOfAProcessWorkAtOnceInItsTurns) {
   EXPECT_LT(at_once, kStreams + 0.5);
 }
 
+TEST(Gate, LetsAProcessGoOnWithoutADaemonAlsoWhereItNeverHadATurn) {
+  Shared<Log> log;
+  TestDaemon daemon;
+  const pid_t tenant = daemon.start_tenant("a", 1_GiB, [&](int page) {
+    Tenant self(page);
+    EXPECT_IN_TENANT(self.gate);
+    ++log->ready;
+    while (!log->stop)
+      os::sleep_for(1.0_ms);
+    const Ns begin = clock_ns();
+    for (int i = 0; i < 50; ++i)
+      self.launch(kMs);
+    EXPECT_IN_TENANT(clock_ns() - begin < 4'000 * kMs);  // a second of it for the daemon
+    return 0;
+  });
+  while (log->ready < 1)
+    os::sleep_for(1.0_ms);
+  daemon.kill();
+  log->stop = true;
+  EXPECT_EQ(wait_status(tenant), 0);
+}
+
 TEST(Gate, NeverTouchesAStreamThatIsCapturedAndDoesNotHoldItBack) {
   Shared<Log> log;
   const TestDaemon daemon;
