@@ -77,6 +77,14 @@ Status add_engines(vgpu::DaemonOptions& daemon, const Options& options) {
   return {};
 }
 
+Result<Bytes> parse_memory(const std::string& option, const std::string& text) {
+  const auto memory = parse_bytes(text);
+  if (!memory) return Error{memory.error().code, option + ": " + memory.error().message};
+  if (memory->value > 0) return *memory;
+  return Error{Code::kInvalidInput,
+               option + ": '" + text + "' is not more than nothing; write it like 80GiB"};
+}
+
 int run_daemon(const Options& options) {
   vgpu::DaemonOptions daemon{.state = options.state, .socket = options.socket};
   if (!options.policy.empty()) {
@@ -86,15 +94,14 @@ int run_daemon(const Options& options) {
   }
   if (options.no_checkpoint) daemon.residences.checkpoints.library.clear();
   if (!options.host_memory.empty()) {
-    const auto memory = parse_bytes(options.host_memory);
-    if (!memory)
-      return report_error({memory.error().code, "--host-memory: " + memory.error().message});
+    const auto memory = parse_memory("--host-memory", options.host_memory);
+    if (!memory) return report_error(memory.error());
     daemon.host_memory = *memory;
   }
   if (!options.gpus.empty()) daemon.gpus.clear();
   for (const std::string& text : options.gpus) {
-    const auto memory = parse_bytes(text);
-    if (!memory) return report_error({memory.error().code, "--gpu: " + memory.error().message});
+    const auto memory = parse_memory("--gpu", text);
+    if (!memory) return report_error(memory.error());
     daemon.gpus.push_back(*memory);
   }
   if (const Status engines = add_engines(daemon, options); !engines)

@@ -138,6 +138,9 @@ Result<int> run(const Options& options) {
   }
   const auto memory = parse_bytes(options.memory);
   if (!memory) return Error{memory.error().code, "--memory: " + memory.error().message};
+  if (memory->value <= 0)
+    return Error{Code::kInvalidInput,
+                 "--memory: '" + options.memory + "' is not more than nothing; write it like 4GiB"};
   slice.memory = static_cast<std::uint64_t>(memory->value);
   if (!options.compute.empty()) {
     const bool has_sign = options.compute.find('%') != std::string::npos;

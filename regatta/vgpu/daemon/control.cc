@@ -134,8 +134,10 @@ Result<int> find_named(const Books& books, const std::string& name) {
 Result<RequestedTenant> tenant_of_request(Books& books, const json& request) {
   const std::string name = request.value("name", "");
   if (!request.contains("memory")) {
-    REGATTA_TRY(tenant, find_named(books, name));
-    return RequestedTenant{tenant, false};
+    const auto tenant = find_named(books, name);
+    if (tenant) return RequestedTenant{*tenant, false};
+    return Error{tenant.error().code,
+                 tenant.error().message + "; give --memory to start one of this name"};
   }
   if (books.find_tenant(name)) {
     return Error{Code::kInvalidInput,

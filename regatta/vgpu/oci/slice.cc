@@ -56,6 +56,7 @@ Result<std::map<int, Bytes>> parse_memory(const std::string& text, int gpu) {
                                printable(part, 40)));
     }
     REGATTA_TRY(size, parse_bytes(is_list ? part.substr(equals + 1) : part));
+    if (size.value < 0) return wrong("'" + printable(part, 40) + "' is less than nothing");
     if (!memory.emplace(*number, size).second)
       return wrong(fmt::format("GPU {} is named twice; name it once", *number));
   }

@@ -64,10 +64,14 @@ Result<Address> parse_address(const std::string& text) {
                         text.find_first_not_of("0123456789", colon + 1) == std::string::npos;
   if (!has_port)
     return Error{Code::kInvalidInput, text + ": give a host and a port, like gpu-1:7000"};
+  const std::string port = text.substr(colon + 1);
+  if (port.size() > 5 || std::stoul(port) > 65535)
+    return Error{Code::kInvalidInput,
+                 text + ": there is no port " + port + "; give one up to 65535, like gpu-1:7000"};
   std::string host = text.substr(0, colon);
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']')
     host = host.substr(1, host.size() - 2);
-  return Address{host, text.substr(colon + 1)};
+  return Address{host, port};
 }
 
 void tune_socket(int fd) {
