@@ -13,8 +13,10 @@ namespace regatta::vgpu {
 
 class Durations {
  public:
-  // Of what has never been timed: so much that few of it are in flight.
+  // Of what has never been timed; each further launch of it is taken for longer, until the first
+  // one has ended: many kernels may be new at once, but of one only few are in flight.
   static constexpr std::uint64_t kUnknownNs = 1'000'000;
+  static constexpr std::uint64_t kUnknownMostNs = 64'000'000;
 
   static constexpr unsigned kFirst = 4;
   struct Entry {
@@ -61,10 +63,17 @@ class Durations {
     return sum + others_.launches.load(std::memory_order_relaxed);
   }
 
-  // Counts a launch; whether this one is to be timed: the first ones, then now and then.
+  // Counts a launch; whether this one is to be timed: all until the first has ended, for nobody
+  // knows what they cost, some more, then now and then.
   static bool is_to_be_timed(Entry& entry) {
     const unsigned launches = entry.launches.load(std::memory_order_relaxed);
     entry.launches.store(launches + 1, std::memory_order_relaxed);
+    if (entry.lessons.load(std::memory_order_relaxed) == 0) {
+      std::uint64_t cost = entry.cost_ns.load(std::memory_order_relaxed);
+      // Where it fails, the first lesson came just now.
+      entry.cost_ns.compare_exchange_strong(cost, std::min(4 * cost, kUnknownMostNs));
+      return true;
+    }
     const unsigned wanted = entry.wanted.load(std::memory_order_relaxed);
     if (wanted != 0) entry.wanted.store(wanted - 1, std::memory_order_relaxed);
     return wanted != 0 || launches % 256 == 0 ||

@@ -49,6 +49,25 @@ TEST(Durations, OfAKernelThatBecameMuchLongerGrowEvenIfItMayHaveWaited) {
   EXPECT_LE(entry.cost_ns, 20 * kMs);
 }
 
+TEST(Durations, OfWhatNobodyKnowsAreTakenForLongerWithEachLaunchAndAllAreTimed) {
+  Durations::Entry entry;
+  std::uint64_t in_flight = 0;
+  int launches = 0;
+  while (in_flight < 20 * kMs && launches < 100) {
+    in_flight += entry.cost_ns;
+    ++launches;
+    EXPECT_TRUE(Durations::is_to_be_timed(entry));
+  }
+  EXPECT_EQ(launches, 3);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_TRUE(Durations::is_to_be_timed(entry));
+  EXPECT_EQ(entry.cost_ns, Durations::kUnknownMostNs);
+  Durations::learn(entry, 5 * kMs, false);
+  EXPECT_EQ(entry.cost_ns, 5 * kMs);
+  static_cast<void>(Durations::is_to_be_timed(entry));
+  EXPECT_EQ(entry.cost_ns, 5 * kMs);
+}
+
 TEST(Durations, OfWhatHasGoneAreForgottenAndItsLaunchesStillCount) {
   const auto durations = std::make_unique<Durations>();
   Durations::Entry& entry = durations->find(17);

@@ -190,6 +190,23 @@ TEST(Gate, LearnsHowLongKernelsTake) {
   EXPECT_EQ(wait_status(tenant), 0);
 }
 
+TEST(Gate, ChargesWhatWasLaunchedBeforeItsLengthWasKnownForAllOfItsTime) {
+  const TestDaemon daemon;
+  const pid_t tenant = daemon.start_tenant("a", 1_GiB, [&](int page) {
+    Tenant self(page);
+    EXPECT_IN_TENANT(self.gate);
+    for (int i = 0; i < 10; ++i)
+      self.launch(50 * kMs);
+    while (self.gate->in_flight_ns() != 0)
+      os::sleep_for(1.0_ms);
+    os::sleep_for(50.0_ms);
+    const Ns used = (**self.client).work(0).used_ns;
+    EXPECT_IN_TENANT(used > 490 * kMs && used < 600 * kMs);
+    return 0;
+  });
+  EXPECT_EQ(wait_status(tenant), 0);
+}
+
 TEST(Gate, KeepsOneTenantFromQueueingMoreThanTheBound) {
   const TestDaemon daemon;
   const pid_t tenant = daemon.start_tenant("a", 1_GiB, [&](int page) {
