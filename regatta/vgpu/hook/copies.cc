@@ -48,14 +48,54 @@ bool is_on_device(CUdeviceptr address) {
          type == CU_MEMORYTYPE_DEVICE;
 }
 
+// Below, `stream` is that of a call that has one.
+template <typename Real, typename... Stream>
+CUresult paced_to_device(Real real, CUdeviceptr to, const void* from, std::size_t bytes,
+                         Stream... stream) {
+  return paced(REGATTA_COPY_TO_DEVICE, bytes,
+               [&](std::size_t done, std::size_t piece, const Here& here) {
+                 here.writes(to);
+                 return real(to + done, static_cast<const char*>(from) + done, piece, stream...);
+               });
+}
+
+template <typename Real, typename... Stream>
+CUresult paced_from_device(Real real, void* to, CUdeviceptr from, std::size_t bytes,
+                           Stream... stream) {
+  return paced(REGATTA_COPY_FROM_DEVICE, bytes,
+               [&](std::size_t done, std::size_t piece, const Here&) {
+                 return real(static_cast<char*>(to) + done, from + done, piece, stream...);
+               });
+}
+
+template <typename Real, typename... Stream>
+CUresult paced_to_array(Real real, CUarray to, std::size_t offset, const void* from,
+                        std::size_t bytes, Stream... stream) {
+  return paced(
+      REGATTA_COPY_TO_DEVICE, bytes, [&](std::size_t done, std::size_t piece, const Here&) {
+        return real(to, offset + done, static_cast<const char*>(from) + done, piece, stream...);
+      });
+}
+
+template <typename Real, typename... Stream>
+CUresult paced_from_array(Real real, void* to, CUarray from, std::size_t offset, std::size_t bytes,
+                          Stream... stream) {
+  return paced(REGATTA_COPY_FROM_DEVICE, bytes,
+               [&](std::size_t done, std::size_t piece, const Here&) {
+                 return real(static_cast<char*>(to) + done, from, offset + done, piece, stream...);
+               });
+}
+
 // A copy whose addresses say themselves where they are.
-template <typename Copy>
-CUresult paced_between(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, Copy&& copy) {
+template <typename Real, typename... Stream>
+CUresult paced_between(Real real, CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
+                       Stream... stream) {
+  const auto copy = [&](std::size_t done, std::size_t piece, const Here& here) {
+    here.writes(to);
+    return real(to + done, from + done, piece, stream...);
+  };
   const bool is_to_device = is_on_device(to);
-  if (is_to_device == is_on_device(from)) {
-    const Here here;
-    return copy(0, bytes, here);
-  }
+  if (is_to_device == is_on_device(from)) return copy(0, bytes, Here());
   return paced(is_to_device ? REGATTA_COPY_TO_DEVICE : REGATTA_COPY_FROM_DEVICE, bytes, copy);
 }
 
@@ -80,44 +120,49 @@ CUresult copy_whole(const Shape* shape, const Copy& copy) {
   return copy(shape);
 }
 
-template <typename Copy>
-CUresult paced_rows(const CUDA_MEMCPY2D* shape, const Copy& copy) {
-  const auto direction = shape == nullptr ? std::nullopt : direction_of(*shape);
-  if (!direction) return copy_whole(shape, copy);
-  return paced(*direction, shape->WidthInBytes, shape->Height,
-               [&](std::size_t first, std::size_t count, const Here& here) {
-                 CUDA_MEMCPY2D rows = *shape;
-                 rows.srcY += first;
-                 rows.dstY += first;
-                 rows.Height = count;
-                 here.launches();
-                 return copy(&rows);
-               });
+// What a shape is cut into: rows, or planes where it has several.
+struct Units {
+  std::size_t bytes = 0;  // of each
+  std::size_t count = 0;
+};
+
+Units units_of(const CUDA_MEMCPY2D& shape) {
+  return {shape.WidthInBytes, shape.Height};
+}
+Units units_of(const CUDA_MEMCPY3D& shape) {
+  if (shape.Depth == 1) return {shape.WidthInBytes, shape.Height};
+  return {shape.WidthInBytes * shape.Height, shape.Depth};
 }
 
-template <typename Copy>
-CUresult paced_box(const CUDA_MEMCPY3D* shape, const Copy& copy) {
+template <typename Shape>
+Shape rows_of(Shape shape, std::size_t first, std::size_t count) {
+  shape.srcY += first;
+  shape.dstY += first;
+  shape.Height = count;
+  return shape;
+}
+CUDA_MEMCPY2D part_of(const CUDA_MEMCPY2D& shape, std::size_t first, std::size_t count) {
+  return rows_of(shape, first, count);
+}
+CUDA_MEMCPY3D part_of(const CUDA_MEMCPY3D& shape, std::size_t first, std::size_t count) {
+  if (shape.Depth == 1) return rows_of(shape, first, count);
+  CUDA_MEMCPY3D planes = shape;
+  planes.srcZ += first;
+  planes.dstZ += first;
+  planes.Depth = count;
+  return planes;
+}
+
+template <typename Shape, typename Copy>
+CUresult paced_shape(const Shape* shape, const Copy& copy) {
   const auto direction = shape == nullptr ? std::nullopt : direction_of(*shape);
   if (!direction) return copy_whole(shape, copy);
-  if (shape->Depth == 1) {
-    return paced(*direction, shape->WidthInBytes, shape->Height,
-                 [&](std::size_t first, std::size_t count, const Here& here) {
-                   CUDA_MEMCPY3D rows = *shape;
-                   rows.srcY += first;
-                   rows.dstY += first;
-                   rows.Height = count;
-                   here.launches();
-                   return copy(&rows);
-                 });
-  }
-  return paced(*direction, shape->WidthInBytes * shape->Height, shape->Depth,
+  const Units units = units_of(*shape);
+  return paced(*direction, units.bytes, units.count,
                [&](std::size_t first, std::size_t count, const Here& here) {
-                 CUDA_MEMCPY3D planes = *shape;
-                 planes.srcZ += first;
-                 planes.dstZ += first;
-                 planes.Depth = count;
+                 const Shape part = part_of(*shape, first, count);
                  here.launches();
-                 return copy(&planes);
+                 return copy(&part);
                });
 }
 
@@ -140,111 +185,77 @@ void pace_batch(const CUdeviceptr* to, const CUdeviceptr* from, const std::size_
 
 CUresult copy_to_device(Driver<Entry::cuMemcpyHtoD_v2> real, CUdeviceptr to, const void* from,
                         std::size_t bytes) {
-  return paced(REGATTA_COPY_TO_DEVICE, bytes,
-               [&](std::size_t offset, std::size_t piece, const Here& here) {
-                 here.writes(to);
-                 return real(to + offset, static_cast<const char*>(from) + offset, piece);
-               });
+  return paced_to_device(real, to, from, bytes);
 }
 
 CUresult copy_to_device(Driver<Entry::cuMemcpyHtoDAsync_v2> real, CUdeviceptr to, const void* from,
                         std::size_t bytes, CUstream stream) {
   if (is_capturing(stream)) return real(to, from, bytes, stream);
-  return paced(REGATTA_COPY_TO_DEVICE, bytes,
-               [&](std::size_t offset, std::size_t piece, const Here& here) {
-                 here.writes(to);
-                 return real(to + offset, static_cast<const char*>(from) + offset, piece, stream);
-               });
+  return paced_to_device(real, to, from, bytes, stream);
 }
 
 CUresult copy_from_device(Driver<Entry::cuMemcpyDtoH_v2> real, void* to, CUdeviceptr from,
                           std::size_t bytes) {
-  return paced(REGATTA_COPY_FROM_DEVICE, bytes,
-               [&](std::size_t offset, std::size_t piece, const Here&) {
-                 return real(static_cast<char*>(to) + offset, from + offset, piece);
-               });
+  return paced_from_device(real, to, from, bytes);
 }
 
 CUresult copy_from_device(Driver<Entry::cuMemcpyDtoHAsync_v2> real, void* to, CUdeviceptr from,
                           std::size_t bytes, CUstream stream) {
   if (is_capturing(stream)) return real(to, from, bytes, stream);
-  return paced(REGATTA_COPY_FROM_DEVICE, bytes,
-               [&](std::size_t offset, std::size_t piece, const Here&) {
-                 return real(static_cast<char*>(to) + offset, from + offset, piece, stream);
-               });
+  return paced_from_device(real, to, from, bytes, stream);
 }
 
 CUresult copy_between(Driver<Entry::cuMemcpy> real, CUdeviceptr to, CUdeviceptr from,
                       std::size_t bytes) {
-  return paced_between(to, from, bytes,
-                       [&](std::size_t offset, std::size_t piece, const Here& here) {
-                         here.writes(to);
-                         return real(to + offset, from + offset, piece);
-                       });
+  return paced_between(real, to, from, bytes);
 }
 
 CUresult copy_between(Driver<Entry::cuMemcpyAsync> real, CUdeviceptr to, CUdeviceptr from,
                       std::size_t bytes, CUstream stream) {
   if (is_capturing(stream)) return real(to, from, bytes, stream);
-  return paced_between(to, from, bytes,
-                       [&](std::size_t offset, std::size_t piece, const Here& here) {
-                         here.writes(to);
-                         return real(to + offset, from + offset, piece, stream);
-                       });
+  return paced_between(real, to, from, bytes, stream);
 }
 
 CUresult copy_rows(Driver<Entry::cuMemcpy2D_v2> real, const CUDA_MEMCPY2D* shape) {
-  return paced_rows(shape, real);
+  return paced_shape(shape, real);
 }
 
 CUresult copy_rows(Driver<Entry::cuMemcpy2DAsync_v2> real, const CUDA_MEMCPY2D* shape,
                    CUstream stream) {
   const auto copy = [&](const CUDA_MEMCPY2D* rows) { return real(rows, stream); };
-  return is_capturing(stream) ? copy_whole(shape, copy) : paced_rows(shape, copy);
+  return is_capturing(stream) ? copy_whole(shape, copy) : paced_shape(shape, copy);
 }
 
 CUresult copy_box(Driver<Entry::cuMemcpy3D_v2> real, const CUDA_MEMCPY3D* shape) {
-  return paced_box(shape, real);
+  return paced_shape(shape, real);
 }
 
 CUresult copy_box(Driver<Entry::cuMemcpy3DAsync_v2> real, const CUDA_MEMCPY3D* shape,
                   CUstream stream) {
   const auto copy = [&](const CUDA_MEMCPY3D* planes) { return real(planes, stream); };
-  return is_capturing(stream) ? copy_whole(shape, copy) : paced_box(shape, copy);
+  return is_capturing(stream) ? copy_whole(shape, copy) : paced_shape(shape, copy);
 }
 
 CUresult copy_to_array(Driver<Entry::cuMemcpyHtoA_v2> real, CUarray to, std::size_t offset,
                        const void* from, std::size_t bytes) {
-  return paced(REGATTA_COPY_TO_DEVICE, bytes,
-               [&](std::size_t done, std::size_t piece, const Here&) {
-                 return real(to, offset + done, static_cast<const char*>(from) + done, piece);
-               });
+  return paced_to_array(real, to, offset, from, bytes);
 }
 
 CUresult copy_to_array(Driver<Entry::cuMemcpyHtoAAsync_v2> real, CUarray to, std::size_t offset,
                        const void* from, std::size_t bytes, CUstream stream) {
   if (is_capturing(stream)) return real(to, offset, from, bytes, stream);
-  return paced(
-      REGATTA_COPY_TO_DEVICE, bytes, [&](std::size_t done, std::size_t piece, const Here&) {
-        return real(to, offset + done, static_cast<const char*>(from) + done, piece, stream);
-      });
+  return paced_to_array(real, to, offset, from, bytes, stream);
 }
 
 CUresult copy_from_array(Driver<Entry::cuMemcpyAtoH_v2> real, void* to, CUarray from,
                          std::size_t offset, std::size_t bytes) {
-  return paced(REGATTA_COPY_FROM_DEVICE, bytes,
-               [&](std::size_t done, std::size_t piece, const Here&) {
-                 return real(static_cast<char*>(to) + done, from, offset + done, piece);
-               });
+  return paced_from_array(real, to, from, offset, bytes);
 }
 
 CUresult copy_from_array(Driver<Entry::cuMemcpyAtoHAsync_v2> real, void* to, CUarray from,
                          std::size_t offset, std::size_t bytes, CUstream stream) {
   if (is_capturing(stream)) return real(to, from, offset, bytes, stream);
-  return paced(REGATTA_COPY_FROM_DEVICE, bytes,
-               [&](std::size_t done, std::size_t piece, const Here&) {
-                 return real(static_cast<char*>(to) + done, from, offset + done, piece, stream);
-               });
+  return paced_from_array(real, to, from, offset, bytes, stream);
 }
 
 CUresult copy_batch(Driver<Entry::cuMemcpyBatchAsync> real, CUdeviceptr* to, CUdeviceptr* from,
