@@ -1,5 +1,7 @@
 #include "regatta/vgpu/client/cuda_marks.h"
 
+#include "regatta/gpu/abi/cuda_sharing.h"
+
 namespace regatta::vgpu {
 namespace {
 
@@ -84,43 +86,37 @@ void CudaMarks::leave(CUcontext handle) {
   context->free.clear();
 }
 
-void CudaMarks::wait(Mark mark) {
-  auto* event = static_cast<Event*>(mark);
-  event->is_lost = true;
-  if (!enter(*event->context)) return;
-  if (calls_.context_push(event->context->handle) == CUDA_SUCCESS) {
-    event->is_lost = calls_.event_wait(event->event) != CUDA_SUCCESS;
+template <typename Call>
+CUresult CudaMarks::in_context_of(const Event& event, Call&& call) {
+  if (!enter(*event.context)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  CUresult result = calls_.context_push(event.context->handle);
+  if (result == CUDA_SUCCESS) {
+    result = call();
     CUcontext popped = nullptr;
     calls_.context_pop(&popped);
   }
-  exit(*event->context);
+  exit(*event.context);
+  return result;
+}
+
+void CudaMarks::wait(Mark mark) {
+  auto* event = static_cast<Event*>(mark);
+  event->is_lost =
+      in_context_of(*event, [&] { return calls_.event_wait(event->event); }) != CUDA_SUCCESS;
 }
 
 bool CudaMarks::is_reached(Mark mark) {
   const auto* event = static_cast<Event*>(mark);
-  if (!enter(*event->context)) return false;
-  CUresult result = calls_.context_push(event->context->handle);
-  if (result == CUDA_SUCCESS) {
-    result = calls_.event_query(event->event);
-    CUcontext popped = nullptr;
-    calls_.context_pop(&popped);
-  }
-  exit(*event->context);
-  return result == CUDA_SUCCESS;
+  return in_context_of(*event, [&] { return calls_.event_query(event->event); }) == CUDA_SUCCESS;
 }
 
 std::optional<std::uint64_t> CudaMarks::between_ns(Mark begin, Mark end) {
   const auto* from = static_cast<Event*>(begin);
   const auto* to = static_cast<Event*>(end);
   float milliseconds = 0;
-  if (to->is_lost || !enter(*to->context)) return std::nullopt;
-  CUresult result = calls_.context_push(to->context->handle);
-  if (result == CUDA_SUCCESS) {
-    result = calls_.event_elapsed(&milliseconds, from->event, to->event);
-    CUcontext popped = nullptr;
-    calls_.context_pop(&popped);
-  }
-  exit(*to->context);
+  if (to->is_lost) return std::nullopt;
+  const CUresult result = in_context_of(
+      *to, [&] { return calls_.event_elapsed(&milliseconds, from->event, to->event); });
   if (result != CUDA_SUCCESS || !(milliseconds >= 0)) return std::nullopt;
   return static_cast<std::uint64_t>(static_cast<double>(milliseconds) * 1e6);
 }

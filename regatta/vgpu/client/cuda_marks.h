@@ -71,6 +71,9 @@ class CudaMarks : public Marks {
   Event* take(CUcontext context);
   bool enter(Context& context);
   void exit(Context& context);
+  // What `call` says, made in the event's context; an error where that has gone.
+  template <typename Call>
+  CUresult in_context_of(const Event& event, Call&& call);
 
   CudaCalls calls_;
   std::mutex mutex_;
