@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "regatta/vgpu/ledger/page.h"
+
 namespace regatta::vgpu {
 
 class Durations {
@@ -81,7 +83,8 @@ class Durations {
   }
 
   // One thread at a time. `may_have_waited`: the device may have worked for somebody else in the
-  // time measured, at most for kWaitMostNs: what is longer than known by that tells little.
+  // time measured, at most for REGATTA_LEAD_MOST_NS: what is longer than known by that tells
+  // little.
   static void learn(Entry& entry, std::uint64_t measured_ns, bool may_have_waited) {
     const unsigned lessons = entry.lessons.load(std::memory_order_relaxed);
     entry.lessons.store(lessons + 1, std::memory_order_relaxed);
@@ -91,7 +94,8 @@ class Durations {
       next = cost - (cost - measured_ns) / (may_have_waited ? 2 : 4);
     } else if (lessons != 0) {
       const std::uint64_t more = measured_ns - cost;
-      const std::uint64_t sure = may_have_waited ? more - std::min(more, kWaitMostNs) : more;
+      const std::uint64_t sure =
+          may_have_waited ? more - std::min<std::uint64_t>(more, REGATTA_LEAD_MOST_NS) : more;
       next = cost + std::max(sure / 4, more / 32);
     }
     entry.cost_ns.store(next < kLeastNs ? kLeastNs : next, std::memory_order_relaxed);
@@ -102,8 +106,6 @@ class Durations {
   static constexpr std::size_t kEntries = 1U << kBits;
   static constexpr std::size_t kProbes = 16;
   static constexpr std::uint64_t kLongNs = 100'000;
-  // As early as a turn begins before the work of the last one has ended (daemon/dispatch.h).
-  static constexpr std::uint64_t kWaitMostNs = 600'000;
   static constexpr std::uint64_t kLeastNs = 500;  // a launch is never for nothing
 
   std::array<Entry, kEntries> entries_{};

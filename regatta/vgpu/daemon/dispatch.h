@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "regatta/vgpu/daemon/use_history.h"
+#include "regatta/vgpu/ledger/page.h"
 #include "regatta/vgpu/policy/share.h"
 #include "regatta/vgpu/policy/turns.h"
 
@@ -23,7 +24,7 @@ struct DispatchOptions {
   std::uint64_t bound_beside_high_ns = 100'000;
   // The next tenant is told that its turn has come so long before the work of the last one ends:
   // as long as it takes until it launches, which is measured, at most this.
-  std::uint64_t lead_most_ns = 600'000;
+  std::uint64_t lead_most_ns = REGATTA_LEAD_MOST_NS;
   // Part of that: from the launch until the device works.
   std::uint64_t launch_ns = 100'000;
   // A turn whose work does not end is given up after this: a process that was stopped does not

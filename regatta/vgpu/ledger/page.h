@@ -138,6 +138,10 @@ static inline int regatta_turn_is_open(unsigned word) {
   return (word & 1U) != 0;
 }
 #define REGATTA_TURN_NUMBER_MAX 0x3fffffffU
+/* A turn begins at most so long before the work of the one before has ended: so long may what is
+ * launched in it have waited for that work.
+ */
+#define REGATTA_LEAD_MOST_NS 600000ULL
 
 static inline unsigned regatta_work_word(unsigned number, regatta_doing doing) {
   return number << 2 | (unsigned)doing;
