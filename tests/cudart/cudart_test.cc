@@ -38,16 +38,12 @@ TEST_P(HookedCudaRuntime, IsCountedAsTheDeviceCountsItAndEndsAtTheQuota) {
   TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "steps"},
                         with(kOwn, device, GetParam()));
   std::string said;
-  int steps = 0;
-  for (std::string line = program.read_line(); !line.empty(); line = program.read_line()) {
-    if (!line.starts_with("step ")) {
-      said += line + "\n";
-      continue;
-    }
-    ++steps;
-    EXPECT_EQ(daemon.memory("used_bytes"), static_cast<long long>(device.used_bytes())) << line;
-    program.go_on();
-  }
+  const int steps = follow_steps(
+      program,
+      [&](const std::string& line) {
+        EXPECT_EQ(daemon.memory("used_bytes"), static_cast<long long>(device.used_bytes())) << line;
+      },
+      &said);
   EXPECT_EQ(program.finish(), 0);
   EXPECT_EQ(steps, 12);
   // 3 launches, 2 of a graph, 100 in two threads, 1 after the reset.

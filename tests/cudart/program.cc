@@ -12,10 +12,12 @@
 #include <vector>
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include "tests/cudart/runtime_api.h"
+#include "tests/hook/program_steps.h"
 #include "tests/standin/fat_binary.h"
+
+namespace hook_test = regatta::hook_test;
 
 namespace {
 
@@ -38,7 +40,6 @@ constexpr char kKernel[] = R"(.version 6.4
 }
 )";
 
-std::atomic<int> wrong = 0;
 bool stops = false;
 
 void* find(const char* name) {
@@ -50,27 +51,16 @@ void* find(const char* name) {
 }
 #define RT(name) (reinterpret_cast<decltype(&::name)>(find(#name)))
 
-void expect(bool is_right, const char* what) {
-  if (is_right) return;
-  std::printf("wrong: %s\n", what);
-  ++wrong;
-}
 void expect_error(cudaError_t found, cudaError_t wanted, const char* what) {
   if (found == wanted) return;
   std::printf("wrong: %s: %d (%s) instead of %d\n", what, found, RT(cudaGetErrorString)(found),
               wanted);
-  ++wrong;
+  ++hook_test::failures;
 }
-#define EXPECT(condition) expect(condition, #condition)
 #define EXPECT_OK(call) expect_error(call, cudaSuccess, #call)
 
 void step(const char* name) {
-  if (!stops) return;
-  std::printf("step %s\n", name);
-  std::fflush(stdout);
-  char letter = 0;
-  while (read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n') {
-  }
+  if (stops) hook_test::step(name);
 }
 
 void* take(std::size_t bytes) {
@@ -296,6 +286,6 @@ int main(int argc, char** argv) {
   EXPECT_OK(RT(cudaDeviceSynchronize)());
   EXPECT_OK(RT(cudaFree)(again));
   print_launches();
-  std::printf("%d wrong\n", wrong.load());
-  return wrong == 0 ? 0 : 1;
+  std::printf("%d wrong\n", hook_test::failures.load());
+  return hook_test::failures == 0 ? 0 : 1;
 }

@@ -19,22 +19,6 @@ void PrintTo(const Way& way, std::ostream* out) {
   *out << way.name;
 }
 
-// Calls `look(line)` at each step of the program, which may say nothing else; how many there were.
-template <typename Look>
-int follow_steps(TenantProgram& program, const Look& look) {
-  int steps = 0;
-  for (std::string line = program.read_line(); !line.empty(); line = program.read_line()) {
-    if (!line.starts_with("step ")) {
-      ADD_FAILURE() << line;
-      continue;
-    }
-    ++steps;
-    look(line);
-    program.go_on();
-  }
-  return steps;
-}
-
 class HookedMemory : public testing::TestWithParam<Way> {};
 
 TEST_P(HookedMemory, IsCountedAsTheDeviceCountsIt) {

@@ -6,9 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include <unistd.h>
-
 #include "tests/hook/program.h"
+#include "tests/hook/program_steps.h"
 
 namespace regatta::hook_test {
 namespace {
@@ -29,10 +28,7 @@ class Results {
 
 void stop(const std::string& line) {
   std::printf("%s\n", line.c_str());
-  std::fflush(stdout);
-  char letter = 0;
-  while (read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n') {
-  }
+  wait_for_line();
 }
 
 struct Taken {

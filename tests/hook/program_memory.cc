@@ -8,32 +8,16 @@
 #include <vector>
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include "regatta/gpu/abi/nvml.h"
 #include "tests/hook/program.h"
+#include "tests/hook/program_steps.h"
 
 namespace regatta::hook_test {
 namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
-int failures = 0;
-
-void expect(bool is_right, const char* what) {
-  if (is_right) return;
-  std::printf("wrong: %s\n", what);
-  ++failures;
-}
-#define EXPECT(condition) expect(condition, #condition)
 #define EXPECT_OK(call) expect((call) == CUDA_SUCCESS, #call)
-
-void step(const char* name) {
-  std::printf("step %s\n", name);
-  std::fflush(stdout);
-  char letter = 0;
-  while (read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n') {
-  }
-}
 
 CUdeviceptr take(std::size_t bytes) {
   CUdeviceptr address = 0;

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include "tests/hook/program.h"
+#include "tests/hook/program_steps.h"
 #include "tests/standin/export_table.h"
 #include "tests/standin/fat_binary.h"
 
@@ -19,22 +19,7 @@ namespace {
 constexpr std::size_t kMiB = 1 << 20;
 constexpr std::uint64_t kOwnStream = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 
-int failures = 0;
-void expect(bool is_right, const char* what) {
-  if (is_right) return;
-  std::printf("wrong: %s\n", what);
-  ++failures;
-}
-#define EXPECT(condition) expect(condition, #condition)
 #define EXPECT_OK(call) expect((call) == CUDA_SUCCESS, #call)
-
-void step(const char* name) {
-  std::printf("step %s\n", name);
-  std::fflush(stdout);
-  char letter = 0;
-  while (read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n') {
-  }
-}
 
 void* search(const char* name, int version, std::uint64_t flags) {
   static auto* const find =
@@ -158,7 +143,7 @@ int take_in_a_context_that_is_too_large() {
   auto* const allocate = FIND(cuMemAlloc_v2, "cuMemAlloc", 3020, 0);
   EXPECT(allocate(&address, 512) == CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT(allocate(&address, 512) == CUDA_ERROR_OUT_OF_MEMORY);
-  std::printf("%d wrong\n", failures);
+  std::printf("%d wrong\n", failures.load());
   return failures == 0 ? 0 : 1;
 }
 
@@ -168,7 +153,7 @@ int load_a_module_that_is_too_large() {
   retain_by_table();
   EXPECT_OK(FIND(cuMemAlloc_v2, "cuMemAlloc", 3020, 0)(&address, 512));
   load_by_table(CUDA_ERROR_OUT_OF_MEMORY);
-  std::printf("%d wrong\n", failures);
+  std::printf("%d wrong\n", failures.load());
   return failures == 0 ? 0 : 1;
 }
 

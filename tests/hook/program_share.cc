@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/hook/program.h"
+#include "tests/hook/program_steps.h"
 
 namespace regatta::hook_test {
 namespace {
@@ -18,12 +19,6 @@ constexpr std::size_t kMiB = 1 << 20;
 constexpr int kFile = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 constexpr CUmemLocation kHere = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
 
-int failures = 0;
-void expect(bool is_right, const char* what) {
-  if (is_right) return;
-  std::printf("wrong: %s\n", what);
-  ++failures;
-}
 #define EXPECT_OK(call) expect((call) == CUDA_SUCCESS, #call)
 
 // A word between the two; a file may come along.
@@ -175,15 +170,13 @@ class Other {
 };
 
 // As a program that works: it waits for its work now and then until it is told to go on.
-void step(const char* name) {
+void work_until_step(const char* name) {
   std::printf("step %s\n", name);
   std::fflush(stdout);
   pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   while (poll(&input, 1, 50) == 0)
     EXPECT_OK(CU(cuCtxSynchronize)());
-  char letter = 0;
-  while (read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n') {
-  }
+  wait_for_line();
 }
 
 CUdeviceptr open(const Word& word) {
@@ -194,21 +187,21 @@ CUdeviceptr open(const Word& word) {
 
 void addresses(Other& other) {
   const Word block = other.ask('b');
-  step("another process's block");
+  work_until_step("another process's block");
   const CUdeviceptr once = open(block);
   const CUdeviceptr twice = open(block);
-  step("opened twice");
+  work_until_step("opened twice");
   EXPECT_OK(CU(cuIpcCloseMemHandle)(once));
-  step("closed once");
+  work_until_step("closed once");
   other.ask('f');
-  step("freed by its owner while it is open");
+  work_until_step("freed by its owner while it is open");
   EXPECT_OK(CU(cuIpcCloseMemHandle)(twice));
-  step("closed");
+  work_until_step("closed");
   const CUdeviceptr part = open(other.ask('s'));
-  step("a small one is open");
+  work_until_step("a small one is open");
   EXPECT_OK(CU(cuIpcCloseMemHandle)(part));
   other.ask('f');
-  step("closed and freed");
+  work_until_step("closed and freed");
 }
 
 void handles(Other& other) {
@@ -216,15 +209,15 @@ void handles(Other& other) {
   CUdeviceptr range = 0;
   other.ask('e');
   EXPECT_OK(CU(cuMemImportFromShareableHandle)(&handle, other.file(), kFile));
-  step("imported");
+  work_until_step("imported");
   EXPECT_OK(CU(cuMemAddressReserve)(&range, 6 * kMiB, 0, 0, 0));
   EXPECT_OK(CU(cuMemMap)(range, 6 * kMiB, 0, handle, 0));
   EXPECT_OK(CU(cuMemRelease)(handle));
-  step("imported and mapped");
+  work_until_step("imported and mapped");
   other.ask('r');
-  step("released by its owner");
+  work_until_step("released by its owner");
   EXPECT_OK(CU(cuMemUnmap)(range, 6 * kMiB));
-  step("unmapped");
+  work_until_step("unmapped");
   EXPECT_OK(CU(cuMemAddressFree)(range, 6 * kMiB));
 }
 
@@ -233,15 +226,15 @@ void pools(Other& other) {
   CUdeviceptr address = 0;
   Word word = other.ask('p');
   EXPECT_OK(CU(cuMemPoolImportFromShareableHandle)(&pool, other.file(), kFile, 0));
-  step("a pool of another process");
+  work_until_step("a pool of another process");
   EXPECT_OK(CU(cuMemPoolImportPointer)(&address, pool, &word.pointer));
-  step("with an address here");
+  work_until_step("with an address here");
   EXPECT_OK(CU(cuMemFreeAsync)(address, nullptr));
   EXPECT_OK(CU(cuMemPoolDestroy)(pool));
   EXPECT_OK(CU(cuCtxSynchronize)());
-  step("not here any more");
+  work_until_step("not here any more");
   other.ask('q');
-  step("nor there");
+  work_until_step("nor there");
 }
 
 }  // namespace
@@ -257,9 +250,9 @@ int open_memory_of_another() {
   pools(other);
   const CUdeviceptr orphan = open(victim.ask('b'));
   victim.kill();
-  step("killed while it is open");
+  work_until_step("killed while it is open");
   EXPECT_OK(CU(cuIpcCloseMemHandle)(orphan));
-  step("closed after that");
+  work_until_step("closed after that");
   EXPECT_OK(CU(cuCtxDestroy_v2)(context));
   return failures == 0 ? 0 : 1;
 }

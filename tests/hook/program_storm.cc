@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "tests/hook/program.h"
+#include "tests/hook/program_steps.h"
 
 namespace regatta::hook_test {
 namespace {
@@ -214,21 +215,13 @@ bool drive_and_kill(pid_t pid, std::mt19937& random) {
   return is_killed || ended_by_itself(status);
 }
 
-void say(const char* name) {
-  std::printf("step %s\n", name);
-  std::fflush(stdout);
-  char letter = 0;
-  while (read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n') {
-  }
-}
-
 // Lets all workers stop between two calls, so that the books can be compared.
 void compare(Shared& shared, int workers, const char* name) {
   shared.phase = kPause;
   for (int i = 0; i < workers; ++i)
     while (!shared.is_paused[i])
       usleep(200);
-  say(name);
+  step(name);
   shared.phase = kWork;
 }
 
@@ -273,7 +266,7 @@ int storm(int workers, int deaths, bool by_steps) {
   shared->wrong += static_cast<unsigned long>(unkilled);
   std::printf("calls %lu refusals %lu wrong %lu slowest_us %ld\n", shared->calls.load(),
               shared->refusals.load(), shared->wrong.load(), shared->slowest_us.load());
-  say("end");
+  step("end");
   return failed == 0 && shared->wrong == 0 ? 0 : 1;
 }
 
@@ -297,7 +290,7 @@ int fork_and_go_on() {
   if (status != 0) return 3;
   for (int i = 0; i < 10; ++i)
     if (CU(cuMemAlloc_v2)(&address, 2 * kMiB) != CUDA_SUCCESS) return 4;
-  say("forked");
+  step("forked");
   return 0;
 }
 

@@ -138,4 +138,23 @@ class TenantProgram {
   pid_t pid_ = -1;
 };
 
+// Calls `look(line)` at each step of the program; how many there were. What else it says goes to
+// `said`, or is a failure.
+template <typename Look>
+int follow_steps(TenantProgram& program, const Look& look, std::string* said = nullptr) {
+  int steps = 0;
+  for (std::string line = program.read_line(); !line.empty(); line = program.read_line()) {
+    if (line.starts_with("step ")) {
+      ++steps;
+      look(line);
+      program.go_on();
+    } else if (said != nullptr) {
+      *said += line + "\n";
+    } else {
+      ADD_FAILURE() << line;
+    }
+  }
+  return steps;
+}
+
 }  // namespace regatta::hook_test
