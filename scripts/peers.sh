@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the collective libraries that `regatta bench coll --vs` compares with (OpenMPI, MPICH, Gloo, from
-# Debian's packages) and builds the programs that time them, beside `regatta`.
+# Installs what regatta is compared with, from Debian's packages, and builds the programs that do it, beside
+# `regatta`: the collective libraries of `regatta bench coll --vs` (OpenMPI, MPICH, Gloo) and the simulator SimGrid.
 #
 #   scripts/peers.sh          (REGATTA_PRESET=dev|release chooses the build)
 set -euo pipefail

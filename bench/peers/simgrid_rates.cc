@@ -1,0 +1,128 @@
+// The rates of drawn instances, as SimGrid and as regatta's fabric say:
+// regatta-peer-simgrid-rates [INSTANCES [SEED]]. Prints the largest difference of a flow's rate, in
+// parts of the rate; exit status 1 where it is more than 1e-9.
+//
+// SimGrid's model CM02 without cross traffic and without latency shares links max-min fair. Each
+// flow has a pair of hosts and a route of its own; its rate is what it has sent after a second.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <simgrid/s4u.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "regatta/fabric/max_min.h"
+#include "regatta/fabric/test_sharing.h"
+
+namespace {
+
+namespace sg = simgrid::s4u;
+using regatta::fabric::Sharing;
+
+constexpr double kMostDifference = 1e-9;
+
+struct Pair {
+  sg::Host* from;
+  sg::Host* to;
+};
+
+std::vector<Pair> add_pairs(sg::NetZone& zone, const Sharing& sharing) {
+  std::vector<sg::Link*> links;
+  for (const double capacity : sharing.capacity) {
+    links.push_back(zone.create_link("link" + std::to_string(links.size()), capacity));
+    links.back()->set_latency(0)->seal();
+  }
+  std::vector<Pair> pairs;
+  for (std::size_t flow = 0; flow < sharing.flows(); ++flow) {
+    const Pair pair{zone.create_host("from" + std::to_string(flow), 1e9),
+                    zone.create_host("to" + std::to_string(flow), 1e9)};
+    pair.from->seal();
+    pair.to->seal();
+    std::vector<sg::LinkInRoute> route;
+    for (std::size_t at = sharing.first[flow]; at < sharing.first[flow + 1]; ++at)
+      route.emplace_back(links[sharing.links[at]]);
+    zone.add_route(pair.from->get_netpoint(), pair.to->get_netpoint(), nullptr, nullptr, route,
+                   false);
+    pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+// One instance per process: SimGrid has one engine, once.
+std::vector<double> simgrid_rates(const Sharing& sharing) {
+  std::vector<std::string> words = {"rates", "--log=root.thres:error"};
+  std::vector<char*> arguments;
+  for (std::string& word : words)
+    arguments.push_back(word.data());
+  int count = static_cast<int>(arguments.size());
+  sg::Engine engine(&count, arguments.data());
+  sg::Engine::set_config("network/model:CM02");
+  sg::Engine::set_config("network/crosstraffic:0");
+  sg::Engine::set_config("maxmin/precision:1e-12");
+  auto* const zone = sg::create_full_zone("zone");
+  const std::vector<Pair> pairs = add_pairs(*zone, sharing);
+  zone->seal();
+  std::vector<double> rates;
+  // More than any flow sends in the second, and no more: a rate is a difference of two such
+  // numbers.
+  const double bytes = std::floor(1.5 * *std::ranges::max_element(sharing.capacity));
+  sg::Actor::create("all", pairs.front().from, [&] {
+    std::vector<sg::CommPtr> flows;
+    for (const Pair& pair : pairs)
+      flows.push_back(sg::Comm::sendto_async(pair.from, pair.to, bytes));
+    sg::this_actor::sleep_for(1.0);
+    for (const sg::CommPtr& flow : flows)
+      rates.push_back((bytes - flow->get_remaining()) / sg::Engine::get_clock());
+    for (const sg::CommPtr& flow : flows)
+      flow->cancel();
+  });
+  engine.run();
+  return rates;
+}
+
+std::vector<double> in_a_child(const Sharing& sharing) {
+  int ends[2];
+  if (pipe(ends) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::vector<double> rates = simgrid_rates(sharing);
+    const auto bytes = static_cast<ssize_t>(rates.size() * sizeof(double));
+    _exit(write(ends[1], rates.data(), rates.size() * sizeof(double)) == bytes ? 0 : 1);
+  }
+  close(ends[1]);
+  std::vector<double> rates(sharing.flows());
+  const auto wanted = static_cast<ssize_t>(rates.size() * sizeof(double));
+  const bool is_whole = read(ends[0], rates.data(), rates.size() * sizeof(double)) == wanted;
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  return is_whole ? rates : std::vector<double>{};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int instances = argc > 1 ? std::atoi(argv[1]) : 1000;
+  std::mt19937_64 random(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
+  double most = 0;
+  std::size_t flows = 0;
+  for (int i = 0; i < instances; ++i) {
+    const Sharing sharing = regatta::fabric::draw_sharing(random, {});
+    const std::vector<double> theirs = in_a_child(sharing);
+    const std::vector<double> ours = regatta::fabric::max_min_rates(sharing);
+    if (theirs.size() != ours.size()) {
+      std::fprintf(stderr, "instance %d: SimGrid said nothing\n", i);
+      return 1;
+    }
+    flows += ours.size();
+    for (std::size_t flow = 0; flow < ours.size(); ++flow)
+      most = std::max(most, std::abs(ours[flow] - theirs[flow]) / theirs[flow]);
+  }
+  std::printf("%d instances, %zu flows: rates differ by %.2g at most (bar %.0e)\n", instances,
+              flows, most, kMostDifference);
+  return most <= kMostDifference ? 0 : 1;
+}
