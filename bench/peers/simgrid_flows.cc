@@ -1,0 +1,158 @@
+// One collective on a fabric of two tiers, simulated by regatta's fabric and by SimGrid:
+// regatta-peer-simgrid-flows ring|all_to_all|halving_doubling RANKS [ours|simgrid].
+// Prints what each says that it takes, and what the simulation itself took.
+//
+// 64 MiB on each rank, one NIC of 400 Gbit/s, 1 us for each link, as many spines as servers to a
+// leaf, the spine chosen by the destination. SimGrid: model CM02 without cross traffic, one wait
+// for all flows of a step, for that is what it is fast at; regatta's ranks wait for their
+// neighbours.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <simgrid/s4u.hpp>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "regatta/fabric/collective_traffic.h"
+#include "regatta/fabric/flow_simulation.h"
+#include "regatta/fabric/test_fabric.h"
+
+namespace {
+
+namespace sg = simgrid::s4u;
+
+constexpr long long kBytes = 64LL << 20;
+constexpr double kRate = 50e9;
+constexpr double kLatency = 1e-6;
+
+struct Case {
+  std::string name;
+  unsigned ranks = 0;
+  unsigned per_leaf = 0;
+};
+
+double simulate_ours(const Case& one) {
+  using namespace regatta::fabric;
+  TestFabric fabric(static_cast<int>(one.ranks), static_cast<int>(one.per_leaf), {kRate});
+  Traffic traffic;
+  const auto path = [&](std::uint32_t from, std::uint32_t to) { return fabric.path(from, to); };
+  if (one.name == "ring") add_ring_all_reduce(traffic, one.ranks, {kBytes}, path);
+  if (one.name == "all_to_all") add_all_to_all(traffic, one.ranks, {kBytes}, path);
+  if (one.name == "halving_doubling") add_halving_doubling(traffic, one.ranks, {kBytes}, path);
+  const auto report = simulate_flows(fabric.links, fabric.paths, traffic);
+  if (!report) {
+    std::fprintf(stderr, "%s\n", report.error().message.c_str());
+    std::exit(1);
+  }
+  return report->end.value;
+}
+
+// The steps of a collective: in each, pairs that send so many bytes.
+struct Step {
+  double bytes = 0;
+  std::vector<std::pair<unsigned, unsigned>> pairs;
+};
+
+std::vector<Step> steps_of(const Case& one) {
+  std::vector<Step> steps;
+  const unsigned n = one.ranks;
+  const auto add = [&](double bytes, auto&& peer) {
+    steps.push_back({bytes, {}});
+    for (unsigned rank = 0; rank < n; ++rank)
+      steps.back().pairs.emplace_back(rank, peer(rank));
+  };
+  if (one.name == "ring")
+    for (unsigned step = 0; step < 2 * (n - 1); ++step)
+      add(static_cast<double>(kBytes / n), [n](unsigned rank) { return (rank + 1) % n; });
+  for (unsigned d = n / 2; d > 0 && one.name == "halving_doubling"; d /= 2)
+    add(static_cast<double>(kBytes * d / n), [d](unsigned rank) { return rank ^ d; });
+  for (unsigned d = 1; d < n && one.name == "halving_doubling"; d *= 2)
+    add(static_cast<double>(kBytes * d / n), [d](unsigned rank) { return rank ^ d; });
+  if (one.name == "all_to_all") {
+    steps.push_back({static_cast<double>(kBytes / n), {}});
+    for (unsigned from = 0; from < n; ++from)
+      for (unsigned to = 0; to < n; ++to)
+        if (from != to) steps.back().pairs.emplace_back(from, to);
+  }
+  return steps;
+}
+
+double simulate_theirs(const Case& one) {
+  std::vector<std::string> words = {"flows", "--log=root.thres:error"};
+  std::vector<char*> arguments;
+  for (std::string& word : words)
+    arguments.push_back(word.data());
+  int count = static_cast<int>(arguments.size());
+  sg::Engine engine(&count, arguments.data());
+  sg::Engine::set_config("network/model:CM02");
+  sg::Engine::set_config("network/crosstraffic:0");
+  std::vector<sg::Host*> hosts;
+  const auto add_host = [&hosts](sg::NetZone* zone, const std::vector<unsigned long>&,
+                                 unsigned long id) {
+    auto* const host = zone->create_host("host" + std::to_string(id), 1e9)->seal();
+    hosts.push_back(host);
+    return std::make_pair(host->get_netpoint(),
+                          static_cast<simgrid::kernel::routing::NetPoint*>(nullptr));
+  };
+  const unsigned leaves = one.ranks / one.per_leaf;
+  auto* const zone = sg::create_fatTree_zone(
+      "fabric", nullptr, {2, {one.per_leaf, leaves}, {1, one.per_leaf}, {1, 1}},
+      sg::ClusterCallbacks(add_host), kRate, kLatency, sg::Link::SharingPolicy::SPLITDUPLEX);
+  zone->seal();
+  sg::Actor::create("all", hosts.front(), [&] {
+    for (const Step& step : steps_of(one)) {
+      std::vector<sg::CommPtr> flows;
+      for (const auto& [from, to] : step.pairs)
+        flows.push_back(
+            sg::Comm::sendto_async(hosts[from], hosts[to], static_cast<std::uint64_t>(step.bytes)));
+      sg::Comm::wait_all(flows);
+    }
+  });
+  engine.run();
+  return sg::Engine::get_clock();
+}
+
+// In a process of its own, whose time and memory are told.
+template <typename Simulate>
+void tell(const char* name, Simulate&& simulate) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const double took = simulate();
+    std::printf("%-8s simulated %8.3f ms", name, took * 1e3);
+    std::fflush(stdout);
+    _exit(0);
+  }
+  rusage usage{};
+  int status = 0;
+  wait4(child, &status, 0, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  std::printf("   in %7.3f s of a processor and %5ld MiB%s\n",
+              seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss / 1024,
+              status == 0 ? "" : ": it failed");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3 || std::atoi(argv[2]) < 4) {
+    std::fprintf(stderr, "usage: %s ring|all_to_all|halving_doubling RANKS [ours|simgrid]\n",
+                 argv[0]);
+    return 2;
+  }
+  Case one{.name = argv[1], .ranks = static_cast<unsigned>(std::atoi(argv[2]))};
+  one.per_leaf = static_cast<unsigned>(std::lround(std::sqrt(one.ranks)));
+  while (one.ranks % one.per_leaf != 0)
+    --one.per_leaf;
+  const std::string who = argc > 3 ? argv[3] : "";
+  std::printf("%s, %u ranks, %u to a leaf\n", argv[1], one.ranks, one.per_leaf);
+  if (who != "simgrid") tell("regatta", [&] { return simulate_ours(one); });
+  if (who != "ours") tell("SimGrid", [&] { return simulate_theirs(one); });
+}

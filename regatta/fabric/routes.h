@@ -1,0 +1,72 @@
+// fabric/routes.h: the ways of flows through the switches of a graph: shortest ones, of which each
+// switch chooses among equally short next hops.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "regatta/core/ids.h"
+#include "regatta/fabric/traffic.h"
+#include "regatta/topo/graph.h"
+
+namespace regatta::fabric {
+
+// The number of a direction of a link in what links_of() gives: 2 link, and 1 from b to a.
+inline std::uint32_t number_of(topo::DirectedLink link) {
+  return 2 * static_cast<std::uint32_t>(link.link.value) + (link.forward ? 0 : 1);
+}
+
+// Both directions of every link of the graph.
+Links links_of(const topo::Graph& graph);
+
+// Of the switches of a graph whose servers all hang on leaves.
+class Routes {
+ public:
+  explicit Routes(const topo::Graph& graph);
+
+  // The directed links on which `node`, a switch, may send what goes to a server of `leaf`; empty
+  // at the leaf itself, and where no way leads there.
+  std::span<const std::uint32_t> next_hops(NodeId node, NodeId leaf) const;
+
+  // The way from one NIC to another, each given by its link (topo::nic_link()): up and down the
+  // switches, at each one the next hop that choose(node, hops) says, where there are several.
+  // Empty: they are the same, or no way leads there.
+  template <typename Choose>
+  std::vector<std::uint32_t> way(LinkId from, LinkId to, Choose&& choose) const {
+    std::vector<std::uint32_t> links;
+    if (from == to) return links;
+    links.push_back(number_of({from, true}));
+    const NodeId last = switch_of_[to.index()];
+    for (NodeId node = switch_of_[from.index()]; node != last;) {
+      const std::span<const std::uint32_t> hops = next_hops(node, last);
+      if (hops.empty()) return {};
+      const std::size_t chosen = hops.size() == 1 ? 0 : choose(node, hops.size());
+      links.push_back(hops[chosen]);
+      node = end_of_[hops[chosen]];
+    }
+    links.push_back(number_of({to, false}));
+    return links;
+  }
+
+ private:
+  std::vector<NodeId> switch_of_;  // per link of a NIC
+  std::vector<NodeId> end_of_;     // per directed link: where it leads
+  // Many (switch, leaf) have the same next hops: sets, by number.
+  std::vector<int> number_of_leaf_;  // per node; -1: no leaf
+  std::size_t leaves_ = 0;
+  std::vector<std::uint32_t> set_of_;  // per node and leaf
+  std::vector<std::uint32_t> first_of_set_ = {0};
+  std::vector<std::uint32_t> hops_;
+};
+
+// The next hop that a fat tree's switches take by the number of the destination, so that all ways
+// to it come together as late as they can and those to others stay apart (D-mod-k: Zahavi,
+// "Fat-tree routing and node ordering providing contention free traffic for MPI global
+// collectives", 2012).
+struct ByDestination {
+  std::size_t destination = 0;  // its place among the servers of its leaf
+  std::size_t operator()(NodeId, std::size_t hops) const { return destination % hops; }
+};
+
+}  // namespace regatta::fabric

@@ -1,0 +1,86 @@
+#include "regatta/fabric/routes.h"
+
+#include <random>
+#include <set>
+
+#include <gmock/gmock.h>
+
+#include "regatta/fabric/test_fabric.h"
+
+namespace regatta::fabric {
+namespace {
+
+std::vector<std::string> names_of(const topo::Graph& graph, const std::vector<std::uint32_t>& way) {
+  std::vector<std::string> names;
+  for (const std::uint32_t link : way)
+    names.push_back(graph.links[link / 2].name + (link % 2 == 0 ? " up" : " down"));
+  return names;
+}
+
+TEST(Routes, GoUpToASpineAndDownAgain) {
+  const TestFabric fabric(8, 2, {1e9});
+  const auto way = fabric.routes.way(fabric.nics[0], fabric.nics[5], ByDestination{1});
+  EXPECT_THAT(names_of(fabric.graph, way),
+              testing::ElementsAre("s0.nic0-leaf0 up", "leaf0-spine1 up", "leaf2-spine1 down",
+                                   "s5.nic0-leaf2 down"));
+}
+
+TEST(Routes, StayBelowALeafAndNowhereToTheSameNic) {
+  const TestFabric fabric(8, 2, {1e9});
+  EXPECT_THAT(
+      names_of(fabric.graph, fabric.routes.way(fabric.nics[0], fabric.nics[1], ByDestination{})),
+      testing::ElementsAre("s0.nic0-leaf0 up", "s1.nic0-leaf0 down"));
+  EXPECT_THAT(fabric.routes.way(fabric.nics[0], fabric.nics[0], ByDestination{}),
+              testing::IsEmpty());
+}
+
+TEST(Routes, AreEmptyWhereNoWayLeads) {
+  topo::Cluster cluster = TestFabric::cluster_of(4, 2, {1e9});
+  topo::Graph graph = build_graph(cluster);
+  // Without the cables of leaf1.
+  std::erase_if(graph.links, [&](const topo::Link& link) {
+    return link.a_nic < 0 && graph.nodes[link.a.index()].name == "leaf1";
+  });
+  for (auto& links : graph.links_of)
+    links.clear();
+  for (std::size_t i = 0; i < graph.links.size(); ++i) {
+    graph.links_of[graph.links[i].a.index()].push_back({static_cast<int>(i)});
+    graph.links_of[graph.links[i].b.index()].push_back({static_cast<int>(i)});
+  }
+  const Routes routes(graph);
+  EXPECT_THAT(
+      routes.way(nic_link(graph, ServerId{0}, 0), nic_link(graph, ServerId{2}, 0), ByDestination{}),
+      testing::IsEmpty());
+}
+
+// Over three tiers and several rails: the links that are used are those of ecmp_shares(), each.
+TEST(Routes, OfManyChoicesAreTheEqualCostOnes) {
+  topo::Cluster cluster = TestFabric::cluster_of(32, 4, {1e9});
+  cluster.server_types["one"].nic_count = 2;
+  cluster.fabric.tiers = 3;
+  cluster.fabric.rails = 2;
+  cluster.fabric.leaves_per_group = 4;
+  cluster.fabric.super_spines = 8;
+  cluster.fabric.super_uplink = {1e9};
+  const topo::Graph graph = build_graph(cluster);
+  const Routes routes(graph);
+  std::mt19937 random(3);
+  for (const auto& [to, nic] : {std::pair{1, 1}, {6, 0}, {31, 1}, {17, 0}}) {
+    std::set<std::uint32_t> seen;
+    for (int i = 0; i < 3000; ++i) {
+      const auto way =
+          routes.way(nic_link(graph, ServerId{0}, 0), nic_link(graph, ServerId{to}, nic),
+                     [&](NodeId, std::size_t hops) { return random() % hops; });
+      seen.insert(way.begin(), way.end());
+    }
+    std::set<std::uint32_t> expected;
+    const auto shares = topo::ecmp_shares(graph, ServerId{0}, 0, ServerId{to}, nic);
+    ASSERT_TRUE(shares);
+    for (const topo::LinkShare& share : *shares)
+      expected.insert(number_of(share.link));
+    EXPECT_EQ(seen, expected) << to << " " << nic;
+  }
+}
+
+}  // namespace
+}  // namespace regatta::fabric

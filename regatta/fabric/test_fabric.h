@@ -1,0 +1,53 @@
+// fabric/test_fabric.h: a CLOS of one NIC per server, for tests and comparisons.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "regatta/fabric/routes.h"
+#include "regatta/fabric/traffic.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/topo/graph.h"
+
+namespace regatta::fabric {
+
+struct TestFabric {
+  // `servers` of one NIC, so many to a leaf, with as many spines; 1 us for each link.
+  TestFabric(int servers, int servers_per_leaf, BytesPerSecond rate)
+      : graph(build_graph(cluster_of(servers, servers_per_leaf, rate))),
+        routes(graph),
+        links(links_of(graph)),
+        per_leaf(static_cast<std::uint32_t>(servers_per_leaf)) {
+    for (int server = 0; server < servers; ++server)
+      nics.push_back(nic_link(graph, ServerId{server}, 0));
+  }
+
+  static topo::Cluster cluster_of(int servers, int servers_per_leaf, BytesPerSecond rate) {
+    topo::Cluster cluster;
+    topo::ServerType type{.name = "one", .device_count = 1, .nic_count = 1, .nic_rate = rate};
+    cluster.server_types["one"] = type;
+    cluster.fabric = {.tiers = 2,
+                      .servers_per_leaf = servers_per_leaf,
+                      .spines = servers_per_leaf,
+                      .uplink = rate,
+                      .hop_latency = {1e-6}};
+    for (int server = 0; server < servers; ++server)
+      cluster.servers.push_back({.name = "s" + std::to_string(server), .type = "one"});
+    return cluster;
+  }
+
+  // A path, with the spine chosen by the destination.
+  std::uint32_t path(std::uint32_t from, std::uint32_t to) {
+    return paths.add(routes.way(nics[from], nics[to], ByDestination{to % per_leaf}));
+  }
+
+  topo::Graph graph;
+  Routes routes;
+  Links links;
+  Paths paths;
+  std::vector<LinkId> nics;  // per server
+  std::uint32_t per_leaf;
+};
+
+}  // namespace regatta::fabric

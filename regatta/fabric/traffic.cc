@@ -1,0 +1,30 @@
+#include "regatta/fabric/traffic.h"
+
+#include "regatta/core/check.h"
+
+namespace regatta::fabric {
+
+std::uint32_t Paths::add(std::span<const std::uint32_t> links) {
+  links_.insert(links_.end(), links.begin(), links.end());
+  first_.push_back(static_cast<std::uint32_t>(links_.size()));
+  return static_cast<std::uint32_t>(size() - 1);
+}
+
+std::uint32_t Traffic::add(std::uint32_t path, Bytes bytes, Seconds delay) {
+  REGATTA_CHECK(bytes.value >= 0 && delay.value >= 0);
+  flows_.push_back({.bytes = static_cast<double>(bytes.value), .delay = delay.value, .path = path});
+  return static_cast<std::uint32_t>(flows_.size() - 1);
+}
+
+void Traffic::wait(std::uint32_t flow, std::uint32_t before, After after) {
+  REGATTA_CHECK(flow < flows_.size() && before < flows_.size());
+  ++flows_[flow].waits_for;
+  waits_.push_back({before, 2 * flow + static_cast<std::uint32_t>(after)});
+}
+
+void Traffic::reserve(std::size_t flows, std::size_t waits) {
+  flows_.reserve(flows);
+  waits_.reserve(waits);
+}
+
+}  // namespace regatta::fabric
