@@ -6,7 +6,9 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
@@ -39,9 +41,17 @@ Number take_number(std::string_view& text) {
   return number;
 }
 
-Entries read_faults() {
+std::string wanted_faults() {
   const char* const set = std::getenv("REGATTA_STANDIN_FAULTS");
-  std::string_view rest = set == nullptr ? "" : set;
+  const std::string text = set == nullptr ? "" : set;
+  if (!text.starts_with('@')) return text;
+  std::ifstream file(text.substr(1));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Entries read_faults() {
+  const std::string text = wanted_faults();
+  std::string_view rest = text;
   Entries entries;
   while (!rest.empty()) {
     std::string_view item = rest.substr(0, rest.find(','));

@@ -1,6 +1,7 @@
 // Failures that are asked for.
 #include <cstring>
 
+#include "regatta/os/file.h"
 #include "tests/standin/fixture.h"
 
 namespace regatta::standin {
@@ -23,6 +24,14 @@ TEST_F(CudaFault, FailsTheCallThatIsNamedAndNoOther) {
   EXPECT_EQ(results("cuMemAlloc_v2:3=2"), "0 0 2 0 0 0");
   EXPECT_EQ(results("cuMemAlloc_v2:4+=2,cuMemFree_v2:1=1"), "0 0 0 2 2 2");
   EXPECT_EQ(results("cuMemAlloc_v2:1=999,cuMemAlloc_v2:6=2"), "999 0 0 0 0 2");
+}
+
+TEST_F(CudaFault, FailsAsTheFileSaysThatIsThereWhenAProgramBegins) {
+  const auto folder = os::TempFolder::create("faults");
+  const std::string path = folder->path() + "/faults";
+  EXPECT_EQ(results("@" + path), "0 0 0 0 0 0") << "there is no file";
+  ASSERT_TRUE(os::write_file(path, "cuMemAlloc_v2:3=2").has_value());
+  EXPECT_EQ(results("@" + path), "0 0 2 0 0 0");
 }
 
 TEST_F(CudaFault, StaysWithTheContextOfAKernelThatFailed) {
