@@ -18,10 +18,22 @@ class Checkpointed : public OverCommit {
     const auto memory = memory_of(number);
     return memory.is_null() ? -1 : memory["swapped_bytes"].get<long long>();
   }
+  // What the driver's calls meet from now on, of helpers that begin.
+  void set_faults(const std::string& faults) {
+    EXPECT_TRUE(os::write_file(folder_.path() + "/faults", faults).has_value());
+  }
+  void start_device_with_faults(const std::string& faults) {
+    set_faults(faults);
+    ::setenv("REGATTA_STANDIN_FAULTS", ("@" + folder_.path() + "/faults").c_str(), 1);
+    start_device(40, "800MB/s", Seconds{2.0}, kDriver);
+    ::unsetenv("REGATTA_STANDIN_FAULTS");
+  }
   bool comes_to_work(int number, double seconds) const {
     const long rounds = board_->rounds[number];
     return wait_until([&] { return board_->rounds[number] > rounds; }, seconds);
   }
+
+  os::TempFolder folder_ = os::TempFolder::create("faults").value();
 };
 
 TEST_F(Checkpointed, OfEightTenantsTwoThatOnlyLeaveAsAWholeTakeTheirTurnsAsTheOthers) {
@@ -175,6 +187,42 @@ TEST_F(Checkpointed, ADriverThatHangsStopsOnlyWhomItWasAskedFor) {
   EXPECT_NE(vgpu::wait_status(pids_[0]), 0);
   pids_.erase(pids_.begin());
   EXPECT_TRUE(comes_to_work(2, 10)) << "there is room for it now";
+  finish();
+}
+
+TEST_F(Checkpointed, WhoCameBackLockedIsCountedAndGoesOnOnceTheDriverLetsIt) {
+  start_device_with_faults("");
+  start(0, 24 * kMiB, 0, "staying");
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  board_->idle[0] = true;
+  start(1, 24 * kMiB);
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[1] > 2; }, 20));
+  ASSERT_GE(away(0), 24 * static_cast<long long>(kMiB));
+  set_faults("cuCheckpointProcessUnlock:1+=801");
+  const long rounds = board_->rounds[0];
+  board_->idle[0] = false;
+  ASSERT_TRUE(wait_until([&] { return away(0) == 0; }, 20));
+  os::sleep_for(Seconds{1.5});
+  EXPECT_EQ(board_->rounds[0], rounds) << "its calls wait";
+  EXPECT_EQ(away(0), 0) << "its memory is there";
+  EXPECT_TRUE(wait_until([&] { return difference() == "0"; }, 2)) << difference();
+  set_faults("");
+  EXPECT_TRUE(comes_to_work(0, 5));
+  finish();
+}
+
+TEST_F(Checkpointed, WhoCouldNotLeaveAndIsLockedGoesOnOnceTheDriverLetsIt) {
+  start_device_with_faults("cuCheckpointProcessCheckpoint:1+=801,cuCheckpointProcessUnlock:1+=801");
+  start(0, 24 * kMiB, 0, "staying");
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  board_->idle[0] = true;
+  start(1, 24 * kMiB);
+  os::sleep_for(Seconds{2.0});
+  board_->idle[0] = false;
+  EXPECT_FALSE(comes_to_work(0, 0.5)) << "it was locked";
+  EXPECT_EQ(away(0), 0) << "its memory is there";
+  set_faults("");
+  EXPECT_TRUE(comes_to_work(0, 5));
   finish();
 }
 

@@ -18,21 +18,36 @@ namespace {
 constexpr std::uint64_t kNever = Alarm::kNever;
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kLookNs = 2 * kMs;
-constexpr std::uint64_t kAgainNs = 100 * kMs;  // after work that did not end in time
-constexpr double kSlowestLink = 1e9;           // bytes a second: what copies may take
+constexpr std::uint64_t kAgainNs = 100 * kMs;   // after work that did not end in time
+constexpr std::uint64_t kStuckNs = 1000 * kMs;  // after a driver that did not bring one in
+constexpr double kSlowestLink = 1e9;            // bytes a second: what copies may take
 
 // None: it goes on.
 std::optional<CheckpointOutcome> outcome_of(pid_t helper) {
   int status = 0;
   const pid_t ended = ::waitpid(helper, &status, WNOHANG);
   if (ended == 0) return std::nullopt;
-  return ended == helper ? checkpoint_outcome(status) : CheckpointOutcome::kFailed;
+  return ended == helper ? checkpoint_outcome(status) : CheckpointOutcome::kUnknown;
 }
 
 // A process that waits in the kernel's part of a driver does not die until that returns: it is
 // killed, and nobody waits for it.
 bool has_gone(pid_t helper) {
   return ::waitpid(helper, nullptr, WNOHANG) != 0;
+}
+
+const char* what_failed(CheckpointOutcome outcome, bool comes) {
+  switch (outcome) {
+    case CheckpointOutcome::kLocked:
+      return "does not let it go on; it is asked again, end the process if that does not help";
+    case CheckpointOutcome::kUnknown:
+      return "does not say where it is; it is asked again, end the process if that does not help";
+    case CheckpointOutcome::kBroken:
+      return "has given it up; end the process";
+    default:
+      return comes ? "cannot take it back to its GPU; end the process"
+                   : "cannot take it off its GPU; what it has there stays";
+  }
 }
 
 // Those of its threads that wait for orders look again.
@@ -101,6 +116,11 @@ bool Checkpoints::is_wanted_here(const Books& books, int client) const {
   if (found != ones_.end()) return found->second.is_wanted_here;
   const regatta_place now = place(books, client);
   return now == REGATTA_HERE || now == REGATTA_COMES;
+}
+
+bool Checkpoints::is_stuck(const Books& books, int client) const {
+  const auto found = ones_.find(client);
+  return found != ones_.end() && found->second.has_failed && place(books, client) != REGATTA_AWAY;
 }
 
 bool Checkpoints::is_lost(int client) const {
@@ -180,27 +200,38 @@ void Checkpoints::begin(Books& books, int client, One& one, std::uint64_t now) {
 void Checkpoints::end(Books& books, int client, One& one, CheckpointOutcome outcome,
                       std::uint64_t now) {
   one.helper = 0;
-  const bool came = place(books, client) == REGATTA_COMES;
+  const bool comes = place(books, client) == REGATTA_COMES;
+  regatta_place is = REGATTA_HERE;
   if (outcome == CheckpointOutcome::kLater) {
     one.next_ns = now + kAgainNs;
-    return put(books, client, came ? REGATTA_AWAY : REGATTA_HERE);
+  } else if (outcome == CheckpointOutcome::kDone) {
+    is = comes ? REGATTA_HERE : REGATTA_AWAY;
+  } else {
+    is = fail(books, client, one, outcome);
+    one.next_ns = now + kStuckNs;
   }
-  const bool is_done = outcome == CheckpointOutcome::kDone;
-  const bool is_here = came == is_done;
-  one.away_ns = is_here ? 0 : now;
-  if (!is_done) fail(books, client, one, came);
-  put(books, client, is_here ? REGATTA_HERE : REGATTA_AWAY);
+  one.away_ns = is == REGATTA_AWAY ? now : 0;
+  put(books, client, is);
 }
 
-void Checkpoints::fail(const Books& books, int client, One& one, bool comes) {
-  one.has_failed = true;
+// Returns where it is. What may be on a device counts as there.
+regatta_place Checkpoints::fail(const Books& books, int client, One& one,
+                                CheckpointOutcome outcome) {
+  const bool comes = place(books, client) == REGATTA_COMES;
+  const bool is_away =
+      comes && (outcome == CheckpointOutcome::kStillAway || outcome == CheckpointOutcome::kMissing);
+  const bool is_new = !std::exchange(one.has_failed, true) || is_away;
   one.is_wanted_here = true;
   const ClientRecord& record = books.state().clients[client];
-  if (::kill(record.pid, 0) != 0) return;  // it has ended
-  log_warning(fmt::format(
-      "gpu daemon: tenant {}: the driver cannot take process {} {}",
-      books.tenant_name(static_cast<int>(record.tenant)), record.pid,
-      comes ? "back to its GPU; end the process" : "off its GPU; what it has there stays"));
+  if (is_new && ::kill(record.pid, 0) == 0) {  // else it has ended
+    log_warning(fmt::format("gpu daemon: tenant {}: process {}: the driver {}",
+                            books.tenant_name(static_cast<int>(record.tenant)), record.pid,
+                            what_failed(outcome, comes)));
+  }
+  if (is_away) return REGATTA_AWAY;
+  const bool is_stuck =
+      outcome == CheckpointOutcome::kLocked || outcome == CheckpointOutcome::kUnknown;
+  return is_stuck ? REGATTA_COMES : REGATTA_HERE;
 }
 
 std::uint64_t Checkpoints::step(Books& books, std::uint64_t now, const MayBegin& may_begin,
@@ -227,13 +258,8 @@ std::uint64_t Checkpoints::step(Books& books, std::uint64_t now, const MayBegin&
       if (!outcome) {
         one.ending = std::exchange(one.helper, 0);
         ::kill(one.ending, SIGKILL);
-        wake = std::min(wake, now + kLookNs);
-        outcome = CheckpointOutcome::kFailed;
         // Nobody knows how far it came, so it is brought back from wherever it is.
-        if (place(books, client) == REGATTA_LEAVES) {
-          fail(books, client, one, false);
-          continue;
-        }
+        outcome = CheckpointOutcome::kUnknown;
       }
       end(books, client, one, *outcome, now);
       is_changed = true;
@@ -241,9 +267,13 @@ std::uint64_t Checkpoints::step(Books& books, std::uint64_t now, const MayBegin&
     const regatta_place is = place(books, client);
     const bool is_settled = is == (one.is_wanted_here ? REGATTA_HERE : REGATTA_AWAY);
     if (is_settled && is == REGATTA_AWAY && one.away_ns == 0) one.away_ns = now;
-    if (is_settled && is == REGATTA_HERE && !one.has_failed) ones_.erase(client);
+    if (one.ending > 0) wake = std::min(wake, now + kAgainNs);
+    if (is_settled && is == REGATTA_HERE && !one.has_failed) {
+      ones_.erase(client);
+      continue;
+    }
     if (is_settled || (one.has_failed && is == REGATTA_AWAY) || one.ending > 0) continue;
-    wake = std::min(wake, now + kLookNs);
+    wake = std::min(wake, std::max(now + kLookNs, one.next_ns));
     if (now < one.next_ns || !may_begin(client, one.is_wanted_here)) continue;
     begin(books, client, one, now);
   }

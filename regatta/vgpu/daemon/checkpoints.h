@@ -41,6 +41,8 @@ class Checkpoints {
   bool may_leave(const Books& books, int client, int device) const;
   static regatta_place place(const Books& books, int client);
   bool is_wanted_here(const Books& books, int client) const;
+  // The driver did not do what it was asked for, and what the process has stays on its devices.
+  bool is_stuck(const Books& books, int client) const;
   // The driver could not bring it back: it never comes.
   bool is_lost(int client) const;
   std::uint64_t away_since_ns(int client) const;  // or since this daemon knows
@@ -72,7 +74,7 @@ class Checkpoints {
   void end_helper(pid_t helper);
   void begin(Books& books, int client, One& one, std::uint64_t now);
   void end(Books& books, int client, One& one, CheckpointOutcome outcome, std::uint64_t now);
-  void fail(const Books& books, int client, One& one, bool comes);
+  regatta_place fail(const Books& books, int client, One& one, CheckpointOutcome outcome);
   One& known(const Books& books, int client);
 
   CheckpointOptions options_;

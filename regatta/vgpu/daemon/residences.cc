@@ -89,6 +89,7 @@ bool Residences::can_leave(const Books& books, int tenant, int device) const {
     if (books.stays(client, device) == 0) continue;
     const bool is_here = Checkpoints::place(books, client) == REGATTA_HERE;
     if (is_here && !checkpoints_.may_leave(books, client, device)) return false;
+    if (checkpoints_.is_stuck(books, client)) return false;
     is_any_away = is_any_away || !is_here;
   }
   return is_any_away || checkpoints_.is_available();

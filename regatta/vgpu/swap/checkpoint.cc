@@ -1,6 +1,7 @@
 #include "regatta/vgpu/swap/checkpoint.h"
 
 #include <csignal>
+#include <optional>
 
 #include <dlfcn.h>
 #include <sys/prctl.h>
@@ -45,31 +46,42 @@ Calls find_calls(const std::string& path) {
   return calls;
 }
 
-CheckpointOutcome take_out(const Calls& calls, pid_t pid, CUprocessState state, Seconds lock_time) {
-  if (state == CU_PROCESS_STATE_CHECKPOINTED) return CheckpointOutcome::kDone;
+// kLater, or nothing: whether it worked, the driver says when it is asked where the process is.
+std::optional<CheckpointOutcome> take_out(const Calls& calls, pid_t pid, CUprocessState state,
+                                          Seconds lock_time) {
   if (state == CU_PROCESS_STATE_RUNNING) {
     CUcheckpointLockArgs arguments{};
     arguments.timeoutMs = static_cast<unsigned>(lock_time.value * 1e3);
     const CUresult locked = calls.lock(pid, &arguments);
     if (locked == CUDA_ERROR_NOT_READY) return CheckpointOutcome::kLater;
-    if (locked != CUDA_SUCCESS) return CheckpointOutcome::kFailed;
+    if (locked != CUDA_SUCCESS) return std::nullopt;
     state = CU_PROCESS_STATE_LOCKED;
   }
-  if (state != CU_PROCESS_STATE_LOCKED) return CheckpointOutcome::kFailed;
-  if (calls.out(pid, nullptr) == CUDA_SUCCESS) return CheckpointOutcome::kDone;
-  calls.unlock(pid, nullptr);  // where the driver left it whole, it goes on
-  return CheckpointOutcome::kFailed;
+  if (state == CU_PROCESS_STATE_LOCKED && calls.out(pid, nullptr) != CUDA_SUCCESS)
+    calls.unlock(pid, nullptr);  // where the driver left it whole, it goes on
+  return std::nullopt;
 }
 
-CheckpointOutcome bring_in(const Calls& calls, pid_t pid, CUprocessState state) {
-  if (state == CU_PROCESS_STATE_RUNNING) return CheckpointOutcome::kDone;
-  if (state == CU_PROCESS_STATE_CHECKPOINTED) {
-    if (calls.restore(pid, nullptr) != CUDA_SUCCESS) return CheckpointOutcome::kFailed;
+void bring_in(const Calls& calls, pid_t pid, CUprocessState state) {
+  if (state == CU_PROCESS_STATE_CHECKPOINTED && calls.restore(pid, nullptr) == CUDA_SUCCESS)
     state = CU_PROCESS_STATE_LOCKED;
+  if (state == CU_PROCESS_STATE_LOCKED) calls.unlock(pid, nullptr);
+}
+
+CheckpointOutcome outcome_in(CUprocessState state, CheckpointAction action) {
+  const bool comes = action == CheckpointAction::kIn;
+  switch (state) {
+    case CU_PROCESS_STATE_RUNNING:
+      return comes ? CheckpointOutcome::kDone : CheckpointOutcome::kStillHere;
+    case CU_PROCESS_STATE_LOCKED:
+      return CheckpointOutcome::kLocked;
+    case CU_PROCESS_STATE_CHECKPOINTED:
+      return comes ? CheckpointOutcome::kStillAway : CheckpointOutcome::kDone;
+    case CU_PROCESS_STATE_FAILED:
+      return CheckpointOutcome::kBroken;
+    default:
+      return CheckpointOutcome::kUnknown;
   }
-  return state == CU_PROCESS_STATE_LOCKED && calls.unlock(pid, nullptr) == CUDA_SUCCESS
-             ? CheckpointOutcome::kDone
-             : CheckpointOutcome::kFailed;
 }
 
 }  // namespace
@@ -82,9 +94,14 @@ CheckpointOutcome run_checkpoint(const std::string& library, CheckpointAction ac
   CUprocessState state = CU_PROCESS_STATE_FAILED;
   // A restore is only for who has started the driver.
   if (calls.start(0) != CUDA_SUCCESS || calls.get_state(pid, &state) != CUDA_SUCCESS)
-    return CheckpointOutcome::kFailed;
-  return action == CheckpointAction::kOut ? take_out(calls, pid, state, lock_time)
-                                          : bring_in(calls, pid, state);
+    return CheckpointOutcome::kUnknown;
+  if (action == CheckpointAction::kIn) {
+    bring_in(calls, pid, state);
+  } else if (const auto later = take_out(calls, pid, state, lock_time)) {
+    return *later;
+  }
+  if (calls.get_state(pid, &state) != CUDA_SUCCESS) return CheckpointOutcome::kUnknown;
+  return outcome_in(state, action);
 }
 
 pid_t start_checkpoint(const std::string& library, CheckpointAction action, pid_t pid,
@@ -93,18 +110,18 @@ pid_t start_checkpoint(const std::string& library, CheckpointAction action, pid_
   const pid_t made = ::fork();
   if (made != 0) return made;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(static_cast<int>(CheckpointOutcome::kFailed));
+  if (::getppid() != parent) ::_exit(static_cast<int>(CheckpointOutcome::kUnknown));
   // What keeps other daemons away, and who is connected, is the parent's.
   ::syscall(SYS_close_range, 3U, ~0U, 0U);
   ::_exit(static_cast<int>(run_checkpoint(library, action, pid, lock_time)));
 }
 
 CheckpointOutcome checkpoint_outcome(int wait_status) {
-  if (!WIFEXITED(wait_status)) return CheckpointOutcome::kFailed;
+  if (!WIFEXITED(wait_status)) return CheckpointOutcome::kUnknown;
   const int status = WEXITSTATUS(wait_status);
   return status <= static_cast<int>(CheckpointOutcome::kMissing)
              ? static_cast<CheckpointOutcome>(status)
-             : CheckpointOutcome::kFailed;
+             : CheckpointOutcome::kUnknown;
 }
 
 }  // namespace regatta::vgpu

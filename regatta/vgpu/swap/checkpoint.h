@@ -18,11 +18,16 @@ enum class CheckpointAction : std::uint8_t {
   kOut,
   kIn,
 };
+// Where the driver says that the process is after that.
 enum class CheckpointOutcome : std::uint8_t {
-  kDone,     // it is so now, or was already
-  kLater,    // its work did not end in time; it is as it was
-  kFailed,   // it cannot be done
-  kMissing,  // there is no driver, or an older one
+  kDone,       // where it was to be, perhaps before
+  kLater,      // its work did not end in time; it is as it was
+  kStillHere,  // it cannot leave; it goes on
+  kStillAway,  // it cannot come back
+  kLocked,     // its memory is on its GPUs, but its calls of the driver wait
+  kBroken,     // the driver has given it up: its calls fail, and what it had may be on its GPUs
+  kUnknown,    // the driver does not say
+  kMissing,    // there is no driver, or an older one
 };
 
 // In this process, which uses the driver from then on. `library`: the driver's. `lock_time`: how
