@@ -22,9 +22,9 @@ class CheckpointSteps : public OverCommit {
     device_ = std::make_unique<Device>(std::vector<std::string>{"--memory", "64MiB"});
     ::setenv("REGATTA_STANDIN", device_->socket().c_str(), 1);
     pids_.push_back(vgpu::start_process([&] {
-      return TenantProgram::become(
-          {REGATTA_SWAP_PROGRAM, "0", std::to_string(board_fd_.get()), std::to_string(kBytes), kind},
-          hook_test::on(*device_, How::kPlain));
+      return TenantProgram::become({REGATTA_SWAP_PROGRAM, "0", std::to_string(board_fd_.get()),
+                                    std::to_string(kBytes), kind},
+                                   hook_test::on(*device_, How::kPlain));
     }));
     ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 0; }));
   }
@@ -47,8 +47,8 @@ class CheckpointSteps : public OverCommit {
 
 TEST_F(CheckpointSteps, WhoCannotLeaveGoesOn) {
   start_program("staying");
-  for (const char* const fault : {"cuCheckpointProcessLock:1=801",
-                                  "cuCheckpointProcessCheckpoint:1=801"}) {
+  for (const char* const fault :
+       {"cuCheckpointProcessLock:1=801", "cuCheckpointProcessCheckpoint:1=801"}) {
     EXPECT_EQ(step(CheckpointAction::kOut, fault), CheckpointOutcome::kStillHere) << fault;
     EXPECT_TRUE(goes_on()) << fault;
   }

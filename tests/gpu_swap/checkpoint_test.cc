@@ -158,10 +158,33 @@ TEST_F(Checkpointed, NobodyMayShareWhatWouldLeaveOthersNoRoomIfItStayed) {
   start_device(40, "800MB/s", Seconds{2.0}, kDriver);
   start(0, 32 * kMiB);
   ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  testing::internal::CaptureStderr();
   const pid_t refused = start(1, 32 * kMiB, 0, "hoarding");
   pids_.pop_back();
   EXPECT_EQ(vgpu::wait_status(refused), 3) << "not supported";
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("tenant t1: shared and managed memory would keep this process"));
   EXPECT_TRUE(comes_to_work(0, 5));
+  finish();
+}
+
+// It would be taken off its device although it shares memory, and the driver would give it up.
+TEST_F(Checkpointed, WhoWantsToShareWhileItLeavesMayOnceItIsBack) {
+  ::setenv("REGATTA_STANDIN_FAULTS", "cuCheckpointProcessLock:1+~2000000", 1);
+  start_device(36, "800MB/s", Seconds{2.0}, kDriver);
+  ::unsetenv("REGATTA_STANDIN_FAULTS");
+  start(0, 24 * kMiB, 0, "showing");
+  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  board_->idle[0] = true;
+  start(1, 8 * kMiB);
+  start(2, 8 * kMiB);
+  os::sleep_for(Seconds{1.0});  // it has begun to leave
+  board_->shows[0] = 1;
+  EXPECT_TRUE(wait_until([&] { return board_->shows[0] == 2; }, 20));
+  board_->idle[0] = false;
+  EXPECT_TRUE(comes_to_work(0, 5));
+  wait_for_turns_of({1, 2}, 2);
+  EXPECT_EQ(away(0), 0) << "it stays";
   finish();
 }
 

@@ -2,7 +2,8 @@
 // of it, and in each round launches, looks whether its memory is as it left it, and changes some.
 // NUMBER BOARD BYTES KIND: its number, a descriptor of the board, what it takes, and how: movable;
 // staying, as memory that cannot be moved piece by piece; sharing, as movable, with a little that
-// others may open; hoarding, as staying, and then tries to share some; copying, as movable, touched
+// others may open; hoarding, as staying, and then tries to share some; showing, as staying, with a
+// little that it shows to others when it is told to; copying, as movable, touched
 // by no launch but by copies of all kinds.
 #include <cstdio>
 #include <cstdlib>
@@ -199,12 +200,14 @@ int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
   NEED(CU(cuModuleGetFunction)(&function, module, "spin_1ms") == CUDA_SUCCESS);
   NEED(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
   if (kind == "sharing") NEED(share_some() == CUDA_SUCCESS);
+  CUdeviceptr shown = 0;
+  if (kind == "showing") NEED(CU(cuMemAlloc_v2)(&shown, 1000) == CUDA_SUCCESS);
   std::vector<Piece> pieces;
   std::vector<unsigned> buffer(kPiece / sizeof(unsigned));
   for (std::size_t left = bytes / kPiece * kPiece; left > 0; left -= kPiece) {
     Piece piece{.bytes = kPiece, .value = static_cast<unsigned>(number) << 24};
     piece.first = piece.value += static_cast<unsigned>(pieces.size());
-    const CUresult taken = kind == "staying" || kind == "hoarding"
+    const CUresult taken = kind == "staying" || kind == "hoarding" || kind == "showing"
                                ? take_staying(&piece.address, piece.bytes, pieces.size(), stream)
                                : take(&piece.address, &piece.bytes, pieces.size(), stream);
     if (taken == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -231,6 +234,11 @@ int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
   ++board.ready;
   for (unsigned round = 0; !board.stop; ++round) {
     if (board.idle[number]) {
+      CUipcMemHandle handle{};
+      if (board.shows[number] == 1) {
+        NEED(CU(cuIpcGetMemHandle)(&handle, shown) == CUDA_SUCCESS);
+        board.shows[number] = 2;
+      }
       usleep(2000);
       continue;
     }
@@ -248,7 +256,7 @@ int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     NEED(holds(pieces[i], buffer));
-    if (kind == "staying") continue;  // goes with the process
+    if (kind == "staying" || kind == "showing") continue;  // goes with the process
     NEED((i % 2 == 0 ? CU(cuMemFree_v2)(pieces[i].address)
                      : CU(cuMemFreeAsync)(pieces[i].address, stream)) == CUDA_SUCCESS);
   }

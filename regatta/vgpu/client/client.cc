@@ -42,6 +42,14 @@ Error was_forked() {
                                ": was forked from a client of the daemon; connect anew"};
 }
 
+// Others make room meanwhile, or this process itself, which may need what is locked.
+void wait_unlocked(std::unique_lock<std::mutex>& lock, Seconds& pause) {
+  lock.unlock();
+  os::sleep_for(pause);
+  pause = std::min(Seconds{2 * pause.value}, kRetryMost);
+  lock.lock();
+}
+
 // Whether the daemon may be gone, and another one may come.
 bool is_lost(const Error& error) {
   return error.code == Code::kUnavailable || error.code == Code::kTimeout;
@@ -181,16 +189,49 @@ Status Client::ask_for(const Request& request, bool* is_later) {
   if (reply.answer == Answer::kDone) return {};
   if (reply.answer == Answer::kFailed) return to_error(reply);
   if (reply.answer == Answer::kLater && is_later != nullptr) *is_later = true;
-  return Error{Code::kExhausted, std::string("tenant ") + tenant_->name + ": its memory on GPU " +
-                                     std::to_string(request.device) +
-                                     " is used up; free some or raise its --memory"};
+  return refused(request);
+}
+
+Error Client::refused(const Request& request) const {
+  std::string why = "its memory on GPU " + std::to_string(request.device) +
+                    " is used up; free some or raise its --memory";
+  if (request.ask == Ask::kSession) why = "its sessions of the codec are all open; close one";
+  if (request.ask == Ask::kBind) {
+    why =
+        "shared and managed memory would keep this process on its GPU, and others would have no "
+        "room beside it; take less memory, or let the others have less";
+  }
+  return {Code::kExhausted, std::string("tenant ") + tenant_->name + ": " + why};
+}
+
+Status Client::ask_until_answered(const Request& request) {
+  if (!is_here()) return was_forked();
+  std::unique_lock lock(mutex_);
+  const Seconds begin = os::monotonic_now();
+  Seconds end = begin + patience_;
+  Seconds pause = kRetry;
+  for (;;) {
+    Status status;
+    bool is_later = false;
+    if (!socket_) status = say_hello();
+    if (status) status = ask_for(request, &is_later);
+    if (is_later && os::monotonic_now() < begin + kRoomPatience) {
+      wait_unlocked(lock, pause);
+      end = os::monotonic_now() + patience_;
+      continue;
+    }
+    if (status || !is_lost(status.error())) return status;
+    socket_.reset();
+    if (os::monotonic_now() > end) return status;
+    os::sleep_for(kRetry);
+  }
 }
 
 Status Client::reserve_slowly(int device, std::uint64_t bytes) {
   if (!is_here()) return was_forked();
   std::unique_lock lock(mutex_);
   const Seconds begin = os::monotonic_now();
-  const Seconds end = begin + patience_;
+  Seconds end = begin + patience_;  // with a daemon that does not answer
   Seconds pause = kRetry;
   for (;;) {
     Status status;
@@ -209,10 +250,8 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes) {
       if (status) continue;
     }
     if (is_later && os::monotonic_now() < begin + kRoomPatience) {
-      lock.unlock();  // this process may be one of those who make room
-      os::sleep_for(pause);
-      pause = std::min(Seconds{2 * pause.value}, kRetryMost);
-      lock.lock();
+      wait_unlocked(lock, pause);
+      end = os::monotonic_now() + patience_;
       continue;
     }
     if (!is_lost(status.error())) return status;
@@ -224,36 +263,13 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes) {
 }
 
 Status Client::lease_movable(int device, std::uint64_t total) {
-  if (!is_here()) return was_forked();
   if (device < 0 || device >= REGATTA_DEVICES_MAX) return no_device(device);
-  const Request request{
-      .ask = Ask::kMovable, .device = static_cast<std::uint32_t>(device), .least = total};
-  const std::scoped_lock lock(mutex_);
-  const Seconds end = os::monotonic_now() + patience_;
-  for (;;) {
-    Status status;
-    if (!socket_) status = say_hello();
-    if (status) status = ask_for(request);
-    if (status || !is_lost(status.error())) return status;
-    socket_.reset();
-    if (os::monotonic_now() > end) return status;
-    os::sleep_for(kRetry);
-  }
+  return ask_until_answered(
+      {.ask = Ask::kMovable, .device = static_cast<std::uint32_t>(device), .least = total});
 }
 
 Status Client::bind() {
-  if (!is_here()) return was_forked();
-  const std::scoped_lock lock(mutex_);
-  const Seconds end = os::monotonic_now() + patience_;
-  for (;;) {
-    Status status;
-    if (!socket_) status = say_hello();
-    if (status) status = ask_for({.ask = Ask::kBind});
-    if (status || !is_lost(status.error())) return status;
-    socket_.reset();
-    if (os::monotonic_now() > end) return status;
-    os::sleep_for(kRetry);
-  }
+  return ask_until_answered({.ask = Ask::kBind});
 }
 
 Status Client::open_session(int device, regatta_engine engine) {
@@ -271,10 +287,6 @@ Status Client::open_session(int device, regatta_engine engine) {
     if (status) status = ask_for(request);
     // What a daemon granted that then died is in the page, though it did not say so.
     if (status || purses_->feeds[device][engine].sessions != before) return {};
-    if (status.error().code == Code::kExhausted) {
-      return Error{Code::kExhausted, std::string("tenant ") + tenant_->name +
-                                         ": its sessions of the codec are all open; close one"};
-    }
     if (!is_lost(status.error())) return status;
     socket_.reset();
     if (os::monotonic_now() > end) return status;

@@ -57,8 +57,8 @@ class Client {
   bool is_on_devices() const {
     return __atomic_load_n(&purses_->process.place, __ATOMIC_SEQ_CST) == REGATTA_HERE;
   }
-  // To be called before the process has memory that no checkpoint can take. kExhausted when others
-  // would have no room beside it; other errors as reserve().
+  // To be called before the process has memory that no checkpoint can take; waits until it is on
+  // its devices. kExhausted when others would have no room beside it; other errors as reserve().
   Status bind();
   bool is_overcommitted() const {
     return (__atomic_load_n(&tenant_->flags, __ATOMIC_RELAXED) & REGATTA_TENANT_OVERCOMMIT) != 0;
@@ -90,6 +90,8 @@ class Client {
   Status say_hello();
   Status accept_pages(Message& message);
   Status ask_for(const Request& request, bool* is_later = nullptr);
+  Status ask_until_answered(const Request& request);
+  Error refused(const Request& request) const;
   Status reserve_slowly(int device, std::uint64_t bytes);
 
   const Seconds patience_;

@@ -35,7 +35,8 @@ enum class Ask : std::uint32_t {
   // regatta_feed says so.
   kSession = 8,
   // The client is about to have memory that no checkpoint of it can take: from now on it stays on
-  // its devices. Refused where others would have no room beside what it has.
+  // its devices. Later, while it is not there; refused where others would have no room beside what
+  // it has.
   kBind = 9,
 };
 

@@ -166,14 +166,11 @@ void Daemon::answer_movable(Connection& connection, const Request& request) {
   });
 }
 
-// What it says stands in its page, for this daemon and the next.
 void Daemon::answer_bind(Connection& connection) {
-  for (int device = 0; device < books_.device_count(); ++device)
-    residences_.look_who_leaves(books_, device);
-  const bool may_bind = books_.may_bind(tenant_of(connection.client));
-  if (may_bind) store(books_.process(connection.client)->bound, 1U);
-  residences_.stir();
-  reply(connection, {.answer = may_bind ? Answer::kDone : Answer::kRefused});
+  const auto may = residences_.bind(books_, connection.client);
+  reply(connection, {.answer = may == Residences::Room::kNow     ? Answer::kDone
+                               : may == Residences::Room::kLater ? Answer::kLater
+                                                                 : Answer::kRefused});
 }
 
 void Daemon::answer_session(Connection& connection, const Request& request) {

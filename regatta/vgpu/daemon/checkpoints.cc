@@ -186,15 +186,17 @@ void Checkpoints::begin(Books& books, int client, One& one, std::uint64_t now) {
     bytes += static_cast<double>(books.stays(client, device));
   const CheckpointAction action =
       one.is_wanted_here ? CheckpointAction::kIn : CheckpointAction::kOut;
+  const regatta_place before = place(books, client);
+  // Before anything of it happens: who asks where the process is must not think that it stays.
+  put(books, client, one.is_wanted_here ? REGATTA_COMES : REGATTA_LEAVES);
   one.helper = start_checkpoint(options_.library, action, record.pid, options_.lock_time);
   if (one.helper < 0) {
     one.helper = 0;
     one.next_ns = now + kAgainNs;
-    return;
+    return put(books, client, before);
   }
   one.ends_ns =
       now + static_cast<std::uint64_t>((options_.patience.value + bytes / kSlowestLink) * 1e9);
-  put(books, client, one.is_wanted_here ? REGATTA_COMES : REGATTA_LEAVES);
 }
 
 void Checkpoints::end(Books& books, int client, One& one, CheckpointOutcome outcome,

@@ -43,6 +43,9 @@ class Residences {
   // others have made room, which this asks for; never.
   enum class Room : std::uint8_t { kNow, kLater, kNever };
   Room room_for(Books& books, int client, int device, std::uint64_t bytes);
+  // Whether the process may have memory that no checkpoint can take, and never leaves from now on:
+  // later, while it is not on its devices; never, where others would have no room beside it.
+  Room bind(Books& books, int client);
 
   // Tells the books which tenants' processes can leave the device, before they are asked whether
   // something fits there.

@@ -102,6 +102,18 @@ bool Residences::may_ever(Books& books, int client, int device, std::uint64_t by
   return may;
 }
 
+// What it says stands in the client's page, for this daemon and the next.
+Residences::Room Residences::bind(Books& books, int client) {
+  is_stirred_ = true;
+  for (int device = 0; device < books.device_count(); ++device)
+    look_who_leaves(books, device);
+  if (!books.may_bind(static_cast<int>(books.state().clients[client].tenant))) return Room::kNever;
+  if (Checkpoints::place(books, client) != REGATTA_HERE) return Room::kLater;
+  checkpoints_.want(books, client, true);  // it may have been about to leave
+  store(books.process(client)->bound, 1U);
+  return Room::kNow;
+}
+
 Residences::Room Residences::room_for(Books& books, int client, int device, std::uint64_t bytes) {
   Device& of = devices_[static_cast<std::size_t>(device)];
   if (of.policy.count == 0) return Room::kNow;  // nobody's memory moves

@@ -143,7 +143,7 @@ bool bind_process() {
   if (client == nullptr || !client->is_overcommitted() || !client->is_here()) return true;
   if (__atomic_load_n(&client->process().bound, __ATOMIC_RELAXED) != 0) return true;
   const Status bound = client->bind();
-  if (!bound && bound.error().code != Code::kExhausted) report(bound.error().message);
+  if (!bound) report(bound.error().message);
   return bound.has_value();
 }
 
