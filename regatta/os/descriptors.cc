@@ -6,6 +6,8 @@
 #include <system_error>
 
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "regatta/os/errno_text.h"
 
@@ -31,6 +33,16 @@ Status allow_descriptors(std::size_t count) {
                                        " allowed; raise the hard limit (ulimit -Hn)"};
   limit.rlim_cur = wanted;
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return errno_error("raise the limit of descriptors");
+  return {};
+}
+
+Status close_descriptors_from(int first) {
+  if (first < 0) {
+    return Error{Code::kInvalidInput, "descriptors from " + std::to_string(first) +
+                                          " on cannot be closed; the first one is 0"};
+  }
+  if (::syscall(SYS_close_range, static_cast<unsigned>(first), ~0U, 0U) != 0)
+    return errno_error("close the descriptors from " + std::to_string(first) + " on");
   return {};
 }
 

@@ -10,11 +10,9 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <linux/close_range.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +22,7 @@
 #include "regatta/lab/internal/network.h"
 #include "regatta/lab/internal/remove.h"
 #include "regatta/os/clock.h"
+#include "regatta/os/descriptors.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/os/file.h"
 #include "regatta/os/namespace.h"
@@ -55,7 +54,7 @@ void set_title(const std::string& title) {
 }
 
 // Nothing of the caller may keep a pipe, port or terminal of it busy.
-void detach(const os::UniqueFd& report, const os::UniqueFd& caller) {
+Status detach(const os::UniqueFd& report, const os::UniqueFd& caller) {
   ::setsid();
   static_cast<void>(::chdir("/") == 0);
   // First out of the way of the descriptors that are set below.
@@ -66,8 +65,7 @@ void detach(const os::UniqueFd& report, const os::UniqueFd& caller) {
     ::dup2(null, standard);
   ::dup2(report_copy, kReportFd);
   if (caller) ::dup2(caller_copy, kCallerFd);
-  const int first_closed = caller ? kCallerFd + 1 : kReportFd + 1;
-  ::syscall(SYS_close_range, static_cast<unsigned>(first_closed), ~0U, 0U);
+  const Status closed = os::close_descriptors_from(caller ? kCallerFd + 1 : kReportFd + 1);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -75,6 +73,7 @@ void detach(const os::UniqueFd& report, const os::UniqueFd& caller) {
     ::signal(signal, SIG_DFL);
   for (const int signal : {SIGHUP, SIGPIPE})
     ::signal(signal, SIG_IGN);
+  return closed;
 }
 
 // Root makes network namespaces directly; anyone else, and a root without the right, inside one
@@ -188,12 +187,12 @@ struct Orders {
 };
 
 [[noreturn]] void run_holder(const Orders& orders) {
-  detach(orders.report, orders.caller);
+  const Status detached = detach(orders.report, orders.caller);
   set_title("regatta-lab " + orders.blueprint.name);
   const os::UniqueFd caller(orders.caller ? kCallerFd : -1);
   LabState state;
   state.info.folder = orders.folder;
-  auto built = build(orders.blueprint, state);
+  auto built = detached ? build(orders.blueprint, state) : Result<Built>(detached.error());
   if (!built) {
     report({{"error", built.error().message}, {"code", static_cast<int>(built.error().code)}});
     ::_exit(1);

@@ -5,11 +5,11 @@
 
 #include <dlfcn.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "regatta/gpu/abi/checkpoint.h"
+#include "regatta/os/descriptors.h"
 
 namespace regatta::vgpu {
 namespace {
@@ -112,7 +112,7 @@ pid_t start_checkpoint(const std::string& library, CheckpointAction action, pid_
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(static_cast<int>(CheckpointOutcome::kUnknown));
   // What keeps other daemons away, and who is connected, is the parent's.
-  ::syscall(SYS_close_range, 3U, ~0U, 0U);
+  if (!os::close_descriptors_from(3)) ::_exit(static_cast<int>(CheckpointOutcome::kUnknown));
   ::_exit(static_cast<int>(run_checkpoint(library, action, pid, lock_time)));
 }
 
