@@ -52,6 +52,10 @@ class Books {
   const std::string& folder() const { return state_.folder(); }
   int device_count() const { return static_cast<int>(capacity_.size()); }
   const std::vector<Bytes>& capacity() const { return capacity_; }
+  // The same of one device.
+  std::uint64_t whole(int device) const {
+    return static_cast<std::uint64_t>(capacity_[static_cast<std::size_t>(device)].value);
+  }
   std::string tenant_name(int tenant) const { return state_->tenants[tenant].name; }
 
   // kInvalidInput when the limits are wrong or do not fit beside those of the others; kConflict

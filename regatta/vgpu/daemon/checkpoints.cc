@@ -15,7 +15,6 @@
 namespace regatta::vgpu {
 namespace {
 
-constexpr std::uint64_t kNever = Alarm::kNever;
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kLookNs = 2 * kMs;
 constexpr std::uint64_t kAgainNs = 100 * kMs;   // after work that did not end in time
@@ -86,15 +85,12 @@ void Checkpoints::end_helper(pid_t helper) {
 
 regatta_place Checkpoints::place(const Books& books, int client) {
   const regatta_process* const page = books.process(client);
-  return page == nullptr
-             ? REGATTA_HERE
-             : static_cast<regatta_place>(__atomic_load_n(&page->place, __ATOMIC_SEQ_CST));
+  return page == nullptr ? REGATTA_HERE : static_cast<regatta_place>(load(page->place));
 }
 
 bool Checkpoints::may_leave(const Books& books, int client, int device) const {
   const regatta_process* const page = books.process(client);
-  if (!is_available_ || page == nullptr || __atomic_load_n(&page->bound, __ATOMIC_RELAXED) != 0 ||
-      __atomic_load_n(&page->watches, __ATOMIC_RELAXED) == 0)
+  if (!is_available_ || page == nullptr || load(page->bound) != 0 || load(page->watches) == 0)
     return false;
   for (int other = 0; other < books.device_count(); ++other)
     if (other != device && (books.stays(client, other) != 0 || books.movable(client, other) != 0))
@@ -155,7 +151,7 @@ void Checkpoints::forget(int client) {
 
 // Whether the driver has the calls is asked once, when tenants can have more than there is.
 std::uint64_t Checkpoints::probe(std::uint64_t now) {
-  if (is_decided()) return kNever;
+  if (is_decided()) return Alarm::kNever;
   if (probe_ == Probe::kNotBegun) {
     if (now < probe_next_ns_) return probe_next_ns_;
     probe_pid_ = start_checkpoint(options_.library, CheckpointAction::kProbe, 0, {});
@@ -176,7 +172,7 @@ std::uint64_t Checkpoints::probe(std::uint64_t now) {
   probe_pid_ = 0;
   probe_ = Probe::kDone;
   is_available_ = outcome == CheckpointOutcome::kDone;
-  return kNever;
+  return Alarm::kNever;
 }
 
 void Checkpoints::begin(Books& books, int client, One& one, std::uint64_t now) {

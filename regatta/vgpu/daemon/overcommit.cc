@@ -34,8 +34,7 @@ std::uint64_t Books::room_on(int device, const TenantLimits& limits,
       taken += record.quota[device];
   }
   if (!limits.is_overcommitted) taken += largest;
-  const auto whole = static_cast<std::uint64_t>(capacity_[device].value);
-  return whole - std::min(whole, taken);
+  return whole(device) - std::min(whole(device), taken);
 }
 
 Status Books::check_overcommit(const TenantLimits& limits, std::optional<int> self) const {
@@ -98,8 +97,7 @@ std::uint64_t Books::room_for_movable(int device) const {
                  ? unmovable(tenant, device)
                  : std::max<std::uint64_t>(record.quota[device], accounts_[tenant][device].leased);
   }
-  const auto whole = static_cast<std::uint64_t>(capacity_[device].value);
-  return whole - std::min(whole, taken);
+  return whole(device) - std::min(whole(device), taken);
 }
 
 std::uint64_t Books::demand_of(int tenant, int device) const {

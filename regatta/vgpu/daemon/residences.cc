@@ -25,19 +25,14 @@ std::uint64_t in_ns(Seconds time) {
   return static_cast<std::uint64_t>(time.value * 1e9);
 }
 
-std::uint64_t read(const unsigned long long& word) {
-  return __atomic_load_n(&word, __ATOMIC_SEQ_CST);
-}
-
 bool is_at_work(const Books& books, int client, int device) {
   const regatta_work* const work = books.work(client, device);
-  return work != nullptr &&
-         regatta_work_doing(__atomic_load_n(&work->word, __ATOMIC_SEQ_CST)) == REGATTA_WORKS;
+  return work != nullptr && regatta_work_doing(load(work->word)) == REGATTA_WORKS;
 }
 
 bool has_work(const Books& books, int client, int device) {
   const regatta_residence& page = *books.residence(client, device);
-  return __atomic_load_n(&page.doing, __ATOMIC_SEQ_CST) != static_cast<unsigned>(REGATTA_IDLE);
+  return load(page.doing) != static_cast<unsigned>(REGATTA_IDLE);
 }
 
 void write_may(regatta_residence& page, std::uint64_t may) {
@@ -102,13 +97,13 @@ void Residences::see_client(const Books& books, int client, int device, bool lea
   checkpoints_.notice(books, client);
   const std::uint64_t movable = books.movable(client, device);
   const std::uint64_t stays = leaves ? books.stays(client, device) : 0;
-  if (movable == 0 && stays == 0 && read(page->resident) == 0 && read(page->may) == 0) return;
-  if (read(page->may) > movable) write_may(*page, movable);  // what it has freed
+  if (movable == 0 && stays == 0 && load(page->resident) == 0 && load(page->may) == 0) return;
+  if (load(page->may) > movable) write_may(*page, movable);  // what it has freed
   const bool is_away = Checkpoints::place(books, client) == REGATTA_AWAY;
   seen.demand += movable + stays;
   seen.bound += stays;
-  seen.resident += read(page->resident) + (is_away ? 0 : stays);
-  seen.may += read(page->may) + (checkpoints_.is_wanted_here(books, client) ? stays : 0);
+  seen.resident += load(page->resident) + (is_away ? 0 : stays);
+  seen.may += load(page->may) + (checkpoints_.is_wanted_here(books, client) ? stays : 0);
   // Nobody sees the calls of every name that wait while a process is away.
   const std::uint64_t away_since = checkpoints_.away_since_ns(client);
   const bool is_long_away = away_since != 0 && now - away_since >= in_ns(options_.longest_wait);
@@ -227,7 +222,7 @@ void Residences::tell(const Books& books, int tenant, int device, std::uint64_t 
         continue;
       const std::uint64_t part = std::min(may, books.movable(client, device));
       may -= part;
-      if (read(page->may) != part) write_may(*page, part);
+      if (load(page->may) != part) write_may(*page, part);
     }
   }
   Asked& asked = devices_[static_cast<std::size_t>(device)].asked[static_cast<std::size_t>(tenant)];

@@ -12,10 +12,6 @@ namespace {
 // Who is told to ask again for memory does so within this time.
 constexpr std::uint64_t kWantedNs = 1'000'000'000;
 
-std::uint64_t read(const unsigned long long& word) {
-  return __atomic_load_n(&word, __ATOMIC_SEQ_CST);
-}
-
 bool is_waiting(const regatta_resident& one) {
   return one.is_runnable != 0 && one.is_in == 0;
 }
@@ -27,10 +23,10 @@ Residences::Place Residences::place_of(const Books& books, int tenant, int devic
   for (const int client : books.clients_of(tenant)) {
     const regatta_residence* const page = books.residence(client, device);
     if (page == nullptr) continue;
-    sum.resident += read(page->resident);
-    sum.away += read(page->away);
-    sum.moved_in += read(page->moved_in);
-    sum.moved_out += read(page->moved_out);
+    sum.resident += load(page->resident);
+    sum.away += load(page->away);
+    sum.moved_in += load(page->moved_in);
+    sum.moved_out += load(page->moved_out);
     if (Checkpoints::place(books, client) != REGATTA_AWAY) continue;
     const auto held = books.holding(client, device);
     sum.away += held.leased - held.spare;
@@ -53,7 +49,7 @@ std::uint64_t Residences::taken(const Books& books, int device) const {
       if (!is_away || checkpoints_.is_wanted_here(books, client))
         sum += books.stays(client, device);
       const regatta_residence* const page = books.residence(client, device);
-      if (page != nullptr && moves) sum += std::max(read(page->resident), read(page->may));
+      if (page != nullptr && moves) sum += std::max(load(page->resident), load(page->may));
     }
   }
   return sum;
@@ -64,11 +60,10 @@ std::uint64_t Residences::taken(const Books& books, int device) const {
 bool Residences::may_begin(const Books& books, int client, bool here) const {
   if (here && Checkpoints::place(books, client) != REGATTA_AWAY) return true;
   for (int device = 0; device < books.device_count(); ++device) {
-    const auto whole =
-        static_cast<std::uint64_t>(books.capacity()[static_cast<std::size_t>(device)].value);
+    const std::uint64_t whole = books.whole(device);
     if (here && books.stays(client, device) == 0 && books.movable(client, device) == 0) continue;
     if (here && whole != 0 && taken(books, device) > whole) return false;  // with what it had
-    if (!here && read(books.residence(client, device)->resident) != 0) return false;
+    if (!here && load(books.residence(client, device)->resident) != 0) return false;
   }
   return true;
 }
@@ -129,8 +124,7 @@ Residences::Room Residences::room_for(Books& books, int client, int device, std:
     asked.wanted = asked.may_lease = 0;
     return Room::kNever;
   }
-  const auto whole =
-      static_cast<std::uint64_t>(books.capacity()[static_cast<std::size_t>(device)].value);
+  const std::uint64_t whole = books.whole(device);
   const std::uint64_t others = taken(books, device) - (moves ? asked.may_lease : 0);
   const bool fits = whole == 0 || others + bytes <= whole;
   if (fits && (!moves || is_its_turn(tenant, device, bytes))) {

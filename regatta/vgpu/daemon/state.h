@@ -97,5 +97,10 @@ template <typename T>
 void store(T& where, T value) {
   __atomic_store_n(&where, value, __ATOMIC_SEQ_CST);
 }
+// What a client may store at the same time.
+template <typename T>
+T load(const T& where) {
+  return __atomic_load_n(&where, __ATOMIC_SEQ_CST);
+}
 
 }  // namespace regatta::vgpu
