@@ -1,6 +1,7 @@
 #include "regatta/vgpu/daemon/state.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -81,6 +82,7 @@ Result<State> State::open(const std::string& folder) {
   // A helper that a killed daemon had just started holds the lock for a moment.
   const Seconds end = os::monotonic_now() + Seconds{0.3};
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return os::errno_error(path);
     if (os::monotonic_now() < end) {
       os::sleep_for(Seconds{0.005});
       continue;
