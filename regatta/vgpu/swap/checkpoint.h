@@ -31,7 +31,8 @@ enum class CheckpointOutcome : std::uint8_t {
 };
 
 // In this process, which uses the driver from then on. `library`: the driver's. `lock_time`: how
-// long work that was given may take to end. Each step begins where an earlier one, that was ended
+// long work that was given may take to end, from a millisecond to seven weeks; in whole
+// milliseconds, and none would mean for ever. Each step begins where an earlier one, that was ended
 // in the middle, left the process.
 CheckpointOutcome run_checkpoint(const std::string& library, CheckpointAction action, pid_t pid,
                                  Seconds lock_time);

@@ -1,7 +1,8 @@
 // vgpu/swap/residence.h: the memory of this process on one device that the daemon may send to the
-// host: calls that need it wait until all of it is there, and it goes when none is under way and
-// their work has ended. A thread of its own, made at the first allocation, obeys the daemon
-// (regatta_residence in ledger/page.h) and tells it what the process does. Any thread may call.
+// host: calls that need it wait until all of it is there. It goes once no such call is under way
+// and their work has ended. A thread of its own, made by the first allocation or watch(), does what
+// the daemon says (regatta_residence in ledger/page.h) and tells it what the process does. Any
+// thread may call.
 #pragma once
 
 #include <atomic>
