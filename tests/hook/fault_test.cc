@@ -102,6 +102,23 @@ TEST_F(DriverFault, ByWhichACallIsSlowHoldsNoOtherThreadUp) {
   EXPECT_EQ(program.finish(), 0);
 }
 
+// What it takes the driver says only while nothing else changes: who waits changes nothing.
+TEST(LostDaemon, LetsAContextBeCountedWhileAnotherThreadWaitsForIt) {
+  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  vgpu::TestDaemon daemon;
+  TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "waits"}, with_faults(device, ""));
+  EXPECT_EQ(program.read_line(), "20 MiB spare");
+  daemon.kill();
+  program.go_on();
+  EXPECT_EQ(program.read_line(), "90");
+  daemon.start();
+  program.go_on();
+  EXPECT_EQ(program.read_line(), "0 30");
+  EXPECT_EQ(daemon.memory("used_bytes"), static_cast<long long>(device.used_bytes()));
+  program.go_on();
+  EXPECT_EQ(program.finish(), 0);
+}
+
 // The device of a call ends with the call, as a GPU falls off its bus: the program hears that, can
 // end, and the daemon takes back what it had.
 TEST(LostDevice, IsToldToTheProgramAndItsTenantEnds) {

@@ -86,6 +86,7 @@ int main(int argc, char** argv) {
   if (what == "share") return open_memory_of_another();
   if (what == "faults") return take_with_faults();
   if (what == "slow") return take_beside_a_slow_call();
+  if (what == "waits") return make_a_context_beside_one_who_waits();
   if (what == "storm") return storm(std::stoi(argument), std::stoi(argv[3]), argc > 4);
   if (what == "fork") return fork_and_go_on();
   if (what == "become") return become_another(argv);

@@ -90,6 +90,34 @@ int take_with_faults() {
   return 0;
 }
 
+// Makes its first context while another thread waits for memory: says what it sees as free before,
+// within and after that, in MiB.
+int make_a_context_beside_one_who_waits() {
+  const CUmemAllocationProp here = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = kHere};
+  const auto free_mib = [] {
+    std::size_t free = 0;
+    CU(cuMemGetInfo_v2)(&free, nullptr);
+    return std::to_string(free / kMiB);
+  };
+  CUcontext context = nullptr;
+  CUmemGenericAllocationHandle spare = 0;
+  CUmemGenericAllocationHandle waited_for = 0;
+  if (CU(cuInit)(0) != CUDA_SUCCESS ||
+      CU(cuMemCreate)(&spare, 20 * kMiB, &here, 0) != CUDA_SUCCESS ||
+      CU(cuMemRelease)(spare) != CUDA_SUCCESS)
+    return 1;
+  stop("20 MiB spare");
+  std::atomic<CUresult> result = CUDA_ERROR_NOT_READY;
+  std::thread thread([&] { result = CU(cuMemCreate)(&waited_for, 60 * kMiB, &here, 0); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  if (CU(cuCtxCreate_v2)(&context, 0, 0) != CUDA_SUCCESS) return 2;
+  const std::string within = result == CUDA_ERROR_NOT_READY ? free_mib() : "none waited";
+  stop(within);
+  thread.join();
+  stop(std::to_string(result) + " " + free_mib());
+  return 0;
+}
+
 // The first allocation is slow, in a thread of its own.
 int take_beside_a_slow_call() {
   CUcontext context = nullptr;

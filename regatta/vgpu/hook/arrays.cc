@@ -47,8 +47,8 @@ CUresult create(Handle* handle, std::uint64_t bytes, Ask&& ask) {
   const auto place = current_place();
   if (!place || handle == nullptr) return ask();
   if (!meet_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Busy busy;
-  const auto granted = reserve(place->device, whole_blocks(bytes));
+  Busy busy;
+  const auto granted = reserve(place->device, whole_blocks(bytes), &busy);
   if (!granted) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = ask();
   if (result != CUDA_SUCCESS) {

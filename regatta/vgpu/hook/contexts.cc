@@ -80,6 +80,11 @@ std::optional<std::uint64_t> uncounted_bytes(CUdevice device) {
   return std::nullopt;
 }
 
+std::optional<Measured::Call> begin(CUdevice device, std::uint64_t most) {
+  Busy busy;
+  return share(device).memory.begin(device, most, busy);
+}
+
 Measured::Outcome settle(CUdevice device, const Measured::Call& call) {
   share(device).measured_at = os::monotonic_now().value;
   return share(device).memory.settle(device, call, [&] { return uncounted_bytes(device); });
@@ -94,7 +99,7 @@ CUresult ask_for_context(CUdevice device, Ask&& ask, Undo&& undo) {
   CUresult result = CUDA_SUCCESS;
   Measured::Outcome outcome;
   for (;;) {
-    auto call = share(device).memory.begin(device, expected);
+    auto call = begin(device, expected);
     if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
     result = ask();
     call->has_failed = result != CUDA_SUCCESS;

@@ -85,9 +85,9 @@ Measured::Outcome settle(int device, const Measured::Call& call) {
 
 using Calls = std::map<int, Measured::Call>;
 
-bool begin(const Needs& needs, Calls& calls) {
+bool begin(const Needs& needs, Calls& calls, Busy& busy) {
   for (const auto& [device, bytes] : needs) {
-    const auto call = state().memory[static_cast<std::size_t>(device)].begin(device, bytes);
+    const auto call = state().memory[static_cast<std::size_t>(device)].begin(device, bytes, busy);
     if (!call) return false;
     calls[device] = *call;
   }
@@ -121,12 +121,12 @@ CUresult ask_for_memory(CUgraphExec graph, Ask&& ask) {
   }
   const std::uint64_t trims = state().trims;
   if (known.needs.empty() || known.trims == trims) return ask();
-  const Busy busy;
+  Busy busy;
   Calls calls;
-  if (!begin(known.needs, calls)) {
+  if (!begin(known.needs, calls, busy)) {
     settle_all(calls, true);
     trim(known.needs);
-    if (!begin(known.needs, calls)) {
+    if (!begin(known.needs, calls, busy)) {
       settle_all(calls, true);
       return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -38,8 +38,8 @@ void give_back(const Allocation& allocation) {
   release(allocation.device, bytes);
 }
 
-std::optional<Measured::Call> Measured::begin(int device, std::uint64_t most) {
-  const auto granted = reserve(device, most);
+std::optional<Measured::Call> Measured::begin(int device, std::uint64_t most, Busy& busy) {
+  const auto granted = reserve(device, most, &busy);
   if (!granted) return std::nullopt;
   const std::scoped_lock lock(mutex_);
   expected_ += *granted;
@@ -84,8 +84,8 @@ CUresult allocate_blocks(CUdeviceptr* address, std::uint64_t bytes, Call&& call,
   const auto place = current_place();
   if (!place || address == nullptr || bytes == 0) return call();
   if (!meet_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Busy busy;
-  const auto granted = reserve(place->device, whole_blocks(bytes));
+  Busy busy;
+  const auto granted = reserve(place->device, whole_blocks(bytes), &busy);
   if (!granted) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = call();
   if (result != CUDA_SUCCESS || *granted == 0) {

@@ -31,13 +31,17 @@ bool is_capturing(CUstream stream);
 // with what is counted only when none is under way.
 class Busy {
  public:
-  Busy() { under_way.fetch_add(1, std::memory_order_seq_cst); }
-  ~Busy() {
+  Busy() { go_on(); }
+  ~Busy() { pause(); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+  // From pause() to go_on() the call changes nothing: it waits to be allowed.
+  void pause() {
     ended.fetch_add(1, std::memory_order_relaxed);
     under_way.fetch_sub(1, std::memory_order_seq_cst);
   }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
+  void go_on() { under_way.fetch_add(1, std::memory_order_seq_cst); }
 
   static std::atomic<int> under_way;
   static std::atomic<std::uint64_t> ended;
@@ -56,8 +60,8 @@ class Measured {
     std::uint64_t measured_before = 0;
     bool has_failed = false;
   };
-  // Before a call that may take up to `most`; none: the tenant may not have it.
-  std::optional<Call> begin(int device, std::uint64_t most);
+  // Before a call that may take up to `most`; none: the tenant may not have it. As reserve().
+  std::optional<Call> begin(int device, std::uint64_t most, Busy& busy);
 
   struct Outcome {
     bool is_within = true;    // else the call has to be undone and settled again

@@ -65,9 +65,9 @@ CUresult create_physical(Driver<Entry::cuMemCreate> real, Handle* handle, std::s
   if (handle == nullptr || properties == nullptr ||
       properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE || properties->location.id < 0)
     return real(handle, bytes, properties, flags);
-  const Busy busy;
+  Busy busy;
   const int device = properties->location.id;
-  const auto granted = reserve(device, whole_blocks(bytes));
+  const auto granted = reserve(device, whole_blocks(bytes), &busy);
   if (!granted) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = real(handle, bytes, properties, flags);
   if (result != CUDA_SUCCESS) {

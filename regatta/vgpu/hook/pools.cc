@@ -85,14 +85,15 @@ Measured::Outcome settle(Pool& pool, const Measured::Call& call) {
 
 // Room for `most` when the pool cannot grow as it is: by what pools have and do not use. On a
 // device of this size the driver would use that again, too, rather than fail.
-std::optional<Measured::Call> make_room(Pool& pool, std::uint64_t most, CUstream stream) {
+std::optional<Measured::Call> make_room(Pool& pool, std::uint64_t most, CUstream stream,
+                                        Busy& busy) {
   const auto trim = [&] {
     driver<Entry::cuMemPoolTrimTo>()(pool.handle, 0);
     settle_pools(false);
-    return pool.memory.begin(pool.device, most);
+    return pool.memory.begin(pool.device, most, busy);
   };
   settle_pools(false);
-  if (const auto call = pool.memory.begin(pool.device, most)) return call;
+  if (const auto call = pool.memory.begin(pool.device, most, busy)) return call;
   if (const auto call = trim()) return call;
   if (driver<Entry::cuStreamSynchronize>()(stream) != CUDA_SUCCESS) return std::nullopt;
   return trim();
@@ -103,13 +104,13 @@ CUresult allocate_from(Pool& pool, CUdeviceptr* address, std::size_t bytes, CUst
                        Ask&& ask) {
   const auto place = current_place();
   if (place && !meet_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Busy busy;
+  Busy busy;
   const std::uint64_t step = pool.step;
   const std::uint64_t most = (whole_blocks(bytes) + step - 1) / step * step;
-  auto call = pool.memory.begin(pool.device, most);
+  auto call = pool.memory.begin(pool.device, most, busy);
   if (!call) {
     if (is_capturing(stream)) return ask();  // takes nothing before the graph is launched
-    call = make_room(pool, most, stream);
+    call = make_room(pool, most, stream, busy);
   }
   if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = ask();

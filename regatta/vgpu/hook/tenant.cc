@@ -13,6 +13,7 @@
 #include "regatta/vgpu/client/feeder.h"
 #include "regatta/vgpu/client/tenant_page.h"
 #include "regatta/vgpu/hook/gate.h"
+#include "regatta/vgpu/hook/memory.h"
 #include "regatta/vgpu/hook/report.h"
 
 namespace regatta::vgpu::hook {
@@ -102,8 +103,8 @@ bool join_tenant() {
   return connected(error) != nullptr || after_fault(error).has_value();
 }
 
-std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes) {
-  if (bytes == 0) return 0;
+// As reserve(), which counts it.
+static std::optional<std::uint64_t> ask_for(int device, std::uint64_t bytes) {
   std::string error;
   Client* const client = connected(error);
   if (client == nullptr) return after_fault(error);
@@ -113,12 +114,18 @@ std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes) {
   if (device >= 0 && device < REGATTA_DEVICES_MAX && is_paused() && client->spare(device) < bytes)
     return after_fault("the daemon does not answer");
   const Status status = client->reserve(device, bytes);
-  if (status) {
-    tenant().reserved[static_cast<std::size_t>(device)] += bytes;
-    return bytes;
-  }
+  if (status) return bytes;
   if (status.error().code == Code::kExhausted) return std::nullopt;
   return after_fault(status.error().message);
+}
+
+std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes, Busy* busy) {
+  if (bytes == 0) return 0;
+  if (busy != nullptr) busy->pause();
+  const auto granted = ask_for(device, bytes);
+  if (busy != nullptr) busy->go_on();
+  if (granted && *granted != 0) tenant().reserved[static_cast<std::size_t>(device)] += *granted;
+  return granted;
 }
 
 void release(int device, std::uint64_t bytes) {

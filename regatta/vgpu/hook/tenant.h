@@ -13,6 +13,8 @@ class Client;
 
 namespace regatta::vgpu::hook {
 
+class Busy;
+
 // Null: this process is of no tenant, or has not joined it yet.
 Client* tenant_client();
 
@@ -20,8 +22,9 @@ Client* tenant_client();
 bool join_tenant();
 
 // To be called before the driver takes `bytes` of a device. None: the tenant may not have them.
-// Else how much of it is counted: all, or 0 where a fault is met by letting things pass.
-std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes);
+// Else how much of it is counted: all, or 0 where a fault is met by letting things pass. May wait
+// for the daemon, or hours for room; `busy` is paused meanwhile, not when what is reserved counts.
+std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes, Busy* busy = nullptr);
 void release(int device, std::uint64_t bytes);
 
 // What is reserved now for this process.
