@@ -169,6 +169,28 @@ bool is_primary_gone(CUdevice device) {
          is_active == 0;
 }
 
+// The primary context has ended.
+CUcontext forget_primary(CUdevice device) {
+  CUcontext context = nullptr;
+  {
+    const std::scoped_lock lock(state().mutex);
+    std::swap(context, state().primaries[static_cast<std::size_t>(device)]);
+  }
+  forget_context(context);
+  return context;
+}
+
+// Gives one reference back, and forgets what was in the context when that was the last.
+CUresult give_up_primary(Driver<Entry::cuDevicePrimaryCtxRelease_v2> real, CUdevice device) {
+  const CUresult result = real(device);
+  if (result != CUDA_SUCCESS || !is_primary_gone(device)) return result;
+  CUcontext context = forget_primary(device);
+  if (context == nullptr) return result;
+  free_movable_of(context);
+  forget(sizes().take_of(context), device);
+  return result;
+}
+
 // Null: there is none. One that nobody was seen to retain is found by retaining it.
 CUcontext primary_context(CUdevice device) {
   const auto at = static_cast<std::size_t>(device);
@@ -180,20 +202,15 @@ CUcontext primary_context(CUdevice device) {
   if (is_primary_gone(device) ||
       driver<Entry::cuDevicePrimaryCtxRetain>()(&found, device) != CUDA_SUCCESS)
     return nullptr;
-  driver<Entry::cuDevicePrimaryCtxRelease_v2>()(device);
-  const std::scoped_lock lock(state().mutex);
-  return state().primaries[at] = found;
-}
-
-// The primary context has ended.
-CUcontext forget_primary(CUdevice device) {
-  CUcontext context = nullptr;
   {
     const std::scoped_lock lock(state().mutex);
-    std::swap(context, state().primaries[static_cast<std::size_t>(device)]);
+    state().primaries[at] = found;
   }
-  forget_context(context);
-  return context;
+  // Others may have released it meanwhile: then it ends here.
+  return give_up_primary(driver<Entry::cuDevicePrimaryCtxRelease_v2>(), device) == CUDA_SUCCESS &&
+                 is_primary_gone(device)
+             ? nullptr
+             : found;
 }
 
 bool is_seen(const Place& place) {
@@ -306,14 +323,9 @@ CUresult retain_primary(Driver<Entry::cuDevicePrimaryCtxRetain> real, CUcontext*
 }
 
 CUresult release_primary(Driver<Entry::cuDevicePrimaryCtxRelease_v2> real, CUdevice device) {
-  if (is_known(device)) leave_context(primary_context(device));
-  const CUresult result = real(device);
-  if (result != CUDA_SUCCESS || !is_known(device) || !is_primary_gone(device)) return result;
-  CUcontext context = forget_primary(device);
-  if (context == nullptr) return result;
-  free_movable_of(context);
-  forget(sizes().take_of(context), device);
-  return result;
+  if (!is_known(device)) return real(device);
+  leave_context(primary_context(device));
+  return give_up_primary(real, device);
 }
 
 CUresult reset_primary(Driver<Entry::cuDevicePrimaryCtxReset_v2> real, CUdevice device) {
