@@ -83,7 +83,7 @@ TEST_F(OverCommit, CopiesOfEveryKindBringBackWhatTheyTouch) {
   start_device(40, "800MB/s", Seconds{2.0});
   start(0, 32 * kMiB, 0, "copying");
   start(1, 32 * kMiB);
-  wait_for_turns(2, 8);
+  wait_for_turns(2, 10);
   EXPECT_GT(memory_of(0)["moved_in_bytes"], 0);
   finish();
 }

@@ -143,11 +143,24 @@ bool batch_holds(const std::vector<Piece>& pieces, CUstream stream) {
   return true;
 }
 
+CUDA_MEMCPY3D_PEER word_between(const Way& way, CUdeviceptr to, CUdeviceptr from) {
+  CUDA_MEMCPY3D_PEER box{};
+  box.srcMemoryType = box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  box.srcContext = box.dstContext = way.context;
+  box.srcDevice = from;
+  box.dstDevice = to;
+  box.WidthInBytes = 4;
+  box.Height = box.Depth = 1;
+  return box;
+}
+
 // Copies of one kind, the first calls since the memory may have gone; some change a first word.
 bool copy_round(unsigned round, std::vector<Piece>& pieces, const Way& way) {
   Piece& piece = pieces[round % pieces.size()];
+  const CUDA_MEMCPY3D_PEER out = word_between(way, way.scratch, piece.address);
+  const CUDA_MEMCPY3D_PEER in = word_between(way, piece.address, way.scratch);
   unsigned word = 0;
-  switch (round % 5) {
+  switch (round % 7) {
     case 0:
       return batch_holds(pieces, way.stream);
     case 1:
@@ -157,6 +170,14 @@ bool copy_round(unsigned round, std::vector<Piece>& pieces, const Way& way) {
     case 2:
       return CU(cuMemcpyDtoA_v2)(way.array, 0, piece.address, 4) == CUDA_SUCCESS &&
              CU(cuMemcpyAtoH_v2)(&word, way.array, 0, 4) == CUDA_SUCCESS && word == piece.first;
+    case 5:
+      return CU(cuMemcpy3DPeer)(&out) == CUDA_SUCCESS &&
+             CU(cuMemcpyDtoH_v2)(&word, way.scratch, 4) == CUDA_SUCCESS && word == piece.first;
+    case 6:
+      piece.first += 0x100000;
+      return CU(cuMemcpyHtoD_v2)(way.scratch, &piece.first, 4) == CUDA_SUCCESS &&
+             CU(cuMemcpy3DPeerAsync)(&in, way.stream) == CUDA_SUCCESS &&
+             CU(cuStreamSynchronize)(way.stream) == CUDA_SUCCESS;
     case 3:
       piece.first += 0x100000;
       return CU(cuMemcpyHtoA_v2)(way.array, 0, &piece.first, 4) == CUDA_SUCCESS &&
@@ -180,7 +201,7 @@ bool copy_until_stopped(int number, Board& board, std::vector<Piece>& pieces, Wa
       continue;
     }
     if (!copy_round(round, pieces, way)) {
-      std::fprintf(stderr, "copies of kind %u failed\n", round % 5);
+      std::fprintf(stderr, "copies of kind %u failed\n", round % 7);
       return false;
     }
     ++board.rounds[number];

@@ -57,6 +57,8 @@ CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D*);
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D*, CUstream);
 CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D*);
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D*, CUstream);
+CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER*);
+CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER*, CUstream);
 CUresult cuMemcpyHtoA_v2(CUarray to, std::size_t offset, const void* from, std::size_t bytes);
 CUresult cuMemcpyAtoH_v2(void* to, CUarray from, std::size_t offset, std::size_t bytes);
 CUresult cuMemcpyHtoAAsync_v2(CUarray to, std::size_t offset, const void* from, std::size_t bytes,

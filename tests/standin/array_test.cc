@@ -94,6 +94,48 @@ TEST_F(CudaArray, CopiesABoxThroughAnArray) {
   EXPECT_NE(CU(cuMemcpy3D_v2)(&back), CUDA_SUCCESS) << "the array is gone";
 }
 
+TEST_F(CudaArray, CopiesABoxBetweenContexts) {
+  const std::vector<unsigned> sent = numbers(4 * 3 * 2);
+  std::vector<unsigned> got(8, 0);
+  CUcontext other = nullptr;
+  CUdeviceptr there = 0;
+  CUdeviceptr here = 0;
+  ASSERT_EQ(CU(cuMemAlloc_v2)(&here, 96), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuMemcpyHtoD_v2)(here, sent.data(), 96), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuCtxCreate_v2)(&other, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuMemAlloc_v2)(&there, 96), CUDA_SUCCESS);
+  // The last two of four words in the last two of three rows, of both planes.
+  CUDA_MEMCPY3D_PEER box{};
+  box.srcXInBytes = 8;
+  box.srcY = 1;
+  box.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  box.srcDevice = here;
+  box.srcContext = context_;
+  box.srcPitch = 16;
+  box.srcHeight = 3;
+  box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  box.dstDevice = there;
+  box.dstContext = other;
+  box.dstPitch = 8;
+  box.dstHeight = 2;
+  box.WidthInBytes = 8;
+  box.Height = 2;
+  box.Depth = 2;
+  ASSERT_EQ(CU(cuMemcpy3DPeer)(&box), CUDA_SUCCESS);
+  ASSERT_EQ(CU(cuMemcpyDtoH_v2)(got.data(), there, 32), CUDA_SUCCESS);
+  const unsigned first = sent[0];
+  EXPECT_THAT(got, testing::ElementsAre(first + 6, first + 7, first + 10, first + 11, first + 18,
+                                        first + 19, first + 22, first + 23));
+  box.dstDevice = there + 32;
+  ASSERT_EQ(CU(cuMemcpy3DPeerAsync)(&box, nullptr), CUDA_SUCCESS);
+  std::vector<unsigned> again(8, 0);
+  ASSERT_EQ(CU(cuMemcpyDtoH_v2)(again.data(), there + 32, 32), CUDA_SUCCESS);
+  EXPECT_EQ(again, got);
+  EXPECT_EQ(CU(cuMemcpy3DPeer)(nullptr), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(CU(cuCtxDestroy_v2)(other), CUDA_SUCCESS);
+  EXPECT_EQ(CU(cuMemcpy3DPeer)(&box), CUDA_ERROR_INVALID_CONTEXT);
+}
+
 TEST_F(CudaArray, CopiesRowsOfArrays) {
   const std::vector<unsigned> sent = numbers(16);
   std::vector<unsigned> got(4);

@@ -1,4 +1,6 @@
 // Copies of planes and boxes, also of arrays.
+#include <bit>
+
 #include "tests/standin/api.h"
 #include "tests/standin/array.h"
 #include "tests/standin/copy.h"
@@ -69,6 +71,20 @@ CUresult run(const CUDA_MEMCPY3D* box, CUstream stream) {
   Copy copy;
   const CUresult result = make_copy(box, &copy);
   return result == CUDA_SUCCESS ? enqueue_copy(copy, stream) : result;
+}
+
+// Addresses are unique in a process: the contexts of device memory only have to be some.
+CUresult box_of_peers(const CUDA_MEMCPY3D_PEER* peers, CUDA_MEMCPY3D* box) {
+  if (peers == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard lock(process().mutex);
+  const auto is_right = [](unsigned type, CUcontext context) {
+    return type != CU_MEMORYTYPE_DEVICE || process().contexts.contains(context);
+  };
+  if (!is_right(peers->srcMemoryType, peers->srcContext) ||
+      !is_right(peers->dstMemoryType, peers->dstContext))
+    return CUDA_ERROR_INVALID_CONTEXT;
+  *box = std::bit_cast<CUDA_MEMCPY3D>(*peers);
+  return CUDA_SUCCESS;
 }
 
 CUdeviceptr address_of(const void* memory) {
@@ -171,6 +187,17 @@ CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* box) {
 }
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* box, CUstream stream) {
   return run(box, stream);
+}
+
+CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* peers) {
+  CUDA_MEMCPY3D box;
+  const CUresult result = box_of_peers(peers, &box);
+  return result == CUDA_SUCCESS ? run_now(&box) : result;
+}
+CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* peers, CUstream stream) {
+  CUDA_MEMCPY3D box;
+  const CUresult result = box_of_peers(peers, &box);
+  return result == CUDA_SUCCESS ? run(&box, stream) : result;
 }
 
 CUresult cuMemcpyHtoA_v2(CUarray to, std::size_t offset, const void* from, std::size_t bytes) {
