@@ -216,6 +216,8 @@ class Runc(OciCase):
         first = self.start_container({"regatta.gpu.name": "team", "regatta.gpu.memory": "50MiB", "regatta.gpu.compute": "10"},
                                      self.cdi())
         self.assertEqual(self.run_container([TENANT], {"regatta.gpu.name": "team"}, self.cdi()).returncode, 50)
+        done = self.run_container([TENANT], {"regatta.gpu.name": "team", "regatta.gpu.compute": "20"}, self.cdi())
+        self.assertIn("tenant team is there and has 10 %", done.stderr)
         self.assertEqual([group["container"] for group in self.tenants()["team"]["cgroups"]], [first])
         self.end(first)
         self.wait_for(lambda: not self.tenants())

@@ -190,6 +190,25 @@ class GpuSharing(unittest.TestCase):
         self.assertEqual(self.ps()["tenants"][0]["part_percent"], 100)
         self.assertIn('regatta_gpu_memory_limit_bytes{tenant="a",gpu="0"} 7340032\n', self.gpu("metrics").stdout)
 
+    def test_who_joins_a_tenant_asks_for_no_other_limits_than_it_has(self):
+        self.start("sleep", "60")
+        same = ("--compute", "30%", "--weight", "1", "--priority", "normal", "--on-fault", "closed")
+        self.assertEqual(self.gpu("run", "--name", "a", *same, "--", str(TENANT)).returncode, 100)
+        self.wait_for(lambda: len(self.ps()["tenants"][0]["processes"]) == 1)
+        before = self.ps()
+        for limit, has, remedy in ((("--compute", "50"), "30 %", "regatta gpu set a --compute 50"),
+                                   (("--weight", "2"), "1", "regatta gpu set a --weight 2"),
+                                   (("--priority", "high"), "normal", "regatta gpu set a --priority high"),
+                                   (("--on-fault", "open"), "closed", "regatta gpu set a --on-fault open"),
+                                   (("--overcommit",), "none", "start a tenant of another name with it"),
+                                   (("--overcommit", "--lease", "60s"), "none", "start a tenant of another name with it")):
+            done = self.gpu("run", "--name", "a", *limit, "--", "true")
+            self.assertEqual(done.returncode, 2)
+            said = " ".join(limit[:2] if limit[0] != "--overcommit" else limit[:1])
+            self.assertEqual(done.stderr, f"regatta: {said}: tenant a is there and has {has}; leave it out to join, or "
+                             + (remedy if "another" in remedy else f"change it with {remedy}") + "\n")
+        self.assertEqual(self.ps(), before)
+
     def test_a_daemon_that_was_killed_goes_on_where_it_was(self):
         process = self.start("sleep", "60")
         self.gpu("policy", "weight")

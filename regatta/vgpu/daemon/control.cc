@@ -74,6 +74,49 @@ Result<TenantLimits> with_request(TenantLimits limits, const json& request) {
   return limits;
 }
 
+std::string or_none(std::uint64_t number, const std::string& text) {
+  return number == 0 ? "none" : text;
+}
+
+// Whoever joins a tenant has its limits: one that asks for others would be held to what it did not
+// ask for.
+Status check_same(const TenantLimits& has, const TenantLimits& asked) {
+  struct Limit {
+    std::string words;  // as the command line has them
+    std::string there;
+    bool is_same;
+    bool can_change = true;
+  };
+  const auto percent = [](unsigned ppm) { return fmt::format("{:.6g}", ppm / 1e4); };
+  const auto priority = [](bool is_high) { return is_high ? "high" : "normal"; };
+  const auto fault = [](bool is_open) { return is_open ? "open" : "closed"; };
+  const auto lease = [](unsigned seconds) { return fmt::format("{}s", seconds); };
+  const Limit limits[] = {
+      {"--compute " + percent(asked.compute_ppm),
+       or_none(has.compute_ppm, percent(has.compute_ppm) + " %"),
+       has.compute_ppm == asked.compute_ppm},
+      {fmt::format("--weight {}", asked.weight), std::to_string(has.weight),
+       has.weight == asked.weight},
+      {fmt::format("--priority {}", priority(asked.is_high_priority)),
+       priority(has.is_high_priority), has.is_high_priority == asked.is_high_priority},
+      {fmt::format("--on-fault {}", fault(asked.is_open_on_fault)), fault(has.is_open_on_fault),
+       has.is_open_on_fault == asked.is_open_on_fault},
+      {"--overcommit", has.is_overcommitted ? "it" : "none",
+       has.is_overcommitted == asked.is_overcommitted, false},
+      {"--lease " + lease(asked.lease_s), or_none(has.lease_s, lease(has.lease_s)),
+       has.lease_s == asked.lease_s, false}};
+  for (const Limit& limit : limits) {
+    if (limit.is_same) continue;
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: tenant {} is there and has {}; leave it out to join, or {}",
+                             limit.words, has.name, limit.there,
+                             limit.can_change ? fmt::format("change it with regatta gpu set {} {}",
+                                                            has.name, limit.words)
+                                              : "start a tenant of another name with it")};
+  }
+  return {};
+}
+
 // A new tenant whose first process is the one that asks, or one more process of a tenant.
 Result<ControlAnswer> join_tenant(Books& books, const json& request, ProcessId asker) {
   REGATTA_TRY(tenant, tenant_of_request(books, request));
@@ -135,14 +178,19 @@ Result<RequestedTenant> tenant_of_request(Books& books, const json& request) {
   const std::string name = request.value("name", "");
   if (!request.contains("memory")) {
     const auto tenant = find_named(books, name);
-    if (tenant) return RequestedTenant{*tenant, false};
-    return Error{tenant.error().code,
-                 tenant.error().message + "; give --memory to start one of this name"};
+    if (!tenant) {
+      return Error{tenant.error().code,
+                   tenant.error().message + "; give --memory to start one of this name"};
+    }
+    const TenantLimits has = books.limits(*tenant);
+    REGATTA_TRY(asked, with_request(has, request));
+    REGATTA_TRY_DO(check_same(has, asked));
+    return RequestedTenant{*tenant, false};
   }
   if (books.find_tenant(name)) {
     return Error{Code::kInvalidInput,
-                 fmt::format("tenant {}: is there already; leave --memory and --compute out to "
-                             "join it, or change it with regatta gpu set",
+                 fmt::format("tenant {0}: is there already; leave --memory out to join it, or "
+                             "change its limits with regatta gpu set {0}",
                              name)};
   }
   REGATTA_TRY(limits, with_request({.name = name, .compute_ppm = 0}, request));

@@ -45,7 +45,7 @@ Error bad_request(const std::string& what);
 // The tenant of this name; kInvalidInput says which there are.
 Result<int> find_named(const Books& books, const std::string& name);
 // The tenant that the request names: made with its limits when it has a `memory`, else one that is
-// there.
+// there, which has to have all limits that the request names.
 struct RequestedTenant {
   int number = -1;
   bool is_new = false;

@@ -145,6 +145,19 @@ TEST(Daemon, IsToldLimitsThatFitAndRefusesOthersInOneSentence) {
               HasSubstr("3 GiB left"));
   EXPECT_THAT(asked({{"ask", "join"}, {"name", "a"}, {"memory", memory}}), HasSubstr("gpu set"));
   EXPECT_THAT(asked({{"ask", "join"}, {"name", "../b"}, {"memory", memory}}), HasSubstr("letters"));
+  // Who joins gets what the tenant has, and is told where it asked for something else.
+  const auto joined = [&](const char* key, const json& value) {
+    return asked({{"ask", "join"}, {"name", "a"}, {key, value}});
+  };
+  EXPECT_EQ(joined("compute_ppm", 500'000),
+            "--compute 50: tenant a is there and has 10 %; leave it out to join, or change it with "
+            "regatta gpu set a --compute 50");
+  EXPECT_THAT(joined("weight", 7), HasSubstr("has 1; leave it out"));
+  EXPECT_THAT(joined("priority", "high"), HasSubstr("gpu set a --priority high"));
+  EXPECT_THAT(joined("on_fault", "open"), HasSubstr("has closed"));
+  EXPECT_THAT(joined("overcommit", true),
+              HasSubstr("--overcommit: tenant a is there and has none"));
+  EXPECT_THAT(joined("lease_s", 60), HasSubstr("--lease 60s: tenant a is there and has none"));
   EXPECT_THAT(asked({{"ask", "set"}, {"name", "b"}}), HasSubstr("there is a"));
   EXPECT_THAT(asked({{"ask", "set"}, {"name", "a"}, {"memory", {{"3", 1}}}}),
               HasSubstr("no GPU 3"));

@@ -152,7 +152,8 @@ Result<json> enroll_request(const ContainerState& container, const Slice& most) 
                {"name", wish.tenant},
                {"container", container.id},
                {"cgroup", os::to_string(cgroup)}};
-  if (!joins) add_to_request(request, *slice);
+  // Who joins may say what the tenant has, which the daemon compares.
+  add_to_request(request, joins ? wish.slice : *slice);
   return request;
 }
 
