@@ -4,6 +4,7 @@ import os
 import pathlib
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -288,6 +289,36 @@ class GpuSharing(unittest.TestCase):
         done = subprocess.run([BIN / "regatta", "gpu", "ps", "--socket", self.socket + "2"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
         self.assertIn("regatta gpu daemon", done.stderr)
+
+    def test_a_daemon_that_cannot_keep_its_state_says_where_it_could(self):
+        folder = pathlib.Path(self.state).parent
+        (folder / "file").write_text("")
+        (folder / "taken" / "state").mkdir(parents=True)
+        for name in ("groups.json", "drained.json"):
+            (folder / name[:-5] / name).mkdir(parents=True)
+        socket = str(folder / "other")
+        own = "give --state a folder of its own"
+        cases = [(folder / "file", socket, own), (folder / "file/x", socket, own), (folder / "taken", socket, own),
+                 (folder / "groups", socket, "groups.json: is a directory; move it away"),
+                 (folder / "drained", socket, "drained.json: is a directory; move it away"),
+                 (folder / "new", folder / "file/socket", "give --socket a path"),
+                 (folder / "new", folder, "is there and no socket"), ("", socket, "--state: the text is empty")]
+        for state, socket, said in cases:
+            done = subprocess.run([BIN / "regatta", "gpu", "daemon", "--state", state, "--socket", socket],
+                                  capture_output=True, text=True, timeout=30)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertIn(said, done.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "root goes everywhere, and only root becomes another user")
+    def test_who_may_not_go_to_the_socket_is_told_so(self):
+        os.chmod(pathlib.Path(self.socket).parent, 0o700)
+        with tempfile.TemporaryDirectory() as folder:  # the build's own may be closed to others
+            os.chmod(folder, 0o755)
+            program = shutil.copy(BIN / "regatta", folder)
+            done = subprocess.run(["setpriv", "--reuid", "65534", "--clear-groups", program, "gpu", "ps", "--socket", self.socket],
+                                  capture_output=True, text=True, timeout=30)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+        self.assertIn("this user may not go there (permission denied); ask as root", done.stderr)
 
     def test_a_tenant_gives_no_orders(self):
         inner = [str(BIN / "regatta"), "gpu", "set", "--socket", self.socket, "a", "--memory", "1GiB"]

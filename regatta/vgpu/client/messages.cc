@@ -77,8 +77,15 @@ Result<os::UniqueFd> dial(const std::string& path, Seconds patience) {
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    const int reason = errno;
+    if (reason == EACCES || reason == EPERM) {
+      return Error{Code::kUnsupported, path + ": this user may not go there (" +
+                                           os::errno_text(reason) +
+                                           "); ask as root or as the daemon's user, or open the "
+                                           "folders above it to all with chmod a+x"};
+    }
     return Error{Code::kUnavailable,
-                 path + ": no daemon answers there (" + os::errno_text() +
+                 path + ": no daemon answers there (" + os::errno_text(reason) +
                      "); start it with regatta gpu daemon, or name its socket with --socket"};
   }
   return fd;

@@ -24,7 +24,15 @@ Result<os::UniqueFd> open_door(const std::string& path) {
   }
   // Containers mount this folder and not the socket, which is another file after each start.
   const auto folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) REGATTA_TRY_DO(os::make_folder(folder.string()));
+  const auto wrong_place = [](Error error) {
+    if (error.code != Code::kExhausted) error.code = Code::kInvalidInput;
+    error.message += "; give --socket a path in a folder that this user may write";
+    return error;
+  };
+  if (!folder.empty()) {
+    if (const Status made = os::make_folder(folder.string()); !made)
+      return wrong_place(made.error());
+  }
   ::unlink(path.c_str());
   os::UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return os::errno_error("cannot make a socket");
@@ -33,11 +41,15 @@ Result<os::UniqueFd> open_door(const std::string& path) {
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
   // SO_PASSCRED goes over to the connections that are accepted.
-  if (::setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
-      ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      ::chmod(path.c_str(), 0666) != 0 || ::listen(fd.get(), 1024) != 0) {
-    return os::errno_error(path);
-  }
+  // All may come in from the first moment on: who is turned away is not told to come again.
+  const mode_t before = ::umask(0111);
+  const bool is_bound =
+      ::setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
+      ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  const int reason = errno;
+  ::umask(before);
+  if (!is_bound) return wrong_place(os::errno_error(path, reason));
+  if (::listen(fd.get(), 1024) != 0) return os::errno_error(path);
   return fd;
 }
 

@@ -23,7 +23,10 @@ Status Books::load_drained() {
   const std::string path = path_in(state_.folder());
   const auto text = os::read_file(path);
   if (!text && text.error().code == Code::kNotFound) return {};
-  if (!text) return text.error();
+  if (!text) {
+    return Error{Code::kInvalidInput,
+                 text.error().message + "; move it away, or make it readable for this user"};
+  }
   const json list = json::parse(*text, nullptr, false);
   if (list.is_array()) {
     std::uint32_t devices = 0;

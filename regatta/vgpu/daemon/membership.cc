@@ -76,7 +76,10 @@ Result<Membership> Membership::open(const std::string& folder) {
   Membership membership(folder + "/groups.json");
   const auto text = os::read_file(membership.path_);
   if (!text && text.error().code == Code::kNotFound) return membership;
-  if (!text) return text.error();
+  if (!text) {
+    return Error{Code::kInvalidInput,
+                 text.error().message + "; move it away, or make it readable for this user"};
+  }
   auto groups = from_json(*text);
   if (!groups) {
     return Error{Code::kInvalidInput, membership.path_ + ": " + groups.error().message +

@@ -72,13 +72,20 @@ void forget_earlier_boot(StateFile& file, const std::string& boot) {
   std::memcpy(file.boot_id, boot.data(), std::min(boot.size(), sizeof file.boot_id - 1));
 }
 
+// What the operator named cannot hold the state: that there is no room is no matter of the name.
+Error wrong_place(Error error) {
+  if (error.code != Code::kExhausted) error.code = Code::kInvalidInput;
+  error.message += "; give --state a folder of its own that this user may write";
+  return error;
+}
+
 }  // namespace
 
 Result<State> State::open(const std::string& folder) {
-  REGATTA_TRY_DO(os::make_folder(folder, 0700));
+  if (const Status made = os::make_folder(folder, 0700); !made) return wrong_place(made.error());
   const std::string path = folder + "/state";
   os::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd) return os::errno_error(path);
+  if (!fd) return wrong_place(os::errno_error(path));
   // A helper that a killed daemon had just started holds the lock for a moment.
   const Seconds end = os::monotonic_now() + Seconds{0.3};
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
