@@ -31,6 +31,10 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -39,11 +43,19 @@ std::vector<std::string> option_names(const CLI::App& app) {
     for (const std::string& name : option->get_snames())
       names.push_back("-" + name);
   }
+  if (app.get_fallthrough() && app.get_parent() != nullptr) {
+    for (const std::string& name : option_names(*app.get_parent())) {
+      if (!contains(names, name)) names.push_back(name);
+    }
+  }
   return names;
 }
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+// The option of this name of `app`, or of the commands above it where it takes theirs, too.
+const CLI::Option* find_option(const CLI::App& app, const std::string& name) {
+  const CLI::Option* option = app.get_option_no_throw(name);
+  const bool goes_on = option == nullptr && app.get_fallthrough() && app.get_parent() != nullptr;
+  return goes_on ? find_option(*app.get_parent(), name) : option;
 }
 
 // "-3" is a value, "--steps=3" is an option with its value.
@@ -72,23 +84,30 @@ const CLI::App& innermost(const CLI::App& app) {
   return given.empty() ? app : innermost(*given.front());
 }
 
-// "regatta plan JOB --cluster CLUSTER": with everything that must be given. An argument that has a
-// text of its own shows that: a word to be written as it stands.
+// "regatta plan JOB --cluster CLUSTER": with everything that must be given, a program and its
+// arguments last. An argument that has a text of its own shows that: a word to be written as it
+// stands.
 std::string required_form(const CLI::App& app) {
-  std::string form = "regatta " + full_name(app);
+  const CLI::App* parent = app.get_parent();
+  std::string form = parent == nullptr ? "regatta" : required_form(*parent) + " " + app.get_name();
+  std::string program;
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_required()) continue;
+    if (option->get_positional() && option->get_expected_max() > 1) {
+      program = " -- " + option->get_name();
+      continue;
+    }
     const std::string& example = option->get_option_text();
     form += " " + (example.empty() ? option->get_name() : example);
     if (!option->get_positional()) form += " " + option->get_type_name();
   }
-  return form;
+  return form + program;
 }
 
 Status check_option(const CLI::App& app, const std::string& word) {
   const std::size_t equals = word.find('=');
   const std::string name = word.substr(0, equals);
-  const CLI::Option* option = app.get_option_no_throw(name);
+  const CLI::Option* option = find_option(app, name);
   std::string complaint;
   if (option == nullptr) {
     // What is written after the node's name is another program's command line.
@@ -138,9 +157,9 @@ CLI::Validator one_of(std::vector<std::string> words) {
   return {check, ""};
 }
 
-CLI::Validator not_empty() {
-  const auto check = [](std::string& text) -> std::string {
-    return text.empty() ? "the text is empty; write it or leave it out" : "";
+CLI::Validator not_empty(const std::string& remedy) {
+  const auto check = [remedy](std::string& text) -> std::string {
+    return text.empty() ? "the text is empty; " + remedy : "";
   };
   return {check, ""};
 }

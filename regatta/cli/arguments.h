@@ -21,8 +21,8 @@ CLI::Validator number_up_to(double most);
 // Accepts one of `words`, and offers the nearest.
 CLI::Validator one_of(std::vector<std::string> words);
 
-// Accepts any text but the empty one.
-CLI::Validator not_empty();
+// Accepts any text but the empty one, for which `remedy` is said.
+CLI::Validator not_empty(const std::string& remedy = "write it or leave it out");
 
 // The command `name` of `parent`, with its help and an example below it, that calls `run`.
 CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& help,

@@ -102,6 +102,8 @@ int run_daemon(const Options& options) {
   for (const std::string& text : options.gpus) {
     const auto memory = parse_memory("--gpu", text);
     if (!memory) return report_error(memory.error());
+    if (const Status enough = vgpu::check_enough(*memory); !enough)
+      return report_error({enough.error().code, "--gpu: " + enough.error().message});
     daemon.gpus.push_back(*memory);
   }
   if (const Status engines = add_engines(daemon, options); !engines)
@@ -132,6 +134,8 @@ Status preload_hook() {
 
 // Becomes the program, as a process of the tenant: all it starts inherits the descriptor.
 int run_program(const Options& options) {
+  if (const Status status = check_program(options.program); !status)
+    return report_error(status.error());
   json request{{"ask", "join"}, {"name", options.name}};
   if (const Status status = add_limits(request, options.limits); !status)
     return report_error(status.error());
@@ -140,8 +144,9 @@ int run_program(const Options& options) {
     const auto lease = parse_seconds(options.lease);
     if (!lease || lease->value < 1 || lease->value > vgpu::kLeaseMost) {
       return report_error(
-          {Code::kInvalidInput, lease ? "--lease: " + options.lease + " is not between 1s and 194d"
-                                      : "--lease: " + lease.error().message});
+          {Code::kInvalidInput, fmt::format("--lease: '{}' is not a time from 1s to 194d; write it "
+                                            "like 60s or 5min",
+                                            printable(options.lease, 60))});
     }
     request["lease_s"] = static_cast<unsigned>(lease->value);
   }
@@ -227,14 +232,16 @@ void add_daemon(CLI::App& gpu, const Shared& options, int& exit_status) {
   daemon
       ->add_option("--host-memory", options->host_memory,
                    "Memory of the host for tenants with --overcommit; none when left out")
-      ->type_name("SIZE");
+      ->type_name("SIZE")
+      ->check(not_empty());
   daemon->add_flag("--no-checkpoint", options->no_checkpoint,
                    "Never take a process off its GPU by the driver's checkpoint calls");
   daemon
       ->add_option("--link", options->link,
                    "What copies between host and a GPU reach, each way, to be divided as its time "
                    "is; left out, copies are not held back")
-      ->type_name("RATE");
+      ->type_name("RATE")
+      ->check(not_empty());
   const auto add_rate = [&](const char* name, double& value, const char* help) {
     daemon->add_option(name, value, help)->type_name("MPIXELS")->check(number_up_to(1e6));
   };
@@ -266,15 +273,19 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
       add_command(*gpu, "run", "Start a program as a tenant, or in one that is there",
                   "regatta gpu run --name a --memory 4GiB --compute 30 -- python3 serve.py",
                   [=, &exit_status] { exit_status = run_program(*options); });
-  run->add_option("PROGRAM", options->program, "Program and its arguments, after --")->required();
-  run->add_option("--name", options->name, "The tenant")->type_name("NAME")->required();
+  add_program(*run, options->program);
+  run->add_option("--name", options->name, "The tenant")
+      ->type_name("NAME")
+      ->required()
+      ->check(not_empty("write a name of one letter or more"));
   add_limit_options(*run, options->limits);
   add_fault_option(*run, options->limits);
   run->add_flag("--overcommit", options->overcommit,
                 "Its memory may go to the host while others work; the daemon needs --host-memory");
   run->add_option("--lease", options->lease,
                   "With --overcommit: so long it has the GPU alone when it comes to work, like 60s")
-      ->type_name("TIME");
+      ->type_name("TIME")
+      ->check(not_empty());
   add_socket_option(*run, options->socket);
 
   CLI::App* ps =
@@ -283,7 +294,7 @@ void add_gpu_command(CLI::App& app, int& exit_status) {
   CLI::App* set = add_command(*gpu, "set", "Change a tenant's limits while it runs",
                               "regatta gpu set a --memory 8GiB --compute 50",
                               [=, &exit_status] { exit_status = run_set(*options); });
-  set->add_option("NAME", options->name, "The tenant")->required();
+  add_tenant(*set, options->name);
   add_limit_options(*set, options->limits);
   add_fault_option(*set, options->limits);
   CLI::App* policy = add_command(

@@ -96,7 +96,7 @@ void add_gpu_containers(CLI::App& gpu, int& exit_status) {
           "  regatta gpu enroll a --cgroup /system.slice/a.service --memory 4GiB --compute 30\n"
           "  regatta gpu enroll a --cgroup memory:/docker/1f00    of cgroup v1",
           options);
-  enroll->add_option("NAME", options->name, "The tenant")->required();
+  add_tenant(*enroll, options->name);
   enroll
       ->add_option("--cgroup", options->cgroup,
                    "As in /proc/PID/cgroup: /PATH of cgroup v2, HIERARCHY:/PATH of v1")
@@ -109,7 +109,7 @@ void add_gpu_containers(CLI::App& gpu, int& exit_status) {
 
   CLI::App* leave = add(gpu, "leave", "Take a tenant's cgroups from it; it ends with its processes",
                         "Example:\n  regatta gpu leave a", options);
-  leave->add_option("NAME", options->name, "The tenant")->required();
+  add_tenant(*leave, options->name);
   leave->callback([=, &exit_status] { exit_status = run_leave(*options); });
 
   CLI::App* hook = add(

@@ -12,11 +12,31 @@ void add_socket_option(CLI::App& command, std::string& socket) {
       ->check(not_empty());
 }
 
+void add_program(CLI::App& command, std::vector<std::string>& program) {
+  command.add_option("PROGRAM", program, "Program and its arguments, after --")->required();
+}
+
+Status check_program(const std::vector<std::string>& program) {
+  if (!program.front().empty()) return {};
+  return Error{Code::kInvalidInput,
+               "PROGRAM: the text is empty; write the program's name after --"};
+}
+
+void add_tenant(CLI::App& command, std::string& name) {
+  command.add_option("NAME", name, "The tenant")
+      ->required()
+      ->check(not_empty("write the tenant's name; regatta gpu ps shows those that there are"));
+}
+
 void add_limit_options(CLI::App& command, LimitOptions& options) {
-  command.add_option("--memory", options.memory, "Most device memory, like 4GiB or 0=4GiB,1=8GiB")
-      ->type_name("SIZE");
+  CLI::Option* memory =
+      command
+          .add_option("--memory", options.memory, "Most device memory, like 4GiB or 0=4GiB,1=8GiB")
+          ->type_name("SIZE")
+          ->check(not_empty());
   command.add_option("--compute", options.compute, "Part of the device's time in percent, like 30")
-      ->type_name("PERCENT");
+      ->type_name("PERCENT")
+      ->check(not_empty());
   command.add_option("--weight", options.weight, "Weight under weight and burst-weight")
       ->type_name("N")
       ->check(whole_number(1, 10'000));
@@ -26,7 +46,8 @@ void add_limit_options(CLI::App& command, LimitOptions& options) {
   command.add_option("--gpu", options.gpu, "The GPU that --memory is of")
       ->type_name("NUMBER")
       ->capture_default_str()
-      ->check(whole_number(0, vgpu::kDevicesMax - 1));
+      ->check(whole_number(0, vgpu::kDevicesMax - 1))
+      ->needs(memory);
 }
 
 void add_fault_option(CLI::App& command, LimitOptions& options) {

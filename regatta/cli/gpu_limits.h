@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,12 @@ struct LimitOptions {
 };
 
 void add_socket_option(CLI::App& command, std::string& socket);
+// A program and its arguments, after --.
+void add_program(CLI::App& command, std::vector<std::string>& program);
+// kInvalidInput: the program is the empty text; its arguments may be.
+Status check_program(const std::vector<std::string>& program);
+// The tenant, as an argument of its own.
+void add_tenant(CLI::App& command, std::string& name);
 void add_limit_options(CLI::App& command, LimitOptions& options);
 void add_fault_option(CLI::App& command, LimitOptions& options);
 

@@ -125,6 +125,7 @@ Result<int> list(const Options& options) {
 }
 
 Result<int> run(const Options& options) {
+  REGATTA_TRY_DO(check_program(options.program));
   REGATTA_TRY(servers, remote::parse_servers(options.servers));
   REGATTA_TRY(token, remote::read_token(options.token_file));
   REGATTA_TRY(library, sister("libregatta_gpu_remote.so"));
@@ -137,18 +138,13 @@ Result<int> run(const Options& options) {
     slice.name = fmt::format("{:.30}-{}", host, ::getpid());
   }
   const auto memory = parse_bytes(options.memory);
-  if (!memory) return Error{memory.error().code, "--memory: " + memory.error().message};
-  if (memory->value <= 0)
-    return Error{Code::kInvalidInput,
-                 "--memory: '" + options.memory + "' is not more than nothing; write it like 4GiB"};
+  const Status enough = memory ? vgpu::check_enough(*memory) : Status(memory.error());
+  if (!enough) return Error{enough.error().code, "--memory: " + enough.error().message};
   slice.memory = static_cast<std::uint64_t>(memory->value);
   if (!options.compute.empty()) {
-    const bool has_sign = options.compute.find('%') != std::string::npos;
-    const auto ratio = parse_ratio(options.compute + (has_sign ? "" : "%"));
-    if (!ratio || *ratio <= 0 || *ratio > 1)
-      return Error{Code::kInvalidInput,
-                   "--compute: give a percentage above 0, at most 100, like 30"};
-    slice.compute_ppm = static_cast<unsigned>(*ratio * 1e6 + 0.5);
+    const auto compute = vgpu::parse_compute(options.compute);
+    if (!compute) return Error{compute.error().code, "--compute: " + compute.error().message};
+    slice.compute_ppm = *compute;
   }
   REGATTA_TRY(lease, remote::lease_slice(servers, token, slice, options.transport == "rdma"));
   return remote::run_with_lease(std::move(lease),
@@ -166,7 +162,8 @@ int status_of(const Result<int>& result) {
 void add_token(CLI::App& command, Options& options) {
   command.add_option("--token-file", options.token_file, "File that holds the pool's token")
       ->type_name("PATH")
-      ->required();
+      ->required()
+      ->check(not_empty("name the file that holds the token"));
 }
 
 void add_serve(CLI::App& gpu, const Shared& options, int& exit_status) {
@@ -178,7 +175,8 @@ void add_serve(CLI::App& gpu, const Shared& options, int& exit_status) {
                   });
   command->add_option("--listen", options->listen, "Where programs come to")
       ->type_name("HOST:PORT")
-      ->required();
+      ->required()
+      ->check(not_empty("write it like 0.0.0.0:7000"));
   add_token(*command, *options);
   add_socket_option(*command, options->daemon_socket);
   command->add_option("--driver", options->driver, "The CUDA driver's library")
@@ -188,7 +186,8 @@ void add_serve(CLI::App& gpu, const Shared& options, int& exit_status) {
   command
       ->add_option("--rdma-address", options->rdma_address,
                    "Numeric address of the RDMA device; the connection's if left out")
-      ->type_name("ADDRESS");
+      ->type_name("ADDRESS")
+      ->check(not_empty());
 }
 
 void add_pool(CLI::App& gpu, const Shared& options, int& exit_status) {
@@ -199,25 +198,31 @@ void add_pool(CLI::App& gpu, const Shared& options, int& exit_status) {
   pool->require_subcommand(1);
   pool->add_option("--servers", options->servers, "GPU servers, with commas between them")
       ->type_name("HOST:PORT,...")
-      ->required();
+      ->required()
+      ->check(not_empty("name at least one, like a:7000,b:7000"));
   add_token(*pool, *options);
   CLI::App* ls = add_command(*pool, "ls", "GPUs of the servers and what is free of them",
                              "regatta gpu pool --servers a:7000 --token-file token ls --json",
                              [=, &exit_status] { exit_status = status_of(list(*options)); });
+  ls->fallthrough();  // --servers may stand behind it, too
   ls->add_flag("--json", options->json, "Print JSON");
   CLI::App* start = add_command(
       *pool, "run", "Start a program on a slice, on the server where it fits best",
       "regatta gpu pool --servers a:7000,b:7000 --token-file token run --memory 4GiB --compute 30 "
       "-- ./program",
       [=, &exit_status] { exit_status = status_of(run(*options)); });
-  start->add_option("PROGRAM", options->program, "Program and its arguments, after --")->required();
+  start->fallthrough();
+  add_program(*start, options->program);
   start->add_option("--memory", options->memory, "Device memory, like 4GiB")
       ->type_name("SIZE")
-      ->required();
+      ->required()
+      ->check(not_empty("write it like 4GiB"));
   start->add_option("--compute", options->compute, "Part of the GPU's time in percent, like 30")
-      ->type_name("PERCENT");
+      ->type_name("PERCENT")
+      ->check(not_empty());
   start->add_option("--name", options->name, "The tenant; made up of host and process if left out")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(not_empty());
   start->add_option("--weight", options->weight, "Weight under weight and burst-weight")
       ->type_name("N")
       ->check(whole_number(1, 10'000));
@@ -233,7 +238,8 @@ void add_pool(CLI::App& gpu, const Shared& options, int& exit_status) {
   start
       ->add_option("--rdma-address", options->rdma_address,
                    "Numeric address of this end's RDMA device; the connection's if left out")
-      ->type_name("ADDRESS");
+      ->type_name("ADDRESS")
+      ->check(not_empty());
   start->add_flag("--verbose", options->is_verbose, "Say on stderr which transport is taken");
 }
 

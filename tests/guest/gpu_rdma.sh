@@ -65,7 +65,7 @@ expect "it is TCP where that is asked for" $pool run $slice --transport tcp --ve
 cp /tmp/said /tmp/said-copy
 expect "and the program says so" said "^regatta: 10.0.0.2:7000: TCP$"
 sed 's/driver:/TCP: /' /tmp/said-copy
-$pool run --memory 1MiB --compute 10 --transport rdma --rdma-address 10.0.0.7 -- true >/tmp/said 2>&1
+$pool run --memory 2MiB --compute 10 --transport rdma --rdma-address 10.0.0.7 -- true >/tmp/said 2>&1
 status=$?
 expect "an address without a device is refused in one sentence" test $status-$(wc -l </tmp/said) = 2-1
 

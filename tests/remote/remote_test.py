@@ -38,7 +38,7 @@ class Pool(RemoteCase):
         server = self.server()
         with open(self.token, "w") as file:
             file.write("another token of the tests\n")
-        done = self.pool([server], "run", "--memory", "1MiB", "--", "true")
+        done = self.pool([server], "run", "--memory", "2MiB", "--", "true")
         self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
         self.assertIn("the token is not this server's", done.stderr)
 
@@ -54,11 +54,11 @@ class Pool(RemoteCase):
     def test_refuses_rdma_that_is_not_there_in_one_sentence(self):
         server = self.server()
         for words in (("--transport", "rdma"), ("--rdma-address", "the-nic"), ("--transport", "udp")):
-            done = self.pool([server], "run", "--memory", "1MiB", "--compute", "10", *words, "--", "true")
+            done = self.pool([server], "run", "--memory", "2MiB", "--compute", "10", *words, "--", "true")
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.wait_for(lambda: not server.tenants())
-        done = self.pool([server], "run", "--memory", "1MiB", "--transport", "rdma", "--", "true")
+        done = self.pool([server], "run", "--memory", "2MiB", "--transport", "rdma", "--", "true")
         self.assertIn("no server of the pool has an RDMA device", done.stderr)
         done = subprocess.run([BIN / "regatta", "gpu", "serve", "--listen", f"127.0.0.1:{free_port()}", "--token-file", self.token,
                                "--rdma-address", "127.0.0.1"], capture_output=True, text=True, timeout=30)

@@ -13,6 +13,7 @@ PLAN = ["plan", JOB, "--cluster", CLUSTER]
 GPU_JOB, GPU_CLUSTER = EXAMPLES / "gpt3-175b.yaml", EXAMPLES / "a100-1024.yaml"
 GPU_PLAN = ["plan", GPU_JOB, "--cluster", GPU_CLUSTER]
 RUN = ["run", JOB, "--cluster", CLUSTER]
+LITTLE = "is less than one of the 2 MiB blocks in which a program gets memory; give 2MiB or more"
 STEPS = "is not a whole number from 1 to 1000000000"
 
 CASES = [
@@ -100,6 +101,23 @@ CASES = [
     (["coll", "inspect", "missing.json"], "missing.json: no such file; give a flight file, a PID or a job"),
     (["gpu", "oci-hok"], "gpu: there is no command 'oci-hok'; did you mean 'oci-hook'?"),
     (["gpu", "enroll", "a"], "gpu enroll: --cgroup is missing; write it like: regatta gpu enroll NAME --cgroup PATH"),
+    (["gpu", "run", "--name", "a"], "gpu run: PROGRAM is missing; write it like: regatta gpu run --name NAME -- PROGRAM"),
+    (["gpu", "run", "--name", "a", "--", ""], "PROGRAM: the text is empty; write the program's name after --"),
+    (["gpu", "run", "--name", "", "--", "true"], "gpu run: --name: the text is empty; write a name of one letter or more"),
+    (["gpu", "run", "--name", "a", "--memory", "", "--", "true"], "gpu run: --memory: the text is empty; write it or leave it out"),
+    (["gpu", "run", "--name", "a", "--memory", "1KiB", "--", "true"], "--memory: 1 KiB " + LITTLE),
+    (["gpu", "run", "--name", "a", "--memory", "-4GiB", "--", "true"], "--memory: -4 GiB " + LITTLE),
+    (["gpu", "run", "--name", "a", "--gpu", "1", "--", "true"], "gpu run: --gpu requires --memory"),
+    (["gpu", "run", "--name", "a", "--overcommit", "--lease", "60", "--", "true"],
+     "--lease: '60' is not a time from 1s to 194d; write it like 60s or 5min"),
+    (["gpu", "set", "", "--memory", "1GiB"],
+     "gpu set: NAME: the text is empty; write the tenant's name; regatta gpu ps shows those that there are"),
+    (["gpu", "pool", "ls"],
+     "gpu pool ls: --servers is missing; write it like: regatta gpu pool --servers HOST:PORT,... --token-file PATH ls"),
+    (["gpu", "pool", "run", "--servers", "a:7000", "--memory", "1GiB", "--", "true"],
+     "gpu pool run: --token-file is missing; write it like: regatta gpu pool --servers HOST:PORT,... --token-file PATH run "
+     "--memory SIZE -- PROGRAM"),
+    (["gpu", "pool", "ls", "--tokenfile", "x"], "gpu pool ls: there is no option '--tokenfile'; did you mean '--token-file'?"),
     (["gpu", "top", "--interval", "0"], "gpu top: --interval: '0' is not a number above 0, at most 3600"),
     (["gpu", "drain", "--wait", "0"], "gpu drain: --wait: '0' is not a whole number from 1 to 1000000"),
     (["gpu", "drain", "--undo", "--wait", "3"], "gpu drain: --wait excludes --undo; give one of them"),

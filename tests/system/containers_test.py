@@ -206,8 +206,8 @@ class Runc(OciCase):
             self.assertIn("is in a container", done.stderr)
 
     def test_the_library_is_loaded_into_every_program(self):
-        for words, args in ((("--memory", "1MiB", "--compute", "1"), ["env", "-i", "cat", "/proc/self/maps"]),
-                            (("--memory", "1MiB", "--compute", "1", "--preload", "env"), ["cat", "/proc/self/maps"])):
+        for words, args in ((("--memory", "2MiB", "--compute", "1"), ["env", "-i", "cat", "/proc/self/maps"]),
+                            (("--memory", "2MiB", "--compute", "1", "--preload", "env"), ["cat", "/proc/self/maps"])):
             done = self.run_container(args, {}, self.cdi(*words))
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn(str(self.library), done.stdout)

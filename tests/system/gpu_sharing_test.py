@@ -126,7 +126,7 @@ class GpuSharing(unittest.TestCase):
                               capture_output=True, text=True, timeout=30)
         self.assertEqual(done.stdout, "512, then 2\nstep full\n")  # without the hook it takes all
         # What the program preloads itself stays.
-        done = subprocess.run(self.run_words("--memory", "1MiB", "--", "sh", "-c", "echo $LD_PRELOAD"), text=True,
+        done = subprocess.run(self.run_words("--memory", "2MiB", "--", "sh", "-c", "echo $LD_PRELOAD"), text=True,
                               env=dict(os.environ, LD_PRELOAD="libm.so.6"), capture_output=True, timeout=30)
         self.assertEqual(done.stdout, f"{BIN / 'libregatta_gpu.so'}:libm.so.6\n")
 
@@ -275,12 +275,13 @@ class GpuSharing(unittest.TestCase):
                  (("run", "--name", "b", "--memory", "1GiB", "--compute", "130", "--", "true"), "--compute"),
                  (("run", "--name", "b", "--memory", "1GiB", "--on-fault", "maybe", "--", "true"), "open"),
                  (("run", "--name", "b", "--memory", "1GiB", "--", "true"), "give --compute"),
-                 (("run", "--name", "b", "--memory", "1MiB", "--compute", "1", "--", "no-such-program"), "no-such"),
+                 (("run", "--name", "b", "--memory", "2MiB", "--compute", "1", "--", "no-such-program"), "no-such"),
                  (("policy", "best"), "fixed"),
                  (("drain", "--device", "2"), "the daemon has GPU 0 to 1"),
                  (("leave", "b"), "none at all"),
-                 (("enroll", "b", "--cgroup", "x", "--memory", "1MiB", "--compute", "1"), "memory:/a/b"),
-                 (("enroll", "b", "--cgroup", "/regatta-none", "--memory", "1MiB", "--compute", "1"), "regatta-none"),
+                 (("enroll", "b", "--cgroup", "x", "--memory", "2MiB", "--compute", "1"), "memory:/a/b"),
+                 (("enroll", "b", "--cgroup", "/regatta-none", "--memory", "2MiB", "--compute", "1"), "regatta-none"),
+                 (("run", "--name", "b", "--memory", "0MiB", "--compute", "1", "--", "true"), "no memory of any GPU"),
                  (("set", "b"), "give --memory")]
         for words, text in cases:
             done = self.gpu(*words)

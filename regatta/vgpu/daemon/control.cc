@@ -194,6 +194,14 @@ Result<RequestedTenant> tenant_of_request(Books& books, const json& request) {
                              name)};
   }
   REGATTA_TRY(limits, with_request({.name = name, .compute_ppm = 0}, request));
+  const bool has_memory = std::any_of(limits.memory.begin(), limits.memory.end(),
+                                      [](Bytes memory) { return memory.value != 0; });
+  if (!has_memory) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("tenant {}: would have no memory of any GPU; give --memory 2MiB or "
+                             "more",
+                             printable(name, 60))};
+  }
   REGATTA_TRY(tenant, books.add_tenant(limits));
   return RequestedTenant{tenant, true};
 }

@@ -38,6 +38,14 @@ Status limit(std::optional<T>& asked, const std::optional<T>& most, const char* 
 
 }  // namespace
 
+Status check_enough(Bytes memory) {
+  constexpr Bytes kBlock{2LL << 20};
+  if (memory >= kBlock) return {};
+  return wrong(format_bytes(memory) +
+               " is less than one of the 2 MiB blocks in which a program gets memory; give 2MiB "
+               "or more");
+}
+
 Result<unsigned> parse_compute(const std::string& text) {
   const auto ratio = parse_ratio(text.find('%') == std::string::npos ? text + "%" : text);
   if (!ratio || !(*ratio > 0) || *ratio > 1)
@@ -56,7 +64,7 @@ Result<std::map<int, Bytes>> parse_memory(const std::string& text, int gpu) {
                                printable(part, 40)));
     }
     REGATTA_TRY(size, parse_bytes(is_list ? part.substr(equals + 1) : part));
-    if (size.value < 0) return wrong("'" + printable(part, 40) + "' is less than nothing");
+    if (size.value != 0) REGATTA_TRY_DO(check_enough(size));
     if (!memory.emplace(*number, size).second)
       return wrong(fmt::format("GPU {} is named twice; name it once", *number));
   }

@@ -15,7 +15,9 @@ namespace regatta::vgpu {
 
 // "30" or "30%" as millionths. kInvalidInput unless it is above 0 and at most 100.
 Result<unsigned> parse_compute(const std::string& text);
-// "4GiB" of GPU `gpu`, or of several: "0=4GiB,1=8GiB".
+// kInvalidInput: a program can do nothing with so little.
+Status check_enough(Bytes memory);
+// "4GiB" of GPU `gpu`, or of several: "0=4GiB,1=8GiB". Of each nothing, or enough.
 Result<std::map<int, Bytes>> parse_memory(const std::string& text, int gpu = 0);
 
 // What is not set was not said.

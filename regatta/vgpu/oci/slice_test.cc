@@ -24,6 +24,16 @@ TEST(Slice, ReadsMemoryOfOneGpuAndOfSeveral) {
   }
 }
 
+TEST(Slice, HasNoMemoryOfAGpuOrEnoughForABlock) {
+  EXPECT_THAT(parse_memory("0=2MiB,1=0B").value(),
+              UnorderedElementsAre(Pair(0, 2_MiB), Pair(1, 0_MiB)));
+  EXPECT_EQ(parse_memory("1KiB").error().message,
+            "1 KiB is less than one of the 2 MiB blocks in which a program gets memory; give 2MiB "
+            "or more");
+  for (const char* text : {"1B", "2097151B", "-4GiB", "0=4GiB,1=1MiB"})
+    EXPECT_THAT(parse_memory(text).error().message, HasSubstr("give 2MiB or more")) << text;
+}
+
 TEST(Slice, ReadsAPartOfTheTime) {
   EXPECT_EQ(parse_compute("30").value(), 300'000U);
   EXPECT_EQ(parse_compute("12.5%").value(), 125'000U);
