@@ -54,8 +54,8 @@ void add_fault_option(CLI::App& command, LimitOptions& options) {
   command
       .add_option(
           "--on-fault", options.on_fault,
-          "While the daemon cannot be asked: open, memory is not counted, or closed, none is "
-          "given, which is so when left out")
+          "While the daemon cannot be asked, for which a call waits 5 s: open, memory is given and "
+          "counted later, or closed, none is given, which is so when left out")
       ->type_name("WORD")
       ->check(one_of({"open", "closed"}));
 }

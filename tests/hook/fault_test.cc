@@ -119,6 +119,40 @@ TEST(LostDaemon, LetsAContextBeCountedWhileAnotherThreadWaitsForIt) {
   EXPECT_EQ(program.finish(), 0);
 }
 
+// What passed is held, so it counts as soon as there is somebody to count it, as far as the quota
+// goes, and no more is to be had beside it.
+TEST(DaemonFault, LetsMemoryPassThatIsCountedWhenTheDaemonIsThereAgain) {
+  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  vgpu::TestDaemon daemon;
+  for (const long long quota : {44, 30}) {
+    TenantProgram program(daemon, "a", static_cast<std::uint64_t>(quota) * kMiB,
+                          {kProgram, "outage"}, on(device, How::kPreloaded));
+    ASSERT_EQ(program.read_line(), "ready");
+    ASSERT_TRUE(daemon.ask({{"ask", "set"}, {"name", "a"}, {"on_fault", "open"}}));
+    daemon.kill();
+    program.go_on();
+    EXPECT_EQ(program.read_line(), "taken 0 0 0");
+    daemon.start();
+    const auto before = daemon.memory("used_bytes");
+    EXPECT_LT(before, static_cast<long long>(device.used_bytes()));
+    program.go_on();
+    EXPECT_EQ(program.read_line(), "waited 0");
+    if (quota == 44) {
+      EXPECT_TRUE(books_are_right(device, daemon, Seconds{5.0}));
+    } else {
+      EXPECT_EQ(daemon.memory("used_bytes"), quota * static_cast<long long>(kMiB));
+    }
+    program.go_on();
+    EXPECT_EQ(program.read_line(), "more 2");
+    program.go_on();
+    EXPECT_EQ(program.read_line(), "freed");
+    EXPECT_TRUE(books_are_right(device, daemon, Seconds{5.0}));
+    program.go_on();  // the daemon has our ends of its pipes, too, so their end says nothing
+    EXPECT_EQ(program.finish(), 0);
+    EXPECT_TRUE(is_gone(daemon));
+  }
+}
+
 // The device of a call ends with the call, as a GPU falls off its bus: the program hears that, can
 // end, and the daemon takes back what it had.
 TEST(LostDevice, IsToldToTheProgramAndItsTenantEnds) {

@@ -85,6 +85,7 @@ int main(int argc, char** argv) {
   if (what == "large-module") return load_a_module_that_is_too_large();
   if (what == "share") return open_memory_of_another();
   if (what == "faults") return take_with_faults();
+  if (what == "outage") return take_beside_a_daemon();
   if (what == "slow") return take_beside_a_slow_call();
   if (what == "waits") return make_a_context_beside_one_who_waits();
   if (what == "storm") return storm(std::stoi(argument), std::stoi(argv[3]), argc > 4);

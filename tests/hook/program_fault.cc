@@ -118,6 +118,25 @@ int make_a_context_beside_one_who_waits() {
   return 0;
 }
 
+// Takes memory between stops, as the daemon comes and goes.
+int take_beside_a_daemon() {
+  CUcontext context = nullptr;
+  if (CU(cuInit)(0) != CUDA_SUCCESS || CU(cuCtxCreate_v2)(&context, 0, 0) != CUDA_SUCCESS) return 1;
+  stop("ready");
+  CUdeviceptr taken[3] = {};
+  std::string results = "taken";
+  for (CUdeviceptr& address : taken)
+    results += " " + std::to_string(CU(cuMemAlloc_v2)(&address, 10 * kMiB));
+  stop(results);
+  stop("waited " + std::to_string(CU(cuCtxSynchronize)()));
+  CUdeviceptr more = 0;
+  stop("more " + std::to_string(CU(cuMemAlloc_v2)(&more, 10 * kMiB)));
+  for (const CUdeviceptr address : taken)
+    if (CU(cuMemFree_v2)(address) != CUDA_SUCCESS) return 2;
+  stop("freed");
+  return 0;
+}
+
 // The first allocation is slow, in a thread of its own.
 int take_beside_a_slow_call() {
   CUcontext context = nullptr;

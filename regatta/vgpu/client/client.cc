@@ -228,10 +228,16 @@ Status Client::ask_until_answered(const Request& request) {
 }
 
 Status Client::reserve_slowly(int device, std::uint64_t bytes) {
+  return reserve_slowly(device, bytes, patience_, kRoomPatience);
+}
+
+// Waits for the daemon and for those who make room, so long each.
+Status Client::reserve_slowly(int device, std::uint64_t bytes, Seconds patience,
+                              Seconds room_patience) {
   if (!is_here()) return was_forked();
   std::unique_lock lock(mutex_);
   const Seconds begin = os::monotonic_now();
-  Seconds end = begin + patience_;  // with a daemon that does not answer
+  Seconds end = begin + patience;  // with a daemon that does not answer
   Seconds pause = kRetry;
   for (;;) {
     Status status;
@@ -249,9 +255,9 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes) {
                        &is_later);
       if (status) continue;
     }
-    if (is_later && os::monotonic_now() < begin + kRoomPatience) {
+    if (is_later && os::monotonic_now() < begin + room_patience) {
       wait_unlocked(lock, pause);
-      end = os::monotonic_now() + patience_;
+      end = os::monotonic_now() + patience;
       continue;
     }
     if (!is_lost(status.error())) return status;

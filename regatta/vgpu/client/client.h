@@ -41,6 +41,12 @@ class Client {
     if (*here_ != 0 && regatta_purse_take(&purses_->purses[device], bytes) != 0) return {};
     return reserve_slowly(device, bytes);
   }
+  // The same, asked once: for what need not be had now. kExhausted also where others would first
+  // have to make room.
+  Status try_reserve(int device, std::uint64_t bytes) {
+    if (device < 0 || device >= REGATTA_DEVICES_MAX) return no_device(device);
+    return reserve_slowly(device, bytes, Seconds{0}, Seconds{0});
+  }
   // After the driver freed it, or did not allocate.
   void release(int device, std::uint64_t bytes) {
     if (*here_ != 0) regatta_purse_give(&purses_->purses[device], bytes);
@@ -93,6 +99,7 @@ class Client {
   Status ask_until_answered(const Request& request);
   Error refused(const Request& request) const;
   Status reserve_slowly(int device, std::uint64_t bytes);
+  Status reserve_slowly(int device, std::uint64_t bytes, Seconds patience, Seconds room_patience);
 
   const Seconds patience_;
   regatta_tenant_page* tenant_ = nullptr;  // read-only

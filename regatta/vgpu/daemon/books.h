@@ -31,7 +31,7 @@ struct TenantLimits {
   unsigned compute_ppm = REGATTA_WHOLE_PPM;
   unsigned weight = 1;
   bool is_high_priority = false;
-  bool is_open_on_fault = false;  // its processes go on uncounted while no daemon can be asked
+  bool is_open_on_fault = false;  // its processes go on while no daemon can be asked
   // Its memory goes to the host while others work; chosen once, when the tenant is made.
   bool is_overcommitted = false;
   unsigned lease_s = 0;  // of such a tenant: so long it has the device alone while it works

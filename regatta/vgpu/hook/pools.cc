@@ -254,6 +254,7 @@ CUresult synchronize(Driver<Entry::cuStreamSynchronize> real, CUstream stream) {
   const CUresult result = real(stream);
   settle_pools(false);
   settle_shares(When::kNowAndThen);
+  pay_debts();
   return result;
 }
 
@@ -261,6 +262,7 @@ CUresult synchronize(Driver<Entry::cuEventSynchronize> real, CUevent event) {
   const CUresult result = real(event);
   settle_pools(false);
   settle_shares(When::kNowAndThen);
+  pay_debts();
   return result;
 }
 
@@ -268,6 +270,7 @@ CUresult synchronize(Driver<Entry::cuCtxSynchronize> real) {
   const CUresult result = real();
   settle_pools(true);
   settle_shares(When::kNowAndThen);
+  pay_debts();
   return result;
 }
 

@@ -17,6 +17,9 @@
 #include "regatta/vgpu/hook/report.h"
 
 namespace regatta::vgpu::hook {
+
+std::atomic<bool> has_debts = false;
+
 namespace {
 
 constexpr Seconds kPatience{5.0};  // with a daemon that is started again
@@ -29,6 +32,9 @@ struct Tenant {
   std::atomic<Client*> client = nullptr;
   std::atomic<double> fault_until = 0;
   std::array<std::atomic<std::uint64_t>, REGATTA_DEVICES_MAX> reserved{};
+  // Of these, what passed while nobody could be asked, and is not leased yet.
+  std::array<std::atomic<std::uint64_t>, REGATTA_DEVICES_MAX> owed{};
+  std::atomic<double> pay_at = 0;  // not before
   Feeder feeder;
 };
 
@@ -62,15 +68,55 @@ bool is_open_on_fault() {
          (__atomic_load_n(&page->flags, __ATOMIC_RELAXED) & REGATTA_TENANT_OPEN_ON_FAULT) != 0;
 }
 
-// What the operator wants of a call that nobody can decide; what passes is not counted.
+// What the operator wants of a call that nobody can decide: 0, it passes.
 std::optional<std::uint64_t> after_fault(const std::string& what) {
   const bool is_open = is_open_on_fault();
   if (!is_paused()) {
-    report(what + (is_open ? "; memory is not counted" : "; memory is refused"));
+    report(what + (is_open ? "; memory is counted later" : "; memory is refused"));
     tenant().fault_until = (os::monotonic_now() + kPause).value;
   }
   if (is_open) return 0;
   return std::nullopt;
+}
+
+bool is_known(int device) {
+  return device >= 0 && device < REGATTA_DEVICES_MAX;
+}
+
+// What passes is a debt.
+std::optional<std::uint64_t> owe(int device, std::uint64_t bytes, const std::string& why) {
+  if (!after_fault(why)) return std::nullopt;
+  if (!is_known(device)) return 0;
+  tenant().owed[static_cast<std::size_t>(device)] += bytes;
+  tenant().reserved[static_cast<std::size_t>(device)] += bytes;
+  has_debts = true;
+  return bytes;
+}
+
+// Strikes up to `bytes` off what is owed; how many.
+std::uint64_t strike(std::atomic<std::uint64_t>& owed, std::uint64_t bytes) {
+  std::uint64_t known = owed.load();
+  while (!owed.compare_exchange_weak(known, known - std::min(known, bytes))) {
+  }
+  return std::min(known, bytes);
+}
+
+// Leases what is owed of a device, or as much as the tenant may still have.
+void pay(Client& client, int device) {
+  std::atomic<std::uint64_t>& owed = tenant().owed[static_cast<std::size_t>(device)];
+  std::uint64_t bytes = owed.load();
+  if (bytes == 0) return;
+  Status status = client.try_reserve(device, bytes);
+  if (!status && status.error().code == Code::kExhausted) {
+    const std::uint64_t quota = __atomic_load_n(&client.tenant().quota[device], __ATOMIC_RELAXED);
+    const std::uint64_t leased = __atomic_load_n(&client.tenant().leased[device], __ATOMIC_RELAXED);
+    bytes = std::min(bytes, quota - std::min(quota, leased) + client.spare(device));
+    if (bytes != 0) status = client.try_reserve(device, bytes);
+  }
+  // A daemon answers again: calls need not be let through any more.
+  if (status || status.error().code == Code::kExhausted) tenant().fault_until = 0;
+  // Another thread may have paid or freed meanwhile: what is too much goes back.
+  if (status) client.release(device, bytes - strike(owed, bytes));
 }
 
 // Null, and why in `error`, when it is not a client and cannot become one now.
@@ -107,16 +153,17 @@ bool join_tenant() {
 static std::optional<std::uint64_t> ask_for(int device, std::uint64_t bytes) {
   std::string error;
   Client* const client = connected(error);
-  if (client == nullptr) return after_fault(error);
+  if (client == nullptr) return owe(device, bytes, error);
   // The driver refuses a child of a process that used it, in its own words.
   if (!client->is_here()) return 0;
   // While the daemon is away, what the process has spare is all that can be had without waiting.
-  if (device >= 0 && device < REGATTA_DEVICES_MAX && is_paused() && client->spare(device) < bytes)
-    return after_fault("the daemon does not answer");
+  if (is_known(device) && is_paused() && client->spare(device) < bytes)
+    return owe(device, bytes, "the daemon does not answer");
+  if (has_debts) pay_known_debts(true);  // first, or a program could have its quota beside them
   const Status status = client->reserve(device, bytes);
   if (status) return bytes;
   if (status.error().code == Code::kExhausted) return std::nullopt;
-  return after_fault(status.error().message);
+  return owe(device, bytes, status.error().message);
 }
 
 std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes, Busy* busy) {
@@ -130,9 +177,26 @@ std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes, Busy* busy
 
 void release(int device, std::uint64_t bytes) {
   Client* const client = tenant().client.load(std::memory_order_acquire);
-  if (bytes == 0 || client == nullptr) return;
+  if (bytes == 0 || !is_known(device)) return;
   tenant().reserved[static_cast<std::size_t>(device)] -= bytes;
-  client->release(device, bytes);
+  const std::uint64_t struck = strike(tenant().owed[static_cast<std::size_t>(device)], bytes);
+  if (client != nullptr) client->release(device, bytes - struck);
+}
+
+void pay_known_debts(bool is_pressing) {
+  Client* const client = tenant().client.load(std::memory_order_acquire);
+  const double now = os::monotonic_now().value;
+  if (client == nullptr || !client->is_here()) return;
+  if (!is_pressing && now < tenant().pay_at.load()) return;
+  std::uint64_t left = 0;
+  has_debts = false;
+  for (int device = 0; device < REGATTA_DEVICES_MAX; ++device) {
+    pay(*client, device);
+    left += tenant().owed[static_cast<std::size_t>(device)].load();
+  }
+  if (left == 0) return;
+  has_debts = true;
+  tenant().pay_at = now + kPause.value;
 }
 
 std::uint64_t reserved_bytes(int device) {
@@ -142,8 +206,7 @@ std::uint64_t reserved_bytes(int device) {
 // Null where the tenant has no part of the device's engines.
 static Client* client_on(int device) {
   Client* const client = tenant().client.load(std::memory_order_acquire);
-  const bool is_known = device >= 0 && device < REGATTA_DEVICES_MAX;
-  return client != nullptr && client->is_here() && is_known ? client : nullptr;
+  return client != nullptr && client->is_here() && is_known(device) ? client : nullptr;
 }
 
 std::uint64_t engine_rate(int device, regatta_engine engine) {
@@ -173,7 +236,7 @@ void close_session(int device, regatta_engine engine) {
 }
 
 MemoryView tenant_view(int device, MemoryView real) {
-  if (device < 0 || device >= REGATTA_DEVICES_MAX) return real;
+  if (!is_known(device)) return real;
   Client* const client = tenant().client.load(std::memory_order_acquire);
   const regatta_tenant_page* const page = client != nullptr ? &client->tenant() : inherited_page();
   if (page == nullptr) return real;

@@ -2,6 +2,7 @@
 // nobody can say whether memory may be had: as its operator chose with --on-fault.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -22,10 +23,20 @@ Client* tenant_client();
 bool join_tenant();
 
 // To be called before the driver takes `bytes` of a device. None: the tenant may not have them.
-// Else how much of it is counted: all, or 0 where a fault is met by letting things pass. May wait
-// for the daemon, or hours for room; `busy` is paused meanwhile, not when what is reserved counts.
+// Else how much of it is to be given back by release(): all, or 0 in a child of fork(). Where a
+// fault is met by letting things pass, they are a debt: leased as soon as a daemon is there. May
+// wait for the daemon, or hours for room; `busy` is paused meanwhile, not when what is reserved
+// counts.
 std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes, Busy* busy = nullptr);
 void release(int device, std::uint64_t bytes);
+// Leases what is owed, as far as the quota goes; waits for no daemon, and asks once in a second
+// unless it is pressing. For calls that wait anyway.
+extern std::atomic<bool> has_debts;
+void pay_known_debts(bool is_pressing);
+inline void pay_debts() {
+  if (has_debts.load(std::memory_order_relaxed)) [[unlikely]]
+    pay_known_debts(false);
+}
 
 // What is reserved now for this process.
 std::uint64_t reserved_bytes(int device);
