@@ -95,20 +95,22 @@ std::vector<std::string> device_row(const remote::PoolDevice& device) {
           device.has_rdma ? "yes" : "no"};
 }
 
-// Servers that do not answer are told beside those that do; exit status 1 when none does.
+// Servers that do not answer are told beside those that do; when none does, the exit status is that
+// of the last.
 Result<int> list(const Options& options) {
   REGATTA_TRY(servers, remote::parse_servers(options.servers));
   REGATTA_TRY(token, remote::read_token(options.token_file));
   json shown{{"gpus", json::array()}, {"unreachable", json::array()}};
   std::vector<std::vector<std::string>> rows = {
       {"server", "gpu", "memory", "free", "free %", "tenants", "rdma"}};
-  std::string problems;
+  int status = 1;
   bool is_any_there = false;
   for (const remote::ServerView& view : remote::view_servers(servers, token)) {
     if (!view.devices) {
       shown["unreachable"].push_back(
           {{"server", view.server}, {"why", view.devices.error().message}});
-      problems += view.devices.error().message + "\n";
+      status =
+          options.json ? exit_status(view.devices.error()) : report_error(view.devices.error());
       continue;
     }
     is_any_there = true;
@@ -119,9 +121,9 @@ Result<int> list(const Options& options) {
   }
   if (options.json)
     fmt::print("{}\n", shown.dump(2));
-  else
-    fmt::print("{}{}", is_any_there ? format_table(rows) : "", problems);
-  return is_any_there ? 0 : 1;
+  else if (is_any_there)
+    fmt::print("{}", format_table(rows));
+  return is_any_there ? 0 : status;
 }
 
 Result<int> run(const Options& options) {
@@ -160,7 +162,9 @@ int status_of(const Result<int>& result) {
 }
 
 void add_token(CLI::App& command, Options& options) {
-  command.add_option("--token-file", options.token_file, "File that holds the pool's token")
+  command
+      .add_option("--token-file", options.token_file,
+                  "File of mode 600; its first line is the pool's token, 16 letters or more")
       ->type_name("PATH")
       ->required()
       ->check(not_empty("name the file that holds the token"));
@@ -173,7 +177,9 @@ void add_serve(CLI::App& gpu, const Shared& options, int& exit_status) {
                     const Status done = serve(*options);
                     exit_status = done ? 0 : report_error(done.error());
                   });
-  command->add_option("--listen", options->listen, "Where programs come to")
+  command
+      ->add_option("--listen", options->listen,
+                   "Where programs come to; with port 0 the system chooses one, which is told")
       ->type_name("HOST:PORT")
       ->required()
       ->check(not_empty("write it like 0.0.0.0:7000"));

@@ -1,6 +1,7 @@
 """Programs on GPUs of other servers: the pool, copies and order, and everybody's death."""
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import threading
 import unittest
 
-from remote_case import BIN, MIB, PROGRAM, RemoteCase, free_port, kill
+from remote_case import BIN, DRIVER, MIB, PROGRAM, RemoteCase, free_port, kill
 
 
 class Pool(RemoteCase):
@@ -38,9 +39,24 @@ class Pool(RemoteCase):
         server = self.server()
         with open(self.token, "w") as file:
             file.write("another token of the tests\n")
-        done = self.pool([server], "run", "--memory", "2MiB", "--", "true")
-        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
-        self.assertIn("the token is not this server's", done.stderr)
+        for words in (("run", "--memory", "2MiB", "--", "true"), ("ls",)):
+            done = self.pool([server], *words)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+            self.assertRegex(done.stderr, "^regatta: .*the token is not this server's")
+
+    def test_refuses_limits_as_the_servers_own_commands_do(self):
+        server = self.server()
+        for words, said in ((("--name", "a b", "--compute", "10"), "tenant 'a b': a name has"), ((), "give --compute"),
+                            (("--compute", "130"), "--compute: give a percentage"), (("--memory", "1KiB"), "--memory: "),
+                            (("--compute", ""), "--compute: "), (("--name", "",), "--name: ")):
+            memory = () if "--memory" in words else ("--memory", "2MiB")
+            done = self.pool([server], "run", *memory, *words, "--", "true")
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertIn(said, done.stderr)
+        self.hold([server])
+        done = self.pool([server], "run", "--name", "held", "--memory", "2MiB", "--compute", "10", "--", "true")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("tenant held: is there already", done.stderr)
 
     def test_takes_tcp_where_there_is_no_rdma_and_says_why(self):
         server = self.server()
@@ -66,9 +82,51 @@ class Pool(RemoteCase):
 
     def test_wants_a_token_that_nobody_else_can_read(self):
         os.chmod(self.token, 0o644)
-        done = self.pool(["127.0.0.1:1"], "ls")
-        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
-        self.assertIn("chmod 600", done.stderr)
+        short = self.folder + "/short"
+        with open(short, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write("short\n")
+        for path, said in ((self.token, "chmod 600"), (self.folder, "is no file; name"), ("/dev/null", "is no file; name"),
+                           (self.folder + "/none", "there is no such file; make one"), (short, "has 5 letters"),
+                           (self.token + "/x", "not a directory; name a file"), ("", "--token-file: the text is empty")):
+            done = subprocess.run([BIN / "regatta", "gpu", "pool", "--servers", "127.0.0.1:1", "--token-file", path, "ls"],
+                                  capture_output=True, text=True, timeout=30)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertIn(said, done.stderr)
+
+    def test_takes_servers_and_token_behind_the_command_too(self):
+        server = self.server()
+        done = subprocess.run([BIN / "regatta", "gpu", "pool", "run", "--servers", server.address, "--memory", "64MiB",
+                               "--compute", "10", "--token-file", self.token, "--", *PROGRAM, "copy"],
+                              capture_output=True, text=True, timeout=90)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def serve(self, *words, **environment):
+        return subprocess.run([BIN / "regatta", "gpu", "serve", "--token-file", self.token, *words], capture_output=True,
+                              text=True, timeout=30, env={**os.environ, **environment})
+
+    def test_lends_nothing_without_a_daemon_or_a_driver_or_a_free_port(self):
+        done = self.serve("--listen", "127.0.0.1:0", "--socket", self.folder + "/none")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+        self.assertIn("start it with regatta gpu daemon", done.stderr)
+        server = self.server()
+        for words, status, said in ((("--listen", "127.0.0.1:0", "--driver", "libnone.so"), 2, "name another with --driver"),
+                                    (("--listen", server.address, "--driver", DRIVER), 1, "give --listen an address"),
+                                    (("--listen", "192.0.2.1:7000", "--driver", DRIVER), 2, "give --listen an address"),
+                                    (("--listen", "127.0.0.1", "--driver", DRIVER), 2, "give a host and a port"),
+                                    (("--listen", "", "--driver", DRIVER), 2, "--listen: the text is empty")):
+            done = self.serve("--socket", server.daemon_socket, *words)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (status, 1), done.stderr)
+            self.assertIn(said, done.stderr)
+
+    def test_tells_the_port_that_the_system_chose(self):
+        server = self.server()
+        second = subprocess.Popen([BIN / "regatta", "gpu", "serve", "--listen", "127.0.0.1:0", "--token-file", self.token,
+                                   "--socket", server.daemon_socket, "--driver", DRIVER], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(second.wait)
+        self.addCleanup(second.kill)
+        self.addCleanup(second.stderr.close)
+        address, = re.findall(r"127\.0\.0\.1:[0-9]+", second.stderr.readline())
+        self.assertEqual(self.pool([address], "ls").returncode, 0)
 
     def test_tells_of_servers_that_do_not_answer(self):
         server = self.server()
@@ -76,19 +134,20 @@ class Pool(RemoteCase):
         done = self.pool([server, gone], "ls")
         self.assertEqual(done.returncode, 0)
         self.assertIn("256 MiB", done.stdout)
-        self.assertIn(f"{gone}: no GPU server answers there", done.stdout)
-        self.assertEqual(self.pool([gone], "ls").returncode, 1)
+        self.assertRegex(done.stderr, f"^regatta: {gone}: no GPU server answers there")
+        done = self.pool([gone], "ls")
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (1, "", 1))
 
     def test_refuses_tickets_that_it_never_gave_and_other_builds(self):
         host, port = self.server().address.split(":")
-        for ask, why in (({"ask": "join", "ticket": "0" * 32, "key": "x", "connection": 1}, b"the reservation is over"),
-                         ({"ask": "open", "ticket": "0" * 32, "table": "1"}, b"another build"),
-                         ({"ask": "reserve", "token": ""}, b"the token is not")):
+        for ask, mark, why in (({"ask": "join", "ticket": "0" * 32, "key": "x", "connection": 1}, 0, b"the reservation is over"),
+                               ({"ask": "open", "ticket": "0" * 32, "table": "1"}, 2, b"another build"),
+                               ({"ask": "reserve", "token": ""}, 2, b"the token is not")):
             text = json.dumps(ask).encode()
             with socket.create_connection((host, int(port)), timeout=10) as one:
                 one.sendall(struct.pack("<II", len(text), 1) + text)
                 answer = one.recv(4096)
-            self.assertEqual(struct.unpack("<II", answer[:8]), (len(answer) - 8, 0))
+            self.assertEqual(struct.unpack("<II", answer[:8]), (len(answer) - 8, mark))
             self.assertIn(why, answer)
 
     def test_hears_no_noise(self):

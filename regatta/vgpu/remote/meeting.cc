@@ -62,7 +62,7 @@ Result<Attempt> attempt(const JoinOptions& options, std::uint64_t number) {
   std::string ask = R"({"ask":"join","connection":)" + std::to_string(number) + R"(,"ticket":")" +
                     options.ticket + R"(","key":")" + options.key + '"';
   if (port) ask += R"(,"rdma":")" + text_of_card(port->card()) + '"';
-  static_cast<void>(send_text(fd.get(), true, ask + "}"));
+  static_cast<void>(send_text(fd.get(), ask + "}"));
   REGATTA_TRY(text, receive_text(fd.get()));
   REGATTA_TRY(answer, answer_of_text(text));
   if (answer.card.empty() || !port) {
@@ -154,7 +154,7 @@ std::unique_ptr<Channel> meet_program(os::UniqueFd fd, const std::string& offer,
     if (!ready) answer.why_tcp = ready.error().message;
   }
   if (port) answer.card = text_of_card(port->card());
-  if (!send_text(fd.get(), true, text_of_answer(answer))) return nullptr;
+  if (!send_text(fd.get(), text_of_answer(answer))) return nullptr;
   if (!port) return make_tcp_channel(std::move(fd));
   auto channel = greet(std::move(port), std::move(fd), false);
   return channel ? std::move(*channel) : nullptr;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <set>
+#include <optional>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -27,7 +27,7 @@ struct Answered {
 
 Result<Answered> ask(const std::string& server, const json& request) {
   REGATTA_TRY(fd, dial_tcp(server));
-  static_cast<void>(send_text(fd.get(), true, request.dump()));
+  static_cast<void>(send_text(fd.get(), request.dump()));
   auto answer = receive_text(fd.get());
   if (!answer) return Error{answer.error().code, server + ": " + answer.error().message};
   return Answered{std::move(*answer), std::move(fd)};
@@ -75,14 +75,14 @@ std::vector<ServerView> view_servers(const std::vector<std::string>& servers,
 Result<Lease> lease_slice(const std::vector<std::string>& servers, const std::string& token,
                           SliceRequest request, bool needs_rdma) {
   std::vector<PoolDevice> devices;
-  std::string last_problem;
+  std::optional<Error> problem;  // the last
   for (const ServerView& view : view_servers(servers, token)) {
     if (view.devices)
       devices.insert(devices.end(), view.devices->begin(), view.devices->end());
     else
-      last_problem = view.devices.error().message;
+      problem = view.devices.error();
   }
-  if (devices.empty() && !last_problem.empty()) return Error{Code::kUnavailable, last_problem};
+  if (devices.empty() && problem) return *problem;
   const Slice slice{{static_cast<long long>(request.memory)}, request.compute_ppm, needs_rdma};
   for (;;) {
     auto chosen = choose_device(devices, slice);

@@ -69,16 +69,18 @@ Result<Reservations::Child> Reservations::start(const std::vector<std::string>& 
   const auto ready = came == 1 ? receive_message(child.control.get(), 16)
                                : Result<Message>(Error{Code::kTimeout, "it does not start"});
   if (ready && ready->bytes == "ready") return child;
-  stop(child);
+  const int status = stop(child);
   const std::string why = last_line(complaints.get());
-  return Error{Code::kConflict, why.empty() ? "the host process cannot be started" : why};
+  return Error{status == 2 ? Code::kInvalidInput : Code::kConflict,
+               why.empty() ? "the host process cannot be started" : why};
 }
 
-void Reservations::stop(Child& child) {
-  if (child.pid <= 0) return;
+int Reservations::stop(Child& child) {
+  if (child.pid <= 0) return 0;
   ::kill(child.pid, SIGKILL);
-  static_cast<void>(os::wait_for(child.pid).has_value());
+  const auto ended = os::wait_for(child.pid);
   child.pid = 0;
+  return ended ? ended->shell_status() : 0;
 }
 
 std::map<std::string, Reservations::Reservation>::iterator Reservations::find(

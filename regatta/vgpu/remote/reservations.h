@@ -55,7 +55,8 @@ class Reservations {
     std::map<std::string, Child> hosts;  // by key
   };
   Result<Child> start(const std::vector<std::string>& tenant) const;
-  static void stop(Child& child);
+  // How it ended: its own exit status where it had ended before.
+  static int stop(Child& child);
   std::map<std::string, Reservation>::iterator find(const std::string& ticket);
 
   const ServeOptions options_;

@@ -18,6 +18,7 @@
 #include "regatta/core/text.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/vgpu/daemon/control.h"
+#include "regatta/vgpu/remote/host.h"
 #include "regatta/vgpu/remote/meeting.h"
 #include "regatta/vgpu/remote/rdma_port.h"
 #include "regatta/vgpu/remote/reservations.h"
@@ -59,7 +60,7 @@ class GpuServer {
                                   : Result<std::string>(Error{Code::kExhausted, "too many ask"});
     const auto ticket = asked ? answer(*asked, fd) : Result<std::string>(asked.error());
     --handshakes_;
-    if (!ticket) static_cast<void>(send_text(fd.get(), false, ticket.error().message));
+    if (!ticket) static_cast<void>(send_refusal(fd.get(), ticket.error()));
     if (ticket && !ticket->empty()) keep_reservation(fd.get(), *ticket);
   }
 
@@ -86,7 +87,7 @@ class GpuServer {
     const std::string at =
         options_.rdma_address.empty() ? own_address(fd.get()) : options_.rdma_address;
     shown["rdma"] = open_rdma(at).has_value();
-    static_cast<void>(send_text(fd.get(), true, shown.dump()));
+    static_cast<void>(send_text(fd.get(), shown.dump()));
     return std::string();
   }
 
@@ -99,7 +100,7 @@ class GpuServer {
                              .priority = request.value("priority", "")};
     REGATTA_TRY(ticket, reservations_.reserve(slice));
     log_info(fmt::format("tenant {}: reserved", slice.name));
-    static_cast<void>(send_text(fd.get(), true, ticket));
+    static_cast<void>(send_text(fd.get(), ticket));
     return ticket;
   }
 
@@ -124,7 +125,7 @@ class GpuServer {
     set_patience(fd.get(), 0);
     REGATTA_TRY(copy, copy_of(fd));
     REGATTA_TRY(key, reservations_.open(request.value("ticket", ""), std::move(copy)));
-    static_cast<void>(send_text(fd.get(), true, key));
+    static_cast<void>(send_text(fd.get(), key));
     return std::string();
   }
 
@@ -158,19 +159,37 @@ bool is_same_secret(std::string_view given, std::string_view right) {
 
 Result<std::string> read_token(const std::string& path) {
   constexpr std::size_t kShortest = 16;
+  const auto wrong = [&](const std::string& why) {
+    return Error{Code::kInvalidInput, "--token-file: " + printable(path, 200) + ": " + why};
+  };
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0)
-    return Error{Code::kInvalidInput, path + ": there is no such file; write a token into it"};
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno != ENOENT) return wrong(os::errno_text() + "; name a file that this user may read");
+    return wrong(
+        "there is no such file; make one that all machines of the pool share, like: "
+        "(umask 077; head -c 24 /dev/urandom | base64 > token)");
+  }
+  // Also the end of a pipe, as a shell gives it for what a program prints.
+  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
+    return wrong("is no file; name the file that holds the token");
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    return Error{Code::kInvalidInput, path + ": others may read it; chmod 600 it"};
+    return wrong("others may read it; make it yours alone with chmod 600");
   std::ifstream file(path);
+  if (!file) return wrong(os::errno_text() + "; name a file that this user may read");
   std::string token;
   std::getline(file, token);
   if (token.size() < kShortest)
-    return Error{Code::kInvalidInput,
-                 fmt::format("{}: its first line has to be a token of at least {} letters", path,
-                             kShortest)};
+    return wrong(
+        fmt::format("its first line has {} letters, and a token at least {}; write one "
+                    "of that length",
+                    token.size(), kShortest));
   return token;
+}
+
+// What every program of others will need: a daemon that takes orders from here, and a driver.
+static Status check_parts(const ServeOptions& options) {
+  REGATTA_TRY_DO(ask_daemon(options.daemon_socket, R"({"ask":"policy"})"));
+  return load_driver(options.driver).and_then([](const auto&) { return Status(); });
 }
 
 Status serve_gpus(const ServeOptions& options, const std::atomic<bool>& stop) {
@@ -178,11 +197,14 @@ Status serve_gpus(const ServeOptions& options, const std::atomic<bool>& stop) {
     const auto port = open_rdma(options.rdma_address);
     if (!port) return Error{port.error().code, "--rdma-address: " + port.error().message};
   }
+  REGATTA_TRY_DO(check_parts(options));
   REGATTA_TRY(listener, listen_tcp(options.listen));
   // Threads of connections may outlive this function: the process ends after it.
   static auto* const server = new GpuServer(options);
-  log_info(
-      fmt::format("{}: lends GPUs of the daemon at {}", options.listen, options.daemon_socket));
+  // With port 0 the system chose one.
+  log_info(fmt::format("{}:{}: lends GPUs of the daemon at {}",
+                       options.listen.substr(0, options.listen.rfind(':')),
+                       own_port(listener.get()), options.daemon_socket));
   while (!stop) {
     pollfd waiting{listener.get(), POLLIN, 0};
     if (::poll(&waiting, 1, 200) != 1) continue;

@@ -95,7 +95,7 @@ bool Session::open() {
   }
   const std::string ask = R"({"ask":"open","ticket":")" + join_.ticket + R"(","table":")" +
                           std::to_string(table_mark()) + R"("})";
-  static_cast<void>(send_text(anchor->get(), true, ask));
+  static_cast<void>(send_text(anchor->get(), ask));
   auto key = receive_text(anchor->get());
   if (!key) {
     std::fprintf(stderr, "regatta: %s: %s\n", join_.server.c_str(), key.error().message.c_str());

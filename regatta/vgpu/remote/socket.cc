@@ -52,6 +52,13 @@ bool connect_in_time(int fd, const addrinfo& to) {
   return error == 0;
 }
 
+Error cannot_listen(const std::string& address, int number) {
+  Error error = os::errno_error(address + ": cannot listen there", number);
+  if (number == EADDRNOTAVAIL) error.code = Code::kInvalidInput;
+  error.message += "; give --listen an address of this machine and a free port";
+  return error;
+}
+
 void set(int fd, int level, int option, int value) {
   static_cast<void>(::setsockopt(fd, level, option, &value, sizeof value));
 }
@@ -112,19 +119,34 @@ Result<os::UniqueFd> listen_tcp(const std::string& address) {
   if (!fd) return os::errno_error("cannot make a socket");
   set(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd.get(), 128) != 0)
-    return os::errno_error(address + ": cannot listen there");
+    return cannot_listen(address, errno);
   return fd;
 }
 
-std::string own_address(int fd) {
+namespace {
+
+// Of this end, in numbers; both empty where it has none.
+Address own_end(int fd) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
-  char text[NI_MAXHOST] = {};
+  char host[NI_MAXHOST] = {};
+  char port[NI_MAXSERV] = {};
   auto* const any = reinterpret_cast<sockaddr*>(&address);
   if (::getsockname(fd, any, &size) != 0 ||
-      ::getnameinfo(any, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
+      ::getnameinfo(any, size, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
     return {};
-  return text;
+  return {host, port};
+}
+
+}  // namespace
+
+std::string own_address(int fd) {
+  return own_end(fd).host;
+}
+
+std::string own_port(int fd) {
+  return own_end(fd).port;
 }
 
 namespace {
@@ -185,21 +207,35 @@ std::size_t receive_some(int fd, void* into, std::size_t count, bool is_patient)
   }
 }
 
-bool send_text(int fd, bool is_good, std::string_view text) {
-  const std::uint32_t head[2] = {static_cast<std::uint32_t>(text.size()), is_good ? 1U : 0U};
+namespace {
+
+enum Mark : std::uint32_t { kFailed, kGood, kWrongInput };
+
+bool send_marked(int fd, Mark mark, std::string_view text) {
+  const std::uint32_t head[2] = {static_cast<std::uint32_t>(text.size()), mark};
   return send_both(fd, {reinterpret_cast<const char*>(head), sizeof head}, text);
+}
+
+}  // namespace
+
+bool send_text(int fd, std::string_view text) {
+  return send_marked(fd, kGood, text);
+}
+
+bool send_refusal(int fd, const Error& error) {
+  return send_marked(fd, exit_status(error) == 2 ? kWrongInput : kFailed, error.message);
 }
 
 Result<std::string> receive_text(int fd, bool is_patient) {
   const Error gone{Code::kUnavailable, "the GPU server closed the connection; see its messages"};
   std::uint32_t head[2] = {};
   if (!receive_all(fd, head, sizeof head, is_patient)) return gone;
-  if (head[0] > kLongestText || head[1] > 1)
+  if (head[0] > kLongestText || head[1] > kWrongInput)
     return Error{Code::kInvalidInput, "what came is no message of a GPU server of this version"};
   std::string text(head[0], '\0');
   if (!receive_all(fd, text.data(), text.size(), is_patient)) return gone;
-  if (head[1] == 0) return Error{Code::kConflict, text};
-  return text;
+  if (head[1] == kGood) return text;
+  return Error{head[1] == kWrongInput ? Code::kInvalidInput : Code::kConflict, text};
 }
 
 }  // namespace regatta::vgpu::remote

@@ -28,6 +28,8 @@ void watch_silence(int fd);
 
 // The address of this end, in numbers; "" where it has none.
 std::string own_address(int fd);
+// Its port; "" likewise.
+std::string own_port(int fd);
 
 bool send_all(int fd, const void* bytes, std::size_t count);
 bool send_both(int fd, std::string_view first, std::string_view second);
@@ -39,8 +41,10 @@ std::size_t receive_some(int fd, void* into, std::size_t count, bool is_patient)
 
 // A text with its length in front, before anything else is said on a connection.
 inline constexpr std::uint32_t kLongestText = 64 << 10;
-bool send_text(int fd, bool is_good, std::string_view text);
-// An Error is also what the peer refused.
+bool send_text(int fd, std::string_view text);
+// An Error, of which the peer hears the sentence and whether its input was wrong.
+bool send_refusal(int fd, const Error& error);
+// An Error is also what the peer refused: kInvalidInput or kConflict.
 Result<std::string> receive_text(int fd, bool is_patient = true);
 
 }  // namespace regatta::vgpu::remote
