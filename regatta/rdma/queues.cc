@@ -24,9 +24,9 @@ constexpr std::size_t kPage = 4096;
 // Packets are counted from here; any number does.
 constexpr std::uint32_t kFirstPacket = 0;
 // How long a packet may stay unacknowledged before it is sent again: 4.096 us * 2^15 = 0.13 s; how
-// often, before the connection counts as lost.
+// often, before the connection counts as lost. At 7 soft-RoCE would go on without end.
 constexpr std::uint8_t kTimeout = 15;
-constexpr std::uint8_t kRetries = 7;
+constexpr std::uint8_t kRetries = 6;
 // Receives that are missing are tried again without end: credit sees to it that they come.
 constexpr std::uint8_t kRetriesOfReceive = 7;
 constexpr std::uint8_t kReceiveTimer = 12;  // 0.64 ms between those tries

@@ -4,10 +4,8 @@
   gpu_rdma_test.py KERNEL_FOLDER PROGRAM_FOLDER DRIVER [COMMAND]
 
 PROGRAM_FOLDER has regatta and its tests, DRIVER is the stand-in's libcuda.so.1. COMMAND in place of gpu_rdma.sh is for looking around.
-  CABLE=1 in the environment also pulls the cable.
 """
 import glob
-import os
 import pathlib
 import subprocess
 import sys
@@ -30,7 +28,7 @@ def main():
         return SKIPPED
     command = sys.argv[4] if len(sys.argv) > 4 else (
         f". {HERE}/rdma.sh; vgpu_test --gtest_filter='RdmaMeetingTest.*' --gtest_brief=1 --gtest_color=no || exit 1; "
-        f"FOLDER={folder} DRIVER={driver} TESTS='{TESTS}' cable={os.environ.get('CABLE', '0')} sh {HERE}/gpu_rdma.sh")
+        f"FOLDER={folder} DRIVER={driver} TESTS='{TESTS}' sh {HERE}/gpu_rdma.sh")
     arguments = ["--kernel", kernel, "--limit", "280", "--memory", "2048", "--file", "/etc/libibverbs.d/rxe.driver"]
     for name in ("rdma.sh", "gpu_rdma.sh"):
         arguments += ["--file", str(HERE / name)]
