@@ -69,6 +69,24 @@ def hold(mebibytes):
         print(result, "soon" if time.monotonic() - began < 10 else "late", flush=True)
 
 
+def hold_beside_a_beginner(mebibytes):
+    """As hold, while another thread makes its first call; the second line asks what that one got."""
+    start()
+    allocate(int(mebibytes) * MIB)
+    print("ready", flush=True)
+    results = []
+    beginner = threading.Thread(target=lambda: results.append(give("cuCtxSynchronize")))
+    sys.stdin.readline()
+    beginner.start()
+    time.sleep(0.5)
+    began = time.monotonic()
+    result = give("cuCtxSynchronize")
+    print(result, "soon" if time.monotonic() - began < 1 else "late", flush=True)
+    sys.stdin.readline()
+    beginner.join()
+    print(*results, flush=True)
+
+
 def copy():
     """Lengths around the pieces that copies travel in, at once and in a stream, from changing buffers."""
     start()

@@ -100,10 +100,10 @@ class RemoteCase(unittest.TestCase):
     def run_program(self, servers, *words, memory="64MiB", **environment):
         return self.pool(servers, "run", "--memory", memory, "--compute", "10", "--", *PROGRAM, *words, **environment)
 
-    def hold(self, servers, mebibytes=32, **options):
+    def hold(self, servers, mebibytes=32, program="hold", **options):
         """A program that has memory, and what it says to a line."""
         process = self.start(self.pool_words(servers, "run", "--name", "held", "--memory", "64MiB", "--compute", "10", "--",
-                                             *PROGRAM, "hold", str(mebibytes)),
+                                             *PROGRAM, program, str(mebibytes)),
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
         self.assertEqual(process.stdout.readline(), "ready\n")
         return process

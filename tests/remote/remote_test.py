@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 from remote_case import BIN, DRIVER, MIB, PROGRAM, RemoteCase, free_port, kill
@@ -190,6 +191,14 @@ class Programs(RemoteCase):
     def test_cannot_forge_handles(self):
         self.assertEqual(self.expect_good("forge"), "400 400 400 400 201 0\n")
 
+    def test_go_on_while_another_thread_is_slow_to_join(self):
+        cable = Cable(self, self.server().address)
+        held = self.hold([cable], program="hold_beside_a_beginner")
+        cable.delay = 4
+        self.assertEqual(self.ask(held), ["0", "soon"])
+        # Its own thread has its own answer: there is no context in it.
+        self.assertEqual(self.ask(held), ["201"])
+
     def test_share_a_slice_with_the_programs_that_they_start(self):
         server = self.server()
         two = " & ".join([" ".join(PROGRAM) + " copy"] * 2) + "; wait $!"
@@ -279,11 +288,11 @@ class Silence(RemoteCase):
 
 
 class Cable:
-    """Carries connections to a server until it is cut."""
+    """Carries connections to a server until it is cut; new ones after a delay."""
 
     def __init__(self, case, server):
         self.to = server.split(":")
-        self.ends, self.is_cut = [], False
+        self.ends, self.is_cut, self.delay = [], False, 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
         case.addCleanup(self.cut)
@@ -293,6 +302,7 @@ class Cable:
         while not self.is_cut:
             try:
                 near, _ = self.listener.accept()
+                time.sleep(self.delay)
                 far = socket.create_connection((self.to[0], int(self.to[1])))
             except OSError:
                 return

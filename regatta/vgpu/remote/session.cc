@@ -34,11 +34,15 @@ struct ThreadEnd {
     if (!connection) return;
     Session& session = Session::instance();
     if (session.is_forked_) return;  // locks may be those of threads that are not here
-    const std::scoped_lock lock(session.order_, connection->mutex);
-    static_cast<void>(session.flush(*connection));
-    std::erase(session.connections_, connection);
-    connection->is_open = false;
+    {
+      const std::lock_guard lock(connection->mutex);
+      static_cast<void>(session.flush(*connection));
+      connection->is_open = false;
+    }
+    // This may take a second, which is nobody else's. A child of fork() has to find it meanwhile.
     connection->channel->close();
+    const std::lock_guard lock(session.order_);
+    std::erase(session.connections_, connection);
   }
 };
 static thread_local ThreadEnd of_thread;
@@ -53,17 +57,25 @@ Session::Session() {
   is_blocking_ = !blocking.empty() && blocking != "0";
   static Session* self = nullptr;
   self = this;
-  ::pthread_atfork([] { self->order_.lock(); }, [] { self->order_.unlock(); },
-                   [] {
-                     // The connections are the parent's; the driver has no life after fork()
-                     // either.
-                     self->is_forked_ = true;
-                     self->anchor_.reset();
-                     for (const auto& connection : self->connections_)
-                       connection->channel->leave();
-                     leave_rdma();
-                     self->order_.unlock();
-                   });
+  ::pthread_atfork(
+      [] {
+        self->joining_.lock();
+        self->order_.lock();
+      },
+      [] {
+        self->order_.unlock();
+        self->joining_.unlock();
+      },
+      [] {
+        // The connections are the parent's; the driver has no life after fork() either.
+        self->is_forked_ = true;
+        self->anchor_.reset();
+        for (const auto& connection : self->connections_)
+          connection->channel->leave();
+        leave_rdma();
+        self->order_.unlock();
+        self->joining_.unlock();
+      });
 }
 
 void Session::lose(const char* why) {
@@ -72,7 +84,7 @@ void Session::lose(const char* why) {
                "regatta: the GPU server is lost (%s); calls of the driver fail from now on\n", why);
 }
 
-// Under order_. Asks the server for a host process.
+// Under joining_. Asks the server for a host process.
 bool Session::open() {
   join_.server = variable("REGATTA_GPU_SERVER");
   join_.ticket = variable("REGATTA_GPU_TICKET");
@@ -107,8 +119,11 @@ bool Session::open() {
   return true;
 }
 
-// Under order_.
+// Takes seconds where the server or its device is slow: order_ is free, and threads that have
+// joined go on.
 std::shared_ptr<Connection> Session::connect() {
+  const std::lock_guard joining(joining_);
+  if (is_lost_ || failed_ != CUDA_SUCCESS) return nullptr;
   if (!is_open_ && !open()) {
     failed_ = CUDA_ERROR_NO_DEVICE;
     return nullptr;
@@ -122,11 +137,12 @@ std::shared_ptr<Connection> Session::connect() {
     std::fprintf(stderr, "regatta: %s: %s\n", join_.server.c_str(), joined->how.c_str());
   // What was tried once and cannot be had is not tried again.
   if (!joined->is_rdma) join_.transport = Transport::kTcp;
-  connections_.push_back(std::make_shared<Connection>(std::move(joined->channel), joined->number));
-  return connections_.back();
+  auto connection = std::make_shared<Connection>(std::move(joined->channel), joined->number);
+  const std::lock_guard lock(order_);
+  connections_.push_back(connection);
+  return connection;
 }
 
-// Under order_.
 std::shared_ptr<Connection> Session::own_connection() {
   if (!of_thread.connection) of_thread.connection = connect();
   return of_thread.connection;
@@ -190,13 +206,12 @@ Session::Message::Message(std::uint16_t number, bool wants_answer)
   if (session_.failed_ != CUDA_SUCCESS) status_ = session_.failed_;
   if (session_.is_forked_) status_ = CUDA_ERROR_NOT_INITIALIZED;
   if (status_ != CUDA_SUCCESS) return;
-  order_ = std::unique_lock(session_.order_);
   connection_ = session_.own_connection();
   if (!connection_) {
     status_ = session_.is_lost_ ? kServerLost : session_.failed_.load();
-    order_.unlock();
     return;
   }
+  order_ = std::unique_lock(session_.order_);
   session_.fence(*connection_);
   index_ = ++connection_->issued;
   if (!wants_answer_) connection_->last_sent = index_;

@@ -94,14 +94,16 @@ class Session {
   std::atomic<bool> is_forked_ = false;
   std::atomic<CUresult> failed_ = CUDA_SUCCESS;  // of the start
 
+  std::mutex joining_;         // taken before order_
+  std::uint64_t next_id_ = 1;  // guarded by joining_
+  os::UniqueFd anchor_;        // guarded by joining_
+  JoinOptions join_;           // guarded by joining_
+  bool is_open_ = false;       // guarded by joining_
+  bool has_said_way_ = false;  // guarded by joining_
+
   std::mutex order_;
   std::shared_ptr<Connection> last_;                      // guarded by order_
   std::vector<std::shared_ptr<Connection>> connections_;  // guarded by order_
-  std::uint64_t next_id_ = 1;                             // guarded by order_
-  os::UniqueFd anchor_;                                   // guarded by order_
-  JoinOptions join_;                                      // guarded by order_
-  bool is_open_ = false;                                  // guarded by order_
-  bool has_said_way_ = false;                             // guarded by order_
   bool has_flusher_ = false;                              // guarded by order_
   std::atomic<bool> has_unsent_ = false;
 };
