@@ -83,6 +83,16 @@ bool Device::find(const Gid& gid) {
   return false;
 }
 
+bool Device::is_active() const {
+  ibv_port_attr attributes{};
+  ibv_gid_entry entry{};
+  return library_.query_port(context_, port_,
+                             reinterpret_cast<_compat_ibv_port_attr*>(&attributes)) == 0 &&
+         attributes.state == IBV_PORT_ACTIVE &&
+         library_.query_gid_ex(context_, port_, gid_index_, &entry, 0, sizeof entry) == 0 &&
+         std::memcmp(entry.gid.raw, gid_.data(), gid_.size()) == 0;
+}
+
 // What fails only later could not be answered with TCP any more.
 Status Device::try_out() {
   domain_ = library_.alloc_pd(context_);

@@ -29,6 +29,8 @@ class Device final : public MemoryRegistrar {
   const Gid& gid() const { return gid_; }
   std::uint8_t gid_index() const { return gid_index_; }
   ibv_mtu mtu() const { return mtu_; }
+  // That the port is still up and still has the address.
+  bool is_active() const;
 
   Result<Registered> add(const MemoryRange& range) override;
   void remove(void* handle) override;

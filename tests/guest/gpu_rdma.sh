@@ -100,5 +100,9 @@ start_server
 start_program
 ip link set rdma0 down
 hears_of "a cable that carries nothing"
+expect "the pool shows that the server has no RDMA then" sh -c "$pool ls --json | grep '\"rdma\": false'"
+expect "programs go on over TCP" $pool run $slice --verbose -- vgpu_remote_bench 4 200
+cp /tmp/said /tmp/said-copy
+expect "and say so" said ": TCP: no active RoCEv2 port"
 [ $failed = 0 ] || tail -n 5 /tmp/log-device /tmp/log-daemon /tmp/log-serve
 exit $failed

@@ -108,11 +108,12 @@ Error run_with_lease(Lease lease, const Way& way, const std::vector<std::string>
     if (!gid) return {gid.error().code, "--rdma-address: " + gid.error().message};
   }
   if (*transport == Transport::kRdma) {
-    const auto port = open_rdma(way.rdma_address.empty() ? own_address(lease.connection.get())
-                                                         : way.rdma_address);
-    if (!port)
-      return {port.error().code,
-              port.error().message + "; name one with --rdma-address, or run with --transport tcp"};
+    const Status found = find_rdma(way.rdma_address.empty() ? own_address(lease.connection.get())
+                                                            : way.rdma_address);
+    if (!found)
+      return {
+          found.error().code,
+          found.error().message + "; name one with --rdma-address, or run with --transport tcp"};
   }
   if (::fcntl(lease.connection.get(), F_SETFD, 0) != 0)
     return os::errno_error("cannot keep the reservation");

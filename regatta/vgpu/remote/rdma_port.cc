@@ -28,7 +28,8 @@ OpenDevice& open_device() {
 Result<std::shared_ptr<rdma::Device>> device_at(const std::string& address) {
   OpenDevice& open = open_device();
   const std::lock_guard lock(open.mutex);
-  if (open.device != nullptr && open.address == address) return open.device;
+  if (open.device != nullptr && open.address == address && open.device->is_active())
+    return open.device;
   REGATTA_TRY(device, rdma::Device::open(address));
   open.address = address;
   open.device = std::move(device);
@@ -86,6 +87,11 @@ class QueuePairPort final : public RdmaPort {
 };
 
 }  // namespace
+
+Status find_rdma(const std::string& address) {
+  REGATTA_TRY_DO(device_at(address));
+  return {};
+}
 
 Result<std::unique_ptr<RdmaPort>> open_rdma(const std::string& address) {
   REGATTA_TRY(device, device_at(address));

@@ -2,9 +2,13 @@
 
 namespace regatta::vgpu::remote {
 
-Result<std::unique_ptr<RdmaPort>> open_rdma(const std::string& /*address*/) {
+Status find_rdma(const std::string& /*address*/) {
   return Error{Code::kUnsupported,
                "this build has no RDMA: install libibverbs-dev and build again"};
+}
+
+Result<std::unique_ptr<RdmaPort>> open_rdma(const std::string& address) {
+  return find_rdma(address).error();
 }
 
 void leave_rdma() {}

@@ -86,7 +86,7 @@ class GpuServer {
     json shown = json::parse(books);
     const std::string at =
         options_.rdma_address.empty() ? own_address(fd.get()) : options_.rdma_address;
-    shown["rdma"] = open_rdma(at).has_value();
+    shown["rdma"] = find_rdma(at).has_value();
     static_cast<void>(send_text(fd.get(), shown.dump()));
     return std::string();
   }
@@ -194,8 +194,8 @@ static Status check_parts(const ServeOptions& options) {
 
 Status serve_gpus(const ServeOptions& options, const std::atomic<bool>& stop) {
   if (!options.rdma_address.empty()) {
-    const auto port = open_rdma(options.rdma_address);
-    if (!port) return Error{port.error().code, "--rdma-address: " + port.error().message};
+    const Status found = find_rdma(options.rdma_address);
+    if (!found) return Error{found.error().code, "--rdma-address: " + found.error().message};
   }
   REGATTA_TRY_DO(check_parts(options));
   REGATTA_TRY(listener, listen_tcp(options.listen));
