@@ -3,6 +3,7 @@
 // packets have to go both ways before anything else does: docs/formats/gpu_remote.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

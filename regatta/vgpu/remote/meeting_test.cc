@@ -2,10 +2,12 @@
 #include "regatta/vgpu/remote/meeting.h"
 
 #include <cstdlib>
+#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -81,24 +83,42 @@ class MeetingTest : public testing::Test {
   }
   void TearDown() override {
     ::shutdown(listener_.get(), SHUT_RDWR);
+    cut();
     server_.join();
+  }
+
+  // Whatever the connection that is served waits for.
+  void cut() {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    if (served_) ::shutdown(served_.get(), SHUT_RDWR);
+  }
+  bool note(const os::UniqueFd& fd) {
+    const std::lock_guard lock(mutex_);
+    served_.reset(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
+    return !is_over_;
   }
 
   // Gives back all that it gets, a connection after the other.
   void serve() {
     for (;;) {
       os::UniqueFd fd(::accept(listener_.get(), nullptr, nullptr));
-      if (!fd) return;
-      const auto asked = receive_text(fd.get());
-      if (!asked) continue;
-      const auto request = nlohmann::json::parse(*asked);
-      const auto channel =
-          meet_program(std::move(fd), request.value("rdma", spoilt_offer_), server_address_);
-      if (!channel) continue;
-      std::string bytes(100'000, '\0');
-      for (std::size_t came = 0; (came = channel->receive(bytes.data(), bytes.size())) > 0;)
-        if (!channel->send({bytes.data(), came}, {})) break;
+      if (!fd || !note(fd)) return;
+      serve_one(std::move(fd));
+      const std::lock_guard lock(mutex_);
+      served_.reset();
     }
+  }
+  void serve_one(os::UniqueFd fd) {
+    const auto asked = receive_text(fd.get());
+    if (!asked) return;
+    const auto request = nlohmann::json::parse(*asked);
+    const auto channel =
+        meet_program(std::move(fd), request.value("rdma", spoilt_offer_), server_address_);
+    if (!channel) return;
+    std::string bytes(100'000, '\0');
+    for (std::size_t came = 0; (came = channel->receive(bytes.data(), bytes.size())) > 0;)
+      if (!channel->send({bytes.data(), came}, {})) break;
   }
 
   static void expect_echo(Channel& channel, std::size_t bytes) {
@@ -117,6 +137,10 @@ class MeetingTest : public testing::Test {
   std::string server_address_;
   std::string spoilt_offer_;
   std::thread server_;
+
+  std::mutex mutex_;
+  bool is_over_ = false;  // guarded by mutex_
+  os::UniqueFd served_;   // guarded by mutex_: a copy of the connection
 };
 
 TEST_F(MeetingTest, TakesTcpWhereThereIsNoDevice) {

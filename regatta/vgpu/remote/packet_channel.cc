@@ -18,8 +18,6 @@ using std::chrono::milliseconds;
 // Who waits looks again and again for this long before it sleeps: an answer mostly comes sooner
 // than an interrupt would tell.
 constexpr microseconds kSpin{20};
-// Without an event nobody sleeps longer.
-constexpr milliseconds kNap{1000};
 // What the other end sent before it closed is in its packets, which may come a little later.
 constexpr milliseconds kLast{50};
 // For what was sent to arrive, when this end closes.
@@ -28,8 +26,8 @@ constexpr std::string_view kGreeting = "regatta\n";
 
 }  // namespace
 
-PacketChannel::PacketChannel(std::unique_ptr<PacketPort> port, os::UniqueFd tcp)
-    : port_(std::move(port)), tcp_(std::move(tcp)), free_(kPortSends) {
+PacketChannel::PacketChannel(std::unique_ptr<PacketPort> port, os::UniqueFd tcp, milliseconds nap)
+    : nap_(nap), port_(std::move(port)), tcp_(std::move(tcp)), free_(kPortSends) {
   std::iota(free_.begin(), free_.end(), 0U);
 }
 
@@ -50,7 +48,7 @@ void PacketChannel::wait_until(Lock& lock, Condition condition, Clock::time_poin
       ::sched_yield();
       lock.lock();
     } else if (is_watched_) {
-      changed_.wait_until(lock, std::min(deadline, now + kNap));
+      changed_.wait_until(lock, std::min(deadline, now + nap_));
     } else {
       sleep(lock, deadline);
     }
@@ -62,7 +60,7 @@ void PacketChannel::sleep(Lock& lock, Clock::time_point deadline) {
   port_->arm();
   if (progress()) return;  // what came before the port was armed wakes nobody
   const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
-  const milliseconds nap = std::clamp(left, milliseconds{1}, is_cut_ ? milliseconds{5} : kNap);
+  const milliseconds nap = std::clamp(left, milliseconds{1}, is_cut_ ? milliseconds{5} : nap_);
   pollfd watched[2] = {{port_->fd(), POLLIN, 0},
                        {is_cut_ ? -1 : tcp_.get(), POLLIN | POLLRDHUP, 0}};
   is_watched_ = true;

@@ -6,11 +6,15 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
+#include "regatta/os/unique_fd.h"
 #include "regatta/rdma/credit.h"
 #include "regatta/vgpu/remote/channel.h"
 #include "regatta/vgpu/remote/packet_port.h"
@@ -19,8 +23,12 @@ namespace regatta::vgpu::remote {
 
 class PacketChannel final : public Channel {
  public:
+  // Without an event nobody sleeps longer.
+  static constexpr std::chrono::milliseconds kNap{1000};
+
   // `tcp`: nothing is said on it from now on.
-  PacketChannel(std::unique_ptr<PacketPort> port, os::UniqueFd tcp);
+  PacketChannel(std::unique_ptr<PacketPort> port, os::UniqueFd tcp,
+                std::chrono::milliseconds nap = kNap);
   ~PacketChannel() override;
 
   bool send(std::string_view first, std::string_view second) override;
@@ -51,6 +59,8 @@ class PacketChannel final : public Channel {
   std::uint32_t take_slot();
   void sleep(Lock& lock, Clock::time_point deadline);
   void lose();
+
+  const std::chrono::milliseconds nap_;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

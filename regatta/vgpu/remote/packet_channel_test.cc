@@ -16,6 +16,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+// Who sleeps through an event is late by this, and does not come through because a nap is short.
+constexpr milliseconds kLongNap{30'000};
+
 std::string text_of(std::size_t bytes, unsigned seed) {
   std::mt19937 random(seed);
   std::string text(bytes, '\0');
@@ -36,7 +39,7 @@ class PacketChannelTest : public testing::Test {
     for (int side = 0; side < 2; ++side) {
       tcp_[side] = tcp[side];
       ends_[side] = std::make_unique<PacketChannel>(std::make_unique<FakePort>(wire_, side),
-                                                    os::UniqueFd(tcp[side]));
+                                                    os::UniqueFd(tcp[side]), kLongNap);
     }
   }
   void TearDown() override { EXPECT_EQ(wire_->overruns, 0); }
@@ -125,7 +128,42 @@ TEST_F(PacketChannelTest, WakesWhoeverSomethingCameFor) {
     ASSERT_TRUE(ends_[0]->send(question, {}));
   asker.join();
   far.join();
-  EXPECT_LT(steady_clock::now() - start, milliseconds(20'000));
+  EXPECT_LT(steady_clock::now() - start, kLongNap / 2);
+}
+
+// Of two threads that wait one sleeps in the port: it has to tell the other.
+TEST_F(PacketChannelTest, WakesWhoWaitsForRoomWhileAReaderSleepsInThePort) {
+  std::string answer(6, '\0');
+  std::thread reader([&] { EXPECT_TRUE(read_all(*ends_[0], answer)); });
+  std::this_thread::sleep_for(milliseconds(30));
+  const std::string text = text_of(2 * kPortReceives * kPacketBytes, 3);
+  std::thread sender([&] { EXPECT_TRUE(ends_[0]->send(text, {})); });
+  std::this_thread::sleep_for(milliseconds(30));
+  const auto start = steady_clock::now();
+  std::string came(text.size(), '\0');
+  EXPECT_TRUE(read_all(*ends_[1], came));
+  sender.join();
+  EXPECT_LT(steady_clock::now() - start, kLongNap / 2);
+  EXPECT_TRUE(ends_[1]->send("answer", {}));
+  reader.join();
+  EXPECT_TRUE(came == text);
+}
+
+TEST_F(PacketChannelTest, WakesAReaderWhileWhoWaitsForRoomSleepsInThePort) {
+  const std::string text = text_of(2 * kPortReceives * kPacketBytes, 4);
+  std::thread sender([&] { EXPECT_TRUE(ends_[0]->send(text, {})); });
+  std::this_thread::sleep_for(milliseconds(30));
+  std::string answer(6, '\0');
+  std::thread reader([&] { EXPECT_TRUE(read_all(*ends_[0], answer)); });
+  std::this_thread::sleep_for(milliseconds(30));
+  const auto start = steady_clock::now();
+  EXPECT_TRUE(ends_[1]->send("answer", {}));
+  reader.join();
+  EXPECT_LT(steady_clock::now() - start, kLongNap / 2);
+  EXPECT_EQ(answer, "answer");
+  std::string came(text.size(), '\0');
+  EXPECT_TRUE(read_all(*ends_[1], came));
+  sender.join();
 }
 
 TEST_F(PacketChannelTest, GivesWhatCameBeforeItSaysThatTheOtherEndClosed) {
