@@ -66,6 +66,9 @@ Result<std::string> find_preload(const Options& options, const std::string& libr
   const std::string path = options.preload.empty()
                                ? fs::path(library).parent_path().string() + "/ld.so.preload"
                                : fs::absolute(options.preload).lexically_normal().string();
+  std::error_code error;
+  if (fs::is_directory(path, error))
+    return wrong(fmt::format("--preload: {}: is a folder; name the file in it", path));
   const auto text = os::read_file(path);
   if (text && text->find(library) != std::string::npos) return path;
   return wrong(fmt::format("--preload: {}: {}; write it with: echo {} > {}", path,

@@ -61,10 +61,10 @@ Status add_engines(vgpu::DaemonOptions& daemon, const Options& options) {
   if (!options.link.empty()) {
     const auto link = parse_bytes_per_second(options.link);
     if (!link) return Error{Code::kInvalidInput, "--link: " + link.error().message};
-    if (link->value < 1e6) {
-      return Error{Code::kInvalidInput, "--link: " + options.link +
-                                            " is below 1MB/s; give what a GPU's copies reach, "
-                                            "like 25GB/s"};
+    if (!(link->value >= 1e6 && link->value <= 1e15)) {
+      return Error{Code::kInvalidInput, "--link: " + printable(options.link, 60) +
+                                            " is not between 1MB/s and 1000TB/s; give what a GPU's "
+                                            "copies reach, like 25GB/s"};
     }
     daemon.engine_rates[REGATTA_COPY_TO_DEVICE] = daemon.engine_rates[REGATTA_COPY_FROM_DEVICE] =
         static_cast<std::uint64_t>(link->value);

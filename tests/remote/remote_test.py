@@ -48,7 +48,7 @@ class Pool(RemoteCase):
     def test_refuses_limits_as_the_servers_own_commands_do(self):
         server = self.server()
         for words, said in ((("--name", "a b", "--compute", "10"), "tenant 'a b': a name has"), ((), "give --compute"),
-                            (("--compute", "130"), "--compute: give a percentage"), (("--memory", "1KiB"), "--memory: "),
+                            (("--compute", "130"), "--compute: '130' is no percentage"), (("--memory", "1KiB"), "--memory: "),
                             (("--compute", ""), "--compute: "), (("--name", "",), "--name: ")):
             memory = () if "--memory" in words else ("--memory", "2MiB")
             done = self.pool([server], "run", *memory, *words, "--", "true")
@@ -111,6 +111,7 @@ class Pool(RemoteCase):
         self.assertIn("start it with regatta gpu daemon", done.stderr)
         server = self.server()
         for words, status, said in ((("--listen", "127.0.0.1:0", "--driver", "libnone.so"), 2, "name another with --driver"),
+                                    (("--listen", "127.0.0.1:0", "--driver", "libm.so.6"), 2, "is no CUDA driver"),
                                     (("--listen", server.address, "--driver", DRIVER), 1, "give --listen an address"),
                                     (("--listen", "192.0.2.1:7000", "--driver", DRIVER), 2, "give --listen an address"),
                                     (("--listen", "127.0.0.1", "--driver", DRIVER), 2, "give a host and a port"),

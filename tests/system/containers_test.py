@@ -48,7 +48,7 @@ class Cdi(OciCase):
                  (("--library", self.library, "--preload", self.folder / "other/ld.so.preload"), "does not name the library"),
                  (("--library", self.library, "--name", "a/b"), "a device's name has letters"),
                  (("--library", self.library, "--memory", "4"), "--memory"),
-                 (("--library", self.library, "--compute", "0"), "--compute: give a percentage")]
+                 (("--library", self.library, "--compute", "0"), "--compute: '0' is no percentage")]
         for words, sentence in cases:
             done = self.gpu("cdi", *words)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), (words, done.stderr))

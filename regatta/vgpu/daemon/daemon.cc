@@ -236,6 +236,13 @@ Status Daemon::run(const std::atomic<bool>& stop) {
 }
 
 Status serve(const DaemonOptions& options, const std::atomic<bool>& stop) {
+  if (options.gpus.size() > kDevicesMax) {
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("--gpu: is given {} times, and a daemon has {} GPUs at most; leave the "
+                    "others out",
+                    options.gpus.size(), kDevicesMax)};
+  }
   if (const auto allowed = os::allow_descriptors(4 * kClientsMax); !allowed)
     log_warning("gpu daemon: " + allowed.error().message);  // fewer clients than it could have
   REGATTA_TRY(state, State::open(options.state));

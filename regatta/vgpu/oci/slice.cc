@@ -48,14 +48,20 @@ Status check_enough(Bytes memory) {
 
 Result<unsigned> parse_compute(const std::string& text) {
   const auto ratio = parse_ratio(text.find('%') == std::string::npos ? text + "%" : text);
-  if (!ratio || !(*ratio > 0) || *ratio > 1)
-    return wrong("give a percentage above 0, at most 100, like 30");
-  return static_cast<unsigned>(*ratio * static_cast<double>(REGATTA_WHOLE_PPM) + 0.5);
+  constexpr auto kWhole = static_cast<double>(REGATTA_WHOLE_PPM);
+  if (!ratio || !(*ratio * kWhole >= 0.5) || *ratio > 1) {
+    return wrong(fmt::format("'{}' is no percentage from 0.0001 to 100; write it like 30",
+                             printable(text, 40)));
+  }
+  return static_cast<unsigned>(*ratio * kWhole + 0.5);
 }
 
 Result<std::map<int, Bytes>> parse_memory(const std::string& text, int gpu) {
   std::map<int, Bytes> memory;
   const bool is_list = text.find('=') != std::string::npos;
+  if (is_list && gpu != 0) {
+    return wrong(fmt::format("'{}' names its GPUs itself; leave --gpu out", printable(text, 40)));
+  }
   for (const std::string& part : split(text, ',')) {
     const std::size_t equals = part.find('=');
     const auto number = is_list ? whole(part.substr(0, equals), 0, REGATTA_DEVICES_MAX - 1) : gpu;

@@ -22,6 +22,7 @@ TEST(Slice, ReadsMemoryOfOneGpuAndOfSeveral) {
     ASSERT_FALSE(memory) << text;
     EXPECT_EQ(memory.error().code, Code::kInvalidInput);
   }
+  EXPECT_THAT(parse_memory("0=4GiB", 1).error().message, HasSubstr("leave --gpu out"));
 }
 
 TEST(Slice, HasNoMemoryOfAGpuOrEnoughForABlock) {
@@ -38,7 +39,8 @@ TEST(Slice, ReadsAPartOfTheTime) {
   EXPECT_EQ(parse_compute("30").value(), 300'000U);
   EXPECT_EQ(parse_compute("12.5%").value(), 125'000U);
   EXPECT_EQ(parse_compute("100").value(), 1'000'000U);
-  for (const char* text : {"", "0", "101", "-3", "much", "nan", "0.2.3"})
+  EXPECT_EQ(parse_compute("0.0001").value(), 1U);
+  for (const char* text : {"", "0", "0.00004", "101", "-3", "much", "nan", "30GiB", "0.2.3"})
     EXPECT_FALSE(parse_compute(text)) << text;
 }
 

@@ -75,6 +75,8 @@ Result<std::unique_ptr<Driver>> load_driver(const std::string& path) {
   if (library == nullptr)
     return Error{Code::kUnsupported, path + ": this server's CUDA driver cannot be loaded: " +
                                          ::dlerror() + "; name another with --driver"};
+  if (::dlsym(library, "cuInit") == nullptr)
+    return Error{Code::kUnsupported, path + ": is no CUDA driver; name one with --driver"};
   return std::unique_ptr<Driver>(std::make_unique<Library>(library));
 }
 
