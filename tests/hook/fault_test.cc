@@ -147,6 +147,9 @@ TEST(DaemonFault, LetsMemoryPassThatIsCountedWhenTheDaemonIsThereAgain) {
     program.go_on();
     EXPECT_EQ(program.read_line(), "freed");
     EXPECT_TRUE(books_are_right(device, daemon, Seconds{5.0}));
+    program.go_on();  // what was owed is not taken for part of a context
+    EXPECT_EQ(program.read_line(), "context 0");
+    EXPECT_TRUE(books_are_right(device, daemon, Seconds{5.0}));
     program.go_on();  // the daemon has our ends of its pipes, too, so their end says nothing
     EXPECT_EQ(program.finish(), 0);
     EXPECT_TRUE(is_gone(daemon));

@@ -134,6 +134,7 @@ int take_beside_a_daemon() {
   for (const CUdeviceptr address : taken)
     if (CU(cuMemFree_v2)(address) != CUDA_SUCCESS) return 2;
   stop("freed");
+  stop("context " + std::to_string(CU(cuCtxCreate_v2)(&context, 0, 0)));
   return 0;
 }
 

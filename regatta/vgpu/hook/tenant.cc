@@ -88,7 +88,6 @@ std::optional<std::uint64_t> owe(int device, std::uint64_t bytes, const std::str
   if (!after_fault(why)) return std::nullopt;
   if (!is_known(device)) return 0;
   tenant().owed[static_cast<std::size_t>(device)] += bytes;
-  tenant().reserved[static_cast<std::size_t>(device)] += bytes;
   has_debts = true;
   return bytes;
 }
