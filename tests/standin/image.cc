@@ -1,6 +1,8 @@
 // Images that hold several: fat binaries, as compilers leave them in programs. Their layout is what
 // NVIDIA's fatbinary writes.
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "tests/standin/module.h"
 
@@ -44,20 +46,20 @@ T read_at(const void* from, std::uint64_t offset = 0) {
   return value;
 }
 
-// The last PTX text that can be read.
-std::optional<std::string> text_in(const void* fat_binary) {
+// The last PTX text that can be read; without data there is none.
+std::string_view text_in(const void* fat_binary) {
   const auto header = read_at<Header>(fat_binary);
-  std::optional<std::string> text;
+  std::string_view text;
   std::uint64_t at = header.header_bytes;
   const std::uint64_t end = at + header.bytes;
   while (at + sizeof(Part) <= end) {
     const auto part = read_at<Part>(fat_binary, at);
     if (part.header_bytes < sizeof(Part) || part.header_bytes > end - at ||
         part.bytes > end - at - part.header_bytes)
-      return std::nullopt;
+      return {};
     const char* const bytes = static_cast<const char*>(fat_binary) + at + part.header_bytes;
     if (part.kind == kPtx && (part.flags & kCompressed) == 0)
-      text.emplace(bytes, strnlen(bytes, part.bytes));
+      text = {bytes, strnlen(bytes, part.bytes)};
     at += part.header_bytes + part.bytes;
   }
   return text;
@@ -80,9 +82,9 @@ CUresult text_of_image(const void* image, std::string* text) {
     *text = static_cast<const char*>(image);
     return CUDA_SUCCESS;
   }
-  auto found = text_in(image);
-  if (!found) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  *text = std::move(*found);
+  const std::string_view found = text_in(image);
+  if (found.data() == nullptr) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  *text = found;
   return CUDA_SUCCESS;
 }
 
