@@ -13,7 +13,8 @@ NOT_FORWARDED = ["CudaStream.IsNotReadyUntilItsWorkIsDone", "CudaStream.CallsHos
                  "CudaMemory.LetsTheHostTouchManagedAndPinnedMemory", "CudaMemory.KeepsArraysUntilTheyAreDestroyed",
                  "CudaGraph.SaysWhatItsNodesAre", "CudaIpc.*", "CudaPointer.*", "Checkpoint.*",
                  "CudaMemory.CopiesABatchInTheOrderOfItsStream",
-                 "CudaArray.CopiesAPlaneOutOfAWiderOne", "CudaArray.CopiesABoxThroughAnArray", "CudaArray.CopiesRowsOfArrays",
+                 "CudaArray.CopiesAPlaneOutOfAWiderOne", "CudaArray.CopiesABoxThroughAnArray", "CudaArray.CopiesABoxBetweenContexts",
+                 "CudaArray.CopiesRowsOfArrays",
                  "CudaArray.TakesMemoryAndGivesItBack", "CudaArray.HalvesTheLevelsOfAMipmap", "CudaGraphUpdate.CopiesAfterItSets",
                  "CudaGraphUpdate.TellsNodesOfAnExecutableAnewAndLeavesTheGraph", "CudaGraphUpdate.TakesOverAGraphOfTheSameShapeOnly",
                  "CudaGraphUpdate.ClonesAndKnowsItsEdges", "CudaGraphUpdate.KeepsTheParametersOfLaunchesAlsoOfCapturedOnes"]
