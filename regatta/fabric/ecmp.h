@@ -1,0 +1,49 @@
+// fabric/ecmp.h: the next hop that a switch with Linux's routing takes for a connection, among
+// equally good ones: by a hash of its 5-tuple and of the switch's seed.
+//
+// As the kernel computes it from 6.11 on with net.ipv4.fib_multipath_hash_policy = 1 (addresses,
+// ports, protocol) and fib_multipath_hash_seed (not 0), on little-endian machines, for routes with
+// several next hops of weight 1 and without resilient groups. Sources: RFC 2992 (ranges of the
+// hash); Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012; held against a running
+// kernel.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "regatta/core/ids.h"
+
+namespace regatta::fabric {
+
+// Numbers as one writes them: 10.0.0.1 is 0x0a000001.
+struct FiveTuple {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  std::uint16_t from_port = 0;
+  std::uint16_t to_port = 0;
+  std::uint8_t protocol = 17;  // UDP; 6: TCP
+
+  friend auto operator<=>(const FiveTuple&, const FiveTuple&) = default;
+};
+
+// The same for both directions of a connection.
+std::uint32_t ecmp_hash(const FiveTuple& flow, std::uint32_t seed);
+
+// Which of `hops` >= 1 next hops, in the order of the route, takes what has this hash.
+std::size_t ecmp_choice(std::uint32_t hash, std::size_t hops);
+
+// For Routes::way(): each switch by its own seed.
+struct ByHash {
+  FiveTuple flow;
+  std::span<const std::uint32_t> seeds;  // by NodeId
+  std::size_t operator()(NodeId node, std::size_t hops) const {
+    return ecmp_choice(ecmp_hash(flow, seeds[node.index()]), hops);
+  }
+};
+
+// SipHash-2-4 of whole 8-byte words.
+std::uint64_t siphash(std::span<const std::uint64_t> words, std::uint64_t key0, std::uint64_t key1);
+
+}  // namespace regatta::fabric
