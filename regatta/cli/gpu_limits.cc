@@ -31,7 +31,8 @@ void add_tenant(CLI::App& command, std::string& name) {
 void add_limit_options(CLI::App& command, LimitOptions& options) {
   CLI::Option* memory =
       command
-          .add_option("--memory", options.memory, "Most device memory, like 4GiB or 0=4GiB,1=8GiB")
+          .add_option("--memory", options.memory,
+                      "Most device memory, 2MiB or more, like 4GiB or 0=4GiB,1=8GiB")
           ->type_name("SIZE")
           ->check(not_empty());
   command.add_option("--compute", options.compute, "Part of the device's time in percent, like 30")

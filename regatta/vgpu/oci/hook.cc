@@ -145,9 +145,15 @@ Result<json> enroll_request(const ContainerState& container, const Slice& most) 
                     "hook --memory",
                     name, kAnnotationPrefix));
   }
-  REGATTA_TRY(of_container, cgroups_of(std::to_string(container.pid)));
+  const auto of_container = cgroups_of(std::to_string(container.pid));
+  if (!of_container) {
+    return wrong(
+        fmt::format("{}: its process {} is not there; start this hook while it is, as "
+                    "createRuntime",
+                    name, container.pid));
+  }
   REGATTA_TRY(of_runtime, cgroups_of("self"));
-  REGATTA_TRY(cgroup, own_cgroup(container.id, of_container, of_runtime));
+  REGATTA_TRY(cgroup, own_cgroup(container.id, *of_container, of_runtime));
   json request{{"ask", "enroll"},
                {"name", wish.tenant},
                {"container", container.id},

@@ -129,6 +129,13 @@ TEST_F(Bundle, ThatAsksForMoreThanTheOperatorAllowsIsRefused) {
               HasSubstr("container c1: 2 GiB on GPU 0 is more"));
 }
 
+TEST_F(Bundle, OfAProcessThatHasEndedIsRefused) {
+  const pid_t more_than_any = 0x7fffffff;
+  EXPECT_EQ(request_error(R"({"annotations":{"regatta.gpu.memory":"1GiB"}})", {}, more_than_any),
+            "container c1: its process 2147483647 is not there; start this hook while it is, as "
+            "createRuntime");
+}
+
 TEST_F(Bundle, OfAProcessInTheRuntimesOwnCgroupIsRefused) {
   EXPECT_THAT(request_error(R"({"annotations":{"regatta.gpu.memory":"1GiB"}})", {}, ::getpid()),
               HasSubstr("has no cgroup of its own"));
