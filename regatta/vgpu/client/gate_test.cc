@@ -200,7 +200,7 @@ TEST(Gate, ChargesWhatWasLaunchedBeforeItsLengthWasKnownForAllOfItsTime) {
     while (self.gate->in_flight_ns() != 0)
       os::sleep_for(1.0_ms);
     os::sleep_for(50.0_ms);
-    const Ns used = (**self.client).work(0).used_ns;
+    const Ns used = __atomic_load_n(&(**self.client).work(0).used_ns, __ATOMIC_SEQ_CST);
     EXPECT_IN_TENANT(used > 490 * kMs && used < 600 * kMs);
     return 0;
   });

@@ -262,7 +262,8 @@ void Residence::run_agent() {
     const unsigned order = __atomic_load_n(&page_.order, __ATOMIC_SEQ_CST);
     if (client_.is_on_devices()) obey();  // else the driver would keep this thread, too
     say_what_is_done();
-    const bool is_idle = page_.doing == static_cast<unsigned>(REGATTA_IDLE);
+    const bool is_idle =
+        __atomic_load_n(&page_.doing, __ATOMIC_SEQ_CST) == static_cast<unsigned>(REGATTA_IDLE);
     os::futex_wait(&page_.order, order, is_idle ? kIdleLookNs : kLookNs);
   }
 }
