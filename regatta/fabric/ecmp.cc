@@ -1,5 +1,6 @@
 #include "regatta/fabric/ecmp.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
@@ -42,6 +43,26 @@ std::uint16_t in_packet(std::uint16_t number) {
   return static_cast<std::uint16_t>((number >> 8U) | (number << 8U));
 }
 
+// Jenkins' hash of two words, the second one 0: the kernel's mix of a packet's outer hash with that
+// of a packet inside it, where there is none.
+std::uint32_t mixed_with_none(std::uint32_t outer) {
+  constexpr std::uint32_t kStart = 0xdeadbeef + 2 * 4;
+  std::uint32_t a = outer + kStart;
+  std::uint32_t b = kStart;
+  std::uint32_t c = kStart;
+  const auto mix = [](std::uint32_t& into, std::uint32_t from, int turn) {
+    into = (into ^ from) - std::rotl(from, turn);
+  };
+  mix(c, b, 14);
+  mix(a, c, 11);
+  mix(b, a, 25);
+  mix(c, b, 16);
+  mix(a, c, 4);
+  mix(b, a, 14);
+  mix(c, b, 24);
+  return c;
+}
+
 }  // namespace
 
 std::uint64_t siphash(std::span<const std::uint64_t> words, std::uint64_t key0,
@@ -57,7 +78,7 @@ std::uint64_t siphash(std::span<const std::uint64_t> words, std::uint64_t key0,
   return sip.v0 ^ sip.v1 ^ sip.v2 ^ sip.v3;
 }
 
-std::uint32_t ecmp_hash(const FiveTuple& flow, std::uint32_t seed) {
+std::uint32_t ecmp_hash(const FiveTuple& flow, std::uint32_t seed, HashPolicy policy) {
   std::uint32_t from = in_packet(flow.from);
   std::uint32_t to = in_packet(flow.to);
   std::uint16_t from_port = in_packet(flow.from_port);
@@ -77,8 +98,9 @@ std::uint32_t ecmp_hash(const FiveTuple& flow, std::uint32_t seed) {
       to,                                                // address
   };
   const std::uint64_t key = static_cast<std::uint64_t>(seed) << 32U | seed;
-  const auto hash = static_cast<std::uint32_t>(siphash(words, key, key));
-  return hash == 0 ? 1 : hash;
+  const auto hash =
+      std::max(static_cast<std::uint32_t>(siphash(words, key, key)), std::uint32_t{1});
+  return policy == HashPolicy::kFields ? mixed_with_none(hash) : hash;
 }
 
 std::size_t ecmp_choice(std::uint32_t hash, std::size_t hops) {

@@ -1,11 +1,10 @@
 // fabric/ecmp.h: the next hop that a switch with Linux's routing takes for a connection, among
 // equally good ones: by a hash of its 5-tuple and of the switch's seed.
 //
-// As the kernel computes it from 6.11 on with net.ipv4.fib_multipath_hash_policy = 1 (addresses,
-// ports, protocol) and fib_multipath_hash_seed (not 0), on little-endian machines, for routes with
-// several next hops of weight 1 and without resilient groups. Sources: RFC 2992 (ranges of the
-// hash); Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012; held against a running
-// kernel.
+// As the kernel computes it from 6.11 on with net.ipv4.fib_multipath_hash_seed (not 0), on
+// little-endian machines, for routes with several next hops of weight 1 and without resilient
+// groups. Sources: RFC 2992 (ranges of the hash); Aumasson and Bernstein, "SipHash: a fast
+// short-input PRF", 2012; Jenkins, lookup3, 2006; held against a running kernel.
 #pragma once
 
 #include <compare>
@@ -28,8 +27,14 @@ struct FiveTuple {
   friend auto operator<=>(const FiveTuple&, const FiveTuple&) = default;
 };
 
+// Values of net.ipv4.fib_multipath_hash_policy that look at the 5-tuple.
+enum class HashPolicy : std::uint8_t {
+  kLayer4 = 1,  // of what a machine itself sent or received, another hash may stand in the packet
+  kFields = 3,  // with fib_multipath_hash_fields 0x37: never that one. The lab's switches.
+};
+
 // The same for both directions of a connection.
-std::uint32_t ecmp_hash(const FiveTuple& flow, std::uint32_t seed);
+std::uint32_t ecmp_hash(const FiveTuple& flow, std::uint32_t seed, HashPolicy policy);
 
 // Which of `hops` >= 1 next hops, in the order of the route, takes what has this hash.
 std::size_t ecmp_choice(std::uint32_t hash, std::size_t hops);
@@ -38,8 +43,9 @@ std::size_t ecmp_choice(std::uint32_t hash, std::size_t hops);
 struct ByHash {
   FiveTuple flow;
   std::span<const std::uint32_t> seeds;  // by NodeId
+  HashPolicy policy = HashPolicy::kFields;
   std::size_t operator()(NodeId node, std::size_t hops) const {
-    return ecmp_choice(ecmp_hash(flow, seeds[node.index()]), hops);
+    return ecmp_choice(ecmp_hash(flow, seeds[node.index()], policy), hops);
   }
 };
 

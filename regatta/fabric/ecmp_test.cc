@@ -50,7 +50,7 @@ TEST(Ecmp, TakesTheHopsThatALinuxKernelTook) {
     flow.from = address(from);
     flow.to = address(to);
     flow.protocol = static_cast<std::uint8_t>(protocol);
-    EXPECT_EQ(ecmp_choice(ecmp_hash(flow, seed), hops), hop) << line;
+    EXPECT_EQ(ecmp_choice(ecmp_hash(flow, seed, HashPolicy::kLayer4), hops), hop) << line;
     ++rows;
   }
   EXPECT_EQ(rows, 48);
@@ -59,8 +59,10 @@ TEST(Ecmp, TakesTheHopsThatALinuxKernelTook) {
 TEST(Ecmp, TakesTheSameWayBothWays) {
   const FiveTuple there{.from = 0x0a000001, .to = 0x0a000102, .from_port = 50000, .to_port = 4791};
   const FiveTuple back{.from = 0x0a000102, .to = 0x0a000001, .from_port = 4791, .to_port = 50000};
-  EXPECT_EQ(ecmp_hash(there, 7), ecmp_hash(back, 7));
-  EXPECT_NE(ecmp_hash(there, 7), ecmp_hash(there, 8));
+  for (const HashPolicy policy : {HashPolicy::kLayer4, HashPolicy::kFields}) {
+    EXPECT_EQ(ecmp_hash(there, 7, policy), ecmp_hash(back, 7, policy));
+    EXPECT_NE(ecmp_hash(there, 7, policy), ecmp_hash(there, 8, policy));
+  }
 }
 
 TEST(Ecmp, GivesEachHopItsPartOfTheHashesInOrder) {
@@ -82,9 +84,9 @@ TEST(Ecmp, PolarizesWhereTiersHaveTheSameSeed) {
   std::array<std::array<int, 2>, 2> other{};
   for (std::uint16_t port = 0; port < 512; ++port) {
     const FiveTuple flow{.from = 1, .to = 2, .from_port = port, .to_port = 4791};
-    const std::size_t first = ecmp_choice(ecmp_hash(flow, 3), 2);
-    ++same[first][ecmp_choice(ecmp_hash(flow, 3), 2)];
-    ++other[first][ecmp_choice(ecmp_hash(flow, 4), 2)];
+    const std::size_t first = ecmp_choice(ecmp_hash(flow, 3, HashPolicy::kFields), 2);
+    ++same[first][ecmp_choice(ecmp_hash(flow, 3, HashPolicy::kFields), 2)];
+    ++other[first][ecmp_choice(ecmp_hash(flow, 4, HashPolicy::kFields), 2)];
   }
   EXPECT_EQ(same[0][1] + same[1][0], 0);
   for (const auto& tier : other)
