@@ -7,7 +7,8 @@ function(regatta_warnings target)
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
     # Designated initializers name what differs from the defaults; the rest is meant to be left out.
     -Wno-missing-field-initializers
-    $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+    # In C++ clang alone counts an int as an index among the conversions. C may have another compiler.
+    "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wthread-safety;-Wno-sign-conversion>"
     # A false positive on std::string at -O3 in g++ 12.
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
     $<$<BOOL:${REGATTA_WERROR}>:-Werror>)
