@@ -70,8 +70,9 @@ class Durations {
   static bool is_to_be_timed(Entry& entry) {
     const unsigned launches = entry.launches.load(std::memory_order_relaxed);
     entry.launches.store(launches + 1, std::memory_order_relaxed);
+    // Before the lessons, of which learn() tells first: where there are none, this was not learned.
+    std::uint64_t cost = entry.cost_ns.load(std::memory_order_acquire);
     if (entry.lessons.load(std::memory_order_relaxed) == 0) {
-      std::uint64_t cost = entry.cost_ns.load(std::memory_order_relaxed);
       // Where it fails, the first lesson came just now.
       entry.cost_ns.compare_exchange_strong(cost, std::min(4 * cost, kUnknownMostNs));
       return true;
@@ -98,7 +99,7 @@ class Durations {
           may_have_waited ? more - std::min<std::uint64_t>(more, REGATTA_LEAD_MOST_NS) : more;
       next = cost + std::max(sure / 4, more / 32);
     }
-    entry.cost_ns.store(next < kLeastNs ? kLeastNs : next, std::memory_order_relaxed);
+    entry.cost_ns.store(next < kLeastNs ? kLeastNs : next, std::memory_order_release);
   }
 
  private:
