@@ -1,5 +1,7 @@
 // fabric/collective_traffic.h: what the algorithms of collectives send, as flows that wait for each
-// other. Ranks are numbers; path(from, to) gives the number of a path between two of them.
+// other. Ranks are numbers from 0, at least one; path(from, to) gives the number of a path between
+// two of them. Bytes that do not divide are rounded down for each message. As all flows,
+// those of a collective are fewer than 2^31.
 #pragma once
 
 #include <bit>

@@ -73,6 +73,8 @@ class Simulation {
   Simulation(const Links& links, const Paths& paths, const Traffic& traffic)
       : links_(links), paths_(paths), traffic_(traffic), followers_(traffic) {
     const std::size_t flows = traffic.flows().size();
+    for (const Traffic::Flow& flow : traffic.flows())
+      REGATTA_CHECK(flow.path < paths.size());
     report_.flows.resize(flows);
     report_.bytes_of_link.resize(links.capacity.size(), 0);
     busy_.resize(links.capacity.size());
@@ -259,12 +261,25 @@ class Simulation {
 
   Result<FlowReport> finish() {
     if (done_ == traffic_.flows().size()) return std::move(report_);
-    const auto waiting = std::ranges::find_if(waits_for_, [](std::uint32_t n) { return n != 0; });
-    return Error{
-        Code::kInvalidInput,
-        fmt::format("flow {} never starts, for it waits for flows that wait for it; remove "
-                    "one of these waits",
-                    waiting - waits_for_.begin())};
+    const std::uint32_t flow = in_a_circle();
+    return Error{Code::kInvalidInput,
+                 fmt::format("flow {} waits for itself, through others or directly; remove one of "
+                             "the waits of that circle",
+                             flow)};
+  }
+
+  // Who waits and whom it waits for, until one comes again.
+  std::uint32_t in_a_circle() const {
+    std::vector<std::uint32_t> waits_on(waits_for_.size(), kNone);
+    for (const Traffic::Wait& wait : traffic_.waits())
+      if (waits_for_[wait.before] != 0) waits_on[wait.flow_and_after / 2] = wait.before;
+    std::vector<bool> is_seen(waits_for_.size(), false);
+    std::uint32_t flow = 0;
+    while (waits_for_[flow] == 0)
+      ++flow;
+    for (; !is_seen[flow]; flow = waits_on[flow])
+      is_seen[flow] = true;
+    return flow;
   }
 
   const Links& links_;

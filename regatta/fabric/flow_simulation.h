@@ -27,8 +27,8 @@ struct FlowReport {
 };
 
 // Sends the traffic. Only flows that share links, directly or through others, with one that starts
-// or ends get new rates. Fails with kInvalidInput where flows wait for each other in a circle,
-// or for ever. Links and paths are those of `traffic`; deterministic.
+// or ends get new rates. Fails with kInvalidInput where flows wait for each other in a circle. The
+// paths of `traffic` are among `paths`, and their links among `links`; deterministic.
 Result<FlowReport> simulate_flows(const Links& links, const Paths& paths, const Traffic& traffic);
 
 }  // namespace regatta::fabric

@@ -89,13 +89,14 @@ TEST(Flows, OfNothingOrInsideAServerAreThereAtOnceOrAfterTheLatency) {
 TEST(Flows, ThatWaitForEachOtherAreRefused) {
   Network network(1);
   const std::uint32_t path = network.over({0});
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 4; ++i)
     network.traffic.add(path, {1});
+  network.traffic.wait(0, 1);
   network.traffic.wait(1, 2);
   network.traffic.wait(2, 1);
   const auto report = simulate_flows(network.links, network.paths, network.traffic);
   ASSERT_FALSE(report);
-  EXPECT_THAT(report.error().message, HasSubstr("flow 1 never starts"));
+  EXPECT_THAT(report.error().message, HasSubstr("flow 1 waits for itself"));
 }
 
 // The same, in the most obvious way: all rates anew at every change, one change after the other.

@@ -13,7 +13,13 @@ namespace {
 class Filling {
  public:
   explicit Filling(const Sharing& sharing) : sharing_(sharing), rates_(sharing.flows(), -1.0) {
-    REGATTA_CHECK(sharing.links.size() == sharing.first.back());
+    const auto has_none_or = [](const std::vector<double>& values, std::size_t count) {
+      return values.empty() || values.size() == count;
+    };
+    REGATTA_CHECK(sharing.links.size() == sharing.first.back() &&
+                  has_none_or(sharing.amounts, sharing.links.size()) &&
+                  has_none_or(sharing.weights, sharing.flows()) &&
+                  has_none_or(sharing.limits, sharing.flows()));
     add_flows_of_links();
     sort_limits();
   }

@@ -38,10 +38,11 @@ struct Sharing {
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-// The rate of each flow in bytes per second; kNoLimit where nothing holds it back. Progressive
-// filling: Bertsekas and Gallager, "Data Networks", 1992, section 6.5.2; in
-// O(crossings + links log links) steps, as the level at which a link is full only rises while flows
-// are fixed below it.
+// The rate of each flow in bytes per second; kNoLimit where nothing holds it back. Vectors that are
+// not empty have the lengths above. Progressive filling: Bertsekas and Gallager, "Data Networks",
+// 1992, section 6.5.2. The level at which a link is full only rises while flows are fixed below it,
+// so a heap of them is corrected as it is read: O((crossings + links) log links) steps, and those
+// of sorting the limits.
 std::vector<double> max_min_rates(const Sharing& sharing);
 
 }  // namespace regatta::fabric

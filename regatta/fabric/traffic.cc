@@ -1,7 +1,5 @@
 #include "regatta/fabric/traffic.h"
 
-#include "regatta/core/check.h"
-
 namespace regatta::fabric {
 
 std::uint32_t Paths::add(std::span<const std::uint32_t> links) {
@@ -11,7 +9,7 @@ std::uint32_t Paths::add(std::span<const std::uint32_t> links) {
 }
 
 std::uint32_t Traffic::add(std::uint32_t path, Bytes bytes, Seconds delay) {
-  REGATTA_CHECK(bytes.value >= 0 && delay.value >= 0);
+  REGATTA_CHECK(bytes.value >= 0 && delay.value >= 0 && flows_.size() < (1ULL << 31U));
   flows_.push_back({.bytes = static_cast<double>(bytes.value), .delay = delay.value, .path = path});
   return static_cast<std::uint32_t>(flows_.size() - 1);
 }

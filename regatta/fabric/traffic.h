@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "regatta/core/check.h"
 #include "regatta/core/units.h"
 
 namespace regatta::fabric {
@@ -15,7 +16,9 @@ struct Links {
   std::vector<double> capacity;  // bytes per second, > 0
   std::vector<double> latency;   // seconds, >= 0
 
+  // `rate` > 0, `delay` >= 0. Its number; the first one is 0.
   std::uint32_t add(BytesPerSecond rate, Seconds delay) {
+    REGATTA_CHECK(rate.value > 0 && delay.value >= 0);
     capacity.push_back(rate.value);
     latency.push_back(delay.value);
     return static_cast<std::uint32_t>(capacity.size() - 1);
@@ -43,8 +46,8 @@ enum class After : std::uint8_t { kSent, kArrived };
 
 class Traffic {
  public:
-  // Sends `bytes` >= 0 over a path, `delay` >= 0 after all that it waits for; the first flow has
-  // number 0.
+  // Sends `bytes` >= 0 over a path, `delay` >= 0 after all that it waits for. Its number; the first
+  // one is 0, and there are fewer than 2^31.
   std::uint32_t add(std::uint32_t path, Bytes bytes, Seconds delay = Seconds{});
   // `flow` waits for `before`. A circle of flows that wait for each other never starts.
   void wait(std::uint32_t flow, std::uint32_t before, After after = After::kArrived);
@@ -52,7 +55,7 @@ class Traffic {
 
   struct Flow {
     double bytes = 0;
-    double delay = 0;
+    double delay = 0;  // seconds
     std::uint32_t path = 0;
     std::uint32_t waits_for = 0;  // how many
   };
