@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -117,9 +117,9 @@ double simulate_theirs(const Case& one) {
   return sg::Engine::get_clock();
 }
 
-// In a process of its own, whose time and memory are told.
+// In a process of its own, whose time and memory are told. Whether it went well.
 template <typename Simulate>
-void tell(const char* name, Simulate&& simulate) {
+bool tell(const char* name, Simulate&& simulate) {
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
@@ -128,6 +128,7 @@ void tell(const char* name, Simulate&& simulate) {
     std::fflush(stdout);
     _exit(0);
   }
+  if (child < 0) return false;
   rusage usage{};
   int status = 0;
   wait4(child, &status, 0, &usage);
@@ -137,22 +138,33 @@ void tell(const char* name, Simulate&& simulate) {
   std::printf("   in %7.3f s of a processor and %5ld MiB%s\n",
               seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss / 1024,
               status == 0 ? "" : ": it failed");
+  return status == 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3 || std::atoi(argv[2]) < 4) {
-    std::fprintf(stderr, "usage: %s ring|all_to_all|halving_doubling RANKS [ours|simgrid]\n",
-                 argv[0]);
+  const std::set<std::string> names = {"ring", "all_to_all", "halving_doubling"};
+  const int ranks = argc > 2 ? std::atoi(argv[2]) : 0;
+  const std::string who = argc > 3 ? argv[3] : "";
+  const bool fits = argc > 2 && ranks >= 4 && names.contains(argv[1]) &&
+                    (who.empty() || who == "ours" || who == "simgrid") &&
+                    (argv[1] != std::string("halving_doubling") || (ranks & (ranks - 1)) == 0);
+  if (!fits) {
+    std::fprintf(
+        stderr,
+        "usage: %s ring|all_to_all|halving_doubling RANKS [ours|simgrid]; at least 4 ranks, "
+        "a power of two for halving_doubling\n",
+        argv[0]);
     return 2;
   }
-  Case one{.name = argv[1], .ranks = static_cast<unsigned>(std::atoi(argv[2]))};
+  Case one{.name = argv[1], .ranks = static_cast<unsigned>(ranks)};
   one.per_leaf = static_cast<unsigned>(std::lround(std::sqrt(one.ranks)));
   while (one.ranks % one.per_leaf != 0)
     --one.per_leaf;
-  const std::string who = argc > 3 ? argv[3] : "";
   std::printf("%s, %u ranks, %u to a leaf\n", argv[1], one.ranks, one.per_leaf);
-  if (who != "simgrid") tell("regatta", [&] { return simulate_ours(one); });
-  if (who != "ours") tell("SimGrid", [&] { return simulate_theirs(one); });
+  bool is_well = true;
+  if (who != "simgrid") is_well = tell("regatta", [&] { return simulate_ours(one); });
+  if (who != "ours") is_well = tell("SimGrid", [&] { return simulate_theirs(one); }) && is_well;
+  return is_well ? 0 : 1;
 }
