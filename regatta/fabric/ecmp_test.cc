@@ -38,6 +38,7 @@ TEST(Ecmp, TakesTheHopsThatALinuxKernelTook) {
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("#")) continue;
     std::istringstream in(line);
+    int policy = 0;
     std::uint32_t seed = 0;
     std::size_t hops = 0;
     std::size_t hop = 0;
@@ -45,15 +46,18 @@ TEST(Ecmp, TakesTheHopsThatALinuxKernelTook) {
     std::string to;
     FiveTuple flow;
     unsigned protocol = 0;
-    ASSERT_TRUE(in >> seed >> hops >> from >> flow.from_port >> to >> flow.to_port >> protocol >>
-                hop);
+    ASSERT_TRUE(in >> policy >> seed >> hops >> from >> flow.from_port >> to >> flow.to_port >>
+                protocol >> hop);
     flow.from = address(from);
     flow.to = address(to);
     flow.protocol = static_cast<std::uint8_t>(protocol);
-    EXPECT_EQ(ecmp_choice(ecmp_hash(flow, seed, HashPolicy::kLayer4), hops), hop) << line;
+    EXPECT_EQ(
+        ecmp_choice(ecmp_hash(flow, seed, HashPolicy{static_cast<std::uint8_t>(policy)}), hops),
+        hop)
+        << line;
     ++rows;
   }
-  EXPECT_EQ(rows, 48);
+  EXPECT_EQ(rows, 96);
 }
 
 TEST(Ecmp, TakesTheSameWayBothWays) {
@@ -102,8 +106,9 @@ TEST(Ecmp, ChoosesAtEachSwitchOfAWay) {
   std::vector<int> flows(fabric.links.capacity.size(), 0);
   for (std::uint16_t port = 0; port < 800; ++port) {
     const FiveTuple flow{.from = 0x0a000001, .to = 0x0a000209, .from_port = port, .to_port = 4791};
-    for (const std::uint32_t link :
-         fabric.routes.way(fabric.nics[0], fabric.nics[63], ByHash{flow, seeds}))
+    const auto way = fabric.routes.way(fabric.nics[0], fabric.nics[63], ByHash{flow, seeds});
+    ASSERT_TRUE(way);
+    for (const std::uint32_t link : *way)
       ++flows[link];
   }
   EXPECT_EQ(flows[number_of({fabric.nics[0], true})], 800);

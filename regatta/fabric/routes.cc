@@ -1,37 +1,11 @@
 #include "regatta/fabric/routes.h"
 
-#include <deque>
-#include <limits>
+#include <algorithm>
 #include <map>
 
 #include "regatta/core/check.h"
 
 namespace regatta::fabric {
-namespace {
-
-constexpr int kFar = std::numeric_limits<int>::max();
-
-// Hops from each switch to `leaf`; servers do not forward.
-std::vector<int> distances_to(const topo::Graph& graph, NodeId leaf) {
-  std::vector<int> distance(graph.nodes.size(), kFar);
-  std::deque<NodeId> open{leaf};
-  distance[leaf.index()] = 0;
-  while (!open.empty()) {
-    const NodeId node = open.front();
-    open.pop_front();
-    for (const LinkId id : graph.links_of[node.index()]) {
-      const topo::Link& link = graph.links[id.index()];
-      const NodeId next = link.a == node ? link.b : link.a;
-      if (link.a_nic >= 0 || distance[next.index()] != kFar) continue;
-      distance[next.index()] = distance[node.index()] + 1;
-      open.push_back(next);
-    }
-  }
-  return distance;
-}
-
-}  // namespace
-
 Links links_of(const topo::Graph& graph) {
   Links links;
   for (const topo::Link& link : graph.links) {
@@ -56,16 +30,12 @@ Routes::Routes(const topo::Graph& graph) : number_of_leaf_(graph.nodes.size(), -
   std::map<std::vector<std::uint32_t>, std::uint32_t> sets;
   std::vector<std::uint32_t> hops;
   for (std::size_t leaf = 0; leaf < leaves_; ++leaf) {
-    const std::vector<int> distance = distances_to(graph, leaves[leaf]);
+    const std::vector<int> distance = topo::distances_to(graph, leaves[leaf]);
     for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
+      const NodeId here{static_cast<int>(node)};
       hops.clear();
-      for (const LinkId id : graph.links_of[node]) {
-        const topo::Link& link = graph.links[id.index()];
-        const bool is_forward = link.a.index() == node;
-        const NodeId next = is_forward ? link.b : link.a;
-        if (link.a_nic < 0 && distance[node] != kFar && distance[next.index()] < distance[node])
-          hops.push_back(number_of({id, is_forward}));
-      }
+      for (const LinkId id : topo::downhill_links(graph, here, distance))
+        hops.push_back(number_of({id, graph.links[id.index()].a == here}));
       const auto [at, is_new] = sets.try_emplace(hops, static_cast<std::uint32_t>(sets.size()));
       if (is_new) {
         hops_.insert(hops_.end(), hops.begin(), hops.end());
@@ -74,6 +44,20 @@ Routes::Routes(const topo::Graph& graph) : number_of_leaf_(graph.nodes.size(), -
       set_of_[node * leaves_ + leaf] = at->second;
     }
   }
+}
+
+ByDestination::ByDestination(const topo::Graph& graph) : divisor_(graph.nodes.size(), 1) {
+  std::size_t uplinks = 1;
+  for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
+    if (graph.nodes[node].kind != topo::NodeKind::kLeaf) continue;
+    uplinks =
+        static_cast<std::size_t>(std::ranges::count_if(graph.links_of[node], [&](LinkId link) {
+          return graph.links[link.index()].a.index() == node;
+        }));
+    break;  // all leaves have the same
+  }
+  for (std::size_t node = 0; node < graph.nodes.size(); ++node)
+    if (graph.nodes[node].kind == topo::NodeKind::kSpine) divisor_[node] = uplinks;
 }
 
 std::span<const std::uint32_t> Routes::next_hops(NodeId node, NodeId leaf) const {

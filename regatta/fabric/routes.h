@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,16 +32,16 @@ class Routes {
 
   // The way from one NIC to another, each given by its link (topo::nic_link()): up and down the
   // switches, at each one the next hop that choose(node, hops) says, where there are several.
-  // Empty: they are the same, or no way leads there.
+  // Empty: they are the same. None: no way leads there.
   template <typename Choose>
-  std::vector<std::uint32_t> way(LinkId from, LinkId to, Choose&& choose) const {
+  std::optional<std::vector<std::uint32_t>> way(LinkId from, LinkId to, Choose&& choose) const {
     std::vector<std::uint32_t> links;
     if (from == to) return links;
     links.push_back(number_of({from, true}));
     const NodeId last = switch_of_[to.index()];
     for (NodeId node = switch_of_[from.index()]; node != last;) {
       const std::span<const std::uint32_t> hops = next_hops(node, last);
-      if (hops.empty()) return {};
+      if (hops.empty()) return std::nullopt;
       const std::size_t chosen = hops.size() == 1 ? 0 : choose(node, hops.size());
       links.push_back(hops[chosen]);
       node = end_of_[hops[chosen]];
@@ -60,13 +61,23 @@ class Routes {
   std::vector<std::uint32_t> hops_;
 };
 
-// The next hop that a fat tree's switches take by the number of the destination, so that all ways
-// to it come together as late as they can and those to others stay apart (D-mod-k: Zahavi,
-// "Fat-tree routing and node ordering providing contention free traffic for MPI global
-// collectives", 2012).
-struct ByDestination {
-  std::size_t destination = 0;  // its place among the servers of its leaf
-  std::size_t operator()(NodeId, std::size_t hops) const { return destination % hops; }
+// The next hops that a fat tree's switches take by the number of the destination, so that ways to
+// different servers of a leaf stay apart until the last switch (D-mod-k: Zahavi, "Fat-tree routing
+// and node ordering providing contention free traffic for MPI global collectives", 2012).
+class ByDestination {
+ public:
+  explicit ByDestination(const topo::Graph& graph);
+
+  // For Routes::way() to the server whose place among those of its leaf is `place`: leaves choose
+  // by it, spines by what leaves leave of it.
+  auto to(std::size_t place) const {
+    return [this, place](NodeId node, std::size_t hops) {
+      return place / divisor_[node.index()] % hops;
+    };
+  }
+
+ private:
+  std::vector<std::size_t> divisor_;  // per node
 };
 
 }  // namespace regatta::fabric

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "regatta/core/check.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/fabric/traffic.h"
 #include "regatta/topo/cluster.h"
@@ -17,8 +18,8 @@ struct TestFabric {
   TestFabric(int servers, int servers_per_leaf, BytesPerSecond rate)
       : graph(build_graph(cluster_of(servers, servers_per_leaf, rate))),
         routes(graph),
-        links(links_of(graph)),
-        per_leaf(static_cast<std::uint32_t>(servers_per_leaf)) {
+        by_destination(graph),
+        links(links_of(graph)) {
     for (int server = 0; server < servers; ++server)
       nics.push_back(nic_link(graph, ServerId{server}, 0));
   }
@@ -39,15 +40,17 @@ struct TestFabric {
 
   // A path, with the spine chosen by the destination.
   std::uint32_t path(std::uint32_t from, std::uint32_t to) {
-    return paths.add(routes.way(nics[from], nics[to], ByDestination{to % per_leaf}));
+    const auto way = routes.way(nics[from], nics[to], by_destination.to(to));
+    REGATTA_CHECK(way.has_value());
+    return paths.add(*way);
   }
 
   topo::Graph graph;
   Routes routes;
+  ByDestination by_destination;
   Links links;
   Paths paths;
   std::vector<LinkId> nics;  // per server
-  std::uint32_t per_leaf;
 };
 
 }  // namespace regatta::fabric

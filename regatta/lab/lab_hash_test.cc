@@ -77,18 +77,19 @@ TEST_F(Hashes, ArePredictedForEachOfTenThousandConnections) {
                                  .protocol = static_cast<std::uint8_t>(i % 2 == 0 ? 17 : 6)};
     const auto way = routes.way(nic_link(graph, ServerId{from}, 0),
                                 nic_link(graph, ServerId{to}, 0), fabric::ByHash{flow, seeds});
-    ASSERT_GE(way.size(), 2U);
-    for (std::size_t hop = 0; hop + 1 < way.size(); ++hop) {
-      const Cable& in = blueprint->cables[way[hop] / 2];
-      const Cable& out = blueprint->cables[way[hop + 1] / 2];
-      const Port& enters = way[hop] % 2 == 0 ? in.b : in.a;
-      const Port& leaves = way[hop + 1] % 2 == 0 ? out.a : out.b;
+    ASSERT_TRUE(way);
+    ASSERT_GE(way->size(), 2U);
+    for (std::size_t hop = 0; hop + 1 < way->size(); ++hop) {
+      const Cable& in = blueprint->cables[(*way)[hop] / 2];
+      const Cable& out = blueprint->cables[(*way)[hop + 1] / 2];
+      const Port& enters = (*way)[hop] % 2 == 0 ? in.b : in.a;
+      const Port& leaves = (*way)[hop + 1] % 2 == 0 ? out.a : out.b;
       ASSERT_EQ(enters.node, leaves.node);
       Questions& one = questions[enters.node.index()];
       one.asked += fmt::format("{} {} {} {} {} {}\n", enters.interface, source, flow.from_port,
                                target, flow.to_port, flow.protocol);
       one.expected.push_back(leaves.interface);
-      choices += way[hop + 1] % 2 == 0 ? 1 : 0;
+      choices += (*way)[hop + 1] % 2 == 0 ? 1 : 0;
     }
   }
   EXPECT_GT(choices, kFlows);  // most go up twice

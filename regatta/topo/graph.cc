@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <deque>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -14,8 +13,6 @@
 
 namespace regatta::topo {
 namespace {
-
-constexpr int kUnreachable = std::numeric_limits<int>::max();
 
 NodeId add_node(Graph& graph, Node node) {
   graph.nodes.push_back(std::move(node));
@@ -127,37 +124,6 @@ bool is_switch(const Graph& graph, NodeId node) {
   return graph.nodes[node.index()].kind != NodeKind::kServer;
 }
 
-// Links from every switch to the switch `target`; servers do not forward.
-std::vector<int> distances_to(const Graph& graph, NodeId target) {
-  std::vector<int> distance(graph.nodes.size(), kUnreachable);
-  std::deque<NodeId> open{target};
-  distance[target.index()] = 0;
-  while (!open.empty()) {
-    const NodeId node = open.front();
-    open.pop_front();
-    for (const LinkId id : graph.links_of[node.index()]) {
-      const NodeId next = other_end(graph.links[id.index()], node);
-      if (!is_switch(graph, next) || distance[next.index()] != kUnreachable) continue;
-      distance[next.index()] = distance[node.index()] + 1;
-      open.push_back(next);
-    }
-  }
-  return distance;
-}
-
-// The links of switch `node` that lead one step nearer to the target of `distance`.
-std::vector<LinkId> downhill_links(const Graph& graph, NodeId node,
-                                   const std::vector<int>& distance) {
-  std::vector<LinkId> links;
-  for (const LinkId id : graph.links_of[node.index()]) {
-    const NodeId next = other_end(graph.links[id.index()], node);
-    const int there = distance[next.index()];
-    if (is_switch(graph, next) && there != kUnreachable && there + 1 == distance[node.index()])
-      links.push_back(id);
-  }
-  return links;
-}
-
 // The NIC links of server `node` whose leaf is nearest to the target of `distance`.
 std::vector<LinkId> nearest_nics(const Graph& graph, NodeId node,
                                  const std::vector<int>& distance) {
@@ -185,6 +151,35 @@ Error no_path(const Graph& graph, ServerId from, int from_nic, ServerId to, int 
 }
 
 }  // namespace
+
+std::vector<int> distances_to(const Graph& graph, NodeId target) {
+  std::vector<int> distance(graph.nodes.size(), kUnreachable);
+  std::deque<NodeId> open{target};
+  distance[target.index()] = 0;
+  while (!open.empty()) {
+    const NodeId node = open.front();
+    open.pop_front();
+    for (const LinkId id : graph.links_of[node.index()]) {
+      const NodeId next = other_end(graph.links[id.index()], node);
+      if (!is_switch(graph, next) || distance[next.index()] != kUnreachable) continue;
+      distance[next.index()] = distance[node.index()] + 1;
+      open.push_back(next);
+    }
+  }
+  return distance;
+}
+
+std::vector<LinkId> downhill_links(const Graph& graph, NodeId node,
+                                   const std::vector<int>& distance) {
+  std::vector<LinkId> links;
+  for (const LinkId id : graph.links_of[node.index()]) {
+    const NodeId next = other_end(graph.links[id.index()], node);
+    const int there = distance[next.index()];
+    if (is_switch(graph, next) && there != kUnreachable && there + 1 == distance[node.index()])
+      links.push_back(id);
+  }
+  return links;
+}
 
 Graph build_graph(const Cluster& cluster) {
   Graph graph;

@@ -3,6 +3,7 @@
 // from topo::Fabric.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,15 @@ Result<std::vector<LinkShare>> ecmp_shares(const Graph& graph, ServerId from, in
 
 // Links crossed on a shortest path between the two NICs (0 when from == to): times hop latency.
 Result<int> hop_count(const Graph& graph, ServerId from, int from_nic, ServerId to, int to_nic);
+
+// Links from every switch to the switch `target`, kUnreachable where no way leads there, and for
+// servers, which do not forward. By node.
+inline constexpr int kUnreachable = std::numeric_limits<int>::max();
+std::vector<int> distances_to(const Graph& graph, NodeId target);
+
+// The links of switch `node` that lead one step nearer to the target of `distance`, in id order.
+std::vector<LinkId> downhill_links(const Graph& graph, NodeId node,
+                                   const std::vector<int>& distance);
 
 // The equal-cost next hops of `node` towards NIC `to_nic` of `to`: links in id order; empty at the
 // destination or when unreachable. This is the routing table that the lab installs.
