@@ -1,0 +1,51 @@
+// fabric/port_plan.h: source ports for connections, chosen so that the hash of the switches
+// (ecmp.h) spreads them evenly over equally good links instead of by chance.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "regatta/core/ids.h"
+#include "regatta/fabric/ecmp.h"
+#include "regatta/fabric/routes.h"
+
+namespace regatta::fabric {
+
+// A connection that is to be made; what its flow says of the source port is not looked at.
+struct Connection {
+  LinkId from;  // of the NICs
+  LinkId to;
+  FiveTuple flow;
+};
+
+struct PortRange {
+  std::uint16_t first = 49152;  // those that the IANA leaves to programs
+  std::uint16_t last = 65535;
+};
+
+struct PortPlan {
+  std::vector<std::uint16_t> ports;  // per connection
+  std::vector<std::uint32_t> flows;  // over each directed link
+  std::uint32_t most = 0;            // over one link between two switches
+  std::uint32_t most_by_chance = 0;  // the same with the first ports of the range in turn
+};
+
+struct PortOptions {
+  PortRange range;
+  HashPolicy policy = HashPolicy::kFields;
+  std::uint64_t seed = 1;              // of the search
+  std::uint32_t most_steps = 200'000;  // of the search: connections that are led another way
+};
+
+// Ports for all connections together, so that the link between two switches that most of them take
+// has as few as possible, and no two connections with the same addresses and target port have the
+// same. `seeds` by NodeId, of the switches. A connection that no way leads for keeps the first
+// port. First each takes the way with the least on it, then those on links with too many are led
+// another way, and those that were there before them in turn (an ejection chain; with as many
+// connections as links this colours the edges of a bipartite graph, which a plan without collisions
+// is).
+PortPlan plan_ports(const Routes& routes, std::span<const std::uint32_t> seeds,
+                    std::span<const Connection> connections, const PortOptions& options = {});
+
+}  // namespace regatta::fabric
