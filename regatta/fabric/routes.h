@@ -30,6 +30,11 @@ class Routes {
   // at the leaf itself, and where no way leads there.
   std::span<const std::uint32_t> next_hops(NodeId node, NodeId leaf) const;
 
+  // The switches that servers hang on.
+  const std::vector<NodeId>& leaves() const { return leaves_; }
+  // Other next hops than the shortest, as a route that somebody wrote: links of `node`.
+  void set_next_hops(NodeId node, NodeId leaf, std::span<const std::uint32_t> hops);
+
   // The way from one NIC to another, each given by its link (topo::nic_link()): up and down the
   // switches, at each one the next hop that choose(node, hops) says, where there are several.
   // Empty: they are the same. None: no way leads there.
@@ -55,7 +60,7 @@ class Routes {
   std::vector<NodeId> end_of_;     // per directed link: where it leads
   // Many (switch, leaf) have the same next hops: sets, by number.
   std::vector<int> number_of_leaf_;  // per node; -1: no leaf
-  std::size_t leaves_ = 0;
+  std::vector<NodeId> leaves_;
   std::vector<std::uint32_t> set_of_;  // per node and leaf
   std::vector<std::uint32_t> first_of_set_ = {0};
   std::vector<std::uint32_t> hops_;

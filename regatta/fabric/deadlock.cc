@@ -1,0 +1,257 @@
+#include "regatta/fabric/deadlock.h"
+
+#include <algorithm>
+#include <deque>
+#include <span>
+
+#include "regatta/core/check.h"
+
+namespace regatta::fabric {
+namespace {
+
+using Bits = std::vector<std::uint64_t>;
+
+bool has(std::span<const std::uint64_t> bits, std::size_t at) {
+  return (bits[at / 64] >> (at % 64) & 1U) != 0;
+}
+void set(std::span<std::uint64_t> bits, std::size_t at) {
+  bits[at / 64] |= std::uint64_t{1} << (at % 64);
+}
+
+// The links between switches, by their place among those of a switch: its ports. Servers do not
+// forward, so that what lies before their NICs always drains, and nothing waits behind it.
+class Ports {
+ public:
+  explicit Ports(const topo::Graph& graph) : ports_(graph.nodes.size()) {
+    for (std::size_t id = 0; id < graph.links.size(); ++id) {
+      const topo::Link& link = graph.links[id];
+      ends_.push_back({link.a, link.b, 0, 0});
+      if (link.a_nic >= 0) continue;
+      const auto number = static_cast<std::uint32_t>(2 * id);
+      ends_.back().a_port = ports_[link.a.index()].size();
+      ends_.back().b_port = ports_[link.b.index()].size();
+      ports_[link.a.index()].push_back(number);
+      ports_[link.b.index()].push_back(number + 1);
+    }
+  }
+
+  std::size_t count(NodeId node) const { return ports_[node.index()].size(); }
+  // The directed link that leaves by a port.
+  std::uint32_t out(NodeId node, std::size_t port) const { return ports_[node.index()][port]; }
+  NodeId head(std::uint32_t link) const {
+    return link % 2 == 0 ? ends_[link / 2].b : ends_[link / 2].a;
+  }
+  std::size_t head_port(std::uint32_t link) const {
+    return link % 2 == 0 ? ends_[link / 2].b_port : ends_[link / 2].a_port;
+  }
+  std::size_t tail_port(std::uint32_t link) const {
+    return link % 2 == 0 ? ends_[link / 2].a_port : ends_[link / 2].b_port;
+  }
+
+ private:
+  struct Ends {
+    NodeId a;
+    NodeId b;
+    std::size_t a_port;
+    std::size_t b_port;
+  };
+  std::vector<Ends> ends_;                         // per link
+  std::vector<std::vector<std::uint32_t>> ports_;  // per node, directed links out of it
+};
+
+// Per switch and port that traffic comes in by: the ports that it waits for.
+class Waits {
+ public:
+  Waits(const topo::Graph& graph, const Ports& ports) : ports_(ports) {
+    for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
+      const std::size_t count = ports.count({static_cast<int>(node)});
+      words_.push_back((count + 63) / 64);
+      rows_.emplace_back(count * words_.back(), 0);
+    }
+  }
+
+  // Those of traffic from all leaves to one: hops(node) are the directed links it takes there.
+  template <typename Hops>
+  void add(const std::vector<NodeId>& leaves, NodeId to, Hops&& hops) {
+    std::vector<Bits> comes_in(rows_.size());
+    std::vector<bool> is_known(rows_.size(), false);
+    std::deque<NodeId> open;
+    for (const NodeId leaf : leaves) {
+      if (leaf == to) continue;
+      is_known[leaf.index()] = true;
+      open.push_back(leaf);
+    }
+    std::vector<NodeId> passed;
+    while (!open.empty()) {
+      const NodeId node = open.front();
+      open.pop_front();
+      passed.push_back(node);
+      for (const std::uint32_t link : hops(node)) {
+        const NodeId next = ports_.head(link);
+        comes_in[next.index()].resize(words_[next.index()], 0);
+        set(comes_in[next.index()], ports_.head_port(link));
+        if (is_known[next.index()] || next == to) continue;
+        is_known[next.index()] = true;
+        open.push_back(next);
+      }
+    }
+    for (const NodeId node : passed)
+      if (!comes_in[node.index()].empty()) add_waits(node, comes_in[node.index()], hops(node));
+  }
+
+  std::optional<Circle> find_circle() const;
+
+ private:
+  void add_waits(NodeId node, const Bits& comes_in, std::span<const std::uint32_t> hops) {
+    Bits leaves_by(words_[node.index()], 0);
+    for (const std::uint32_t link : hops)
+      set(leaves_by, ports_.tail_port(link));
+    for (std::size_t port = 0; port < ports_.count(node); ++port) {
+      if (!has(comes_in, port)) continue;
+      const std::span<std::uint64_t> row = row_of(node, port);
+      for (std::size_t word = 0; word < row.size(); ++word)
+        row[word] |= leaves_by[word];
+    }
+  }
+  std::span<std::uint64_t> row_of(NodeId node, std::size_t port) {
+    const std::size_t words = words_[node.index()];
+    return std::span(rows_[node.index()]).subspan(port * words, words);
+  }
+
+  const Ports& ports_;
+  std::vector<std::size_t> words_;  // per node, of a row
+  std::vector<Bits> rows_;          // per node, a row per port
+};
+
+// Depth first; a link on the way from the start that comes again closes a circle.
+std::optional<Circle> Waits::find_circle() const {
+  enum class State : std::uint8_t { kNew, kOnTheWay, kDone };
+  struct Step {
+    std::uint32_t link;
+    std::size_t next_port;
+  };
+  std::vector<State> states;
+  std::vector<Step> way;
+  const auto state_of = [&states](std::uint32_t link) -> State& {
+    if (link >= states.size()) states.resize(link + 1, State::kNew);
+    return states[link];
+  };
+  for (std::size_t first = 0; first < rows_.size(); ++first) {
+    const NodeId node{static_cast<int>(first)};
+    for (std::size_t port = 0; port < ports_.count(node); ++port) {
+      if (state_of(ports_.out(node, port)) != State::kNew) continue;
+      way.push_back({ports_.out(node, port), 0});
+      state_of(way.back().link) = State::kOnTheWay;
+      while (!way.empty()) {
+        Step& step = way.back();
+        const NodeId head = ports_.head(step.link);
+        const std::size_t words = words_[head.index()];
+        const auto row =
+            std::span(rows_[head.index()]).subspan(ports_.head_port(step.link) * words, words);
+        while (step.next_port < ports_.count(head) && !has(row, step.next_port))
+          ++step.next_port;
+        if (step.next_port == ports_.count(head)) {
+          state_of(step.link) = State::kDone;
+          way.pop_back();
+          continue;
+        }
+        const std::uint32_t next = ports_.out(head, step.next_port++);
+        if (state_of(next) == State::kOnTheWay) {
+          const auto begin = std::ranges::find(way, next, &Step::link);
+          Circle circle;
+          std::ranges::transform(begin, way.end(), std::back_inserter(circle), &Step::link);
+          return circle;
+        }
+        if (state_of(next) == State::kNew) {
+          state_of(next) = State::kOnTheWay;
+          way.push_back({next, 0});
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Waits waits_of(const topo::Graph& graph, const Ports& ports, const Routes& routes) {
+  Waits waits(graph, ports);
+  for (const NodeId leaf : routes.leaves())
+    waits.add(routes.leaves(), leaf, [&](NodeId node) { return routes.next_hops(node, leaf); });
+  return waits;
+}
+
+// The graph without a link, which keeps its number.
+topo::Graph without(const topo::Graph& graph, LinkId failed) {
+  topo::Graph left = graph;
+  const topo::Link& link = graph.links[failed.index()];
+  for (const NodeId node : {link.a, link.b})
+    std::erase(left.links_of[node.index()], failed);
+  return left;
+}
+
+// Whether some leaf has no way to another one any more that it had, so that its traffic goes new
+// ways. Switches that lose all their next hops lose those that led to them, too; where no leaf is
+// among them, traffic only goes fewer of the ways that it went.
+bool leads_new_ways(const topo::Graph& graph, const Ports& ports, const Routes& routes, NodeId leaf,
+                    LinkId failed) {
+  std::vector<NodeId> lost;
+  std::vector<bool> is_lost(graph.nodes.size(), false);
+  const auto lose = [&](NodeId node) {
+    if (is_lost[node.index()] || node == leaf) return;
+    const auto hops = routes.next_hops(node, leaf);
+    const bool all = !hops.empty() && std::ranges::all_of(hops, [&](std::uint32_t link) {
+      return link / 2 == static_cast<std::uint32_t>(failed.value) ||
+             is_lost[ports.head(link).index()];
+    });
+    if (!all) return;
+    is_lost[node.index()] = true;
+    lost.push_back(node);
+  };
+  lose(graph.links[failed.index()].a);
+  lose(graph.links[failed.index()].b);
+  for (std::size_t i = 0; i < lost.size(); ++i) {
+    if (graph.nodes[lost[i].index()].kind == topo::NodeKind::kLeaf) return true;
+    for (std::size_t port = 0; port < ports.count(lost[i]); ++port)
+      lose(ports.head(ports.out(lost[i], port)));
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Circle> find_circle(const topo::Graph& graph, const Routes& routes) {
+  const Ports ports(graph);
+  return waits_of(graph, ports, routes).find_circle();
+}
+
+FailureCheck check_single_failures(const topo::Graph& graph) {
+  const Routes routes(graph);
+  const Ports ports(graph);
+  REGATTA_CHECK(!waits_of(graph, ports, routes).find_circle());
+  FailureCheck check;
+  for (std::size_t id = 0; id < graph.links.size(); ++id) {
+    const LinkId failed{static_cast<int>(id)};
+    if (graph.links[id].a_nic >= 0) continue;
+    ++check.failures;
+    if (std::ranges::none_of(routes.leaves(), [&](NodeId leaf) {
+          return leads_new_ways(graph, ports, routes, leaf, failed);
+        }))
+      continue;
+    ++check.rerouted;
+    const topo::Graph left = without(graph, failed);
+    const Routes others(left);
+    const auto is_cut = [&](NodeId from) {
+      return std::ranges::any_of(routes.leaves(), [&](NodeId to) {
+        return from != to && others.next_hops(from, to).empty() &&
+               !routes.next_hops(from, to).empty();
+      });
+    };
+    check.unreachable += std::ranges::any_of(routes.leaves(), is_cut) ? 1 : 0;
+    check.circle = waits_of(left, Ports(graph), others).find_circle();
+    if (!check.circle) continue;
+    check.failed = failed;
+    return check;
+  }
+  return check;
+}
+
+}  // namespace regatta::fabric
