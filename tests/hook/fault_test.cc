@@ -156,6 +156,27 @@ TEST(DaemonFault, LetsMemoryPassThatIsCountedWhenTheDaemonIsThereAgain) {
   }
 }
 
+// It is there, so its socket is, too, and nobody hears what is asked.
+TEST(DaemonFault, ByWhichItHangsHoldsNobodyUpWhoWaitsForWork) {
+  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const vgpu::TestDaemon daemon;
+  TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "hang"}, on(device, How::kPreloaded));
+  ASSERT_EQ(program.read_line(), "ready");
+  ASSERT_TRUE(daemon.ask({{"ask", "set"}, {"name", "a"}, {"on_fault", "open"}}));
+  daemon.stop();
+  program.go_on();
+  EXPECT_EQ(program.read_line(), "taken 0");
+  program.go_on();
+  const std::string longest_ms = program.read_line();
+  EXPECT_LT(std::atoi(longest_ms.c_str()), 1000);
+  daemon.go_on();
+  program.go_on();
+  EXPECT_EQ(program.read_line(), "waited 0");
+  EXPECT_TRUE(books_are_right(device, daemon, Seconds{5.0}));
+  program.go_on();
+  EXPECT_EQ(program.finish(), 0);
+}
+
 // The device of a call ends with the call, as a GPU falls off its bus: the program hears that, can
 // end, and the daemon takes back what it had.
 TEST(LostDevice, IsToldToTheProgramAndItsTenantEnds) {

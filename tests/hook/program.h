@@ -35,6 +35,7 @@ int open_memory_of_another();
 // program_fault.cc: takes a little in every way and says what came of it; stops at a line.
 int take_with_faults();
 int take_beside_a_daemon();
+int wait_beside_a_daemon_that_hangs();
 int take_beside_a_slow_call();
 int make_a_context_beside_one_who_waits();
 

@@ -1,4 +1,5 @@
 // Uses a driver that fails now and then, and goes on.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -118,6 +119,16 @@ int make_a_context_beside_one_who_waits() {
   return 0;
 }
 
+// The daemon is asked at most once in a second, and on a loaded machine it may miss that moment.
+static CUresult wait_past_a_pause() {
+  CUresult result = CUDA_SUCCESS;
+  for (int i = 0; i < 3 && result == CUDA_SUCCESS; ++i) {
+    if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+    result = CU(cuCtxSynchronize)();
+  }
+  return result;
+}
+
 // Takes memory between stops, as the daemon comes and goes.
 int take_beside_a_daemon() {
   CUcontext context = nullptr;
@@ -128,13 +139,33 @@ int take_beside_a_daemon() {
   for (CUdeviceptr& address : taken)
     results += " " + std::to_string(CU(cuMemAlloc_v2)(&address, 10 * kMiB));
   stop(results);
-  stop("waited " + std::to_string(CU(cuCtxSynchronize)()));
+  stop("waited " + std::to_string(wait_past_a_pause()));
   CUdeviceptr more = 0;
   stop("more " + std::to_string(CU(cuMemAlloc_v2)(&more, 10 * kMiB)));
   for (const CUdeviceptr address : taken)
     if (CU(cuMemFree_v2)(address) != CUDA_SUCCESS) return 2;
   stop("freed");
   stop("context " + std::to_string(CU(cuCtxCreate_v2)(&context, 0, 0)));
+  return 0;
+}
+
+// Takes memory that nobody counts and waits for work again and again: says how long at most.
+int wait_beside_a_daemon_that_hangs() {
+  using Clock = std::chrono::steady_clock;
+  CUcontext context = nullptr;
+  if (CU(cuInit)(0) != CUDA_SUCCESS || CU(cuCtxCreate_v2)(&context, 0, 0) != CUDA_SUCCESS) return 1;
+  stop("ready");
+  CUdeviceptr address = 0;
+  stop("taken " + std::to_string(CU(cuMemAlloc_v2)(&address, 10 * kMiB)));
+  Clock::duration longest{};
+  for (const auto end = Clock::now() + std::chrono::milliseconds(2500); Clock::now() < end;) {
+    const auto begin = Clock::now();
+    if (CU(cuCtxSynchronize)() != CUDA_SUCCESS) return 2;
+    longest = std::max(longest, Clock::now() - begin);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  stop(std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(longest).count()));
+  stop("waited " + std::to_string(wait_past_a_pause()));
   return 0;
 }
 

@@ -167,8 +167,8 @@ Result<os::UniqueFd> Client::open_bell() {
   return bell;
 }
 
-Status Client::say_hello() {
-  REGATTA_TRY(socket, dial(path_, patience_));
+Status Client::say_hello(Seconds patience) {
+  REGATTA_TRY(socket, dial(path_, patience));
   Request request{.ask = Ask::kHello};
   std::memcpy(request.token, tenant_->token, sizeof request.token);
   REGATTA_TRY_DO(send_message(socket.get(), as_bytes(request), {purses_page_.get(), -1}));
@@ -231,6 +231,18 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes) {
   return reserve_slowly(device, bytes, patience_, kRoomPatience);
 }
 
+// Takes it from the purse, or has the daemon put there what is lacking: false, to be taken then.
+Result<bool> Client::take_or_lease(int device, std::uint64_t bytes, bool* is_later) {
+  // What a daemon granted that then died is in the purse, though it did not say so.
+  if (regatta_purse_take(&purses_->purses[device], bytes) != 0) return true;
+  const std::uint64_t there = spare(device);
+  if (there >= bytes) return false;
+  REGATTA_TRY_DO(ask_for(
+      {.ask = Ask::kLease, .device = static_cast<std::uint32_t>(device), .least = bytes - there},
+      is_later));
+  return false;
+}
+
 // Waits for the daemon and for those who make room, so long each.
 Status Client::reserve_slowly(int device, std::uint64_t bytes, Seconds patience,
                               Seconds room_patience) {
@@ -245,15 +257,10 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes, Seconds patience,
     if (!socket_) status = say_hello();
     const bool is_greeted = status.has_value();
     if (is_greeted) {
-      // What a daemon granted that then died is in the purse, though it did not say so.
-      if (regatta_purse_take(&purses_->purses[device], bytes) != 0) return {};
-      const std::uint64_t there = spare(device);
-      if (there >= bytes) continue;
-      status = ask_for({.ask = Ask::kLease,
-                        .device = static_cast<std::uint32_t>(device),
-                        .least = bytes - there},
-                       &is_later);
-      if (status) continue;
+      const auto is_taken = take_or_lease(device, bytes, &is_later);
+      if (is_taken && *is_taken) return {};
+      if (is_taken) continue;
+      status = is_taken.error();
     }
     if (is_later && os::monotonic_now() < begin + room_patience) {
       wait_unlocked(lock, pause);
@@ -266,6 +273,28 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes, Seconds patience,
     if (is_greeted) continue;  // at once: there may be a new daemon already
     os::sleep_for(kRetry);
   }
+}
+
+Status Client::try_reserve_within(Seconds patience, int device, std::uint64_t bytes) {
+  if (device < 0 || device >= REGATTA_DEVICES_MAX) return no_device(device);
+  if (!is_here()) return was_forked();
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return Error{Code::kConflict, "another thread asks the daemon"};
+  const Seconds end = os::monotonic_now() + patience;
+  Status status;
+  if (socket_) set_patience(socket_.get(), patience);
+  if (!socket_) status = say_hello(patience);
+  while (status) {
+    const auto is_taken = take_or_lease(device, bytes, nullptr);
+    if (is_taken && *is_taken) break;
+    if (!is_taken) status = is_taken.error();
+    if (is_taken && os::monotonic_now() > end)
+      status = Error{Code::kTimeout, "the daemon does not answer in time"};
+  }
+  // An answer that comes later would be taken for that to the next question.
+  if (!status && is_lost(status.error())) socket_.reset();
+  if (socket_) set_patience(socket_.get(), patience_);
+  return status;
 }
 
 Status Client::lease_movable(int device, std::uint64_t total) {

@@ -42,11 +42,15 @@ class Client {
     return reserve_slowly(device, bytes);
   }
   // The same, asked once: for what need not be had now. kExhausted also where others would first
-  // have to make room.
+  // have to make room. Still waits for a daemon that is there and does not answer.
   Status try_reserve(int device, std::uint64_t bytes) {
     if (device < 0 || device >= REGATTA_DEVICES_MAX) return no_device(device);
     return reserve_slowly(device, bytes, Seconds{0}, Seconds{0});
   }
+  // The same for calls that must not wait: for the daemon it waits `patience` at most, for other
+  // threads not at all. kTimeout when the daemon does not answer in that time; kConflict when
+  // another thread asks it now.
+  Status try_reserve_within(Seconds patience, int device, std::uint64_t bytes);
   // After the driver freed it, or did not allocate.
   void release(int device, std::uint64_t bytes) {
     if (*here_ != 0) regatta_purse_give(&purses_->purses[device], bytes);
@@ -93,13 +97,15 @@ class Client {
   static Result<std::unique_ptr<Client>> connect_to(const std::string& socket, int tenant_page,
                                                     Seconds patience);
   Status open_pages(int tenant_page);
-  Status say_hello();
+  Status say_hello() { return say_hello(patience_); }
+  Status say_hello(Seconds patience);
   Status accept_pages(Message& message);
   Status ask_for(const Request& request, bool* is_later = nullptr);
   Status ask_until_answered(const Request& request);
   Error refused(const Request& request) const;
   Status reserve_slowly(int device, std::uint64_t bytes);
   Status reserve_slowly(int device, std::uint64_t bytes, Seconds patience, Seconds room_patience);
+  Result<bool> take_or_lease(int device, std::uint64_t bytes, bool* is_later);
 
   const Seconds patience_;
   regatta_tenant_page* tenant_ = nullptr;  // read-only

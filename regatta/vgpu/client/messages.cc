@@ -59,6 +59,16 @@ Error to_error(const Reply& reply) {
   return {code, std::string(reply.text, ::strnlen(reply.text, sizeof reply.text))};
 }
 
+void set_patience(int socket, Seconds patience) {
+  timeval limit{};
+  limit.tv_sec = static_cast<time_t>(patience.value);
+  limit.tv_usec =
+      static_cast<suseconds_t>((patience.value - static_cast<double>(limit.tv_sec)) * 1e6 + 1);
+  limit.tv_usec = std::min<suseconds_t>(limit.tv_usec, 999'999);
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
 Result<os::UniqueFd> dial(const std::string& path, Seconds patience) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -69,13 +79,7 @@ Result<os::UniqueFd> dial(const std::string& path, Seconds patience) {
   std::memcpy(address.sun_path, path.data(), path.size());
   os::UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!fd) return os::errno_error("cannot make a socket");
-  timeval limit{};
-  limit.tv_sec = static_cast<time_t>(patience.value);
-  limit.tv_usec =
-      static_cast<suseconds_t>((patience.value - static_cast<double>(limit.tv_sec)) * 1e6 + 1);
-  limit.tv_usec = std::min<suseconds_t>(limit.tv_usec, 999'999);
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  set_patience(fd.get(), patience);
   if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
     const int reason = errno;
     if (reason == EACCES || reason == EPERM) {

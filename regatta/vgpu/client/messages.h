@@ -72,6 +72,7 @@ struct Message {
 
 // Connects to the daemon; calls on the socket give up after `patience`.
 Result<os::UniqueFd> dial(const std::string& path, Seconds patience);
+void set_patience(int socket, Seconds patience);
 
 // Sends one message and copies of up to two descriptors (-1: none).
 Status send_message(int socket, std::string_view bytes, std::array<int, 2> fds = {-1, -1});

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <random>
+#include <thread>
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -42,6 +43,50 @@ TEST(Daemon, GrantsATenantItsMemoryToTheByteAndTakesItBack) {
   for (int i = 0; i < 1000 && daemon.memory("used_bytes") >= 0; ++i)
     os::sleep_for(Seconds{0.001});
   EXPECT_EQ(daemon.memory("used_bytes"), -1);
+}
+
+TEST(Daemon, ThatHangsHoldsNobodyUpWhoAsksWithinATimeAndItsLateAnswerIsNoOthers) {
+  const TestDaemon daemon;
+  const pid_t tenant = daemon.start_tenant("a", 100_MiB, [&](int page) {
+    const auto client = Client::connect(page, kPatience);
+    EXPECT_IN_TENANT(client);
+    const auto try_within = [&](std::uint64_t bytes) {
+      return (*client)->try_reserve_within(Seconds{0.02}, 0, bytes);
+    };
+    EXPECT_IN_TENANT(try_within(10 * kMiB));
+    daemon.stop();
+    const Seconds begin = os::monotonic_now();
+    for (int i = 0; i < 3; ++i) {  // the first one on the connection that there is
+      const Status none = try_within(60 * kMiB);
+      EXPECT_IN_TENANT(!none && none.error().code == Code::kTimeout);
+    }
+    // It waits with the client locked.
+    std::thread other([&] { static_cast<void>((*client)->open_session(0, REGATTA_DECODE)); });
+    os::sleep_for(Seconds{0.1});
+    const Status busy = try_within(60 * kMiB);
+    EXPECT_IN_TENANT(!busy && busy.error().code == Code::kConflict);
+    EXPECT_IN_TENANT((os::monotonic_now() - begin).value < 1.0);
+    daemon.go_on();
+    other.join();
+    const Status refused = (*client)->reserve(0, 91 * kMiB);
+    EXPECT_IN_TENANT(!refused && refused.error().code == Code::kExhausted);
+    EXPECT_IN_TENANT((*client)->reserve(0, 90 * kMiB));
+    // Whoever may wait does so on the same connection.
+    (*client)->release(0, 90 * kMiB);
+    EXPECT_IN_TENANT(try_within(90 * kMiB));
+    daemon.stop();
+    std::thread waiter([&] {
+      os::sleep_for(Seconds{0.3});
+      daemon.go_on();
+    });
+    const Seconds asked = os::monotonic_now();
+    const Status full = (*client)->reserve(0, kMiB);
+    waiter.join();
+    EXPECT_IN_TENANT(!full && full.error().code == Code::kExhausted);
+    EXPECT_IN_TENANT((os::monotonic_now() - asked).value > 0.2);
+    return 0;
+  });
+  EXPECT_EQ(wait_status(tenant), 0);
 }
 
 TEST(Daemon, CallsBackWhatAnIdleClientDoesNotUse) {

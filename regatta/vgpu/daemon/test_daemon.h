@@ -112,6 +112,10 @@ class TestDaemon {
     pid_ = 0;
   }
 
+  // It hears nothing until it goes on.
+  void stop() const { ::kill(pid_, SIGSTOP); }
+  void go_on() const { ::kill(pid_, SIGCONT); }
+
   Result<nlohmann::json> ask(const nlohmann::json& request) const {
     REGATTA_TRY(text, ask_daemon(socket(), request.dump()));
     return nlohmann::json::parse(text);

@@ -24,6 +24,7 @@ namespace {
 
 constexpr Seconds kPatience{5.0};  // with a daemon that is started again
 constexpr Seconds kPause{1.0};     // after a fault, before the daemon is asked again
+constexpr Seconds kMoment{0.05};   // for its answer, where the program must not wait
 
 // All for the life of the process: other threads may be in it when it ends.
 struct Tenant {
@@ -100,22 +101,30 @@ std::uint64_t strike(std::atomic<std::uint64_t>& owed, std::uint64_t bytes) {
   return std::min(known, bytes);
 }
 
-// Leases what is owed of a device, or as much as the tenant may still have.
-void pay(Client& client, int device) {
+// Leases what is owed of a device, or as much as the tenant may still have. False: the daemon does
+// not answer now.
+bool pay(Client& client, int device, bool is_pressing) {
+  const auto lease = [&](std::uint64_t bytes) {
+    return is_pressing ? client.try_reserve(device, bytes)
+                       : client.try_reserve_within(kMoment, device, bytes);
+  };
   std::atomic<std::uint64_t>& owed = tenant().owed[static_cast<std::size_t>(device)];
   std::uint64_t bytes = owed.load();
-  if (bytes == 0) return;
-  Status status = client.try_reserve(device, bytes);
+  if (bytes == 0) return true;
+  Status status = lease(bytes);
   if (!status && status.error().code == Code::kExhausted) {
     const std::uint64_t quota = __atomic_load_n(&client.tenant().quota[device], __ATOMIC_RELAXED);
     const std::uint64_t leased = __atomic_load_n(&client.tenant().leased[device], __ATOMIC_RELAXED);
     bytes = std::min(bytes, quota - std::min(quota, leased) + client.spare(device));
-    if (bytes != 0) status = client.try_reserve(device, bytes);
+    if (bytes != 0) status = lease(bytes);
   }
-  // A daemon answers again: calls need not be let through any more.
-  if (status || status.error().code == Code::kExhausted) tenant().fault_until = 0;
   // Another thread may have paid or freed meanwhile: what is too much goes back.
   if (status) client.release(device, bytes - strike(owed, bytes));
+  if (!status && status.error().code == Code::kConflict) return false;
+  // A daemon answers again: calls need not be let through any more.
+  const bool is_answer = status || status.error().code == Code::kExhausted;
+  tenant().fault_until = is_answer ? 0 : (os::monotonic_now() + kPause).value;
+  return is_answer;
 }
 
 // Null, and why in `error`, when it is not a client and cannot become one now.
@@ -155,10 +164,11 @@ static std::optional<std::uint64_t> ask_for(int device, std::uint64_t bytes) {
   if (client == nullptr) return owe(device, bytes, error);
   // The driver refuses a child of a process that used it, in its own words.
   if (!client->is_here()) return 0;
+  // First, or a program could have its quota beside them.
+  if (has_debts) pay_known_debts(!is_paused());
   // While the daemon is away, what the process has spare is all that can be had without waiting.
   if (is_known(device) && is_paused() && client->spare(device) < bytes)
     return owe(device, bytes, "the daemon does not answer");
-  if (has_debts) pay_known_debts(true);  // first, or a program could have its quota beside them
   const Status status = client->reserve(device, bytes);
   if (status) return bytes;
   if (status.error().code == Code::kExhausted) return std::nullopt;
@@ -184,18 +194,18 @@ void release(int device, std::uint64_t bytes) {
 
 void pay_known_debts(bool is_pressing) {
   Client* const client = tenant().client.load(std::memory_order_acquire);
-  const double now = os::monotonic_now().value;
   if (client == nullptr || !client->is_here()) return;
-  if (!is_pressing && now < tenant().pay_at.load()) return;
+  if (!is_pressing && os::monotonic_now().value < tenant().pay_at.load()) return;
   std::uint64_t left = 0;
+  bool is_answered = true;  // else there is no need to ask for the other devices
   has_debts = false;
   for (int device = 0; device < REGATTA_DEVICES_MAX; ++device) {
-    pay(*client, device);
+    if (is_answered) is_answered = pay(*client, device, is_pressing);
     left += tenant().owed[static_cast<std::size_t>(device)].load();
   }
   if (left == 0) return;
   has_debts = true;
-  tenant().pay_at = now + kPause.value;
+  tenant().pay_at = (os::monotonic_now() + kPause).value;
 }
 
 std::uint64_t reserved_bytes(int device) {

@@ -29,8 +29,9 @@ bool join_tenant();
 // counts.
 std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes, Busy* busy = nullptr);
 void release(int device, std::uint64_t bytes);
-// Leases what is owed, as far as the quota goes; waits for no daemon, and asks once in a second
-// unless it is pressing. For calls that wait anyway.
+// Leases what is owed, as far as the quota goes. Asks at most once in a second, and gives up on a
+// daemon that does not answer at once, or while another thread asks it: for calls that wait anyway.
+// When it is pressing, it asks now and waits for that daemon.
 extern std::atomic<bool> has_debts;
 void pay_known_debts(bool is_pressing);
 inline void pay_debts() {
