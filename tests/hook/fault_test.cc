@@ -177,6 +177,23 @@ TEST(DaemonFault, ByWhichItHangsHoldsNobodyUpWhoWaitsForWork) {
   EXPECT_EQ(program.finish(), 0);
 }
 
+TEST(DaemonFault, LetsNoThreadHaveTheQuotaBesideWhatAnotherOneIsPaying) {
+  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const vgpu::TestDaemon daemon;
+  TenantProgram program(daemon, "a", 44 * kMiB, {kProgram, "debts"}, on(device, How::kPreloaded));
+  ASSERT_EQ(program.read_line(), "ready");
+  ASSERT_TRUE(daemon.ask({{"ask", "set"}, {"name", "a"}, {"on_fault", "open"}}));
+  daemon.stop();
+  program.go_on();
+  EXPECT_EQ(program.read_line(), "asked");
+  daemon.go_on();
+  program.go_on();
+  EXPECT_EQ(program.read_line(), "2 2");
+  EXPECT_TRUE(books_are_right(device, daemon, Seconds{5.0}));
+  program.go_on();
+  EXPECT_EQ(program.finish(), 0);
+}
+
 // The device of a call ends with the call, as a GPU falls off its bus: the program hears that, can
 // end, and the daemon takes back what it had.
 TEST(LostDevice, IsToldToTheProgramAndItsTenantEnds) {

@@ -87,6 +87,7 @@ int main(int argc, char** argv) {
   if (what == "faults") return take_with_faults();
   if (what == "outage") return take_beside_a_daemon();
   if (what == "hang") return wait_beside_a_daemon_that_hangs();
+  if (what == "debts") return take_while_debts_are_paid();
   if (what == "slow") return take_beside_a_slow_call();
   if (what == "waits") return make_a_context_beside_one_who_waits();
   if (what == "storm") return storm(std::stoi(argument), std::stoi(argv[3]), argc > 4);

@@ -36,6 +36,7 @@ int open_memory_of_another();
 int take_with_faults();
 int take_beside_a_daemon();
 int wait_beside_a_daemon_that_hangs();
+int take_while_debts_are_paid();
 int take_beside_a_slow_call();
 int make_a_context_beside_one_who_waits();
 

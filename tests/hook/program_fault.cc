@@ -169,6 +169,35 @@ int wait_beside_a_daemon_that_hangs() {
   return 0;
 }
 
+// Has 10 MiB spare and owes 30 MiB. One thread asks for more, so that these are paid first, which
+// takes its time; the other one asks for what is spare.
+int take_while_debts_are_paid() {
+  CUcontext context = nullptr;
+  CUdeviceptr address = 0;
+  if (CU(cuInit)(0) != CUDA_SUCCESS || CU(cuCtxCreate_v2)(&context, 0, 0) != CUDA_SUCCESS ||
+      CU(cuMemAlloc_v2)(&address, 10 * kMiB) != CUDA_SUCCESS ||
+      CU(cuMemFree_v2)(address) != CUDA_SUCCESS)
+    return 1;
+  stop("ready");
+  if (CU(cuMemAlloc_v2)(&address, 30 * kMiB) != CUDA_SUCCESS) return 2;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // then the daemon is asked again
+  CUresult results[2] = {};
+  const auto take = [&](int which, std::size_t bytes) {
+    CUdeviceptr taken = 0;
+    CU(cuCtxSetCurrent)(context);
+    results[which] = CU(cuMemAlloc_v2)(&taken, bytes);
+  };
+  std::thread payer(take, 0, 20 * kMiB);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::thread other(take, 1, 10 * kMiB);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  stop("asked");
+  payer.join();
+  other.join();
+  stop(std::to_string(results[0]) + " " + std::to_string(results[1]));
+  return 0;
+}
+
 // The first allocation is slow, in a thread of its own.
 int take_beside_a_slow_call() {
   CUcontext context = nullptr;

@@ -18,7 +18,7 @@
 
 namespace regatta::vgpu::hook {
 
-std::atomic<bool> has_debts = false;
+std::atomic<std::uint64_t> debt_bytes = 0;
 
 namespace {
 
@@ -88,8 +88,8 @@ bool is_known(int device) {
 std::optional<std::uint64_t> owe(int device, std::uint64_t bytes, const std::string& why) {
   if (!after_fault(why)) return std::nullopt;
   if (!is_known(device)) return 0;
+  debt_bytes += bytes;
   tenant().owed[static_cast<std::size_t>(device)] += bytes;
-  has_debts = true;
   return bytes;
 }
 
@@ -98,6 +98,7 @@ std::uint64_t strike(std::atomic<std::uint64_t>& owed, std::uint64_t bytes) {
   std::uint64_t known = owed.load();
   while (!owed.compare_exchange_weak(known, known - std::min(known, bytes))) {
   }
+  debt_bytes -= std::min(known, bytes);
   return std::min(known, bytes);
 }
 
@@ -165,7 +166,7 @@ static std::optional<std::uint64_t> ask_for(int device, std::uint64_t bytes) {
   // The driver refuses a child of a process that used it, in its own words.
   if (!client->is_here()) return 0;
   // First, or a program could have its quota beside them.
-  if (has_debts) pay_known_debts(!is_paused());
+  if (debt_bytes != 0) pay_known_debts(!is_paused());
   // While the daemon is away, what the process has spare is all that can be had without waiting.
   if (is_known(device) && is_paused() && client->spare(device) < bytes)
     return owe(device, bytes, "the daemon does not answer");
@@ -196,16 +197,10 @@ void pay_known_debts(bool is_pressing) {
   Client* const client = tenant().client.load(std::memory_order_acquire);
   if (client == nullptr || !client->is_here()) return;
   if (!is_pressing && os::monotonic_now().value < tenant().pay_at.load()) return;
-  std::uint64_t left = 0;
-  bool is_answered = true;  // else there is no need to ask for the other devices
-  has_debts = false;
-  for (int device = 0; device < REGATTA_DEVICES_MAX; ++device) {
-    if (is_answered) is_answered = pay(*client, device, is_pressing);
-    left += tenant().owed[static_cast<std::size_t>(device)].load();
-  }
-  if (left == 0) return;
-  has_debts = true;
-  tenant().pay_at = (os::monotonic_now() + kPause).value;
+  // Where one device's are not paid for want of an answer, there is no need to ask for the others.
+  for (int device = 0; device < REGATTA_DEVICES_MAX; ++device)
+    if (!pay(*client, device, is_pressing)) break;
+  if (debt_bytes != 0) tenant().pay_at = (os::monotonic_now() + kPause).value;
 }
 
 std::uint64_t reserved_bytes(int device) {

@@ -32,10 +32,10 @@ void release(int device, std::uint64_t bytes);
 // Leases what is owed, as far as the quota goes. Asks at most once in a second, and gives up on a
 // daemon that does not answer at once, or while another thread asks it: for calls that wait anyway.
 // When it is pressing, it asks now and waits for that daemon.
-extern std::atomic<bool> has_debts;
+extern std::atomic<std::uint64_t> debt_bytes;  // of all devices; not less than what is owed now
 void pay_known_debts(bool is_pressing);
 inline void pay_debts() {
-  if (has_debts.load(std::memory_order_relaxed)) [[unlikely]]
+  if (debt_bytes.load(std::memory_order_relaxed) != 0) [[unlikely]]
     pay_known_debts(false);
 }
 
