@@ -82,7 +82,7 @@ std::optional<std::uint64_t> uncounted_bytes(CUdevice device) {
 
 std::optional<Measured::Call> begin(CUdevice device, std::uint64_t most) {
   Busy busy;
-  return share(device).memory.begin(device, most, busy);
+  return share(device).memory.begin(device, most, &busy);
 }
 
 Measured::Outcome settle(CUdevice device, const Measured::Call& call) {

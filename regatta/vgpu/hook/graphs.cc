@@ -87,7 +87,10 @@ using Calls = std::map<int, Measured::Call>;
 
 bool begin(const Needs& needs, Calls& calls, Busy& busy) {
   for (const auto& [device, bytes] : needs) {
-    const auto call = state().memory[static_cast<std::size_t>(device)].begin(device, bytes, busy);
+    // What is reserved on one device counts while another one is waited for.
+    Busy* const pausing = calls.empty() ? &busy : nullptr;
+    const auto call =
+        state().memory[static_cast<std::size_t>(device)].begin(device, bytes, pausing);
     if (!call) return false;
     calls[device] = *call;
   }

@@ -38,8 +38,8 @@ void give_back(const Allocation& allocation) {
   release(allocation.device, bytes);
 }
 
-std::optional<Measured::Call> Measured::begin(int device, std::uint64_t most, Busy& busy) {
-  const auto granted = reserve(device, most, &busy);
+std::optional<Measured::Call> Measured::begin(int device, std::uint64_t most, Busy* busy) {
+  const auto granted = reserve(device, most, busy);
   if (!granted) return std::nullopt;
   const std::scoped_lock lock(mutex_);
   expected_ += *granted;

@@ -61,7 +61,7 @@ class Measured {
     bool has_failed = false;
   };
   // Before a call that may take up to `most`; none: the tenant may not have it. As reserve().
-  std::optional<Call> begin(int device, std::uint64_t most, Busy& busy);
+  std::optional<Call> begin(int device, std::uint64_t most, Busy* busy);
 
   struct Outcome {
     bool is_within = true;    // else the call has to be undone and settled again

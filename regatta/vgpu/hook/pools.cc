@@ -90,10 +90,10 @@ std::optional<Measured::Call> make_room(Pool& pool, std::uint64_t most, CUstream
   const auto trim = [&] {
     driver<Entry::cuMemPoolTrimTo>()(pool.handle, 0);
     settle_pools(false);
-    return pool.memory.begin(pool.device, most, busy);
+    return pool.memory.begin(pool.device, most, &busy);
   };
   settle_pools(false);
-  if (const auto call = pool.memory.begin(pool.device, most, busy)) return call;
+  if (const auto call = pool.memory.begin(pool.device, most, &busy)) return call;
   if (const auto call = trim()) return call;
   if (driver<Entry::cuStreamSynchronize>()(stream) != CUDA_SUCCESS) return std::nullopt;
   return trim();
@@ -107,7 +107,7 @@ CUresult allocate_from(Pool& pool, CUdeviceptr* address, std::size_t bytes, CUst
   Busy busy;
   const std::uint64_t step = pool.step;
   const std::uint64_t most = (whole_blocks(bytes) + step - 1) / step * step;
-  auto call = pool.memory.begin(pool.device, most, busy);
+  auto call = pool.memory.begin(pool.device, most, &busy);
   if (!call) {
     if (is_capturing(stream)) return ask();  // takes nothing before the graph is launched
     call = make_room(pool, most, stream, busy);
