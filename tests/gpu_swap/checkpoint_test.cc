@@ -1,8 +1,16 @@
 // Programs whose memory cannot be moved piece by piece leave the device as a whole, by the driver's
 // checkpoint calls, and find everything as they left it.
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <random>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "tests/gpu_swap/over_commit.h"
 
@@ -27,6 +35,20 @@ class Checkpointed : public OverCommit {
     ::setenv("REGATTA_STANDIN_FAULTS", ("@" + folder_.path() + "/faults").c_str(), 1);
     start_device(40, "800MB/s", Seconds{2.0}, kDriver);
     ::unsetenv("REGATTA_STANDIN_FAULTS");
+  }
+  // Where the process is as a whole, as the daemon tells it; none: it is no client yet.
+  static std::optional<unsigned> place_of(pid_t pid) {
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd", error)) {
+      const std::string name = std::filesystem::read_symlink(entry, error).string();
+      if (!name.starts_with("/memfd:" REGATTA_PURSES_PAGE_NAME)) continue;
+      const os::UniqueFd file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
+      regatta_process process{};
+      const auto at = static_cast<off_t>(offsetof(regatta_purses_page, process));
+      if (::pread(file.get(), &process, sizeof process, at) == sizeof process) return process.place;
+    }
+    return std::nullopt;
   }
   bool comes_to_work(int number, double seconds) const {
     const long rounds = board_->rounds[number];
@@ -176,8 +198,11 @@ TEST_F(Checkpointed, WhoWantsToShareWhileItLeavesMayOnceItIsBack) {
   board_->idle[0] = true;
   start(1, 8 * kMiB);
   start(2, 8 * kMiB);
-  os::sleep_for(Seconds{1.0});  // it has begun to leave
+  ASSERT_TRUE(wait_until([&] { return place_of(pids_[0]) == REGATTA_LEAVES; }, 10));
   board_->shows[0] = 1;
+  os::sleep_for(Seconds{0.3});
+  EXPECT_EQ(place_of(pids_[0]), REGATTA_LEAVES);
+  EXPECT_EQ(board_->shows[0], 1) << "it waits until it is back";
   EXPECT_TRUE(wait_until([&] { return board_->shows[0] == 2; }, 20));
   board_->idle[0] = false;
   EXPECT_TRUE(comes_to_work(0, 5));
