@@ -90,6 +90,7 @@ bool Device::is_active() const {
                              reinterpret_cast<_compat_ibv_port_attr*>(&attributes)) == 0 &&
          attributes.state == IBV_PORT_ACTIVE &&
          library_.query_gid_ex(context_, port_, gid_index_, &entry, 0, sizeof entry) == 0 &&
+         entry.gid_type == IBV_GID_TYPE_ROCE_V2 &&
          std::memcmp(entry.gid.raw, gid_.data(), gid_.size()) == 0;
 }
 

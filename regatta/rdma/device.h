@@ -29,7 +29,7 @@ class Device final : public MemoryRegistrar {
   const Gid& gid() const { return gid_; }
   std::uint8_t gid_index() const { return gid_index_; }
   ibv_mtu mtu() const { return mtu_; }
-  // That the port is still up and still has the address.
+  // That the port is still up and still has the address, for RoCEv2.
   bool is_active() const;
 
   Result<Registered> add(const MemoryRange& range) override;

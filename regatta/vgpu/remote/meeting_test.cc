@@ -2,9 +2,11 @@
 #include "regatta/vgpu/remote/meeting.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <random>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include <fcntl.h>
@@ -13,6 +15,8 @@
 #include <netinet/in.h>
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "regatta/core/text.h"
 #include "regatta/vgpu/remote/rdma_port.h"
@@ -229,6 +233,37 @@ TEST_F(RdmaMeetingTest, ServesTheNextConnectionWhenOneEnds) {
   auto again = join_host(options_, next);
   ASSERT_TRUE(again) << again.error().message;
   expect_echo(*again->channel, 1000);
+}
+
+// What this process has open of RDMA devices.
+int count_device_descriptors() {
+  int count = 0;
+  for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const std::string file = std::filesystem::read_symlink(one, error).string();
+    count += static_cast<int>(file.find("uverbs") != std::string::npos ||
+                              file.find("infinibandevent") != std::string::npos);
+  }
+  return count;
+}
+
+TEST_F(RdmaMeetingTest, LeavesNoDeviceOpenInAChildOfFork) {
+  const auto older = open_rdma(options_.rdma_address);
+  ASSERT_TRUE(older) << older.error().message;
+  const auto newer = open_rdma(server_address_);
+  ASSERT_TRUE(newer) << newer.error().message;
+  ASSERT_NE((*older)->device(), (*newer)->device());
+  EXPECT_GE(count_device_descriptors(), 4);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    leave_rdma();
+    for (const RdmaPort* port : {older->get(), newer->get()})
+      static_cast<void>(::close(port->fd()));
+    ::_exit(count_device_descriptors());
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

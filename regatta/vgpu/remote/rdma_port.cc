@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include <arpa/inet.h>
 #include <unistd.h>
@@ -14,25 +15,29 @@ namespace {
 
 static_assert(kPacketBytes <= rdma::kSlotPayloadMax);
 
-// The device that this process uses. Its connections come and go, of as many threads as there are.
-struct OpenDevice {
+// The device that new connections of this process use. They come and go, of as many threads as
+// there are, and one that was replaced is open for as long as its last connection.
+struct OpenDevices {
   std::mutex mutex;
-  std::string address;                   // guarded by mutex
-  std::shared_ptr<rdma::Device> device;  // guarded by mutex
+  std::string address;                            // guarded by mutex
+  std::shared_ptr<rdma::Device> device;           // guarded by mutex
+  std::vector<std::weak_ptr<rdma::Device>> ever;  // guarded by mutex; those that may be open
 };
-OpenDevice& open_device() {
-  static auto* const one = new OpenDevice;
+OpenDevices& open_devices() {
+  static auto* const one = new OpenDevices;
   return *one;
 }
 
 Result<std::shared_ptr<rdma::Device>> device_at(const std::string& address) {
-  OpenDevice& open = open_device();
+  OpenDevices& open = open_devices();
   const std::lock_guard lock(open.mutex);
   if (open.device != nullptr && open.address == address && open.device->is_active())
     return open.device;
   REGATTA_TRY(device, rdma::Device::open(address));
   open.address = address;
   open.device = std::move(device);
+  std::erase_if(open.ever, [](const auto& one) { return one.expired(); });
+  open.ever.push_back(open.device);
   return open.device;
 }
 
@@ -102,12 +107,13 @@ Result<std::unique_ptr<RdmaPort>> open_rdma(const std::string& address) {
       std::make_unique<QueuePairPort>(std::move(device), std::move(queues)));
 }
 
-// No lock: another thread of the parent may have held it.
 void leave_rdma() {
-  const rdma::Device* const device = open_device().device.get();
-  if (device == nullptr) return;
-  static_cast<void>(::close(device->context()->cmd_fd));
-  static_cast<void>(::close(device->context()->async_fd));
+  for (const auto& one : open_devices().ever) {
+    const auto device = one.lock();
+    if (device == nullptr) continue;
+    static_cast<void>(::close(device->context()->cmd_fd));
+    static_cast<void>(::close(device->context()->async_fd));
+  }
 }
 
 }  // namespace regatta::vgpu::remote

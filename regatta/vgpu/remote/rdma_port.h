@@ -19,15 +19,16 @@ class RdmaPort : public PacketPort {
   virtual Status connect(const rdma::QueueCard& theirs) = 0;
 };
 
-// The device that has this numeric address, with its port up; it stays open until the process ends.
-// kUnsupported: there is no such device, or no libibverbs. Others name a device that cannot be
-// used.
+// The device that has this numeric address, with its port up; it stays open until another takes its
+// place, and then until its last port has gone. kUnsupported: there is no such device, or no
+// libibverbs. Others name a device that cannot be used.
 Status find_rdma(const std::string& address);
 
 // A port of that device.
 Result<std::unique_ptr<RdmaPort>> open_rdma(const std::string& address);
 
-// In a child of fork(): the devices are the parent's.
+// In a child of fork(): the devices are the parent's, the replaced ones, too. No thread of the
+// parent may have been in one of the two above meanwhile.
 void leave_rdma();
 
 }  // namespace regatta::vgpu::remote
