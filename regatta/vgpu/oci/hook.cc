@@ -35,8 +35,9 @@ bool is_name_letter(unsigned char letter) {
   return std::isalnum(letter) != 0 || letter == '-' || letter == '_' || letter == '.';
 }
 
+// `process`: its folder in /proc.
 Result<std::vector<os::CgroupPath>> cgroups_of(const std::string& process) {
-  REGATTA_TRY(text, os::read_file("/proc/" + process + "/cgroup"));
+  REGATTA_TRY(text, os::read_file(process + "/cgroup"));
   return os::parse_cgroups(text);
 }
 
@@ -126,7 +127,8 @@ Result<os::CgroupPath> own_cgroup(const std::string& container,
                   printable(container, 80)));
 }
 
-Result<json> enroll_request(const ContainerState& container, const Slice& most) {
+Result<json> enroll_request(const ContainerState& container, const Slice& most,
+                            const std::string& proc) {
   const std::string name = "container " + printable(container.id, 80);
   if (container.pid == 0)
     return wrong(name + ": has no process; give --leave after its end, createRuntime before");
@@ -137,7 +139,7 @@ Result<json> enroll_request(const ContainerState& container, const Slice& most) 
   REGATTA_TRY(wish, parse_wish(container.id, annotations));
   const auto slice = within(wish.slice, most);
   if (!slice) return wrong(name + ": " + slice.error().message);
-  // A container that names a tenant and no limits of its own joins it.
+  // A container that names a tenant, where nobody says how much memory it gets, joins that tenant.
   const bool joins = wish.is_named && wish.slice.memory.empty() && most.memory.empty();
   if (slice->memory.empty() && !joins) {
     return wrong(
@@ -145,14 +147,16 @@ Result<json> enroll_request(const ContainerState& container, const Slice& most) 
                     "hook --memory",
                     name, kAnnotationPrefix));
   }
-  const auto of_container = cgroups_of(std::to_string(container.pid));
+  const auto of_container = cgroups_of(fmt::format("{}/{}", proc, container.pid));
   if (!of_container) {
+    const Error& error = of_container.error();
+    if (error.code != Code::kNotFound) return Error{error.code, name + ": " + error.message};
     return wrong(
         fmt::format("{}: its process {} is not there; start this hook while it is, as "
                     "createRuntime",
                     name, container.pid));
   }
-  REGATTA_TRY(of_runtime, cgroups_of("self"));
+  REGATTA_TRY(of_runtime, cgroups_of(proc + "/self"));
   REGATTA_TRY(cgroup, own_cgroup(container.id, *of_container, of_runtime));
   json request{{"ask", "enroll"},
                {"name", wish.tenant},

@@ -51,7 +51,8 @@ Result<os::CgroupPath> own_cgroup(const std::string& container,
                                   const std::vector<os::CgroupPath>& of_runtime);
 
 // Reads all that belongs to the container: the order for the daemon. Limits in `most` hold where
-// the annotations say nothing, and are the most that they may say.
-Result<nlohmann::json> enroll_request(const ContainerState& container, const Slice& most);
+// the annotations say nothing, and are the most that they may say. `proc`: where processes are.
+Result<nlohmann::json> enroll_request(const ContainerState& container, const Slice& most,
+                                      const std::string& proc = "/proc");
 
 }  // namespace regatta::vgpu

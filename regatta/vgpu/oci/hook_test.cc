@@ -1,5 +1,7 @@
 #include "regatta/vgpu/oci/hook.h"
 
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -103,11 +105,12 @@ TEST(OciHook, FindsTheCgroupThatTheContainerHasForItself) {
 
 class Bundle : public testing::Test {
  protected:
-  std::string request_error(const char* config, const Slice& most = {}, pid_t pid = 1) const {
+  std::string request_error(const char* config, const Slice& most = {}, pid_t pid = 1,
+                            const std::string& proc = "/proc") const {
     if (config != nullptr) {
       EXPECT_TRUE(os::write_file_atomically(folder_.path() + "/config.json", config));
     }
-    return error_of(enroll_request({.id = "c1", .pid = pid, .bundle = folder_.path()}, most));
+    return error_of(enroll_request({.id = "c1", .pid = pid, .bundle = folder_.path()}, most, proc));
   }
 
   os::TempFolder folder_ = os::TempFolder::create("oci").value();
@@ -134,6 +137,14 @@ TEST_F(Bundle, OfAProcessThatHasEndedIsRefused) {
   EXPECT_EQ(request_error(R"({"annotations":{"regatta.gpu.memory":"1GiB"}})", {}, more_than_any),
             "container c1: its process 2147483647 is not there; start this hook while it is, as "
             "createRuntime");
+}
+
+TEST_F(Bundle, OfAProcessThatCannotBeReadSaysWhy) {
+  const std::string file = folder_.path() + "/77/cgroup";
+  ASSERT_TRUE(std::filesystem::create_directories(file));
+  EXPECT_EQ(
+      request_error(R"({"annotations":{"regatta.gpu.memory":"1GiB"}})", {}, 77, folder_.path()),
+      "container c1: " + file + ": is a directory");
 }
 
 TEST_F(Bundle, OfAProcessInTheRuntimesOwnCgroupIsRefused) {
