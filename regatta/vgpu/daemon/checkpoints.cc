@@ -168,6 +168,10 @@ std::uint64_t Checkpoints::probe(std::uint64_t now) {
     log_warning("gpu daemon: " + options_.library +
                 " does not say whether processes can leave their GPU; none will");
     end_helper(probe_pid_);
+  } else if (*outcome != CheckpointOutcome::kDone && *outcome != CheckpointOutcome::kMissing) {
+    log_warning("gpu daemon: the process that asks " + options_.library +
+                " whether processes can leave their GPU failed, as it does before Linux 5.9; none "
+                "will");
   }
   probe_pid_ = 0;
   probe_ = Probe::kDone;
