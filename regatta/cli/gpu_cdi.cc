@@ -108,7 +108,7 @@ std::vector<std::string> words_of(const LimitOptions& limits) {
   add("--weight", limits.weight == 0 ? "" : std::to_string(limits.weight));
   add("--priority", limits.priority);
   add("--on-fault", limits.on_fault);
-  add("--gpu", limits.gpu == 0 ? "" : std::to_string(limits.gpu));
+  add("--gpu", limits.gpu ? std::to_string(*limits.gpu) : "");
   return words;
 }
 

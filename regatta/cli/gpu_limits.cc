@@ -46,7 +46,7 @@ void add_limit_options(CLI::App& command, LimitOptions& options) {
       ->check(one_of({"high", "normal"}));
   command.add_option("--gpu", options.gpu, "The GPU that --memory is of")
       ->type_name("NUMBER")
-      ->capture_default_str()
+      ->default_str("0")
       ->check(whole_number(0, vgpu::kDevicesMax - 1))
       ->needs(memory);
 }

@@ -1,6 +1,7 @@
 // cli/gpu_limits.h: a tenant's limits, and the daemon's socket, as options of commands.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ struct LimitOptions {
   std::string priority;
   std::string on_fault;  // of the operator's orders alone
   int weight = 0;
-  int gpu = 0;
+  std::optional<int> gpu;
 };
 
 void add_socket_option(CLI::App& command, std::string& socket);

@@ -112,6 +112,8 @@ CASES = [
      "--lease: '60' is not a time from 1s to 194d; write it like 60s or 5min"),
     (["gpu", "run", "--name", "a", "--memory", "0=4GiB", "--gpu", "1", "--", "true"],
      "--memory: '0=4GiB' names its GPUs itself; leave --gpu out"),
+    (["gpu", "run", "--name", "a", "--memory", "1=4GiB", "--gpu", "0", "--", "true"],
+     "--memory: '1=4GiB' names its GPUs itself; leave --gpu out"),
     (["gpu", "run", "--name", "a", "--memory", "4GiB", "--compute", "0.00001", "--", "true"],
      "--compute: '0.00001' is no percentage from 0.0001 to 100; write it like 30"),
     (["gpu", "daemon", "--link", "99999999999999999999GB/s"],

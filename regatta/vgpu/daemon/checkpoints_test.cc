@@ -34,7 +34,8 @@ class CheckpointProbe : public testing::Test {
     while (!checkpoints.is_decided() && os::monotonic_now() < end) {
       bool is_changed = false;
       const auto now = static_cast<std::uint64_t>(os::monotonic_now().value * 1e9);
-      checkpoints.step(books, now, [](int, bool) { return true; }, is_changed);
+      checkpoints.step(
+          books, now, [](int, bool) { return true; }, is_changed);
       os::sleep_for(Seconds{0.002});
     }
     ::_exit(!checkpoints.is_decided() ? 2 : static_cast<int>(checkpoints.is_available()));

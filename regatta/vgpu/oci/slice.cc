@@ -56,15 +56,16 @@ Result<unsigned> parse_compute(const std::string& text) {
   return static_cast<unsigned>(*ratio * kWhole + 0.5);
 }
 
-Result<std::map<int, Bytes>> parse_memory(const std::string& text, int gpu) {
+Result<std::map<int, Bytes>> parse_memory(const std::string& text, std::optional<int> gpu) {
   std::map<int, Bytes> memory;
   const bool is_list = text.find('=') != std::string::npos;
-  if (is_list && gpu != 0) {
+  if (is_list && gpu) {
     return wrong(fmt::format("'{}' names its GPUs itself; leave --gpu out", printable(text, 40)));
   }
   for (const std::string& part : split(text, ',')) {
     const std::size_t equals = part.find('=');
-    const auto number = is_list ? whole(part.substr(0, equals), 0, REGATTA_DEVICES_MAX - 1) : gpu;
+    const auto number =
+        is_list ? whole(part.substr(0, equals), 0, REGATTA_DEVICES_MAX - 1) : gpu.value_or(0);
     if (!number || (is_list && equals == std::string::npos)) {
       return wrong(fmt::format("'{}' is no GPU and its memory; write it like 0=4GiB,1=8GiB",
                                printable(part, 40)));

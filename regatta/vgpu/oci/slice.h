@@ -17,8 +17,9 @@ namespace regatta::vgpu {
 Result<unsigned> parse_compute(const std::string& text);
 // kInvalidInput: a program can do nothing with so little.
 Status check_enough(Bytes memory);
-// "4GiB" of GPU `gpu`, or of several: "0=4GiB,1=8GiB". Of each nothing, or enough.
-Result<std::map<int, Bytes>> parse_memory(const std::string& text, int gpu = 0);
+// "4GiB" of GPU `gpu`, 0 when none is said, or of several: "0=4GiB,1=8GiB". Of each nothing, or
+// enough.
+Result<std::map<int, Bytes>> parse_memory(const std::string& text, std::optional<int> gpu = {});
 
 // What is not set was not said.
 struct Slice {

@@ -22,7 +22,8 @@ TEST(Slice, ReadsMemoryOfOneGpuAndOfSeveral) {
     ASSERT_FALSE(memory) << text;
     EXPECT_EQ(memory.error().code, Code::kInvalidInput);
   }
-  EXPECT_THAT(parse_memory("0=4GiB", 1).error().message, HasSubstr("leave --gpu out"));
+  for (const int gpu : {0, 1})
+    EXPECT_THAT(parse_memory("1=4GiB", gpu).error().message, HasSubstr("leave --gpu out")) << gpu;
 }
 
 TEST(Slice, HasNoMemoryOfAGpuOrEnoughForABlock) {
