@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
+
 #include "tests/hook/tenant.h"
 
 namespace regatta::hook_test {
@@ -133,6 +135,20 @@ TEST_F(Engines, OpenAsManySessionsAsATenantsPartAndTheSameAgainAfterTheyWereClos
   EXPECT_EQ(program->read_line(), "3 encoders, then 10");
   EXPECT_EQ(program->read_line(), "1 decoders, then 2");  // CUDA_ERROR_OUT_OF_MEMORY
   EXPECT_EQ(program->finish(), 0);
+}
+
+// They are not counted later, as memory is.
+TEST_F(Engines, OpenSessionsUncountedWithoutADaemonWhereTheTenantIsOpenOnFault) {
+  testing::internal::CaptureStderr();
+  const auto program = start("a", 300'000, {"sessions"});
+  EXPECT_TRUE(daemon_.ask({{"ask", "set"}, {"name", "a"}, {"on_fault", "open"}}));
+  daemon_.kill();
+  program->go_on();
+  EXPECT_EQ(program->read_line(), "100 encoders, then 0");
+  program->kill();
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, testing::HasSubstr("; sessions of codecs are not counted\n"));
+  EXPECT_THAT(said, testing::Not(testing::HasSubstr("memory")));
 }
 
 }  // namespace

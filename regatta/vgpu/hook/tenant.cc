@@ -69,11 +69,20 @@ bool is_open_on_fault() {
          (__atomic_load_n(&page->flags, __ATOMIC_RELAXED) & REGATTA_TENANT_OPEN_ON_FAULT) != 0;
 }
 
-// What the operator wants of a call that nobody can decide: 0, it passes.
-std::optional<std::uint64_t> after_fault(const std::string& what) {
+// What is said of a call that nobody can decide, where it passes and where it does not.
+struct Ending {
+  const char* open;
+  const char* closed;
+};
+constexpr Ending kMemory{"; memory is counted later", "; memory is refused"};
+constexpr Ending kSession{"; sessions of codecs are not counted",
+                          "; sessions of codecs are refused"};
+
+// What the operator wants of such a call: 0, it passes.
+std::optional<std::uint64_t> after_fault(const std::string& what, Ending ending) {
   const bool is_open = is_open_on_fault();
   if (!is_paused()) {
-    report(what + (is_open ? "; memory is counted later" : "; memory is refused"));
+    report(what + (is_open ? ending.open : ending.closed));
     tenant().fault_until = (os::monotonic_now() + kPause).value;
   }
   if (is_open) return 0;
@@ -86,7 +95,7 @@ bool is_known(int device) {
 
 // What passes is a debt.
 std::optional<std::uint64_t> owe(int device, std::uint64_t bytes, const std::string& why) {
-  if (!after_fault(why)) return std::nullopt;
+  if (!after_fault(why, kMemory)) return std::nullopt;
   if (!is_known(device)) return 0;
   debt_bytes += bytes;
   tenant().owed[static_cast<std::size_t>(device)] += bytes;
@@ -155,7 +164,7 @@ Client* tenant_client() {
 
 bool join_tenant() {
   std::string error;
-  return connected(error) != nullptr || after_fault(error).has_value();
+  return connected(error) != nullptr || after_fault(error, kMemory).has_value();
 }
 
 // As reserve(), which counts it.
@@ -226,12 +235,13 @@ void give_to_engine(int device, regatta_engine engine, std::uint64_t units) {
 bool open_session(int device, regatta_engine engine) {
   std::string error;
   Client* const client = connected(error);
-  if (client == nullptr) return after_fault(error).has_value();
+  if (client == nullptr) return after_fault(error, kSession).has_value();
   if (!client->is_here() || device < 0) return true;  // the driver has its own words for it
-  if (is_paused()) return after_fault("the daemon does not answer").has_value();
+  if (is_paused()) return after_fault("the daemon does not answer", kSession).has_value();
   const Status status = client->open_session(device, engine);
   if (status) return true;
-  return status.error().code != Code::kExhausted && after_fault(status.error().message).has_value();
+  return status.error().code != Code::kExhausted &&
+         after_fault(status.error().message, kSession).has_value();
 }
 
 void close_session(int device, regatta_engine engine) {
