@@ -243,7 +243,11 @@ int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
   if (kind == "copying")
     return copy_until_stopped(number, board, pieces, {.context = context, .stream = stream}) ? 0
                                                                                              : 1;
-  if (kind == "hoarding") return share_some() == CUDA_ERROR_NOT_SUPPORTED ? 3 : 1;
+  if (kind == "hoarding") {
+    for (int i = 0; i < 3; ++i)
+      NEED(share_some() == CUDA_ERROR_NOT_SUPPORTED);
+    return 3;
+  }
   unsigned type = 0;
   NEED(CU(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                  pieces[0].address + 5000) == CUDA_SUCCESS);

@@ -143,8 +143,12 @@ bool bind_process() {
   if (client == nullptr || !client->is_overcommitted() || !client->is_here()) return true;
   if (__atomic_load_n(&client->process().bound, __ATOMIC_RELAXED) != 0) return true;
   const Status bound = client->bind();
-  if (!bound) report(bound.error().message);
-  return bound.has_value();
+  if (bound) return true;
+  // Some programs ask again and again, and a process has few lines.
+  static std::atomic<bool> is_said = false;
+  if (bound.error().code != Code::kExhausted || !is_said.exchange(true))
+    report(bound.error().message);
+  return false;
 }
 
 HereAt::HereAt() {
