@@ -152,6 +152,13 @@ Pool* pool_of(CUstream stream) {
   return find_pool(handle);
 }
 
+// The program has waited for work; `is_idle`: for all of it. What has changed meanwhile is counted.
+void after_wait(bool is_idle) {
+  settle_pools(is_idle);
+  settle_shares(When::kNowAndThen);
+  pay_debts();
+}
+
 // The stream that 0 means to the variant with the thread's own.
 CUstream explicit_stream(bool is_own, CUstream stream) {
   constexpr std::uintptr_t kPerThread = 2;
@@ -252,25 +259,19 @@ CUresult trim_pool(Driver<Entry::cuMemPoolTrimTo> real, CUmemoryPool handle, std
 
 CUresult synchronize(Driver<Entry::cuStreamSynchronize> real, CUstream stream) {
   const CUresult result = real(stream);
-  settle_pools(false);
-  settle_shares(When::kNowAndThen);
-  pay_debts();
+  after_wait(false);
   return result;
 }
 
 CUresult synchronize(Driver<Entry::cuEventSynchronize> real, CUevent event) {
   const CUresult result = real(event);
-  settle_pools(false);
-  settle_shares(When::kNowAndThen);
-  pay_debts();
+  after_wait(false);
   return result;
 }
 
 CUresult synchronize(Driver<Entry::cuCtxSynchronize> real) {
   const CUresult result = real();
-  settle_pools(true);
-  settle_shares(When::kNowAndThen);
-  pay_debts();
+  after_wait(true);
   return result;
 }
 
