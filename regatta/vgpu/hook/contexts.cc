@@ -1,10 +1,13 @@
 // Start, contexts and modules. What the driver takes for them nobody says beforehand: NVML says
 // what the process has in all, and what is not counted yet is theirs.
+#include "regatta/vgpu/hook/contexts.h"
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
-#include <utility>
+#include <optional>
 #include <vector>
 
 #include "regatta/os/clock.h"
@@ -35,14 +38,10 @@ struct State {
   std::array<Share, REGATTA_DEVICES_MAX> shares;
   std::mutex mutex;
   std::map<CUcontext, CUdevice> contexts;  // guarded by mutex
-  std::array<CUcontext, REGATTA_DEVICES_MAX> primaries{};
 };
 State& state() {
   static auto* const only = new State;
   return *only;
-}
-bool is_known(CUdevice device) {
-  return device >= 0 && device < REGATTA_DEVICES_MAX;
 }
 Share& share(CUdevice device) {
   return state().shares[static_cast<std::size_t>(device)];
@@ -90,33 +89,6 @@ Measured::Outcome settle(CUdevice device, const Measured::Call& call) {
   return share(device).memory.settle(device, call, [&] { return uncounted_bytes(device); });
 }
 
-// Asks the driver by `ask` for something that takes memory of its own; `undo` it when that is more
-// than the tenant may have.
-template <typename Ask, typename Undo>
-CUresult ask_for_context(CUdevice device, Ask&& ask, Undo&& undo) {
-  if (!is_known(device)) return ask();
-  std::uint64_t expected = share(device).context_bytes;
-  CUresult result = CUDA_SUCCESS;
-  Measured::Outcome outcome;
-  for (;;) {
-    auto call = begin(device, expected);
-    if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
-    result = ask();
-    call->has_failed = result != CUDA_SUCCESS;
-    outcome = settle(device, *call);
-    // With over-commit others may fill the device. They make room for what is asked for, and nobody
-    // knows what a first context takes: more and more, as far as the quota goes.
-    if (result != CUDA_ERROR_OUT_OF_MEMORY || !has_overcommit()) break;
-    expected = std::max(kLeastContext, 2 * expected);
-  }
-  if (result != CUDA_SUCCESS) return result;
-  if (outcome.grown > share(device).context_bytes) share(device).context_bytes = outcome.grown;
-  if (outcome.is_within) return result;
-  undo();
-  settle(device, {});
-  return CUDA_ERROR_OUT_OF_MEMORY;
-}
-
 CUresult note_context(CUresult result, const CUcontext* context, CUdevice device) {
   if (result != CUDA_SUCCESS) return result;
   const std::scoped_lock lock(state().mutex);
@@ -124,99 +96,10 @@ CUresult note_context(CUresult result, const CUcontext* context, CUdevice device
   return result;
 }
 
-// Before a context ends: its address may be the next one's. Its device, or -1.
-CUdevice forget_context(CUcontext context) {
-  for (Share& one : state().shares) {
-    CUcontext met = context;
-    one.met.compare_exchange_strong(met, nullptr);
-  }
-  const std::scoped_lock lock(state().mutex);
-  const auto node = state().contexts.extract(context);
-  return node ? node.mapped() : -1;
-}
-
-// What the driver freed with a context.
-void forget(const std::vector<Allocation>& had, CUdevice device) {
-  for (const Allocation& allocation : had) {
-    give_back(allocation);
-    if (allocation.pool != nullptr) forget_in_pool(allocation);
-  }
-  settle_pools(true);
-  if (is_known(device)) settle(device, {});
-}
-
-// Destroys a context by `ask`, and forgets what was allocated in it when `is_gone()` says that it
-// is.
-template <typename Ask, typename IsGone>
-CUresult end_context(CUcontext context, CUdevice device, Ask&& ask, IsGone&& is_gone) {
-  free_movable_of(context);
-  const std::vector<Allocation> had = sizes().take_of(context);
-  leave_context(context);
-  const CUresult result = ask();
-  if (result != CUDA_SUCCESS || !is_gone()) {
-    for (const Allocation& allocation : had)
-      sizes().put(allocation);
-    return result;
-  }
-  forget(had, device);
-  return result;
-}
-
-bool is_primary_gone(CUdevice device) {
-  unsigned flags = 0;
-  int is_active = 1;
-  return driver<Entry::cuDevicePrimaryCtxGetState>()(device, &flags, &is_active) == CUDA_SUCCESS &&
-         is_active == 0;
-}
-
-// The primary context has ended.
-CUcontext forget_primary(CUdevice device) {
-  CUcontext context = nullptr;
-  {
-    const std::scoped_lock lock(state().mutex);
-    std::swap(context, state().primaries[static_cast<std::size_t>(device)]);
-  }
-  forget_context(context);
-  return context;
-}
-
-// Gives one reference back, and forgets what was in the context when that was the last.
-CUresult give_up_primary(Driver<Entry::cuDevicePrimaryCtxRelease_v2> real, CUdevice device) {
-  const CUresult result = real(device);
-  if (result != CUDA_SUCCESS || !is_primary_gone(device)) return result;
-  CUcontext context = forget_primary(device);
-  if (context == nullptr) return result;
-  free_movable_of(context);
-  forget(sizes().take_of(context), device);
-  return result;
-}
-
-// Null: there is none. One that nobody was seen to retain is found by retaining it.
-CUcontext primary_context(CUdevice device) {
-  const auto at = static_cast<std::size_t>(device);
-  {
-    const std::scoped_lock lock(state().mutex);
-    if (state().primaries[at] != nullptr) return state().primaries[at];
-  }
-  CUcontext found = nullptr;
-  if (is_primary_gone(device) ||
-      driver<Entry::cuDevicePrimaryCtxRetain>()(&found, device) != CUDA_SUCCESS)
-    return nullptr;
-  {
-    const std::scoped_lock lock(state().mutex);
-    state().primaries[at] = found;
-  }
-  // Others may have released it meanwhile: then it ends here.
-  return give_up_primary(driver<Entry::cuDevicePrimaryCtxRelease_v2>(), device) == CUDA_SUCCESS &&
-                 is_primary_gone(device)
-             ? nullptr
-             : found;
-}
-
 bool is_seen(const Place& place) {
+  if (is_known_primary(place)) return true;
   const std::scoped_lock lock(state().mutex);
-  return state().primaries[static_cast<std::size_t>(place.device)] == place.context ||
-         state().contexts.contains(place.context);
+  return state().contexts.contains(place.context);
 }
 
 // After something that may take memory of its own. Modules come by the hundred, and asking NVML
@@ -246,6 +129,65 @@ CUresult load(Ask&& ask, Undo&& undo) {
 }
 
 }  // namespace
+
+CUresult ask_for_context(CUdevice device, const std::function<CUresult()>& ask,
+                         const std::function<void()>& undo) {
+  if (!is_known(device)) return ask();
+  std::uint64_t expected = share(device).context_bytes;
+  CUresult result = CUDA_SUCCESS;
+  Measured::Outcome outcome;
+  for (;;) {
+    auto call = begin(device, expected);
+    if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
+    result = ask();
+    call->has_failed = result != CUDA_SUCCESS;
+    outcome = settle(device, *call);
+    // With over-commit others may fill the device. They make room for what is asked for, and nobody
+    // knows what a first context takes: more and more, as far as the quota goes.
+    if (result != CUDA_ERROR_OUT_OF_MEMORY || !has_overcommit()) break;
+    expected = std::max(kLeastContext, 2 * expected);
+  }
+  if (result != CUDA_SUCCESS) return result;
+  if (outcome.grown > share(device).context_bytes) share(device).context_bytes = outcome.grown;
+  if (outcome.is_within) return result;
+  undo();
+  settle(device, {});
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUdevice forget_context(CUcontext context) {
+  for (Share& one : state().shares) {
+    CUcontext met = context;
+    one.met.compare_exchange_strong(met, nullptr);
+  }
+  const std::scoped_lock lock(state().mutex);
+  const auto node = state().contexts.extract(context);
+  return node ? node.mapped() : -1;
+}
+
+void forget_allocations(const std::vector<Allocation>& had, CUdevice device) {
+  for (const Allocation& allocation : had) {
+    give_back(allocation);
+    if (allocation.pool != nullptr) forget_in_pool(allocation);
+  }
+  settle_pools(true);
+  if (is_known(device)) settle(device, {});
+}
+
+CUresult end_context(CUcontext context, CUdevice device, const std::function<CUresult()>& ask,
+                     const std::function<bool()>& is_gone) {
+  free_movable_of(context);
+  const std::vector<Allocation> had = sizes().take_of(context);
+  leave_context(context);
+  const CUresult result = ask();
+  if (result != CUDA_SUCCESS || !is_gone()) {
+    for (const Allocation& allocation : had)
+      sizes().put(allocation);
+    return result;
+  }
+  forget_allocations(had, device);
+  return result;
+}
 
 bool meet_context(const Place& place) {
   if (!is_known(place.device)) return true;
@@ -306,35 +248,6 @@ CUresult destroy_context(Driver<Entry::cuCtxDestroy_v2> real, CUcontext context)
   const CUresult result = end_context(
       context, device, [&] { return real(context); }, [] { return true; });
   if (result != CUDA_SUCCESS && device >= 0) note_context(CUDA_SUCCESS, &context, device);
-  return result;
-}
-
-CUresult retain_primary(Driver<Entry::cuDevicePrimaryCtxRetain> real, CUcontext* context,
-                        CUdevice device) {
-  const CUresult result = is_known(device) && is_primary_gone(device)
-                              ? ask_for_context(
-                                    device, [&] { return real(context, device); },
-                                    [&] { driver<Entry::cuDevicePrimaryCtxRelease_v2>()(device); })
-                              : real(context, device);
-  if (result != CUDA_SUCCESS || !is_known(device)) return result;
-  const std::scoped_lock lock(state().mutex);
-  state().primaries[static_cast<std::size_t>(device)] = *context;
-  return result;
-}
-
-CUresult release_primary(Driver<Entry::cuDevicePrimaryCtxRelease_v2> real, CUdevice device) {
-  if (!is_known(device)) return real(device);
-  leave_context(primary_context(device));
-  return give_up_primary(real, device);
-}
-
-CUresult reset_primary(Driver<Entry::cuDevicePrimaryCtxReset_v2> real, CUdevice device) {
-  if (!is_known(device)) return real(device);
-  CUcontext const context = primary_context(device);
-  if (context == nullptr) return real(device);
-  const CUresult result = end_context(
-      context, device, [&] { return real(device); }, [&] { return is_primary_gone(device); });
-  if (result == CUDA_SUCCESS && is_primary_gone(device)) forget_primary(device);
   return result;
 }
 
