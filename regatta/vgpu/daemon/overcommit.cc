@@ -7,11 +7,10 @@
 
 #include "regatta/core/units_text.h"
 #include "regatta/vgpu/daemon/books.h"
+#include "regatta/vgpu/ledger/ledger.h"
 
 namespace regatta::vgpu {
 namespace {
-
-constexpr std::uint64_t kBlock = 2ULL << 20;
 
 Error overcommit_error(const TenantLimits& limits, const std::string& why) {
   return {Code::kInvalidInput, fmt::format("tenant {}: {}", limits.name, why)};
@@ -188,6 +187,7 @@ std::uint64_t Books::lease_size(int client, int device, std::uint64_t least) {
     return regatta_lease_size(&of_tenant, record.leases[device].leased, least);
   const std::uint64_t room = regatta_account_room(&of_tenant);
   if (least == 0 || least > room) return 0;
+  constexpr std::uint64_t kBlock = REGATTA_BLOCK_BYTES;
   return std::min((least + kBlock - 1) / kBlock * kBlock, room);
 }
 

@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "regatta/gpu/abi/cuda_sharing.h"
+#include "regatta/vgpu/ledger/ledger.h"
 
 namespace regatta::vgpu::hook {
 
-constexpr std::uint64_t kBlockBytes = 2ULL << 20;  // that the driver takes of a device
+constexpr std::uint64_t kBlockBytes = REGATTA_BLOCK_BYTES;
 
 constexpr std::uint64_t whole_blocks(std::uint64_t bytes) {
   return bytes > ~0ULL - kBlockBytes ? ~0ULL / kBlockBytes * kBlockBytes

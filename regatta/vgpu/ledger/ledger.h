@@ -19,6 +19,10 @@ enum { REGATTA_DEVICES_MAX = 16 };
 #define REGATTA_MEMORY_MAX ((1ULL << 48) - 1)
 /* A client asks the daemon at most once for so much. */
 #define REGATTA_LEASE_LEAST (16ULL << 20)
+/* What the driver takes of a device, and memory is moved and counted in. A tenant with less can
+ * hold nothing.
+ */
+#define REGATTA_BLOCK_BYTES (2ULL << 20)
 
 /* What one tenant may have, and has leased, on one device. A quota may be set below what is leased:
  * then nothing more is, until enough came back.

@@ -39,11 +39,12 @@ Status limit(std::optional<T>& asked, const std::optional<T>& most, const char* 
 }  // namespace
 
 Status check_enough(Bytes memory) {
-  constexpr Bytes kBlock{2LL << 20};
+  constexpr Bytes kBlock{REGATTA_BLOCK_BYTES};
   if (memory >= kBlock) return {};
-  return wrong(format_bytes(memory) +
-               " is less than one of the 2 MiB blocks in which a program gets memory; give 2MiB "
-               "or more");
+  return wrong(
+      fmt::format("{} is less than one of the {} blocks in which a program gets memory; "
+                  "give {}MiB or more",
+                  format_bytes(memory), format_bytes(kBlock), kBlock.value >> 20));
 }
 
 Result<unsigned> parse_compute(const std::string& text) {

@@ -15,7 +15,8 @@ namespace regatta::vgpu {
 
 // "30" or "30%" as millionths. kInvalidInput unless it is above 0 and at most 100.
 Result<unsigned> parse_compute(const std::string& text);
-// kInvalidInput: a program can do nothing with so little.
+// kInvalidInput: less than one block (REGATTA_BLOCK_BYTES, 2 MiB), with which a program can do
+// nothing.
 Status check_enough(Bytes memory);
 // "4GiB" of GPU `gpu`, 0 when none is said, or of several: "0=4GiB,1=8GiB". Of each nothing, or
 // enough.

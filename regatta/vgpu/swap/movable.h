@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "regatta/vgpu/ledger/ledger.h"
 #include "regatta/vgpu/swap/swap_device.h"
 
 namespace regatta::vgpu {
@@ -17,7 +18,7 @@ namespace regatta::vgpu {
 class Movable {
  public:
   using Home = SwapDevice::Home;
-  static constexpr std::uint64_t kBlock = 2ULL << 20;
+  static constexpr std::uint64_t kBlock = REGATTA_BLOCK_BYTES;
   static constexpr std::uint64_t kChunk = 32ULL << 20;
 
   struct Totals {
