@@ -22,9 +22,8 @@ topo::Cluster test_cluster(const std::string& name, int servers, int per_leaf, i
 //   send ADDRESS PORT BYTES CONNECTIONS   prints the seconds until all counts came back
 //   echo ADDRESS PORT COUNT prints how many of COUNT datagrams, each from a port of its own, came
 //                           back within 0.3 s
-//   ask FILE                for each line "INTERFACE FROM PORT TO PORT PROTOCOL" prints the
-//   interface
-//                           that a packet leaves which enters there, or none
+//   ask FILE                for each line "INTERFACE FROM PORT TO PORT PROTOCOL" prints where a
+//                           packet leaves that enters there: the interface, or none
 //   scenario                up, reach, fault, down with the rights of the caller
 //   hold NAME               brings a lab up that dies with it, and waits
 int ask_for_ways(const std::string& path);  // lab_ask_test.cc
