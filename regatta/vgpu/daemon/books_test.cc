@@ -1,15 +1,21 @@
 #include "regatta/vgpu/daemon/books.h"
 
+#include <cerrno>
+#include <cstdio>
 #include <random>
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "regatta/core/units.h"
 #include "regatta/os/file.h"
 #include "regatta/vgpu/daemon/test_daemon.h"
+#include "regatta/vgpu/daemon/test_refusal.h"
 
 namespace regatta::vgpu {
 namespace {
@@ -35,6 +41,20 @@ regatta_tenant_page shown_page(const Books& books, int tenant) {
   EXPECT_EQ(::pread(books.tenant_page(tenant), &page, sizeof page, 0),
             static_cast<ssize_t>(sizeof page));
   return page;
+}
+
+TEST(Books, SayWhereTheyCanBeKeptWhenTheirFileCannotBeLocked) {
+  if (!can_refuse()) GTEST_SKIP() << "this kernel has no seccomp";
+  const auto folder = os::TempFolder::create("vgpu").value();
+  const auto open_there = [&] {
+    if (!refuse(SYS_flock, ENOLCK)) ::_exit(3);
+    const Error error = open_books(folder.path()).error();
+    std::fputs(error.message.c_str(), stderr);
+    ::_exit(error.code == Code::kInvalidInput ? 0 : 1);
+  };
+  EXPECT_EXIT(open_there(), testing::ExitedWithCode(0),
+              testing::HasSubstr("lock " + folder.path() +
+                                 "/state: no locks available; give --state a folder on a disk"));
 }
 
 TEST(Books, GoOnAfterTheirDaemonWithEveryTenantAndClient) {

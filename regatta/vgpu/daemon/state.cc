@@ -73,9 +73,9 @@ void forget_earlier_boot(StateFile& file, const std::string& boot) {
 }
 
 // What the operator named cannot hold the state: that there is no room is no matter of the name.
-Error wrong_place(Error error) {
+Error wrong_place(Error error, const char* right = "of its own that this user may write") {
   if (error.code != Code::kExhausted) error.code = Code::kInvalidInput;
-  error.message += "; give --state a folder of its own that this user may write";
+  error.message += std::string("; give --state a folder ") + right;
   return error;
 }
 
@@ -89,7 +89,8 @@ Result<State> State::open(const std::string& folder) {
   // A helper that a killed daemon had just started holds the lock for a moment.
   const Seconds end = os::monotonic_now() + Seconds{0.3};
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return os::errno_error(path);
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      return wrong_place(os::errno_error("lock " + path), "on a disk of this machine");
     if (os::monotonic_now() < end) {
       os::sleep_for(Seconds{0.005});
       continue;
