@@ -9,19 +9,11 @@
 
 #include <gmock/gmock.h>
 
+#include "regatta/fabric/test_address.h"
 #include "regatta/fabric/test_fabric.h"
 
 namespace regatta::fabric {
 namespace {
-
-std::uint32_t address(const std::string& text) {
-  std::istringstream in(text);
-  std::uint32_t number = 0;
-  char dot = 0;
-  for (unsigned part = 0; in >> part; in >> dot)
-    number = number << 8U | part;
-  return number;
-}
 
 // Appendix A of the paper: key 00 to 0f, 15 bytes; here the next vector of its program, for 8 and 0
 // bytes: whole words.

@@ -10,6 +10,7 @@
 
 #include "regatta/fabric/ecmp.h"
 #include "regatta/fabric/routes.h"
+#include "regatta/fabric/test_address.h"
 #include "regatta/lab/internal/blueprint.h"
 #include "regatta/lab/lab_fixture_test.h"
 #include "regatta/os/file.h"
@@ -37,15 +38,6 @@ class Hashes : public Lab {
   }
 };
 
-std::uint32_t number_of_address(const std::string& text) {
-  std::istringstream in(text);
-  std::uint32_t number = 0;
-  char dot = 0;
-  for (unsigned part = 0; in >> part; in >> dot)
-    number = number << 8U | part;
-  return number;
-}
-
 // Who asks a switch, and what it should say.
 struct Questions {
   std::string asked;
@@ -70,8 +62,8 @@ TEST_F(Hashes, ArePredictedForEachOfTenThousandConnections) {
     const int to = (from + 1 + static_cast<int>(random() % (kServers - 1))) % kServers;
     const std::string& source = lab_.servers[static_cast<std::size_t>(from)].nic_addresses[0];
     const std::string& target = lab_.servers[static_cast<std::size_t>(to)].nic_addresses[0];
-    const fabric::FiveTuple flow{.from = number_of_address(source),
-                                 .to = number_of_address(target),
+    const fabric::FiveTuple flow{.from = fabric::address(source),
+                                 .to = fabric::address(target),
                                  .from_port = static_cast<std::uint16_t>(1 + random() % 65535),
                                  .to_port = static_cast<std::uint16_t>(1 + random() % 65535),
                                  .protocol = static_cast<std::uint8_t>(i % 2 == 0 ? 17 : 6)};
