@@ -2,7 +2,9 @@
 // memory as it left it, whatever went to the host in between and whoever was killed meanwhile.
 #include "tests/gpu_swap/over_commit.h"
 
+#include <algorithm>
 #include <random>
+#include <vector>
 
 namespace regatta::gpu_swap {
 namespace {
@@ -36,7 +38,7 @@ TEST_F(OverCommit, MovesAtTheSpeedOfTheLink) {
   const auto began = [&](long long before) {
     return wait_until([&] { return memory_of(0)["moved_in_bytes"] > before; });
   };
-  double worst = 1e18;
+  std::vector<double> rates;
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(wait_until([&] { return memory_of(0)["resident_bytes"] < 60 * kMiB; }));
     const long long before = memory_of(0)["moved_in_bytes"];
@@ -48,9 +50,10 @@ TEST_F(OverCommit, MovesAtTheSpeedOfTheLink) {
     const auto bytes = static_cast<double>(memory_of(0)["moved_in_bytes"].get<long long>() - first);
     std::printf("%.0f MB in %.3f s: %.1f MB/s of %.0f\n", bytes / 1e6, (end - begin).value,
                 bytes / (end - begin).value / 1e6, link_ / 1e6);
-    worst = std::min(worst, bytes / (end - begin).value);
+    rates.push_back(bytes / (end - begin).value);
   }
-  EXPECT_GT(worst, 0.8 * link_);
+  std::ranges::sort(rates);
+  EXPECT_GT(rates[1], 0.8 * link_) << "the median: a round may be disturbed";
   finish();
 }
 
