@@ -35,6 +35,7 @@ class Ports {
     }
   }
 
+  std::size_t links() const { return 2 * ends_.size(); }  // directed ones
   std::size_t count(NodeId node) const { return ports_[node.index()].size(); }
   // The directed link that leaves by a port.
   std::uint32_t out(NodeId node, std::size_t port) const { return ports_[node.index()][port]; }
@@ -99,6 +100,17 @@ class Waits {
       if (!comes_in[node.index()].empty()) add_waits(node, comes_in[node.index()], hops(node));
   }
 
+  // The first link from `port` on that one waits for, and on to the port after it; none: no more.
+  std::optional<std::uint32_t> next(std::uint32_t link, std::size_t& port) const {
+    const NodeId head = ports_.head(link);
+    const std::size_t words = words_[head.index()];
+    const auto row = std::span(rows_[head.index()]).subspan(ports_.head_port(link) * words, words);
+    while (port < ports_.count(head) && !has(row, port))
+      ++port;
+    if (port >= ports_.count(head)) return std::nullopt;
+    return ports_.out(head, port++);
+  }
+
   std::optional<Circle> find_circle() const;
 
  private:
@@ -124,50 +136,57 @@ class Waits {
 };
 
 // Depth first; a link on the way from the start that comes again closes a circle.
-std::optional<Circle> Waits::find_circle() const {
+class CircleSearch {
+ public:
+  CircleSearch(const Waits& waits, std::size_t links)
+      : waits_(waits), states_(links, State::kNew) {}
+
+  std::optional<Circle> from(std::uint32_t first) {
+    if (states_[first] == State::kNew) enter(first);
+    while (!way_.empty()) {
+      const auto next = waits_.next(way_.back().link, way_.back().port);
+      if (!next) {
+        states_[way_.back().link] = State::kDone;
+        way_.pop_back();
+      } else if (states_[*next] == State::kOnTheWay) {
+        return circle_from(*next);
+      } else if (states_[*next] == State::kNew) {
+        enter(*next);
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
   enum class State : std::uint8_t { kNew, kOnTheWay, kDone };
   struct Step {
     std::uint32_t link;
-    std::size_t next_port;
+    std::size_t
+        port;  // of the links that it waits for, from which on they are still to be looked at
   };
-  std::vector<State> states;
-  std::vector<Step> way;
-  const auto state_of = [&states](std::uint32_t link) -> State& {
-    if (link >= states.size()) states.resize(link + 1, State::kNew);
-    return states[link];
-  };
-  for (std::size_t first = 0; first < rows_.size(); ++first) {
-    const NodeId node{static_cast<int>(first)};
-    for (std::size_t port = 0; port < ports_.count(node); ++port) {
-      if (state_of(ports_.out(node, port)) != State::kNew) continue;
-      way.push_back({ports_.out(node, port), 0});
-      state_of(way.back().link) = State::kOnTheWay;
-      while (!way.empty()) {
-        Step& step = way.back();
-        const NodeId head = ports_.head(step.link);
-        const std::size_t words = words_[head.index()];
-        const auto row =
-            std::span(rows_[head.index()]).subspan(ports_.head_port(step.link) * words, words);
-        while (step.next_port < ports_.count(head) && !has(row, step.next_port))
-          ++step.next_port;
-        if (step.next_port == ports_.count(head)) {
-          state_of(step.link) = State::kDone;
-          way.pop_back();
-          continue;
-        }
-        const std::uint32_t next = ports_.out(head, step.next_port++);
-        if (state_of(next) == State::kOnTheWay) {
-          const auto begin = std::ranges::find(way, next, &Step::link);
-          Circle circle;
-          std::ranges::transform(begin, way.end(), std::back_inserter(circle), &Step::link);
-          return circle;
-        }
-        if (state_of(next) == State::kNew) {
-          state_of(next) = State::kOnTheWay;
-          way.push_back({next, 0});
-        }
-      }
-    }
+
+  void enter(std::uint32_t link) {
+    states_[link] = State::kOnTheWay;
+    way_.push_back({link, 0});
+  }
+  Circle circle_from(std::uint32_t link) const {
+    Circle circle;
+    std::transform(std::ranges::find(way_, link, &Step::link), way_.end(),
+                   std::back_inserter(circle), [](const Step& step) { return step.link; });
+    return circle;
+  }
+
+  const Waits& waits_;
+  std::vector<State> states_;  // per directed link
+  std::vector<Step> way_;
+};
+
+std::optional<Circle> Waits::find_circle() const {
+  CircleSearch search(*this, ports_.links());
+  for (std::size_t at = 0; at < rows_.size(); ++at) {
+    const NodeId node{static_cast<int>(at)};
+    for (std::size_t port = 0; port < ports_.count(node); ++port)
+      if (auto circle = search.from(ports_.out(node, port))) return circle;
   }
   return std::nullopt;
 }

@@ -12,11 +12,8 @@ namespace regatta::fabric {
 namespace {
 
 topo::Graph clos(int tiers, int servers = 32) {
-  topo::Cluster cluster = TestFabric::cluster_of(servers, 4, {1e9});
+  topo::Cluster cluster = TestFabric::three_tiers_of(servers, 4, 4, 8, {1e9});
   cluster.fabric.tiers = tiers;
-  cluster.fabric.leaves_per_group = 4;
-  cluster.fabric.super_spines = 8;
-  cluster.fabric.super_uplink = {1e9};
   return build_graph(cluster);
 }
 

@@ -14,13 +14,9 @@ namespace {
 
 // 2,048 servers of 8 NICs on 8 rails: 256 leaves, 256 spines, 1,024 super-spines.
 topo::Graph graph_of_16k() {
-  topo::Cluster cluster = TestFabric::cluster_of(2048, 64, {50e9});
+  topo::Cluster cluster = TestFabric::three_tiers_of(2048, 64, 64, 1024, {50e9});
   cluster.server_types["one"].nic_count = 8;
   cluster.fabric.rails = 8;
-  cluster.fabric.tiers = 3;
-  cluster.fabric.leaves_per_group = 64;
-  cluster.fabric.super_spines = 1024;
-  cluster.fabric.super_uplink = {50e9};
   return build_graph(cluster);
 }
 

@@ -93,7 +93,6 @@ class Simulation {
       now_ = events_.top().time;
       // What ends at one moment but for rounding ends in one step.
       const double last = now_ * (1 + 1e-12);
-      ++report_.steps;
       while (!events_.empty() && events_.top().time <= last) {
         const Event event = events_.top();
         events_.pop();
@@ -227,7 +226,9 @@ class Simulation {
   // All flows that share links with this one, directly or through others, as a problem of its own.
   void find_around(std::uint32_t slot) {
     found_.clear();
-    sharing_ = {};
+    sharing_.capacity.clear();  // not what it holds: the next one is about as large
+    sharing_.links.clear();
+    sharing_.first.resize(1);
     add_found(slot);
     for (std::size_t i = 0; i < found_.size(); ++i) {
       for (const std::uint32_t link : links_of(active_[found_[i]].flow)) {
@@ -251,7 +252,6 @@ class Simulation {
 
   void set_rate(std::uint32_t slot, double rate) {
     Active& one = active_[slot];
-    ++report_.shared;
     if (rate == one.rate) return;
     one.left = std::max(0.0, one.left - one.rate * (now_ - one.since));
     one.since = now_;

@@ -22,8 +22,6 @@ struct FlowReport {
   std::vector<FlowTimes> flows;
   Seconds end;                        // when the last flow has arrived
   std::vector<double> bytes_of_link;  // that crossed it
-  std::uint64_t steps = 0;            // moments at which something changed
-  std::uint64_t shared = 0;           // flows whose rate was computed anew, over all steps
 };
 
 // Sends the traffic. Only flows that share links, directly or through others, with one that starts

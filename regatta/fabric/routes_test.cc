@@ -59,13 +59,9 @@ TEST(Routes, AreNoneWhereNoWayLeads) {
 
 // Over three tiers and several rails: the links that are used are those of ecmp_shares(), each.
 TEST(Routes, OfManyChoicesAreTheEqualCostOnes) {
-  topo::Cluster cluster = TestFabric::cluster_of(32, 4, {1e9});
+  topo::Cluster cluster = TestFabric::three_tiers_of(32, 4, 4, 8, {1e9});
   cluster.server_types["one"].nic_count = 2;
-  cluster.fabric.tiers = 3;
   cluster.fabric.rails = 2;
-  cluster.fabric.leaves_per_group = 4;
-  cluster.fabric.super_spines = 8;
-  cluster.fabric.super_uplink = {1e9};
   const topo::Graph graph = build_graph(cluster);
   const Routes routes(graph);
   std::mt19937 random(3);
@@ -90,12 +86,7 @@ TEST(Routes, OfManyChoicesAreTheEqualCostOnes) {
 // 16 servers to a group of 4 spines with 4 super-spines each: ways from one server to those of
 // another group use every uplink alike.
 TEST(Routes, ByDestinationUseAllLinksOfAllTiersAlike) {
-  topo::Cluster cluster = TestFabric::cluster_of(32, 4, {1e9});
-  cluster.fabric.tiers = 3;
-  cluster.fabric.leaves_per_group = 4;
-  cluster.fabric.super_spines = 16;
-  cluster.fabric.super_uplink = {1e9};
-  const topo::Graph graph = build_graph(cluster);
+  const topo::Graph graph = build_graph(TestFabric::three_tiers_of(32, 4, 4, 16, {1e9}));
   const Routes routes(graph);
   const ByDestination by_destination(graph);
   std::map<std::uint32_t, int> flows;

@@ -38,6 +38,17 @@ struct TestFabric {
     return cluster;
   }
 
+  // The same with a third tier: groups of `leaves` leaves, and super-spines above them.
+  static topo::Cluster three_tiers_of(int servers, int servers_per_leaf, int leaves,
+                                      int super_spines, BytesPerSecond rate) {
+    topo::Cluster cluster = cluster_of(servers, servers_per_leaf, rate);
+    cluster.fabric.tiers = 3;
+    cluster.fabric.leaves_per_group = leaves;
+    cluster.fabric.super_spines = super_spines;
+    cluster.fabric.super_uplink = rate;
+    return cluster;
+  }
+
   // A path, with the spine chosen by the destination.
   std::uint32_t path(std::uint32_t from, std::uint32_t to) {
     const auto way = routes.way(nics[from], nics[to], by_destination.to(to));
