@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/peers/simgrid_engine.h"
 #include "regatta/fabric/collective_traffic.h"
 #include "regatta/fabric/flow_simulation.h"
 #include "regatta/fabric/test_fabric.h"
@@ -83,14 +84,7 @@ std::vector<Step> steps_of(const Case& one) {
 }
 
 double simulate_theirs(const Case& one) {
-  std::vector<std::string> words = {"flows", "--log=root.thres:error"};
-  std::vector<char*> arguments;
-  for (std::string& word : words)
-    arguments.push_back(word.data());
-  int count = static_cast<int>(arguments.size());
-  sg::Engine engine(&count, arguments.data());
-  sg::Engine::set_config("network/model:CM02");
-  sg::Engine::set_config("network/crosstraffic:0");
+  regatta::peers::SimgridEngine engine;
   std::vector<sg::Host*> hosts;
   const auto add_host = [&hosts](sg::NetZone* zone, const std::vector<unsigned long>&,
                                  unsigned long id) {

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/peers/simgrid_engine.h"
 #include "regatta/fabric/max_min.h"
 #include "regatta/fabric/test_sharing.h"
 
@@ -55,21 +56,14 @@ std::vector<Pair> add_pairs(sg::NetZone& zone, const Sharing& sharing) {
 
 // One instance per process: SimGrid has one engine, once.
 std::vector<double> simgrid_rates(const Sharing& sharing) {
-  std::vector<std::string> words = {"rates", "--log=root.thres:error"};
-  std::vector<char*> arguments;
-  for (std::string& word : words)
-    arguments.push_back(word.data());
-  int count = static_cast<int>(arguments.size());
-  sg::Engine engine(&count, arguments.data());
-  sg::Engine::set_config("network/model:CM02");
-  sg::Engine::set_config("network/crosstraffic:0");
+  regatta::peers::SimgridEngine engine;
   sg::Engine::set_config("maxmin/precision:1e-12");
   auto* const zone = sg::create_full_zone("zone");
   const std::vector<Pair> pairs = add_pairs(*zone, sharing);
   zone->seal();
   std::vector<double> rates;
-  // More than any flow sends in the second, and no more: a rate is a difference of two such
-  // numbers.
+  // A whole number, as SimGrid takes no other; more than any flow sends in the second, but not much,
+  // for a rate is the difference of two such numbers.
   const double bytes = std::floor(1.5 * *std::ranges::max_element(sharing.capacity));
   sg::Actor::create("all", pairs.front().from, [&] {
     std::vector<sg::CommPtr> flows;
