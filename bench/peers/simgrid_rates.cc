@@ -62,8 +62,8 @@ std::vector<double> simgrid_rates(const Sharing& sharing) {
   const std::vector<Pair> pairs = add_pairs(*zone, sharing);
   zone->seal();
   std::vector<double> rates;
-  // A whole number, as SimGrid takes no other; more than any flow sends in the second, but not much,
-  // for a rate is the difference of two such numbers.
+  // A whole number, as SimGrid takes no other; more than any flow sends in the second, but not
+  // much, for a rate is the difference of two such numbers.
   const double bytes = std::floor(1.5 * *std::ranges::max_element(sharing.capacity));
   sg::Actor::create("all", pairs.front().from, [&] {
     std::vector<sg::CommPtr> flows;

@@ -30,11 +30,17 @@ class Checkpointed : public OverCommit {
   void set_faults(const std::string& faults) {
     EXPECT_TRUE(os::write_file(folder_.path() + "/faults", faults).has_value());
   }
-  void start_device_with_faults(const std::string& faults) {
+  void start_device_with_faults(const std::string& faults, int mib = 40) {
     set_faults(faults);
     ::setenv("REGATTA_STANDIN_FAULTS", ("@" + folder_.path() + "/faults").c_str(), 1);
-    start_device(40, "800MB/s", Seconds{2.0}, kDriver);
+    start_device(mib, "800MB/s", Seconds{2.0}, kDriver);
     ::unsetenv("REGATTA_STANDIN_FAULTS");
+  }
+  // The first program, which has worked and is idle now.
+  void start_idle(std::size_t bytes, const std::string& kind) {
+    start(0, bytes, 0, kind);
+    ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+    board_->idle[0] = true;
   }
   // Where the process is as a whole, as the daemon tells it; none: it is no client yet.
   static std::optional<unsigned> place_of(pid_t pid) {
@@ -74,9 +80,7 @@ TEST_F(Checkpointed, OfEightTenantsTwoThatOnlyLeaveAsAWholeTakeTheirTurnsAsTheOt
 
 TEST_F(Checkpointed, WhoPausesLeavesAsAWholeAndComesBackWhenItCallsTheDriver) {
   start_device(40, "800MB/s", Seconds{60.0}, kDriver, "2MiB");
-  start(0, 32 * kMiB, 0, "staying");
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
-  board_->idle[0] = true;
+  ASSERT_NO_FATAL_FAILURE(start_idle(32 * kMiB, "staying"));
   os::sleep_for(Seconds{0.3});
   EXPECT_EQ(away(0), 0) << "nobody else wants the device";
   start(1, 32 * kMiB);
@@ -192,12 +196,8 @@ TEST_F(Checkpointed, NobodyMayShareWhatWouldLeaveOthersNoRoomIfItStayed) {
 
 // It would be taken off its device although it shares memory, and the driver would give it up.
 TEST_F(Checkpointed, WhoWantsToShareWhileItLeavesMayOnceItIsBack) {
-  ::setenv("REGATTA_STANDIN_FAULTS", "cuCheckpointProcessLock:1+~2000000", 1);
-  start_device(36, "800MB/s", Seconds{2.0}, kDriver);
-  ::unsetenv("REGATTA_STANDIN_FAULTS");
-  start(0, 24 * kMiB, 0, "showing");
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
-  board_->idle[0] = true;
+  start_device_with_faults("cuCheckpointProcessLock:1+~2000000", 36);
+  ASSERT_NO_FATAL_FAILURE(start_idle(24 * kMiB, "showing"));
   start(1, 8 * kMiB);
   start(2, 8 * kMiB);
   ASSERT_TRUE(wait_until([&] { return place_of(pids_[0]) == REGATTA_LEAVES; }, 10));
@@ -215,12 +215,8 @@ TEST_F(Checkpointed, WhoWantsToShareWhileItLeavesMayOnceItIsBack) {
 
 // The driver does not answer a helper; the daemon does not wait for it.
 TEST_F(Checkpointed, ADriverThatHangsStopsOnlyWhomItWasAskedFor) {
-  ::setenv("REGATTA_STANDIN_FAULTS", "cuCheckpointProcessLock:1+~60000000", 1);
-  start_device(40, "800MB/s", Seconds{2.0}, kDriver);
-  ::unsetenv("REGATTA_STANDIN_FAULTS");
-  start(0, 24 * kMiB, 0, "staying");
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
-  board_->idle[0] = true;
+  start_device_with_faults("cuCheckpointProcessLock:1+~60000000");
+  ASSERT_NO_FATAL_FAILURE(start_idle(24 * kMiB, "staying"));
   start(1, 8 * kMiB);
   start(2, 24 * kMiB);
   // Whoever asked first: at the latest once nobody waits any more for who hangs.
@@ -245,9 +241,7 @@ TEST_F(Checkpointed, ADriverThatHangsStopsOnlyWhomItWasAskedFor) {
 
 TEST_F(Checkpointed, WhoCameBackLockedIsCountedAndGoesOnOnceTheDriverLetsIt) {
   start_device_with_faults("");
-  start(0, 24 * kMiB, 0, "staying");
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
-  board_->idle[0] = true;
+  ASSERT_NO_FATAL_FAILURE(start_idle(24 * kMiB, "staying"));
   start(1, 24 * kMiB);
   ASSERT_TRUE(wait_until([&] { return board_->rounds[1] > 2; }, 20));
   ASSERT_GE(away(0), 24 * static_cast<long long>(kMiB));
@@ -266,9 +260,7 @@ TEST_F(Checkpointed, WhoCameBackLockedIsCountedAndGoesOnOnceTheDriverLetsIt) {
 
 TEST_F(Checkpointed, WhoCouldNotLeaveAndIsLockedGoesOnOnceTheDriverLetsIt) {
   start_device_with_faults("cuCheckpointProcessCheckpoint:1+=801,cuCheckpointProcessUnlock:1+=801");
-  start(0, 24 * kMiB, 0, "staying");
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
-  board_->idle[0] = true;
+  ASSERT_NO_FATAL_FAILURE(start_idle(24 * kMiB, "staying"));
   start(1, 24 * kMiB);
   os::sleep_for(Seconds{2.0});
   board_->idle[0] = false;
@@ -284,9 +276,7 @@ TEST_F(Checkpointed, WhomTheDriverCannotTakeGoesOn) {
   testing::internal::CaptureStderr();
   start_device(40, "800MB/s", Seconds{2.0}, kDriver);
   ::unsetenv("REGATTA_STANDIN_FAULTS");
-  start(0, 24 * kMiB, 0, "staying");
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
-  board_->idle[0] = true;
+  ASSERT_NO_FATAL_FAILURE(start_idle(24 * kMiB, "staying"));
   start(1, 24 * kMiB);
   os::sleep_for(Seconds{2.0});
   board_->idle[0] = false;

@@ -35,6 +35,28 @@ void fill_rest(const Copies& copies, std::vector<unsigned char>& back, std::size
   std::copy(copies.host.end() - rest, copies.host.end(), back.end() - rest);
 }
 
+// From the host to the device; the sizes are still to be said.
+template <typename Shape>
+Shape shape_there(const Copies& copies) {
+  Shape there{};
+  there.srcMemoryType = CU_MEMORYTYPE_HOST;
+  there.srcHost = copies.host.data();
+  there.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  there.dstDevice = copies.device;
+  return there;
+}
+
+// The same the other way.
+template <typename Shape>
+Shape shape_home(const Shape& there, std::vector<unsigned char>& back) {
+  Shape home = there;
+  std::swap(home.srcMemoryType, home.dstMemoryType);
+  home.srcHost = nullptr;
+  home.srcDevice = there.dstDevice;
+  home.dstHost = back.data();
+  return home;
+}
+
 // There and back by each pair of functions; whether the bytes are the same.
 bool come_back(Copies& copies, unsigned seed, const std::string& way) {
   const std::size_t bytes = copies.host.size();
@@ -51,36 +73,20 @@ bool come_back(Copies& copies, unsigned seed, const std::string& way) {
     also(CU(cuMemcpyDtoHAsync_v2)(back.data(), copies.device, bytes, copies.stream));
   } else if (way == "rows") {
     constexpr std::size_t kWidth = 4096;
-    CUDA_MEMCPY2D there{};
-    there.srcMemoryType = CU_MEMORYTYPE_HOST;
-    there.srcHost = copies.host.data();
-    there.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-    there.dstDevice = copies.device;
+    auto there = shape_there<CUDA_MEMCPY2D>(copies);
     there.srcPitch = there.dstPitch = there.WidthInBytes = kWidth;
     there.Height = bytes / kWidth;
-    CUDA_MEMCPY2D home = there;
-    std::swap(home.srcMemoryType, home.dstMemoryType);
-    home.srcHost = nullptr;
-    home.srcDevice = copies.device;
-    home.dstHost = back.data();
+    const auto home = shape_home(there, back);
     also(CU(cuMemcpy2DAsync_v2)(&there, copies.stream));
     also(CU(cuMemcpy2D_v2)(&home));
     fill_rest(copies, back, kWidth);
   } else if (way == "boxes") {
     constexpr std::size_t kSide = 1024;  // of a plane
-    CUDA_MEMCPY3D there{};
-    there.srcMemoryType = CU_MEMORYTYPE_HOST;
-    there.srcHost = copies.host.data();
-    there.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-    there.dstDevice = copies.device;
+    auto there = shape_there<CUDA_MEMCPY3D>(copies);
     there.srcPitch = there.dstPitch = there.WidthInBytes = kSide;
     there.srcHeight = there.dstHeight = there.Height = kSide;
     there.Depth = bytes / (kSide * kSide);
-    CUDA_MEMCPY3D home = there;
-    std::swap(home.srcMemoryType, home.dstMemoryType);
-    home.srcHost = nullptr;
-    home.srcDevice = copies.device;
-    home.dstHost = back.data();
+    const auto home = shape_home(there, back);
     also(CU(cuMemcpy3D_v2)(&there));
     also(CU(cuMemcpy3DAsync_v2)(&home, copies.stream));
     fill_rest(copies, back, kSide * kSide);
