@@ -125,15 +125,20 @@ TEST_F(TimeShares, WhoComesBackHasItsBurstPartWithinATenthOfASecond) {
   expect_parts_from_now({1.0}, milliseconds(1200));
   machine_.run({.name = "b"}, {.kernel = milliseconds(1)});
   machine_.wait_until_ready();
+  std::this_thread::sleep_for(milliseconds(300));
   const std::vector<Interval> log = machine_.log();
   const auto first = std::ranges::find_if(log, [&](const Interval& one) {
     return one.pid == static_cast<std::uint32_t>(machine_.pid(1));
   });
   ASSERT_NE(first, log.end());
   const Time begin = first->start;
-  const double back = share(log, machine_.pid(1), begin, begin + milliseconds(100));
-  EXPECT_GT(back, 0.5 - 0.1);
-  EXPECT_LT(back, 0.5 + 0.15);  // the window begins with a turn of its own
+  const Time settled = begin + milliseconds(100);
+  // Its first turn makes up for what it waited for the kernels in flight, so it may have more.
+  EXPECT_GT(share(log, machine_.pid(1), begin, settled), 0.5 - 0.1);
+  // Then neither of the two is ahead of the other, whatever both lose to the test's machine.
+  const double back = share(log, machine_.pid(1), settled, settled + milliseconds(200));
+  const double other = share(log, machine_.pid(0), settled, settled + milliseconds(200));
+  EXPECT_NEAR(back / (back + other), 0.5, 0.1);
 }
 
 TEST_F(TimeShares, SixteenTenantsHaveASixteenthEach) {
