@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "regatta/topo/addresses.h"
 #include "regatta/topo/graph.h"
 
 namespace regatta::lab {
@@ -15,12 +16,6 @@ constexpr double kQueueSeconds = 0.040;
 constexpr double kLeastQueueBytes = 64 * 1024;
 constexpr double kBurstSeconds = 100e-6;  // what a late timer may cost at high rates
 constexpr double kLeastBurstBytes = 10 * 1024;
-constexpr std::size_t kMaxCables = 1U << 21U;  // pairs of addresses in 10.64.0.0/10
-
-std::string address_of(std::size_t cable, unsigned end) {
-  const std::size_t offset = 2 * cable + end;
-  return fmt::format("10.{}.{}.{}", 64 + (offset >> 16U), (offset >> 8U) & 255U, offset & 255U);
-}
 
 bool is_file_name(const std::string& name) {
   const auto is_good = [](char c) {
@@ -47,14 +42,6 @@ Status check(const topo::Cluster& cluster) {
   return {};
 }
 
-// FNV-1a: the same seed for the same node of the same cluster in every run.
-std::uint32_t seed_of(const std::string& text) {
-  std::uint32_t hash = 2166136261U;
-  for (const char letter : text)
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
-  return hash == 0 ? 1 : hash;  // 0 means the key that all namespaces share
-}
-
 void add_nodes(Blueprint& blueprint, const topo::Cluster& cluster, const topo::Graph& graph,
                int cores) {
   const auto devices = static_cast<double>(all_devices(cluster).size());
@@ -63,7 +50,7 @@ void add_nodes(Blueprint& blueprint, const topo::Cluster& cluster, const topo::G
     BlueprintNode node;
     node.name = graph.nodes[i].name;
     node.is_switch = graph.nodes[i].kind != topo::NodeKind::kServer;
-    node.hash_seed = seed_of(cluster.name + "/" + node.name);
+    node.hash_seed = topo::hash_seed(cluster.name, node.name);
     if (!node.is_switch) {
       const topo::ServerType& type = cluster.type_of(ServerId{static_cast<int>(i)});
       const double given = type.device.cpu_share;
@@ -81,11 +68,12 @@ void add_cables(Blueprint& blueprint, const topo::Graph& graph) {
   };
   for (std::size_t i = 0; i < graph.links.size(); ++i) {
     const topo::Link& link = graph.links[i];
+    const LinkId id{static_cast<int>(i)};
     Cable cable;
     cable.name = link.name;
     cable.rate = link.rate;
-    cable.a = {link.a, interface_of(link.a, link.a_nic), address_of(i, 0)};
-    cable.b = {link.b, interface_of(link.b, -1), address_of(i, 1)};
+    cable.a = {link.a, interface_of(link.a, link.a_nic), topo::address_text(topo::address_of(id))};
+    cable.b = {link.b, interface_of(link.b, -1), topo::address_text(topo::address_of(id, true))};
     blueprint.cables.push_back(std::move(cable));
   }
 }
@@ -164,10 +152,10 @@ Result<Blueprint> make_blueprint(const topo::Cluster& cluster, int cores) {
   REGATTA_TRY_DO(topo::check_can_start(cluster));
   REGATTA_TRY_DO(check(cluster));
   const topo::Graph graph = build_graph(cluster);
-  if (graph.links.size() > kMaxCables) {
+  if (graph.links.size() > topo::kMaxAddressedLinks) {
     return Error{Code::kInvalidInput,
                  fmt::format("cluster {}: {} cables, more than the lab has addresses for ({})",
-                             cluster.name, graph.links.size(), kMaxCables)};
+                             cluster.name, graph.links.size(), topo::kMaxAddressedLinks)};
   }
   Blueprint blueprint;
   blueprint.name = cluster.name;
