@@ -5,7 +5,10 @@
 
 #include <benchmark/benchmark.h>
 
+#include "regatta/fabric/collective_traffic.h"
 #include "regatta/fabric/deadlock.h"
+#include "regatta/fabric/flow_simulation.h"
+#include "regatta/fabric/pairs.h"
 #include "regatta/fabric/port_plan.h"
 #include "regatta/fabric/test_fabric.h"
 
@@ -65,6 +68,29 @@ void bm_plan_ports(benchmark::State& state) {
   state.counters["by_chance"] = plan.most_by_chance;
 }
 BENCHMARK(bm_plan_ports)->Arg(8)->Arg(16)->Arg(32)->Unit(benchmark::kMillisecond);
+
+// All-to-all at once over ways that switches hash: nothing is symmetric, each flow ends by itself.
+void bm_hashed_all_to_all(benchmark::State& state) {
+  const auto n = static_cast<int>(state.range(0));
+  const TestFabric fabric(n, 16, {50e9});
+  std::vector<std::uint32_t> seeds(fabric.graph.nodes.size());
+  std::iota(seeds.begin(), seeds.end(), 1U);
+  Paths paths;
+  Traffic traffic;
+  Pairs pairs;
+  add_all_to_all(traffic, static_cast<std::uint32_t>(n), {64 << 20},
+                 [&](std::uint32_t from, std::uint32_t to) {
+                   const std::uint32_t pair = pairs.add(fabric.nics[from], fabric.nics[to]);
+                   const auto way = fabric.routes.way(fabric.nics[from], fabric.nics[to],
+                                                      ByHash{pairs.tuple(pair, 0), seeds});
+                   return paths.add(*way);
+                 });
+  double end = 0;
+  for (auto _ : state)
+    end = simulate_flows(fabric.links, paths, traffic)->end.value;
+  state.counters["end_ms"] = end * 1e3;
+}
+BENCHMARK(bm_hashed_all_to_all)->Arg(64)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace regatta::fabric

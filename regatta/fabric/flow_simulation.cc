@@ -1,43 +1,20 @@
 #include "regatta/fabric/flow_simulation.h"
 
 #include <algorithm>
+#include <limits>
 #include <queue>
 
 #include <fmt/core.h>
 
 #include "regatta/core/check.h"
-#include "regatta/fabric/max_min.h"
+#include "regatta/fabric/fair_rates.h"
+#include "regatta/fabric/followers.h"
 
 namespace regatta::fabric {
 namespace {
 
 constexpr std::uint32_t kNone = ~0U;
-
-// Flows by number, each with those that wait for it.
-class Followers {
- public:
-  explicit Followers(const Traffic& traffic) : first_(traffic.flows().size() + 1, 0) {
-    for (const Traffic::Wait& wait : traffic.waits())
-      ++first_[wait.before + 1];
-    for (std::size_t flow = 1; flow < first_.size(); ++flow)
-      first_[flow] += first_[flow - 1];
-    following_.resize(traffic.waits().size());
-    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
-    for (const Traffic::Wait& wait : traffic.waits())
-      following_[next[wait.before]++] = wait.flow_and_after;
-  }
-
-  // Calls use(flow, after) for each.
-  template <typename Use>
-  void for_each(std::uint32_t flow, Use&& use) const {
-    for (std::uint32_t i = first_[flow]; i < first_[flow + 1]; ++i)
-      use(following_[i] / 2, static_cast<After>(following_[i] % 2));
-  }
-
- private:
-  std::vector<std::uint32_t> first_;
-  std::vector<std::uint32_t> following_;
-};
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct Event {
   double time;
@@ -50,60 +27,67 @@ struct Later {
   }
 };
 
-// A flow under way.
+// A flow under way, by its number in FairRates.
 struct Active {
-  double left = 0;   // bytes, at `since`
-  double since = 0;  // seconds
-  double rate = 0;   // bytes per second
+  double left = 0;    // bytes, at `since`
+  double since = 0;   // seconds
+  double rate = 0;    // bytes per second
+  double booked = 0;  // bytes, of links that it crossed before
   std::uint32_t flow = kNone;
   std::uint32_t version = 0;
-  std::uint32_t mark = 0;  // the last search that found it
-};
-
-// What is under way over one link.
-struct Busy {
-  std::vector<std::uint32_t> slots;  // of active flows, and which of their links this is
-  std::vector<std::uint32_t> hops;
-  std::uint32_t mark = 0;
-  std::uint32_t number = 0;  // in the search
 };
 
 class Simulation {
  public:
-  Simulation(const Links& links, const Paths& paths, const Traffic& traffic)
-      : links_(links), paths_(paths), traffic_(traffic), followers_(traffic) {
+  Simulation(const Links& links, const Paths& paths, const Traffic& traffic,
+             const FlowOptions& options)
+      : links_(links),
+        paths_(paths),
+        traffic_(traffic),
+        options_(options),
+        followers_(traffic),
+        rates_(links, paths) {
     const std::size_t flows = traffic.flows().size();
     for (const Traffic::Flow& flow : traffic.flows())
       REGATTA_CHECK(flow.path < paths.size());
     report_.flows.resize(flows);
     report_.bytes_of_link.resize(links.capacity.size(), 0);
-    busy_.resize(links.capacity.size());
     slot_of_.assign(flows, kNone);
     waits_for_.reserve(flows);
     for (const Traffic::Flow& flow : traffic.flows())
       waits_for_.push_back(flow.waits_for);
-    for (std::uint32_t path = 0; path < paths.size(); ++path)
-      most_hops_ = std::max(most_hops_, paths.links(path).size());
   }
 
   Result<FlowReport> run() {
     for (std::uint32_t flow = 0; flow < waits_for_.size(); ++flow)
       if (waits_for_[flow] == 0) events_.push({traffic_.flows()[flow].delay, flow, 0});
-    while (!events_.empty()) {
-      now_ = events_.top().time;
+    while (!events_.empty() || has_change()) {
+      const bool change_first =
+          has_change() && (events_.empty() || next_change().time <= events_.top().time);
+      now_ = std::max(now_, change_first ? next_change().time : events_.top().time);
       // What ends at one moment but for rounding ends in one step.
-      const double last = now_ * (1 + 1e-12);
-      while (!events_.empty() && events_.top().time <= last) {
+      const double last = std::max(now_ * (1 + 1e-12), now_ + options_.resolution);
+      while (has_change() && next_change().time <= now_)
+        change(options_.changes[change_++]);
+      while (!events_.empty() && events_.top().time <= last && !is_start_after_now()) {
         const Event event = events_.top();
         events_.pop();
         happen(event);
       }
-      share();
+      for (const std::uint32_t slot : rates_.settle())
+        set_rate(slot);
     }
     return finish();
   }
 
  private:
+  bool has_change() const { return change_ < options_.changes.size(); }
+  const NetworkChange& next_change() const { return options_.changes[change_]; }
+  // Only ends may be early.
+  bool is_start_after_now() const {
+    return events_.top().version == 0 && events_.top().time > now_ * (1 + 1e-12);
+  }
+
   void happen(const Event& event) {
     if (event.version == 0) {
       start(event.flow);
@@ -111,76 +95,76 @@ class Simulation {
     }
     const std::uint32_t slot = slot_of_[event.flow];
     if (slot == kNone || active_[slot].version != event.version) return;  // its rate has changed
-    remove(slot);
-    sent(event.flow);
+    remember(slot);
+    book(active_[slot], rates_.path(slot), traffic_.flows()[event.flow].bytes);
+    slot_of_[event.flow] = kNone;
+    const std::uint32_t path = rates_.path(slot);
+    rates_.remove(slot);
+    sent(event.flow, path);
   }
 
-  std::span<const std::uint32_t> links_of(std::uint32_t flow) const {
-    return paths_.links(traffic_.flows()[flow].path);
+  void change(const NetworkChange& one) {
+    if (one.kind == NetworkChange::Kind::kCapacity) {
+      rates_.set_capacity(one.which, one.capacity);
+      return;
+    }
+    if (path_now_.empty()) {
+      path_now_.resize(paths_.size());
+      for (std::uint32_t path = 0; path < path_now_.size(); ++path)
+        path_now_[path] = path;
+    }
+    path_now_[one.which] = one.other;
+    for (std::uint32_t slot = 0; slot < active_.size(); ++slot) {
+      const std::uint32_t flow = active_[slot].flow;
+      if (flow == kNone || slot_of_[flow] != slot || traffic_.flows()[flow].path != one.which)
+        continue;
+      move(slot, one.other);
+    }
+  }
+
+  void move(std::uint32_t slot, std::uint32_t path) {
+    Active& active = active_[slot];
+    advance(slot);
+    book(active, rates_.path(slot), traffic_.flows()[active.flow].bytes - active.left);
+    rates_.move(slot, path);
+    active.rate = 0;
+    ++active.version;
+  }
+
+  std::uint32_t path_of(std::uint32_t flow) const {
+    const std::uint32_t path = traffic_.flows()[flow].path;
+    return path_now_.empty() ? path : path_now_[path];
   }
 
   void start(std::uint32_t flow) {
     report_.flows[flow].start = now_;
-    const std::span<const std::uint32_t> links = links_of(flow);
-    if (links.empty() || traffic_.flows()[flow].bytes == 0) {
-      sent(flow);
+    const std::uint32_t path = path_of(flow);
+    if (paths_.links(path).empty() || traffic_.flows()[flow].bytes == 0) {
+      sent(flow, path);
       return;
     }
-    const std::uint32_t slot = take_slot();
+    const std::uint32_t slot = rates_.add(path);
     slot_of_[flow] = slot;
-    Active& one = active_[slot];
-    one.left = traffic_.flows()[flow].bytes;
-    one.since = now_;
-    one.rate = 0;
-    one.flow = flow;
-    one.version = 1;
-    for (std::uint32_t hop = 0; hop < links.size(); ++hop) {
-      Busy& busy = busy_[links[hop]];
-      places_[slot * most_hops_ + hop] = static_cast<std::uint32_t>(busy.slots.size());
-      busy.slots.push_back(slot);
-      busy.hops.push_back(hop);
-    }
-    changed_.push_back(slot);
+    if (slot == active_.size()) active_.emplace_back();
+    active_[slot] = {
+        .left = traffic_.flows()[flow].bytes, .since = now_, .flow = flow, .version = 1};
   }
 
-  std::uint32_t take_slot() {
-    if (!free_.empty()) {
-      const std::uint32_t slot = free_.back();
-      free_.pop_back();
-      return slot;
-    }
-    active_.emplace_back();
-    places_.resize(active_.size() * most_hops_);
-    return static_cast<std::uint32_t>(active_.size() - 1);
+  // Counts what has crossed its links up to `done` of its bytes.
+  void book(Active& active, std::uint32_t path, double done) {
+    const std::span<const std::uint32_t> links = paths_.links(path);
+    for (std::uint32_t hop = 0; hop < links.size(); ++hop)
+      report_.bytes_of_link[links[hop]] += paths_.amount(path, hop) * (done - active.booked);
+    active.booked = done;
   }
 
-  void remove(std::uint32_t slot) {
-    const std::uint32_t flow = active_[slot].flow;
-    const std::span<const std::uint32_t> links = links_of(flow);
-    for (std::uint32_t hop = 0; hop < links.size(); ++hop) {
-      Busy& busy = busy_[links[hop]];
-      const std::uint32_t place = places_[slot * most_hops_ + hop];
-      busy.slots[place] = busy.slots.back();
-      busy.hops[place] = busy.hops.back();
-      places_[busy.slots[place] * most_hops_ + busy.hops[place]] = place;
-      busy.slots.pop_back();
-      busy.hops.pop_back();
-      if (!busy.slots.empty()) freed_.push_back(links[hop]);
-    }
-    active_[slot].flow = kNone;
-    slot_of_[flow] = kNone;
-    free_.push_back(slot);
-  }
-
-  void sent(std::uint32_t flow) {
+  void sent(std::uint32_t flow, std::uint32_t path) {
     FlowTimes& times = report_.flows[flow];
-    times.sent = times.arrived = now_;
-    for (const std::uint32_t link : links_of(flow)) {
-      times.arrived += links_.latency[link];
-      report_.bytes_of_link[link] += traffic_.flows()[flow].bytes;
-    }
+    times.sent = now_;
+    times.arrived = now_ + paths_.latency(path, links_);
     report_.end = std::max(report_.end, Seconds{times.arrived});
     ++done_;
+    if (options_.on_sent) options_.on_sent(flow, times);
     followers_.for_each(flow, [&](std::uint32_t next, After after) {
       FlowTimes& its = report_.flows[next];
       // Until it starts: when it may.
@@ -190,82 +174,46 @@ class Simulation {
     });
   }
 
-  // New rates for all that may have others since the last step.
-  void share() {
-    ++search_;
-    for (const std::uint32_t slot : changed_)
-      if (active_[slot].flow != kNone && active_[slot].mark != search_) share_around(slot);
-    for (const std::uint32_t link : freed_)
-      if (!busy_[link].slots.empty() && active_[busy_[link].slots.front()].mark != search_)
-        share_around(busy_[link].slots.front());
-    changed_.clear();
-    freed_.clear();
+  void set_rate(std::uint32_t slot) {
+    advance(slot);
+    Active& active = active_[slot];
+    active.rate = rates_.rate(slot);
+    ++active.version;
+    if (active.rate > 0)
+      events_.push({now_ + active.left / active.rate, active.flow, active.version});
   }
 
-  void share_around(std::uint32_t slot) {
-    if (is_alone(slot)) {
-      active_[slot].mark = search_;
-      double rate = kNoLimit;
-      for (const std::uint32_t link : links_of(active_[slot].flow))
-        rate = std::min(rate, links_.capacity[link]);
-      set_rate(slot, rate);
-      return;
-    }
-    find_around(slot);
-    const std::vector<double> rates = max_min_rates(sharing_);
-    for (std::size_t i = 0; i < found_.size(); ++i)
-      set_rate(found_[i], rates[i]);
+  void advance(std::uint32_t slot) {
+    Active& active = active_[slot];
+    remember(slot);
+    active.left = std::max(0.0, active.left - active.rate * (now_ - active.since));
+    active.since = now_;
   }
 
-  bool is_alone(std::uint32_t slot) const {
-    return std::ranges::all_of(links_of(active_[slot].flow), [this](std::uint32_t link) {
-      return busy_[link].slots.size() == 1;
-    });
-  }
-
-  // All flows that share links with this one, directly or through others, as a problem of its own.
-  void find_around(std::uint32_t slot) {
-    found_.clear();
-    sharing_.capacity.clear();  // not what it holds: the next one is about as large
-    sharing_.links.clear();
-    sharing_.first.resize(1);
-    add_found(slot);
-    for (std::size_t i = 0; i < found_.size(); ++i) {
-      for (const std::uint32_t link : links_of(active_[found_[i]].flow)) {
-        Busy& busy = busy_[link];
-        if (busy.mark != search_) {
-          busy.mark = search_;
-          busy.number = sharing_.add_link(links_.capacity[link]);
-          for (const std::uint32_t other : busy.slots)
-            if (active_[other].mark != search_) add_found(other);
-        }
-        sharing_.links.push_back(busy.number);
-      }
-      sharing_.first.push_back(static_cast<std::uint32_t>(sharing_.links.size()));
-    }
-  }
-
-  void add_found(std::uint32_t slot) {
-    active_[slot].mark = search_;
-    found_.push_back(slot);
-  }
-
-  void set_rate(std::uint32_t slot, double rate) {
-    Active& one = active_[slot];
-    if (rate == one.rate) return;
-    one.left = std::max(0.0, one.left - one.rate * (now_ - one.since));
-    one.since = now_;
-    one.rate = rate;
-    events_.push({now_ + one.left / rate, one.flow, ++one.version});
+  void remember(std::uint32_t slot) {
+    const Active& active = active_[slot];
+    if (options_.history == nullptr || active.rate <= 0) return;
+    const std::uint32_t path = rates_.path(slot);
+    const std::span<const std::uint32_t> links = paths_.links(path);
+    for (std::uint32_t hop = 0; hop < links.size(); ++hop)
+      options_.history->add(links[hop], paths_.amount(path, hop) * active.rate, active.since, now_);
   }
 
   Result<FlowReport> finish() {
-    if (done_ == traffic_.flows().size()) return std::move(report_);
-    const std::uint32_t flow = in_a_circle();
-    return Error{Code::kInvalidInput,
-                 fmt::format("flow {} waits for itself, through others or directly; remove one of "
-                             "the waits of that circle",
-                             flow)};
+    report_.unfinished = traffic_.flows().size() - done_;
+    if (report_.unfinished == 0) return std::move(report_);
+    if (std::ranges::all_of(slot_of_, [](std::uint32_t slot) { return slot == kNone; })) {
+      return Error{Code::kInvalidInput,
+                   fmt::format("flow {} waits for itself, through others or directly; remove one "
+                               "of the waits of that circle",
+                               in_a_circle())};
+    }
+    for (std::uint32_t flow = 0; flow < slot_of_.size(); ++flow) {
+      FlowTimes& times = report_.flows[flow];
+      if (slot_of_[flow] != kNone) times.sent = times.arrived = kNever;
+      if (waits_for_[flow] != 0) times = {kNever, kNever, kNever};
+    }
+    return std::move(report_);
   }
 
   // Who waits and whom it waits for, until one comes again.
@@ -285,29 +233,25 @@ class Simulation {
   const Links& links_;
   const Paths& paths_;
   const Traffic& traffic_;
+  const FlowOptions& options_;
   const Followers followers_;
+  FairRates rates_;
   FlowReport report_;
   double now_ = 0;
   std::size_t done_ = 0;
+  std::size_t change_ = 0;  // the next one
   std::priority_queue<Event, std::vector<Event>, Later> events_;
   std::vector<std::uint32_t> waits_for_;
-  std::vector<std::uint32_t> slot_of_;  // per flow; kNone: not under way
-  std::vector<Active> active_;
-  std::vector<std::uint32_t> free_;  // slots
-  std::size_t most_hops_ = 0;
-  std::vector<std::uint32_t> places_;   // per slot and hop: where it stands in the link's list
-  std::vector<Busy> busy_;              // per link
-  std::vector<std::uint32_t> changed_;  // slots that began in this step
-  std::vector<std::uint32_t> freed_;    // links that flows left which others use
-  std::uint32_t search_ = 0;
-  std::vector<std::uint32_t> found_;
-  Sharing sharing_;
+  std::vector<std::uint32_t> slot_of_;   // per flow: its number in rates_; kNone: not under way
+  std::vector<Active> active_;           // by that number
+  std::vector<std::uint32_t> path_now_;  // per path, once one of them leads elsewhere
 };
 
 }  // namespace
 
-Result<FlowReport> simulate_flows(const Links& links, const Paths& paths, const Traffic& traffic) {
-  return Simulation(links, paths, traffic).run();
+Result<FlowReport> simulate_flows(const Links& links, const Paths& paths, const Traffic& traffic,
+                                  const FlowOptions& options) {
+  return Simulation(links, paths, traffic, options).run();
 }
 
 }  // namespace regatta::fabric

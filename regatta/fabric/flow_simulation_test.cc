@@ -1,6 +1,7 @@
 #include "regatta/fabric/flow_simulation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <vector>
 
@@ -200,6 +201,97 @@ TEST(Flows, OfARingFollowEachOtherWithoutWaitingForAll) {
     }
   }
   EXPECT_THAT(network.run().end.value, DoubleNear(kSteps * (200 / 100.0 + 1), 1e-9));
+}
+
+TEST(Flows, TakeOfEachLinkTheAmountOfTheirWay) {
+  Network network(2);
+  const std::vector<std::uint32_t> both = {0, 1};
+  const std::vector<double> halves = {0.5, 0.5};
+  network.traffic.add(network.paths.add(both, halves, {2}), {400});
+  const FlowReport report = network.run();
+  EXPECT_THAT(report.flows[0].sent, DoubleEq(2));  // 200 B/s over two links of 100
+  EXPECT_THAT(report.flows[0].arrived, DoubleEq(4));
+  EXPECT_THAT(report.bytes_of_link, testing::ElementsAre(200, 200));
+}
+
+TEST(Flows, WaitWhileTheirLinkIsDownAndGoOnWhenItIsBack) {
+  Network network(1);
+  network.traffic.add(network.over({0}), {300});
+  const std::vector<NetworkChange> changes = {{.time = 1, .which = 0, .capacity = 0},
+                                              {.time = 5, .which = 0, .capacity = 200}};
+  const auto report =
+      simulate_flows(network.links, network.paths, network.traffic, {.changes = changes});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_THAT(report->flows[0].sent, DoubleEq(6));
+}
+
+TEST(Flows, GoOnOverAnotherWayWhereTheirsIsLedThere) {
+  Network network(2);
+  const std::uint32_t first = network.over({0});
+  const std::uint32_t second = network.over({1});
+  network.traffic.add(first, {300});
+  network.traffic.add(first, {100});
+  network.traffic.wait(1, 0);
+  const std::vector<NetworkChange> changes = {
+      {.time = 1, .which = 0, .capacity = 0},
+      {.time = 3, .kind = NetworkChange::Kind::kPath, .which = first, .other = second}};
+  const auto report =
+      simulate_flows(network.links, network.paths, network.traffic, {.changes = changes});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_THAT(report->flows[0].sent, DoubleEq(5));
+  EXPECT_THAT(report->flows[1].sent, DoubleEq(7));
+  EXPECT_THAT(report->bytes_of_link, testing::ElementsAre(100, 300));
+}
+
+TEST(Flows, ThatHaveNoCapacityLeftAreToldAsUnfinishedWithThoseThatWaitForThem) {
+  Network network(2);
+  network.traffic.add(network.over({0}), {300});
+  network.traffic.add(network.over({1}), {100});
+  network.traffic.wait(1, 0);
+  network.traffic.add(network.over({1}), {100});
+  const std::vector<NetworkChange> changes = {{.time = 1, .which = 0, .capacity = 0}};
+  const auto report =
+      simulate_flows(network.links, network.paths, network.traffic, {.changes = changes});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->unfinished, 2U);
+  EXPECT_TRUE(std::isinf(report->flows[0].arrived));
+  EXPECT_TRUE(std::isinf(report->flows[1].start));
+  EXPECT_THAT(report->flows[2].sent, DoubleEq(1));
+}
+
+TEST(Flows, EndEarlyByAtMostTheResolution) {
+  Network network(1);
+  const std::uint32_t path = network.over({0});
+  for (int i = 0; i < 10; ++i)
+    network.traffic.add(path, {100 + i});
+  const FlowReport exact = network.run();
+  const auto coarse =
+      simulate_flows(network.links, network.paths, network.traffic, {.resolution = 0.5});
+  ASSERT_TRUE(coarse);
+  for (std::size_t flow = 0; flow < 10; ++flow) {
+    EXPECT_LE(coarse->flows[flow].sent, exact.flows[flow].sent + 1e-9);
+    EXPECT_GE(coarse->flows[flow].sent, exact.flows[flow].sent - 0.5);
+  }
+  EXPECT_LT(coarse->flows[9].sent, exact.flows[9].sent);
+}
+
+TEST(Flows, TellEachThatIsSentInOrderAndWhatCrossedWhen) {
+  Network network(1);
+  const std::uint32_t path = network.over({0});
+  network.traffic.add(path, {300});
+  network.traffic.add(path, {100});
+  std::vector<std::uint32_t> told;
+  LinkHistory history(1, 8, 0.5);
+  const auto report =
+      simulate_flows(network.links, network.paths, network.traffic,
+                     {.history = &history, .on_sent = [&](std::uint32_t flow, const FlowTimes& at) {
+                        told.push_back(flow);
+                        EXPECT_GT(at.arrived, at.sent);
+                      }});
+  ASSERT_TRUE(report);
+  EXPECT_THAT(told, testing::ElementsAre(1, 0));
+  for (std::size_t bin = 0; bin < 8; ++bin)
+    EXPECT_DOUBLE_EQ(history.bytes(0, bin), 50) << bin;
 }
 
 }  // namespace

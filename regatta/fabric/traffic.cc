@@ -1,11 +1,36 @@
 #include "regatta/fabric/traffic.h"
 
+#include <algorithm>
+
 namespace regatta::fabric {
 
 std::uint32_t Paths::add(std::span<const std::uint32_t> links) {
   links_.insert(links_.end(), links.begin(), links.end());
+  if (has_amounts()) amounts_.resize(links_.size(), 1);
   first_.push_back(static_cast<std::uint32_t>(links_.size()));
   return static_cast<std::uint32_t>(size() - 1);
+}
+
+std::uint32_t Paths::add(std::span<const std::uint32_t> links, std::span<const double> amounts,
+                         Seconds latency) {
+  REGATTA_CHECK(links.size() == amounts.size() && latency.value >= 0 &&
+                std::ranges::all_of(amounts, [](double amount) { return amount > 0; }));
+  amounts_.resize(links_.size(), 1);
+  amounts_.insert(amounts_.end(), amounts.begin(), amounts.end());
+  const std::uint32_t path = add(links);
+  latency_[path] = latency.value;
+  return path;
+}
+
+double Paths::latency(std::uint32_t path, const Links& of) const {
+  if (!latency_.empty()) {
+    const auto found = latency_.find(path);
+    if (found != latency_.end()) return found->second;
+  }
+  double sum = 0;
+  for (const std::uint32_t link : links(path))
+    sum += of.latency[link];
+  return sum;
 }
 
 std::uint32_t Traffic::add(std::uint32_t path, Bytes bytes, Seconds delay) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -30,14 +31,28 @@ struct Links {
 class Paths {
  public:
   std::uint32_t add(std::span<const std::uint32_t> links);
+  // A way over many links at once: of each byte, `amounts` cross them (> 0; 0.5: every other one;
+  // 8: for eight that move alike), and arrive `latency` after they have been sent.
+  std::uint32_t add(std::span<const std::uint32_t> links, std::span<const double> amounts,
+                    Seconds latency);
   std::span<const std::uint32_t> links(std::uint32_t path) const {
     return std::span(links_).subspan(first_[path], first_[path + 1] - first_[path]);
   }
   std::size_t size() const { return first_.size() - 1; }
 
+  // Whether some way has other amounts than 1.
+  bool has_amounts() const { return !amounts_.empty(); }
+  double amount(std::uint32_t path, std::uint32_t hop) const {
+    return amounts_.empty() ? 1 : amounts_[first_[path] + hop];
+  }
+  // From one end to the other, in seconds.
+  double latency(std::uint32_t path, const Links& of) const;
+
  private:
   std::vector<std::uint32_t> first_ = {0};
   std::vector<std::uint32_t> links_;
+  std::vector<double> amounts_;              // beside links_; empty: all 1
+  std::map<std::uint32_t, double> latency_;  // of ways with amounts
 };
 
 // What another flow waits for: that all of a flow has left the sender, or that it has arrived, the

@@ -1,0 +1,36 @@
+// fabric/followers.h: of each flow of some traffic, those that wait for it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "regatta/fabric/traffic.h"
+
+namespace regatta::fabric {
+
+class Followers {
+ public:
+  explicit Followers(const Traffic& traffic) : first_(traffic.flows().size() + 1, 0) {
+    for (const Traffic::Wait& wait : traffic.waits())
+      ++first_[wait.before + 1];
+    for (std::size_t flow = 1; flow < first_.size(); ++flow)
+      first_[flow] += first_[flow - 1];
+    following_.resize(traffic.waits().size());
+    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+    for (const Traffic::Wait& wait : traffic.waits())
+      following_[next[wait.before]++] = wait.flow_and_after;
+  }
+
+  // Calls use(flow, after) for each.
+  template <typename Use>
+  void for_each(std::uint32_t flow, Use&& use) const {
+    for (std::uint32_t i = first_[flow]; i < first_[flow + 1]; ++i)
+      use(following_[i] / 2, static_cast<After>(following_[i] % 2));
+  }
+
+ private:
+  std::vector<std::uint32_t> first_;
+  std::vector<std::uint32_t> following_;
+};
+
+}  // namespace regatta::fabric
