@@ -1,0 +1,33 @@
+// simulate/outages.h: failures of a scenario as what switches do: which links are dead when, and
+// which routes are in force when.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/fabric/routes.h"
+#include "regatta/simulate/network.h"
+#include "regatta/simulate/scenario.h"
+
+namespace regatta::simulate {
+
+// At a moment, links die or come back, or switches come to know of it.
+struct Outage {
+  double time = 0;                // seconds
+  std::vector<LinkId> dead;       // from then on
+  std::vector<LinkId> back;       // from then on
+  bool routes_change = false;     // then:
+  std::vector<LinkId> avoided;    // links that no switch uses any more
+  std::vector<LinkId> withdrawn;  // links that only the switches at their ends do not use
+};
+
+// By time. Fails with kInvalidInput naming the scenario's file and line where the network has no
+// such link or switch.
+Result<std::vector<Outage>> outages_of(const Scenario& scenario, const Network& network);
+
+// Shortest ways without the links that all avoid; the switches at the ends of withdrawn ones choose
+// among what is left of their next hops, by the same hash.
+fabric::Routes routes_without(const Network& network, const Outage& outage);
+
+}  // namespace regatta::simulate

@@ -1,0 +1,263 @@
+#include "regatta/simulate/run.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <utility>
+
+#include "regatta/fabric/flow_simulation.h"
+#include "regatta/simulate/ways.h"
+
+namespace regatta::simulate {
+namespace {
+
+constexpr std::size_t kBins = 240;
+constexpr double kFirstWidth = 1e-6;
+constexpr std::size_t kSlowest = 20;
+constexpr std::size_t kBetweenProgress = 1U << 16U;
+
+bool is_message(const fabric::Traffic::Flow& flow) {
+  return flow.path < kRingBit && flow.bytes > 0;
+}
+
+// Which operation a flow belongs to; flows of none join others.
+class OperationOf {
+ public:
+  explicit OperationOf(const Work& work) : work_(work) {}
+  std::size_t operator()(std::uint32_t flow) const {
+    const auto after = std::ranges::upper_bound(work_.operations, flow, {}, &Operation::first);
+    return static_cast<std::size_t>(after - work_.operations.begin()) - 1;
+  }
+
+ private:
+  const Work& work_;
+};
+
+// The times of the work's flows from those of their parts.
+std::vector<fabric::FlowTimes> whole_times(const Work& work, const FlowProblem& problem,
+                                           std::vector<fabric::FlowTimes> parts) {
+  if (problem.parts.empty()) {
+    parts.resize(work.traffic.flows().size());
+    return parts;
+  }
+  std::vector<fabric::FlowTimes> flows(work.traffic.flows().size());
+  for (std::size_t flow = 0; flow < flows.size(); ++flow) {
+    fabric::FlowTimes& whole = flows[flow];
+    whole.start = std::numeric_limits<double>::infinity();
+    for (std::uint32_t part = problem.parts[flow]; part < problem.parts[flow + 1]; ++part) {
+      whole.start = std::min(whole.start, parts[part].start);
+      whole.sent = std::max(whole.sent, parts[part].sent);
+      whole.arrived = std::max(whole.arrived, parts[part].arrived);
+    }
+  }
+  return flows;
+}
+
+// Tells of messages while parts of them are sent.
+class Teller {
+ public:
+  Teller(const Work& work, const FlowProblem& problem, const RunOptions& options)
+      : work_(work), problem_(problem), options_(options), operation_of_(work) {
+    for (const fabric::Traffic::Flow& flow : work.traffic.flows())
+      messages_ += is_message(flow) ? 1 : 0;
+    if (problem.parts.empty()) return;
+    left_.resize(work.traffic.flows().size());
+    flow_of_.resize(problem.parts.back());
+    for (std::uint32_t flow = 0; flow < left_.size(); ++flow) {
+      left_[flow] = problem.parts[flow + 1] - problem.parts[flow];
+      for (std::uint32_t part = problem.parts[flow]; part < problem.parts[flow + 1]; ++part)
+        flow_of_[part] = flow;
+    }
+  }
+
+  std::size_t messages() const { return messages_; }
+
+  void tell(std::uint32_t part, const fabric::FlowTimes& times) {
+    std::uint32_t flow = part;
+    if (!left_.empty()) {
+      if (part >= flow_of_.size()) return;  // a join
+      flow = flow_of_[part];
+      if (--left_[flow] != 0) return;
+    }
+    const fabric::Traffic::Flow& one = work_.traffic.flows()[flow];
+    if (!is_message(one)) return;
+    ++sent_;
+    if (options_.on_progress && sent_ % kBetweenProgress == 0)
+      options_.on_progress(times.sent, sent_, messages_);
+    if (!options_.on_message) return;
+    const RankPair ranks = work_.ranks_of[one.path];
+    options_.on_message({.operation = operation_of_(flow),
+                         .from = ranks.from,
+                         .to = ranks.to,
+                         .bytes = one.bytes,
+                         .start = times.start,
+                         .arrived = times.arrived});
+  }
+
+ private:
+  const Work& work_;
+  const FlowProblem& problem_;
+  const RunOptions& options_;
+  const OperationOf operation_of_;
+  std::size_t messages_ = 0;
+  std::size_t sent_ = 0;
+  std::vector<std::uint32_t> left_;     // parts of each flow
+  std::vector<std::uint32_t> flow_of_;  // each part
+};
+
+// How long the busiest NIC of an operation sends or gets at least.
+class NicBounds {
+ public:
+  explicit NicBounds(const Work& work) : work_(work), bytes_(2 * work.network.graph.links.size()) {}
+
+  void add(const fabric::Traffic::Flow& flow) {
+    if (flow.path == kNothing) return;
+    if ((flow.path & kRingBit) == 0) {
+      add(flow.path, flow.bytes);
+      return;
+    }
+    for (const std::uint32_t pair : work_.rings[flow.path & ~kRingBit])
+      add(pair, flow.bytes);
+  }
+
+  // In seconds, and begins anew.
+  double take() {
+    double most = 0;
+    for (const std::uint32_t link : used_) {
+      most = std::max(most, bytes_[link] / work_.network.links.capacity[link]);
+      bytes_[link] = 0;
+    }
+    used_.clear();
+    return most;
+  }
+
+ private:
+  void add(std::uint32_t pair, double bytes) {
+    const auto [from, to] = work_.pairs.pairs[pair];
+    if (from == to) return;
+    for (const std::uint32_t link :
+         {fabric::number_of({from, true}), fabric::number_of({to, false})}) {
+      if (bytes_[link] == 0) used_.push_back(link);
+      bytes_[link] += bytes;
+    }
+  }
+
+  const Work& work_;
+  std::vector<double> bytes_;
+  std::vector<std::uint32_t> used_;
+};
+
+double crossing_bytes(const Work& work, const fabric::Traffic::Flow& flow) {
+  const auto crosses = [&](std::uint32_t pair) {
+    return work.pairs.pairs[pair].from == work.pairs.pairs[pair].to ? 0.0 : flow.bytes;
+  };
+  if (flow.path == kNothing) return 0;
+  if ((flow.path & kRingBit) == 0) return crosses(flow.path);
+  double sum = 0;
+  for (const std::uint32_t pair : work.rings[flow.path & ~kRingBit])
+    sum += crosses(pair);
+  return sum;
+}
+
+void add_operations(Outcome& outcome, const Work& work,
+                    const std::vector<fabric::FlowTimes>& flows) {
+  NicBounds bounds(work);
+  for (const Operation& operation : work.operations) {
+    OperationOutcome one{.name = operation.name, .start = std::numeric_limits<double>::infinity()};
+    for (std::uint32_t flow = operation.first; flow < operation.last; ++flow) {
+      const fabric::Traffic::Flow& of = work.traffic.flows()[flow];
+      // A pause before the first message is no part of it; what a step computes is.
+      if (is_message(of) || operation.bytes.value == 0)
+        one.start = std::min(one.start, flows[flow].start);
+      one.end = std::max(one.end, flows[flow].arrived);
+      one.messages += is_message(of) ? 1 : 0;
+      one.network_bytes += crossing_bytes(work, of);
+      bounds.add(of);
+    }
+    one.bound = bounds.take();
+    if (operation.bytes.value > 0 && operation.bus_factor > 0 && one.time() > 0) {
+      one.algbw = static_cast<double>(operation.bytes.value) * operation.repeat / one.time();
+      one.busbw = one.algbw * operation.bus_factor;
+    }
+    outcome.operations.push_back(std::move(one));
+  }
+}
+
+double time_alone(const Network& network, const fabric::Pair& pair, double bytes) {
+  const double first = network.links.capacity[fabric::number_of({pair.from, true})];
+  const double last = network.links.capacity[fabric::number_of({pair.to, false})];
+  return bytes / std::min(first, last);
+}
+
+void add_slowest(Outcome& outcome, const Work& work, const std::vector<fabric::FlowTimes>& flows) {
+  using Entry = std::pair<double, std::uint32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> slowest;
+  for (std::uint32_t flow = 0; flow < flows.size(); ++flow) {
+    const fabric::Traffic::Flow& of = work.traffic.flows()[flow];
+    if (!is_message(of)) continue;
+    const fabric::Pair& pair = work.pairs.pairs[of.path];
+    if (pair.from == pair.to) continue;
+    const double times =
+        (flows[flow].arrived - flows[flow].start) / time_alone(work.network, pair, of.bytes);
+    if (!(times >= 0)) continue;  // it never started
+    slowest.emplace(times, flow);
+    if (slowest.size() > kSlowest) slowest.pop();
+  }
+  const OperationOf operation_of(work);
+  for (; !slowest.empty(); slowest.pop()) {
+    const std::uint32_t flow = slowest.top().second;
+    const fabric::Traffic::Flow& of = work.traffic.flows()[flow];
+    outcome.slowest.push_back(
+        {.operation = operation_of(flow),
+         .from = work.ranks_of[of.path].from,
+         .to = work.ranks_of[of.path].to,
+         .start = flows[flow].start,
+         .arrived = flows[flow].arrived,
+         .bytes = of.bytes,
+         .alone = time_alone(work.network, work.pairs.pairs[of.path], of.bytes)});
+  }
+  std::ranges::reverse(outcome.slowest);
+}
+
+void add_links(Outcome& outcome, const Network& network, const std::vector<double>& bytes) {
+  for (std::uint32_t link = 0; link < bytes.size(); ++link) {
+    LinkOutcome one{.link = link, .bytes = bytes[link]};
+    const double capacity = network.links.capacity[link];
+    if (outcome.end > 0) one.mean = bytes[link] / capacity / outcome.end;
+    for (std::size_t bin = 0; bin < outcome.history.used(); ++bin)
+      one.peak =
+          std::max(one.peak, outcome.history.bytes(link, bin) / capacity / outcome.history.width());
+    outcome.links.push_back(one);
+  }
+}
+
+}  // namespace
+
+Result<Outcome> run(const Scenario& scenario, const Network& network, const RunOptions& options) {
+  REGATTA_TRY(work, build_work(scenario, network));
+  REGATTA_TRY(problem, lead_flows(scenario, work));
+  Outcome outcome;
+  const std::size_t links = options.keeps_history ? network.links.capacity.size() : 0;
+  outcome.history = fabric::LinkHistory(links, kBins, kFirstWidth);
+  outcome.most_by_chance = problem.most_by_chance;
+  outcome.most_planned = problem.most_planned;
+  Teller teller(work, problem, options);
+  REGATTA_TRY(report,
+              fabric::simulate_flows(
+                  network.links, problem.paths, problem.traffic,
+                  {.changes = problem.changes,
+                   .history = options.keeps_history ? &outcome.history : nullptr,
+                   .on_sent = [&](std::uint32_t part,
+                                  const fabric::FlowTimes& times) { teller.tell(part, times); },
+                   .resolution = scenario.resolution.value}));
+  const std::vector<fabric::FlowTimes> flows = whole_times(work, problem, std::move(report.flows));
+  outcome.end = report.end.value;
+  outcome.messages = teller.messages();
+  outcome.unfinished = report.unfinished;
+  add_operations(outcome, work, flows);
+  add_slowest(outcome, work, flows);
+  add_links(outcome, network, report.bytes_of_link);
+  return outcome;
+}
+
+}  // namespace regatta::simulate

@@ -1,0 +1,82 @@
+// simulate/run.h: simulates a scenario and says what people want to know of it: how long each item
+// took, which links were busy when, which messages were slow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/fabric/link_history.h"
+#include "regatta/simulate/network.h"
+#include "regatta/simulate/scenario.h"
+#include "regatta/simulate/work.h"
+
+namespace regatta::simulate {
+
+struct OperationOutcome {
+  std::string name;
+  double start = 0;  // seconds; infinite times: never
+  double end = 0;
+  std::size_t messages = 0;
+  double network_bytes = 0;  // that went over NICs
+  double bound = 0;  // seconds: no network ends sooner, for the busiest NIC sends or gets so long
+  double algbw = 0;  // bytes per second, as nccl-tests defines it; 0: no collective
+  double busbw = 0;
+  double time() const { return end - start; }
+};
+
+struct LinkOutcome {
+  std::uint32_t link = 0;
+  double bytes = 0;
+  double mean = 0;  // share of its capacity over the whole run
+  double peak = 0;  // and over the busiest bin of the history
+};
+
+struct SlowMessage {
+  std::size_t operation = 0;
+  std::uint32_t from = 0;  // ranks
+  std::uint32_t to = 0;
+  double start = 0;
+  double arrived = 0;
+  double bytes = 0;
+  double alone = 0;  // seconds that it would take with its NICs for itself
+};
+
+struct Outcome {
+  double end = 0;  // seconds
+  std::size_t messages = 0;
+  std::size_t unfinished = 0;
+  std::vector<OperationOutcome> operations;
+  std::vector<LinkOutcome> links;    // all, in order
+  std::vector<SlowMessage> slowest;  // by how many times `alone` they took
+  fabric::LinkHistory history{0, 2, 1};
+  std::uint32_t most_by_chance = 0;  // with planned ports: see FlowProblem
+  std::uint32_t most_planned = 0;
+};
+
+struct Message {
+  std::size_t operation = 0;
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  double bytes = 0;
+  double start = 0;
+  double arrived = 0;
+};
+
+struct RunOptions {
+  // Called while the simulation goes on for each message (of its connections: the last one) once it
+  // is sent, in that order.
+  std::function<void(const Message&)> on_message;
+  // Called now and then: simulated seconds, messages sent and in all.
+  std::function<void(double, std::size_t, std::size_t)> on_progress;
+  bool keeps_history = true;
+};
+
+// Fails as build_work() and lead_flows() do. Deterministic.
+Result<Outcome> run(const Scenario& scenario, const Network& network,
+                    const RunOptions& options = {});
+
+}  // namespace regatta::simulate

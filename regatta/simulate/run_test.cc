@@ -1,0 +1,205 @@
+#include "regatta/simulate/run.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "regatta/simulate/scenario_yaml.h"
+#include "regatta/simulate/test_network.h"
+
+namespace regatta::simulate {
+namespace {
+
+using testing::HasSubstr;
+
+Scenario parse(const std::string& text) {
+  const auto scenario = parse_scenario(text, "scenario.yaml");
+  EXPECT_TRUE(scenario) << scenario.error().message;
+  return scenario ? *scenario : Scenario{};
+}
+
+Outcome run(const Network& network, const std::string& text, const RunOptions& options = {}) {
+  const auto outcome = run(parse(text), network, options);
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  return outcome ? *outcome : Outcome{};
+}
+
+std::string error_of(const Network& network, const std::string& text) {
+  const auto outcome = run(parse(text), network);
+  return outcome ? "it ran" : outcome.error().message;
+}
+
+const std::string kMessage = "traffic: [{pattern: message, from: s0/0, to: s2/0, bytes: 50MB}]\n";
+
+TEST(Run, AMessageTakesItsBytesOverTheRateAndTheLatencyOfItsLinks) {
+  const Network network(test_cluster(4, 2));
+  const Outcome outcome = run(network, kMessage);
+  EXPECT_NEAR(outcome.end, 1e-3 + 4e-6, 1e-12);
+  ASSERT_EQ(outcome.operations.size(), 1U);
+  EXPECT_NEAR(outcome.operations[0].bound, 1e-3, 1e-12);
+  EXPECT_DOUBLE_EQ(outcome.operations[0].network_bytes, 50e6);
+  EXPECT_EQ(outcome.messages, 1U);
+  ASSERT_EQ(outcome.slowest.size(), 1U);
+  EXPECT_NEAR(outcome.slowest[0].alone, 1e-3, 1e-12);
+}
+
+TEST(Run, InsideAServerAMessageTakesItsLinkAndNoNic) {
+  const Network network(test_cluster(4, 2));
+  const Outcome outcome =
+      run(network, "traffic: [{pattern: message, from: s0/0, to: s0/1, bytes: 50MB}]\n");
+  EXPECT_NEAR(outcome.end, 250e-6 + 1e-6, 1e-12);
+  EXPECT_DOUBLE_EQ(outcome.operations[0].network_bytes, 0);
+}
+
+TEST(Run, ItemsStartWhenTheyShallAndAfterWhatTheyWaitFor) {
+  const Network network(test_cluster(4, 2));
+  const Outcome outcome =
+      run(network,
+          "traffic:\n"
+          "  - {pattern: message, name: one, from: s0/0, to: s2/0, bytes: 50MB, start: 1ms}\n"
+          "  - {pattern: message, from: s0/0, to: s2/0, bytes: 50MB, after: one, start: 2ms}\n"
+          "  - {pattern: message, from: s1/1, to: s3/1, bytes: 50MB, repeat: 3}\n");
+  EXPECT_NEAR(outcome.operations[0].start, 1e-3, 1e-12);
+  EXPECT_NEAR(outcome.operations[1].start, 4e-3 + 4e-6, 1e-9);
+  EXPECT_NEAR(outcome.operations[2].end, 3 * (1e-3 + 4e-6), 1e-9);
+  EXPECT_EQ(outcome.operations[2].messages, 3U);
+}
+
+TEST(Run, TellsBusbwAsNcclTestsDo) {
+  const Network network(test_cluster(4, 1));
+  const Outcome outcome = run(network,
+                              "routing: {policy: destination}\n"
+                              "traffic: [{pattern: ring_all_reduce, bytes: 400MB}]\n");
+  const OperationOutcome& ring = outcome.operations[0];
+  EXPECT_NEAR(ring.algbw, 400e6 / ring.time(), 1);
+  EXPECT_NEAR(ring.busbw, 50e9, 0.01 * 50e9);
+}
+
+// Of two flows that leave a leaf over two uplinks, hashing leads both over one half of the time;
+// planned ports never, and packets that are sprayed use both.
+TEST(Run, PortsThatArePlannedOrSpraysKeepFlowsApartThatChanceLeadsTogether) {
+  const Network network(test_cluster(4, 1));
+  int collisions = 0;
+  for (int seed = 0; seed < 16; ++seed) {
+    const std::string traffic = "seed: " + std::to_string(seed) +
+                                "\ntraffic:\n"
+                                "  - {pattern: message, from: s0/0, to: s2/0, bytes: 50MB}\n"
+                                "  - {pattern: message, from: s1/0, to: s3/0, bytes: 50MB}\n";
+    EXPECT_NEAR(run(network, "routing: {ports: planned}\n" + traffic).end, 1.004e-3, 1e-9);
+    EXPECT_NEAR(run(network, "routing: {policy: spray}\n" + traffic).end, 1.004e-3, 1e-9);
+  }
+  for (int server = 0; server < 2; ++server) {
+    for (const int device : {0, 1, 2, 3, 4, 5, 6, 7}) {
+      const Network rails(test_cluster(4, 8));
+      const std::string at = "/" + std::to_string(device);
+      const std::string to = std::to_string(2 + server);
+      const std::string other = std::to_string(3 - server);
+      const double end =
+          run(rails, "traffic:\n  - {pattern: message, from: s0" + at + ", to: s" + to + at +
+                         ", bytes: 50MB}\n  - {pattern: message, from: s1" + at + ", to: s" +
+                         other + at + ", bytes: 50MB}\n")
+              .end;
+      collisions += end > 1.9e-3 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(collisions, 2);
+  EXPECT_LT(collisions, 14);
+}
+
+TEST(Run, SeveralConnectionsCarryAMessageInParts) {
+  const Network network(test_cluster(4, 1));
+  std::size_t told = 0;
+  const Outcome outcome =
+      run(network,
+          "routing: {connections: 8}\n"
+          "traffic:\n"
+          "  - {pattern: message, name: one, from: s0/0, to: s2/0, bytes: 50MB}\n"
+          "  - {pattern: message, from: s2/0, to: s0/0, bytes: 50MB, after: one}\n",
+          {.on_message = [&](const Message& message) {
+            EXPECT_DOUBLE_EQ(message.bytes, 50e6);
+            ++told;
+          }});
+  EXPECT_EQ(told, 2U);
+  EXPECT_EQ(outcome.messages, 2U);
+  EXPECT_NEAR(outcome.end, 2 * 1.004e-3, 1e-8);
+}
+
+TEST(Run, AFailureStopsFlowsUntilSwitchesLeadThemAroundIt) {
+  const Network network(test_cluster(4, 1));
+  const auto with = [&](const std::string& failures) {
+    return run(network, "routing: {policy: destination}\n" + kMessage + "failures:\n" + failures);
+  };
+  const double alone = 1.004e-3;
+  // The way of the message, by destination: s2 is the first below its leaf, so spine0.
+  EXPECT_NEAR(with("  - {at: 200us, link: leaf0-spine0, local: 50us, converged: 10ms}\n").end,
+              alone + 50e-6, 1e-9);
+  EXPECT_NEAR(with("  - {at: 200us, link: leaf1-spine0, local: 50us, converged: 10ms}\n").end,
+              alone + 10e-3, 1e-9);
+  EXPECT_NEAR(with("  - {at: 200us, switch: spine0, local: 50us, converged: 10ms}\n").end,
+              alone + 50e-6, 1e-9);
+  EXPECT_NEAR(with("  - {at: 200us, link: leaf1-spine0, back: 700us}\n").end, alone + 500e-6, 1e-9);
+  EXPECT_NEAR(with("  - {at: 200us, link: leaf0-spine1}\n").end, alone, 1e-9);
+}
+
+TEST(Run, TellsWhatNeverEnds) {
+  const Network network(test_cluster(4, 1));
+  const Outcome outcome = run(network, kMessage + "failures: [{at: 200us, link: s2.nic0-leaf1}]\n");
+  EXPECT_EQ(outcome.unfinished, 1U);
+  EXPECT_TRUE(std::isinf(outcome.operations[0].end));
+}
+
+TEST(Run, KeepsHowBusyEachLinkWas) {
+  const Network network(test_cluster(4, 1));
+  const Outcome outcome = run(network, kMessage);
+  const LinkOutcome& nic = outcome.links[0];
+  EXPECT_EQ(network.link_name(nic.link), "s0.nic0-leaf0 up");
+  EXPECT_DOUBLE_EQ(nic.bytes, 50e6);
+  EXPECT_NEAR(nic.mean, 1 / 1.004, 1e-6);
+  EXPECT_NEAR(nic.peak, 1, 1e-6);
+}
+
+constexpr const char* kStep =
+    "traffic:\n"
+    "  - {pattern: step, tp: 2, pp: 2, dp: 2, micro_batches: 4, forward: 10ms, backward: 20ms,\n"
+    "     activations: 50MB, gradients: 500MB";
+
+// 1F1B of 2 stages and 4 micro-batches: (4 + 1) of forward and backward, two messages on the way in
+// and out, and the rings of the replicas.
+TEST(Run, AStepTakesItsPipelineAndThenTheSumOfGradients) {
+  const Network network(test_cluster(4, 2));
+  const Outcome outcome = run(network, std::string(kStep) + "}\n");
+  const double pipeline = 5 * 30e-3;
+  const double sum = 2 * 0.5 * 500e6 / 50e9;
+  EXPECT_GT(outcome.end, pipeline + sum);
+  EXPECT_LT(outcome.end, pipeline + sum + 8 * 2.1e-3);
+}
+
+TEST(Run, RingsOfAStepThatAreFoldedEndWithinTwoPercentOfAllTheirMessages) {
+  const Network network(test_cluster(32, 2));
+  const std::string step =
+      "traffic:\n"
+      "  - {pattern: step, tp: 2, pp: 2, dp: 16, micro_batches: 2, forward: 1ms, backward: 2ms,\n"
+      "     activations: 1MB, gradients: 500MB, fold: ";
+  const double folded = run(network, step + "true}\n").end;
+  const double whole = run(network, step + "false}\n").end;
+  EXPECT_NEAR(folded, whole, 0.02 * whole);
+}
+
+TEST(Run, NamesTheLineOfWhatTheClusterDoesNotHave) {
+  const Network network(test_cluster(4, 2));
+  EXPECT_EQ(
+      error_of(network, "traffic:\n  - {pattern: message, from: s9/0, to: s1/0, bytes: 1MB}\n"),
+      "scenario.yaml:2: no server is called 's9'; did you mean 's0'?");
+  EXPECT_EQ(
+      error_of(network, "traffic:\n  - {pattern: message, from: s0/2, to: s1/0, bytes: 1MB}\n"),
+      "scenario.yaml:2: 's0/2' is no device; those of s0 are s0/0 to s0/1");
+  EXPECT_THAT(error_of(network, kMessage + "failures:\n  - {at: 1ms, link: leaf0-spine7}\n"),
+              HasSubstr("scenario.yaml:3: no link is called 'leaf0-spine7'; did you mean"));
+  EXPECT_THAT(error_of(network, "traffic:\n  - {pattern: step, tp: 4, dp: 4, gradients: 1MB}\n"),
+              HasSubstr("are 16 ranks; the cluster has 8 devices"));
+  EXPECT_THAT(error_of(network, "routing: {policy: adaptive}\n" + kMessage),
+              HasSubstr("need --level packet"));
+}
+
+}  // namespace
+}  // namespace regatta::simulate

@@ -1,0 +1,192 @@
+#include "regatta/simulate/ways.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "regatta/fabric/port_plan.h"
+#include "regatta/simulate/outages.h"
+#include "regatta/simulate/path_finder.h"
+
+namespace regatta::simulate {
+namespace {
+
+using fabric::After;
+
+// Source ports that lead the connections of all pairs apart.
+void plan_ports(Work& work, const Routing& routing, std::uint64_t seed, FlowProblem& problem) {
+  std::vector<fabric::Connection> connections;
+  std::vector<std::size_t> place;  // in Pairs::ports
+  for (std::uint32_t pair = 0; pair < work.ranks_of.size(); ++pair) {
+    const auto [from, to] = work.pairs.pairs[pair];
+    if (from == to) continue;
+    for (std::uint32_t i = 0; i < work.pairs.connections; ++i) {
+      connections.push_back({from, to, work.pairs.tuple(pair, i)});
+      place.push_back(std::size_t{pair} * work.pairs.connections + i);
+    }
+  }
+  std::vector<std::uint32_t> seeds = work.network.seeds;
+  if (routing.shares_seed) std::ranges::fill(seeds, 1U);
+  const fabric::PortPlan plan =
+      fabric::plan_ports(work.network.routes, seeds, connections, {.seed = seed});
+  for (std::size_t i = 0; i < place.size(); ++i)
+    work.pairs.ports[place[i]] = plan.ports[i];
+  problem.most_by_chance = plan.most_by_chance;
+  problem.most_planned = plan.most;
+}
+
+std::uint32_t add(fabric::Paths& paths, const Way& way) {
+  if (way.amounts.empty()) return paths.add(way.links);
+  return paths.add(way.links, way.amounts, {way.latency});
+}
+
+// The flows of the work, each divided over the ways of its pair.
+class Divider {
+ public:
+  Divider(const Work& work, const PathFinder& finder, std::uint32_t nothing)
+      : work_(work), finder_(finder), nothing_(nothing) {}
+
+  void divide(FlowProblem& problem) {
+    const std::vector<fabric::Traffic::Flow>& flows = work_.traffic.flows();
+    fabric::Traffic& traffic = problem.traffic;
+    traffic.reserve(flows.size(), work_.traffic.waits().size());
+    const bool is_one_to_one = finder_.ways_of_pair() == 1;
+    for (const fabric::Traffic::Flow& flow : flows) {
+      if (!is_one_to_one)
+        problem.parts.push_back(static_cast<std::uint32_t>(traffic.flows().size()));
+      add_parts(traffic, flow);
+    }
+    if (is_one_to_one) {
+      for (const fabric::Traffic::Wait& wait : work_.traffic.waits())
+        traffic.wait(wait.flow_and_after / 2, wait.before, after_of(wait));
+      return;
+    }
+    problem.parts.push_back(static_cast<std::uint32_t>(traffic.flows().size()));
+    for (const fabric::Traffic::Wait& wait : work_.traffic.waits())
+      add_wait(problem, wait);
+  }
+
+ private:
+  static After after_of(const fabric::Traffic::Wait& wait) {
+    return static_cast<After>(wait.flow_and_after % 2);
+  }
+
+  void add_parts(fabric::Traffic& traffic, const fabric::Traffic::Flow& flow) {
+    const auto bytes = static_cast<long long>(flow.bytes);
+    if (flow.path == kNothing) {
+      traffic.add(nothing_, {bytes}, {flow.delay});
+    } else if ((flow.path & kRingBit) != 0) {
+      traffic.add(finder_.first_ring() + (flow.path & ~kRingBit), {bytes}, {flow.delay});
+    } else {
+      const auto ways = static_cast<long long>(finder_.ways_of_pair());
+      for (long long i = 0; i < ways; ++i)
+        traffic.add(flow.path * finder_.ways_of_pair() + static_cast<std::uint32_t>(i),
+                    {bytes / ways + (i < bytes % ways ? 1 : 0)}, {flow.delay});
+    }
+  }
+
+  // All parts of one wait for all of the other: through a flow of nothing where these are many.
+  void add_wait(FlowProblem& problem, const fabric::Traffic::Wait& wait) {
+    const std::uint32_t flow = wait.flow_and_after / 2;
+    const std::uint32_t begin = problem.parts[wait.before];
+    const std::uint32_t end = problem.parts[wait.before + 1];
+    for (std::uint32_t one = problem.parts[flow]; one < problem.parts[flow + 1]; ++one) {
+      if (end - begin <= 2) {
+        for (std::uint32_t before = begin; before < end; ++before)
+          problem.traffic.wait(one, before, after_of(wait));
+      } else {
+        problem.traffic.wait(one, join(problem.traffic, wait.before, begin, end, after_of(wait)));
+      }
+    }
+  }
+
+  std::uint32_t join(fabric::Traffic& traffic, std::uint32_t flow, std::uint32_t begin,
+                     std::uint32_t end, After after) {
+    std::vector<std::uint32_t>& joins = joins_[static_cast<std::size_t>(after)];
+    if (joins.empty()) joins.assign(work_.traffic.flows().size(), kNothing);
+    if (joins[flow] == kNothing) {
+      joins[flow] = traffic.add(nothing_, {0});
+      for (std::uint32_t before = begin; before < end; ++before)
+        traffic.wait(joins[flow], before, after);
+    }
+    return joins[flow];
+  }
+
+  const Work& work_;
+  const PathFinder& finder_;
+  const std::uint32_t nothing_;
+  std::vector<std::uint32_t> joins_[2];  // per flow, for kSent and kArrived
+};
+
+// What the outages change for each way, in turn.
+void add_changes(const Work& work, const PathFinder& finder, const std::vector<Outage>& outages,
+                 std::vector<Way> ways, FlowProblem& problem) {
+  using Kind = fabric::NetworkChange::Kind;
+  for (const Outage& outage : outages) {
+    const auto set_capacity = [&](LinkId link, bool is_alive) {
+      for (const bool forward : {true, false}) {
+        const std::uint32_t number = fabric::number_of({link, forward});
+        problem.changes.push_back({.time = outage.time,
+                                   .kind = Kind::kCapacity,
+                                   .which = number,
+                                   .capacity = is_alive ? work.network.links.capacity[number] : 0});
+      }
+    };
+    for (const LinkId link : outage.dead)
+      set_capacity(link, false);
+    for (const LinkId link : outage.back)
+      set_capacity(link, true);
+    if (!outage.routes_change) continue;
+    const fabric::Routes routes = routes_without(work.network, outage);
+    for (std::uint32_t number = 0; number < ways.size(); ++number) {
+      std::optional<Way> way = finder.find(routes, number);
+      if (!way || *way == ways[number]) continue;  // without a way it waits on the one it had
+      problem.changes.push_back({.time = outage.time,
+                                 .kind = Kind::kPath,
+                                 .which = number,
+                                 .other = add(problem.paths, *way)});
+      ways[number] = std::move(*way);
+    }
+  }
+}
+
+}  // namespace
+
+Result<FlowProblem> lead_flows(const Scenario& scenario, Work& work) {
+  const Routing& routing = scenario.routing;
+  if (routing.policy == RoutePolicy::kFlowlet || routing.policy == RoutePolicy::kAdaptive) {
+    return Error{Code::kUnsupported,
+                 fmt::format("{}: switches that look at their queues (routing.policy flowlet, "
+                             "adaptive) need --level packet; the flow level knows ecmp, "
+                             "destination and spray",
+                             scenario.file)};
+  }
+  REGATTA_TRY(outages, outages_of(scenario, work.network));
+  FlowProblem problem;
+  if (routing.plans_ports) plan_ports(work, routing, scenario.seed, problem);
+  const PathFinder finder(work, routing);
+  std::vector<Way> ways;
+  for (std::uint32_t number = 0; number < finder.count(); ++number) {
+    std::optional<Way> way = finder.find(work.network.routes, number);
+    if (!way) {
+      const std::uint32_t pair = std::min<std::uint32_t>(
+          number / finder.ways_of_pair(), static_cast<std::uint32_t>(work.ranks_of.size()) - 1);
+      const RankPair ranks = work.ranks_of[pair];
+      return Error{Code::kInvalidInput,
+                   fmt::format("{}: no way leads from {} to {}; give the cluster a fabric that "
+                               "joins them",
+                               scenario.file,
+                               to_string(work.network.cluster, work.network.devices[ranks.from]),
+                               to_string(work.network.cluster, work.network.devices[ranks.to]))};
+    }
+    add(problem.paths, *way);
+    if (!outages.empty()) ways.push_back(std::move(*way));
+  }
+  const std::uint32_t nothing = problem.paths.add({});
+  Divider(work, finder, nothing).divide(problem);
+  add_changes(work, finder, outages, std::move(ways), problem);
+  return problem;
+}
+
+}  // namespace regatta::simulate

@@ -1,0 +1,32 @@
+// simulate/ways.h: which ways the flows of some work take through the network, for the flow level.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/fabric/flow_simulation.h"
+#include "regatta/fabric/routes.h"
+#include "regatta/fabric/traffic.h"
+#include "regatta/simulate/scenario.h"
+#include "regatta/simulate/work.h"
+
+namespace regatta::simulate {
+
+struct FlowProblem {
+  fabric::Paths paths;
+  fabric::Traffic traffic;
+  // Flow f of the work is [parts[f], parts[f + 1]) here: a message over several connections is one
+  // flow for each. Empty: the same numbers.
+  std::vector<std::uint32_t> parts;
+  std::vector<fabric::NetworkChange> changes;  // by time
+  std::uint32_t most_by_chance = 0;  // flows on one link between switches, where ports are planned
+  std::uint32_t most_planned = 0;
+};
+
+// Fails with kUnsupported for policies that only the packet level knows, with kInvalidInput where
+// no way leads, or where a failure names what is not there. `work` gets other ports where they are
+// planned.
+Result<FlowProblem> lead_flows(const Scenario& scenario, Work& work);
+
+}  // namespace regatta::simulate

@@ -1,0 +1,278 @@
+#include "regatta/simulate/work.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "regatta/core/text.h"
+#include "regatta/fabric/collective_traffic.h"
+#include "regatta/simulate/coll_traffic.h"
+#include "regatta/simulate/step_traffic.h"
+
+namespace regatta::simulate {
+namespace {
+
+using Ranks = std::vector<std::uint32_t>;
+
+constexpr std::size_t kMostScheduled = 2048;  // ranks whose schedules are made at once
+constexpr double kMostFlows = 1U << 30U;
+
+Error wrong(const Scenario& scenario, int line, std::string_view what) {
+  return {Code::kInvalidInput, fmt::format("{}:{}: {}", scenario.file, line, what)};
+}
+
+Result<std::uint32_t> find_rank(const Scenario& scenario, int line, const Network& network,
+                                const std::string& text) {
+  const auto device = parse_device(network.cluster, text);
+  if (device) return network.rank_of(*device);
+  return wrong(scenario, line, device.error().message);
+}
+
+// The groups that run the pattern, each by itself.
+Result<std::vector<Ranks>> groups_of(const Scenario& scenario, const TrafficItem& item,
+                                     const Network& network) {
+  std::vector<Ranks> groups;
+  if (item.choice == RankChoice::kListed) {
+    groups.emplace_back();
+    for (const std::string& text : item.ranks) {
+      REGATTA_TRY(rank, find_rank(scenario, item.line, network, text));
+      if (std::ranges::find(groups[0], rank) != groups[0].end())
+        return wrong(scenario, item.line, fmt::format("{} is listed twice", text));
+      groups[0].push_back(rank);
+    }
+    return groups;
+  }
+  for (std::uint32_t rank = 0; rank < network.devices.size(); ++rank) {
+    const auto index = static_cast<std::size_t>(network.devices[rank].index);
+    if (item.choice == RankChoice::kServers && index != 0) continue;
+    const std::size_t group = item.choice == RankChoice::kRails ? index : 0;
+    if (groups.size() <= group) groups.resize(group + 1);
+    groups[group].push_back(rank);
+  }
+  return groups;
+}
+
+double bus_factor_of(Pattern pattern, std::size_t ranks) {
+  const auto n = static_cast<double>(ranks);
+  switch (pattern) {
+    case Pattern::kRing:
+    case Pattern::kTree:
+    case Pattern::kHalvingDoubling:
+    case Pattern::kHierarchical:
+      return 2 * (n - 1) / n;
+    case Pattern::kAllToAll:
+    case Pattern::kPairwise:
+    case Pattern::kRail:
+      return (n - 1) / n;
+    case Pattern::kPermutation:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+class Builder {
+ public:
+  Builder(const Scenario& scenario, const Network& network)
+      : scenario_(scenario),
+        network_(network),
+        random_(scenario.seed),
+        work_(network, static_cast<std::uint32_t>(scenario.routing.connections)) {}
+
+  Result<Work> build() {
+    for (const TrafficItem& item : scenario_.traffic)
+      REGATTA_TRY_DO(add(item));
+    if (!work_.status) return work_.status.error();
+    return std::move(work_);
+  }
+
+ private:
+  Status add(const TrafficItem& item) {
+    Operation operation{.name = item.name, .first = next(), .repeat = item.repeat};
+    if (item.pattern != Pattern::kStep && item.pattern != Pattern::kTrace) {
+      operation.bytes = item.bytes;
+    }
+    std::uint32_t begin = kNothing;
+    if (!item.after.empty()) begin = end_of(operation_called(item.after));
+    if (item.start.value > 0) begin = pause(item.start, begin);
+    for (int i = 0; i < item.repeat; ++i) {
+      const std::uint32_t first = next();
+      REGATTA_TRY_DO(add_once(item, operation));
+      if (!work_.status) return wrong(scenario_, item.line, work_.status.error().message);
+      if (next() > kMostFlows)
+        return wrong(scenario_, item.line, "more than 2^30 flows; name fewer ranks or repeats");
+      if (begin != kNothing) hold_until(first, begin);
+      if (i + 1 < item.repeat) begin = join(first, next());
+    }
+    operation.last = next();
+    work_.operations.push_back(std::move(operation));
+    return {};
+  }
+
+  std::uint32_t next() const { return static_cast<std::uint32_t>(work_.traffic.flows().size()); }
+
+  const Operation& operation_called(const std::string& name) const {
+    return *std::ranges::find(work_.operations, name, &Operation::name);
+  }
+
+  std::uint32_t end_of(const Operation& operation) { return join(operation.first, operation.last); }
+
+  std::uint32_t pause(Seconds time, std::uint32_t before) {
+    const std::uint32_t flow = work_.add_pause(time);
+    if (before != kNothing) work_.traffic.wait(flow, before);
+    return flow;
+  }
+
+  // A flow of nothing that ends with the last of [first, last).
+  std::uint32_t join(std::uint32_t first, std::uint32_t last) {
+    std::vector<bool> is_waited_for(last - first, false);
+    for (const fabric::Traffic::Wait& wait : work_.traffic.waits())
+      if (wait.before >= first && wait.before < last) is_waited_for[wait.before - first] = true;
+    const std::uint32_t flow = work_.add_pause({});
+    for (std::uint32_t one = first; one < last; ++one)
+      if (!is_waited_for[one - first]) work_.traffic.wait(flow, one);
+    return flow;
+  }
+
+  // Flows from `first` on that wait for nothing wait for `begin`.
+  void hold_until(std::uint32_t first, std::uint32_t begin) {
+    for (std::uint32_t flow = first; flow < next(); ++flow)
+      if (flow != begin && work_.traffic.flows()[flow].waits_for == 0)
+        work_.traffic.wait(flow, begin);
+  }
+
+  Status add_once(const TrafficItem& item, Operation& operation) {
+    switch (item.pattern) {
+      case Pattern::kMessage:
+        return add_message(item, item.from, item.to, item.bytes, item.line);
+      case Pattern::kTrace:
+        return add_trace(item);
+      case Pattern::kStep:
+        return add_step(work_, scenario_, item);
+      default:
+        break;
+    }
+    REGATTA_TRY(groups, groups_of(scenario_, item, network_));
+    for (const Ranks& ranks : groups) {
+      if (ranks.size() < 2)
+        return wrong(scenario_, item.line, "one rank has nobody to send to; name at least two");
+      operation.bus_factor = bus_factor_of(item.pattern, ranks.size());
+      REGATTA_TRY_DO(add_group(item, ranks));
+    }
+    return {};
+  }
+
+  Status add_group(const TrafficItem& item, const Ranks& ranks) {
+    const auto count = static_cast<std::uint32_t>(ranks.size());
+    const auto path = [&](std::uint32_t from, std::uint32_t to) {
+      return work_.pair_or_fail(ranks[from], ranks[to]);
+    };
+    switch (item.pattern) {
+      case Pattern::kRing:
+        fabric::add_ring_all_reduce(work_.traffic, count, item.bytes, path);
+        return {};
+      case Pattern::kAllToAll:
+        fabric::add_all_to_all(work_.traffic, count, item.bytes, path);
+        return {};
+      case Pattern::kPermutation:
+        return add_permutation(item, ranks);
+      case Pattern::kIncast:
+        return add_incast(item, ranks);
+      default:
+        break;
+    }
+    if (ranks.size() > kMostScheduled) {
+      return wrong(scenario_, item.line,
+                   fmt::format("{} ranks; this pattern takes up to {}, ring_all_reduce and "
+                               "all_to_all any number",
+                               ranks.size(), kMostScheduled));
+    }
+    return add_collective(work_, item.pattern, ranks, item.bytes);
+  }
+
+  // Everybody sends to one, and gets from one, that is not itself.
+  Status add_permutation(const TrafficItem& item, const Ranks& ranks) {
+    Ranks to(ranks.size());
+    std::iota(to.begin(), to.end(), 0U);
+    // Sattolo's: one circle through all.
+    for (std::size_t i = to.size() - 1; i > 0; --i)
+      std::swap(to[i], to[std::uniform_int_distribution<std::size_t>(0, i - 1)(random_)]);
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      work_.traffic.add(work_.pair_or_fail(ranks[i], ranks[to[i]]), item.bytes);
+    return {};
+  }
+
+  Status add_incast(const TrafficItem& item, const Ranks& ranks) {
+    REGATTA_TRY(to, find_rank(scenario_, item.line, network_, item.to));
+    for (const std::uint32_t from : ranks)
+      if (from != to) work_.traffic.add(work_.pair_or_fail(from, to), item.bytes);
+    return {};
+  }
+
+  Status add_message(const TrafficItem& item, const std::string& from, const std::string& to,
+                     Bytes bytes, int line, Seconds start = {}) {
+    const auto begin = parse_device(network_.cluster, from);
+    const auto end = parse_device(network_.cluster, to);
+    for (const auto* one : {&begin, &end}) {
+      if (*one) continue;
+      const std::string& file = item.trace_file.empty() ? scenario_.file : item.trace_file;
+      return Error{Code::kInvalidInput, fmt::format("{}:{}: {}", file, line, one->error().message)};
+    }
+    const std::uint32_t pair = work_.pair_or_fail(network_.rank_of(*begin), network_.rank_of(*end));
+    work_.traffic.add(pair, bytes, start);
+    return {};
+  }
+
+  Status add_trace(const TrafficItem& item) {
+    for (const TraceMessage& one : item.trace)
+      REGATTA_TRY_DO(add_message(item, one.from, one.to, one.bytes, one.line, one.start));
+    return {};
+  }
+
+  const Scenario& scenario_;
+  const Network& network_;
+  std::mt19937_64 random_;
+  Work work_;
+};
+
+}  // namespace
+
+Work::Work(const Network& of, std::uint32_t connections) : network(of) {
+  pairs.connections = connections;
+}
+
+Result<std::uint32_t> Work::pair(std::uint32_t from, std::uint32_t to) {
+  const auto next = static_cast<std::uint32_t>(ranks_of.size());
+  const std::uint64_t key = std::uint64_t{from} << 32U | to;
+  if (const auto found = numbers_.find(key); found != numbers_.end()) return found->second;
+  const topo::DeviceRef sender = network.devices[from];
+  const topo::DeviceRef receiver = network.devices[to];
+  LinkId nic_from;
+  LinkId nic_to;
+  if (sender.server != receiver.server) {
+    REGATTA_TRY(first, network.nic(sender));
+    REGATTA_TRY(second, network.nic(receiver));
+    nic_from = first;
+    nic_to = second;
+  }
+  pairs.add(nic_from, nic_to);
+  ranks_of.push_back({from, to});
+  numbers_[key] = next;
+  return next;
+}
+
+std::uint32_t Work::pair_or_fail(std::uint32_t from, std::uint32_t to) {
+  const auto number = pair(from, to);
+  if (number) return *number;
+  if (status) status = number.error();
+  return 0;
+}
+
+Result<Work> build_work(const Scenario& scenario, const Network& network) {
+  return Builder(scenario, network).build();
+}
+
+}  // namespace regatta::simulate
