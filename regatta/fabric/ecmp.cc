@@ -118,4 +118,20 @@ std::size_t ecmp_choice(std::uint32_t hash, std::size_t hops) {
   return hop;
 }
 
+std::size_t ecmp_choice(std::uint32_t hash, std::span<const int> weights) {
+  REGATTA_CHECK(!weights.empty());
+  std::uint64_t total = 0;
+  for (const int weight : weights) {
+    REGATTA_CHECK(weight >= 1);
+    total += static_cast<std::uint64_t>(weight);
+  }
+  const std::uint64_t half = hash >> 1U;
+  std::uint64_t sum = 0;
+  for (std::size_t hop = 0; hop + 1 < weights.size(); ++hop) {
+    sum += static_cast<std::uint64_t>(weights[hop]);
+    if (half < ((sum << 31U) + total / 2) / total) return hop;
+  }
+  return weights.size() - 1;
+}
+
 }  // namespace regatta::fabric

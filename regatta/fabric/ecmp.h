@@ -2,9 +2,9 @@
 // equally good ones: by a hash of its 5-tuple and of the switch's seed.
 //
 // As the kernel computes it from 6.11 on with net.ipv4.fib_multipath_hash_seed (not 0), on
-// little-endian machines, for routes with several next hops of weight 1 and without resilient
-// groups. Sources: RFC 2992 (ranges of the hash); Aumasson and Bernstein, "SipHash: a fast
-// short-input PRF", 2012; Jenkins, lookup3, 2006; held against a running kernel.
+// little-endian machines, for routes with several next hops, with or without weights, and without
+// resilient groups. Sources: RFC 2992 (ranges of the hash); Aumasson and Bernstein, "SipHash: a
+// fast short-input PRF", 2012; Jenkins, lookup3, 2006; held against a running kernel.
 #pragma once
 
 #include <compare>
@@ -38,6 +38,10 @@ std::uint32_t ecmp_hash(const FiveTuple& flow, std::uint32_t seed, HashPolicy po
 
 // Which of `hops` >= 1 next hops, in the order of the route, takes what has this hash.
 std::size_t ecmp_choice(std::uint32_t hash, std::size_t hops);
+
+// The same where next hop i has `weights[i]` >= 1: its range of the hash is as large as its share.
+// A gateway that is named twice has two ranges.
+std::size_t ecmp_choice(std::uint32_t hash, std::span<const int> weights);
 
 // For Routes::way(): each switch by its own seed.
 struct ByHash {

@@ -74,6 +74,42 @@ TEST(Ecmp, GivesEachHopItsPartOfTheHashesInOrder) {
   }
 }
 
+TEST(Ecmp, GivesEqualWeightsEqualParts) {
+  std::mt19937 random(5);
+  for (std::size_t hops = 1; hops <= 40; ++hops) {
+    const std::vector<int> weights(hops, 1 + static_cast<int>(hops % 7));
+    for (int i = 0; i < 200; ++i) {
+      const auto hash = static_cast<std::uint32_t>(random());
+      EXPECT_EQ(ecmp_choice(hash, weights), ecmp_choice(hash, hops));
+    }
+  }
+}
+
+TEST(Ecmp, GivesEachHopAPartAsLargeAsItsWeight) {
+  constexpr std::array kWeights = {3, 1, 1, 1, 3, 3};
+  std::array<int, 6> taken{};
+  for (std::uint32_t step = 0; step < 12; ++step)
+    ++taken[ecmp_choice(step * 0x15555555U + 0x01000000U, kWeights)];
+  EXPECT_EQ(taken, kWeights);
+}
+
+// Four equal hops; the second one goes, and its part is divided among the others where it was: what
+// the others had before they keep.
+TEST(Ecmp, LeavesTheOtherHopsAloneWhenOnesPartIsDividedInPlace) {
+  constexpr std::array kWeights = {3, 1, 1, 1, 3, 3};
+  constexpr std::array<std::size_t, 6> kHop = {0, 0, 2, 3, 2, 3};
+  std::mt19937 random(6);
+  for (int i = 0; i < 10'000; ++i) {
+    const auto hash = static_cast<std::uint32_t>(random());
+    const std::size_t before = ecmp_choice(hash, 4);
+    if (before != 1) {
+      EXPECT_EQ(kHop[ecmp_choice(hash, kWeights)], before);
+    } else {
+      EXPECT_NE(kHop[ecmp_choice(hash, kWeights)], 1U);
+    }
+  }
+}
+
 // Switches with one seed choose alike, so that of a second tier's links only some are used.
 TEST(Ecmp, PolarizesWhereTiersHaveTheSameSeed) {
   std::array<std::array<int, 2>, 2> same{};
