@@ -15,7 +15,7 @@ LAYERS = [
     ["core"],
     ["topo", "workload", "os"],
     ["cost", "pipeline", "fabric", "sched", "gpu", "rdma", "telemetry", "wire"],
-    ["plan", "diag", "coll", "simulate", "vgpu", "probe", "lab", "report"],
+    ["plan", "diag", "coll", "simulate", "vgpu", "probe", "lab", "heal", "report"],
     ["train", "agent", "measure", "bench", "controller", "replay"],
     ["cli"],
 ]
