@@ -1,8 +1,9 @@
-// Starting programs inside the lab.
+// Starting programs inside the lab, and handing its namespaces out.
 #include <string>
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sched.h>
 
 #include "regatta/core/text.h"
 #include "regatta/lab/internal/state.h"
@@ -58,6 +59,19 @@ Result<pid_t> spawn(const LabInfo& lab, const std::string& node,
   spawn_options.stderr_fd = options.stderr_fd;
   spawn_options.die_with_parent = options.die_with_parent;
   return os::spawn(argv, spawn_options);
+}
+
+Result<os::UniqueFd> open_network(const LabInfo& lab, const std::string& node) {
+  REGATTA_TRY(state, living_state(lab));
+  REGATTA_TRY(holder_fd, holder_fd_of(state, node));
+  return open_file(fmt::format("/proc/{}/fd/{}", lab.holder, holder_fd), O_RDONLY);
+}
+
+Status take_rights(const LabInfo& lab) {
+  if (!lab.user_namespace) return {};
+  REGATTA_TRY(user, open_file(fmt::format("/proc/{}/ns/user", lab.holder), O_RDONLY));
+  if (::setns(user.get(), CLONE_NEWUSER) != 0) return os::errno_error("lab " + lab.name);
+  return {};
 }
 
 }  // namespace regatta::lab

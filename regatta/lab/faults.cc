@@ -88,6 +88,10 @@ Status clear(const LabInfo& lab, const std::string& target) {
   return {};
 }
 
+Status set_converging(const LabInfo& lab, bool on) {
+  return ask(lab, {{"op", "converge"}, {"on", on}});
+}
+
 Result<std::vector<LinkState>> link_states(const LabInfo& lab) {
   REGATTA_TRY(answer, request(lab, {{"op", "links"}}));
   try {

@@ -12,6 +12,7 @@
 
 #include "regatta/core/result.h"
 #include "regatta/core/units.h"
+#include "regatta/os/unique_fd.h"
 #include "regatta/topo/cluster.h"
 #include "regatta/topo/graph.h"
 
@@ -115,6 +116,23 @@ struct LinkCounter {
   topo::DirectedLink link;
   Bytes bytes;  // frames on the wire since the lab came up
 };
+
+// The network that the lab emulates, as topo::build_graph() made it, without latencies. Nodes and
+// links have their names and places.
+Result<topo::Graph> graph_of(const LabInfo& lab);
+
+// For programs that run the fabric from outside: the network namespace of a server or switch. In a
+// lab that was built without root the caller has to take its rights first.
+Result<os::UniqueFd> open_network(const LabInfo& lab, const std::string& node);
+// Moves the calling process, which must have one thread, into the user namespace of a lab that has
+// one.
+Status take_rights(const LabInfo& lab);
+
+// Whether the lab itself changes the routes when inject() or clear() changes a carrier, as a
+// routing protocol that knows at once. Off: somebody else is the routing protocol, and nothing
+// happens to the routes but what kernels do. On again: with the next such change all routes are
+// made right.
+Status set_converging(const LabInfo& lab, bool on);
 
 // Two entries per cable, forward first, in the order of topo::build_graph(cluster). kConflict when
 // `cluster` is not what the lab was built from.

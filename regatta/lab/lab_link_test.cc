@@ -122,6 +122,44 @@ TEST_F(Lab, GoesRoundALostUplinkFromBothSides) {
   EXPECT_GE(echoes("s0", 3, 64), kMost);
 }
 
+// For a program that is the routing protocol itself.
+TEST_F(Lab, LeavesRoutesToOthersWhenTold) {
+  bring_up(test_cluster("others", 4, 2, 2));
+  if (IsSkipped()) return;
+  serve("s3");
+  ASSERT_TRUE(can_reach("s0", address(3)));
+  ASSERT_TRUE(set_converging(lab_, false));
+  ASSERT_TRUE(inject(lab_, {FaultKind::kLinkDown, "leaf1-spine0", {}, 0}));
+  const int lost_ways = echoes("s0", 3, 64);
+  EXPECT_GT(lost_ways, 8);
+  EXPECT_LT(lost_ways, 56);  // those over spine0 never come
+  ASSERT_TRUE(set_converging(lab_, true));
+  ASSERT_TRUE(clear(lab_, ""));
+  EXPECT_GE(echoes("s0", 3, 64), 61);
+}
+
+TEST_F(Lab, TellsItsGraph) {
+  bring_up(test_cluster("graph", 4, 2, 2));
+  if (IsSkipped()) return;
+  const auto told = graph_of(lab_);
+  ASSERT_TRUE(told) << told.error().message;
+  const topo::Graph built = build_graph(cluster_);
+  ASSERT_EQ(told->nodes.size(), built.nodes.size());
+  for (std::size_t i = 0; i < built.nodes.size(); ++i) {
+    EXPECT_EQ(told->nodes[i].name, built.nodes[i].name);
+    EXPECT_EQ(told->nodes[i].kind, built.nodes[i].kind);
+    EXPECT_EQ(told->links_of[i], built.links_of[i]);
+  }
+  ASSERT_EQ(told->links.size(), built.links.size());
+  for (std::size_t i = 0; i < built.links.size(); ++i) {
+    EXPECT_EQ(told->links[i].name, built.links[i].name);
+    EXPECT_EQ(told->links[i].a, built.links[i].a);
+    EXPECT_EQ(told->links[i].b, built.links[i].b);
+    EXPECT_EQ(told->links[i].a_nic, built.links[i].a_nic);
+    EXPECT_NEAR(told->links[i].rate.value, built.links[i].rate.value, 1);
+  }
+}
+
 TEST_F(Lab, SlowsALinkAndRestoresIt) {
   bring_up(test_cluster("slow", 2, 2, 0));
   if (IsSkipped()) return;

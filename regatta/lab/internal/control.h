@@ -3,6 +3,7 @@
 //
 //   {"op": "links"}                                 -> {"links": [...]}
 //   {"op": "down" | "slow" | "drop" | "clear", "link": NAME, "rate_Bps": x, "share": y} -> {}
+//   {"op": "converge", "on": b}                     -> {}
 //   an error                                        -> {"error": TEXT, "code": n}
 #pragma once
 

@@ -109,6 +109,10 @@ Result<nlohmann::json> handle(Network& network, const nlohmann::json& message) {
     REGATTA_TRY(states, network.states());
     return nlohmann::json{{"links", links_to_json(states)}};
   }
+  if (op == "converge") {
+    network.set_converging(message.value("on", true));
+    return nlohmann::json::object();
+  }
   const std::string name = message.value("link", "");
   if (op == "clear" && name.empty()) {
     for (std::size_t i = 0; i < network.link_count(); ++i)

@@ -101,17 +101,25 @@ Status Network::learn_interfaces() {
   return {};
 }
 
+void Network::set_converging(bool on) {
+  converges_ = on;
+  if (!on) knows_installed_ = false;
+}
+
 Status Network::converge(std::optional<NodeId> forgetful) {
+  if (!converges_) return {};
   std::vector<bool> down;
   for (const LinkFaults& faults : faults_)
     down.push_back(faults.down);
   auto left = hops_left(blueprint_, down);
   for (std::size_t i = 0; i < left.size(); ++i) {
     const Route& route = blueprint_.routes[i];
-    if (left[i] == installed_[i] && (left[i].empty() || route.node != forgetful)) continue;
+    const bool is_same = left[i] == installed_[i] && knows_installed_;
+    if (is_same && (left[i].empty() || route.node != forgetful)) continue;
     REGATTA_TRY_DO(install(route, left[i]));
     installed_[i] = std::move(left[i]);
   }
+  knows_installed_ = true;
   return {};
 }
 

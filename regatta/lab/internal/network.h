@@ -30,6 +30,9 @@ class Network {
   Status slow(std::size_t link, BytesPerSecond rate);
   Status drop(std::size_t link, double share);
   Status clear(std::size_t link);  // success when it has none
+  // Off: take_down() and clear() leave the routes to somebody else. On: the next of them makes all
+  // routes right.
+  void set_converging(bool on);
   std::optional<std::size_t> find(const std::string& link) const;
   std::size_t link_count() const { return blueprint_.cables.size(); }
 
@@ -62,6 +65,8 @@ class Network {
   std::vector<Node> nodes_;
   std::vector<LinkFaults> faults_;
   std::vector<std::vector<Hop>> installed_;  // per route of the blueprint
+  bool converges_ = true;
+  bool knows_installed_ = true;
 };
 
 }  // namespace regatta::lab
