@@ -36,8 +36,7 @@ Culprit link_culprit(topo::DirectedLink link) {
 }
 
 Culprit both_ways_culprit(LinkId link) {
-  return {
-      .kind = CulpritKind::kLink, .link = link, .forward = true, .backward = true, .node = {}};
+  return {.kind = CulpritKind::kLink, .link = link, .forward = true, .backward = true, .node = {}};
 }
 
 Culprit nic_culprit(const topo::Graph& graph, LinkId link) {

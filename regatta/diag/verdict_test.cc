@@ -31,10 +31,8 @@ class Verdicts : public testing::Test {
 
 TEST_F(Verdicts, NameTheDirectionOfALink) {
   const LinkId up = link("leaf0-spine1");
-  EXPECT_EQ(to_string(graph_, link_culprit({up, true})),
-            "link leaf0-spine1 from leaf0 to spine1");
-  EXPECT_EQ(to_string(graph_, link_culprit({up, false})),
-            "link leaf0-spine1 from spine1 to leaf0");
+  EXPECT_EQ(to_string(graph_, link_culprit({up, true})), "link leaf0-spine1 from leaf0 to spine1");
+  EXPECT_EQ(to_string(graph_, link_culprit({up, false})), "link leaf0-spine1 from spine1 to leaf0");
   EXPECT_EQ(to_string(graph_, both_ways_culprit(up)), "link leaf0-spine1, both ways");
 }
 
@@ -70,8 +68,10 @@ TEST_F(Verdicts, SayWhichLinksToAvoid) {
 
 TEST_F(Verdicts, NeverBlameHostNoise) {
   EXPECT_FALSE(is_fault({}));
-  EXPECT_FALSE(is_fault({.culprit = noise_culprit(node("s1")), .evidence = {}, .alternatives = {}}));
-  EXPECT_TRUE(is_fault({.culprit = server_culprit(node("s1")), .evidence = {}, .alternatives = {}}));
+  EXPECT_FALSE(
+      is_fault({.culprit = noise_culprit(node("s1")), .evidence = {}, .alternatives = {}}));
+  EXPECT_TRUE(
+      is_fault({.culprit = server_culprit(node("s1")), .evidence = {}, .alternatives = {}}));
   EXPECT_THAT(links_to_avoid(graph_, noise_culprit(node("s1"))), IsEmpty());
 }
 

@@ -1,0 +1,59 @@
+// The coverage proof for people.
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "regatta/probe/matrix.h"
+
+namespace regatta::probe {
+namespace {
+
+constexpr std::size_t kMostNamed = 12;
+
+std::string names(const topo::Graph& graph, std::span<const std::uint32_t> links) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMostNamed, links.size()); ++i)
+    text += (i == 0 ? "" : ", ") + link_text(graph, links[i]);
+  if (links.size() > kMostNamed) text += fmt::format(" and {} more", links.size() - kMostNamed);
+  return text;
+}
+
+}  // namespace
+
+std::string link_text(const topo::Graph& graph, std::uint32_t directed_link) {
+  const topo::Link& link = graph.links[directed_link / 2];
+  const bool forward = directed_link % 2 == 0;
+  return fmt::format("{} from {} to {}", link.name,
+                     graph.nodes[(forward ? link.a : link.b).index()].name,
+                     graph.nodes[(forward ? link.b : link.a).index()].name);
+}
+
+std::string coverage_text(const topo::Graph& graph, const Coverage& coverage) {
+  const std::size_t links = 2 * graph.links.size();
+  std::size_t least = coverage.ways.size();
+  std::size_t most = 0;
+  for (std::uint32_t link = 0; link < links; ++link) {
+    const std::size_t count = coverage.ways_of(link).size();
+    if (count == 0) continue;
+    least = std::min(least, count);
+    most = std::max(most, count);
+  }
+  std::string text = fmt::format("{} of {} directed links", links - coverage.missing.size(), links);
+  if (most > 0) text += fmt::format(", by {} to {} ways each", least, most);
+  text += "\n";
+  if (!coverage.missing.empty())
+    text += "not covered, no route leads over them: " + names(graph, coverage.missing) + "\n";
+  if (!coverage.thin.empty())
+    text += "by fewer than three ways: " + names(graph, coverage.thin) + "\n";
+  for (std::size_t i = 0; i < std::min(kMostNamed, coverage.hidden.size()); ++i)
+    text += fmt::format("always together: {}, and {}\n", link_text(graph, coverage.hidden[i].first),
+                        link_text(graph, coverage.hidden[i].second));
+  if (coverage.hidden.size() > kMostNamed)
+    text += fmt::format("and {} more pairs\n", coverage.hidden.size() - kMostNamed);
+  if (!coverage.hidden_by_two.empty())
+    text += "hidden when two certain others break at once: " +
+            names(graph, coverage.hidden_by_two) + "\n";
+  return text;
+}
+
+}  // namespace regatta::probe
