@@ -4,8 +4,6 @@
 #include <limits>
 #include <queue>
 
-#include <fmt/core.h>
-
 #include "regatta/core/check.h"
 #include "regatta/fabric/fair_rates.h"
 #include "regatta/fabric/followers.h"
@@ -203,10 +201,7 @@ class Simulation {
     report_.unfinished = traffic_.flows().size() - done_;
     if (report_.unfinished == 0) return std::move(report_);
     if (std::ranges::all_of(slot_of_, [](std::uint32_t slot) { return slot == kNone; })) {
-      return Error{Code::kInvalidInput,
-                   fmt::format("flow {} waits for itself, through others or directly; remove one "
-                               "of the waits of that circle",
-                               in_a_circle())};
+      return circle_of_waits(traffic_, waits_for_);
     }
     for (std::uint32_t flow = 0; flow < slot_of_.size(); ++flow) {
       FlowTimes& times = report_.flows[flow];
@@ -214,20 +209,6 @@ class Simulation {
       if (waits_for_[flow] != 0) times = {kNever, kNever, kNever};
     }
     return std::move(report_);
-  }
-
-  // Who waits and whom it waits for, until one comes again.
-  std::uint32_t in_a_circle() const {
-    std::vector<std::uint32_t> waits_on(waits_for_.size(), kNone);
-    for (const Traffic::Wait& wait : traffic_.waits())
-      if (waits_for_[wait.before] != 0) waits_on[wait.flow_and_after / 2] = wait.before;
-    std::vector<bool> is_seen(waits_for_.size(), false);
-    std::uint32_t flow = 0;
-    while (waits_for_[flow] == 0)
-      ++flow;
-    for (; !is_seen[flow]; flow = waits_on[flow])
-      is_seen[flow] = true;
-    return flow;
   }
 
   const Links& links_;

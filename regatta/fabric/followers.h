@@ -1,13 +1,15 @@
-// fabric/followers.h: of each flow of some traffic, those that wait for it.
+// fabric/followers.h: which flows wait for one, and the word on those that wait for each other.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "regatta/core/result.h"
 #include "regatta/fabric/traffic.h"
 
 namespace regatta::fabric {
 
+// Flows by number, each with those that wait for it.
 class Followers {
  public:
   explicit Followers(const Traffic& traffic) : first_(traffic.flows().size() + 1, 0) {
@@ -32,5 +34,9 @@ class Followers {
   std::vector<std::uint32_t> first_;
   std::vector<std::uint32_t> following_;
 };
+
+// That flows wait for each other in a circle; `waits_for` says for how many each still does when
+// all others are done, and one does.
+Error circle_of_waits(const Traffic& traffic, const std::vector<std::uint32_t>& waits_for);
 
 }  // namespace regatta::fabric

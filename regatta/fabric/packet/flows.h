@@ -1,0 +1,133 @@
+// fabric/packet/flows.h: when each flow may start, and how much of it has not been sent or has not
+// arrived.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <queue>
+#include <vector>
+
+#include "regatta/fabric/followers.h"
+#include "regatta/fabric/packet/packet.h"
+
+namespace regatta::fabric::packet {
+
+inline Picoseconds picoseconds(double seconds) {
+  return std::llround(seconds * 1e12);
+}
+inline double seconds(Picoseconds time) {
+  return static_cast<double>(time) * 1e-12;
+}
+
+class Flows {
+ public:
+  explicit Flows(const Traffic& traffic) : traffic_(traffic), followers_(traffic) {
+    const std::size_t count = traffic.flows().size();
+    times_.resize(count, {kNever, kNever, kNever});
+    left_.resize(count);
+    waits_for_.reserve(count);
+    for (std::uint32_t flow = 0; flow < count; ++flow) {
+      waits_for_.push_back(traffic.flows()[flow].waits_for);
+      if (waits_for_[flow] == 0) due(flow, 0);
+    }
+  }
+
+  std::uint64_t bytes(std::uint32_t flow) const {
+    return static_cast<std::uint64_t>(traffic_.flows()[flow].bytes);
+  }
+  std::uint32_t pair(std::uint32_t flow) const { return traffic_.flows()[flow].path; }
+
+  // When the next flow starts; kNever: none is due.
+  Picoseconds next_start() const { return starts_.empty() ? kNever : starts_.top().at; }
+  // It is to be sent in so many parts and packets; none: it is there at once.
+  std::uint32_t start() {
+    const Start start = starts_.top();
+    starts_.pop();
+    times_[start.flow].start = start.at;
+    return start.flow;
+  }
+  void expect(std::uint32_t flow, std::uint32_t parts, std::uint32_t packets) {
+    left_[flow] = {.parts = parts, .packets = packets};
+  }
+  void part_sent(std::uint32_t flow, Picoseconds now) {
+    if (--left_[flow].parts == 0) sent(flow, now);
+  }
+  void packet_arrived(std::uint32_t flow, Picoseconds now) {
+    if (--left_[flow].packets == 0) arrived(flow, now);
+  }
+  void sent(std::uint32_t flow, Picoseconds now) {
+    times_[flow].sent = now;
+    tell(flow, After::kSent, now);
+  }
+  void arrived(std::uint32_t flow, Picoseconds now) {
+    times_[flow].arrived = now;
+    end_ = std::max(end_, now);
+    ++arrived_;
+    tell(flow, After::kArrived, now);
+  }
+
+  const Traffic& traffic() const { return traffic_; }
+  std::size_t not_arrived() const { return times_.size() - arrived_; }
+  Picoseconds end() const { return end_; }
+  FlowTimes times(std::uint32_t flow) const {
+    const auto of = [](Picoseconds time) {
+      return time == kNever ? std::numeric_limits<double>::infinity() : seconds(time);
+    };
+    return {of(times_[flow].start), of(times_[flow].sent), of(times_[flow].arrived)};
+  }
+
+  // Whether some flows can never start, whatever happens to the others: for how many each waits.
+  std::vector<std::uint32_t> waits_without_end() const {
+    std::vector<std::uint32_t> waits_for;
+    std::vector<std::uint32_t> free;
+    for (const Traffic::Flow& flow : traffic_.flows())
+      waits_for.push_back(flow.waits_for);
+    for (std::uint32_t flow = 0; flow < waits_for.size(); ++flow)
+      if (waits_for[flow] == 0) free.push_back(flow);
+    for (std::size_t i = 0; i < free.size(); ++i)
+      followers_.for_each(free[i], [&](std::uint32_t next, After) {
+        if (--waits_for[next] == 0) free.push_back(next);
+      });
+    if (free.size() == waits_for.size()) waits_for.clear();
+    return waits_for;
+  }
+
+ private:
+  struct Times {
+    Picoseconds start;
+    Picoseconds sent;
+    Picoseconds arrived;
+  };
+  struct Left {
+    std::uint32_t parts = 0;    // to be sent
+    std::uint32_t packets = 0;  // to arrive
+  };
+  struct Start {
+    Picoseconds at;
+    std::uint32_t flow;
+    bool operator<(const Start& other) const {
+      return at != other.at ? at > other.at : flow > other.flow;
+    }
+  };
+
+  void due(std::uint32_t flow, Picoseconds now) {
+    starts_.push({now + picoseconds(traffic_.flows()[flow].delay), flow});
+  }
+  void tell(std::uint32_t flow, After what, Picoseconds now) {
+    followers_.for_each(flow, [&](std::uint32_t next, After after) {
+      if (after == what && --waits_for_[next] == 0) due(next, now);
+    });
+  }
+
+  const Traffic& traffic_;
+  const Followers followers_;
+  std::vector<Times> times_;
+  std::vector<Left> left_;
+  std::vector<std::uint32_t> waits_for_;
+  std::priority_queue<Start> starts_;
+  Picoseconds end_ = 0;
+  std::size_t arrived_ = 0;
+};
+
+}  // namespace regatta::fabric::packet

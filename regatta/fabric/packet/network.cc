@@ -1,0 +1,93 @@
+#include "regatta/fabric/packet/network.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+namespace regatta::fabric::packet {
+namespace {
+
+Network::Link link_of(const topo::Link& link, bool forward) {
+  const double per_byte = 1e12 / link.rate.value;
+  return {.rate = static_cast<std::uint64_t>(std::llround(per_byte * 0x1p20)),
+          .latency = std::llround(link.latency.value * 1e12),
+          .end = static_cast<std::uint32_t>(forward ? link.b.value : link.a.value),
+          .is_to_host = link.a_nic >= 0 && !forward,
+          .is_from_host = link.a_nic >= 0 && forward};
+}
+
+// Writes ways one after the other. Unlike Routes::way() it ends where the routes never do.
+class WayWriter {
+ public:
+  WayWriter(const PacketScene& scene, Network& network)
+      : scene_(scene), network_(network), seen_(scene.graph.nodes.size(), kNone) {}
+
+  // Whether there is one.
+  bool write(const Pair& pair, const ByHash& choose) {
+    const auto first = static_cast<std::uint32_t>(network_.ways.size());
+    if (pair.from == pair.to) {
+      network_.way_of.push_back(kNone);
+      network_.latency_of.push_back(0);
+      return true;
+    }
+    network_.way_of.push_back(first);
+    network_.latency_of.push_back(0);
+    add(number_of({pair.from, true}));
+    const auto last = static_cast<std::uint32_t>(end_of_link(number_of({pair.to, true})));
+    nodes_.clear();
+    std::uint32_t node = end_of_link(number_of({pair.from, true}));
+    bool is_whole = true;
+    for (; node != last && seen_[node] == kNone;) {
+      seen_[node] = static_cast<std::uint32_t>(network_.ways.size());
+      nodes_.push_back(node);
+      const NodeId here{static_cast<int>(node)};
+      const auto hops = scene_.routes.next_hops(here, NodeId{static_cast<int>(last)});
+      is_whole = !hops.empty();
+      if (!is_whole) break;
+      add(hops[hops.size() == 1 ? 0 : choose(here, hops.size())]);
+      node = end_of_link(network_.ways.back());
+    }
+    if (is_whole && node == last) add(number_of({pair.to, false}));
+    if (is_whole && node != last) network_.ways.push_back(Network::kBack | seen_[node]);
+    for (const std::uint32_t passed : nodes_)
+      seen_[passed] = kNone;
+    return is_whole;
+  }
+
+ private:
+  std::uint32_t end_of_link(std::uint32_t link) const { return network_.links[link].end; }
+  void add(std::uint32_t link) {
+    network_.ways.push_back(link);
+    network_.latency_of.back() += network_.links[link].latency;
+  }
+
+  const PacketScene& scene_;
+  Network& network_;
+  std::vector<std::uint32_t> seen_;  // per node: where the way leaves it; kNone: it has not come by
+  std::vector<std::uint32_t> nodes_;
+};
+
+}  // namespace
+
+Result<Network> make_network(const PacketScene& scene, const PacketOptions& options) {
+  Network network;
+  for (const topo::Link& link : scene.graph.links)
+    for (const bool forward : {true, false})
+      network.links.push_back(link_of(link, forward));
+  WayWriter writer(scene, network);
+  for (std::uint32_t pair = 0; pair < scene.pairs.pairs.size(); ++pair) {
+    for (std::uint32_t i = 0; i < scene.pairs.connections; ++i) {
+      const ByHash choose{scene.pairs.tuple(pair, i), scene.seeds, options.policy};
+      if (writer.write(scene.pairs.pairs[pair], choose)) continue;
+      const auto name = [&](LinkId link) { return scene.graph.links[link.index()].name; };
+      return Error{
+          Code::kInvalidInput,
+          fmt::format("no way leads from {} to {}; change the routes or the pair",
+                      name(scene.pairs.pairs[pair].from), name(scene.pairs.pairs[pair].to))};
+    }
+  }
+  return network;
+}
+
+}  // namespace regatta::fabric::packet

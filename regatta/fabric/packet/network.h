@@ -1,0 +1,13 @@
+// fabric/packet/network.h: the fabric as packets see it: flat, in whole picoseconds.
+#pragma once
+
+#include "regatta/core/result.h"
+#include "regatta/fabric/packet/packet.h"
+#include "regatta/fabric/packet/packet_simulation.h"
+
+namespace regatta::fabric::packet {
+
+// Fails with kInvalidInput where no way leads from one of a pair to the other.
+Result<Network> make_network(const PacketScene& scene, const PacketOptions& options);
+
+}  // namespace regatta::fabric::packet

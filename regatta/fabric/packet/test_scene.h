@@ -1,0 +1,49 @@
+// fabric/packet/test_scene.h: a small fabric and who sends over it, for tests and comparisons of
+// the packet level.
+#pragma once
+
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "regatta/fabric/packet/packet_simulation.h"
+#include "regatta/fabric/test_fabric.h"
+
+namespace regatta::fabric {
+
+struct TestScene {
+  // `servers` of one NIC, so many to a leaf, with as many spines; 1 us for each link.
+  TestScene(int servers, int servers_per_leaf, BytesPerSecond rate, std::uint32_t connections = 1)
+      : TestScene(TestFabric::cluster_of(servers, servers_per_leaf, rate), connections) {}
+
+  explicit TestScene(const topo::Cluster& cluster, std::uint32_t connections = 1)
+      : graph(build_graph(cluster)), routes(graph), links(links_of(graph)) {
+    for (std::size_t server = 0; server < cluster.servers.size(); ++server)
+      nics.push_back(nic_link(graph, ServerId{static_cast<int>(server)}, 0));
+    pairs.connections = connections;
+    draw_seeds(1);
+  }
+
+  // Of the switches.
+  void draw_seeds(std::uint32_t seed) {
+    seeds.resize(graph.nodes.size());
+    for (std::uint32_t& one : seeds)
+      one = seed = seed * 1664525U + 1013904223U;
+  }
+
+  std::uint32_t pair(std::uint32_t from, std::uint32_t to) {
+    return pairs.add(nics[from], nics[to]);
+  }
+  PacketScene scene() const { return {graph, routes, seeds, pairs}; }
+
+  topo::Graph graph;
+  Routes routes;
+  Links links;
+  std::vector<LinkId> nics;  // per server
+  std::vector<std::uint32_t> seeds;
+  Pairs pairs;
+  Traffic traffic;
+};
+
+}  // namespace regatta::fabric
