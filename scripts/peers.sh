@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what regatta is compared with, from Debian's packages, and builds the programs that do it, beside
-# `regatta`: the collective libraries of `regatta bench coll --vs` (OpenMPI, MPICH, Gloo) and the simulator SimGrid.
+# `regatta`: the collective libraries of `regatta bench coll --vs` (OpenMPI, MPICH, Gloo) and the simulators SimGrid and ns-3.
 #
 #   scripts/peers.sh          (REGATTA_PRESET=dev|release chooses the build)
 set -euo pipefail

@@ -14,10 +14,8 @@
 #include <vector>
 
 #include <simgrid/s4u.hpp>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "bench/peers/own_process.h"
 #include "bench/peers/simgrid_engine.h"
 #include "regatta/fabric/collective_traffic.h"
 #include "regatta/fabric/flow_simulation.h"
@@ -111,30 +109,6 @@ double simulate_theirs(const Case& one) {
   return sg::Engine::get_clock();
 }
 
-// In a process of its own, whose time and memory are told. Whether it went well.
-template <typename Simulate>
-bool tell(const char* name, Simulate&& simulate) {
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child == 0) {
-    const double took = simulate();
-    std::printf("%-8s simulated %8.3f ms", name, took * 1e3);
-    std::fflush(stdout);
-    _exit(0);
-  }
-  if (child < 0) return false;
-  rusage usage{};
-  int status = 0;
-  wait4(child, &status, 0, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  std::printf("   in %7.3f s of a processor and %5ld MiB%s\n",
-              seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss / 1024,
-              status == 0 ? "" : ": it failed");
-  return status == 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -158,7 +132,9 @@ int main(int argc, char** argv) {
     --one.per_leaf;
   std::printf("%s, %u ranks, %u to a leaf\n", argv[1], one.ranks, one.per_leaf);
   bool is_well = true;
-  if (who != "simgrid") is_well = tell("regatta", [&] { return simulate_ours(one); });
-  if (who != "ours") is_well = tell("SimGrid", [&] { return simulate_theirs(one); }) && is_well;
+  if (who != "simgrid")
+    is_well = regatta::peers::tell("regatta", [&] { return simulate_ours(one); });
+  if (who != "ours")
+    is_well = regatta::peers::tell("SimGrid", [&] { return simulate_theirs(one); }) && is_well;
   return is_well ? 0 : 1;
 }
