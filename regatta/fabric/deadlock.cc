@@ -1,161 +1,46 @@
 #include "regatta/fabric/deadlock.h"
 
 #include <algorithm>
-#include <deque>
-#include <span>
+#include <iterator>
 
-#include "regatta/core/check.h"
+#include "regatta/fabric/internal/waits.h"
 
 namespace regatta::fabric {
 namespace {
 
-using Bits = std::vector<std::uint64_t>;
-
-bool has(std::span<const std::uint64_t> bits, std::size_t at) {
-  return (bits[at / 64] >> (at % 64) & 1U) != 0;
-}
-void set(std::span<std::uint64_t> bits, std::size_t at) {
-  bits[at / 64] |= std::uint64_t{1} << (at % 64);
-}
-
-// The links between switches, by their place among those of a switch: its ports. Servers do not
-// forward, so that what lies before their NICs always drains, and nothing waits behind it.
-class Ports {
- public:
-  explicit Ports(const topo::Graph& graph) : ports_(graph.nodes.size()) {
-    for (std::size_t id = 0; id < graph.links.size(); ++id) {
-      const topo::Link& link = graph.links[id];
-      ends_.push_back({link.a, link.b, 0, 0});
-      if (link.a_nic >= 0) continue;
-      const auto number = static_cast<std::uint32_t>(2 * id);
-      ends_.back().a_port = ports_[link.a.index()].size();
-      ends_.back().b_port = ports_[link.b.index()].size();
-      ports_[link.a.index()].push_back(number);
-      ports_[link.b.index()].push_back(number + 1);
-    }
-  }
-
-  std::size_t links() const { return 2 * ends_.size(); }  // directed ones
-  std::size_t count(NodeId node) const { return ports_[node.index()].size(); }
-  // The directed link that leaves by a port.
-  std::uint32_t out(NodeId node, std::size_t port) const { return ports_[node.index()][port]; }
-  NodeId head(std::uint32_t link) const {
-    return link % 2 == 0 ? ends_[link / 2].b : ends_[link / 2].a;
-  }
-  std::size_t head_port(std::uint32_t link) const {
-    return link % 2 == 0 ? ends_[link / 2].b_port : ends_[link / 2].a_port;
-  }
-  std::size_t tail_port(std::uint32_t link) const {
-    return link % 2 == 0 ? ends_[link / 2].a_port : ends_[link / 2].b_port;
-  }
-
- private:
-  struct Ends {
-    NodeId a;
-    NodeId b;
-    std::size_t a_port;
-    std::size_t b_port;
-  };
-  std::vector<Ends> ends_;                         // per link
-  std::vector<std::vector<std::uint32_t>> ports_;  // per node, directed links out of it
-};
-
-// Per switch and port that traffic comes in by: the ports that it waits for.
-class Waits {
- public:
-  Waits(const topo::Graph& graph, const Ports& ports) : ports_(ports) {
-    for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
-      const std::size_t count = ports.count({static_cast<int>(node)});
-      words_.push_back((count + 63) / 64);
-      rows_.emplace_back(count * words_.back(), 0);
-    }
-  }
-
-  // Those of traffic from all leaves to one: hops(node) are the directed links it takes there.
-  template <typename Hops>
-  void add(const std::vector<NodeId>& leaves, NodeId to, Hops&& hops) {
-    std::vector<Bits> comes_in(rows_.size());
-    std::vector<bool> is_known(rows_.size(), false);
-    std::deque<NodeId> open;
-    for (const NodeId leaf : leaves) {
-      if (leaf == to) continue;
-      is_known[leaf.index()] = true;
-      open.push_back(leaf);
-    }
-    std::vector<NodeId> passed;
-    while (!open.empty()) {
-      const NodeId node = open.front();
-      open.pop_front();
-      passed.push_back(node);
-      for (const std::uint32_t link : hops(node)) {
-        const NodeId next = ports_.head(link);
-        comes_in[next.index()].resize(words_[next.index()], 0);
-        set(comes_in[next.index()], ports_.head_port(link));
-        if (is_known[next.index()] || next == to) continue;
-        is_known[next.index()] = true;
-        open.push_back(next);
-      }
-    }
-    for (const NodeId node : passed)
-      if (!comes_in[node.index()].empty()) add_waits(node, comes_in[node.index()], hops(node));
-  }
-
-  // The first link from `port` on that one waits for, and on to the port after it; none: no more.
-  std::optional<std::uint32_t> next(std::uint32_t link, std::size_t& port) const {
-    const NodeId head = ports_.head(link);
-    const std::size_t words = words_[head.index()];
-    const auto row = std::span(rows_[head.index()]).subspan(ports_.head_port(link) * words, words);
-    while (port < ports_.count(head) && !has(row, port))
-      ++port;
-    if (port >= ports_.count(head)) return std::nullopt;
-    return ports_.out(head, port++);
-  }
-
-  std::optional<Circle> find_circle() const;
-
- private:
-  void add_waits(NodeId node, const Bits& comes_in, std::span<const std::uint32_t> hops) {
-    Bits leaves_by(words_[node.index()], 0);
-    for (const std::uint32_t link : hops)
-      set(leaves_by, ports_.tail_port(link));
-    for (std::size_t port = 0; port < ports_.count(node); ++port) {
-      if (!has(comes_in, port)) continue;
-      const std::span<std::uint64_t> row = row_of(node, port);
-      for (std::size_t word = 0; word < row.size(); ++word)
-        row[word] |= leaves_by[word];
-    }
-  }
-  std::span<std::uint64_t> row_of(NodeId node, std::size_t port) {
-    const std::size_t words = words_[node.index()];
-    return std::span(rows_[node.index()]).subspan(port * words, words);
-  }
-
-  const Ports& ports_;
-  std::vector<std::size_t> words_;  // per node, of a row
-  std::vector<Bits> rows_;          // per node, a row per port
-};
+using internal::Ports;
+using internal::Waits;
 
 // Depth first; a link on the way from the start that comes again closes a circle.
 class CircleSearch {
  public:
   CircleSearch(const Waits& waits, std::size_t links)
-      : waits_(waits), states_(links, State::kNew) {}
+      : waits_(waits), states_(links, State::kNew), chains_(links, 0) {}
 
   std::optional<Circle> from(std::uint32_t first) {
     if (states_[first] == State::kNew) enter(first);
     while (!way_.empty()) {
-      const auto next = waits_.next(way_.back().link, way_.back().port);
+      const std::uint32_t link = way_.back().link;
+      const auto next = waits_.next(link, way_.back().port);
+      seen_ += next ? 1 : 0;
       if (!next) {
-        states_[way_.back().link] = State::kDone;
+        states_[link] = State::kDone;
         way_.pop_back();
+        if (!way_.empty()) add_behind(way_.back().link, link);
       } else if (states_[*next] == State::kOnTheWay) {
         return circle_from(*next);
       } else if (states_[*next] == State::kNew) {
         enter(*next);
+      } else {
+        add_behind(link, *next);
       }
     }
     return std::nullopt;
   }
+
+  std::size_t seen() const { return seen_; }  // waits
+  // The longest chain of waits that begins at a link which was done.
+  std::size_t chain(std::uint32_t link) const { return chains_[link]; }
 
  private:
   enum class State : std::uint8_t { kNew, kOnTheWay, kDone };
@@ -169,6 +54,9 @@ class CircleSearch {
     states_[link] = State::kOnTheWay;
     way_.push_back({link, 0});
   }
+  void add_behind(std::uint32_t link, std::uint32_t next) {
+    chains_[link] = std::max(chains_[link], chains_[next] + 1);
+  }
   Circle circle_from(std::uint32_t link) const {
     Circle circle;
     std::transform(std::ranges::find(way_, link, &Step::link), way_.end(),
@@ -177,100 +65,94 @@ class CircleSearch {
   }
 
   const Waits& waits_;
-  std::vector<State> states_;  // per directed link
+  std::vector<State> states_;          // per directed link
+  std::vector<std::uint32_t> chains_;  // the same
   std::vector<Step> way_;
+  std::size_t seen_ = 0;
 };
 
-std::optional<Circle> Waits::find_circle() const {
-  CircleSearch search(*this, ports_.links());
-  for (std::size_t at = 0; at < rows_.size(); ++at) {
+// Of all links, each tail's in the order of its ports.
+std::optional<Circle> search(const topo::Graph& graph, const Ports& ports, CircleSearch& search) {
+  for (std::size_t at = 0; at < graph.nodes.size(); ++at) {
     const NodeId node{static_cast<int>(at)};
-    for (std::size_t port = 0; port < ports_.count(node); ++port)
-      if (auto circle = search.from(ports_.out(node, port))) return circle;
+    for (std::size_t port = 0; port < ports.count(node); ++port)
+      if (auto circle = search.from(ports.out(node, port))) return circle;
   }
   return std::nullopt;
 }
 
-Waits waits_of(const topo::Graph& graph, const Ports& ports, const Routes& routes) {
-  Waits waits(graph, ports);
-  for (const NodeId leaf : routes.leaves())
-    waits.add(routes.leaves(), leaf, [&](NodeId node) { return routes.next_hops(node, leaf); });
-  return waits;
-}
-
-// The graph without a link, which keeps its number.
-topo::Graph without(const topo::Graph& graph, LinkId failed) {
-  topo::Graph left = graph;
-  const topo::Link& link = graph.links[failed.index()];
-  for (const NodeId node : {link.a, link.b})
-    std::erase(left.links_of[node.index()], failed);
-  return left;
-}
-
-// Whether some leaf has no way to another one any more that it had, so that its traffic goes new
-// ways. Switches that lose all their next hops lose those that led to them, too; where no leaf is
-// among them, traffic only goes fewer of the ways that it went.
-bool leads_new_ways(const topo::Graph& graph, const Ports& ports, const Routes& routes, NodeId leaf,
-                    LinkId failed) {
-  std::vector<NodeId> lost;
-  std::vector<bool> is_lost(graph.nodes.size(), false);
-  const auto lose = [&](NodeId node) {
-    if (is_lost[node.index()] || node == leaf) return;
-    const auto hops = routes.next_hops(node, leaf);
-    const bool all = !hops.empty() && std::ranges::all_of(hops, [&](std::uint32_t link) {
-      return link / 2 == static_cast<std::uint32_t>(failed.value) ||
-             is_lost[ports.head(link).index()];
-    });
-    if (!all) return;
-    is_lost[node.index()] = true;
-    lost.push_back(node);
-  };
-  lose(graph.links[failed.index()].a);
-  lose(graph.links[failed.index()].b);
-  for (std::size_t i = 0; i < lost.size(); ++i) {
-    if (graph.nodes[lost[i].index()].kind == topo::NodeKind::kLeaf) return true;
-    for (std::size_t port = 0; port < ports.count(lost[i]); ++port)
-      lose(ports.head(ports.out(lost[i], port)));
+// Waits of links that lead down for links that lead up.
+std::size_t count_bounces(const topo::Graph& graph, const Ports& ports, const Waits& waits) {
+  const auto tier = [&](NodeId node) { return graph.nodes[node.index()].kind; };
+  std::size_t bounces = 0;
+  for (std::uint32_t link = 0; link < ports.links(); ++link) {
+    if (graph.links[link / 2].a_nic >= 0 || tier(ports.head(link)) > tier(ports.head(link ^ 1U)))
+      continue;
+    std::size_t port = 0;
+    while (const auto next = waits.next(link, port))
+      bounces += tier(ports.head(*next)) > tier(ports.head(link)) ? 1 : 0;
   }
-  return false;
+  return bounces;
 }
 
 }  // namespace
 
 std::optional<Circle> find_circle(const topo::Graph& graph, const Routes& routes) {
   const Ports ports(graph);
-  return waits_of(graph, ports, routes).find_circle();
+  const Waits waits = waits_of(ports, graph, routes);
+  CircleSearch circles(waits, ports.links());
+  return search(graph, ports, circles);
 }
 
-FailureCheck check_single_failures(const topo::Graph& graph) {
-  const Routes routes(graph);
+DeadlockCheck check_deadlock(const topo::Graph& graph, const Routes& routes) {
   const Ports ports(graph);
-  REGATTA_CHECK(!waits_of(graph, ports, routes).find_circle());
-  FailureCheck check;
-  for (std::size_t id = 0; id < graph.links.size(); ++id) {
-    const LinkId failed{static_cast<int>(id)};
-    if (graph.links[id].a_nic >= 0) continue;
-    ++check.failures;
-    if (std::ranges::none_of(routes.leaves(), [&](NodeId leaf) {
-          return leads_new_ways(graph, ports, routes, leaf, failed);
-        }))
-      continue;
-    ++check.rerouted;
-    const topo::Graph left = without(graph, failed);
-    const Routes others(left);
-    const auto is_cut = [&](NodeId from) {
-      return std::ranges::any_of(routes.leaves(), [&](NodeId to) {
-        return from != to && others.next_hops(from, to).empty() &&
-               !routes.next_hops(from, to).empty();
-      });
-    };
-    check.unreachable += std::ranges::any_of(routes.leaves(), is_cut) ? 1 : 0;
-    check.circle = waits_of(left, Ports(graph), others).find_circle();
-    if (!check.circle) continue;
-    check.failed = failed;
-    return check;
-  }
+  const Waits waits = waits_of(ports, graph, routes);
+  CircleSearch circles(waits, ports.links());
+  DeadlockCheck check;
+  check.circle = search(graph, ports, circles);
+  check.bounces = count_bounces(graph, ports, waits);
+  std::vector<std::uint32_t> links;
+  for (std::uint32_t link = 0; link < ports.links(); ++link)
+    if (graph.links[link / 2].a_nic < 0) links.push_back(link);
+  check.links = links.size();
+  if (check.circle) return check;
+  check.waits = circles.seen();
+  std::size_t longest = 0;
+  for (const std::uint32_t link : links)
+    longest = std::max(longest, circles.chain(link));
+  if (!links.empty()) check.layers.resize(longest + 1, 0);
+  for (const std::uint32_t link : links)
+    ++check.layers[longest - circles.chain(link)];
   return check;
+}
+
+std::optional<NodeId> cause_of_wait(const topo::Graph& graph, const Routes& routes,
+                                    std::uint32_t link, std::uint32_t next) {
+  const auto head = [&](std::uint32_t of) {
+    const topo::Link& cable = graph.links[of / 2];
+    return of % 2 == 0 ? cable.b : cable.a;
+  };
+  const NodeId tail = head(link ^ 1U);
+  for (const NodeId leaf : routes.leaves()) {
+    const auto goes = [&](NodeId node, std::uint32_t by) {
+      return node != leaf && std::ranges::count(routes.next_hops(node, leaf), by) > 0;
+    };
+    if (!goes(tail, link) || !goes(head(link), next)) continue;
+    // Whether traffic of another leaf comes to where `link` begins.
+    std::vector<bool> is_passed(graph.nodes.size(), false);
+    std::vector<NodeId> open;
+    const auto pass = [&](NodeId node) {
+      if (is_passed[node.index()] || node == leaf) return;
+      is_passed[node.index()] = true;
+      open.push_back(node);
+    };
+    std::ranges::for_each(routes.leaves(), pass);
+    for (std::size_t i = 0; i < open.size(); ++i)
+      for (const std::uint32_t hop : routes.next_hops(open[i], leaf))
+        pass(head(hop));
+    if (is_passed[tail.index()]) return leaf;
+  }
+  return std::nullopt;
 }
 
 }  // namespace regatta::fabric

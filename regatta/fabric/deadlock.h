@@ -24,16 +24,22 @@ using Circle = std::vector<std::uint32_t>;
 // deadlock.
 std::optional<Circle> find_circle(const topo::Graph& graph, const Routes& routes);
 
-struct FailureCheck {
-  std::size_t failures = 0;      // of one link between switches each
-  std::size_t rerouted = 0;      // of these, those that led traffic ways it did not go before
-  std::size_t unreachable = 0;   // those after which some leaf cannot be reached from another
-  std::optional<LinkId> failed;  // the first one after which there is a circle
+struct DeadlockCheck {
   std::optional<Circle> circle;
+  std::size_t links = 0;    // between switches, each direction for itself
+  std::size_t waits = 0;    // pairs of links of which the first may wait for the second
+  std::size_t bounces = 0;  // of these, those that lead down a tier and up again
+  // Without a circle, the proof that there is none: every link waits only for links of later
+  // layers. Per layer, its links.
+  std::vector<std::size_t> layers;
 };
 
-// The same after each failure of a single link between two switches, with the shortest ways that
-// are left. `graph` must have none without failures.
-FailureCheck check_single_failures(const topo::Graph& graph);
+// The same, and what it rests on.
+DeadlockCheck check_deadlock(const topo::Graph& graph, const Routes& routes);
+
+// The leaf whose traffic comes over `link` and goes on over `next`, by any way from another leaf:
+// what makes the first wait for the second. None: no traffic does.
+std::optional<NodeId> cause_of_wait(const topo::Graph& graph, const Routes& routes,
+                                    std::uint32_t link, std::uint32_t next);
 
 }  // namespace regatta::fabric
