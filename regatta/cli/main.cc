@@ -12,6 +12,7 @@
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/bench_command.h"
 #include "regatta/cli/coll_command.h"
+#include "regatta/cli/fabric_command.h"
 #include "regatta/cli/gpu_command.h"
 #include "regatta/cli/help.h"
 #include "regatta/cli/lab_command.h"
@@ -43,6 +44,7 @@ void add_commands(CLI::App& app, int& exit_status) {
   regatta::cli::add_lab_command(app, exit_status);
   regatta::cli::add_bench_command(app, exit_status);
   regatta::cli::add_coll_command(app, exit_status);
+  regatta::cli::add_fabric_command(app, exit_status);
   regatta::cli::add_gpu_command(app, exit_status);
 }
 

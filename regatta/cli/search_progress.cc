@@ -13,6 +13,11 @@ SearchProgress::SearchProgress(std::FILE* out, std::string title)
   if (::isatty(::fileno(out)) == 1) thread_ = std::thread([this] { show(); });
 }
 
+void SearchProgress::say(std::string title) {
+  const std::lock_guard lock(mutex_);
+  title_ = std::move(title);
+}
+
 SearchProgress::~SearchProgress() {
   if (!thread_.joinable()) return;
   {

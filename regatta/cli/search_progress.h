@@ -15,6 +15,8 @@ class SearchProgress {
   // Shows `title` and the seconds that have passed, once a second from the first second on. `out`
   // must outlive it.
   SearchProgress(std::FILE* out, std::string title);
+  // Another title, from the next second on.
+  void say(std::string title);
   // Clears the line.
   ~SearchProgress();
   SearchProgress(const SearchProgress&) = delete;
@@ -24,10 +26,10 @@ class SearchProgress {
   void show();
 
   std::FILE* out_;
-  std::string title_;
   std::mutex mutex_;
+  std::string title_;  // under mutex_
   std::condition_variable ended_;
-  bool is_over_ = false;  // under mutex_
+  bool is_over_ = false;  // the same
   std::thread thread_;    // none where `out` is no terminal
 };
 

@@ -17,7 +17,7 @@ LITTLE = "is less than one of the 2 MiB blocks in which a program gets memory; g
 STEPS = "is not a whole number from 1 to 1000000000"
 
 CASES = [
-    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab, bench, coll, gpu"),
+    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab, bench, coll, fabric, gpu"),
     (["plna"], "there is no command 'plna'; did you mean 'plan'?"),
     (["--jsn"], "there is no option '--jsn'; choose one of --version, --help, -h"),
     (["bench"], "bench: a command is missing; choose one of coll"),
@@ -99,6 +99,12 @@ CASES = [
     (["coll", "explain", "all_reduce", "--save", "/proc/none/t.json"],
      "/proc/none: no such file or directory; choose another place with --save"),
     (["coll", "inspect", "missing.json"], "missing.json: no such file; give a flight file, a PID or a job"),
+    (["fabric"], "fabric: a command is missing; choose one of check"),
+    (["fabric", "check"], "fabric check: CLUSTER is missing; write it like: regatta fabric check CLUSTER"),
+    (["fabric", "check", CLUSTER, "--failures", "0"], "fabric check: --failures: '0' is not a whole number from 1 to 8"),
+    (["fabric", "check", CLUSTER, "--routes", "nowhere.txt"], "nowhere.txt: no such file or directory; check the path"),
+    (["fabric", "check", CLUSTER, "--routes", "r.txt", "--failures", "1"],
+     "fabric check: --routes excludes --failures; give one of them"),
     (["gpu", "oci-hok"], "gpu: there is no command 'oci-hok'; did you mean 'oci-hook'?"),
     (["gpu", "enroll", "a"], "gpu enroll: --cgroup is missing; write it like: regatta gpu enroll NAME --cgroup PATH"),
     (["gpu", "run", "--name", "a"], "gpu run: PROGRAM is missing; write it like: regatta gpu run --name NAME -- PROGRAM"),

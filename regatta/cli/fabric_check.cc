@@ -1,0 +1,246 @@
+// `regatta fabric check`: whether the lossless links of a cluster can wait for each other in a
+// circle, as it is and after failures.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/cli/arguments.h"
+#include "regatta/cli/fabric_command.h"
+#include "regatta/cli/load.h"
+#include "regatta/cli/search_progress.h"
+#include "regatta/core/text.h"
+#include "regatta/fabric/deadlock.h"
+#include "regatta/fabric/failures.h"
+#include "regatta/fabric/routes_text.h"
+#include "regatta/os/file.h"
+#include "regatta/topo/graph.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string cluster;
+  std::string routes;  // a file; empty: the shortest ways
+  int failures = 0;    // up to so many at once
+  std::size_t sets = 100'000;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+// What was found of so many failures at once; 0: of the cluster as it is.
+struct FailureFinding {
+  int at_once = 0;
+  fabric::FailureCheck check;
+};
+
+struct Finding {
+  fabric::DeadlockCheck now;
+  std::vector<FailureFinding> after;  // by the number of failures, up to the first circle
+
+  bool has_circle() const { return now.circle || (!after.empty() && after.back().check.circle); }
+};
+
+// A link of a circle, as a reader wants it.
+struct Wait {
+  std::string link;
+  std::string from;
+  std::string to;
+  std::string cause;  // the leaf whose traffic comes over it and goes on over the next one
+};
+
+std::vector<Wait> waits_of(const topo::Graph& graph, const fabric::Routes& routes,
+                           const fabric::Circle& circle) {
+  std::vector<Wait> waits;
+  for (std::size_t i = 0; i < circle.size(); ++i) {
+    const topo::Link& link = graph.links[circle[i] / 2];
+    const bool forward = circle[i] % 2 == 0;
+    const auto cause =
+        fabric::cause_of_wait(graph, routes, circle[i], circle[(i + 1) % circle.size()]);
+    waits.push_back({.link = link.name,
+                     .from = graph.nodes[(forward ? link.a : link.b).index()].name,
+                     .to = graph.nodes[(forward ? link.b : link.a).index()].name,
+                     .cause = cause ? graph.nodes[cause->index()].name : ""});
+  }
+  return waits;
+}
+
+std::vector<std::string> names_of(const topo::Graph& graph, const fabric::Failed& failed) {
+  std::vector<std::string> names;
+  for (const LinkId link : failed.links)
+    names.push_back(graph.links[link.index()].name);
+  for (const NodeId node : failed.switches)
+    names.push_back(graph.nodes[node.index()].name);
+  return names;
+}
+
+// The waits of a circle after failures.
+std::vector<Wait> waits_after(const topo::Graph& graph, const fabric::FailureCheck& check) {
+  const topo::Graph left = fabric::without(graph, *check.failed);
+  return waits_of(left, fabric::Routes(left), *check.circle);
+}
+
+Finding look(const topo::Graph& graph, const fabric::Routes& routes, const Options& options) {
+  Finding finding{.now = fabric::check_deadlock(graph, routes), .after = {}};
+  for (int at_once = 1; at_once <= options.failures && !finding.has_circle(); ++at_once) {
+    SearchProgress progress(stderr, fmt::format("failures, {} at once", at_once));
+    const auto tell = [&](std::size_t done, std::size_t all) {
+      if (done % 64 == 0) progress.say(fmt::format("failures, {} at once: {} of {}", at_once, done, all));
+    };
+    finding.after.push_back({at_once, fabric::check_failures(graph, {.at_once = at_once,
+                                                                     .most_sets = options.sets,
+                                                                     .seed = options.seed,
+                                                                     .progress = tell})});
+  }
+  return finding;
+}
+
+void print_circle(const std::vector<Wait>& waits) {
+  std::vector<std::vector<std::string>> rows = {{"link", "from", "to", "full with traffic to"}};
+  for (const Wait& wait : waits)
+    rows.push_back({wait.link, wait.from, wait.to, wait.cause});
+  fmt::print("{}", format_table(rows));
+  fmt::print("each link waits for the next one, the last one for the first\n");
+}
+
+std::string counted(std::size_t count, const std::string& one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
+void print_now(const topo::Graph& graph, const fabric::Routes& routes,
+               const fabric::DeadlockCheck& now) {
+  if (now.circle) {
+    fmt::print("deadlock possible: a circle of {} links\n\n", now.circle->size());
+    print_circle(waits_of(graph, routes, *now.circle));
+    return;
+  }
+  fmt::print("no deadlock: {} links, {} between them, no circle\n", now.links,
+             counted(now.waits, "wait"));
+  if (now.layers.empty()) return;
+  std::vector<std::string> layers;
+  for (const std::size_t links : now.layers)
+    layers.push_back(std::to_string(links));
+  fmt::print("proof: {} of {} links; each link waits only for links of later layers\n",
+             counted(layers.size(), "layer"), join(layers, ", "));
+  if (now.bounces == 0) {
+    fmt::print("all ways go up, then down\n");
+  } else {
+    fmt::print("{} of the waits lead down a tier and up again\n", now.bounces);
+  }
+}
+
+void print_after(const topo::Graph& graph, const FailureFinding& after) {
+  const fabric::FailureCheck& check = after.check;
+  const std::string sets =
+      check.is_sample
+          ? fmt::format("{} drawn of {:.4g}", check.checked, check.sets)
+          : fmt::format("{}{:.0f}", check.circle ? fmt::format("{} of ", check.checked) : "all ",
+                        check.sets);
+  fmt::print("\n{} at once: {} looked at; {} led traffic new ways, {} cut leaves off\n",
+             counted(static_cast<std::size_t>(after.at_once), "failure"), sets, check.rerouted,
+             check.unreachable);
+  if (!check.circle) {
+    fmt::print("no deadlock: no circle after any of them\n");
+    return;
+  }
+  fmt::print("deadlock possible after {} failed: a circle of {} links\n\n",
+             join(names_of(graph, *check.failed), " and "), check.circle->size());
+  print_circle(waits_after(graph, check));
+}
+
+json circle_to_json(const std::vector<Wait>& waits) {
+  json circle = json::array();
+  for (const Wait& wait : waits)
+    circle.push_back(
+        {{"link", wait.link}, {"from", wait.from}, {"to", wait.to}, {"traffic_to", wait.cause}});
+  return circle;
+}
+
+json finding_to_json(const topo::Graph& graph, const fabric::Routes& routes,
+                     const Finding& finding) {
+  json all = {{"has_circle", finding.has_circle()},
+              {"links", finding.now.links},
+              {"waits", finding.now.waits},
+              {"bounces", finding.now.bounces},
+              {"layers", finding.now.layers}};
+  if (finding.now.circle) all["circle"] = circle_to_json(waits_of(graph, routes, *finding.now.circle));
+  all["failures"] = json::array();
+  for (const FailureFinding& after : finding.after) {
+    const fabric::FailureCheck& check = after.check;
+    json one = {{"at_once", after.at_once},     {"sets", check.sets},
+                {"checked", check.checked},     {"is_sample", check.is_sample},
+                {"rerouted", check.rerouted},   {"cut_off", check.unreachable},
+                {"has_circle", check.circle.has_value()}};
+    if (check.circle) {
+      one["failed"] = names_of(graph, *check.failed);
+      one["circle"] = circle_to_json(waits_after(graph, check));
+    }
+    all["failures"].push_back(std::move(one));
+  }
+  return all;
+}
+
+Result<fabric::Routes> load_routes(const topo::Graph& graph, const std::string& path) {
+  if (path.empty()) return fabric::Routes(graph);
+  const auto text = os::read_file(path, os::kTextFileMost);
+  if (!text) return Error{Code::kInvalidInput, text.error().message + "; check the path"};
+  return fabric::parse_routes(graph, *text, path);
+}
+
+int check(const Options& options) {
+  const auto cluster = load_cluster(options.cluster);
+  if (!cluster) return report_error(cluster.error());
+  const topo::Graph graph = topo::build_graph(*cluster);
+  const auto routes = load_routes(graph, options.routes);
+  if (!routes) return report_error(routes.error());
+  const Finding finding = look(graph, *routes, options);
+  if (options.json) {
+    fmt::print("{}\n", finding_to_json(graph, *routes, finding).dump(2));
+  } else {
+    print_now(graph, *routes, finding.now);
+    for (const FailureFinding& after : finding.after)
+      print_after(graph, after);
+  }
+  return finding.has_circle() ? 1 : 0;
+}
+
+}  // namespace
+
+void add_fabric_check(CLI::App& fabric, int& exit_status) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = add_command(
+      fabric, "check", "Prove that pauses cannot deadlock the fabric, or show how they can",
+      "regatta fabric check examples/cluster.yaml --failures 2",
+      [options, &exit_status] { exit_status = check(*options); });
+  command->add_option("CLUSTER", options->cluster, "Cluster file")->required()->check(not_empty());
+  auto* routes = command
+                     ->add_option("--routes", options->routes,
+                                  "Routes to check instead of the shortest ways, a line each: "
+                                  "switch, leaf (or *), links")
+                     ->type_name("FILE")
+                     ->check(not_empty());
+  command
+      ->add_option("--failures", options->failures,
+                   "Also after each failure of links and switches, up to so many at once")
+      ->type_name("K")
+      ->check(whole_number(1, 8))
+      ->excludes(routes);
+  command
+      ->add_option("--sets", options->sets,
+                   "Of more sets of failures at once than this, draw so many")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number(1, 1'000'000'000));
+  command->add_option("--seed", options->seed, "Of the draw")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number(0, 1'000'000'000));
+  command->add_flag("--json", options->json, "Print JSON");
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,14 @@
+#include "regatta/cli/fabric_command.h"
+
+namespace regatta::cli {
+
+void add_fabric_command(CLI::App& app, int& exit_status) {
+  auto* fabric = app.add_subcommand("fabric", "Look at the network of a cluster before it is used");
+  fabric->require_subcommand(1);
+  fabric->footer(
+      "Example:\n"
+      "  regatta fabric check examples/cluster.yaml --failures 2");
+  add_fabric_check(*fabric, exit_status);
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,15 @@
+// cli/fabric_command.h: `regatta fabric`: the network of a cluster, looked at before it is built or
+// used.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace regatta::cli {
+
+// Adds the command and its own; when one of them runs, `exit_status` is set.
+void add_fabric_command(CLI::App& app, int& exit_status);
+
+// `regatta fabric check`: whether lossless links can wait for each other in a circle.
+void add_fabric_check(CLI::App& fabric, int& exit_status);
+
+}  // namespace regatta::cli

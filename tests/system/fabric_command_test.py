@@ -1,0 +1,67 @@
+"""`regatta fabric`: what it proves of a cluster's network, and shows where it cannot."""
+import json
+import pathlib
+import tempfile
+import unittest
+
+import lab_case
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+FOUR_LEAVES = """\
+name: four
+server_types:
+  one: {devices: {count: 1, type: cpu}, intra: {kind: shm}, nics: {count: 1, rate: 1Gbps}}
+fabric: {tiers: [leaf, spine], servers_per_leaf: 2, spines: 2, uplink: 1Gbps}
+servers: {count: 8, type: one}
+"""
+BOUNCES = """\
+spine0 leaf2 leaf0-spine0
+leaf0  leaf2 leaf0-spine1
+spine1 leaf3 leaf1-spine1
+leaf1  leaf3 leaf1-spine0
+"""
+
+
+class FabricCommand(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.cluster = self.file("cluster.yaml", FOUR_LEAVES)
+
+    def file(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def test_check_proves_that_there_is_no_circle(self):
+        done = lab_case.regatta("fabric", "check", self.cluster, "--failures", 1)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("no deadlock: 16 links, 24 waits between them, no circle\n", done.stdout)
+        self.assertIn("proof: 2 layers of 8, 8 links", done.stdout)
+        self.assertIn("1 failure at once: all 14 looked at; 0 led traffic new ways", done.stdout)
+
+    def test_check_shows_the_circle_that_failures_make(self):
+        done = lab_case.regatta("fabric", "check", self.cluster, "--failures", 2, "--json")
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        found = json.loads(done.stdout)["failures"][1]
+        self.assertEqual(found["failed"], ["leaf0-spine0", "leaf1-spine1"])
+        circle = found["circle"]
+        for wait, after in zip(circle, circle[1:] + circle[:1]):
+            self.assertEqual(wait["to"], after["from"])
+
+    def test_check_shows_the_circle_of_routes_that_somebody_wrote(self):
+        routes = self.file("routes.txt", BOUNCES)
+        done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes)
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        self.assertIn("deadlock possible: a circle of 4 links\n", done.stdout)
+        self.assertIn("leaf0-spine0  spine0  leaf0   leaf2\n", done.stdout)
+        routes.write_text(BOUNCES.replace("leaf1-spine0", "leaf2-spine0"))
+        done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, f"regatta: {routes}:4: leaf1 has no link 'leaf2-spine0' to another switch; "
+                                      "did you mean 'leaf1-spine0'?\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
