@@ -90,7 +90,8 @@ Finding look(const topo::Graph& graph, const fabric::Routes& routes, const Optio
   for (int at_once = 1; at_once <= options.failures && !finding.has_circle(); ++at_once) {
     SearchProgress progress(stderr, fmt::format("failures, {} at once", at_once));
     const auto tell = [&](std::size_t done, std::size_t all) {
-      if (done % 64 == 0) progress.say(fmt::format("failures, {} at once: {} of {}", at_once, done, all));
+      if (done % 64 == 0)
+        progress.say(fmt::format("failures, {} at once: {} of {}", at_once, done, all));
     };
     finding.after.push_back({at_once, fabric::check_failures(graph, {.at_once = at_once,
                                                                      .most_sets = options.sets,
@@ -168,13 +169,17 @@ json finding_to_json(const topo::Graph& graph, const fabric::Routes& routes,
               {"waits", finding.now.waits},
               {"bounces", finding.now.bounces},
               {"layers", finding.now.layers}};
-  if (finding.now.circle) all["circle"] = circle_to_json(waits_of(graph, routes, *finding.now.circle));
+  if (finding.now.circle)
+    all["circle"] = circle_to_json(waits_of(graph, routes, *finding.now.circle));
   all["failures"] = json::array();
   for (const FailureFinding& after : finding.after) {
     const fabric::FailureCheck& check = after.check;
-    json one = {{"at_once", after.at_once},     {"sets", check.sets},
-                {"checked", check.checked},     {"is_sample", check.is_sample},
-                {"rerouted", check.rerouted},   {"cut_off", check.unreachable},
+    json one = {{"at_once", after.at_once},
+                {"sets", check.sets},
+                {"checked", check.checked},
+                {"is_sample", check.is_sample},
+                {"rerouted", check.rerouted},
+                {"cut_off", check.unreachable},
                 {"has_circle", check.circle.has_value()}};
     if (check.circle) {
       one["failed"] = names_of(graph, *check.failed);

@@ -9,6 +9,7 @@ void add_fabric_command(CLI::App& app, int& exit_status) {
       "Example:\n"
       "  regatta fabric check examples/cluster.yaml --failures 2");
   add_fabric_check(*fabric, exit_status);
+  add_fabric_simulate(*fabric, exit_status);
 }
 
 }  // namespace regatta::cli

@@ -12,4 +12,7 @@ void add_fabric_command(CLI::App& app, int& exit_status);
 // `regatta fabric check`: whether lossless links can wait for each other in a circle.
 void add_fabric_check(CLI::App& fabric, int& exit_status);
 
+// `regatta fabric simulate`: a scenario over the network of a cluster.
+void add_fabric_simulate(CLI::App& fabric, int& exit_status);
+
 }  // namespace regatta::cli

@@ -43,8 +43,7 @@ Parts parts_of(const topo::Graph& graph, bool with_switches) {
   for (std::size_t id = 0; id < graph.links.size(); ++id)
     if (graph.links[id].a_nic < 0) parts.links.push_back({static_cast<int>(id)});
   for (std::size_t id = 0; with_switches && id < graph.nodes.size(); ++id)
-    if (is_switch(graph, {static_cast<int>(id)}))
-      parts.switches.push_back({static_cast<int>(id)});
+    if (is_switch(graph, {static_cast<int>(id)})) parts.switches.push_back({static_cast<int>(id)});
   return parts;
 }
 
@@ -116,7 +115,9 @@ class NewWays {
       sets_[node.index()].push_back(std::move(set));
   }
 
-  bool is_dead(std::uint32_t hop) const { return is_failed_[hop / 2] || is_gone_[head(hop).index()]; }
+  bool is_dead(std::uint32_t hop) const {
+    return is_failed_[hop / 2] || is_gone_[head(hop).index()];
+  }
 
   // Whether what `node` loses by the failures themselves takes the way of some leaf.
   bool leads_new(NodeId node) {
@@ -163,7 +164,7 @@ class NewWays {
   std::uint64_t round_ = 0;
   std::vector<std::uint64_t> looked_at_;  // per node: the last failures after which a leaf was
   std::uint64_t failures_ = 0;
-  std::vector<std::vector<Set>> sets_;   // per node
+  std::vector<std::vector<Set>> sets_;  // per node
   std::vector<NodeId> touched_;
   std::vector<NodeId> lost_;
 };
@@ -229,7 +230,8 @@ FailureCheck check_failures(const topo::Graph& graph, const FailureOptions& opti
   if (parts.size() < places.size()) return check;
   check.sets = sets_of(parts.size(), places.size());
   check.is_sample = places.size() > 1 && check.sets > static_cast<double>(options.most_sets);
-  const std::size_t all = check.is_sample ? options.most_sets : static_cast<std::size_t>(check.sets);
+  const std::size_t all =
+      check.is_sample ? options.most_sets : static_cast<std::size_t>(check.sets);
   std::mt19937_64 random(options.seed);
   NewWays ways(graph, routes);
   std::iota(places.begin(), places.end(), 0);

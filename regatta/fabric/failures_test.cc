@@ -91,8 +91,9 @@ TEST(Failures, AreDrawnWhereThereAreTooMany) {
   const topo::Graph graph = clos(3);
   std::size_t told = 0;
   const FailureCheck check = check_failures(
-      graph,
-      {.at_once = 3, .most_sets = 50, .progress = [&](std::size_t, std::size_t all) { told = all; }});
+      graph, {.at_once = 3, .most_sets = 50, .progress = [&](std::size_t, std::size_t all) {
+                told = all;
+              }});
   EXPECT_TRUE(check.is_sample);
   EXPECT_EQ(check.sets, 72.0 * 71 * 70 / 6);
   EXPECT_EQ(check.checked, 50U);

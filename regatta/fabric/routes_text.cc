@@ -74,8 +74,8 @@ class RoutesText {
     REGATTA_TRY(leaf, find_switch(name));
     for (const NodeId one : routes_.leaves())
       if (one == leaf) return leaf;
-    return error(fmt::format("'{}' is no leaf with servers; a route leads to one, or to * for all",
-                             name));
+    return error(
+        fmt::format("'{}' is no leaf with servers; a route leads to one, or to * for all", name));
   }
 
   // The directed link out of `node`.
@@ -104,9 +104,10 @@ class RoutesText {
     if (words[1] != "*") {
       REGATTA_TRY(leaf, find_leaf(words[1]));
       if (leaf == node)
-        return error(fmt::format("{} is the leaf itself, whose servers hang on it; leave the line "
-                                 "out",
-                                 words[0]));
+        return error(
+            fmt::format("{} is the leaf itself, whose servers hang on it; leave the line "
+                        "out",
+                        words[0]));
       to = leaf;
     }
     std::vector<std::uint32_t> hops;

@@ -51,8 +51,9 @@ std::string coverage_text(const topo::Graph& graph, const Coverage& coverage) {
   if (coverage.hidden.size() > kMostNamed)
     text += fmt::format("and {} more pairs\n", coverage.hidden.size() - kMostNamed);
   if (!coverage.hidden_by_two.empty())
-    text += "hidden when two certain others break at once: " +
-            names(graph, coverage.hidden_by_two) + "\n";
+    text +=
+        "hidden when two certain others break at once: " + names(graph, coverage.hidden_by_two) +
+        "\n";
   return text;
 }
 

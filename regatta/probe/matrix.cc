@@ -232,8 +232,8 @@ class Planner {
   const fabric::Routes& routes_;
   std::span<const std::uint32_t> seeds_;
   const MatrixOptions& options_;
-  std::vector<std::vector<LinkId>> below_;       // per node
-  std::map<int, std::vector<LinkId>> nics_of_;   // by number in their server
+  std::vector<std::vector<LinkId>> below_;           // per node
+  std::map<int, std::vector<LinkId>> nics_of_;       // by number in their server
   std::vector<std::vector<std::uint32_t>> covered_;  // ways, per directed link
   std::set<fabric::FiveTuple> taken_;
   std::mt19937 random_{20261122};

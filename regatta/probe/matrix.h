@@ -52,10 +52,10 @@ Matrix plan_matrix(const topo::Graph& graph, const fabric::Routes& routes,
 
 // The proof: which ways cover each link, and what the probes cannot tell apart.
 struct Coverage {
-  std::vector<std::uint32_t> first;     // per directed link into `ways`, and the end
-  std::vector<std::uint32_t> ways;      // numbers of Matrix::ways, ascending for each link
-  std::vector<std::uint32_t> missing;   // directed links that no way covers
-  std::vector<std::uint32_t> thin;      // those with fewer than three
+  std::vector<std::uint32_t> first;    // per directed link into `ways`, and the end
+  std::vector<std::uint32_t> ways;     // numbers of Matrix::ways, ascending for each link
+  std::vector<std::uint32_t> missing;  // directed links that no way covers
+  std::vector<std::uint32_t> thin;     // those with fewer than three
   // Directed links that every way shares with another link: {link, the other}. If both break, the
   // first is hidden behind the second; if they share all ways, also one cannot be told from the
   // other.

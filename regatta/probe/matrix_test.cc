@@ -66,11 +66,8 @@ TEST(Matrix, CoversEightRailsAndThreeTiers) {
 }
 
 TEST(Matrix, TakesTheWaysThatTheHashOfTheSwitchesSays) {
-  const Fabric fabric({.servers = 8,
-                       .servers_per_leaf = 2,
-                       .spines = 2,
-                       .leaves_per_group = 2,
-                       .super_spines = 4});
+  const Fabric fabric(
+      {.servers = 8, .servers_per_leaf = 2, .spines = 2, .leaves_per_group = 2, .super_spines = 4});
   const Matrix matrix = matrix_of(fabric);
   for (std::uint32_t k = 0; k < matrix.probes.size(); ++k) {
     const Probe& probe = matrix.probes[k];
@@ -78,8 +75,8 @@ TEST(Matrix, TakesTheWaysThatTheHashOfTheSwitchesSays) {
     const auto back = matrix.ways.links(2 * k + 1);
     expect_is_a_way(fabric.graph, there, probe.from, probe.to);
     expect_is_a_way(fabric.graph, back, probe.to, probe.from);
-    const auto said = fabric.routes.way(probe.from, probe.to,
-                                        fabric::ByHash{probe.flow, fabric.seeds});
+    const auto said =
+        fabric.routes.way(probe.from, probe.to, fabric::ByHash{probe.flow, fabric.seeds});
     ASSERT_TRUE(said);
     EXPECT_TRUE(std::ranges::equal(there, *said));
   }
@@ -177,9 +174,11 @@ TEST(Matrix, TakesSecondsForThousandsOfServers) {
                        .super_spines = 256});
   const auto start = std::chrono::steady_clock::now();
   const Matrix matrix = matrix_of(fabric);
-  const double planned = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double planned =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const Coverage coverage = cover(fabric.graph, matrix);
-  const double proven = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double proven =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   EXPECT_THAT(coverage.missing, IsEmpty());
   EXPECT_THAT(coverage.thin, IsEmpty());
   std::printf("16,384 NICs, %zu links: %zu probes in %.2f s, proof in %.2f s, %zu hidden\n",

@@ -31,7 +31,9 @@ inline topo::Cluster cluster_of(const Shape& shape, const std::string& name = "s
                                  .nic_count = shape.nics,
                                  .nic_rate = {1e9},
                                  .source = {}};
-  cluster.fabric = {.tiers = shape.super_spines > 0 ? 3 : shape.spines > 0 ? 2 : 1,
+  cluster.fabric = {.tiers = shape.super_spines > 0 ? 3
+                             : shape.spines > 0     ? 2
+                                                    : 1,
                     .rails = shape.rails,
                     .servers_per_leaf = shape.servers_per_leaf,
                     .spines = shape.spines,

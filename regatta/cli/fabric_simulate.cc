@@ -1,0 +1,320 @@
+// `regatta fabric simulate`: what a scenario's traffic does to the network of a cluster.
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/cli/arguments.h"
+#include "regatta/cli/fabric_command.h"
+#include "regatta/cli/load.h"
+#include "regatta/cli/search_progress.h"
+#include "regatta/cli/step_of_job.h"
+#include "regatta/core/text.h"
+#include "regatta/core/units_text.h"
+#include "regatta/os/file.h"
+#include "regatta/report/simulation_html.h"
+#include "regatta/simulate/run.h"
+#include "regatta/simulate/scenario_yaml.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+using simulate::Network;
+using simulate::Outcome;
+using simulate::Scenario;
+
+constexpr std::size_t kBusiest = 10;
+constexpr std::size_t kSlowestShown = 5;
+
+struct Options {
+  std::string scenario;
+  std::string cluster;
+  std::string level;
+  std::string html;
+  std::string messages;
+  bool json = false;
+};
+
+Result<std::string> read(const std::string& path) {
+  auto text = os::read_file(path);
+  if (text) return text;
+  return Error{Code::kInvalidInput, text.error().message};
+}
+
+// Files of a scenario lie beside it.
+std::string beside(const Options& options, const std::string& path) {
+  return (std::filesystem::path(options.scenario).parent_path() / path).string();
+}
+
+Result<Scenario> load_scenario(const Options& options) {
+  REGATTA_TRY(text, read(options.scenario));
+  REGATTA_TRY(scenario, simulate::parse_scenario(text, options.scenario));
+  for (simulate::TrafficItem& item : scenario.traffic) {
+    if (item.trace_file.empty()) continue;
+    item.trace_file = beside(options, item.trace_file);
+    REGATTA_TRY(trace, read(item.trace_file));
+    REGATTA_TRY(messages, simulate::parse_trace(trace, item.trace_file));
+    item.trace = std::move(messages);
+  }
+  if (options.level == "packet") scenario.level = simulate::Level::kPacket;
+  if (options.level == "mixed") scenario.level = simulate::Level::kMixed;
+  if (options.level == "flow") scenario.level = simulate::Level::kFlow;
+  return scenario;
+}
+
+Result<topo::Cluster> load_cluster_of(const Options& options, const Scenario& scenario) {
+  if (!options.cluster.empty()) return load_cluster(options.cluster);
+  if (!scenario.cluster.empty()) return load_cluster(beside(options, scenario.cluster));
+  return Error{Code::kInvalidInput,
+               fmt::format("{}: no cluster is named; add cluster: FILE, or --cluster FILE",
+                           options.scenario)};
+}
+
+Status fill_steps(const Options& options, const topo::Cluster& cluster, Scenario& scenario) {
+  for (simulate::TrafficItem& item : scenario.traffic) {
+    if (item.job.empty()) continue;
+    REGATTA_TRY(job, load_job(beside(options, item.job)));
+    const SearchProgress progress(stderr, "planning " + job.name);
+    REGATTA_TRY(step, step_of_job(job, cluster));
+    item.step = step.shape;
+    if (!options.json) {
+      fmt::print(
+          "item {}: {} of job {}: forward {}, backward {}, {} to the next stage, {} of "
+          "gradients\n",
+          item.name, step.strategy, job.name, format_seconds(step.shape.forward),
+          format_seconds(step.shape.backward), format_bytes(step.shape.activations),
+          format_bytes(step.shape.gradients));
+    }
+  }
+  return {};
+}
+
+json time_json(double time) {
+  return std::isfinite(time) ? json(time) : json();
+}
+
+json item_json(const simulate::OperationOutcome& item) {
+  json one = {{"name", item.name},
+              {"start_s", time_json(item.start)},
+              {"end_s", time_json(item.end)},
+              {"time_s", time_json(item.time())},
+              {"messages", item.messages},
+              {"network_bytes", item.network_bytes},
+              {"bound_s", item.bound},
+              {"efficiency", item.time() > 0 ? item.bound / item.time() : 0}};
+  if (item.algbw > 0) {
+    one["algbw_Bps"] = item.algbw;
+    one["busbw_Bps"] = item.busbw;
+  }
+  return one;
+}
+
+std::vector<simulate::LinkOutcome> busiest_links(const Outcome& outcome) {
+  std::vector<simulate::LinkOutcome> links = outcome.links;
+  std::erase_if(links, [](const auto& link) { return link.bytes <= 0; });
+  const std::size_t count = std::min(kBusiest, links.size());
+  std::ranges::partial_sort(links, links.begin() + static_cast<std::ptrdiff_t>(count),
+                            [](const auto& a, const auto& b) {
+                              return a.mean != b.mean ? a.mean > b.mean : a.link < b.link;
+                            });
+  links.resize(count);
+  return links;
+}
+
+std::string device(const Network& network, std::uint32_t rank) {
+  return to_string(network.cluster, network.devices[rank]);
+}
+
+json to_json(const Scenario& scenario, const Network& network, const Outcome& outcome) {
+  json all = {
+      {"scenario", scenario.name},    {"cluster", network.cluster.name},  {"end_s", outcome.end},
+      {"messages", outcome.messages}, {"unfinished", outcome.unfinished}, {"items", json::array()},
+      {"links", json::array()},       {"slowest", json::array()}};
+  for (const simulate::OperationOutcome& item : outcome.operations)
+    all["items"].push_back(item_json(item));
+  for (const simulate::LinkOutcome& link : busiest_links(outcome)) {
+    all["links"].push_back({{"name", network.link_name(link.link)},
+                            {"bytes", link.bytes},
+                            {"mean", link.mean},
+                            {"peak", link.peak}});
+  }
+  for (const simulate::SlowMessage& one : outcome.slowest) {
+    all["slowest"].push_back({{"item", outcome.operations[one.operation].name},
+                              {"from", device(network, one.from)},
+                              {"to", device(network, one.to)},
+                              {"bytes", one.bytes},
+                              {"start_s", one.start},
+                              {"arrived_s", time_json(one.arrived)},
+                              {"alone_s", one.alone}});
+  }
+  if (outcome.most_planned > 0) {
+    all["most_flows_by_chance"] = outcome.most_by_chance;
+    all["most_flows_planned"] = outcome.most_planned;
+  }
+  return all;
+}
+
+void print_items(const Outcome& outcome) {
+  std::vector<std::vector<std::string>> rows = {
+      {"item", "start", "time", "of NIC bound", "busbw", "messages"}};
+  for (const simulate::OperationOutcome& item : outcome.operations) {
+    const bool ends = std::isfinite(item.end);
+    rows.push_back(
+        {printable(item.name, 40), format_seconds({item.start}),
+         ends ? format_seconds({item.time()}) : "never ends",
+         ends && item.time() > 0 ? fmt::format("{:.1f} %", 100 * item.bound / item.time()) : "-",
+         item.busbw > 0 ? format_bytes_per_second({item.busbw}) : "-",
+         std::to_string(item.messages)});
+  }
+  fmt::print("{}\n", format_table(rows));
+}
+
+void print_links(const Network& network, const Outcome& outcome) {
+  std::vector<std::vector<std::string>> rows = {{"busiest links", "mean use", "peak", "carried"}};
+  for (const simulate::LinkOutcome& link : busiest_links(outcome)) {
+    rows.push_back({network.link_name(link.link), format_percent(link.mean),
+                    format_percent(std::min(1.0, link.peak)),
+                    format_bytes({static_cast<long long>(link.bytes)})});
+  }
+  if (rows.size() > 1) fmt::print("{}\n", format_table(rows));
+}
+
+void print_slowest(const Network& network, const Outcome& outcome) {
+  std::vector<std::vector<std::string>> rows = {
+      {"slowest messages", "item", "size", "takes", "times alone"}};
+  for (const simulate::SlowMessage& one : outcome.slowest) {
+    if (rows.size() > kSlowestShown) break;
+    const bool ends = std::isfinite(one.arrived);
+    rows.push_back({device(network, one.from) + " to " + device(network, one.to),
+                    printable(outcome.operations[one.operation].name, 30),
+                    format_bytes({static_cast<long long>(one.bytes)}),
+                    ends ? format_seconds({one.arrived - one.start}) : "never ends",
+                    ends ? fmt::format("{:.2f}", (one.arrived - one.start) / one.alone) : "-"});
+  }
+  if (rows.size() > 1) fmt::print("{}", format_table(rows));
+}
+
+void print_text(const Scenario& scenario, const Network& network, const Outcome& outcome,
+                double took) {
+  fmt::print("{} on {}: {} messages over {} devices, all there after {}; simulated in {}\n\n",
+             printable(scenario.name, 60), network.cluster.name, outcome.messages,
+             network.devices.size(), format_seconds({outcome.end}), format_seconds({took}));
+  if (outcome.most_planned > 0) {
+    fmt::print("planned ports: at most {} connections on a link between switches; {} by chance\n\n",
+               outcome.most_planned, outcome.most_by_chance);
+  }
+  print_items(outcome);
+  print_links(network, outcome);
+  print_slowest(network, outcome);
+  if (outcome.unfinished > 0)
+    fmt::print("\n{} flows never end: no way was left for them\n", outcome.unfinished);
+}
+
+// Lines of messages as they are sent.
+class MessageFile {
+ public:
+  static Result<MessageFile> open(const std::string& path) {
+    MessageFile file;
+    if (path.empty()) return file;
+    file.out_.reset(std::fopen(path.c_str(), "w"));
+    if (!file.out_)
+      return Error{Code::kInvalidInput, path +
+                                            ": cannot be written; choose another place with "
+                                            "--messages"};
+    std::fputs("item,from,to,bytes,start_s,arrived_s\n", file.out_.get());
+    return file;
+  }
+  bool is_open() const { return out_ != nullptr; }
+  void add(const Scenario& scenario, const Network& network, const simulate::Message& one) {
+    fmt::print(out_.get(), "{},{},{},{:.0f},{:.9g},{:.9g}\n", scenario.traffic[one.operation].name,
+               device(network, one.from), device(network, one.to), one.bytes, one.start,
+               one.arrived);
+  }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Close> out_;
+};
+
+Result<Outcome> simulate_with_progress(const Options& options, const Scenario& scenario,
+                                       const Network& network) {
+  REGATTA_TRY(file, MessageFile::open(options.messages));
+  SearchProgress progress(stderr, "simulating " + printable(scenario.name, 40));
+  simulate::RunOptions run;
+  run.on_progress = [&](double now, std::size_t sent, std::size_t all) {
+    progress.say(
+        fmt::format("simulating: {} of {} messages sent at {}", sent, all, format_seconds({now})));
+  };
+  if (file.is_open())
+    run.on_message = [&](const simulate::Message& one) { file.add(scenario, network, one); };
+  return simulate::run(scenario, network, run);
+}
+
+int run_simulate(const Options& options) {
+  auto scenario = load_scenario(options);
+  if (!scenario) return report_error(scenario.error());
+  auto cluster = load_cluster_of(options, *scenario);
+  if (!cluster) return report_error(cluster.error());
+  if (const Status filled = fill_steps(options, *cluster, *scenario); !filled)
+    return report_error(filled.error());
+  const auto begin = std::chrono::steady_clock::now();
+  const Network network(std::move(*cluster));
+  const auto outcome = simulate_with_progress(options, *scenario, network);
+  if (!outcome) return report_error(outcome.error());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  if (!options.html.empty()) {
+    const Status written =
+        os::write_file(options.html, report::simulation_html(*scenario, network, *outcome));
+    if (!written) {
+      return report_error(
+          {Code::kInvalidInput, written.error().message + "; choose another place with --html"});
+    }
+  }
+  if (options.json) {
+    json all = to_json(*scenario, network, *outcome);
+    all["simulated_in_s"] = took.count();
+    fmt::print("{}\n", all.dump(2));
+    return 0;
+  }
+  print_text(*scenario, network, *outcome, took.count());
+  for (const std::string& path : {options.html, options.messages})
+    if (!path.empty()) fmt::print("\nwritten: {}\n", path);
+  return 0;
+}
+
+}  // namespace
+
+void add_fabric_simulate(CLI::App& fabric, int& exit_status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_command(
+      fabric, "simulate", "Simulate the traffic of a scenario over the network of a cluster",
+      "regatta fabric simulate examples/scenario.yaml --html fabric.html",
+      [options, &exit_status] { exit_status = run_simulate(*options); });
+  command->add_option("SCENARIO", options->scenario, "The scenario file (docs/formats/scenario.md)")
+      ->required();
+  command->add_option("--cluster", options->cluster, "Another cluster file than the scenario's");
+  command
+      ->add_option("--level", options->level,
+                   "flow: rates of flows, fast. packet: every packet, with queues and pauses. "
+                   "mixed: packets where it matters")
+      ->check(one_of({"flow", "packet", "mixed"}));
+  command->add_option("--html", options->html, "Write a page: items, use of links over time")
+      ->check(not_empty());
+  command
+      ->add_option("--messages", options->messages,
+                   "Write a line for each message once it is sent, while the simulation goes on")
+      ->check(not_empty());
+  command->add_flag("--json", options->json, "Print JSON");
+}
+
+}  // namespace regatta::cli

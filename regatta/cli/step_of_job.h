@@ -1,0 +1,23 @@
+// cli/step_of_job.h: the step of a job on a cluster of GPUs as numbers to simulate: from its plan.
+#pragma once
+
+#include <string>
+
+#include "regatta/core/result.h"
+#include "regatta/simulate/step_shape.h"
+#include "regatta/topo/cluster.h"
+#include "regatta/workload/job.h"
+
+namespace regatta::cli {
+
+struct JobStep {
+  simulate::StepShape shape;
+  std::string strategy;  // that of the plan
+};
+
+// The plan of the job: its strategy where it names one, else the fastest that fits. Fails as
+// `regatta plan` does, with kUnsupported for clusters without GPUs, and for strategies whose
+// micro-batches go through a stage more than once.
+Result<JobStep> step_of_job(const workload::Job& job, const topo::Cluster& cluster);
+
+}  // namespace regatta::cli

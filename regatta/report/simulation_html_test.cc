@@ -1,0 +1,45 @@
+#include "regatta/report/simulation_html.h"
+
+#include <gmock/gmock.h>
+
+#include "regatta/simulate/scenario_yaml.h"
+#include "regatta/simulate/test_network.h"
+
+namespace regatta::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string page_of(const std::string& text) {
+  const simulate::Network network(simulate::test_cluster(4, 2));
+  const auto scenario = simulate::parse_scenario(text, "scenario.yaml");
+  EXPECT_TRUE(scenario) << scenario.error().message;
+  const auto outcome = simulate::run(*scenario, network);
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  return simulation_html(*scenario, network, *outcome);
+}
+
+TEST(SimulationHtml, ShowsItemsLinksAndSlowMessages) {
+  const std::string page = page_of(
+      "name: <rings>\n"
+      "traffic: [{pattern: ring_all_reduce, name: a & b, bytes: 64MiB, ranks: rails}]\n");
+  EXPECT_THAT(page, HasSubstr("&lt;rings&gt;"));
+  EXPECT_THAT(page, Not(HasSubstr("<rings>")));
+  EXPECT_THAT(page, HasSubstr("a &amp; b"));
+  EXPECT_THAT(page, HasSubstr("s0.nic0-leaf0 up"));
+  EXPECT_THAT(page, HasSubstr("NICs send"));
+  EXPECT_THAT(page, HasSubstr("The slowest messages"));
+  EXPECT_THAT(page, Not(HasSubstr("http")));
+}
+
+TEST(SimulationHtml, SaysWhatNeverEnds) {
+  const std::string page = page_of(
+      "traffic: [{pattern: message, from: s0/0, to: s2/0, bytes: 50MB}]\n"
+      "failures: [{at: 1us, link: s0.nic0-leaf0}]\n");
+  EXPECT_THAT(page, HasSubstr("never ends"));
+  EXPECT_THAT(page, HasSubstr("1 flows never end: no way was left"));
+}
+
+}  // namespace
+}  // namespace regatta::report
