@@ -8,6 +8,7 @@
 #include <queue>
 #include <vector>
 
+#include "regatta/fabric/flow_simulation.h"
 #include "regatta/fabric/followers.h"
 #include "regatta/fabric/packet/packet.h"
 

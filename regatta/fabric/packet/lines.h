@@ -1,4 +1,5 @@
-// fabric/packet/lines.h: the links and the queues before them.
+// fabric/packet/lines.h: the links, the queues before them, and what switches do when these grow:
+// pause who sends, mark, or drop.
 #pragma once
 
 #include <algorithm>
@@ -8,29 +9,58 @@
 #include "regatta/fabric/packet/calendar.h"
 #include "regatta/fabric/packet/fifo.h"
 #include "regatta/fabric/packet/packet.h"
+#include "regatta/fabric/packet/packet_simulation.h"
+#include "regatta/fabric/packet/random.h"
 
 namespace regatta::fabric::packet {
 
-// What happens at a link, as events of a calendar.
-enum class LineEvent : std::uint8_t { kArrival, kFree };
-inline constexpr std::uint32_t kLineEvents = 2;
+// What happens at a link, as events of a calendar: a packet reaches its end; it is free for the
+// next one; the word to pause, or to go on, reaches its begin.
+enum class LineEvent : std::uint8_t { kArrival, kFree, kWord };
+inline constexpr std::uint32_t kLineEvents = 3;
 
 class Lines {
  public:
-  Lines(const Network& network, std::uint64_t header, Calendar& calendar)
-      : network_(network), header_(header), calendar_(calendar), lines_(network.links.size()) {}
+  Lines(const Network& network, const PacketOptions& options, Calendar& calendar, Random& random);
 
   static std::uint32_t number(std::uint32_t link, LineEvent event) {
     return link * kLineEvents + static_cast<std::uint32_t>(event);
   }
 
-  // Behind all that waits for the link. Nothing ever holds a link up, so it is known at once when
-  // the packet leaves: no queue needs to be kept beside that of packets to arrive.
-  void queue(std::uint32_t link, const Packet& packet, Picoseconds now) {
+  // Behind all that waits for the link; false: there is no room, it is lost.
+  bool queue(std::uint32_t link, Packet packet, Picoseconds now) {
     Line& line = lines_[link];
-    const Picoseconds start = std::max(line.free_at, now);
-    line.longest = std::max(line.longest, start - now);
-    transmit(link, packet, start);
+    const Picoseconds wait = backlog(link, now);
+    if (pauses_) {
+      if (!hold(packet, now)) return false;
+    } else if (wait > line.most_wait) {
+      return false;
+    }
+    if (marks_ && is_to_mark(line, wait)) {
+      packet.is_marked = true;
+      ++line.marks;
+    }
+    line.longest = std::max(line.longest, wait);
+    line.waited += wait;
+    ++line.queued;
+    if (!pauses_) {
+      // Nothing ever holds the link up, so it is known at once when the packet leaves: no queue
+      // needs to be kept beside that of packets to arrive.
+      transmit(link, packet, now + wait);
+    } else if (line.waiting.empty() && !line.is_paused && line.free_at <= now) {
+      leave(link, packet, now);
+    } else {
+      line.waiting.push(packet);
+      line.waiting_time += network_.links[link].time_of(packet.bytes + header_);
+      look_again(link, now);
+    }
+    return true;
+  }
+
+  // How long a packet that comes now waits if nothing is paused.
+  Picoseconds backlog(std::uint32_t link, Picoseconds now) const {
+    const Line& line = lines_[link];
+    return line.waiting_time + std::max<Picoseconds>(line.free_at - now, 0);
   }
 
   // From `start` on, when the link is free. The arrival is in the calendar.
@@ -54,13 +84,40 @@ class Lines {
     return packet;
   }
 
-  Picoseconds free_at(std::uint32_t link) const { return lines_[link].free_at; }
-  double bytes(std::uint32_t link) const { return static_cast<double>(lines_[link].bytes); }
-  std::uint64_t crossings() const { return crossings_; }
-  // Bytes that waited for the link, at most.
-  double longest_queue(std::uint32_t link) const {
-    return static_cast<double>(network_.links[link].bytes_in(lines_[link].longest));
+  // A switch's link is free.
+  void send_waiting(std::uint32_t link, Picoseconds now) {
+    Line& line = lines_[link];
+    line.is_looking = false;
+    if (line.is_paused || line.waiting.empty()) return;
+    const Packet packet = line.waiting.pop();
+    line.waiting_time -= network_.links[link].time_of(packet.bytes + header_);
+    leave(link, packet, now);
+    look_again(link, now);
   }
+
+  // The word that was on its way: to pause if the link goes, else to go on.
+  void take_word(std::uint32_t link, Picoseconds now) {
+    Line& line = lines_[link];
+    line.words.pop();
+    if (!line.words.empty()) calendar_.push(number(link, LineEvent::kWord), line.words.front());
+    line.is_paused = !line.is_paused;
+    if (line.is_paused) {
+      ++line.pauses;
+      line.paused_since = now;
+    } else {
+      line.paused_for += now - line.paused_since;
+      look_again(link, now);
+    }
+  }
+
+  bool is_paused(std::uint32_t link) const { return lines_[link].is_paused; }
+  Picoseconds free_at(std::uint32_t link) const { return lines_[link].free_at; }
+  std::uint64_t crossings() const { return crossings_; }
+
+  // Writes what it knows into the vectors per link; `now`: the end.
+  void report(PacketReport& report, Picoseconds now) const;
+  // Links that wait for each other, where nothing happens any more; empty: none.
+  Circle find_waits() const;
 
  private:
   struct Flying {
@@ -68,15 +125,77 @@ class Lines {
     Packet packet = {};
   };
   struct Line {
-    Fifo<Flying> flying;  // or waiting before it
+    Fifo<Flying> flying;  // with pauses; without them also what waits
     Picoseconds free_at = 0;
-    Picoseconds longest = 0;  // wait
+    Picoseconds longest = 0;         // wait
+    Picoseconds most_wait = kNever;  // more is dropped
+    Picoseconds mark_from = kNever;  // waits that are marked by chance
+    Picoseconds mark_to = kNever;    // longer ones always are
+    Picoseconds waited = 0;          // by all that queued
+    std::uint64_t queued = 0;
     std::uint64_t bytes = 0;
+    std::uint64_t marks = 0;
+    Fifo<Packet> waiting;  // with pauses
+    Picoseconds waiting_time = 0;
+    std::uint64_t held = 0;       // bytes at the switch at its end that came by it
+    std::uint64_t most_held = 0;  // for which there is room
+    Fifo<Picoseconds> words;      // when they reach its begin
+    Picoseconds paused_since = 0;
+    Picoseconds paused_for = 0;
+    std::uint64_t pauses = 0;
+    bool is_looking = false;  // kFree is in the calendar
+    bool is_paused = false;
+    bool is_asked = false;  // to pause, by its end
   };
+
+  bool is_to_mark(const Line& line, Picoseconds wait) {
+    if (wait <= line.mark_from) return false;
+    if (wait > line.mark_to) return true;
+    return random_.part() * static_cast<double>(line.mark_to - line.mark_from) <
+           mark_part_ * static_cast<double>(wait - line.mark_from);
+  }
+
+  // Room for a packet in the buffer of the link that it came by.
+  bool hold(const Packet& packet, Picoseconds now) {
+    Line& in = lines_[packet.from];
+    const std::uint64_t held = in.held + packet.bytes + header_;
+    if (held > in.most_held) return false;
+    in.held = held;
+    if (held > xoff_ && !in.is_asked) send_word(packet.from, now);
+    return true;
+  }
+
+  void leave(std::uint32_t link, const Packet& packet, Picoseconds now) {
+    Line& in = lines_[packet.from];
+    in.held -= packet.bytes + header_;
+    if (in.is_asked && in.held <= xon_) send_word(packet.from, now);
+    transmit(link, packet, now);
+  }
+
+  void send_word(std::uint32_t link, Picoseconds now) {
+    Line& line = lines_[link];
+    line.is_asked = !line.is_asked;
+    const Picoseconds arrives = now + network_.links[link].latency;
+    if (line.words.empty()) calendar_.push(number(link, LineEvent::kWord), arrives);
+    line.words.push(arrives);
+  }
+
+  void look_again(std::uint32_t link, Picoseconds now) {
+    Line& line = lines_[link];
+    if (line.is_looking || line.is_paused || line.waiting.empty()) return;
+    line.is_looking = true;
+    calendar_.push(number(link, LineEvent::kFree), std::max(line.free_at, now));
+  }
 
   const Network& network_;
   const std::uint64_t header_;
+  const bool pauses_;
+  const bool marks_;
+  std::uint64_t xoff_ = 0;
+  std::uint64_t xon_ = 0;
+  double mark_part_ = 0;
   Calendar& calendar_;
+  Random& random_;
   std::vector<Line> lines_;
   std::uint64_t crossings_ = 0;
 };

@@ -11,6 +11,7 @@
 #include "regatta/core/units.h"
 #include "regatta/fabric/deadlock.h"
 #include "regatta/fabric/flow_simulation.h"
+#include "regatta/fabric/packet/rate_control.h"
 #include "regatta/fabric/pairs.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/fabric/traffic.h"
@@ -18,11 +19,33 @@
 
 namespace regatta::fabric {
 
+// A lossless fabric: a switch that holds more than `xoff` bytes that came by one link asks its
+// other end to pause, and to go on when they are no more than `xon` (priority flow control, IEEE
+// 802.1Qbb). The word takes the latency of the link.
+struct Pauses {
+  Bytes xoff{200'000};
+  Bytes xon{150'000};
+  std::optional<Bytes> headroom;  // behind xoff; none: as much as the link can need
+};
+
+// Packets are marked by the queue that they meet at a link (explicit congestion notification):
+// never up to `from` bytes, always above `to`, in between by a chance that rises to `most`.
+struct Marks {
+  Bytes from{50'000};   // Kmin of DCQCN, for 400 Gbit/s
+  Bytes to{2'000'000};  // Kmax
+  double most = 0.01;   // Pmax
+};
+
 struct PacketOptions {
   Bytes mtu{4096};   // of a message in one packet, at most; 1 to 65,535
   Bytes header{30};  // that each packet has beside it on the wire
   HashPolicy policy = HashPolicy::kFields;
-  std::uint64_t seed = 1;  // of all that is drawn
+  std::uint64_t seed = 1;          // of all that is drawn
+  std::optional<Pauses> pauses;    // none: the fabric drops what finds no room
+  std::optional<Bytes> buffer;     // of each link, without pauses; none: without end
+  Seconds send_again_after{1e-4};  // what was lost: each packet by itself, before all others
+  std::optional<Marks> marks;
+  std::optional<Dcqcn> rate_control;  // of each connection; does nothing without marks
 };
 
 // The fabric, and who sends over it: `pairs` are what flows of the traffic name as paths.
@@ -33,21 +56,34 @@ struct PacketScene {
   const Pairs& pairs;
 };
 
+struct LinkPauses {
+  std::uint64_t count = 0;
+  Seconds time;  // in all
+};
+
 // What a flow level says too (bytes_of_link: without headers), and what only packets know. A flow
 // that has not arrived when nothing moves any more has infinite times.
 struct PacketReport : FlowReport {
   std::vector<double> longest_queue;  // per link: bytes that waited for it, at most
-  std::uint64_t packets = 0;          // that arrived
-  std::uint64_t crossings = 0;        // of links by packets
+  std::vector<double> mean_queue;     // the same as packets met it
+  std::vector<std::uint64_t> marks_of_link;
+  std::vector<LinkPauses> pauses_of_link;
+  std::uint64_t packets = 0;    // that arrived
+  std::uint64_t crossings = 0;  // of links by packets
   std::uint64_t events = 0;
-  std::uint64_t expired = 0;    // packets that had crossed too many links: their routes have a loop
+  std::uint64_t marks = 0;
+  std::uint64_t notices = 0;  // to connections, of congestion
+  std::uint64_t pauses = 0;
+  std::uint64_t lost = 0;       // packets that found no room; sent again
+  std::uint64_t expired = 0;    // that had crossed too many links: the routes have a loop
   std::size_t not_arrived = 0;  // flows
+  Circle deadlock;              // links that wait for each other for ever; empty: none do
 };
 
-// A connection sends its messages one after the other, as fast as its NIC can: the connections of a
-// NIC take turns, packet by packet. Fails with kInvalidInput where flows wait for each other in a
-// circle, a number of the options is out of its range, or no way leads from one of a pair to the
-// other. Deterministic for a seed.
+// A connection sends its messages one after the other, as fast as its NIC can or its rate control
+// says: the connections of a NIC take turns, packet by packet. Fails with kInvalidInput where flows
+// wait for each other in a circle, an option is out of its range, or no way leads from one of a
+// pair to the other. Deterministic for a seed.
 Result<PacketReport> simulate_packets(const PacketScene& scene, const Traffic& traffic,
                                       const PacketOptions& options = {});
 

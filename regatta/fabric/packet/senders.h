@@ -4,22 +4,33 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "regatta/fabric/packet/fifo.h"
 #include "regatta/fabric/packet/packet.h"
+#include "regatta/fabric/packet/packet_simulation.h"
 
 namespace regatta::fabric::packet {
 
 class Senders {
  public:
-  Senders(const Network& network, std::size_t flows, std::uint32_t connections, std::uint64_t mtu)
+  Senders(const Network& network, std::size_t flows, std::uint32_t connections,
+          const PacketOptions& options)
       : network_(network),
-        mtu_(mtu),
+        mtu_(static_cast<std::uint64_t>(options.mtu.value)),
+        header_(static_cast<std::uint64_t>(options.header.value)),
         per_pair_(connections),
+        control_(options.rate_control),
         connections_(network.way_of.size()),
         following_(flows * connections, kNone),
-        nics_(network.links.size()) {}
+        nics_(network.links.size()) {
+    for (std::uint32_t i = 0; control_ && i < connections_.size(); ++i) {
+      const bool is_inside = network.way_of[i] == kNone;
+      rates_.emplace_back(
+          is_inside ? 1 : 0x1p20 / static_cast<double>(network.links[first_link(i)].rate));
+    }
+  }
 
   // Of a message of so many bytes, what connection `i` of a pair sends.
   std::uint64_t part(std::uint64_t bytes, std::uint32_t i) const {
@@ -49,10 +60,26 @@ class Senders {
     Packet packet;
     bool is_last = false;  // of its part of the flow
   };
-  bool has_next(std::uint32_t link) const { return !nics_[link].ready.empty(); }
+  // When the NIC may send its next packet, if not later; kNever: it has none. Puts the connection
+  // whose turn it is first.
+  Picoseconds next_at(std::uint32_t link, Picoseconds now) {
+    Nic& nic = nics_[link];
+    if (!nic.again.empty()) return now;
+    if (!control_) return nic.ready.empty() ? kNever : now;
+    Picoseconds earliest = kNever;
+    for (std::size_t i = 0; i < nic.ready.size(); ++i) {
+      const std::uint32_t first = nic.ready.front();
+      const Picoseconds at = connections_[first].may_send_at;
+      if (at <= now) return now;
+      earliest = std::min(earliest, at);
+      nic.ready.push(nic.ready.pop());
+    }
+    return earliest;
+  }
   // The next packet of the NIC. bytes_of(flow) is asked when a message begins.
   template <typename BytesOf>
-  Next next(std::uint32_t link, BytesOf&& bytes_of) {
+  Next next(std::uint32_t link, Picoseconds now, BytesOf&& bytes_of) {
+    if (!nics_[link].again.empty()) return {nics_[link].again.pop(), false};
     const std::uint32_t connection = nics_[link].ready.pop();
     Connection& one = connections_[connection];
     const std::uint64_t bytes = std::min(one.left, mtu_);
@@ -73,7 +100,30 @@ class Senders {
         one.left = part(bytes_of(one.first / per_pair_), connection % per_pair_);
     }
     if (one.first != kNone) nics_[link].ready.push(connection);
+    if (control_) keep_rate(connection, bytes + header_, now);
     return next;
+  }
+
+  // A packet that was lost.
+  void send_again(Packet packet) {
+    const std::uint32_t link = first_link(packet.connection);
+    packet.next = network_.way_of[packet.connection] + 1;
+    packet.from = link;
+    packet.hops = 1;
+    packet.is_marked = false;
+    nics_[link].again.push(packet);
+  }
+
+  // A packet of the connection met congestion: the time at which the sender hears of it, unless it
+  // has been told lately.
+  std::optional<Picoseconds> notice_of(std::uint32_t connection, Picoseconds now) {
+    if (!control_ || now < connections_[connection].next_notice) return std::nullopt;
+    connections_[connection].next_notice =
+        now + static_cast<Picoseconds>(control_->notice_interval.value * 1e12);
+    return now + network_.latency_of[connection];
+  }
+  void take_notice(std::uint32_t connection, Picoseconds now) {
+    rates_[connection].notice(*control_, now);
   }
 
   // What the NIC is sending the last packet of; kNone: it is not.
@@ -86,16 +136,30 @@ class Senders {
     std::uint32_t first = kNone;  // messages: flow * connections + connection
     std::uint32_t last = kNone;
     std::uint32_t sequence = 0;
+    Picoseconds may_send_at = 0;
+    Picoseconds next_notice = 0;
   };
   struct Nic {
     Fifo<std::uint32_t> ready;  // connections with something to send
+    Fifo<Packet> again;         // that were lost
     std::uint32_t ending = kNone;
     bool is_busy = false;
   };
 
+  void keep_rate(std::uint32_t connection, std::uint64_t bytes, Picoseconds now) {
+    RateControl& rate = rates_[connection];
+    rate.advance(*control_, now);
+    rate.sent(*control_, bytes);
+    connections_[connection].may_send_at =
+        now + static_cast<Picoseconds>(static_cast<double>(bytes) / rate.rate());
+  }
+
   const Network& network_;
   const std::uint64_t mtu_;
+  const std::uint64_t header_;
   const std::uint32_t per_pair_;  // connections
+  const std::optional<Dcqcn> control_;
+  std::vector<RateControl> rates_;  // per connection, with control
   std::vector<Connection> connections_;
   std::vector<std::uint32_t> following_;  // per message: the next one of its connection
   std::vector<Nic> nics_;                 // per link

@@ -1,0 +1,213 @@
+#include "regatta/fabric/packet/engine.h"
+
+#include <algorithm>
+
+#include "regatta/core/check.h"
+
+namespace regatta::fabric::packet {
+namespace {
+
+constexpr std::uint8_t kMostHops = 64;  // as the time to live that Linux gives to packets
+
+// Events lie at most about so far ahead while no link has to wait.
+Picoseconds span_of(const Network& network, const PacketOptions& options) {
+  Picoseconds span = 1;
+  const auto bytes = static_cast<std::uint64_t>(options.mtu.value + options.header.value);
+  for (const Network::Link& link : network.links)
+    span = std::max(span, link.latency + 2 * link.time_of(bytes));
+  return span;
+}
+
+}  // namespace
+
+Engine::Engine(const Network& network, const PacketScene& scene, const Traffic& traffic,
+               const PacketOptions& options)
+    : network_(network),
+      connections_(scene.pairs.connections),
+      mtu_(static_cast<std::uint64_t>(options.mtu.value)),
+      again_after_(picoseconds(options.send_again_after.value)),
+      random_(options.seed),
+      calendar_(network.links.size() * kLineEvents, span_of(network, options)),
+      lines_(network, options, calendar_, random_),
+      senders_(network, traffic.flows().size(), connections_, options),
+      flows_(traffic),
+      wakes_(network.links.size(), 0) {}
+
+Result<PacketReport> Engine::run() {
+  for (;;) {
+    const Picoseconds timer = timers_.empty() ? kNever : timers_.top().at;
+    const Picoseconds start_at = flows_.next_start();
+    const Calendar::Event event = calendar_.pop(std::min(timer, start_at));
+    if (event.at != kNever) {
+      now_ = event.at;
+      happen(event);
+    } else if (timer <= start_at && timer != kNever) {
+      now_ = timer;
+      const Timer due = timers_.top();
+      timers_.pop();
+      happen(due);
+    } else if (start_at != kNever) {
+      now_ = start_at;
+      start(flows_.start());
+    } else {
+      break;
+    }
+    ++events_;
+  }
+  if (flows_.not_arrived() != 0)
+    if (const auto waits_for = flows_.waits_without_end(); !waits_for.empty())
+      return circle_of_waits(flows_.traffic(), waits_for);
+  return report();
+}
+
+inline void Engine::happen(const Calendar::Event& event) {
+  const std::uint32_t link = event.number / kLineEvents;
+  switch (static_cast<LineEvent>(event.number % kLineEvents)) {
+    case LineEvent::kArrival:
+      arrive(link);
+      break;
+    case LineEvent::kFree:
+      if (network_.links[link].is_from_host)
+        packet_sent(link);
+      else
+        lines_.send_waiting(link, now_);
+      break;
+    case LineEvent::kWord:
+      lines_.take_word(link, now_);
+      if (network_.links[link].is_from_host) send_next(link);
+      break;
+  }
+}
+
+void Engine::happen(const Timer& timer) {
+  switch (timer.what) {
+    case What::kWake:
+      send_next(timer.of);
+      break;
+    case What::kNotice:
+      ++notices_;
+      senders_.take_notice(timer.of, now_);
+      break;
+    case What::kAgain:
+      senders_.send_again(lost_[timer.of]);
+      free_.push_back(timer.of);
+      send_next(senders_.first_link(lost_[timer.of].connection));
+      break;
+  }
+}
+
+void Engine::start(std::uint32_t flow) {
+  const std::uint32_t first = flows_.pair(flow) * connections_;
+  const std::uint64_t bytes = flows_.bytes(flow);
+  if (network_.way_of[first] == kNone) {
+    flows_.sent(flow, now_);
+    flows_.arrived(flow, now_);
+    return;
+  }
+  std::uint32_t parts = 0;
+  std::uint64_t packets = 0;
+  for (; parts < connections_; ++parts) {
+    const std::uint64_t part = senders_.part(bytes, parts);
+    if (part == 0 && parts != 0) break;  // an empty message is one empty packet
+    packets += std::max<std::uint64_t>((part + mtu_ - 1) / mtu_, 1);
+  }
+  REGATTA_CHECK(packets < kNone);
+  flows_.expect(flow, parts, static_cast<std::uint32_t>(packets));
+  for (std::uint32_t i = 0; i < parts; ++i) {
+    senders_.add(first + i, flow, bytes);
+    send_next(senders_.first_link(first + i));
+  }
+}
+
+// A NIC has.
+inline void Engine::packet_sent(std::uint32_t link) {
+  if (std::uint32_t& ending = senders_.ending(link); ending != kNone) {
+    const std::uint32_t flow = ending;
+    ending = kNone;
+    flows_.part_sent(flow, now_);
+  }
+  senders_.is_busy(link) = false;
+  send_next(link);
+}
+
+// From a NIC, if it can.
+inline void Engine::send_next(std::uint32_t link) {
+  if (senders_.is_busy(link) || lines_.is_paused(link)) return;
+  if (const Picoseconds at = senders_.next_at(link, now_); at != now_) {
+    // A wake that is set for later than this one is as good as none.
+    if (at != kNever && (wakes_[link] <= now_ || wakes_[link] > at)) {
+      wakes_[link] = at;
+      set_timer(at, What::kWake, link);
+    }
+    return;
+  }
+  const auto next =
+      senders_.next(link, now_, [this](std::uint32_t flow) { return flows_.bytes(flow); });
+  if (next.is_last) senders_.ending(link) = next.packet.flow;
+  senders_.is_busy(link) = true;
+  lines_.transmit(link, next.packet, now_);
+  calendar_.push(Lines::number(link, LineEvent::kFree), lines_.free_at(link));
+}
+
+inline void Engine::arrive(std::uint32_t link) {
+  Packet packet = lines_.take(link);
+  if (network_.links[link].is_to_host) {
+    receive(packet);
+    return;
+  }
+  if (packet.hops++ == kMostHops) {
+    ++expired_;
+    return;
+  }
+  std::uint32_t next = network_.ways[packet.next];
+  if ((next & Network::kBack) != 0) {
+    packet.next = next & ~Network::kBack;
+    next = network_.ways[packet.next];
+  }
+  ++packet.next;
+  packet.from = link;
+  if (!lines_.queue(next, packet, now_)) lose(packet);
+}
+
+inline void Engine::receive(const Packet& packet) {
+  ++packets_;
+  if (packet.is_marked)
+    if (const auto at = senders_.notice_of(packet.connection, now_))
+      set_timer(*at, What::kNotice, packet.connection);
+  flows_.packet_arrived(packet.flow, now_);
+}
+
+void Engine::lose(const Packet& packet) {
+  ++lost_count_;
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(lost_.size()));
+    lost_.emplace_back();
+  }
+  const std::uint32_t place = free_.back();
+  free_.pop_back();
+  lost_[place] = packet;
+  set_timer(now_ + again_after_, What::kAgain, place);
+}
+
+void Engine::set_timer(Picoseconds at, What what, std::uint32_t of) {
+  timers_.push({at, order_++, what, of});
+}
+
+PacketReport Engine::report() const {
+  PacketReport report;
+  for (std::uint32_t flow = 0; flow < flows_.traffic().flows().size(); ++flow)
+    report.flows.push_back(flows_.times(flow));
+  lines_.report(report, now_);
+  report.end = {seconds(flows_.end())};
+  report.packets = packets_;
+  report.crossings = lines_.crossings();
+  report.events = events_;
+  report.notices = notices_;
+  report.lost = lost_count_;
+  report.expired = expired_;
+  report.not_arrived = flows_.not_arrived();
+  if (report.not_arrived != 0) report.deadlock = lines_.find_waits();
+  return report;
+}
+
+}  // namespace regatta::fabric::packet

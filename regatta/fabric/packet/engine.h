@@ -1,0 +1,74 @@
+// fabric/packet/engine.h: what happens in a fabric of packets, one event after the other.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+
+#include "regatta/core/result.h"
+#include "regatta/fabric/packet/calendar.h"
+#include "regatta/fabric/packet/flows.h"
+#include "regatta/fabric/packet/lines.h"
+#include "regatta/fabric/packet/packet_simulation.h"
+#include "regatta/fabric/packet/random.h"
+#include "regatta/fabric/packet/senders.h"
+
+namespace regatta::fabric::packet {
+
+class Engine {
+ public:
+  Engine(const Network& network, const PacketScene& scene, const Traffic& traffic,
+         const PacketOptions& options);
+
+  Result<PacketReport> run();
+
+ private:
+  // What happens seldom, and may be due several times.
+  enum class What : std::uint8_t {
+    kWake,    // the NIC of link `of` may send again
+    kNotice,  // connection `of` hears of congestion
+    kAgain,   // packet `of` of lost_ is sent again
+  };
+  struct Timer {
+    Picoseconds at;
+    std::uint64_t order;
+    What what;
+    std::uint32_t of;
+    bool operator<(const Timer& other) const {
+      return at != other.at ? at > other.at : order > other.order;
+    }
+  };
+
+  void happen(const Calendar::Event& event);
+  void happen(const Timer& timer);
+  void start(std::uint32_t flow);
+  void packet_sent(std::uint32_t link);
+  void send_next(std::uint32_t link);
+  void arrive(std::uint32_t link);
+  void receive(const Packet& packet);
+  void lose(const Packet& packet);
+  void set_timer(Picoseconds at, What what, std::uint32_t of);
+  PacketReport report() const;
+
+  const Network& network_;
+  const std::uint32_t connections_;
+  const std::uint64_t mtu_;
+  const Picoseconds again_after_;
+  Random random_;
+  Calendar calendar_;
+  Lines lines_;
+  Senders senders_;
+  Flows flows_;
+  std::priority_queue<Timer> timers_;
+  std::uint64_t order_ = 0;
+  std::vector<Packet> lost_;         // that are to be sent again
+  std::vector<std::uint32_t> free_;  // places in it
+  std::vector<Picoseconds> wakes_;   // per link: the first one that is set
+  Picoseconds now_ = 0;
+  std::uint64_t packets_ = 0;
+  std::uint64_t events_ = 0;
+  std::uint64_t expired_ = 0;
+  std::uint64_t lost_count_ = 0;
+  std::uint64_t notices_ = 0;
+};
+
+}  // namespace regatta::fabric::packet

@@ -1,0 +1,117 @@
+#include "regatta/fabric/packet/lines.h"
+
+#include <algorithm>
+
+namespace regatta::fabric::packet {
+
+Lines::Lines(const Network& network, const PacketOptions& options, Calendar& calendar,
+             Random& random)
+    : network_(network),
+      header_(static_cast<std::uint64_t>(options.header.value)),
+      pauses_(options.pauses.has_value()),
+      marks_(options.marks.has_value()),
+      calendar_(calendar),
+      random_(random),
+      lines_(network.links.size()) {
+  const auto whole = static_cast<std::uint64_t>(options.mtu.value) + header_;
+  if (pauses_) {
+    xoff_ = static_cast<std::uint64_t>(options.pauses->xoff.value);
+    xon_ = static_cast<std::uint64_t>(options.pauses->xon.value);
+  }
+  if (marks_) mark_part_ = options.marks->most;
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    const Network::Link& link = network.links[i];
+    Line& line = lines_[i];
+    // What comes after the word to pause was sent: until it is there, and what was under way then.
+    if (pauses_)
+      line.most_held = xoff_ + (options.pauses->headroom
+                                    ? static_cast<std::uint64_t>(options.pauses->headroom->value)
+                                    : link.bytes_in(2 * link.latency) + 2 * whole);
+    const auto time_of = [&](Bytes bytes) {
+      return link.time_of(static_cast<std::uint64_t>(bytes.value));
+    };
+    if (options.buffer) line.most_wait = time_of(*options.buffer);
+    if (!marks_) continue;
+    line.mark_from = time_of(options.marks->from);
+    line.mark_to = time_of(options.marks->to);
+  }
+}
+
+void Lines::report(PacketReport& report, Picoseconds now) const {
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    const Line& line = lines_[i];
+    const Picoseconds paused = line.paused_for + (line.is_paused ? now - line.paused_since : 0);
+    report.bytes_of_link.push_back(static_cast<double>(line.bytes));
+    report.longest_queue.push_back(static_cast<double>(network_.links[i].bytes_in(line.longest)));
+    report.mean_queue.push_back(line.queued == 0
+                                    ? 0
+                                    : static_cast<double>(network_.links[i].bytes_in(line.waited)) /
+                                          static_cast<double>(line.queued));
+    report.marks_of_link.push_back(line.marks);
+    report.pauses_of_link.push_back({line.pauses, {static_cast<double>(paused) * 1e-12}});
+    report.marks += line.marks;
+    report.pauses += line.pauses;
+  }
+}
+
+namespace {
+
+// Depth first over "waits for".
+class CircleSearch {
+ public:
+  explicit CircleSearch(const std::vector<std::vector<std::uint32_t>>& waits_for)
+      : waits_for_(waits_for), state_(waits_for.size(), State::kUnseen) {}
+
+  Circle find() {
+    Circle circle;
+    for (std::uint32_t link = 0; link < waits_for_.size() && circle.empty(); ++link)
+      if (state_[link] == State::kUnseen) circle = from(link);
+    return circle;
+  }
+
+ private:
+  enum class State : std::uint8_t { kUnseen, kOnWay, kDone };
+
+  Circle from(std::uint32_t link) {
+    std::vector<std::size_t> next = {0};
+    Circle way = {link};
+    state_[link] = State::kOnWay;
+    while (!way.empty()) {
+      const std::uint32_t here = way.back();
+      if (next.back() == waits_for_[here].size()) {
+        state_[here] = State::kDone;
+        way.pop_back();
+        next.pop_back();
+        continue;
+      }
+      const std::uint32_t to = waits_for_[here][next.back()++];
+      if (state_[to] == State::kOnWay) return {std::ranges::find(way, to), way.end()};
+      if (state_[to] == State::kDone) continue;
+      state_[to] = State::kOnWay;
+      way.push_back(to);
+      next.push_back(0);
+    }
+    return {};
+  }
+
+  const std::vector<std::vector<std::uint32_t>>& waits_for_;
+  std::vector<State> state_;
+};
+
+}  // namespace
+
+Circle Lines::find_waits() const {
+  // A paused link waits for room where its packets stand: before other links that are paused.
+  std::vector<std::vector<std::uint32_t>> waits_for(lines_.size());
+  for (std::uint32_t link = 0; link < lines_.size(); ++link) {
+    if (!lines_[link].is_paused) continue;
+    for (std::size_t i = 0; i < lines_[link].waiting.size(); ++i) {
+      const std::uint32_t from = lines_[link].waiting.at(i).from;
+      if (lines_[from].is_paused && !std::ranges::count(waits_for[from], link))
+        waits_for[from].push_back(link);
+    }
+  }
+  return CircleSearch(waits_for).find();
+}
+
+}  // namespace regatta::fabric::packet
