@@ -31,6 +31,9 @@ Engine::Engine(const Network& network, const PacketScene& scene, const Traffic& 
       lines_(network, options, calendar_, random_),
       senders_(network, traffic.flows().size(), connections_, options),
       flows_(traffic),
+      spreader_(network, scene, options, lines_, random_),
+      is_by_packet_(spreader_.is_by_packet()),
+      orders_(network.way_of.size()),
       wakes_(network.links.size(), 0) {}
 
 Result<PacketReport> Engine::run() {
@@ -155,22 +158,32 @@ inline void Engine::arrive(std::uint32_t link) {
     receive(packet);
     return;
   }
-  if (packet.hops++ == kMostHops) {
+  const std::uint32_t next = next_link(link, packet);
+  if (packet.hops++ == kMostHops || next == kNone) {
     ++expired_;
     return;
   }
+  packet.from = link;
+  if (!lines_.queue(next, packet, now_)) lose(packet);
+}
+
+// Of a packet that came by `link`.
+inline std::uint32_t Engine::next_link(std::uint32_t link, Packet& packet) {
+  if (is_by_packet_) return spreader_.next(network_.links[link].end, packet, now_);
   std::uint32_t next = network_.ways[packet.next];
   if ((next & Network::kBack) != 0) {
     packet.next = next & ~Network::kBack;
     next = network_.ways[packet.next];
   }
   ++packet.next;
-  packet.from = link;
-  if (!lines_.queue(next, packet, now_)) lose(packet);
+  return next;
 }
 
 inline void Engine::receive(const Packet& packet) {
   ++packets_;
+  Order& order = orders_[packet.connection];
+  if (order.take(packet.sequence)) ++reordered_;
+  most_held_ = std::max(most_held_, order.held());
   if (packet.is_marked)
     if (const auto at = senders_.notice_of(packet.connection, now_))
       set_timer(*at, What::kNotice, packet.connection);
@@ -205,6 +218,8 @@ PacketReport Engine::report() const {
   report.notices = notices_;
   report.lost = lost_count_;
   report.expired = expired_;
+  report.reordered = reordered_;
+  report.most_held_back = most_held_;
   report.not_arrived = flows_.not_arrived();
   if (report.not_arrived != 0) report.deadlock = lines_.find_waits();
   return report;

@@ -8,9 +8,11 @@
 #include "regatta/fabric/packet/calendar.h"
 #include "regatta/fabric/packet/flows.h"
 #include "regatta/fabric/packet/lines.h"
+#include "regatta/fabric/packet/order.h"
 #include "regatta/fabric/packet/packet_simulation.h"
 #include "regatta/fabric/packet/random.h"
 #include "regatta/fabric/packet/senders.h"
+#include "regatta/fabric/packet/spread.h"
 
 namespace regatta::fabric::packet {
 
@@ -44,6 +46,7 @@ class Engine {
   void packet_sent(std::uint32_t link);
   void send_next(std::uint32_t link);
   void arrive(std::uint32_t link);
+  std::uint32_t next_link(std::uint32_t link, Packet& packet);
   void receive(const Packet& packet);
   void lose(const Packet& packet);
   void set_timer(Picoseconds at, What what, std::uint32_t of);
@@ -58,6 +61,9 @@ class Engine {
   Lines lines_;
   Senders senders_;
   Flows flows_;
+  Spreader spreader_;
+  const bool is_by_packet_;    // switches choose for each packet
+  std::vector<Order> orders_;  // per connection
   std::priority_queue<Timer> timers_;
   std::uint64_t order_ = 0;
   std::vector<Packet> lost_;         // that are to be sent again
@@ -69,6 +75,8 @@ class Engine {
   std::uint64_t expired_ = 0;
   std::uint64_t lost_count_ = 0;
   std::uint64_t notices_ = 0;
+  std::uint64_t reordered_ = 0;
+  std::uint32_t most_held_ = 0;
 };
 
 }  // namespace regatta::fabric::packet

@@ -77,6 +77,9 @@ Result<Network> make_network(const PacketScene& scene, const PacketOptions& opti
       network.links.push_back(link_of(link, forward));
   WayWriter writer(scene, network);
   for (std::uint32_t pair = 0; pair < scene.pairs.pairs.size(); ++pair) {
+    const LinkId to = scene.pairs.pairs[pair].to;
+    network.targets.push_back({static_cast<std::uint32_t>(scene.graph.links[to.index()].b.value),
+                               number_of({to, false})});
     for (std::uint32_t i = 0; i < scene.pairs.connections; ++i) {
       const ByHash choose{scene.pairs.tuple(pair, i), scene.seeds, options.policy};
       if (writer.write(scene.pairs.pairs[pair], choose)) continue;

@@ -43,7 +43,12 @@ struct Network {
   // earlier one: the routes have a loop.
   static constexpr std::uint32_t kBack = 1U << 31U;
   std::vector<std::uint32_t> ways;
-  std::vector<std::uint32_t> way_of;    // per connection: where it begins; kNone: inside a server
+  std::vector<std::uint32_t> way_of;  // per connection: where it begins; kNone: inside a server
+  struct Target {
+    std::uint32_t leaf;  // its node
+    std::uint32_t link;  // from there
+  };
+  std::vector<Target> targets;          // per pair
   std::vector<Picoseconds> latency_of;  // per connection: of its way, as far as it is written
 };
 

@@ -61,6 +61,9 @@ Result<void> check(const PacketOptions& options) {
   if (!(options.send_again_after.value > 0 && options.send_again_after.value < 1e3))
     return wrong(fmt::format("what is lost is sent again after {} s; set it above 0, below 1000",
                              options.send_again_after.value));
+  if (!(options.flowlet_gap.value >= 0 && options.flowlet_gap.value < 1e3))
+    return wrong(fmt::format("the gap of flowlets is {} s; set it from 0, below 1000",
+                             options.flowlet_gap.value));
   if (options.rate_control)
     if (const auto good = check_rates(*options.rate_control); !good) return good.error();
   return check_queues(options);

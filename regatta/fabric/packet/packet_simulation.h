@@ -36,11 +36,23 @@ struct Marks {
   double most = 0.01;   // Pmax
 };
 
+// How packets are spread over equally good ways.
+enum class Spread : std::uint8_t {
+  kHash,           // by the 5-tuple: all of a connection's go one way
+  kConnections,    // a sender leads its packets over the ways of the pair's connections in turn
+  kRandom,         // each switch by chance for each packet
+  kRoundRobin,     // each switch in turn
+  kFlowlets,       // each switch the least loaded hop for what comes after a gap
+  kShortestQueue,  // each switch the least loaded hop for each packet
+};
+
 struct PacketOptions {
   Bytes mtu{4096};   // of a message in one packet, at most; 1 to 65,535
   Bytes header{30};  // that each packet has beside it on the wire
   HashPolicy policy = HashPolicy::kFields;
-  std::uint64_t seed = 1;          // of all that is drawn
+  std::uint64_t seed = 1;  // of all that is drawn
+  Spread spread = Spread::kHash;
+  Seconds flowlet_gap{10e-6};
   std::optional<Pauses> pauses;    // none: the fabric drops what finds no room
   std::optional<Bytes> buffer;     // of each link, without pauses; none: without end
   Seconds send_again_after{1e-4};  // what was lost: each packet by itself, before all others
@@ -75,9 +87,13 @@ struct PacketReport : FlowReport {
   std::uint64_t notices = 0;  // to connections, of congestion
   std::uint64_t pauses = 0;
   std::uint64_t lost = 0;       // packets that found no room; sent again
-  std::uint64_t expired = 0;    // that had crossed too many links: the routes have a loop
+  std::uint64_t expired = 0;    // that crossed too many links, or lost their way: wrong routes
   std::size_t not_arrived = 0;  // flows
-  Circle deadlock;              // links that wait for each other for ever; empty: none do
+  // Packets that came after one sent later on their connection, and the most of a connection that a
+  // receiver held back until all before them had come.
+  std::uint64_t reordered = 0;
+  std::uint32_t most_held_back = 0;
+  Circle deadlock;  // links that wait for each other for ever; empty: none do
 };
 
 // A connection sends its messages one after the other, as fast as its NIC can or its rate control

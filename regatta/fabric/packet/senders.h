@@ -21,6 +21,7 @@ class Senders {
         mtu_(static_cast<std::uint64_t>(options.mtu.value)),
         header_(static_cast<std::uint64_t>(options.header.value)),
         per_pair_(connections),
+        by_turns_(options.spread == Spread::kConnections),
         control_(options.rate_control),
         connections_(network.way_of.size()),
         following_(flows * connections, kNone),
@@ -34,6 +35,7 @@ class Senders {
 
   // Of a message of so many bytes, what connection `i` of a pair sends.
   std::uint64_t part(std::uint64_t bytes, std::uint32_t i) const {
+    if (by_turns_) return i == 0 ? bytes : 0;
     return bytes / per_pair_ + (i < bytes % per_pair_ ? 1 : 0);
   }
 
@@ -85,10 +87,11 @@ class Senders {
     const std::uint64_t bytes = std::min(one.left, mtu_);
     one.left -= bytes;
     const std::uint32_t message = one.first;
+    const std::uint32_t sequence = one.sequence++;
     Next next{.packet = {.flow = message / per_pair_,
                          .connection = connection,
-                         .sequence = one.sequence++,
-                         .next = network_.way_of[connection] + 1,
+                         .sequence = sequence,
+                         .next = way_of(connection) + 1,
                          .from = link,
                          .bytes = static_cast<std::uint16_t>(bytes),
                          .hops = 1,
@@ -107,7 +110,7 @@ class Senders {
   // A packet that was lost.
   void send_again(Packet packet) {
     const std::uint32_t link = first_link(packet.connection);
-    packet.next = network_.way_of[packet.connection] + 1;
+    packet.next = way_of(packet.connection) + 1;
     packet.from = link;
     packet.hops = 1;
     packet.is_marked = false;
@@ -136,6 +139,7 @@ class Senders {
     std::uint32_t first = kNone;  // messages: flow * connections + connection
     std::uint32_t last = kNone;
     std::uint32_t sequence = 0;
+    std::uint32_t turn = 0;  // of its pair's ways
     Picoseconds may_send_at = 0;
     Picoseconds next_notice = 0;
   };
@@ -145,6 +149,12 @@ class Senders {
     std::uint32_t ending = kNone;
     bool is_busy = false;
   };
+
+  // Of the next packet.
+  std::uint32_t way_of(std::uint32_t connection) {
+    if (!by_turns_) return network_.way_of[connection];
+    return network_.way_of[connection + connections_[connection].turn++ % per_pair_];
+  }
 
   void keep_rate(std::uint32_t connection, std::uint64_t bytes, Picoseconds now) {
     RateControl& rate = rates_[connection];
@@ -158,6 +168,7 @@ class Senders {
   const std::uint64_t mtu_;
   const std::uint64_t header_;
   const std::uint32_t per_pair_;  // connections
+  const bool by_turns_;           // the first one sends over the ways of all
   const std::optional<Dcqcn> control_;
   std::vector<RateControl> rates_;  // per connection, with control
   std::vector<Connection> connections_;
