@@ -72,6 +72,9 @@ void print_fabric(const topo::FabricSummary& fabric) {
              fabric.super_spines == 1 ? "" : "s");
   fmt::print("  links: {} server to leaf, {} leaf to spine, {} spine to super-spine\n",
              fabric.server_links, fabric.leaf_uplinks, fabric.spine_uplinks);
+  if (fabric.planes > 1)
+    fmt::print("  {} planes of {} rail{} each, joined by no switch\n", fabric.planes,
+               fabric.rails / fabric.planes, fabric.rails == fabric.planes ? "" : "s");
   if (fabric.tiers >= 2)
     fmt::print("  oversubscription at the leaves: {}\n", ratio_text(fabric.leaf_oversubscription));
   if (fabric.tiers >= 3)
@@ -138,6 +141,7 @@ json fabric_to_json(const topo::FabricSummary& fabric) {
   }
   return {{"tiers", fabric.tiers},
           {"rails", fabric.rails},
+          {"planes", fabric.planes},
           {"servers", fabric.servers},
           {"devices", fabric.devices},
           {"leaves", fabric.leaves},

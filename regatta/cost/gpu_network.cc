@@ -52,16 +52,16 @@ ServerNetwork cluster_network(const topo::Cluster& cluster, const Stack& stack) 
     return std::min(rate, links * efficiency);
   };
   network.reach[0].devices = fabric.servers_per_leaf * type.device_count;
-  network.reach[1].rate =
-      narrowed(network.reach[0].rate, fabric.uplink * (fabric.rails * fabric.spines / leaf));
+  network.reach[1].rate = narrowed(network.reach[0].rate,
+                                   fabric.uplink * (fabric.rails * uplinks_of_leaf(fabric) / leaf));
   network.reach[2].rate = network.reach[1].rate;
   if (fabric.tiers < 3 || fabric.leaves_per_group == 0) return network;
-  // Leaves of all rails count; each spine of a group has an uplink to every super-spine of its
-  // plane, which together are those of the fabric.
+  // Leaves of all rails count; the spines of a group have uplinks to all super-spines of the fabric
+  // together.
   const double group = leaf * fabric.leaves_per_group / fabric.rails;
   network.reach[1].devices = static_cast<int>(group) * type.device_count;
   network.reach[2].rate =
-      narrowed(network.reach[1].rate, fabric.super_uplink * (fabric.super_spines / group));
+      narrowed(network.reach[1].rate, fabric.super_uplink * (uplinks_of_group(fabric) / group));
   return network;
 }
 

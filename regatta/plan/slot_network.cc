@@ -135,10 +135,9 @@ void add_rates(SlotNetwork& network, const topo::Cluster& cluster, double effici
   network.devices = type.device_count;
   network.server_rate = type.nic_rate * type.nic_count * efficiency;
   if (fabric.tiers >= 2)
-    network.leaf_rate = fabric.uplink * (fabric.rails * fabric.spines) * efficiency;
-  // A spine has super_spines / spines uplinks, and a group `spines` of them (topo/graph.h).
+    network.leaf_rate = fabric.uplink * (fabric.rails * uplinks_of_leaf(fabric)) * efficiency;
   if (fabric.tiers == 3)
-    network.group_rate = fabric.super_uplink * fabric.super_spines * efficiency;
+    network.group_rate = fabric.super_uplink * uplinks_of_group(fabric) * efficiency;
 }
 
 using Loads = std::vector<std::array<HalfBytes, kAxisCount>>;

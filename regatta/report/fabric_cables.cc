@@ -24,12 +24,14 @@ std::string link_title(const topo::Link& link) {
   return fmt::format("{}: {}", link.name, format_bits_per_second(link.rate));
 }
 
-// Links upwards from switches of `lower` whose both ends are drawn.
+// Links upwards from switches of `lower` whose both ends are drawn, of several between the same
+// two switches the first.
 std::vector<const topo::Link*> drawn_links(const Picture& picture, NodeKind lower) {
   std::vector<const topo::Link*> links;
   for (const topo::Link& link : picture.graph.links) {
     if (picture.graph.nodes[link.a.index()].kind == lower && picture.switches.contains(link.a) &&
-        picture.switches.contains(link.b))
+        picture.switches.contains(link.b) &&
+        (links.empty() || links.back()->a != link.a || links.back()->b != link.b))
       links.push_back(&link);
   }
   return links;
@@ -90,30 +92,30 @@ std::string leaf_bundles(const Picture& picture) {
   return svg;
 }
 
-// A line from each spine to its plane, for the cables to all super-spines of it. Super-spines are
-// numbered plane by plane, and spines so that spine j of each group belongs to plane j.
+// A line from each spine to its column, for the cables to all super-spines of it. Super-spines are
+// numbered column by column, and spines so that spine j of each group belongs to column j.
 std::string spine_bundles(const Picture& picture) {
   const topo::Fabric& fabric = picture.cluster.fabric;
-  const int per_plane = fabric.super_spines / fabric.spines;
+  const int per_column = fabric.super_spines / fabric.spines;
   const int first = picture.layout.supers.front().node.value;
-  std::map<int, Bracket> planes;
+  std::map<int, Bracket> columns;
   for (const SwitchPlace& place : picture.layout.supers) {
     const double x = place.box.middle();
     const Bracket fresh{x, x, place.box.bottom() + kBracketHeight};
-    planes.try_emplace((place.node.value - first) / per_plane, fresh).first->second.right = x;
+    columns.try_emplace((place.node.value - first) / per_column, fresh).first->second.right = x;
   }
   std::string svg;
   const double width = cable_width(picture, fabric.super_uplink);
   for (const GroupPlace& group : picture.layout.groups) {
     const int group_first = group.spines.front().node.value;
     for (const SwitchPlace& spine : group.spines) {
-      const auto plane = planes.find(spine.node.value - group_first);
-      if (plane == planes.end()) continue;
+      const auto column = columns.find(spine.node.value - group_first);
+      if (column == columns.end()) continue;
       svg +=
-          line_svg({spine.box.middle(), spine.box.y}, plane->second.middle(), width, " faint", "");
+          line_svg({spine.box.middle(), spine.box.y}, column->second.middle(), width, " faint", "");
     }
   }
-  for (const auto& [plane, bracket] : planes)
+  for (const auto& [column, bracket] : columns)
     svg += bracket_svg(bracket, picture.layout.supers.front().box.bottom());
   return svg;
 }
@@ -184,26 +186,38 @@ std::string server_cables(const Picture& picture, const BlockPlace& block) {
   return count_lines(picture, block);
 }
 
+// Whose cables a line bundles: the leaves of a block that a spine is cabled to, the super-spines of
+// a column.
+int switches_of_bundle(const topo::Fabric& fabric, NodeKind lower) {
+  return lower == NodeKind::kLeaf ? fabric.rails / fabric.planes
+                                  : fabric.super_spines / fabric.spines;
+}
+
+bool is_bundled(const Picture& picture, NodeKind lower) {
+  const std::vector<SwitchPlace>& supers = picture.layout.supers;
+  const bool has_columns = lower == NodeKind::kSpine && !supers.empty() && supers.front().count > 1;
+  return switches_of_bundle(picture.cluster.fabric, lower) > 1 &&
+         (has_columns || drawn_links(picture, lower).size() > kMostLines);
+}
+
 }  // namespace
 
 std::size_t cables_of_line(const Picture& picture, NodeKind lower) {
-  const std::vector<SwitchPlace>& supers = picture.layout.supers;
-  const bool has_planes = lower == NodeKind::kSpine && !supers.empty() && supers.front().count > 1;
-  if (!has_planes && drawn_links(picture, lower).size() <= kMostLines) return 1;
   const topo::Fabric& fabric = picture.cluster.fabric;
-  return static_cast<std::size_t>(lower == NodeKind::kLeaf ? fabric.rails
-                                                           : fabric.super_spines / fabric.spines);
+  const int cables = lower == NodeKind::kLeaf ? fabric.uplink_cables : fabric.super_uplink_cables;
+  return static_cast<std::size_t>(
+      is_bundled(picture, lower) ? switches_of_bundle(fabric, lower) * cables : cables);
 }
 
 std::string cables_svg(const Picture& picture) {
   std::string svg;
   if (picture.cluster.fabric.tiers == 0) return svg;
   if (!picture.layout.supers.empty()) {
-    svg += cables_of_line(picture, NodeKind::kSpine) > 1
+    svg += is_bundled(picture, NodeKind::kSpine)
                ? spine_bundles(picture)
                : single_lines(picture, drawn_links(picture, NodeKind::kSpine));
   }
-  svg += cables_of_line(picture, NodeKind::kLeaf) > 1
+  svg += is_bundled(picture, NodeKind::kLeaf)
              ? leaf_bundles(picture)
              : single_lines(picture, drawn_links(picture, NodeKind::kLeaf));
   for (const GroupPlace& group : picture.layout.groups) {

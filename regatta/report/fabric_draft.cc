@@ -26,7 +26,7 @@ constexpr int kTallestStack = 20;  // servers below each other, where they can b
 constexpr int kTallestBlock = 40;  // and where not; more only with kCompact
 constexpr std::size_t kGroupsDrawn = 4;
 constexpr std::size_t kSwitchesDrawn = 96;  // spines of all groups
-constexpr std::size_t kSupersDrawn = 48;    // more are drawn as planes
+constexpr std::size_t kSupersDrawn = 48;    // more are drawn as columns
 
 constexpr double kSwitchPitch = 24;  // the narrowest
 

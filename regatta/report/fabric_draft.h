@@ -46,8 +46,8 @@ struct FabricDraft {
   std::size_t blocks = 0;    // places for blocks in a group,
   std::size_t spines = 0;    // spines in a group,
   std::size_t groups = 0;    // groups,
-  std::size_t supers = 0;    // and super-spines, or their planes
-  int supers_of_place = 1;   // more: a place stands for a plane
+  std::size_t supers = 0;    // and super-spines, or their columns
+  int supers_of_place = 1;   // more: a place stands for a column
   std::map<topo::NodeKind, std::string> longest_names;
 };
 

@@ -252,7 +252,7 @@ void place_supers(const FabricDraft& draft, Box row, FabricLayout& layout) {
   for (SwitchPlace& place : layout.supers) {
     place.count = each;
     const std::string name =
-        fmt::format("plane {}", (place.node.value - first.front().value) / each);
+        fmt::format("column {}", (place.node.value - first.front().value) / each);
     place.label = text_width(name, 12) <= place.box.width - 4 ? name : "";
   }
 }

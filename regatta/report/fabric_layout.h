@@ -39,7 +39,7 @@ struct SwitchPlace {
   NodeId node;
   Box box;
   std::string label;  // the name, its number, or nothing: what fits into the box
-  int count = 1;      // more for a plane of super-spines: node, node + 1, ...
+  int count = 1;      // more for a column of super-spines: node, node + 1, ...
 };
 
 struct NicPlace {

@@ -218,9 +218,9 @@ TEST(FabricLayout, DrawsManySuperSpinesAsPlanes) {
     if (sample.name != "many_groups") continue;
     const FabricLayout layout = layout_of(cluster_of(sample.yaml));
     ASSERT_EQ(layout.supers.size(), 16U);
-    for (const SwitchPlace& plane : layout.supers)
-      EXPECT_EQ(plane.count, 16);
-    EXPECT_EQ(layout.supers[3].label, "plane 3");
+    for (const SwitchPlace& column : layout.supers)
+      EXPECT_EQ(column.count, 16);
+    EXPECT_EQ(layout.supers[3].label, "column 3");
     EXPECT_EQ(layout.groups.size(), 3U);
   }
 }

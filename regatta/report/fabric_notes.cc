@@ -76,11 +76,11 @@ std::vector<std::string> cables_text(int cables, const std::string& rate) {
 
 std::string super_notes(const Picture& picture, const FabricSummary& fabric, double x) {
   const FabricLayout& layout = picture.layout;
-  const int planes = picture.cluster.fabric.spines;
+  const int columns = picture.cluster.fabric.spines;
   const double middle = layout.switch_height / 2 + 4;
   std::string svg = row_svg(
       {x, layout.supers_y + middle}, counted(fabric.super_spines, "super-spine", "super-spines"),
-      counted(planes, "plane", "planes") + fmt::format(" of {}", fabric.super_spines / planes));
+      counted(columns, "column", "columns") + fmt::format(" of {}", fabric.super_spines / columns));
   std::vector<std::string> lines =
       cables_text(fabric.spine_uplinks, rates_of(picture, NodeKind::kSpine));
   lines.push_back(oversubscription(fabric.spine_oversubscription));

@@ -255,7 +255,7 @@ TEST(FabricSvg, SaysHowManyCablesABundleStandsFor) {
   for (const SampleCluster& sample : counted_clusters()) {
     if (sample.name != "many_groups") continue;
     const std::string svg = fabric_svg(cluster_of(sample.yaml));
-    EXPECT_THAT(svg, HasSubstr(">a line: 16 cables<"));  // spine to plane
+    EXPECT_THAT(svg, HasSubstr(">a line: 16 cables<"));  // spine to column
     EXPECT_THAT(svg, HasSubstr(">a line: 8 cables<"));   // block to spine
     EXPECT_THAT(svg, HasSubstr(">16384 cables<"));
     EXPECT_THAT(svg, HasSubstr(">13 groups<"));

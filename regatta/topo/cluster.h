@@ -59,13 +59,27 @@ struct Fabric {
   int tiers = 0;
   int rails = 1;
   int servers_per_leaf = 0;
-  int spines = 0;            // per group; each leaf has one uplink to every spine of its group
+  // Parts of equal size that no switch joins; the leaves of rail r are in plane r * planes / rails,
+  // spine j of a group in plane j * planes / spines. As many as rails: nothing joins the rails.
+  int planes = 1;
+  int spines = 0;            // per group; each leaf has uplinks to those of its group and plane,
+  int uplink_cables = 1;     // so many to each
   int leaves_per_group = 0;  // three tiers; 0 = all leaves form one group
-  int super_spines = 0;  // three tiers; each spine has one uplink to every super-spine of its plane
+  // Three tiers; spine j of every group and the super-spines that it has uplinks to are column j.
+  int super_spines = 0;
+  int super_uplink_cables = 1;  // from a spine to each super-spine of its column
   BytesPerSecond uplink;        // leaf to spine, per link, per direction
   BytesPerSecond super_uplink;  // spine to super-spine
   Seconds hop_latency;          // per link
 };
+
+// Links upwards of a leaf, and of all spines of a group together.
+inline int uplinks_of_leaf(const Fabric& fabric) {
+  return fabric.spines / fabric.planes * fabric.uplink_cables;
+}
+inline int uplinks_of_group(const Fabric& fabric) {
+  return fabric.super_spines * fabric.super_uplink_cables;
+}
 
 struct Server {
   std::string name;     // "s0", unique

@@ -221,11 +221,12 @@ int read_tiers(const YamlMap& map) {
 
 // Keys of a tier that the fabric does not have would be silently ignored: say so instead.
 void refuse_keys_of_missing_tiers(const YamlMap& map, int tiers) {
-  for (const char* key : {"spines", "uplink"}) {
+  for (const char* key : {"spines", "uplink", "uplink_cables"}) {
     if (tiers < 2 && map.has(key))
       map.fail(key, "the fabric has no spine; remove it or add spine to tiers");
   }
-  for (const char* key : {"leaves_per_group", "super_spines", "super_uplink"}) {
+  for (const char* key :
+       {"leaves_per_group", "super_spines", "super_uplink", "super_uplink_cables"}) {
     if (tiers < 3 && map.has(key))
       map.fail(key, "the fabric has no super-spine; remove it or add super-spine to tiers");
   }
@@ -233,13 +234,20 @@ void refuse_keys_of_missing_tiers(const YamlMap& map, int tiers) {
 
 void read_upper_tiers(const YamlMap& map, Fabric& fabric) {
   if (fabric.tiers >= 2) {
-    fabric.spines = map.integer("spines", {1, 1024});
+    fabric.spines = map.integer("spines", {1, 4096});
     fabric.uplink = map.rate("uplink");
+    fabric.uplink_cables = map.integer_or("uplink_cables", 1, {1, 1024});
+    if (fabric.spines % fabric.planes != 0) {
+      map.fail("spines", fmt::format("{} is not a multiple of planes {}; every plane needs the "
+                                     "same number of them",
+                                     fabric.spines, fabric.planes));
+    }
   }
   if (fabric.tiers < 3) return;
   fabric.leaves_per_group = map.integer("leaves_per_group", {1, 65536});
-  fabric.super_spines = map.integer("super_spines", {1, 4096});
+  fabric.super_spines = map.integer("super_spines", {1, 65536});
   fabric.super_uplink = map.rate_or("super_uplink", fabric.uplink);
+  fabric.super_uplink_cables = map.integer_or("super_uplink_cables", 1, {1, 1024});
   if (fabric.leaves_per_group % fabric.rails != 0) {
     map.fail("leaves_per_group", fmt::format("{} is not a multiple of rails {}; a group holds all "
                                              "the rails of its servers",
@@ -247,7 +255,7 @@ void read_upper_tiers(const YamlMap& map, Fabric& fabric) {
   }
   if (fabric.super_spines % fabric.spines != 0) {
     map.fail("super_spines", fmt::format("{} is not a multiple of spines {}; every spine of a "
-                                         "group has its own plane of super-spines",
+                                         "group has its own column of super-spines",
                                          fabric.super_spines, fabric.spines));
   }
 }
@@ -260,9 +268,9 @@ void check_servers_fit(const YamlMap& map, const Cluster& cluster) {
                                              "{} or add spine to tiers",
                                              servers, fabric.servers_per_leaf, servers));
   }
-  if (fabric.tiers == 1 && fabric.rails > 1) {
-    map.fail("rails", fmt::format("{} rails of one tier do not reach each other; add spine to "
-                                  "tiers or set rails: 1",
+  if (fabric.tiers == 1 && fabric.rails > fabric.planes) {
+    map.fail("rails", fmt::format("{0} rails of one tier do not reach each other; add spine to "
+                                  "tiers, set rails: 1, or say that they need not with planes: {0}",
                                   fabric.rails));
   }
   for (const Server& server : cluster.servers) {
@@ -283,8 +291,8 @@ void check_size(const YamlMap& map, const Cluster& cluster) {
   const long long leaves = blocks * fabric.rails;
   const long long groups =
       fabric.tiers == 3 ? (leaves + fabric.leaves_per_group - 1) / fabric.leaves_per_group : 1;
-  const long long per_plane = fabric.tiers == 3 ? fabric.super_spines / fabric.spines : 0;
-  long long links = leaves * fabric.spines + groups * fabric.spines * per_plane;
+  long long links = fabric.tiers >= 2 ? leaves * uplinks_of_leaf(fabric) : 0;
+  if (fabric.tiers == 3) links += groups * uplinks_of_group(fabric);
   for (const Server& server : cluster.servers)
     links += cluster.server_types.at(server.type).nic_count;
   if (links > kMaxLinks) {
@@ -305,11 +313,18 @@ void read_fabric(const YamlMap& root, Cluster& cluster) {
     return;
   }
   const YamlMap map = root.map("fabric");
-  map.allow({"tiers", "rails", "servers_per_leaf", "spines", "uplink", "leaves_per_group",
-             "super_spines", "super_uplink", "hop_latency"});
+  map.allow({"tiers", "rails", "planes", "servers_per_leaf", "spines", "uplink", "uplink_cables",
+             "leaves_per_group", "super_spines", "super_uplink", "super_uplink_cables",
+             "hop_latency"});
   Fabric& fabric = cluster.fabric;
   fabric.tiers = read_tiers(map);
   fabric.rails = map.integer_or("rails", 1, {1, kMaxDevicesPerServer});
+  fabric.planes = map.integer_or("planes", 1, {1, kMaxDevicesPerServer});
+  if (fabric.rails % fabric.planes != 0) {
+    map.fail("planes", fmt::format("{} planes do not divide {} rails; every plane needs the same "
+                                   "number of them",
+                                   fabric.planes, fabric.rails));
+  }
   fabric.servers_per_leaf = fabric.tiers == 1
                                 ? map.integer_or("servers_per_leaf", servers, {1, kMaxServers})
                                 : map.integer("servers_per_leaf", {1, kMaxServers});

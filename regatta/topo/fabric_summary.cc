@@ -83,6 +83,7 @@ FabricSummary summarize_fabric(const Cluster& cluster, const Graph& graph) {
   FabricSummary summary;
   summary.tiers = fabric.tiers;
   summary.rails = fabric.rails;
+  summary.planes = fabric.planes;
   summary.servers = static_cast<int>(cluster.servers.size());
   summary.devices = static_cast<int>(all_devices(cluster).size());
   count_nodes(graph, summary);

@@ -21,6 +21,7 @@ struct Distance {
 struct FabricSummary {
   int tiers = 0;
   int rails = 1;
+  int planes = 1;
   int servers = 0;
   int devices = 0;
   int leaves = 0;

@@ -20,11 +20,13 @@ NodeId add_node(Graph& graph, Node node) {
   return {static_cast<int>(graph.nodes.size()) - 1};
 }
 
-void add_link(Graph& graph, Link link) {
+// `cable`: which one of several between the same nodes.
+void add_link(Graph& graph, Link link, int cable = 0) {
   const LinkId id{static_cast<int>(graph.links.size())};
   const std::string& a = graph.nodes[link.a.index()].name;
   const std::string& b = graph.nodes[link.b.index()].name;
   link.name = link.a_nic >= 0 ? fmt::format("{}.nic{}-{}", a, link.a_nic, b) : a + "-" + b;
+  if (cable > 0) link.name += fmt::format(".{}", cable);
   graph.links_of[link.a.index()].push_back(id);
   graph.links_of[link.b.index()].push_back(id);
   graph.links.push_back(std::move(link));
@@ -78,23 +80,28 @@ std::vector<NodeId> add_spines(Graph& graph, const Fabric& fabric,
                                       .rail = -1,
                                       .group = i / fabric.spines}));
   }
+  const int per_plane = fabric.spines / fabric.planes;
   for (const NodeId leaf : leaves) {
-    const int first = graph.nodes[leaf.index()].group * fabric.spines;
-    for (int j = 0; j < fabric.spines; ++j) {
-      add_link(graph, {.a = leaf,
-                       .b = spines[static_cast<std::size_t>(first + j)],
-                       .a_nic = -1,
-                       .rate = fabric.uplink,
-                       .latency = fabric.hop_latency,
-                       .name = {}});
+    const Node& node = graph.nodes[leaf.index()];
+    const int plane = node.rail * fabric.planes / fabric.rails;
+    const int first = node.group * fabric.spines + plane * per_plane;
+    for (int i = 0; i < per_plane * fabric.uplink_cables; ++i) {
+      add_link(graph,
+               {.a = leaf,
+                .b = spines[static_cast<std::size_t>(first + i / fabric.uplink_cables)],
+                .a_nic = -1,
+                .rate = fabric.uplink,
+                .latency = fabric.hop_latency,
+                .name = {}},
+               i % fabric.uplink_cables);
     }
   }
   return spines;
 }
 
-// Plane j holds spine j of every group and super_spines / spines super-spines.
+// Column j holds spine j of every group and super_spines / spines super-spines.
 void add_super_spines(Graph& graph, const Fabric& fabric, const std::vector<NodeId>& spines) {
-  const int per_plane = fabric.super_spines / fabric.spines;
+  const int per_column = fabric.super_spines / fabric.spines;
   std::vector<NodeId> supers;
   supers.reserve(static_cast<std::size_t>(fabric.super_spines));
   for (int i = 0; i < fabric.super_spines; ++i) {
@@ -104,14 +111,16 @@ void add_super_spines(Graph& graph, const Fabric& fabric, const std::vector<Node
                                       .group = -1}));
   }
   for (std::size_t i = 0; i < spines.size(); ++i) {
-    const int plane = static_cast<int>(i) % fabric.spines;
-    for (int k = 0; k < per_plane; ++k) {
-      add_link(graph, {.a = spines[i],
-                       .b = supers[static_cast<std::size_t>(plane * per_plane + k)],
-                       .a_nic = -1,
-                       .rate = fabric.super_uplink,
-                       .latency = fabric.hop_latency,
-                       .name = {}});
+    const int first = static_cast<int>(i) % fabric.spines * per_column;
+    for (int k = 0; k < per_column * fabric.super_uplink_cables; ++k) {
+      add_link(graph,
+               {.a = spines[i],
+                .b = supers[static_cast<std::size_t>(first + k / fabric.super_uplink_cables)],
+                .a_nic = -1,
+                .rate = fabric.super_uplink,
+                .latency = fabric.hop_latency,
+                .name = {}},
+               k % fabric.super_uplink_cables);
     }
   }
 }

@@ -30,7 +30,9 @@ struct Link {
   int a_nic = -1;  // the NIC index when `a` is a server
   BytesPerSecond rate;
   Seconds latency;
-  std::string name;  // "s3.nic0-leaf1", "leaf0-spine1": what `lab fault` and messages use
+  // "s3.nic0-leaf1", "leaf0-spine1", of several such cables the second "leaf0-spine1.1": what
+  // `lab fault` and messages use.
+  std::string name;
 };
 
 struct Graph {

@@ -65,6 +65,60 @@ TEST(BuildGraph, MakesOneLeafForOneTier) {
   EXPECT_EQ(graph.links[2].a_nic, 0);
 }
 
+Cluster parse(const std::string& fabric, int servers, int nics) {
+  auto cluster = parse_cluster(
+      fmt::format(
+          "name: t\nserver_types: {{n: {{devices: {{count: {0}, type: cpu}}, nics: {{count: "
+          "{0}, rate: 100Gbps}}}}}}\nservers: {{count: {1}, type: n}}\nfabric: {2}\n",
+          nics, servers, fabric),
+      "shape.yaml");
+  if (!cluster) ADD_FAILURE() << cluster.error().message;
+  return cluster ? *cluster : Cluster{};
+}
+
+std::vector<std::string> uplinks_of(const Graph& graph, const std::string& name) {
+  std::vector<std::string> links;
+  for (const Link& link : graph.links)
+    if (graph.nodes[link.a.index()].name == name) links.push_back(link.name);
+  return links;
+}
+
+TEST(BuildGraph, LaysSeveralCablesBetweenTwoSwitches) {
+  const Graph graph = build_graph(
+      parse("{tiers: [leaf, spine, super-spine], servers_per_leaf: 1, spines: 2, uplink: 1Gbps, "
+            "uplink_cables: 2, leaves_per_group: 2, super_spines: 2, super_uplink_cables: 3}",
+            4, 1));
+  EXPECT_EQ(uplinks_of(graph, "leaf1"),
+            (std::vector<std::string>{"leaf1-spine0", "leaf1-spine0.1", "leaf1-spine1",
+                                      "leaf1-spine1.1"}));
+  EXPECT_EQ(uplinks_of(graph, "spine3"),
+            (std::vector<std::string>{"spine3-super1", "spine3-super1.1", "spine3-super1.2"}));
+  const auto shares = ecmp_shares(graph, ServerId{0}, 0, ServerId{3}, 0);
+  ASSERT_TRUE(shares);
+  EXPECT_EQ(shares->size(), 2U + 2 * 4 + 2 * 6);
+  EXPECT_DOUBLE_EQ(shares->at(1).share, 1.0 / 4);
+}
+
+TEST(BuildGraph, KeepsPlanesApart) {
+  // Two NICs of two ports each: rails 0 and 1 of the one plane, 2 and 3 of the other.
+  const Cluster cluster = parse(
+      "{tiers: [leaf, spine], rails: 4, planes: 2, servers_per_leaf: 1, spines: 4, uplink: "
+      "1Gbps}",
+      2, 4);
+  const Graph graph = build_graph(cluster);
+  EXPECT_EQ(uplinks_of(graph, "leaf5"), (std::vector<std::string>{"leaf5-spine0", "leaf5-spine1"}));
+  EXPECT_EQ(uplinks_of(graph, "leaf2"), (std::vector<std::string>{"leaf2-spine2", "leaf2-spine3"}));
+  EXPECT_EQ(uplinks_of_leaf(cluster.fabric), 2);
+  EXPECT_TRUE(hop_count(graph, ServerId{0}, 2, ServerId{1}, 3));
+  EXPECT_FALSE(hop_count(graph, ServerId{0}, 1, ServerId{1}, 2));
+}
+
+TEST(BuildGraph, LeavesRailsAloneThatAreAllPlanes) {
+  const Graph graph = build_graph(parse("{tiers: [leaf], rails: 2, planes: 2}", 3, 2));
+  EXPECT_EQ(count_kind(graph, NodeKind::kLeaf), 2U);
+  EXPECT_TRUE(hop_count(graph, ServerId{0}, 1, ServerId{2}, 1));
+}
+
 TEST(BuildGraph, CablesEveryLeafToEverySpine) {
   const Graph graph = build_graph(make_cluster({.servers = 4, .per_leaf = 2, .spines = 2}));
   EXPECT_EQ(count_kind(graph, NodeKind::kLeaf), 2U);
