@@ -1,0 +1,146 @@
+#include "regatta/heal/healer.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "regatta/fabric/routes.h"
+
+namespace regatta::heal {
+namespace {
+
+std::array<Fault, 2> both_ways(LinkId link) {
+  const std::uint32_t forward = fabric::number_of({link, true});
+  return {Fault{Place::kLink, forward, {}, Harm::kNoCarrier},
+          Fault{Place::kLink, forward + 1, {}, Harm::kNoCarrier}};
+}
+
+}  // namespace
+
+Healer::Healer(const topo::Graph& graph, const Ways& ways, Switches& switches,
+               const HealerOptions& options)
+    : graph_(graph),
+      switches_(switches),
+      dry_run_(options.dry_run),
+      keeper_(options.damping),
+      ways_(ways),
+      tables_(ways),
+      is_off_(graph.links.size()) {}
+
+Result<std::vector<Event>> Healer::start(Seconds now) {
+  REGATTA_TRY(installed, switches_.installed());
+  std::vector<Event> events;
+  Event taken{EventKind::kTakenOver, now, {}, {}, {}, {}};
+  for (Installed& one : installed) {
+    const auto all = ways_.routes.next_hops(one.node, one.leaf);
+    RouteChange change{one.node, one.leaf, one.parts, {}, {}};
+    const auto has = hops_of(one.parts);
+    for (const std::uint32_t hop : all)
+      if (std::ranges::find(has, hop) == has.end()) change.withdrawn.push_back(hop);
+    // A route that is not there at all was lost, not withdrawn.
+    if (!one.parts.empty() && !change.withdrawn.empty()) taken.changes.push_back(change);
+    tables_.set(one.node, one.leaf, std::move(one.parts));
+  }
+  for (const Fault& fault : tables_.missing()) {
+    if (hops_of(tables_.parts(ways_.start_of[fault.link], fault.node)).empty()) continue;
+    const std::string why = "withdrawn by whoever healed before";
+    keeper_.bad(fault, why, now, false);
+    taken.blames.push_back({fault, why, keeper_.held().back().clean});
+  }
+  if (!taken.changes.empty()) events.push_back(std::move(taken));
+  is_due_ = true;
+  REGATTA_TRY(more, step(now));
+  events.insert(events.end(), more.begin(), more.end());
+  return events;
+}
+
+void Healer::report(const Fault& fault, const std::string& why, Seconds now) {
+  if (!keeper_.bad(fault, why, now, false)) return;
+  is_due_ = true;
+  for (const Held& held : keeper_.held())
+    if (held.fault.is_at(fault)) news_.push_back({held.fault, held.why, held.clean});
+}
+
+// The kernel forgot routes through an interface that was off.
+Status Healer::come_on(const CarrierChange& change) {
+  const bool forward = graph_.links[change.link.index()].a == change.node;
+  const auto routes = tables_.through(change.node, fabric::number_of({change.link, forward}));
+  if (routes.empty() || dry_run_) return {};
+  return switches_.apply(routes);
+}
+
+Status Healer::take_carriers(Seconds now) {
+  REGATTA_TRY(changes, switches_.carriers());
+  Status status;
+  for (const CarrierChange& change : changes) {
+    auto& ends = is_off_[change.link.index()];
+    const bool was_off = ends.first || ends.second;
+    (graph_.links[change.link.index()].a == change.node ? ends.first : ends.second) = !change.up;
+    const bool is_off = ends.first || ends.second;
+    if (change.up) {
+      const Status on = come_on(change);
+      if (status && !on) status = on;
+    }
+    if (is_off == was_off) continue;
+    for (const Fault& fault : both_ways(change.link)) {
+      if (!is_off) keeper_.good(fault, now);
+      if (!is_off || !keeper_.bad(fault, "no carrier", now, true)) continue;
+      is_due_ = true;
+      for (const Held& held : keeper_.held())
+        if (held.fault.is_at(fault)) news_.push_back({held.fault, held.why, held.clean});
+    }
+  }
+  return status;
+}
+
+void Healer::tell_refusals(const Decision& decision, Seconds now, std::vector<Event>& events) {
+  const std::vector<Fault> faults = keeper_.faults();
+  Event event{EventKind::kRefused, now, {}, {}, {}, {}};
+  std::vector<Fault> refused;
+  for (const Refusal& refusal : decision.refusals) {
+    const Fault& fault = faults[refusal.fault];
+    if (std::ranges::find(refused, fault) == refused.end()) refused.push_back(fault);
+    if (std::ranges::find(refused_, fault) == refused_.end()) event.refusals.push_back(refusal);
+  }
+  for (const Held& held : keeper_.held()) {
+    const bool is_new = std::ranges::find(refused, held.fault) != refused.end() &&
+                        std::ranges::find(refused_, held.fault) == refused_.end();
+    if (is_new) event.blames.push_back({held.fault, held.why, held.clean});
+  }
+  refused_ = std::move(refused);
+  if (!event.blames.empty()) events.push_back(std::move(event));
+}
+
+void Healer::act(const std::vector<Held>& released, Seconds now, std::vector<Event>& events) {
+  const Decision decision = decide(ways_, keeper_.faults());
+  const std::vector<RouteChange> changes = tables_.changes(decision);
+  Status done;
+  if (!changes.empty() && !dry_run_) done = switches_.apply(changes);
+  // Also when a switch refused: it is told, and tried again with the next change of its route.
+  tables_.apply(changes);
+  if (!done) events.push_back({EventKind::kFailed, now, {}, {}, {}, done.error().message});
+  Event out{EventKind::kWithdrawn, now, std::exchange(news_, {}), {}, {}, {}};
+  Event back{EventKind::kReturned, now, {}, {}, {}, {}};
+  for (const Held& held : released)
+    back.blames.push_back({held.fault, held.why, held.clean});
+  for (const RouteChange& change : changes)
+    (change.withdrawn.empty() && !back.blames.empty() ? back : out).changes.push_back(change);
+  if (out.changes.empty()) out.kind = EventKind::kHarmless;
+  if (!out.blames.empty() || !out.changes.empty()) events.push_back(std::move(out));
+  if (!back.blames.empty()) events.push_back(std::move(back));
+  tell_refusals(decision, now, events);
+}
+
+Result<std::vector<Event>> Healer::step(Seconds now) {
+  std::vector<Event> events;
+  const Status carriers = take_carriers(now);
+  if (!carriers)
+    events.push_back({EventKind::kFailed, now, {}, {}, {}, carriers.error().message});
+  const std::vector<Held> released = keeper_.release(now);
+  if (!is_due_ && released.empty()) return events;
+  is_due_ = false;
+  act(released, now, events);
+  return events;
+}
+
+}  // namespace regatta::heal

@@ -1,0 +1,68 @@
+// heal/internal/route_messages.h: rtnetlink messages about IPv4 routes, many to a block: encoding
+// and decoding only.
+// Source: rtnetlink(7), netlink(7).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <linux/rtnetlink.h>
+
+namespace regatta::heal {
+
+struct KernelHop {
+  int interface = 0;
+  std::uint32_t gateway = 0;  // 10.0.0.1 is 0x0a000001
+  int weight = 1;
+
+  friend bool operator==(const KernelHop&, const KernelHop&) = default;
+};
+
+// A route to one address in the main table.
+struct KernelRoute {
+  std::uint32_t destination = 0;
+  std::vector<KernelHop> hops;
+
+  friend bool operator==(const KernelRoute&, const KernelRoute&) = default;
+};
+
+// Appends a message that adds the route or replaces that which is there. `acknowledge`: the kernel
+// answers also when all is well.
+void append_route(std::string& block, const KernelRoute& route, std::uint32_t sequence,
+                  bool acknowledge);
+// One that asks for all routes, links or addresses: RTM_GETROUTE, RTM_GETLINK, RTM_GETADDR.
+void append_dump(std::string& block, std::uint16_t type, std::uint32_t sequence);
+
+// Which interface a packet takes that comes in by `enters`.
+struct Question {
+  int enters = 0;
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  std::uint16_t from_port = 0;
+  std::uint16_t to_port = 0;
+  std::uint8_t protocol = 17;
+};
+void append_question(std::string& block, const Question& question, std::uint32_t sequence);
+
+// Of an RTM_NEWROUTE; nothing for another table, a prefix, or a route without gateways.
+std::optional<KernelRoute> parse_route(const nlmsghdr& message);
+// RTA_OIF of an answer to a question; 0: none.
+int parse_answer(const nlmsghdr& message);
+
+struct KernelAddress {
+  int interface = 0;
+  std::uint32_t address = 0;
+};
+std::optional<KernelAddress> parse_address(const nlmsghdr& message);
+
+struct KernelLink {
+  int interface = 0;
+  bool on = false;       // switched on
+  bool carrier = false;  // and so is the other end
+};
+// Of an RTM_NEWLINK or RTM_DELLINK.
+KernelLink parse_link(const nlmsghdr& message);
+
+}  // namespace regatta::heal

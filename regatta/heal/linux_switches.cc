@@ -1,0 +1,249 @@
+#include "regatta/heal/linux_switches.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <optional>
+#include <string>
+
+#include <fmt/core.h>
+#include <linux/rtnetlink.h>
+#include <sys/epoll.h>
+
+#include "regatta/fabric/routes.h"
+#include "regatta/heal/internal/route_messages.h"
+#include "regatta/heal/internal/route_socket.h"
+#include "regatta/os/errno_text.h"
+#include "regatta/topo/addresses.h"
+
+namespace regatta::heal {
+namespace {
+
+constexpr std::size_t kBlockBytes = 32768;  // well below what a socket takes at once
+
+}  // namespace
+
+struct LinuxSwitches::Switch {
+  NodeId node;
+  RouteSocket routes;
+  RouteSocket notices;
+  struct Port {
+    LinkId link;
+    int interface = 0;
+    bool on = true;
+    bool carrier = true;
+  };
+  std::vector<Port> ports;           // as in links_of
+  std::vector<std::uint32_t> asked;  // the last message of each block that waits for an answer
+  std::uint32_t sequence = 0;
+  bool has_news = false;
+
+  Port* port_of(int interface) {
+    const auto found = std::ranges::find(ports, interface, &Port::interface);
+    return found == ports.end() ? nullptr : &*found;
+  }
+  const Port& port_of(LinkId link) const { return *std::ranges::find(ports, link, &Port::link); }
+
+  void note(const KernelLink& now, std::vector<CarrierChange>& changes) {
+    Port* const port = port_of(now.interface);
+    if (port == nullptr) return;
+    if (port->carrier != now.carrier) changes.push_back({node, port->link, now.carrier});
+    port->on = now.on;
+    port->carrier = now.carrier;
+  }
+};
+
+LinuxSwitches::LinuxSwitches(const topo::Graph& graph, const Ways& ways)
+    : graph_(graph),
+      ways_(ways),
+      of_node_(graph.nodes.size(), nullptr),
+      addresses_of_(graph.nodes.size()) {
+  for (std::size_t i = 0; i < graph.links.size(); ++i) {
+    if (graph.links[i].a_nic >= 0)
+      addresses_of_[graph.links[i].b.index()].push_back(
+          topo::address_of(LinkId{static_cast<int>(i)}));
+  }
+}
+
+LinuxSwitches::~LinuxSwitches() = default;
+
+Result<std::unique_ptr<LinuxSwitches>> LinuxSwitches::open(const topo::Graph& graph,
+                                                           const Ways& ways,
+                                                           std::vector<SwitchSpace> spaces) {
+  std::unique_ptr<LinuxSwitches> all(new LinuxSwitches(graph, ways));
+  all->epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  if (!all->epoll_) return os::errno_error("epoll");
+  for (SwitchSpace& space : spaces)
+    REGATTA_TRY_DO(all->add(std::move(space)));
+  return all;
+}
+
+Status LinuxSwitches::add(SwitchSpace space) {
+  const std::string& name = graph_.nodes[space.node.index()].name;
+  REGATTA_TRY(routes, RouteSocket::open(space.space, 0));
+  REGATTA_TRY(notices, RouteSocket::open(space.space, RTMGRP_LINK));
+  auto one = std::make_unique<Switch>(
+      Switch{space.node, std::move(routes), std::move(notices), {}, {}, 0, false});
+  std::map<std::uint32_t, int> interfaces;
+  REGATTA_TRY_DO(one->routes.dump(RTM_GETADDR, [&](const nlmsghdr& message) {
+    if (const auto found = parse_address(message)) interfaces[found->address] = found->interface;
+  }));
+  for (const LinkId link : graph_.links_of[space.node.index()]) {
+    const std::uint32_t address =
+        topo::address_of(link, graph_.links[link.index()].b == space.node);
+    const auto found = interfaces.find(address);
+    if (found == interfaces.end()) {
+      return Error{Code::kNotFound,
+                   fmt::format("switch {}: no interface has the address {} of link {}; is this the "
+                               "fabric that was described",
+                               name, topo::address_text(address), graph_.links[link.index()].name)};
+    }
+    one->ports.push_back({link, found->second, true, true});
+  }
+  REGATTA_TRY_DO(learn_links(*one, first_));
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = one.get();
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, one->notices.fd(), &event) != 0)
+    return os::errno_error("epoll");
+  of_node_[space.node.index()] = one.get();
+  switches_.push_back(std::move(one));
+  return {};
+}
+
+// As they are now: at the start, and after notices were lost.
+Status LinuxSwitches::learn_links(Switch& one, std::vector<CarrierChange>& changes) {
+  return one.routes.dump(RTM_GETLINK, [&](const nlmsghdr& message) {
+    if (message.nlmsg_type == RTM_NEWLINK) one.note(parse_link(message), changes);
+  });
+}
+
+Result<std::vector<Installed>> LinuxSwitches::installed() {
+  std::map<std::uint32_t, NodeId> leaf_of;
+  for (const NodeId leaf : ways_.routes.leaves())
+    for (const std::uint32_t address : addresses_of_[leaf.index()])
+      leaf_of[address] = leaf;
+  std::vector<Installed> all;
+  for (const auto& one : switches_) {
+    // Per leaf: the parts, and for how many of its addresses they are so.
+    std::map<NodeId, std::pair<std::optional<std::vector<Part>>, std::size_t>> found;
+    REGATTA_TRY_DO(one->routes.dump(RTM_GETROUTE, [&](const nlmsghdr& message) {
+      const auto route = parse_route(message);
+      const auto leaf = route ? leaf_of.find(route->destination) : leaf_of.end();
+      if (leaf == leaf_of.end()) return;
+      std::vector<Part> parts;
+      for (const KernelHop& hop : route->hops) {
+        const Switch::Port* const port = one->port_of(hop.interface);
+        if (port == nullptr) return;
+        const bool forward = graph_.links[port->link.index()].a == one->node;
+        parts.push_back({fabric::number_of({port->link, forward}), hop.weight});
+      }
+      auto& [known, count] = found[leaf->second];
+      if (!known) known = parts;
+      if (*known == parts) ++count;
+    }));
+    for (const NodeId leaf : ways_.routes.leaves()) {
+      if (ways_.routes.next_hops(one->node, leaf).empty()) continue;
+      const auto& [known, count] = found[leaf];
+      const bool is_whole = known && count == addresses_of_[leaf.index()].size();
+      all.push_back({one->node, leaf, is_whole ? *known : std::vector<Part>()});
+    }
+  }
+  return all;
+}
+
+Status LinuxSwitches::send(Switch& one, std::span<const RouteChange> changes) {
+  std::vector<KernelRoute> routes;
+  for (const RouteChange& change : changes) {
+    KernelRoute route;
+    for (const Part& part : change.parts) {
+      const LinkId link{static_cast<int>(part.hop / 2)};
+      const Switch::Port& port = one.port_of(link);
+      const bool is_at_b = graph_.links[link.index()].a == one.node;  // the gateway
+      if (port.on)
+        route.hops.push_back({port.interface, topo::address_of(link, is_at_b), part.weight});
+    }
+    if (route.hops.empty()) continue;
+    for (const std::uint32_t address : addresses_of_[change.leaf.index()]) {
+      route.destination = address;
+      routes.push_back(route);
+    }
+  }
+  std::string block;
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    const bool ends = i + 1 == routes.size() || block.size() > kBlockBytes;
+    append_route(block, routes[i], ++one.sequence, ends);
+    if (!ends) continue;
+    REGATTA_TRY_DO(one.routes.send(block));
+    one.asked.push_back(one.sequence);
+    block.clear();
+  }
+  return {};
+}
+
+// Failures are told for each message, success for the last one of a block.
+Status LinuxSwitches::await(Switch& one) {
+  int failure = 0;
+  while (!one.asked.empty()) {
+    const Status status = one.routes.receive(true, [&](const nlmsghdr& message) {
+      if (message.nlmsg_type != NLMSG_ERROR) return true;
+      const auto* answer = static_cast<const nlmsgerr*>(NLMSG_DATA(&message));
+      if (answer->error != 0 && failure == 0) failure = -answer->error;
+      if (message.nlmsg_seq == one.asked.front()) one.asked.erase(one.asked.begin());
+      return !one.asked.empty();
+    });
+    if (!status) {
+      one.asked.clear();
+      return status;
+    }
+  }
+  if (failure == 0) return {};
+  return os::errno_error(
+      fmt::format("routes of switch {}", graph_.nodes[one.node.index()].name), failure);
+}
+
+Status LinuxSwitches::apply(std::span<const RouteChange> changes) {
+  std::map<NodeId, std::vector<RouteChange>> by_node;
+  std::vector<NodeId> order;
+  for (const RouteChange& change : changes) {
+    if (of_node_[change.node.index()] == nullptr) continue;
+    auto& of_node = by_node[change.node];
+    if (of_node.empty()) order.push_back(change.node);
+    of_node.push_back(change);
+  }
+  Status first;
+  const auto keep = [&first](const Status& status) {
+    if (first && !status) first = status;
+  };
+  for (const NodeId node : order)
+    keep(send(*of_node_[node.index()], by_node[node]));
+  for (const NodeId node : order)
+    keep(await(*of_node_[node.index()]));
+  return first;
+}
+
+Result<std::vector<CarrierChange>> LinuxSwitches::carriers() {
+  std::vector<CarrierChange> changes = std::move(first_);
+  first_.clear();
+  std::array<epoll_event, 64> events;
+  const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  if (count < 0 && errno != EINTR) return os::errno_error("epoll");
+  for (int i = 0; i < count; ++i) {
+    Switch& one = *static_cast<Switch*>(events[static_cast<std::size_t>(i)].data.ptr);
+    const Status status = one.notices.receive(false, [&](const nlmsghdr& message) {
+      if (message.nlmsg_type == RTM_NEWLINK || message.nlmsg_type == RTM_DELLINK)
+        one.note(parse_link(message), changes);
+      return true;
+    });
+    if (!status && status.error().code != Code::kExhausted) return status.error();
+    if (!status) REGATTA_TRY_DO(learn_links(one, changes));
+  }
+  return changes;
+}
+
+int LinuxSwitches::fd() const {
+  return epoll_.get();
+}
+
+}  // namespace regatta::heal
