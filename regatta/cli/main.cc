@@ -14,6 +14,7 @@
 #include "regatta/cli/coll_command.h"
 #include "regatta/cli/fabric_command.h"
 #include "regatta/cli/gpu_command.h"
+#include "regatta/cli/heal_command.h"
 #include "regatta/cli/help.h"
 #include "regatta/cli/lab_command.h"
 #include "regatta/cli/load.h"
@@ -42,6 +43,7 @@ void add_commands(CLI::App& app, int& exit_status) {
   regatta::cli::add_plan_command(app, exit_status);
   regatta::cli::add_run_command(app, exit_status);
   regatta::cli::add_lab_command(app, exit_status);
+  regatta::cli::add_heal_command(app, exit_status);
   regatta::cli::add_bench_command(app, exit_status);
   regatta::cli::add_coll_command(app, exit_status);
   regatta::cli::add_fabric_command(app, exit_status);

@@ -134,8 +134,7 @@ void Healer::act(const std::vector<Held>& released, Seconds now, std::vector<Eve
 Result<std::vector<Event>> Healer::step(Seconds now) {
   std::vector<Event> events;
   const Status carriers = take_carriers(now);
-  if (!carriers)
-    events.push_back({EventKind::kFailed, now, {}, {}, {}, carriers.error().message});
+  if (!carriers) events.push_back({EventKind::kFailed, now, {}, {}, {}, carriers.error().message});
   const std::vector<Held> released = keeper_.release(now);
   if (!is_due_ && released.empty()) return events;
   is_due_ = false;

@@ -1,5 +1,5 @@
-// heal/healer.h: keeps the routes of a fabric as its faults demand: takes sightings in, decides, has
-// the switches changed, and tells what it did.
+// heal/healer.h: keeps the routes of a fabric as its faults demand: takes sightings in, decides,
+// has the switches changed, and tells what it did.
 #pragma once
 
 #include <cstddef>

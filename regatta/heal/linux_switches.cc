@@ -199,8 +199,8 @@ Status LinuxSwitches::await(Switch& one) {
     }
   }
   if (failure == 0) return {};
-  return os::errno_error(
-      fmt::format("routes of switch {}", graph_.nodes[one.node.index()].name), failure);
+  return os::errno_error(fmt::format("routes of switch {}", graph_.nodes[one.node.index()].name),
+                         failure);
 }
 
 Status LinuxSwitches::apply(std::span<const RouteChange> changes) {

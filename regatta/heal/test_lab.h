@@ -122,8 +122,7 @@ class HealedLab : public testing::Test {
     const std::vector<Part> parts = tables.parts(at, to);
     for (const Part& part : parts)
       weights.push_back(part.weight);
-    const auto hash =
-        fabric::ecmp_hash(flow, seeds_[at.index()], fabric::HashPolicy::kFields);
+    const auto hash = fabric::ecmp_hash(flow, seeds_[at.index()], fabric::HashPolicy::kFields);
     return parts[fabric::ecmp_choice(hash, weights)].hop;
   }
 

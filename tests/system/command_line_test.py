@@ -17,7 +17,7 @@ LITTLE = "is less than one of the 2 MiB blocks in which a program gets memory; g
 STEPS = "is not a whole number from 1 to 1000000000"
 
 CASES = [
-    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab, bench, coll, fabric, gpu"),
+    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab, heal, bench, coll, fabric, gpu"),
     (["plna"], "there is no command 'plna'; did you mean 'plan'?"),
     (["--jsn"], "there is no option '--jsn'; choose one of --version, --help, -h"),
     (["bench"], "bench: a command is missing; choose one of coll"),
@@ -30,6 +30,12 @@ CASES = [
     (["lab", "exec", "s0", "ls", "--all"], "lab exec: there is no option '--all'; put -- before the command that it belongs to"),
     (["lab", "up", "nowhere.yaml"], "nowhere.yaml: no such file or directory; check the path"),
     (["lab", "down", "nowhere.yaml"], "nowhere.yaml: no such file or directory; check the path"),
+    (["heal"], "heal: name a lab with --lab, or give a cluster file"),
+    (["heal", "--lab", "x", "--clean", "0s"], "--clean: must be above 0, as in 5s"),
+    (["heal", CLUSTER], "heal: the switches of a cluster file are reached by commands; give --withdraw-command, --return-command "
+                        "and --socket, or name a lab with --lab"),
+    (["heal", CLUSTER, "--socket", "s", "--withdraw-command", "x {link}", "--return-command", "y"],
+     "command 'x {link}': {switch} is missing, so it cannot tell where to act; put it in"),
     (["topo", ""], "topo: CLUSTER: the text is empty; write it or leave it out"),
     (["topo", "a", "b"], "topo: 'b' is one argument too many; see regatta topo --help"),
     (["topo", CLUSTER, "--machine", "x"], "topo: CLUSTER excludes --machine; give one of them"),

@@ -155,8 +155,7 @@ void append_question(std::string& block, const Question& question, std::uint32_t
 std::optional<KernelRoute> parse_route(const nlmsghdr& message) {
   const auto* head = static_cast<const rtmsg*>(NLMSG_DATA(&message));
   if (message.nlmsg_type != RTM_NEWROUTE || head->rtm_family != AF_INET ||
-      head->rtm_dst_len != 32 || head->rtm_table != RT_TABLE_MAIN ||
-      head->rtm_type != RTN_UNICAST)
+      head->rtm_dst_len != 32 || head->rtm_table != RT_TABLE_MAIN || head->rtm_type != RTN_UNICAST)
     return std::nullopt;
   KernelRoute route;
   KernelHop single;

@@ -1,5 +1,5 @@
-// heal/internal/route_socket.h: an rtnetlink socket that stays in the network namespace where it was
-// opened: blocks of messages out, single messages in.
+// heal/internal/route_socket.h: an rtnetlink socket that stays in the network namespace where it
+// was opened: blocks of messages out, single messages in.
 #pragma once
 
 #include <functional>

@@ -1,0 +1,49 @@
+// heal/command_switches.h: switches that are reached by a command of their owner, as one for FRR:
+//   vtysh -c 'configure' -c 'route-map to-{towards} deny {number}' ...
+// run once for each next hop that a switch loses or gets back.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/heal/decide.h"
+#include "regatta/heal/switches.h"
+#include "regatta/topo/graph.h"
+
+namespace regatta::heal {
+
+// Run by /bin/sh. {switch}, {link}, {neighbor} (the switch at the other end of the link) and
+// {towards} (the leaf that traffic goes to) are replaced. Names of switches and of the links between
+// them are those of topo::Graph: letters, digits and '-', nothing that means something to a shell.
+struct SwitchCommands {
+  std::string withdraw;
+  std::string give_back;
+};
+
+// kInvalidInput when a command names no {switch} or no {link}, or something else in braces.
+Status check(const SwitchCommands& commands);
+
+// Knows nothing of what is installed: at the start, routes are taken to be as they are meant to be.
+// Ranges of hashes are the switches' own matter, so are flows that move. Carriers are the switches'
+// own matter too: their routing protocol sees them.
+class CommandSwitches final : public Switches {
+ public:
+  CommandSwitches(const topo::Graph& graph, const Ways& ways, SwitchCommands commands)
+      : graph_(graph), ways_(ways), commands_(std::move(commands)) {}
+
+  Result<std::vector<Installed>> installed() override { return std::vector<Installed>(); }
+  // All commands at the same time; fails when one does, with its name.
+  Status apply(std::span<const RouteChange> changes) override;
+  Result<std::vector<CarrierChange>> carriers() override { return std::vector<CarrierChange>(); }
+  int fd() const override { return -1; }
+
+ private:
+  std::string fill(std::string command, const RouteChange& change, std::uint32_t hop) const;
+
+  const topo::Graph& graph_;
+  const Ways& ways_;
+  SwitchCommands commands_;
+};
+
+}  // namespace regatta::heal

@@ -1,0 +1,124 @@
+#include "regatta/heal/feed.h"
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "regatta/heal/test_fabric.h"
+#include "regatta/os/file.h"
+
+namespace regatta::heal {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class FeedOf : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto folder = os::TempFolder::create("feed");
+    ASSERT_TRUE(folder);
+    folder_.emplace(std::move(*folder));
+    path_ = folder_->path() + "/heal.sock";
+    auto feed = Feed::open(path_, [] { return std::string("hello"); });
+    ASSERT_TRUE(feed) << feed.error().message;
+    feed_.emplace(std::move(*feed));
+  }
+
+  os::UniqueFd connect() {
+    os::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return fd;
+  }
+  std::vector<Report> take() { return feed_->take(fabric_.graph); }
+  static void send(const os::UniqueFd& fd, const std::string& text) {
+    EXPECT_EQ(::send(fd.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  }
+  static std::string read(const os::UniqueFd& fd) {
+    std::array<char, 4096> block{};
+    const ssize_t count = ::recv(fd.get(), block.data(), block.size(), MSG_DONTWAIT);
+    return count > 0 ? std::string(block.data(), static_cast<std::size_t>(count)) : "";
+  }
+
+  TestWays fabric_ = TestWays::two_tiers(2, 2);
+  std::optional<os::TempFolder> folder_;
+  std::string path_;
+  std::optional<Feed> feed_;
+};
+
+TEST_F(FeedOf, GreetsAndTellsEverySubscriber) {
+  const os::UniqueFd one = connect();
+  const os::UniqueFd two = connect();
+  pollfd wait{feed_->fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&wait, 1, 0), 1);
+  EXPECT_THAT(take(), IsEmpty());
+  feed_->tell("news");
+  EXPECT_EQ(read(one), "hello\nnews\n");
+  EXPECT_EQ(read(two), "hello\nnews\n");
+  EXPECT_EQ(::poll(&wait, 1, 0), 0);
+}
+
+TEST_F(FeedOf, TakesReportsThatComeInPieces) {
+  const os::UniqueFd fd = connect();
+  take();
+  send(fd, R"({"broken": {"switch)");
+  EXPECT_THAT(take(), IsEmpty());
+  send(fd, "\": \"spine0\"}}\n\n{\"broken\": {\"switch\": \"spine1\"}}\n");
+  const auto reports = take();
+  ASSERT_THAT(reports, SizeIs(2));
+  EXPECT_EQ(reports[1].faults[0], fabric_.broken_switch("spine1"));
+}
+
+TEST_F(FeedOf, AnswersALineThatIsNoReport) {
+  const os::UniqueFd fd = connect();
+  take();
+  read(fd);
+  send(fd, "what?\n");
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_THAT(read(fd), testing::StartsWith(R"({"error":"report: not understood)"));
+}
+
+TEST_F(FeedOf, ForgetsASubscriberThatLeavesOrDoesNotRead) {
+  {
+    const os::UniqueFd fd = connect();
+    take();
+    EXPECT_EQ(feed_->subscribers(), 1U);
+  }
+  take();
+  EXPECT_EQ(feed_->subscribers(), 0U);
+  const os::UniqueFd deaf = connect();
+  take();
+  const std::string line(100'000, 'x');
+  for (int i = 0; i < 50 && feed_->subscribers() > 0; ++i)
+    feed_->tell(line);
+  EXPECT_EQ(feed_->subscribers(), 0U);
+}
+
+TEST_F(FeedOf, TakesThePlaceOfAKilledOneOnly) {
+  const auto second = Feed::open(path_, [] { return std::string(); });
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::kConflict);
+  feed_.reset();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  // What a killed one leaves: a name that nobody listens on.
+  {
+    const os::UniqueFd left(::socket(AF_UNIX, SOCK_STREAM, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+    ASSERT_EQ(::bind(left.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  EXPECT_TRUE(std::filesystem::exists(path_));
+  EXPECT_TRUE(Feed::open(path_, [] { return std::string(); }));
+}
+
+}  // namespace
+}  // namespace regatta::heal

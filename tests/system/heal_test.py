@@ -1,0 +1,154 @@
+"""`regatta heal` on a lab: what it does about a lost cable and a report, and what a killed one leaves."""
+import json
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import shutil
+import os
+import threading
+import unittest
+
+import lab_case
+
+CLUSTER = """\
+name: {name}
+server_types:
+  cpu-1:
+    devices: {{count: 1, type: cpu, cpu_share: 5%}}
+    intra: {{kind: shm}}
+    nics: {{count: 1, rate: 200Mbps}}
+fabric: {{tiers: [leaf, spine], servers_per_leaf: 2, spines: 3, uplink: 200Mbps}}
+servers: {{count: 4, type: cpu-1}}
+"""
+
+
+class Healer:
+    """`regatta heal --json` in the background; its events are kept."""
+
+    def __init__(self, name, clean, *arguments):
+        self.process = subprocess.Popen([lab_case.BIN / "regatta", "heal", "--lab", name, "--json", "--clean", clean,
+                                         *arguments], text=True, stdout=subprocess.PIPE)
+        self.events = []
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.events.append(json.loads(line))
+
+    def of_kind(self, kind):
+        return [event for event in self.events if event["event"] == kind]
+
+    def end(self, number=signal.SIGINT):
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        status = self.process.wait(10)
+        self.reader.join(5)
+        self.process.stdout.close()
+        return status
+
+
+class Heal(unittest.TestCase):
+    def setUp(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="regatta-heal-"))
+        self.addCleanup(shutil.rmtree, folder)
+        self.name = f"test-{os.getpid()}-{self._testMethodName[5:20].replace('_', '-')}"
+        (folder / "cluster.yaml").write_text(CLUSTER.format(name=self.name))
+        self.cluster = folder / "cluster.yaml"
+        up = lab_case.regatta("lab", "up", self.cluster, "--json")
+        if up.returncode == 2:
+            self.skipTest(f"no lab can be built here: {up.stderr.strip()}")
+        self.assertEqual(up.returncode, 0, up.stderr)
+        self.addCleanup(lab_case.regatta, "lab", "down", self.name)
+
+    def start(self, *arguments, clean="300ms"):
+        healer = Healer(self.name, clean, *arguments)
+        self.addCleanup(healer.end, signal.SIGKILL)
+        self.assertTrue(lab_case.wait_until(lambda: self.connect(try_only=True) is not None, 10))
+        return healer
+
+    def connect(self, try_only=False):
+        status = json.loads(lab_case.regatta("lab", "status", self.name, "--json").stdout)
+        client = socket.socket(socket.AF_UNIX)
+        try:
+            client.connect(os.path.join(status["labs"][0]["folder"], "heal.sock"))
+        except OSError:
+            client.close()
+            if try_only:
+                return None
+            raise
+        if try_only:
+            client.close()
+            return True
+        self.addCleanup(client.close)
+        return client
+
+    def hops(self, switch):
+        """The gateways of each route of a switch, as often as they are named."""
+        routes = lab_case.regatta("lab", "exec", "--lab", self.name, switch, "--", "ip", "-j", "route").stdout
+        return {route["dst"]: [hop["dev"] for hop in route.get("nexthops", [])] for route in json.loads(routes)
+                if route.get("protocol") == "static"}
+
+    def fault(self, *arguments):
+        done = lab_case.regatta("lab", "fault", *arguments, "--lab", self.name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_goes_round_a_lost_cable_and_back(self):
+        before = self.hops("leaf1")
+        healer = self.start()
+        self.fault("down", "leaf0-spine1")
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 5), healer.events)
+        routes = healer.of_kind("withdrawn")[0]["routes"]
+        self.assertEqual({(route["switch"], route["towards"], *route["withdrawn"]) for route in routes},
+                         {("leaf0", "leaf1", "leaf0-spine1"), ("leaf1", "leaf0", "leaf1-spine1")})
+        for devices in self.hops("leaf1").values():
+            self.assertEqual(len(set(devices)), 2)
+        self.fault("clear", "leaf0-spine1")
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("returned"), 5), healer.events)
+        self.assertEqual(self.hops("leaf1"), before)
+        self.assertEqual(healer.end(), 0)
+        # The lab looks after its routes again.
+        self.fault("down", "leaf0-spine1")
+        for devices in self.hops("leaf1").values():
+            self.assertEqual(len(devices), 2)
+
+    def test_acts_on_reports_and_tells_subscribers(self):
+        healer = self.start(clean="1s")
+        client = self.connect()
+        lines = client.makefile("r")
+        self.assertEqual(json.loads(lines.readline())["event"], "held")
+        client.sendall(b'{"broken": {"link": "leaf0-spine9"}}\n')
+        self.assertIn("there is no link 'leaf0-spine9'", json.loads(lines.readline())["error"])
+        client.sendall(b'{"broken": {"switch": "spine2"}, "why": "probes"}\n')
+        event = json.loads(lines.readline())
+        self.assertEqual((event["event"], event["faults"][0]["why"]), ("withdrawn", "probes"))
+        self.assertEqual(json.loads(lines.readline())["event"], "returned")
+        self.assertEqual(healer.end(), 0)
+
+    def test_leaves_its_work_to_the_next_one_when_killed(self):
+        healer = self.start(clean="60s")
+        client = self.connect()
+        client.sendall(b'{"broken": {"switch": "spine0"}}\n')
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 5), healer.events)
+        healer.end(signal.SIGKILL)
+        left = self.hops("leaf0")
+        self.assertEqual({len(set(devices)) for devices in left.values()}, {2})
+        after = self.start()
+        self.assertTrue(lab_case.wait_until(lambda: after.of_kind("returned"), 5), after.events)
+        self.assertEqual([event["event"] for event in after.events], ["taken over", "returned"])
+        self.assertEqual({tuple(sorted(devices)) for devices in self.hops("leaf0").values()}, {("port2", "port3", "port4")})
+
+    def test_changes_nothing_when_dry_and_ends_with_the_lab(self):
+        before = self.hops("leaf0")
+        healer = self.start("--dry-run")
+        self.connect().sendall(b'{"broken": {"switch": "spine0"}}\n')
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 5), healer.events)
+        self.assertEqual(self.hops("leaf0"), before)
+        lab_case.regatta("lab", "down", self.name)
+        self.assertEqual(healer.process.wait(10), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
