@@ -168,7 +168,7 @@ void add_operations(Outcome& outcome, const Work& work,
       const fabric::Traffic::Flow& of = work.traffic.flows()[flow];
       // A pause before the first message is no part of it; what a step computes is.
       if (is_message(of) || operation.bytes.value == 0)
-        one.start = std::min(one.start, flows[flow].start);
+        one.start = std::min(one.start, flows[flow].start - of.delay);
       one.end = std::max(one.end, flows[flow].arrived);
       one.messages += is_message(of) ? 1 : 0;
       one.network_bytes += crossing_bytes(work, of);
