@@ -1,12 +1,14 @@
 #include "regatta/fabric/packet/engine.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "regatta/core/check.h"
 
 namespace regatta::fabric::packet {
 namespace {
 
+constexpr double kLeastLeft = 4;        // packets of a message, after a leap
 constexpr std::uint8_t kMostHops = 64;  // as the time to live that Linux gives to packets
 
 // Events lie at most about so far ahead while no link has to wait.
@@ -16,6 +18,18 @@ Picoseconds span_of(const Network& network, const PacketOptions& options) {
   for (const Network::Link& link : network.links)
     span = std::max(span, link.latency + 2 * link.time_of(bytes));
   return span;
+}
+
+// How many packets the fastest sends while the others send whole ones; 1 if there is no such.
+double stride_of(const std::vector<double>& rates, double fastest) {
+  constexpr int kMost = 60;
+  for (int stride = 1; stride <= kMost; ++stride)
+    if (std::ranges::all_of(rates, [&](double rate) {
+          const double packets = stride * rate / fastest;
+          return std::abs(packets - std::round(packets)) < 1e-9;
+        }))
+      return stride;
+  return 1;
 }
 
 }  // namespace
@@ -34,16 +48,21 @@ Engine::Engine(const Network& network, const PacketScene& scene, const Traffic& 
       spreader_(network, scene, options, lines_, random_),
       is_by_packet_(spreader_.is_by_packet()),
       orders_(network.way_of.size()),
-      wakes_(network.links.size(), 0) {}
+      wakes_(network.links.size(), 0),
+      rests_(network.way_of.size(), 0) {}
 
-Result<PacketReport> Engine::run() {
+Result<MixedReport> Engine::run() {
   for (;;) {
     const Picoseconds timer = timers_.empty() ? kNever : timers_.top().at;
     const Picoseconds start_at = flows_.next_start();
-    const Calendar::Event event = calendar_.pop(std::min(timer, start_at));
+    const Picoseconds look_at = steady_ ? steady_->look_at() : kNever;
+    const Calendar::Event event = calendar_.pop(std::min({timer, start_at, look_at}));
     if (event.at != kNever) {
       now_ = event.at;
       happen(event);
+    } else if (look_at < std::min(timer, start_at) && !calendar_.empty()) {
+      now_ = look_at;
+      look();
     } else if (timer <= start_at && timer != kNever) {
       now_ = timer;
       const Timer due = timers_.top();
@@ -116,6 +135,7 @@ void Engine::start(std::uint32_t flow) {
   }
   REGATTA_CHECK(packets < kNone);
   flows_.expect(flow, parts, static_cast<std::uint32_t>(packets));
+  if (steady_) steady_->changed(now_);
   for (std::uint32_t i = 0; i < parts; ++i) {
     senders_.add(first + i, flow, bytes);
     send_next(senders_.first_link(first + i));
@@ -128,6 +148,7 @@ inline void Engine::packet_sent(std::uint32_t link) {
     const std::uint32_t flow = ending;
     ending = kNone;
     flows_.part_sent(flow, now_);
+    if (steady_) steady_->changed(now_);
   }
   senders_.is_busy(link) = false;
   send_next(link);
@@ -148,6 +169,7 @@ inline void Engine::send_next(std::uint32_t link) {
       senders_.next(link, now_, [this](std::uint32_t flow) { return flows_.bytes(flow); });
   if (next.is_last) senders_.ending(link) = next.packet.flow;
   senders_.is_busy(link) = true;
+  if (steady_) steady_->sent(next.packet, now_);
   lines_.transmit(link, next.packet, now_);
   calendar_.push(Lines::number(link, LineEvent::kFree), lines_.free_at(link));
 }
@@ -161,6 +183,7 @@ inline void Engine::arrive(std::uint32_t link) {
   const std::uint32_t next = next_link(link, packet);
   if (packet.hops++ == kMostHops || next == kNone) {
     ++expired_;
+    if (steady_) steady_->lost(packet.connection, now_);
     return;
   }
   packet.from = link;
@@ -181,6 +204,7 @@ inline std::uint32_t Engine::next_link(std::uint32_t link, Packet& packet) {
 
 inline void Engine::receive(const Packet& packet) {
   ++packets_;
+  if (steady_) steady_->arrived(packet, now_);
   Order& order = orders_[packet.connection];
   if (order.take(packet.sequence)) ++reordered_;
   most_held_ = std::max(most_held_, order.held());
@@ -192,6 +216,7 @@ inline void Engine::receive(const Packet& packet) {
 
 void Engine::lose(const Packet& packet) {
   ++lost_count_;
+  if (steady_) steady_->lost(packet.connection, now_);
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(lost_.size()));
     lost_.emplace_back();
@@ -206,8 +231,52 @@ void Engine::set_timer(Picoseconds at, What what, std::uint32_t of) {
   timers_.push({at, order_++, what, of});
 }
 
-PacketReport Engine::report() const {
-  PacketReport report;
+// Whether rates stay, and if so, leaps.
+void Engine::look() {
+  const std::vector<Sending> sending = senders_.sending();
+  const auto steady = steady_->look(sending, now_);
+  if (!steady) return;
+  if (timers_.empty()) leap(sending, *steady);
+  steady_->stop_looking();  // until something changes
+}
+
+void Engine::leap(const std::vector<Sending>& sending, const SteadyRates& steady) {
+  // As far as none starts and none ends, by whole packets of the fastest.
+  const Picoseconds start_at = flows_.next_start();
+  double most = start_at == kNever ? 0x1p62 : static_cast<double>(start_at - now_);
+  double fastest = 0;
+  for (std::size_t i = 0; i < sending.size(); ++i) {
+    const auto packets = static_cast<double>(sending[i].left / mtu_);
+    most = std::min(most, (packets - kLeastLeft) / steady.rates[i]);
+    fastest = std::max(fastest, steady.rates[i]);
+  }
+  const double stride = stride_of(steady.rates, fastest);
+  const double steps = std::floor(most * fastest / stride) * stride;
+  if (!(steps >= kLeastLeft)) return;
+  const Picoseconds time = std::llround(steps / fastest);
+  double slip = 0;  // time of what is rounded
+  for (std::size_t i = 0; i < sending.size(); ++i) {
+    const std::uint32_t connection = sending[i].connection;
+    const double exact = steps / fastest * steady.rates[i] + rests_[connection];
+    const auto packets = static_cast<std::uint64_t>(std::max(std::round(exact), 0.0));
+    rests_[connection] = exact - static_cast<double>(packets);
+    if (std::abs(rests_[connection]) > 1e-3) slip = std::max(slip, 2 / steady.rates[i]);
+    senders_.leap(connection, packets * mtu_);
+    flows_.leap_packets(sending[i].flow, packets);
+    packets_ += packets;
+    for (std::uint32_t at = network_.way_of[connection];; ++at) {
+      lines_.leap(network_.ways[at], packets, mtu_);
+      if (network_.links[network_.ways[at]].is_to_host) break;
+    }
+  }
+  flows_.leap(time);
+  bound_ += steady.deviation * static_cast<double>(time) + slip;
+  ++leaps_;
+  if (steady.is_max_min) ++leaps_by_max_min_;
+}
+
+MixedReport Engine::report() const {
+  MixedReport report;
   for (std::uint32_t flow = 0; flow < flows_.traffic().flows().size(); ++flow)
     report.flows.push_back(flows_.times(flow));
   lines_.report(report, now_);
@@ -218,6 +287,10 @@ PacketReport Engine::report() const {
   report.notices = notices_;
   report.lost = lost_count_;
   report.expired = expired_;
+  report.bound = {bound_ * 1e-12};
+  report.leapt = {seconds(flows_.leapt())};
+  report.leaps = leaps_;
+  report.leaps_by_max_min = leaps_by_max_min_;
   report.reordered = reordered_;
   report.most_held_back = most_held_;
   report.not_arrived = flows_.not_arrived();

@@ -2,17 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <queue>
+#include <vector>
 
 #include "regatta/core/result.h"
 #include "regatta/fabric/packet/calendar.h"
 #include "regatta/fabric/packet/flows.h"
 #include "regatta/fabric/packet/lines.h"
+#include "regatta/fabric/packet/mixed_simulation.h"
 #include "regatta/fabric/packet/order.h"
 #include "regatta/fabric/packet/packet_simulation.h"
 #include "regatta/fabric/packet/random.h"
 #include "regatta/fabric/packet/senders.h"
 #include "regatta/fabric/packet/spread.h"
+#include "regatta/fabric/packet/steady.h"
 
 namespace regatta::fabric::packet {
 
@@ -21,7 +25,11 @@ class Engine {
   Engine(const Network& network, const PacketScene& scene, const Traffic& traffic,
          const PacketOptions& options);
 
-  Result<PacketReport> run();
+  // From now on it leaps where rates stay.
+  void set_leaps(const PacketOptions& packets, const MixedOptions& options) {
+    steady_.emplace(network_, packets, options);
+  }
+  Result<MixedReport> run();
 
  private:
   // What happens seldom, and may be due several times.
@@ -50,7 +58,9 @@ class Engine {
   void receive(const Packet& packet);
   void lose(const Packet& packet);
   void set_timer(Picoseconds at, What what, std::uint32_t of);
-  PacketReport report() const;
+  void look();
+  void leap(const std::vector<Sending>& sending, const SteadyRates& steady);
+  MixedReport report() const;
 
   const Network& network_;
   const std::uint32_t connections_;
@@ -77,6 +87,12 @@ class Engine {
   std::uint64_t notices_ = 0;
   std::uint64_t reordered_ = 0;
   std::uint32_t most_held_ = 0;
+
+  std::optional<Steady> steady_;  // with leaps
+  std::vector<double> rests_;     // per connection: parts of packets that leaps left over
+  double bound_ = 0;              // picoseconds
+  std::uint64_t leaps_ = 0;
+  std::uint64_t leaps_by_max_min_ = 0;
 };
 
 }  // namespace regatta::fabric::packet

@@ -40,7 +40,7 @@ class Flows {
   std::uint32_t pair(std::uint32_t flow) const { return traffic_.flows()[flow].path; }
 
   // When the next flow starts; kNever: none is due.
-  Picoseconds next_start() const { return starts_.empty() ? kNever : starts_.top().at; }
+  Picoseconds next_start() const { return starts_.empty() ? kNever : starts_.top().at - leapt_; }
   // It is to be sent in so many parts and packets; none: it is there at once.
   std::uint32_t start() {
     const Start start = starts_.top();
@@ -58,17 +58,24 @@ class Flows {
     if (--left_[flow].packets == 0) arrived(flow, now);
   }
   void sent(std::uint32_t flow, Picoseconds now) {
-    times_[flow].sent = now;
+    times_[flow].sent = now + leapt_;
     tell(flow, After::kSent, now);
   }
   void arrived(std::uint32_t flow, Picoseconds now) {
-    times_[flow].arrived = now;
-    end_ = std::max(end_, now);
+    times_[flow].arrived = now + leapt_;
+    end_ = std::max(end_, now + leapt_);
     ++arrived_;
     tell(flow, After::kArrived, now);
   }
 
   const Traffic& traffic() const { return traffic_; }
+  // So much passes while nothing starts or ends.
+  void leap(Picoseconds time) { leapt_ += time; }
+  void leap_packets(std::uint32_t flow, std::uint64_t packets) {
+    left_[flow].packets -= static_cast<std::uint32_t>(packets);
+  }
+  Picoseconds leapt() const { return leapt_; }
+
   std::size_t not_arrived() const { return times_.size() - arrived_; }
   Picoseconds end() const { return end_; }
   FlowTimes times(std::uint32_t flow) const {
@@ -113,7 +120,7 @@ class Flows {
   };
 
   void due(std::uint32_t flow, Picoseconds now) {
-    starts_.push({now + picoseconds(traffic_.flows()[flow].delay), flow});
+    starts_.push({now + leapt_ + picoseconds(traffic_.flows()[flow].delay), flow});
   }
   void tell(std::uint32_t flow, After what, Picoseconds now) {
     followers_.for_each(flow, [&](std::uint32_t next, After after) {
@@ -128,6 +135,7 @@ class Flows {
   std::vector<std::uint32_t> waits_for_;
   std::priority_queue<Start> starts_;
   Picoseconds end_ = 0;
+  Picoseconds leapt_ = 0;  // how far the time of the flows is ahead of that of the packets
   std::size_t arrived_ = 0;
 };
 

@@ -110,6 +110,12 @@ class Lines {
     }
   }
 
+  // So many whole packets cross the link while time leaps.
+  void leap(std::uint32_t link, std::uint64_t packets, std::uint64_t bytes) {
+    lines_[link].bytes += packets * bytes;
+    crossings_ += packets;
+  }
+
   bool is_paused(std::uint32_t link) const { return lines_[link].is_paused; }
   Picoseconds free_at(std::uint32_t link) const { return lines_[link].free_at; }
   std::uint64_t crossings() const { return crossings_; }

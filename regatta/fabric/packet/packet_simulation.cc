@@ -78,7 +78,28 @@ Result<PacketReport> simulate_packets(const PacketScene& scene, const Traffic& t
     REGATTA_CHECK(flow.path < scene.pairs.pairs.size());
   const auto network = packet::make_network(scene, options);
   if (!network) return network.error();
-  return packet::Engine(*network, scene, traffic, options).run();
+  auto report = packet::Engine(*network, scene, traffic, options).run();
+  if (!report) return report.error();
+  return PacketReport(*std::move(report));
+}
+
+Result<MixedReport> simulate_mixed(const PacketScene& scene, const Traffic& traffic,
+                                   const PacketOptions& packets, const MixedOptions& options) {
+  if (const auto good = check(packets); !good) return good.error();
+  if (!(options.tolerance >= 0 && options.tolerance < 1))
+    return wrong(
+        fmt::format("rates may be {} of themselves from steady ones; set it from 0, below 1",
+                    options.tolerance));
+  if (!(options.window.value >= 1e-9 && options.window.value < 1e3))
+    return wrong(fmt::format("rates are measured for {} s; set it from 1 ns to 1000 s",
+                             options.window.value));
+  for (const Traffic::Flow& flow : traffic.flows())
+    REGATTA_CHECK(flow.path < scene.pairs.pairs.size());
+  const auto network = packet::make_network(scene, packets);
+  if (!network) return network.error();
+  packet::Engine engine(*network, scene, traffic, packets);
+  if (packets.spread == Spread::kHash && !packets.rate_control) engine.set_leaps(packets, options);
+  return engine.run();
 }
 
 }  // namespace regatta::fabric

@@ -10,6 +10,7 @@
 #include "regatta/fabric/packet/fifo.h"
 #include "regatta/fabric/packet/packet.h"
 #include "regatta/fabric/packet/packet_simulation.h"
+#include "regatta/fabric/packet/steady.h"
 
 namespace regatta::fabric::packet {
 
@@ -105,6 +106,20 @@ class Senders {
     if (one.first != kNone) nics_[link].ready.push(connection);
     if (control_) keep_rate(connection, bytes + header_, now);
     return next;
+  }
+
+  // All connections with something to send, without rate control, and nothing that was lost.
+  std::vector<Sending> sending() const {
+    std::vector<Sending> all;
+    for (const Nic& nic : nics_)
+      for (std::size_t i = 0; i < nic.ready.size(); ++i) {
+        const Connection& one = connections_[nic.ready.at(i)];
+        all.push_back({nic.ready.at(i), one.first / per_pair_, one.left});
+      }
+    return all;
+  }
+  void leap(std::uint32_t connection, std::uint64_t bytes) {
+    connections_[connection].left -= bytes;
   }
 
   // A packet that was lost.

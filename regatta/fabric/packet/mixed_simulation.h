@@ -1,0 +1,36 @@
+// fabric/packet/mixed_simulation.h: packets where things change, rates in between. Each packet is
+// simulated until all that send do so at rates that stay; then time leaps to where the first of
+// them is nearly done, with all queues as they are, and packets go on. The idea: Wormhole, NSDI
+// 2026, "fast-forward".
+#pragma once
+
+#include <cstdint>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/fabric/packet/packet_simulation.h"
+
+namespace regatta::fabric {
+
+struct MixedOptions {
+  double tolerance = 0.01;  // how far rates may be from those that are taken for them
+  Seconds window{2e-6};     // over which they are measured at first, after a change
+};
+
+// The counts of packets, bytes and crossings hold those leapt over too; queues, marks and pauses
+// are those that were simulated.
+struct MixedReport : PacketReport {
+  Seconds bound;  // no flow's times are farther from those of the packet level
+  Seconds leapt;  // of the simulated time
+  std::uint64_t leaps = 0;
+  std::uint64_t leaps_by_max_min = 0;  // with the rates of the flow level; the others as measured
+};
+
+// As simulate_packets(). It leaps where packets go by the hash alone (Spread::kHash) and
+// connections have no rate control; otherwise it is the packet level. Fails as that does, and where
+// an option is out of its range.
+Result<MixedReport> simulate_mixed(const PacketScene& scene, const Traffic& traffic,
+                                   const PacketOptions& packets = {},
+                                   const MixedOptions& options = {});
+
+}  // namespace regatta::fabric

@@ -1,0 +1,124 @@
+#include "regatta/fabric/packet/mixed_simulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include <gmock/gmock.h>
+
+#include "regatta/fabric/collective_traffic.h"
+#include "regatta/fabric/packet/test_scene.h"
+
+namespace regatta::fabric {
+namespace {
+
+constexpr BytesPerSecond kRate{50e9};
+
+// Both levels, and that the bound of the mixed one holds for each flow.
+std::pair<PacketReport, MixedReport> simulate(const TestScene& one, const PacketOptions& options) {
+  auto packets = simulate_packets(one.scene(), one.traffic, options);
+  auto mixed = simulate_mixed(one.scene(), one.traffic, options);
+  EXPECT_TRUE(packets && mixed);
+  double farthest = 0;
+  for (std::size_t flow = 0; flow < packets->flows.size(); ++flow) {
+    const FlowTimes& a = packets->flows[flow];
+    const FlowTimes& b = mixed->flows[flow];
+    for (const double off : {a.start - b.start, a.sent - b.sent, a.arrived - b.arrived})
+      farthest = std::max(farthest, std::abs(off));
+  }
+  EXPECT_LE(farthest, mixed->bound.value + 1e-11);
+  EXPECT_LE(mixed->bound.value, 0.02 * mixed->end.value);
+  EXPECT_EQ(packets->packets, mixed->packets);
+  EXPECT_EQ(packets->crossings, mixed->crossings);
+  EXPECT_EQ(packets->bytes_of_link, mixed->bytes_of_link);
+  EXPECT_EQ(packets->not_arrived, mixed->not_arrived);
+  EXPECT_LE(mixed->leapt.value, mixed->end.value);
+  return {*std::move(packets), *std::move(mixed)};
+}
+
+auto pairs_of(TestScene& one) {
+  return [&one](std::uint32_t from, std::uint32_t to) { return one.pair(from, to); };
+}
+
+TEST(MixedSimulation, LeapsThroughARingWithoutError) {
+  TestScene one(64, 8, kRate);
+  add_ring_all_reduce(one.traffic, 64, {64LL << 20}, pairs_of(one));
+  const auto [packets, mixed] = simulate(one, {});
+  EXPECT_EQ(mixed.bound.value, 0);
+  EXPECT_GE(mixed.leaps, 1U);
+  EXPECT_LT(mixed.events, packets.events / 2);
+  EXPECT_NEAR(mixed.end.value, 2.959e-3, 0.001e-3);  // as ns-3 says
+}
+
+TEST(MixedSimulation, LeapsThroughHalvingAndDoublingWhereNothingCollides) {
+  TestScene one(16, 16, kRate);
+  add_halving_doubling(one.traffic, 16, {64LL << 20}, pairs_of(one));
+  const auto [packets, mixed] = simulate(one, {});
+  EXPECT_EQ(mixed.bound.value, 0);
+  EXPECT_LT(mixed.events, packets.events / 10);
+}
+
+TEST(MixedSimulation, LeapsWhereSendersShareTheirNic) {
+  TestScene one(16, 4, kRate);
+  for (const std::uint32_t to : {5U, 6U, 7U})
+    one.traffic.add(one.pair(0, to), {30'000'000 + to});
+  const auto [packets, mixed] = simulate(one, {});
+  EXPECT_LT(mixed.events, packets.events / 10);
+  EXPECT_EQ(mixed.leaps, mixed.leaps_by_max_min);
+}
+
+// With buffers without end an incast only fills them: nothing about it stays.
+TEST(MixedSimulation, DoesNotLeapWhileQueuesGrow) {
+  TestScene one(16, 4, kRate);
+  for (std::uint32_t from = 4; from < 12; ++from)
+    one.traffic.add(one.pair(from, 0), {4'000'000});
+  const auto [packets, mixed] = simulate(one, {});
+  EXPECT_EQ(mixed.leaps, 0U);
+  EXPECT_EQ(mixed.end.value, packets.end.value);
+}
+
+TEST(MixedSimulation, IsThePacketLevelWhereSwitchesChooseOrRatesAreControlled) {
+  TestScene one(16, 4, kRate);
+  one.traffic.add(one.pair(0, 15), {10'000'000});
+  const PacketOptions spread{.spread = Spread::kRandom};
+  const PacketOptions controlled{.marks = Marks{}, .rate_control = Dcqcn{}};
+  for (const PacketOptions& options : {spread, controlled})
+    EXPECT_EQ(simulate(one, options).second.leaps, 0U);
+}
+
+TEST(MixedSimulation, KeepsItsBoundForDrawnTraffic) {
+  std::uint64_t leaps = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    std::mt19937 random(seed);
+    const auto draw = [&random](std::uint32_t below) {
+      return static_cast<std::uint32_t>(random() % below);
+    };
+    TestScene one(16, 4, kRate, 1 + seed % 2);
+    one.draw_seeds(seed);
+    for (std::uint32_t flow = 0; flow < 30; ++flow) {
+      const std::uint32_t from = draw(16);
+      const std::uint32_t pair = flow > 9 && draw(4) == 0 ? draw(9) : one.pair(from, draw(16));
+      one.traffic.add(pair, {draw(5'000'000)}, {1e-9 * draw(100'000)});
+      if (flow > 4 && draw(2) == 0)
+        one.traffic.wait(flow, draw(flow - 1), draw(2) == 0 ? After::kSent : After::kArrived);
+    }
+    PacketOptions options;
+    if (seed % 3 == 1) options.pauses = Pauses{};
+    if (seed % 3 == 2) options.buffer = Bytes{1'000'000};
+    SCOPED_TRACE(seed);
+    leaps += simulate(one, options).second.leaps;
+  }
+  EXPECT_GT(leaps, 60U);
+}
+
+TEST(MixedSimulation, RefusesWhatThePacketLevelDoes) {
+  TestScene one(4, 4, kRate);
+  one.traffic.add(one.pair(0, 1), {1});
+  EXPECT_FALSE(simulate_mixed(one.scene(), one.traffic, {.mtu = {0}}));
+  EXPECT_FALSE(simulate_mixed(one.scene(), one.traffic, {}, {.tolerance = -1}));
+  EXPECT_FALSE(simulate_mixed(one.scene(), one.traffic, {}, {.window = {0}}));
+}
+
+}  // namespace
+}  // namespace regatta::fabric
