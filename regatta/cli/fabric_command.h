@@ -9,6 +9,9 @@ namespace regatta::cli {
 // Adds the command and its own; when one of them runs, `exit_status` is set.
 void add_fabric_command(CLI::App& app, int& exit_status);
 
+// `regatta fabric design`: the fabric for a number of GPUs.
+void add_fabric_design(CLI::App& fabric, int& exit_status);
+
 // `regatta fabric check`: whether lossless links can wait for each other in a circle.
 void add_fabric_check(CLI::App& fabric, int& exit_status);
 

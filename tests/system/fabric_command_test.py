@@ -3,6 +3,7 @@ import json
 import pathlib
 import tempfile
 import unittest
+from xml.etree import ElementTree
 
 import lab_case
 
@@ -61,6 +62,28 @@ class FabricCommand(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual(done.stderr, f"regatta: {routes}:4: leaf1 has no link 'leaf2-spine0' to another switch; "
                                       "did you mean 'leaf1-spine0'?\n")
+
+    def test_design_writes_a_cluster_that_other_commands_read(self):
+        out, svg, ports = (self.folder / name for name in ("d.yaml", "d.svg", "d.csv"))
+        done = lab_case.regatta("fabric", "design", "--gpus", 15360, "--preset", "dual-plane", "--out", out, "--svg", svg,
+                                "--ports", ports)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
+        self.assertIn("grows to 16384 GPUs", done.stdout)
+        shown = json.loads(lab_case.regatta("topo", out, "--json").stdout)["fabric"]
+        self.assertEqual((shown["leaves"], shown["spines"], shown["planes"], shown["devices"]), (240, 120, 2, 15360))
+        lines = ports.read_text().splitlines()
+        self.assertEqual(len(lines), 1 + 2 * 15360 + 240 * 60)
+        self.assertEqual(lines[1], "s0,nic0,leaf0,1,200Gbps,server-leaf,s0.nic0-leaf0")
+        ElementTree.parse(svg)
+        self.assertLess(svg.stat().st_size, 2_000_000)
+        self.assertIn("no deadlock", lab_case.regatta("fabric", "check", out).stdout)
+
+    def test_design_says_in_json_what_it_is(self):
+        done = lab_case.regatta("fabric", "design", "--gpus", 65536, "--json")
+        design = json.loads(done.stdout)
+        self.assertEqual((design["tiers"], design["leaves"], design["spines"], design["super_spines"]), (3, 1024, 1024, 512))
+        self.assertEqual([hop["links"] for hop in design["distances"]], [2, 4, 6])
 
 
 if __name__ == "__main__":
