@@ -71,22 +71,32 @@ std::string bracket_svg(const Bracket& bracket, double switch_y) {
       bracket.left, switch_y, bracket.y, bracket.right);
 }
 
-// A line from each block to each spine, for the cables of all its leaves.
+// A line from the leaves of each plane of a block to each spine of the plane, for all their cables.
+// Spines are numbered plane by plane.
 std::string leaf_bundles(const Picture& picture) {
+  const topo::Fabric& fabric = picture.cluster.fabric;
+  const auto leaves = static_cast<std::size_t>(fabric.rails / fabric.planes);
   std::string svg;
   std::size_t lines = 0;
   for (const GroupPlace& group : picture.layout.groups)
     lines += group.blocks.size() * group.spines.size();
-  const double width = cable_width(picture, picture.cluster.fabric.uplink);
+  const double width = cable_width(picture, fabric.uplink);
   for (const GroupPlace& group : picture.layout.groups) {
     for (const BlockPlace& block : group.blocks) {
-      const Box& first = block.leaves.front().box;
-      const Bracket bracket{first.middle(), block.leaves.back().box.middle(),
-                            first.y - kBracketHeight};
-      for (const SwitchPlace& spine : group.spines)
+      std::vector<Bracket> brackets;
+      for (std::size_t first = 0; first < block.leaves.size(); first += leaves) {
+        const Box& box = block.leaves[first].box;
+        brackets.push_back(
+            {box.middle(), block.leaves[first + leaves - 1].box.middle(), box.y - kBracketHeight});
+        svg += bracket_svg(brackets.back(), box.y);
+      }
+      for (const SwitchPlace& spine : group.spines) {
+        const int number = spine.node.value - group.spines.front().node.value;
+        const Bracket& bracket =
+            brackets[static_cast<std::size_t>(number * fabric.planes / fabric.spines)];
         svg += line_svg(bracket.middle(), {spine.box.middle(), spine.box.bottom()}, width,
                         strength(lines), "");
-      svg += bracket_svg(bracket, first.y);
+      }
     }
   }
   return svg;

@@ -198,8 +198,10 @@ std::string heading_svg(const Picture& picture, Point corner) {
                      counted(fabric.devices, "device", "devices");
   if (fabric.tiers > 0) {
     text += ", " + counted(fabric.tiers, "tier", "tiers") + " of switches, " +
-            counted(fabric.rails, "rail", "rails") + "; bisection bandwidth " +
-            format_bits_per_second(fabric.bisection) + " in each direction";
+            counted(fabric.rails, "rail", "rails") +
+            (fabric.planes > 1 ? fmt::format(", {} planes", fabric.planes) : "") +
+            "; bisection bandwidth " + format_bits_per_second(fabric.bisection) +
+            " in each direction";
   }
   return text_svg({corner.x, corner.y + 22}, {22, "title"}, picture.cluster.name) +
          text_svg({corner.x, corner.y + 43}, {13, "soft"}, text);

@@ -262,5 +262,19 @@ TEST(FabricSvg, SaysHowManyCablesABundleStandsFor) {
   }
 }
 
+TEST(FabricSvg, DrawsParallelCablesOnceAndPlanesApart) {
+  const std::string svg = fabric_svg(cluster_of(
+      "server_types: {n: {devices: {count: 2, type: cpu}, nics: {count: 2, rate: 1Gbps}}}\n"
+      "fabric: {tiers: [leaf, spine], rails: 2, planes: 2, servers_per_leaf: 1, spines: 2, uplink: "
+      "1Gbps, uplink_cables: 3}\n"
+      "servers: {count: 2, type: n}\n"));
+  EXPECT_THAT(svg, HasSubstr(", 2 planes"));
+  EXPECT_THAT(svg, HasSubstr(">12 cables<"));
+  EXPECT_THAT(svg, HasSubstr(">a line: 3 cables<"));
+  EXPECT_THAT(svg, HasSubstr("leaf2-spine0:"));
+  EXPECT_THAT(svg, Not(HasSubstr("leaf2-spine0.1")));
+  EXPECT_THAT(svg, Not(HasSubstr("leaf2-spine1")));
+}
+
 }  // namespace
 }  // namespace regatta::report
