@@ -15,6 +15,7 @@
 #include "regatta/cli/fabric_command.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/search_progress.h"
+#include "regatta/cli/simulation_text.h"
 #include "regatta/cli/step_of_job.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
@@ -26,13 +27,9 @@
 namespace regatta::cli {
 namespace {
 
-using nlohmann::json;
 using simulate::Network;
 using simulate::Outcome;
 using simulate::Scenario;
-
-constexpr std::size_t kBusiest = 10;
-constexpr std::size_t kSlowestShown = 5;
 
 struct Options {
   std::string scenario;
@@ -97,127 +94,6 @@ Status fill_steps(const Options& options, const topo::Cluster& cluster, Scenario
   return {};
 }
 
-json time_json(double time) {
-  return std::isfinite(time) ? json(time) : json();
-}
-
-json item_json(const simulate::OperationOutcome& item) {
-  json one = {{"name", item.name},
-              {"start_s", time_json(item.start)},
-              {"end_s", time_json(item.end)},
-              {"time_s", time_json(item.time())},
-              {"messages", item.messages},
-              {"network_bytes", item.network_bytes},
-              {"bound_s", item.bound},
-              {"efficiency", item.time() > 0 ? item.bound / item.time() : 0}};
-  if (item.algbw > 0) {
-    one["algbw_Bps"] = item.algbw;
-    one["busbw_Bps"] = item.busbw;
-  }
-  return one;
-}
-
-std::vector<simulate::LinkOutcome> busiest_links(const Outcome& outcome) {
-  std::vector<simulate::LinkOutcome> links = outcome.links;
-  std::erase_if(links, [](const auto& link) { return link.bytes <= 0; });
-  const std::size_t count = std::min(kBusiest, links.size());
-  std::ranges::partial_sort(links, links.begin() + static_cast<std::ptrdiff_t>(count),
-                            [](const auto& a, const auto& b) {
-                              return a.mean != b.mean ? a.mean > b.mean : a.link < b.link;
-                            });
-  links.resize(count);
-  return links;
-}
-
-std::string device(const Network& network, std::uint32_t rank) {
-  return to_string(network.cluster, network.devices[rank]);
-}
-
-json to_json(const Scenario& scenario, const Network& network, const Outcome& outcome) {
-  json all = {
-      {"scenario", scenario.name},    {"cluster", network.cluster.name},  {"end_s", outcome.end},
-      {"messages", outcome.messages}, {"unfinished", outcome.unfinished}, {"items", json::array()},
-      {"links", json::array()},       {"slowest", json::array()}};
-  for (const simulate::OperationOutcome& item : outcome.operations)
-    all["items"].push_back(item_json(item));
-  for (const simulate::LinkOutcome& link : busiest_links(outcome)) {
-    all["links"].push_back({{"name", network.link_name(link.link)},
-                            {"bytes", link.bytes},
-                            {"mean", link.mean},
-                            {"peak", link.peak}});
-  }
-  for (const simulate::SlowMessage& one : outcome.slowest) {
-    all["slowest"].push_back({{"item", outcome.operations[one.operation].name},
-                              {"from", device(network, one.from)},
-                              {"to", device(network, one.to)},
-                              {"bytes", one.bytes},
-                              {"start_s", one.start},
-                              {"arrived_s", time_json(one.arrived)},
-                              {"alone_s", one.alone}});
-  }
-  if (outcome.most_planned > 0) {
-    all["most_flows_by_chance"] = outcome.most_by_chance;
-    all["most_flows_planned"] = outcome.most_planned;
-  }
-  return all;
-}
-
-void print_items(const Outcome& outcome) {
-  std::vector<std::vector<std::string>> rows = {
-      {"item", "start", "time", "of NIC bound", "busbw", "messages"}};
-  for (const simulate::OperationOutcome& item : outcome.operations) {
-    const bool ends = std::isfinite(item.end);
-    rows.push_back(
-        {printable(item.name, 40), format_seconds({item.start}),
-         ends ? format_seconds({item.time()}) : "never ends",
-         ends && item.time() > 0 ? fmt::format("{:.1f} %", 100 * item.bound / item.time()) : "-",
-         item.busbw > 0 ? format_bytes_per_second({item.busbw}) : "-",
-         std::to_string(item.messages)});
-  }
-  fmt::print("{}\n", format_table(rows));
-}
-
-void print_links(const Network& network, const Outcome& outcome) {
-  std::vector<std::vector<std::string>> rows = {{"busiest links", "mean use", "peak", "carried"}};
-  for (const simulate::LinkOutcome& link : busiest_links(outcome)) {
-    rows.push_back({network.link_name(link.link), format_percent(link.mean),
-                    format_percent(std::min(1.0, link.peak)),
-                    format_bytes({static_cast<long long>(link.bytes)})});
-  }
-  if (rows.size() > 1) fmt::print("{}\n", format_table(rows));
-}
-
-void print_slowest(const Network& network, const Outcome& outcome) {
-  std::vector<std::vector<std::string>> rows = {
-      {"slowest messages", "item", "size", "takes", "times alone"}};
-  for (const simulate::SlowMessage& one : outcome.slowest) {
-    if (rows.size() > kSlowestShown) break;
-    const bool ends = std::isfinite(one.arrived);
-    rows.push_back({device(network, one.from) + " to " + device(network, one.to),
-                    printable(outcome.operations[one.operation].name, 30),
-                    format_bytes({static_cast<long long>(one.bytes)}),
-                    ends ? format_seconds({one.arrived - one.start}) : "never ends",
-                    ends ? fmt::format("{:.2f}", (one.arrived - one.start) / one.alone) : "-"});
-  }
-  if (rows.size() > 1) fmt::print("{}", format_table(rows));
-}
-
-void print_text(const Scenario& scenario, const Network& network, const Outcome& outcome,
-                double took) {
-  fmt::print("{} on {}: {} messages over {} devices, all there after {}; simulated in {}\n\n",
-             printable(scenario.name, 60), network.cluster.name, outcome.messages,
-             network.devices.size(), format_seconds({outcome.end}), format_seconds({took}));
-  if (outcome.most_planned > 0) {
-    fmt::print("planned ports: at most {} connections on a link between switches; {} by chance\n\n",
-               outcome.most_planned, outcome.most_by_chance);
-  }
-  print_items(outcome);
-  print_links(network, outcome);
-  print_slowest(network, outcome);
-  if (outcome.unfinished > 0)
-    fmt::print("\n{} flows never end: no way was left for them\n", outcome.unfinished);
-}
-
 // Lines of messages as they are sent.
 class MessageFile {
  public:
@@ -235,7 +111,8 @@ class MessageFile {
   bool is_open() const { return out_ != nullptr; }
   void add(const Scenario& scenario, const Network& network, const simulate::Message& one) {
     fmt::print(out_.get(), "{},{},{},{:.0f},{:.9g},{:.9g}\n", scenario.traffic[one.operation].name,
-               device(network, one.from), device(network, one.to), one.bytes, one.start,
+               to_string(network.cluster, network.devices[one.from]),
+               to_string(network.cluster, network.devices[one.to]), one.bytes, one.start,
                one.arrived);
   }
 
@@ -281,12 +158,12 @@ int run_simulate(const Options& options) {
     }
   }
   if (options.json) {
-    json all = to_json(*scenario, network, *outcome);
+    nlohmann::json all = simulation_json(*scenario, network, *outcome);
     all["simulated_in_s"] = took.count();
     fmt::print("{}\n", all.dump(2));
     return 0;
   }
-  print_text(*scenario, network, *outcome, took.count());
+  print_simulation(*scenario, network, *outcome, took.count());
   for (const std::string& path : {options.html, options.messages})
     if (!path.empty()) fmt::print("\nwritten: {}\n", path);
   return 0;

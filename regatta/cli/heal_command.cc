@@ -46,8 +46,7 @@ struct Options {
 Result<Seconds> time_of(const std::string& flag, const std::string& text) {
   const auto time = parse_seconds(text);
   if (!time) return Error{time.error().code, flag + ": " + time.error().message};
-  if (!(time->value > 0))
-    return Error{Code::kInvalidInput, flag + ": must be above 0, as in 5s"};
+  if (!(time->value > 0)) return Error{Code::kInvalidInput, flag + ": must be above 0, as in 5s"};
   return *time;
 }
 
@@ -89,8 +88,8 @@ bool wait_for_news(const heal::Healer& healer, const Fabric& fabric, const heal:
   double limit = kLongest;
   if (const auto next = healer.next())
     limit = std::clamp((*next - os::monotonic_now()).value, 0.0, kLongest);
-  std::array<pollfd, 3> waits{pollfd{fabric.switches.fd(), POLLIN, 0},
-                              pollfd{feed.fd(), POLLIN, 0}, pollfd{fabric.end_fd, POLLIN, 0}};
+  std::array<pollfd, 3> waits{pollfd{fabric.switches.fd(), POLLIN, 0}, pollfd{feed.fd(), POLLIN, 0},
+                              pollfd{fabric.end_fd, POLLIN, 0}};
   ::poll(waits.data(), waits.size(), static_cast<int>(limit * 1e3 + 1));
   return waits[2].revents == 0;
 }
@@ -137,8 +136,7 @@ Status heal_lab(const Options& options, const heal::HealerOptions& healer) {
   auto lab = lab::find(options.lab);
   if (!lab) return as_input(lab.error());
   REGATTA_TRY(graph, lab::graph_of(*lab));
-  const std::string socket =
-      options.socket.empty() ? lab->folder + "/heal.sock" : options.socket;
+  const std::string socket = options.socket.empty() ? lab->folder + "/heal.sock" : options.socket;
   if (!options.dry_run) REGATTA_TRY_DO(lab::set_converging(*lab, false));
   REGATTA_TRY_DO(lab::take_rights(*lab));
   const heal::Ways ways(graph);
@@ -185,8 +183,7 @@ void add_heal_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<Options>();
   CLI::App* heal = add_command(
       app, "heal", "Take broken links and switches out of the routes, until Ctrl-C",
-      "regatta heal --lab lab-4x2",
-      [=, &exit_status] { exit_status = run_heal(*options); });
+      "regatta heal --lab lab-4x2", [=, &exit_status] { exit_status = run_heal(*options); });
   heal->add_option("CLUSTER", options->cluster, "Cluster file, for switches reached by commands")
       ->check(not_empty());
   heal->add_option("--lab", options->lab, "Name of a lab that is up")
@@ -202,8 +199,9 @@ void add_heal_command(CLI::App& app, int& exit_status) {
                    "Where reports come in and events go out (the lab's folder)/heal.sock")
       ->type_name("PATH")
       ->check(not_empty());
-  heal->add_option("--withdraw-command", options->withdraw_command,
-                   "Run for each next hop that a switch loses: {switch} {link} {neighbor} {towards}")
+  heal->add_option(
+          "--withdraw-command", options->withdraw_command,
+          "Run for each next hop that a switch loses: {switch} {link} {neighbor} {towards}")
       ->type_name("COMMAND")
       ->check(not_empty());
   heal->add_option("--return-command", options->return_command,

@@ -75,8 +75,9 @@ Status CommandSwitches::apply(std::span<const RouteChange> changes) {
     const auto state = os::wait_for(pid, kLimit);
     if (!state) static_cast<void>(os::terminate(pid).has_value());
     if (!first || (state && state->is_success())) continue;
-    first = Error{Code::kUnavailable, fmt::format("command '{}': {}", command,
-                                                  state ? to_string(*state) : state.error().message)};
+    first =
+        Error{Code::kUnavailable, fmt::format("command '{}': {}", command,
+                                              state ? to_string(*state) : state.error().message)};
   }
   return first;
 }

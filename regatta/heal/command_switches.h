@@ -14,8 +14,9 @@
 namespace regatta::heal {
 
 // Run by /bin/sh. {switch}, {link}, {neighbor} (the switch at the other end of the link) and
-// {towards} (the leaf that traffic goes to) are replaced. Names of switches and of the links between
-// them are those of topo::Graph: letters, digits and '-', nothing that means something to a shell.
+// {towards} (the leaf that traffic goes to) are replaced. Names of switches and of the links
+// between them are those of topo::Graph: letters, digits and '-', nothing that means something to a
+// shell.
 struct SwitchCommands {
   std::string withdraw;
   std::string give_back;

@@ -45,7 +45,8 @@ TEST_F(CommandSwitchesOf, RunACommandForEachHopThatGoesAndComes) {
                                 "echo back {switch} {link} {neighbor} {towards} >> " + log_};
   ASSERT_TRUE(check(commands));
   CommandSwitches switches(fabric_.graph, fabric_.ways, commands);
-  Healer healer(fabric_.graph, fabric_.ways, switches, {{Seconds{5}, Seconds{60}, Seconds{1}}, false});
+  Healer healer(fabric_.graph, fabric_.ways, switches,
+                {{Seconds{5}, Seconds{60}, Seconds{1}}, false});
   ASSERT_TRUE(healer.start(Seconds{0}));
   healer.report(fabric_.broken_link("spine0", "leaf2"), "probes", Seconds{1});
   ASSERT_TRUE(healer.step(Seconds{1}));

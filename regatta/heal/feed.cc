@@ -123,8 +123,7 @@ Result<Feed> Feed::open(const std::string& path, std::function<std::string()> gr
   impl->path = path;
   impl->greeting = std::move(greeting);
   os::UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener || ::bind(listener.get(), name, sizeof address) != 0)
-    return os::errno_error(path);
+  if (!listener || ::bind(listener.get(), name, sizeof address) != 0) return os::errno_error(path);
   impl->listener = std::move(listener);
   impl->epoll.reset(::epoll_create1(EPOLL_CLOEXEC));
   if (::listen(impl->listener.get(), 64) != 0 || !impl->epoll) return os::errno_error(path);

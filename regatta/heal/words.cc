@@ -63,10 +63,9 @@ Result<std::vector<Fault>> parse_broken(const topo::Graph& graph, const json& br
   if (name_of(graph, graph.links[link.index()].b) == from) {
     ++fault.link;
   } else if (name_of(graph, graph.links[link.index()].a) != from) {
-    return wrong(fmt::format("'{}' is no end of link {}; it has {} and {}", from,
-                             graph.links[link.index()].name,
-                             name_of(graph, graph.links[link.index()].a),
-                             name_of(graph, graph.links[link.index()].b)));
+    return wrong(fmt::format(
+        "'{}' is no end of link {}; it has {} and {}", from, graph.links[link.index()].name,
+        name_of(graph, graph.links[link.index()].a), name_of(graph, graph.links[link.index()].b)));
   }
   if (broken.contains("towards")) {
     REGATTA_TRY(leaf, find_switch(graph, broken.at("towards").get<std::string>()));

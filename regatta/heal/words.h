@@ -20,8 +20,8 @@ struct Report {
   std::string why;
 };
 
-// {"broken": {"link": "leaf0-spine1", "from": "leaf0"}, "harm": "eats", "why": "..."}. kInvalidInput
-// names what is wrong and what exists.
+// {"broken": {"link": "leaf0-spine1", "from": "leaf0"}, "harm": "eats", "why": "..."}.
+// kInvalidInput names what is wrong and what exists.
 Result<Report> parse_report(const topo::Graph& graph, std::string_view text);
 
 nlohmann::json to_json(const topo::Graph& graph, const Event& event);

@@ -33,12 +33,10 @@ TEST(ParseReport, TakesASwitchAHopAndTheHarm) {
   ASSERT_TRUE(whole);
   EXPECT_THAT(whole->faults, testing::ElementsAre(fabric.broken_switch("spine0", Harm::kLoses)));
   const auto hop = parse_report(
-      fabric.graph,
-      R"({"broken": {"link": "leaf0-spine1", "from": "leaf0", "towards": "leaf1"}})");
+      fabric.graph, R"({"broken": {"link": "leaf0-spine1", "from": "leaf0", "towards": "leaf1"}})");
   ASSERT_TRUE(hop);
-  EXPECT_THAT(hop->faults,
-              testing::ElementsAre(Fault{Place::kHop, fabric.link("leaf0", "spine1"),
-                                         fabric.node("leaf1"), Harm::kEats}));
+  EXPECT_THAT(hop->faults, testing::ElementsAre(Fault{Place::kHop, fabric.link("leaf0", "spine1"),
+                                                      fabric.node("leaf1"), Harm::kEats}));
 }
 
 TEST(ParseReport, SaysWhatIsWrong) {
@@ -46,8 +44,7 @@ TEST(ParseReport, SaysWhatIsWrong) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", R"(report: not understood; write it like {"broken": {"link": "leaf0-spine1"}})"},
       {"[]", R"(report: not understood; write it like {"broken": {"link": "leaf0-spine1"}})"},
-      {R"({"broken": {}})",
-       "report: 'broken' names neither a switch nor a link; give one of them"},
+      {R"({"broken": {}})", "report: 'broken' names neither a switch nor a link; give one of them"},
       {R"({"broken": {"switch": "s0"}})",
        "report: there is no switch 's0'; name one like leaf0 or spine1"},
       {R"({"broken": {"link": "leaf0-spine9"}})",
@@ -85,8 +82,7 @@ TEST(Words, TellAnEventInJsonAndInASentence) {
   EXPECT_EQ(json.at("faults")[0],
             nlohmann::json::parse(R"({"harm": "eats", "link": "leaf2-spine0", "from": "spine0",
                                       "why": "no carrier", "clean_s": 5.0})"));
-  EXPECT_EQ(json.at("routes")[1],
-            nlohmann::json::parse(R"({"switch": "leaf1", "towards": "leaf2",
+  EXPECT_EQ(json.at("routes")[1], nlohmann::json::parse(R"({"switch": "leaf1", "towards": "leaf2",
                                       "withdrawn": ["leaf1-spine0"], "left": ["leaf1-spine1"]})"));
 }
 

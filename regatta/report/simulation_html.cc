@@ -48,9 +48,9 @@ std::string figures(const Outcome& outcome) {
                      ? "all of them arrive"
                      : fmt::format("{} flows never end: no way was left", outcome.unfinished));
   html += figure("the busiest link was used", percent(busiest), "of all the time");
-  if (outcome.most_planned > 0) {
-    html += figure("connections that meet on one link", std::to_string(outcome.most_planned),
-                   fmt::format("with planned ports; {} by chance", outcome.most_by_chance));
+  if (outcome.ports.most > 0) {
+    html += figure("connections that meet on one link", std::to_string(outcome.ports.most),
+                   fmt::format("with planned ports; {} by chance", outcome.ports.most_by_chance));
   }
   return html + "</div>\n";
 }

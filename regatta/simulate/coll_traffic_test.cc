@@ -19,7 +19,7 @@ std::vector<std::uint32_t> all_ranks(const Network& network) {
   return ranks;
 }
 
-double end_of(Work& work) {
+double end_of(const Work& work) {
   const auto problem = lead_flows(Scenario{}, work);
   EXPECT_TRUE(problem) << problem.error().message;
   const auto report = fabric::simulate_flows(work.network.links, problem->paths, problem->traffic);

@@ -5,12 +5,12 @@
 #include <span>
 
 #include "regatta/fabric/ecmp.h"
+#include "regatta/simulate/ports.h"
 
 namespace regatta::simulate {
 
 PathFinder::PathFinder(const Work& work, const Routing& routing)
-    : work_(work), routing_(routing), seeds_(work.network.seeds) {
-  if (routing.shares_seed) std::ranges::fill(seeds_, 1U);
+    : work_(work), routing_(routing), seeds_(seeds_of(work.network, routing)) {
   if (routing.policy == RoutePolicy::kEcmp) ways_of_pair_ = work.pairs.connections;
   first_ring_ = static_cast<std::uint32_t>(work.ranks_of.size()) * ways_of_pair_;
   const topo::Graph& graph = work.network.graph;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "regatta/fabric/flow_simulation.h"
+#include "regatta/simulate/packets.h"
 #include "regatta/simulate/ways.h"
 
 namespace regatta::simulate {
@@ -231,16 +232,19 @@ void add_links(Outcome& outcome, const Network& network, const std::vector<doubl
   }
 }
 
-}  // namespace
+void describe(Outcome& outcome, const Work& work, const std::vector<fabric::FlowTimes>& flows,
+              const std::vector<double>& bytes_of_link) {
+  add_operations(outcome, work, flows);
+  add_slowest(outcome, work, flows);
+  add_links(outcome, work.network, bytes_of_link);
+}
 
-Result<Outcome> run(const Scenario& scenario, const Network& network, const RunOptions& options) {
-  REGATTA_TRY(work, build_work(scenario, network));
+Status run_flows(const Scenario& scenario, const Work& work, const RunOptions& options,
+                 Outcome& outcome) {
   REGATTA_TRY(problem, lead_flows(scenario, work));
-  Outcome outcome;
+  const Network& network = work.network;
   const std::size_t links = options.keeps_history ? network.links.capacity.size() : 0;
   outcome.history = fabric::LinkHistory(links, kBins, kFirstWidth);
-  outcome.most_by_chance = problem.most_by_chance;
-  outcome.most_planned = problem.most_planned;
   Teller teller(work, problem, options);
   REGATTA_TRY(report,
               fabric::simulate_flows(
@@ -250,13 +254,42 @@ Result<Outcome> run(const Scenario& scenario, const Network& network, const RunO
                    .on_sent = [&](std::uint32_t part,
                                   const fabric::FlowTimes& times) { teller.tell(part, times); },
                    .resolution = scenario.resolution.value}));
-  const std::vector<fabric::FlowTimes> flows = whole_times(work, problem, std::move(report.flows));
-  outcome.end = report.end.value;
-  outcome.messages = teller.messages();
   outcome.unfinished = report.unfinished;
-  add_operations(outcome, work, flows);
-  add_slowest(outcome, work, flows);
-  add_links(outcome, network, report.bytes_of_link);
+  outcome.end = report.end.value;
+  describe(outcome, work, whole_times(work, problem, std::move(report.flows)),
+           report.bytes_of_link);
+  return {};
+}
+
+Status run_packets(const Scenario& scenario, const Work& work, const RunOptions& options,
+                   Outcome& outcome) {
+  REGATTA_TRY(report, simulate_packets(scenario, work));
+  outcome.unfinished = report.times.not_arrived;
+  outcome.end = report.times.end.value;
+  outcome.packets = std::move(report.outcome);
+  std::vector<double> bytes = std::move(report.times.bytes_of_link);
+  bytes.resize(work.network.links.capacity.size());
+  const FlowProblem whole;
+  Teller teller(work, whole, options);
+  for (std::uint32_t flow = 0; flow < work.traffic.flows().size(); ++flow)
+    teller.tell(flow, report.times.flows[flow]);
+  describe(outcome, work, report.times.flows, bytes);
+  return {};
+}
+
+}  // namespace
+
+Result<Outcome> run(const Scenario& scenario, const Network& network, const RunOptions& options) {
+  REGATTA_TRY(work, build_work(scenario, network));
+  Outcome outcome{.level = scenario.level};
+  if (scenario.routing.plans_ports)
+    outcome.ports = plan_ports(work, scenario.routing, scenario.seed);
+  for (const fabric::Traffic::Flow& flow : work.traffic.flows())
+    outcome.messages += is_message(flow) ? 1 : 0;
+  if (scenario.level == Level::kFlow)
+    REGATTA_TRY_DO(run_flows(scenario, work, options, outcome));
+  else
+    REGATTA_TRY_DO(run_packets(scenario, work, options, outcome));
   return outcome;
 }
 

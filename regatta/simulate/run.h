@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "regatta/core/result.h"
 #include "regatta/fabric/link_history.h"
 #include "regatta/simulate/network.h"
+#include "regatta/simulate/ports.h"
 #include "regatta/simulate/scenario.h"
 #include "regatta/simulate/work.h"
 
@@ -45,7 +47,24 @@ struct SlowMessage {
   double alone = 0;  // seconds that it would take with its NICs for itself
 };
 
+// What only the packet and the mixed level know.
+struct PacketOutcome {
+  std::uint64_t packets = 0;
+  std::uint64_t events = 0;
+  std::uint64_t marks = 0;   // packets that were marked
+  std::uint64_t pauses = 0;  // that links asked for
+  std::uint64_t lost = 0;    // packets that found no room
+  std::uint64_t reordered = 0;
+  std::uint32_t most_held_back = 0;  // packets of a connection, until those before them came
+  std::uint32_t longest_queue_link = 0;
+  double longest_queue = 0;             // bytes, there
+  std::vector<std::uint32_t> deadlock;  // links that wait for each other for ever
+  double bound = 0;  // seconds; mixed: no time is farther from that of the packet level
+  double leapt = 0;  // seconds; mixed: in which no packet was looked at
+};
+
 struct Outcome {
+  Level level = Level::kFlow;
   double end = 0;  // seconds
   std::size_t messages = 0;
   std::size_t unfinished = 0;
@@ -53,8 +72,8 @@ struct Outcome {
   std::vector<LinkOutcome> links;    // all, in order
   std::vector<SlowMessage> slowest;  // by how many times `alone` they took
   fabric::LinkHistory history{0, 2, 1};
-  std::uint32_t most_by_chance = 0;  // with planned ports: see FlowProblem
-  std::uint32_t most_planned = 0;
+  PlannedPorts ports;  // 0 where they were not planned
+  std::optional<PacketOutcome> packets;
 };
 
 struct Message {
@@ -68,14 +87,15 @@ struct Message {
 
 struct RunOptions {
   // Called while the simulation goes on for each message (of its connections: the last one) once it
-  // is sent, in that order.
+  // is sent, in that order; of packets at the end.
   std::function<void(const Message&)> on_message;
   // Called now and then: simulated seconds, messages sent and in all.
   std::function<void(double, std::size_t, std::size_t)> on_progress;
   bool keeps_history = true;
 };
 
-// Fails as build_work() and lead_flows() do. Deterministic.
+// Fails as build_work() and lead_flows() do, with kUnsupported for what the level cannot do.
+// Deterministic.
 Result<Outcome> run(const Scenario& scenario, const Network& network,
                     const RunOptions& options = {});
 

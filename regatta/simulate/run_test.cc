@@ -201,5 +201,57 @@ TEST(Run, NamesTheLineOfWhatTheClusterDoesNotHave) {
               HasSubstr("need --level packet"));
 }
 
+// A packet of 4126 bytes waits at each of four links until all of it is there.
+TEST(Run, PacketsTakeTheTimeOfTheirHeadersAndOfEachSwitchBesides) {
+  const Network network(test_cluster(4, 1));
+  const double wire = 4126 / 50e9;
+  const Outcome outcome = run(
+      network, "level: packet\ntraffic: [{pattern: message, from: s0/0, to: s2/0, bytes: 4MiB}]\n");
+  EXPECT_NEAR(outcome.end, (1024 + 3) * wire + 4e-6, 1e-9);
+  ASSERT_TRUE(outcome.packets);
+  EXPECT_EQ(outcome.packets->packets, 1024U);
+  EXPECT_EQ(outcome.operations[0].messages, 1U);
+}
+
+TEST(Run, AllLevelsAgreeOnARingUpToHeadersAndSwitches) {
+  const Network network(test_cluster(8, 1));
+  const std::string ring =
+      "packet: {header: 1B}\ntraffic: [{pattern: ring_all_reduce, bytes: 64MiB, ranks: all}]\n";
+  const double flow = run(network, ring).end;
+  const double packet = run(network, "level: packet\n" + ring).end;
+  const Outcome mixed = run(network, "level: mixed\n" + ring);
+  EXPECT_NEAR(packet, flow, 0.01 * flow);
+  EXPECT_NEAR(mixed.end, packet, mixed.packets->bound + 1e-9);
+}
+
+TEST(Run, PacketsTakeNoTimeInsideAServer) {
+  const Network network(test_cluster(4, 2));
+  const Outcome outcome = run(
+      network, "level: packet\ntraffic: [{pattern: rail_all_to_all, bytes: 4MiB, ranks: all}]\n");
+  EXPECT_GT(outcome.end, 0.75 * (4 << 20) / 50e9);
+  EXPECT_EQ(outcome.unfinished, 0U);
+}
+
+TEST(Run, AnIncastOfPacketsPausesTheSendersAndLosesNothing) {
+  const Network network(test_cluster(8, 1));
+  const std::string incast =
+      "level: packet\ntraffic: [{pattern: incast, to: s0/0, bytes: 4MiB, ranks: all}]\n";
+  const Outcome lossless = run(network, incast);
+  EXPECT_GT(lossless.packets->pauses, 0U);
+  EXPECT_EQ(lossless.packets->lost, 0U);
+  const Outcome lossy = run(network, "packet: {lossless: false, buffer: 100KB}\n" + incast);
+  EXPECT_GT(lossy.packets->lost, 0U);
+  EXPECT_EQ(lossy.unfinished, 0U);
+}
+
+TEST(Run, PacketsRefuseWhatOnlyFlowsCanDo) {
+  const Network network(test_cluster(4, 2));
+  EXPECT_THAT(error_of(network, "level: packet\n" + kMessage +
+                                    "failures: [{at: 1ms, link: leaf0-spine0}]\n"),
+              HasSubstr("scenario.yaml: failures are simulated at the flow level alone"));
+  EXPECT_THAT(error_of(network, std::string("level: packet\n") + kStep + "}\n"),
+              HasSubstr("write fold: false"));
+}
+
 }  // namespace
 }  // namespace regatta::simulate

@@ -24,6 +24,15 @@ struct Routing {
   Seconds flowlet_gap{50e-6};
 };
 
+// Of the packet and the mixed level.
+struct PacketSettings {
+  Bytes mtu{4096};
+  Bytes header{30};         // that each packet has beside it on the wire
+  bool is_lossless = true;  // switches pause those that send; else they drop what finds no room
+  Bytes buffer{1 << 20};    // of each link, where it is not lossless
+  bool has_dcqcn = false;   // connections are told of marked packets, and slow down
+};
+
 enum class Pattern {
   kRing,
   kTree,
@@ -86,6 +95,7 @@ struct Scenario {
   std::uint64_t seed = 1;
   Routing routing;
   Seconds resolution;  // FlowOptions::resolution
+  PacketSettings packet;
   std::vector<TrafficItem> traffic;
   std::vector<Failure> failures;
 };

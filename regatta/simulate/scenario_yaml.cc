@@ -12,6 +12,8 @@
 namespace regatta::simulate {
 namespace {
 
+constexpr int kMostMtu = 65'535;
+
 const Choices<Pattern>& patterns() {
   static const Choices<Pattern> all = {{"ring_all_reduce", Pattern::kRing},
                                        {"tree_all_reduce", Pattern::kTree},
@@ -45,6 +47,22 @@ Routing read_routing(const YamlMap& map) {
   if (routing.plans_ports && routing.policy != RoutePolicy::kEcmp)
     map.fail("ports", "only switches that hash (policy: ecmp) heed ports; remove it");
   return routing;
+}
+
+PacketSettings read_packet(const YamlMap& map) {
+  map.allow({"mtu", "header", "lossless", "buffer", "congestion_control"});
+  PacketSettings packet;
+  packet.mtu = map.bytes_or("mtu", packet.mtu);
+  packet.header = map.bytes_or("header", packet.header);
+  packet.is_lossless = map.boolean_or("lossless", packet.is_lossless);
+  packet.buffer = map.bytes_or("buffer", packet.buffer);
+  packet.has_dcqcn =
+      map.choice_or<bool>("congestion_control", false, {{"none", false}, {"dcqcn", true}});
+  if (packet.mtu.value > kMostMtu)
+    map.fail("mtu", fmt::format("more than {} bytes; 4KiB and 9000B are usual", kMostMtu));
+  if (packet.is_lossless && map.has("buffer"))
+    map.fail("buffer", "a lossless fabric pauses before it is full; write lossless: false too");
+  return packet;
 }
 
 StepShape read_step(const YamlMap& item) {
@@ -169,7 +187,8 @@ void read_traffic(const YamlMap& root, Scenario& scenario) {
 Result<Scenario> parse_scenario(std::string_view text, const std::string& file) {
   REGATTA_TRY(document, YamlDocument::parse(text, file));
   const YamlMap root = document.root();
-  root.allow({"name", "cluster", "level", "seed", "routing", "resolution", "traffic", "failures"});
+  root.allow({"name", "cluster", "level", "seed", "routing", "resolution", "packet", "traffic",
+              "failures"});
   Scenario scenario;
   scenario.file = file;
   scenario.name = root.text_or("name", "scenario");
@@ -181,6 +200,7 @@ Result<Scenario> parse_scenario(std::string_view text, const std::string& file) 
       root.long_integer_or("seed", 1, {0, std::numeric_limits<int>::max()}));
   scenario.resolution = root.seconds_or("resolution", {});
   if (root.has("routing")) scenario.routing = read_routing(root.map("routing"));
+  if (root.has("packet")) scenario.packet = read_packet(root.map("packet"));
   read_traffic(root, scenario);
   if (root.has("failures"))
     for (const YamlMap& map : root.maps("failures"))

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "regatta/fabric/port_plan.h"
 #include "regatta/simulate/outages.h"
 #include "regatta/simulate/path_finder.h"
 
@@ -13,28 +12,6 @@ namespace regatta::simulate {
 namespace {
 
 using fabric::After;
-
-// Source ports that lead the connections of all pairs apart.
-void plan_ports(Work& work, const Routing& routing, std::uint64_t seed, FlowProblem& problem) {
-  std::vector<fabric::Connection> connections;
-  std::vector<std::size_t> place;  // in Pairs::ports
-  for (std::uint32_t pair = 0; pair < work.ranks_of.size(); ++pair) {
-    const auto [from, to] = work.pairs.pairs[pair];
-    if (from == to) continue;
-    for (std::uint32_t i = 0; i < work.pairs.connections; ++i) {
-      connections.push_back({from, to, work.pairs.tuple(pair, i)});
-      place.push_back(std::size_t{pair} * work.pairs.connections + i);
-    }
-  }
-  std::vector<std::uint32_t> seeds = work.network.seeds;
-  if (routing.shares_seed) std::ranges::fill(seeds, 1U);
-  const fabric::PortPlan plan =
-      fabric::plan_ports(work.network.routes, seeds, connections, {.seed = seed});
-  for (std::size_t i = 0; i < place.size(); ++i)
-    work.pairs.ports[place[i]] = plan.ports[i];
-  problem.most_by_chance = plan.most_by_chance;
-  problem.most_planned = plan.most;
-}
 
 std::uint32_t add(fabric::Paths& paths, const Way& way) {
   if (way.amounts.empty()) return paths.add(way.links);
@@ -153,7 +130,7 @@ void add_changes(const Work& work, const PathFinder& finder, const std::vector<O
 
 }  // namespace
 
-Result<FlowProblem> lead_flows(const Scenario& scenario, Work& work) {
+Result<FlowProblem> lead_flows(const Scenario& scenario, const Work& work) {
   const Routing& routing = scenario.routing;
   if (routing.policy == RoutePolicy::kFlowlet || routing.policy == RoutePolicy::kAdaptive) {
     return Error{Code::kUnsupported,
@@ -164,7 +141,6 @@ Result<FlowProblem> lead_flows(const Scenario& scenario, Work& work) {
   }
   REGATTA_TRY(outages, outages_of(scenario, work.network));
   FlowProblem problem;
-  if (routing.plans_ports) plan_ports(work, routing, scenario.seed, problem);
   const PathFinder finder(work, routing);
   std::vector<Way> ways;
   for (std::uint32_t number = 0; number < finder.count(); ++number) {

@@ -20,13 +20,10 @@ struct FlowProblem {
   // flow for each. Empty: the same numbers.
   std::vector<std::uint32_t> parts;
   std::vector<fabric::NetworkChange> changes;  // by time
-  std::uint32_t most_by_chance = 0;  // flows on one link between switches, where ports are planned
-  std::uint32_t most_planned = 0;
 };
 
 // Fails with kUnsupported for policies that only the packet level knows, with kInvalidInput where
-// no way leads, or where a failure names what is not there. `work` gets other ports where they are
-// planned.
-Result<FlowProblem> lead_flows(const Scenario& scenario, Work& work);
+// no way leads, or where a failure names what is not there.
+Result<FlowProblem> lead_flows(const Scenario& scenario, const Work& work);
 
 }  // namespace regatta::simulate

@@ -1,0 +1,192 @@
+#include "regatta/cli/simulation_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/core/text.h"
+#include "regatta/core/units_text.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+using simulate::Network;
+using simulate::Outcome;
+using simulate::Scenario;
+
+constexpr std::size_t kBusiest = 10;
+constexpr std::size_t kSlowestShown = 5;
+
+json time_json(double time) {
+  return std::isfinite(time) ? json(time) : json();
+}
+
+json item_json(const simulate::OperationOutcome& item) {
+  json one = {{"name", item.name},
+              {"start_s", time_json(item.start)},
+              {"end_s", time_json(item.end)},
+              {"time_s", time_json(item.time())},
+              {"messages", item.messages},
+              {"network_bytes", item.network_bytes},
+              {"bound_s", item.bound},
+              {"efficiency", item.time() > 0 ? item.bound / item.time() : 0}};
+  if (item.algbw > 0) {
+    one["algbw_Bps"] = item.algbw;
+    one["busbw_Bps"] = item.busbw;
+  }
+  return one;
+}
+
+std::vector<simulate::LinkOutcome> busiest_links(const Outcome& outcome) {
+  std::vector<simulate::LinkOutcome> links = outcome.links;
+  std::erase_if(links, [](const auto& link) { return link.bytes <= 0; });
+  const std::size_t count = std::min(kBusiest, links.size());
+  std::ranges::partial_sort(links, links.begin() + static_cast<std::ptrdiff_t>(count),
+                            [](const auto& a, const auto& b) {
+                              return a.mean != b.mean ? a.mean > b.mean : a.link < b.link;
+                            });
+  links.resize(count);
+  return links;
+}
+
+std::string device(const Network& network, std::uint32_t rank) {
+  return to_string(network.cluster, network.devices[rank]);
+}
+
+json packets_json(const Network& network, const Outcome& outcome) {
+  const simulate::PacketOutcome& packets = *outcome.packets;
+  json deadlock = json::array();
+  for (const std::uint32_t link : packets.deadlock)
+    deadlock.push_back(network.link_name(link));
+  return {{"packets", packets.packets},
+          {"events", packets.events},
+          {"marks", packets.marks},
+          {"pauses", packets.pauses},
+          {"lost", packets.lost},
+          {"reordered", packets.reordered},
+          {"most_held_back", packets.most_held_back},
+          {"longest_queue_bytes", packets.longest_queue},
+          {"longest_queue_link", network.link_name(packets.longest_queue_link)},
+          {"deadlock", deadlock},
+          {"bound_s", packets.bound},
+          {"leapt_s", packets.leapt}};
+}
+
+}  // namespace
+
+json simulation_json(const Scenario& scenario, const Network& network, const Outcome& outcome) {
+  json all = {
+      {"scenario", scenario.name},    {"cluster", network.cluster.name},  {"end_s", outcome.end},
+      {"messages", outcome.messages}, {"unfinished", outcome.unfinished}, {"items", json::array()},
+      {"links", json::array()},       {"slowest", json::array()}};
+  for (const simulate::OperationOutcome& item : outcome.operations)
+    all["items"].push_back(item_json(item));
+  for (const simulate::LinkOutcome& link : busiest_links(outcome)) {
+    all["links"].push_back({{"name", network.link_name(link.link)},
+                            {"bytes", link.bytes},
+                            {"mean", link.mean},
+                            {"peak", link.peak}});
+  }
+  for (const simulate::SlowMessage& one : outcome.slowest) {
+    all["slowest"].push_back({{"item", outcome.operations[one.operation].name},
+                              {"from", device(network, one.from)},
+                              {"to", device(network, one.to)},
+                              {"bytes", one.bytes},
+                              {"start_s", one.start},
+                              {"arrived_s", time_json(one.arrived)},
+                              {"alone_s", one.alone}});
+  }
+  if (outcome.packets) all["packet"] = packets_json(network, outcome);
+  if (outcome.ports.most > 0) {
+    all["most_flows_by_chance"] = outcome.ports.most_by_chance;
+    all["most_flows_planned"] = outcome.ports.most;
+  }
+  return all;
+}
+
+namespace {
+
+void print_items(const Outcome& outcome) {
+  std::vector<std::vector<std::string>> rows = {
+      {"item", "start", "time", "of NIC bound", "busbw", "messages"}};
+  for (const simulate::OperationOutcome& item : outcome.operations) {
+    const bool ends = std::isfinite(item.end);
+    rows.push_back(
+        {printable(item.name, 40), format_seconds({item.start}),
+         ends ? format_seconds({item.time()}) : "never ends",
+         ends && item.time() > 0 ? fmt::format("{:.1f} %", 100 * item.bound / item.time()) : "-",
+         item.busbw > 0 ? format_bytes_per_second({item.busbw}) : "-",
+         std::to_string(item.messages)});
+  }
+  fmt::print("{}\n", format_table(rows));
+}
+
+void print_links(const Network& network, const Outcome& outcome) {
+  std::vector<std::vector<std::string>> rows = {{"busiest links", "mean use", "peak", "carried"}};
+  for (const simulate::LinkOutcome& link : busiest_links(outcome)) {
+    rows.push_back({network.link_name(link.link), format_percent(link.mean),
+                    outcome.history.used() > 0 ? format_percent(std::min(1.0, link.peak)) : "-",
+                    format_bytes({static_cast<long long>(link.bytes)})});
+  }
+  if (rows.size() > 1) fmt::print("{}\n", format_table(rows));
+}
+
+void print_slowest(const Network& network, const Outcome& outcome) {
+  std::vector<std::vector<std::string>> rows = {
+      {"slowest messages", "item", "size", "takes", "times alone"}};
+  for (const simulate::SlowMessage& one : outcome.slowest) {
+    if (rows.size() > kSlowestShown) break;
+    const bool ends = std::isfinite(one.arrived);
+    rows.push_back({device(network, one.from) + " to " + device(network, one.to),
+                    printable(outcome.operations[one.operation].name, 30),
+                    format_bytes({static_cast<long long>(one.bytes)}),
+                    ends ? format_seconds({one.arrived - one.start}) : "never ends",
+                    ends ? fmt::format("{:.2f}", (one.arrived - one.start) / one.alone) : "-"});
+  }
+  if (rows.size() > 1) fmt::print("{}", format_table(rows));
+}
+
+std::string packets_text(const Network& network, const Outcome& outcome) {
+  const simulate::PacketOutcome& packets = *outcome.packets;
+  std::string text = fmt::format(
+      "{} packets; {} marked, {} pauses, {} lost, {} out of order (at most {} held back)\n"
+      "the longest queue: {} at {}\n",
+      packets.packets, packets.marks, packets.pauses, packets.lost, packets.reordered,
+      packets.most_held_back, format_bytes({static_cast<long long>(packets.longest_queue)}),
+      network.link_name(packets.longest_queue_link));
+  if (outcome.level == simulate::Level::kMixed) {
+    text += fmt::format("no time is more than {} from that of the packet level; {} of {} leapt\n",
+                        format_seconds({packets.bound}), format_seconds({packets.leapt}),
+                        format_seconds({outcome.end}));
+  }
+  if (packets.deadlock.empty()) return text;
+  text += "deadlock: these links wait for each other for ever\n";
+  for (const std::uint32_t link : packets.deadlock)
+    text += "  " + network.link_name(link) + "\n";
+  return text;
+}
+
+}  // namespace
+
+void print_simulation(const Scenario& scenario, const Network& network, const Outcome& outcome,
+                      double took) {
+  fmt::print("{} on {}: {} messages over {} devices, all there after {}; simulated in {}\n\n",
+             printable(scenario.name, 60), network.cluster.name, outcome.messages,
+             network.devices.size(), format_seconds({outcome.end}), format_seconds({took}));
+  if (outcome.ports.most > 0) {
+    fmt::print("planned ports: at most {} connections on a link between switches; {} by chance\n\n",
+               outcome.ports.most, outcome.ports.most_by_chance);
+  }
+  print_items(outcome);
+  if (outcome.packets) fmt::print("{}\n", packets_text(network, outcome));
+  print_links(network, outcome);
+  print_slowest(network, outcome);
+  if (outcome.unfinished > 0)
+    fmt::print("\n{} flows never end: no way was left for them\n", outcome.unfinished);
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,110 @@
+#include "regatta/simulate/packets.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "regatta/fabric/packet/mixed_simulation.h"
+
+namespace regatta::simulate {
+namespace {
+
+fabric::Spread spread_of(RoutePolicy policy) {
+  switch (policy) {
+    case RoutePolicy::kSpray:
+      return fabric::Spread::kRandom;
+    case RoutePolicy::kFlowlet:
+      return fabric::Spread::kFlowlets;
+    case RoutePolicy::kAdaptive:
+      return fabric::Spread::kShortestQueue;
+    default:
+      return fabric::Spread::kHash;
+  }
+}
+
+fabric::PacketOptions options_of(const Scenario& scenario) {
+  const PacketSettings& packet = scenario.packet;
+  fabric::PacketOptions options{.mtu = packet.mtu,
+                                .header = packet.header,
+                                .seed = scenario.seed,
+                                .spread = spread_of(scenario.routing.policy),
+                                .flowlet_gap = scenario.routing.flowlet_gap};
+  if (packet.is_lossless)
+    options.pauses.emplace();
+  else
+    options.buffer = packet.buffer;
+  if (packet.has_dcqcn) {
+    options.marks.emplace();
+    options.rate_control.emplace();
+  }
+  return options;
+}
+
+Status check(const Scenario& scenario, const Work& work) {
+  const auto refuse = [&](std::string_view what) {
+    return Error{Code::kUnsupported, fmt::format("{}: {}", scenario.file, what)};
+  };
+  if (!scenario.failures.empty())
+    return refuse("failures are simulated at the flow level alone; leave them out, or take it");
+  if (scenario.routing.policy == RoutePolicy::kDestination)
+    return refuse("ways by destination are simulated at the flow level alone; take policy: ecmp");
+  if (work.network.graph.links.empty())
+    return refuse("the cluster has no fabric, so there are no packets; take the flow level");
+  if (!work.rings.empty())
+    return refuse("packets do not move in folded rings; write fold: false into the step");
+  return {};
+}
+
+// Flows of nothing go from a NIC to itself.
+fabric::Traffic with_paths(const fabric::Traffic& from, std::uint32_t nothing) {
+  fabric::Traffic traffic;
+  traffic.reserve(from.flows().size(), from.waits().size());
+  for (const fabric::Traffic::Flow& flow : from.flows())
+    traffic.add(flow.path == kNothing ? nothing : flow.path, {static_cast<long long>(flow.bytes)},
+                {flow.delay});
+  for (const fabric::Traffic::Wait& wait : from.waits())
+    traffic.wait(wait.flow_and_after / 2, wait.before,
+                 static_cast<fabric::After>(wait.flow_and_after % 2));
+  return traffic;
+}
+
+PacketOutcome outcome_of(const fabric::PacketReport& report) {
+  PacketOutcome outcome{.packets = report.packets,
+                        .events = report.events,
+                        .marks = report.marks,
+                        .pauses = report.pauses,
+                        .lost = report.lost,
+                        .reordered = report.reordered,
+                        .most_held_back = report.most_held_back,
+                        .deadlock = report.deadlock};
+  const auto longest = std::ranges::max_element(report.longest_queue);
+  if (longest != report.longest_queue.end()) {
+    outcome.longest_queue = *longest;
+    outcome.longest_queue_link = static_cast<std::uint32_t>(longest - report.longest_queue.begin());
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work) {
+  REGATTA_TRY_DO(check(scenario, work));
+  fabric::Pairs pairs = work.pairs;
+  const LinkId any{0};
+  const fabric::Traffic traffic = with_paths(work.traffic, pairs.add(any, any));
+  const std::vector<std::uint32_t> seeds = seeds_of(work.network, scenario.routing);
+  const fabric::PacketScene scene{work.network.graph, work.network.routes, seeds, pairs};
+  if (scenario.level == Level::kMixed) {
+    REGATTA_TRY(report, fabric::simulate_mixed(scene, traffic, options_of(scenario)));
+    PacketOutcome outcome = outcome_of(report);
+    outcome.bound = report.bound.value;
+    outcome.leapt = report.leapt.value;
+    return PacketRun{std::move(report), std::move(outcome)};
+  }
+  REGATTA_TRY(report, fabric::simulate_packets(scene, traffic, options_of(scenario)));
+  PacketOutcome outcome = outcome_of(report);
+  return PacketRun{std::move(report), std::move(outcome)};
+}
+
+}  // namespace regatta::simulate
