@@ -39,8 +39,8 @@ struct Matrix {
 };
 
 struct MatrixOptions {
-  std::uint32_t probes_per_nic = 2;  // that it sends at least; more where links need them
-  std::uint32_t ways_per_link = 4;   // different ones, where there are as many
+  std::uint32_t probes_per_nic = 6;  // that it sends at least; more where links need them
+  std::uint32_t ways_per_link = 12;  // different ones, where there are as many
   std::uint16_t ports = 16;          // source ports from kFirstSourcePort on
   fabric::HashPolicy policy = fabric::HashPolicy::kFields;
 };

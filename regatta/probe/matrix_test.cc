@@ -47,7 +47,7 @@ TEST(Matrix, CoversEveryLinkBothWaysOverTwoTiers) {
   EXPECT_THAT(coverage.hidden, IsEmpty());
   EXPECT_THAT(coverage_text(fabric.graph, coverage), StartsWith("64 of 64 directed links, by "));
   for (std::uint32_t link = 0; link < 64; ++link)
-    EXPECT_GE(coverage.ways_of(link).size(), 4U) << link_text(fabric.graph, link);
+    EXPECT_GE(coverage.ways_of(link).size(), 12U) << link_text(fabric.graph, link);
 }
 
 TEST(Matrix, CoversEightRailsAndThreeTiers) {
@@ -184,7 +184,7 @@ TEST(Matrix, TakesSecondsForThousandsOfServers) {
   std::printf("16,384 NICs, %zu links: %zu probes in %.2f s, proof in %.2f s, %zu hidden\n",
               fabric.graph.links.size(), matrix.probes.size(), planned, proven - planned,
               coverage.hidden.size());
-  EXPECT_LT(matrix.probes.size(), 5U * 16'384);
+  EXPECT_LT(matrix.probes.size(), 8U * 16'384);
   EXPECT_LT(proven, 60);
 }
 

@@ -1,0 +1,283 @@
+// Runs the labelled faults of this folder through the simulated probers and the locator, and says
+// who was blamed for what: README.md. Exit status 1 when a bar is missed.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "regatta/core/text.h"
+#include "regatta/core/units_text.h"
+#include "regatta/diag/locator.h"
+#include "regatta/fabric/routes.h"
+#include "regatta/os/file.h"
+#include "regatta/probe/scenario.h"
+#include "regatta/topo/addresses.h"
+#include "regatta/topo/cluster_yaml.h"
+
+namespace regatta {
+namespace {
+
+constexpr double kSingleBar = 0.99;
+constexpr double kDoubleBar = 0.95;
+
+struct Network {
+  explicit Network(const topo::Cluster& cluster)
+      : graph(build_graph(cluster)),
+        routes(graph),
+        seeds(topo::hash_seeds(cluster, graph)),
+        matrix(probe::plan_matrix(graph, routes, seeds)),
+        coverage(cover(graph, matrix)) {}
+
+  topo::Graph graph;
+  fabric::Routes routes;
+  std::vector<std::uint32_t> seeds;
+  probe::Matrix matrix;
+  probe::Coverage coverage;
+};
+
+// Networks by name, built once.
+class Networks {
+ public:
+  explicit Networks(std::string folder) : folder_(std::move(folder)) {}
+
+  Result<const Network*> get(const std::string& name) {
+    const auto at = all_.find(name);
+    if (at != all_.end()) return at->second.get();
+    const std::string path = folder_ + "/clusters/" + name + ".yaml";
+    REGATTA_TRY(text, os::read_file(path));
+    REGATTA_TRY(cluster, topo::parse_cluster(text, path));
+    return (all_[name] = std::make_unique<Network>(cluster)).get();
+  }
+
+ private:
+  std::string folder_;
+  std::map<std::string, std::unique_ptr<Network>> all_;
+};
+
+probe::SimulationOptions options_of(const probe::Scenario& scenario) {
+  probe::SimulationOptions options;
+  options.seed = scenario.seed;
+  options.noise = scenario.is_busy ? probe::busy() : probe::quiet();
+  return options;
+}
+
+// Rough places in the confusion matrix.
+std::string place(const topo::Graph& graph, const diag::Culprit& culprit) {
+  const std::string kind(to_string(culprit.kind));
+  if (culprit.kind == diag::CulpritKind::kSwitch) {
+    const bool is_leaf = graph.nodes[culprit.node.index()].kind == topo::NodeKind::kLeaf;
+    return is_leaf ? "leaf" : "spine";
+  }
+  if (culprit.kind != diag::CulpritKind::kLink) return kind;
+  return culprit.forward == culprit.backward ? "cable" : "link";
+}
+
+// A baseline that names cables only is right about a switch or server when it names some of its
+// cables and no others; one direction counts as the cable.
+bool is_right_roughly(const topo::Graph& graph, const std::vector<diag::Culprit>& truth,
+                      const std::vector<diag::Culprit>& said) {
+  const auto meets = [&](const diag::Culprit& one, const diag::Culprit& other) {
+    for (const std::uint32_t a : links_to_avoid(graph, one))
+      for (const std::uint32_t b : links_to_avoid(graph, other))
+        if (a / 2 == b / 2) return true;
+    return false;
+  };
+  const auto among = [&](const diag::Culprit& one, const std::vector<diag::Culprit>& others) {
+    return std::ranges::any_of(others, [&](const diag::Culprit& other) { return meets(one, other); });
+  };
+  return std::ranges::all_of(truth, [&](const auto& one) { return among(one, said); }) &&
+         std::ranges::all_of(said, [&](const auto& one) { return among(one, truth); }) &&
+         (truth.size() > 1 || said.size() <= 1 ||
+          truth[0].kind == diag::CulpritKind::kSwitch ||
+          truth[0].kind == diag::CulpritKind::kServer);
+}
+
+struct Score {
+  int all = 0;
+  int right = 0;
+  int vote = 0;
+  int threshold = 0;
+  std::vector<double> after;
+};
+
+class Suite {
+ public:
+  Suite(Networks& networks, bool verbose) : networks_(networks), verbose_(verbose) {}
+
+  Status run(const probe::Scenario& scenario) {
+    REGATTA_TRY(network, networks_.get(scenario.cluster));
+    if (scenario.faults.empty()) return run_healthy(scenario, *network);
+    std::vector<probe::SimulatedFault> faults;
+    for (const std::string& text : scenario.faults) {
+      REGATTA_TRY(fault, probe::parse_fault(network->graph, text));
+      faults.push_back(fault);
+    }
+    const probe::Outcome outcome =
+        try_scenario(network->graph, network->matrix, faults, options_of(scenario));
+    const std::string group = fmt::format("{}, {}", faults.size() == 1 ? "single" : "double",
+                                          scenario.is_busy ? "busy" : "quiet");
+    Score& score = scores_[group];
+    ++score.all;
+    score.right += outcome.is_right ? 1 : 0;
+    score.vote += is_right_roughly(network->graph, outcome.truth, outcome.vote) ? 1 : 0;
+    score.threshold += is_right_roughly(network->graph, outcome.truth, outcome.threshold) ? 1 : 0;
+    for (const Seconds after : outcome.after)
+      if (after.value >= 0) score.after.push_back(after.value);
+    confuse(network->graph, outcome);
+    if (!outcome.is_right || verbose_) tell(scenario, network->graph, outcome);
+    return {};
+  }
+
+  // Whether the bars hold.
+  bool print() const {
+    bool good = true;
+    std::map<std::string, Score> sums;
+    std::vector<std::vector<std::string>> rows = {{"faults", "scenarios", "right within 2 s",
+                                                   "007 vote", "Pingmesh", "median", "slowest"}};
+    for (const auto& [group, score] : scores_) {
+      auto after = score.after;
+      std::ranges::sort(after);
+      const auto share = [&](int count) { return format_percent(1.0 * count / score.all); };
+      rows.push_back({group, std::to_string(score.all), share(score.right), share(score.vote),
+                      share(score.threshold),
+                      after.empty() ? "-" : format_seconds({after[after.size() / 2]}),
+                      after.empty() ? "-" : format_seconds({after.back()})});
+      Score& whole = sums[group.starts_with("single") ? "single" : "double"];
+      whole.all += score.all;
+      whole.right += score.right;
+    }
+    if (!scores_.empty()) std::fputs(format_table(rows).c_str(), stdout);
+    for (const auto& [group, whole] : sums) {
+      const double bar = group == "single" ? kSingleBar : kDoubleBar;
+      fmt::print("{}: {} of {} right, at least {} wanted\n", group, whole.right, whole.all,
+                 format_percent(bar));
+      good = good && whole.right >= bar * whole.all;
+    }
+    fmt::print("\n");
+    std::vector<std::vector<std::string>> matrix = {{"truth \\ blamed"}};
+    std::map<std::string, bool> columns;
+    for (const auto& [truth, blamed] : confusion_)
+      for (const auto& [name, count] : blamed)
+        columns[name] = true;
+    for (const auto& [name, ignored] : columns)
+      matrix[0].push_back(name);
+    for (const auto& [truth, blamed] : confusion_) {
+      matrix.push_back({truth});
+      for (const auto& [name, ignored] : columns)
+        matrix.back().push_back(blamed.contains(name) ? std::to_string(blamed.at(name)) : "-");
+    }
+    if (!confusion_.empty()) std::fputs(format_table(matrix).c_str(), stdout);
+    if (healthy_.value > 0) {
+      fmt::print("\nnothing broken, busy servers: {} simulated, {} verdicts, {} told as host noise\n",
+                 format_duration(healthy_), false_verdicts_, noise_told_);
+    }
+    return good && false_verdicts_ == 0;
+  }
+
+ private:
+  Status run_healthy(const probe::Scenario& scenario, const Network& network) {
+    probe::Simulation simulation(network.graph, network.matrix, {}, options_of(scenario));
+    diag::Locator locator(network.graph, network.matrix.ways);
+    while (simulation.now() < scenario.lasts) {
+      for (const diag::Report& report : simulation.next_window())
+        locator.add(report);
+      for (const diag::Verdict& verdict : locator.look(simulation.now()).begun) {
+        ++(diag::is_fault(verdict) ? false_verdicts_ : noise_told_);
+        if (diag::is_fault(verdict))
+          fmt::print("{}: false: {}\n", scenario.name, to_string(network.graph, verdict));
+      }
+    }
+    healthy_ += simulation.now();
+    return {};
+  }
+
+  void confuse(const topo::Graph& graph, const probe::Outcome& outcome) {
+    for (std::size_t i = 0; i < outcome.truth.size(); ++i)
+      ++confusion_[place(graph, outcome.truth[i])]
+                  [outcome.after[i].value >= 0 ? place(graph, outcome.truth[i]) : "nothing"];
+    for (const diag::Verdict& verdict : outcome.blamed)
+      if (std::ranges::find(outcome.truth, verdict.culprit) == outcome.truth.end())
+        ++confusion_["(not broken)"][place(graph, verdict.culprit)];
+  }
+
+  static void tell(const probe::Scenario& scenario, const topo::Graph& graph,
+                   const probe::Outcome& outcome) {
+    fmt::print("{} {}: {}\n", scenario.name, outcome.is_right ? "right" : "WRONG",
+               join(scenario.faults, "; "));
+    for (const diag::Verdict& verdict : outcome.blamed)
+      fmt::print("    {} at {}\n", to_string(graph, verdict), format_seconds(verdict.at));
+  }
+
+  Networks& networks_;
+  bool verbose_;
+  std::map<std::string, Score> scores_;
+  std::map<std::string, std::map<std::string, int>> confusion_;
+  Seconds healthy_;
+  int false_verdicts_ = 0;
+  int noise_told_ = 0;
+};
+
+// Lines of random faults: how the files here came about.
+Status generate(Networks& networks, int faults, int count, std::uint64_t seed) {
+  const std::vector<std::string> clusters = {"two-tiers", "three-tiers", "two-nics-a-leaf",
+                                             "eight-rails"};
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < count; ++i) {
+    const std::string& cluster = clusters[static_cast<std::size_t>(i) % clusters.size()];
+    REGATTA_TRY(network, networks.get(cluster));
+    std::vector<std::string> texts;
+    for (const auto& fault : random_faults(network->graph, network->coverage, faults, random))
+      texts.push_back(fault_text(network->graph, fault));
+    fmt::print("{}{:03} {} {} {} {}\n", faults == 1 ? "single" : "double", i, cluster,
+               random() % 1'000'000, i / 4 % 2 == 0 ? "quiet" : "busy", join(texts, "; "));
+  }
+  return {};
+}
+
+Status run_files(Networks& networks, const std::vector<std::string>& files, bool verbose,
+                 bool& good) {
+  Suite suite(networks, verbose);
+  for (const std::string& file : files) {
+    REGATTA_TRY(text, os::read_file(file));
+    REGATTA_TRY(scenarios, probe::parse_scenarios(text, file));
+    for (const probe::Scenario& scenario : scenarios) {
+      const Status status = suite.run(scenario);
+      if (!status)
+        return Error{status.error().code, scenario.name + ": " + status.error().message};
+    }
+  }
+  good = suite.print();
+  return {};
+}
+
+int run(std::vector<std::string> arguments) {
+  Networks networks(REGATTA_FAULTS);
+  bool good = true;
+  Status status;
+  const bool verbose = std::erase(arguments, "--verbose") > 0;
+  if (arguments.size() == 4 && arguments[0] == "generate") {
+    status = generate(networks, std::stoi(arguments[1]), std::stoi(arguments[2]),
+                      std::stoull(arguments[3]));
+  } else if (!arguments.empty() && arguments[0].front() != '-' && arguments[0] != "generate") {
+    status = run_files(networks, arguments, verbose, good);
+  } else {
+    status = Error{Code::kInvalidInput,
+                   "usage: regatta-fault-suite [--verbose] FILE..., or generate FAULTS COUNT SEED"};
+  }
+  if (status) return good ? 0 : 1;
+  fmt::print(stderr, "regatta-fault-suite: {}\n", status.error().message);
+  return exit_status(status.error());
+}
+
+}  // namespace
+}  // namespace regatta
+
+int main(int count, char** values) {
+  return regatta::run({values + 1, values + count});
+}

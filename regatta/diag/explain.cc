@@ -1,0 +1,469 @@
+#include "regatta/diag/explain.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+
+#include "regatta/core/check.h"
+
+namespace regatta::diag {
+namespace {
+
+constexpr double kMostLoss = 0.9999;
+constexpr double kDark = 0.9;  // a loss rate from which on nothing is said to come through
+constexpr int kRateSteps = 16;
+
+// Spreads way numbers, so that sums of them tell sets of ways apart.
+std::uint64_t mixed(std::uint64_t number) {
+  number += 0x9e3779b97f4a7c15ULL;
+  number = (number ^ (number >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  number = (number ^ (number >> 27U)) * 0x94d049bb133111ebULL;
+  return number ^ (number >> 31U);
+}
+
+// Of one way.
+struct Sums {
+  std::uint32_t sent = 0;
+  std::uint32_t lost = 0;
+  std::uint64_t windows = 0;  // a bit for each with losses
+  bool is_dark = false;       // in the last window that something was sent in, all was lost
+
+  explicit Sums(const WayCount& way) {
+    for (std::size_t window = 0; window < way.sent.size(); ++window) {
+      if (way.sent[window] == 0) continue;
+      REGATTA_CHECK(way.lost[window] <= way.sent[window]);
+      sent += way.sent[window];
+      lost += way.lost[window];
+      is_dark = way.lost[window] == way.sent[window];
+      if (way.lost[window] > 0) windows |= std::uint64_t{1} << window;
+    }
+  }
+};
+
+// Of all ways over a component.
+struct Totals {
+  std::uint64_t lost = 0;
+  std::uint32_t ways = 0;
+  std::uint32_t ways_hit = 0;
+  std::uint64_t signature = 0;
+
+  void add(const Totals& other) {
+    lost += other.lost;
+    ways += other.ways;
+    ways_hit += other.ways_hit;
+    signature += other.signature;
+  }
+};
+
+struct Candidate {
+  std::uint32_t component = 0;
+  bool some_flows = false;
+  Culprit culprit;
+  std::vector<Culprit> same;  // other components with the same ways
+  double prior = 0;
+  Totals totals;
+  std::vector<double> arrived;  // in each window and all later ones, where it would drop
+  std::vector<std::uint32_t> lossy;  // ways with losses, by their place in the list of those
+  std::size_t onset = 0;             // the window since which it is broken
+  double rate = 0;                   // of loss, likeliest given the rest of the set
+  double gain = 0;                   // of the logarithm of the likelihood, prior included
+};
+
+// Components by number: directed links, then cables, then nodes.
+class Components {
+ public:
+  explicit Components(const topo::Graph& graph)
+      : graph_(graph), links_(static_cast<std::uint32_t>(graph.links.size())) {}
+
+  std::uint32_t size() const {
+    return 3 * links_ + static_cast<std::uint32_t>(graph_.nodes.size());
+  }
+
+  // Those that a packet on directed link `link` goes through there, and not again: the switch that
+  // it leads to, the server that it leaves or comes to.
+  template <typename Visit>
+  void visit(std::uint32_t link, Visit&& visit_one) const {
+    visit_one(link);
+    visit_one(2 * links_ + link / 2);
+    const topo::Link& cable = graph_.links[link / 2];
+    const NodeId head = link % 2 == 0 ? cable.b : cable.a;
+    visit_one(3 * links_ + static_cast<std::uint32_t>(head.value));
+    if (cable.a_nic >= 0 && link % 2 == 0)
+      visit_one(3 * links_ + static_cast<std::uint32_t>(cable.a.value));
+  }
+
+  Culprit culprit(std::uint32_t component) const {
+    if (component < 2 * links_)
+      return link_culprit({LinkId{static_cast<int>(component / 2)}, component % 2 == 0});
+    if (component < 3 * links_) {
+      const LinkId link{static_cast<int>(component - 2 * links_)};
+      return graph_.links[link.index()].a_nic >= 0 ? nic_culprit(graph_, link)
+                                                   : both_ways_culprit(link);
+    }
+    const NodeId node{static_cast<int>(component - 3 * links_)};
+    return graph_.nodes[node.index()].kind == topo::NodeKind::kServer ? server_culprit(node)
+                                                                      : switch_culprit(node);
+  }
+
+  double prior(std::uint32_t component, const ExplainOptions& options) const {
+    if (component < 3 * links_) return options.prior_link;
+    const NodeId node{static_cast<int>(component - 3 * links_)};
+    return graph_.nodes[node.index()].kind == topo::NodeKind::kServer ? options.prior_server
+                                                                      : options.prior_switch;
+  }
+
+ private:
+  const topo::Graph& graph_;
+  std::uint32_t links_;
+};
+
+class Search {
+ public:
+  Search(const topo::Graph& graph, std::span<const WayCount> ways,
+         std::span<const Culprit> standing, const ExplainOptions& options)
+      : components_(graph), ways_(ways), standing_(standing), options_(options) {
+    for (std::uint32_t way = 0; way < ways.size(); ++way) {
+      sums_.emplace_back(ways[way]);
+      if (sums_.back().lost > 0) lossy_.push_back(way);
+    }
+    passing_.assign(lossy_.size(), 1);
+    if (!lossy_.empty()) make_candidates();
+  }
+
+  std::vector<Explanation> run() {
+    while (chosen_.size() < options_.most_faults) {
+      const std::size_t best = best_candidate();
+      if (best == candidates_.size() || candidates_[best].gain <= 0) break;
+      choose(best);
+      const std::size_t count = chosen_.size();
+      refine();
+      if (chosen_.size() < count) break;
+    }
+    std::vector<Explanation> all;
+    for (std::size_t i = 0; i < chosen_.size(); ++i)
+      all.push_back({verdict(i), candidates_[chosen_[i]].onset});
+    std::ranges::sort(all, std::ranges::greater(),
+                      [](const Explanation& one) { return one.verdict.confidence; });
+    return all;
+  }
+
+ private:
+  void make_candidates() {
+    std::vector<Totals> totals(components_.size());
+    for (std::uint32_t number = 0; number < ways_.size(); ++number) {
+      const Sums& way = sums_[number];
+      if (way.sent == 0) continue;
+      const Totals one{.lost = way.lost,
+                       .ways = 1,
+                       .ways_hit = way.lost > 0 ? 1U : 0U,
+                       .signature = mixed(number)};
+      for (const std::uint32_t link : ways_[number].links)
+        components_.visit(link, [&](std::uint32_t component) { totals[component].add(one); });
+    }
+    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> lossy_of;
+    for (std::uint32_t at = 0; at < lossy_.size(); ++at)
+      for (const std::uint32_t link : ways_[lossy_[at]].links)
+        components_.visit(link,
+                          [&](std::uint32_t component) { lossy_of[component].push_back(at); });
+    std::vector<std::uint32_t> found;
+    for (const auto& [component, lossy] : lossy_of)
+      found.push_back(component);
+    std::ranges::sort(found);
+    std::map<std::uint64_t, std::size_t> by_signature;
+    for (const std::uint32_t component : found) {
+      const auto [at, is_new] =
+          by_signature.try_emplace(totals[component].signature, candidates_.size());
+      if (!is_new) {
+        candidates_[at->second].same.push_back(components_.culprit(component));
+        continue;
+      }
+      Candidate one;
+      one.component = component;
+      one.culprit = components_.culprit(component);
+      one.prior = components_.prior(component, options_);
+      one.totals = totals[component];
+      one.arrived.assign(ways_[0].sent.size(), 0);
+      one.lossy = std::move(lossy_of[component]);
+      candidates_.push_back(std::move(one));
+    }
+    count_arrived();
+    add_some_flows();
+    for (Candidate& one : candidates_)
+      name(one);
+  }
+
+  void count_arrived() {
+    std::unordered_map<std::uint32_t, std::size_t> place;
+    for (std::size_t i = 0; i < candidates_.size(); ++i)
+      place[candidates_[i].component] = i;
+    for (std::uint32_t number = 0; number < ways_.size(); ++number) {
+      if (sums_[number].sent == 0) continue;
+      for (const std::uint32_t link : ways_[number].links)
+        components_.visit(link, [&](std::uint32_t component) {
+          const auto at = place.find(component);
+          if (at != place.end()) add_arrived(number, candidates_[at->second].arrived);
+        });
+    }
+  }
+
+  // To sums over each window and all later ones.
+  void add_arrived(std::uint32_t number, std::vector<double>& arrived) const {
+    const WayCount& way = ways_[number];
+    double sum = 0;
+    for (std::size_t window = way.sent.size(); window-- > 0;) {
+      sum += way.sent[window] - way.lost[window];
+      arrived[window] += sum;
+    }
+  }
+
+  // Of components with the same ways the one that is known to be broken has the name, else the
+  // smallest.
+  void name(Candidate& one) const {
+    const auto is_standing = [&](const Culprit& culprit) {
+      return std::ranges::find(standing_, culprit) != standing_.end();
+    };
+    for (Culprit& other : one.same)
+      if (is_standing(other) && !is_standing(one.culprit)) std::swap(one.culprit, other);
+    if (is_standing(one.culprit))
+      one.prior += options_.prior_standing - components_.prior(one.component, options_);
+  }
+
+  // The same components as dropping all of the flows that lost much and nothing of the others.
+  void add_some_flows() {
+    const std::size_t count = candidates_.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const Candidate& whole = candidates_[i];
+      const CulpritKind kind = whole.culprit.kind;
+      const bool fits = (kind == CulpritKind::kLink && whole.culprit.forward !=
+                                                          whole.culprit.backward) ||
+                        kind == CulpritKind::kSwitch;
+      if (!fits || whole.totals.ways_hit == whole.totals.ways) continue;
+      Candidate some = whole;
+      some.some_flows = true;
+      some.same.clear();
+      some.lossy.clear();
+      std::ranges::fill(some.arrived, 0);
+      for (const std::uint32_t at : whole.lossy) {
+        const Sums& way = sums_[lossy_[at]];
+        if (way.lost < 3 || !way.is_dark) continue;
+        some.lossy.push_back(at);
+        add_arrived(lossy_[at], some.arrived);
+      }
+      if (some.lossy.size() < 2) continue;
+      const auto hit = static_cast<double>(some.lossy.size());
+      const auto all = static_cast<double>(whole.totals.ways);
+      // Which of its flows: one of so many choices.
+      some.prior += options_.prior_some_flows -
+                    (std::lgamma(all + 1) - std::lgamma(hit + 1) - std::lgamma(all - hit + 1));
+      candidates_.push_back(std::move(some));
+    }
+  }
+
+  double lost_with(std::uint32_t at, double rate) const {
+    return options_.background + 1 - passing_[at] * (1 - rate);
+  }
+
+  // What came through in the window of its onset before it broke, nobody can tell from the rest.
+  static double arrived_since(const Candidate& one, std::size_t onset) {
+    return onset + 1 < one.arrived.size() ? one.arrived[onset + 1] : 0;
+  }
+
+  // The likeliest rate and onset of a candidate beside the chosen ones, and what it gains.
+  void weigh(Candidate& one) const {
+    std::uint64_t unexplained = 0;
+    std::uint64_t all = 0;
+    for (const std::uint32_t at : one.lossy) {
+      const Sums& way = sums_[lossy_[at]];
+      all |= way.windows;
+      if (passing_[at] > 0.5) unexplained |= way.windows;
+    }
+    const auto first =
+        static_cast<std::size_t>(std::countr_zero(unexplained != 0 ? unexplained : all));
+    one.gain = -1e300;
+    weigh_from(first, one);
+    // What was lost earlier may have been by chance; and of a busy server probes are lost before
+    // the fault, when they would have been answered after it. So try some of the windows.
+    int number = 0;
+    for (std::uint64_t left = all & ~std::uint64_t{0} << first; left != 0; left &= left - 1) {
+      constexpr std::uint32_t kTried = 0b1'0010'0001'0010'1110;  // the 1st, 2nd, 3rd, 5th, 8th...
+      const auto onset = static_cast<std::size_t>(std::countr_zero(left));
+      if (number < 17 && ((kTried >> number) & 1U) != 0) weigh_from(onset, one);
+      ++number;
+    }
+  }
+
+  // By expectation and maximisation.
+  void weigh_from(std::size_t onset, Candidate& one) const {
+    std::vector<double> lost_on;
+    double lost = 0;
+    for (const std::uint32_t at : one.lossy) {
+      double count = sums_[lossy_[at]].lost;
+      for (std::size_t window = static_cast<std::size_t>(std::countr_zero(sums_[lossy_[at]].windows)); window < onset; ++window)
+        count -= ways_[lossy_[at]].lost[window];
+      lost_on.push_back(count);
+      lost += count;
+    }
+    const double arrived = arrived_since(one, onset);
+    double rate = std::min(kMostLoss, lost / (lost + arrived));
+    for (int step = 0; step < kRateSteps && rate > 1e-9; ++step) {
+      double dropped = 0;
+      for (std::size_t i = 0; i < lost_on.size(); ++i)
+        dropped += lost_on[i] * std::min(1.0, rate / lost_with(one.lossy[i], rate));
+      const double next = std::min(kMostLoss, dropped / (lost + arrived));
+      const bool settled = std::abs(next - rate) < 0.01 * rate;
+      rate = next;
+      if (settled) break;
+    }
+    double gain = one.prior + options_.prior_onset + arrived * std::log1p(-rate);
+    for (std::size_t i = 0; i < lost_on.size(); ++i)
+      gain += lost_on[i] * std::log(lost_with(one.lossy[i], rate) / lost_with(one.lossy[i], 0));
+    if (gain <= one.gain || (one.some_flows && rate < kDark)) return;
+    one.gain = gain;
+    one.rate = rate;
+    one.onset = onset;
+  }
+
+  bool is_chosen(std::size_t candidate) const {
+    return std::ranges::find(chosen_, candidate) != chosen_.end();
+  }
+
+  std::size_t best_candidate() {
+    std::size_t best = candidates_.size();
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (is_chosen(i)) continue;
+      weigh(candidates_[i]);
+      if (best == candidates_.size() || candidates_[i].gain > candidates_[best].gain) best = i;
+    }
+    return best;
+  }
+
+  void pass(const Candidate& one, bool through) {
+    for (const std::uint32_t at : one.lossy)
+      passing_[at] = through ? passing_[at] / (1 - one.rate) : passing_[at] * (1 - one.rate);
+  }
+
+  void choose(std::size_t candidate) {
+    chosen_.push_back(candidate);
+    pass(candidates_[candidate], false);
+  }
+
+  // Lets each chosen one stand against all others in its place.
+  void refine() {
+    for (int round = 0; round < 3; ++round) {
+      bool changed = false;
+      for (std::size_t i = 0; i < chosen_.size();) {
+        const std::size_t was = chosen_[i];
+        pass(candidates_[was], true);
+        chosen_.erase(chosen_.begin() + static_cast<std::ptrdiff_t>(i));
+        const std::size_t best = best_candidate();
+        changed = changed || best != was;
+        if (candidates_[best].gain <= 0) continue;
+        chosen_.insert(chosen_.begin() + static_cast<std::ptrdiff_t>(i), best);
+        pass(candidates_[best], false);
+        ++i;
+      }
+      if (!changed) return;
+    }
+  }
+
+  // By what no other fault explains.
+  bool is_lasting(const Candidate& one) const {
+    std::uint64_t windows = 0;
+    std::uint32_t lost = 0;
+    bool all_dark = true;
+    for (const std::uint32_t at : one.lossy) {
+      if (passing_[at] < 1 - 1e-6) continue;
+      const Sums& way = sums_[lossy_[at]];
+      windows |= way.windows;
+      lost += way.lost;
+      all_dark = all_dark && way.is_dark;
+    }
+    const int count = std::popcount(windows);
+    if (count == 0) return false;
+    if (all_dark && one.some_flows && count >= options_.windows_some_dark) return true;
+    const bool most = 2 * one.totals.ways_hit > one.totals.ways;
+    if (all_dark && !one.some_flows && one.rate > kDark && most) return count >= options_.windows_dark;
+    const int first = std::countr_zero(windows);
+    const int last = 63 - std::countl_zero(windows);
+    if (count < options_.windows_least || last - first < options_.windows_apart) return false;
+    // Of so many boxes, those that so many balls fall into.
+    const auto boxes = static_cast<double>(ways_[0].sent.size()) - first;
+    const double expected = boxes * (1 - std::pow(1 - 1 / boxes, static_cast<double>(lost)));
+    return count >= options_.spread_least * expected;
+  }
+
+  // Of the likeliest two that could stand in the place of a chosen one.
+  double gain_of_two(std::size_t chosen) {
+    const auto best = [&] {
+      Candidate found;
+      found.gain = -1e300;
+      for (std::size_t i = 0; i < candidates_.size(); ++i) {
+        if (is_chosen(i) || candidates_[i].culprit == candidates_[chosen].culprit) continue;
+        weigh(candidates_[i]);
+        if (candidates_[i].gain > found.gain) found = candidates_[i];
+      }
+      return found;
+    };
+    const Candidate first = best();
+    if (first.gain <= -1e300) return first.gain;
+    pass(first, false);
+    const Candidate second = best();
+    pass(first, true);
+    return first.gain + second.gain;
+  }
+
+  Verdict verdict(std::size_t place) {
+    const Candidate own = candidates_[chosen_[place]];
+    pass(own, true);
+    double others = std::exp(-own.gain);  // none at all
+    double same = 0;
+    std::vector<Culprit> alternatives = own.same;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (is_chosen(i) && i != chosen_[place]) continue;
+      Candidate other = candidates_[i];
+      weigh(other);
+      const double share = std::exp(std::min(700.0, other.gain - own.gain));
+      (other.culprit == own.culprit ? same : others) += share;
+      if (other.culprit != own.culprit && share > 0.05) alternatives.push_back(other.culprit);
+    }
+    const bool lasts = is_lasting(own);
+    others += std::exp(std::min(700.0, gain_of_two(chosen_[place]) - own.gain));
+    pass(own, false);
+    const Symptom symptom = own.some_flows     ? Symptom::kSomeFlows
+                            : own.rate > kDark ? Symptom::kBlackHole
+                                               : Symptom::kLoss;
+    const double arrived = arrived_since(own, own.onset);
+    return {.culprit = own.culprit,
+            .symptom = symptom,
+            .loss_share = own.rate,
+            .evidence = {.ways = own.totals.ways,
+                         .ways_hit = own.totals.ways_hit,
+                         .sent = own.totals.lost + static_cast<std::uint64_t>(arrived),
+                         .lost = own.totals.lost},
+            .confidence = lasts ? same / (same + others) : 0,
+            .since = {},
+            .at = {},
+            .alternatives = std::move(alternatives)};
+  }
+
+  Components components_;
+  std::span<const WayCount> ways_;
+  std::span<const Culprit> standing_;
+  const ExplainOptions& options_;
+  std::vector<Sums> sums_;            // per way
+  std::vector<std::uint32_t> lossy_;  // ways with losses
+  std::vector<double> passing_;       // of these: what the chosen ones let through
+  std::vector<Candidate> candidates_;
+  std::vector<std::size_t> chosen_;
+};
+
+}  // namespace
+
+std::vector<Explanation> explain(const topo::Graph& graph, std::span<const WayCount> ways,
+                                 std::span<const Culprit> standing, const ExplainOptions& options) {
+  return Search(graph, ways, standing, options).run();
+}
+
+}  // namespace regatta::diag

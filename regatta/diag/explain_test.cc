@@ -1,0 +1,148 @@
+#include "regatta/diag/explain.h"
+
+#include <deque>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "regatta/fabric/test_fabric.h"
+
+namespace regatta::diag {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr std::size_t kWindows = 40;
+
+// Three servers on each of three leaves, three spines; ways between all servers over all spines.
+class Explains : public testing::Test {
+ protected:
+  Explains() {
+    for (std::uint32_t from = 0; from < 9; ++from)
+      for (std::uint32_t to = 0; to < 9; ++to)
+        for (std::size_t spine = 0; spine < 3; ++spine) {
+          if (from / 3 == to / 3) continue;
+          const auto way = fabric_.routes.way(fabric_.nics[from], fabric_.nics[to],
+                                              [&](NodeId, std::size_t) { return spine; });
+          ways_.push_back(*way);
+          sent_.emplace_back(kWindows, std::uint16_t{3});
+          lost_.emplace_back(kWindows, std::uint16_t{0});
+        }
+  }
+
+  std::uint32_t link(const std::string& name, bool forward) const {
+    for (std::size_t i = 0; i < fabric_.graph.links.size(); ++i)
+      if (fabric_.graph.links[i].name == name)
+        return fabric::number_of({LinkId{static_cast<int>(i)}, forward});
+    ADD_FAILURE() << name;
+    return 0;
+  }
+  bool goes_over(std::size_t way, std::uint32_t one) const {
+    return std::ranges::find(ways_[way], one) != ways_[way].end();
+  }
+
+  // Every `nth` packet over the link, from the window `onset` on.
+  void lose(std::uint32_t one, int nth, std::size_t onset = 5) {
+    int count = 0;
+    for (std::size_t window = onset; window < kWindows; ++window)
+      for (std::size_t way = 0; way < ways_.size(); ++way)
+        for (int packet = 0; packet < sent_[way][window] && goes_over(way, one); ++packet)
+          if (++count % nth == 0 && lost_[way][window] < sent_[way][window]) ++lost_[way][window];
+  }
+
+  std::vector<std::string> told(std::vector<Culprit> standing = {}) {
+    std::vector<WayCount> counts;
+    for (std::size_t way = 0; way < ways_.size(); ++way)
+      counts.push_back({ways_[way], sent_[way], lost_[way]});
+    std::vector<std::string> texts;
+    explanations_ = explain(fabric_.graph, counts, standing);
+    for (const Explanation& one : explanations_)
+      if (one.verdict.confidence > 0.99) texts.push_back(to_string(fabric_.graph, one.verdict.culprit));
+    return texts;
+  }
+
+  fabric::TestFabric fabric_{9, 3, {1e9}};
+  std::deque<std::vector<std::uint32_t>> ways_;
+  std::deque<std::vector<std::uint16_t>> sent_;
+  std::deque<std::vector<std::uint16_t>> lost_;
+  std::vector<Explanation> explanations_;
+};
+
+TEST_F(Explains, NothingWhereNothingIsLost) {
+  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_THAT(explanations_, IsEmpty());
+}
+
+TEST_F(Explains, ALinkThatLosesOneOfAHundred) {
+  lose(link("leaf1-spine2", false), 100);
+  EXPECT_THAT(told(), ElementsAre("link leaf1-spine2 from spine2 to leaf1"));
+  EXPECT_EQ(explanations_[0].verdict.symptom, Symptom::kLoss);
+  EXPECT_NEAR(explanations_[0].verdict.loss_share, 0.01, 0.004);
+}
+
+TEST_F(Explains, ABlackHoleByItsFirstWindows) {
+  lose(link("leaf1-spine2", true), 1, kWindows - 2);
+  EXPECT_THAT(told(), ElementsAre("link leaf1-spine2 from leaf1 to spine2"));
+  EXPECT_EQ(explanations_[0].verdict.symptom, Symptom::kBlackHole);
+  EXPECT_EQ(explanations_[0].onset, kWindows - 2);
+}
+
+TEST_F(Explains, ASwitchWhenAllItsLinksSuffer) {
+  for (const char* name : {"leaf0-spine1", "leaf1-spine1", "leaf2-spine1"})
+    lose(link(name, true), 20);
+  EXPECT_THAT(told(), ElementsAre("switch spine1"));
+}
+
+TEST_F(Explains, ANicWhenBothItsDirectionsSuffer) {
+  lose(link("s4.nic0-leaf1", true), 20);
+  lose(link("s4.nic0-leaf1", false), 20);
+  EXPECT_THAT(told(), ElementsAre("nic s4.nic0"));
+  EXPECT_THAT(explanations_[0].verdict.alternatives, SizeIs(1)) << "the server has no other";
+}
+
+TEST_F(Explains, TwoFaultsAtOnce) {
+  lose(link("leaf0-spine0", true), 1);
+  lose(link("s8.nic0-leaf2", false), 20);
+  EXPECT_THAT(told(), testing::UnorderedElementsAre("link leaf0-spine0 from leaf0 to spine0",
+                                                    "link s8.nic0-leaf2 from leaf2 to s8"));
+}
+
+TEST_F(Explains, ALinkThatDropsSomeFlowsWhole) {
+  const std::uint32_t one = link("leaf0-spine0", true);
+  int count = 0;
+  for (std::size_t way = 0; way < ways_.size(); ++way)
+    if (goes_over(way, one) && ++count % 2 == 0)
+      for (std::size_t window = 10; window < kWindows; ++window)
+        lost_[way][window] = sent_[way][window];
+  EXPECT_THAT(told(), ElementsAre("link leaf0-spine0 from leaf0 to spine0"));
+  EXPECT_EQ(explanations_[0].verdict.symptom, Symptom::kSomeFlows);
+}
+
+TEST_F(Explains, NobodyForAFewLossesHereAndThere) {
+  for (const std::size_t way : {3U, 40U, 77U, 120U})
+    lost_[way][way % kWindows] = 1;
+  EXPECT_THAT(told(), IsEmpty());
+}
+
+TEST_F(Explains, NobodyForAShortBurst) {
+  const std::uint32_t one = link("s4.nic0-leaf1", false);
+  for (std::size_t way = 0; way < ways_.size(); ++way)
+    for (std::size_t window = 10; window < 14; ++window)
+      if (goes_over(way, one)) lost_[way][window] = 1;
+  EXPECT_THAT(told(), IsEmpty());
+}
+
+TEST_F(Explains, WhatIsKnownToBeBrokenByFewerLosses) {
+  const std::uint32_t one = link("leaf1-spine2", true);
+  lose(one, 160);
+  const std::size_t unsure = told().size();
+  const Culprit culprit = link_culprit({LinkId{static_cast<int>(one / 2)}, true});
+  EXPECT_THAT(told({culprit}), ElementsAre("link leaf1-spine2 from leaf1 to spine2"));
+  EXPECT_LE(unsure, 1U);
+}
+
+}  // namespace
+}  // namespace regatta::diag

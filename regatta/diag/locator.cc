@@ -1,0 +1,362 @@
+#include "regatta/diag/locator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <span>
+
+#include "regatta/core/check.h"
+#include "regatta/fabric/routes.h"
+
+namespace regatta::diag {
+
+LocatorOptions options_for(Seconds period) {
+  LocatorOptions options;
+  const double times = std::max(1.0, period.value / 0.01);
+  options.window = options.window * times;
+  options.grace = options.window;
+  options.longest_pause = std::max(options.longest_pause, 4 * options.window);
+  options.clean_time = options.clean_time * times;
+  return options;
+}
+
+namespace {
+
+constexpr Window kNear = 3;  // windows in which a server that was busy in one may have been it too
+
+}  // namespace
+
+// Of each way, over the windows that count.
+struct Locator::Tally {
+  Window first = 0;
+  Window last = 0;
+  std::size_t windows = 0;
+  std::vector<std::uint16_t> sent;  // way * windows + window
+  std::vector<std::uint16_t> lost;
+  std::vector<std::span<const std::uint32_t>> links;  // per way
+  std::map<NodeId, Evidence> noise;  // losses that do not count, by the server that was busy
+
+  std::size_t add_way(std::span<const std::uint32_t> its_links) {
+    links.push_back(its_links);
+    sent.resize(links.size() * windows);
+    lost.resize(links.size() * windows);
+    return links.size() - 1;
+  }
+  void set(std::size_t way, Window window, std::uint32_t its_sent, std::uint32_t its_lost) {
+    const std::size_t at = way * windows + static_cast<std::size_t>(window - first);
+    sent[at] = static_cast<std::uint16_t>(its_sent);
+    lost[at] = static_cast<std::uint16_t>(its_lost);
+  }
+  std::vector<WayCount> ways() const {
+    std::vector<WayCount> all;
+    for (std::size_t way = 0; way < links.size(); ++way)
+      all.push_back({links[way], std::span(sent).subspan(way * windows, windows),
+                     std::span(lost).subspan(way * windows, windows)});
+    return all;
+  }
+};
+
+Locator::Locator(const topo::Graph& graph, const fabric::Paths& ways, const LocatorOptions& options)
+    : graph_(graph), ways_(ways), options_(options) {
+  REGATTA_CHECK(options_.memory <= static_cast<int>(kSlots) - 2);
+  for (std::uint32_t way = 0; way < ways.size(); way += 2) {
+    const auto links = ways.links(way);
+    from_.push_back(graph.links[links.front() / 2].a);
+    to_.push_back(graph.links[links.back() / 2].a);
+  }
+  cells_.resize(kSlots * from_.size());
+  hosts_.resize(graph.nodes.size());
+  for (Host& host : hosts_) {
+    host.window.assign(kSlots, -1);
+    host.state.resize(kSlots);
+  }
+  has_no_carrier_.resize(graph.links.size());
+}
+
+std::size_t Locator::slot(Window window) {
+  return static_cast<std::size_t>(window) % kSlots;
+}
+
+Locator::Cell& Locator::cell(std::uint32_t probe, Window window) {
+  return cells_[slot(window) * from_.size() + probe];
+}
+
+const Locator::Cell& Locator::cell(std::uint32_t probe, Window window) const {
+  return cells_[slot(window) * from_.size() + probe];
+}
+
+const HostState* Locator::state_of(NodeId server, Window window) const {
+  const Host& host = hosts_[server.index()];
+  if (window < 0 || host.window[slot(window)] != window) return nullptr;
+  return &host.state[slot(window)];
+}
+
+void Locator::advance(Window window) {
+  if (window <= newest_) return;
+  for (Window next = std::max(newest_ + 1, window - Window{kSlots} + 1); next <= window; ++next) {
+    const auto first = cells_.begin() + static_cast<std::ptrdiff_t>(slot(next) * from_.size());
+    std::fill(first, first + static_cast<std::ptrdiff_t>(from_.size()), Cell());
+    lossy_[slot(next)] = 0;
+  }
+  newest_ = window;
+  std::erase_if(passed_, [&](const PassedCount& one) { return !is_in_memory(one.window); });
+}
+
+void Locator::add(const Report& report) {
+  if (report.window < 0) return;
+  if (newest_ < 0) first_ = report.window;
+  if (newest_ >= 0 && report.window > newest_ + Window{kSlots}) return;
+  advance(report.window);
+  if (!is_in_memory(report.window)) return;
+  Host& host = hosts_[report.server.index()];
+  host.newest = std::max(host.newest, report.window);
+  host.window[slot(report.window)] = report.window;
+  host.state[slot(report.window)] = report.host;
+  const auto change = [&](std::uint32_t probe, auto&& set) {
+    Cell& one = cell(probe, report.window);
+    const auto is_lossy = [&] { return one.sent != kUnknown && one.answered < one.sent; };
+    const bool was_lossy = is_lossy();
+    set(one);
+    lossy_[slot(report.window)] += static_cast<int>(is_lossy()) - static_cast<int>(was_lossy);
+  };
+  for (const SentCount& count : report.sent)
+    if (count.probe < from_.size() && from_[count.probe] == report.server)
+      change(count.probe, [&](Cell& one) {
+        one.sent = std::min<std::uint16_t>(count.sent, kUnknown - 1);
+        one.answered = std::min(std::max(one.answered, count.answered), one.sent);
+      });
+  for (const ArrivedCount& count : report.arrived)
+    if (count.probe < to_.size() && to_[count.probe] == report.server)
+      change(count.probe, [&](Cell& one) { one.arrived = count.arrived; });
+}
+
+void Locator::add(const CarrierEvent& event) {
+  has_no_carrier_[event.link.index()] = !event.up;
+}
+
+void Locator::add(const PassedCount& count) {
+  if (newest_ < 0 || !is_in_memory(count.window) || count.window > newest_ + Window{kSlots}) return;
+  if (count.sent > 0 && count.lost <= count.sent && !count.links.empty()) passed_.push_back(count);
+}
+
+// Whether losses of this probe in this window say something about the network by now; else which
+// server was too busy.
+bool Locator::is_usable(std::uint32_t probe, Window window, Seconds now,
+                        std::vector<NodeId>& noisy) const {
+  const NodeId ends[] = {from_[probe], to_[probe]};
+  Seconds gaps;
+  for (const NodeId end : ends) {
+    if (state_of(end, window) == nullptr) return false;
+    Seconds worst;
+    bool lost_to_itself = false;
+    for (Window near = window - kNear; near <= window + kNear; ++near) {
+      const HostState* const state = state_of(end, near);
+      if (state == nullptr) continue;
+      worst = std::max(worst, state->worst_gap);
+      lost_to_itself = lost_to_itself || state->control_lost > 0 || state->overflows > 0;
+    }
+    if (lost_to_itself || worst > options_.worst_gap) noisy.push_back(end);
+    gaps += worst;
+  }
+  if (!noisy.empty()) return false;
+  // What comes late is told with the next report, or with the one after; who sleeps tells nothing.
+  const Window known = std::min(hosts_[ends[0].index()].newest, hosts_[ends[1].index()].newest);
+  const Seconds late = gaps > options_.window / 6 ? 2 * gaps + 3 * options_.window : Seconds{};
+  const Seconds until = static_cast<double>(known - window) * options_.window;
+  return std::min(until, now - static_cast<double>(window + 1) * options_.window -
+                             options_.grace) >= late;
+}
+
+bool Locator::is_led_around(std::uint32_t way) const {
+  return std::ranges::any_of(ways_.links(way), [&](std::uint32_t link) {
+    const topo::Link& cable = graph_.links[link / 2];
+    return has_no_carrier_[link / 2] || lacks_a_link_[cable.a.index()] ||
+           lacks_a_link_[cable.b.index()];
+  });
+}
+
+void Locator::count(Seconds now, Tally& tally) const {
+  tally.windows = static_cast<std::size_t>(tally.last - tally.first + 1);
+  tally.links.reserve(ways_.size() + passed_.size());
+  for (std::uint32_t way = 0; way < ways_.size(); ++way)
+    tally.add_way(ways_.links(way));
+  std::vector<NodeId> noisy;
+  for (std::uint32_t probe = 0; probe < from_.size(); ++probe) {
+    if (is_led_around(2 * probe) || is_led_around(2 * probe + 1)) continue;
+    for (Window window = tally.first; window <= tally.last; ++window) {
+      const Cell& one = cell(probe, window);
+      if (one.sent == kUnknown || one.sent == 0) continue;
+      if (one.answered == one.sent) {
+        tally.set(2 * probe, window, one.sent, 0);
+        tally.set(2 * probe + 1, window, one.sent, 0);
+        continue;
+      }
+      noisy.clear();
+      if (is_usable(probe, window, now, noisy) && one.arrived != kUnknown) {
+        const auto arrived = std::clamp(one.arrived, one.answered, one.sent);
+        tally.set(2 * probe, window, one.sent, one.sent - arrived);
+        tally.set(2 * probe + 1, window, arrived, arrived - one.answered);
+      }
+      for (const NodeId busy : noisy) {
+        Evidence& evidence = tally.noise[busy];
+        evidence.sent += one.sent;
+        evidence.lost += one.sent - one.answered;
+      }
+    }
+  }
+  for (const PassedCount& one : passed_) {
+    if (one.window < tally.first || one.window > tally.last) continue;
+    tally.set(tally.add_way(one.links), one.window, one.sent, one.lost);
+  }
+}
+
+// Servers that say nothing and answer nobody.
+void Locator::find_silent(Window last, std::vector<Verdict>& found) const {
+  std::map<NodeId, Evidence> silent;
+  std::size_t known = 0;
+  std::size_t fresh = 0;
+  for (std::size_t node = 0; node < hosts_.size(); ++node) {
+    if (graph_.nodes[node].kind != topo::NodeKind::kServer) continue;
+    ++known;
+    const Window newest = std::max(hosts_[node].newest, first_);
+    const Seconds silence = static_cast<double>(last - newest) * options_.window;
+    if (silence >= options_.longest_pause) silent[NodeId{static_cast<int>(node)}];
+    if (silence < options_.longest_pause / 4) ++fresh;
+  }
+  // When most are silent, it is the reports that do not come.
+  if (silent.empty() || 2 * fresh < known) return;
+  for (std::uint32_t probe = 0; probe < from_.size(); ++probe) {
+    const auto at = silent.find(to_[probe]);
+    if (at == silent.end() || silent.contains(from_[probe])) continue;
+    Evidence& evidence = at->second;
+    ++evidence.ways;
+    bool hit = false;
+    // It may still have answered in the first windows that it did not report on.
+    for (Window window = std::max(hosts_[to_[probe].index()].newest + 4, first_window(last));
+         window <= last; ++window) {
+      const Cell& one = cell(probe, window);
+      if (one.sent == kUnknown) continue;
+      evidence.sent += one.sent;
+      evidence.lost += one.sent - one.answered;
+      hit = hit || one.answered < one.sent;
+    }
+    evidence.ways_hit += hit ? 1 : 0;
+  }
+  for (const auto& [server, evidence] : silent) {
+    if (evidence.sent == 0 || evidence.lost < evidence.sent) continue;
+    const Window newest = std::max(hosts_[server.index()].newest, first_);
+    found.push_back({.culprit = server_culprit(server),
+                     .symptom = Symptom::kSilent,
+                     .loss_share = 1,
+                     .evidence = evidence,
+                     // As if each of them were left unanswered by every second server that lives.
+                     .confidence = 1 - std::exp2(-static_cast<double>(evidence.lost)),
+                     .since = static_cast<double>(newest + 1) * options_.window,
+                     .at = {},
+                     .alternatives = {}});
+  }
+}
+
+void Locator::find_carriers(std::vector<Verdict>& found) {
+  lacks_a_link_.assign(graph_.nodes.size(), false);
+  for (std::size_t i = 0; i < has_no_carrier_.size(); ++i) {
+    if (!has_no_carrier_[i]) continue;
+    const LinkId link{static_cast<int>(i)};
+    const topo::Link& cable = graph_.links[i];
+    found.push_back(
+        {.culprit = cable.a_nic >= 0 ? nic_culprit(graph_, link) : both_ways_culprit(link),
+         .symptom = Symptom::kNoCarrier,
+         .loss_share = 1,
+         .evidence = {},
+         .confidence = 1,
+         .since = {},
+         .at = {},
+         .alternatives = {}});
+    // Its switches spread flows over what is left: nobody knows which way they go now.
+    if (cable.a_nic >= 0) continue;
+    lacks_a_link_[cable.a.index()] = true;
+    lacks_a_link_[cable.b.index()] = true;
+  }
+}
+
+std::vector<Verdict> Locator::find(Seconds now, Window last) {
+  std::vector<Verdict> found;
+  find_carriers(found);
+  find_silent(last, found);
+  const bool has_losses = std::ranges::any_of(lossy_, [](int count) { return count > 0; });
+  if (!has_losses && passed_.empty()) return found;
+  Tally tally;
+  tally.first = first_window(last);
+  tally.last = last;
+  count(now, tally);
+  std::vector<Culprit> standing;
+  for (const Verdict& verdict : standing_)
+    standing.push_back(verdict.culprit);
+  for (Explanation& one : explain(graph_, tally.ways(), standing, options_.explain)) {
+    const Window onset = tally.first + static_cast<Window>(one.onset);
+    one.verdict.since = static_cast<double>(onset) * options_.window;
+    found.push_back(std::move(one.verdict));
+  }
+  for (const auto& [server, evidence] : tally.noise)
+    found.push_back({.culprit = noise_culprit(server),
+                     .symptom = Symptom::kLate,
+                     .loss_share = static_cast<double>(evidence.lost) /
+                                   static_cast<double>(evidence.sent),
+                     .evidence = evidence,
+                     .confidence = 1,
+                     .since = static_cast<double>(tally.first) * options_.window,
+                     .at = {},
+                     .alternatives = {}});
+  return found;
+}
+
+// What is new of it, what still holds, what is over.
+News Locator::compare(std::vector<Verdict> found, Seconds now) {
+  News news;
+  const auto meets = [&](const Culprit& one, const Culprit& other) {
+    const auto links = links_to_avoid(graph_, one);
+    return std::ranges::any_of(links_to_avoid(graph_, other), [&](std::uint32_t link) {
+      return std::ranges::find(links, link) != links.end();
+    });
+  };
+  for (Verdict& verdict : found) {
+    verdict.at = now;
+    const auto at = std::ranges::find(standing_, verdict.culprit, &Verdict::culprit);
+    if (at != standing_.end()) {
+      const auto place = static_cast<std::size_t>(at - standing_.begin());
+      held_at_[place] = now;
+      verdict.since = at->since;
+      verdict.at = at->at;
+      *at = std::move(verdict);
+    } else if (verdict.confidence >= options_.confidence) {
+      if (verdict.symptom == Symptom::kNoCarrier) verdict.since = now;
+      news.begun.push_back(verdict);
+      standing_.push_back(std::move(verdict));
+      held_at_.push_back(now);
+    }
+  }
+  for (std::size_t i = 0; i < standing_.size();) {
+    const bool replaced =
+        held_at_[i] < now && std::ranges::any_of(news.begun, [&](const Verdict& verdict) {
+          return meets(verdict.culprit, standing_[i].culprit);
+        });
+    if (!replaced && now - held_at_[i] <= options_.clean_time) {
+      ++i;
+      continue;
+    }
+    news.over.push_back(std::move(standing_[i]));
+    standing_.erase(standing_.begin() + static_cast<std::ptrdiff_t>(i));
+    held_at_.erase(held_at_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return news;
+}
+
+News Locator::look(Seconds now) {
+  const auto last = static_cast<Window>(
+      std::floor((now - options_.grace).value / options_.window.value)) - 1;
+  if (newest_ < 0 || last < first_) return {};
+  advance(last);
+  return compare(find(now, last), now);
+}
+
+}  // namespace regatta::diag

@@ -1,0 +1,226 @@
+#include "regatta/probe/simulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "regatta/fabric/ecmp.h"
+#include "regatta/fabric/routes.h"
+
+namespace regatta::probe {
+namespace {
+
+constexpr double kOneWay = 20e-6;
+
+// Directed links on which packets meet the fault, each way at most one of them.
+std::vector<std::uint32_t> links_of(const topo::Graph& graph, const diag::Culprit& culprit) {
+  std::vector<std::uint32_t> links = diag::links_to_avoid(graph, culprit);
+  if (culprit.kind != diag::CulpritKind::kSwitch) return links;
+  std::erase_if(links, [&](std::uint32_t link) {
+    const topo::Link& cable = graph.links[link / 2];
+    return (link % 2 == 0 ? cable.b : cable.a) != culprit.node;
+  });
+  return links;
+}
+
+}  // namespace
+
+Noise quiet() {
+  return {.pauses = {{.per_second = 2, .least = {0.0005}, .most = {0.004}}}, .overloads = {}};
+}
+
+Noise busy() {
+  return {.pauses = {{.per_second = 8, .least = {0.014}, .most = {0.015}},
+                     {.per_second = 1, .least = {0.03}, .most = {0.1}},
+                     {.per_second = 0.1, .least = {0.1}, .most = {0.5}},
+                     {.per_second = 0.02, .least = {0.5}, .most = {1.0}}},
+          .overloads = {.per_second = 0.02, .least = {0.05}, .most = {0.3}, .loss = 0.3}};
+}
+
+Simulation::Simulation(const topo::Graph& graph, const Matrix& matrix,
+                       std::vector<SimulatedFault> faults, const SimulationOptions& options)
+    : graph_(graph),
+      matrix_(matrix),
+      faults_(std::move(faults)),
+      options_(options),
+      random_(options.seed),
+      effects_(matrix.ways.size()),
+      since_fault_(matrix.probes.size()) {
+  for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
+    if (graph.nodes[node].kind != topo::NodeKind::kServer) break;
+    servers_.emplace_back();
+    servers_.back().random.seed(options.seed * 1'000'003 + node);
+  }
+  for (const Probe& probe : matrix.probes) {
+    from_.push_back(graph.links[probe.from.index()].a.index());
+    to_.push_back(graph.links[probe.to.index()].a.index());
+  }
+  for (std::size_t i = 0; i < faults_.size(); ++i) {
+    const SimulatedFault& fault = faults_[i];
+    first_fault_ = std::min(first_fault_, fault.at.value);
+    if (fault.culprit.kind == diag::CulpritKind::kServer)
+      servers_[fault.culprit.node.index()].dead_from = fault.at.value;
+    const auto links = links_of(graph, fault.culprit);
+    for (std::uint32_t way = 0; way < matrix.ways.size(); ++way) {
+      const auto its = matrix.ways.links(way);
+      if (!std::ranges::any_of(
+              its, [&](std::uint32_t link) { return std::ranges::find(links, link) != links.end(); }))
+        continue;
+      double loss = fault.loss;
+      if (fault.some_flows) {
+        fabric::FiveTuple flow = matrix.probes[way / 2].flow;
+        if (way % 2 == 1) flow.protocol ^= 1;  // its answer is another flow
+        const auto seed = static_cast<std::uint32_t>(options.seed * 7919 + i);
+        loss = fabric::ecmp_hash(flow, seed, fabric::HashPolicy::kLayer4) % 2 == 0 ? 1 : 0;
+      }
+      if (loss > 0) effects_[way].push_back({way, i, loss});
+    }
+  }
+}
+
+void Simulation::draw_pauses(Server& server, double until) {
+  const auto draw = [&](double per_second, Seconds least, Seconds most, std::vector<Span>& spans) {
+    if (per_second <= 0) return;
+    std::poisson_distribution<int> count(per_second * (until - server.drawn_until));
+    for (int i = count(server.random); i > 0; --i) {
+      const double start =
+          server.drawn_until + even_(server.random) * (until - server.drawn_until);
+      spans.push_back(
+          {start, start + least.value + even_(server.random) * (most - least).value});
+    }
+  };
+  for (const Pauses& pauses : options_.noise.pauses)
+    draw(pauses.per_second, pauses.least, pauses.most, server.pauses);
+  const Overloads& overloads = options_.noise.overloads;
+  draw(overloads.per_second, overloads.least, overloads.most, server.overloads);
+  for (auto* spans : {&server.pauses, &server.overloads}) {
+    std::erase_if(*spans, [&](const Span& span) { return span.end < until - 30; });
+    std::ranges::sort(*spans, {}, &Span::start);
+    // Those that meet are one.
+    std::vector<Span> joined;
+    for (const Span& span : *spans) {
+      if (!joined.empty() && span.start <= joined.back().end)
+        joined.back().end = std::max(joined.back().end, span.end);
+      else
+        joined.push_back(span);
+    }
+    *spans = std::move(joined);
+  }
+  server.drawn_until = until;
+}
+
+double Simulation::awake(const Server& server, double time) const {
+  for (const Span& pause : server.pauses)
+    if (pause.start <= time && time < pause.end) return pause.end;
+  return time;
+}
+
+bool Simulation::is_lost_inside(const Server& server, double time) {
+  if (time >= server.dead_from) return true;
+  for (const Span& overload : server.overloads)
+    if (overload.start <= time && time < overload.end)
+      return chance(options_.noise.overloads.loss);
+  return false;
+}
+
+bool Simulation::is_lost_on(std::uint32_t way, double time) {
+  for (const Effect& effect : effects_[way])
+    if (time >= faults_[effect.fault].at.value && (effect.loss >= 1 || chance(effect.loss)))
+      return true;
+  return false;
+}
+
+void Simulation::send(std::uint32_t probe, double due, Seen& seen) {
+  Server& from = servers_[from_[probe]];
+  Server& to = servers_[to_[probe]];
+  const double sent = awake(from, due);
+  const double period = options_.period.value;
+  // Whoever slept over a period sends the last probe that was due, not all of them.
+  if (sent - due >= period || sent >= from.dead_from) return;
+  ++seen.sent;
+  const bool counts = sent >= first_fault_;
+  since_fault_[probe].sent += counts ? 1 : 0;
+  since_fault_[probe].lost += counts ? 1 : 0;
+  if (is_lost_on(2 * probe, sent) || is_lost_inside(to, sent + kOneWay)) return;
+  const double answered = awake(to, sent + kOneWay + even_(random_) * period);
+  if (answered >= to.dead_from) return;
+  seen.arrived.push_back(answered);
+  if (is_lost_on(2 * probe + 1, answered) || is_lost_inside(from, answered + kOneWay)) return;
+  seen.answered.push_back(awake(from, answered + kOneWay + even_(random_) * period));
+  since_fault_[probe].lost -= counts ? 1 : 0;
+}
+
+diag::HostState Simulation::state(std::size_t server, double start, double written) {
+  diag::HostState state;
+  for (const Span& pause : servers_[server].pauses)
+    if (pause.end > start && pause.start < written)
+      state.worst_gap = std::max(state.worst_gap, Seconds{pause.end - pause.start});
+  for (int i = 0; i < options_.periods_per_window; ++i) {
+    const double time = start + options_.period.value * static_cast<double>(i);
+    for (int packet = 0; packet < 2; ++packet) {
+      ++state.control_sent;
+      state.control_lost += is_lost_inside(servers_[server], time) ? 1 : 0;
+    }
+  }
+  return state;
+}
+
+// What the server writes of the window: once when it is over, and again as more becomes known.
+void Simulation::report(std::size_t server, const std::vector<Seen>& seen) {
+  const double start = static_cast<double>(window_) * window_length();
+  const double written =
+      awake(servers_[server], start + window_length() + options_.grace.value);
+  diag::Report report{.server = NodeId{static_cast<int>(server)}, .window = window_};
+  report.host = state(server, start, written);
+  std::set<double> later;  // when more was known
+  const auto fill = [&](double until) {
+    report.sent.clear();
+    report.arrived.clear();
+    for (std::uint32_t probe = 0; probe < seen.size(); ++probe) {
+      const auto count = [&](const std::vector<double>& times) {
+        std::uint16_t known = 0;
+        for (const double time : times) {
+          known = static_cast<std::uint16_t>(known + (time <= until ? 1 : 0));
+          if (time > written) later.insert(written + window_length() * std::ceil(
+                                                         (time - written) / window_length()));
+        }
+        return known;
+      };
+      if (from_[probe] == server)
+        report.sent.push_back({probe, seen[probe].sent, count(seen[probe].answered)});
+      if (to_[probe] == server) report.arrived.push_back({probe, count(seen[probe].arrived)});
+    }
+  };
+  const double dead_from = servers_[server].dead_from;
+  fill(written);
+  if (written < dead_from) written_.emplace(written, report);
+  const std::set<double> again = later;
+  for (const double time : again) {
+    const double awake_at = awake(servers_[server], time);
+    if (awake_at >= dead_from) return;
+    fill(time);
+    written_.emplace(awake_at, report);
+  }
+}
+
+std::vector<diag::Report> Simulation::next_window() {
+  const double start = static_cast<double>(window_) * window_length();
+  for (Server& server : servers_)
+    if (server.drawn_until < start + 10) draw_pauses(server, server.drawn_until + 20);
+  std::vector<Seen> seen(matrix_.probes.size());
+  for (int i = 0; i < options_.periods_per_window; ++i)
+    for (std::uint32_t probe = 0; probe < seen.size(); ++probe)
+      send(probe, start + options_.period.value * static_cast<double>(i), seen[probe]);
+  for (std::size_t server = 0; server < servers_.size(); ++server)
+    report(server, seen);
+  ++window_;
+  std::vector<diag::Report> reports;
+  const auto end = written_.upper_bound(now().value);
+  for (auto at = written_.begin(); at != end; ++at)
+    reports.push_back(std::move(at->second));
+  written_.erase(written_.begin(), end);
+  return reports;
+}
+
+}  // namespace regatta::probe
