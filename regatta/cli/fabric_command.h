@@ -18,4 +18,7 @@ void add_fabric_check(CLI::App& fabric, int& exit_status);
 // `regatta fabric simulate`: a scenario over the network of a cluster.
 void add_fabric_simulate(CLI::App& fabric, int& exit_status);
 
+// `regatta fabric ports`: source ports that lead connections apart.
+void add_fabric_ports(CLI::App& fabric, int& exit_status);
+
 }  // namespace regatta::cli

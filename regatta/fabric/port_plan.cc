@@ -52,7 +52,8 @@ class Planner {
     FiveTuple flow = one.flow;
     std::uint32_t last_new = 0;
     const std::uint32_t ports = options_.range.last - options_.range.first + 1U;
-    for (std::uint32_t i = 0; i < ports && i <= 3 * last_new + 64; ++i) {
+    for (std::uint32_t i = 0;
+         i < ports && i <= 3 * last_new + 64 && ways.size() < options_.most_ways; ++i) {
       flow.from_port = static_cast<std::uint16_t>(options_.range.first + i);
       auto way = routes_.way(one.from, one.to, ByHash{flow, seeds_, options_.policy});
       if (!way || way->size() <= 2) return ways;

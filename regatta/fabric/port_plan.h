@@ -34,6 +34,9 @@ struct PortPlan {
 struct PortOptions {
   PortRange range;
   HashPolicy policy = HashPolicy::kFields;
+  // Of a connection, that are chosen among; three tiers have thousands, of which the first ones
+  // that come up do.
+  std::size_t most_ways = 256;
   std::uint64_t seed = 1;              // of the search
   std::uint32_t most_steps = 200'000;  // of the search: connections that are led another way
 };

@@ -85,6 +85,26 @@ class FabricCommand(unittest.TestCase):
         self.assertEqual((design["tiers"], design["leaves"], design["spines"], design["super_spines"]), (3, 1024, 1024, 512))
         self.assertEqual([hop["links"] for hop in design["distances"]], [2, 4, 6])
 
+    def test_ports_lead_connections_apart(self):
+        done = lab_case.regatta("fabric", "ports", self.cluster, "--permutation", "--seed", 2, "--json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        plan = json.loads(done.stdout)
+        self.assertEqual(plan["most_on_a_link"], 1)
+        self.assertGreater(plan["most_on_a_link_by_chance"], 1)
+        self.assertEqual(len(plan["connections"]), 8)
+
+    def test_ports_are_planned_for_pairs_of_a_file(self):
+        pairs, table = self.file("pairs.txt", "s0 s2\ns1 s3\n"), self.folder / "ports.csv"
+        done = lab_case.regatta("fabric", "ports", self.cluster, "--pairs", pairs, "--connections", 2, "--out", table)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = table.read_text().splitlines()
+        self.assertEqual(len(lines), 5)
+        self.assertRegex(lines[1], r"^s0\.nic0,s2\.nic0,10\.64\.0\.0,10\.64\.0\.4,4791,\d+,\d+$")
+        pairs.write_text("s0 s9\n")
+        done = lab_case.regatta("fabric", "ports", self.cluster, "--pairs", pairs)
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, f"regatta: {pairs}:1: the cluster has no server 's9'; its servers are s0 to s7\n"))
+
 
 if __name__ == "__main__":
     unittest.main()
