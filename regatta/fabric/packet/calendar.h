@@ -63,6 +63,18 @@ class Calendar {
 
   bool empty() const { return near_ == 0 && far_.empty(); }
 
+  // Calls use(at, number) for each in order; false: some lie too far ahead to say so.
+  template <typename Use>
+  bool for_each(Use&& use) const {
+    for (Picoseconds day = 0; day < kDays && near_ != 0; ++day) {
+      const auto place = static_cast<std::size_t>((today_ + day) % kDays);
+      for (std::uint32_t number = days_[place].head; number != kNone;
+           number = entries_[number].next)
+        use(entries_[number].at, number);
+    }
+    return far_.empty();
+  }
+
  private:
   static constexpr std::uint32_t kNone = ~0U;
   static constexpr Picoseconds kDays = 64 * 64;

@@ -22,6 +22,19 @@ TEST(PacketCalendar, GivesEventsInOrderOfTimeAndThenOfEntry) {
   EXPECT_EQ(calendar.pop(kNever - 1).at, kNever);
 }
 
+TEST(PacketCalendar, TellsWhatIsNearInOrder) {
+  Calendar calendar(4, 1000);
+  calendar.push(2, 900);
+  calendar.push(0, 30);
+  calendar.push(1, 900);
+  std::vector<std::uint32_t> numbers;
+  const auto note = [&numbers](Picoseconds, std::uint32_t number) { numbers.push_back(number); };
+  EXPECT_TRUE(calendar.for_each(note));
+  EXPECT_EQ(numbers, (std::vector<std::uint32_t>{0, 2, 1}));
+  calendar.push(3, 1'000'000'000);
+  EXPECT_FALSE(calendar.for_each(note));
+}
+
 TEST(PacketCalendar, KeepsWhatComesLaterThanAsked) {
   Calendar calendar(2, 1000);
   calendar.push(0, 40'000'000);

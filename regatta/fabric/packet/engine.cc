@@ -8,8 +8,8 @@
 namespace regatta::fabric::packet {
 namespace {
 
-constexpr double kLeastLeft = 4;        // packets of a message, after a leap
-constexpr std::uint8_t kMostHops = 64;  // as the time to live that Linux gives to packets
+constexpr std::uint64_t kLeastLeft = 4;  // packets of a message, after a leap
+constexpr std::uint8_t kMostHops = 64;   // as the time to live that Linux gives to packets
 
 // Events lie at most about so far ahead while no link has to wait.
 Picoseconds span_of(const Network& network, const PacketOptions& options) {
@@ -97,6 +97,7 @@ inline void Engine::happen(const Calendar::Event& event) {
     case LineEvent::kWord:
       lines_.take_word(link, now_);
       if (network_.links[link].is_from_host) send_next(link);
+      if (steady_) look_back(link);
       break;
   }
 }
@@ -135,11 +136,17 @@ void Engine::start(std::uint32_t flow) {
   }
   REGATTA_CHECK(packets < kNone);
   flows_.expect(flow, parts, static_cast<std::uint32_t>(packets));
-  if (steady_) steady_->changed(now_);
+  note_change();
   for (std::uint32_t i = 0; i < parts; ++i) {
     senders_.add(first + i, flow, bytes);
     send_next(senders_.first_link(first + i));
   }
+}
+
+inline void Engine::note_change() {
+  if (!steady_) return;
+  steady_->changed(now_);
+  recurrence_.changed();
 }
 
 // A NIC has.
@@ -148,7 +155,7 @@ inline void Engine::packet_sent(std::uint32_t link) {
     const std::uint32_t flow = ending;
     ending = kNone;
     flows_.part_sent(flow, now_);
-    if (steady_) steady_->changed(now_);
+    note_change();
   }
   senders_.is_busy(link) = false;
   send_next(link);
@@ -183,7 +190,7 @@ inline void Engine::arrive(std::uint32_t link) {
   const std::uint32_t next = next_link(link, packet);
   if (packet.hops++ == kMostHops || next == kNone) {
     ++expired_;
-    if (steady_) steady_->lost(packet.connection, now_);
+    if (steady_) steady_->lost(packet, now_);
     return;
   }
   packet.from = link;
@@ -211,12 +218,12 @@ inline void Engine::receive(const Packet& packet) {
   if (packet.is_marked)
     if (const auto at = senders_.notice_of(packet.connection, now_))
       set_timer(*at, What::kNotice, packet.connection);
-  flows_.packet_arrived(packet.flow, now_);
+  if (flows_.packet_arrived(packet.flow, now_) && steady_) steady_->complete(packet.flow);
 }
 
 void Engine::lose(const Packet& packet) {
   ++lost_count_;
-  if (steady_) steady_->lost(packet.connection, now_);
+  if (steady_) steady_->lost(packet, now_);
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(lost_.size()));
     lost_.emplace_back();
@@ -234,43 +241,87 @@ void Engine::set_timer(Picoseconds at, What what, std::uint32_t of) {
 // Whether rates stay, and if so, leaps.
 void Engine::look() {
   const std::vector<Sending> sending = senders_.sending();
-  const auto steady = steady_->look(sending, now_);
+  const auto steady = steady_->look(sending, now_, lines_.is_calm());
   if (!steady) return;
   if (timers_.empty()) leap(sending, *steady);
   steady_->stop_looking();  // until something changes
 }
 
+// Whether all is as it was, and if so, leaps.
+void Engine::look_back(std::uint32_t link) {
+  if (!timers_.empty() || !recurrence_.is_to_look(link)) return;
+  Print print;
+  lines_.print(print, now_);
+  senders_.print(print);
+  const bool is_near = calendar_.for_each([&](Picoseconds at, std::uint32_t number) {
+    print.add(static_cast<std::uint64_t>(at - now_));
+    print.add(number);
+  });
+  if (!is_near) return;
+  std::vector<Sending> sending = senders_.sending();
+  const auto period = recurrence_.look(print, sending, now_);
+  if (!period) return;
+  auto times = static_cast<std::uint64_t>(time_to_start() / static_cast<double>(period->time));
+  for (std::size_t i = 0; i < sending.size(); ++i)
+    if (period->bytes[i] != 0)
+      times = std::min(times, (std::max(sending[i].left, kLeastLeft * mtu_) - kLeastLeft * mtu_) /
+                                  period->bytes[i]);
+  if (times == 0) return;
+  for (std::size_t i = 0; i < sending.size(); ++i)
+    leap_packets(sending[i], times * (period->bytes[i] / mtu_));
+  flows_.leap(static_cast<Picoseconds>(times) * period->time);
+  ++leaps_;
+  ++leaps_back_;
+  steady_->stop_looking();
+}
+
+// Picoseconds until the next flow starts that waits for its time alone.
+double Engine::time_to_start() const {
+  const Picoseconds start_at = flows_.next_start();
+  return start_at == kNever ? 0x1p62 : static_cast<double>(start_at - now_);
+}
+
+void Engine::leap_packets(const Sending& sending, std::uint64_t packets) {
+  senders_.leap(sending.connection, packets * mtu_);
+  flows_.leap_packets(sending.flow, packets);
+  packets_ += packets;
+  for (std::uint32_t at = network_.way_of[sending.connection];; ++at) {
+    lines_.leap(network_.ways[at], packets, mtu_);
+    if (network_.links[network_.ways[at]].is_to_host) break;
+  }
+}
+
 void Engine::leap(const std::vector<Sending>& sending, const SteadyRates& steady) {
   // As far as none starts and none ends, by whole packets of the fastest.
-  const Picoseconds start_at = flows_.next_start();
-  double most = start_at == kNever ? 0x1p62 : static_cast<double>(start_at - now_);
+  double most = time_to_start();
   double fastest = 0;
   for (std::size_t i = 0; i < sending.size(); ++i) {
     const auto packets = static_cast<double>(sending[i].left / mtu_);
-    most = std::min(most, (packets - kLeastLeft) / steady.rates[i]);
+    most = std::min(most, (packets - static_cast<double>(kLeastLeft)) / steady.rates[i]);
     fastest = std::max(fastest, steady.rates[i]);
   }
   const double stride = stride_of(steady.rates, fastest);
   const double steps = std::floor(most * fastest / stride) * stride;
-  if (!(steps >= kLeastLeft)) return;
+  if (!(steps >= static_cast<double>(kLeastLeft))) return;
   const Picoseconds time = std::llround(steps / fastest);
-  double slip = 0;  // time of what is rounded
+  std::vector<double> exact;
+  double slip = 0;  // time of what is rounded, and of a pause that comes sooner or later
   for (std::size_t i = 0; i < sending.size(); ++i) {
-    const std::uint32_t connection = sending[i].connection;
-    const double exact = steps / fastest * steady.rates[i] + rests_[connection];
-    const auto packets = static_cast<std::uint64_t>(std::max(std::round(exact), 0.0));
-    rests_[connection] = exact - static_cast<double>(packets);
-    if (std::abs(rests_[connection]) > 1e-3) slip = std::max(slip, 2 / steady.rates[i]);
-    senders_.leap(connection, packets * mtu_);
-    flows_.leap_packets(sending[i].flow, packets);
-    packets_ += packets;
-    for (std::uint32_t at = network_.way_of[connection];; ++at) {
-      lines_.leap(network_.ways[at], packets, mtu_);
-      if (network_.links[network_.ways[at]].is_to_host) break;
-    }
+    exact.push_back(steps / fastest * steady.rates[i] + rests_[sending[i].connection]);
+    if (std::abs(exact[i] - std::round(exact[i])) > 1e-3)
+      slip = std::max(slip, 2 / steady.rates[i]);
+  }
+  if (!steady.is_max_min) slip += 2 * static_cast<double>(lines_.longest_pause());
+  const double error = steady.deviation * static_cast<double>(time) + slip;
+  if (error > most_error_ * static_cast<double>(time)) return;
+  for (std::size_t i = 0; i < sending.size(); ++i) {
+    const double packets = std::max(std::round(exact[i]), 0.0);
+    rests_[sending[i].connection] = exact[i] - packets;
+    leap_packets(sending[i], static_cast<std::uint64_t>(packets));
   }
   flows_.leap(time);
-  bound_ += steady.deviation * static_cast<double>(time) + slip;
+  recurrence_.stop();
+  bound_ += error;
   ++leaps_;
   if (steady.is_max_min) ++leaps_by_max_min_;
 }
@@ -291,6 +342,7 @@ MixedReport Engine::report() const {
   report.leapt = {seconds(flows_.leapt())};
   report.leaps = leaps_;
   report.leaps_by_max_min = leaps_by_max_min_;
+  report.leaps_by_recurrence = leaps_back_;
   report.reordered = reordered_;
   report.most_held_back = most_held_;
   report.not_arrived = flows_.not_arrived();

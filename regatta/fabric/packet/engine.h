@@ -14,6 +14,7 @@
 #include "regatta/fabric/packet/order.h"
 #include "regatta/fabric/packet/packet_simulation.h"
 #include "regatta/fabric/packet/random.h"
+#include "regatta/fabric/packet/recurrence.h"
 #include "regatta/fabric/packet/senders.h"
 #include "regatta/fabric/packet/spread.h"
 #include "regatta/fabric/packet/steady.h"
@@ -27,7 +28,8 @@ class Engine {
 
   // From now on it leaps where rates stay.
   void set_leaps(const PacketOptions& packets, const MixedOptions& options) {
-    steady_.emplace(network_, packets, options);
+    steady_.emplace(network_, flows_.traffic().flows().size(), packets, options);
+    most_error_ = options.most_error;
   }
   Result<MixedReport> run();
 
@@ -59,6 +61,10 @@ class Engine {
   void lose(const Packet& packet);
   void set_timer(Picoseconds at, What what, std::uint32_t of);
   void look();
+  void look_back(std::uint32_t link);
+  double time_to_start() const;
+  void note_change();
+  void leap_packets(const Sending& sending, std::uint64_t packets);
   void leap(const std::vector<Sending>& sending, const SteadyRates& steady);
   MixedReport report() const;
 
@@ -90,7 +96,10 @@ class Engine {
 
   std::optional<Steady> steady_;  // with leaps
   std::vector<double> rests_;     // per connection: parts of packets that leaps left over
-  double bound_ = 0;              // picoseconds
+  Recurrence recurrence_;
+  std::uint64_t leaps_back_ = 0;
+  double most_error_ = 0;
+  double bound_ = 0;  // picoseconds
   std::uint64_t leaps_ = 0;
   std::uint64_t leaps_by_max_min_ = 0;
 };

@@ -54,8 +54,11 @@ class Flows {
   void part_sent(std::uint32_t flow, Picoseconds now) {
     if (--left_[flow].parts == 0) sent(flow, now);
   }
-  void packet_arrived(std::uint32_t flow, Picoseconds now) {
-    if (--left_[flow].packets == 0) arrived(flow, now);
+  // Whether it was the last one.
+  bool packet_arrived(std::uint32_t flow, Picoseconds now) {
+    if (--left_[flow].packets != 0) return false;
+    arrived(flow, now);
+    return true;
   }
   void sent(std::uint32_t flow, Picoseconds now) {
     times_[flow].sent = now + leapt_;

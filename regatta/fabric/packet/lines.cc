@@ -37,6 +37,24 @@ Lines::Lines(const Network& network, const PacketOptions& options, Calendar& cal
   }
 }
 
+void Lines::print(Print& print, Picoseconds now) const {
+  for (const Line& line : lines_) {
+    print.add(static_cast<std::uint64_t>(std::max<Picoseconds>(line.free_at - now, 0)));
+    print.add(line.flying.size() << 32U | line.waiting.size());
+    for (std::size_t i = 0; i < line.flying.size(); ++i) {
+      print.add(static_cast<std::uint64_t>(line.flying.at(i).arrives - now));
+      print.add(line.flying.at(i).packet);
+    }
+    for (std::size_t i = 0; i < line.waiting.size(); ++i)
+      print.add(line.waiting.at(i));
+    print.add(line.held << 3U | std::uint64_t{line.is_looking} << 2U |
+              std::uint64_t{line.is_paused} << 1U | std::uint64_t{line.is_asked});
+    print.add(line.words.size());
+    for (std::size_t i = 0; i < line.words.size(); ++i)
+      print.add(static_cast<std::uint64_t>(line.words.at(i) - now));
+  }
+}
+
 void Lines::report(PacketReport& report, Picoseconds now) const {
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     const Line& line = lines_[i];

@@ -11,6 +11,7 @@
 #include "regatta/fabric/packet/packet.h"
 #include "regatta/fabric/packet/packet_simulation.h"
 #include "regatta/fabric/packet/random.h"
+#include "regatta/fabric/packet/recurrence.h"
 
 namespace regatta::fabric::packet {
 
@@ -106,6 +107,8 @@ class Lines {
       line.paused_since = now;
     } else {
       line.paused_for += now - line.paused_since;
+      longest_pause_ = std::max(longest_pause_, now - line.paused_since);
+      --asked_;
       look_again(link, now);
     }
   }
@@ -116,6 +119,12 @@ class Lines {
     crossings_ += packets;
   }
 
+  // All that bears on what happens next.
+  void print(Print& print, Picoseconds now) const;
+
+  // No link pauses, or is about to.
+  bool is_calm() const { return asked_ == 0; }
+  Picoseconds longest_pause() const { return longest_pause_; }
   bool is_paused(std::uint32_t link) const { return lines_[link].is_paused; }
   Picoseconds free_at(std::uint32_t link) const { return lines_[link].free_at; }
   std::uint64_t crossings() const { return crossings_; }
@@ -181,6 +190,7 @@ class Lines {
   void send_word(std::uint32_t link, Picoseconds now) {
     Line& line = lines_[link];
     line.is_asked = !line.is_asked;
+    if (line.is_asked) ++asked_;
     const Picoseconds arrives = now + network_.links[link].latency;
     if (line.words.empty()) calendar_.push(number(link, LineEvent::kWord), arrives);
     line.words.push(arrives);
@@ -204,6 +214,8 @@ class Lines {
   Random& random_;
   std::vector<Line> lines_;
   std::uint64_t crossings_ = 0;
+  std::uint64_t asked_ = 0;  // links that are to pause, and have not gone on
+  Picoseconds longest_pause_ = 0;
 };
 
 }  // namespace regatta::fabric::packet

@@ -13,8 +13,9 @@
 namespace regatta::fabric {
 
 struct MixedOptions {
-  double tolerance = 0.01;  // how far rates may be from those that are taken for them
-  Seconds window{2e-6};     // over which they are measured at first, after a change
+  double tolerance = 0.01;   // how far rates may be from those that are taken for them
+  double most_error = 0.02;  // of a leap, as a part of it: a longer bound is not worth it
+  Seconds window{2e-6};      // over which they are measured at first, after a change
 };
 
 // The counts of packets, bytes and crossings hold those leapt over too; queues, marks and pauses
@@ -23,7 +24,8 @@ struct MixedReport : PacketReport {
   Seconds bound;  // no flow's times are farther from those of the packet level
   Seconds leapt;  // of the simulated time
   std::uint64_t leaps = 0;
-  std::uint64_t leaps_by_max_min = 0;  // with the rates of the flow level; the others as measured
+  std::uint64_t leaps_by_max_min = 0;     // with the rates of the flow level
+  std::uint64_t leaps_by_recurrence = 0;  // by what was simulated once; the others as measured
 };
 
 // As simulate_packets(). It leaps where packets go by the hash alone (Spread::kHash) and

@@ -68,6 +68,17 @@ TEST(MixedSimulation, LeapsWhereSendersShareTheirNic) {
   EXPECT_EQ(mixed.leaps, mixed.leaps_by_max_min);
 }
 
+// Pauses come and go, and after a while as they did before.
+TEST(MixedSimulation, LeapsOverPausesThatRecur) {
+  TestScene one(16, 4, kRate);
+  for (std::uint32_t from = 4; from < 12; ++from)
+    one.traffic.add(one.pair(from, 0), {40'000'000});
+  const auto [packets, mixed] = simulate(one, {.pauses = Pauses{}});
+  EXPECT_EQ(mixed.bound.value, 0);
+  EXPECT_GE(mixed.leaps_by_recurrence, 1U);
+  EXPECT_LT(mixed.events, packets.events / 2);
+}
+
 // With buffers without end an incast only fills them: nothing about it stays.
 TEST(MixedSimulation, DoesNotLeapWhileQueuesGrow) {
   TestScene one(16, 4, kRate);
@@ -117,6 +128,7 @@ TEST(MixedSimulation, RefusesWhatThePacketLevelDoes) {
   one.traffic.add(one.pair(0, 1), {1});
   EXPECT_FALSE(simulate_mixed(one.scene(), one.traffic, {.mtu = {0}}));
   EXPECT_FALSE(simulate_mixed(one.scene(), one.traffic, {}, {.tolerance = -1}));
+  EXPECT_FALSE(simulate_mixed(one.scene(), one.traffic, {}, {.most_error = 1}));
   EXPECT_FALSE(simulate_mixed(one.scene(), one.traffic, {}, {.window = {0}}));
 }
 

@@ -90,6 +90,9 @@ Result<MixedReport> simulate_mixed(const PacketScene& scene, const Traffic& traf
     return wrong(
         fmt::format("rates may be {} of themselves from steady ones; set it from 0, below 1",
                     options.tolerance));
+  if (!(options.most_error >= 0 && options.most_error < 1))
+    return wrong(fmt::format("leaps may be {} of themselves too long; set it from 0, below 1",
+                             options.most_error));
   if (!(options.window.value >= 1e-9 && options.window.value < 1e3))
     return wrong(fmt::format("rates are measured for {} s; set it from 1 ns to 1000 s",
                              options.window.value));

@@ -10,6 +10,7 @@
 #include "regatta/fabric/packet/fifo.h"
 #include "regatta/fabric/packet/packet.h"
 #include "regatta/fabric/packet/packet_simulation.h"
+#include "regatta/fabric/packet/recurrence.h"
 #include "regatta/fabric/packet/steady.h"
 
 namespace regatta::fabric::packet {
@@ -117,6 +118,17 @@ class Senders {
         all.push_back({nic.ready.at(i), one.first / per_pair_, one.left});
       }
     return all;
+  }
+  // Whose turn it is.
+  void print(Print& print) const {
+    for (const Nic& nic : nics_) {
+      print.add(nic.ready.size() << 1U | std::uint64_t{nic.is_busy});
+      print.add(nic.ending);
+      for (std::size_t i = 0; i < nic.again.size(); ++i)
+        print.add(nic.again.at(i));
+      for (std::size_t i = 0; i < nic.ready.size(); ++i)
+        print.add(nic.ready.at(i));
+    }
   }
   void leap(std::uint32_t connection, std::uint64_t bytes) {
     connections_[connection].left -= bytes;

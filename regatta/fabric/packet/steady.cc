@@ -8,19 +8,25 @@
 
 namespace regatta::fabric::packet {
 
-Steady::Steady(const Network& network, const PacketOptions& packets, const MixedOptions& options)
+Steady::Steady(const Network& network, std::size_t flows, const PacketOptions& packets,
+               const MixedOptions& options)
     : network_(network),
       wire_(static_cast<double>(packets.mtu.value + packets.header.value)),
       tolerance_(options.tolerance),
+      // A queue that grows slowly to where links pause or drop would be overlooked.
+      even_tolerance_(packets.pauses || packets.buffer ? 1e-6 : options.tolerance),
       options_window_(static_cast<Picoseconds>(options.window.value * 1e12)),
-      counts_(network.way_of.size()) {}
+      counts_(network.way_of.size()),
+      has_lost_(flows) {}
 
-std::optional<SteadyRates> Steady::look(const std::vector<Sending>& sending, Picoseconds now) {
+std::optional<SteadyRates> Steady::look(const std::vector<Sending>& sending, Picoseconds now,
+                                        bool is_calm) {
   SteadyRates found;
   const bool is_known =
-      !sending.empty() && has_drained(sending) &&
+      !sending.empty() && incomplete_ == 0 && has_drained(sending) &&
       std::ranges::all_of(sending, [this](const Sending& one) { return has_come(one); });
-  if (is_known && (is_max_min(sending, now, found) || is_as_before(sending, now, found)))
+  if (is_known &&
+      ((is_calm && is_max_min(sending, now, found)) || is_as_before(sending, now, found)))
     return found;
   next_window(sending, now);
   return std::nullopt;
@@ -44,7 +50,7 @@ bool Steady::is_max_min(const std::vector<Sending>& sending, Picoseconds now,
     for (const double rate : {counts.sent.rate(now), counts.arrived.rate(now)})
       found.deviation = std::max(found.deviation, std::abs(rate / found.rates[i] - 1));
   }
-  return found.deviation <= tolerance_;
+  return found.deviation <= even_tolerance_;
 }
 
 // By how many packets were sent and arrived in two windows.
@@ -54,6 +60,7 @@ bool Steady::is_as_before(const std::vector<Sending>& sending, Picoseconds now,
   const double time = static_cast<double>(now - begun_at_);
   found.is_max_min = false;
   found.deviation = 0;
+  found.rates.resize(sending.size());
   for (std::size_t i = 0; i < sending.size(); ++i) {
     const Counts& counts = counts_[sending[i].connection];
     found.rates[i] = counts.arrived.count / time;

@@ -26,7 +26,8 @@ struct SteadyRates {
 
 class Steady {
  public:
-  Steady(const Network& network, const PacketOptions& packets, const MixedOptions& options);
+  Steady(const Network& network, std::size_t flows, const PacketOptions& packets,
+         const MixedOptions& options);
 
   // A message begins to be sent, or has been.
   void changed(Picoseconds now) {
@@ -55,18 +56,26 @@ class Steady {
     --counts.under_way;
     --under_way_;
   }
-  // A packet was lost on its way.
-  void lost(std::uint32_t connection, Picoseconds now) {
-    --counts_[connection].under_way;
+  // On its way. What is sent again comes out of turn: until all of its flow have come, nothing
+  // stays.
+  void lost(const Packet& packet, Picoseconds now) {
+    --counts_[packet.connection].under_way;
     --under_way_;
+    if (!has_lost_[packet.flow]) ++incomplete_;
+    has_lost_[packet.flow] = true;
     changed(now);
+  }
+  void complete(std::uint32_t flow) {
+    if (has_lost_[flow]) --incomplete_;
   }
 
   // When to look whether the rates stay; kNever: not before something changes.
   Picoseconds look_at() const { return look_at_; }
   void stop_looking() { look_at_ = kNever; }
-  // It is look_at(), and these are all that send. None: not yet, it is to be looked again.
-  std::optional<SteadyRates> look(const std::vector<Sending>& sending, Picoseconds now);
+  // It is look_at(), and these are all that send; calm: nobody pauses. None: not yet, it is to be
+  // looked again.
+  std::optional<SteadyRates> look(const std::vector<Sending>& sending, Picoseconds now,
+                                  bool is_calm);
 
  private:
   struct Stream {
@@ -104,8 +113,11 @@ class Steady {
   const Network& network_;
   const double wire_;  // bytes of a whole packet
   const double tolerance_;
+  const double even_tolerance_;  // of packets that come evenly
   const Picoseconds options_window_;
   std::vector<Counts> counts_;  // per connection
+  std::vector<bool> has_lost_;  // per flow
+  std::size_t incomplete_ = 0;  // flows that have lost packets
   std::uint64_t under_way_ = 0;
   std::uint32_t window_number_ = 1;
   bool is_first_ = true;      // window since something changed
