@@ -89,12 +89,12 @@ bool is_right_roughly(const topo::Graph& graph, const std::vector<diag::Culprit>
     return false;
   };
   const auto among = [&](const diag::Culprit& one, const std::vector<diag::Culprit>& others) {
-    return std::ranges::any_of(others, [&](const diag::Culprit& other) { return meets(one, other); });
+    return std::ranges::any_of(others,
+                               [&](const diag::Culprit& other) { return meets(one, other); });
   };
   return std::ranges::all_of(truth, [&](const auto& one) { return among(one, said); }) &&
          std::ranges::all_of(said, [&](const auto& one) { return among(one, truth); }) &&
-         (truth.size() > 1 || said.size() <= 1 ||
-          truth[0].kind == diag::CulpritKind::kSwitch ||
+         (truth.size() > 1 || said.size() <= 1 || truth[0].kind == diag::CulpritKind::kSwitch ||
           truth[0].kind == diag::CulpritKind::kServer);
 }
 
@@ -138,8 +138,8 @@ class Suite {
   bool print() const {
     bool good = true;
     std::map<std::string, Score> sums;
-    std::vector<std::vector<std::string>> rows = {{"faults", "scenarios", "right within 2 s",
-                                                   "007 vote", "Pingmesh", "median", "slowest"}};
+    std::vector<std::vector<std::string>> rows = {
+        {"faults", "scenarios", "right within 2 s", "007 vote", "Pingmesh", "median", "slowest"}};
     for (const auto& [group, score] : scores_) {
       auto after = score.after;
       std::ranges::sort(after);
@@ -174,8 +174,9 @@ class Suite {
     }
     if (!confusion_.empty()) std::fputs(format_table(matrix).c_str(), stdout);
     if (healthy_.value > 0) {
-      fmt::print("\nnothing broken, busy servers: {} simulated, {} verdicts, {} told as host noise\n",
-                 format_duration(healthy_), false_verdicts_, noise_told_);
+      fmt::print(
+          "\nnothing broken, busy servers: {} simulated, {} verdicts, {} told as host noise\n",
+          format_duration(healthy_), false_verdicts_, noise_told_);
     }
     return good && false_verdicts_ == 0;
   }
@@ -248,8 +249,7 @@ Status run_files(Networks& networks, const std::vector<std::string>& files, bool
     REGATTA_TRY(scenarios, probe::parse_scenarios(text, file));
     for (const probe::Scenario& scenario : scenarios) {
       const Status status = suite.run(scenario);
-      if (!status)
-        return Error{status.error().code, scenario.name + ": " + status.error().message};
+      if (!status) return Error{status.error().code, scenario.name + ": " + status.error().message};
     }
   }
   good = suite.print();

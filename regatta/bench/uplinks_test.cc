@@ -3,22 +3,14 @@
 // every other time. The rate of each try is printed:
 //   bench_test --gtest_filter='SourcePorts.*' --gtest_repeat=20
 #include <cstddef>
-#include <filesystem>
-#include <functional>
-#include <string>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "regatta/coll/test_ranks.h"
-#include "regatta/coll/test_world.h"
-#include "regatta/lab/lab.h"
+#include "regatta/bench/test_lab_ranks.h"
 #include "regatta/os/clock.h"
-#include "regatta/os/namespace.h"
-#include "regatta/os/process.h"
 #include "regatta/topo/cluster_yaml.h"
 
 namespace regatta::bench {
@@ -47,67 +39,14 @@ servers: {{count: 4, type: cpu-1}}
   return *cluster;
 }
 
-// The lab, and a process in each server whose namespace the threads of the test enter.
-class SourcePorts : public testing::Test {
+class SourcePorts : public LabRanks {
  protected:
-  void SetUp() override {
-    if (!std::filesystem::exists("/proc/sys/net/ipv4/fib_multipath_hash_fields"))
-      GTEST_SKIP() << "switches of this kernel cannot hash ports alone (Linux 5.14 can)";
-    const topo::Cluster cluster = two_uplinks();
-    auto lab = lab::up(cluster, {.die_with_caller = true});
-    if (!lab && lab.error().code == Code::kUnsupported) GTEST_SKIP() << lab.error().message;
-    ASSERT_TRUE(lab) << lab.error().message;
-    lab_ = *lab;
-    for (const lab::LabServer& server : lab_.servers) {
-      const auto pid = lab::spawn(lab_, server.name, {"sleep", "60"}, {});
-      ASSERT_TRUE(pid) << pid.error().message;
-      inside_.push_back(*pid);
-      spaces_.emplace_back(
-          open(fmt::format("/proc/{}/ns/net", *pid).c_str(), O_RDONLY | O_CLOEXEC));
-    }
-    const auto scope = os::NetworkNamespaceScope::enter(spaces_[0]);
-    if (!scope) GTEST_SKIP() << scope.error().message;
-  }
-
-  void TearDown() override {
-    if (!lab_.name.empty()) {
-      EXPECT_TRUE(lab::down(lab_.name));
-    }
-    for (const pid_t pid : inside_)
-      EXPECT_TRUE(os::wait_for(pid, Seconds{5}));
-  }
-
-  // Rank r in server r runs `body`.
-  void run_ranks(int connections, const std::function<void(coll::Communicator&)>& body) {
-    coll::run_all(coll::Layout::kTcp, static_cast<int>(spaces_.size()), body,
-                  [&](int rank, coll::Options& options) {
-                    const auto index = static_cast<std::size_t>(rank);
-                    // On the rank's own thread: sockets belong to the namespace where they
-                    // were made.
-                    const Status inside = os::enter_network_namespace(spaces_[index]);
-                    ASSERT_TRUE(inside) << inside.error().message;
-                    options.listen_address = lab_.servers[index].nic_addresses[0];
-                    options.connections = connections;
-                  });
-  }
-
-  double sent_over(const std::string& link) const {
-    const auto states = lab::link_states(lab_);
-    EXPECT_TRUE(states) << states.error().message;
-    if (!states) return 0;
-    for (const lab::LinkState& state : *states)
-      if (state.name == link) return static_cast<double>(state.sent_by_a.value);
-    return 0;
-  }
-
-  lab::LabInfo lab_;
-  std::vector<pid_t> inside_;
-  std::vector<os::UniqueFd> spaces_;
+  SourcePorts() : LabRanks(two_uplinks()) {}
 };
 
 TEST_F(SourcePorts, FillBothUplinksWithTwoFlows) {
   Seconds taken;
-  run_ranks(2, [&](coll::Communicator& world) {
+  const auto body = [&](coll::Communicator& world) {
     std::vector<char> data(kFlowBytes, 1);
     const int rank = world.rank().value;
     ASSERT_TRUE(world.barrier().wait());
@@ -118,7 +57,8 @@ TEST_F(SourcePorts, FillBothUplinksWithTwoFlows) {
     ASSERT_TRUE(flow.wait());
     ASSERT_TRUE(world.barrier().wait());
     if (rank == 0) taken = os::monotonic_now() - start;
-  });
+  };
+  run_ranks(body, [](coll::Options& options) { options.connections = 2; });
   const double first = sent_over("leaf0-spine0");
   const double second = sent_over("leaf0-spine1");
   const double share = first / (first + second);

@@ -88,6 +88,17 @@ enum class Rdma {
 
 inline constexpr int kConnectionsMax = 1023;
 
+// Where a rank listens.
+struct RankAddress {
+  std::string address;  // numeric
+  std::uint16_t port = 0;
+};
+
+// The ports that the TCP connections of rank `from` to rank `to` start from, as many as there are
+// connections, given where all ranks listen. Empty: as without it. 0: any.
+using SourcePorts = std::function<std::vector<std::uint16_t>(const std::vector<RankAddress>& ranks,
+                                                             Rank from, Rank to)>;
+
 struct Options {
   std::string job_token;                     // connections that do not show it are refused
   std::string server;                        // ranks with the same text share memory
@@ -110,6 +121,7 @@ struct Options {
   // them: with 8 each, 64 ranks took 1.8 s to meet. With RDMA: queue pairs of a pair of ranks, at
   // most 256, from UDP ports that lie apart.
   int connections = 8;
+  SourcePorts source_ports;  // where a plan leads them (fabric/rank_ports.h); null: as above
   Rdma rdma = Rdma::kAutomatic;
   // How collectives are carried out. What is given here holds for every call that can be carried
   // out so; the rest is chosen by a cost model and, over time, by measuring (tuning/). Give the

@@ -38,8 +38,8 @@ std::vector<Culprit> vote_007(const topo::Graph& graph, std::span<const RoundTri
     for (const auto& cables : flows)
       for (const std::uint32_t number : cables)
         votes[number] += 1 / static_cast<double>(cables.size());
-    const auto most = std::ranges::max_element(
-        votes, {}, [](const auto& one) { return one.second; });
+    const auto most =
+        std::ranges::max_element(votes, {}, [](const auto& one) { return one.second; });
     if (most->second < 0.01 * all) break;
     const std::uint32_t number = most->first;
     blamed.push_back(cable(graph, number));

@@ -64,7 +64,7 @@ struct Candidate {
   std::vector<Culprit> same;  // other components with the same ways
   double prior = 0;
   Totals totals;
-  std::vector<double> arrived;  // in each window and all later ones, where it would drop
+  std::vector<double> arrived;       // in each window and all later ones, where it would drop
   std::vector<std::uint32_t> lossy;  // ways with losses, by their place in the list of those
   std::size_t onset = 0;             // the window since which it is broken
   double rate = 0;                   // of loss, likeliest given the rest of the set
@@ -236,9 +236,9 @@ class Search {
     for (std::size_t i = 0; i < count; ++i) {
       const Candidate& whole = candidates_[i];
       const CulpritKind kind = whole.culprit.kind;
-      const bool fits = (kind == CulpritKind::kLink && whole.culprit.forward !=
-                                                          whole.culprit.backward) ||
-                        kind == CulpritKind::kSwitch;
+      const bool fits =
+          (kind == CulpritKind::kLink && whole.culprit.forward != whole.culprit.backward) ||
+          kind == CulpritKind::kSwitch;
       if (!fits || whole.totals.ways_hit == whole.totals.ways) continue;
       Candidate some = whole;
       some.some_flows = true;
@@ -300,7 +300,9 @@ class Search {
     double lost = 0;
     for (const std::uint32_t at : one.lossy) {
       double count = sums_[lossy_[at]].lost;
-      for (std::size_t window = static_cast<std::size_t>(std::countr_zero(sums_[lossy_[at]].windows)); window < onset; ++window)
+      for (std::size_t window =
+               static_cast<std::size_t>(std::countr_zero(sums_[lossy_[at]].windows));
+           window < onset; ++window)
         count -= ways_[lossy_[at]].lost[window];
       lost_on.push_back(count);
       lost += count;
@@ -384,7 +386,8 @@ class Search {
     if (count == 0) return false;
     if (all_dark && one.some_flows && count >= options_.windows_some_dark) return true;
     const bool most = 2 * one.totals.ways_hit > one.totals.ways;
-    if (all_dark && !one.some_flows && one.rate > kDark && most) return count >= options_.windows_dark;
+    if (all_dark && !one.some_flows && one.rate > kDark && most)
+      return count >= options_.windows_dark;
     const int first = std::countr_zero(windows);
     const int last = 63 - std::countl_zero(windows);
     if (count < options_.windows_least || last - first < options_.windows_apart) return false;

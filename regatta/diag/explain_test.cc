@@ -60,7 +60,8 @@ class Explains : public testing::Test {
     std::vector<std::string> texts;
     explanations_ = explain(fabric_.graph, counts, standing);
     for (const Explanation& one : explanations_)
-      if (one.verdict.confidence > 0.99) texts.push_back(to_string(fabric_.graph, one.verdict.culprit));
+      if (one.verdict.confidence > 0.99)
+        texts.push_back(to_string(fabric_.graph, one.verdict.culprit));
     return texts;
   }
 

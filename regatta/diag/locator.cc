@@ -163,8 +163,8 @@ bool Locator::is_usable(std::uint32_t probe, Window window, Seconds now,
   const Window known = std::min(hosts_[ends[0].index()].newest, hosts_[ends[1].index()].newest);
   const Seconds late = gaps > options_.window / 6 ? 2 * gaps + 3 * options_.window : Seconds{};
   const Seconds until = static_cast<double>(known - window) * options_.window;
-  return std::min(until, now - static_cast<double>(window + 1) * options_.window -
-                             options_.grace) >= late;
+  return std::min(until,
+                  now - static_cast<double>(window + 1) * options_.window - options_.grace) >= late;
 }
 
 bool Locator::is_led_around(std::uint32_t way) const {
@@ -298,15 +298,15 @@ std::vector<Verdict> Locator::find(Seconds now, Window last) {
     found.push_back(std::move(one.verdict));
   }
   for (const auto& [server, evidence] : tally.noise)
-    found.push_back({.culprit = noise_culprit(server),
-                     .symptom = Symptom::kLate,
-                     .loss_share = static_cast<double>(evidence.lost) /
-                                   static_cast<double>(evidence.sent),
-                     .evidence = evidence,
-                     .confidence = 1,
-                     .since = static_cast<double>(tally.first) * options_.window,
-                     .at = {},
-                     .alternatives = {}});
+    found.push_back(
+        {.culprit = noise_culprit(server),
+         .symptom = Symptom::kLate,
+         .loss_share = static_cast<double>(evidence.lost) / static_cast<double>(evidence.sent),
+         .evidence = evidence,
+         .confidence = 1,
+         .since = static_cast<double>(tally.first) * options_.window,
+         .at = {},
+         .alternatives = {}});
   return found;
 }
 
@@ -352,8 +352,8 @@ News Locator::compare(std::vector<Verdict> found, Seconds now) {
 }
 
 News Locator::look(Seconds now) {
-  const auto last = static_cast<Window>(
-      std::floor((now - options_.grace).value / options_.window.value)) - 1;
+  const auto last =
+      static_cast<Window>(std::floor((now - options_.grace).value / options_.window.value)) - 1;
   if (newest_ < 0 || last < first_) return {};
   advance(last);
   return compare(find(now, last), now);

@@ -23,12 +23,12 @@ namespace regatta::diag {
 
 struct LocatorOptions {
   Seconds window{0.03};
-  Seconds grace{0.03};       // after the end of a window, for answers and reports on the way
-  int memory = 62;           // windows that count, at most 62
-  Seconds worst_gap{0.4};    // a server that stood still for longer says nothing of its ways
+  Seconds grace{0.03};          // after the end of a window, for answers and reports on the way
+  int memory = 62;              // windows that count, at most 62
+  Seconds worst_gap{0.4};       // a server that stood still for longer says nothing of its ways
   Seconds longest_pause{1.75};  // of a server that is only busy
-  double confidence = 0.99;    // least, to be told
-  Seconds clean_time{1.0};     // without a new loss until a fault is over
+  double confidence = 0.99;     // least, to be told
+  Seconds clean_time{1.0};      // without a new loss until a fault is over
   ExplainOptions explain;
 };
 
@@ -94,16 +94,16 @@ class Locator {
   LocatorOptions options_;
   std::vector<NodeId> from_;  // per probe: server
   std::vector<NodeId> to_;
-  std::vector<Cell> cells_;            // slot * probes + probe
-  std::array<int, kSlots> lossy_{};    // cells with losses
-  std::vector<Host> hosts_;            // per node
-  Window first_ = 0;                   // anybody's
+  std::vector<Cell> cells_;          // slot * probes + probe
+  std::array<int, kSlots> lossy_{};  // cells with losses
+  std::vector<Host> hosts_;          // per node
+  Window first_ = 0;                 // anybody's
   Window newest_ = -1;
-  std::vector<bool> has_no_carrier_;   // per link
-  std::vector<bool> lacks_a_link_;     // per node: a switch with such a link
-  std::vector<PassedCount> passed_;    // in memory
+  std::vector<bool> has_no_carrier_;  // per link
+  std::vector<bool> lacks_a_link_;    // per node: a switch with such a link
+  std::vector<PassedCount> passed_;   // in memory
   std::vector<Verdict> standing_;
-  std::vector<Seconds> held_at_;       // of each: when it was last found
+  std::vector<Seconds> held_at_;  // of each: when it was last found
 };
 
 }  // namespace regatta::diag

@@ -17,8 +17,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
 
-// Six servers on three leaves, two spines; a probe each between all of them over each spine, three a
-// window.
+// Six servers on three leaves, two spines; a probe each between all of them over each spine, three
+// a window.
 class Locates : public testing::Test {
  protected:
   struct Packet {
@@ -57,7 +57,8 @@ class Locates : public testing::Test {
     Report one{.server = NodeId{static_cast<int>(server)}, .window = window_};
     for (std::uint32_t probe = 0; probe < ends_.size(); ++probe) {
       const auto [from, to] = ends_[probe];
-      const Fate its = fate({window_, from, to, ways_.links(2 * probe), ways_.links(2 * probe + 1)});
+      const Fate its =
+          fate({window_, from, to, ways_.links(2 * probe), ways_.links(2 * probe + 1)});
       const auto count = [](bool good) { return static_cast<std::uint16_t>(good ? 3 : 0); };
       if (from == server) one.sent.push_back({probe, 3, count(its == Fate::kAnswered)});
       if (to == server) one.arrived.push_back({probe, count(its != Fate::kLostThere)});
@@ -66,9 +67,9 @@ class Locates : public testing::Test {
   }
 
   // One window: what is told at its end. `silent`: who does not report.
-  std::vector<std::string> window(const std::function<Fate(const Packet&)>& fate,
-                                  const std::function<void(Report&)>& change = [](Report&) {},
-                                  std::size_t silent = 99) {
+  std::vector<std::string> window(
+      const std::function<Fate(const Packet&)>& fate,
+      const std::function<void(Report&)>& change = [](Report&) {}, std::size_t silent = 99) {
     for (std::size_t server = 0; server < 6; ++server) {
       if (server == silent) continue;
       Report one = report(server, fate);
@@ -177,7 +178,8 @@ TEST_F(Locates, AServerThatIsSilentForLongerThanABusyOne) {
   int windows = 0;
   std::vector<std::string> told;
   while (told.empty() && windows < 100) {
-    told = window(fate, [](Report&) {}, 3);
+    told = window(
+        fate, [](Report&) {}, 3);
     ++windows;
   }
   EXPECT_THAT(told, ElementsAre("server s3"));
@@ -188,7 +190,9 @@ TEST_F(Locates, AServerThatIsSilentForLongerThanABusyOne) {
 TEST_F(Locates, NobodyWhereAServerAnswersButItsReportsDoNotCome) {
   warm_up();
   for (int i = 0; i < 100; ++i)
-    EXPECT_THAT(window(healthy, [](Report&) {}, 3), IsEmpty());
+    EXPECT_THAT(window(
+                    healthy, [](Report&) {}, 3),
+                IsEmpty());
 }
 
 TEST_F(Locates, ALinkWithoutCarrierAtOnce) {
@@ -210,9 +214,9 @@ TEST_F(Locates, ByTheRetransmitsOfConnectionsToo) {
       const auto links = ways_.links(way);
       const bool loses = has(links, one) && (window_ + way) % 5 == 0;
       locator_->add(PassedCount{.window = window_,
-                               .links = {links.begin(), links.end()},
-                               .sent = 50,
-                               .lost = loses ? 1U : 0U});
+                                .links = {links.begin(), links.end()},
+                                .sent = 50,
+                                .lost = loses ? 1U : 0U});
     }
     for (const std::string& text : window(healthy))
       told.push_back(text);

@@ -16,7 +16,7 @@ using Window = std::int64_t;  // starts at its number times the length of a wind
 // How busy the server itself was, from the start of the window until the report was written: what a
 // prober learns from when it should have woken up, and from packets to itself over loopback.
 struct HostState {
-  Seconds worst_gap;              // by which it, or an answer over loopback, was late
+  Seconds worst_gap;               // by which it, or an answer over loopback, was late
   std::uint32_t control_sent = 0;  // packets over loopback
   std::uint32_t control_lost = 0;  // not back yet
   std::uint32_t overflows = 0;     // packets that came and found no room

@@ -72,8 +72,7 @@ std::optional<LinkId> find_nic(const topo::Graph& graph, const std::string& name
 
 std::optional<NodeId> find_node(const topo::Graph& graph, const std::string& name, bool server) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    if (graph.nodes[i].name == name &&
-        (graph.nodes[i].kind == topo::NodeKind::kServer) == server)
+    if (graph.nodes[i].name == name && (graph.nodes[i].kind == topo::NodeKind::kServer) == server)
       return NodeId{static_cast<int>(i)};
   return std::nullopt;
 }
@@ -195,9 +194,8 @@ std::vector<SimulatedFault> random_faults(const topo::Graph& graph, const Covera
     fault.some_flows = (kind < 5 || kind == 8) && draw(6) == 0;
     if (fault.some_flows) fault.loss = 1;
     const auto links = diag::links_to_avoid(graph, fault.culprit);
-    if (std::ranges::any_of(links, [&](std::uint32_t one) {
-          return unfit.contains(one) || used.contains(one);
-        }))
+    if (std::ranges::any_of(
+            links, [&](std::uint32_t one) { return unfit.contains(one) || used.contains(one); }))
       continue;
     used.insert(links.begin(), links.end());
     faults.push_back(fault);

@@ -28,22 +28,22 @@ struct Scenario {
 // Every line but empty ones and those that start with '#'. kInvalidInput names file and line.
 Result<std::vector<Scenario>> parse_scenarios(std::string_view text, const std::string& file);
 
-// "link leaf0-spine1 from leaf0 loss 1%", "link leaf0-spine1 both some-flows", "nic s3.nic0 loss 5%",
-// "switch spine0 loss 100%", "server s2 dead". kInvalidInput names what is not in the network.
+// "link leaf0-spine1 from leaf0 loss 1%", "link leaf0-spine1 both some-flows", "nic s3.nic0 loss
+// 5%", "switch spine0 loss 100%", "server s2 dead". kInvalidInput names what is not in the network.
 Result<SimulatedFault> parse_fault(const topo::Graph& graph, std::string_view text);
 std::string fault_text(const topo::Graph& graph, const SimulatedFault& fault);
 
-// Random faults of all kinds in equal parts, no two of which touch each other's way of standing out:
-// on no common link. Of those links only that probes can tell apart.
+// Random faults of all kinds in equal parts, no two of which touch each other's way of standing
+// out: on no common link. Of those links only that probes can tell apart.
 std::vector<SimulatedFault> random_faults(const topo::Graph& graph, const Coverage& coverage,
                                           int count, std::mt19937_64& random);
 
 struct Outcome {
   std::vector<diag::Culprit> truth;
-  std::vector<diag::Verdict> blamed;  // faults that were ever said to have begun
-  bool is_right = false;              // in time all of the truth, and never anything else
-  std::vector<Seconds> after;         // for each of the truth, when it is named in time
-  std::vector<diag::Culprit> vote;    // what 007 says of the same 2 s
+  std::vector<diag::Verdict> blamed;     // faults that were ever said to have begun
+  bool is_right = false;                 // in time all of the truth, and never anything else
+  std::vector<Seconds> after;            // for each of the truth, when it is named in time
+  std::vector<diag::Culprit> vote;       // what 007 says of the same 2 s
   std::vector<diag::Culprit> threshold;  // what a plain Pingmesh says
 };
 

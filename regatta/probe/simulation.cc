@@ -64,8 +64,9 @@ Simulation::Simulation(const topo::Graph& graph, const Matrix& matrix,
     const auto links = links_of(graph, fault.culprit);
     for (std::uint32_t way = 0; way < matrix.ways.size(); ++way) {
       const auto its = matrix.ways.links(way);
-      if (!std::ranges::any_of(
-              its, [&](std::uint32_t link) { return std::ranges::find(links, link) != links.end(); }))
+      if (!std::ranges::any_of(its, [&](std::uint32_t link) {
+            return std::ranges::find(links, link) != links.end();
+          }))
         continue;
       double loss = fault.loss;
       if (fault.some_flows) {
@@ -84,10 +85,8 @@ void Simulation::draw_pauses(Server& server, double until) {
     if (per_second <= 0) return;
     std::poisson_distribution<int> count(per_second * (until - server.drawn_until));
     for (int i = count(server.random); i > 0; --i) {
-      const double start =
-          server.drawn_until + even_(server.random) * (until - server.drawn_until);
-      spans.push_back(
-          {start, start + least.value + even_(server.random) * (most - least).value});
+      const double start = server.drawn_until + even_(server.random) * (until - server.drawn_until);
+      spans.push_back({start, start + least.value + even_(server.random) * (most - least).value});
     }
   };
   for (const Pauses& pauses : options_.noise.pauses)
@@ -119,8 +118,7 @@ double Simulation::awake(const Server& server, double time) const {
 bool Simulation::is_lost_inside(const Server& server, double time) {
   if (time >= server.dead_from) return true;
   for (const Span& overload : server.overloads)
-    if (overload.start <= time && time < overload.end)
-      return chance(options_.noise.overloads.loss);
+    if (overload.start <= time && time < overload.end) return chance(options_.noise.overloads.loss);
   return false;
 }
 
@@ -169,8 +167,7 @@ diag::HostState Simulation::state(std::size_t server, double start, double writt
 // What the server writes of the window: once when it is over, and again as more becomes known.
 void Simulation::report(std::size_t server, const std::vector<Seen>& seen) {
   const double start = static_cast<double>(window_) * window_length();
-  const double written =
-      awake(servers_[server], start + window_length() + options_.grace.value);
+  const double written = awake(servers_[server], start + window_length() + options_.grace.value);
   diag::Report report{.server = NodeId{static_cast<int>(server)}, .window = window_};
   report.host = state(server, start, written);
   std::set<double> later;  // when more was known
@@ -182,8 +179,8 @@ void Simulation::report(std::size_t server, const std::vector<Seen>& seen) {
         std::uint16_t known = 0;
         for (const double time : times) {
           known = static_cast<std::uint16_t>(known + (time <= until ? 1 : 0));
-          if (time > written) later.insert(written + window_length() * std::ceil(
-                                                         (time - written) / window_length()));
+          if (time > written)
+            later.insert(written + window_length() * std::ceil((time - written) / window_length()));
         }
         return known;
       };

@@ -117,7 +117,7 @@ class Simulation {
   SimulationOptions options_;
   std::mt19937_64 random_;
   std::uniform_real_distribution<double> even_{0, 1};
-  std::vector<Server> servers_;  // by node
+  std::vector<Server> servers_;    // by node
   std::vector<std::size_t> from_;  // server of each probe
   std::vector<std::size_t> to_;
   std::vector<std::vector<Effect>> effects_;  // per way

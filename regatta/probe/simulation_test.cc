@@ -103,17 +103,17 @@ TEST_F(Simulated, FaultsThatCannotBeAreRefused) {
     return parsed ? "" : parsed.error().message;
   };
   EXPECT_EQ(message("link leaf0-spine9 both loss 1%"), "link leaf0-spine9: is not in this network");
-  EXPECT_EQ(message("link leaf0-spine1 from s1 loss 1%"),
-            "link leaf0-spine1: does not end at s1");
+  EXPECT_EQ(message("link leaf0-spine1 from s1 loss 1%"), "link leaf0-spine1: does not end at s1");
   EXPECT_EQ(message("nic s1.nic0 loss 0%"), "loss 0%: must be above 0, to 100%");
   EXPECT_THAT(message("server s1 loss 5%"), HasSubstr("must end with \"dead\""));
   EXPECT_EQ(message("cat s1 dead"), "cat: is no link, nic, switch or server");
 }
 
 TEST(Scenarios, AreALineEach) {
-  const auto all = parse_scenarios("# what\n\none tiny 7 busy nic s0.nic0 loss 1%; server s1 dead\n"
-                                   "two tiny 8 quiet none 30min\n",
-                                   "x.txt");
+  const auto all = parse_scenarios(
+      "# what\n\none tiny 7 busy nic s0.nic0 loss 1%; server s1 dead\n"
+      "two tiny 8 quiet none 30min\n",
+      "x.txt");
   ASSERT_TRUE(all) << all.error().message;
   ASSERT_THAT(*all, SizeIs(2));
   EXPECT_TRUE((*all)[0].is_busy);

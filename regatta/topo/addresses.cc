@@ -23,6 +23,12 @@ std::uint32_t address_of(LinkId link, bool is_end_b) {
   return kFirstAddress + 2 * static_cast<std::uint32_t>(link.value) + (is_end_b ? 1U : 0U);
 }
 
+std::optional<LinkId> link_of(std::uint32_t address) {
+  const std::uint32_t offset = address - kFirstAddress;
+  if (address < kFirstAddress || offset / 2 >= kMaxAddressedLinks) return std::nullopt;
+  return LinkId{static_cast<int>(offset / 2)};
+}
+
 std::string address_text(std::uint32_t address) {
   return fmt::format("{}.{}.{}.{}", address >> 24U, (address >> 16U) & 255U, (address >> 8U) & 255U,
                      address & 255U);

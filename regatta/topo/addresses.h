@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@ inline constexpr std::size_t kMaxAddressedLinks = 1U << 21U;
 // Of an end of a link, as a number: 10.0.0.1 is 0x0a000001. The two ends share a /31; that of a NIC
 // is the end a of its link. Requires link < kMaxAddressedLinks.
 std::uint32_t address_of(LinkId link, bool is_end_b = false);
+
+// The link that has this address at one end, of links with addresses; none: no link can have it.
+std::optional<LinkId> link_of(std::uint32_t address);
 
 // "10.64.0.0".
 std::string address_text(std::uint32_t address);

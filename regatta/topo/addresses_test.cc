@@ -12,6 +12,12 @@ TEST(Addresses, GiveTheTwoEndsOfACableNeighboursOfOneNetOfTwo) {
   EXPECT_EQ(address_text(address_of(LinkId{(1 << 21) - 1}, true)), "10.127.255.255");
 }
 
+TEST(Addresses, TellWhichLinkTheyAreOf) {
+  EXPECT_EQ(link_of(address_of(LinkId{40'000}, true)), LinkId{40'000});
+  EXPECT_EQ(link_of(0x0a3fffff), std::nullopt);
+  EXPECT_EQ(link_of(0x0a800000), std::nullopt);
+}
+
 TEST(Addresses, SeedHashesByTheNamesOfClusterAndNode) {
   EXPECT_EQ(hash_seed("lab", "leaf0"), hash_seed("lab", "leaf0"));
   EXPECT_NE(hash_seed("lab", "leaf0"), hash_seed("lab", "leaf1"));

@@ -71,6 +71,7 @@ class Bootstrap {
   Hello hello(int peer, std::size_t connection, bool is_shared) const;
   void call(int peer, bool is_shared);
   void survey(int peer);
+  bool dial_from_given_ports(int peer);
   void serve_surveys(Seconds now);
   void serve_dials(Seconds now);
   void serve_door(Seconds now);
@@ -173,8 +174,24 @@ void Bootstrap::survey(int peer) {
                           hello(peer, connection, false), -1);
     return;
   }
+  if (dial_from_given_ports(peer)) return;
   surveys_.push_back(std::make_unique<Survey>(peer, options_.listen_address,
                                               TcpAddress{to.address, to.port}, connections()));
+}
+
+// Whether somebody has planned where they start from.
+bool Bootstrap::dial_from_given_ports(int peer) {
+  if (!options_.source_ports) return false;
+  std::vector<RankAddress> ranks;
+  for (const Endpoint& endpoint : endpoints_)
+    ranks.push_back({endpoint.address, endpoint.port});
+  const std::vector<std::uint16_t> ports = options_.source_ports(ranks, Rank{rank_}, Rank{peer});
+  if (ports.size() < connections()) return false;
+  for (std::size_t connection = 1; connection <= connections(); ++connection)
+    dials_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
+                        TcpAddress{options_.listen_address, ports[connection - 1]},
+                        hello(peer, connection, false), -1);
+  return true;
 }
 
 void Bootstrap::serve_surveys(Seconds now) {
