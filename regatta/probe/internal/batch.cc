@@ -1,0 +1,147 @@
+#include "regatta/probe/internal/batch.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <arpa/inet.h>
+#include <linux/sock_diag.h>
+
+#include "regatta/os/errno_text.h"
+
+namespace regatta::probe {
+namespace {
+
+constexpr std::size_t kBatch = 64;
+constexpr int kBufferBytes = 1 << 20;
+
+// The space that one message of a batch needs.
+struct Slot {
+  Payload payload;
+  sockaddr_in remote{};
+  iovec data{};
+  alignas(cmsghdr) std::array<char, 128> control{};
+};
+
+struct Batch {
+  std::array<Slot, kBatch> slots;
+  std::array<mmsghdr, kBatch> messages{};
+
+  void prepare(std::size_t i, std::size_t control_size) {
+    Slot& slot = slots[i];
+    slot.data = {&slot.payload, sizeof slot.payload};
+    msghdr& header = messages[i].msg_hdr;
+    header = {};
+    header.msg_name = &slot.remote;
+    header.msg_namelen = sizeof slot.remote;
+    header.msg_iov = &slot.data;
+    header.msg_iovlen = 1;
+    header.msg_control = slot.control.data();
+    header.msg_controllen = control_size;
+  }
+};
+
+Batch& batch() {
+  thread_local Batch own;
+  return own;
+}
+
+void set_local(msghdr& header, std::uint32_t address) {
+  cmsghdr* const control = CMSG_FIRSTHDR(&header);
+  control->cmsg_level = IPPROTO_IP;
+  control->cmsg_type = IP_PKTINFO;
+  control->cmsg_len = CMSG_LEN(sizeof(in_pktinfo));
+  in_pktinfo info{};
+  info.ipi_spec_dst.s_addr = ::htonl(address);
+  std::memcpy(CMSG_DATA(control), &info, sizeof info);
+}
+
+Packet read_slot(const Slot& slot, msghdr& header) {
+  Packet packet{.remote = ::ntohl(slot.remote.sin_addr.s_addr),
+                .remote_port = ::ntohs(slot.remote.sin_port),
+                .payload = slot.payload};
+  for (cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr; at = CMSG_NXTHDR(&header, at)) {
+    if (at->cmsg_level == IPPROTO_IP && at->cmsg_type == IP_PKTINFO) {
+      in_pktinfo info;
+      std::memcpy(&info, CMSG_DATA(at), sizeof info);
+      packet.local = ::ntohl(info.ipi_spec_dst.s_addr);
+    } else if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_TIMESTAMPNS) {
+      timespec time;
+      std::memcpy(&time, CMSG_DATA(at), sizeof time);
+      packet.arrived_ns = time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+    }
+  }
+  return packet;
+}
+
+}  // namespace
+
+Result<os::UniqueFd> open_socket(std::uint16_t port, std::uint32_t address) {
+  os::UniqueFd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return os::errno_error("prober's socket");
+  const int on = 1;
+  const int bytes = kBufferBytes;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+  ::setsockopt(fd.get(), IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+  // Beyond the system's limit where the rights allow it: a busy server takes its probes later.
+  if (::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+  sockaddr_in own{};
+  own.sin_family = AF_INET;
+  own.sin_port = ::htons(port);
+  own.sin_addr.s_addr = ::htonl(address);
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0) return fd;
+  if (errno == EADDRINUSE)
+    return Error{Code::kConflict, "UDP port " + std::to_string(port) +
+                                      ": is taken; end the other prober on this server first"};
+  return os::errno_error("UDP port " + std::to_string(port));
+}
+
+std::size_t send_all(int socket, std::span<const Packet> packets) {
+  Batch& space = batch();
+  std::size_t done = 0;
+  while (done < packets.size()) {
+    const std::size_t count = std::min(kBatch, packets.size() - done);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Packet& packet = packets[done + i];
+      space.prepare(i, CMSG_SPACE(sizeof(in_pktinfo)));
+      space.slots[i].payload = packet.payload;
+      space.slots[i].remote = {};
+      space.slots[i].remote.sin_family = AF_INET;
+      space.slots[i].remote.sin_port = ::htons(packet.remote_port);
+      space.slots[i].remote.sin_addr.s_addr = ::htonl(packet.remote);
+      set_local(space.messages[i].msg_hdr, packet.local);
+    }
+    const int sent =
+        ::sendmmsg(socket, space.messages.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
+    // One that has no way does not hold up the others.
+    done += sent > 0 ? static_cast<std::size_t>(sent) : 1;
+    if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) return done - 1;
+  }
+  return done;
+}
+
+void receive_all(int socket, std::vector<Packet>& packets) {
+  Batch& space = batch();
+  for (;;) {
+    for (std::size_t i = 0; i < kBatch; ++i)
+      space.prepare(i, space.slots[i].control.size());
+    const int count = ::recvmmsg(socket, space.messages.data(), kBatch, MSG_DONTWAIT, nullptr);
+    for (int i = 0; i < count; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (space.messages[at].msg_len != sizeof(Payload)) continue;
+      packets.push_back(read_slot(space.slots[at], space.messages[at].msg_hdr));
+    }
+    if (count < static_cast<int>(kBatch)) return;
+  }
+}
+
+std::uint32_t dropped(int socket) {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> values{};
+  socklen_t size = sizeof values;
+  if (::getsockopt(socket, SOL_SOCKET, SO_MEMINFO, values.data(), &size) != 0) return 0;
+  return values[SK_MEMINFO_DROPS];
+}
+
+}  // namespace regatta::probe

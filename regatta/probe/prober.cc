@@ -1,0 +1,321 @@
+#include "regatta/probe/prober.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include <time.h>
+
+#include "regatta/os/errno_text.h"
+#include "regatta/probe/internal/batch.h"
+
+namespace regatta::probe {
+namespace {
+
+constexpr std::size_t kSlots = 128;  // windows that answers may still come for
+constexpr int kControls = 2;         // packets over loopback a period
+constexpr std::int64_t kLatencyEvery = 33;  // windows
+
+std::int64_t realtime_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+void sleep_until(std::int64_t time_ns) {
+  const timespec until{.tv_sec = time_ns / 1'000'000'000LL, .tv_nsec = time_ns % 1'000'000'000LL};
+  ::clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &until, nullptr);
+}
+
+// What is known of a window.
+struct Slot {
+  std::int64_t window = -1;
+  std::int64_t worst_gap_ns = 0;
+  std::uint32_t control_sent = 0;
+  std::uint32_t control_back = 0;
+  std::uint32_t overflows = 0;
+  std::vector<std::uint16_t> sent;      // as ServerPart::sends
+  std::vector<std::uint16_t> answered;  // the same
+  std::vector<std::uint16_t> arrived;   // as ServerPart::answers
+  bool is_told = false;
+  bool has_news = false;  // since it was told
+};
+
+struct Sender {  // a source port
+  os::UniqueFd socket;
+  std::vector<Packet> packets;  // a round of its probes
+};
+
+struct Sum {
+  std::uint32_t count = 0;
+  double least = 0;
+  double most = 0;
+  double total = 0;
+};
+
+}  // namespace
+
+struct Prober::Impl {
+  ServerPart part;
+  ProberOptions options;
+  std::int64_t period_ns = 0;
+  std::int64_t phase_ns = 0;  // servers do not all wake up at once
+  std::vector<Sender> senders;
+  os::UniqueFd reflector;
+  os::UniqueFd control;
+  std::uint16_t control_port = 0;
+  std::vector<Slot> slots{kSlots};
+  std::vector<Sum> latency;  // as ServerPart::sends
+  std::vector<Packet> came;
+  std::uint32_t dropped_before = 0;
+  std::int64_t last_round = -1;
+  std::int64_t told_until = -1;  // window
+
+  // Of the window, or none when it is too old.
+  Slot* slot(std::int64_t window);
+  std::int64_t window_of(std::int64_t round) const { return round / options.periods_per_window; }
+  template <typename Change>
+  void note(std::int64_t round, Change&& change);
+  void take_answers();
+  void reflect();
+  void take_controls();
+  void send_controls(std::int64_t round);
+  void send_round(std::int64_t round);
+  void note_drops(std::int64_t round);
+  diag::Report report(const Slot& one, std::int64_t newest) const;
+  Status tell_windows(std::int64_t round,
+                      const std::function<Status(const std::string&)>& tell);
+  std::string latencies();
+};
+
+Slot* Prober::Impl::slot(std::int64_t window) {
+  if (window < 0) return nullptr;
+  Slot& one = slots[static_cast<std::size_t>(window) % kSlots];
+  if (one.window > window) return nullptr;
+  if (one.window < window) {
+    one = Slot{.window = window};
+    one.sent.assign(part.sends.size(), 0);
+    one.answered.assign(part.sends.size(), 0);
+    one.arrived.assign(part.answers.size(), 0);
+  }
+  return &one;
+}
+
+template <typename Change>
+void Prober::Impl::note(std::int64_t round, Change&& change) {
+  // Nobody makes this server keep windows that are yet to come.
+  if (round > last_round + 4 * options.periods_per_window) return;
+  Slot* const one = slot(window_of(round));
+  if (one == nullptr) return;
+  change(*one);
+  one->has_news = true;
+}
+
+void Prober::Impl::take_answers() {
+  came.clear();
+  for (const Sender& sender : senders)
+    receive_all(sender.socket.get(), came);
+  for (const Packet& packet : came) {
+    if (packet.payload.magic != kAnswerMagic) continue;
+    const auto at = std::ranges::lower_bound(part.sends, packet.payload.probe);
+    if (at == part.sends.end() || *at != packet.payload.probe) continue;
+    const auto place = static_cast<std::size_t>(at - part.sends.begin());
+    note(packet.payload.round, [&](Slot& one) {
+      if (one.answered[place] < one.sent[place]) ++one.answered[place];
+    });
+    const double us = static_cast<double>(packet.arrived_ns - packet.payload.sent_ns -
+                                          packet.payload.held_ns) *
+                      1e-3;
+    Sum& sum = latency[place];
+    sum.least = sum.count == 0 ? us : std::min(sum.least, us);
+    sum.most = std::max(sum.most, us);
+    sum.total += us;
+    ++sum.count;
+  }
+}
+
+void Prober::Impl::reflect() {
+  came.clear();
+  receive_all(reflector.get(), came);
+  const std::int64_t now = realtime_ns();
+  std::erase_if(came, [](const Packet& one) { return one.payload.magic != kProbeMagic; });
+  for (Packet& packet : came) {
+    const auto at = std::ranges::lower_bound(part.answers, packet.payload.probe);
+    if (at != part.answers.end() && *at == packet.payload.probe)
+      note(packet.payload.round, [&](Slot& one) {
+        ++one.arrived[static_cast<std::size_t>(at - part.answers.begin())];
+      });
+    packet.payload.magic = kAnswerMagic;
+    packet.payload.held_ns = now - packet.arrived_ns;
+  }
+  send_all(reflector.get(), came);
+}
+
+void Prober::Impl::take_controls() {
+  came.clear();
+  receive_all(control.get(), came);
+  for (const Packet& packet : came) {
+    if (packet.payload.magic != kControlMagic) continue;
+    note(packet.payload.round, [&](Slot& one) {
+      ++one.control_back;
+      // It waited here for a period; what came later than it was sent is the kernel's delay.
+      one.worst_gap_ns =
+          std::max(one.worst_gap_ns, packet.arrived_ns - packet.payload.sent_ns);
+    });
+  }
+}
+
+void Prober::Impl::send_controls(std::int64_t round) {
+  std::vector<Packet> packets(kControls);
+  for (Packet& packet : packets)
+    packet = {.local = INADDR_LOOPBACK,
+              .remote = INADDR_LOOPBACK,
+              .remote_port = control_port,
+              .payload = {.magic = kControlMagic, .round = round, .sent_ns = realtime_ns()}};
+  send_all(control.get(), packets);
+  note(round, [&](Slot& one) { one.control_sent += kControls; });
+}
+
+void Prober::Impl::send_round(std::int64_t round) {
+  for (Sender& sender : senders) {
+    const std::int64_t now = realtime_ns();
+    for (Packet& packet : sender.packets) {
+      packet.payload.round = round;
+      packet.payload.sent_ns = now;
+    }
+    send_all(sender.socket.get(), sender.packets);
+  }
+  note(round, [&](Slot& one) {
+    for (std::uint16_t& count : one.sent)
+      ++count;
+  });
+}
+
+void Prober::Impl::note_drops(std::int64_t round) {
+  std::uint32_t all = dropped(reflector.get()) + dropped(control.get());
+  for (const Sender& sender : senders)
+    all += dropped(sender.socket.get());
+  const std::uint32_t fresh = all - dropped_before;
+  dropped_before = all;
+  if (fresh > 0) note(round, [&](Slot& one) { one.overflows += fresh; });
+}
+
+diag::Report Prober::Impl::report(const Slot& one, std::int64_t newest) const {
+  diag::Report report{.server = part.server, .window = one.window};
+  std::int64_t gap = 0;
+  for (std::int64_t window = one.window; window <= newest; ++window) {
+    const Slot& later = slots[static_cast<std::size_t>(window) % kSlots];
+    if (later.window == window) gap = std::max(gap, later.worst_gap_ns);
+  }
+  report.host = {.worst_gap = Seconds{static_cast<double>(gap) * 1e-9},
+                 .control_sent = one.control_sent,
+                 .control_lost = one.control_sent - std::min(one.control_sent, one.control_back),
+                 .overflows = one.overflows};
+  for (std::size_t i = 0; i < part.sends.size(); ++i)
+    report.sent.push_back({part.sends[i], one.sent[i], one.answered[i]});
+  for (std::size_t i = 0; i < part.answers.size(); ++i)
+    report.arrived.push_back({part.answers[i], one.arrived[i]});
+  return report;
+}
+
+std::string Prober::Impl::latencies() {
+  std::vector<Latency> all;
+  for (std::size_t i = 0; i < latency.size(); ++i) {
+    const Sum& sum = latency[i];
+    if (sum.count > 0)
+      all.push_back({part.sends[i], sum.count, sum.least, sum.total / sum.count, sum.most});
+  }
+  std::ranges::fill(latency, Sum());
+  return latency_line(all);
+}
+
+// The windows whose time has come, and again those of which more is known now.
+Status Prober::Impl::tell_windows(std::int64_t round,
+                                  const std::function<Status(const std::string&)>& tell) {
+  const std::int64_t last = window_of(round - options.grace_periods + 1) - 1;
+  if (last <= told_until) return {};
+  note_drops(round);
+  for (std::int64_t window = std::max(told_until + 1, last - 64); window <= last; ++window)
+    static_cast<void>(slot(window));
+  const std::int64_t newest = window_of(round);
+  for (std::int64_t window = last - static_cast<std::int64_t>(kSlots) / 2; window <= last;
+       ++window) {
+    Slot* const one = window < 0 ? nullptr : &slots[static_cast<std::size_t>(window) % kSlots];
+    if (one == nullptr || one->window != window || (one->is_told && !one->has_news)) continue;
+    one->is_told = true;
+    one->has_news = false;
+    REGATTA_TRY_DO(tell(report_line(report(*one, newest), options.periods_per_window)));
+  }
+  const bool tells_latency = last / kLatencyEvery != told_until / kLatencyEvery;
+  told_until = last;
+  if (tells_latency) return tell(latencies());
+  return {};
+}
+
+Prober::Prober(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Prober::~Prober() = default;
+Prober::Prober(Prober&&) noexcept = default;
+Prober& Prober::operator=(Prober&&) noexcept = default;
+
+Result<Prober> Prober::open(const Matrix& matrix, const ServerPart& part,
+                            const ProberOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->part = part;
+  impl->options = options;
+  impl->period_ns = static_cast<std::int64_t>(std::llround(options.period.value * 1e9));
+  impl->phase_ns = impl->period_ns * (static_cast<std::int64_t>(part.server.value) * 7 % 16) / 16;
+  impl->latency.resize(part.sends.size());
+  REGATTA_TRY(reflector, open_socket(kProbePort));
+  impl->reflector = std::move(reflector);
+  REGATTA_TRY(control, open_socket(0, INADDR_LOOPBACK));
+  sockaddr_in own{};
+  socklen_t size = sizeof own;
+  if (::getsockname(control.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0)
+    return os::errno_error("prober's socket");
+  impl->control_port = ntohs(own.sin_port);
+  impl->control = std::move(control);
+  std::map<std::uint16_t, Sender> senders;
+  for (const std::uint32_t number : part.sends) {
+    const fabric::FiveTuple& flow = matrix.probes[number].flow;
+    Sender& sender = senders[flow.from_port];
+    if (!sender.socket) {
+      REGATTA_TRY(socket, open_socket(flow.from_port));
+      sender.socket = std::move(socket);
+    }
+    sender.packets.push_back({.local = flow.from,
+                              .remote = flow.to,
+                              .remote_port = flow.to_port,
+                              .payload = {.magic = kProbeMagic, .probe = number}});
+  }
+  for (auto& [port, sender] : senders)
+    impl->senders.push_back(std::move(sender));
+  return Prober(std::move(impl));
+}
+
+Status Prober::run(const std::atomic<bool>& stop,
+                   const std::function<Status(const std::string&)>& tell) {
+  Impl& impl = *impl_;
+  std::int64_t round = (realtime_ns() - impl.phase_ns) / impl.period_ns;
+  impl.last_round = round;
+  impl.told_until = impl.window_of(round + impl.options.periods_per_window);
+  while (!stop) {
+    ++round;
+    sleep_until(round * impl.period_ns + impl.phase_ns);
+    const std::int64_t now = realtime_ns();
+    // Rounds that were slept over are left out; the last of them is late.
+    const std::int64_t late = now - (round * impl.period_ns + impl.phase_ns);
+    round += late / impl.period_ns;
+    impl.last_round = round;
+    impl.note(round, [&](Slot& one) { one.worst_gap_ns = std::max(one.worst_gap_ns, late); });
+    impl.take_controls();
+    impl.take_answers();
+    impl.reflect();
+    impl.send_round(round);
+    impl.send_controls(round);
+    REGATTA_TRY_DO(impl.tell_windows(round, tell));
+  }
+  return {};
+}
+
+}  // namespace regatta::probe

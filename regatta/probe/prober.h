@@ -1,0 +1,47 @@
+// probe/prober.h: the probes of one server: sends its own, answers those of others, and tells what
+// became of them window by window. One thread that wakes up once a period and does all that is due
+// in a few system calls.
+//
+// Windows and periods are those of the system clock, so that all servers count alike. The kernel
+// stamps what arrives; the time that an answer waited for its prober to wake up is in the answer,
+// and taken out of the latency.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/probe/matrix.h"
+#include "regatta/probe/report_text.h"
+
+namespace regatta::probe {
+
+struct ProberOptions {
+  Seconds period{0.01};
+  int periods_per_window = 3;
+  int grace_periods = 3;  // after the end of a window until it is told
+};
+
+class Prober {
+ public:
+  // Opens the sockets: kProbePort and the source ports of its probes, on all addresses.
+  // kConflict when another has one of them. The matrix must outlive this.
+  static Result<Prober> open(const Matrix& matrix, const ServerPart& part,
+                             const ProberOptions& options = {});
+  ~Prober();
+  Prober(Prober&&) noexcept;
+  Prober& operator=(Prober&&) noexcept;
+
+  // Until `stop` is set or `tell` (a whole line) fails, whose error is returned.
+  Status run(const std::atomic<bool>& stop, const std::function<Status(const std::string&)>& tell);
+
+ private:
+  struct Impl;
+  explicit Prober(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace regatta::probe
