@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 
+#include <netinet/in.h>
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -18,6 +19,7 @@ namespace {
 constexpr std::int64_t kPeriod = 10'000'000;
 constexpr std::int64_t kLate = 5'000'000;
 constexpr int kMisses = 3;
+constexpr int kAgain = 10;  // rounds after which what is still broken is told again
 
 }  // namespace
 
@@ -66,6 +68,8 @@ Status Watch::open_flows() {
         ++port;
         ways.insert(found->way);
         REGATTA_TRY_DO(open_sockets(net_, *found));
+        const int tos = topo::kProbeTos;
+        ::setsockopt(found->sender.get(), IPPROTO_IP, IP_TOS, &tos, sizeof tos);
         flows_.push_back(std::move(*found));
       }
     }
@@ -110,7 +114,7 @@ void Watch::look(std::uint32_t round) {
   for (std::size_t i = 0; i + 1 < flows_.size(); ++i) {
     misses_[i] = seen_[i] == round ? 0 : misses_[i] + 1;
     if (misses_[i] < kMisses) continue;
-    is_new = is_new || misses_[i] == kMisses;
+    is_new = is_new || (misses_[i] - kMisses) % kAgain == 0;
     missing.push_back(i);
   }
   if (is_new) report(missing);

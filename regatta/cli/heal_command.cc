@@ -141,6 +141,7 @@ Status heal_lab(const Options& options, const heal::HealerOptions& healer) {
   REGATTA_TRY_DO(lab::take_rights(*lab));
   const heal::Ways ways(graph);
   REGATTA_TRY(switches, open_lab_switches(*lab, graph, ways));
+  if (!options.dry_run) REGATTA_TRY_DO(switches->keep_probe_ways());
   REGATTA_TRY(holder, os::open_pidfd(lab->holder));
   const Fabric fabric{graph, ways, *switches, socket, healer, holder.get()};
   const Status status = heal_until_stopped(fabric, options.json);

@@ -21,6 +21,7 @@ namespace regatta::heal {
 namespace {
 
 constexpr std::size_t kBlockBytes = 32768;  // well below what a socket takes at once
+constexpr std::uint8_t kProbeTable = 77;
 
 }  // namespace
 
@@ -153,7 +154,7 @@ Result<std::vector<Installed>> LinuxSwitches::installed() {
   return all;
 }
 
-Status LinuxSwitches::send(Switch& one, std::span<const RouteChange> changes) {
+Status LinuxSwitches::send(Switch& one, std::span<const RouteChange> changes, std::uint8_t table) {
   std::vector<KernelRoute> routes;
   for (const RouteChange& change : changes) {
     KernelRoute route;
@@ -173,7 +174,7 @@ Status LinuxSwitches::send(Switch& one, std::span<const RouteChange> changes) {
   std::string block;
   for (std::size_t i = 0; i < routes.size(); ++i) {
     const bool ends = i + 1 == routes.size() || block.size() > kBlockBytes;
-    append_route(block, routes[i], ++one.sequence, ends);
+    append_route(block, routes[i], ++one.sequence, ends, table);
     if (!ends) continue;
     REGATTA_TRY_DO(one.routes.send(block));
     one.asked.push_back(one.sequence);
@@ -217,10 +218,46 @@ Status LinuxSwitches::apply(std::span<const RouteChange> changes) {
     if (first && !status) first = status;
   };
   for (const NodeId node : order)
-    keep(send(*of_node_[node.index()], by_node[node]));
+    keep(send(*of_node_[node.index()], by_node[node], RT_TABLE_MAIN));
   for (const NodeId node : order)
     keep(await(*of_node_[node.index()]));
   return first;
+}
+
+Status LinuxSwitches::keep_probe_ways() {
+  keeps_probe_ways_ = true;
+  for (const auto& one : switches_) {
+    std::string rule;
+    append_rule(rule, topo::kProbeTos, kProbeTable, ++one->sequence);
+    REGATTA_TRY_DO(one->routes.send(rule));
+    one->asked.push_back(one->sequence);
+    // A healer before may have made it.
+    const Status made = await(*one);
+    if (!made && made.error().code != Code::kConflict) return made;
+    std::vector<RouteChange> routes;
+    for (const NodeId leaf : ways_.routes.leaves()) {
+      const auto hops = ways_.routes.next_hops(one->node, leaf);
+      if (!hops.empty()) routes.push_back({one->node, leaf, even_parts(hops), {}, {}});
+    }
+    REGATTA_TRY_DO(send(*one, routes, kProbeTable));
+    REGATTA_TRY_DO(await(*one));
+  }
+  return {};
+}
+
+// The kernel forgot those through an interface that was off.
+Status LinuxSwitches::restore_probe_ways(const CarrierChange& change) {
+  Switch& one = *of_node_[change.node.index()];
+  const bool forward = graph_.links[change.link.index()].a == change.node;
+  const std::uint32_t link = fabric::number_of({change.link, forward});
+  std::vector<RouteChange> routes;
+  for (const NodeId leaf : ways_.routes.leaves()) {
+    const auto hops = ways_.routes.next_hops(change.node, leaf);
+    if (std::ranges::find(hops, link) != hops.end())
+      routes.push_back({change.node, leaf, even_parts(hops), {}, {}});
+  }
+  REGATTA_TRY_DO(send(one, routes, kProbeTable));
+  return await(one);
 }
 
 Result<std::vector<CarrierChange>> LinuxSwitches::carriers() {
@@ -239,6 +276,8 @@ Result<std::vector<CarrierChange>> LinuxSwitches::carriers() {
     if (!status && status.error().code != Code::kExhausted) return status.error();
     if (!status) REGATTA_TRY_DO(learn_links(one, changes));
   }
+  for (const CarrierChange& change : changes)
+    if (change.up && keeps_probe_ways_) REGATTA_TRY_DO(restore_probe_ways(change));
   return changes;
 }
 

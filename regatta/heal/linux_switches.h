@@ -30,6 +30,11 @@ class LinuxSwitches final : public Switches {
                                                      std::vector<SwitchSpace> spaces);
   ~LinuxSwitches() override;
 
+  // Gives packets of type of service topo::kProbeTos a table of their own with the routes as they
+  // are meant to be, whatever is withdrawn from the others: so that probes keep to the ways that
+  // they were made for, and see when these are well again. Stays when this ends.
+  Status keep_probe_ways();
+
   Result<std::vector<Installed>> installed() override;
   Status apply(std::span<const RouteChange> changes) override;
   Result<std::vector<CarrierChange>> carriers() override;
@@ -40,7 +45,8 @@ class LinuxSwitches final : public Switches {
   LinuxSwitches(const topo::Graph& graph, const Ways& ways);
   Status add(SwitchSpace space);
   Status learn_links(Switch& one, std::vector<CarrierChange>& changes);
-  Status send(Switch& one, std::span<const RouteChange> changes);
+  Status send(Switch& one, std::span<const RouteChange> changes, std::uint8_t table);
+  Status restore_probe_ways(const CarrierChange& change);
   Status await(Switch& one);
 
   const topo::Graph& graph_;
@@ -49,6 +55,7 @@ class LinuxSwitches final : public Switches {
   std::vector<Switch*> of_node_;
   std::vector<std::vector<std::uint32_t>> addresses_of_;  // per node: of the NICs below a leaf
   std::vector<CarrierChange> first_;                      // what the first carriers() tells
+  bool keeps_probe_ways_ = false;
   os::UniqueFd epoll_;
 };
 

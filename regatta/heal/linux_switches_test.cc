@@ -151,6 +151,43 @@ TEST_F(LinuxSwitchesOfALab, TellCarriersThatGoAndCome) {
   }
 }
 
+// Else a prober could not tell when a broken way is well again, nor which way its packets take.
+TEST_F(LinuxSwitchesOfALab, KeepProbesOnTheWaysThatWereMeant) {
+  bring_up(lab_text("probes", 4, 3, 0));
+  if (IsSkipped()) return;
+  if (!std::filesystem::exists("/proc/sys/net/ipv4/fib_multipath_hash_seed"))
+    GTEST_SKIP() << "this kernel has no hash seed per namespace";
+  make_flows(300);
+  flows_.erase(std::remove_if(flows_.begin(), flows_.end(),
+                              [&](const auto& flow) { return flow.from != address(0); }),
+               flows_.end());
+  ASSERT_GT(flows_.size(), 30U);
+  ASSERT_TRUE(switches_->keep_probe_ways());
+  const auto meant = taken(node("leaf0"), flows_);
+  const std::vector<Fault> faults = {{Place::kSwitch, 0, node("spine1"), Harm::kEats}};
+  ASSERT_TRUE(switches_->apply(Tables(*ways_).changes(decide(*ways_, faults))));
+  EXPECT_NE(taken(node("leaf0"), flows_), meant);
+  EXPECT_EQ(taken(node("leaf0"), flows_, topo::kProbeTos), meant);
+  // Also after the interface of one was off, and for a second healer.
+  ASSERT_TRUE(switches_->carriers());
+  set_up("leaf0", "spine2", false);
+  set_up("spine0", "leaf1", false);
+  set_up("leaf0", "spine2", true);
+  set_up("spine0", "leaf1", true);
+  const Seconds end = os::monotonic_now() + Seconds{5};
+  for (std::size_t told = 0; told < 4 && os::monotonic_now() < end;) {
+    const auto changes = switches_->carriers();
+    ASSERT_TRUE(changes);
+    for (const CarrierChange& change : *changes)
+      told += change.up ? 1 : 0;
+    os::sleep_for(Seconds{0.001});
+  }
+  EXPECT_EQ(taken(node("leaf0"), flows_, topo::kProbeTos), meant);
+  EXPECT_EQ(taken(node("spine0"), flows_, topo::kProbeTos),
+            std::vector<std::uint32_t>(flows_.size(), link("spine0", "leaf1")));
+  EXPECT_TRUE(switches_->keep_probe_ways());
+}
+
 // As a healer finds them after a reboot of a switch, or of itself.
 TEST_F(LinuxSwitchesOfALab, GetBackWhatAKernelForgot) {
   bring_up(lab_text("forgot", 4, 2, 0));

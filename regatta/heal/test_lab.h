@@ -127,7 +127,8 @@ class HealedLab : public testing::Test {
   }
 
   // The directed links by which a switch's kernel would send these flows on.
-  std::vector<std::uint32_t> taken(NodeId at, const std::vector<fabric::FiveTuple>& flows) const {
+  std::vector<std::uint32_t> taken(NodeId at, const std::vector<fabric::FiveTuple>& flows,
+                                   std::uint8_t tos = 0) const {
     std::vector<std::uint32_t> links;
     const auto space = lab::open_network(lab_, graph_.nodes[at.index()].name);
     auto socket = RouteSocket::open(*space, 0);
@@ -146,8 +147,9 @@ class HealedLab : public testing::Test {
     }
     for (const fabric::FiveTuple& flow : flows) {
       std::string question;
-      append_question(question,
-                      {enters, flow.from, flow.to, flow.from_port, flow.to_port, flow.protocol}, 7);
+      append_question(
+          question, {enters, flow.from, flow.to, flow.from_port, flow.to_port, flow.protocol, tos},
+          7);
       EXPECT_TRUE(socket->send(question));
       EXPECT_TRUE(socket->receive(true, [&](const nlmsghdr& message) {
         links.push_back(link_of[parse_answer(message)]);

@@ -29,6 +29,10 @@ std::optional<LinkId> link_of(std::uint32_t address);
 // "10.64.0.0".
 std::string address_text(std::uint32_t address);
 
+// The type of service (RFC 1349: low delay) of packets that probe a fabric: where a healer changes
+// routes, these go the ways that were meant, so that they see when a broken one is well again.
+inline constexpr std::uint8_t kProbeTos = 0x10;
+
 // What a switch mixes into its hash of connections, not 0, by NodeId. The same in every run for the
 // same names of cluster and node; differs between the nodes of a cluster but for chance.
 std::uint32_t hash_seed(std::string_view cluster, std::string_view node);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <arpa/inet.h>
+#include <linux/fib_rules.h>
 #include <linux/if.h>
 #include <sys/socket.h>
 
@@ -101,11 +102,11 @@ std::vector<KernelHop> parse_hops(const rtattr* attribute) {
 }  // namespace
 
 void append_route(std::string& block, const KernelRoute& route, std::uint32_t sequence,
-                  bool acknowledge) {
+                  bool acknowledge, std::uint8_t table) {
   rtmsg head{};
   head.rtm_family = AF_INET;
   head.rtm_dst_len = 32;
-  head.rtm_table = RT_TABLE_MAIN;
+  head.rtm_table = table;
   head.rtm_protocol = RTPROT_STATIC;
   head.rtm_scope = RT_SCOPE_UNIVERSE;
   head.rtm_type = RTN_UNICAST;
@@ -123,6 +124,15 @@ void append_route(std::string& block, const KernelRoute& route, std::uint32_t se
     message.close(begin);
   }
   message.close(hops);
+}
+
+void append_rule(std::string& block, std::uint8_t tos, std::uint8_t table, std::uint32_t sequence) {
+  fib_rule_hdr head{};
+  head.family = AF_INET;
+  head.tos = tos;
+  head.table = table;
+  head.action = FR_ACT_TO_TBL;
+  Builder(block, RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK, sequence, head);
 }
 
 void append_dump(std::string& block, std::uint16_t type, std::uint32_t sequence) {
@@ -143,6 +153,7 @@ void append_question(std::string& block, const Question& question, std::uint32_t
   rtmsg head{};
   head.rtm_family = AF_INET;
   head.rtm_dst_len = head.rtm_src_len = 32;
+  head.rtm_tos = question.tos;
   Builder message(block, RTM_GETROUTE, 0, sequence, head);
   message.add(RTA_IIF, question.enters);
   message.add(RTA_SRC, ::htonl(question.from));

@@ -20,7 +20,7 @@ struct KernelHop {
   friend bool operator==(const KernelHop&, const KernelHop&) = default;
 };
 
-// A route to one address in the main table.
+// A route to one address.
 struct KernelRoute {
   std::uint32_t destination = 0;
   std::vector<KernelHop> hops;
@@ -28,10 +28,13 @@ struct KernelRoute {
   friend bool operator==(const KernelRoute&, const KernelRoute&) = default;
 };
 
-// Appends a message that adds the route or replaces that which is there. `acknowledge`: the kernel
-// answers also when all is well.
+// Appends a message that adds the route to a table or replaces that which is there. `acknowledge`:
+// the kernel answers also when all is well.
 void append_route(std::string& block, const KernelRoute& route, std::uint32_t sequence,
-                  bool acknowledge);
+                  bool acknowledge, std::uint8_t table = RT_TABLE_MAIN);
+// One that makes packets of this type of service look into `table` first. The kernel answers; when
+// there is such a rule, that it exists.
+void append_rule(std::string& block, std::uint8_t tos, std::uint8_t table, std::uint32_t sequence);
 // One that asks for all routes, links or addresses: RTM_GETROUTE, RTM_GETLINK, RTM_GETADDR.
 void append_dump(std::string& block, std::uint16_t type, std::uint32_t sequence);
 
@@ -43,6 +46,7 @@ struct Question {
   std::uint16_t from_port = 0;
   std::uint16_t to_port = 0;
   std::uint8_t protocol = 17;
+  std::uint8_t tos = 0;
 };
 void append_question(std::string& block, const Question& question, std::uint32_t sequence);
 
