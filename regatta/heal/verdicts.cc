@@ -1,0 +1,54 @@
+#include "regatta/heal/verdicts.h"
+
+#include <nlohmann/json.hpp>
+
+#include "regatta/fabric/routes.h"
+#include "regatta/heal/words.h"
+
+namespace regatta::heal {
+namespace {
+
+Harm harm_of(diag::Symptom symptom) {
+  if (symptom == diag::Symptom::kLoss) return Harm::kLoses;
+  return symptom == diag::Symptom::kNoCarrier ? Harm::kNoCarrier : Harm::kEats;
+}
+
+}  // namespace
+
+std::vector<Fault> faults_of(const diag::Verdict& verdict) {
+  const diag::Culprit& culprit = verdict.culprit;
+  const Harm harm = harm_of(verdict.symptom);
+  if (!diag::is_fault(verdict)) return {};
+  if (culprit.kind == diag::CulpritKind::kSwitch) return {{Place::kSwitch, 0, culprit.node, harm}};
+  const bool is_nic = culprit.kind == diag::CulpritKind::kNic;
+  std::vector<Fault> faults;
+  if (culprit.kind != diag::CulpritKind::kLink && !is_nic) return faults;
+  for (const bool forward : {true, false}) {
+    const bool suffers = is_nic || (forward ? culprit.forward : culprit.backward);
+    if (suffers)
+      faults.push_back({Place::kLink, fabric::number_of({culprit.link, forward}), {}, harm});
+  }
+  return faults;
+}
+
+std::string report_lines(const topo::Graph& graph, const diag::Verdict& verdict) {
+  std::string lines;
+  for (const Fault& fault : faults_of(verdict)) {
+    nlohmann::json broken;
+    if (fault.place == Place::kSwitch) {
+      broken["switch"] = graph.nodes[fault.node.index()].name;
+    } else {
+      const topo::Link& link = graph.links[fault.link / 2];
+      broken["link"] = link.name;
+      broken["from"] = graph.nodes[(fault.link % 2 == 0 ? link.a : link.b).index()].name;
+    }
+    lines += nlohmann::json{{"broken", broken},
+                            {"harm", to_string(fault.harm)},
+                            {"why", diag::to_string(graph, verdict)}}
+                 .dump() +
+             "\n";
+  }
+  return lines;
+}
+
+}  // namespace regatta::heal
