@@ -14,25 +14,26 @@
 #include "bench/peers/ns3_ring.h"
 #include "bench/peers/own_process.h"
 #include "regatta/fabric/collective_traffic.h"
-#include "regatta/fabric/packet/packet_simulation.h"
+#include "regatta/fabric/packet/mixed_simulation.h"
 #include "regatta/fabric/packet/test_scene.h"
 
 namespace {
 
 using regatta::peers::Ring;
 
-double simulate_ours(const Ring& one) {
+double simulate_ours(const Ring& one, bool is_mixed) {
   using namespace regatta::fabric;
   TestScene scene(static_cast<int>(one.ranks), static_cast<int>(one.per_leaf), {one.rate});
   add_ring_all_reduce(scene.traffic, one.ranks, {one.bytes},
                       [&](std::uint32_t from, std::uint32_t to) { return scene.pair(from, to); });
-  const auto report = simulate_packets(scene.scene(), scene.traffic,
-                                       {.mtu = {one.packet}, .header = {one.headers}});
-  if (!report) {
+  const PacketOptions options{.mtu = {one.packet}, .header = {one.headers}};
+  const auto end = [](const auto& report) {
+    if (report) return report->end.value;
     std::fprintf(stderr, "%s\n", report.error().message.c_str());
     std::exit(1);
-  }
-  return report->end.value;
+  };
+  return is_mixed ? end(simulate_mixed(scene.scene(), scene.traffic, options))
+                  : end(simulate_packets(scene.scene(), scene.traffic, options));
 }
 
 }  // namespace
@@ -54,7 +55,9 @@ int main(int argc, char** argv) {
   std::printf("ring, %u ranks, %u to a leaf, packet by packet\n", one.ranks, one.per_leaf);
   using regatta::peers::tell;
   bool is_well = true;
-  if (who.empty() || who == "ours") is_well = tell("regatta", [&] { return simulate_ours(one); });
+  if (who.empty() || who == "ours")
+    is_well = tell("regatta", [&] { return simulate_ours(one, false); }) &&
+              tell("regatta mixed", [&] { return simulate_ours(one, true); });
   if (who.empty() || who == "ns3")
     is_well = tell("ns-3", [&] { return regatta::peers::ns3_ring_all_reduce(one); }) && is_well;
   one.is_in_picoseconds = false;

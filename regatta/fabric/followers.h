@@ -30,6 +30,16 @@ class Followers {
       use(following_[i] / 2, static_cast<After>(following_[i] % 2));
   }
 
+  // Whether those of `flow` are, with numbers `shift` higher, those of `flow` + `shift`.
+  bool is_alike(std::uint32_t flow, std::uint32_t shift) const {
+    const std::uint32_t count = first_[flow + 1] - first_[flow];
+    const std::uint32_t other = first_[flow + shift];
+    if (first_[flow + shift + 1] - other != count) return false;
+    for (std::uint32_t i = 0; i < count; ++i)
+      if (following_[first_[flow] + i] + 2 * shift != following_[other + i]) return false;
+    return true;
+  }
+
  private:
   std::vector<std::uint32_t> first_;
   std::vector<std::uint32_t> following_;

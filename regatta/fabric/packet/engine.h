@@ -8,6 +8,7 @@
 
 #include "regatta/core/result.h"
 #include "regatta/fabric/packet/calendar.h"
+#include "regatta/fabric/packet/cycles.h"
 #include "regatta/fabric/packet/flows.h"
 #include "regatta/fabric/packet/lines.h"
 #include "regatta/fabric/packet/mixed_simulation.h"
@@ -30,6 +31,7 @@ class Engine {
   void set_leaps(const PacketOptions& packets, const MixedOptions& options) {
     steady_.emplace(network_, flows_.traffic().flows().size(), packets, options);
     most_error_ = options.most_error;
+    flows_.set_notes();
   }
   Result<MixedReport> run();
 
@@ -62,6 +64,9 @@ class Engine {
   void set_timer(Picoseconds at, What what, std::uint32_t of);
   void look();
   void look_back(std::uint32_t link);
+  bool print_all(Print& print) const;
+  void look_for_cycle(std::uint32_t flow);
+  void repeat(const Moment& before, const Moment& now, std::uint64_t times);
   double time_to_start() const;
   void note_change();
   void leap_packets(const Sending& sending, std::uint64_t packets);
@@ -98,6 +103,8 @@ class Engine {
   std::vector<double> rests_;     // per connection: parts of packets that leaps left over
   Recurrence recurrence_;
   std::uint64_t leaps_back_ = 0;
+  Cycles cycles_;
+  std::uint64_t cycles_repeated_ = 0;
   double most_error_ = 0;
   double bound_ = 0;  // picoseconds
   std::uint64_t leaps_ = 0;

@@ -11,6 +11,7 @@
 #include "regatta/fabric/flow_simulation.h"
 #include "regatta/fabric/followers.h"
 #include "regatta/fabric/packet/packet.h"
+#include "regatta/fabric/packet/recurrence.h"
 
 namespace regatta::fabric::packet {
 
@@ -46,6 +47,8 @@ class Flows {
     const Start start = starts_.top();
     starts_.pop();
     times_[start.flow].start = start.at;
+    high_ = std::max(high_, start.flow);
+    note(start.flow, 0);
     return start.flow;
   }
   void expect(std::uint32_t flow, std::uint32_t parts, std::uint32_t packets) {
@@ -62,16 +65,39 @@ class Flows {
   }
   void sent(std::uint32_t flow, Picoseconds now) {
     times_[flow].sent = now + leapt_;
+    note(flow, 1);
     tell(flow, After::kSent, now);
   }
   void arrived(std::uint32_t flow, Picoseconds now) {
     times_[flow].arrived = now + leapt_;
     end_ = std::max(end_, now + leapt_);
     ++arrived_;
+    note(flow, 2);
     tell(flow, After::kArrived, now);
   }
 
   const Traffic& traffic() const { return traffic_; }
+
+  // From now on what happens is noted, so that it can be repeated.
+  void set_notes() { has_notes_ = true; }
+  struct Mark {
+    std::size_t notes = 0;
+    std::uint32_t low = 0;   // all before it have arrived
+    std::uint32_t high = 0;  // nothing has happened to any after it
+    Picoseconds at = 0;
+  };
+  // False: too many are due to say so.
+  bool print(Print& print, Picoseconds now) const;
+  Mark mark(Picoseconds now) {
+    while (low_ < times_.size() && times_[low_].arrived != kNever)
+      ++low_;
+    return {notes_.size(), low_, high_, now + leapt_};
+  }
+  // How often what happened between the marks comes again, with flows whose numbers are `shift`
+  // higher each time.
+  std::uint64_t repeats(const Mark& before, const Mark& now, std::uint32_t shift) const;
+  void repeat(const Mark& before, const Mark& now, std::uint32_t shift, std::uint64_t times);
+  void forget_notes() { notes_.clear(); }
   // So much passes while nothing starts or ends.
   void leap(Picoseconds time) { leapt_ += time; }
   void leap_packets(std::uint32_t flow, std::uint64_t packets) {
@@ -127,8 +153,18 @@ class Flows {
   }
   void tell(std::uint32_t flow, After what, Picoseconds now) {
     followers_.for_each(flow, [&](std::uint32_t next, After after) {
-      if (after == what && --waits_for_[next] == 0) due(next, now);
+      if (after != what) return;
+      high_ = std::max(high_, next);
+      if (--waits_for_[next] == 0) due(next, now);
     });
+  }
+
+  void note(std::uint32_t flow, std::uint32_t what) {
+    if (has_notes_) notes_.push_back(std::uint64_t{flow} * 3 + what);
+  }
+  Picoseconds& time_of(std::uint32_t flow, std::uint64_t what) {
+    Times& times = times_[flow];
+    return what == 0 ? times.start : what == 1 ? times.sent : times.arrived;
   }
 
   const Traffic& traffic_;
@@ -137,6 +173,10 @@ class Flows {
   std::vector<Left> left_;
   std::vector<std::uint32_t> waits_for_;
   std::priority_queue<Start> starts_;
+  bool has_notes_ = false;
+  std::vector<std::uint64_t> notes_;  // 3 flow + what: started, sent, arrived
+  std::uint32_t low_ = 0;
+  std::uint32_t high_ = 0;
   Picoseconds end_ = 0;
   Picoseconds leapt_ = 0;  // how far the time of the flows is ahead of that of the packets
   std::size_t arrived_ = 0;

@@ -55,6 +55,28 @@ void Lines::print(Print& print, Picoseconds now) const {
   }
 }
 
+std::vector<Lines::Counts> Lines::counts() const {
+  std::vector<Counts> counts;
+  counts.reserve(lines_.size());
+  for (const Line& line : lines_)
+    counts.push_back({line.bytes, line.marks, line.pauses, line.paused_for});
+  return counts;
+}
+
+void Lines::repeat(const std::vector<Counts>& before, std::uint64_t times, std::uint32_t shift) {
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    Line& line = lines_[i];
+    line.bytes += times * (line.bytes - before[i].bytes);
+    line.marks += times * (line.marks - before[i].marks);
+    line.pauses += times * (line.pauses - before[i].pauses);
+    line.paused_for += static_cast<Picoseconds>(times) * (line.paused_for - before[i].paused_for);
+    for (std::size_t k = 0; k < line.flying.size(); ++k)
+      line.flying.at(k).packet.flow += shift;
+    for (std::size_t k = 0; k < line.waiting.size(); ++k)
+      line.waiting.at(k).flow += shift;
+  }
+}
+
 void Lines::report(PacketReport& report, Picoseconds now) const {
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     const Line& line = lines_[i];

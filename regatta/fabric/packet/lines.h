@@ -118,9 +118,22 @@ class Lines {
     lines_[link].bytes += packets * bytes;
     crossings_ += packets;
   }
+  void add_crossings(std::uint64_t packets) { crossings_ += packets; }
 
   // All that bears on what happens next.
   void print(Print& print, Picoseconds now) const;
+
+  // What counts up, per link.
+  struct Counts {
+    std::uint64_t bytes = 0;
+    std::uint64_t marks = 0;
+    std::uint64_t pauses = 0;
+    Picoseconds paused_for = 0;
+  };
+  std::vector<Counts> counts() const;
+  // What was counted since `before` comes `times` more, and all that is under way is of flows
+  // whose numbers are `shift` higher.
+  void repeat(const std::vector<Counts>& before, std::uint64_t times, std::uint32_t shift);
 
   // No link pauses, or is about to.
   bool is_calm() const { return asked_ == 0; }

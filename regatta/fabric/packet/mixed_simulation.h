@@ -1,7 +1,8 @@
-// fabric/packet/mixed_simulation.h: packets where things change, rates in between. Each packet is
-// simulated until all that send do so at rates that stay; then time leaps to where the first of
-// them is nearly done, with all queues as they are, and packets go on. The idea: Wormhole, NSDI
-// 2026, "fast-forward".
+// fabric/packet/mixed_simulation.h: packets where things change, and what they say where nothing
+// does. Each packet is simulated until all that send do so at rates that stay; then time leaps to
+// where the first of them is nearly done, with all queues as they are, and packets go on. What has
+// come once comes again where the state is the same: pauses of an incast, steps of a ring. The
+// ideas: Wormhole, NSDI 2026, which leaps and keeps what it simulated.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,8 @@ struct MixedReport : PacketReport {
   std::uint64_t leaps = 0;
   std::uint64_t leaps_by_max_min = 0;     // with the rates of the flow level
   std::uint64_t leaps_by_recurrence = 0;  // by what was simulated once; the others as measured
+  // Periods of steps of a collective that were not simulated, for they were like one before.
+  std::uint64_t cycles = 0;
 };
 
 // As simulate_packets(). It leaps where packets go by the hash alone (Spread::kHash) and

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "regatta/fabric/collective_traffic.h"
+#include "regatta/fabric/packet/mixed_simulation.h"
 #include "regatta/fabric/packet/test_scene.h"
 
 namespace regatta::fabric {
@@ -28,6 +29,23 @@ void bm_packets_of_a_ring(benchmark::State& state) {
   tell(state, one, {});
 }
 BENCHMARK(bm_packets_of_a_ring)->Arg(16)->Arg(64)->Unit(benchmark::kMillisecond);
+
+// The same, leaping; the second argument: servers of a leaf.
+void bm_mixed_ring(benchmark::State& state) {
+  const auto ranks = static_cast<std::uint32_t>(state.range(0));
+  TestScene one(static_cast<int>(ranks), static_cast<int>(state.range(1)), {50e9});
+  add_ring_all_reduce(one.traffic, ranks, {64LL << 20},
+                      [&](std::uint32_t from, std::uint32_t to) { return one.pair(from, to); });
+  double end = 0;
+  for (auto _ : state)
+    end = simulate_mixed(one.scene(), one.traffic)->end.value;
+  state.counters["simulated_ms"] = end * 1e3;
+}
+BENCHMARK(bm_mixed_ring)
+    ->Args({16, 8})
+    ->Args({64, 8})
+    ->Args({1024, 32})
+    ->Unit(benchmark::kMillisecond);
 
 // 128 servers, each sends 2 MB to another one, over three tiers of 4 links up each.
 void bm_packets_of_a_permutation(benchmark::State& state) {

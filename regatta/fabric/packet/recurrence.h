@@ -16,17 +16,23 @@ namespace regatta::fabric::packet {
 // Of a state, by parts in order: two sums of 64 bits, mixed as SplitMix64 does.
 class Print {
  public:
+  // Flows count by how far they are from `base`.
+  explicit Print(std::uint32_t base = 0) : base_(base) {}
+
+  void add_flow(std::uint32_t flow) { add(std::uint32_t{flow - base_}); }
   void add(std::uint64_t part) {
     a_ = mix((a_ ^ part) + 0x9e3779b97f4a7c15U);
     b_ = mix((b_ + part) * 0xff51afd7ed558ccdU + 1);
   }
   void add(const Packet& packet) {
-    add(std::uint64_t{packet.flow} << 32U | packet.connection);
+    add(std::uint64_t{packet.flow - base_} << 32U | packet.connection);
     add(std::uint64_t{packet.next} << 32U | packet.from);
     add(std::uint64_t{packet.bytes} << 16U | std::uint64_t{packet.hops} << 8U |
         std::uint64_t{packet.is_marked});
   }
-  friend bool operator==(const Print&, const Print&) = default;
+  friend bool operator==(const Print& one, const Print& other) {
+    return one.a_ == other.a_ && one.b_ == other.b_;
+  }
 
  private:
   static std::uint64_t mix(std::uint64_t z) {
@@ -34,6 +40,7 @@ class Print {
     z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
     return z ^ (z >> 31U);
   }
+  std::uint32_t base_;
   std::uint64_t a_ = 0;
   std::uint64_t b_ = 0;
 };

@@ -123,11 +123,33 @@ class Senders {
   void print(Print& print) const {
     for (const Nic& nic : nics_) {
       print.add(nic.ready.size() << 1U | std::uint64_t{nic.is_busy});
-      print.add(nic.ending);
+      print.add(std::uint64_t{nic.ending != kNone});
       for (std::size_t i = 0; i < nic.again.size(); ++i)
         print.add(nic.again.at(i));
       for (std::size_t i = 0; i < nic.ready.size(); ++i)
         print.add(nic.ready.at(i));
+    }
+  }
+  // What they still have to send.
+  void print_messages(Print& print) const {
+    for (const Nic& nic : nics_) {
+      if (nic.ending != kNone) print.add_flow(nic.ending);
+      for (std::size_t i = 0; i < nic.ready.size(); ++i) {
+        const Connection& one = connections_[nic.ready.at(i)];
+        print.add(one.left);
+        for (std::uint32_t at = one.first; at != kNone; at = following_[at]) {
+          print.add_flow(at / per_pair_);
+          print.add(at % per_pair_);
+        }
+      }
+    }
+  }
+  // All that is to be sent is of flows whose numbers are `shift` higher.
+  void repeat(std::uint32_t shift) {
+    for (Nic& nic : nics_) {
+      if (nic.ending != kNone) nic.ending += shift;
+      for (std::size_t i = 0; i < nic.ready.size(); ++i)
+        repeat(connections_[nic.ready.at(i)], shift * per_pair_);
     }
   }
   void leap(std::uint32_t connection, std::uint64_t bytes) {
@@ -181,6 +203,16 @@ class Senders {
   std::uint32_t way_of(std::uint32_t connection) {
     if (!by_turns_) return network_.way_of[connection];
     return network_.way_of[connection + connections_[connection].turn++ % per_pair_];
+  }
+
+  void repeat(Connection& one, std::uint32_t shift) {
+    std::vector<std::uint32_t> messages;
+    for (std::uint32_t at = one.first; at != kNone; at = following_[at])
+      messages.push_back(at + shift);
+    for (std::size_t i = 0; i < messages.size(); ++i)
+      following_[messages[i]] = i + 1 < messages.size() ? messages[i + 1] : kNone;
+    one.first += shift;
+    one.last += shift;
   }
 
   void keep_rate(std::uint32_t connection, std::uint64_t bytes, Picoseconds now) {

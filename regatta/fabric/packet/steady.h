@@ -65,6 +65,7 @@ class Steady {
     has_lost_[packet.flow] = true;
     changed(now);
   }
+  bool is_complete() const { return incomplete_ == 0; }
   void complete(std::uint32_t flow) {
     if (has_lost_[flow]) --incomplete_;
   }
