@@ -105,9 +105,8 @@ void split(const Traffic& traffic, std::vector<std::uint32_t> flows, const JobSe
     if (std::ranges::find(flows, seed.flow) == flows.end()) continue;
     std::vector<std::uint32_t> members;
     std::erase_if(flows, [&](std::uint32_t flow) {
-      const bool belongs =
-          flow == seed.flow ||
-          keeps_time(traffic.flows[flow].bytes, traffic.interval, seed.steps, search);
+      const bool belongs = flow == seed.flow || keeps_time(traffic.flows[flow].bytes,
+                                                           traffic.interval, seed.steps, search);
       if (belongs) members.push_back(flow);
       return belongs;
     });
@@ -137,9 +136,8 @@ std::vector<JobGroup> find_jobs(const Traffic& traffic, const JobSearch& search)
     const std::set<NodeId> servers = servers_of(traffic, job.flows);
     job.servers.assign(servers.begin(), servers.end());
   }
-  std::ranges::stable_sort(jobs, [](const JobGroup& a, const JobGroup& b) {
-    return a.flows.size() > b.flows.size();
-  });
+  std::ranges::stable_sort(
+      jobs, [](const JobGroup& a, const JobGroup& b) { return a.flows.size() > b.flows.size(); });
   return jobs;
 }
 

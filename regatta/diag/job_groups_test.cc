@@ -19,8 +19,8 @@ constexpr double kInterval = 0.01;
 double off_by(const Steps& steps, const TestTruth& truth) {
   const double from = steps.marks.front().value;
   const double to = steps.marks.back().value;
-  const double exact = truth.step_time(from - truth.step_time(0, to) / 2,
-                                       to + truth.step_time(0, to) / 2);
+  const double exact =
+      truth.step_time(from - truth.step_time(0, to) / 2, to + truth.step_time(0, to) / 2);
   return std::abs(steps.mean.value / exact - 1);
 }
 
@@ -95,10 +95,11 @@ struct Outcome {
   void print(const char* what) {
     std::ranges::sort(errors);
     if (errors.empty()) return;
-    std::printf("%s: %d of %d trials grouped right; step time off by %.3f %% in the middle, "
-                "%.3f %% at the 99th percentile, %.3f %% at most, of %zu\n",
-                what, grouped, trials, 100 * errors[errors.size() / 2],
-                100 * errors[errors.size() * 99 / 100], 100 * errors.back(), errors.size());
+    std::printf(
+        "%s: %d of %d trials grouped right; step time off by %.3f %% in the middle, "
+        "%.3f %% at the 99th percentile, %.3f %% at most, of %zu\n",
+        what, grouped, trials, 100 * errors[errors.size() / 2],
+        100 * errors[errors.size() * 99 / 100], 100 * errors.back(), errors.size());
   }
 };
 

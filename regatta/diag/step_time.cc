@@ -88,13 +88,11 @@ std::vector<std::size_t> candidates(const std::vector<double>& likeness, const S
     best = std::max(best, likeness[lag]);
   }
   if (best < search.likeness_least) return {};
-  std::erase_if(peaks,
-                [&](std::size_t lag) { return likeness[lag] < kWorthTrying * best; });
+  std::erase_if(peaks, [&](std::size_t lag) { return likeness[lag] < kWorthTrying * best; });
   if (peaks.size() > kTriedMost) {  // the likeliest of them
     std::vector<std::size_t> order = peaks;
-    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
-      return likeness[a] > likeness[b];
-    });
+    std::ranges::sort(order,
+                      [&](std::size_t a, std::size_t b) { return likeness[a] > likeness[b]; });
     // The shortest is tried in any case: the longer ones may be multiples of it.
     const double least = likeness[order[kTriedMost - 2]];
     const std::size_t shortest = peaks.front();
@@ -241,8 +239,7 @@ double repeats(Series series, const std::vector<double>& places) {
     double sum = 0;
     double squares = 0;
     for (std::size_t k = 0; k < steps; ++k) {
-      const double value =
-          value_at(series, places[k] + share * (places[k + 1] - places[k]));
+      const double value = value_at(series, places[k] + share * (places[k + 1] - places[k]));
       sum += value;
       squares += value * value;
     }

@@ -26,7 +26,7 @@ struct Steps {
 };
 
 struct StepSearch {
-  std::size_t shortest = 4;  // intervals in a step
+  std::size_t shortest = 4;      // intervals in a step
   double likeness_least = 0.25;  // of the traffic to itself a step later, as a correlation
 };
 

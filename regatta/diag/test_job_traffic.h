@@ -57,8 +57,7 @@ class TestTraffic {
     std::normal_distribution<double> normal(0, 1);
     for (double at = -phase(random_) * job.step_s; at < duration_;) {
       truth.begins.push_back(at);
-      const double length =
-          job.step_s * std::max(0.5, 1 + job.step_jitter * normal(random_));
+      const double length = job.step_s * std::max(0.5, 1 + job.step_jitter * normal(random_));
       step(job, at, length, {rings, forward, backward});
       at += length;
     }

@@ -51,9 +51,9 @@ std::vector<double> sum_of(const Traffic& traffic, const std::vector<std::uint32
   return sum;
 }
 
-std::vector<std::vector<double>> bytes_of_links(
-    const Traffic& traffic, const std::vector<std::vector<std::uint32_t>>& ways,
-    std::size_t directed_links) {
+std::vector<std::vector<double>> bytes_of_links(const Traffic& traffic,
+                                                const std::vector<std::vector<std::uint32_t>>& ways,
+                                                std::size_t directed_links) {
   std::vector<std::vector<double>> links(directed_links);
   for (std::size_t flow = 0; flow < ways.size(); ++flow)
     for (const std::uint32_t link : ways[flow])

@@ -19,9 +19,9 @@ std::vector<double> sum_of(const Traffic& traffic, const std::vector<std::uint32
 
 // Bytes by directed link (fabric::number_of) and interval. `ways`: by flow, the links that it
 // crosses. Links that no flow crosses have an empty series.
-std::vector<std::vector<double>> bytes_of_links(
-    const Traffic& traffic, const std::vector<std::vector<std::uint32_t>>& ways,
-    std::size_t directed_links);
+std::vector<std::vector<double>> bytes_of_links(const Traffic& traffic,
+                                                const std::vector<std::vector<std::uint32_t>>& ways,
+                                                std::size_t directed_links);
 
 struct ServerBytes {
   NodeId server;

@@ -13,8 +13,8 @@
 namespace regatta::probe {
 namespace {
 
-constexpr std::size_t kSlots = 128;  // windows that answers may still come for
-constexpr int kControls = 2;         // packets over loopback a period
+constexpr std::size_t kSlots = 128;         // windows that answers may still come for
+constexpr int kControls = 2;                // packets over loopback a period
 constexpr std::int64_t kLatencyEvery = 33;  // windows
 
 std::int64_t realtime_ns() {
@@ -84,8 +84,7 @@ struct Prober::Impl {
   void send_round(std::int64_t round);
   void note_drops(std::int64_t round);
   diag::Report report(const Slot& one, std::int64_t newest) const;
-  Status tell_windows(std::int64_t round,
-                      const std::function<Status(const std::string&)>& tell);
+  Status tell_windows(std::int64_t round, const std::function<Status(const std::string&)>& tell);
   std::string latencies();
 };
 
@@ -124,9 +123,9 @@ void Prober::Impl::take_answers() {
     note(packet.payload.round, [&](Slot& one) {
       if (one.answered[place] < one.sent[place]) ++one.answered[place];
     });
-    const double us = static_cast<double>(packet.arrived_ns - packet.payload.sent_ns -
-                                          packet.payload.held_ns) *
-                      1e-3;
+    const double us =
+        static_cast<double>(packet.arrived_ns - packet.payload.sent_ns - packet.payload.held_ns) *
+        1e-3;
     Sum& sum = latency[place];
     sum.least = sum.count == 0 ? us : std::min(sum.least, us);
     sum.most = std::max(sum.most, us);
@@ -143,9 +142,8 @@ void Prober::Impl::reflect() {
   for (Packet& packet : came) {
     const auto at = std::ranges::lower_bound(part.answers, packet.payload.probe);
     if (at != part.answers.end() && *at == packet.payload.probe)
-      note(packet.payload.round, [&](Slot& one) {
-        ++one.arrived[static_cast<std::size_t>(at - part.answers.begin())];
-      });
+      note(packet.payload.round,
+           [&](Slot& one) { ++one.arrived[static_cast<std::size_t>(at - part.answers.begin())]; });
     packet.payload.magic = kAnswerMagic;
     packet.payload.held_ns = now - packet.arrived_ns;
   }
@@ -160,8 +158,7 @@ void Prober::Impl::take_controls() {
     note(packet.payload.round, [&](Slot& one) {
       ++one.control_back;
       // It waited here for a period; what came later than it was sent is the kernel's delay.
-      one.worst_gap_ns =
-          std::max(one.worst_gap_ns, packet.arrived_ns - packet.payload.sent_ns);
+      one.worst_gap_ns = std::max(one.worst_gap_ns, packet.arrived_ns - packet.payload.sent_ns);
     });
   }
 }

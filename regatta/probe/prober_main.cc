@@ -49,8 +49,8 @@ Status run(const std::string& path, const std::string& server, const std::string
   const topo::Graph graph = build_graph(cluster);
   const probe::Matrix matrix =
       probe::plan_matrix(graph, fabric::Routes(graph), topo::hash_seeds(cluster, graph));
-  REGATTA_TRY(prober, probe::Prober::open(matrix, part_of(graph, matrix, node),
-                                          {.period = period}));
+  REGATTA_TRY(prober,
+              probe::Prober::open(matrix, part_of(graph, matrix, node), {.period = period}));
   return prober.run(g_stop, write_all);
 }
 
@@ -58,8 +58,9 @@ Status run(const std::string& path, const std::string& server, const std::string
 }  // namespace regatta
 
 int main(int count, char** values) {
-  CLI::App app("Probes of one server: sends its own, answers those of others, tells what became of "
-               "them, a line for each window (regatta/probe/report_text.h).");
+  CLI::App app(
+      "Probes of one server: sends its own, answers those of others, tells what became of "
+      "them, a line for each window (regatta/probe/report_text.h).");
   app.footer("Example:\n  regatta-prober cluster.yaml --server s3 --period 10ms");
   std::string cluster;
   std::string server;

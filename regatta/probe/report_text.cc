@@ -96,8 +96,8 @@ Result<std::variant<diag::Report, std::vector<Latency>>> parse_line(std::string_
     std::vector<Latency> latencies;
     for (std::size_t i = 1; i < words.size(); ++i) {
       const auto values = numbers<double>(words[i], 5);
-      if (!values || !((*values)[0] >= 0 && (*values)[0] < 4e9 && (*values)[1] >= 0 &&
-                       (*values)[1] < 4e9) ||
+      if (!values ||
+          !((*values)[0] >= 0 && (*values)[0] < 4e9 && (*values)[1] >= 0 && (*values)[1] < 4e9) ||
           !place_of(part.sends, (*values)[0]))
         return wrong;
       latencies.push_back({static_cast<std::uint32_t>((*values)[0]),

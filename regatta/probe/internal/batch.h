@@ -21,17 +21,17 @@ namespace regatta::probe {
 struct Payload {
   std::uint32_t magic = 0;
   std::uint32_t probe = 0;
-  std::int64_t round = 0;     // periods since the epoch, when it was due
-  std::int64_t sent_ns = 0;   // by the clock of who sent the probe
-  std::int64_t held_ns = 0;   // of an answer: from the arrival of the probe on
+  std::int64_t round = 0;    // periods since the epoch, when it was due
+  std::int64_t sent_ns = 0;  // by the clock of who sent the probe
+  std::int64_t held_ns = 0;  // of an answer: from the arrival of the probe on
 };
 
-inline constexpr std::uint32_t kProbeMagic = 0x52505231;   // "RPR1"
+inline constexpr std::uint32_t kProbeMagic = 0x52505231;  // "RPR1"
 inline constexpr std::uint32_t kAnswerMagic = 0x52505232;
 inline constexpr std::uint32_t kControlMagic = 0x52505233;
 
 struct Packet {
-  std::uint32_t local = 0;   // addresses and ports as numbers: 10.0.0.1 is 0x0a000001
+  std::uint32_t local = 0;  // addresses and ports as numbers: 10.0.0.1 is 0x0a000001
   std::uint32_t remote = 0;
   std::uint16_t remote_port = 0;
   std::int64_t arrived_ns = 0;  // of what came
