@@ -120,9 +120,12 @@ void print_now(const topo::Graph& graph, const fabric::Routes& routes,
     print_circle(waits_of(graph, routes, *now.circle));
     return;
   }
+  if (now.links == 0) {
+    fmt::print("no deadlock: no switch is cabled to another, so nothing waits\n");
+    return;
+  }
   fmt::print("no deadlock: {} links, {} between them, no circle\n", now.links,
              counted(now.waits, "wait"));
-  if (now.layers.empty()) return;
   std::vector<std::string> layers;
   for (const std::size_t links : now.layers)
     layers.push_back(std::to_string(links));

@@ -147,9 +147,11 @@ std::optional<NodeId> cause_of_wait(const topo::Graph& graph, const Routes& rout
       open.push_back(node);
     };
     std::ranges::for_each(routes.leaves(), pass);
-    for (std::size_t i = 0; i < open.size(); ++i)
-      for (const std::uint32_t hop : routes.next_hops(open[i], leaf))
+    std::size_t at = 0;
+    while (at < open.size()) {  // pass() adds to them
+      for (const std::uint32_t hop : routes.next_hops(open[at++], leaf))
         pass(head(hop));
+    }
     if (is_passed[tail.index()]) return leaf;
   }
   return std::nullopt;

@@ -136,10 +136,12 @@ class NewWays {
     lost_.clear();
     for (const NodeId node : touched_)
       lose(node, leaf);
-    for (std::size_t i = 0; i < lost_.size(); ++i) {
-      if (graph_.nodes[lost_[i].index()].kind == topo::NodeKind::kLeaf) return true;
-      for (const LinkId link : graph_.links_of[lost_[i].index()])
-        lose(other_end(link, lost_[i]), leaf);
+    std::size_t next = 0;
+    while (next < lost_.size()) {  // lose() adds to them
+      const NodeId node = lost_[next++];
+      if (graph_.nodes[node.index()].kind == topo::NodeKind::kLeaf) return true;
+      for (const LinkId link : graph_.links_of[node.index()])
+        lose(other_end(link, node), leaf);
     }
     return false;
   }

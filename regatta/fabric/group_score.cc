@@ -105,6 +105,7 @@ struct Choice {
 // The smallest group that holds `count`; none: the largest one.
 std::size_t group_for(const std::vector<Group>& groups, std::size_t count) {
   std::vector<std::size_t> sizes;
+  sizes.reserve(groups.size());
   for (const Group& group : groups)
     sizes.push_back(size_of(group));
   return fill(sizes, std::min(count, size_of(*std::ranges::max_element(groups, {}, size_of))))
