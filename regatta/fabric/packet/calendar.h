@@ -77,7 +77,7 @@ class Calendar {
 
  private:
   static constexpr std::uint32_t kNone = ~0U;
-  static constexpr Picoseconds kDays = 64 * 64;
+  static constexpr Picoseconds kDays = 4096;  // 64 words of 64 bits
 
   struct Entry {
     Picoseconds at = 0;
@@ -147,7 +147,7 @@ class Calendar {
   }
 
   std::vector<Entry> entries_;  // per event
-  std::vector<Day> days_ = std::vector<Day>(64 * 64);
+  std::vector<Day> days_ = std::vector<Day>(kDays);
   std::array<std::uint64_t, 64> bits_ = {};  // days with events
   std::uint64_t words_ = 0;                  // of `bits_` that are not 0
   int shift_ = 0;                            // a day has 2^shift_ picoseconds

@@ -7,7 +7,7 @@
 namespace regatta::fabric::packet {
 namespace {
 
-constexpr std::uint64_t kLeastLeft = 4;  // packets of a message, after a leap
+constexpr int kLeastLeft = 4;  // packets of a message, after a leap
 
 // How many packets the fastest sends while the others send whole ones; 1 if there is no such.
 double stride_of(const std::vector<double>& rates, double fastest) {
@@ -40,11 +40,11 @@ void Engine::look_back(std::uint32_t link) {
   std::vector<Sending> sending = senders_.sending();
   const auto period = recurrence_.look(print, sending, now_);
   if (!period) return;
+  const std::uint64_t least = kLeastLeft * mtu_;
   auto times = static_cast<std::uint64_t>(time_to_start() / static_cast<double>(period->time));
   for (std::size_t i = 0; i < sending.size(); ++i)
     if (period->bytes[i] != 0)
-      times = std::min(times, (std::max(sending[i].left, kLeastLeft * mtu_) - kLeastLeft * mtu_) /
-                                  period->bytes[i]);
+      times = std::min(times, (std::max(sending[i].left, least) - least) / period->bytes[i]);
   if (times == 0) return;
   for (std::size_t i = 0; i < sending.size(); ++i)
     leap_packets(sending[i], times * (period->bytes[i] / mtu_));
@@ -85,13 +85,13 @@ void Engine::leap(const std::vector<Sending>& sending, const SteadyRates& steady
   double most = time_to_start();
   double fastest = 0;
   for (std::size_t i = 0; i < sending.size(); ++i) {
-    const auto packets = static_cast<double>(sending[i].left / mtu_);
-    most = std::min(most, (packets - static_cast<double>(kLeastLeft)) / steady.rates[i]);
+    const std::uint64_t packets = sending[i].left / mtu_;
+    most = std::min(most, (static_cast<double>(packets) - kLeastLeft) / steady.rates[i]);
     fastest = std::max(fastest, steady.rates[i]);
   }
   const double stride = stride_of(steady.rates, fastest);
   const double steps = std::floor(most * fastest / stride) * stride;
-  if (!(steps >= static_cast<double>(kLeastLeft))) return;
+  if (!(steps >= kLeastLeft)) return;
   const Picoseconds time = std::llround(steps / fastest);
   std::vector<double> exact;
   double slip = 0;  // time of what is rounded, and of a pause that comes sooner or later
