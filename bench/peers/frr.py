@@ -14,6 +14,16 @@ DAEMONS = pathlib.Path("/usr/lib/frr")
 FIRST = ipaddress.ip_address("10.64.0.0")
 
 
+BFD = """bfd
+ profile fast
+  detect-multiplier 3
+  receive-interval 50
+  transmit-interval 50
+ exit
+exit
+"""
+
+
 def is_switch(node):
     return node.startswith(("leaf", "spine", "super"))
 
@@ -51,11 +61,8 @@ class Frr:
 
     def config(self, switch):
         neighbours = [(other, address) for _, other, address in self.ports[switch] if is_switch(other)]
-        lines = [f"hostname {switch}", "ip prefix-list any permit 0.0.0.0/0 le 32"]
-        if self.with_bfd:
-            lines += ["bfd", " profile fast", "  detect-multiplier 3", "  receive-interval 50", "  transmit-interval 50", " exit", "exit"]
-        lines += [f"router bgp {self.number(switch)}", f" bgp router-id {self.ports[switch][0][0]}", " no bgp ebgp-requires-policy",
-                  " no bgp network import-check", " bgp bestpath as-path multipath-relax", " timers bgp 1 3"]
+        lines = [f"hostname {switch}", f"router bgp {self.number(switch)}", f" bgp router-id {self.ports[switch][0][0]}",
+                 " no bgp ebgp-requires-policy", " no bgp network import-check", " bgp bestpath as-path multipath-relax", " timers bgp 1 3"]
         for other, address in neighbours:
             lines += [f" neighbor {address} remote-as {self.number(other)}", f" neighbor {address} timers connect 1",
                       f" neighbor {address} advertisement-interval 0"]
@@ -78,7 +85,7 @@ class Frr:
         etc = pathlib.Path("/etc/frr") / space
         (etc / "zebra.conf").write_text(f"hostname {switch}\n")
         (etc / "bgpd.conf").write_text(self.config(switch))
-        (etc / "bfdd.conf").write_text(self.config(switch).split("router bgp")[0])
+        (etc / "bfdd.conf").write_text(f"hostname {switch}\n{BFD}")
         for file in etc.iterdir():
             shutil.chown(file, "frr", "frr")
         for daemon in ["zebra"] + (["bfdd"] if self.with_bfd else []) + ["bgpd"]:
