@@ -64,7 +64,7 @@ Result<heal::HealerOptions> healer_options(const Options& options) {
 
 void print(const topo::Graph& graph, const heal::Event& event, bool as_json) {
   if (as_json) {
-    fmt::print("{}\n", to_json(graph, event).dump());
+    fmt::print("{}\n", heal::to_line(to_json(graph, event)));
   } else {
     fmt::print("{:.3f} {}\n", event.at.value, to_text(graph, event));
   }
@@ -98,11 +98,11 @@ Status heal_until_stopped(const Fabric& fabric, bool as_json) {
   const topo::Graph& graph = fabric.graph;
   heal::Healer healer(graph, fabric.ways, fabric.switches, fabric.options);
   REGATTA_TRY(feed, heal::Feed::open(fabric.socket, [&] {
-                return held_to_json(graph, healer.held(), os::monotonic_now()).dump();
+                return heal::to_line(held_to_json(graph, healer.held(), os::monotonic_now()));
               }));
   const auto publish = [&](const std::vector<heal::Event>& events) {
     for (const heal::Event& event : events) {
-      feed.tell(to_json(graph, event).dump());
+      feed.tell(heal::to_line(to_json(graph, event)));
       print(graph, event, as_json);
     }
   };

@@ -96,7 +96,7 @@ struct Feed::Impl {
       if (report) {
         reports.push_back(std::move(*report));
       } else {
-        send(client, nlohmann::json{{"error", report.error().message}}.dump());
+        send(client, to_line({{"error", report.error().message}}));
       }
     }
     if (client.unread.size() > kLongestLine) client.is_gone = true;

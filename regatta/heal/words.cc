@@ -21,12 +21,14 @@ const std::string& name_of(const topo::Graph& graph, NodeId node) {
 const std::string& link_name(const topo::Graph& graph, std::uint32_t link) {
   return graph.links[link / 2].name;
 }
+constexpr std::size_t kLongest = 200;  // of what others wrote
+
 NodeId start_of(const topo::Graph& graph, std::uint32_t link) {
   return link % 2 == 0 ? graph.links[link / 2].a : graph.links[link / 2].b;
 }
 
 Error wrong(const std::string& message) {
-  return {Code::kInvalidInput, "report: " + message};
+  return {Code::kInvalidInput, "report: " + printable(message, 2 * kLongest)};
 }
 
 Result<NodeId> find_switch(const topo::Graph& graph, const std::string& name) {
@@ -113,6 +115,10 @@ std::string routes_text(const topo::Graph& graph, const std::vector<RouteChange>
 
 }  // namespace
 
+std::string to_line(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 std::string_view to_string(EventKind kind) {
   switch (kind) {
     case EventKind::kTakenOver:
@@ -151,7 +157,7 @@ Result<Report> parse_report(const topo::Graph& graph, std::string_view text) {
       return wrong(fmt::format("harm '{}' is not known; choose loses, eats or no carrier", word));
     }
     REGATTA_TRY(faults, parse_broken(graph, line.at("broken"), harm));
-    return Report{std::move(faults), line.value("why", "reported")};
+    return Report{std::move(faults), printable(line.value("why", "reported"), kLongest)};
   } catch (const json::exception&) {
     return wrong("names are texts; write them in quotes");
   }

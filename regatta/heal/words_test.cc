@@ -66,6 +66,29 @@ TEST(ParseReport, SaysWhatIsWrong) {
   }
 }
 
+// It is printed to terminals.
+TEST(ParseReport, KeepsOnlyWhatCanBePrinted) {
+  const TestWays fabric = TestWays::two_tiers(2, 2);
+  const auto report =
+      parse_report(fabric.graph, R"({"broken": {"switch": "spine0"}, "why": "\u001b[2J)" +
+                                     std::string(900, 'x') + "\"}");
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->why.substr(0, 4), "?[2J");
+  EXPECT_LE(report->why.size(), 203U);
+  std::string letters;
+  for (int i = 0; i < 300; ++i)
+    letters += "\u00e9";  // two bytes each, so that one is cut
+  const auto cut =
+      parse_report(fabric.graph, R"({"broken": {"switch": "spine0"}, "why": "x)" + letters + "\"}");
+  ASSERT_TRUE(cut);
+  Event event;
+  event.blames = {{cut->faults[0], cut->why, Seconds{1}}};
+  EXPECT_FALSE(to_line(to_json(fabric.graph, event)).empty());
+  const auto wrong = parse_report(fabric.graph, R"({"broken": {"switch": "\u0007"}})");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message, "report: there is no switch '?'; name one like leaf0 or spine1");
+}
+
 TEST(Words, TellAnEventInJsonAndInASentence) {
   const TestWays fabric = TestWays::two_tiers(3, 2);
   const std::vector<Fault> faults = {fabric.broken_link("spine0", "leaf2")};
