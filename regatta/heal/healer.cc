@@ -9,6 +9,8 @@
 namespace regatta::heal {
 namespace {
 
+constexpr Seconds kRetry{0.1};
+
 std::array<Fault, 2> both_ways(LinkId link) {
   const std::uint32_t forward = fabric::number_of({link, true});
   return {Fault{Place::kLink, forward, {}, Harm::kNoCarrier},
@@ -26,6 +28,18 @@ Healer::Healer(const topo::Graph& graph, const Ways& ways, Switches& switches,
       ways_(ways),
       tables_(ways),
       is_off_(graph.links.size()) {}
+
+std::optional<Seconds> Healer::next() const {
+  const auto due = keeper_.next();
+  return due && retry_ ? std::min(*due, *retry_) : (due ? due : retry_);
+}
+
+Status Healer::learn_installed() {
+  REGATTA_TRY(installed, switches_.installed());
+  for (Installed& one : installed)
+    tables_.set(one.node, one.leaf, std::move(one.parts));
+  return {};
+}
 
 Result<std::vector<Event>> Healer::start(Seconds now) {
   REGATTA_TRY(installed, switches_.installed());
@@ -116,9 +130,11 @@ void Healer::act(const std::vector<Held>& released, Seconds now, std::vector<Eve
   const std::vector<RouteChange> changes = tables_.changes(decision);
   Status done;
   if (!changes.empty() && !dry_run_) done = switches_.apply(changes);
-  // Also when a switch refused: it is told, and tried again with the next change of its route.
   tables_.apply(changes);
-  if (!done) events.push_back({EventKind::kFailed, now, {}, {}, {}, done.error().message});
+  if (!done) {
+    retry_ = now + kRetry;
+    events.push_back({EventKind::kFailed, now, {}, {}, {}, done.error().message});
+  }
   Event out{EventKind::kWithdrawn, now, std::exchange(news_, {}), {}, {}, {}};
   Event back{EventKind::kReturned, now, {}, {}, {}, {}};
   for (const Held& held : released)
@@ -135,6 +151,11 @@ Result<std::vector<Event>> Healer::step(Seconds now) {
   std::vector<Event> events;
   const Status carriers = take_carriers(now);
   if (!carriers) events.push_back({EventKind::kFailed, now, {}, {}, {}, carriers.error().message});
+  if (retry_ && now >= *retry_) {
+    retry_.reset();
+    is_due_ = true;
+    REGATTA_TRY_DO(learn_installed());
+  }
   const std::vector<Held> released = keeper_.release(now);
   if (!is_due_ && released.empty()) return events;
   is_due_ = false;

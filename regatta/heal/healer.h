@@ -23,7 +23,7 @@ enum class EventKind : std::uint8_t {
   kReturned,   // and back in, after a clean period
   kRefused,    // nothing else leads there: the broken way stays in use
   kHarmless,   // no route of a switch uses it, or all do that can: there is nothing to withdraw
-  kFailed,     // a switch did not do as it was told
+  kFailed,     // a switch did not do as it was told; it is told again
 };
 
 struct Blame {
@@ -63,12 +63,13 @@ class Healer {
   // Takes changes of carriers in, releases what was clean long enough, changes routes. Call it when
   // switches.fd() is readable, after report(), and at next().
   Result<std::vector<Event>> step(Seconds now);
-  std::optional<Seconds> next() const { return keeper_.next(); }
+  std::optional<Seconds> next() const;
 
   const std::vector<Held>& held() const { return keeper_.held(); }
   const Tables& tables() const { return tables_; }
 
  private:
+  Status learn_installed();
   Status take_carriers(Seconds now);
   Status come_on(const CarrierChange& change);
   void act(const std::vector<Held>& released, Seconds now, std::vector<Event>& events);
@@ -83,6 +84,7 @@ class Healer {
   std::vector<Blame> news_;
   std::vector<std::pair<bool, bool>> is_off_;  // per link: its ends a and b
   std::vector<Fault> refused_;                 // told
+  std::optional<Seconds> retry_;               // what is installed has to be learnt again then
   bool is_due_ = false;
 };
 

@@ -21,6 +21,7 @@ class FakeSwitches final : public Switches {
 
   Result<std::vector<Installed>> installed() override { return at_start; }
   Status apply(std::span<const RouteChange> changes) override {
+    if (refuses) return answer;
     applied.insert(applied.end(), changes.begin(), changes.end());
     tables.apply(changes);
     return answer;
@@ -33,6 +34,7 @@ class FakeSwitches final : public Switches {
   std::vector<RouteChange> applied;
   Tables tables;
   Status answer;
+  bool refuses = false;
 };
 
 class HealerOf : public testing::Test {
@@ -163,6 +165,27 @@ TEST_F(HealerOf, TellsWhatASwitchDidNotDo) {
   const auto events = step(1);
   ASSERT_THAT(kinds(events), ElementsAre(EventKind::kFailed, EventKind::kWithdrawn));
   EXPECT_EQ(events[0].message, "routes of switch leaf0: no route to host");
+}
+
+TEST_F(HealerOf, TellsASwitchAgainThatDidNotDoAsItWasTold) {
+  switches.answer = Error{Code::kUnavailable, "routes of switch leaf0: no buffer space"};
+  switches.refuses = true;
+  healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
+  step(1);
+  ASSERT_TRUE(healer.next());
+  EXPECT_LT(*healer.next(), Seconds{1.5});
+  // It still has what it had.
+  for (const NodeId leaf : {fabric.node("leaf1"), fabric.node("leaf2")})
+    switches.at_start.push_back(
+        {fabric.node("leaf0"), leaf,
+         even_parts(fabric.ways.routes.next_hops(fabric.node("leaf0"), leaf))});
+  switches.answer = {};
+  switches.refuses = false;
+  switches.applied.clear();
+  EXPECT_THAT(kinds(step(1.2)), ElementsAre(EventKind::kWithdrawn));
+  EXPECT_THAT(switches.applied, SizeIs(2));
+  EXPECT_THAT(step(1.4), IsEmpty());
+  EXPECT_THAT(kinds(step(6)), ElementsAre(EventKind::kReturned));
 }
 
 TEST_F(HealerOf, ChangesNothingWhenDry) {
