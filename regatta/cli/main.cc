@@ -20,6 +20,7 @@
 #include "regatta/cli/load.h"
 #include "regatta/cli/measure_command.h"
 #include "regatta/cli/plan_command.h"
+#include "regatta/cli/probe_command.h"
 #include "regatta/cli/run_command.h"
 #include "regatta/cli/topo_command.h"
 #include "regatta/core/result.h"
@@ -44,6 +45,7 @@ void add_commands(CLI::App& app, int& exit_status) {
   regatta::cli::add_run_command(app, exit_status);
   regatta::cli::add_lab_command(app, exit_status);
   regatta::cli::add_heal_command(app, exit_status);
+  regatta::cli::add_probe_command(app, exit_status);
   regatta::cli::add_bench_command(app, exit_status);
   regatta::cli::add_coll_command(app, exit_status);
   regatta::cli::add_fabric_command(app, exit_status);

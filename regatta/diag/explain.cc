@@ -28,7 +28,9 @@ struct Sums {
   std::uint32_t sent = 0;
   std::uint32_t lost = 0;
   std::uint64_t windows = 0;  // a bit for each with losses
-  bool is_dark = false;       // in the last window that something was sent in, all was lost
+  // In the last window that something was sent in all was lost, or nothing is sent any more, as
+  // answers to probes that do not arrive.
+  bool is_dark = false;
 
   explicit Sums(const WayCount& way) {
     for (std::size_t window = 0; window < way.sent.size(); ++window) {
@@ -36,7 +38,8 @@ struct Sums {
       REGATTA_CHECK(way.lost[window] <= way.sent[window]);
       sent += way.sent[window];
       lost += way.lost[window];
-      is_dark = way.lost[window] == way.sent[window];
+      is_dark = way.lost[window] == way.sent[window] ||
+                (way.lost[window] > 0 && window + 1 < way.sent.size());
       if (way.lost[window] > 0) windows |= std::uint64_t{1} << window;
     }
   }

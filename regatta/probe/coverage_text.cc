@@ -8,7 +8,7 @@
 namespace regatta::probe {
 namespace {
 
-constexpr std::size_t kMostNamed = 12;
+constexpr std::size_t kMostNamed = 4;
 
 std::string names(const topo::Graph& graph, std::span<const std::uint32_t> links) {
   std::string text;

@@ -17,7 +17,7 @@ LITTLE = "is less than one of the 2 MiB blocks in which a program gets memory; g
 STEPS = "is not a whole number from 1 to 1000000000"
 
 CASES = [
-    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab, heal, bench, coll, fabric, gpu"),
+    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab, probe, heal, bench, coll, fabric, gpu"),
     (["plna"], "there is no command 'plna'; did you mean 'plan'?"),
     (["--jsn"], "there is no option '--jsn'; choose one of --version, --help, -h"),
     (["bench"], "bench: a command is missing; choose one of coll"),
@@ -29,6 +29,9 @@ CASES = [
     (["lab", "down"], "lab down: name a lab or its cluster file, or give --all"),
     (["lab", "exec", "s0", "ls", "--all"], "lab exec: there is no option '--all'; put -- before the command that it belongs to"),
     (["lab", "up", "nowhere.yaml"], "nowhere.yaml: no such file or directory; check the path"),
+    (["probe"], "probe: CLUSTER is missing; write it like: regatta probe CLUSTER"),
+    (["probe", CLUSTER, "--period", "1ms"], "--period: must be from 10ms to 1s, like 10ms"),
+    (["probe", CLUSTER, "--duration", "0s"], "--duration: must be above 0, like 10s"),
     (["lab", "down", "nowhere.yaml"], "nowhere.yaml: no such file or directory; check the path"),
     (["heal"], "heal: name a lab with --lab, or give a cluster file"),
     (["heal", "--lab", "x", "--clean", "0s"], "--clean: must be above 0, as in 5s"),

@@ -1,0 +1,167 @@
+#include "regatta/cli/probe_output.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/core/text.h"
+#include "regatta/core/units_text.h"
+#include "regatta/fabric/routes.h"
+
+namespace regatta::cli {
+namespace {
+
+constexpr std::size_t kWidest = 12;  // servers in a matrix; of more the worst pairs
+
+void print_line(const nlohmann::json& line) {
+  fmt::print("{}\n", line.dump());
+  std::fflush(stdout);
+}
+
+std::vector<std::string> texts(const topo::Graph& graph, const std::vector<std::uint32_t>& links) {
+  std::vector<std::string> all;
+  for (const std::uint32_t link : links)
+    all.push_back(probe::link_text(graph, link));
+  return all;
+}
+
+std::string loss_text(const probe::PairSum& sum) {
+  if (sum.sent == 0) return "-";
+  return sum.lost == 0 ? "0 %"
+                       : format_percent(static_cast<double>(sum.lost) /
+                                        static_cast<double>(sum.sent));
+}
+
+std::string latency_text(const probe::PairSum& sum) {
+  if (sum.answers == 0) return "-";
+  return format_seconds({sum.total_us / static_cast<double>(sum.answers) * 1e-6});
+}
+
+}  // namespace
+
+void ProbeOutput::coverage(const probe::Coverage& coverage) const {
+  if (!json_) {
+    fmt::print("{} probes cover {}", matrix_.probes.size(), coverage_text(graph_, coverage));
+    std::fflush(stdout);
+    return;
+  }
+  nlohmann::json links = nlohmann::json::object();
+  for (std::uint32_t link = 0; link < 2 * graph_.links.size(); ++link) {
+    const auto ways = coverage.ways_of(link);
+    links[probe::link_text(graph_, link)] = std::vector<std::uint32_t>(ways.begin(), ways.end());
+  }
+  nlohmann::json hidden = nlohmann::json::array();
+  for (const auto& [link, other] : coverage.hidden)
+    hidden.push_back({probe::link_text(graph_, link), probe::link_text(graph_, other)});
+  print_line({{"event", "coverage"},
+              {"probes", matrix_.probes.size()},
+              {"ways", links},
+              {"missing", texts(graph_, coverage.missing)},
+              {"thin", texts(graph_, coverage.thin)},
+              {"always_together", hidden},
+              {"hidden_by_two", texts(graph_, coverage.hidden_by_two)}});
+}
+
+void ProbeOutput::verdict(const char* event, const diag::Verdict& verdict,
+                          Seconds since_begin) const {
+  if (!json_) {
+    std::string text = to_string(graph_, verdict);
+    if (std::string(event) == "over") text = to_string(graph_, verdict.culprit) + ": over";
+    fmt::print("{:>7.2f} s  {}\n", since_begin.value, text);
+    for (const diag::Culprit& other : verdict.alternatives)
+      if (std::string(event) == "begun")
+        fmt::print("           or {}\n", to_string(graph_, other));
+    std::fflush(stdout);
+    return;
+  }
+  std::vector<std::string> alternatives;
+  for (const diag::Culprit& other : verdict.alternatives)
+    alternatives.push_back(to_string(graph_, other));
+  print_line({{"event", event},
+              {"seconds", since_begin.value},
+              {"culprit", to_string(graph_, verdict.culprit)},
+              {"kind", std::string(to_string(verdict.culprit.kind))},
+              {"is_fault", diag::is_fault(verdict)},
+              {"symptom", std::string(to_string(verdict.symptom))},
+              {"loss_share", verdict.loss_share},
+              {"confidence", verdict.confidence},
+              {"sent", verdict.evidence.sent},
+              {"lost", verdict.evidence.lost},
+              {"ways", verdict.evidence.ways},
+              {"ways_hit", verdict.evidence.ways_hit},
+              {"since_s", verdict.since.value},
+              {"at_s", verdict.at.value},
+              {"or", alternatives}});
+}
+
+void ProbeOutput::news(const diag::News& news, Seconds since_begin) const {
+  for (const diag::Verdict& one : news.over)
+    verdict("over", one, since_begin);
+  for (const diag::Verdict& one : news.begun)
+    verdict("begun", one, since_begin);
+}
+
+void ProbeOutput::pairs(const probe::Collector& collector) const {
+  const std::size_t count = cluster_.servers.size();
+  if (json_) {
+    nlohmann::json pairs = nlohmann::json::array();
+    for (std::size_t from = 0; from < count; ++from)
+      for (std::size_t to = 0; to < count; ++to) {
+        const probe::PairSum& sum = collector.pair(from, to);
+        if (sum.sent == 0) continue;
+        pairs.push_back({{"from", cluster_.servers[from].name},
+                         {"to", cluster_.servers[to].name},
+                         {"sent", sum.sent},
+                         {"lost", sum.lost},
+                         {"least_us", sum.least_us},
+                         {"mean_us", sum.answers == 0 ? 0 : sum.total_us / static_cast<double>(
+                                                                               sum.answers)},
+                         {"most_us", sum.most_us}});
+      }
+    print_line({{"event", "pairs"}, {"pairs", pairs}});
+    return;
+  }
+  if (count <= kWidest) {
+    for (const bool is_loss : {false, true}) {
+      std::vector<std::vector<std::string>> rows = {{is_loss ? "loss" : "latency"}};
+      for (const topo::Server& server : cluster_.servers)
+        rows[0].push_back(server.name);
+      for (std::size_t from = 0; from < count; ++from) {
+        rows.push_back({cluster_.servers[from].name});
+        for (std::size_t to = 0; to < count; ++to) {
+          const probe::PairSum& sum = collector.pair(from, to);
+          rows.back().push_back(is_loss ? loss_text(sum) : latency_text(sum));
+        }
+      }
+      fmt::print("\n{}", format_table(rows));
+    }
+    return;
+  }
+  struct Pair {
+    std::size_t from;
+    std::size_t to;
+  };
+  std::vector<Pair> worst;
+  for (std::size_t from = 0; from < count; ++from)
+    for (std::size_t to = 0; to < count; ++to)
+      if (collector.pair(from, to).sent > 0) worst.push_back({from, to});
+  const auto badness = [&](const Pair& pair) {
+    const probe::PairSum& sum = collector.pair(pair.from, pair.to);
+    return std::pair(static_cast<double>(sum.lost) / static_cast<double>(sum.sent), sum.most_us);
+  };
+  std::ranges::sort(worst, std::ranges::greater(), badness);
+  worst.resize(std::min<std::size_t>(worst.size(), 20));
+  std::vector<std::vector<std::string>> rows = {{"worst pairs", "to", "loss", "latency", "most"}};
+  for (const Pair& pair : worst) {
+    const probe::PairSum& sum = collector.pair(pair.from, pair.to);
+    rows.push_back({cluster_.servers[pair.from].name, cluster_.servers[pair.to].name,
+                    loss_text(sum), latency_text(sum), format_seconds({sum.most_us * 1e-6})});
+  }
+  fmt::print("\n{}", format_table(rows));
+}
+
+}  // namespace regatta::cli
