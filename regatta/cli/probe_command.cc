@@ -120,8 +120,7 @@ class Carriers {
     for (std::size_t i = 0; i < states.size(); ++i) {
       if (states[i].up == up_[i]) continue;
       up_[i] = states[i].up;
-      collector.add(
-          diag::CarrierEvent{.link = LinkId{static_cast<int>(i)}, .up = states[i].up});
+      collector.add(diag::CarrierEvent{.link = LinkId{static_cast<int>(i)}, .up = states[i].up});
     }
     return {};
   }

@@ -31,9 +31,9 @@ std::vector<std::string> texts(const topo::Graph& graph, const std::vector<std::
 
 std::string loss_text(const probe::PairSum& sum) {
   if (sum.sent == 0) return "-";
-  return sum.lost == 0 ? "0 %"
-                       : format_percent(static_cast<double>(sum.lost) /
-                                        static_cast<double>(sum.sent));
+  return sum.lost == 0
+             ? "0 %"
+             : format_percent(static_cast<double>(sum.lost) / static_cast<double>(sum.sent));
 }
 
 std::string latency_text(const probe::PairSum& sum) {
@@ -73,8 +73,7 @@ void ProbeOutput::verdict(const char* event, const diag::Verdict& verdict,
     if (std::string(event) == "over") text = to_string(graph_, verdict.culprit) + ": over";
     fmt::print("{:>7.2f} s  {}\n", since_begin.value, text);
     for (const diag::Culprit& other : verdict.alternatives)
-      if (std::string(event) == "begun")
-        fmt::print("           or {}\n", to_string(graph_, other));
+      if (std::string(event) == "begun") fmt::print("           or {}\n", to_string(graph_, other));
     std::fflush(stdout);
     return;
   }
@@ -113,14 +112,14 @@ void ProbeOutput::pairs(const probe::Collector& collector) const {
       for (std::size_t to = 0; to < count; ++to) {
         const probe::PairSum& sum = collector.pair(from, to);
         if (sum.sent == 0) continue;
-        pairs.push_back({{"from", cluster_.servers[from].name},
-                         {"to", cluster_.servers[to].name},
-                         {"sent", sum.sent},
-                         {"lost", sum.lost},
-                         {"least_us", sum.least_us},
-                         {"mean_us", sum.answers == 0 ? 0 : sum.total_us / static_cast<double>(
-                                                                               sum.answers)},
-                         {"most_us", sum.most_us}});
+        pairs.push_back(
+            {{"from", cluster_.servers[from].name},
+             {"to", cluster_.servers[to].name},
+             {"sent", sum.sent},
+             {"lost", sum.lost},
+             {"least_us", sum.least_us},
+             {"mean_us", sum.answers == 0 ? 0 : sum.total_us / static_cast<double>(sum.answers)},
+             {"most_us", sum.most_us}});
       }
     print_line({{"event", "pairs"}, {"pairs", pairs}});
     return;

@@ -36,9 +36,8 @@ Collector::Collector(const topo::Graph& graph, const Matrix& matrix, Seconds per
 
 void Collector::add(os::UniqueFd from_prober) {
   const NodeId server{static_cast<int>(servers_.size())};
-  servers_.push_back({.part = part_of(graph_, matrix_, server),
-                      .fd = std::move(from_prober),
-                      .rest = {}});
+  servers_.push_back(
+      {.part = part_of(graph_, matrix_, server), .fd = std::move(from_prober), .rest = {}});
 }
 
 void Collector::count(const diag::Report& report) {

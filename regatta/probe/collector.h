@@ -45,9 +45,7 @@ class Collector {
   std::vector<NodeId> not_begun() const;
   std::vector<NodeId> ended() const;
 
-  const PairSum& pair(std::size_t from, std::size_t to) const {
-    return pairs_[from * count_ + to];
-  }
+  const PairSum& pair(std::size_t from, std::size_t to) const { return pairs_[from * count_ + to]; }
 
  private:
   struct Server {
