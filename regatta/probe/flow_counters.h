@@ -1,0 +1,84 @@
+// probe/flow_counters.h: what each TCP connection of a network namespace has carried so far, asked
+// of the kernel often and cheaply. Acts: Linux.
+// Source: sock_diag(7), linux/inet_diag.h, linux/tcp.h.
+//
+// There are two ways to ask. A dump walks the hash table of all connections of the machine; that
+// costs the same when there are few. Asking for known connections one by one costs by their number,
+// and does not see new ones. So new ones are looked for by a dump, twice a second as a rule,
+// and in between the cheaper way is taken: both are timed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+
+namespace regatta::probe {
+
+// In the order of bytes on the wire; of IPv4 the first four.
+struct Endpoint {
+  std::array<std::uint8_t, 16> address{};
+  std::uint16_t port = 0;
+
+  friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
+};
+
+struct Connection {
+  bool is_ipv6 = false;
+  Endpoint local;
+  Endpoint remote;
+
+  friend auto operator<=>(const Connection&, const Connection&) = default;
+};
+
+// "10.0.0.1:4711", "[fd00::1]:4711". IPv4 that came in as IPv6 is written as IPv4.
+std::string endpoint_text(const Endpoint& endpoint, bool is_ipv6);
+// The same connection as its other end has it.
+Connection reversed(const Connection& connection);
+bool is_loopback(const Connection& connection);
+
+// Since the connection was made.
+struct ConnectionCounters {
+  Connection connection;
+  std::uint64_t inode = 0;        // of the socket: names it among the descriptors of a process
+  std::uint64_t cookie = 0;       // names it for ever
+  std::uint64_t sent_bytes = 0;   // with what was sent again
+  std::uint64_t acked_bytes = 0;  // of them arrived, as far as is known
+  std::uint64_t received_bytes = 0;
+  std::uint64_t retransmits = 0;  // segments
+  Seconds round_trip;             // smoothed
+};
+
+struct CounterOptions {
+  Seconds look_for_new{0.5};
+};
+
+// One socket into the network namespace that the calling thread was in when open() ran. Not thread
+// safe.
+class FlowCounters {
+ public:
+  static Result<FlowCounters> open(const CounterOptions& options = {});
+  FlowCounters(FlowCounters&&) noexcept;
+  FlowCounters& operator=(FlowCounters&&) noexcept;
+  ~FlowCounters();
+
+  // All established connections as they are now; valid until the next call. What ended since the
+  // last call is not among them.
+  Result<const std::vector<ConnectionCounters>*> read();
+
+ private:
+  struct Impl;
+  explicit FlowCounters(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Inodes of the sockets that the process has open; none when it is gone or may not be looked at.
+std::vector<std::uint64_t> sockets_of(pid_t pid, const std::string& proc = "/proc");
+
+}  // namespace regatta::probe

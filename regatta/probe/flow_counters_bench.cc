@@ -1,0 +1,52 @@
+// What one look at all connections costs, by their number: a server has some dozens.
+#include <vector>
+
+#include <arpa/inet.h>
+#include <benchmark/benchmark.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "regatta/os/clock.h"
+#include "regatta/os/descriptors.h"
+#include "regatta/os/unique_fd.h"
+#include "regatta/probe/flow_counters.h"
+
+namespace regatta::probe {
+namespace {
+
+std::vector<os::UniqueFd> connect_pairs(int count) {
+  static_cast<void>(os::allow_descriptors(static_cast<std::size_t>(2 * count) + 16).has_value());
+  std::vector<os::UniqueFd> sockets;
+  const os::UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size);
+  ::listen(listener.get(), count);
+  ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  for (int i = 0; i < count; ++i) {
+    sockets.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ::connect(sockets.back().get(), reinterpret_cast<sockaddr*>(&address), size);
+    sockets.emplace_back(::accept(listener.get(), nullptr, nullptr));
+  }
+  return sockets;
+}
+
+// Arguments: sockets; ms between two looks for new ones: at 0 each look is a dump. The counter is
+// the share of a core at one look each 10 ms.
+void bm_read_counters(benchmark::State& state) {
+  const auto sockets = connect_pairs(static_cast<int>(state.range(0)) / 2);
+  auto counters =
+      FlowCounters::open({.look_for_new = {1e-3 * static_cast<double>(state.range(1))}});
+  const Seconds begin = os::thread_cpu_time();
+  for (auto _ : state)
+    benchmark::DoNotOptimize(counters->read());
+  const Seconds used = os::thread_cpu_time() - begin;
+  state.counters["core_at_10ms_%"] =
+      100 * used.value / static_cast<double>(state.iterations()) / 0.01;
+}
+BENCHMARK(bm_read_counters)->ArgsProduct({{8, 32, 64, 128, 256}, {0, 1000000}});
+
+}  // namespace
+}  // namespace regatta::probe
