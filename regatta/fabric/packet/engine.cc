@@ -1,9 +1,10 @@
 #include "regatta/fabric/packet/engine.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "regatta/core/check.h"
+#include "regatta/fabric/packet/network.h"
 
 namespace regatta::fabric::packet {
 namespace {
@@ -21,22 +22,31 @@ Picoseconds span_of(const Network& network, const PacketOptions& options) {
 
 }  // namespace
 
-Engine::Engine(const Network& network, const PacketScene& scene, const Traffic& traffic,
+Engine::Engine(Network network, const PacketScene& scene, const Traffic& traffic,
                const PacketOptions& options)
-    : network_(network),
+    : network_(std::move(network)),
+      scene_(scene),
+      policy_(options.policy),
       connections_(scene.pairs.connections),
       mtu_(static_cast<std::uint64_t>(options.mtu.value)),
       again_after_(picoseconds(options.send_again_after.value)),
       random_(options.seed),
-      calendar_(network.links.size() * kLineEvents, span_of(network, options)),
-      lines_(network, options, calendar_, random_),
-      senders_(network, traffic.flows().size(), connections_, options),
+      calendar_(network_.links.size() * kLineEvents, span_of(network_, options)),
+      lines_(network_, options, calendar_, random_),
+      senders_(network_, traffic.flows().size(), connections_, options),
       flows_(traffic),
-      spreader_(network, scene, options, lines_, random_),
+      spreader_(network_, scene, options, lines_, random_),
       is_by_packet_(spreader_.is_by_packet()),
-      orders_(network.way_of.size()),
-      wakes_(network.links.size(), 0),
-      rests_(network.way_of.size(), 0) {}
+      orders_(network_.way_of.size()),
+      wakes_(network_.links.size(), 0),
+      failures_(options.failures),
+      rests_(network_.way_of.size(), 0) {
+  for (std::uint32_t i = 0; i < failures_.size(); ++i) {
+    const Picoseconds at = picoseconds(failures_[i].at.value);
+    set_timer(at, What::kFailure, i);
+    set_timer(at + picoseconds(failures_[i].converged_after.value), What::kConverged, i);
+  }
+}
 
 Result<MixedReport> Engine::run() {
   for (;;) {
@@ -97,6 +107,14 @@ void Engine::happen(const Timer& timer) {
     case What::kNotice:
       ++notices_;
       senders_.take_notice(timer.of, now_);
+      break;
+    case What::kFailure:
+      has_failed_.resize(network_.links.size());
+      for (const bool forward : {true, false})
+        has_failed_[number_of({failures_[timer.of].link, forward})] = true;
+      break;
+    case What::kConverged:
+      converge(failures_[timer.of].link);
       break;
     case What::kAgain:
       senders_.send_again(lost_[timer.of]);
@@ -171,6 +189,11 @@ inline void Engine::send_next(std::uint32_t link) {
 
 inline void Engine::arrive(std::uint32_t link) {
   Packet packet = lines_.take(link);
+  if (!has_failed_.empty() && has_failed_[link]) {
+    ++lost_on_links_;
+    lose(packet);
+    return;
+  }
   if (network_.links[link].is_to_host) {
     receive(packet);
     return;
@@ -182,7 +205,9 @@ inline void Engine::arrive(std::uint32_t link) {
     return;
   }
   packet.from = link;
-  if (!lines_.queue(next, packet, now_)) lose(packet);
+  if (lines_.queue(next, packet, now_)) return;
+  ++lost_count_;
+  lose(packet);
 }
 
 // Of a packet that came by `link`.
@@ -190,6 +215,7 @@ inline std::uint32_t Engine::next_link(std::uint32_t link, Packet& packet) {
   if (is_by_packet_) return spreader_.next(network_.links[link].end, packet, now_);
   std::uint32_t next = network_.ways[packet.next];
   if ((next & Network::kBack) != 0) {
+    if (next == Network::kNowhere) return kNone;
     packet.next = next & ~Network::kBack;
     next = network_.ways[packet.next];
   }
@@ -210,7 +236,6 @@ inline void Engine::receive(const Packet& packet) {
 }
 
 void Engine::lose(const Packet& packet) {
-  ++lost_count_;
   if (steady_) steady_->lost(packet, now_);
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(lost_.size()));
@@ -220,6 +245,16 @@ void Engine::lose(const Packet& packet) {
   free_.pop_back();
   lost_[place] = packet;
   set_timer(now_ + again_after_, What::kAgain, place);
+}
+
+void Engine::converge(LinkId failed) {
+  if (!routes_) graph_ = scene_.graph;
+  const topo::Link& link = graph_.links[failed.index()];
+  for (const NodeId node : {link.a, link.b})
+    std::erase(graph_.links_of[node.index()], failed);
+  routes_.emplace(graph_);
+  lead_again({scene_.graph, *routes_, scene_.seeds, scene_.pairs}, policy_, network_);
+  spreader_.set_routes(*routes_);
 }
 
 void Engine::set_timer(Picoseconds at, What what, std::uint32_t of) {
@@ -237,6 +272,7 @@ MixedReport Engine::report() const {
   report.events = events_;
   report.notices = notices_;
   report.lost = lost_count_;
+  report.lost_on_links = lost_on_links_;
   report.expired = expired_;
   report.bound = {bound_ * 1e-12};
   report.leapt = {seconds(flows_.leapt())};

@@ -24,7 +24,7 @@ namespace regatta::fabric::packet {
 
 class Engine {
  public:
-  Engine(const Network& network, const PacketScene& scene, const Traffic& traffic,
+  Engine(Network network, const PacketScene& scene, const Traffic& traffic,
          const PacketOptions& options);
 
   // From now on it leaps where rates stay.
@@ -38,9 +38,11 @@ class Engine {
  private:
   // What happens seldom, and may be due several times.
   enum class What : std::uint8_t {
-    kWake,    // the NIC of link `of` may send again
-    kNotice,  // connection `of` hears of congestion
-    kAgain,   // packet `of` of lost_ is sent again
+    kWake,       // the NIC of link `of` may send again
+    kNotice,     // connection `of` hears of congestion
+    kAgain,      // packet `of` of lost_ is sent again
+    kFailure,    // number `of` happens
+    kConverged,  // all switches know of it
   };
   struct Timer {
     Picoseconds at;
@@ -61,6 +63,7 @@ class Engine {
   std::uint32_t next_link(std::uint32_t link, Packet& packet);
   void receive(const Packet& packet);
   void lose(const Packet& packet);
+  void converge(LinkId failed);
   void set_timer(Picoseconds at, What what, std::uint32_t of);
   void look();
   void look_back(std::uint32_t link);
@@ -73,7 +76,9 @@ class Engine {
   void leap(const std::vector<Sending>& sending, const SteadyRates& steady);
   MixedReport report() const;
 
-  const Network& network_;
+  Network network_;
+  const PacketScene scene_;
+  const HashPolicy policy_;
   const std::uint32_t connections_;
   const std::uint64_t mtu_;
   const Picoseconds again_after_;
@@ -96,6 +101,12 @@ class Engine {
   std::uint64_t expired_ = 0;
   std::uint64_t lost_count_ = 0;
   std::uint64_t notices_ = 0;
+  std::uint64_t lost_on_links_ = 0;
+
+  const std::vector<LinkFailure> failures_;
+  std::vector<bool> has_failed_;  // per link; empty: none has
+  topo::Graph graph_;             // without those that all know to have failed
+  std::optional<Routes> routes_;  // in it
   std::uint64_t reordered_ = 0;
   std::uint32_t most_held_ = 0;
 

@@ -32,8 +32,8 @@ struct MixedReport : PacketReport {
 };
 
 // As simulate_packets(). It leaps where packets go by the hash alone (Spread::kHash) and
-// connections have no rate control; otherwise it is the packet level. Fails as that does, and where
-// an option is out of its range.
+// connections have no rate control, and nothing fails; otherwise it is the packet level. Fails as
+// that does, and where an option is out of its range.
 Result<MixedReport> simulate_mixed(const PacketScene& scene, const Traffic& traffic,
                                    const PacketOptions& packets = {},
                                    const MixedOptions& options = {});

@@ -48,6 +48,7 @@ class WayWriter {
       add(hops[hops.size() == 1 ? 0 : choose(here, hops.size())]);
       node = end_of_link(network_.ways.back());
     }
+    if (!is_whole) network_.ways.push_back(Network::kNowhere);
     if (is_whole && node == last) add(number_of({pair.to, false}));
     if (is_whole && node != last) network_.ways.push_back(Network::kBack | seen_[node]);
     for (const std::uint32_t passed : nodes_)
@@ -91,6 +92,16 @@ Result<Network> make_network(const PacketScene& scene, const PacketOptions& opti
     }
   }
   return network;
+}
+
+void lead_again(const PacketScene& scene, HashPolicy policy, Network& network) {
+  network.way_of.clear();
+  network.latency_of.clear();
+  WayWriter writer(scene, network);
+  for (std::uint32_t pair = 0; pair < scene.pairs.pairs.size(); ++pair)
+    for (std::uint32_t i = 0; i < scene.pairs.connections; ++i)
+      writer.write(scene.pairs.pairs[pair],
+                   ByHash{scene.pairs.tuple(pair, i), scene.seeds, policy});
 }
 
 }  // namespace regatta::fabric::packet

@@ -42,6 +42,7 @@ struct Network {
   // The links of each connection's way, one after the other. An entry with kBack leads back to an
   // earlier one: the routes have a loop.
   static constexpr std::uint32_t kBack = 1U << 31U;
+  static constexpr std::uint32_t kNowhere = ~0U;  // the way ends before its target
   std::vector<std::uint32_t> ways;
   std::vector<std::uint32_t> way_of;  // per connection: where it begins; kNone: inside a server
   struct Target {

@@ -69,16 +69,33 @@ Result<void> check(const PacketOptions& options) {
   return check_queues(options);
 }
 
+Result<void> check_failures(const topo::Graph& graph, const std::vector<LinkFailure>& failures) {
+  for (const LinkFailure& failure : failures) {
+    if (failure.link.value < 0 || failure.link.index() >= graph.links.size() ||
+        graph.links[failure.link.index()].a_nic >= 0)
+      return wrong(fmt::format("link {} that fails is not between two switches; name one that is",
+                               failure.link.value));
+    for (const Seconds time : {failure.at, failure.converged_after})
+      if (!(time.value >= 0 && time.value < 1e3))
+        return wrong(
+            fmt::format("a failure happens or is known after {} s; set it from 0, below "
+                        "1000",
+                        time.value));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<PacketReport> simulate_packets(const PacketScene& scene, const Traffic& traffic,
                                       const PacketOptions& options) {
   if (const auto good = check(options); !good) return good.error();
+  if (const auto good = check_failures(scene.graph, options.failures); !good) return good.error();
   for (const Traffic::Flow& flow : traffic.flows())
     REGATTA_CHECK(flow.path < scene.pairs.pairs.size());
-  const auto network = packet::make_network(scene, options);
+  auto network = packet::make_network(scene, options);
   if (!network) return network.error();
-  auto report = packet::Engine(*network, scene, traffic, options).run();
+  auto report = packet::Engine(*std::move(network), scene, traffic, options).run();
   if (!report) return report.error();
   // NOLINTNEXTLINE(cppcoreguidelines-slicing): what leaps say is empty here
   return PacketReport(*std::move(report));
@@ -87,6 +104,7 @@ Result<PacketReport> simulate_packets(const PacketScene& scene, const Traffic& t
 Result<MixedReport> simulate_mixed(const PacketScene& scene, const Traffic& traffic,
                                    const PacketOptions& packets, const MixedOptions& options) {
   if (const auto good = check(packets); !good) return good.error();
+  if (const auto good = check_failures(scene.graph, packets.failures); !good) return good.error();
   if (!(options.tolerance >= 0 && options.tolerance < 1))
     return wrong(
         fmt::format("rates may be {} of themselves from steady ones; set it from 0, below 1",
@@ -99,10 +117,11 @@ Result<MixedReport> simulate_mixed(const PacketScene& scene, const Traffic& traf
                              options.window.value));
   for (const Traffic::Flow& flow : traffic.flows())
     REGATTA_CHECK(flow.path < scene.pairs.pairs.size());
-  const auto network = packet::make_network(scene, packets);
+  auto network = packet::make_network(scene, packets);
   if (!network) return network.error();
-  packet::Engine engine(*network, scene, traffic, packets);
-  if (packets.spread == Spread::kHash && !packets.rate_control) engine.set_leaps(packets, options);
+  packet::Engine engine(*std::move(network), scene, traffic, packets);
+  if (packets.spread == Spread::kHash && !packets.rate_control && packets.failures.empty())
+    engine.set_leaps(packets, options);
   return engine.run();
 }
 

@@ -46,6 +46,15 @@ enum class Spread : std::uint8_t {
   kShortestQueue,  // each switch the least loaded hop for each packet
 };
 
+// A link between two switches eats what crosses it, in both directions, from `at` on; so much later
+// all switches know, and take the shortest ways that are left. Routes that somebody wrote are
+// forgotten then.
+struct LinkFailure {
+  LinkId link;
+  Seconds at;
+  Seconds converged_after{0.1};
+};
+
 struct PacketOptions {
   Bytes mtu{4096};   // of a message in one packet, at most; 1 to 65,535
   Bytes header{30};  // that each packet has beside it on the wire
@@ -58,6 +67,7 @@ struct PacketOptions {
   Seconds send_again_after{1e-4};  // what was lost: each packet by itself, before all others
   std::optional<Marks> marks;
   std::optional<Dcqcn> rate_control;  // of each connection; does nothing without marks
+  std::vector<LinkFailure> failures;
 };
 
 // The fabric, and who sends over it: `pairs` are what flows of the traffic name as paths.
@@ -86,9 +96,10 @@ struct PacketReport : FlowReport {
   std::uint64_t marks = 0;
   std::uint64_t notices = 0;  // to connections, of congestion
   std::uint64_t pauses = 0;
-  std::uint64_t lost = 0;       // packets that found no room; sent again
-  std::uint64_t expired = 0;    // that crossed too many links, or lost their way: wrong routes
-  std::size_t not_arrived = 0;  // flows
+  std::uint64_t lost_on_links = 0;  // packets, that had failed; sent again
+  std::uint64_t lost = 0;           // packets that found no room; sent again
+  std::uint64_t expired = 0;        // that crossed too many links, or lost their way: wrong routes
+  std::size_t not_arrived = 0;      // flows
   // Packets that came after one sent later on their connection, and the most of a connection that a
   // receiver held back until all before them had come.
   std::uint64_t reordered = 0;

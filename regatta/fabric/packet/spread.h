@@ -19,7 +19,7 @@ class Spreader {
   Spreader(const Network& network, const PacketScene& scene, const PacketOptions& options,
            const Lines& lines, Random& random)
       : network_(network),
-        routes_(scene.routes),
+        routes_(&scene.routes),
         per_pair_(scene.pairs.connections),
         spread_(options.spread),
         gap_(static_cast<Picoseconds>(options.flowlet_gap.value * 1e12)),
@@ -32,12 +32,14 @@ class Spreader {
   // Whether switches choose at all; otherwise packets follow Network::ways.
   bool is_by_packet() const { return spread_ != Spread::kHash && spread_ != Spread::kConnections; }
 
+  void set_routes(const Routes& routes) { routes_ = &routes; }
+
   // The link that a packet at `node` takes; kNone: no way leads on.
   std::uint32_t next(std::uint32_t node, const Packet& packet, Picoseconds now) {
     const Network::Target& target = network_.targets[packet.connection / per_pair_];
     if (node == target.leaf) return target.link;
     const auto hops =
-        routes_.next_hops(NodeId{static_cast<int>(node)}, NodeId{static_cast<int>(target.leaf)});
+        routes_->next_hops(NodeId{static_cast<int>(node)}, NodeId{static_cast<int>(target.leaf)});
     if (hops.empty()) return kNone;
     if (hops.size() == 1) return hops.front();
     switch (spread_) {
@@ -103,7 +105,7 @@ class Spreader {
   }
 
   const Network& network_;
-  const Routes& routes_;
+  const Routes* routes_;
   const std::uint32_t per_pair_;  // connections
   const Spread spread_;
   const Picoseconds gap_;
