@@ -54,7 +54,7 @@ std::vector<RouteChange> Tables::changes(const Decision& decision) const {
     changes.push_back(std::move(change));
   }
   const auto& leaves = ways_.routes.leaves();
-  std::ranges::stable_partition(changes, [&](const RouteChange& change) {
+  std::stable_partition(changes.begin(), changes.end(), [&](const RouteChange& change) {
     return std::ranges::find(leaves, change.node) != leaves.end();
   });
   return changes;
