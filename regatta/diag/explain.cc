@@ -97,14 +97,15 @@ class Components {
       visit_one(3 * links_ + static_cast<std::uint32_t>(cable.a.value));
   }
 
+  Culprit both_ways(LinkId link) const {
+    return graph_.links[link.index()].a_nic >= 0 ? nic_culprit(graph_, link)
+                                                 : both_ways_culprit(link);
+  }
+
   Culprit culprit(std::uint32_t component) const {
     if (component < 2 * links_)
       return link_culprit({LinkId{static_cast<int>(component / 2)}, component % 2 == 0});
-    if (component < 3 * links_) {
-      const LinkId link{static_cast<int>(component - 2 * links_)};
-      return graph_.links[link.index()].a_nic >= 0 ? nic_culprit(graph_, link)
-                                                   : both_ways_culprit(link);
-    }
+    if (component < 3 * links_) return both_ways(LinkId{static_cast<int>(component - 2 * links_)});
     const NodeId node{static_cast<int>(component - 3 * links_)};
     return graph_.nodes[node.index()].kind == topo::NodeKind::kServer ? server_culprit(node)
                                                                       : switch_culprit(node);
@@ -147,12 +148,42 @@ class Search {
     std::vector<Explanation> all;
     for (std::size_t i = 0; i < chosen_.size(); ++i)
       all.push_back({verdict(i), candidates_[chosen_[i]].onset});
+    join_directions(all);
     std::ranges::sort(all, std::ranges::greater(),
                       [](const Explanation& one) { return one.verdict.confidence; });
     return all;
   }
 
  private:
+  static bool is_cable(const Culprit& culprit) {
+    return culprit.kind == CulpritKind::kLink || culprit.kind == CulpritKind::kNic;
+  }
+
+  // Both directions of a cable through which nothing comes are one fault, however much earlier the
+  // one was seen than the other.
+  void join_directions(std::vector<Explanation>& all) const {
+    const auto is_dark = [](const Verdict& verdict) {
+      return is_cable(verdict.culprit) && verdict.symptom != Symptom::kLoss;
+    };
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t k = i + 1; k < all.size(); ++k) {
+        Verdict& one = all[i].verdict;
+        const Verdict& other = all[k].verdict;
+        if (!is_dark(one) || !is_dark(other) || one.culprit.link != other.culprit.link) continue;
+        one.culprit = components_.both_ways(one.culprit.link);
+        one.symptom = Symptom::kBlackHole;
+        one.loss_share = std::min(one.loss_share, other.loss_share);
+        one.confidence = std::min(one.confidence, other.confidence);
+        one.evidence.ways += other.evidence.ways;
+        one.evidence.ways_hit += other.evidence.ways_hit;
+        one.evidence.sent += other.evidence.sent;
+        one.evidence.lost += other.evidence.lost;
+        all[i].onset = std::min(all[i].onset, all[k].onset);
+        all.erase(all.begin() + static_cast<std::ptrdiff_t>(k));
+        break;
+      }
+  }
+
   void make_candidates() {
     std::vector<Totals> totals(components_.size());
     for (std::uint32_t number = 0; number < ways_.size(); ++number) {
@@ -400,6 +431,15 @@ class Search {
     return count >= options_.spread_least * expected;
   }
 
+  // Whether `cable` is, or is joined to, what join_directions() makes of this one and another.
+  bool joins(const Candidate& one, const Culprit& cable) const {
+    if (!is_cable(one.culprit) || !is_cable(cable) || cable.link != one.culprit.link) return false;
+    return std::ranges::any_of(chosen_, [&](std::size_t chosen) {
+      const Culprit& other = candidates_[chosen].culprit;
+      return is_cable(other) && other.link == one.culprit.link && other != one.culprit;
+    });
+  }
+
   // Of the likeliest two that could stand in the place of a chosen one.
   double gain_of_two(std::size_t chosen) {
     const auto best = [&] {
@@ -421,8 +461,11 @@ class Search {
   }
 
   Verdict verdict(std::size_t place) {
-    const Candidate own = candidates_[chosen_[place]];
-    pass(own, true);
+    const Candidate was = candidates_[chosen_[place]];
+    pass(was, true);
+    // The set may have changed since it was weighed.
+    Candidate own = was;
+    weigh(own);
     double others = std::exp(-own.gain);  // none at all
     double same = 0;
     std::vector<Culprit> alternatives = own.same;
@@ -431,12 +474,13 @@ class Search {
       Candidate other = candidates_[i];
       weigh(other);
       const double share = std::exp(std::min(700.0, other.gain - own.gain));
-      (other.culprit == own.culprit ? same : others) += share;
-      if (other.culprit != own.culprit && share > 0.05) alternatives.push_back(other.culprit);
+      const bool agrees = other.culprit == own.culprit || joins(own, other.culprit);
+      (agrees ? same : others) += share;
+      if (!agrees && share > 0.05) alternatives.push_back(other.culprit);
     }
     const bool lasts = is_lasting(own);
     others += std::exp(std::min(700.0, gain_of_two(chosen_[place]) - own.gain));
-    pass(own, false);
+    pass(was, false);
     const Symptom symptom = own.some_flows     ? Symptom::kSomeFlows
                             : own.rate > kDark ? Symptom::kBlackHole
                                                : Symptom::kLoss;

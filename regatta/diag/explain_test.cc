@@ -104,6 +104,13 @@ TEST_F(Explains, ANicWhenBothItsDirectionsSuffer) {
   EXPECT_THAT(explanations_[0].verdict.alternatives, SizeIs(1)) << "the server has no other";
 }
 
+TEST_F(Explains, ANicAlsoWhenOneDirectionDiesALittleLater) {
+  lose(link("s4.nic0-leaf1", true), 1, kWindows - 8);
+  lose(link("s4.nic0-leaf1", false), 1, kWindows - 7);
+  EXPECT_THAT(told(), ElementsAre("nic s4.nic0"));
+  EXPECT_EQ(explanations_[0].verdict.symptom, Symptom::kBlackHole);
+}
+
 TEST_F(Explains, TwoFaultsAtOnce) {
   lose(link("leaf0-spine0", true), 1);
   lose(link("s8.nic0-leaf2", false), 20);

@@ -12,8 +12,8 @@ namespace regatta::diag {
 namespace {
 
 struct Around {
-  std::vector<std::uint32_t> up;           // directed links upwards
-  std::vector<std::uint64_t> from_below;   // bytes of each link
+  std::vector<std::uint32_t> up;          // directed links upwards
+  std::vector<std::uint64_t> from_below;  // bytes of each link
 };
 
 Around around(const topo::Graph& graph, std::span<const std::uint64_t> bytes, NodeId node) {
@@ -72,8 +72,8 @@ std::vector<Polarisation> find_polarisation(const topo::Graph& graph,
       if (static_cast<double>(bytes[link]) < options.empty_share * fair) empty.push_back(link);
     if (empty.empty()) continue;
     const double busiest = static_cast<double>(*std::ranges::max_element(near.from_below));
-    const auto flows = static_cast<std::size_t>(std::ranges::count_if(
-        near.from_below, [&](std::uint64_t count) {
+    const auto flows =
+        static_cast<std::size_t>(std::ranges::count_if(near.from_below, [&](std::uint64_t count) {
           return static_cast<double>(count) > options.busy_share * busiest;
         }));
     const double chance = chance_of_empty(flows, near.up.size(), empty.size());

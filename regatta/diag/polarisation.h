@@ -18,16 +18,16 @@
 namespace regatta::diag {
 
 struct PolarisationOptions {
-  double empty_share = 0.02;    // of an even share: less is as good as nothing (neighbour discovery)
-  double busy_share = 0.2;      // of what the busiest link from below brings
+  double empty_share = 0.02;  // of an even share: less is as good as nothing (neighbour discovery)
+  double busy_share = 0.2;    // of what the busiest link from below brings
   double by_chance_most = 1e-6;  // more likely than that by chance is told as nothing
 };
 
 struct Polarisation {
-  topo::NodeKind tier = topo::NodeKind::kSpine;   // whose uplinks are empty...
-  topo::NodeKind below = topo::NodeKind::kLeaf;   // ...because it hashes as this one does
-  std::vector<std::uint32_t> empty;               // directed links upwards
-  double by_chance = 1;                           // how likely without a common cause
+  topo::NodeKind tier = topo::NodeKind::kSpine;  // whose uplinks are empty...
+  topo::NodeKind below = topo::NodeKind::kLeaf;  // ...because it hashes as this one does
+  std::vector<std::uint32_t> empty;              // directed links upwards
+  double by_chance = 1;                          // how likely without a common cause
 };
 
 // `bytes` of each directed link, by fabric::number_of, over some seconds of traffic. Looks at

@@ -36,10 +36,11 @@ class Polarised : public testing::Test {
       const int to = (from + 16 + static_cast<int>(random() % 32)) % 64;
       const LinkId from_link = nic_link(graph_, ServerId{from}, 0);
       const LinkId to_link = nic_link(graph_, ServerId{to}, 0);
-      const fabric::FiveTuple flow{.from = topo::address_of(from_link),
-                                   .to = topo::address_of(to_link),
-                                   .from_port = static_cast<std::uint16_t>(49152 + random() % 16384),
-                                   .to_port = 4791};
+      const fabric::FiveTuple flow{
+          .from = topo::address_of(from_link),
+          .to = topo::address_of(to_link),
+          .from_port = static_cast<std::uint16_t>(49152 + random() % 16384),
+          .to_port = 4791};
       const auto way = routes_.way(from_link, to_link, fabric::ByHash{flow, seeds});
       const std::uint64_t size = 1 + random() % most;
       for (const std::uint32_t link : *way)

@@ -40,8 +40,7 @@ Noise busy() {
 
 Simulation::Simulation(const topo::Graph& graph, const Matrix& matrix,
                        std::vector<SimulatedFault> faults, const SimulationOptions& options)
-    : graph_(graph),
-      matrix_(matrix),
+    : matrix_(matrix),
       faults_(std::move(faults)),
       options_(options),
       random_(options.seed),

@@ -64,7 +64,7 @@ struct RoundTrips {
 
 class Simulation {
  public:
-  // Graph and matrix must outlive this.
+  // The matrix must outlive this.
   Simulation(const topo::Graph& graph, const Matrix& matrix, std::vector<SimulatedFault> faults,
              const SimulationOptions& options);
 
@@ -111,7 +111,6 @@ class Simulation {
   void report(std::size_t server, const std::vector<Seen>& seen);
   bool chance(double share) { return even_(random_) < share; }
 
-  const topo::Graph& graph_;
   const Matrix& matrix_;
   std::vector<SimulatedFault> faults_;
   SimulationOptions options_;
