@@ -23,6 +23,7 @@
 #include "regatta/cli/probe_command.h"
 #include "regatta/cli/run_command.h"
 #include "regatta/cli/topo_command.h"
+#include "regatta/cli/traffic_command.h"
 #include "regatta/core/result.h"
 #include "regatta/os/errno_text.h"
 
@@ -49,6 +50,7 @@ void add_commands(CLI::App& app, int& exit_status) {
   regatta::cli::add_bench_command(app, exit_status);
   regatta::cli::add_coll_command(app, exit_status);
   regatta::cli::add_fabric_command(app, exit_status);
+  regatta::cli::add_traffic_command(app, exit_status);
   regatta::cli::add_gpu_command(app, exit_status);
 }
 
