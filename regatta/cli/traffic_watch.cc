@@ -113,22 +113,22 @@ void TrafficWatch::add(std::vector<double>& series, double bytes, Seconds from, 
 
 Status TrafficWatch::sample(std::size_t place) {
   REGATTA_TRY(all, places_[place].counters.read());
-  const Seconds now = os::monotonic_now();
   const std::lock_guard lock(mutex_);
   for (const probe::ConnectionCounters& one : *all) {
     if (probe::is_loopback(one.connection)) continue;
     const auto [entry, is_new] = seen_.try_emplace({place, one.cookie});
     Seen& seen = entry->second;
+    if (!is_new && one.at == seen.last.at) continue;  // was not asked this time
     if (is_new) {
       seen.place = place;
       seen.retransmits_before = one.retransmits;
     } else {
-      add(seen.sent, static_cast<double>(one.sent_bytes - seen.last.sent_bytes), seen.at, now);
+      add(seen.sent, static_cast<double>(one.sent_bytes - seen.last.sent_bytes), seen.last.at,
+          one.at);
       add(seen.received, static_cast<double>(one.received_bytes - seen.last.received_bytes),
-          seen.at, now);
+          seen.last.at, one.at);
     }
     seen.last = one;
-    seen.at = now;
   }
   return {};
 }

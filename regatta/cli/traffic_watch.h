@@ -45,7 +45,6 @@ class TrafficWatch {
   };
   struct Seen {
     probe::ConnectionCounters last;
-    Seconds at;
     std::uint64_t retransmits_before = 0;
     std::size_t place = 0;
     std::vector<double> sent;

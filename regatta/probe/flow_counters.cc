@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <unordered_map>
 
 #include <arpa/inet.h>
 #include <linux/inet_diag.h>
@@ -109,6 +110,10 @@ struct FlowCounters::Impl {
   Seconds asking_cost;
   std::vector<ConnectionCounters> known;
   std::vector<ConnectionCounters> fresh;
+  std::unordered_map<std::uint64_t, Seconds> moved;  // when a byte was seen last, by cookie
+  std::vector<std::size_t> turn;                     // of `known`, those to ask now
+  std::size_t rounds = 0;
+  Seconds woken;  // one that was quiet is no more
   std::vector<Question> questions;
   std::vector<char> buffer = std::vector<char>(std::max(kDumpBytes, kTogether* kAnswerBytes));
 
@@ -145,18 +150,47 @@ struct FlowCounters::Impl {
     }
   }
 
+  // From the last dump or questions in `known` to the dump in `fresh`.
+  void note_moves() {
+    std::unordered_map<std::uint64_t, std::uint64_t> bytes;
+    for (const ConnectionCounters& one : known)
+      bytes.emplace(one.cookie, one.sent_bytes + one.received_bytes);
+    std::unordered_map<std::uint64_t, Seconds> kept;
+    for (const ConnectionCounters& one : fresh) {
+      const auto before = bytes.find(one.cookie);
+      const bool has_moved =
+          before == bytes.end() || before->second != one.sent_bytes + one.received_bytes;
+      kept.emplace(one.cookie, has_moved ? note_move(one.cookie, one.at) : moved[one.cookie]);
+    }
+    moved.swap(kept);
+  }
+
+  Seconds note_move(std::uint64_t cookie, Seconds now) {
+    const auto [last, is_new] = moved.try_emplace(cookie, now);
+    if (now - last->second >= options.quiet_after) woken = now;
+    return last->second = now;
+  }
+
+  bool is_quiet(const ConnectionCounters& one, Seconds now) const {
+    const auto last = moved.find(one.cookie);
+    return last != moved.end() && now - std::max(last->second, woken) >= options.quiet_after;
+  }
+
   Status look() {
     const Seconds begin = os::monotonic_now();
     fresh.clear();
     REGATTA_TRY_DO(dump(AF_INET));
     REGATTA_TRY_DO(dump(AF_INET6));
+    for (ConnectionCounters& one : fresh)
+      one.at = begin;
+    note_moves();
     known.swap(fresh);
     dump_cost = os::monotonic_now() - begin;
     return {};
   }
 
   // Answers come one by one, in any number a call; the sequence tells which is of whom.
-  Status take_answers(std::uint32_t first, std::span<ConnectionCounters> asked) {
+  Status take_answers(std::uint32_t first, std::span<const std::size_t> asked, Seconds now) {
     std::array<mmsghdr, kTogether> messages{};
     std::array<iovec, kTogether> parts{};
     for (std::size_t i = 0; i < asked.size(); ++i) {
@@ -175,8 +209,14 @@ struct FlowCounters::Impl {
         const std::uint32_t place = message->nlmsg_seq - first;
         if (place >= asked.size()) continue;  // of an earlier question
         --left;
-        const bool is_there = message->nlmsg_type != NLMSG_ERROR && take(*message, asked[place]);
-        if (!is_there) asked[place].cookie = 0;
+        ConnectionCounters& one = known[asked[place]];
+        const std::uint64_t before = one.sent_bytes + one.received_bytes;
+        one.at = now;
+        if (message->nlmsg_type == NLMSG_ERROR || !take(*message, one)) {
+          one.cookie = 0;
+        } else if (one.sent_bytes + one.received_bytes != before) {
+          note_move(one.cookie, now);
+        }
       }
     }
     return {};
@@ -184,15 +224,20 @@ struct FlowCounters::Impl {
 
   Status ask() {
     const Seconds begin = os::monotonic_now();
-    for (std::size_t from = 0; from < known.size(); from += kTogether) {
-      const auto asked = std::span(known).subspan(from, std::min(kTogether, known.size() - from));
+    turn.clear();
+    ++rounds;
+    for (std::size_t i = 0; i < known.size(); ++i)
+      if (!is_quiet(known[i], begin) || (i + rounds) % options.quiet_share == 0) turn.push_back(i);
+    for (std::size_t from = 0; from < turn.size(); from += kTogether) {
+      const auto asked =
+          std::span<const std::size_t>(turn).subspan(from, std::min(kTogether, turn.size() - from));
       const std::uint32_t first = sequence + 1;
       questions.clear();
-      for (const ConnectionCounters& one : asked)
-        questions.push_back(question_for(one, ++sequence));
+      for (const std::size_t i : asked)
+        questions.push_back(question_for(known[i], ++sequence));
       if (::send(socket.get(), questions.data(), questions.size() * sizeof(Question), 0) < 0)
         return failure();
-      REGATTA_TRY_DO(take_answers(first, asked));
+      REGATTA_TRY_DO(take_answers(first, asked, begin));
     }
     std::erase_if(known, [](const ConnectionCounters& one) { return one.cookie == 0; });
     asking_cost = os::monotonic_now() - begin;

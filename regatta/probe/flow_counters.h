@@ -5,7 +5,8 @@
 // There are two ways to ask. A dump walks the hash table of all connections of the machine; that
 // costs the same when there are few. Asking for known connections one by one costs by their number,
 // and does not see new ones. So new ones are looked for by a dump, twice a second as a rule,
-// and in between the cheaper way is taken: both are timed.
+// and in between the cheaper way is taken: both are timed. Of those that have been quiet for a
+// while a few are asked each time; when one of them wakes, all are asked again.
 #pragma once
 
 #include <array>
@@ -43,7 +44,7 @@ std::string endpoint_text(const Endpoint& endpoint, bool is_ipv6);
 Connection reversed(const Connection& connection);
 bool is_loopback(const Connection& connection);
 
-// Since the connection was made.
+// Since the connection was made, as they were at `at`.
 struct ConnectionCounters {
   Connection connection;
   std::uint64_t inode = 0;        // of the socket: names it among the descriptors of a process
@@ -53,10 +54,13 @@ struct ConnectionCounters {
   std::uint64_t received_bytes = 0;
   std::uint64_t retransmits = 0;  // segments
   Seconds round_trip;             // smoothed
+  Seconds at;                     // CLOCK_MONOTONIC
 };
 
 struct CounterOptions {
   Seconds look_for_new{0.5};
+  Seconds quiet_after{3.0};     // without a byte
+  std::size_t quiet_share = 5;  // one in so many quiet ones is asked each time
 };
 
 // One socket into the network namespace that the calling thread was in when open() ran. Not thread
@@ -68,8 +72,8 @@ class FlowCounters {
   FlowCounters& operator=(FlowCounters&&) noexcept;
   ~FlowCounters();
 
-  // All established connections as they are now; valid until the next call. What ended since the
-  // last call is not among them.
+  // All established connections; valid until the next call. What was asked now has the time of the
+  // call. What ended since it was asked last is not among them.
   Result<const std::vector<ConnectionCounters>*> read();
 
  private:

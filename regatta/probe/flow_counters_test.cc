@@ -131,6 +131,38 @@ TEST(FlowCounters, CountsEachOfManyConnections) {
   }
 }
 
+TEST(FlowCounters, AsksQuietConnectionsRarelyAndAllAgainWhenOneWakes) {
+  std::vector<Pair> pairs;
+  for (int i = 0; i < 10; ++i)
+    pairs.push_back(connected());
+  auto counters =
+      FlowCounters::open({.look_for_new = {60}, .quiet_after = {0.2}, .quiet_share = 5});
+  ASSERT_TRUE(counters);
+  // How many of the ends of the pairs the next call asks.
+  const auto asked = [&] {
+    const Seconds now = os::monotonic_now();
+    const auto all = counters->read();
+    EXPECT_TRUE(all);
+    return std::ranges::count_if(**all, [&](const ConnectionCounters& one) {
+      return one.at >= now && std::ranges::any_of(pairs, [&](const Pair& pair) {
+               return pair.name == one.connection || reversed(pair.name) == one.connection;
+             });
+    });
+  };
+  EXPECT_EQ(asked(), 20);
+  EXPECT_EQ(asked(), 20);
+  os::sleep_for(Seconds{0.3});
+  std::ptrdiff_t in_turn = 0;
+  for (int i = 0; i < 5; ++i)
+    in_turn += asked();
+  EXPECT_EQ(in_turn, 20);
+  send(pairs[3], 1000);
+  for (int i = 0; i < 5; ++i)
+    static_cast<void>(asked());
+  EXPECT_EQ(asked(), 20);
+  EXPECT_EQ(client_of(*counters, pairs[3])->sent_bytes, 1000u);
+}
+
 TEST(EndpointText, WritesBothKindsOfAddresses) {
   Endpoint endpoint{.address = {10, 0, 0, 1}, .port = 80};
   EXPECT_EQ(endpoint_text(endpoint, false), "10.0.0.1:80");
