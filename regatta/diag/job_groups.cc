@@ -9,7 +9,7 @@ namespace regatta::diag {
 namespace {
 
 // A seed must be this regular to be the measure for others.
-constexpr double kRegularLeast = 0.2;
+constexpr double kRegularLeast = 0.15;
 
 bool carries(const FlowSeries& flow) {
   return std::ranges::any_of(flow.bytes, [](double bytes) { return bytes > 0; });
@@ -69,6 +69,11 @@ std::vector<Seed> seeds_of(const Traffic& traffic, const std::vector<std::uint32
   }
   std::ranges::stable_sort(
       seeds, [](const Seed& a, const Seed& b) { return a.steps.mean > b.steps.mean; });
+  if (!seeds.empty() || flows.size() < 2) return seeds;
+  // Alone each flow is too restless: what they have in common may show it.
+  auto steps = find_steps(series_of(traffic, flows), traffic.interval, search.steps);
+  if (steps && steps->regularity >= kRegularLeast)
+    seeds.push_back({flows.front(), *std::move(steps)});
   return seeds;
 }
 

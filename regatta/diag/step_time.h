@@ -27,7 +27,7 @@ struct Steps {
 
 struct StepSearch {
   std::size_t shortest = 4;      // intervals in a step
-  double likeness_least = 0.25;  // of the traffic to itself a step later, as a correlation
+  double likeness_least = 0.15;  // of the traffic to itself a step later, as a correlation
 };
 
 // The steps that all of `flows` share, each of them as important as any other. Nothing when they
