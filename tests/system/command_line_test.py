@@ -108,7 +108,7 @@ CASES = [
     (["coll", "explain", "all_reduce", "--save", "/proc/none/t.json"],
      "/proc/none: no such file or directory; choose another place with --save"),
     (["coll", "inspect", "missing.json"], "missing.json: no such file; give a flight file, a PID or a job"),
-    (["fabric"], "fabric: a command is missing; choose one of design, check, ports"),
+    (["fabric"], "fabric: a command is missing; choose one of design, check, simulate, ports"),
     (["fabric", "design"], "fabric design: --gpus is missing; write it like: regatta fabric design --gpus N"),
     (["fabric", "design", "--gpus", "13"], "gpus 13 are no whole servers of 8; take 16"),
     (["fabric", "design", "--gpus", "8", "--chip", "51.2"],
