@@ -17,7 +17,7 @@ LITTLE = "is less than one of the 2 MiB blocks in which a program gets memory; g
 STEPS = "is not a whole number from 1 to 1000000000"
 
 CASES = [
-    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab, probe, heal, bench, coll, fabric, traffic, gpu"),
+    (["bogus"], "there is no command 'bogus'; choose one of topo, measure, plan, run, lab, heal, probe, bench, coll, fabric, traffic, gpu"),
     (["plna"], "there is no command 'plna'; did you mean 'plan'?"),
     (["--jsn"], "there is no option '--jsn'; choose one of --version, --help, -h"),
     (["bench"], "bench: a command is missing; choose one of coll"),
