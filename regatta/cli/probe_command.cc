@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/heal_reports.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/probe_output.h"
 #include "regatta/cli/stop_signal.h"
@@ -36,6 +38,7 @@ struct Options {
   std::string cluster;
   std::string period = "10ms";
   std::string duration;
+  bool heals = false;
   bool json = false;
 };
 
@@ -162,12 +165,20 @@ Status probe_lab(const topo::Cluster& cluster, const lab::LabInfo& lab, const Op
   Probers probers;
   REGATTA_TRY_DO(probers.start(lab, cluster, options, collector));
   REGATTA_TRY_DO(wait_until_begun(graph, collector, stop));
+  std::optional<HealReports> healer;
+  if (options.heals) {
+    REGATTA_TRY(opened, HealReports::open(lab.folder + "/heal.sock", graph));
+    healer.emplace(std::move(opened));
+  }
   Carriers carriers;
   const Seconds begin = os::monotonic_now();
   while (!stop && (times.duration.value <= 0 || os::monotonic_now() - begin < times.duration)) {
     REGATTA_TRY_DO(carriers.look(lab, collector));
     REGATTA_TRY(news, collector.gather(kLook));
     output.news(news, os::monotonic_now() - begin);
+    if (healer) {
+      REGATTA_TRY_DO(healer->tell(news, os::monotonic_now()));
+    }
     if (collector.ended().size() == collector.servers())
       return Error{Code::kUnavailable,
                    "all probers have ended; the lab is down, or see what they printed"};
@@ -206,6 +217,8 @@ void add_probe_command(CLI::App& app, int& exit_status) {
   probe->add_option("--duration", options->duration, "How long, like 10s; for ever when left out")
       ->type_name("TIME")
       ->check(not_empty());
+  probe->add_flag("--heal", options->heals,
+                  "Tell regatta heal --lab what is broken, so that it withdraws it");
   probe->add_flag("--json", options->json, "Print a JSON object a line");
 }
 

@@ -95,6 +95,26 @@ class Heal(unittest.TestCase):
         done = lab_case.regatta("lab", "fault", *arguments, "--lab", self.name)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_goes_round_what_probes_find_and_back_once_they_find_it_well(self):
+        before = self.hops("leaf1")
+        healer = self.start(clean="3s")
+        probe = subprocess.Popen([lab_case.BIN / "regatta", "probe", self.cluster, "--heal", "--json"],
+                                 text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(probe.stdout.close)
+        self.addCleanup(probe.wait)
+        self.addCleanup(probe.kill)
+        self.assertIn("coverage", probe.stdout.readline())
+        threading.Thread(target=probe.stdout.read, daemon=True).start()
+        self.fault("drop", "leaf0-spine1", "100%")
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 25), healer.events)
+        for devices in self.hops("leaf1").values():
+            self.assertEqual(len(set(devices)), 2)
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("returned"), 4.5) is not True,
+                        "it came back while it was still broken")
+        self.fault("clear", "leaf0-spine1")
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("returned"), 15), healer.events)
+        self.assertEqual(self.hops("leaf1"), before)
+
     def test_goes_round_a_lost_cable_and_back(self):
         before = self.hops("leaf1")
         healer = self.start()

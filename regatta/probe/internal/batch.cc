@@ -9,6 +9,7 @@
 #include <linux/sock_diag.h>
 
 #include "regatta/os/errno_text.h"
+#include "regatta/topo/addresses.h"
 
 namespace regatta::probe {
 namespace {
@@ -84,6 +85,9 @@ Result<os::UniqueFd> open_socket(std::uint16_t port, std::uint32_t address) {
   const int bytes = kBufferBytes;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
   ::setsockopt(fd.get(), IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+  // Where a healer leads other traffic around a fault, probes still see whether it is well.
+  const int tos = topo::kProbeTos;
+  ::setsockopt(fd.get(), IPPROTO_IP, IP_TOS, &tos, sizeof tos);
   // Beyond the system's limit where the rights allow it: a busy server takes its probes later.
   if (::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
     ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
