@@ -21,28 +21,6 @@ Error wrong(const Scenario& scenario, const Failure& failure, const std::string&
                                            failure.line, kind, printable(name, 60), remedy)};
 }
 
-Result<std::vector<LinkId>> links_of(const Scenario& scenario, const Failure& failure,
-                                     const topo::Graph& graph) {
-  if (!failure.link.empty()) {
-    const auto found = std::ranges::find(graph.links, failure.link, &topo::Link::name);
-    if (found != graph.links.end())
-      return std::vector<LinkId>{LinkId{static_cast<int>(found - graph.links.begin())}};
-    std::vector<std::string> names;
-    for (const topo::Link& link : graph.links)
-      names.push_back(link.name);
-    if (names.empty()) names.emplace_back("none");
-    return wrong(scenario, failure, "link", failure.link, names);
-  }
-  std::vector<std::string> names;
-  for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
-    if (graph.nodes[node].kind == topo::NodeKind::kServer) continue;
-    if (graph.nodes[node].name == failure.switch_name) return graph.links_of[node];
-    names.push_back(graph.nodes[node].name);
-  }
-  if (names.empty()) names.emplace_back("none");
-  return wrong(scenario, failure, "switch", failure.switch_name, names);
-}
-
 // How many failures hold a link in a state.
 class Counted {
  public:
@@ -97,10 +75,32 @@ std::vector<Moment> moments_of(const std::vector<Failure>& failures) {
 
 }  // namespace
 
+Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Failure& failure,
+                                            const topo::Graph& graph) {
+  if (!failure.link.empty()) {
+    const auto found = std::ranges::find(graph.links, failure.link, &topo::Link::name);
+    if (found != graph.links.end())
+      return std::vector<LinkId>{LinkId{static_cast<int>(found - graph.links.begin())}};
+    std::vector<std::string> names;
+    for (const topo::Link& link : graph.links)
+      names.push_back(link.name);
+    if (names.empty()) names.emplace_back("none");
+    return wrong(scenario, failure, "link", failure.link, names);
+  }
+  std::vector<std::string> names;
+  for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
+    if (graph.nodes[node].kind == topo::NodeKind::kServer) continue;
+    if (graph.nodes[node].name == failure.switch_name) return graph.links_of[node];
+    names.push_back(graph.nodes[node].name);
+  }
+  if (names.empty()) names.emplace_back("none");
+  return wrong(scenario, failure, "switch", failure.switch_name, names);
+}
+
 Result<std::vector<Outage>> outages_of(const Scenario& scenario, const Network& network) {
   std::vector<std::vector<LinkId>> links;
   for (const Failure& failure : scenario.failures) {
-    REGATTA_TRY(of, links_of(scenario, failure, network.graph));
+    REGATTA_TRY(of, links_that_fail(scenario, failure, network.graph));
     links.push_back(std::move(of));
   }
   std::vector<Outage> outages;

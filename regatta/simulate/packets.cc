@@ -1,11 +1,13 @@
 #include "regatta/simulate/packets.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "regatta/fabric/packet/mixed_simulation.h"
+#include "regatta/simulate/outages.h"
 
 namespace regatta::simulate {
 namespace {
@@ -45,8 +47,6 @@ Status check(const Scenario& scenario, const Work& work) {
   const auto refuse = [&](std::string_view what) {
     return Error{Code::kUnsupported, fmt::format("{}: {}", scenario.file, what)};
   };
-  if (!scenario.failures.empty())
-    return refuse("failures are simulated at the flow level alone; leave them out, or take it");
   if (scenario.routing.policy == RoutePolicy::kDestination)
     return refuse("ways by destination are simulated at the flow level alone; take policy: ecmp");
   if (work.network.graph.links.empty())
@@ -54,6 +54,28 @@ Status check(const Scenario& scenario, const Work& work) {
   if (!work.rings.empty())
     return refuse("packets do not move in folded rings; write fold: false into the step");
   return {};
+}
+
+// Only links between switches fail here, and for good.
+Result<std::vector<fabric::LinkFailure>> failures_of(const Scenario& scenario,
+                                                     const topo::Graph& graph) {
+  std::vector<fabric::LinkFailure> failures;
+  for (const Failure& failure : scenario.failures) {
+    const auto refuse = [&](std::string_view what) {
+      return Error{Code::kUnsupported, fmt::format("{}:{}: {}", scenario.file, failure.line, what)};
+    };
+    if (std::isfinite(failure.back.value))
+      return refuse(
+          "packets find links that fail gone for good; remove 'back', or take the flow "
+          "level");
+    REGATTA_TRY(links, links_that_fail(scenario, failure, graph));
+    for (const LinkId link : links) {
+      if (graph.links[link.index()].a_nic >= 0)
+        return refuse("packets lose links between switches only, no NIC's; take the flow level");
+      failures.push_back({link, failure.at, failure.converged});
+    }
+  }
+  return failures;
 }
 
 // Flows of nothing go from a NIC to itself.
@@ -74,7 +96,7 @@ PacketOutcome outcome_of(const fabric::PacketReport& report) {
                         .events = report.events,
                         .marks = report.marks,
                         .pauses = report.pauses,
-                        .lost = report.lost,
+                        .lost = report.lost + report.lost_on_links,
                         .reordered = report.reordered,
                         .most_held_back = report.most_held_back,
                         .deadlock = report.deadlock};
@@ -94,15 +116,18 @@ Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work) {
   const LinkId any{0};
   const fabric::Traffic traffic = with_paths(work.traffic, pairs.add(any, any));
   const std::vector<std::uint32_t> seeds = seeds_of(work.network, scenario.routing);
+  fabric::PacketOptions options = options_of(scenario);
+  REGATTA_TRY(failures, failures_of(scenario, work.network.graph));
+  options.failures = std::move(failures);
   const fabric::PacketScene scene{work.network.graph, work.network.routes, seeds, pairs};
   if (scenario.level == Level::kMixed) {
-    REGATTA_TRY(report, fabric::simulate_mixed(scene, traffic, options_of(scenario)));
+    REGATTA_TRY(report, fabric::simulate_mixed(scene, traffic, options));
     PacketOutcome outcome = outcome_of(report);
     outcome.bound = report.bound.value;
     outcome.leapt = report.leapt.value;
     return PacketRun{std::move(report), std::move(outcome)};
   }
-  REGATTA_TRY(report, fabric::simulate_packets(scene, traffic, options_of(scenario)));
+  REGATTA_TRY(report, fabric::simulate_packets(scene, traffic, options));
   PacketOutcome outcome = outcome_of(report);
   return PacketRun{std::move(report), std::move(outcome)};
 }

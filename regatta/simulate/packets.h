@@ -15,7 +15,7 @@ struct PacketRun {
 };
 
 // Inside a server messages take no time at these levels. Fails with kUnsupported for what they
-// cannot do: failures, ways by destination, folded rings.
+// cannot do: ways by destination, folded rings, failures of NICs' links and such that end.
 Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work);
 
 }  // namespace regatta::simulate

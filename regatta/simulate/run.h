@@ -53,7 +53,7 @@ struct PacketOutcome {
   std::uint64_t events = 0;
   std::uint64_t marks = 0;   // packets that were marked
   std::uint64_t pauses = 0;  // that links asked for
-  std::uint64_t lost = 0;    // packets that found no room
+  std::uint64_t lost = 0;    // packets that found no room, or whose link failed
   std::uint64_t reordered = 0;
   std::uint32_t most_held_back = 0;  // packets of a connection, until those before them came
   std::uint32_t longest_queue_link = 0;

@@ -247,10 +247,22 @@ TEST(Run, AnIncastOfPacketsPausesTheSendersAndLosesNothing) {
 TEST(Run, PacketsRefuseWhatOnlyFlowsCanDo) {
   const Network network(test_cluster(4, 2));
   EXPECT_THAT(error_of(network, "level: packet\n" + kMessage +
-                                    "failures: [{at: 1ms, link: leaf0-spine0}]\n"),
-              HasSubstr("scenario.yaml: failures are simulated at the flow level alone"));
+                                    "failures: [{at: 1ms, link: leaf0-spine0, back: 2ms}]\n"),
+              HasSubstr("remove 'back', or take the flow level"));
   EXPECT_THAT(error_of(network, std::string("level: packet\n") + kStep + "}\n"),
               HasSubstr("write fold: false"));
+}
+
+// Until all switches know, what takes that way is lost and sent again; then all arrive.
+TEST(Run, PacketsAreLostWhereALinkFailsUntilAllSwitchesKnow) {
+  const Network network(test_cluster(4, 1));
+  const Outcome outcome = run(network,
+                              "level: packet\nrouting: {policy: spray}\npacket: {lossless: false}\n"
+                              "traffic: [{pattern: message, from: s0/0, to: s2/0, bytes: 50MB}]\n"
+                              "failures: [{at: 200us, link: leaf1-spine0, converged: 1ms}]\n");
+  EXPECT_GT(outcome.packets->lost, 0U);
+  EXPECT_EQ(outcome.unfinished, 0U);
+  EXPECT_GT(outcome.end, 1.1e-3);
 }
 
 }  // namespace
