@@ -81,7 +81,9 @@ Status fill_steps(const Options& options, const topo::Cluster& cluster, Scenario
     REGATTA_TRY(job, load_job(beside(options, item.job)));
     const SearchProgress progress(stderr, "planning " + job.name);
     REGATTA_TRY(step, step_of_job(job, cluster));
+    const bool folds = item.step.folds;
     item.step = step.shape;
+    item.step.folds = folds;
     if (!options.json) {
       fmt::print(
           "item {}: {} of job {}: forward {}, backward {}, {} to the next stage, {} of "
@@ -92,6 +94,14 @@ Status fill_steps(const Options& options, const topo::Cluster& cluster, Scenario
     }
   }
   return {};
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char letter : text)
+    quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+  return quoted + "\"";
 }
 
 // Lines of messages as they are sent.
@@ -110,10 +120,20 @@ class MessageFile {
   }
   bool is_open() const { return out_ != nullptr; }
   void add(const Scenario& scenario, const Network& network, const simulate::Message& one) {
-    fmt::print(out_.get(), "{},{},{},{:.0f},{:.9g},{:.9g}\n", scenario.traffic[one.operation].name,
+    fmt::print(out_.get(), "{},{},{},{:.0f},{:.9g},{:.9g}\n",
+               csv_field(scenario.traffic[one.operation].name),
                to_string(network.cluster, network.devices[one.from]),
                to_string(network.cluster, network.devices[one.to]), one.bytes, one.start,
                one.arrived);
+  }
+  // Whether all of it has been written.
+  Status close(const std::string& path) {
+    if (!out_) return {};
+    const bool is_written = std::fflush(out_.get()) == 0 && std::ferror(out_.get()) == 0;
+    out_.reset();
+    if (is_written) return {};
+    return Error{Code::kInvalidInput,
+                 path + ": cannot be written whole; choose another place with --messages"};
   }
 
  private:
@@ -134,12 +154,39 @@ Result<Outcome> simulate_with_progress(const Options& options, const Scenario& s
   };
   if (file.is_open())
     run.on_message = [&](const simulate::Message& one) { file.add(scenario, network, one); };
-  return simulate::run(scenario, network, run);
+  REGATTA_TRY(outcome, simulate::run(scenario, network, run));
+  REGATTA_TRY_DO(file.close(options.messages));
+  return outcome;
+}
+
+// Nothing that is read is written over, and no output by another.
+Status check_outputs(const Options& options, const Scenario& scenario) {
+  std::vector<std::string> taken = {options.scenario, options.cluster};
+  if (!scenario.cluster.empty()) taken.push_back(beside(options, scenario.cluster));
+  for (const simulate::TrafficItem& item : scenario.traffic) {
+    if (!item.trace_file.empty()) taken.push_back(item.trace_file);
+    if (!item.job.empty()) taken.push_back(beside(options, item.job));
+  }
+  const std::pair<const char*, std::string> outputs[] = {{"--html", options.html},
+                                                         {"--messages", options.messages}};
+  for (const auto& [flag, path] : outputs) {
+    if (path.empty()) continue;
+    for (const std::string& other : taken) {
+      std::error_code ignored;
+      if (other != path && !std::filesystem::equivalent(other, path, ignored)) continue;
+      return Error{Code::kInvalidInput,
+                   fmt::format("{}: {} is used already; choose another place", flag, path)};
+    }
+    taken.push_back(path);
+  }
+  return {};
 }
 
 int run_simulate(const Options& options) {
   auto scenario = load_scenario(options);
   if (!scenario) return report_error(scenario.error());
+  if (const Status good = check_outputs(options, *scenario); !good)
+    return report_error(good.error());
   auto cluster = load_cluster_of(options, *scenario);
   if (!cluster) return report_error(cluster.error());
   if (const Status filled = fill_steps(options, *cluster, *scenario); !filled)

@@ -110,13 +110,18 @@ json simulation_json(const Scenario& scenario, const Network& network, const Out
 
 namespace {
 
+bool is_deadlocked(const Outcome& outcome) {
+  return outcome.packets && !outcome.packets->deadlock.empty();
+}
+
 void print_items(const Outcome& outcome) {
   std::vector<std::vector<std::string>> rows = {
       {"item", "start", "time", "of NIC bound", "busbw", "messages"}};
   for (const simulate::OperationOutcome& item : outcome.operations) {
     const bool ends = std::isfinite(item.end);
     rows.push_back(
-        {printable(item.name, 40), format_seconds({item.start}),
+        {printable(item.name, 40),
+         std::isfinite(item.start) ? format_seconds({item.start}) : "never",
          ends ? format_seconds({item.time()}) : "never ends",
          ends && item.time() > 0 ? fmt::format("{:.1f} %", 100 * item.bound / item.time()) : "-",
          item.busbw > 0 ? format_bytes_per_second({item.busbw}) : "-",
@@ -174,9 +179,10 @@ std::string packets_text(const Network& network, const Outcome& outcome) {
 
 void print_simulation(const Scenario& scenario, const Network& network, const Outcome& outcome,
                       double took) {
-  fmt::print("{} on {}: {} messages over {} devices, all there after {}; simulated in {}\n\n",
+  fmt::print("{} on {}: {} messages over {} devices, {} after {}; simulated in {}\n\n",
              printable(scenario.name, 60), network.cluster.name, outcome.messages,
-             network.devices.size(), format_seconds({outcome.end}), format_seconds({took}));
+             network.devices.size(), outcome.unfinished == 0 ? "all there" : "the last one there",
+             format_seconds({outcome.end}), format_seconds({took}));
   if (outcome.ports.most > 0) {
     fmt::print("planned ports: at most {} connections on a link between switches; {} by chance\n\n",
                outcome.ports.most, outcome.ports.most_by_chance);
@@ -186,7 +192,9 @@ void print_simulation(const Scenario& scenario, const Network& network, const Ou
   print_links(network, outcome);
   print_slowest(network, outcome);
   if (outcome.unfinished > 0)
-    fmt::print("\n{} flows never end: no way was left for them\n", outcome.unfinished);
+    fmt::print("\n{} of the flows never end: {}\n", outcome.unfinished,
+               is_deadlocked(outcome) ? "links wait for each other"
+                                      : "no way was left for them, or for what they wait for");
 }
 
 }  // namespace regatta::cli

@@ -43,9 +43,12 @@ Result<JobStep> step_of_job(const workload::Job& job, const topo::Cluster& clust
                              "cluster {} has none; write the step's numbers instead",
                              job.name, cluster.name)};
   }
-  REGATTA_TRY(stack, stack_of("", job, cluster));
-  REGATTA_TRY(problem, gpu_problem(job, cluster, *stack));
-  std::optional<workload::Strategy> strategy = plan::fixed_strategy(job.strategy, problem.devices);
+  workload::Job planned = job;
+  if (!planned.strategy.schedule) planned.strategy.schedule = workload::Schedule::k1F1B;
+  REGATTA_TRY(stack, stack_of("", planned, cluster));
+  REGATTA_TRY(problem, gpu_problem(planned, cluster, *stack));
+  std::optional<workload::Strategy> strategy =
+      plan::fixed_strategy(planned.strategy, problem.devices);
   if (!strategy) {
     REGATTA_TRY(found, plan::gpu_search(problem, plan::SearchMode::kPruned, 1, search_threads()));
     strategy = found.ranked.front().strategy;

@@ -15,9 +15,8 @@ struct JobStep {
   std::string strategy;  // that of the plan
 };
 
-// The plan of the job: its strategy where it names one, else the fastest that fits. Fails as
-// `regatta plan` does, with kUnsupported for clusters without GPUs, and for strategies whose
-// micro-batches go through a stage more than once.
+// The plan of the job: its strategy where it names one, else the fastest of 1F1B that fits. Fails
+// as `regatta plan` does, with kUnsupported for clusters without GPUs and for other schedules.
 Result<JobStep> step_of_job(const workload::Job& job, const topo::Cluster& cluster);
 
 }  // namespace regatta::cli

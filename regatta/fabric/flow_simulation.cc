@@ -12,6 +12,7 @@ namespace regatta::fabric {
 namespace {
 
 constexpr std::uint32_t kNone = ~0U;
+constexpr double kMostEarly = 0.01;  // of the time that a flow takes
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct Event {
@@ -63,11 +64,9 @@ class Simulation {
       const bool change_first =
           has_change() && (events_.empty() || next_change().time <= events_.top().time);
       now_ = std::max(now_, change_first ? next_change().time : events_.top().time);
-      // What ends at one moment but for rounding ends in one step.
-      const double last = std::max(now_ * (1 + 1e-12), now_ + options_.resolution);
       while (has_change() && next_change().time <= now_)
         change(options_.changes[change_++]);
-      while (!events_.empty() && events_.top().time <= last && !is_start_after_now()) {
+      while (!events_.empty() && events_.top().time <= latest(events_.top())) {
         const Event event = events_.top();
         events_.pop();
         happen(event);
@@ -81,9 +80,13 @@ class Simulation {
  private:
   bool has_change() const { return change_ < options_.changes.size(); }
   const NetworkChange& next_change() const { return options_.changes[change_]; }
-  // Only ends may be early.
-  bool is_start_after_now() const {
-    return events_.top().version == 0 && events_.top().time > now_ * (1 + 1e-12);
+  // When an event may be that happens now: what ends at one moment but for rounding ends in one
+  // step, and with a resolution what ends a little later.
+  double latest(const Event& event) const {
+    const double rounding = now_ * (1 + 1e-12);
+    if (event.version == 0 || options_.resolution <= 0) return rounding;
+    const double taken = event.time - report_.flows[event.flow].start;
+    return std::max(rounding, now_ + std::min(options_.resolution, kMostEarly * taken));
   }
 
   void happen(const Event& event) {
@@ -205,7 +208,11 @@ class Simulation {
     }
     for (std::uint32_t flow = 0; flow < slot_of_.size(); ++flow) {
       FlowTimes& times = report_.flows[flow];
-      if (slot_of_[flow] != kNone) times.sent = times.arrived = kNever;
+      if (slot_of_[flow] != kNone) {
+        const std::uint32_t slot = slot_of_[flow];
+        book(active_[slot], rates_.path(slot), traffic_.flows()[flow].bytes - active_[slot].left);
+        times.sent = times.arrived = kNever;
+      }
       if (waits_for_[flow] != 0) times = {kNever, kNever, kNever};
     }
     return std::move(report_);

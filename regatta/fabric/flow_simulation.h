@@ -47,7 +47,7 @@ struct FlowOptions {
   // Called for each flow once it is sent, in the order of that; `arrived` is known then.
   std::function<void(std::uint32_t flow, const FlowTimes& times)> on_sent;
   // What would be sent within so much time is sent together: flows then end early by at most this,
-  // in seconds; >= 0. 0: exact.
+  // in seconds, and by 1 % of what they take; >= 0. 0: exact.
   double resolution = 0;
 };
 

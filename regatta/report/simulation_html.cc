@@ -42,11 +42,12 @@ std::string figures(const Outcome& outcome) {
   for (const LinkOutcome& link : outcome.links)
     busiest = std::max(busiest, link.mean);
   std::string html = "<div class=\"figures\">";
-  html += figure("all has arrived after", format({outcome.end}), "");
+  html += figure(outcome.unfinished == 0 ? "all has arrived after" : "the last arrives after",
+                 format({outcome.end}), "");
   html += figure("messages", count_text(static_cast<long long>(outcome.messages)),
                  outcome.unfinished == 0
                      ? "all of them arrive"
-                     : fmt::format("{} flows never end: no way was left", outcome.unfinished));
+                     : fmt::format("{} of the flows never end", outcome.unfinished));
   html += figure("the busiest link was used", percent(busiest), "of all the time");
   if (outcome.ports.most > 0) {
     html += figure("connections that meet on one link", std::to_string(outcome.ports.most),
@@ -69,7 +70,8 @@ std::string items(const Outcome& outcome) {
   for (const OperationOutcome& item : outcome.operations) {
     const bool ends = std::isfinite(item.end);
     rows.push_back({.cells = {escape_html(item.name), item_bar(item, outcome.end),
-                              format({item.start}), ends ? format({item.time()}) : "never ends",
+                              std::isfinite(item.start) ? format({item.start}) : "never",
+                              ends ? format({item.time()}) : "never ends",
                               ends && item.time() > 0 ? percent(item.bound / item.time()) : "-",
                               rate_text(item.algbw), rate_text(item.busbw),
                               count_text(static_cast<long long>(item.messages))},
@@ -212,7 +214,7 @@ std::string link_map(const Network& network, const Outcome& outcome) {
 std::string slowest(const Network& network, const Outcome& outcome) {
   std::vector<TableRow> rows;
   for (const SlowMessage& one : outcome.slowest) {
-    const TimeFormat format({one.arrived - one.start});
+    const TimeFormat format({std::isfinite(one.arrived) ? one.arrived - one.start : one.alone});
     rows.push_back(
         {.cells = {escape_html(outcome.operations[one.operation].name),
                    escape_html(to_string(network.cluster, network.devices[one.from])),

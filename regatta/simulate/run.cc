@@ -1,6 +1,7 @@
 #include "regatta/simulate/run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <queue>
 #include <utility>
@@ -18,7 +19,7 @@ constexpr std::size_t kSlowest = 20;
 constexpr std::size_t kBetweenProgress = 1U << 16U;
 
 bool is_message(const fabric::Traffic::Flow& flow) {
-  return flow.path < kRingBit && flow.bytes > 0;
+  return flow.path < kRingBit;
 }
 
 // Which operation a flow belongs to; flows of none join others.
@@ -195,7 +196,7 @@ void add_slowest(Outcome& outcome, const Work& work, const std::vector<fabric::F
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> slowest;
   for (std::uint32_t flow = 0; flow < flows.size(); ++flow) {
     const fabric::Traffic::Flow& of = work.traffic.flows()[flow];
-    if (!is_message(of)) continue;
+    if (!is_message(of) || of.bytes <= 0) continue;
     const fabric::Pair& pair = work.pairs.pairs[of.path];
     if (pair.from == pair.to) continue;
     const double times =
@@ -224,10 +225,12 @@ void add_links(Outcome& outcome, const Network& network, const std::vector<doubl
   for (std::uint32_t link = 0; link < bytes.size(); ++link) {
     LinkOutcome one{.link = link, .bytes = bytes[link]};
     const double capacity = network.links.capacity[link];
-    if (outcome.end > 0) one.mean = bytes[link] / capacity / outcome.end;
+    // Packets that never arrive may be sent again after the last one has.
+    if (outcome.end > 0) one.mean = std::min(1.0, bytes[link] / capacity / outcome.end);
     for (std::size_t bin = 0; bin < outcome.history.used(); ++bin)
       one.peak =
           std::max(one.peak, outcome.history.bytes(link, bin) / capacity / outcome.history.width());
+    one.peak = std::min(1.0, one.peak);  // but for rounding
     outcome.links.push_back(one);
   }
 }
@@ -271,8 +274,15 @@ Status run_packets(const Scenario& scenario, const Work& work, const RunOptions&
   bytes.resize(work.network.links.capacity.size());
   const FlowProblem whole;
   Teller teller(work, whole, options);
-  for (std::uint32_t flow = 0; flow < work.traffic.flows().size(); ++flow)
-    teller.tell(flow, report.times.flows[flow]);
+  if (options.on_message) {
+    const std::vector<fabric::FlowTimes>& times = report.times.flows;
+    std::vector<std::uint32_t> sent;
+    for (std::uint32_t flow = 0; flow < work.traffic.flows().size(); ++flow)
+      if (std::isfinite(times[flow].sent)) sent.push_back(flow);
+    std::ranges::stable_sort(sent, {}, [&](std::uint32_t flow) { return times[flow].sent; });
+    for (const std::uint32_t flow : sent)
+      teller.tell(flow, times[flow]);
+  }
   describe(outcome, work, report.times.flows, bytes);
   return {};
 }

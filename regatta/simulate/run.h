@@ -87,7 +87,7 @@ struct Message {
 
 struct RunOptions {
   // Called while the simulation goes on for each message (of its connections: the last one) once it
-  // is sent, in that order; of packets at the end.
+  // is sent, in that order; of packets at the end. Not of those that never are.
   std::function<void(const Message&)> on_message;
   // Called now and then: simulated seconds, messages sent and in all.
   std::function<void(double, std::size_t, std::size_t)> on_progress;

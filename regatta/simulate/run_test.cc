@@ -265,5 +265,32 @@ TEST(Run, PacketsAreLostWhereALinkFailsUntilAllSwitchesKnow) {
   EXPECT_GT(outcome.end, 1.1e-3);
 }
 
+TEST(Run, TwoItemsMayWaitForTheSameOne) {
+  const Network network(test_cluster(4, 2));
+  const Outcome outcome =
+      run(network,
+          "traffic:\n"
+          "  - {pattern: message, name: one, from: s0/0, to: s2/0, bytes: 50MB}\n"
+          "  - {pattern: message, from: s0/0, to: s2/0, bytes: 50MB, after: one}\n"
+          "  - {pattern: message, from: s1/1, to: s3/1, bytes: 50MB, after: one}\n");
+  EXPECT_NEAR(outcome.operations[1].start, 1.004e-3, 1e-9);
+  EXPECT_NEAR(outcome.operations[2].start, 1.004e-3, 1e-9);
+}
+
+TEST(Run, AStepThatStartsLaterTakesAsLong) {
+  const Network network(test_cluster(4, 2));
+  const OperationOutcome now = run(network, std::string(kStep) + "}\n").operations[0];
+  const OperationOutcome later = run(network, std::string(kStep) + ", start: 1s}\n").operations[0];
+  EXPECT_NEAR(now.start, 0, 1e-12);
+  EXPECT_NEAR(later.start, 1, 1e-9);
+  EXPECT_NEAR(later.time(), now.time(), 1e-9);
+}
+
+TEST(Run, CountsWhatCrossedLinksBeforeAFlowStuck) {
+  const Network network(test_cluster(4, 1));
+  const Outcome outcome = run(network, kMessage + "failures: [{at: 500us, link: s2.nic0-leaf1}]\n");
+  EXPECT_NEAR(outcome.links[0].bytes, 25e6, 1);
+}
+
 }  // namespace
 }  // namespace regatta::simulate

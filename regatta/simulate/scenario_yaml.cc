@@ -13,6 +13,7 @@ namespace regatta::simulate {
 namespace {
 
 constexpr int kMostMtu = 65'535;
+constexpr double kLatest = 1e6;  // seconds: beyond it, fractions of a packet's time are lost
 
 const Choices<Pattern>& patterns() {
   static const Choices<Pattern> all = {{"ring_all_reduce", Pattern::kRing},
@@ -126,6 +127,7 @@ TrafficItem read_item(const YamlMap& map, std::size_t number) {
   map.allow(keys_of(item.pattern));
   item.name = map.text_or("name", fmt::format("{}-{}", map.text("pattern"), number));
   item.start = map.seconds_or("start", {});
+  if (item.start.value > kLatest) map.fail("start", "later than 10^6 s; count from 0");
   item.after = map.text_or("after", "");
   item.repeat = map.integer_or("repeat", 1, {1, kMostItems});
   if (item.pattern == Pattern::kTrace) {
@@ -134,7 +136,17 @@ TrafficItem read_item(const YamlMap& map, std::size_t number) {
   }
   if (item.pattern == Pattern::kStep) {
     item.job = map.text_or("job", "");
-    if (item.job.empty()) item.step = read_step(map);
+    if (item.job.empty()) {
+      item.step = read_step(map);
+      return item;
+    }
+    item.step.folds = map.boolean_or("fold", true);
+    for (const std::string& key : keys_of(Pattern::kStep)) {
+      const bool is_beside = key == "pattern" || key == "name" || key == "start" ||
+                             key == "after" || key == "job" || key == "fold";
+      if (!is_beside && map.has(key))
+        map.fail(key, "the plan of the job says it; remove it, or job");
+    }
     return item;
   }
   item.bytes = map.bytes("bytes");
@@ -244,6 +256,7 @@ Result<std::vector<TraceMessage>> parse_trace(std::string_view text, const std::
     if (!read_number(fields[0], message.start.value) || !std::isfinite(message.start.value) ||
         message.start.value < 0)
       return wrong("the start is no number of seconds from 0 on; write it like 0.001");
+    if (message.start.value > kLatest) return wrong("the start is later than 10^6 s; count from 0");
     if (!read_number(fields[3], message.bytes.value) || message.bytes.value < 0)
       return wrong("the bytes are no whole number from 0 on; write them like 1048576");
     message.from = fields[1];

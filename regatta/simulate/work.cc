@@ -18,7 +18,7 @@ namespace {
 using Ranks = std::vector<std::uint32_t>;
 
 constexpr std::size_t kMostScheduled = 2048;  // ranks whose schedules are made at once
-constexpr double kMostFlows = 1U << 30U;
+constexpr double kMostFlows = 1U << 27U;      // some 10 GB
 
 Error wrong(const Scenario& scenario, int line, std::string_view what) {
   return {Code::kInvalidInput, fmt::format("{}:{}: {}", scenario.file, line, what)};
@@ -74,6 +74,26 @@ double bus_factor_of(Pattern pattern, std::size_t ranks) {
   }
 }
 
+// Flows of a pattern over so many ranks, about; what a file says may be more than a machine holds.
+double flows_of(const TrafficItem& item, double ranks) {
+  const StepShape& step = item.step;
+  switch (item.pattern) {
+    case Pattern::kRing:
+    case Pattern::kHierarchical:
+      return 2 * ranks * (ranks - 1);
+    case Pattern::kAllToAll:
+    case Pattern::kPairwise:
+    case Pattern::kRail:
+      return ranks * (ranks - 1);
+    case Pattern::kStep: {
+      const double pieces = 2.0 * step.micro_batches * step.dp * step.pp * (1 + step.tp);
+      return step.folds ? pieces : pieces + 2.0 * step.tp * step.pp * step.dp * step.dp;
+    }
+    default:
+      return ranks;
+  }
+}
+
 class Builder {
  public:
   Builder(const Scenario& scenario, const Network& network)
@@ -91,34 +111,47 @@ class Builder {
 
  private:
   Status add(const TrafficItem& item) {
-    Operation operation{.name = item.name, .first = next(), .repeat = item.repeat};
-    if (item.pattern != Pattern::kStep && item.pattern != Pattern::kTrace) {
-      operation.bytes = item.bytes;
-    }
     std::uint32_t begin = kNothing;
-    if (!item.after.empty()) begin = end_of(operation_called(item.after));
+    if (!item.after.empty()) begin = join(spans_[place_of(item.after)]);
     if (item.start.value > 0) begin = pause(item.start, begin);
+    Operation operation{.name = item.name, .first = next(), .repeat = item.repeat};
+    if (item.pattern != Pattern::kStep && item.pattern != Pattern::kTrace)
+      operation.bytes = item.bytes;
+    Span all{.first = next(), .first_wait = work_.traffic.waits().size()};
     for (int i = 0; i < item.repeat; ++i) {
-      const std::uint32_t first = next();
+      Span once{.first = next(), .first_wait = work_.traffic.waits().size()};
       REGATTA_TRY_DO(add_once(item, operation));
       if (!work_.status) return wrong(scenario_, item.line, work_.status.error().message);
-      if (next() > kMostFlows)
-        return wrong(scenario_, item.line, "more than 2^30 flows; name fewer ranks or repeats");
-      if (begin != kNothing) hold_until(first, begin);
-      if (i + 1 < item.repeat) begin = join(first, next());
+      if (begin != kNothing) hold_until(once.first, begin);
+      if (i + 1 == item.repeat) break;
+      end(once);
+      begin = join(once);
     }
     operation.last = next();
+    end(all);
+    spans_.push_back(all);
     work_.operations.push_back(std::move(operation));
     return {};
   }
 
-  std::uint32_t next() const { return static_cast<std::uint32_t>(work_.traffic.flows().size()); }
-
-  const Operation& operation_called(const std::string& name) const {
-    return *std::ranges::find(work_.operations, name, &Operation::name);
+  // Flows, and the waits that came with them.
+  struct Span {
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    std::size_t first_wait = 0;
+    std::size_t last_wait = 0;
+  };
+  void end(Span& span) const {
+    span.last = next();
+    span.last_wait = work_.traffic.waits().size();
   }
 
-  std::uint32_t end_of(const Operation& operation) { return join(operation.first, operation.last); }
+  std::uint32_t next() const { return static_cast<std::uint32_t>(work_.traffic.flows().size()); }
+
+  std::size_t place_of(const std::string& name) const {
+    const auto found = std::ranges::find(work_.operations, name, &Operation::name);
+    return static_cast<std::size_t>(found - work_.operations.begin());
+  }
 
   std::uint32_t pause(Seconds time, std::uint32_t before) {
     const std::uint32_t flow = work_.add_pause(time);
@@ -126,14 +159,16 @@ class Builder {
     return flow;
   }
 
-  // A flow of nothing that ends with the last of [first, last).
-  std::uint32_t join(std::uint32_t first, std::uint32_t last) {
-    std::vector<bool> is_waited_for(last - first, false);
-    for (const fabric::Traffic::Wait& wait : work_.traffic.waits())
-      if (wait.before >= first && wait.before < last) is_waited_for[wait.before - first] = true;
+  // A flow of nothing that ends with the last of them.
+  std::uint32_t join(const Span& span) {
+    std::vector<bool> is_waited_for(span.last - span.first, false);
+    for (std::size_t i = span.first_wait; i < span.last_wait; ++i) {
+      const std::uint32_t before = work_.traffic.waits()[i].before;
+      if (before >= span.first && before < span.last) is_waited_for[before - span.first] = true;
+    }
     const std::uint32_t flow = work_.add_pause({});
-    for (std::uint32_t one = first; one < last; ++one)
-      if (!is_waited_for[one - first]) work_.traffic.wait(flow, one);
+    for (std::uint32_t one = span.first; one < span.last; ++one)
+      if (!is_waited_for[one - span.first]) work_.traffic.wait(flow, one);
     return flow;
   }
 
@@ -144,7 +179,14 @@ class Builder {
         work_.traffic.wait(flow, begin);
   }
 
+  Status check_count(const TrafficItem& item, double ranks) const {
+    if (next() + flows_of(item, ranks) <= kMostFlows) return {};
+    return wrong(scenario_, item.line,
+                 "more than 2^27 messages; name fewer ranks, repeats or micro-batches");
+  }
+
   Status add_once(const TrafficItem& item, Operation& operation) {
+    REGATTA_TRY_DO(check_count(item, 2));
     switch (item.pattern) {
       case Pattern::kMessage:
         return add_message(item, item.from, item.to, item.bytes, item.line);
@@ -159,6 +201,7 @@ class Builder {
     for (const Ranks& ranks : groups) {
       if (ranks.size() < 2)
         return wrong(scenario_, item.line, "one rank has nobody to send to; name at least two");
+      REGATTA_TRY_DO(check_count(item, static_cast<double>(ranks.size())));
       operation.bus_factor = bus_factor_of(item.pattern, ranks.size());
       REGATTA_TRY_DO(add_group(item, ranks));
     }
@@ -221,6 +264,11 @@ class Builder {
       const std::string& file = item.trace_file.empty() ? scenario_.file : item.trace_file;
       return Error{Code::kInvalidInput, fmt::format("{}:{}: {}", file, line, one->error().message)};
     }
+    if (*begin == *end) {
+      const std::string& file = item.trace_file.empty() ? scenario_.file : item.trace_file;
+      return Error{Code::kInvalidInput,
+                   fmt::format("{}:{}: {} sends to itself; name another device", file, line, from)};
+    }
     const std::uint32_t pair = work_.pair_or_fail(network_.rank_of(*begin), network_.rank_of(*end));
     work_.traffic.add(pair, bytes, start);
     return {};
@@ -236,6 +284,7 @@ class Builder {
   const Network& network_;
   std::mt19937_64 random_;
   Work work_;
+  std::vector<Span> spans_;  // of each operation
 };
 
 }  // namespace

@@ -106,5 +106,79 @@ class FabricCommand(unittest.TestCase):
                          (2, f"regatta: {pairs}:1: the cluster has no server 's9'; its servers are s0 to s7\n"))
 
 
+class FabricSimulate(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "cluster.yaml").write_text(FOUR_LEAVES)
+
+    def simulate(self, text, *arguments):
+        (self.folder / "scenario.yaml").write_text("cluster: cluster.yaml\n" + text)
+        return lab_case.regatta("fabric", "simulate", self.folder / "scenario.yaml", *arguments)
+
+    def found(self, text, *arguments):
+        done = self.simulate(text, "--json", *arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def test_example_runs_and_writes_its_page_and_messages(self):
+        page, messages = self.folder / "page.html", self.folder / "messages.csv"
+        done = lab_case.regatta("fabric", "simulate", EXAMPLES / "scenario.yaml", "--html", page, "--messages", messages)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("gradients", done.stdout)
+        self.assertIn("The busiest links", page.read_text())
+        lines = messages.read_text().splitlines()
+        self.assertEqual(lines[0], "item,from,to,bytes,start_s,arrived_s")
+        self.assertEqual(len(lines) - 1, 3840 + 16256)
+
+    def test_all_levels_give_about_the_same_times(self):
+        ring = "traffic: [{pattern: ring_all_reduce, name: ring, bytes: 8MiB, ranks: all}]\n"
+        flow = self.found(ring)
+        for level in ("packet", "mixed"):
+            other = self.found(ring, "--level", level)
+            self.assertAlmostEqual(other["end_s"] / flow["end_s"], 1, delta=0.02)
+            self.assertGreater(other["packet"]["packets"], 0)
+        self.assertAlmostEqual(flow["items"][0]["busbw_Bps"] / 125e6, 1, delta=0.02)
+
+    def test_messages_that_never_end_are_told_and_left_out_of_the_file(self):
+        text = ("traffic:\n  - {pattern: message, from: s0/0, to: s2/0, bytes: 1MB}\n"
+                "  - {pattern: message, from: s4/0, to: s6/0, bytes: 1MB}\n"
+                "failures: [{at: 1ms, link: s2.nic0-leaf1}]\n")
+        found = self.found(text, "--messages", self.folder / "m.csv")
+        self.assertEqual(found["unfinished"], 1)
+        self.assertIsNone(found["items"][0]["end_s"])
+        self.assertEqual(len((self.folder / "m.csv").read_text().splitlines()), 2)
+        self.assertIn("1 of the flows never end", self.simulate(text).stdout)
+
+    def test_a_step_of_a_job_takes_its_numbers_from_the_plan(self):
+        text = (f"traffic: [{{pattern: step, job: {EXAMPLES / 'gpt3-175b.yaml'}, name: step}}]\n")
+        done = self.simulate(text, "--cluster", EXAMPLES / "a100-1024.yaml")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("item step: tp", done.stdout)
+
+    def test_writes_over_nothing_that_it_reads_and_says_what_it_could_not_write(self):
+        text = "traffic: [{pattern: message, from: s0/0, to: s2/0, bytes: 1MB}]\n"
+        for flag in ("--html", "--messages"):
+            done = self.simulate(text, flag, self.folder / "cluster.yaml")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("is used already", done.stderr)
+            self.assertEqual((self.folder / "cluster.yaml").read_text(), FOUR_LEAVES)
+            done = self.simulate(text, flag, "/dev/full")
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn("choose another place with " + flag, done.stderr)
+
+    def test_names_the_line_of_what_is_wrong(self):
+        for text, said in (
+                ("traffic: [{pattern: message, from: s9/0, to: s1/0, bytes: 1MB}]\n", ":2: no server is called 's9'"),
+                ("traffic: [{pattern: trace, file: none.csv}]\n", "none.csv"),
+                ("traffic: []\n", "nothing is sent"),
+                ("routing: {policy: adaptive}\ntraffic: [{pattern: all_to_all, bytes: 1MB}]\n", "need --level packet")):
+            done = self.simulate(text)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), text)
+            self.assertIn(said, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -10,6 +10,15 @@ class Traffic(lab_case.LabCase):
         self.job.write_text(self.job.read_text().replace("global_batch: 6", "global_batch: 24"))
         self.start()
         page = self.folder / "traffic.html"
+        view = self.look(page)
+        # What flows alone tell of jobs is a guess: where other work disturbs the first, it may take another look.
+        for _ in range(2):
+            if [group["jobs"] for group in view["inferred"]] == [["tiny"]] and view["jobs"][0]["steps"] is not None:
+                break
+            view = self.look(page)
+        self.check_steps(view["jobs"][0], view)
+
+    def look(self, page):
         done = lab_case.regatta("traffic", "--lab", self.name, "--duration", "8s", "--json", "--html", page)
         self.assertEqual(done.returncode, 0, done.stderr)
         *lines, view = [json.loads(line) for line in done.stdout.splitlines()]
@@ -23,9 +32,9 @@ class Traffic(lab_case.LabCase):
                          {(a, b) for a in ends for b in ends if a != b})
         for pair in job["pairs"]:
             self.check_pair(pair)
-        self.check_steps(job, view)
         self.assertIn("Job tiny", page.read_text())
         self.assertEqual(view["other_bytes"], 0)
+        return view
 
     def check_pair(self, pair):
         """It carries an all_reduce once a step, which a second hides."""

@@ -69,6 +69,25 @@ Result<void> check(const PacketOptions& options) {
   return check_queues(options);
 }
 
+// A message is divided over the connections of its pair; packets are counted in 32 bits.
+Result<void> check_sizes(const Traffic& traffic, const PacketOptions& options) {
+  for (const Traffic::Flow& flow : traffic.flows()) {
+    if (flow.bytes / static_cast<double>(options.mtu.value) < 4e9) continue;
+    return wrong(
+        fmt::format("a message of {:.0f} bytes in packets of {} are more than can be "
+                    "counted; take a larger mtu, or the flow level",
+                    flow.bytes, options.mtu.value));
+  }
+  double delays = 0;
+  for (const Traffic::Flow& flow : traffic.flows())
+    delays += flow.delay;
+  if (delays < 4e6) return {};
+  return wrong(
+      fmt::format("pauses of {:.3g} s in all are more than picoseconds can count; take the "
+                  "flow level",
+                  delays));
+}
+
 Result<void> check_failures(const topo::Graph& graph, const std::vector<LinkFailure>& failures) {
   for (const LinkFailure& failure : failures) {
     if (failure.link.value < 0 || failure.link.index() >= graph.links.size() ||
@@ -91,6 +110,7 @@ Result<PacketReport> simulate_packets(const PacketScene& scene, const Traffic& t
                                       const PacketOptions& options) {
   if (const auto good = check(options); !good) return good.error();
   if (const auto good = check_failures(scene.graph, options.failures); !good) return good.error();
+  if (const auto good = check_sizes(traffic, options); !good) return good.error();
   for (const Traffic::Flow& flow : traffic.flows())
     REGATTA_CHECK(flow.path < scene.pairs.pairs.size());
   auto network = packet::make_network(scene, options);
@@ -105,6 +125,7 @@ Result<MixedReport> simulate_mixed(const PacketScene& scene, const Traffic& traf
                                    const PacketOptions& packets, const MixedOptions& options) {
   if (const auto good = check(packets); !good) return good.error();
   if (const auto good = check_failures(scene.graph, packets.failures); !good) return good.error();
+  if (const auto good = check_sizes(traffic, packets); !good) return good.error();
   if (!(options.tolerance >= 0 && options.tolerance < 1))
     return wrong(
         fmt::format("rates may be {} of themselves from steady ones; set it from 0, below 1",
