@@ -2,18 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <string_view>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "regatta/core/units.h"
+#include "regatta/os/clock.h"
 #include "regatta/os/process.h"
 
 namespace regatta::heal {
 namespace {
 
-constexpr Seconds kLimit{10.0};
+constexpr std::size_t kMostAtOnce = 64;
 constexpr std::array<std::string_view, 4> kPlaces = {"{switch}", "{link}", "{neighbor}",
                                                      "{towards}"};
 
@@ -38,6 +40,13 @@ Status check_one(const std::string& command) {
   return {};
 }
 
+// A shell and what it started; some of that may stay when the shell ends at once.
+void end_group(pid_t leader) {
+  static_cast<void>(os::send_signal(-leader, SIGTERM).has_value());
+  static_cast<void>(os::terminate(leader).has_value());
+  static_cast<void>(os::send_signal(-leader, SIGKILL).has_value());
+}
+
 }  // namespace
 
 Status check(const SwitchCommands& commands) {
@@ -57,27 +66,41 @@ std::string CommandSwitches::fill(std::string command, const RouteChange& change
   return command;
 }
 
-Status CommandSwitches::apply(std::span<const RouteChange> changes) {
+// All of them at the same time.
+Status CommandSwitches::run(std::span<const std::string> commands) const {
   std::vector<std::pair<pid_t, std::string>> running;
   Status first;
-  const auto start = [&](const std::string& command) {
-    const auto pid = os::spawn({"/bin/sh", "-c", command}, {});
+  for (const std::string& command : commands) {
+    const auto pid = os::spawn({"/bin/sh", "-c", command}, {.own_group = true});
     if (pid) running.emplace_back(*pid, command);
     if (!pid && first) first = pid.error();
-  };
-  for (const RouteChange& change : changes) {
-    for (const std::uint32_t hop : change.withdrawn)
-      start(fill(commands_.withdraw, change, hop));
-    for (const std::uint32_t hop : change.returned)
-      start(fill(commands_.give_back, change, hop));
   }
+  const Seconds end = os::monotonic_now() + limit_;
   for (const auto& [pid, command] : running) {
-    const auto state = os::wait_for(pid, kLimit);
-    if (!state) static_cast<void>(os::terminate(pid).has_value());
+    const auto state = os::wait_for(pid, end - os::monotonic_now());
+    if (!state) end_group(pid);
     if (!first || (state && state->is_success())) continue;
     first =
         Error{Code::kUnavailable, fmt::format("command '{}': {}", command,
                                               state ? to_string(*state) : state.error().message)};
+  }
+  return first;
+}
+
+Status CommandSwitches::apply(std::span<const RouteChange> changes) {
+  std::vector<std::string> commands;
+  for (const RouteChange& change : changes) {
+    for (const std::uint32_t hop : change.withdrawn)
+      commands.push_back(fill(commands_.withdraw, change, hop));
+    for (const std::uint32_t hop : change.returned)
+      commands.push_back(fill(commands_.give_back, change, hop));
+  }
+  Status first;
+  for (std::span<const std::string> left = commands; !left.empty();) {
+    const auto now = left.first(std::min(left.size(), kMostAtOnce));
+    const Status done = run(now);
+    if (first && !done) first = done;
+    left = left.subspan(now.size());
   }
   return first;
 }

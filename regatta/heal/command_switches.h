@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "regatta/core/result.h"
+#include "regatta/core/units.h"
 #include "regatta/heal/decide.h"
 #include "regatta/heal/switches.h"
 #include "regatta/topo/graph.h"
@@ -30,21 +31,26 @@ Status check(const SwitchCommands& commands);
 // own matter too: their routing protocol sees them.
 class CommandSwitches final : public Switches {
  public:
-  CommandSwitches(const topo::Graph& graph, const Ways& ways, SwitchCommands commands)
-      : graph_(graph), ways_(ways), commands_(std::move(commands)) {}
+  // `limit`: how long a command may take; then it is ended, with all that it started.
+  CommandSwitches(const topo::Graph& graph, const Ways& ways, SwitchCommands commands,
+                  Seconds limit = Seconds{10.0})
+      : graph_(graph), ways_(ways), commands_(std::move(commands)), limit_(limit) {}
 
   Result<std::vector<Installed>> installed() override { return std::vector<Installed>(); }
-  // All commands at the same time; fails when one does, with its name.
+  // Up to 64 commands at the same time; tries all, and fails when one does, with its name. The
+  // healer has all of them run again then, also those that succeeded.
   Status apply(std::span<const RouteChange> changes) override;
   Result<std::vector<CarrierChange>> carriers() override { return std::vector<CarrierChange>(); }
   int fd() const override { return -1; }
 
  private:
+  Status run(std::span<const std::string> commands) const;
   std::string fill(std::string command, const RouteChange& change, std::uint32_t hop) const;
 
   const topo::Graph& graph_;
   const Ways& ways_;
   SwitchCommands commands_;
+  Seconds limit_;
 };
 
 }  // namespace regatta::heal

@@ -7,6 +7,7 @@
 
 #include "regatta/heal/healer.h"
 #include "regatta/heal/test_fabric.h"
+#include "regatta/os/clock.h"
 #include "regatta/os/file.h"
 
 namespace regatta::heal {
@@ -64,6 +65,38 @@ TEST_F(CommandSwitchesOf, TellWhichCommandFailed) {
   const Status status = switches.apply(Tables(fabric_.ways).changes(decide(fabric_.ways, faults)));
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message, "command 'false leaf0 leaf0-spine1': exit status 1");
+}
+
+TEST_F(CommandSwitchesOf, RunNoMoreThan64CommandsAtATime) {
+  const std::string command =
+      "echo + >> " + log_ + "; sleep 0.5; echo - >> " + log_ + " # {switch} {link}";
+  CommandSwitches switches(fabric_.graph, fabric_.ways, {command, command});
+  const std::vector<RouteChange> changes(
+      70,
+      {fabric_.node("leaf0"), fabric_.node("leaf1"), {}, {fabric_.link("leaf0", "spine1")}, {}});
+  ASSERT_TRUE(switches.apply(changes));
+  int run = 0;
+  int most = 0;
+  int all = 0;
+  for (const std::string& line : recorded()) {
+    run += line == "+" ? 1 : -1;
+    most = std::max(most, run);
+    all += line == "+" ? 1 : 0;
+  }
+  EXPECT_EQ(all, 70);
+  EXPECT_LE(most, 64);
+}
+
+TEST_F(CommandSwitchesOf, EndACommandThatTakesTooLongWithAllThatItStarted) {
+  const std::string command = "(sleep 0.6; echo late >> " + log_ + "); true {switch} {link}";
+  CommandSwitches switches(fabric_.graph, fabric_.ways, {command, command}, Seconds{0.1});
+  const std::vector<RouteChange> changes = {
+      {fabric_.node("leaf0"), fabric_.node("leaf1"), {}, {fabric_.link("leaf0", "spine1")}, {}}};
+  const Status status = switches.apply(changes);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("still running"));
+  os::sleep_for(Seconds{1});
+  EXPECT_THAT(recorded(), testing::IsEmpty());
 }
 
 TEST_F(CommandSwitchesOf, RefuseACommandThatCannotTellWhereToAct) {

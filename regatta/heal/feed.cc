@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -35,6 +36,20 @@ Result<sockaddr_un> address_of(const std::string& path) {
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   return address;
+}
+
+// What a killed healer left is in the way; anything but a socket is somebody else's.
+Status make_room(const std::string& path) {
+  struct stat state {};
+  if (::lstat(path.c_str(), &state) != 0) return {};
+  if (!S_ISSOCK(state.st_mode)) {
+    return Error{Code::kInvalidInput,
+                 path +
+                     ": something that is no socket lies here; move it away or choose another "
+                     "path for the socket"};
+  }
+  ::unlink(path.c_str());
+  return {};
 }
 
 }  // namespace
@@ -118,7 +133,7 @@ Result<Feed> Feed::open(const std::string& path, std::function<std::string()> gr
   const os::UniqueFd other(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (::connect(other.get(), name, sizeof address) == 0)
     return Error{Code::kConflict, path + ": another healer listens here; end it first"};
-  ::unlink(path.c_str());
+  REGATTA_TRY_DO(make_room(path));
   auto impl = std::make_unique<Impl>();
   impl->path = path;
   impl->greeting = std::move(greeting);

@@ -17,7 +17,8 @@ namespace regatta::heal {
 // Nobody waits for a subscriber: one that does not read is dropped. Not thread safe.
 class Feed {
  public:
-  // Takes the place of a socket that nobody listens on. kConflict when a healer listens there.
+  // Takes the place of a socket that nobody listens on. kConflict when a healer listens there,
+  // kInvalidInput when something that is no socket has the name.
   // `greeting`: what a subscriber is told first.
   static Result<Feed> open(const std::string& path, std::function<std::string()> greeting);
   ~Feed();

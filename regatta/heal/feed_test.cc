@@ -120,5 +120,19 @@ TEST_F(FeedOf, TakesThePlaceOfAKilledOneOnly) {
   EXPECT_TRUE(Feed::open(path_, [] { return std::string(); }));
 }
 
+TEST_F(FeedOf, LeavesAloneWhatIsNoSocket) {
+  feed_.reset();
+  ASSERT_TRUE(os::write_file(path_, "somebody's text"));
+  const auto feed = Feed::open(path_, [] { return std::string(); });
+  ASSERT_FALSE(feed);
+  EXPECT_EQ(feed.error().code, Code::kInvalidInput);
+  EXPECT_EQ(feed.error().message, path_ +
+                                      ": something that is no socket lies here; move it away "
+                                      "or choose another path for the socket");
+  const auto text = os::read_file(path_);
+  ASSERT_TRUE(text);
+  EXPECT_EQ(*text, "somebody's text");
+}
+
 }  // namespace
 }  // namespace regatta::heal

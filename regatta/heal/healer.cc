@@ -9,7 +9,7 @@
 namespace regatta::heal {
 namespace {
 
-constexpr Seconds kRetry{0.1};
+constexpr Seconds kLongestPause{5.0};
 
 std::array<Fault, 2> both_ways(LinkId link) {
   const std::uint32_t forward = fabric::number_of({link, true});
@@ -130,11 +130,9 @@ void Healer::act(const std::vector<Held>& released, Seconds now, std::vector<Eve
   const std::vector<RouteChange> changes = tables_.changes(decision);
   Status done;
   if (!changes.empty() && !dry_run_) done = switches_.apply(changes);
-  tables_.apply(changes);
-  if (!done) {
-    retry_ = now + kRetry;
-    events.push_back({EventKind::kFailed, now, {}, {}, {}, done.error().message});
-  }
+  // Else they stay to be made, also where nobody can tell what is installed.
+  if (done) tables_.apply(changes);
+  tell_failure(done, now, events);
   Event out{EventKind::kWithdrawn, now, std::exchange(news_, {}), {}, {}, {}};
   Event back{EventKind::kReturned, now, {}, {}, {}, {}};
   for (const Held& held : released)
@@ -147,19 +145,31 @@ void Healer::act(const std::vector<Held>& released, Seconds now, std::vector<Eve
   tell_refusals(decision, now, events);
 }
 
+// And tries again, less often when that fails too.
+void Healer::tell_failure(const Status& status, Seconds now, std::vector<Event>& events) {
+  if (status) return;
+  events.push_back({EventKind::kFailed, now, {}, {}, {}, status.error().message});
+  if (retry_) return;
+  retry_ = now + pause_;
+  pause_ = std::min(pause_ * 2.0, kLongestPause);
+}
+
 Result<std::vector<Event>> Healer::step(Seconds now) {
   std::vector<Event> events;
-  const Status carriers = take_carriers(now);
-  if (!carriers) events.push_back({EventKind::kFailed, now, {}, {}, {}, carriers.error().message});
-  if (retry_ && now >= *retry_) {
-    retry_.reset();
-    is_due_ = true;
-    REGATTA_TRY_DO(learn_installed());
+  const bool tries_again = retry_ && now >= *retry_;
+  if (tries_again) retry_.reset();
+  tell_failure(take_carriers(now), now, events);
+  if (tries_again) {
+    const Status learnt = learn_installed();
+    if (learnt) is_due_ = true;
+    tell_failure(learnt, now, events);
   }
   const std::vector<Held> released = keeper_.release(now);
-  if (!is_due_ && released.empty()) return events;
-  is_due_ = false;
-  act(released, now, events);
+  if (is_due_ || !released.empty()) {
+    is_due_ = false;
+    act(released, now, events);
+  }
+  if (!retry_) pause_ = kFirstPause;
   return events;
 }
 

@@ -69,10 +69,13 @@ class Healer {
   const Tables& tables() const { return tables_; }
 
  private:
+  static constexpr Seconds kFirstPause{0.1};
+
   Status learn_installed();
   Status take_carriers(Seconds now);
   Status come_on(const CarrierChange& change);
   void act(const std::vector<Held>& released, Seconds now, std::vector<Event>& events);
+  void tell_failure(const Status& status, Seconds now, std::vector<Event>& events);
   void tell_refusals(const Decision& decision, Seconds now, std::vector<Event>& events);
 
   const topo::Graph& graph_;
@@ -85,6 +88,7 @@ class Healer {
   std::vector<std::pair<bool, bool>> is_off_;  // per link: its ends a and b
   std::vector<Fault> refused_;                 // told
   std::optional<Seconds> retry_;               // what is installed has to be learnt again then
+  Seconds pause_ = kFirstPause;                // until then, after the next failure
   bool is_due_ = false;
 };
 

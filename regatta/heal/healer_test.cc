@@ -19,7 +19,10 @@ class FakeSwitches final : public Switches {
  public:
   explicit FakeSwitches(const Ways& ways) : tables(ways) {}
 
-  Result<std::vector<Installed>> installed() override { return at_start; }
+  Result<std::vector<Installed>> installed() override {
+    if (!told) return told.error();
+    return at_start;
+  }
   Status apply(std::span<const RouteChange> changes) override {
     if (refuses) return answer;
     applied.insert(applied.end(), changes.begin(), changes.end());
@@ -34,6 +37,7 @@ class FakeSwitches final : public Switches {
   std::vector<RouteChange> applied;
   Tables tables;
   Status answer;
+  Status told;  // whether they tell what is installed
   bool refuses = false;
 };
 
@@ -186,6 +190,79 @@ TEST_F(HealerOf, TellsASwitchAgainThatDidNotDoAsItWasTold) {
   EXPECT_THAT(switches.applied, SizeIs(2));
   EXPECT_THAT(step(1.4), IsEmpty());
   EXPECT_THAT(kinds(step(6)), ElementsAre(EventKind::kReturned));
+}
+
+// As those that are reached by commands.
+TEST_F(HealerOf, TellsASwitchAgainThatCannotTellWhatItHas) {
+  switches.answer = Error{Code::kUnavailable, "command 'x': exit status 1"};
+  switches.refuses = true;
+  healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
+  step(1);
+  switches.answer = {};
+  switches.refuses = false;
+  step(1.2);
+  EXPECT_THAT(switches.applied, SizeIs(2));
+  EXPECT_FALSE(hops_of(switches.tables.parts(fabric.node("leaf0"), fabric.node("leaf1"))).empty());
+  EXPECT_THAT(step(1.4), IsEmpty());
+}
+
+TEST_F(HealerOf, TriesLessOftenWhatFailsAgainAndAgain) {
+  switches.answer = Error{Code::kUnavailable, "command 'x': exit status 1"};
+  switches.refuses = true;
+  healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
+  step(1);
+  std::vector<double> pauses;
+  double now = 1;
+  while (now < 2) {
+    ASSERT_TRUE(healer.next());
+    pauses.push_back(healer.next()->value - now);
+    now = healer.next()->value;
+    EXPECT_EQ(step(now).front().kind, EventKind::kFailed);
+  }
+  EXPECT_NEAR(pauses[0], 0.1, 1e-9);
+  EXPECT_NEAR(pauses[3], 0.8, 1e-9);
+  switches.answer = {};
+  switches.refuses = false;
+  step(healer.next()->value);
+  switches.answer = Error{Code::kUnavailable, "command 'x': exit status 1"};
+  healer.report(fabric.broken_link("leaf1", "spine0"), "probes", Seconds{5});
+  step(5);
+  EXPECT_NEAR(healer.next()->value, 5.1, 1e-9);
+}
+
+TEST_F(HealerOf, TriesAgainToPutInTheRoutesOfAnInterfaceThatCameOn) {
+  carrier("spine0", "leaf2", false);
+  step(10);
+  switches.answer = Error{Code::kUnavailable, "routes of switch spine0: network is down"};
+  switches.refuses = true;
+  carrier("spine0", "leaf2", true);
+  EXPECT_THAT(kinds(step(11)), ElementsAre(EventKind::kFailed));
+  ASSERT_TRUE(healer.next());
+  EXPECT_LT(*healer.next(), Seconds{11.5});
+  switches.at_start.push_back({fabric.node("spine0"), fabric.node("leaf2"), {}});
+  switches.answer = {};
+  switches.refuses = false;
+  switches.applied.clear();
+  step(11.2);
+  ASSERT_THAT(switches.applied, SizeIs(1));
+  EXPECT_EQ(switches.applied[0].node, fabric.node("spine0"));
+}
+
+TEST_F(HealerOf, GoesOnWhenNobodyTellsWhatIsInstalled) {
+  switches.answer = Error{Code::kUnavailable, "routes of switch leaf0: no buffer space"};
+  switches.refuses = true;
+  healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
+  step(1);
+  switches.answer = {};
+  switches.refuses = false;
+  switches.told = Error{Code::kTimeout, "routing socket: the kernel does not answer"};
+  const auto events = step(1.2);
+  ASSERT_THAT(kinds(events), ElementsAre(EventKind::kFailed));
+  EXPECT_EQ(events[0].message, "routing socket: the kernel does not answer");
+  switches.told = {};
+  ASSERT_TRUE(healer.next());
+  step(healer.next()->value);
+  EXPECT_THAT(switches.applied, SizeIs(2));
 }
 
 TEST_F(HealerOf, ChangesNothingWhenDry) {

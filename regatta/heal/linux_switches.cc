@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/core.h>
 #include <linux/rtnetlink.h>
@@ -38,7 +39,7 @@ struct LinuxSwitches::Switch {
   std::vector<Port> ports;           // as in links_of
   std::vector<std::uint32_t> asked;  // the last message of each block that waits for an answer
   std::uint32_t sequence = 0;
-  bool has_news = false;
+  bool has_lost_notices = false;
 
   Port* port_of(int interface) {
     const auto found = std::ranges::find(ports, interface, &Port::interface);
@@ -260,12 +261,12 @@ Status LinuxSwitches::restore_probe_ways(const CarrierChange& change) {
   return await(one);
 }
 
-Result<std::vector<CarrierChange>> LinuxSwitches::carriers() {
-  std::vector<CarrierChange> changes = std::move(first_);
-  first_.clear();
+// `changes` gets all that was heard, also when this fails: a switch tells each only once.
+Status LinuxSwitches::hear(std::vector<CarrierChange>& changes) {
   std::array<epoll_event, 64> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
   if (count < 0 && errno != EINTR) return os::errno_error("epoll");
+  Status first;
   for (int i = 0; i < count; ++i) {
     Switch& one = *static_cast<Switch*>(events[static_cast<std::size_t>(i)].data.ptr);
     const Status status = one.notices.receive(false, [&](const nlmsghdr& message) {
@@ -273,11 +274,38 @@ Result<std::vector<CarrierChange>> LinuxSwitches::carriers() {
         one.note(parse_link(message), changes);
       return true;
     });
-    if (!status && status.error().code != Code::kExhausted) return status.error();
-    if (!status) REGATTA_TRY_DO(learn_links(one, changes));
+    if (!status && status.error().code == Code::kExhausted) one.has_lost_notices = true;
+    if (!status && status.error().code != Code::kExhausted && first) first = status;
   }
-  for (const CarrierChange& change : changes)
-    if (change.up && keeps_probe_ways_) REGATTA_TRY_DO(restore_probe_ways(change));
+  for (const auto& one : switches_) {
+    if (!one->has_lost_notices) continue;
+    const Status learnt = learn_links(*one, changes);
+    one->has_lost_notices = !learnt;
+    if (!learnt && first) first = learnt;
+  }
+  return first;
+}
+
+void LinuxSwitches::restore_all() {
+  std::erase_if(unrestored_, [this](const CarrierChange& change) {
+    const Status done = restore_probe_ways(change);
+    if (!done && restored_) restored_ = done;
+    return done.has_value();
+  });
+}
+
+Result<std::vector<CarrierChange>> LinuxSwitches::carriers() {
+  // Told apart from the changes, which count whatever becomes of the probes' ways.
+  if (!restored_) return std::exchange(restored_, {}).error();
+  REGATTA_TRY_DO(hear(first_));
+  std::vector<CarrierChange> changes = std::exchange(first_, {});
+  for (const CarrierChange& change : changes) {
+    std::erase_if(unrestored_, [&](const CarrierChange& older) {
+      return older.node == change.node && older.link == change.link;
+    });
+    if (change.up && keeps_probe_ways_) unrestored_.push_back(change);
+  }
+  restore_all();
   return changes;
 }
 

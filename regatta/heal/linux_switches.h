@@ -48,13 +48,17 @@ class LinuxSwitches final : public Switches {
   Status send(Switch& one, std::span<const RouteChange> changes, std::uint8_t table);
   Status restore_probe_ways(const CarrierChange& change);
   Status await(Switch& one);
+  Status hear(std::vector<CarrierChange>& changes);
+  void restore_all();
 
   const topo::Graph& graph_;
   const Ways& ways_;
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<Switch*> of_node_;
   std::vector<std::vector<std::uint32_t>> addresses_of_;  // per node: of the NICs below a leaf
-  std::vector<CarrierChange> first_;                      // what the first carriers() tells
+  std::vector<CarrierChange> first_;                      // what the next carriers() tells
+  std::vector<CarrierChange> unrestored_;                 // whose probes' ways are to be restored
+  Status restored_;                                       // what the next carriers() tells of that
   bool keeps_probe_ways_ = false;
   os::UniqueFd epoll_;
 };

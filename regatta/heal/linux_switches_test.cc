@@ -129,6 +129,19 @@ TEST_F(LinuxSwitchesOfALab, MoveNoHealthyFlowAndSendEachAsPredicted) {
   std::printf("%ld of %ld choices as predicted\n", right_, asked_);
 }
 
+// Else an answer that never came would be taken for an empty one.
+TEST_F(LinuxSwitchesOfALab, FailWhenAKernelRefusesToTell) {
+  bring_up(lab_text("refuses", 4, 2, 0));
+  if (IsSkipped()) return;
+  const auto space = lab::open_network(lab_, "leaf0");
+  ASSERT_TRUE(space);
+  const auto socket = RouteSocket::open(*space, 0);
+  ASSERT_TRUE(socket);
+  EXPECT_TRUE(socket->dump(RTM_GETLINK, [](const nlmsghdr&) {}));
+  constexpr unsigned short kNoSuchThing = RTM_MAX + 3;  // of those that ask, as 2 modulo 4 says
+  EXPECT_FALSE(socket->dump(kNoSuchThing, [](const nlmsghdr&) {}));
+}
+
 TEST_F(LinuxSwitchesOfALab, TellCarriersThatGoAndCome) {
   bring_up(lab_text("carrier", 4, 2, 0));
   if (IsSkipped()) return;

@@ -68,12 +68,17 @@ Status RouteSocket::dump(unsigned short type,
   std::string question;
   append_dump(question, type, kSequence);
   REGATTA_TRY_DO(send(question));
-  return receive(true, [&](const nlmsghdr& message) {
+  int failure = 0;
+  REGATTA_TRY_DO(receive(true, [&](const nlmsghdr& message) {
     if (message.nlmsg_seq != kSequence) return true;  // a notice
+    if (message.nlmsg_type == NLMSG_ERROR)
+      failure = -static_cast<const nlmsgerr*>(NLMSG_DATA(&message))->error;
     if (message.nlmsg_type == NLMSG_DONE || message.nlmsg_type == NLMSG_ERROR) return false;
     handler(message);
     return true;
-  });
+  }));
+  if (failure == 0) return {};
+  return os::errno_error("routing socket", failure);
 }
 
 }  // namespace regatta::heal

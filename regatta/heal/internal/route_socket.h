@@ -25,6 +25,7 @@ class RouteSocket {
   Status receive(bool wait, const Handler& handler) const;
 
   // Asks for all of something (append_dump) and hands over each message of the answer.
+  // Fails when the kernel refuses.
   Status dump(unsigned short type, const std::function<void(const nlmsghdr&)>& handler) const;
 
   int fd() const { return fd_.get(); }
