@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,32 +75,41 @@ void print(const topo::Graph& graph, const heal::Event& event, bool as_json) {
 // What is healed.
 struct Fabric {
   const topo::Graph& graph;
-  const heal::Ways& ways;
   heal::Switches& switches;
-  std::string socket;
-  heal::HealerOptions options;
+  heal::Healer& healer;
+  heal::Feed& feed;
+  const Options& options;
+  const std::string& socket;
   int end_fd = -1;  // readable when the fabric is gone; -1: never
 };
 
 // Until the healer has something to do or something arrives; at times also for nothing, because a
 // signal may have come before the wait. False when the fabric is gone.
-bool wait_for_news(const heal::Healer& healer, const Fabric& fabric, const heal::Feed& feed) {
+bool wait_for_news(const Fabric& fabric) {
   constexpr double kLongest = 0.5;
   double limit = kLongest;
-  if (const auto next = healer.next())
+  if (const auto next = fabric.healer.next())
     limit = std::clamp((*next - os::monotonic_now()).value, 0.0, kLongest);
-  std::array<pollfd, 3> waits{pollfd{fabric.switches.fd(), POLLIN, 0}, pollfd{feed.fd(), POLLIN, 0},
+  std::array<pollfd, 3> waits{pollfd{fabric.switches.fd(), POLLIN, 0},
+                              pollfd{fabric.feed.fd(), POLLIN, 0},
                               pollfd{fabric.end_fd, POLLIN, 0}};
   ::poll(waits.data(), waits.size(), static_cast<int>(limit * 1e3 + 1));
   return waits[2].revents == 0;
 }
 
-Status heal_until_stopped(const Fabric& fabric, bool as_json) {
+// Fails when another healer has the socket. `graph` and `healer` must outlive what is returned.
+Result<heal::Feed> open_feed(const std::string& socket, const topo::Graph& graph,
+                             const heal::Healer& healer) {
+  return heal::Feed::open(socket, [&] {
+    return heal::to_line(held_to_json(graph, healer.held(), os::monotonic_now()));
+  });
+}
+
+Status heal_until_stopped(const Fabric& fabric) {
   const topo::Graph& graph = fabric.graph;
-  heal::Healer healer(graph, fabric.ways, fabric.switches, fabric.options);
-  REGATTA_TRY(feed, heal::Feed::open(fabric.socket, [&] {
-                return heal::to_line(held_to_json(graph, healer.held(), os::monotonic_now()));
-              }));
+  heal::Healer& healer = fabric.healer;
+  heal::Feed& feed = fabric.feed;
+  const bool as_json = fabric.options.json;
   const auto publish = [&](const std::vector<heal::Event>& events) {
     for (const heal::Event& event : events) {
       feed.tell(heal::to_line(to_json(graph, event)));
@@ -117,7 +127,7 @@ Status heal_until_stopped(const Fabric& fabric, bool as_json) {
     std::fflush(stdout);
   }
   publish(first);
-  while (!stop && wait_for_news(healer, fabric, feed)) {
+  while (!stop && wait_for_news(fabric)) {
     for (const heal::Report& report : feed.take(graph))
       for (const heal::Fault& fault : report.faults)
         healer.report(fault, report.why, os::monotonic_now());
@@ -132,25 +142,39 @@ Error as_input(Error error) {
   return error;
 }
 
-Status heal_lab(const Options& options, const heal::HealerOptions& healer) {
+// The routes of a lab while this process looks after them: the lab does again when this ends.
+struct RoutesTaken {
+  explicit RoutesTaken(const lab::LabInfo& from) : lab(from) {}
+  RoutesTaken(const RoutesTaken&) = delete;
+  RoutesTaken& operator=(const RoutesTaken&) = delete;
+  // The lab may have gone before: then there is nothing to hand back.
+  ~RoutesTaken() { static_cast<void>(lab::set_converging(lab, true).has_value()); }
+
+  const lab::LabInfo& lab;
+};
+
+Status heal_lab(const Options& options, const heal::HealerOptions& healer_options) {
   auto lab = lab::find(options.lab);
   if (!lab) return as_input(lab.error());
   REGATTA_TRY(graph, lab::graph_of(*lab));
   const std::string socket = options.socket.empty() ? lab->folder + "/heal.sock" : options.socket;
-  if (!options.dry_run) REGATTA_TRY_DO(lab::set_converging(*lab, false));
   REGATTA_TRY_DO(lab::take_rights(*lab));
   const heal::Ways ways(graph);
   REGATTA_TRY(switches, open_lab_switches(*lab, graph, ways));
-  if (!options.dry_run) REGATTA_TRY_DO(switches->keep_probe_ways());
   REGATTA_TRY(holder, os::open_pidfd(lab->holder));
-  const Fabric fabric{graph, ways, *switches, socket, healer, holder.get()};
-  const Status status = heal_until_stopped(fabric, options.json);
-  // The lab may have gone before: then there is nothing to hand back.
-  if (!options.dry_run) static_cast<void>(lab::set_converging(*lab, true).has_value());
-  return status;
+  heal::Healer healer(graph, ways, *switches, healer_options);
+  REGATTA_TRY(feed, open_feed(socket, graph, healer));
+  // Not before the socket is ours: another healer's routes are not to be handed back.
+  std::optional<RoutesTaken> taken;
+  if (!options.dry_run) {
+    REGATTA_TRY_DO(lab::set_converging(*lab, false));
+    taken.emplace(*lab);
+    REGATTA_TRY_DO(switches->keep_probe_ways());
+  }
+  return heal_until_stopped({graph, *switches, healer, feed, options, socket, holder.get()});
 }
 
-Status heal_cluster(const Options& options, const heal::HealerOptions& healer) {
+Status heal_cluster(const Options& options, const heal::HealerOptions& healer_options) {
   if (options.withdraw_command.empty() || options.return_command.empty() ||
       options.socket.empty()) {
     return Error{Code::kInvalidInput,
@@ -163,7 +187,9 @@ Status heal_cluster(const Options& options, const heal::HealerOptions& healer) {
   const topo::Graph graph = build_graph(cluster);
   const heal::Ways ways(graph);
   heal::CommandSwitches switches(graph, ways, commands);
-  return heal_until_stopped({graph, ways, switches, options.socket, healer}, options.json);
+  heal::Healer healer(graph, ways, switches, healer_options);
+  REGATTA_TRY(feed, open_feed(options.socket, graph, healer));
+  return heal_until_stopped({graph, switches, healer, feed, options, options.socket});
 }
 
 int run_heal(const Options& options) {

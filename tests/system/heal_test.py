@@ -160,6 +160,22 @@ class Heal(unittest.TestCase):
         self.assertEqual([event["event"] for event in after.events], ["taken over", "returned"])
         self.assertEqual({tuple(sorted(devices)) for devices in self.hops("leaf0").values()}, {("port2", "port3", "port4")})
 
+    def test_a_second_one_is_refused_and_leaves_the_first_at_work(self):
+        healer = self.start(clean="60s")
+        second = lab_case.regatta("heal", "--lab", self.name)
+        self.assertEqual(second.returncode, 1, second.stderr)
+        self.assertIn("another healer listens here; end it first", second.stderr)
+        misled = lab_case.regatta("heal", "--lab", self.name, "--socket", self.cluster)
+        self.assertEqual(misled.returncode, 2, misled.stderr)
+        self.assertIn("no socket lies here", misled.stderr)
+        self.assertTrue(self.cluster.read_text())
+        self.fault("down", "leaf0-spine1")
+        self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 5), healer.events)
+        # The lab itself would put the routes in again at once.
+        self.fault("clear", "leaf0-spine1")
+        for devices in self.hops("leaf1").values():
+            self.assertEqual(len(set(devices)), 2)
+
     def test_changes_nothing_when_dry_and_ends_with_the_lab(self):
         before = self.hops("leaf0")
         healer = self.start("--dry-run")
