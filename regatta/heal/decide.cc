@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "regatta/core/check.h"
+#include "regatta/topo/graph_names.h"
 
 namespace regatta::heal {
 namespace {
@@ -126,8 +127,7 @@ std::string to_string(const topo::Graph& graph, const Fault& fault) {
     return fmt::format("{} from {} towards {}", link.name, from,
                        graph.nodes[fault.node.index()].name);
   }
-  return fmt::format("{} from {} to {}", link.name, from,
-                     graph.nodes[(forward ? link.b : link.a).index()].name);
+  return topo::to_string(graph, {LinkId{static_cast<int>(fault.link / 2)}, forward});
 }
 
 }  // namespace regatta::heal

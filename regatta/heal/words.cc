@@ -9,6 +9,7 @@
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/fabric/routes.h"
+#include "regatta/topo/graph_names.h"
 
 namespace regatta::heal {
 namespace {
@@ -32,16 +33,13 @@ Error wrong(const std::string& message) {
 }
 
 Result<NodeId> find_switch(const topo::Graph& graph, const std::string& name) {
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const bool is_switch = graph.nodes[i].kind != topo::NodeKind::kServer;
-    if (is_switch && graph.nodes[i].name == name) return NodeId{static_cast<int>(i)};
-  }
+  const auto node = topo::find_node(graph, name);
+  if (node && graph.nodes[node->index()].kind != topo::NodeKind::kServer) return *node;
   return wrong(fmt::format("there is no switch '{}'; name one like leaf0 or spine1", name));
 }
 
 Result<LinkId> find_link(const topo::Graph& graph, const std::string& name) {
-  for (std::size_t i = 0; i < graph.links.size(); ++i)
-    if (graph.links[i].name == name) return LinkId{static_cast<int>(i)};
+  if (const auto link = topo::find_link(graph, name)) return *link;
   return wrong(fmt::format("there is no link '{}'; name one like {}", name,
                            graph.links.empty() ? "leaf0-spine1" : graph.links.back().name));
 }

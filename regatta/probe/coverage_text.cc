@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "regatta/probe/matrix.h"
+#include "regatta/topo/graph_names.h"
 
 namespace regatta::probe {
 namespace {
@@ -21,11 +22,8 @@ std::string names(const topo::Graph& graph, std::span<const std::uint32_t> links
 }  // namespace
 
 std::string link_text(const topo::Graph& graph, std::uint32_t directed_link) {
-  const topo::Link& link = graph.links[directed_link / 2];
-  const bool forward = directed_link % 2 == 0;
-  return fmt::format("{} from {} to {}", link.name,
-                     graph.nodes[(forward ? link.a : link.b).index()].name,
-                     graph.nodes[(forward ? link.b : link.a).index()].name);
+  return topo::to_string(graph,
+                         {LinkId{static_cast<int>(directed_link / 2)}, directed_link % 2 == 0});
 }
 
 std::string coverage_text(const topo::Graph& graph, const Coverage& coverage) {

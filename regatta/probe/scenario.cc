@@ -12,6 +12,7 @@
 #include "regatta/core/units_text.h"
 #include "regatta/diag/baselines.h"
 #include "regatta/diag/locator.h"
+#include "regatta/topo/graph_names.h"
 
 namespace regatta::probe {
 namespace {
@@ -54,12 +55,6 @@ Result<Scenario> parse_line(std::string_view line) {
   return one;
 }
 
-std::optional<LinkId> find_link(const topo::Graph& graph, const std::string& name) {
-  for (std::size_t i = 0; i < graph.links.size(); ++i)
-    if (graph.links[i].name == name) return LinkId{static_cast<int>(i)};
-  return std::nullopt;
-}
-
 std::optional<LinkId> find_nic(const topo::Graph& graph, const std::string& name) {
   for (std::size_t i = 0; i < graph.links.size(); ++i) {
     const topo::Link& link = graph.links[i];
@@ -71,9 +66,8 @@ std::optional<LinkId> find_nic(const topo::Graph& graph, const std::string& name
 }
 
 std::optional<NodeId> find_node(const topo::Graph& graph, const std::string& name, bool server) {
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    if (graph.nodes[i].name == name && (graph.nodes[i].kind == topo::NodeKind::kServer) == server)
-      return NodeId{static_cast<int>(i)};
+  const auto node = topo::find_node(graph, name);
+  if (node && (graph.nodes[node->index()].kind == topo::NodeKind::kServer) == server) return node;
   return std::nullopt;
 }
 

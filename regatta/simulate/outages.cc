@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "regatta/core/text.h"
+#include "regatta/topo/graph_names.h"
 
 namespace regatta::simulate {
 namespace {
@@ -32,7 +33,6 @@ class Counted {
     count_.erase(at);
     return true;
   }
-  bool has(LinkId link) const { return count_.contains(link.value); }
   std::vector<LinkId> all() const {
     std::vector<LinkId> links;
     for (const auto& [link, count] : count_)
@@ -78,9 +78,7 @@ std::vector<Moment> moments_of(const std::vector<Failure>& failures) {
 Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Failure& failure,
                                             const topo::Graph& graph) {
   if (!failure.link.empty()) {
-    const auto found = std::ranges::find(graph.links, failure.link, &topo::Link::name);
-    if (found != graph.links.end())
-      return std::vector<LinkId>{LinkId{static_cast<int>(found - graph.links.begin())}};
+    if (const auto found = topo::find_link(graph, failure.link)) return std::vector<LinkId>{*found};
     std::vector<std::string> names;
     for (const topo::Link& link : graph.links)
       names.push_back(link.name);
