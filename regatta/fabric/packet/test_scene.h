@@ -35,6 +35,13 @@ struct TestScene {
   std::uint32_t pair(std::uint32_t from, std::uint32_t to) {
     return pairs.add(nics[from], nics[to]);
   }
+  // Bytes that all servers got.
+  double received(const FlowReport& report) const {
+    double bytes = 0;
+    for (const LinkId nic : nics)
+      bytes += report.bytes_of_link[number_of({nic, false})];
+    return bytes;
+  }
   PacketScene scene() const { return {graph, routes, seeds, pairs}; }
 
   topo::Graph graph;
