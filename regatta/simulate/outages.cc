@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "regatta/core/text.h"
+#include "regatta/fabric/failures.h"
 #include "regatta/topo/graph_names.h"
 
 namespace regatta::simulate {
@@ -136,10 +137,7 @@ Result<std::vector<Outage>> outages_of(const Scenario& scenario, const Network& 
 }
 
 fabric::Routes routes_without(const Network& network, const Outage& outage) {
-  topo::Graph graph = network.graph;
-  for (const LinkId link : outage.avoided)
-    for (const NodeId end : {graph.links[link.index()].a, graph.links[link.index()].b})
-      std::erase(graph.links_of[end.index()], link);
+  const topo::Graph graph = fabric::without(network.graph, {.links = outage.avoided});
   fabric::Routes routes(graph);
   std::set<std::pair<int, int>> ends;  // switch and link
   for (const LinkId link : outage.withdrawn)

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "regatta/core/check.h"
+#include "regatta/fabric/failures.h"
 #include "regatta/fabric/packet/network.h"
 
 namespace regatta::fabric::packet {
@@ -248,10 +249,7 @@ void Engine::lose(const Packet& packet) {
 }
 
 void Engine::converge(LinkId failed) {
-  if (!routes_) graph_ = scene_.graph;
-  const topo::Link& link = graph_.links[failed.index()];
-  for (const NodeId node : {link.a, link.b})
-    std::erase(graph_.links_of[node.index()], failed);
+  graph_ = without(routes_ ? graph_ : scene_.graph, {.links = {failed}});
   routes_.emplace(graph_);
   lead_again({scene_.graph, *routes_, scene_.seeds, scene_.pairs}, policy_, network_);
   spreader_.set_routes(*routes_);
