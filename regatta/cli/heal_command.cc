@@ -17,6 +17,7 @@
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/stop_signal.h"
+#include "regatta/cli/time_flag.h"
 #include "regatta/core/units_text.h"
 #include "regatta/heal/command_switches.h"
 #include "regatta/heal/feed.h"
@@ -45,10 +46,9 @@ struct Options {
 
 // A flag's text as a time above 0.
 Result<Seconds> time_of(const std::string& flag, const std::string& text) {
-  const auto time = parse_seconds(text);
-  if (!time) return Error{time.error().code, flag + ": " + time.error().message};
-  if (!(time->value > 0)) return Error{Code::kInvalidInput, flag + ": must be above 0, as in 5s"};
-  return *time;
+  REGATTA_TRY(time, time_flag(flag, text));
+  if (!(time.value > 0)) return Error{Code::kInvalidInput, flag + ": must be above 0, as in 5s"};
+  return time;
 }
 
 Result<heal::HealerOptions> healer_options(const Options& options) {

@@ -18,6 +18,7 @@
 #include "regatta/cli/load.h"
 #include "regatta/cli/probe_output.h"
 #include "regatta/cli/stop_signal.h"
+#include "regatta/cli/time_flag.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/fabric/routes.h"
@@ -49,17 +50,15 @@ struct Times {
 
 Result<Times> parse_times(const Options& options) {
   Times times;
-  const auto period = parse_seconds(options.period);
-  if (!period) return Error{period.error().code, "--period: " + period.error().message};
-  if (period->value < 0.01 || period->value > 1)
+  REGATTA_TRY(period, time_flag("--period", options.period));
+  if (period.value < 0.01 || period.value > 1)
     return Error{Code::kInvalidInput, "--period: must be from 10ms to 1s, like 10ms"};
-  times.period = *period;
+  times.period = period;
   if (options.duration.empty()) return times;
-  const auto duration = parse_seconds(options.duration);
-  if (!duration) return Error{duration.error().code, "--duration: " + duration.error().message};
-  if (duration->value <= 0)
+  REGATTA_TRY(duration, time_flag("--duration", options.duration));
+  if (duration.value <= 0)
     return Error{Code::kInvalidInput, "--duration: must be above 0, like 10s"};
-  times.duration = *duration;
+  times.duration = duration;
   return times;
 }
 

@@ -14,6 +14,7 @@
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/stop_signal.h"
+#include "regatta/cli/time_flag.h"
 #include "regatta/cli/traffic_text.h"
 #include "regatta/cli/traffic_view.h"
 #include "regatta/cli/traffic_watch.h"
@@ -38,12 +39,11 @@ struct Options {
 
 Result<Seconds> time_of(const std::string& flag, const std::string& text, Seconds least,
                         Seconds most) {
-  const auto time = parse_seconds(text);
-  if (!time) return Error{time.error().code, flag + ": " + time.error().message};
-  if (*time < least || *time > most)
+  REGATTA_TRY(time, time_flag(flag, text));
+  if (time < least || time > most)
     return Error{Code::kInvalidInput, fmt::format("{}: '{}' is not from {} to {}", flag, text,
                                                   format_seconds(least), format_seconds(most))};
-  return *time;
+  return time;
 }
 
 // What was new in the last second.
