@@ -1,8 +1,10 @@
 // An all_reduce by one connection from rank to rank, all of which cross an emulated fabric at once:
 // from source ports drawn at random, as a kernel hands them out, and from planned ones. What the
 // plan gains has to be what the simulator says of the very same ports.
-//   bench_test --gtest_filter='PlannedPorts.*' --gtest_repeat=10
+// What a call's noise is worth shrinks with its length: REGATTA_ALL_REDUCE_ELEMENTS, of four bytes.
+//   REGATTA_ALL_REDUCE_ELEMENTS=4000000 bench_test --gtest_filter='PlannedPorts.*' --gtest_repeat=5
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <random>
 #include <vector>
@@ -23,8 +25,12 @@ namespace regatta::bench {
 namespace {
 
 constexpr int kRanks = 8;
-constexpr std::size_t kElements = 1'000'000;  // of four bytes
 constexpr int kCalls = 3;
+
+std::size_t elements() {
+  const char* text = std::getenv("REGATTA_ALL_REDUCE_ELEMENTS");
+  return text != nullptr ? static_cast<std::size_t>(std::atoll(text)) : 1'000'000;
+}
 
 // Two leaves of four servers, four spines.
 topo::Cluster four_uplinks() {
@@ -85,7 +91,7 @@ class PlannedPorts : public LabRanks {
     };
     run_ranks(
         [&](coll::Communicator& world) {
-          std::vector<float> data(kElements, 1);
+          std::vector<float> data(elements(), 1);
           for (int call = 0; call < kCalls; ++call) {
             ASSERT_TRUE(world.barrier().wait());
             const Seconds start = os::monotonic_now();
@@ -145,7 +151,7 @@ class PlannedPorts : public LabRanks {
         times.most = std::max(times.most, ++on_link[link]);
       return paths.add(*way);
     };
-    fabric::add_ring_all_reduce(traffic, kRanks, {static_cast<long long>(4 * kElements)}, path);
+    fabric::add_ring_all_reduce(traffic, kRanks, {static_cast<long long>(4 * elements())}, path);
     const auto report = fabric::simulate_flows(links_, paths, traffic);
     EXPECT_TRUE(report) << report.error().message;
     times.simulated = report->end.value;
