@@ -37,7 +37,7 @@ class Counted {
   std::vector<LinkId> all() const {
     std::vector<LinkId> links;
     for (const auto& [link, count] : count_)
-      links.emplace_back(link);
+      links.push_back(LinkId{link});
     return links;
   }
 

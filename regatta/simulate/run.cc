@@ -59,7 +59,7 @@ std::vector<fabric::FlowTimes> whole_times(const Work& work, const FlowProblem& 
 class Teller {
  public:
   Teller(const Work& work, const FlowProblem& problem, const RunOptions& options)
-      : work_(work), problem_(problem), options_(options), operation_of_(work) {
+      : work_(work), options_(options), operation_of_(work) {
     for (const fabric::Traffic::Flow& flow : work.traffic.flows())
       messages_ += is_message(flow) ? 1 : 0;
     if (problem.parts.empty()) return;
@@ -98,7 +98,6 @@ class Teller {
 
  private:
   const Work& work_;
-  const FlowProblem& problem_;
   const RunOptions& options_;
   const OperationOf operation_of_;
   std::size_t messages_ = 0;
