@@ -1,14 +1,12 @@
 #include "regatta/cli/heal_reports.h"
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "regatta/heal/verdicts.h"
-#include "regatta/os/errno_text.h"
+#include "regatta/os/unix_socket.h"
 
 namespace regatta::cli {
 namespace {
@@ -18,19 +16,11 @@ constexpr Seconds kAgain{1};
 }  // namespace
 
 Result<HealReports> HealReports::open(const std::string& path, const topo::Graph& graph) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
+  auto fd = os::dial_unix(path);
+  if (!fd)
     return Error{Code::kInvalidInput,
-                 path + ": too long for a socket; give --socket a shorter one"};
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  os::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const auto* const to = reinterpret_cast<const sockaddr*>(&address);
-  if (!fd || ::connect(fd.get(), to, sizeof address) != 0) {
-    return Error{Code::kInvalidInput, path + ": no healer listens there (" + os::errno_text(errno) +
-                                          "); start regatta heal first"};
-  }
-  return HealReports(std::move(fd), graph);
+                 fd.error().message + ": no healer listens there; start regatta heal first"};
+  return HealReports(std::move(*fd), graph);
 }
 
 Status HealReports::tell(const diag::News& news, Seconds now) {

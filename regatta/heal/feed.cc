@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <list>
 
 #include <nlohmann/json.hpp>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "regatta/os/errno_text.h"
+#include "regatta/os/unix_socket.h"
 
 namespace regatta::heal {
 namespace {
@@ -26,31 +24,6 @@ struct Client {
   std::string unread;  // the beginning of a line
   bool is_gone = false;
 };
-
-Result<sockaddr_un> address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return Error{Code::kInvalidInput,
-                 path + ": not the length of a socket's name; choose a shorter path"};
-  }
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  return address;
-}
-
-// What a killed healer left is in the way; anything but a socket is somebody else's.
-Status make_room(const std::string& path) {
-  struct stat state {};
-  if (::lstat(path.c_str(), &state) != 0) return {};
-  if (!S_ISSOCK(state.st_mode)) {
-    return Error{Code::kInvalidInput,
-                 path +
-                     ": something that is no socket lies here; move it away or choose another "
-                     "path for the socket"};
-  }
-  ::unlink(path.c_str());
-  return {};
-}
 
 }  // namespace
 
@@ -128,20 +101,16 @@ Feed& Feed::operator=(Feed&&) noexcept = default;
 Feed::~Feed() = default;
 
 Result<Feed> Feed::open(const std::string& path, std::function<std::string()> greeting) {
-  REGATTA_TRY(address, address_of(path));
-  const auto* const name = reinterpret_cast<const sockaddr*>(&address);
-  const os::UniqueFd other(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (::connect(other.get(), name, sizeof address) == 0)
+  auto listener = os::listen_unix(path);
+  if (!listener && listener.error().code == Code::kConflict)
     return Error{Code::kConflict, path + ": another healer listens here; end it first"};
-  REGATTA_TRY_DO(make_room(path));
+  if (!listener) return listener.error();
   auto impl = std::make_unique<Impl>();
   impl->path = path;
   impl->greeting = std::move(greeting);
-  os::UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener || ::bind(listener.get(), name, sizeof address) != 0) return os::errno_error(path);
-  impl->listener = std::move(listener);
+  impl->listener = std::move(*listener);
   impl->epoll.reset(::epoll_create1(EPOLL_CLOEXEC));
-  if (::listen(impl->listener.get(), 64) != 0 || !impl->epoll) return os::errno_error(path);
+  if (!impl->epoll) return os::errno_error(path);
   impl->watch(impl->listener.get(), nullptr);
   return Feed(std::move(impl));
 }

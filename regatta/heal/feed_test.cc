@@ -7,10 +7,10 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "regatta/heal/test_fabric.h"
 #include "regatta/os/file.h"
+#include "regatta/os/unix_socket.h"
 
 namespace regatta::heal {
 namespace {
@@ -31,12 +31,9 @@ class FeedOf : public testing::Test {
   }
 
   os::UniqueFd connect() {
-    os::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
-    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    return fd;
+    auto fd = os::dial_unix(path_);
+    EXPECT_TRUE(fd) << fd.error().message;
+    return fd ? std::move(*fd) : os::UniqueFd();
   }
   std::vector<Report> take() { return feed_->take(fabric_.graph); }
   static void send(const os::UniqueFd& fd, const std::string& text) {

@@ -2,16 +2,14 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "regatta/os/errno_text.h"
+#include "regatta/os/unix_socket.h"
 
 namespace regatta::lab {
 namespace {
@@ -19,17 +17,14 @@ namespace {
 constexpr int kClientSeconds = 10;
 constexpr int kHolderSeconds = 2;  // a silent client must not keep the holder from the others
 
-Result<sockaddr_un> address_of(const std::string& folder) {
-  const std::string path = folder + "/control.sock";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
-    return Error{Code::kInvalidInput, path +
-                                          ": longer than a socket's name may be; shorten the "
-                                          "name of the cluster"};
-  }
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  return address;
+// The remedy for a path that is too long.
+Error as_name(Error error) {
+  if (error.code == Code::kInvalidInput) error.message += "; shorten the name of the cluster";
+  return error;
+}
+
+std::string path_in(const std::string& folder) {
+  return folder + "/control.sock";
 }
 
 void limit_waits(int fd, int seconds) {
@@ -72,16 +67,15 @@ nlohmann::json parse(const std::string& text) {
 }  // namespace
 
 Result<nlohmann::json> request(const LabInfo& lab, const nlohmann::json& message) {
-  REGATTA_TRY(address, address_of(lab.folder));
-  const os::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) return os::errno_error("control socket");
-  limit_waits(socket.get(), kClientSeconds);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  const auto socket = os::dial_unix(path_in(lab.folder));
+  if (!socket && socket.error().code == Code::kInvalidInput) return as_name(socket.error());
+  if (!socket) {
     return Error{Code::kUnavailable,
                  fmt::format("lab {}: is gone; bring it up again with regatta lab up", lab.name)};
   }
-  REGATTA_TRY_DO(send_all(socket.get(), message.dump()));
-  REGATTA_TRY(text, receive_all(socket.get()));
+  limit_waits(socket->get(), kClientSeconds);
+  REGATTA_TRY_DO(send_all(socket->get(), message.dump()));
+  REGATTA_TRY(text, receive_all(socket->get()));
   const nlohmann::json answer = parse(text);
   if (!answer.is_object()) {
     return Error{
@@ -98,14 +92,8 @@ Result<nlohmann::json> request(const LabInfo& lab, const nlohmann::json& message
 }
 
 Result<os::UniqueFd> listen_for_requests(const std::string& folder) {
-  REGATTA_TRY(address, address_of(folder));
-  os::UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!listener) return os::errno_error("control socket");
-  ::unlink(address.sun_path);
-  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(listener.get(), 64) != 0) {
-    return os::errno_error(address.sun_path);
-  }
+  auto listener = os::listen_unix(path_in(folder));
+  if (!listener) return as_name(listener.error());
   return listener;
 }
 

@@ -6,9 +6,9 @@
 
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 
 #include "regatta/os/errno_text.h"
+#include "regatta/os/unix_socket.h"
 
 namespace regatta::vgpu {
 namespace {
@@ -70,17 +70,11 @@ void set_patience(int socket, Seconds patience) {
 }
 
 Result<os::UniqueFd> dial(const std::string& path, Seconds patience) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
-    return Error{Code::kInvalidInput,
-                 path + ": is too long for the address of a socket; give a shorter path"};
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
+  REGATTA_TRY(address, os::unix_address(path));
   os::UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!fd) return os::errno_error("cannot make a socket");
   set_patience(fd.get(), patience);
-  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+  if (::connect(fd.get(), address.get(), address.size()) != 0) {
     const int reason = errno;
     if (reason == EACCES || reason == EPERM) {
       return Error{Code::kUnsupported, path + ": this user may not go there (" +

@@ -1,15 +1,14 @@
 #include "regatta/vgpu/daemon/door.h"
 
-#include <cstring>
 #include <filesystem>
 
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "regatta/os/errno_text.h"
 #include "regatta/os/file.h"
+#include "regatta/os/unix_socket.h"
 #include "regatta/vgpu/client/messages.h"
 
 namespace regatta::vgpu {
@@ -37,15 +36,12 @@ Result<os::UniqueFd> open_door(const std::string& path) {
   os::UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return os::errno_error("cannot make a socket");
   const int on = 1;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), path.size());
+  REGATTA_TRY(address, os::unix_address(path));
   // SO_PASSCRED goes over to the connections that are accepted.
   // All may come in from the first moment on: who is turned away is not told to come again.
   const mode_t before = ::umask(0111);
-  const bool is_bound =
-      ::setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
-      ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  const bool is_bound = ::setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
+                        ::bind(fd.get(), address.get(), address.size()) == 0;
   const int reason = errno;
   ::umask(before);
   if (!is_bound) return wrong_place(os::errno_error(path, reason));
