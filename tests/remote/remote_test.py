@@ -136,7 +136,7 @@ class Pool(RemoteCase):
         done = self.pool([server, gone], "ls")
         self.assertEqual(done.returncode, 0)
         self.assertIn("256 MiB", done.stdout)
-        self.assertRegex(done.stderr, f"^regatta: {gone}: no GPU server answers there")
+        self.assertRegex(done.stderr, f"^regatta: {gone}: nobody answers there")
         done = self.pool([gone], "ls")
         self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (1, "", 1))
 

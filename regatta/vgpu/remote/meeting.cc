@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/os/tcp.h"
 #include "regatta/vgpu/remote/packet_channel.h"
 #include "regatta/vgpu/remote/rdma_port.h"
 #include "regatta/vgpu/remote/socket.h"
@@ -24,7 +25,7 @@ int digit(char letter) {
 
 // A port on the device of this end of the connection.
 Result<std::unique_ptr<RdmaPort>> open_end(int fd, const std::string& rdma_address) {
-  return open_rdma(rdma_address.empty() ? own_address(fd) : rdma_address);
+  return open_rdma(rdma_address.empty() ? os::own_end(fd).host : rdma_address);
 }
 
 Status connect(RdmaPort& port, const std::string& theirs) {

@@ -11,6 +11,7 @@
 
 #include "regatta/core/text.h"
 #include "regatta/os/errno_text.h"
+#include "regatta/os/tcp.h"
 #include "regatta/vgpu/remote/meeting.h"
 #include "regatta/vgpu/remote/rdma_port.h"
 #include "regatta/vgpu/remote/socket.h"
@@ -55,7 +56,7 @@ Result<std::vector<std::string>> parse_servers(const std::string& text) {
        start = end + 1) {
     const std::string one = rest.substr(start, end - start);
     if (one.empty()) continue;
-    REGATTA_TRY_DO(parse_address(one));
+    REGATTA_TRY_DO(os::parse_host_port(one));
     if (std::ranges::count(servers, one) == 0) servers.push_back(one);
   }
   if (servers.empty())
@@ -108,8 +109,8 @@ Error run_with_lease(Lease lease, const Way& way, const std::vector<std::string>
     if (!gid) return {gid.error().code, "--rdma-address: " + gid.error().message};
   }
   if (*transport == Transport::kRdma) {
-    const Status found = find_rdma(way.rdma_address.empty() ? own_address(lease.connection.get())
-                                                            : way.rdma_address);
+    const Status found = find_rdma(
+        way.rdma_address.empty() ? os::own_end(lease.connection.get()).host : way.rdma_address);
     if (!found)
       return {
           found.error().code,

@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "regatta/os/tcp.h"
 #include "regatta/vgpu/remote/frames.h"
 #include "regatta/vgpu/remote/socket.h"
 
@@ -80,7 +81,7 @@ struct Loopback {
     if (!dialed) fail("cannot connect");
     near = std::move(*dialed);
     far.reset(::accept(listener->get(), nullptr, nullptr));
-    tune_socket(far.get());
+    os::watch_peer(far.get());
   }
 };
 

@@ -17,6 +17,7 @@
 #include "regatta/core/log.h"
 #include "regatta/core/text.h"
 #include "regatta/os/errno_text.h"
+#include "regatta/os/tcp.h"
 #include "regatta/vgpu/daemon/control.h"
 #include "regatta/vgpu/remote/host.h"
 #include "regatta/vgpu/remote/meeting.h"
@@ -53,7 +54,7 @@ class GpuServer {
 
   // A connection, from its first word on.
   void serve(os::UniqueFd fd) {
-    tune_socket(fd.get());
+    os::watch_peer(fd.get());
     set_patience(fd.get(), 5);
     const bool is_welcome = ++handshakes_ <= kMostHandshakes;
     const auto asked = is_welcome ? receive_text(fd.get(), false)
@@ -85,7 +86,7 @@ class GpuServer {
     REGATTA_TRY(books, ask_daemon(options_.daemon_socket, R"({"ask":"ps"})"));
     json shown = json::parse(books);
     const std::string at =
-        options_.rdma_address.empty() ? own_address(fd.get()) : options_.rdma_address;
+        options_.rdma_address.empty() ? os::own_end(fd.get()).host : options_.rdma_address;
     shown["rdma"] = find_rdma(at).has_value();
     static_cast<void>(send_text(fd.get(), shown.dump()));
     return std::string();
@@ -204,7 +205,7 @@ Status serve_gpus(const ServeOptions& options, const std::atomic<bool>& stop) {
   // With port 0 the system chose one.
   log_info(fmt::format("{}:{}: lends GPUs of the daemon at {}",
                        options.listen.substr(0, options.listen.rfind(':')),
-                       own_port(listener.get()), options.daemon_socket));
+                       os::own_end(listener.get()).port, options.daemon_socket));
   while (!stop) {
     pollfd waiting{listener.get(), POLLIN, 0};
     if (::poll(&waiting, 1, 200) != 1) continue;

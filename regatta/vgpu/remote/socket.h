@@ -12,24 +12,11 @@
 
 namespace regatta::vgpu::remote {
 
-// "HOST:PORT"; kInvalidInput says what a right one looks like.
-struct Address {
-  std::string host;
-  std::string port;
-};
-Result<Address> parse_address(const std::string& text);
-
+// At "HOST:PORT".
 Result<os::UniqueFd> dial_tcp(const std::string& address);
 Result<os::UniqueFd> listen_tcp(const std::string& address);
-// No delay, and an end to a connection that is idle and whose peer's machine is gone.
-void tune_socket(int fd);
-// The same end while something is under way, as dial_tcp() has it.
+// The end of os::watch_peer() also while something is under way, as dial_tcp() has it.
 void watch_silence(int fd);
-
-// The address of this end, in numbers; "" where it has none.
-std::string own_address(int fd);
-// Its port; "" likewise.
-std::string own_port(int fd);
 
 bool send_all(int fd, const void* bytes, std::size_t count);
 bool send_both(int fd, std::string_view first, std::string_view second);
