@@ -5,11 +5,11 @@
 #include <cerrno>
 
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
+#include "regatta/os/system_clock.h"
 
 namespace regatta::probe {
 namespace {
@@ -17,12 +17,6 @@ namespace {
 constexpr diag::Window kSettles = 10;  // windows after the last server began
 constexpr std::size_t kAgain = 128;    // windows that may be told again
 constexpr std::size_t kLongestLine = std::size_t{16} << 20;
-
-Seconds realtime_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return {static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec)};
-}
 
 }  // namespace
 
@@ -118,7 +112,7 @@ Result<diag::News> Collector::gather(Seconds limit) {
       if (waits[i].revents != 0) REGATTA_TRY_DO(read(*whose[i]));
     if (ready < 0) break;  // a signal: the caller looks what it is
   }
-  return locator_.look(realtime_now());
+  return locator_.look(os::system_now());
 }
 
 std::vector<NodeId> Collector::not_begun() const {

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "regatta/os/errno_text.h"
+#include "regatta/os/system_clock.h"
 #include "regatta/probe/internal/batch.h"
 
 namespace regatta::probe {
@@ -16,12 +17,6 @@ namespace {
 constexpr std::size_t kSlots = 128;         // windows that answers may still come for
 constexpr int kControls = 2;                // packets over loopback a period
 constexpr std::int64_t kLatencyEvery = 33;  // windows
-
-std::int64_t realtime_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
 
 void sleep_until(std::int64_t time_ns) {
   const timespec until{.tv_sec = time_ns / 1'000'000'000LL, .tv_nsec = time_ns % 1'000'000'000LL};
@@ -137,7 +132,7 @@ void Prober::Impl::take_answers() {
 void Prober::Impl::reflect() {
   came.clear();
   receive_all(reflector.get(), came);
-  const std::int64_t now = realtime_ns();
+  const std::int64_t now = os::system_ns();
   std::erase_if(came, [](const Packet& one) { return one.payload.magic != kProbeMagic; });
   for (Packet& packet : came) {
     const auto at = std::ranges::lower_bound(part.answers, packet.payload.probe);
@@ -169,14 +164,14 @@ void Prober::Impl::send_controls(std::int64_t round) {
     packet = {.local = INADDR_LOOPBACK,
               .remote = INADDR_LOOPBACK,
               .remote_port = control_port,
-              .payload = {.magic = kControlMagic, .round = round, .sent_ns = realtime_ns()}};
+              .payload = {.magic = kControlMagic, .round = round, .sent_ns = os::system_ns()}};
   send_all(control.get(), packets);
   note(round, [&](Slot& one) { one.control_sent += kControls; });
 }
 
 void Prober::Impl::send_round(std::int64_t round) {
   for (Sender& sender : senders) {
-    const std::int64_t now = realtime_ns();
+    const std::int64_t now = os::system_ns();
     for (Packet& packet : sender.packets) {
       packet.payload.round = round;
       packet.payload.sent_ns = now;
@@ -293,13 +288,13 @@ Result<Prober> Prober::open(const Matrix& matrix, const ServerPart& part,
 Status Prober::run(const std::atomic<bool>& stop,
                    const std::function<Status(const std::string&)>& tell) {
   Impl& impl = *impl_;
-  std::int64_t round = (realtime_ns() - impl.phase_ns) / impl.period_ns;
+  std::int64_t round = (os::system_ns() - impl.phase_ns) / impl.period_ns;
   impl.last_round = round;
   impl.told_until = impl.window_of(round + impl.options.periods_per_window);
   while (!stop) {
     ++round;
     sleep_until(round * impl.period_ns + impl.phase_ns);
-    const std::int64_t now = realtime_ns();
+    const std::int64_t now = os::system_ns();
     // Rounds that were slept over are left out; the last of them is late.
     const std::int64_t late = now - (round * impl.period_ns + impl.phase_ns);
     round += late / impl.period_ns;
