@@ -74,8 +74,7 @@ std::vector<Moment> moments_of(const std::vector<Failure>& failures) {
   return moments;
 }
 
-}  // namespace
-
+// The link of a failure, or all links of its switch.
 Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Failure& failure,
                                             const topo::Graph& graph) {
   if (!failure.link.empty()) {
@@ -95,6 +94,8 @@ Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Fail
   if (names.empty()) names.emplace_back("none");
   return wrong(scenario, failure, "switch", failure.switch_name, names);
 }
+
+}  // namespace
 
 Result<std::vector<Outage>> outages_of(const Scenario& scenario, const Network& network) {
   std::vector<std::vector<LinkId>> links;

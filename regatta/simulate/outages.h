@@ -12,11 +12,6 @@
 
 namespace regatta::simulate {
 
-// The link of a failure, or all links of its switch. Fails with kInvalidInput naming the scenario's
-// file and line where the graph has none of that name.
-Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Failure& failure,
-                                            const topo::Graph& graph);
-
 // At a moment, links die or come back, or switches come to know of it.
 struct Outage {
   double time = 0;                // seconds

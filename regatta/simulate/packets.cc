@@ -1,7 +1,6 @@
 #include "regatta/simulate/packets.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -56,26 +55,18 @@ Status check(const Scenario& scenario, const Work& work) {
   return {};
 }
 
-// Only links between switches fail here, and for good.
-Result<std::vector<fabric::LinkFailure>> failures_of(const Scenario& scenario,
-                                                     const topo::Graph& graph) {
-  std::vector<fabric::LinkFailure> failures;
-  for (const Failure& failure : scenario.failures) {
-    const auto refuse = [&](std::string_view what) {
-      return Error{Code::kUnsupported, fmt::format("{}:{}: {}", scenario.file, failure.line, what)};
+Result<std::vector<fabric::Outage>> packet_outages(const Scenario& scenario,
+                                                   const Network& network) {
+  std::vector<fabric::Outage> all;
+  REGATTA_TRY(outages, outages_of(scenario, network));
+  for (Outage& outage : outages) {
+    all.push_back({.at = {outage.time}, .dead = outage.dead, .back = outage.back, .routes = {}});
+    if (!outage.routes_change) continue;
+    all.back().routes = [&network, outage = std::move(outage)] {
+      return routes_without(network, outage);
     };
-    if (std::isfinite(failure.back.value))
-      return refuse(
-          "packets find links that fail gone for good; remove 'back', or take the flow "
-          "level");
-    REGATTA_TRY(links, links_that_fail(scenario, failure, graph));
-    for (const LinkId link : links) {
-      if (graph.links[link.index()].a_nic >= 0)
-        return refuse("packets lose links between switches only, no NIC's; take the flow level");
-      failures.push_back({link, failure.at, failure.converged});
-    }
   }
-  return failures;
+  return all;
 }
 
 // Flows of nothing go from a NIC to itself.
@@ -117,8 +108,8 @@ Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work) {
   const fabric::Traffic traffic = with_paths(work.traffic, pairs.add(any, any));
   const std::vector<std::uint32_t> seeds = seeds_of(work.network, scenario.routing);
   fabric::PacketOptions options = options_of(scenario);
-  REGATTA_TRY(failures, failures_of(scenario, work.network.graph));
-  options.failures = std::move(failures);
+  REGATTA_TRY(outages, packet_outages(scenario, work.network));
+  options.outages = std::move(outages);
   const fabric::PacketScene scene{work.network.graph, work.network.routes, seeds, pairs};
   if (scenario.level == Level::kMixed) {
     REGATTA_TRY(report, fabric::simulate_mixed(scene, traffic, options));

@@ -15,7 +15,7 @@ struct PacketRun {
 };
 
 // Inside a server messages take no time at these levels. Fails with kUnsupported for what they
-// cannot do: ways by destination, folded rings, failures of NICs' links and such that end.
+// cannot do: ways by destination, folded rings.
 Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work);
 
 }  // namespace regatta::simulate

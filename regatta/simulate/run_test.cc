@@ -246,11 +246,63 @@ TEST(Run, AnIncastOfPacketsPausesTheSendersAndLosesNothing) {
 
 TEST(Run, PacketsRefuseWhatOnlyFlowsCanDo) {
   const Network network(test_cluster(4, 2));
-  EXPECT_THAT(error_of(network, "level: packet\n" + kMessage +
-                                    "failures: [{at: 1ms, link: leaf0-spine0, back: 2ms}]\n"),
-              HasSubstr("remove 'back', or take the flow level"));
   EXPECT_THAT(error_of(network, std::string("level: packet\n") + kStep + "}\n"),
               HasSubstr("write fold: false"));
+}
+
+// What was lost on a dead link is sent again 100 us later, and so up to 100 us after flows go on;
+// and what was under way by then is sent twice.
+constexpr double kAgain = 100e-6 + 20e-6;
+
+TEST(Run, AllLevelsAgreeOnWhatAFailureCosts) {
+  const Network network(test_cluster(4, 2));
+  const std::string traffic =
+      "packet: {header: 1B}\n"
+      "traffic:\n"
+      "  - {pattern: message, from: s0/0, to: s2/0, bytes: 50MB}\n"
+      "  - {pattern: message, from: s1/1, to: s3/1, bytes: 50MB}\n"
+      "failures:\n";
+  int later = 0;
+  for (const std::string failures : {
+           "  - {at: 200us, link: leaf0-spine0, local: 50us, converged: 3ms}\n",
+           "  - {at: 200us, link: leaf0-spine1, local: 50us, converged: 3ms}\n",
+           "  - {at: 200us, link: leaf1-spine0, local: 50us, converged: 3ms}\n",
+           "  - {at: 200us, link: leaf2-spine0, local: 50us, converged: 3ms}\n",
+           "  - {at: 200us, link: leaf2-spine1, local: 50us, converged: 3ms}\n",
+           "  - {at: 200us, link: leaf2-spine1, local: 50us, converged: 3ms, back: 700us}\n",
+           "  - {at: 200us, link: leaf0-spine0, back: 700us}\n"
+           "  - {at: 300us, link: leaf0-spine1, back: 900us}\n",
+           "  - {at: 200us, switch: spine0, local: 50us, converged: 3ms}\n",
+           "  - {at: 200us, switch: spine1, local: 50us, converged: 3ms, back: 10ms}\n",
+           "  - {at: 200us, switch: leaf2, back: 5ms}\n",
+           "  - {at: 200us, link: s2.nic0-leaf2, back: 5ms}\n",
+           "  - {at: 200us, link: s1.nic1-leaf1, back: 5ms}\n",
+       }) {
+    SCOPED_TRACE(failures);
+    const Outcome flow = run(network, traffic + failures);
+    const Outcome packet = run(network, "level: packet\n" + traffic + failures);
+    const Outcome mixed = run(network, "level: mixed\n" + traffic + failures);
+    EXPECT_EQ(packet.unfinished, 0U);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const double end = flow.operations[i].end;
+      EXPECT_GE(packet.operations[i].end, end - 1e-6);
+      EXPECT_LE(packet.operations[i].end, end + 0.001 * end + kAgain);
+      EXPECT_NEAR(mixed.operations[i].end, packet.operations[i].end, mixed.packets->bound + 1e-9);
+      later += end > 1.1e-3 ? 1 : 0;
+    }
+  }
+  EXPECT_GE(later, 5);
+}
+
+TEST(Run, PacketsToANicThatIsGoneNeverArrive) {
+  const Network network(test_cluster(4, 1));
+  const std::string text = kMessage + "failures: [{at: 500us, link: s2.nic0-leaf1}]\n";
+  for (const std::string level : {"level: packet\n", "level: mixed\n"}) {
+    const Outcome outcome = run(network, level + text);
+    EXPECT_EQ(outcome.unfinished, 1U);
+    EXPECT_TRUE(std::isinf(outcome.operations[0].end));
+    EXPECT_NEAR(outcome.links[0].bytes, 25e6, 0.02 * 25e6);
+  }
 }
 
 // Until all switches know, what takes that way is lost and sent again; then all arrive.

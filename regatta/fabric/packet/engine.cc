@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "regatta/core/check.h"
-#include "regatta/fabric/failures.h"
 #include "regatta/fabric/packet/network.h"
 
 namespace regatta::fabric::packet {
@@ -28,6 +27,7 @@ Engine::Engine(Network network, const PacketScene& scene, const Traffic& traffic
     : network_(std::move(network)),
       scene_(scene),
       policy_(options.policy),
+      spread_(options.spread),
       connections_(scene.pairs.connections),
       mtu_(static_cast<std::uint64_t>(options.mtu.value)),
       again_after_(picoseconds(options.send_again_after.value)),
@@ -40,13 +40,9 @@ Engine::Engine(Network network, const PacketScene& scene, const Traffic& traffic
       is_by_packet_(spreader_.is_by_packet()),
       orders_(network_.way_of.size()),
       wakes_(network_.links.size(), 0),
-      failures_(options.failures),
+      outages_(options.outages),
       rests_(network_.way_of.size(), 0) {
-  for (std::uint32_t i = 0; i < failures_.size(); ++i) {
-    const Picoseconds at = picoseconds(failures_[i].at.value);
-    set_timer(at, What::kFailure, i);
-    set_timer(at + picoseconds(failures_[i].converged_after.value), What::kConverged, i);
-  }
+  if (!outages_.empty()) cables_.resize(network_.links.size(), Cable::kWell);
 }
 
 Result<MixedReport> Engine::run() {
@@ -54,13 +50,18 @@ Result<MixedReport> Engine::run() {
     const Picoseconds timer = timers_.empty() ? kNever : timers_.top().at;
     const Picoseconds start_at = flows_.next_start();
     const Picoseconds look_at = steady_ ? steady_->look_at() : kNever;
-    const Calendar::Event event = calendar_.pop(std::min({timer, start_at, look_at}));
+    const Picoseconds outage_at = next_outage();
+    const Calendar::Event event = calendar_.pop(std::min({timer, start_at, look_at, outage_at}));
     if (event.at != kNever) {
       now_ = event.at;
       happen(event);
-    } else if (look_at < std::min(timer, start_at) && !calendar_.empty()) {
+    } else if (look_at < std::min({timer, start_at, outage_at}) && !calendar_.empty()) {
       now_ = look_at;
       look();
+    } else if (outage_at != kNever && outage_at <= std::min(timer, start_at) &&
+               flows_.not_arrived() != 0) {
+      now_ = outage_at;
+      break_out();
     } else if (timer <= start_at && timer != kNever) {
       now_ = timer;
       const Timer due = timers_.top();
@@ -108,14 +109,6 @@ void Engine::happen(const Timer& timer) {
     case What::kNotice:
       ++notices_;
       senders_.take_notice(timer.of, now_);
-      break;
-    case What::kFailure:
-      has_failed_.resize(network_.links.size());
-      for (const bool forward : {true, false})
-        has_failed_[number_of({failures_[timer.of].link, forward})] = true;
-      break;
-    case What::kConverged:
-      converge(failures_[timer.of].link);
       break;
     case What::kAgain:
       senders_.send_again(lost_[timer.of]);
@@ -190,9 +183,9 @@ inline void Engine::send_next(std::uint32_t link) {
 
 inline void Engine::arrive(std::uint32_t link) {
   Packet packet = lines_.take(link);
-  if (!has_failed_.empty() && has_failed_[link]) {
-    ++lost_on_links_;
-    lose(packet);
+  if (!cables_.empty() && cables_[link] != Cable::kWell) {
+    lines_.take_back(link, packet);
+    lose_on(link, packet);
     return;
   }
   if (network_.links[link].is_to_host) {
@@ -200,9 +193,12 @@ inline void Engine::arrive(std::uint32_t link) {
     return;
   }
   const std::uint32_t next = next_link(link, packet);
+  if (next == kNone && outages_past_ < outages_.size()) {
+    lose_on(link, packet);
+    return;
+  }
   if (packet.hops++ == kMostHops || next == kNone) {
-    ++expired_;
-    if (steady_) steady_->lost(packet, now_);
+    lose_for_good(packet);
     return;
   }
   packet.from = link;
@@ -227,17 +223,24 @@ inline std::uint32_t Engine::next_link(std::uint32_t link, Packet& packet) {
 inline void Engine::receive(const Packet& packet) {
   ++packets_;
   if (steady_) steady_->arrived(packet, now_);
+  if (packet.is_again && senders_.release(packet.connection))
+    send_next(senders_.first_link(packet.connection));
   Order& order = orders_[packet.connection];
   if (order.take(packet.sequence)) ++reordered_;
   most_held_ = std::max(most_held_, order.held());
   if (packet.is_marked)
     if (const auto at = senders_.notice_of(packet.connection, now_))
       set_timer(*at, What::kNotice, packet.connection);
-  if (flows_.packet_arrived(packet.flow, now_) && steady_) steady_->complete(packet.flow);
+  flows_.packet_arrived(packet.flow, now_);
 }
 
 void Engine::lose(const Packet& packet) {
   if (steady_) steady_->lost(packet, now_);
+  set_timer(now_ + again_after_, What::kAgain, keep(packet));
+}
+
+// Until it is sent again: its place in lost_.
+std::uint32_t Engine::keep(const Packet& packet) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(lost_.size()));
     lost_.emplace_back();
@@ -245,14 +248,7 @@ void Engine::lose(const Packet& packet) {
   const std::uint32_t place = free_.back();
   free_.pop_back();
   lost_[place] = packet;
-  set_timer(now_ + again_after_, What::kAgain, place);
-}
-
-void Engine::converge(LinkId failed) {
-  graph_ = without(routes_ ? graph_ : scene_.graph, {.links = {failed}});
-  routes_.emplace(graph_);
-  lead_again({scene_.graph, *routes_, scene_.seeds, scene_.pairs}, policy_, network_);
-  spreader_.set_routes(*routes_);
+  return place;
 }
 
 void Engine::set_timer(Picoseconds at, What what, std::uint32_t of) {

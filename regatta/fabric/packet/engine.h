@@ -29,7 +29,7 @@ class Engine {
 
   // From now on it leaps where rates stay.
   void set_leaps(const PacketOptions& packets, const MixedOptions& options) {
-    steady_.emplace(network_, flows_.traffic().flows().size(), packets, options);
+    steady_.emplace(network_, packets, options);
     most_error_ = options.most_error;
     flows_.set_notes();
   }
@@ -38,11 +38,9 @@ class Engine {
  private:
   // What happens seldom, and may be due several times.
   enum class What : std::uint8_t {
-    kWake,       // the NIC of link `of` may send again
-    kNotice,     // connection `of` hears of congestion
-    kAgain,      // packet `of` of lost_ is sent again
-    kFailure,    // number `of` happens
-    kConverged,  // all switches know of it
+    kWake,    // the NIC of link `of` may send again
+    kNotice,  // connection `of` hears of congestion
+    kAgain,   // packet `of` of lost_ is sent again
   };
   struct Timer {
     Picoseconds at;
@@ -63,14 +61,23 @@ class Engine {
   std::uint32_t next_link(std::uint32_t link, Packet& packet);
   void receive(const Packet& packet);
   void lose(const Packet& packet);
-  void converge(LinkId failed);
+  std::uint32_t keep(const Packet& packet);
+  void lose_on(std::uint32_t link, const Packet& packet);
+  void lose_for_good(const Packet& packet);
+  // As the packets count time.
+  Picoseconds next_outage() const {
+    if (outages_past_ == outages_.size()) return kNever;
+    return std::max(now_, picoseconds(outages_[outages_past_].at.value) - flows_.leapt());
+  }
+  void break_out();
+  void take_routes(const Routes& routes);
   void set_timer(Picoseconds at, What what, std::uint32_t of);
   void look();
   void look_back(std::uint32_t link);
   bool print_all(Print& print) const;
   void look_for_cycle(std::uint32_t flow);
   void repeat(const Moment& before, const Moment& now, std::uint64_t times);
-  double time_to_start() const;
+  double time_to_change() const;
   void note_change();
   void leap_packets(const Sending& sending, std::uint64_t packets);
   void leap(const std::vector<Sending>& sending, const SteadyRates& steady);
@@ -79,6 +86,7 @@ class Engine {
   Network network_;
   const PacketScene scene_;
   const HashPolicy policy_;
+  const Spread spread_;
   const std::uint32_t connections_;
   const std::uint64_t mtu_;
   const Picoseconds again_after_;
@@ -103,10 +111,17 @@ class Engine {
   std::uint64_t notices_ = 0;
   std::uint64_t lost_on_links_ = 0;
 
-  const std::vector<LinkFailure> failures_;
-  std::vector<bool> has_failed_;  // per link; empty: none has
-  topo::Graph graph_;             // without those that all know to have failed
-  std::optional<Routes> routes_;  // in it
+  enum class Cable : std::uint8_t { kWell, kDead, kGone };  // the last: for good
+  const std::vector<Outage> outages_;
+  std::size_t outages_past_ = 0;
+  Picoseconds outage_was_at_ = 0;
+  struct Parked {
+    std::uint32_t place;  // in lost_
+    Picoseconds lost_at;  // by the clock of the flows
+  };
+  std::vector<Parked> parked_;    // what is not sent again before the next outage
+  std::vector<Cable> cables_;     // per link; empty: all are well
+  std::optional<Routes> routes_;  // since the last outage that changed them
   std::uint64_t reordered_ = 0;
   std::uint32_t most_held_ = 0;
 

@@ -41,7 +41,7 @@ void Engine::look_back(std::uint32_t link) {
   const auto period = recurrence_.look(print, sending, now_);
   if (!period) return;
   const std::uint64_t least = kLeastLeft * mtu_;
-  auto times = static_cast<std::uint64_t>(time_to_start() / static_cast<double>(period->time));
+  auto times = static_cast<std::uint64_t>(time_to_change() / static_cast<double>(period->time));
   for (std::size_t i = 0; i < sending.size(); ++i)
     if (period->bytes[i] != 0)
       times = std::min(times, (std::max(sending[i].left, least) - least) / period->bytes[i]);
@@ -64,10 +64,10 @@ bool Engine::print_all(Print& print) const {
   });
 }
 
-// Picoseconds until the next flow starts that waits for its time alone.
-double Engine::time_to_start() const {
-  const Picoseconds start_at = flows_.next_start();
-  return start_at == kNever ? 0x1p62 : static_cast<double>(start_at - now_);
+// Picoseconds until the next flow starts that waits for its time alone, or an outage happens.
+double Engine::time_to_change() const {
+  const Picoseconds change_at = std::min(flows_.next_start(), next_outage());
+  return change_at == kNever ? 0x1p62 : static_cast<double>(change_at - now_);
 }
 
 void Engine::leap_packets(const Sending& sending, std::uint64_t packets) {
@@ -82,7 +82,7 @@ void Engine::leap_packets(const Sending& sending, std::uint64_t packets) {
 
 void Engine::leap(const std::vector<Sending>& sending, const SteadyRates& steady) {
   // As far as none starts and none ends, by whole packets of the fastest.
-  double most = time_to_start();
+  double most = time_to_change();
   double fastest = 0;
   for (std::size_t i = 0; i < sending.size(); ++i) {
     const std::uint64_t packets = sending[i].left / mtu_;
@@ -130,7 +130,10 @@ void Engine::look_for_cycle(std::uint32_t flow) {
   moment.bound = bound_;
   if (const Moment* before = cycles_.find(moment.print); before != nullptr) {
     const std::uint32_t shift = flow - before->flow;
-    const std::uint64_t times = flows_.repeats(before->mark, moment.mark, shift);
+    const Picoseconds period = moment.mark.at - before->mark.at;
+    std::uint64_t times = flows_.repeats(before->mark, moment.mark, shift);
+    if (const Picoseconds outage_at = next_outage(); outage_at != kNever && period > 0)
+      times = std::min(times, static_cast<std::uint64_t>((outage_at - now_) / period));
     if (times != 0) {
       repeat(*before, moment, times);
       return;

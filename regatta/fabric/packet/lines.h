@@ -85,6 +85,9 @@ class Lines {
     return packet;
   }
 
+  // It has not crossed the link, which is dead.
+  void take_back(std::uint32_t link, const Packet& packet) { lines_[link].bytes -= packet.bytes; }
+
   // A switch's link is free.
   void send_waiting(std::uint32_t link, Picoseconds now) {
     Line& line = lines_[link];

@@ -100,6 +100,21 @@ TEST(MixedSimulation, IsThePacketLevelWhereSwitchesChooseOrRatesAreControlled) {
     EXPECT_EQ(simulate(one, options).second.leaps, 0U);
 }
 
+// Up to the outage, and after it again.
+TEST(MixedSimulation, LeapsBetweenOutages) {
+  TestScene one(16, 4, kRate);
+  one.traffic.add(one.pair(0, 5), {600'000'000});
+  one.traffic.add(one.pair(9, 13), {600'000'000});
+  PacketOptions options;
+  options.outages.push_back({.at = {1e-3}, .dead = {one.nics[13]}, .back = {}, .routes = {}});
+  options.outages.push_back({.at = {11e-3}, .dead = {}, .back = {one.nics[13]}, .routes = {}});
+  const auto [packets, mixed] = simulate(one, options);
+  EXPECT_EQ(mixed.bound.value, 0);
+  EXPECT_GE(mixed.leaps, 3U);
+  EXPECT_LT(mixed.events, packets.events / 10);
+  EXPECT_NEAR(mixed.end.value, 10e-3 + 12e-3 * 4126 / 4096, 0.12e-3);
+}
+
 TEST(MixedSimulation, KeepsItsBoundForDrawnTraffic) {
   std::uint64_t leaps = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
@@ -119,6 +134,13 @@ TEST(MixedSimulation, KeepsItsBoundForDrawnTraffic) {
     PacketOptions options;
     if (seed % 3 == 1) options.pauses = Pauses{};
     if (seed % 3 == 2) options.buffer = Bytes{1'000'000};
+    if (seed % 4 == 3) {  // a link is dead for a while
+      const LinkId link{static_cast<int>(draw(static_cast<std::uint32_t>(one.graph.links.size())))};
+      const double at = 1e-9 * draw(300'000);
+      options.outages.push_back({.at = {at}, .dead = {link}, .back = {}, .routes = {}});
+      options.outages.push_back(
+          {.at = {at + 1e-9 * draw(300'000)}, .dead = {}, .back = {link}, .routes = {}});
+    }
     SCOPED_TRACE(seed);
     leaps += simulate(one, options).second.leaps;
   }

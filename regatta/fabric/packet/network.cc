@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -95,13 +96,16 @@ Result<Network> make_network(const PacketScene& scene, const PacketOptions& opti
 }
 
 void lead_again(const PacketScene& scene, HashPolicy policy, Network& network) {
-  network.way_of.clear();
-  network.latency_of.clear();
+  const std::vector<std::uint32_t> ways = std::exchange(network.way_of, {});
+  const std::vector<Picoseconds> latencies = std::exchange(network.latency_of, {});
   WayWriter writer(scene, network);
   for (std::uint32_t pair = 0; pair < scene.pairs.pairs.size(); ++pair)
-    for (std::uint32_t i = 0; i < scene.pairs.connections; ++i)
-      writer.write(scene.pairs.pairs[pair],
-                   ByHash{scene.pairs.tuple(pair, i), scene.seeds, policy});
+    for (std::uint32_t i = 0; i < scene.pairs.connections; ++i) {
+      const ByHash choose{scene.pairs.tuple(pair, i), scene.seeds, policy};
+      if (writer.write(scene.pairs.pairs[pair], choose)) continue;
+      network.way_of.back() = ways[network.way_of.size() - 1];
+      network.latency_of.back() = latencies[network.way_of.size() - 1];
+    }
 }
 
 }  // namespace regatta::fabric::packet

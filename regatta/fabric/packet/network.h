@@ -10,7 +10,8 @@ namespace regatta::fabric::packet {
 // Fails with kInvalidInput where no way leads from one of a pair to the other.
 Result<Network> make_network(const PacketScene& scene, const PacketOptions& options);
 
-// Gives all connections their ways by these routes; what is under way keeps those before.
+// Gives all connections their ways by these routes; what is under way keeps those before, and so
+// does a connection that has none by these.
 void lead_again(const PacketScene& scene, HashPolicy policy, Network& network);
 
 }  // namespace regatta::fabric::packet

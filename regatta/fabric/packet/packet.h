@@ -18,7 +18,8 @@ struct Packet {
   std::uint32_t from;        // the link that it came by
   std::uint16_t bytes;       // without header
   std::uint8_t hops;         // links that it has crossed
-  bool is_marked;            // congestion experienced
+  bool is_marked : 1;        // congestion experienced
+  bool is_again : 1;         // it was lost before
 };
 
 struct Network {

@@ -9,6 +9,8 @@
 namespace regatta::fabric {
 namespace {
 
+constexpr double kLatest = 4e6;  // seconds that picoseconds can count, with some to spare
+
 Error wrong(std::string message) {
   return {Code::kInvalidInput, std::move(message)};
 }
@@ -81,25 +83,27 @@ Result<void> check_sizes(const Traffic& traffic, const PacketOptions& options) {
   double delays = 0;
   for (const Traffic::Flow& flow : traffic.flows())
     delays += flow.delay;
-  if (delays < 4e6) return {};
+  if (delays < kLatest) return {};
   return wrong(
       fmt::format("pauses of {:.3g} s in all are more than picoseconds can count; take the "
                   "flow level",
                   delays));
 }
 
-Result<void> check_failures(const topo::Graph& graph, const std::vector<LinkFailure>& failures) {
-  for (const LinkFailure& failure : failures) {
-    if (failure.link.value < 0 || failure.link.index() >= graph.links.size() ||
-        graph.links[failure.link.index()].a_nic >= 0)
-      return wrong(fmt::format("link {} that fails is not between two switches; name one that is",
-                               failure.link.value));
-    for (const Seconds time : {failure.at, failure.converged_after})
-      if (!(time.value >= 0 && time.value < 1e3))
-        return wrong(
-            fmt::format("a failure happens or is known after {} s; set it from 0, below "
-                        "1000",
-                        time.value));
+Result<void> check_outages(const topo::Graph& graph, const std::vector<Outage>& outages) {
+  Seconds last;
+  for (const Outage& outage : outages) {
+    if (!(outage.at >= last && outage.at.value < kLatest))
+      return wrong(
+          fmt::format("an outage happens at {} s; set it from 0, below 4e6, none before one "
+                      "that is listed above",
+                      outage.at.value));
+    last = outage.at;
+    for (const auto* links : {&outage.dead, &outage.back})
+      for (const LinkId link : *links)
+        if (link.value < 0 || link.index() >= graph.links.size())
+          return wrong(fmt::format("link {} that fails is none of the graph's {}; name one that is",
+                                   link.value, graph.links.size()));
   }
   return {};
 }
@@ -109,7 +113,7 @@ Result<void> check_failures(const topo::Graph& graph, const std::vector<LinkFail
 Result<PacketReport> simulate_packets(const PacketScene& scene, const Traffic& traffic,
                                       const PacketOptions& options) {
   if (const auto good = check(options); !good) return good.error();
-  if (const auto good = check_failures(scene.graph, options.failures); !good) return good.error();
+  if (const auto good = check_outages(scene.graph, options.outages); !good) return good.error();
   if (const auto good = check_sizes(traffic, options); !good) return good.error();
   for (const Traffic::Flow& flow : traffic.flows())
     REGATTA_CHECK(flow.path < scene.pairs.pairs.size());
@@ -124,7 +128,7 @@ Result<PacketReport> simulate_packets(const PacketScene& scene, const Traffic& t
 Result<MixedReport> simulate_mixed(const PacketScene& scene, const Traffic& traffic,
                                    const PacketOptions& packets, const MixedOptions& options) {
   if (const auto good = check(packets); !good) return good.error();
-  if (const auto good = check_failures(scene.graph, packets.failures); !good) return good.error();
+  if (const auto good = check_outages(scene.graph, packets.outages); !good) return good.error();
   if (const auto good = check_sizes(traffic, packets); !good) return good.error();
   if (!(options.tolerance >= 0 && options.tolerance < 1))
     return wrong(
@@ -141,8 +145,7 @@ Result<MixedReport> simulate_mixed(const PacketScene& scene, const Traffic& traf
   auto network = packet::make_network(scene, packets);
   if (!network) return network.error();
   packet::Engine engine(*std::move(network), scene, traffic, packets);
-  if (packets.spread == Spread::kHash && !packets.rate_control && packets.failures.empty())
-    engine.set_leaps(packets, options);
+  if (packets.spread == Spread::kHash && !packets.rate_control) engine.set_leaps(packets, options);
   return engine.run();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -46,13 +47,15 @@ enum class Spread : std::uint8_t {
   kShortestQueue,  // each switch the least loaded hop for each packet
 };
 
-// A link between two switches eats what crosses it, in both directions, from `at` on; so much later
-// all switches know, and take the shortest ways that are left. Routes that somebody wrote are
-// forgotten then.
-struct LinkFailure {
-  LinkId link;
+// At a moment, links die or come back, or switches choose by other routes. A dead link eats what
+// crosses it, in both directions. Who sends over a way that hashes and loses a packet so stops, and
+// sends again what was lost until it arrives; who sprays goes on. What is lost at a NIC whose link
+// never comes back is not sent again.
+struct Outage {
   Seconds at;
-  Seconds converged_after{0.1};
+  std::vector<LinkId> dead;        // from then on
+  std::vector<LinkId> back;        // from then on
+  std::function<Routes()> routes;  // of all switches from then on; empty: as before
 };
 
 struct PacketOptions {
@@ -67,7 +70,7 @@ struct PacketOptions {
   Seconds send_again_after{1e-4};  // what was lost: each packet by itself, before all others
   std::optional<Marks> marks;
   std::optional<Dcqcn> rate_control;  // of each connection; does nothing without marks
-  std::vector<LinkFailure> failures;
+  std::vector<Outage> outages;        // by time
 };
 
 // The fabric, and who sends over it: `pairs` are what flows of the traffic name as paths.
@@ -96,10 +99,11 @@ struct PacketReport : FlowReport {
   std::uint64_t marks = 0;
   std::uint64_t notices = 0;  // to connections, of congestion
   std::uint64_t pauses = 0;
-  std::uint64_t lost_on_links = 0;  // packets, that had failed; sent again
+  std::uint64_t lost_on_links = 0;  // packets, on dead links or for want of a way; sent again
   std::uint64_t lost = 0;           // packets that found no room; sent again
-  std::uint64_t expired = 0;        // that crossed too many links, or lost their way: wrong routes
-  std::size_t not_arrived = 0;      // flows
+  // That crossed too many links, lost their way for good, or whose NIC never comes back.
+  std::uint64_t expired = 0;
+  std::size_t not_arrived = 0;  // flows
   // Packets that came after one sent later on their connection, and the most of a connection that a
   // receiver held back until all before them had come.
   std::uint64_t reordered = 0;

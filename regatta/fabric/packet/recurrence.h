@@ -28,7 +28,7 @@ class Print {
     add(std::uint64_t{packet.flow - base_} << 32U | packet.connection);
     add(std::uint64_t{packet.next} << 32U | packet.from);
     add(std::uint64_t{packet.bytes} << 16U | std::uint64_t{packet.hops} << 8U |
-        std::uint64_t{packet.is_marked});
+        std::uint64_t{packet.is_again} << 1U | std::uint64_t{packet.is_marked});
   }
   friend bool operator==(const Print& one, const Print& other) {
     return one.a_ == other.a_ && one.b_ == other.b_;

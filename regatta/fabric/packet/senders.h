@@ -49,7 +49,7 @@ class Senders {
     if (one.first == kNone) {
       one.first = one.last = message;
       one.left = part(bytes, connection % per_pair_);
-      nics_[first_link(connection)].ready.push(connection);
+      if (!one.is_held) nics_[first_link(connection)].ready.push(connection);
       return;
     }
     following_[one.last] = message;
@@ -97,7 +97,8 @@ class Senders {
                          .from = link,
                          .bytes = static_cast<std::uint16_t>(bytes),
                          .hops = 1,
-                         .is_marked = false},
+                         .is_marked = false,
+                         .is_again = false},
               .is_last = one.left == 0};
     if (next.is_last) {
       one.first = following_[message];
@@ -163,7 +164,26 @@ class Senders {
     packet.from = link;
     packet.hops = 1;
     packet.is_marked = false;
+    packet.is_again = true;
     nics_[link].again.push(packet);
+  }
+
+  // Until release() the connection sends nothing but what was lost.
+  void hold(std::uint32_t connection) {
+    Connection& one = connections_[connection];
+    if (one.is_held) return;
+    one.is_held = true;
+    Fifo<std::uint32_t>& ready = nics_[first_link(connection)].ready;
+    for (std::size_t i = ready.size(); i > 0; --i)
+      if (const std::uint32_t next = ready.pop(); next != connection) ready.push(next);
+  }
+  // Whether it was held.
+  bool release(std::uint32_t connection) {
+    Connection& one = connections_[connection];
+    if (!one.is_held) return false;
+    one.is_held = false;
+    if (one.first != kNone) nics_[first_link(connection)].ready.push(connection);
+    return true;
   }
 
   // A packet of the connection met congestion: the time at which the sender hears of it, unless it
@@ -189,6 +209,7 @@ class Senders {
     std::uint32_t last = kNone;
     std::uint32_t sequence = 0;
     std::uint32_t turn = 0;  // of its pair's ways
+    bool is_held = false;
     Picoseconds may_send_at = 0;
     Picoseconds next_notice = 0;
   };

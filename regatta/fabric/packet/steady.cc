@@ -8,22 +8,20 @@
 
 namespace regatta::fabric::packet {
 
-Steady::Steady(const Network& network, std::size_t flows, const PacketOptions& packets,
-               const MixedOptions& options)
+Steady::Steady(const Network& network, const PacketOptions& packets, const MixedOptions& options)
     : network_(network),
       wire_(static_cast<double>(packets.mtu.value + packets.header.value)),
       tolerance_(options.tolerance),
       // A queue that grows slowly to where links pause or drop would be overlooked.
       even_tolerance_(packets.pauses || packets.buffer ? 1e-6 : options.tolerance),
       options_window_(static_cast<Picoseconds>(options.window.value * 1e12)),
-      counts_(network.way_of.size()),
-      has_lost_(flows) {}
+      counts_(network.way_of.size()) {}
 
 std::optional<SteadyRates> Steady::look(const std::vector<Sending>& sending, Picoseconds now,
                                         bool is_calm) {
   SteadyRates found;
   const bool is_known =
-      !sending.empty() && incomplete_ == 0 && has_drained(sending) &&
+      !sending.empty() && missing_ == 0 && has_drained(sending) &&
       std::ranges::all_of(sending, [this](const Sending& one) { return has_come(one); });
   if (is_known &&
       ((is_calm && is_max_min(sending, now, found)) || is_as_before(sending, now, found)))

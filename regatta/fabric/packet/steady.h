@@ -26,8 +26,7 @@ struct SteadyRates {
 
 class Steady {
  public:
-  Steady(const Network& network, std::size_t flows, const PacketOptions& packets,
-         const MixedOptions& options);
+  Steady(const Network& network, const PacketOptions& packets, const MixedOptions& options);
 
   // A message begins to be sent, or has been.
   void changed(Picoseconds now) {
@@ -55,20 +54,23 @@ class Steady {
       counts.arrived.note(now);
     --counts.under_way;
     --under_way_;
+    if (packet.is_again && --missing_ == 0) changed(now);
   }
-  // On its way. What is sent again comes out of turn: until all of its flow have come, nothing
-  // stays.
+  // On its way. What is sent again comes out of turn: until it has come, nothing stays.
   void lost(const Packet& packet, Picoseconds now) {
     --counts_[packet.connection].under_way;
     --under_way_;
-    if (!has_lost_[packet.flow]) ++incomplete_;
-    has_lost_[packet.flow] = true;
+    if (!packet.is_again) ++missing_;
     changed(now);
   }
-  bool is_complete() const { return incomplete_ == 0; }
-  void complete(std::uint32_t flow) {
-    if (has_lost_[flow]) --incomplete_;
+  // It will not be sent again.
+  void lost_for_good(const Packet& packet, Picoseconds now) {
+    lost(packet, now);
+    --missing_;
   }
+  // What was lost for good is sent again after all.
+  void is_sent_again() { ++missing_; }
+  bool is_complete() const { return missing_ == 0; }
 
   // When to look whether the rates stay; kNever: not before something changes.
   Picoseconds look_at() const { return look_at_; }
@@ -117,8 +119,7 @@ class Steady {
   const double even_tolerance_;  // of packets that come evenly
   const Picoseconds options_window_;
   std::vector<Counts> counts_;  // per connection
-  std::vector<bool> has_lost_;  // per flow
-  std::size_t incomplete_ = 0;  // flows that have lost packets
+  std::size_t missing_ = 0;     // packets that were lost and have not come since
   std::uint64_t under_way_ = 0;
   std::uint32_t window_number_ = 1;
   bool is_first_ = true;      // window since something changed
