@@ -169,7 +169,7 @@ TEST(Flows, EndWhenTheyDoIfAllRatesAreComputedAnewAtEveryChange) {
       for (std::uint32_t& link : over)
         link = static_cast<std::uint32_t>(number(0, links - 1));
       std::ranges::sort(over);
-      over.erase(std::ranges::unique(over).begin(), over.end());
+      over.erase(std::unique(over.begin(), over.end()), over.end());
       const std::uint32_t flow =
           network.traffic.add(network.over(over), {number(1, 500)}, {number(0, 4) * 0.7});
       for (int k = number(0, 2); k > 0 && flow > 0; --k)

@@ -38,7 +38,7 @@ inline Sharing draw_sharing(std::mt19937_64& random, const SharingShape& shape) 
     for (std::uint32_t& link : over)
       link = static_cast<std::uint32_t>(number(0, links - 1));
     std::ranges::sort(over);
-    over.erase(std::ranges::unique(over).begin(), over.end());
+    over.erase(std::unique(over.begin(), over.end()), over.end());
     sharing.add_flow(over);
     if (shape.has_weights) sharing.weights.push_back(size());
     if (shape.has_limits) sharing.limits.push_back(number(0, 3) == 0 ? kNoLimit : 1e8 * size());
