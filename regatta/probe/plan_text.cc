@@ -1,0 +1,97 @@
+#include "regatta/probe/plan_text.h"
+
+#include <charconv>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/core/text.h"
+
+namespace regatta::probe {
+namespace {
+
+constexpr std::string_view kName = "regatta-probe-plan";
+constexpr std::uint32_t kProbesMost = 1U << 23U;
+
+template <typename T>
+std::optional<T> number(std::string_view text, T most, int base = 10) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value > most)
+    return std::nullopt;
+  return value;
+}
+
+bool read_head(const std::vector<std::string>& words, ServerPlan& plan) {
+  if (words.size() != 5 || words[0] != kName || words[1] != "1" || words[4].empty()) return false;
+  const auto node = number<int>(words[2], std::numeric_limits<int>::max());
+  const auto its_number =
+      number<std::uint64_t>(words[3], std::numeric_limits<std::uint64_t>::max(), 16);
+  if (!node || *node < 0 || !its_number) return false;
+  plan.part.server = NodeId{*node};
+  plan.number = *its_number;
+  plan.server = words[4];
+  return true;
+}
+
+// Numbers ascend.
+bool may_follow(const std::vector<std::uint32_t>& before, std::uint32_t probe) {
+  return before.empty() || before.back() < probe;
+}
+
+bool read_probe(const std::vector<std::string>& words, ServerPlan& plan) {
+  const bool sends = words[0] == "s";
+  if (words.size() != (sends ? 6U : 2U) || (!sends && words[0] != "a")) return false;
+  const auto probe = number<std::uint32_t>(words[1], kProbesMost - 1);
+  auto& all = sends ? plan.part.sends : plan.part.answers;
+  if (!probe || !may_follow(all, *probe)) return false;
+  all.push_back(*probe);
+  if (!sends) return true;
+  const auto from = number<std::uint32_t>(words[2], std::numeric_limits<std::uint32_t>::max());
+  const auto from_port = number<std::uint16_t>(words[3], 65535);
+  const auto to = number<std::uint32_t>(words[4], std::numeric_limits<std::uint32_t>::max());
+  const auto to_port = number<std::uint16_t>(words[5], 65535);
+  if (!from || !from_port || !to || !to_port) return false;
+  plan.matrix.probes.resize(std::size_t{*probe} + 1);
+  plan.matrix.probes.back().flow = {
+      .from = *from, .to = *to, .from_port = *from_port, .to_port = *to_port, .protocol = 17};
+  return true;
+}
+
+}  // namespace
+
+std::string plan_text(const topo::Graph& graph, const Matrix& matrix, const ServerPart& part,
+                      std::uint64_t number) {
+  std::string text = fmt::format("{} 1 {} {:016x} {}\n", kName, part.server.value, number,
+                                 graph.nodes[part.server.index()].name);
+  for (const std::uint32_t probe : part.sends) {
+    const fabric::FiveTuple& flow = matrix.probes[probe].flow;
+    fmt::format_to(std::back_inserter(text), "s {} {} {} {} {}\n", probe, flow.from, flow.from_port,
+                   flow.to, flow.to_port);
+  }
+  for (const std::uint32_t probe : part.answers)
+    fmt::format_to(std::back_inserter(text), "a {}\n", probe);
+  return text;
+}
+
+Result<ServerPlan> parse_plan(std::string_view text) {
+  ServerPlan plan;
+  std::size_t line = 0;
+  while (!text.empty() || line == 0) {
+    const std::size_t end = text.find('\n');
+    const std::vector<std::string> words = split(text.substr(0, end), ' ');
+    const bool is_good = line == 0 ? read_head(words, plan) : read_probe(words, plan);
+    ++line;
+    if (!is_good || end == std::string_view::npos)
+      return Error{Code::kInvalidInput,
+                   fmt::format("plan of probes: line {} is none of a plan of this version", line)};
+    text.remove_prefix(end + 1);
+  }
+  return plan;
+}
+
+}  // namespace regatta::probe

@@ -1,0 +1,41 @@
+// probe/uplink.h: a prober's connection to the collector of all: lines go there while it is there,
+// and nobody waits for it while it is not.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "regatta/core/result.h"
+#include "regatta/core/units.h"
+#include "regatta/probe/hello.h"
+
+namespace regatta::probe {
+
+struct UplinkOptions {
+  std::string collector;  // "unix:PATH" or "HOST:PORT"
+  Hello hello;            // its clock is set when it is said
+  Seconds again{1};       // between two attempts; five times that after a refusal
+  // Hears in a sentence what goes wrong, once each, and that it is well again. From another thread.
+  std::function<void(const std::string&)> note;
+};
+
+class Uplink {
+ public:
+  // Returns before the collector answers. kInvalidInput for what is no place.
+  static Result<Uplink> open(UplinkOptions options);
+  ~Uplink();
+  Uplink(Uplink&&) noexcept;
+  Uplink& operator=(Uplink&&) noexcept;
+
+  // A whole line. Never waits: without a collector it is lost, and with one that does not read the
+  // connection is.
+  void tell(const std::string& line);
+
+ private:
+  struct Impl;
+  explicit Uplink(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace regatta::probe
