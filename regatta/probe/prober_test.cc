@@ -62,7 +62,8 @@ TEST(ProberLines, ThatAreNoneAreRefused) {
   for (const char* line :
        {"", "x", "w", "w 1 2 3 4", "w -1 2 3 4 5", "w 1 2 3 4 5 s", "w 1 2 3 4 5 s 9:1",
         "w 1 2 3 4 5 s 5:1:1", "w 1 2 3 4 5 s 9:1:2", "w 1 2 3 4 5 a 9:1", "w 1 2 3 4 5 q 9:1",
-        "w 1 2 3 4 5 a 7:99999", "l 9:1:1:1", "l 5:1:1:1:1", "l x"})
+        "w 1 2 3 4 5 a 7:99999", "l 9:1:1:1", "l 5:1:1:1:1", "l x", "l 9:1:nan:1:1",
+        "l 9:1:1:inf:1", "l 9:1:1:1:1e300"})
     EXPECT_FALSE(parse_line(line, kPart, 3)) << line;
 }
 

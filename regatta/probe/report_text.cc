@@ -27,6 +27,11 @@ std::optional<std::vector<T>> numbers(std::string_view text, std::size_t count) 
   return all;
 }
 
+// In us; below 0 where a clock was set meanwhile. Neither infinite nor no number.
+bool is_possible_time(double value) {
+  return value > -1e12 && value < 1e12;
+}
+
 std::optional<std::size_t> place_of(const std::vector<std::uint32_t>& probes, double probe) {
   const auto at = std::ranges::lower_bound(probes, static_cast<std::uint32_t>(probe));
   if (at == probes.end() || *at != static_cast<std::uint32_t>(probe)) return std::nullopt;
@@ -98,7 +103,7 @@ Result<std::variant<diag::Report, std::vector<Latency>>> parse_line(std::string_
       const auto values = numbers<double>(words[i], 5);
       if (!values ||
           !((*values)[0] >= 0 && (*values)[0] < 4e9 && (*values)[1] >= 0 && (*values)[1] < 4e9) ||
-          !place_of(part.sends, (*values)[0]))
+          !std::ranges::all_of(*values, is_possible_time) || !place_of(part.sends, (*values)[0]))
         return wrong;
       latencies.push_back({static_cast<std::uint32_t>((*values)[0]),
                            static_cast<std::uint32_t>((*values)[1]), (*values)[2], (*values)[3],
