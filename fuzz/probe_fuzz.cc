@@ -1,5 +1,7 @@
-// fuzz/probe_fuzz.cc: any bytes as labelled faults, and as what a prober tells.
+// fuzz/probe_fuzz.cc: any bytes as labelled faults, as what a prober tells, and as the connection
+// of somebody who says to be one.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -7,7 +9,11 @@
 #include "regatta/core/check.h"
 #include "regatta/core/text.h"
 #include "regatta/diag/locator.h"
+#include "regatta/probe/collector.h"
+#include "regatta/probe/hello.h"
+#include "regatta/probe/lines.h"
 #include "regatta/probe/matrix.h"
+#include "regatta/probe/plan_text.h"
 #include "regatta/probe/report_text.h"
 #include "regatta/probe/scenario.h"
 #include "regatta/probe/test_clusters.h"
@@ -47,6 +53,40 @@ void as_reports(const Fabric& fabric, const Matrix& matrix, std::string_view tex
   }
 }
 
+// Hello, then lines, in pieces whose size the first byte says; the clock is where windows lead.
+void as_connection(const Fabric& fabric, const Matrix& matrix, std::string_view bytes) {
+  using regatta::NodeId;
+  using regatta::Seconds;
+  regatta::probe::Collector collector(fabric.graph, matrix, Seconds{0.01});
+  const Seconds now{3e6};
+  collector.begin(Seconds{2e6});
+  const regatta::probe::Expected expected{
+      .servers = {"s0", "s1"}, .period = {0.01}, .plan = 0, .token = {}};
+  regatta::probe::Lines lines(regatta::probe::kLongestHello);
+  bool is_in = false;
+  const std::size_t size = bytes.empty() ? 1 : 1 + static_cast<unsigned char>(bytes.front()) % 64;
+  while (!bytes.empty()) {
+    const auto status = lines.add(bytes.substr(0, size), [&](std::string_view line) {
+      if (is_in) return collector.take(NodeId{1}, line, now);
+      is_in = true;  // whatever it says of itself
+      const auto hello = regatta::probe::parse_hello(line);
+      if (hello) static_cast<void>(check(*hello, expected, now).has_value());
+      lines.set_longest(collector.longest_line(NodeId{1}));
+      return regatta::Status();
+    });
+    if (!status) break;
+    bytes.remove_prefix(std::min(size, bytes.size()));
+  }
+  static_cast<void>(collector.look(now));
+}
+
+void as_plan(std::string_view text) {
+  const auto plan = regatta::probe::parse_plan(text);
+  if (!plan) return;
+  for (const std::uint32_t probe : plan->part.sends)
+    REGATTA_CHECK(probe < plan->matrix.probes.size());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -56,5 +96,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   as_faults(fabric, text);
   as_reports(fabric, matrix, text);
+  as_connection(fabric, matrix, text);
+  as_plan(text);
   return 0;
 }

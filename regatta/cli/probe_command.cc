@@ -1,9 +1,6 @@
 #include "regatta/cli/probe_command.h"
 
 #include <atomic>
-#include <csignal>
-#include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,34 +8,40 @@
 #include <vector>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/heal_reports.h"
 #include "regatta/cli/load.h"
+#include "regatta/cli/probe_lab.h"
 #include "regatta/cli/probe_output.h"
 #include "regatta/cli/stop_signal.h"
 #include "regatta/cli/time_flag.h"
 #include "regatta/core/text.h"
-#include "regatta/core/units_text.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/lab/lab.h"
 #include "regatta/os/clock.h"
-#include "regatta/os/process.h"
+#include "regatta/os/system_clock.h"
 #include "regatta/probe/collector.h"
+#include "regatta/probe/door.h"
+#include "regatta/probe/hello.h"
+#include "regatta/probe/roll_call.h"
 #include "regatta/topo/addresses.h"
 
 namespace regatta::cli {
 namespace {
 
 constexpr Seconds kLook{0.01};
-constexpr Seconds kCarriers{0.3};
-constexpr Seconds kBegins{20};  // until all probers tell something
+constexpr Seconds kBegins{20};   // until all probers of a lab tell something
+constexpr Seconds kProgress{1};  // between two lines about who reports
 
 struct Options {
   std::string cluster;
+  std::string lab;
+  std::string listen;
   std::string period = "10ms";
   std::string duration;
+  std::string wait = "20s";
+  std::string heal_socket;
   bool heals = false;
   bool json = false;
 };
@@ -46,6 +49,7 @@ struct Options {
 struct Times {
   Seconds period;
   Seconds duration;  // 0: until Ctrl-C
+  Seconds wait;      // for servers that do not report yet
 };
 
 Result<Times> parse_times(const Options& options) {
@@ -54,6 +58,8 @@ Result<Times> parse_times(const Options& options) {
   if (period.value < 0.01 || period.value > 1)
     return Error{Code::kInvalidInput, "--period: must be from 10ms to 1s, like 10ms"};
   times.period = period;
+  REGATTA_TRY(wait, time_flag("--wait", options.wait));
+  times.wait = wait;
   if (options.duration.empty()) return times;
   REGATTA_TRY(duration, time_flag("--duration", options.duration));
   if (duration.value <= 0)
@@ -62,139 +68,208 @@ Result<Times> parse_times(const Options& options) {
   return times;
 }
 
-Result<lab::LabInfo> find_lab(const topo::Cluster& cluster) {
-  for (const topo::Server& server : cluster.servers)
-    if (!server.address.empty())
-      return Error{Code::kUnsupported,
-                   fmt::format("server {}: is real ({}); on real servers start regatta-prober "
-                               "CLUSTER --server NAME on each, this command probes labs only",
-                               server.name, server.address)};
-  auto lab = lab::find(cluster.name);
+// What is probed: servers of a lab, or real ones.
+struct Target {
+  std::string name;
+  std::optional<lab::LabInfo> lab;
+  topo::Graph graph;
+  std::vector<std::uint32_t> seeds;  // by NodeId
+};
+
+Result<Target> find_lab(const std::string& name) {
+  auto lab = lab::find(name);
   if (!lab && lab.error().code == Code::kNotFound)
     return Error{Code::kInvalidInput, lab.error().message + "; start it with regatta lab up"};
   if (!lab) return lab.error();
-  REGATTA_TRY_DO(lab::check_same_cluster(*lab, cluster));
-  return lab;
+  REGATTA_TRY(graph, lab::graph_of(*lab));
+  Target target{.name = name, .lab = *lab, .graph = std::move(graph), .seeds = {}};
+  for (const topo::Node& node : target.graph.nodes)
+    target.seeds.push_back(topo::hash_seed(name, node.name));
+  return target;
 }
 
-// The probers of all servers; ends them.
-class Probers {
- public:
-  Probers() = default;
-  ~Probers() {
-    for (const pid_t pid : pids_)
-      static_cast<void>(os::send_signal(pid, SIGTERM).has_value());
-    // One that is stopped does not see that.
-    for (const pid_t pid : pids_)
-      static_cast<void>(os::terminate(pid, Seconds{0.5}).has_value());
+Result<Target> find_target(const Options& options) {
+  if (options.lab.empty() == options.cluster.empty())
+    return Error{Code::kInvalidInput, "probe: give a cluster file, or name a lab with --lab"};
+  if (!options.lab.empty() && !options.listen.empty())
+    return Error{Code::kInvalidInput,
+                 "--listen: is for real servers; give their cluster file instead of --lab"};
+  if (!options.lab.empty()) return find_lab(options.lab);
+  REGATTA_TRY(cluster, load_cluster(options.cluster));
+  if (!options.listen.empty()) {
+    topo::Graph graph = build_graph(cluster);
+    std::vector<std::uint32_t> seeds = topo::hash_seeds(cluster, graph);
+    return Target{
+        .name = cluster.name, .lab = {}, .graph = std::move(graph), .seeds = std::move(seeds)};
   }
-  Probers(const Probers&) = delete;
-  Probers& operator=(const Probers&) = delete;
+  for (const topo::Server& server : cluster.servers)
+    if (!server.address.empty())
+      return Error{Code::kInvalidInput,
+                   fmt::format("server {}: is real ({}); start regatta-prober {} --server NAME "
+                               "--collector THIS_HOST:{} on each, and give --listen {} here",
+                               server.name, server.address, options.cluster, probe::kReportPort,
+                               probe::kReportPort)};
+  REGATTA_TRY(target, find_lab(cluster.name));
+  REGATTA_TRY_DO(lab::check_same_cluster(*target.lab, cluster));
+  return target;
+}
 
-  Status start(const lab::LabInfo& lab, const topo::Cluster& cluster, const Options& options,
-               probe::Collector& collector) {
-    REGATTA_TRY(folder, os::executable_folder());
-    const std::string path = std::filesystem::absolute(options.cluster).string();
-    for (const topo::Server& server : cluster.servers) {
-      REGATTA_TRY(pipe, os::make_pipe());
-      REGATTA_TRY(pid, lab::spawn(lab, server.name,
-                                  {folder + "/regatta-prober", path, "--server", server.name,
-                                   "--period", options.period},
-                                  {.environment = {}, .stdout_fd = pipe.write_end.get()}));
-      pids_.push_back(pid);
-      collector.add(std::move(pipe.read_end));
+Result<probe::Door> open_door(const Options& options, const Target& target,
+                              const probe::Matrix& matrix, Seconds period,
+                              const probe::Collector& collector) {
+  probe::Expected expected{
+      .servers = {}, .period = period, .plan = plan_number(target.graph, matrix), .token = {}};
+  std::vector<std::size_t> longest;
+  for (std::size_t i = 0; i < collector.servers(); ++i) {
+    expected.servers.push_back(target.graph.nodes[i].name);
+    longest.push_back(collector.longest_line(NodeId{static_cast<int>(i)}));
+  }
+  REGATTA_TRY(token, probe::token_of_environment());
+  expected.token = token;
+  const std::string at = target.lab ? "unix:" + target.lab->folder + "/probe.sock" : options.listen;
+  auto door = probe::Door::open(at, std::move(expected), std::move(longest));
+  if (!door && door.error().code == Code::kConflict)
+    return Error{Code::kConflict,
+                 "lab " + target.name + ": another regatta probe is at work; end it first"};
+  return door;
+}
+
+Result<std::optional<HealReports>> open_healer(const Options& options, const Target& target) {
+  if (!options.heals && options.heal_socket.empty()) return std::optional<HealReports>();
+  std::string path = options.heal_socket;
+  if (path.empty() && target.lab) path = target.lab->folder + "/heal.sock";
+  if (path.empty())
+    return Error{Code::kInvalidInput,
+                 "--heal: name the healer's socket with --heal-socket, as regatta heal --socket "
+                 "has it"};
+  REGATTA_TRY(opened, HealReports::open(path, target.graph));
+  return std::optional<HealReports>(std::move(opened));
+}
+
+// One run of the command.
+class Run {
+ public:
+  Run(const Target& target, const probe::Matrix& matrix, const Options& options, Times times)
+      : target_(target),
+        options_(options),
+        times_(times),
+        output_(target.graph, matrix, options.json),
+        collector_(target.graph, matrix, times.period),
+        roll_(collector_.servers(), std::max(Seconds{2}, 15 * times.period)),
+        matrix_(matrix) {}
+
+  Status probe() {
+    REGATTA_TRY(healer, open_healer(options_, target_));
+    REGATTA_TRY(door, open_door(options_, target_, matrix_, times_.period, collector_));
+    output_.coverage(probe::cover(target_.graph, matrix_));
+    LabProbers probers;  // end before the door is shut
+    if (target_.lab) {
+      REGATTA_TRY_DO(
+          probers.start(*target_.lab, target_.graph, matrix_, door.address(), options_.period));
+    } else {
+      output_.listens(door.address());
     }
+    REGATTA_TRY_DO(wait_until_begun(door, probers));
+    collector_.begin(os::system_now());
+    has_begun_ = true;
+    begin_ = os::monotonic_now();
+    while (!stop_ && (times_.duration.value <= 0 || since_begin() < times_.duration)) {
+      REGATTA_TRY_DO(gather(door));
+      const diag::News news = collector_.look(os::system_now());
+      output_.news(news, since_begin());
+      if (healer) {
+        REGATTA_TRY_DO(healer->tell(news, os::monotonic_now()));
+      }
+      if (target_.lab && probers.ended().size() == probers.count())
+        return Error{Code::kUnavailable,
+                     "all probers have ended; the lab is down, or see what they printed"};
+    }
+    output_.pairs(collector_);
     return {};
   }
 
  private:
-  std::vector<pid_t> pids_;
-};
+  Seconds since_begin() const { return os::monotonic_now() - begin_; }
 
-// Cables that lost or got back their carrier.
-class Carriers {
- public:
-  Status look(const lab::LabInfo& lab, probe::Collector& collector) {
-    if (os::monotonic_now() < next_) return {};
-    next_ = os::monotonic_now() + kCarriers;
-    REGATTA_TRY(states, lab::link_states(lab));
-    up_.resize(states.size(), true);
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      if (states[i].up == up_[i]) continue;
-      up_[i] = states[i].up;
-      collector.add(diag::CarrierEvent{.link = LinkId{static_cast<int>(i)}, .up = states[i].up});
-    }
+  Status hear(NodeId server, std::string_view line) {
+    REGATTA_TRY_DO(collector_.take(server, line, os::system_now()));
+    roll_.heard(server, os::monotonic_now());
     return {};
   }
 
- private:
-  std::vector<bool> up_;
-  Seconds next_;
+  Status gather(probe::Door& door) {
+    if (target_.lab) REGATTA_TRY_DO(carriers_.look(*target_.lab, collector_));
+    const Status status = door.wait(
+        kLook, [this](NodeId server, std::string_view line) { return hear(server, line); });
+    if (!status) return status;
+    for (const probe::Refusal& one : door.take_refusals())
+      output_.refusal(one, since_begin());
+    for (const probe::RollNews& one : roll_.look(os::monotonic_now()))
+      if (has_begun_) output_.roll(one, roll_, since_begin());
+    return {};
+  }
+
+  Status wait_until_begun(probe::Door& door, LabProbers& probers) {
+    begin_ = os::monotonic_now();
+    const Seconds wait = target_.lab ? kBegins : times_.wait;
+    Seconds told;
+    std::size_t told_count = roll_.servers();
+    while (!stop_ && !roll_.missing().empty()) {
+      REGATTA_TRY_DO(gather(door));
+      if (roll_.reporting() != told_count && since_begin() - told >= kProgress) {
+        output_.reporting(roll_);
+        told = since_begin();
+        told_count = roll_.reporting();
+      }
+      const auto ended = probers.ended();
+      if (!ended.empty()) return silent(ended);
+      if (since_begin() < wait) continue;
+      if (target_.lab) return silent(names(roll_.missing()));
+      // Two can measure each other; who waits without an end waits for them.
+      if (roll_.reporting() >= 2) break;
+      if (times_.duration.value > 0)
+        return Error{Code::kUnavailable,
+                     fmt::format("{} of {} servers report; start regatta-prober CLUSTER --server "
+                                 "NAME --collector HOST:PORT on each",
+                                 roll_.reporting(), roll_.servers())};
+    }
+    output_.reporting(roll_);
+    return {};
+  }
+
+  std::vector<std::string> names(const std::vector<NodeId>& nodes) const {
+    std::vector<std::string> all;
+    for (const NodeId node : nodes)
+      all.push_back(target_.graph.nodes[node.index()].name);
+    return all;
+  }
+  static Error silent(const std::vector<std::string>& servers) {
+    return {Code::kUnavailable,
+            "prober of " + join(servers, ", ") + ": tells nothing; see what it printed"};
+  }
+
+  const Target& target_;
+  const Options& options_;
+  const Times times_;
+  const std::atomic<bool>& stop_ = watch_stop_signals();
+  ProbeOutput output_;
+  probe::Collector collector_;
+  probe::RollCall roll_;
+  LabCarriers carriers_;
+  const probe::Matrix& matrix_;
+  Seconds begin_;
+  bool has_begun_ = false;
 };
 
-Status wait_until_begun(const topo::Graph& graph, probe::Collector& collector,
-                        const std::atomic<bool>& stop) {
-  const Seconds until = os::monotonic_now() + kBegins;
-  while (!collector.not_begun().empty() && !stop) {
-    REGATTA_TRY(news, collector.gather(kLook));
-    std::vector<std::string> names;
-    const bool is_late = os::monotonic_now() > until;
-    for (const NodeId node : is_late ? collector.not_begun() : collector.ended())
-      names.push_back(graph.nodes[node.index()].name);
-    if (!names.empty())
-      return Error{Code::kUnavailable,
-                   "prober of " + join(names, ", ") + ": tells nothing; see what it printed"};
-  }
-  return {};
-}
-
-Status probe_lab(const topo::Cluster& cluster, const lab::LabInfo& lab, const Options& options,
-                 const Times& times) {
-  const topo::Graph graph = build_graph(cluster);
-  const fabric::Routes routes(graph);
-  const std::vector<std::uint32_t> seeds = topo::hash_seeds(cluster, graph);
-  const probe::Matrix matrix = probe::plan_matrix(graph, routes, seeds);
+Status run_probe(const Options& options) {
+  REGATTA_TRY(times, parse_times(options));
+  REGATTA_TRY(target, find_target(options));
+  const probe::Matrix matrix =
+      probe::plan_matrix(target.graph, fabric::Routes(target.graph), target.seeds);
   if (matrix.probes.empty())
     return Error{Code::kInvalidInput,
-                 "cluster " + cluster.name + ": has no two NICs on one rail to probe between"};
-  ProbeOutput output(cluster, graph, matrix, options.json);
-  output.coverage(probe::cover(graph, matrix));
-  const std::atomic<bool>& stop = watch_stop_signals();
-  probe::Collector collector(graph, matrix, times.period);
-  Probers probers;
-  REGATTA_TRY_DO(probers.start(lab, cluster, options, collector));
-  REGATTA_TRY_DO(wait_until_begun(graph, collector, stop));
-  std::optional<HealReports> healer;
-  if (options.heals) {
-    REGATTA_TRY(opened, HealReports::open(lab.folder + "/heal.sock", graph));
-    healer.emplace(std::move(opened));
-  }
-  Carriers carriers;
-  const Seconds begin = os::monotonic_now();
-  while (!stop && (times.duration.value <= 0 || os::monotonic_now() - begin < times.duration)) {
-    REGATTA_TRY_DO(carriers.look(lab, collector));
-    REGATTA_TRY(news, collector.gather(kLook));
-    output.news(news, os::monotonic_now() - begin);
-    if (healer) {
-      REGATTA_TRY_DO(healer->tell(news, os::monotonic_now()));
-    }
-    if (collector.ended().size() == collector.servers())
-      return Error{Code::kUnavailable,
-                   "all probers have ended; the lab is down, or see what they printed"};
-  }
-  output.pairs(collector);
-  return {};
-}
-
-int run(const Options& options) {
-  const auto times = parse_times(options);
-  if (!times) return report_error(times.error());
-  const auto cluster = load_cluster(options.cluster);
-  if (!cluster) return report_error(cluster.error());
-  const auto lab = find_lab(*cluster);
-  if (!lab) return report_error(lab.error());
-  const Status status = probe_lab(*cluster, *lab, options, *times);
-  return status ? 0 : report_error(status.error());
+                 "cluster " + target.name + ": has no two NICs on one rail to probe between"};
+  return Run(target, matrix, options, times).probe();
 }
 
 }  // namespace
@@ -202,14 +277,32 @@ int run(const Options& options) {
 void add_probe_command(CLI::App& app, int& exit_status) {
   const auto options = std::make_shared<Options>();
   CLI::App* probe = add_command(
-      app, "probe", "Probe every link of a lab in both directions, and name what is broken",
+      app, "probe", "Probe every link in both directions, and name what is broken",
       "regatta lab up examples/cluster.yaml\n"
-      "  regatta probe examples/cluster.yaml --duration 10s\n"
-      "Break something meanwhile with regatta lab fault. Without --duration it ends with Ctrl-C.",
-      [=, &exit_status] { exit_status = run(*options); });
-  probe->add_option("CLUSTER", options->cluster, "Cluster file of a lab that is up")
-      ->required()
+      "  regatta probe --lab lab-4x2 --duration 10s\n"
+      "Break something meanwhile with regatta lab fault. Of real servers, where on each runs\n"
+      "regatta-prober cluster.yaml --server NAME --collector head-1:27899, on head-1:\n"
+      "  regatta probe cluster.yaml --listen 27899\n"
+      "Without --duration it ends with Ctrl-C.",
+      [=, &exit_status] {
+        const Status status = run_probe(*options);
+        exit_status = status ? 0 : report_error(status.error());
+      });
+  probe->add_option("CLUSTER", options->cluster, "Cluster file of a lab that is up, or of servers")
       ->check(not_empty());
+  probe->add_option("--lab", options->lab, "Instead of the cluster file: a lab by its name")
+      ->type_name("LAB")
+      ->check(not_empty());
+  probe
+      ->add_option("--listen", options->listen,
+                   "Of real servers: where their probers report, PORT or ADDRESS:PORT")
+      ->type_name("PLACE")
+      ->check(not_empty());
+  probe
+      ->add_option("--wait", options->wait,
+                   "With --listen: how long for all servers to report, before it goes on without")
+      ->type_name("TIME")
+      ->capture_default_str();
   probe->add_option("--period", options->period, "Between two probes on the same way, 10ms to 1s")
       ->type_name("TIME")
       ->capture_default_str();
@@ -217,7 +310,12 @@ void add_probe_command(CLI::App& app, int& exit_status) {
       ->type_name("TIME")
       ->check(not_empty());
   probe->add_flag("--heal", options->heals,
-                  "Tell regatta heal --lab what is broken, so that it withdraws it");
+                  "Tell regatta heal what is broken, so that it withdraws it");
+  probe
+      ->add_option("--heal-socket", options->heal_socket,
+                   "The same, where regatta heal was given another --socket")
+      ->type_name("PATH")
+      ->check(not_empty());
   probe->add_flag("--json", options->json, "Print a JSON object a line");
 }
 

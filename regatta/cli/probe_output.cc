@@ -15,7 +15,8 @@
 namespace regatta::cli {
 namespace {
 
-constexpr std::size_t kWidest = 12;  // servers in a matrix; of more the worst pairs
+constexpr std::size_t kWidest = 12;       // servers in a matrix; of more the worst pairs
+constexpr std::size_t kMissingNamed = 8;  // of servers that do not report
 
 void print_line(const nlohmann::json& line) {
   fmt::print("{}\n", line.dump());
@@ -66,6 +67,62 @@ void ProbeOutput::coverage(const probe::Coverage& coverage) const {
               {"hidden_by_two", texts(graph_, coverage.hidden_by_two)}});
 }
 
+void ProbeOutput::listens(const std::string& address) const {
+  if (json_) return print_line({{"event", "listens"}, {"at", address}});
+  fmt::print(
+      "listening at {}; on each server: regatta-prober CLUSTER --server NAME --collector "
+      "THIS_HOST:{}\n",
+      address, address.substr(address.rfind(':') + 1));
+  std::fflush(stdout);
+}
+
+void ProbeOutput::reporting(const probe::RollCall& roll) const {
+  std::vector<std::string> missing;
+  for (const NodeId node : roll.missing())
+    missing.push_back(server(node.index()));
+  if (json_)
+    return print_line({{"event", "reporting"},
+                       {"reporting", roll.reporting()},
+                       {"servers", roll.servers()},
+                       {"missing", missing}});
+  fmt::print("{} of {} servers report", roll.reporting(), roll.servers());
+  if (missing.size() > kMissingNamed) {
+    missing.resize(kMissingNamed);
+    missing.emplace_back("...");
+  }
+  if (!missing.empty()) fmt::print("; not yet: {}", join(missing, ", "));
+  fmt::print("\n");
+  std::fflush(stdout);
+}
+
+void ProbeOutput::roll(const probe::RollNews& news, const probe::RollCall& roll,
+                       Seconds since_begin) const {
+  const std::string& name = server(news.server.index());
+  if (json_)
+    return print_line({{"event", news.is_silent ? "silent" : "heard"},
+                       {"seconds", since_begin.value},
+                       {"server", name},
+                       {"silence_s", news.silence.value},
+                       {"reporting", roll.reporting()},
+                       {"servers", roll.servers()}});
+  std::string what = "reports now";
+  if (news.is_silent) what = "has been silent for " + format_seconds(news.silence);
+  if (!news.is_silent && news.silence.value > 0)
+    what = "is heard again after " + format_seconds(news.silence);
+  fmt::print("{:>7.2f} s  server {}: its prober {}; {} of {} servers report\n", since_begin.value,
+             name, what, roll.reporting(), roll.servers());
+  std::fflush(stdout);
+}
+
+void ProbeOutput::refusal(const probe::Refusal& refusal, Seconds since_begin) const {
+  if (json_)
+    return print_line({{"event", "refused"},
+                       {"seconds", since_begin.value},
+                       {"from", refusal.from},
+                       {"why", refusal.why}});
+  fmt::print(stderr, "regatta: {}: refused: {}\n", refusal.from, refusal.why);
+}
+
 void ProbeOutput::verdict(const char* event, const diag::Verdict& verdict,
                           Seconds since_begin) const {
   if (!json_) {
@@ -105,48 +162,49 @@ void ProbeOutput::news(const diag::News& news, Seconds since_begin) const {
 }
 
 void ProbeOutput::pairs(const probe::Collector& collector) const {
-  const std::size_t count = cluster_.servers.size();
-  if (json_) {
-    nlohmann::json pairs = nlohmann::json::array();
-    for (std::size_t from = 0; from < count; ++from)
-      for (std::size_t to = 0; to < count; ++to) {
-        const probe::PairSum& sum = collector.pair(from, to);
-        if (sum.sent == 0) continue;
-        pairs.push_back(
-            {{"from", cluster_.servers[from].name},
-             {"to", cluster_.servers[to].name},
-             {"sent", sum.sent},
-             {"lost", sum.lost},
-             {"least_us", sum.least_us},
-             {"mean_us", sum.answers == 0 ? 0 : sum.total_us / static_cast<double>(sum.answers)},
-             {"most_us", sum.most_us}});
-      }
-    print_line({{"event", "pairs"}, {"pairs", pairs}});
-    return;
-  }
-  if (count <= kWidest) {
-    for (const bool is_loss : {false, true}) {
-      std::vector<std::vector<std::string>> rows = {{is_loss ? "loss" : "latency"}};
-      for (const topo::Server& server : cluster_.servers)
-        rows[0].push_back(server.name);
-      for (std::size_t from = 0; from < count; ++from) {
-        rows.push_back({cluster_.servers[from].name});
-        for (std::size_t to = 0; to < count; ++to) {
-          const probe::PairSum& sum = collector.pair(from, to);
-          rows.back().push_back(is_loss ? loss_text(sum) : latency_text(sum));
-        }
-      }
-      fmt::print("\n{}", format_table(rows));
+  if (!json_)
+    return collector.servers() <= kWidest ? loss_and_latency(collector) : worst_pairs(collector);
+  nlohmann::json pairs = nlohmann::json::array();
+  for (std::size_t from = 0; from < collector.servers(); ++from)
+    for (std::size_t to = 0; to < collector.servers(); ++to) {
+      const probe::PairSum& sum = collector.pair(from, to);
+      if (sum.sent == 0) continue;
+      pairs.push_back(
+          {{"from", server(from)},
+           {"to", server(to)},
+           {"sent", sum.sent},
+           {"lost", sum.lost},
+           {"least_us", sum.least_us},
+           {"mean_us", sum.answers == 0 ? 0 : sum.total_us / static_cast<double>(sum.answers)},
+           {"most_us", sum.most_us}});
     }
-    return;
+  print_line({{"event", "pairs"}, {"pairs", pairs}});
+}
+
+void ProbeOutput::loss_and_latency(const probe::Collector& collector) const {
+  for (const bool is_loss : {false, true}) {
+    std::vector<std::vector<std::string>> rows = {{is_loss ? "loss" : "latency"}};
+    for (std::size_t to = 0; to < collector.servers(); ++to)
+      rows[0].push_back(server(to));
+    for (std::size_t from = 0; from < collector.servers(); ++from) {
+      rows.push_back({server(from)});
+      for (std::size_t to = 0; to < collector.servers(); ++to) {
+        const probe::PairSum& sum = collector.pair(from, to);
+        rows.back().push_back(is_loss ? loss_text(sum) : latency_text(sum));
+      }
+    }
+    fmt::print("\n{}", format_table(rows));
   }
+}
+
+void ProbeOutput::worst_pairs(const probe::Collector& collector) const {
   struct Pair {
     std::size_t from;
     std::size_t to;
   };
   std::vector<Pair> worst;
-  for (std::size_t from = 0; from < count; ++from)
-    for (std::size_t to = 0; to < count; ++to)
+  for (std::size_t from = 0; from < collector.servers(); ++from)
+    for (std::size_t to = 0; to < collector.servers(); ++to)
       if (collector.pair(from, to).sent > 0) worst.push_back({from, to});
   const auto badness = [&](const Pair& pair) {
     const probe::PairSum& sum = collector.pair(pair.from, pair.to);
@@ -157,8 +215,8 @@ void ProbeOutput::pairs(const probe::Collector& collector) const {
   std::vector<std::vector<std::string>> rows = {{"worst pairs", "to", "loss", "latency", "most"}};
   for (const Pair& pair : worst) {
     const probe::PairSum& sum = collector.pair(pair.from, pair.to);
-    rows.push_back({cluster_.servers[pair.from].name, cluster_.servers[pair.to].name,
-                    loss_text(sum), latency_text(sum), format_seconds({sum.most_us * 1e-6})});
+    rows.push_back({server(pair.from), server(pair.to), loss_text(sum), latency_text(sum),
+                    format_seconds({sum.most_us * 1e-6})});
   }
   fmt::print("\n{}", format_table(rows));
 }

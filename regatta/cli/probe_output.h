@@ -1,12 +1,13 @@
-// cli/probe_output.h: what `regatta probe` prints: the coverage proof, verdicts as they come, and
-// how late and how lossy each pair of servers was.
+// cli/probe_output.h: what `regatta probe` prints: the coverage proof, who reports, verdicts as
+// they come, and how late and how lossy each pair of servers was.
 #pragma once
 
 #include "regatta/core/units.h"
 #include "regatta/diag/locator.h"
 #include "regatta/probe/collector.h"
+#include "regatta/probe/door.h"
 #include "regatta/probe/matrix.h"
-#include "regatta/topo/cluster.h"
+#include "regatta/probe/roll_call.h"
 #include "regatta/topo/graph.h"
 
 namespace regatta::cli {
@@ -14,18 +15,27 @@ namespace regatta::cli {
 // As text, or as a JSON object a line. Everything must outlive this.
 class ProbeOutput {
  public:
-  ProbeOutput(const topo::Cluster& cluster, const topo::Graph& graph, const probe::Matrix& matrix,
-              bool json)
-      : cluster_(cluster), graph_(graph), matrix_(matrix), json_(json) {}
+  ProbeOutput(const topo::Graph& graph, const probe::Matrix& matrix, bool json)
+      : graph_(graph), matrix_(matrix), json_(json) {}
 
   void coverage(const probe::Coverage& coverage) const;
+  // Where probers may report.
+  void listens(const std::string& address) const;
+  // Who does by now.
+  void reporting(const probe::RollCall& roll) const;
+  // Somebody has fallen silent, or is heard again.
+  void roll(const probe::RollNews& news, const probe::RollCall& roll, Seconds since_begin) const;
+  void refusal(const probe::Refusal& refusal, Seconds since_begin) const;
   void news(const diag::News& news, Seconds since_begin) const;
   void pairs(const probe::Collector& collector) const;
 
  private:
   void verdict(const char* event, const diag::Verdict& verdict, Seconds since_begin) const;
+  void loss_and_latency(const probe::Collector& collector) const;
+  void worst_pairs(const probe::Collector& collector) const;
+  // Servers stand first in a graph.
+  const std::string& server(std::size_t number) const { return graph_.nodes[number].name; }
 
-  const topo::Cluster& cluster_;
   const topo::Graph& graph_;
   const probe::Matrix& matrix_;
   bool json_;

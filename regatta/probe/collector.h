@@ -1,15 +1,15 @@
 // probe/collector.h: gathers what the probers of all servers tell, and has the locator look at it.
+// Pure: the caller says what came, and what time it is by the clock that windows are numbered by.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "regatta/core/result.h"
 #include "regatta/core/units.h"
 #include "regatta/diag/locator.h"
-#include "regatta/os/unique_fd.h"
 #include "regatta/probe/matrix.h"
 #include "regatta/probe/report_text.h"
 #include "regatta/topo/graph.h"
@@ -26,34 +26,32 @@ struct PairSum {
   double most_us = 0;
 };
 
-// Nothing counts until every server has told something, and a moment longer: whoever starts first
-// finds nobody who answers.
+// Nothing counts before begin(), and a moment longer: whoever starts first finds nobody who
+// answers. The same of a server that tells something for the first time later on.
 class Collector {
  public:
   // Graph and matrix must outlive this.
   Collector(const topo::Graph& graph, const Matrix& matrix, Seconds period);
 
-  // Of the next server, in the order of the graph: where its prober writes.
-  void add(os::UniqueFd from_prober);
-  std::size_t servers() const { return servers_.size(); }
-
-  // Reads for up to `limit`, then looks. kInvalidInput for what no prober writes.
-  Result<diag::News> gather(Seconds limit);
+  // Whoever has told nothing by now is missing.
+  void begin(Seconds now);
+  // A line of the prober of `server`. kInvalidInput for what no prober writes, and for windows that
+  // are yet to come.
+  Status take(NodeId server, std::string_view line, Seconds now);
   void add(const diag::CarrierEvent& event) { locator_.add(event); }
+  diag::News look(Seconds now) { return locator_.look(now); }
 
-  // Servers that have told nothing yet; those whose prober has ended.
-  std::vector<NodeId> not_begun() const;
-  std::vector<NodeId> ended() const;
-
-  const PairSum& pair(std::size_t from, std::size_t to) const { return pairs_[from * count_ + to]; }
+  std::size_t servers() const { return servers_.size(); }
+  const PairSum& pair(std::size_t from, std::size_t to) const {
+    return pairs_[from * servers_.size() + to];
+  }
+  // No line of this server is longer, in bytes.
+  std::size_t longest_line(NodeId server) const;
 
  private:
   struct Server {
     ServerPart part;
-    os::UniqueFd fd;
-    std::string rest;  // of a line that is not complete
-    bool has_begun = false;
-    bool has_ended = false;
+    diag::Window counts_from = -1;
   };
   struct Counted {  // of a window that may be told again
     diag::Window window = -1;
@@ -61,15 +59,15 @@ class Collector {
     std::uint16_t answered = 0;
   };
 
-  Status read(Server& server);
-  Status take(Server& server, std::string_view line);
   void count(const diag::Report& report);
+  void count(const std::vector<Latency>& latencies);
+  PairSum& pair_of(const Probe& probe);
 
   const topo::Graph& graph_;
   const Matrix& matrix_;
   int periods_ = 3;
-  std::size_t count_ = 0;  // servers of the graph
-  std::vector<Server> servers_;
+  Seconds window_;
+  std::vector<Server> servers_;  // by NodeId
   diag::Locator locator_;
   diag::Window counts_from_ = -1;
   std::vector<PairSum> pairs_;

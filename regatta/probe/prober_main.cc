@@ -1,9 +1,12 @@
 // regatta-prober: the prober of one server of a cluster. Plans the same matrix as everybody else
-// from the cluster file, and tells its windows on standard output; ends when that is closed.
+// from the cluster file, and tells its windows to a collector, or on standard output until that is
+// closed.
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <exception>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -14,8 +17,11 @@
 #include "regatta/fabric/routes.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/os/file.h"
+#include "regatta/probe/hello.h"
 #include "regatta/probe/matrix.h"
+#include "regatta/probe/plan_text.h"
 #include "regatta/probe/prober.h"
+#include "regatta/probe/uplink.h"
 #include "regatta/topo/addresses.h"
 #include "regatta/topo/cluster_yaml.h"
 
@@ -23,6 +29,14 @@ namespace regatta {
 namespace {
 
 std::atomic<bool> g_stop = false;
+
+struct Options {
+  std::string cluster;
+  std::string server;
+  std::string plan;
+  std::string collector;
+  std::string period = "10ms";
+};
 
 Status write_all(const std::string& line) {
   for (std::size_t done = 0; done < line.size();) {
@@ -39,42 +53,95 @@ Result<NodeId> find_server(const topo::Cluster& cluster, const std::string& name
   return Error{Code::kInvalidInput, "--server " + name + ": is not in cluster " + cluster.name};
 }
 
-Status run(const std::string& path, const std::string& server, const std::string& period_text) {
-  REGATTA_TRY(period, parse_seconds(period_text));
+Result<probe::ServerPlan> make_plan(const Options& options) {
+  if (options.plan.empty() == options.cluster.empty())
+    return Error{Code::kInvalidInput, "give a cluster file and --server, or --plan"};
+  if (!options.plan.empty()) {
+    REGATTA_TRY(
+        text, os::read_file(options.plan == "-" ? "/dev/stdin" : options.plan, os::kTextFileMost));
+    return probe::parse_plan(text);
+  }
+  if (options.server.empty())
+    return Error{Code::kInvalidInput, "--server is missing; name the server that this is"};
+  REGATTA_TRY(text, os::read_file(options.cluster, os::kTextFileMost));
+  REGATTA_TRY(cluster, topo::parse_cluster(text, options.cluster));
+  REGATTA_TRY(node, find_server(cluster, options.server));
+  const topo::Graph graph = build_graph(cluster);
+  probe::ServerPlan plan{.server = options.server, .number = 0, .part = {}, .matrix = {}};
+  plan.matrix = probe::plan_matrix(graph, fabric::Routes(graph), topo::hash_seeds(cluster, graph));
+  plan.part = part_of(graph, plan.matrix, node);
+  plan.number = plan_number(graph, plan.matrix);
+  return plan;
+}
+
+Result<probe::Uplink> open_uplink(const Options& options, const probe::ServerPlan& plan,
+                                  Seconds period) {
+  REGATTA_TRY(token, probe::token_of_environment());
+  return probe::Uplink::open(
+      {.collector = options.collector,
+       .hello = {.server = plan.server,
+                 .period = period,
+                 .plan = plan.number,
+                 .clock = {},
+                 .token = token},
+       .again = Seconds{1},
+       .note = [](const std::string& text) { fmt::print(stderr, "regatta-prober: {}\n", text); }});
+}
+
+Status run(const Options& options) {
+  REGATTA_TRY(period, parse_seconds(options.period));
   if (period.value < 0.01 || period.value > 60)
     return Error{Code::kInvalidInput, "--period: must be from 10ms to 1min, like 10ms"};
-  REGATTA_TRY(text, os::read_file(path, os::kTextFileMost));
-  REGATTA_TRY(cluster, topo::parse_cluster(text, path));
-  REGATTA_TRY(node, find_server(cluster, server));
-  const topo::Graph graph = build_graph(cluster);
-  const probe::Matrix matrix =
-      probe::plan_matrix(graph, fabric::Routes(graph), topo::hash_seeds(cluster, graph));
-  REGATTA_TRY(prober,
-              probe::Prober::open(matrix, part_of(graph, matrix, node), {.period = period}));
-  return prober.run(g_stop, write_all);
+  REGATTA_TRY(plan, make_plan(options));
+  REGATTA_TRY(prober, probe::Prober::open(plan.matrix, plan.part, {.period = period}));
+  if (options.collector.empty()) return prober.run(g_stop, write_all);
+  REGATTA_TRY(uplink, open_uplink(options, plan, period));
+  return prober.run(g_stop, [&](const std::string& line) -> Status {
+    uplink.tell(line);
+    return {};
+  });
+}
+
+int main_with(int count, char** values) {
+  CLI::App app(
+      "Probes of one server: sends its own, answers those of others, and tells what became of "
+      "them, to the collector (regatta probe CLUSTER --listen) or on standard output.",
+      "regatta-prober");
+  app.footer(
+      "Example, on each server:\n"
+      "  regatta-prober cluster.yaml --server s3 --collector head-1:27899\n"
+      "It goes on while there is no collector, and reports as soon as there is one. Where the\n"
+      "collector has a token in REGATTA_PROBE_TOKEN, this needs the same.");
+  Options options;
+  app.add_option("CLUSTER", options.cluster, "Cluster file, the same on all servers");
+  app.add_option("--server", options.server, "Which of its servers this is")->type_name("NAME");
+  app.add_option("--collector", options.collector,
+                 "Where regatta probe listens: HOST:PORT or unix:PATH")
+      ->type_name("PLACE");
+  app.add_option("--plan", options.plan,
+                 "Instead of CLUSTER and --server: what to probe, as text (-: standard input)")
+      ->type_name("FILE");
+  app.add_option("--period", options.period, "Between two probes on the same way, 10ms to 1min")
+      ->type_name("TIME")
+      ->capture_default_str();
+  CLI11_PARSE(app, count, values);
+  std::signal(SIGPIPE, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM})
+    std::signal(signal, [](int) { g_stop = true; });
+  const Status status = run(options);
+  if (status) return 0;
+  fmt::print(stderr, "regatta-prober: {}\n", status.error().message);
+  return exit_status(status.error());
 }
 
 }  // namespace
 }  // namespace regatta
 
 int main(int count, char** values) {
-  CLI::App app(
-      "Probes of one server: sends its own, answers those of others, tells what became of "
-      "them, a line for each window (regatta/probe/report_text.h).");
-  app.footer("Example:\n  regatta-prober cluster.yaml --server s3 --period 10ms");
-  std::string cluster;
-  std::string server;
-  std::string period = "10ms";
-  app.add_option("CLUSTER", cluster, "Cluster file, the same on all servers")->required();
-  app.add_option("--server", server, "Which of its servers this is")->required();
-  app.add_option("--period", period, "Between two probes on the same way, 10ms to 1min")
-      ->capture_default_str();
-  CLI11_PARSE(app, count, values);
-  std::signal(SIGPIPE, SIG_IGN);
-  for (const int signal : {SIGINT, SIGTERM})
-    std::signal(signal, [](int) { regatta::g_stop = true; });
-  const regatta::Status status = regatta::run(cluster, server, period);
-  if (status) return 0;
-  fmt::print(stderr, "regatta-prober: {}\n", status.error().message);
-  return regatta::exit_status(status.error());
+  try {
+    return regatta::main_with(count, values);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "regatta-prober: bug: {}; please report it\n", error.what());
+    return 1;
+  }
 }

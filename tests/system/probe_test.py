@@ -73,7 +73,7 @@ class ProbeCommand(unittest.TestCase):
 
     def probers(self):
         return [pid for pid in lab_case.processes()
-                if "regatta-prober" in lab_case.command_of(pid) and str(self.cluster) in lab_case.command_of(pid)]
+                if "regatta-prober" in lab_case.command_of(pid) and f"/{self.name}/" in lab_case.command_of(pid)]
 
     def start(self):
         probe = Probe(self.cluster)
