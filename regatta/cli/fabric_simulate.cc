@@ -232,11 +232,14 @@ void add_fabric_simulate(CLI::App& fabric, int& exit_status) {
                    "flow: rates of flows, fast. packet: every packet, with queues and pauses. "
                    "mixed: packets where it matters")
       ->check(one_of({"flow", "packet", "mixed"}));
-  command->add_option("--html", options->html, "Write a page: items, use of links over time")
+  command
+      ->add_option("--html", options->html,
+                   "Write a page: items, use of links over time, and queues of packets")
       ->check(not_empty());
   command
       ->add_option("--messages", options->messages,
-                   "Write a line for each message once it is sent, while the simulation goes on")
+                   "Write a line for each message once it is sent (of packets: once all have "
+                   "arrived), while the simulation goes on")
       ->check(not_empty());
   command->add_flag("--json", options->json, "Print JSON");
 }

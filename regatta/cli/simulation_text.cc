@@ -90,6 +90,7 @@ json simulation_json(const Scenario& scenario, const Network& network, const Out
                             {"bytes", link.bytes},
                             {"mean", link.mean},
                             {"peak", link.peak}});
+    if (outcome.packets) all["links"].back()["longest_queue_bytes"] = link.queue;
   }
   for (const simulate::SlowMessage& one : outcome.slowest) {
     all["slowest"].push_back({{"item", outcome.operations[one.operation].name},

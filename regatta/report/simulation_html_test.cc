@@ -33,6 +33,18 @@ TEST(SimulationHtml, ShowsItemsLinksAndSlowMessages) {
   EXPECT_THAT(page, Not(HasSubstr("http")));
 }
 
+TEST(SimulationHtml, ShowsLinksAndQueuesOverTimeOfPackets) {
+  const std::string incast =
+      "traffic: [{pattern: incast, to: s0/0, bytes: 4MiB, ranks: servers}]\n";
+  const std::string page = page_of("level: packet\n" + incast);
+  EXPECT_THAT(page, HasSubstr("The network over time"));
+  EXPECT_THAT(page, HasSubstr("Queues over time"));
+  EXPECT_THAT(page, HasSubstr("The longest queue before the links of each kind"));
+  EXPECT_THAT(page, HasSubstr("s0.nic0-leaf0 down"));
+  EXPECT_THAT(page_of("level: mixed\n" + incast), HasSubstr("Queues over time"));
+  EXPECT_THAT(page_of(incast), Not(HasSubstr("Queues over time")));
+}
+
 TEST(SimulationHtml, SaysWhatNeverEnds) {
   const std::string page = page_of(
       "traffic: [{pattern: message, from: s0/0, to: s2/0, bytes: 50MB}]\n"

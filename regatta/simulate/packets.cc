@@ -101,7 +101,8 @@ PacketOutcome outcome_of(const fabric::PacketReport& report) {
 
 }  // namespace
 
-Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work) {
+Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work,
+                                   const PacketListeners& listeners) {
   REGATTA_TRY_DO(check(scenario, work));
   fabric::Pairs pairs = work.pairs;
   const LinkId any{0};
@@ -110,6 +111,9 @@ Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work) {
   fabric::PacketOptions options = options_of(scenario);
   REGATTA_TRY(outages, packet_outages(scenario, work.network));
   options.outages = std::move(outages);
+  options.history = listeners.history;
+  options.queues = listeners.queues;
+  options.on_arrived = listeners.on_arrived;
   const fabric::PacketScene scene{work.network.graph, work.network.routes, seeds, pairs};
   if (scenario.level == Level::kMixed) {
     REGATTA_TRY(report, fabric::simulate_mixed(scene, traffic, options));

@@ -1,6 +1,9 @@
 // simulate/packets.h: some work at the packet and the mixed level.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+
 #include "regatta/core/result.h"
 #include "regatta/fabric/packet/packet_simulation.h"
 #include "regatta/simulate/run.h"
@@ -14,8 +17,15 @@ struct PacketRun {
   PacketOutcome outcome;
 };
 
+struct PacketListeners {
+  fabric::LinkHistory* history = nullptr;  // as in fabric::PacketOptions
+  fabric::QueueHistory* queues = nullptr;
+  std::function<void(std::uint32_t flow, const fabric::FlowTimes& times)> on_arrived;
+};
+
 // Inside a server messages take no time at these levels. Fails with kUnsupported for what they
 // cannot do: ways by destination, folded rings.
-Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work);
+Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work,
+                                   const PacketListeners& listeners);
 
 }  // namespace regatta::simulate

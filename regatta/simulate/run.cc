@@ -229,7 +229,7 @@ void add_links(Outcome& outcome, const Network& network, const std::vector<doubl
     for (std::size_t bin = 0; bin < outcome.history.used(); ++bin)
       one.peak =
           std::max(one.peak, outcome.history.bytes(link, bin) / capacity / outcome.history.width());
-    one.peak = std::min(1.0, one.peak);  // but for rounding
+    one.peak = std::min(1.0, one.peak);  // but for rounding, and where a look falls into a packet
     outcome.links.push_back(one);
   }
 }
@@ -265,24 +265,27 @@ Status run_flows(const Scenario& scenario, const Work& work, const RunOptions& o
 
 Status run_packets(const Scenario& scenario, const Work& work, const RunOptions& options,
                    Outcome& outcome) {
-  REGATTA_TRY(report, simulate_packets(scenario, work));
+  const std::size_t links = options.keeps_history ? work.network.links.capacity.size() : 0;
+  outcome.history = fabric::LinkHistory(links, kBins, kFirstWidth);
+  outcome.queues = fabric::QueueHistory(links, kBins, kFirstWidth);
+  const FlowProblem whole;
+  Teller teller(work, whole, options);
+  PacketListeners listeners{.on_arrived = [&](std::uint32_t flow, const fabric::FlowTimes& times) {
+    teller.tell(flow, times);
+  }};
+  if (options.keeps_history) {
+    listeners.history = &outcome.history;
+    listeners.queues = &outcome.queues;
+  }
+  REGATTA_TRY(report, simulate_packets(scenario, work, listeners));
   outcome.unfinished = report.times.not_arrived;
   outcome.end = report.times.end.value;
   outcome.packets = std::move(report.outcome);
   std::vector<double> bytes = std::move(report.times.bytes_of_link);
   bytes.resize(work.network.links.capacity.size());
-  const FlowProblem whole;
-  Teller teller(work, whole, options);
-  if (options.on_message) {
-    const std::vector<fabric::FlowTimes>& times = report.times.flows;
-    std::vector<std::uint32_t> sent;
-    for (std::uint32_t flow = 0; flow < work.traffic.flows().size(); ++flow)
-      if (std::isfinite(times[flow].sent)) sent.push_back(flow);
-    std::ranges::stable_sort(sent, {}, [&](std::uint32_t flow) { return times[flow].sent; });
-    for (const std::uint32_t flow : sent)
-      teller.tell(flow, times[flow]);
-  }
   describe(outcome, work, report.times.flows, bytes);
+  for (std::uint32_t link = 0; link < report.times.longest_queue.size(); ++link)
+    outcome.links[link].queue = report.times.longest_queue[link];
   return {};
 }
 

@@ -11,6 +11,7 @@
 
 #include "regatta/core/result.h"
 #include "regatta/fabric/link_history.h"
+#include "regatta/fabric/queue_history.h"
 #include "regatta/simulate/network.h"
 #include "regatta/simulate/ports.h"
 #include "regatta/simulate/scenario.h"
@@ -33,8 +34,9 @@ struct OperationOutcome {
 struct LinkOutcome {
   std::uint32_t link = 0;
   double bytes = 0;
-  double mean = 0;  // share of its capacity over the whole run
-  double peak = 0;  // and over the busiest bin of the history
+  double mean = 0;   // share of its capacity over the whole run
+  double peak = 0;   // and over the busiest bin of the history
+  double queue = 0;  // bytes that waited for it at most; packet and mixed level
 };
 
 struct SlowMessage {
@@ -72,7 +74,8 @@ struct Outcome {
   std::vector<LinkOutcome> links;    // all, in order
   std::vector<SlowMessage> slowest;  // by how many times `alone` they took
   fabric::LinkHistory history{0, 2, 1};
-  PlannedPorts ports;  // 0 where they were not planned
+  fabric::QueueHistory queues{0, 2, 1};  // packet and mixed level
+  PlannedPorts ports;                    // 0 where they were not planned
   std::optional<PacketOutcome> packets;
 };
 
@@ -87,7 +90,7 @@ struct Message {
 
 struct RunOptions {
   // Called while the simulation goes on for each message (of its connections: the last one) once it
-  // is sent, in that order; of packets at the end. Not of those that never are.
+  // is sent, in that order; of packets once they all have arrived. Not of those that never do.
   std::function<void(const Message&)> on_message;
   // Called now and then: simulated seconds, messages sent and in all.
   std::function<void(double, std::size_t, std::size_t)> on_progress;

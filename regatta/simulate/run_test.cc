@@ -158,6 +158,33 @@ TEST(Run, KeepsHowBusyEachLinkWas) {
   EXPECT_NEAR(nic.peak, 1, 1e-6);
 }
 
+TEST(Run, KeepsHowBusyEachLinkOfPacketsWas) {
+  const Network network(test_cluster(4, 1));
+  for (const std::string level : {"level: packet\n", "level: mixed\n"}) {
+    const Outcome outcome = run(network, level + kMessage);
+    EXPECT_DOUBLE_EQ(outcome.links[0].bytes, 50e6);
+    EXPECT_NEAR(outcome.links[0].mean, 4096.0 / 4126 / 1.004, 1e-3);
+    EXPECT_NEAR(outcome.links[0].peak, 4096.0 / 4126, 1e-3);
+    EXPECT_GT(outcome.history.used(), 120U);
+  }
+}
+
+TEST(Run, TellsOfMessagesOfPacketsInTheOrderInWhichTheyArrive) {
+  const Network network(test_cluster(8, 1));
+  const std::string ring = "traffic: [{pattern: ring_all_reduce, bytes: 64MiB, ranks: all}]\n";
+  for (const std::string level : {"level: packet\n", "level: mixed\n"}) {
+    double last = 0;
+    std::size_t told = 0;
+    const Outcome outcome = run(network, level + ring, {.on_message = [&](const Message& message) {
+                                  EXPECT_GE(message.arrived, last);
+                                  last = message.arrived;
+                                  ++told;
+                                }});
+    EXPECT_EQ(told, outcome.messages);
+    EXPECT_EQ(last, outcome.end);
+  }
+}
+
 constexpr const char* kStep =
     "traffic:\n"
     "  - {pattern: step, tp: 2, pp: 2, dp: 2, micro_batches: 4, forward: 10ms, backward: 20ms,\n"

@@ -41,8 +41,11 @@ Engine::Engine(Network network, const PacketScene& scene, const Traffic& traffic
       orders_(network_.way_of.size()),
       wakes_(network_.links.size(), 0),
       outages_(options.outages),
+      recorder_(options.history, options.queues),
       rests_(network_.way_of.size(), 0) {
   if (!outages_.empty()) cables_.resize(network_.links.size(), Cable::kWell);
+  flows_.set_listener(options.on_arrived);
+  set_mark();
 }
 
 Result<MixedReport> Engine::run() {
@@ -50,25 +53,27 @@ Result<MixedReport> Engine::run() {
     const Picoseconds timer = timers_.empty() ? kNever : timers_.top().at;
     const Picoseconds start_at = flows_.next_start();
     const Picoseconds look_at = steady_ ? steady_->look_at() : kNever;
-    const Picoseconds outage_at = next_outage();
-    const Calendar::Event event = calendar_.pop(std::min({timer, start_at, look_at, outage_at}));
+    const Calendar::Event event = calendar_.pop(std::min({timer, start_at, look_at, mark_at_}));
     if (event.at != kNever) {
       now_ = event.at;
       happen(event);
-    } else if (look_at < std::min({timer, start_at, outage_at}) && !calendar_.empty()) {
+    } else if (look_at < std::min({timer, start_at, mark_at_}) && !calendar_.empty()) {
       now_ = look_at;
       look();
-    } else if (outage_at != kNever && outage_at <= std::min(timer, start_at) &&
-               flows_.not_arrived() != 0) {
-      now_ = outage_at;
-      break_out();
+    } else if (mark_at_ != kNever && mark_at_ <= std::min(timer, start_at) &&
+               goes_on(std::min(timer, start_at))) {
+      now_ = mark_at_;
+      mark();
+      continue;
     } else if (timer <= start_at && timer != kNever) {
       now_ = timer;
+      if (is_resting_) wake();
       const Timer due = timers_.top();
       timers_.pop();
       happen(due);
     } else if (start_at != kNever) {
       now_ = start_at;
+      if (is_resting_) wake();
       start(flows_.start());
     } else {
       break;
@@ -78,6 +83,7 @@ Result<MixedReport> Engine::run() {
   if (flows_.not_arrived() != 0)
     if (const auto waits_for = flows_.waits_without_end(); !waits_for.empty())
       return circle_of_waits(flows_.traffic(), waits_for);
+  if (recorder_.is_on()) record();
   return report();
 }
 
@@ -249,6 +255,46 @@ std::uint32_t Engine::keep(const Packet& packet) {
   free_.pop_back();
   lost_[place] = packet;
   return place;
+}
+
+// Whether anything happens at all from now on that matters to a flow; `next`: at what is due.
+bool Engine::goes_on(Picoseconds next) const {
+  if (next != kNever || !calendar_.empty()) return true;
+  return next_outage() != kNever && flows_.not_arrived() != 0;
+}
+
+// What happens by the clock of the flows: an outage, or somebody writes down what has been.
+void Engine::mark() {
+  if (next_outage() <= now_) break_out();
+  if (now_ + flows_.leapt() >= recorder_.next_at()) {
+    record();
+    is_resting_ = calendar_.empty();
+  }
+  set_mark();
+}
+
+void Engine::set_mark() {
+  mark_at_ = next_outage();
+  if (const Picoseconds at = recorder_.next_at(); at != kNever && !is_resting_)
+    mark_at_ = std::min(mark_at_, std::max(now_, at - flows_.leapt()));
+}
+
+void Engine::record() {
+  recorder_.look(lines_, now_, now_ + flows_.leapt());
+}
+
+// Something happens again after nothing did.
+void Engine::wake() {
+  is_resting_ = false;
+  record();
+  set_mark();
+}
+
+// So much time is over at once.
+void Engine::pass(Picoseconds time) {
+  flows_.leap(time);
+  set_mark();
+  if (recorder_.is_on()) record();
 }
 
 void Engine::set_timer(Picoseconds at, What what, std::uint32_t of) {

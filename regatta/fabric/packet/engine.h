@@ -15,6 +15,7 @@
 #include "regatta/fabric/packet/order.h"
 #include "regatta/fabric/packet/packet_simulation.h"
 #include "regatta/fabric/packet/random.h"
+#include "regatta/fabric/packet/recorder.h"
 #include "regatta/fabric/packet/recurrence.h"
 #include "regatta/fabric/packet/senders.h"
 #include "regatta/fabric/packet/spread.h"
@@ -70,6 +71,12 @@ class Engine {
     return std::max(now_, picoseconds(outages_[outages_past_].at.value) - flows_.leapt());
   }
   void break_out();
+  bool goes_on(Picoseconds next) const;
+  void mark();
+  void set_mark();
+  void record();
+  void wake();
+  void pass(Picoseconds time);
   void take_routes(const Routes& routes);
   void set_timer(Picoseconds at, What what, std::uint32_t of);
   void look();
@@ -122,6 +129,9 @@ class Engine {
   std::vector<Parked> parked_;    // what is not sent again before the next outage
   std::vector<Cable> cables_;     // per link; empty: all are well
   std::optional<Routes> routes_;  // since the last outage that changed them
+  Picoseconds mark_at_ = kNever;  // the next outage or look of the recorder
+  Recorder recorder_;
+  bool is_resting_ = false;  // the recorder, for nothing happens
   std::uint64_t reordered_ = 0;
   std::uint32_t most_held_ = 0;
 

@@ -46,9 +46,10 @@ void Engine::look_back(std::uint32_t link) {
     if (period->bytes[i] != 0)
       times = std::min(times, (std::max(sending[i].left, least) - least) / period->bytes[i]);
   if (times == 0) return;
+  if (recorder_.is_on()) record();
   for (std::size_t i = 0; i < sending.size(); ++i)
     leap_packets(sending[i], times * (period->bytes[i] / mtu_));
-  flows_.leap(static_cast<Picoseconds>(times) * period->time);
+  pass(static_cast<Picoseconds>(times) * period->time);
   ++leaps_;
   ++leaps_back_;
   steady_->stop_looking();
@@ -103,12 +104,13 @@ void Engine::leap(const std::vector<Sending>& sending, const SteadyRates& steady
   if (!steady.is_max_min) slip += 2 * static_cast<double>(lines_.longest_pause());
   const double error = steady.deviation * static_cast<double>(time) + slip;
   if (error > most_error_ * static_cast<double>(time)) return;
+  if (recorder_.is_on()) record();
   for (std::size_t i = 0; i < sending.size(); ++i) {
     const double packets = std::max(std::round(exact[i]), 0.0);
     rests_[sending[i].connection] = exact[i] - packets;
     leap_packets(sending[i], static_cast<std::uint64_t>(packets));
   }
-  flows_.leap(time);
+  pass(time);
   recurrence_.stop();
   bound_ += error;
   ++leaps_;
@@ -151,6 +153,7 @@ void Engine::look_for_cycle(std::uint32_t flow) {
 void Engine::repeat(const Moment& before, const Moment& now, std::uint64_t times) {
   const std::uint32_t shift = now.flow - before.flow;
   const auto all = static_cast<std::uint32_t>(times * shift);
+  if (recorder_.is_on()) record();
   flows_.repeat(before.mark, now.mark, shift, times);
   lines_.repeat(before.counts, times, all);
   lines_.add_crossings(times * (now.crossings - before.crossings));
@@ -160,6 +163,7 @@ void Engine::repeat(const Moment& before, const Moment& now, std::uint64_t times
   cycles_repeated_ += times;
   cycles_.forget();
   cycles_.set_found();
+  pass(0);
   flows_.forget_notes();
 }
 

@@ -48,6 +48,12 @@ void Flows::repeat(const Mark& before, const Mark& now, std::uint32_t shift, std
     arrived_ += times;
     end_ = std::max(end_, at);
   }
+  for (std::uint64_t k = 1; on_arrived_ && k <= times; ++k) {
+    for (std::size_t i = before.notes; i < now.notes; ++i) {
+      const auto flow = static_cast<std::uint32_t>(notes_[i] / 3 + k * shift);
+      if (notes_[i] % 3 == 2) on_arrived_(flow, this->times(flow));
+    }
+  }
   const Picoseconds time = static_cast<Picoseconds>(times) * period;
   const auto all = static_cast<std::uint32_t>(times * shift);
   for (std::uint32_t flow = high_ + 1; flow-- > low_;) {

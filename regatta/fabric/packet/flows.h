@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "regatta/fabric/flow_simulation.h"
@@ -73,11 +75,16 @@ class Flows {
     end_ = std::max(end_, now + leapt_);
     ++arrived_;
     note(flow, 2);
+    if (on_arrived_) on_arrived_(flow, times(flow));
     tell(flow, After::kArrived, now);
   }
 
   const Traffic& traffic() const { return traffic_; }
 
+  // Called for each flow once it has arrived, in the order of that.
+  void set_listener(std::function<void(std::uint32_t, const FlowTimes&)> on_arrived) {
+    on_arrived_ = std::move(on_arrived);
+  }
   // From now on what happens is noted, so that it can be repeated.
   void set_notes() { has_notes_ = true; }
   struct Mark {
@@ -173,6 +180,7 @@ class Flows {
   std::vector<Left> left_;
   std::vector<std::uint32_t> waits_for_;
   std::priority_queue<Start> starts_;
+  std::function<void(std::uint32_t, const FlowTimes&)> on_arrived_;  // may be empty
   bool has_notes_ = false;
   std::vector<std::uint64_t> notes_;  // 3 flow + what: started, sent, arrived
   std::uint32_t low_ = 0;

@@ -8,12 +8,14 @@ Lines::Lines(const Network& network, const PacketOptions& options, Calendar& cal
              Random& random)
     : network_(network),
       header_(static_cast<std::uint64_t>(options.header.value)),
+      whole_(static_cast<std::uint64_t>(options.mtu.value) + header_),
+      payload_(static_cast<double>(options.mtu.value) /
+               static_cast<double>(options.mtu.value + options.header.value)),
       pauses_(options.pauses.has_value()),
       marks_(options.marks.has_value()),
       calendar_(calendar),
       random_(random),
       lines_(network.links.size()) {
-  const auto whole = static_cast<std::uint64_t>(options.mtu.value) + header_;
   if (pauses_) {
     xoff_ = static_cast<std::uint64_t>(options.pauses->xoff.value);
     xon_ = static_cast<std::uint64_t>(options.pauses->xon.value);
@@ -26,7 +28,7 @@ Lines::Lines(const Network& network, const PacketOptions& options, Calendar& cal
     if (pauses_)
       line.most_held = xoff_ + (options.pauses->headroom
                                     ? static_cast<std::uint64_t>(options.pauses->headroom->value)
-                                    : link.bytes_in(2 * link.latency) + 2 * whole);
+                                    : link.bytes_in(2 * link.latency) + 2 * whole_);
     const auto time_of = [&](Bytes bytes) {
       return link.time_of(static_cast<std::uint64_t>(bytes.value));
     };
@@ -77,12 +79,29 @@ void Lines::repeat(const std::vector<Counts>& before, std::uint64_t times, std::
   }
 }
 
+Lines::Glance Lines::glance(std::uint32_t link, Picoseconds now) {
+  Line& line = lines_[link];
+  const Network::Link& of = network_.links[link];
+  Glance glance{.bytes = static_cast<double>(line.bytes)};
+  // Without pauses what waits has been counted already, as if in whole packets.
+  const Picoseconds rest = std::max<Picoseconds>(line.free_at - now, 0);
+  glance.bytes -= std::min(glance.bytes, payload_ * static_cast<double>(of.bytes_in(rest)));
+  if (of.is_from_host) return glance;
+  const Picoseconds waits =
+      pauses_ ? line.waiting_time : std::max<Picoseconds>(rest - of.time_of(whole_), 0);
+  glance.waiting = static_cast<double>(of.bytes_in(std::max(line.longest, waits)));
+  line.longest_before = std::max(line.longest_before, line.longest);
+  line.longest = 0;
+  return glance;
+}
+
 void Lines::report(PacketReport& report, Picoseconds now) const {
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     const Line& line = lines_[i];
     const Picoseconds paused = line.paused_for + (line.is_paused ? now - line.paused_since : 0);
     report.bytes_of_link.push_back(static_cast<double>(line.bytes));
-    report.longest_queue.push_back(static_cast<double>(network_.links[i].bytes_in(line.longest)));
+    report.longest_queue.push_back(static_cast<double>(
+        network_.links[i].bytes_in(std::max(line.longest, line.longest_before))));
     report.mean_queue.push_back(line.queued == 0
                                     ? 0
                                     : static_cast<double>(network_.links[i].bytes_in(line.waited)) /

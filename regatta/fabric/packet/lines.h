@@ -138,6 +138,13 @@ class Lines {
   // whose numbers are `shift` higher.
   void repeat(const std::vector<Counts>& before, std::uint64_t times, std::uint32_t shift);
 
+  std::size_t count() const { return lines_.size(); }
+  struct Glance {
+    double bytes = 0;    // that crossed the link up to now, without headers
+    double waiting = 0;  // bytes, at most since the last glance
+  };
+  Glance glance(std::uint32_t link, Picoseconds now);
+
   // No link pauses, or is about to.
   bool is_calm() const { return asked_ == 0; }
   Picoseconds longest_pause() const { return longest_pause_; }
@@ -158,7 +165,8 @@ class Lines {
   struct Line {
     Fifo<Flying> flying;  // with pauses; without them also what waits
     Picoseconds free_at = 0;
-    Picoseconds longest = 0;         // wait
+    Picoseconds longest = 0;         // wait, since the last glance
+    Picoseconds longest_before = 0;  // and until then
     Picoseconds most_wait = kNever;  // more is dropped
     Picoseconds mark_from = kNever;  // waits that are marked by chance
     Picoseconds mark_to = kNever;    // longer ones always are
@@ -221,6 +229,8 @@ class Lines {
 
   const Network& network_;
   const std::uint64_t header_;
+  const std::uint64_t whole_;  // bytes of a packet, at most, on the wire
+  const double payload_;       // part of these
   const bool pauses_;
   const bool marks_;
   std::uint64_t xoff_ = 0;

@@ -14,6 +14,7 @@
 #include "regatta/fabric/flow_simulation.h"
 #include "regatta/fabric/packet/rate_control.h"
 #include "regatta/fabric/pairs.h"
+#include "regatta/fabric/queue_history.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/fabric/traffic.h"
 #include "regatta/topo/graph.h"
@@ -71,6 +72,10 @@ struct PacketOptions {
   std::optional<Marks> marks;
   std::optional<Dcqcn> rate_control;  // of each connection; does nothing without marks
   std::vector<Outage> outages;        // by time
+  LinkHistory* history = nullptr;     // gets what crosses each link when; over a leap, evenly
+  QueueHistory* queues = nullptr;     // gets how much waited for each link when
+  // Called for each flow once it has arrived, in the order of that.
+  std::function<void(std::uint32_t flow, const FlowTimes& times)> on_arrived;
 };
 
 // The fabric, and who sends over it: `pairs` are what flows of the traffic name as paths.
