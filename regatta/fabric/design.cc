@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "regatta/core/units_text.h"
+#include "regatta/fabric/design_remedy.h"
 #include "regatta/topo/cluster_yaml.h"
 
 namespace regatta::fabric {
@@ -94,7 +95,8 @@ class Designer {
     const DesignRequest& request = design_.request;
     if (request.least_tiers <= 1 && has_one_tier()) return complete();
     const long long most = chip_.servers_most();
-    if (most == 0) return too_small();
+    is_too_small_ = most == 0;
+    if (is_too_small_) return too_small();
     if (request.servers_per_leaf > most)
       return Error{
           Code::kInvalidInput,
@@ -105,6 +107,15 @@ class Designer {
     if (request.least_tiers <= 2 && has_two_tiers()) return complete();
     if (has_three_tiers()) return complete();
     return too_many();
+  }
+
+  // Of the last make(): not even one server's NICs fit on a switch. Then: the slowest chip on which
+  // they do.
+  bool is_too_small() const { return is_too_small_; }
+  BytesPerSecond chip_least() const {
+    const DesignRequest& request = design_.request;
+    return request.port * static_cast<double>(chip_.nics(1)) +
+           request.uplink * static_cast<double>(chip_.uplinks_of(1));
   }
 
  private:
@@ -233,15 +244,20 @@ class Designer {
     return design_;
   }
 
+  // Without a remedy: see with_remedy().
   Error too_small() const {
     const DesignRequest& request = design_.request;
-    return {Code::kInvalidInput,
-            fmt::format(
-                "a switch of {} has no room for the {} NICs that each server has on a leaf "
-                "and their uplinks; take a chip of {} or more",
-                format_bits_per_second(request.chip), request.gpus_per_server / request.rails,
-                format_bits_per_second(request.port * static_cast<double>(chip_.nics(1)) +
-                                       request.uplink * static_cast<double>(chip_.uplinks_of(1))))};
+    const long long nics = chip_.nics(1);
+    const long long uplinks = chip_.uplinks_of(1);
+    return {
+        Code::kInvalidInput,
+        fmt::format("a switch of {} has no room for {} of {} that each server has on a leaf, and "
+                    "{} of {}",
+                    format_bits_per_second(request.chip),
+                    nics == 1 ? "the NIC" : fmt::format("the {} NICs", nics),
+                    format_bits_per_second(request.port),
+                    uplinks == 1 ? "an uplink" : fmt::format("{} uplinks", uplinks),
+                    format_bits_per_second(request.uplink))};
   }
 
   Error too_many() const {
@@ -264,6 +280,7 @@ class Designer {
   long long columns_;  // leaves of a block that the spines of a plane join
   long long servers_per_leaf_ = 0;
   long long uplinks_ = 0;  // that a leaf needs
+  bool is_too_small_ = false;
 };
 
 Error wrong(const std::string& what) {
@@ -300,12 +317,16 @@ Status check_servers(const DesignRequest& request) {
   return {};
 }
 
+bool can_be_made(const DesignRequest& request) {
+  return request.port <= request.chip && request.uplink <= request.chip &&
+         Designer(request).make().has_value();
+}
+
 Status check_rates(const DesignRequest& request) {
-  for (const auto& [name, rate] : {std::pair{"port", request.port}, {"uplink", request.uplink}}) {
-    if (rate.value >= 1 && rate <= request.chip) continue;
-    return wrong(fmt::format("{} {} does not fit a switch of {}; take a rate up to that", name,
-                             format_bits_per_second(rate), format_bits_per_second(request.chip)));
-  }
+  for (const BytesPerSecond rate : {request.chip, request.port, request.uplink})
+    if (!(rate.value >= 1))
+      return wrong(fmt::format("a rate of {} carries nothing; take one like 400Gbps",
+                               format_bits_per_second(rate)));
   for (const double ratio : {request.oversubscription, request.spine_oversubscription})
     if (!(ratio >= 1 && ratio <= 1000))
       return wrong(fmt::format("oversubscription {} is not from 1 to 1000; take {}", ratio,
@@ -319,8 +340,19 @@ Result<Design> design_fabric(const DesignRequest& request) {
   DesignRequest full = request;
   if (full.uplink.value <= 0) full.uplink = full.port;
   REGATTA_TRY_DO(check_servers(full));
+  const auto remedy = [&] {
+    return rate_remedy(full, request.uplink.value > 0, Designer(full).chip_least(), can_be_made);
+  };
   REGATTA_TRY_DO(check_rates(full));
-  return Designer(full).make();
+  for (const auto& [name, rate] : {std::pair{"port", full.port}, {"uplink", full.uplink}})
+    if (rate > full.chip)
+      return wrong(fmt::format("{} {} does not fit a switch of {}; {}", name,
+                               format_bits_per_second(rate), format_bits_per_second(full.chip),
+                               remedy()));
+  Designer designer(full);
+  auto design = designer.make();
+  if (designer.is_too_small()) return wrong(design.error().message + "; " + remedy());
+  return design;
 }
 
 }  // namespace regatta::fabric
