@@ -1,7 +1,6 @@
 // `regatta coll explain`: lets ranks call a collective until their choice stands, and shows it.
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -17,11 +16,11 @@
 #include "regatta/cli/coll_arguments.h"
 #include "regatta/cli/coll_command.h"
 #include "regatta/cli/load.h"
+#include "regatta/cli/outputs.h"
 #include "regatta/coll/shm/shelf.h"
 #include "regatta/coll/tuning/tuning_file.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
-#include "regatta/os/file.h"
 
 namespace regatta::cli {
 namespace {
@@ -126,15 +125,6 @@ Result<std::vector<Choice>> find_choices(const Options& given, const bench::Task
   return run.choices;
 }
 
-// Before the ranks run: what they find shall not be lost.
-Status check_save(const std::string& path) {
-  if (path.empty()) return {};
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    return Error{Code::kInvalidInput, path + ": is a folder; name a file with --save"};
-  return check_writable(std::filesystem::path(path).parent_path().string(), "--save");
-}
-
 // A tuning file, with the notes.
 void print_json(const std::vector<Choice>& choices, const std::vector<std::string>& notes) {
   nlohmann::json json = nlohmann::json::parse(format_tuning(choices));
@@ -145,14 +135,16 @@ void print_json(const std::vector<Choice>& choices, const std::vector<std::strin
 int run(const Options& given) {
   auto task = task_of(given.coll);
   if (!task) return report_error(task.error());
-  if (const Status can_save = check_save(given.save); !can_save)
+  const Output save{"--save", given.save};
+  // Before the ranks run: what they find shall not be lost.
+  if (const Status can_save = check_outputs({save}); !can_save)
     return report_error(can_save.error());
   task->batches = 1;
   const auto found = find_choices(given, *task);
   if (!found) return report_error(found.error());
-  if (!given.save.empty())
-    if (const Status saved = os::write_file_atomically(given.save, format_tuning(*found)); !saved)
-      return report_error(saved.error());
+  Outputs outputs;
+  outputs.add(save, [&] { return format_tuning(*found); });
+  if (const Status saved = outputs.write(); !saved) return report_error(saved.error());
   std::vector<Choice> choices = bench::choices_of(*task, *found);
   mark_forced(choices, task->how.forced);
   const std::vector<std::string> notes = bench::tell_unused(*task, choices);

@@ -11,14 +11,16 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/counted.h"
 #include "regatta/cli/fabric_command.h"
 #include "regatta/cli/load.h"
+#include "regatta/cli/outputs.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/fabric/cable_map.h"
 #include "regatta/fabric/design.h"
-#include "regatta/os/file.h"
 #include "regatta/report/fabric_svg.h"
+#include "regatta/topo/cluster_yaml.h"
 #include "regatta/topo/fabric_summary.h"
 #include "regatta/topo/graph.h"
 #include "regatta/topo/presets.h"
@@ -31,7 +33,7 @@ using nlohmann::json;
 // As given on the command line; what is not leaves what the preset says.
 struct Options {
   std::string preset = "plain";
-  int gpus = 0;
+  long long gpus = 0;
   std::optional<int> rails;
   std::optional<int> planes;
   std::optional<int> servers_gpus;
@@ -70,10 +72,14 @@ Result<fabric::DesignRequest> request_of(const Options& options) {
   using namespace literals;  // NOLINT(google-build-using-namespace): one function
   fabric::DesignRequest request{.chip = 51'200_Gbps, .port = 400_Gbps};
   if (options.preset != "plain") request = fabric::published_design(options.preset);
-  request.gpus = options.gpus;
   request.rails = options.rails.value_or(request.rails);
   request.planes = options.planes.value_or(request.planes);
   request.gpus_per_server = options.servers_gpus.value_or(request.gpus_per_server);
+  if (const long long most = 1LL * topo::kMaxServers * request.gpus_per_server; options.gpus > most)
+    return Error{Code::kInvalidInput,
+                 fmt::format("gpus {} make more than {} servers; take at most {}", options.gpus,
+                             topo::kMaxServers, most)};
+  request.gpus = static_cast<int>(options.gpus);
   request.servers_per_leaf = options.servers_per_leaf.value_or(request.servers_per_leaf);
   request.least_tiers = options.tiers.value_or(request.least_tiers);
   request.oversubscription = options.oversubscription.value_or(request.oversubscription);
@@ -83,10 +89,6 @@ Result<fabric::DesignRequest> request_of(const Options& options) {
   REGATTA_TRY_DO(set_rate("--port", options.port, request.port));
   REGATTA_TRY_DO(set_rate("--uplink", options.uplink, request.uplink));
   return request;
-}
-
-std::string counted(long long count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 std::string ratio_text(double ratio) {
@@ -247,23 +249,19 @@ std::string cable_table(const topo::Graph& graph) {
   return table;
 }
 
-Status write_to(const std::string& flag, const std::string& path, const std::string& text) {
-  const Status written = os::write_file(path, text);
-  if (written) return {};
-  return Error{Code::kInvalidInput,
-               written.error().message + "; choose another place with " + flag};
+std::vector<Output> outputs_of(const Options& options) {
+  return {{"--out", options.out}, {"--svg", options.svg}, {"--ports", options.ports}};
 }
 
 Status write_files(const Drawn& drawn, const Options& options) {
-  if (!options.out.empty())
-    REGATTA_TRY_DO(
-        write_to("--out", options.out,
-                 fabric::cluster_text(drawn.design, drawn.cluster.name, options.device)));
-  if (!options.svg.empty())
-    REGATTA_TRY_DO(write_to("--svg", options.svg, report::fabric_svg(drawn.cluster)));
-  if (!options.ports.empty())
-    REGATTA_TRY_DO(write_to("--ports", options.ports, cable_table(drawn.graph)));
-  return {};
+  const std::vector<Output> asked = outputs_of(options);
+  Outputs outputs;
+  outputs.add(asked[0], [&] {
+    return fabric::cluster_text(drawn.design, drawn.cluster.name, options.device);
+  });
+  outputs.add(asked[1], [&] { return report::fabric_svg(drawn.cluster); });
+  outputs.add(asked[2], [&] { return cable_table(drawn.graph); });
+  return outputs.write();
 }
 
 Result<Drawn> draw(const Options& options) {
@@ -279,6 +277,8 @@ Result<Drawn> draw(const Options& options) {
 }
 
 int design(const Options& options) {
+  if (const Status good = check_outputs(outputs_of(options), {}); !good)
+    return report_error(good.error());
   const auto drawn = draw(options);
   if (!drawn) return report_error(drawn.error());
   if (const Status written = write_files(*drawn, options); !written)
@@ -307,7 +307,7 @@ void add_shape(CLI::App& command, Options& options) {
   command.add_option("--gpus", options.gpus, "GPUs, each with a NIC, 8 to 65536 and more")
       ->type_name("N")
       ->required()
-      ->check(whole_number(1, 10'000'000));
+      ->check(whole_number(1, 1'000'000'000'000'000));
   std::vector<std::string> presets = fabric::published_designs();
   presets.insert(presets.begin(), "plain");
   command

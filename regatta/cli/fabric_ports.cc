@@ -12,6 +12,7 @@
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/fabric_command.h"
 #include "regatta/cli/load.h"
+#include "regatta/cli/outputs.h"
 #include "regatta/cli/search_progress.h"
 #include "regatta/core/text.h"
 #include "regatta/fabric/pair_sets.h"
@@ -124,14 +125,11 @@ const std::vector<std::string>& heading() {
   return names;
 }
 
-Status write_table(const topo::Graph& graph, const Plan& plan, const std::string& path) {
-  if (path.empty()) return {};
+std::string table_of(const topo::Graph& graph, const Plan& plan) {
   std::string text = join(heading(), ",") + "\n";
   for (std::size_t at = 0; at < plan.ports.ports.size(); ++at)
     text += join(row_of(graph, plan, at), ",") + "\n";
-  const Status written = os::write_file(path, text);
-  if (written) return {};
-  return Error{Code::kInvalidInput, written.error().message + "; choose another place with --out"};
+  return text;
 }
 
 void print_plan(const topo::Graph& graph, const Plan& plan, const Options& options) {
@@ -169,6 +167,9 @@ json to_json(const topo::Graph& graph, const Plan& plan) {
 }
 
 int ports(const Options& options) {
+  const Output table{"--out", options.out};
+  if (const Status good = check_outputs({table}, {options.cluster, options.pairs}); !good)
+    return report_error(good.error());
   const auto cluster = load_cluster(options.cluster);
   if (!cluster) return report_error(cluster.error());
   if (cluster->fabric.tiers == 0)
@@ -178,8 +179,9 @@ int ports(const Options& options) {
   const topo::Graph graph = topo::build_graph(*cluster);
   const auto plan = plan_of(*cluster, graph, options);
   if (!plan) return report_error(plan.error());
-  if (const Status written = write_table(graph, *plan, options.out); !written)
-    return report_error(written.error());
+  Outputs outputs;
+  outputs.add(table, [&] { return table_of(graph, *plan); });
+  if (const Status written = outputs.write(); !written) return report_error(written.error());
   if (options.json) {
     fmt::print("{}\n", to_json(graph, *plan).dump(2));
   } else {

@@ -14,6 +14,7 @@
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/fabric_command.h"
 #include "regatta/cli/load.h"
+#include "regatta/cli/outputs.h"
 #include "regatta/cli/search_progress.h"
 #include "regatta/cli/simulation_text.h"
 #include "regatta/cli/step_of_job.h"
@@ -43,7 +44,7 @@ struct Options {
 Result<std::string> read(const std::string& path) {
   auto text = os::read_file(path);
   if (text) return text;
-  return Error{Code::kInvalidInput, text.error().message};
+  return Error{Code::kInvalidInput, text.error().message + "; check the path"};
 }
 
 // Files of a scenario lie beside it.
@@ -160,32 +161,21 @@ Result<Outcome> simulate_with_progress(const Options& options, const Scenario& s
 }
 
 // Nothing that is read is written over, and no output by another.
-Status check_outputs(const Options& options, const Scenario& scenario) {
+Status check_places(const Options& options, const Scenario& scenario) {
   std::vector<std::string> taken = {options.scenario, options.cluster};
   if (!scenario.cluster.empty()) taken.push_back(beside(options, scenario.cluster));
   for (const simulate::TrafficItem& item : scenario.traffic) {
     if (!item.trace_file.empty()) taken.push_back(item.trace_file);
     if (!item.job.empty()) taken.push_back(beside(options, item.job));
   }
-  const std::pair<const char*, std::string> outputs[] = {{"--html", options.html},
-                                                         {"--messages", options.messages}};
-  for (const auto& [flag, path] : outputs) {
-    if (path.empty()) continue;
-    for (const std::string& other : taken) {
-      std::error_code ignored;
-      if (other != path && !std::filesystem::equivalent(other, path, ignored)) continue;
-      return Error{Code::kInvalidInput,
-                   fmt::format("{}: {} is used already; choose another place", flag, path)};
-    }
-    taken.push_back(path);
-  }
-  return {};
+  const std::vector<Output> outputs = {{"--html", options.html}, {"--messages", options.messages}};
+  return check_outputs(outputs, taken);
 }
 
 int run_simulate(const Options& options) {
   auto scenario = load_scenario(options);
   if (!scenario) return report_error(scenario.error());
-  if (const Status good = check_outputs(options, *scenario); !good)
+  if (const Status good = check_places(options, *scenario); !good)
     return report_error(good.error());
   auto cluster = load_cluster_of(options, *scenario);
   if (!cluster) return report_error(cluster.error());
@@ -196,14 +186,10 @@ int run_simulate(const Options& options) {
   const auto outcome = simulate_with_progress(options, *scenario, network);
   if (!outcome) return report_error(outcome.error());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  if (!options.html.empty()) {
-    const Status written =
-        os::write_file(options.html, report::simulation_html(*scenario, network, *outcome));
-    if (!written) {
-      return report_error(
-          {Code::kInvalidInput, written.error().message + "; choose another place with --html"});
-    }
-  }
+  Outputs outputs;
+  outputs.add({"--html", options.html},
+              [&] { return report::simulation_html(*scenario, network, *outcome); });
+  if (const Status written = outputs.write(); !written) return report_error(written.error());
   if (options.json) {
     nlohmann::json all = simulation_json(*scenario, network, *outcome);
     all["simulated_in_s"] = took.count();

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/counted.h"
 #include "regatta/cli/lab_status.h"
 #include "regatta/cli/load.h"
 #include "regatta/core/text.h"
@@ -81,8 +82,8 @@ int run_up(const Options& options) {
     fmt::print("{}\n", status_json(*lab, {}, {}).dump(2));
     return 0;
   }
-  fmt::print("lab {}: up in {}, {} servers{}\n", lab->name,
-             format_seconds(Seconds{lab->up_seconds}), lab->servers.size(),
+  fmt::print("lab {}: up in {}, {}{}\n", lab->name, format_seconds(Seconds{lab->up_seconds}),
+             counted(lab->servers.size(), "server"),
              lab->user_namespace ? ", in a user namespace" : "");
   if (!lab->fixed_speed) fmt::print("device speed is not fixed: {}\n", lab->speed_note);
   return 0;

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -20,6 +19,7 @@
 #include "regatta/cli/inputs.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/measure_table.h"
+#include "regatta/cli/outputs.h"
 #include "regatta/cli/stop_signal.h"
 #include "regatta/cost/rates.h"
 #include "regatta/cost/rates_json.h"
@@ -27,7 +27,6 @@
 #include "regatta/measure/schedule_json.h"
 #include "regatta/measure/summarize.h"
 #include "regatta/os/clock.h"
-#include "regatta/os/file.h"
 
 namespace regatta::cli {
 namespace {
@@ -126,25 +125,20 @@ Result<cost::Rates> measure_cluster(const topo::Cluster& cluster, const MeasureO
   return rates;
 }
 
-// Before the measurement, not after it, is the time to learn that it cannot be saved.
-Status check_place(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    return Error{Code::kInvalidInput, path + ": is a directory; choose another place with --out"};
-  }
-  return check_writable(std::filesystem::path(path).parent_path(), "--out");
-}
-
 int run(const MeasureOptions& options) {
   const auto cluster = load_cluster(options.cluster);
   if (!cluster) return report_error(cluster.error());
   const std::string path = options.out.empty() ? measured_path(options.cluster) : options.out;
-  if (const Status writable = check_place(path); !writable) return report_error(writable.error());
+  const Output place{"--out", path};
+  // Before the measurement, not after it, is the time to learn that it cannot be saved.
+  if (const Status good = check_outputs({place}, {options.cluster}); !good)
+    return report_error(good.error());
   const auto rates = measure_cluster(*cluster, options);
   if (!rates) return report_error(rates.error());
   const std::string text = cost::rates_to_json(*rates);
-  if (const Status saved = os::write_file_atomically(path, text); !saved)
-    return report_error(saved.error());
+  Outputs outputs;
+  outputs.add(place, [&] { return text; });
+  if (const Status saved = outputs.write(); !saved) return report_error(saved.error());
   if (options.json) {
     std::fputs(text.c_str(), stdout);
   } else {

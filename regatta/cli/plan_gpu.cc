@@ -272,7 +272,8 @@ Result<GpuProblem> gpu_problem(const workload::Job& job, const topo::Cluster& cl
 
 int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
                    const topo::Cluster& cluster) {
-  if (const Status outputs = check_outputs(options); !outputs) return report_error(outputs.error());
+  if (const Status outputs = check_plan_outputs(options); !outputs)
+    return report_error(outputs.error());
   const auto stack = stack_of(options.stack, job, cluster);
   if (!stack) return report_error(stack.error());
   if (has_mixed_servers(cluster)) return show_mixed_plans(options, job, cluster, **stack);

@@ -1,49 +1,20 @@
 #include "regatta/cli/plan_outputs.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "regatta/cli/load.h"
+#include "regatta/cli/outputs.h"
 #include "regatta/core/check.h"
-#include "regatta/os/file.h"
 #include "regatta/plan/gpu_timeline.h"
 #include "regatta/plan/launch.h"
 #include "regatta/report/gpu_plan_html.h"
 
 namespace regatta::cli {
 
-namespace {
-
-bool are_one_file(const std::string& a, const std::string& b) {
-  std::error_code ignored;
-  const auto whole = [&](const std::string& path) {
-    return std::filesystem::weakly_canonical(path, ignored);
-  };
-  // A device takes what both write.
-  return std::filesystem::is_regular_file(a, ignored) || !std::filesystem::exists(a, ignored)
-             ? whole(a) == whole(b)
-             : false;
-}
-
-}  // namespace
-
-Status check_outputs(const PlanOptions& options) {
-  for (const auto& [path, flag] : {std::pair{options.html, "--html"}, {options.trace, "--trace"}}) {
-    if (path.empty()) continue;
-    REGATTA_TRY_DO(check_writable(std::filesystem::path(path).parent_path().string(), flag));
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored))
-      return Error{Code::kInvalidInput, fmt::format("{}: {} is a folder; name a file", flag, path)};
-  }
-  if (!options.html.empty() && !options.trace.empty() &&
-      are_one_file(options.html, options.trace)) {
-    return Error{Code::kInvalidInput,
-                 fmt::format("--html and --trace: both name {}; name two files", options.html)};
-  }
-  return {};
+Status check_plan_outputs(const PlanOptions& options) {
+  return check_outputs({{"--html", options.html}, {"--trace", options.trace}},
+                       {options.job, options.cluster});
 }
 
 Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one) {
@@ -62,10 +33,10 @@ Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one) {
                                    .timeline = timeline,
                                    .sizes = sizes,
                                    .picked = picked};
-    if (!options.html.empty())
-      REGATTA_TRY_DO(os::write_file_atomically(options.html, report::gpu_plan_html(page)));
-    if (!options.trace.empty())
-      REGATTA_TRY_DO(os::write_file_atomically(options.trace, report::gpu_plan_trace(timeline)));
+    Outputs outputs;
+    outputs.add({"--html", options.html}, [&] { return report::gpu_plan_html(page); });
+    outputs.add({"--trace", options.trace}, [&] { return report::gpu_plan_trace(timeline); });
+    REGATTA_TRY_DO(outputs.write());
   }
   if (options.launcher.empty()) return false;
   const auto launcher = plan::launcher_named(options.launcher);

@@ -24,7 +24,7 @@ struct PlanToWrite {
 };
 
 // Before the search: where files go must be writable. kInvalidInput when not.
-Status check_outputs(const PlanOptions& options);
+Status check_plan_outputs(const PlanOptions& options);
 
 // Writes what the options ask for; whether the script was printed in place of the plan.
 Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one);

@@ -10,11 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/counted.h"
 #include "regatta/cli/load.h"
+#include "regatta/cli/outputs.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/gpu/discover.h"
-#include "regatta/os/file.h"
 #include "regatta/report/fabric_svg.h"
 #include "regatta/topo/fabric_summary.h"
 #include "regatta/topo/graph.h"
@@ -202,17 +203,18 @@ int show_this_machine(const TopoOptions& options) {
   return 0;
 }
 
-Status draw_cluster(const topo::Cluster& cluster, const std::string& path) {
-  if (path.empty()) return {};
-  const Status written = os::write_file(path, report::fabric_svg(cluster));
-  if (written) return {};
-  return Error{Code::kInvalidInput, written.error().message + "; choose another place with --svg"};
+Status draw_cluster(const topo::Cluster& cluster, const TopoOptions& options) {
+  const Output svg{"--svg", options.svg};
+  REGATTA_TRY_DO(check_outputs({svg}, {options.cluster}));
+  Outputs outputs;
+  outputs.add(svg, [&] { return report::fabric_svg(cluster); });
+  return outputs.write();
 }
 
 int show_cluster(const TopoOptions& options) {
   const auto cluster = load_cluster(options.cluster);
   if (!cluster) return report_error(cluster.error());
-  if (const Status drawn = draw_cluster(*cluster, options.svg); !drawn)
+  if (const Status drawn = draw_cluster(*cluster, options); !drawn)
     return report_error(drawn.error());
   const topo::Graph graph = topo::build_graph(*cluster);
   const topo::FabricSummary fabric = topo::summarize_fabric(*cluster, graph);
@@ -225,8 +227,8 @@ int show_cluster(const TopoOptions& options) {
     fmt::print("{}\n", all.dump(2));
     return 0;
   }
-  fmt::print("cluster {}: {} servers, {} devices\n\n", cluster->name, fabric.servers,
-             fabric.devices);
+  fmt::print("cluster {}: {}, {}\n\n", cluster->name, counted(fabric.servers, "server"),
+             counted(fabric.devices, "device"));
   for (const auto& [name, type] : cluster->server_types) {
     const topo::ServerMatrix matrix = topo::server_matrix(type);
     print_server_type(type, matrix);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/load.h"
+#include "regatta/cli/outputs.h"
 #include "regatta/cli/stop_signal.h"
 #include "regatta/cli/time_flag.h"
 #include "regatta/cli/traffic_text.h"
@@ -20,7 +20,6 @@
 #include "regatta/cli/traffic_watch.h"
 #include "regatta/core/units_text.h"
 #include "regatta/os/clock.h"
-#include "regatta/os/file.h"
 
 namespace regatta::cli {
 namespace {
@@ -95,10 +94,8 @@ Result<TrafficView> watch(const std::optional<lab::LabInfo>& lab, Seconds durati
 Status run(const Options& options) {
   REGATTA_TRY(period, time_of("--period", options.period, kPeriodLeast, kPeriodMost));
   REGATTA_TRY(duration, time_of("--duration", options.duration, period * 10, kDurationMost));
-  if (!options.html.empty()) {
-    const std::string folder = std::filesystem::path(options.html).parent_path();
-    REGATTA_TRY_DO(check_writable(folder, "--html"));
-  }
+  const Output html{"--html", options.html};
+  REGATTA_TRY_DO(check_outputs({html}));
   std::optional<lab::LabInfo> lab;
   if (!options.lab.empty()) {
     auto found = lab::find(options.lab);
@@ -113,9 +110,9 @@ Status run(const Options& options) {
                traffic_json(view).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   else
     fmt::print("{}", traffic_text(view));
-  if (options.html.empty()) return {};
-  const std::string where = lab ? "lab " + lab->name : "this machine";
-  return os::write_file_atomically(options.html, traffic_html(view, where));
+  Outputs outputs;
+  outputs.add(html, [&] { return traffic_html(view, lab ? "lab " + lab->name : "this machine"); });
+  return outputs.write();
 }
 
 }  // namespace

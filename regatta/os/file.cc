@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "regatta/os/errno_text.h"
+#include "regatta/os/staged_file.h"
 #include "regatta/os/unique_fd.h"
 
 namespace regatta::os {
@@ -32,19 +33,6 @@ Status write_all(const UniqueFd& file, std::string_view text, const std::string&
 Status close_file(UniqueFd& file, const std::string& path) {
   if (::close(file.release()) != 0) return errno_error(path);
   return {};
-}
-
-// Replaces the plain file `path`, or makes it.
-Status replace_file(const std::string& path, std::string_view text) {
-  std::string beside = path + ".XXXXXX";
-  UniqueFd file(::mkostemp(beside.data(), O_CLOEXEC));
-  if (!file) return errno_error(path);
-  Status status = write_all(file, text, path);
-  if (status && ::fchmod(file.get(), 0644) != 0) status = errno_error(path);
-  if (status) status = close_file(file, path);
-  if (status && ::rename(beside.c_str(), path.c_str()) != 0) status = errno_error(path);
-  if (!status) ::unlink(beside.c_str());
-  return status;
 }
 
 }  // namespace
@@ -75,17 +63,8 @@ Status write_file(const std::string& path, std::string_view text) {
 }
 
 Status write_file_atomically(const std::string& path, std::string_view text) {
-  std::error_code error;
-  const auto kind = std::filesystem::status(path, error).type();
-  if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found)
-    return write_file(path, text);
-  if (std::filesystem::is_symlink(path, error)) {
-    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
-    if (error) return errno_error(path, error.value());
-    return write_file_atomically((std::filesystem::path(path).parent_path() / target).string(),
-                                 text);
-  }
-  return replace_file(path, text);
+  REGATTA_TRY(staged, StagedFile::stage(path, text));
+  return staged.publish();
 }
 
 Status make_folder(const std::string& path, unsigned mode) {

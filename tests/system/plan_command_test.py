@@ -103,7 +103,8 @@ class PlanCommand(unittest.TestCase):
                                                                  "not complete\n"), arguments)
         page = self.folder / "plan.html"
         done = lab_case.regatta(*PLAN, *fixed, "--html", page, preexec_fn=no_room)
-        self.assertEqual((done.returncode, done.stderr), (1, f"regatta: {page}: file too large\n"))
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, f"regatta: {page}: file too large; choose another place with --html\n"))
         self.assertEqual([path.name for path in self.folder.iterdir()], ["out"])
 
     def test_writes_into_a_device_without_replacing_it(self):

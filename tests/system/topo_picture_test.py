@@ -38,10 +38,11 @@ class TopoPicture(unittest.TestCase):
 
     def test_says_when_it_cannot_be_written(self):
         nowhere = self.file / "x.svg"
-        for place, complaint in ((nowhere, "no such file or directory"), (self.file.parent, "is a directory")):
+        for place, named, complaint in ((nowhere, self.file, "no such file or directory"),
+                                        (self.file.parent, self.file.parent, "is a directory")):
             done = lab_case.regatta("topo", EXAMPLES / "cluster.yaml", "--svg", place)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertEqual(done.stderr, f"regatta: {place}: {complaint}; choose another place with --svg\n")
+            self.assertEqual(done.stderr, f"regatta: {named}: {complaint}; choose another place with --svg\n")
 
     def test_needs_a_cluster(self):
         done = lab_case.regatta("topo", "--svg", self.file)
