@@ -2,6 +2,7 @@
 // circle, as it is and after failures.
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -9,12 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/counted.h"
 #include "regatta/cli/fabric_command.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/search_progress.h"
 #include "regatta/core/text.h"
 #include "regatta/fabric/deadlock.h"
 #include "regatta/fabric/failures.h"
+#include "regatta/fabric/route_failures.h"
 #include "regatta/fabric/routes_text.h"
 #include "regatta/os/file.h"
 #include "regatta/topo/graph.h"
@@ -39,9 +42,16 @@ struct FailureFinding {
   fabric::FailureCheck check;
 };
 
+// The same of routes that somebody wrote.
+struct RouteFinding {
+  int at_once = 0;
+  fabric::RouteFailureCheck check;
+};
+
 struct Finding {
   fabric::DeadlockCheck now;
-  std::vector<FailureFinding> after;  // by the number of failures, up to the first circle
+  std::vector<FailureFinding> after;       // by the number of failures, up to the first circle
+  std::vector<RouteFinding> routes_after;  // the same with given routes, which make none
 
   bool has_circle() const { return now.circle || (!after.empty() && after.back().check.circle); }
 };
@@ -85,18 +95,23 @@ std::vector<Wait> waits_after(const topo::Graph& graph, const fabric::FailureChe
   return waits_of(left, fabric::Routes(left), *check.circle);
 }
 
-Finding look(const topo::Graph& graph, const fabric::Routes& routes, const Options& options) {
-  Finding finding{.now = fabric::check_deadlock(graph, routes), .after = {}};
+Finding look(const topo::Graph& graph, const fabric::Routes& routes, const Options& options,
+             SearchProgress& progress) {
+  progress.say("following what waits for what");
+  Finding finding{.now = fabric::check_deadlock(graph, routes), .after = {}, .routes_after = {}};
   for (int at_once = 1; at_once <= options.failures && !finding.has_circle(); ++at_once) {
-    SearchProgress progress(stderr, fmt::format("failures, {} at once", at_once));
-    const auto tell = [&](std::size_t done, std::size_t all) {
-      if (done % 64 == 0)
-        progress.say(fmt::format("failures, {} at once: {} of {}", at_once, done, all));
-    };
-    finding.after.push_back({at_once, fabric::check_failures(graph, {.at_once = at_once,
-                                                                     .most_sets = options.sets,
-                                                                     .seed = options.seed,
-                                                                     .progress = tell})});
+    const fabric::FailureOptions how{
+        .at_once = at_once,
+        .most_sets = options.sets,
+        .seed = options.seed,
+        .progress = [&](std::size_t done, std::size_t all) {
+          if (done % 64 == 0)
+            progress.say(fmt::format("failures, {} at once: {} of {}", at_once, done, all));
+        }};
+    if (options.routes.empty())
+      finding.after.push_back({at_once, fabric::check_failures(graph, how)});
+    else
+      finding.routes_after.push_back({at_once, fabric::check_route_failures(graph, routes, how)});
   }
   return finding;
 }
@@ -109,14 +124,10 @@ void print_circle(const std::vector<Wait>& waits) {
   fmt::print("each link waits for the next one, the last one for the first\n");
 }
 
-std::string counted(std::size_t count, const std::string& one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
-}
-
 void print_now(const topo::Graph& graph, const fabric::Routes& routes,
                const fabric::DeadlockCheck& now) {
   if (now.circle) {
-    fmt::print("deadlock possible: a circle of {} links\n\n", now.circle->size());
+    fmt::print("deadlock possible: a circle of {}\n\n", counted(now.circle->size(), "link"));
     print_circle(waits_of(graph, routes, *now.circle));
     return;
   }
@@ -124,7 +135,7 @@ void print_now(const topo::Graph& graph, const fabric::Routes& routes,
     fmt::print("no deadlock: no switch is cabled to another, so nothing waits\n");
     return;
   }
-  fmt::print("no deadlock: {} links, {} between them, no circle\n", now.links,
+  fmt::print("no deadlock: {}, {} between them, no circle\n", counted(now.links, "link"),
              counted(now.waits, "wait"));
   std::vector<std::string> layers;
   for (const std::size_t links : now.layers)
@@ -138,22 +149,40 @@ void print_now(const topo::Graph& graph, const fabric::Routes& routes,
   }
 }
 
+// "1 failure at once: all 14 looked at".
+template <typename Check>
+std::string sets_text(int at_once, const Check& check) {
+  const std::string all = check.sets > static_cast<double>(check.checked)
+                              ? fmt::format("{} of ", check.checked)
+                              : "all ";
+  return fmt::format("{} at once: {} looked at", counted(at_once, "failure"),
+                     check.is_sample ? fmt::format("{} drawn of {:.4g}", check.checked, check.sets)
+                                     : fmt::format("{}{:.0f}", all, check.sets));
+}
+
+void print_after(const topo::Graph& graph, const RouteFinding& after) {
+  const fabric::RouteFailureCheck& check = after.check;
+  fmt::print("\n{}; after {} of them routes have no way left\n", sets_text(after.at_once, check),
+             check.losing);
+  fmt::print("no deadlock: switches that leave out what failed wait for fewer links\n");
+  for (const fabric::LostRoute& lost : check.lost)
+    fmt::print("  after {} failed: {} has no way to {}\n",
+               join(names_of(graph, lost.failed), " and "), graph.nodes[lost.at.index()].name,
+               graph.nodes[lost.to.index()].name);
+  if (check.losing > check.lost.size())
+    fmt::print("  ... {} more\n", check.losing - check.lost.size());
+}
+
 void print_after(const topo::Graph& graph, const FailureFinding& after) {
   const fabric::FailureCheck& check = after.check;
-  const std::string sets =
-      check.is_sample
-          ? fmt::format("{} drawn of {:.4g}", check.checked, check.sets)
-          : fmt::format("{}{:.0f}", check.circle ? fmt::format("{} of ", check.checked) : "all ",
-                        check.sets);
-  fmt::print("\n{} at once: {} looked at; {} led traffic new ways, {} cut leaves off\n",
-             counted(static_cast<std::size_t>(after.at_once), "failure"), sets, check.rerouted,
-             check.unreachable);
+  fmt::print("\n{}; {} led traffic new ways, {} cut leaves off\n", sets_text(after.at_once, check),
+             check.rerouted, check.unreachable);
   if (!check.circle) {
     fmt::print("no deadlock: no circle after any of them\n");
     return;
   }
-  fmt::print("deadlock possible after {} failed: a circle of {} links\n\n",
-             join(names_of(graph, *check.failed), " and "), check.circle->size());
+  fmt::print("deadlock possible after {} failed: a circle of {}\n\n",
+             join(names_of(graph, *check.failed), " and "), counted(check.circle->size(), "link"));
   print_circle(waits_after(graph, check));
 }
 
@@ -163,6 +192,21 @@ json circle_to_json(const std::vector<Wait>& waits) {
     circle.push_back(
         {{"link", wait.link}, {"from", wait.from}, {"to", wait.to}, {"traffic_to", wait.cause}});
   return circle;
+}
+
+json route_finding_to_json(const topo::Graph& graph, const RouteFinding& after) {
+  json lost = json::array();
+  for (const fabric::LostRoute& one : after.check.lost)
+    lost.push_back({{"failed", names_of(graph, one.failed)},
+                    {"switch", graph.nodes[one.at.index()].name},
+                    {"leaf", graph.nodes[one.to.index()].name}});
+  return {{"at_once", after.at_once},
+          {"sets", after.check.sets},
+          {"checked", after.check.checked},
+          {"is_sample", after.check.is_sample},
+          {"losing", after.check.losing},
+          {"lost", lost},
+          {"has_circle", false}};
 }
 
 json finding_to_json(const topo::Graph& graph, const fabric::Routes& routes,
@@ -190,6 +234,8 @@ json finding_to_json(const topo::Graph& graph, const fabric::Routes& routes,
     }
     all["failures"].push_back(std::move(one));
   }
+  for (const RouteFinding& after : finding.routes_after)
+    all["failures"].push_back(route_finding_to_json(graph, after));
   return all;
 }
 
@@ -200,18 +246,34 @@ Result<fabric::Routes> load_routes(const topo::Graph& graph, const std::string& 
   return fabric::parse_routes(graph, *text, path);
 }
 
+struct Checked {
+  topo::Graph graph;
+  fabric::Routes routes;
+  Finding finding;
+};
+
+Result<Checked> check_cluster(const Options& options) {
+  // Large fabrics take minutes: each part of the work is told.
+  SearchProgress progress(stderr, "reading " + printable(options.cluster, 40));
+  REGATTA_TRY(cluster, load_cluster(options.cluster));
+  topo::Graph graph = topo::build_graph(cluster);
+  progress.say("finding the ways of traffic");
+  REGATTA_TRY(routes, load_routes(graph, options.routes));
+  Finding finding = look(graph, routes, options, progress);
+  return Checked{std::move(graph), std::move(routes), std::move(finding)};
+}
+
 int check(const Options& options) {
-  const auto cluster = load_cluster(options.cluster);
-  if (!cluster) return report_error(cluster.error());
-  const topo::Graph graph = topo::build_graph(*cluster);
-  const auto routes = load_routes(graph, options.routes);
-  if (!routes) return report_error(routes.error());
-  const Finding finding = look(graph, *routes, options);
+  const auto checked = check_cluster(options);
+  if (!checked) return report_error(checked.error());
+  const auto& [graph, routes, finding] = *checked;
   if (options.json) {
-    fmt::print("{}\n", finding_to_json(graph, *routes, finding).dump(2));
+    fmt::print("{}\n", finding_to_json(graph, routes, finding).dump(2));
   } else {
-    print_now(graph, *routes, finding.now);
+    print_now(graph, routes, finding.now);
     for (const FailureFinding& after : finding.after)
+      print_after(graph, after);
+    for (const RouteFinding& after : finding.routes_after)
       print_after(graph, after);
   }
   return finding.has_circle() ? 1 : 0;
@@ -226,18 +288,18 @@ void add_fabric_check(CLI::App& fabric, int& exit_status) {
       "regatta fabric check examples/cluster.yaml --failures 2",
       [options, &exit_status] { exit_status = check(*options); });
   command->add_option("CLUSTER", options->cluster, "Cluster file")->required()->check(not_empty());
-  auto* routes = command
-                     ->add_option("--routes", options->routes,
-                                  "Routes to check instead of the shortest ways, a line each: "
-                                  "switch, leaf (or *), links")
-                     ->type_name("FILE")
-                     ->check(not_empty());
+  command
+      ->add_option("--routes", options->routes,
+                   "Routes to check instead of the shortest ways, a line each: switch, leaf (or "
+                   "*), links")
+      ->type_name("FILE")
+      ->check(not_empty());
   command
       ->add_option("--failures", options->failures,
-                   "Also after each failure of links and switches, up to so many at once")
+                   "Also after each failure of links and switches, up to so many at once; with "
+                   "--routes: which of these lose their way")
       ->type_name("K")
-      ->check(whole_number(1, 8))
-      ->excludes(routes);
+      ->check(whole_number(1, 8));
   command
       ->add_option("--sets", options->sets,
                    "Of more sets of failures at once than this, draw so many")

@@ -1,15 +1,13 @@
 #include "regatta/fabric/failures.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <numeric>
-#include <random>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "regatta/core/check.h"
+#include "regatta/fabric/failure_sets.h"
 #include "regatta/fabric/routes.h"
 
 namespace regatta::fabric {
@@ -19,40 +17,13 @@ bool is_switch(const topo::Graph& graph, NodeId node) {
   return graph.nodes[node.index()].kind != topo::NodeKind::kServer;
 }
 
-// Links between switches, then switches, by their place.
-struct Parts {
-  std::vector<LinkId> links;
-  std::vector<NodeId> switches;
-
-  std::size_t size() const { return links.size() + switches.size(); }
-  Failed at(std::span<const std::size_t> places) const {
-    Failed failed;
-    for (const std::size_t place : places) {
-      if (place < links.size()) {
-        failed.links.push_back(links[place]);
-      } else {
-        failed.switches.push_back(switches[place - links.size()]);
-      }
-    }
-    return failed;
-  }
-};
-
-Parts parts_of(const topo::Graph& graph, bool with_switches) {
-  Parts parts;
-  for (std::size_t id = 0; id < graph.links.size(); ++id)
-    if (graph.links[id].a_nic < 0) parts.links.push_back({static_cast<int>(id)});
-  for (std::size_t id = 0; with_switches && id < graph.nodes.size(); ++id)
-    if (is_switch(graph, {static_cast<int>(id)})) parts.switches.push_back({static_cast<int>(id)});
-  return parts;
-}
-
-// Whether failures lead traffic new ways: some leaf has no way to another one any more that it
-// had. Switches that lose all their next hops lose those that led to them, too; where no leaf is
-// among them, traffic only goes fewer of the ways that it went, for no way became shorter.
-class NewWays {
+// Whether failures take ways from traffic for which it has to go others, if there are any: some
+// leaf has no way to another one any more that it had. Switches that lose all their next hops lose
+// those that led to them, too; where no leaf is among them, traffic only goes fewer of the ways
+// that it went, for no way became shorter.
+class LostWays {
  public:
-  NewWays(const topo::Graph& graph, const Routes& routes)
+  LostWays(const topo::Graph& graph, const Routes& routes)
       : graph_(graph),
         routes_(routes),
         is_failed_(graph.links.size(), false),
@@ -64,7 +35,7 @@ class NewWays {
       if (is_switch(graph, {static_cast<int>(node)})) add_sets({static_cast<int>(node)});
   }
 
-  bool are_led(const Failed& failed) {
+  bool are_lost(const Failed& failed) {
     ++failures_;
     mark(failed, true);
     touched_.clear();
@@ -75,7 +46,7 @@ class NewWays {
     for (const NodeId node : failed.switches)
       for (const LinkId link : graph_.links_of[node.index()])
         touched_.push_back(other_end(link, node));
-    const bool are = std::ranges::any_of(touched_, [&](NodeId node) { return leads_new(node); });
+    const bool are = std::ranges::any_of(touched_, [&](NodeId node) { return loses_ways(node); });
     mark(failed, false);
     return are;
   }
@@ -120,7 +91,7 @@ class NewWays {
   }
 
   // Whether what `node` loses by the failures themselves takes the way of some leaf.
-  bool leads_new(NodeId node) {
+  bool loses_ways(NodeId node) {
     return std::ranges::any_of(sets_[node.index()], [&](const Set& set) {
       return std::ranges::all_of(set.hops, [&](std::uint32_t hop) { return is_dead(hop); }) &&
              std::ranges::any_of(set.leaves, [&](NodeId leaf) {
@@ -171,30 +142,32 @@ class NewWays {
   std::vector<NodeId> lost_;
 };
 
-// The next set of places in the order of a dictionary.
-bool advance(std::vector<std::size_t>& places, std::size_t size) {
-  for (std::size_t i = places.size(); i-- > 0;) {
-    if (places[i] + (places.size() - i) >= size) continue;
-    std::iota(places.begin() + static_cast<std::ptrdiff_t>(i), places.end(), places[i] + 1);
-    return true;
+// Whether traffic between leaves that work goes a next hop that it did not go before.
+bool leads_new_ways(const topo::Graph& graph, const Routes& before, const Routes& now,
+                    const Failed& failed) {
+  const auto works = [&](NodeId leaf) { return std::ranges::count(failed.switches, leaf) == 0; };
+  std::vector<NodeId> seen_for(graph.nodes.size());
+  std::vector<NodeId> nodes;
+  for (const NodeId to : before.leaves()) {
+    if (!works(to)) continue;
+    nodes.clear();
+    const auto reach = [&](NodeId node) {
+      if (node == to || seen_for[node.index()] == to) return;
+      seen_for[node.index()] = to;
+      nodes.push_back(node);
+    };
+    for (const NodeId from : before.leaves())
+      if (works(from)) reach(from);
+    for (std::size_t next = 0; next < nodes.size(); ++next) {
+      const auto old = before.next_hops(nodes[next], to);
+      for (const std::uint32_t hop : now.next_hops(nodes[next], to)) {
+        if (std::ranges::find(old, hop) == old.end()) return true;
+        const topo::Link& link = graph.links[hop / 2];
+        reach(hop % 2 == 0 ? link.b : link.a);
+      }
+    }
   }
   return false;
-}
-
-void draw(std::vector<std::size_t>& places, std::size_t size, std::mt19937_64& random) {
-  for (std::size_t i = 0; i < places.size();) {
-    places[i] = random() % size;
-    const auto before = std::span(places).first(i);
-    if (std::ranges::find(before, places[i]) == before.end()) ++i;
-  }
-}
-
-// Of `size` things, sets of `count`.
-double sets_of(std::size_t size, std::size_t count) {
-  double sets = 1;
-  for (std::size_t i = 0; i < count; ++i)
-    sets = sets * static_cast<double>(size - i) / static_cast<double>(i + 1);
-  return std::round(sets);
 }
 
 bool is_cut(const Routes& routes, const Routes& left, const Failed& failed) {
@@ -223,38 +196,23 @@ topo::Graph without(const topo::Graph& graph, const Failed& failed) {
 }
 
 FailureCheck check_failures(const topo::Graph& graph, const FailureOptions& options) {
-  REGATTA_CHECK(options.at_once >= 1);
   const Routes routes(graph);
   REGATTA_CHECK(!find_circle(graph, routes));
-  const Parts parts = parts_of(graph, options.switches);
-  FailureCheck check;
-  std::vector<std::size_t> places(static_cast<std::size_t>(options.at_once));
-  if (parts.size() < places.size()) return check;
-  check.sets = sets_of(parts.size(), places.size());
-  check.is_sample = places.size() > 1 && check.sets > static_cast<double>(options.most_sets);
-  const std::size_t all =
-      check.is_sample ? options.most_sets : static_cast<std::size_t>(check.sets);
-  std::mt19937_64 random(options.seed);
-  NewWays ways(graph, routes);
-  std::iota(places.begin(), places.end(), 0);
-  for (; check.checked < all; ++check.checked) {
-    if (check.is_sample) {
-      draw(places, parts.size(), random);
-    } else if (check.checked > 0) {
-      REGATTA_CHECK(advance(places, parts.size()));
-    }
-    if (options.progress) options.progress(check.checked, all);
-    const Failed failed = parts.at(places);
-    if (!ways.are_led(failed)) continue;
-    ++check.rerouted;
-    const topo::Graph left = without(graph, failed);
+  FailureSets sets(graph, options);
+  FailureCheck check{.sets = sets.sets(), .is_sample = sets.is_sample()};
+  LostWays ways(graph, routes);
+  while (sets.next()) {
+    if (options.progress) options.progress(check.checked, sets.count());
+    ++check.checked;
+    if (!ways.are_lost(sets.failed())) continue;
+    const topo::Graph left = without(graph, sets.failed());
     const Routes others(left);
-    check.unreachable += is_cut(routes, others, failed) ? 1 : 0;
+    check.unreachable += is_cut(routes, others, sets.failed()) ? 1 : 0;
+    check.rerouted += leads_new_ways(graph, routes, others, sets.failed()) ? 1 : 0;
     check.circle = find_circle(left, others);
     if (!check.circle) continue;
-    check.failed = failed;
-    ++check.checked;
-    return check;
+    check.failed = sets.failed();
+    break;
   }
   return check;
 }

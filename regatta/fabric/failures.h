@@ -31,11 +31,13 @@ struct FailureOptions {
 };
 
 struct FailureCheck {
-  double sets = 0;               // of so many failures at once that there are
-  std::size_t checked = 0;       // fewer where they were drawn, or ended at a circle
-  bool is_sample = false;        // they were drawn
-  std::size_t rerouted = 0;      // of these, those that led traffic ways it did not go before
-  std::size_t unreachable = 0;   // those after which a leaf that works cannot reach another one
+  double sets = 0;          // of so many failures at once that there are
+  std::size_t checked = 0;  // fewer where they were drawn, or ended at a circle
+  bool is_sample = false;   // they were drawn
+  // Of these, those that led traffic ways it did not go before, and those after which a leaf that
+  // works cannot reach another one any more. Some do both.
+  std::size_t rerouted = 0;
+  std::size_t unreachable = 0;
   std::optional<Failed> failed;  // the first ones after which there is a circle
   std::optional<Circle> circle;
 };

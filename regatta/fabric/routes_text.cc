@@ -32,6 +32,11 @@ class RoutesText {
       const std::vector<std::string> words = words_of(line);
       if (!words.empty()) REGATTA_TRY_DO(read_line(words));
     }
+    if (given_.empty())
+      return Error{Code::kInvalidInput,
+                   file_ +
+                       ": no route is in it; write at least one line like: spine0 leaf3 "
+                       "leaf3-spine0"};
     return std::move(routes_);
   }
 

@@ -38,15 +38,29 @@ TEST(RoutesText, ReplacesTheShortestWaysWhereItSaysSo) {
   EXPECT_EQ(hops("leaf1", "leaf2").size(), 4U);
 }
 
-TEST(RoutesText, IsTheShortestWaysWhenEmpty) {
+TEST(RoutesText, ThatHasNoRouteIsRefused) {
+  for (const char* text : {"", "\n\n", "# nothing yet\n"})
+    EXPECT_EQ(complaint(text),
+              "r.txt: no route is in it; write at least one line like: spine0 leaf3 leaf3-spine0");
+}
+
+TEST(RoutesText, LeavesTheShortestWaysWhereItSaysNothing) {
   const topo::Graph graph = clos(3);
-  const auto routes = parse_routes(graph, "", "r.txt");
-  ASSERT_TRUE(routes);
+  const NodeId leaf0 = node_of(graph, "leaf0");
+  const Routes before(graph);
+  const std::uint32_t hop = before.next_hops(leaf0, node_of(graph, "leaf1")).front();
+  const auto routes =
+      parse_routes(graph, "leaf0 leaf1 " + graph.links[hop / 2].name + "\n", "r.txt");
+  ASSERT_TRUE(routes) << routes.error().message;
   const Routes shortest(graph);
-  for (std::size_t node = 0; node < graph.nodes.size(); ++node)
-    for (const NodeId leaf : shortest.leaves())
-      EXPECT_THAT(routes->next_hops({static_cast<int>(node)}, leaf),
-                  testing::ElementsAreArray(shortest.next_hops({static_cast<int>(node)}, leaf)));
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const NodeId node{static_cast<int>(i)};
+    for (const NodeId leaf : shortest.leaves()) {
+      if (node == leaf0 && leaf == node_of(graph, "leaf1")) continue;
+      EXPECT_THAT(routes->next_hops(node, leaf),
+                  testing::ElementsAreArray(shortest.next_hops(node, leaf)));
+    }
+  }
 }
 
 TEST(RoutesText, NamesLineAndRemedyOfWhatIsWrong) {
