@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -102,6 +103,11 @@ int main(int argc, char** argv) {
     // The library that prints throws where a large text meets a full device.
     if (std::ferror(stdout) != 0) return end_output(1, error.code().value());
     std::fprintf(stderr, "regatta: bug: %s; please report it\n", error.what());
+    return 1;
+  } catch (const std::bad_alloc&) {
+    std::fputs(
+        "regatta: no memory is left for this; ask for less at once, or take a machine with more\n",
+        stderr);
     return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "regatta: bug: %s; please report it\n", error.what());

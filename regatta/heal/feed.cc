@@ -104,7 +104,9 @@ Result<Feed> Feed::open(const std::string& path, std::function<std::string()> gr
   auto listener = os::listen_unix(path);
   if (!listener && listener.error().code == Code::kConflict)
     return Error{Code::kConflict, path + ": another healer listens here; end it first"};
-  if (!listener) return listener.error();
+  if (!listener)
+    return Error{Code::kInvalidInput,
+                 listener.error().message + "; choose another path for the socket"};
   auto impl = std::make_unique<Impl>();
   impl->path = path;
   impl->greeting = std::move(greeting);

@@ -54,13 +54,19 @@ PacketSettings read_packet(const YamlMap& map) {
   map.allow({"mtu", "header", "lossless", "buffer", "congestion_control"});
   PacketSettings packet;
   packet.mtu = map.bytes_or("mtu", packet.mtu);
-  packet.header = map.bytes_or("header", packet.header);
+  // Packets may be counted without a header.
+  if (map.text_or("header", "") == "0B")
+    packet.header = {0};
+  else
+    packet.header = map.bytes_or("header", packet.header);
   packet.is_lossless = map.boolean_or("lossless", packet.is_lossless);
   packet.buffer = map.bytes_or("buffer", packet.buffer);
   packet.has_dcqcn =
       map.choice_or<bool>("congestion_control", false, {{"none", false}, {"dcqcn", true}});
   if (packet.mtu.value > kMostMtu)
     map.fail("mtu", fmt::format("more than {} bytes; 4KiB and 9000B are usual", kMostMtu));
+  if (packet.header.value > kMostMtu)
+    map.fail("header", fmt::format("more than {} bytes; 30B to 100B are usual", kMostMtu));
   if (packet.is_lossless && map.has("buffer"))
     map.fail("buffer", "a lossless fabric pauses before it is full; write lossless: false too");
   return packet;
@@ -120,6 +126,12 @@ std::vector<std::string> keys_of(Pattern pattern) {
   return keys;
 }
 
+std::string read_end(const YamlMap& map, const char* key, const char* what) {
+  if (!map.has(key))
+    map.fail(key, fmt::format("missing; name the device that {}, like s0/0", what));
+  return map.text_or(key, "");
+}
+
 TrafficItem read_item(const YamlMap& map, std::size_t number) {
   TrafficItem item;
   item.line = map.line();
@@ -131,7 +143,8 @@ TrafficItem read_item(const YamlMap& map, std::size_t number) {
   item.after = map.text_or("after", "");
   item.repeat = map.integer_or("repeat", 1, {1, kMostItems});
   if (item.pattern == Pattern::kTrace) {
-    item.trace_file = map.text("file");
+    if (!map.has("file")) map.fail("file", "missing; name the file of messages, like trace.csv");
+    item.trace_file = map.text_or("file", "");
     return item;
   }
   if (item.pattern == Pattern::kStep) {
@@ -150,9 +163,9 @@ TrafficItem read_item(const YamlMap& map, std::size_t number) {
     return item;
   }
   item.bytes = map.bytes("bytes");
-  if (item.pattern == Pattern::kMessage) item.from = map.text("from");
+  if (item.pattern == Pattern::kMessage) item.from = read_end(map, "from", "sends");
   if (item.pattern == Pattern::kMessage || item.pattern == Pattern::kIncast)
-    item.to = map.text("to");
+    item.to = read_end(map, "to", "is sent to");
   if (item.pattern != Pattern::kMessage) read_ranks(map, item);
   return item;
 }
@@ -190,7 +203,8 @@ void read_traffic(const YamlMap& root, Scenario& scenario) {
                                     printable(item.after, 40)));
     }
     if (!names.insert(item.name).second)
-      map.fail("name", fmt::format("two items are called '{}'", printable(item.name, 40)));
+      map.fail("name", fmt::format("two items are called '{}'; give each a name of its own",
+                                   printable(item.name, 40)));
   }
 }
 

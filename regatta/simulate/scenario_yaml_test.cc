@@ -65,6 +65,21 @@ TEST(ScenarioYaml, ReadsAStepAsNumbersOrFromAJob) {
   EXPECT_EQ(scenario.traffic[1].job, "job.yaml");
 }
 
+TEST(ScenarioYaml, TakesPacketsWithoutAHeader) {
+  const auto header_of = [](const std::string& header) {
+    return parse_scenario(
+        "packet: {header: " + header + "}\ntraffic: [{pattern: all_to_all, bytes: 1MB}]\n",
+        "scenario.yaml");
+  };
+  for (const auto& [text, bytes] : {std::pair{"0B", 0LL}, {"64B", 64LL}, {"65535B", 65535LL}}) {
+    const auto scenario = header_of(text);
+    ASSERT_TRUE(scenario) << scenario.error().message;
+    EXPECT_EQ(scenario->packet.header.value, bytes);
+  }
+  EXPECT_EQ(header_of("1MiB").error().message,
+            "scenario.yaml:1: packet.header: more than 65535 bytes; 30B to 100B are usual");
+}
+
 TEST(ScenarioYaml, RefusesBrokenFilesWithLineAndRemedy) {
   const std::vector<BrokenFile> files = broken_files(REGATTA_TESTDATA);
   EXPECT_GE(files.size(), 8U);

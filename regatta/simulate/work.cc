@@ -40,7 +40,7 @@ Result<std::vector<Ranks>> groups_of(const Scenario& scenario, const TrafficItem
     for (const std::string& text : item.ranks) {
       REGATTA_TRY(rank, find_rank(scenario, item.line, network, text));
       if (std::ranges::find(groups[0], rank) != groups[0].end())
-        return wrong(scenario, item.line, fmt::format("{} is listed twice", text));
+        return wrong(scenario, item.line, fmt::format("{} is listed twice; keep one", text));
       groups[0].push_back(rank);
     }
     return groups;

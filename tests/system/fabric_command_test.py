@@ -1,6 +1,9 @@
 """`regatta fabric`: what it proves of a cluster's network, and shows where it cannot."""
 import json
 import pathlib
+import resource
+import signal
+import subprocess
 import tempfile
 import unittest
 from xml.etree import ElementTree
@@ -21,6 +24,11 @@ leaf0  leaf2 leaf0-spine1
 spine1 leaf3 leaf1-spine1
 leaf1  leaf3 leaf1-spine0
 """
+
+
+def allow_small_files():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
 
 class FabricCommand(unittest.TestCase):
@@ -78,6 +86,35 @@ class FabricCommand(unittest.TestCase):
         ElementTree.parse(svg)
         self.assertLess(svg.stat().st_size, 2_000_000)
         self.assertIn("no deadlock", lab_case.regatta("fabric", "check", out).stdout)
+
+    def test_design_writes_all_of_its_files_or_none(self):
+        out = self.file("d.yaml", "old")
+        # The picture finds no room, the cluster file before it does.
+        done = subprocess.run([lab_case.BIN / "regatta", "fabric", "design", "--gpus", "64", "--out", out, "--svg",
+                               self.folder / "d.svg"], capture_output=True, text=True, preexec_fn=allow_small_files)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, f"regatta: {self.folder}/d.svg: file too large; choose another place with --svg\n")
+        self.assertEqual(out.read_text(), "old")
+        done = lab_case.regatta("fabric", "design", "--gpus", 64, "--out", out, "--svg", "/dev/full")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, "regatta: /dev/full: no space left on device; choose another place with --svg\n")
+        self.assertEqual(out.read_text(), "old")
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["cluster.yaml", "d.yaml"])
+
+    def test_check_names_the_routes_that_failures_leave_without_a_way(self):
+        routes = self.file("routes.txt", "leaf0 * leaf0-spine0\n")
+        done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes, "--failures", 1)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("1 failure at once: all 14 looked at; ", done.stdout)
+        self.assertIn("after spine0 failed: leaf0 has no way to leaf1\n", done.stdout)
+        done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes, "--failures", 1, "--json")
+        found = json.loads(done.stdout)["failures"][0]
+        self.assertEqual((found["checked"], found["has_circle"]), (14, False))
+        self.assertIn({"failed": ["spine0"], "switch": "leaf0", "leaf": "leaf1"}, found["lost"])
+        routes.write_text("# nothing\n")
+        done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("no route is in it", done.stderr)
 
     def test_design_says_in_json_what_it_is(self):
         done = lab_case.regatta("fabric", "design", "--gpus", 65536, "--json")
@@ -173,6 +210,13 @@ class FabricSimulate(unittest.TestCase):
                 ("traffic: [{pattern: message, from: s9/0, to: s1/0, bytes: 1MB}]\n", ":2: no server is called 's9'"),
                 ("traffic: [{pattern: trace, file: none.csv}]\n", "none.csv"),
                 ("traffic: []\n", "nothing is sent"),
+                ("packet: {header: 1MiB}\ntraffic: []\n", "scenario.yaml:2: packet.header: more than 65535 bytes"),
+                ("traffic: [{pattern: incast, bytes: 1MB}]\n", "traffic[0].to: missing; name the device that is sent to"),
+                ("traffic: [{pattern: message, from: s0/0, bytes: 1MB}]\n", "to: missing; name the device"),
+                ("traffic: [{pattern: trace}]\n", "file: missing; name the file of messages"),
+                ("traffic: [{pattern: all_to_all, bytes: 1MB, ranks: [s0/0, s0/0]}]\n", "s0/0 is listed twice; keep one"),
+                ("traffic: [{pattern: all_to_all, bytes: 1MB, name: a}, {pattern: all_to_all, bytes: 1MB, name: a}]\n",
+                 "two items are called 'a'; give each"),
                 ("routing: {policy: adaptive}\ntraffic: [{pattern: all_to_all, bytes: 1MB}]\n", "need --level packet")):
             done = self.simulate(text)
             self.assertEqual((done.returncode, done.stdout), (2, ""), text)
