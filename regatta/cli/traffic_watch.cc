@@ -158,14 +158,13 @@ void TrafficWatch::look_at_ranks() {
   }
 }
 
-// Of the other end, where it is watched too.
-int TrafficWatch::rank_of(const probe::Connection& connection) const {
-  const auto other = std::ranges::find_if(seen_, [&](const auto& entry) {
-    return entry.second.last.connection == reversed(connection);
-  });
-  if (other == seen_.end()) return -1;
-  const auto owner = owners_.find(other->second.last.inode);
-  return owner == owners_.end() ? -1 : owner->second;
+std::map<probe::Connection, int> TrafficWatch::ranks_of_ends() const {
+  std::map<probe::Connection, int> ranks;
+  for (const auto& [key, seen] : seen_) {
+    const auto owner = owners_.find(seen.last.inode);
+    ranks.try_emplace(seen.last.connection, owner == owners_.end() ? -1 : owner->second);
+  }
+  return ranks;
 }
 
 std::string TrafficWatch::server_of(const probe::Connection& connection) const {
@@ -181,17 +180,18 @@ TrafficRecord TrafficWatch::record() const {
   record.intervals = static_cast<std::size_t>(std::max(0.0, elapsed / interval_));
   record.cost = elapsed.value > 0 ? used_ / elapsed : 0;
   record.connections = seen_.size();
+  const std::map<probe::Connection, int> rank_of = ranks_of_ends();
   for (const auto& [key, seen] : seen_) {
     const probe::ConnectionCounters& last = seen.last;
     const Place& place = places_[seen.place];
     const std::string here = place.server.empty()
                                  ? host_of(last.connection.local, last.connection.is_ipv6)
                                  : place.server;
-    const auto owner = owners_.find(last.inode);
+    const auto end = rank_of.find(reversed(last.connection));
     WatchedFlow flow{.from = here,
                      .to = server_of(last.connection),
-                     .from_rank = owner == owners_.end() ? -1 : owner->second,
-                     .to_rank = rank_of(last.connection),
+                     .from_rank = rank_of.at(last.connection),
+                     .to_rank = end == rank_of.end() ? -1 : end->second,
                      .retransmits = last.retransmits - seen.retransmits_before,
                      .round_trip = last.round_trip,
                      .bytes = seen.sent};

@@ -54,7 +54,8 @@ class TrafficWatch {
   void run();
   Status sample(std::size_t place);
   void add(std::vector<double>& series, double bytes, Seconds from, Seconds to) const;
-  int rank_of(const probe::Connection& connection) const;
+  // Whose each connection is, as this end of it has it; -1: not known.
+  std::map<probe::Connection, int> ranks_of_ends() const;
   std::string server_of(const probe::Connection& connection) const;
 
   const Seconds start_;
