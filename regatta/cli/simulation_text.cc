@@ -9,6 +9,7 @@
 
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
+#include "regatta/diag/polarisation.h"
 
 namespace regatta::cli {
 namespace {
@@ -102,6 +103,15 @@ json simulation_json(const Scenario& scenario, const Network& network, const Out
                               {"alone_s", one.alone}});
   }
   if (outcome.packets) all["packet"] = packets_json(network, outcome);
+  all["polarisation"] = json::array();
+  for (const diag::Polarisation& one : outcome.polarisation) {
+    json empty = json::array();
+    for (const std::uint32_t link : one.empty)
+      empty.push_back(network.link_name(link));
+    all["polarisation"].push_back({{"text", diag::to_string(network.graph, one)},
+                                   {"empty_links", std::move(empty)},
+                                   {"by_chance", one.by_chance}});
+  }
   if (outcome.ports.most > 0) {
     all["most_flows_by_chance"] = outcome.ports.most_by_chance;
     all["most_flows_planned"] = outcome.ports.most;
@@ -190,6 +200,8 @@ void print_simulation(const Scenario& scenario, const Network& network, const Ou
   }
   print_items(outcome);
   if (outcome.packets) fmt::print("{}\n", packets_text(network, outcome));
+  for (const diag::Polarisation& one : outcome.polarisation)
+    fmt::print("{} (by chance: {:.1g})\n\n", diag::to_string(network.graph, one), one.by_chance);
   print_links(network, outcome);
   print_slowest(network, outcome);
   if (outcome.unfinished > 0)

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
+#include "regatta/diag/polarisation.h"
 #include "regatta/report/assets.h"
 #include "regatta/report/html_text.h"
 #include "regatta/report/simulation_network.h"
@@ -87,6 +89,20 @@ std::string items(const Outcome& outcome) {
                  table);
 }
 
+std::string polarisation(const Network& network, const Outcome& outcome) {
+  std::string html;
+  for (const diag::Polarisation& one : outcome.polarisation) {
+    std::vector<std::string> names;
+    for (const std::uint32_t link : one.empty)
+      names.push_back(escape_html(network.link_name(link)));
+    html += section("Tiers that hash alike",
+                    "Links that carry nothing, though flows enough come to their switches.",
+                    "<p>" + escape_html(diag::to_string(network.graph, one)) + "</p>\n<p>" +
+                        join(names, ", ") + "</p>\n");
+  }
+  return html;
+}
+
 std::string slowest(const Network& network, const Outcome& outcome) {
   std::vector<TableRow> rows;
   for (const SlowMessage& one : outcome.slowest) {
@@ -140,6 +156,7 @@ std::string simulation_html(const Scenario& scenario, const Network& network,
   html += items(outcome);
   html += links_over_time(network, outcome);
   html += queues_over_time(network, outcome);
+  html += polarisation(network, outcome);
   html += slowest(network, outcome);
   return html + "</main></body></html>\n";
 }

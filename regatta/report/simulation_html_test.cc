@@ -45,6 +45,18 @@ TEST(SimulationHtml, ShowsLinksAndQueuesOverTimeOfPackets) {
   EXPECT_THAT(page_of(incast), Not(HasSubstr("Queues over time")));
 }
 
+TEST(SimulationHtml, NamesLinksThatTiersHashingAlikeLeaveEmpty) {
+  const simulate::Network network(simulate::test_cluster(4, 1));
+  simulate::Outcome outcome;
+  outcome.polarisation.push_back({.empty = {0}, .by_chance = 1e-9});
+  const std::string page = simulation_html({}, network, outcome);
+  EXPECT_THAT(page, testing::HasSubstr("spines hash as leaves do"));
+  EXPECT_THAT(page, testing::HasSubstr(network.link_name(0)));
+  outcome.polarisation.clear();
+  EXPECT_THAT(simulation_html({}, network, outcome),
+              testing::Not(testing::HasSubstr("hash as leaves do")));
+}
+
 TEST(SimulationHtml, SaysWhatNeverEnds) {
   const std::string page = page_of(
       "traffic: [{pattern: message, from: s0/0, to: s2/0, bytes: 50MB}]\n"

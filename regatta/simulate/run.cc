@@ -6,6 +6,7 @@
 #include <queue>
 #include <utility>
 
+#include "regatta/diag/polarisation.h"
 #include "regatta/fabric/flow_simulation.h"
 #include "regatta/simulate/packets.h"
 #include "regatta/simulate/ways.h"
@@ -241,6 +242,14 @@ void describe(Outcome& outcome, const Work& work, const std::vector<fabric::Flow
   add_links(outcome, work.network, bytes_of_link);
 }
 
+// As the counters of real switches would show it.
+void add_polarisation(Outcome& outcome, const topo::Graph& graph) {
+  std::vector<std::uint64_t> bytes(2 * graph.links.size());
+  for (std::size_t link = 0; link < bytes.size(); ++link)
+    bytes[link] = static_cast<std::uint64_t>(outcome.links[link].bytes);
+  outcome.polarisation = diag::find_polarisation(graph, bytes);
+}
+
 Status run_flows(const Scenario& scenario, const Work& work, const RunOptions& options,
                  Outcome& outcome) {
   REGATTA_TRY(problem, lead_flows(scenario, work));
@@ -302,6 +311,9 @@ Result<Outcome> run(const Scenario& scenario, const Network& network, const RunO
     REGATTA_TRY_DO(run_flows(scenario, work, options, outcome));
   else
     REGATTA_TRY_DO(run_packets(scenario, work, options, outcome));
+  // Failures leave links empty, too.
+  if (scenario.routing.policy == RoutePolicy::kEcmp && scenario.failures.empty())
+    add_polarisation(outcome, network.graph);
   return outcome;
 }
 

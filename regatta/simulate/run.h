@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "regatta/core/result.h"
+#include "regatta/diag/polarisation.h"
 #include "regatta/fabric/link_history.h"
 #include "regatta/fabric/queue_history.h"
 #include "regatta/simulate/network.h"
@@ -77,6 +78,8 @@ struct Outcome {
   fabric::QueueHistory queues{0, 2, 1};  // packet and mixed level
   PlannedPorts ports;                    // 0 where they were not planned
   std::optional<PacketOutcome> packets;
+  // Tiers that hash alike, where switches hash: told from the bytes on links alone.
+  std::vector<diag::Polarisation> polarisation;
 };
 
 struct Message {

@@ -106,6 +106,41 @@ TEST(Run, PortsThatArePlannedOrSpraysKeepFlowsApartThatChanceLeadsTogether) {
   EXPECT_LT(collisions, 14);
 }
 
+// 64 servers, four groups of four leaves, four spines a group, each with two super-spines above.
+topo::Cluster three_tiers() {
+  topo::Cluster cluster = test_cluster(64, 1);
+  cluster.fabric.tiers = 3;
+  cluster.fabric.servers_per_leaf = 4;
+  cluster.fabric.spines = 4;
+  cluster.fabric.leaves_per_group = 4;
+  cluster.fabric.super_spines = 8;
+  cluster.fabric.super_uplink = {50e9};
+  return cluster;
+}
+
+TEST(Run, SwitchesThatShareASeedAreFoundByTheLinksTheyLeaveEmpty) {
+  const Network network(three_tiers());
+  const std::string traffic = "traffic: [{pattern: all_to_all, bytes: 64MB}]\n";
+  const Outcome shared = run(network, "routing: {hash_seeds: shared}\n" + traffic);
+  ASSERT_EQ(shared.polarisation.size(), 1U);
+  EXPECT_THAT(diag::to_string(network.graph, shared.polarisation[0]),
+              HasSubstr("spines hash as leaves do: "));
+  for (const std::uint32_t link : shared.polarisation[0].empty)
+    EXPECT_EQ(shared.links[link].bytes, 0) << network.link_name(link);
+  EXPECT_THAT(run(network, traffic).polarisation, testing::IsEmpty());
+  EXPECT_THAT(run(network, "routing: {policy: spray}\n" + traffic).polarisation,
+              testing::IsEmpty());
+}
+
+// A link that has failed is empty for another reason.
+TEST(Run, LinksThatFailAreNotTakenForHashesAlike) {
+  const Network network(three_tiers());
+  std::string text = "traffic: [{pattern: all_to_all, bytes: 64MB}]\nfailures:\n";
+  for (const char* spine : {"spine0", "spine1", "spine2", "spine3"})
+    text += std::string("  - {switch: ") + spine + ", local: 0s, converged: 0s}\n";
+  EXPECT_THAT(run(network, text).polarisation, testing::IsEmpty());
+}
+
 TEST(Run, SeveralConnectionsCarryAMessageInParts) {
   const Network network(test_cluster(4, 1));
   std::size_t told = 0;
