@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
-#include <unordered_map>
+#include <utility>
 
-#include "regatta/core/check.h"
+#include "regatta/diag/internal/candidates.h"
 
 namespace regatta::diag {
 namespace {
@@ -15,125 +14,16 @@ constexpr double kMostLoss = 0.9999;
 constexpr double kDark = 0.9;  // a loss rate from which on nothing is said to come through
 constexpr int kRateSteps = 16;
 
-// Spreads way numbers, so that sums of them tell sets of ways apart.
-std::uint64_t mixed(std::uint64_t number) {
-  number += 0x9e3779b97f4a7c15ULL;
-  number = (number ^ (number >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  number = (number ^ (number >> 27U)) * 0x94d049bb133111ebULL;
-  return number ^ (number >> 31U);
-}
-
-// Of one way.
-struct Sums {
-  std::uint32_t sent = 0;
-  std::uint32_t lost = 0;
-  std::uint64_t windows = 0;  // a bit for each with losses
-  // In the last window that something was sent in all was lost, or nothing is sent any more, as
-  // answers to probes that do not arrive.
-  bool is_dark = false;
-
-  explicit Sums(const WayCount& way) {
-    for (std::size_t window = 0; window < way.sent.size(); ++window) {
-      if (way.sent[window] == 0) continue;
-      REGATTA_CHECK(way.lost[window] <= way.sent[window]);
-      sent += way.sent[window];
-      lost += way.lost[window];
-      is_dark = way.lost[window] == way.sent[window] ||
-                (way.lost[window] > 0 && window + 1 < way.sent.size());
-      if (way.lost[window] > 0) windows |= std::uint64_t{1} << window;
-    }
-  }
-};
-
-// Of all ways over a component.
-struct Totals {
-  std::uint64_t lost = 0;
-  std::uint32_t ways = 0;
-  std::uint32_t ways_hit = 0;
-  std::uint64_t signature = 0;
-
-  void add(const Totals& other) {
-    lost += other.lost;
-    ways += other.ways;
-    ways_hit += other.ways_hit;
-    signature += other.signature;
-  }
-};
-
-struct Candidate {
-  std::uint32_t component = 0;
-  bool some_flows = false;
-  Culprit culprit;
-  std::vector<Culprit> same;  // other components with the same ways
-  double prior = 0;
-  Totals totals;
-  std::vector<double> arrived;       // in each window and all later ones, where it would drop
-  std::vector<std::uint32_t> lossy;  // ways with losses, by their place in the list of those
-  std::size_t onset = 0;             // the window since which it is broken
-  double rate = 0;                   // of loss, likeliest given the rest of the set
-  double gain = 0;                   // of the logarithm of the likelihood, prior included
-};
-
-// Components by number: directed links, then cables, then nodes.
-class Components {
- public:
-  explicit Components(const topo::Graph& graph)
-      : graph_(graph), links_(static_cast<std::uint32_t>(graph.links.size())) {}
-
-  std::uint32_t size() const {
-    return 3 * links_ + static_cast<std::uint32_t>(graph_.nodes.size());
-  }
-
-  // Those that a packet on directed link `link` goes through there, and not again: the switch that
-  // it leads to, the server that it leaves or comes to.
-  template <typename Visit>
-  void visit(std::uint32_t link, Visit&& visit_one) const {
-    visit_one(link);
-    visit_one(2 * links_ + link / 2);
-    const topo::Link& cable = graph_.links[link / 2];
-    const NodeId head = link % 2 == 0 ? cable.b : cable.a;
-    visit_one(3 * links_ + static_cast<std::uint32_t>(head.value));
-    if (cable.a_nic >= 0 && link % 2 == 0)
-      visit_one(3 * links_ + static_cast<std::uint32_t>(cable.a.value));
-  }
-
-  Culprit both_ways(LinkId link) const {
-    return graph_.links[link.index()].a_nic >= 0 ? nic_culprit(graph_, link)
-                                                 : both_ways_culprit(link);
-  }
-
-  Culprit culprit(std::uint32_t component) const {
-    if (component < 2 * links_)
-      return link_culprit({LinkId{static_cast<int>(component / 2)}, component % 2 == 0});
-    if (component < 3 * links_) return both_ways(LinkId{static_cast<int>(component - 2 * links_)});
-    const NodeId node{static_cast<int>(component - 3 * links_)};
-    return graph_.nodes[node.index()].kind == topo::NodeKind::kServer ? server_culprit(node)
-                                                                      : switch_culprit(node);
-  }
-
-  double prior(std::uint32_t component, const ExplainOptions& options) const {
-    if (component < 3 * links_) return options.prior_link;
-    const NodeId node{static_cast<int>(component - 3 * links_)};
-    return graph_.nodes[node.index()].kind == topo::NodeKind::kServer ? options.prior_server
-                                                                      : options.prior_switch;
-  }
-
- private:
-  const topo::Graph& graph_;
-  std::uint32_t links_;
-};
-
 class Search {
  public:
   Search(const topo::Graph& graph, std::span<const WayCount> ways,
          std::span<const Culprit> standing, const ExplainOptions& options)
-      : components_(graph), ways_(ways), standing_(standing), options_(options) {
-    for (std::uint32_t way = 0; way < ways.size(); ++way) {
-      sums_.emplace_back(ways[way]);
-      if (sums_.back().lost > 0) lossy_.push_back(way);
-    }
+      : components_(graph), ways_(ways), options_(options) {
+    Candidates made = make_candidates(components_, ways, standing, options);
+    sums_ = std::move(made.sums);
+    lossy_ = std::move(made.lossy);
+    candidates_ = std::move(made.all);
     passing_.assign(lossy_.size(), 1);
-    if (!lossy_.empty()) make_candidates();
   }
 
   std::vector<Explanation> run() {
@@ -182,117 +72,6 @@ class Search {
         all.erase(all.begin() + static_cast<std::ptrdiff_t>(k));
         break;
       }
-  }
-
-  void make_candidates() {
-    std::vector<Totals> totals(components_.size());
-    for (std::uint32_t number = 0; number < ways_.size(); ++number) {
-      const Sums& way = sums_[number];
-      if (way.sent == 0) continue;
-      const Totals one{.lost = way.lost,
-                       .ways = 1,
-                       .ways_hit = way.lost > 0 ? 1U : 0U,
-                       .signature = mixed(number)};
-      for (const std::uint32_t link : ways_[number].links)
-        components_.visit(link, [&](std::uint32_t component) { totals[component].add(one); });
-    }
-    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> lossy_of;
-    for (std::uint32_t at = 0; at < lossy_.size(); ++at)
-      for (const std::uint32_t link : ways_[lossy_[at]].links)
-        components_.visit(link,
-                          [&](std::uint32_t component) { lossy_of[component].push_back(at); });
-    std::vector<std::uint32_t> found;
-    for (const auto& [component, lossy] : lossy_of)
-      found.push_back(component);
-    std::ranges::sort(found);
-    std::map<std::uint64_t, std::size_t> by_signature;
-    for (const std::uint32_t component : found) {
-      const auto [at, is_new] =
-          by_signature.try_emplace(totals[component].signature, candidates_.size());
-      if (!is_new) {
-        candidates_[at->second].same.push_back(components_.culprit(component));
-        continue;
-      }
-      Candidate one;
-      one.component = component;
-      one.culprit = components_.culprit(component);
-      one.prior = components_.prior(component, options_);
-      one.totals = totals[component];
-      one.arrived.assign(ways_[0].sent.size(), 0);
-      one.lossy = std::move(lossy_of[component]);
-      candidates_.push_back(std::move(one));
-    }
-    count_arrived();
-    add_some_flows();
-    for (Candidate& one : candidates_)
-      name(one);
-  }
-
-  void count_arrived() {
-    std::unordered_map<std::uint32_t, std::size_t> place;
-    for (std::size_t i = 0; i < candidates_.size(); ++i)
-      place[candidates_[i].component] = i;
-    for (std::uint32_t number = 0; number < ways_.size(); ++number) {
-      if (sums_[number].sent == 0) continue;
-      for (const std::uint32_t link : ways_[number].links)
-        components_.visit(link, [&](std::uint32_t component) {
-          const auto at = place.find(component);
-          if (at != place.end()) add_arrived(number, candidates_[at->second].arrived);
-        });
-    }
-  }
-
-  // To sums over each window and all later ones.
-  void add_arrived(std::uint32_t number, std::vector<double>& arrived) const {
-    const WayCount& way = ways_[number];
-    double sum = 0;
-    for (std::size_t window = way.sent.size(); window-- > 0;) {
-      sum += way.sent[window] - way.lost[window];
-      arrived[window] += sum;
-    }
-  }
-
-  // Of components with the same ways the one that is known to be broken has the name, else the
-  // smallest.
-  void name(Candidate& one) const {
-    const auto is_standing = [&](const Culprit& culprit) {
-      return std::ranges::find(standing_, culprit) != standing_.end();
-    };
-    for (Culprit& other : one.same)
-      if (is_standing(other) && !is_standing(one.culprit)) std::swap(one.culprit, other);
-    if (is_standing(one.culprit))
-      one.prior += options_.prior_standing - components_.prior(one.component, options_);
-  }
-
-  // The same components as dropping all of the flows that lost much and nothing of the others.
-  void add_some_flows() {
-    const std::size_t count = candidates_.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      const Candidate& whole = candidates_[i];
-      const CulpritKind kind = whole.culprit.kind;
-      const bool fits =
-          (kind == CulpritKind::kLink && whole.culprit.forward != whole.culprit.backward) ||
-          kind == CulpritKind::kSwitch;
-      if (!fits || whole.totals.ways_hit == whole.totals.ways) continue;
-      Candidate some = whole;
-      some.some_flows = true;
-      some.same.clear();
-      some.lossy.clear();
-      std::ranges::fill(some.arrived, 0);
-      for (const std::uint32_t at : whole.lossy) {
-        const Sums& way = sums_[lossy_[at]];
-        if (way.lost < 3 || !way.is_dark) continue;
-        some.lossy.push_back(at);
-        add_arrived(lossy_[at], some.arrived);
-      }
-      if (some.lossy.size() < 2) continue;
-      const auto hit = static_cast<double>(some.lossy.size());
-      const auto all = static_cast<double>(whole.totals.ways);
-      // Which of its flows: one of so many choices.
-      some.prior += options_.prior_some_flows -
-                    (std::lgamma(all + 1) - std::lgamma(hit + 1) - std::lgamma(all - hit + 1));
-      candidates_.push_back(std::move(some));
-    }
   }
 
   double lost_with(std::uint32_t at, double rate) const {
@@ -500,7 +279,6 @@ class Search {
 
   Components components_;
   std::span<const WayCount> ways_;
-  std::span<const Culprit> standing_;
   const ExplainOptions& options_;
   std::vector<Sums> sums_;            // per way
   std::vector<std::uint32_t> lossy_;  // ways with losses

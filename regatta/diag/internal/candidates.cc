@@ -1,0 +1,181 @@
+#include "regatta/diag/internal/candidates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+
+#include "regatta/core/check.h"
+
+namespace regatta::diag {
+namespace {
+
+// Spreads way numbers, so that sums of them tell sets of ways apart.
+std::uint64_t mixed(std::uint64_t number) {
+  number += 0x9e3779b97f4a7c15ULL;
+  number = (number ^ (number >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  number = (number ^ (number >> 27U)) * 0x94d049bb133111ebULL;
+  return number ^ (number >> 31U);
+}
+
+class Maker {
+ public:
+  Maker(const Components& components, std::span<const WayCount> ways,
+        std::span<const Culprit> standing, const ExplainOptions& options)
+      : components_(components), ways_(ways), standing_(standing), options_(options) {
+    for (std::uint32_t way = 0; way < ways.size(); ++way) {
+      made_.sums.emplace_back(ways[way]);
+      if (made_.sums.back().lost > 0) made_.lossy.push_back(way);
+    }
+  }
+
+  Candidates run() {
+    if (made_.lossy.empty()) return std::move(made_);
+    const std::vector<Totals> totals = sum_up();
+    gather(totals);
+    count_arrived();
+    add_some_flows();
+    for (Candidate& one : made_.all)
+      name(one);
+    return std::move(made_);
+  }
+
+ private:
+  std::vector<Totals> sum_up() const {
+    std::vector<Totals> totals(components_.size());
+    for (std::uint32_t number = 0; number < ways_.size(); ++number) {
+      const Sums& way = made_.sums[number];
+      if (way.sent == 0) continue;
+      const Totals one{.lost = way.lost,
+                       .ways = 1,
+                       .ways_hit = way.lost > 0 ? 1U : 0U,
+                       .signature = mixed(number)};
+      for (const std::uint32_t link : ways_[number].links)
+        components_.visit(link, [&](std::uint32_t component) { totals[component].add(one); });
+    }
+    return totals;
+  }
+
+  void gather(const std::vector<Totals>& totals) {
+    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> lossy_of;
+    for (std::uint32_t at = 0; at < made_.lossy.size(); ++at)
+      for (const std::uint32_t link : ways_[made_.lossy[at]].links)
+        components_.visit(link,
+                          [&](std::uint32_t component) { lossy_of[component].push_back(at); });
+    std::vector<std::uint32_t> found;
+    for (const auto& [component, lossy] : lossy_of)
+      found.push_back(component);
+    std::ranges::sort(found);
+    std::map<std::uint64_t, std::size_t> by_signature;
+    for (const std::uint32_t component : found) {
+      const auto [at, is_new] =
+          by_signature.try_emplace(totals[component].signature, made_.all.size());
+      if (!is_new) {
+        made_.all[at->second].same.push_back(components_.culprit(component));
+        continue;
+      }
+      Candidate one;
+      one.component = component;
+      one.culprit = components_.culprit(component);
+      one.prior = components_.prior(component, options_);
+      one.totals = totals[component];
+      one.arrived.assign(ways_[0].sent.size(), 0);
+      one.lossy = std::move(lossy_of[component]);
+      made_.all.push_back(std::move(one));
+    }
+  }
+
+  void count_arrived() {
+    std::unordered_map<std::uint32_t, std::size_t> place;
+    for (std::size_t i = 0; i < made_.all.size(); ++i)
+      place[made_.all[i].component] = i;
+    for (std::uint32_t number = 0; number < ways_.size(); ++number) {
+      if (made_.sums[number].sent == 0) continue;
+      for (const std::uint32_t link : ways_[number].links)
+        components_.visit(link, [&](std::uint32_t component) {
+          const auto at = place.find(component);
+          if (at != place.end()) add_arrived(number, made_.all[at->second].arrived);
+        });
+    }
+  }
+
+  // To sums over each window and all later ones.
+  void add_arrived(std::uint32_t number, std::vector<double>& arrived) const {
+    const WayCount& way = ways_[number];
+    double sum = 0;
+    for (std::size_t window = way.sent.size(); window-- > 0;) {
+      sum += way.sent[window] - way.lost[window];
+      arrived[window] += sum;
+    }
+  }
+
+  // Of components with the same ways the one that is known to be broken has the name, else the
+  // smallest.
+  void name(Candidate& one) const {
+    const auto is_standing = [&](const Culprit& culprit) {
+      return std::ranges::find(standing_, culprit) != standing_.end();
+    };
+    for (Culprit& other : one.same)
+      if (is_standing(other) && !is_standing(one.culprit)) std::swap(one.culprit, other);
+    if (is_standing(one.culprit))
+      one.prior += options_.prior_standing - components_.prior(one.component, options_);
+  }
+
+  // The same components as dropping all of the flows that lost much and nothing of the others.
+  void add_some_flows() {
+    const std::size_t count = made_.all.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const Candidate& whole = made_.all[i];
+      const CulpritKind kind = whole.culprit.kind;
+      const bool fits =
+          (kind == CulpritKind::kLink && whole.culprit.forward != whole.culprit.backward) ||
+          kind == CulpritKind::kSwitch;
+      if (!fits || whole.totals.ways_hit == whole.totals.ways) continue;
+      Candidate some = whole;
+      some.some_flows = true;
+      some.same.clear();
+      some.lossy.clear();
+      std::ranges::fill(some.arrived, 0);
+      for (const std::uint32_t at : whole.lossy) {
+        const Sums& way = made_.sums[made_.lossy[at]];
+        if (way.lost < 3 || !way.is_dark) continue;
+        some.lossy.push_back(at);
+        add_arrived(made_.lossy[at], some.arrived);
+      }
+      if (some.lossy.size() < 2) continue;
+      const auto hit = static_cast<double>(some.lossy.size());
+      const auto all = static_cast<double>(whole.totals.ways);
+      // Which of its flows: one of so many choices.
+      some.prior += options_.prior_some_flows -
+                    (std::lgamma(all + 1) - std::lgamma(hit + 1) - std::lgamma(all - hit + 1));
+      made_.all.push_back(std::move(some));
+    }
+  }
+
+  const Components& components_;
+  std::span<const WayCount> ways_;
+  std::span<const Culprit> standing_;
+  const ExplainOptions& options_;
+  Candidates made_;
+};
+
+}  // namespace
+
+Sums::Sums(const WayCount& way) {
+  for (std::size_t window = 0; window < way.sent.size(); ++window) {
+    if (way.sent[window] == 0) continue;
+    REGATTA_CHECK(way.lost[window] <= way.sent[window]);
+    sent += way.sent[window];
+    lost += way.lost[window];
+    is_dark = way.lost[window] == way.sent[window] ||
+              (way.lost[window] > 0 && window + 1 < way.sent.size());
+    if (way.lost[window] > 0) windows |= std::uint64_t{1} << window;
+  }
+}
+
+Candidates make_candidates(const Components& components, std::span<const WayCount> ways,
+                           std::span<const Culprit> standing, const ExplainOptions& options) {
+  return Maker(components, ways, standing, options).run();
+}
+
+}  // namespace regatta::diag

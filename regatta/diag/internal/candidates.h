@@ -1,0 +1,67 @@
+// diag/internal/candidates.h: who could be to blame for the losses on known ways: each component
+// that a way with losses leads over, with what went over it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "regatta/diag/explain.h"
+#include "regatta/diag/internal/components.h"
+#include "regatta/diag/verdict.h"
+
+namespace regatta::diag {
+
+// Of one way.
+struct Sums {
+  std::uint32_t sent = 0;
+  std::uint32_t lost = 0;
+  std::uint64_t windows = 0;  // a bit for each with losses
+  // In the last window that something was sent in all was lost, or nothing is sent any more, as
+  // answers to probes that do not arrive.
+  bool is_dark = false;
+
+  explicit Sums(const WayCount& way);
+};
+
+// Of all ways over a component.
+struct Totals {
+  std::uint64_t lost = 0;
+  std::uint32_t ways = 0;
+  std::uint32_t ways_hit = 0;
+  std::uint64_t signature = 0;
+
+  void add(const Totals& other) {
+    lost += other.lost;
+    ways += other.ways;
+    ways_hit += other.ways_hit;
+    signature += other.signature;
+  }
+};
+
+struct Candidate {
+  std::uint32_t component = 0;
+  bool some_flows = false;
+  Culprit culprit;
+  std::vector<Culprit> same;  // other components with the same ways
+  double prior = 0;
+  Totals totals;
+  std::vector<double> arrived;       // in each window and all later ones, where it would drop
+  std::vector<std::uint32_t> lossy;  // ways with losses, by their place in the list of those
+  std::size_t onset = 0;             // the window since which it is broken
+  double rate = 0;                   // of loss, likeliest given the rest of the set
+  double gain = 0;                   // of the logarithm of the likelihood, prior included
+};
+
+struct Candidates {
+  std::vector<Sums> sums;            // per way
+  std::vector<std::uint32_t> lossy;  // ways with losses
+  std::vector<Candidate> all;
+};
+
+// `standing`: who is known to be broken.
+Candidates make_candidates(const Components& components, std::span<const WayCount> ways,
+                           std::span<const Culprit> standing, const ExplainOptions& options);
+
+}  // namespace regatta::diag
