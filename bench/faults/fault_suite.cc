@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "regatta/core/text.h"
@@ -225,51 +226,56 @@ class Suite {
 };
 
 // Lines of random faults: how the files here came about.
-Status generate(Networks& networks, int faults, int count, std::uint64_t seed) {
+Result<std::string> generate(Networks& networks, int faults, int count, std::uint64_t seed) {
   const std::vector<std::string> clusters = {"two-tiers", "three-tiers", "two-nics-a-leaf",
                                              "eight-rails"};
   std::mt19937_64 random(seed);
+  std::string lines;
   for (int i = 0; i < count; ++i) {
     const std::string& cluster = clusters[static_cast<std::size_t>(i) % clusters.size()];
     REGATTA_TRY(network, networks.get(cluster));
     std::vector<std::string> texts;
     for (const auto& fault : random_faults(network->graph, network->coverage, faults, random))
       texts.push_back(fault_text(network->graph, fault));
-    fmt::print("{}{:03} {} {} {} {}\n", faults == 1 ? "single" : "double", i, cluster,
-               random() % 1'000'000, i / 4 % 2 == 0 ? "quiet" : "busy", join(texts, "; "));
+    lines +=
+        fmt::format("{}{:03} {} {} {} {}\n", faults == 1 ? "single" : "double", i, cluster,
+                    random() % 1'000'000, i / 4 % 2 == 0 ? "quiet" : "busy", join(texts, "; "));
+  }
+  return lines;
+}
+
+Status run_text(Suite& suite, const std::string& text, const std::string& file) {
+  REGATTA_TRY(scenarios, probe::parse_scenarios(text, file));
+  for (const probe::Scenario& scenario : scenarios) {
+    const Status status = suite.run(scenario);
+    if (!status) return Error{status.error().code, scenario.name + ": " + status.error().message};
   }
   return {};
 }
 
-Status run_files(Networks& networks, const std::vector<std::string>& files, bool verbose,
-                 bool& good) {
-  Suite suite(networks, verbose);
-  for (const std::string& file : files) {
+struct Options {
+  std::vector<std::string> files;
+  std::vector<std::uint64_t> seeds;  // of scenarios that nobody has seen yet
+  int count = 200;                   // single faults for each seed, and half as many double ones
+  bool verbose = false;
+};
+
+Status run_suite(Networks& networks, const Options& options, bool& good) {
+  Suite suite(networks, options.verbose);
+  for (const std::string& file : options.files) {
     REGATTA_TRY(text, os::read_file(file));
-    REGATTA_TRY(scenarios, probe::parse_scenarios(text, file));
-    for (const probe::Scenario& scenario : scenarios) {
-      const Status status = suite.run(scenario);
-      if (!status) return Error{status.error().code, scenario.name + ": " + status.error().message};
-    }
+    REGATTA_TRY_DO(run_text(suite, text, file));
   }
+  for (const std::uint64_t seed : options.seeds)
+    for (const int faults : {1, 2}) {
+      REGATTA_TRY(text, generate(networks, faults, options.count / faults, seed));
+      REGATTA_TRY_DO(run_text(suite, text, fmt::format("seed {}", seed)));
+    }
   good = suite.print();
   return {};
 }
 
-int run(std::vector<std::string> arguments) {
-  Networks networks(REGATTA_FAULTS);
-  bool good = true;
-  Status status;
-  const bool verbose = std::erase(arguments, "--verbose") > 0;
-  if (arguments.size() == 4 && arguments[0] == "generate") {
-    status = generate(networks, std::stoi(arguments[1]), std::stoi(arguments[2]),
-                      std::stoull(arguments[3]));
-  } else if (!arguments.empty() && arguments[0].front() != '-' && arguments[0] != "generate") {
-    status = run_files(networks, arguments, verbose, good);
-  } else {
-    status = Error{Code::kInvalidInput,
-                   "usage: regatta-fault-suite [--verbose] FILE..., or generate FAULTS COUNT SEED"};
-  }
+int report(const Status& status, bool good) {
   if (status) return good ? 0 : 1;
   fmt::print(stderr, "regatta-fault-suite: {}\n", status.error().message);
   return exit_status(status.error());
@@ -279,5 +285,36 @@ int run(std::vector<std::string> arguments) {
 }  // namespace regatta
 
 int main(int count, char** values) {
-  return regatta::run({values + 1, values + count});
+  using namespace regatta;
+  CLI::App app("Labelled faults through simulated probers and the locator: who was blamed.");
+  app.footer(
+      "Examples:\n  regatta-fault-suite bench/faults/single.txt bench/faults/double.txt\n"
+      "  regatta-fault-suite --seeds 1 2 3 --count 400");
+  Options options;
+  app.add_option("FILE", options.files, "Scenarios (bench/faults/README.md)");
+  app.add_option("--seeds", options.seeds, "Random scenarios instead, or as well, of these seeds");
+  app.add_option("--count", options.count, "Single faults for each seed; double ones half of it")
+      ->check(CLI::Range(2, 1'000'000))
+      ->capture_default_str();
+  app.add_flag("--verbose", options.verbose, "Tell of each scenario, not only of those gone wrong");
+  int faults = 1;
+  std::uint64_t seed = 1;
+  CLI::App* prints = app.add_subcommand("generate", "Print COUNT random scenarios");
+  prints->add_option("FAULTS", faults, "In each of them: 1 or 2")
+      ->required()
+      ->check(CLI::Range(1, 2));
+  prints->add_option("COUNT", options.count)->required()->check(CLI::Range(1, 1'000'000));
+  prints->add_option("SEED", seed)->required();
+  CLI11_PARSE(app, count, values);
+  Networks networks(REGATTA_FAULTS);
+  if (prints->parsed()) {
+    const auto lines = generate(networks, faults, options.count, seed);
+    if (lines) fmt::print("{}", *lines);
+    return report(lines ? Status() : Status(lines.error()), true);
+  }
+  if (options.files.empty() && options.seeds.empty())
+    return report(Error{Code::kInvalidInput, "name a FILE, or --seeds"}, true);
+  bool good = true;
+  const Status status = run_suite(networks, options, good);
+  return report(status, good);
 }
