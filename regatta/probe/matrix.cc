@@ -91,12 +91,7 @@ class Planner {
     if (taken_.contains(one.probe.flow)) return std::nullopt;
     const fabric::FiveTuple& flow = one.probe.flow;
     auto there = routes_.way(from, to, fabric::ByHash{flow, seeds_, options_.policy});
-    const fabric::FiveTuple answer{.from = flow.to,
-                                   .to = flow.from,
-                                   .from_port = flow.to_port,
-                                   .to_port = flow.from_port,
-                                   .protocol = flow.protocol};
-    auto back = routes_.way(to, from, fabric::ByHash{answer, seeds_, options_.policy});
+    auto back = routes_.way(to, from, fabric::ByHash{answer_to(flow), seeds_, options_.policy});
     if (!there || !back) return std::nullopt;
     one.there = std::move(*there);
     one.back = std::move(*back);
@@ -263,6 +258,12 @@ bool are_covered_by_two(const Matrix& matrix, std::uint32_t link,
 }
 
 }  // namespace
+
+fabric::FiveTuple answer_to(const fabric::FiveTuple& probe) {
+  fabric::FiveTuple answer = probe;
+  std::swap(answer.from, answer.to);
+  return answer;
+}
 
 Matrix plan_matrix(const topo::Graph& graph, const fabric::Routes& routes,
                    std::span<const std::uint32_t> seeds, const MatrixOptions& options) {

@@ -21,8 +21,8 @@
 namespace regatta::probe {
 
 // Below the ports that a kernel hands out by itself.
-inline constexpr std::uint16_t kProbePort = 27900;        // what reflectors listen on
-inline constexpr std::uint16_t kFirstSourcePort = 27901;  // one socket for each in every prober
+inline constexpr std::uint16_t kProbePort = 27900;        // where probes and answers arrive
+inline constexpr std::uint16_t kFirstSourcePort = 27901;  // what they leave from, and the next ones
 
 // From one NIC to the one of the same number in another server: the rail that routes keep to.
 struct Probe {
@@ -30,6 +30,9 @@ struct Probe {
   LinkId to;
   fabric::FiveTuple flow;
 };
+
+// Of its answer: from the same port to the same, so that a server takes in all of them at one.
+fabric::FiveTuple answer_to(const fabric::FiveTuple& probe);
 
 struct Matrix {
   std::vector<Probe> probes;

@@ -79,6 +79,15 @@ TEST(Matrix, TakesTheWaysThatTheHashOfTheSwitchesSays) {
         fabric.routes.way(probe.from, probe.to, fabric::ByHash{probe.flow, fabric.seeds});
     ASSERT_TRUE(said);
     EXPECT_TRUE(std::ranges::equal(there, *said));
+    // The answer leaves from the port that it was asked from, to the one that all listen on.
+    const fabric::FiveTuple answer{.from = probe.flow.to,
+                                   .to = probe.flow.from,
+                                   .from_port = probe.flow.from_port,
+                                   .to_port = kProbePort};
+    const auto answered =
+        fabric.routes.way(probe.to, probe.from, fabric::ByHash{answer, fabric.seeds});
+    ASSERT_TRUE(answered);
+    EXPECT_TRUE(std::ranges::equal(back, *answered));
   }
 }
 

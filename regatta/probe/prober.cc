@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <set>
+#include <span>
+#include <tuple>
 #include <vector>
 
 #include <time.h>
@@ -14,8 +16,9 @@
 namespace regatta::probe {
 namespace {
 
-constexpr std::size_t kSlots = 128;         // windows that answers may still come for
-constexpr int kControls = 2;                // packets over loopback a period
+constexpr std::size_t kSlots = 128;  // windows that answers may still come for
+// Packets that leave with one stamp: the first waits for the last of them.
+constexpr std::size_t kStampedTogether = 4;
 constexpr std::int64_t kLatencyEvery = 33;  // windows
 
 void sleep_until(std::int64_t time_ns) {
@@ -34,12 +37,6 @@ struct Slot {
   std::vector<std::uint16_t> answered;  // the same
   std::vector<std::uint16_t> arrived;   // as ServerPart::answers
   bool is_told = false;
-  bool has_news = false;  // since it was told
-};
-
-struct Sender {  // a source port
-  os::UniqueFd socket;
-  std::vector<Packet> packets;  // a round of its probes
 };
 
 struct Sum {
@@ -56,26 +53,28 @@ struct Prober::Impl {
   ProberOptions options;
   std::int64_t period_ns = 0;
   std::int64_t phase_ns = 0;  // servers do not all wake up at once
-  std::vector<Sender> senders;
-  os::UniqueFd reflector;
-  os::UniqueFd control;
-  std::uint16_t control_port = 0;
+  os::UniqueFd receiver;
+  Sender sender;
+  std::vector<Packet> probes;  // of a round
   std::vector<Slot> slots{kSlots};
-  std::vector<Sum> latency;  // as ServerPart::sends
-  std::vector<Packet> came;
+  std::vector<Sum> latency;     // as ServerPart::sends
+  std::vector<Packet> came;     // what the last look found
+  std::vector<Packet> answers;  // to what of it is a probe
   std::uint32_t dropped_before = 0;
   std::int64_t last_round = -1;
-  std::int64_t told_until = -1;  // window
+  std::int64_t told_until = -1;     // window
+  std::vector<std::int64_t> again;  // windows of which more is known than was told
 
   // Of the window, or none when it is too old.
   Slot* slot(std::int64_t window);
   std::int64_t window_of(std::int64_t round) const { return round / options.periods_per_window; }
   template <typename Change>
   void note(std::int64_t round, Change&& change);
-  void take_answers();
-  void reflect();
-  void take_controls();
-  void send_controls(std::int64_t round);
+  void take();
+  void take_answer(const Packet& packet);
+  void take_probe(const Packet& packet, std::int64_t now);
+  void take_control(const Packet& packet);
+  void send_control(std::int64_t round);
   void send_round(std::int64_t round);
   void note_drops(std::int64_t round);
   diag::Report report(const Slot& one, std::int64_t newest) const;
@@ -88,7 +87,10 @@ Slot* Prober::Impl::slot(std::int64_t window) {
   Slot& one = slots[static_cast<std::size_t>(window) % kSlots];
   if (one.window > window) return nullptr;
   if (one.window < window) {
-    one = Slot{.window = window};
+    one.window = window;
+    one.worst_gap_ns = 0;
+    one.control_sent = one.control_back = one.overflows = 0;
+    one.is_told = false;
     one.sent.assign(part.sends.size(), 0);
     one.answered.assign(part.sends.size(), 0);
     one.arrived.assign(part.answers.size(), 0);
@@ -103,80 +105,83 @@ void Prober::Impl::note(std::int64_t round, Change&& change) {
   Slot* const one = slot(window_of(round));
   if (one == nullptr) return;
   change(*one);
-  one->has_news = true;
+  if (one->is_told && (again.empty() || again.back() != one->window)) again.push_back(one->window);
 }
 
-void Prober::Impl::take_answers() {
-  came.clear();
-  for (const Sender& sender : senders)
-    receive_all(sender.socket.get(), came);
-  for (const Packet& packet : came) {
-    if (packet.payload.magic != kAnswerMagic) continue;
-    const auto at = std::ranges::lower_bound(part.sends, packet.payload.probe);
-    if (at == part.sends.end() || *at != packet.payload.probe) continue;
-    const auto place = static_cast<std::size_t>(at - part.sends.begin());
-    note(packet.payload.round, [&](Slot& one) {
-      if (one.answered[place] < one.sent[place]) ++one.answered[place];
-    });
-    const double us =
-        static_cast<double>(packet.arrived_ns - packet.payload.sent_ns - packet.payload.held_ns) *
-        1e-3;
-    Sum& sum = latency[place];
-    sum.least = sum.count == 0 ? us : std::min(sum.least, us);
-    sum.most = std::max(sum.most, us);
-    sum.total += us;
-    ++sum.count;
-  }
+void Prober::Impl::take_answer(const Packet& packet) {
+  const auto at = std::ranges::lower_bound(part.sends, packet.payload.probe);
+  if (at == part.sends.end() || *at != packet.payload.probe) return;
+  const auto place = static_cast<std::size_t>(at - part.sends.begin());
+  note(packet.payload.round, [&](Slot& one) {
+    if (one.answered[place] < one.sent[place]) ++one.answered[place];
+  });
+  const double us =
+      static_cast<double>(packet.arrived_ns - packet.payload.sent_ns - packet.payload.held_ns) *
+      1e-3;
+  Sum& sum = latency[place];
+  sum.least = sum.count == 0 ? us : std::min(sum.least, us);
+  sum.most = std::max(sum.most, us);
+  sum.total += us;
+  ++sum.count;
 }
 
-void Prober::Impl::reflect() {
+void Prober::Impl::take_probe(const Packet& packet, std::int64_t now) {
+  const auto at = std::ranges::lower_bound(part.answers, packet.payload.probe);
+  if (at == part.answers.end() || *at != packet.payload.probe) return;
+  note(packet.payload.round,
+       [&](Slot& one) { ++one.arrived[static_cast<std::size_t>(at - part.answers.begin())]; });
+  Packet answer = packet;
+  answer.local_port = packet.remote_port;
+  answer.remote_port = kProbePort;
+  answer.payload.magic = kAnswerMagic;
+  answer.payload.held_ns = now - packet.arrived_ns;
+  answers.push_back(answer);
+}
+
+void Prober::Impl::take_control(const Packet& packet) {
+  note(packet.payload.round, [&](Slot& one) {
+    ++one.control_back;
+    // It waited here for a period; what came later than it was sent is the kernel's delay.
+    one.worst_gap_ns = std::max(one.worst_gap_ns, packet.arrived_ns - packet.payload.sent_ns);
+  });
+}
+
+void Prober::Impl::take() {
   came.clear();
-  receive_all(reflector.get(), came);
+  answers.clear();
+  receive_all(receiver.get(), came);
   const std::int64_t now = os::system_ns();
-  std::erase_if(came, [](const Packet& one) { return one.payload.magic != kProbeMagic; });
-  for (Packet& packet : came) {
-    const auto at = std::ranges::lower_bound(part.answers, packet.payload.probe);
-    if (at != part.answers.end() && *at == packet.payload.probe)
-      note(packet.payload.round,
-           [&](Slot& one) { ++one.arrived[static_cast<std::size_t>(at - part.answers.begin())]; });
-    packet.payload.magic = kAnswerMagic;
-    packet.payload.held_ns = now - packet.arrived_ns;
-  }
-  send_all(reflector.get(), came);
-}
-
-void Prober::Impl::take_controls() {
-  came.clear();
-  receive_all(control.get(), came);
   for (const Packet& packet : came) {
-    if (packet.payload.magic != kControlMagic) continue;
-    note(packet.payload.round, [&](Slot& one) {
-      ++one.control_back;
-      // It waited here for a period; what came later than it was sent is the kernel's delay.
-      one.worst_gap_ns = std::max(one.worst_gap_ns, packet.arrived_ns - packet.payload.sent_ns);
-    });
+    if (packet.payload.magic == kAnswerMagic) take_answer(packet);
+    if (packet.payload.magic == kProbeMagic) take_probe(packet, now);
+    if (packet.payload.magic == kControlMagic && packet.remote == INADDR_LOOPBACK)
+      take_control(packet);
   }
+  sender.send(answers);
 }
 
-void Prober::Impl::send_controls(std::int64_t round) {
-  std::vector<Packet> packets(kControls);
-  for (Packet& packet : packets)
-    packet = {.local = INADDR_LOOPBACK,
-              .remote = INADDR_LOOPBACK,
-              .remote_port = control_port,
-              .payload = {.magic = kControlMagic, .round = round, .sent_ns = os::system_ns()}};
-  send_all(control.get(), packets);
-  note(round, [&](Slot& one) { one.control_sent += kControls; });
+void Prober::Impl::send_control(std::int64_t round) {
+  const Packet packet{
+      .local = INADDR_LOOPBACK,
+      .remote = INADDR_LOOPBACK,
+      .local_port = kFirstSourcePort,
+      .remote_port = kProbePort,
+      .payload = {.magic = kControlMagic, .round = round, .sent_ns = os::system_ns()}};
+  for (int i = 0; i < kControlsPerWindow; ++i)
+    sender.send(std::span(&packet, 1));
+  note(round, [&](Slot& one) { one.control_sent += kControlsPerWindow; });
 }
 
 void Prober::Impl::send_round(std::int64_t round) {
-  for (Sender& sender : senders) {
+  for (std::size_t first = 0; first < probes.size(); first += kStampedTogether) {
+    const auto together =
+        std::span(probes).subspan(first, std::min(kStampedTogether, probes.size() - first));
     const std::int64_t now = os::system_ns();
-    for (Packet& packet : sender.packets) {
+    for (Packet& packet : together) {
       packet.payload.round = round;
       packet.payload.sent_ns = now;
     }
-    send_all(sender.socket.get(), sender.packets);
+    sender.send(together);
   }
   note(round, [&](Slot& one) {
     for (std::uint16_t& count : one.sent)
@@ -185,9 +190,7 @@ void Prober::Impl::send_round(std::int64_t round) {
 }
 
 void Prober::Impl::note_drops(std::int64_t round) {
-  std::uint32_t all = dropped(reflector.get()) + dropped(control.get());
-  for (const Sender& sender : senders)
-    all += dropped(sender.socket.get());
+  const std::uint32_t all = dropped(receiver.get());
   const std::uint32_t fresh = all - dropped_before;
   dropped_before = all;
   if (fresh > 0) note(round, [&](Slot& one) { one.overflows += fresh; });
@@ -228,17 +231,18 @@ Status Prober::Impl::tell_windows(std::int64_t round,
   const std::int64_t last = window_of(round - options.grace_periods + 1) - 1;
   if (last <= told_until) return {};
   note_drops(round);
-  for (std::int64_t window = std::max(told_until + 1, last - 64); window <= last; ++window)
-    static_cast<void>(slot(window));
   const std::int64_t newest = window_of(round);
-  for (std::int64_t window = last - static_cast<std::int64_t>(kSlots) / 2; window <= last;
-       ++window) {
-    Slot* const one = window < 0 ? nullptr : &slots[static_cast<std::size_t>(window) % kSlots];
-    if (one == nullptr || one->window != window || (one->is_told && !one->has_news)) continue;
+  std::ranges::sort(again);
+  again.erase(std::unique(again.begin(), again.end()), again.end());
+  for (std::int64_t window = std::max(told_until + 1, last - 64); window <= last; ++window)
+    again.push_back(window);
+  for (const std::int64_t window : again) {
+    Slot* const one = slot(window);
+    if (one == nullptr) continue;
     one->is_told = true;
-    one->has_news = false;
     REGATTA_TRY_DO(tell(report_line(report(*one, newest), options.periods_per_window)));
   }
+  again.clear();
   const bool tells_latency = last / kLatencyEvery != told_until / kLatencyEvery;
   told_until = last;
   if (tells_latency) return tell(latencies());
@@ -258,30 +262,26 @@ Result<Prober> Prober::open(const Matrix& matrix, const ServerPart& part,
   impl->period_ns = static_cast<std::int64_t>(std::llround(options.period.value * 1e9));
   impl->phase_ns = impl->period_ns * (static_cast<std::int64_t>(part.server.value) * 7 % 16) / 16;
   impl->latency.resize(part.sends.size());
-  REGATTA_TRY(reflector, open_socket(kProbePort));
-  impl->reflector = std::move(reflector);
-  REGATTA_TRY(control, open_socket(0, INADDR_LOOPBACK));
-  sockaddr_in own{};
-  socklen_t size = sizeof own;
-  if (::getsockname(control.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0)
-    return os::errno_error("prober's socket");
-  impl->control_port = ntohs(own.sin_port);
-  impl->control = std::move(control);
-  std::map<std::uint16_t, Sender> senders;
+  REGATTA_TRY(receiver, open_socket(kProbePort));
+  impl->receiver = std::move(receiver);
+  std::set<std::uint16_t> ports = {kFirstSourcePort};
+  for (const std::uint32_t number : part.answers)
+    ports.insert(matrix.probes[number].flow.from_port);
   for (const std::uint32_t number : part.sends) {
     const fabric::FiveTuple& flow = matrix.probes[number].flow;
-    Sender& sender = senders[flow.from_port];
-    if (!sender.socket) {
-      REGATTA_TRY(socket, open_socket(flow.from_port));
-      sender.socket = std::move(socket);
-    }
-    sender.packets.push_back({.local = flow.from,
-                              .remote = flow.to,
-                              .remote_port = flow.to_port,
-                              .payload = {.magic = kProbeMagic, .probe = number}});
+    ports.insert(flow.from_port);
+    impl->probes.push_back({.local = flow.from,
+                            .remote = flow.to,
+                            .local_port = flow.from_port,
+                            .remote_port = flow.to_port,
+                            .payload = {.magic = kProbeMagic, .probe = number}});
   }
-  for (auto& [port, sender] : senders)
-    impl->senders.push_back(std::move(sender));
+  // Those that may share a call stand together.
+  std::ranges::sort(impl->probes, {}, [](const Packet& one) {
+    return std::tuple(one.local_port, one.payload.probe);
+  });
+  REGATTA_TRY(sender, Sender::open(ports));
+  impl->sender = std::move(sender);
   return Prober(std::move(impl));
 }
 
@@ -291,6 +291,7 @@ Status Prober::run(const std::atomic<bool>& stop,
   std::int64_t round = (os::system_ns() - impl.phase_ns) / impl.period_ns;
   impl.last_round = round;
   impl.told_until = impl.window_of(round + impl.options.periods_per_window);
+  std::int64_t controlled = -1;  // window
   while (!stop) {
     ++round;
     sleep_until(round * impl.period_ns + impl.phase_ns);
@@ -300,11 +301,10 @@ Status Prober::run(const std::atomic<bool>& stop,
     round += late / impl.period_ns;
     impl.last_round = round;
     impl.note(round, [&](Slot& one) { one.worst_gap_ns = std::max(one.worst_gap_ns, late); });
-    impl.take_controls();
-    impl.take_answers();
-    impl.reflect();
+    impl.take();
     impl.send_round(round);
-    impl.send_controls(round);
+    if (impl.window_of(round) != controlled) impl.send_control(round);
+    controlled = impl.window_of(round);
     REGATTA_TRY_DO(impl.tell_windows(round, tell));
   }
   return {};

@@ -1,6 +1,6 @@
 // probe/prober.h: the probes of one server: sends its own, answers those of others, and tells what
-// became of them window by window. One thread that wakes up once a period and does all that is due
-// in a few system calls.
+// became of them window by window. One thread that wakes up once a period, takes all that came in
+// one system call and sends what is due in a few.
 //
 // Windows and periods are those of the system clock, so that all servers count alike. The kernel
 // stamps what arrives; the time that an answer waited for its prober to wake up is in the answer,
@@ -19,6 +19,8 @@
 
 namespace regatta::probe {
 
+inline constexpr int kControlsPerWindow = 1;  // packets over loopback
+
 struct ProberOptions {
   Seconds period{0.01};
   int periods_per_window = 3;
@@ -27,8 +29,8 @@ struct ProberOptions {
 
 class Prober {
  public:
-  // Opens the sockets: kProbePort and the source ports of its probes, on all addresses.
-  // kConflict when another has one of them. The matrix must outlive this.
+  // Opens kProbePort on all addresses; without the right to a raw socket also the source ports of
+  // its probes and answers. kConflict when another has one of them.
   static Result<Prober> open(const Matrix& matrix, const ServerPart& part,
                              const ProberOptions& options = {});
   ~Prober();

@@ -147,6 +147,48 @@ TEST_F(Loopback, TellsThatNobodyAnswers) {
   EXPECT_TRUE(told);
 }
 
+// What came of packets from three ports, in the order of the ports.
+std::vector<Packet> sent_from_three_ports(bool may_be_raw, bool& is_raw, std::string& error) {
+  std::vector<Packet> came;
+  const auto receiver = open_socket(kProbePort);
+  auto sender =
+      Sender::open({kFirstSourcePort, kFirstSourcePort + 1, kFirstSourcePort + 2}, may_be_raw);
+  if (!receiver || !sender) {
+    error = receiver ? sender.error().message : receiver.error().message;
+    return came;
+  }
+  is_raw = sender->is_raw();
+  std::vector<Packet> packets;
+  for (std::uint16_t i = 0; i < 3; ++i)
+    packets.push_back({.local = INADDR_LOOPBACK + 5,
+                       .remote = INADDR_LOOPBACK,
+                       .local_port = static_cast<std::uint16_t>(kFirstSourcePort + i),
+                       .remote_port = kProbePort,
+                       .payload = {.magic = kProbeMagic, .probe = i, .round = 1LL << (20 * i)}});
+  EXPECT_EQ(sender->send(packets), 3U);
+  receive_all(receiver->get(), came);
+  return came;
+}
+
+TEST(Sender, SaysFromWhichPortAndAddressRawOrNot) {
+  for (const bool may_be_raw : {true, false}) {
+    bool is_raw = false;
+    std::string error;
+    const auto came = sent_from_three_ports(may_be_raw, is_raw, error);
+    if (!error.empty()) GTEST_SKIP() << error;
+    EXPECT_EQ(is_raw && !may_be_raw, false);
+    ASSERT_THAT(came, SizeIs(3)) << (is_raw ? "raw" : "a socket for each port");
+    for (std::uint16_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(came[i].remote_port, kFirstSourcePort + i);
+      EXPECT_EQ(came[i].remote, INADDR_LOOPBACK + 5);
+      EXPECT_EQ(came[i].local, INADDR_LOOPBACK);
+      EXPECT_EQ(came[i].payload.probe, i);
+      EXPECT_EQ(came[i].payload.round, 1LL << (20 * i));
+      EXPECT_GT(came[i].arrived_ns, 0);
+    }
+  }
+}
+
 TEST_F(Loopback, RefusesAPortThatIsTaken) {
   const auto other = open_socket(kProbePort);
   if (!other) GTEST_SKIP() << other.error().message;

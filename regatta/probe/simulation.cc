@@ -7,6 +7,7 @@
 
 #include "regatta/fabric/ecmp.h"
 #include "regatta/fabric/routes.h"
+#include "regatta/probe/prober.h"
 
 namespace regatta::probe {
 namespace {
@@ -70,7 +71,7 @@ Simulation::Simulation(const topo::Graph& graph, const Matrix& matrix,
       double loss = fault.loss;
       if (fault.some_flows) {
         fabric::FiveTuple flow = matrix.probes[way / 2].flow;
-        if (way % 2 == 1) flow.protocol ^= 1;  // its answer is another flow
+        if (way % 2 == 1) flow = answer_to(flow);
         const auto seed = static_cast<std::uint32_t>(options.seed * 7919 + i);
         loss = fabric::ecmp_hash(flow, seed, fabric::HashPolicy::kLayer4) % 2 == 0 ? 1 : 0;
       }
@@ -153,12 +154,9 @@ diag::HostState Simulation::state(std::size_t server, double start, double writt
   for (const Span& pause : servers_[server].pauses)
     if (pause.end > start && pause.start < written)
       state.worst_gap = std::max(state.worst_gap, Seconds{pause.end - pause.start});
-  for (int i = 0; i < options_.periods_per_window; ++i) {
-    const double time = start + options_.period.value * static_cast<double>(i);
-    for (int packet = 0; packet < 2; ++packet) {
-      ++state.control_sent;
-      state.control_lost += is_lost_inside(servers_[server], time) ? 1 : 0;
-    }
+  for (int packet = 0; packet < kControlsPerWindow; ++packet) {
+    ++state.control_sent;
+    state.control_lost += is_lost_inside(servers_[server], start) ? 1 : 0;
   }
   return state;
 }

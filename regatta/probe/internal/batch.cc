@@ -7,6 +7,8 @@
 
 #include <arpa/inet.h>
 #include <linux/sock_diag.h>
+#include <netinet/ip.h>
+#include <netinet/udp.h>
 
 #include "regatta/os/errno_text.h"
 #include "regatta/topo/addresses.h"
@@ -14,12 +16,17 @@
 namespace regatta::probe {
 namespace {
 
-constexpr std::size_t kBatch = 64;
+// As many as come or go at once as a rule: whoever sleeps between finds nothing of it in the
+// caches, so that more room costs more time.
+constexpr std::size_t kBatch = 16;
 constexpr int kBufferBytes = 1 << 20;
+constexpr std::size_t kHeaderBytes = sizeof(iphdr) + sizeof(udphdr);
+constexpr std::uint8_t kTimeToLive = 64;
 
 // The space that one message of a batch needs.
 struct Slot {
   Payload payload;
+  std::array<std::byte, kHeaderBytes + sizeof(Payload)> frame;  // of what leaves raw
   sockaddr_in remote{};
   iovec data{};
   alignas(cmsghdr) std::array<char, 128> control{};
@@ -102,7 +109,44 @@ Result<os::UniqueFd> open_socket(std::uint16_t port, std::uint32_t address) {
   return os::errno_error("UDP port " + std::to_string(port));
 }
 
-std::size_t send_all(int socket, std::span<const Packet> packets) {
+namespace {
+
+// Of RFC 1071 over whole words, without the last inversion.
+template <typename T>
+std::uint32_t word_sum(const T& value, std::uint32_t sum) {
+  std::array<std::uint16_t, sizeof(T) / 2> words;
+  std::memcpy(words.data(), &value, sizeof value);
+  for (const std::uint16_t word : words)
+    sum += word;
+  return sum;
+}
+
+// The kernel fills in what is left of the header of IP.
+void write_frame(const Packet& packet, Slot& slot) {
+  iphdr ip{};
+  ip.version = 4;
+  ip.ihl = sizeof ip / 4;
+  ip.tos = topo::kProbeTos;
+  ip.ttl = kTimeToLive;
+  ip.protocol = IPPROTO_UDP;
+  ip.saddr = ::htonl(packet.local);
+  ip.daddr = ::htonl(packet.remote);
+  udphdr udp{};
+  udp.source = ::htons(packet.local_port);
+  udp.dest = ::htons(packet.remote_port);
+  udp.len = ::htons(sizeof udp + sizeof packet.payload);
+  std::uint32_t sum = word_sum(ip.saddr, word_sum(ip.daddr, ::htons(IPPROTO_UDP) + udp.len));
+  sum = word_sum(packet.payload, word_sum(udp, sum));
+  while (sum > 0xffff)
+    sum = (sum & 0xffffU) + (sum >> 16U);
+  udp.check = static_cast<std::uint16_t>(~sum);
+  if (udp.check == 0) udp.check = 0xffff;  // 0 would say that there is none
+  std::memcpy(slot.frame.data(), &ip, sizeof ip);
+  std::memcpy(slot.frame.data() + sizeof ip, &udp, sizeof udp);
+  std::memcpy(slot.frame.data() + kHeaderBytes, &packet.payload, sizeof packet.payload);
+}
+
+std::size_t send_batches(int socket, bool raw, std::span<const Packet> packets) {
   Batch& space = batch();
   std::size_t done = 0;
   while (done < packets.size()) {
@@ -110,11 +154,18 @@ std::size_t send_all(int socket, std::span<const Packet> packets) {
     for (std::size_t i = 0; i < count; ++i) {
       const Packet& packet = packets[done + i];
       space.prepare(i, CMSG_SPACE(sizeof(in_pktinfo)));
-      space.slots[i].payload = packet.payload;
-      space.slots[i].remote = {};
-      space.slots[i].remote.sin_family = AF_INET;
-      space.slots[i].remote.sin_port = ::htons(packet.remote_port);
-      space.slots[i].remote.sin_addr.s_addr = ::htonl(packet.remote);
+      Slot& slot = space.slots[i];
+      slot.remote = {};
+      slot.remote.sin_family = AF_INET;
+      slot.remote.sin_addr.s_addr = ::htonl(packet.remote);
+      if (raw) {
+        write_frame(packet, slot);
+        slot.data = {slot.frame.data(), slot.frame.size()};
+      } else {
+        slot.payload = packet.payload;
+        slot.remote.sin_port = ::htons(packet.remote_port);
+      }
+      // A route may depend on the address that a packet leaves from: also where the frame has it.
       set_local(space.messages[i].msg_hdr, packet.local);
     }
     const int sent =
@@ -122,6 +173,38 @@ std::size_t send_all(int socket, std::span<const Packet> packets) {
     // One that has no way does not hold up the others.
     done += sent > 0 ? static_cast<std::size_t>(sent) : 1;
     if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) return done - 1;
+  }
+  return done;
+}
+
+}  // namespace
+
+Result<Sender> Sender::open(const std::set<std::uint16_t>& ports, bool may_be_raw) {
+  Sender sender;
+  if (may_be_raw) {
+    os::UniqueFd raw(::socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW));
+    const int tos = topo::kProbeTos;  // for the choice of the route
+    if (raw && ::setsockopt(raw.get(), IPPROTO_IP, IP_TOS, &tos, sizeof tos) == 0)
+      sender.raw_ = std::move(raw);
+  }
+  if (sender.is_raw()) return sender;
+  for (const std::uint16_t port : ports) {
+    REGATTA_TRY(socket, open_socket(port));
+    sender.sockets_[port] = std::move(socket);
+  }
+  return sender;
+}
+
+std::size_t Sender::send(std::span<const Packet> packets) {
+  if (is_raw()) return send_batches(raw_.get(), true, packets);
+  std::size_t done = 0;
+  while (!packets.empty()) {
+    const auto other = std::ranges::find_if(
+        packets, [&](const Packet& one) { return one.local_port != packets.front().local_port; });
+    const auto together = packets.first(static_cast<std::size_t>(other - packets.begin()));
+    const auto socket = sockets_.find(together.front().local_port);
+    if (socket != sockets_.end()) done += send_batches(socket->second.get(), false, together);
+    packets = packets.subspan(together.size());
   }
   return done;
 }

@@ -1,11 +1,13 @@
-// probe/internal/batch.h: many small UDP packets in one system call, with the address that each
-// leaves from or came to, and the time at which the kernel took it in.
-// Source: sendmmsg(2), recvmmsg(2), ip(7) IP_PKTINFO, socket(7) SO_TIMESTAMPNS.
+// probe/internal/batch.h: many small UDP packets in one system call, with the address and port that
+// each leaves from or came to, and the time at which the kernel took it in.
+// Source: sendmmsg(2), recvmmsg(2), ip(7) IP_PKTINFO, raw(7) IP_HDRINCL, socket(7) SO_TIMESTAMPNS.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -33,6 +35,7 @@ inline constexpr std::uint32_t kControlMagic = 0x52505233;
 struct Packet {
   std::uint32_t local = 0;  // addresses and ports as numbers: 10.0.0.1 is 0x0a000001
   std::uint32_t remote = 0;
+  std::uint16_t local_port = 0;  // of what is sent
   std::uint16_t remote_port = 0;
   std::int64_t arrived_ns = 0;  // of what came
   Payload payload;
@@ -42,8 +45,22 @@ struct Packet {
 // taken.
 Result<os::UniqueFd> open_socket(std::uint16_t port, std::uint32_t address = INADDR_ANY);
 
-// All of them as far as the kernel takes them at once; how many it took. Never waits.
-std::size_t send_all(int socket, std::span<const Packet> packets);
+// Sends from many ports. One raw socket does for all of them, where the process may have one; it
+// writes the headers of IP and UDP itself. Else there is a socket for each port.
+class Sender {
+ public:
+  static Result<Sender> open(const std::set<std::uint16_t>& ports, bool may_be_raw = true);
+
+  bool is_raw() const { return static_cast<bool>(raw_); }
+
+  // All of them as far as the kernel takes them at once; how many it took. Never waits. What should
+  // leave from another port than those that it was opened with may be left out.
+  std::size_t send(std::span<const Packet> packets);
+
+ private:
+  os::UniqueFd raw_;
+  std::map<std::uint16_t, os::UniqueFd> sockets_;  // by port
+};
 
 // Appends what has come, of the size of a payload. Never waits.
 void receive_all(int socket, std::vector<Packet>& packets);
