@@ -25,6 +25,11 @@ void LinkHistory::add(std::uint32_t link, double rate, double begin, double end)
   used_ = std::max(used_, last + 1);
 }
 
+void LinkHistory::copy(std::uint32_t from, std::uint32_t to) {
+  std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(from * bins_), bins_,
+              bytes_.begin() + static_cast<std::ptrdiff_t>(to * bins_));
+}
+
 void LinkHistory::double_width() {
   for (std::size_t link = 0; link < links_; ++link) {
     float* const of = bytes_.data() + link * bins_;

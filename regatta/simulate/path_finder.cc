@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <span>
+#include <set>
 
 #include "regatta/fabric/ecmp.h"
 #include "regatta/simulate/ports.h"
@@ -10,7 +10,10 @@
 namespace regatta::simulate {
 
 PathFinder::PathFinder(const Work& work, const Routing& routing)
-    : work_(work), routing_(routing), seeds_(seeds_of(work.network, routing)) {
+    : work_(work),
+      routing_(routing),
+      seeds_(seeds_of(work.network, routing)),
+      spreader_(work.network) {
   if (routing.policy == RoutePolicy::kEcmp) ways_of_pair_ = work.pairs.connections;
   first_ring_ = static_cast<std::uint32_t>(work.ranks_of.size()) * ways_of_pair_;
   const topo::Graph& graph = work.network.graph;
@@ -24,13 +27,17 @@ std::uint32_t PathFinder::count() const {
   return first_ring_ + static_cast<std::uint32_t>(work_.rings.size());
 }
 
-std::optional<Way> PathFinder::find(const fabric::Routes& routes, std::uint32_t number) const {
-  if (number >= first_ring_) return of_ring(routes, number - first_ring_);
-  return of_pair(routes, number / ways_of_pair_, number % ways_of_pair_);
+void PathFinder::take(const fabric::Routes& routes) {
+  routes_ = &routes;
+  between_.clear();
 }
 
-std::optional<Way> PathFinder::of_pair(const fabric::Routes& routes, std::uint32_t pair,
-                                       std::uint32_t connection) const {
+std::optional<Way> PathFinder::find(std::uint32_t number) {
+  if (number >= first_ring_) return of_ring(number - first_ring_);
+  return of_pair(number / ways_of_pair_, number % ways_of_pair_);
+}
+
+std::optional<Way> PathFinder::of_pair(std::uint32_t pair, std::uint32_t connection) {
   const Network& network = work_.network;
   const RankPair ranks = work_.ranks_of[pair];
   if (ranks.from == ranks.to) return Way{};
@@ -40,65 +47,79 @@ std::optional<Way> PathFinder::of_pair(const fabric::Routes& routes, std::uint32
   std::optional<std::vector<std::uint32_t>> links;
   switch (routing_.policy) {
     case RoutePolicy::kEcmp:
-      links = routes.way(from, to, fabric::ByHash{work_.pairs.tuple(pair, connection), seeds_});
+      links = routes_->way(from, to, fabric::ByHash{work_.pairs.tuple(pair, connection), seeds_});
       break;
     case RoutePolicy::kDestination:
-      links = routes.way(from, to, network.by_destination.to(place_[to.index()]));
+      links = routes_->way(from, to, network.by_destination.to(place_[to.index()]));
       break;
     default:
-      return spread(routes, from, to);
+      return spread(from, to);
   }
   if (!links) return std::nullopt;
   return Way{.links = std::move(*links)};
 }
 
-// Evenly over the next hops of each switch, as packets that are sprayed.
-std::optional<Way> PathFinder::spread(const fabric::Routes& routes, LinkId from, LinkId to) const {
+PathFinder::Leaves PathFinder::leaves_of(LinkId from, LinkId to) const {
   const topo::Graph& graph = work_.network.graph;
-  const NodeId last = graph.links[to.index()].b;
-  const auto end_of = [&](std::uint32_t link) {
-    return link % 2 == 0 ? graph.links[link / 2].b : graph.links[link / 2].a;
-  };
-  std::map<std::uint32_t, double> amounts = {{fabric::number_of({from, true}), 1.0}};
-  std::map<int, double> at = {{graph.links[from.index()].b.value, 1.0}};
-  std::vector<std::uint32_t> order = {fabric::number_of({from, true})};
-  double latency = graph.links[from.index()].latency.value + graph.links[to.index()].latency.value;
-  while (!(at.size() == 1 && at.begin()->first == last.value)) {
-    std::map<int, double> next;
-    double slowest = 0;
-    for (const auto& [node, share] : at) {
-      if (node == last.value) {
-        next[node] += share;
-        continue;
-      }
-      const std::span<const std::uint32_t> hops = routes.next_hops(NodeId{node}, last);
-      if (hops.empty()) return std::nullopt;
-      for (const std::uint32_t hop : hops) {
-        const double part = share / static_cast<double>(hops.size());
-        if (amounts.try_emplace(hop, 0).second) order.push_back(hop);
-        amounts[hop] += part;
-        next[end_of(hop).value] += part;
-        slowest = std::max(slowest, work_.network.links.latency[hop]);
-      }
-    }
-    latency += slowest;
-    at = std::move(next);
+  return {graph.links[from.index()].b, graph.links[to.index()].b};
+}
+
+void PathFinder::show_spreads(LinkFold& fold) {
+  std::set<Leaves> all;
+  for (std::size_t pair = 0; pair < work_.ranks_of.size(); ++pair) {
+    const auto [from, to] = work_.pairs.pairs[pair];
+    if (from != to) all.insert(leaves_of(from, to));
   }
-  order.push_back(fabric::number_of({to, false}));
-  amounts[order.back()] = 1;
-  Way way{.links = std::move(order), .latency = latency};
-  for (const std::uint32_t link : way.links)
-    way.amounts.push_back(amounts[link]);
+  Spread spread;
+  for (const auto& [from, to] : all)
+    if (spreader_.find(*routes_, from, to, spread)) fold.see(spread.links, spread.amounts);
+}
+
+const std::optional<Spread>& PathFinder::between(Leaves leaves) {
+  const auto [at, is_new] = between_.try_emplace(leaves);
+  if (!is_new) return at->second;
+  Spread spread;
+  if (!spreader_.find(*routes_, leaves.first, leaves.second, spread)) return at->second;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < spread.links.size(); ++i) {
+    if (!first_alike_.empty() && first_alike_[spread.links[i]] != spread.links[i]) continue;
+    spread.links[kept] = spread.links[i];
+    spread.amounts[kept++] = spread.amounts[i];
+  }
+  spread.links.resize(kept);
+  spread.amounts.resize(kept);
+  spread.links.shrink_to_fit();
+  spread.amounts.shrink_to_fit();
+  at->second = std::move(spread);
+  return at->second;
+}
+
+// Evenly over the next hops of each switch, as packets that are sprayed.
+std::optional<Way> PathFinder::spread(LinkId from, LinkId to) {
+  const std::optional<Spread>& inner = between(leaves_of(from, to));
+  if (!inner) return std::nullopt;
+  const topo::Graph& graph = work_.network.graph;
+  Way way;
+  way.links.reserve(inner->links.size() + 2);
+  way.amounts.reserve(inner->links.size() + 2);
+  way.links.push_back(fabric::number_of({from, true}));
+  way.links.insert(way.links.end(), inner->links.begin(), inner->links.end());
+  way.links.push_back(fabric::number_of({to, false}));
+  way.amounts.push_back(1);
+  way.amounts.insert(way.amounts.end(), inner->amounts.begin(), inner->amounts.end());
+  way.amounts.push_back(1);
+  way.latency = graph.links[from.index()].latency.value + graph.links[to.index()].latency.value +
+                inner->latency;
   return way;
 }
 
-std::optional<Way> PathFinder::of_ring(const fabric::Routes& routes, std::uint32_t ring) const {
+std::optional<Way> PathFinder::of_ring(std::uint32_t ring) {
   std::map<std::uint32_t, double> amounts;
   double slowest = 0;
   const std::vector<std::uint32_t>& pairs = work_.rings[ring];
   for (const std::uint32_t pair : pairs) {
     for (std::uint32_t connection = 0; connection < ways_of_pair_; ++connection) {
-      const std::optional<Way> way = of_pair(routes, pair, connection);
+      const std::optional<Way> way = of_pair(pair, connection);
       if (!way) return std::nullopt;
       double latency = 0;
       for (std::size_t hop = 0; hop < way->links.size(); ++hop) {

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "regatta/fabric/routes.h"
+#include "regatta/simulate/link_fold.h"
 #include "regatta/simulate/scenario.h"
+#include "regatta/simulate/spread.h"
 #include "regatta/simulate/work.h"
 
 namespace regatta::simulate {
@@ -29,21 +33,35 @@ class PathFinder {
   std::uint32_t first_ring() const { return first_ring_; }
   std::uint32_t count() const;
 
-  // None: no way leads there under these routes, or for a ring: for one of its pairs.
-  std::optional<Way> find(const fabric::Routes& routes, std::uint32_t number) const;
+  // Under these routes from now on; they outlive that.
+  void take(const fabric::Routes& routes);
+  // None: no way leads there, or for a ring: for one of its pairs.
+  std::optional<Way> find(std::uint32_t number);
+
+  // Tells `fold` what is sprayed from which leaf to which one under the routes that were taken.
+  void show_spreads(LinkFold& fold);
+  // From now on ways have the first of links that are alike in place of all of them.
+  void fold(std::vector<std::uint32_t> first_alike) { first_alike_ = std::move(first_alike); }
 
  private:
-  std::optional<Way> of_pair(const fabric::Routes& routes, std::uint32_t pair,
-                             std::uint32_t connection) const;
-  std::optional<Way> spread(const fabric::Routes& routes, LinkId from, LinkId to) const;
-  std::optional<Way> of_ring(const fabric::Routes& routes, std::uint32_t ring) const;
+  using Leaves = std::pair<NodeId, NodeId>;
+
+  std::optional<Way> of_pair(std::uint32_t pair, std::uint32_t connection);
+  std::optional<Way> spread(LinkId from, LinkId to);
+  std::optional<Way> of_ring(std::uint32_t ring);
+  Leaves leaves_of(LinkId from, LinkId to) const;
+  const std::optional<Spread>& between(Leaves leaves);
 
   const Work& work_;
   const Routing& routing_;
+  const fabric::Routes* routes_ = nullptr;
   std::vector<std::uint32_t> seeds_;
   std::vector<std::size_t> place_;  // of each NIC's server among those of its leaf, by link
   std::uint32_t ways_of_pair_ = 1;
   std::uint32_t first_ring_ = 0;
+  Spreader spreader_;
+  std::vector<std::uint32_t> first_alike_;           // empty: all links are told apart
+  std::map<Leaves, std::optional<Spread>> between_;  // under these routes, folded
 };
 
 }  // namespace regatta::simulate

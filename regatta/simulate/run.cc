@@ -265,6 +265,12 @@ Status run_flows(const Scenario& scenario, const Work& work, const RunOptions& o
                    .on_sent = [&](std::uint32_t part,
                                   const fabric::FlowTimes& times) { teller.tell(part, times); },
                    .resolution = scenario.resolution.value}));
+  for (std::uint32_t link = 0; link < problem.first_alike.size(); ++link) {
+    const std::uint32_t first = problem.first_alike[link];
+    if (first == link) continue;
+    report.bytes_of_link[link] = report.bytes_of_link[first];
+    if (options.keeps_history) outcome.history.copy(first, link);
+  }
   outcome.unfinished = report.unfinished;
   outcome.end = report.end.value;
   describe(outcome, work, whole_times(work, problem, std::move(report.flows)),

@@ -96,28 +96,49 @@ class Divider {
   std::vector<std::uint32_t> joins_[2];  // per flow, for kSent and kArrived
 };
 
+// Calls use(directed link, capacity) for what an outage changes.
+template <typename Use>
+void for_each_capacity(const Network& network, const Outage& outage, Use&& use) {
+  for (const bool is_alive : {false, true})
+    for (const LinkId link : is_alive ? outage.back : outage.dead)
+      for (const bool forward : {true, false}) {
+        const std::uint32_t number = fabric::number_of({link, forward});
+        use(number, is_alive ? network.links.capacity[number] : 0);
+      }
+}
+
+// Links that all sprayed ways cross alike, before and after each outage.
+std::vector<std::uint32_t> first_alike(const Work& work, PathFinder& finder,
+                                       const std::vector<Outage>& outages) {
+  LinkFold fold(work.network.links);
+  finder.take(work.network.routes);
+  finder.show_spreads(fold);
+  for (const Outage& outage : outages) {
+    for_each_capacity(work.network, outage, [&](std::uint32_t link, double capacity) {
+      fold.see_change(link, outage.time, capacity);
+    });
+    if (!outage.routes_change) continue;
+    const fabric::Routes routes = routes_without(work.network, outage);
+    finder.take(routes);
+    finder.show_spreads(fold);
+  }
+  return fold.first_alike();
+}
+
 // What the outages change for each way, in turn.
-void add_changes(const Work& work, const PathFinder& finder, const std::vector<Outage>& outages,
+void add_changes(const Work& work, PathFinder& finder, const std::vector<Outage>& outages,
                  std::vector<Way> ways, FlowProblem& problem) {
   using Kind = fabric::NetworkChange::Kind;
   for (const Outage& outage : outages) {
-    const auto set_capacity = [&](LinkId link, bool is_alive) {
-      for (const bool forward : {true, false}) {
-        const std::uint32_t number = fabric::number_of({link, forward});
-        problem.changes.push_back({.time = outage.time,
-                                   .kind = Kind::kCapacity,
-                                   .which = number,
-                                   .capacity = is_alive ? work.network.links.capacity[number] : 0});
-      }
-    };
-    for (const LinkId link : outage.dead)
-      set_capacity(link, false);
-    for (const LinkId link : outage.back)
-      set_capacity(link, true);
+    for_each_capacity(work.network, outage, [&](std::uint32_t link, double capacity) {
+      problem.changes.push_back(
+          {.time = outage.time, .kind = Kind::kCapacity, .which = link, .capacity = capacity});
+    });
     if (!outage.routes_change) continue;
     const fabric::Routes routes = routes_without(work.network, outage);
+    finder.take(routes);
     for (std::uint32_t number = 0; number < ways.size(); ++number) {
-      std::optional<Way> way = finder.find(routes, number);
+      std::optional<Way> way = finder.find(number);
       if (!way || *way == ways[number]) continue;  // without a way it waits on the one it had
       problem.changes.push_back({.time = outage.time,
                                  .kind = Kind::kPath,
@@ -130,7 +151,7 @@ void add_changes(const Work& work, const PathFinder& finder, const std::vector<O
 
 }  // namespace
 
-Result<FlowProblem> lead_flows(const Scenario& scenario, const Work& work) {
+Result<FlowProblem> lead_flows(const Scenario& scenario, const Work& work, bool folds_links) {
   const Routing& routing = scenario.routing;
   if (routing.policy == RoutePolicy::kFlowlet || routing.policy == RoutePolicy::kAdaptive) {
     return Error{Code::kUnsupported,
@@ -141,10 +162,15 @@ Result<FlowProblem> lead_flows(const Scenario& scenario, const Work& work) {
   }
   REGATTA_TRY(outages, outages_of(scenario, work.network));
   FlowProblem problem;
-  const PathFinder finder(work, routing);
+  PathFinder finder(work, routing);
+  if (folds_links && routing.policy == RoutePolicy::kSpray) {
+    problem.first_alike = first_alike(work, finder, outages);
+    finder.fold(problem.first_alike);
+  }
+  finder.take(work.network.routes);
   std::vector<Way> ways;
   for (std::uint32_t number = 0; number < finder.count(); ++number) {
-    std::optional<Way> way = finder.find(work.network.routes, number);
+    std::optional<Way> way = finder.find(number);
     if (!way) {
       const std::uint32_t pair = std::min<std::uint32_t>(
           number / finder.ways_of_pair(), static_cast<std::uint32_t>(work.ranks_of.size()) - 1);

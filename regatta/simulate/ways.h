@@ -20,10 +20,14 @@ struct FlowProblem {
   // flow for each. Empty: the same numbers.
   std::vector<std::uint32_t> parts;
   std::vector<fabric::NetworkChange> changes;  // by time
+  // Per link: the one that has the bytes of both, for all ways cross them alike (link_fold.h).
+  // Empty: each has its own.
+  std::vector<std::uint32_t> first_alike;
 };
 
-// Fails with kUnsupported for policies that only the packet level knows, with kInvalidInput where
-// no way leads, or where a failure names what is not there.
-Result<FlowProblem> lead_flows(const Scenario& scenario, const Work& work);
+// Folded, it is the same problem with fewer links. Fails with kUnsupported for policies that only
+// the packet level knows, with kInvalidInput where no way leads, or where a failure names what is
+// not there.
+Result<FlowProblem> lead_flows(const Scenario& scenario, const Work& work, bool folds_links = true);
 
 }  // namespace regatta::simulate
