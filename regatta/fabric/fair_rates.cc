@@ -60,6 +60,19 @@ void FairRates::set_capacity(std::uint32_t link, double capacity) {
   touched_.push_back(link);
 }
 
+void FairRates::set_load(std::uint32_t link, double load) {
+  if (is_settled_) {
+    for (const std::uint32_t moved : moved_)
+      links_[moved].is_moved = false;
+    moved_.clear();
+    is_settled_ = false;
+  }
+  Link& one = links_[link];
+  one.load = load;
+  if (!one.is_moved) moved_.push_back(link);
+  one.is_moved = true;
+}
+
 void FairRates::enter(std::uint32_t flow) {
   const std::span<const std::uint32_t> over = paths_.links(flows_[flow].path);
   REGATTA_CHECK(!over.empty());
@@ -91,9 +104,9 @@ void FairRates::leave(std::uint32_t flow) {
     link.flows.pop_back();
     link.hops.pop_back();
     if (link.flows.empty()) {
-      link.load = 0;
+      set_load(over[hop], 0);
     } else {
-      link.load = std::max(0.0, link.load - paths_.amount(path, hop) * flows_[flow].rate);
+      set_load(over[hop], std::max(0.0, link.load - paths_.amount(path, hop) * flows_[flow].rate));
       touched_.push_back(over[hop]);
     }
   }
@@ -115,6 +128,7 @@ std::span<const std::uint32_t> FairRates::settle() {
     }
     if (round == kMostRounds) affect_all_around();
   }
+  is_settled_ = true;
   return changed_;
 }
 
@@ -149,7 +163,7 @@ bool FairRates::give_if_alone(std::uint32_t flow) {
     flows_[flow].bottleneck = over[hop];
   }
   for (std::uint32_t hop = 0; hop < over.size(); ++hop)
-    links_[over[hop]].load = paths_.amount(path, hop) * rate;
+    set_load(over[hop], paths_.amount(path, hop) * rate);
   set_rate(flow, rate);
   return true;
 }
@@ -257,7 +271,7 @@ void FairRates::affect_all_around() {
 
 void FairRates::commit() {
   for (const Part& part : parts_)
-    links_[part.link].load = part.load;
+    set_load(part.link, part.load);
   for (std::size_t i = 0; i < affected_.size(); ++i) {
     flows_[affected_[i]].bottleneck = parts_[bottlenecks_[i]].link;
     set_rate(affected_[i], rates_[i]);

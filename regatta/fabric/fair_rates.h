@@ -33,6 +33,11 @@ class FairRates {
   // After changes: the flows that have another rate now. Until the next call.
   std::span<const std::uint32_t> settle();
 
+  // Links that carry another sum of rates now than before the changes, some of them the same. Until
+  // the next change.
+  std::span<const std::uint32_t> moved_links() const { return moved_; }
+  double load(std::uint32_t link) const { return links_[link].load; }
+
   double rate(std::uint32_t flow) const { return flows_[flow].rate; }
   std::uint32_t path(std::uint32_t flow) const { return flows_[flow].path; }
 
@@ -52,6 +57,7 @@ class FairRates {
     std::vector<std::uint32_t> hops;  // which of its links this is to each of them
     std::uint32_t mark = 0;           // the last problem that it was part of
     std::uint32_t number = 0;         // there
+    bool is_moved = false;
   };
   // A link in the problem under way.
   struct Part {
@@ -63,6 +69,7 @@ class FairRates {
     bool is_full = false;
   };
 
+  void set_load(std::uint32_t link, double load);
   void enter(std::uint32_t flow);
   void leave(std::uint32_t flow);
   void find_affected();
@@ -84,6 +91,8 @@ class FairRates {
   std::vector<std::uint32_t> fresh_;    // flows that came or moved
   std::vector<std::uint32_t> touched_;  // links that flows left, or whose capacity is another
   std::vector<std::uint32_t> changed_;
+  std::vector<std::uint32_t> moved_;
+  bool is_settled_ = false;  // since the last change
   std::uint32_t mark_ = 0;
   std::uint32_t problem_ = 0;
   std::vector<std::uint32_t> affected_;

@@ -36,6 +36,46 @@ struct Active {
   std::uint32_t version = 0;
 };
 
+// Lists of slots, one for each path; a slot is in one at most.
+class SlotsOfPaths {
+ public:
+  explicit SlotsOfPaths(std::size_t paths = 0) : first_(paths, kNone) {}
+
+  void add(std::uint32_t path, std::uint32_t slot) {
+    if (slot >= next_.size()) {
+      next_.resize(slot + 1, kNone);
+      before_.resize(slot + 1, kNone);
+    }
+    next_[slot] = first_[path];
+    before_[slot] = kNone;
+    if (next_[slot] != kNone) before_[next_[slot]] = slot;
+    first_[path] = slot;
+  }
+  void remove(std::uint32_t path, std::uint32_t slot) {
+    (before_[slot] == kNone ? first_[path] : next_[before_[slot]]) = next_[slot];
+    if (next_[slot] != kNone) before_[next_[slot]] = before_[slot];
+  }
+  // By number.
+  std::vector<std::uint32_t> of(std::uint32_t path) const {
+    std::vector<std::uint32_t> slots;
+    for (std::uint32_t slot = first_[path]; slot != kNone; slot = next_[slot])
+      slots.push_back(slot);
+    std::ranges::sort(slots);
+    return slots;
+  }
+
+ private:
+  std::vector<std::uint32_t> first_;  // per path
+  std::vector<std::uint32_t> next_;   // per slot
+  std::vector<std::uint32_t> before_;
+};
+
+// What crosses a link, in bytes per second.
+struct Carried {
+  double since = 0;  // seconds
+  double rate = 0;
+};
+
 class Simulation {
  public:
   Simulation(const Links& links, const Paths& paths, const Traffic& traffic,
@@ -51,6 +91,11 @@ class Simulation {
       REGATTA_CHECK(flow.path < paths.size());
     report_.flows.resize(flows);
     report_.bytes_of_link.resize(links.capacity.size(), 0);
+    has_moves_ = std::ranges::any_of(options.changes, [](const NetworkChange& one) {
+      return one.kind == NetworkChange::Kind::kPath;
+    });
+    if (has_moves_) on_path_ = SlotsOfPaths(paths.size());
+    if (options.history != nullptr) carried_.resize(links.capacity.size());
     slot_of_.assign(flows, kNone);
     waits_for_.reserve(flows);
     for (const Traffic::Flow& flow : traffic.flows())
@@ -73,7 +118,12 @@ class Simulation {
       }
       for (const std::uint32_t slot : rates_.settle())
         set_rate(slot);
+      if (options_.history != nullptr)
+        for (const std::uint32_t link : rates_.moved_links())
+          remember(link, rates_.load(link));
     }
+    for (std::uint32_t link = 0; link < carried_.size(); ++link)
+      remember(link, 0);
     return finish();
   }
 
@@ -96,9 +146,9 @@ class Simulation {
     }
     const std::uint32_t slot = slot_of_[event.flow];
     if (slot == kNone || active_[slot].version != event.version) return;  // its rate has changed
-    remember(slot);
     book(active_[slot], rates_.path(slot), traffic_.flows()[event.flow].bytes);
     slot_of_[event.flow] = kNone;
+    if (has_moves_) on_path_.remove(traffic_.flows()[event.flow].path, slot);
     const std::uint32_t path = rates_.path(slot);
     rates_.remove(slot);
     sent(event.flow, path);
@@ -115,12 +165,8 @@ class Simulation {
         path_now_[path] = path;
     }
     path_now_[one.which] = one.other;
-    for (std::uint32_t slot = 0; slot < active_.size(); ++slot) {
-      const std::uint32_t flow = active_[slot].flow;
-      if (flow == kNone || slot_of_[flow] != slot || traffic_.flows()[flow].path != one.which)
-        continue;
+    for (const std::uint32_t slot : on_path_.of(one.which))
       move(slot, one.other);
-    }
   }
 
   void move(std::uint32_t slot, std::uint32_t path) {
@@ -149,6 +195,7 @@ class Simulation {
     if (slot == active_.size()) active_.emplace_back();
     active_[slot] = {
         .left = traffic_.flows()[flow].bytes, .since = now_, .flow = flow, .version = 1};
+    if (has_moves_) on_path_.add(traffic_.flows()[flow].path, slot);
   }
 
   // Counts what has crossed its links up to `done` of its bytes.
@@ -186,18 +233,14 @@ class Simulation {
 
   void advance(std::uint32_t slot) {
     Active& active = active_[slot];
-    remember(slot);
     active.left = std::max(0.0, active.left - active.rate * (now_ - active.since));
     active.since = now_;
   }
 
-  void remember(std::uint32_t slot) {
-    const Active& active = active_[slot];
-    if (options_.history == nullptr || active.rate <= 0) return;
-    const std::uint32_t path = rates_.path(slot);
-    const std::span<const std::uint32_t> links = paths_.links(path);
-    for (std::uint32_t hop = 0; hop < links.size(); ++hop)
-      options_.history->add(links[hop], paths_.amount(path, hop) * active.rate, active.since, now_);
+  // What a link carried up to now; from now on it carries `rate`.
+  void remember(std::uint32_t link, double rate) {
+    options_.history->add(link, carried_[link].rate, carried_[link].since, now_);
+    carried_[link] = {now_, rate};
   }
 
   Result<FlowReport> finish() {
@@ -232,6 +275,9 @@ class Simulation {
   std::vector<std::uint32_t> waits_for_;
   std::vector<std::uint32_t> slot_of_;   // per flow: its number in rates_; kNone: not under way
   std::vector<Active> active_;           // by that number
+  std::vector<Carried> carried_;         // per link, where history is kept
+  bool has_moves_ = false;               // some path will lead elsewhere
+  SlotsOfPaths on_path_;                 // under way, by the path that they were to take, then
   std::vector<std::uint32_t> path_now_;  // per path, once one of them leads elsewhere
 };
 

@@ -51,9 +51,18 @@ std::string random_text(const Network& network, std::mt19937& random) {
 }
 
 fabric::FlowReport simulated(const Work& work, const FlowProblem& problem) {
+  const std::size_t links = work.network.links.capacity.size();
+  fabric::LinkHistory history(links, 64, 1e-6);
   auto report = fabric::simulate_flows(work.network.links, problem.paths, problem.traffic,
-                                       {.changes = problem.changes});
+                                       {.changes = problem.changes, .history = &history});
   EXPECT_TRUE(report) << report.error().message;
+  // What crossed each link when is, in all, what crossed it.
+  for (std::uint32_t link = 0; link < links; ++link) {
+    double bytes = 0;
+    for (std::size_t bin = 0; bin < history.used(); ++bin)
+      bytes += history.bytes(link, bin);
+    EXPECT_NEAR(bytes, report->bytes_of_link[link], 1 + 1e-4 * bytes) << link;
+  }
   return *report;
 }
 
