@@ -81,7 +81,7 @@ struct Loopback {
     if (!dialed) fail("cannot connect");
     near = std::move(*dialed);
     far.reset(::accept(listener->get(), nullptr, nullptr));
-    os::watch_peer(far.get());
+    regatta::os::watch_peer(far.get());
   }
 };
 
