@@ -104,6 +104,7 @@ Result<Feed> Feed::open(const std::string& path, std::function<std::string()> gr
   auto listener = os::listen_unix(path);
   if (!listener && listener.error().code == Code::kConflict)
     return Error{Code::kConflict, path + ": another healer listens here; end it first"};
+  if (!listener && listener.error().code == Code::kInvalidInput) return listener.error();
   if (!listener)
     return Error{Code::kInvalidInput,
                  listener.error().message + "; choose another path for the socket"};
