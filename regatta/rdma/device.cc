@@ -16,6 +16,8 @@
 namespace regatta::rdma {
 namespace {
 
+constexpr std::uint32_t kSoftwareVendor = 0xffffff;  // what rdma_rxe says
+
 // Without a device there is no reason to load the library and all its drivers.
 bool has_any_device() {
   std::error_code error;
@@ -59,6 +61,7 @@ Result<std::unique_ptr<Device>> Device::open(const std::string& address) {
 bool Device::find(const Gid& gid) {
   ibv_device_attr device{};
   if (library_.query_device(context_, &device) != 0) return false;
+  is_software_ = device.vendor_id == kSoftwareVendor;
   for (std::uint8_t port = 1; port <= device.phys_port_cnt; ++port) {
     ibv_port_attr attributes{};
     // The library's own type for this call ends before the newest members of ours.

@@ -29,6 +29,8 @@ class Device final : public MemoryRegistrar {
   const Gid& gid() const { return gid_; }
   std::uint8_t gid_index() const { return gid_index_; }
   ibv_mtu mtu() const { return mtu_; }
+  // Soft-RoCE does not look at flow labels: udp_port_of_queue() is where its packets leave from.
+  bool is_software() const { return is_software_; }
   // That the port is still up and still has the address, for RoCEv2.
   bool is_active() const;
 
@@ -50,6 +52,7 @@ class Device final : public MemoryRegistrar {
   Gid gid_{};
   std::uint8_t gid_index_ = 0;
   ibv_mtu mtu_ = IBV_MTU_1024;
+  bool is_software_ = false;
 };
 
 // "mlx5_0 port 1: cannot register memory: Cannot allocate memory"

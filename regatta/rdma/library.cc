@@ -40,6 +40,8 @@ bool find_all(void* library, Library& verbs) {
          find(library, "ibv_create_qp", verbs.create_qp) &&
          find(library, "ibv_modify_qp", verbs.modify_qp) &&
          find(library, "ibv_destroy_qp", verbs.destroy_qp) &&
+         find(library, "ibv_create_ah", verbs.create_ah) &&
+         find(library, "ibv_destroy_ah", verbs.destroy_ah) &&
          find(library, "ibv_wc_status_str", verbs.wc_status_str) &&
          find(library, "ibv_fork_init", verbs.fork_init);
 }

@@ -33,6 +33,8 @@ struct Library {
   decltype(&::ibv_create_qp) create_qp = nullptr;
   decltype(&::ibv_modify_qp) modify_qp = nullptr;
   decltype(&::ibv_destroy_qp) destroy_qp = nullptr;
+  decltype(&::ibv_create_ah) create_ah = nullptr;
+  decltype(&::ibv_destroy_ah) destroy_ah = nullptr;
   decltype(&::ibv_wc_status_str) wc_status_str = nullptr;
   decltype(&::ibv_fork_init) fork_init = nullptr;
 };

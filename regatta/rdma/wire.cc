@@ -82,6 +82,11 @@ std::uint16_t udp_source_port_of(std::uint32_t flow_label) {
   return static_cast<std::uint16_t>(kFirstPort | folded);
 }
 
+std::uint16_t udp_port_of_queue(std::uint32_t number) {
+  constexpr std::uint32_t kGolden = 0x61C88647;  // hash_32() of the kernel
+  return static_cast<std::uint16_t>(kFirstPort + (number * kGolden >> 18U));
+}
+
 std::vector<std::uint16_t> choose_source_ports(std::size_t count, std::uint32_t seed) {
   // Hashes of switches often keep low bits: a step that is odd and far from a power of two changes
   // them all. Every port but the first is usable, so the range has kPorts - 1.

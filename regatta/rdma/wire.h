@@ -48,6 +48,10 @@ RemotePlace decode_place(std::span<const std::byte, kPlaceBytes> bytes);
 std::uint32_t flow_label_of(std::uint16_t udp_source_port);
 std::uint16_t udp_source_port_of(std::uint32_t flow_label);
 
+// Where packets of a soft-RoCE queue pair leave from, whatever their flow label: as rdma_rxe of
+// Linux 5.x and 6.x has it.
+std::uint16_t udp_port_of_queue(std::uint32_t number);
+
 // `count` distinct source ports, spread over the whole range; another `seed` gives others.
 std::vector<std::uint16_t> choose_source_ports(std::size_t count, std::uint32_t seed);
 

@@ -81,5 +81,12 @@ TEST(SourcePorts, AreDistinctAndInRange) {
   }
 }
 
+// Seen on the wire: Linux 6.1.
+TEST(SoftRoce, SendsFromAPortThatItsQueuePairDetermines) {
+  EXPECT_EQ(udp_port_of_queue(24), 51891);
+  for (std::uint32_t number = 16; number < 100000; ++number)
+    ASSERT_GE(udp_port_of_queue(number), 0xC000);
+}
+
 }  // namespace
 }  // namespace regatta::rdma
