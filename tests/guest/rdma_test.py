@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The tests of coll over RDMA: in a guest with two soft-RoCE devices.
+"""Tests over RDMA: in a guest with two soft-RoCE devices. Without a filter those of coll.
 
-  rdma_test.py KERNEL_FOLDER COLL_TEST [GTEST_FILTER]
+  rdma_test.py KERNEL_FOLDER TEST_PROGRAM [GTEST_FILTER]
 """
 import glob
 import pathlib
