@@ -83,8 +83,9 @@ void as_connection(const Fabric& fabric, const Matrix& matrix, std::string_view 
 void as_plan(std::string_view text) {
   const auto plan = regatta::probe::parse_plan(text);
   if (!plan) return;
-  for (const std::uint32_t probe : plan->part.sends)
-    REGATTA_CHECK(probe < plan->matrix.probes.size());
+  for (const auto* probes : {&plan->part.sends, &plan->part.answers})
+    for (const std::uint32_t probe : *probes)
+      REGATTA_CHECK(probe < plan->matrix.probes.size());
 }
 
 }  // namespace

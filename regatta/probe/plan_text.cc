@@ -45,19 +45,19 @@ bool may_follow(const std::vector<std::uint32_t>& before, std::uint32_t probe) {
 
 bool read_probe(const std::vector<std::string>& words, ServerPlan& plan) {
   const bool sends = words[0] == "s";
-  if (words.size() != (sends ? 6U : 2U) || (!sends && words[0] != "a")) return false;
+  if (words.size() != 6 || (!sends && words[0] != "a")) return false;
   const auto probe = number<std::uint32_t>(words[1], kProbesMost - 1);
   auto& all = sends ? plan.part.sends : plan.part.answers;
   if (!probe || !may_follow(all, *probe)) return false;
   all.push_back(*probe);
-  if (!sends) return true;
   const auto from = number<std::uint32_t>(words[2], std::numeric_limits<std::uint32_t>::max());
   const auto from_port = number<std::uint16_t>(words[3], 65535);
   const auto to = number<std::uint32_t>(words[4], std::numeric_limits<std::uint32_t>::max());
   const auto to_port = number<std::uint16_t>(words[5], 65535);
   if (!from || !from_port || !to || !to_port) return false;
-  plan.matrix.probes.resize(std::size_t{*probe} + 1);
-  plan.matrix.probes.back().flow = {
+  auto& probes = plan.matrix.probes;
+  if (probes.size() <= *probe) probes.resize(std::size_t{*probe} + 1);
+  probes[*probe].flow = {
       .from = *from, .to = *to, .from_port = *from_port, .to_port = *to_port, .protocol = 17};
   return true;
 }
@@ -68,13 +68,15 @@ std::string plan_text(const topo::Graph& graph, const Matrix& matrix, const Serv
                       std::uint64_t number) {
   std::string text = fmt::format("{} 1 {} {:016x} {}\n", kName, part.server.value, number,
                                  graph.nodes[part.server.index()].name);
-  for (const std::uint32_t probe : part.sends) {
-    const fabric::FiveTuple& flow = matrix.probes[probe].flow;
-    fmt::format_to(std::back_inserter(text), "s {} {} {} {} {}\n", probe, flow.from, flow.from_port,
-                   flow.to, flow.to_port);
-  }
-  for (const std::uint32_t probe : part.answers)
-    fmt::format_to(std::back_inserter(text), "a {}\n", probe);
+  const auto add = [&](char kind, const std::vector<std::uint32_t>& probes) {
+    for (const std::uint32_t probe : probes) {
+      const fabric::FiveTuple& flow = matrix.probes[probe].flow;
+      fmt::format_to(std::back_inserter(text), "{} {} {} {} {} {}\n", kind, probe, flow.from,
+                     flow.from_port, flow.to, flow.to_port);
+    }
+  };
+  add('s', part.sends);
+  add('a', part.answers);
   return text;
 }
 

@@ -3,7 +3,7 @@
 //
 //   regatta-probe-plan 1 NODE PLAN SERVER
 //   s PROBE FROM FROM_PORT TO TO_PORT     sends it
-//   a PROBE                               answers it
+//   a PROBE FROM FROM_PORT TO TO_PORT     answers it
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct ServerPlan {
   std::string server;
   std::uint64_t number = 0;  // plan_number() of the whole
   ServerPart part;
-  Matrix matrix;  // the flows of what the server sends; nothing else of it is known
+  Matrix matrix;  // the flows of what the server sends and answers; nothing else is known
 };
 
 std::string plan_text(const topo::Graph& graph, const Matrix& matrix, const ServerPart& part,

@@ -25,24 +25,28 @@ TEST(PlanText, TellsAServerItsPartAndNothingElse) {
     EXPECT_EQ(plan->part.server, part.server);
     EXPECT_EQ(plan->part.sends, part.sends);
     EXPECT_EQ(plan->part.answers, part.answers);
-    for (const std::uint32_t probe : part.sends)
-      EXPECT_EQ(plan->matrix.probes[probe].flow, matrix.probes[probe].flow);
+    for (const auto* probes : {&part.sends, &part.answers})
+      for (const std::uint32_t probe : *probes) {
+        ASSERT_LT(probe, plan->matrix.probes.size());
+        EXPECT_EQ(plan->matrix.probes[probe].flow, matrix.probes[probe].flow);
+      }
   }
 }
 
 TEST(PlanText, NamesTheLineThatIsWrong) {
   const std::string head = "regatta-probe-plan 1 0 00000000000000ff s0\n";
   EXPECT_TRUE(parse_plan(head));
-  EXPECT_TRUE(parse_plan(head + "s 3 1 2 3 4\na 3\na 9\n"));
+  EXPECT_TRUE(parse_plan(head + "s 3 1 2 3 4\na 3 1 2 3 4\na 9 1 2 3 4\n"));
   for (const std::string& text : {std::string(), std::string("\n"), head.substr(0, head.size() - 1),
                                   std::string("regatta-probe-plan 2 0 ff s0\n"),
                                   std::string("regatta-probe-plan 1 -1 ff s0\n")})
     EXPECT_THAT(parse_plan(text).error().message, StartsWith("plan of probes: line 1 ")) << text;
-  for (const char* line : {"s 3 1 2 3 4", "\n", "x 1\n", "s 1\n", "s 1 1 65536 1 1\n",
-                           "s 4294967295 1 1 1 1\n", "a -1\n", "a 1 1\n", "a 8388608\n"})
+  for (const char* line :
+       {"s 3 1 2 3 4", "\n", "x 1\n", "s 1\n", "s 1 1 65536 1 1\n", "s 4294967295 1 1 1 1\n",
+        "a -1 1 1 1 1\n", "a 1\n", "a 8388608 1 1 1 1\n"})
     EXPECT_THAT(parse_plan(head + line).error().message, StartsWith("plan of probes: line 2 "))
         << line;
-  EXPECT_THAT(parse_plan(head + "a 5\na 5\n").error().message,
+  EXPECT_THAT(parse_plan(head + "a 5 1 1 1 1\na 5 1 1 1 1\n").error().message,
               StartsWith("plan of probes: line 3 "));
 }
 
@@ -59,8 +63,9 @@ TEST(PlanText, CutOrChangedAnywhereIsReadOrRefused) {
     const auto plan = parse_plan(text);
     if (!plan) continue;
     EXPECT_LE(plan->part.sends.size() + plan->part.answers.size(), text.size());
-    for (const std::uint32_t probe : plan->part.sends)
-      EXPECT_LT(probe, plan->matrix.probes.size());
+    for (const auto* probes : {&plan->part.sends, &plan->part.answers})
+      for (const std::uint32_t probe : *probes)
+        EXPECT_LT(probe, plan->matrix.probes.size());
   }
 }
 
