@@ -10,6 +10,7 @@
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/diag/polarisation.h"
+#include "regatta/simulate/pause_cause.h"
 
 namespace regatta::cli {
 namespace {
@@ -58,11 +59,28 @@ std::string device(const Network& network, std::uint32_t rank) {
   return to_string(network.cluster, network.devices[rank]);
 }
 
+json links_json(const Network& network, const std::vector<std::uint32_t>& links) {
+  json names = json::array();
+  for (const std::uint32_t link : links)
+    names.push_back(network.link_name(link));
+  return names;
+}
+
+json storms_json(const Network& network, const simulate::PacketOutcome& packets) {
+  json storms = json::array();
+  for (const fabric::PauseStorm& storm : packets.storms) {
+    storms.push_back({{"since_s", storm.since.value},
+                      {"at_s", storm.at.value},
+                      {"over_s", storm.over ? json(storm.over->value) : json()},
+                      {"root", simulate::root_name(network, storm.tree)},
+                      {"circle", links_json(network, storm.tree.circle)},
+                      {"links", links_json(network, storm.tree.links)}});
+  }
+  return storms;
+}
+
 json packets_json(const Network& network, const Outcome& outcome) {
   const simulate::PacketOutcome& packets = *outcome.packets;
-  json deadlock = json::array();
-  for (const std::uint32_t link : packets.deadlock)
-    deadlock.push_back(network.link_name(link));
   return {{"packets", packets.packets},
           {"events", packets.events},
           {"marks", packets.marks},
@@ -72,7 +90,8 @@ json packets_json(const Network& network, const Outcome& outcome) {
           {"most_held_back", packets.most_held_back},
           {"longest_queue_bytes", packets.longest_queue},
           {"longest_queue_link", network.link_name(packets.longest_queue_link)},
-          {"deadlock", deadlock},
+          {"deadlock", links_json(network, packets.deadlock)},
+          {"storms", storms_json(network, packets)},
           {"bound_s", packets.bound},
           {"leapt_s", packets.leapt}};
 }
@@ -125,6 +144,13 @@ bool is_deadlocked(const Outcome& outcome) {
   return outcome.packets && !outcome.packets->deadlock.empty();
 }
 
+// By a storm that is not over.
+bool is_held(const Outcome& outcome) {
+  return outcome.packets &&
+         std::ranges::any_of(outcome.packets->storms,
+                             [](const fabric::PauseStorm& storm) { return !storm.over; });
+}
+
 void print_items(const Outcome& outcome) {
   std::vector<std::vector<std::string>> rows = {
       {"item", "start", "time", "of NIC bound", "busbw", "messages"}};
@@ -166,6 +192,21 @@ void print_slowest(const Network& network, const Outcome& outcome) {
   if (rows.size() > 1) fmt::print("{}", format_table(rows));
 }
 
+std::string storm_text(const Network& network, const fabric::PauseStorm& storm) {
+  constexpr std::size_t kShown = 16;
+  std::string text = fmt::format(
+      "pause storm: {}, since {}, known at {}, {}; it holds {}:\n",
+      simulate::cause_text(network, storm.tree), format_seconds(storm.since),
+      format_seconds(storm.at),
+      storm.over ? "over at " + format_seconds(*storm.over) : std::string("not over by the end"),
+      storm.tree.links.size() == 1 ? "1 link" : fmt::format("{} links", storm.tree.links.size()));
+  for (std::size_t i = 0; i < std::min(kShown, storm.tree.links.size()); ++i)
+    text += "  " + network.link_name(storm.tree.links[i]) + "\n";
+  if (storm.tree.links.size() > kShown)
+    text += fmt::format("  and {} more\n", storm.tree.links.size() - kShown);
+  return text;
+}
+
 std::string packets_text(const Network& network, const Outcome& outcome) {
   const simulate::PacketOutcome& packets = *outcome.packets;
   std::string text = fmt::format(
@@ -179,6 +220,8 @@ std::string packets_text(const Network& network, const Outcome& outcome) {
                         format_seconds({packets.bound}), format_seconds({packets.leapt}),
                         format_seconds({outcome.end}));
   }
+  for (const fabric::PauseStorm& storm : packets.storms)
+    text += storm_text(network, storm);
   if (packets.deadlock.empty()) return text;
   text += "deadlock: these links wait for each other for ever\n";
   for (const std::uint32_t link : packets.deadlock)
@@ -207,6 +250,7 @@ void print_simulation(const Scenario& scenario, const Network& network, const Ou
   if (outcome.unfinished > 0)
     fmt::print("\n{} of the flows never end: {}\n", outcome.unfinished,
                is_deadlocked(outcome) ? "links wait for each other"
+               : is_held(outcome)     ? "pauses hold them"
                                       : "no way was left for them, or for what they wait for");
 }
 

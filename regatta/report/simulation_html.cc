@@ -14,6 +14,7 @@
 #include "regatta/report/assets.h"
 #include "regatta/report/html_text.h"
 #include "regatta/report/simulation_network.h"
+#include "regatta/simulate/pause_cause.h"
 
 namespace regatta::report {
 namespace {
@@ -131,6 +132,31 @@ std::string slowest(const Network& network, const Outcome& outcome) {
                             rows));
 }
 
+std::string storms(const Network& network, const Outcome& outcome) {
+  if (!outcome.packets || outcome.packets->storms.empty()) return "";
+  const TimeFormat format({outcome.end});
+  std::vector<TableRow> rows;
+  for (const fabric::PauseStorm& storm : outcome.packets->storms) {
+    std::string links;
+    for (const std::uint32_t link : storm.tree.links)
+      links += (links.empty() ? "" : ", ") + network.link_name(link);
+    rows.push_back(
+        {.cells = {escape_html(simulate::cause_text(network, storm.tree)), format(storm.since),
+                   format(storm.at), storm.over ? format(*storm.over) : "not by the end",
+                   escape_html(links)},
+         .style = ""});
+  }
+  return section("Pause storms",
+                 "Queues of switches in which packets wait, none goes, and pauses hold them for "
+                 "more than 99 % of the time; the link nearest to the cause first.",
+                 html_table({{"Cause", false},
+                             {"Since", true},
+                             {"Known at", true},
+                             {"Over at", true},
+                             {"Links that it holds", false}},
+                            rows));
+}
+
 constexpr const char* kStyle =
     ".map { width: 100%; } .map text { font-size: 10px; fill: var(--soft); } .map .busy { fill: "
     "var(--forward, #2f6fc9); }\n"
@@ -154,6 +180,7 @@ std::string simulation_html(const Scenario& scenario, const Network& network,
       network.cluster.servers.size(), network.devices.size());
   html += figures(outcome);
   html += items(outcome);
+  html += storms(network, outcome);
   html += links_over_time(network, outcome);
   html += queues_over_time(network, outcome);
   html += polarisation(network, outcome);

@@ -57,6 +57,15 @@ TEST(SimulationHtml, NamesLinksThatTiersHashingAlikeLeaveEmpty) {
               testing::Not(testing::HasSubstr("hash as leaves do")));
 }
 
+TEST(SimulationHtml, ShowsPauseStormsAndWhereTheyBegan) {
+  const std::string page = page_of(
+      "level: packet\n"
+      "traffic: [{pattern: incast, to: s0/0, bytes: 4MiB, ranks: servers}]\n"
+      "failures: [{at: 10us, stuck: s0.nic0-leaf0}]\n");
+  EXPECT_THAT(page, HasSubstr("Pause storms"));
+  EXPECT_THAT(page, HasSubstr("a NIC of s0 lets nothing in (s0.nic0-leaf0 down)"));
+}
+
 TEST(SimulationHtml, SaysWhatNeverEnds) {
   const std::string page = page_of(
       "traffic: [{pattern: message, from: s0/0, to: s2/0, bytes: 50MB}]\n"

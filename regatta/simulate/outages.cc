@@ -58,6 +58,7 @@ std::vector<Moment> moments_of(const std::vector<Failure>& failures) {
   std::vector<Moment> moments;
   for (std::size_t i = 0; i < failures.size(); ++i) {
     const Failure& one = failures[i];
+    if (!one.stuck.empty()) continue;
     const double at = one.at.value;
     const double back = one.back.value;
     const bool is_withdrawn = at + one.local.value < back;
@@ -77,6 +78,7 @@ std::vector<Moment> moments_of(const std::vector<Failure>& failures) {
 // The link of a failure, or all links of its switch.
 Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Failure& failure,
                                             const topo::Graph& graph) {
+  if (!failure.stuck.empty()) return std::vector<LinkId>{};
   if (!failure.link.empty()) {
     if (const auto found = topo::find_link(graph, failure.link)) return std::vector<LinkId>{*found};
     std::vector<std::string> names;
@@ -96,6 +98,17 @@ Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Fail
 }
 
 }  // namespace
+
+Result<LinkId> stuck_link(const Scenario& scenario, const Failure& failure,
+                          const topo::Graph& graph) {
+  const auto found = topo::find_link(graph, failure.stuck);
+  if (found && graph.links[found->index()].a_nic >= 0) return *found;
+  std::vector<std::string> names;
+  for (const topo::Link& link : graph.links)
+    if (link.a_nic >= 0) names.push_back(link.name);
+  if (names.empty()) names.emplace_back("none");
+  return wrong(scenario, failure, "link of a NIC", failure.stuck, names);
+}
 
 Result<std::vector<Outage>> outages_of(const Scenario& scenario, const Network& network) {
   std::vector<std::vector<LinkId>> links;

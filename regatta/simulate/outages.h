@@ -22,8 +22,13 @@ struct Outage {
   std::vector<LinkId> withdrawn;  // links that only the switches at their ends do not use
 };
 
-// By time. Fails with kInvalidInput naming the scenario's file and line where the network has no
-// such link or switch.
+// The link of a NIC that is stuck; kInvalidInput naming the scenario's file and line where the
+// graph has none of that name, or it is of no NIC.
+Result<LinkId> stuck_link(const Scenario& scenario, const Failure& failure,
+                          const topo::Graph& graph);
+
+// Of links and switches, by time. Fails with kInvalidInput naming the scenario's file and line
+// where the network has no such link or switch.
 Result<std::vector<Outage>> outages_of(const Scenario& scenario, const Network& network);
 
 // Shortest ways without the links that all avoid; the switches at the ends of withdrawn ones choose

@@ -1,6 +1,7 @@
 #include "regatta/simulate/packets.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,10 +32,14 @@ fabric::PacketOptions options_of(const Scenario& scenario) {
                                 .seed = scenario.seed,
                                 .spread = spread_of(scenario.routing.policy),
                                 .flowlet_gap = scenario.routing.flowlet_gap};
-  if (packet.is_lossless)
+  if (packet.is_lossless) {
     options.pauses.emplace();
-  else
+    // A storm begins between two polls, so that the rule is to hold for less than all of that time.
+    options.storms = {.period = packet.storm_after * 0.1,
+                      .rule = {.detection = packet.storm_after * 0.8}};
+  } else {
     options.buffer = packet.buffer;
+  }
   if (packet.has_dcqcn) {
     options.marks.emplace();
     options.rate_control.emplace();
@@ -66,6 +71,24 @@ Result<std::vector<fabric::Outage>> packet_outages(const Scenario& scenario,
       return routes_without(network, outage);
     };
   }
+  for (const Failure& failure : scenario.failures) {
+    if (failure.stuck.empty()) continue;
+    if (!scenario.packet.is_lossless) {
+      return Error{Code::kUnsupported,
+                   fmt::format("{}:{}: a NIC that is stuck pauses its switch, and this fabric has "
+                               "no pauses; write lossless: true",
+                               scenario.file, failure.line)};
+    }
+    REGATTA_TRY(link, stuck_link(scenario, failure, network.graph));
+    fabric::Outage begin{.at = failure.at};
+    begin.stuck = {link};
+    all.push_back(begin);
+    if (!std::isfinite(failure.back.value)) continue;
+    fabric::Outage end{.at = failure.back};
+    end.freed = {link};
+    all.push_back(end);
+  }
+  std::ranges::stable_sort(all, {}, [](const fabric::Outage& outage) { return outage.at; });
   return all;
 }
 
@@ -90,7 +113,8 @@ PacketOutcome outcome_of(const fabric::PacketReport& report) {
                         .lost = report.lost + report.lost_on_links,
                         .reordered = report.reordered,
                         .most_held_back = report.most_held_back,
-                        .deadlock = report.deadlock};
+                        .deadlock = report.deadlock,
+                        .storms = report.storms};
   const auto longest = std::ranges::max_element(report.longest_queue);
   if (longest != report.longest_queue.end()) {
     outcome.longest_queue = *longest;

@@ -12,6 +12,7 @@
 #include "regatta/core/result.h"
 #include "regatta/diag/polarisation.h"
 #include "regatta/fabric/link_history.h"
+#include "regatta/fabric/packet/packet_simulation.h"
 #include "regatta/fabric/queue_history.h"
 #include "regatta/simulate/network.h"
 #include "regatta/simulate/ports.h"
@@ -62,6 +63,7 @@ struct PacketOutcome {
   std::uint32_t longest_queue_link = 0;
   double longest_queue = 0;             // bytes, there
   std::vector<std::uint32_t> deadlock;  // links that wait for each other for ever
+  std::vector<fabric::PauseStorm> storms;
   double bound = 0;  // seconds; mixed: no time is farther from that of the packet level
   double leapt = 0;  // seconds; mixed: in which no packet was looked at
 };

@@ -306,6 +306,29 @@ TEST(Run, AnIncastOfPacketsPausesTheSendersAndLosesNothing) {
   EXPECT_EQ(lossy.unfinished, 0U);
 }
 
+TEST(Run, AStuckNicIsFoundToHoldItsSendersByPauses) {
+  const Network network(test_cluster(8, 1));
+  const std::string text =
+      "packet: {storm_after: 1ms}\n"
+      "traffic: [{pattern: incast, to: s0/0, bytes: 4MiB, ranks: all}]\n"
+      "failures: [{at: 100us, stuck: s0.nic0-leaf0, back: 5ms}]\n";
+  const Outcome outcome = run(network, "level: packet\n" + text);
+  EXPECT_EQ(outcome.unfinished, 0U);
+  ASSERT_EQ(outcome.packets->storms.size(), 1U);
+  const fabric::PauseStorm& storm = outcome.packets->storms[0];
+  EXPECT_EQ(storm.tree.root, 0U);
+  EXPECT_EQ(network.link_name(storm.tree.links.front()), "s0.nic0-leaf0 down");
+  EXPECT_LE(storm.at.value, 1.1e-3);
+  EXPECT_GT(outcome.end, 5e-3);
+  EXPECT_THAT(error_of(network, text), HasSubstr("take --level packet"));
+  EXPECT_THAT(error_of(network, "level: packet\npacket: {lossless: false}\n" + kMessage +
+                                    "failures: [{at: 1us, stuck: s0.nic0-leaf0}]\n"),
+              HasSubstr("write lossless: true"));
+  EXPECT_THAT(error_of(network, "level: packet\n" + kMessage +
+                                    "failures: [{at: 1us, stuck: leaf0-spine0}]\n"),
+              HasSubstr("no link of a NIC is called 'leaf0-spine0'"));
+}
+
 TEST(Run, PacketsRefuseWhatOnlyFlowsCanDo) {
   const Network network(test_cluster(4, 2));
   EXPECT_THAT(error_of(network, std::string("level: packet\n") + kStep + "}\n"),

@@ -27,10 +27,11 @@ struct Routing {
 // Of the packet and the mixed level.
 struct PacketSettings {
   Bytes mtu{4096};
-  Bytes header{30};         // that each packet has beside it on the wire
-  bool is_lossless = true;  // switches pause those that send; else they drop what finds no room
-  Bytes buffer{1 << 20};    // of each link, where it is not lossless
-  bool has_dcqcn = false;   // connections are told of marked packets, and slow down
+  Bytes header{30};          // that each packet has beside it on the wire
+  bool is_lossless = true;   // switches pause those that send; else they drop what finds no room
+  Bytes buffer{1 << 20};     // of each link, where it is not lossless
+  Seconds storm_after{0.2};  // of being held by pauses for good
+  bool has_dcqcn = false;    // connections are told of marked packets, and slow down
 };
 
 enum class Pattern {
@@ -82,7 +83,8 @@ struct Failure {
   Seconds at;
   Seconds back{std::numeric_limits<double>::infinity()};
   std::string link;           // by name, or
-  std::string switch_name;    // a switch with all its links
+  std::string switch_name;    // a switch with all its links, or
+  std::string stuck;          // the link of a NIC that lets nothing in, and pauses its switch
   Seconds local{1e-3};        // until the switches at its ends use other links
   Seconds converged{100e-3};  // until all switches do
 };

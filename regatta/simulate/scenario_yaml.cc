@@ -51,7 +51,7 @@ Routing read_routing(const YamlMap& map) {
 }
 
 PacketSettings read_packet(const YamlMap& map) {
-  map.allow({"mtu", "header", "lossless", "buffer", "congestion_control"});
+  map.allow({"mtu", "header", "lossless", "buffer", "congestion_control", "storm_after"});
   PacketSettings packet;
   packet.mtu = map.bytes_or("mtu", packet.mtu);
   // Packets may be counted without a header.
@@ -61,6 +61,7 @@ PacketSettings read_packet(const YamlMap& map) {
     packet.header = map.bytes_or("header", packet.header);
   packet.is_lossless = map.boolean_or("lossless", packet.is_lossless);
   packet.buffer = map.bytes_or("buffer", packet.buffer);
+  packet.storm_after = map.seconds_or("storm_after", packet.storm_after);
   packet.has_dcqcn =
       map.choice_or<bool>("congestion_control", false, {{"none", false}, {"dcqcn", true}});
   if (packet.mtu.value > kMostMtu)
@@ -69,6 +70,8 @@ PacketSettings read_packet(const YamlMap& map) {
     map.fail("header", fmt::format("more than {} bytes; 30B to 100B are usual", kMostMtu));
   if (packet.is_lossless && map.has("buffer"))
     map.fail("buffer", "a lossless fabric pauses before it is full; write lossless: false too");
+  if (!(packet.storm_after.value >= 1e-6 && packet.storm_after.value <= 100))
+    map.fail("storm_after", "must be from 1us to 100s; switches have 200ms");
   return packet;
 }
 
@@ -171,17 +174,21 @@ TrafficItem read_item(const YamlMap& map, std::size_t number) {
 }
 
 Failure read_failure(const YamlMap& map) {
-  map.allow({"at", "back", "link", "switch", "local", "converged"});
+  map.allow({"at", "back", "link", "switch", "stuck", "local", "converged"});
   Failure failure;
   failure.line = map.line();
   failure.at = map.seconds_or("at", {});
   failure.back = map.seconds_or("back", failure.back);
   failure.link = map.text_or("link", "");
   failure.switch_name = map.text_or("switch", "");
+  failure.stuck = map.text_or("stuck", "");
   failure.local = map.seconds_or("local", failure.local);
   failure.converged = map.seconds_or("converged", failure.converged);
-  if (failure.link.empty() == failure.switch_name.empty())
-    map.fail("link", "name either a link or a switch that fails");
+  if (int{!failure.link.empty()} + int{!failure.switch_name.empty()} +
+          int{!failure.stuck.empty()} !=
+      1)
+    map.fail("link",
+             "name either a link or a switch that fails, or stuck: the link of a NIC that pauses");
   if (failure.back <= failure.at)
     map.fail("back", "it is back before it failed; write a time after 'at'");
   if (failure.converged < failure.local)

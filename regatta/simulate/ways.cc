@@ -160,6 +160,13 @@ Result<FlowProblem> lead_flows(const Scenario& scenario, const Work& work, bool 
                              "destination and spray",
                              scenario.file)};
   }
+  for (const Failure& failure : scenario.failures) {
+    if (failure.stuck.empty()) continue;
+    return Error{Code::kUnsupported,
+                 fmt::format("{}:{}: flows know no pauses, so that no NIC is stuck; take --level "
+                             "packet",
+                             scenario.file, failure.line)};
+  }
   REGATTA_TRY(outages, outages_of(scenario, work.network));
   FlowProblem problem;
   PathFinder finder(work, routing);

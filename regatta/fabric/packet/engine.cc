@@ -42,6 +42,7 @@ Engine::Engine(Network network, const PacketScene& scene, const Traffic& traffic
       wakes_(network_.links.size(), 0),
       outages_(options.outages),
       recorder_(options.history, options.queues),
+      storms_(network_, options),
       rests_(network_.way_of.size(), 0) {
   if (!outages_.empty()) cables_.resize(network_.links.size(), Cable::kWell);
   flows_.set_listener(options.on_arrived);
@@ -84,6 +85,7 @@ Result<MixedReport> Engine::run() {
     if (const auto waits_for = flows_.waits_without_end(); !waits_for.empty())
       return circle_of_waits(flows_.traffic(), waits_for);
   if (recorder_.is_on()) record();
+  watch_what_stands();
   return report();
 }
 
@@ -270,12 +272,15 @@ void Engine::mark() {
     record();
     is_resting_ = calendar_.empty();
   }
+  if (now_ + flows_.leapt() >= storms_.next_at()) poll();
   set_mark();
 }
 
 void Engine::set_mark() {
   mark_at_ = next_outage();
   if (const Picoseconds at = recorder_.next_at(); at != kNever && !is_resting_)
+    mark_at_ = std::min(mark_at_, std::max(now_, at - flows_.leapt()));
+  if (const Picoseconds at = storms_.next_at(); at != kNever)
     mark_at_ = std::min(mark_at_, std::max(now_, at - flows_.leapt()));
 }
 
@@ -322,6 +327,7 @@ MixedReport Engine::report() const {
   report.cycles = cycles_repeated_;
   report.reordered = reordered_;
   report.most_held_back = most_held_;
+  report.storms = storms_.storms();
   report.not_arrived = flows_.not_arrived();
   if (report.not_arrived != 0) report.deadlock = lines_.find_waits();
   return report;

@@ -20,6 +20,7 @@
 #include "regatta/fabric/packet/senders.h"
 #include "regatta/fabric/packet/spread.h"
 #include "regatta/fabric/packet/steady.h"
+#include "regatta/fabric/packet/storms.h"
 
 namespace regatta::fabric::packet {
 
@@ -77,6 +78,8 @@ class Engine {
   void record();
   void wake();
   void pass(Picoseconds time);
+  void poll();
+  void watch_what_stands();
   void take_routes(const Routes& routes);
   void set_timer(Picoseconds at, What what, std::uint32_t of);
   void look();
@@ -129,9 +132,10 @@ class Engine {
   std::vector<Parked> parked_;    // what is not sent again before the next outage
   std::vector<Cable> cables_;     // per link; empty: all are well
   std::optional<Routes> routes_;  // since the last outage that changed them
-  Picoseconds mark_at_ = kNever;  // the next outage or look of the recorder
+  Picoseconds mark_at_ = kNever;  // the next outage, look of the recorder or poll of the watch
   Recorder recorder_;
   bool is_resting_ = false;  // the recorder, for nothing happens
+  Storms storms_;
   std::uint64_t reordered_ = 0;
   std::uint32_t most_held_ = 0;
 

@@ -52,6 +52,10 @@ void Engine::break_out() {
     set(link, Cable::kWell);
   for (const LinkId link : outage.dead)
     set(link, comes_back(link) ? Cable::kDead : Cable::kGone);
+  for (const bool is_stuck : {true, false})
+    for (const LinkId link : is_stuck ? outage.stuck : outage.freed)
+      if (const std::uint32_t down = number_of({link, false}); lines_.is_asked(down) != is_stuck)
+        lines_.ask_by_nic(down, now_);
   if (outage.routes) take_routes(outage.routes());
   for (const Parked& one : parked_) {
     const Picoseconds tries = (now_ + flows_.leapt() - one.lost_at) / again_after_ + 1;
@@ -66,6 +70,22 @@ void Engine::break_out() {
   flows_.forget_notes();
   // What was off by a little before may be sent again a turn sooner or later.
   if (bound_ > 0) bound_ += static_cast<double>(again_after_);
+}
+
+void Engine::poll() {
+  storms_.poll(lines_, now_, now_ + flows_.leapt(), [this](std::uint32_t link) {
+    return cables_.empty() || cables_[link] == Cable::kWell;
+  });
+}
+
+// Nothing happens any more, so that what is paused stays so: until the watch must know.
+void Engine::watch_what_stands() {
+  if (storms_.next_at() == kNever || flows_.not_arrived() == 0) return;
+  const Picoseconds end = now_ + storms_.most();
+  for (; now_ < end && !lines_.is_calm();) {
+    now_ = std::max(now_, storms_.next_at() - flows_.leapt());
+    poll();
+  }
 }
 
 void Engine::take_routes(const Routes& routes) {

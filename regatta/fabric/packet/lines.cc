@@ -159,18 +159,38 @@ class CircleSearch {
 
 }  // namespace
 
-Circle Lines::find_waits() const {
-  // A paused link waits for room where its packets stand: before other links that are paused.
+// A paused link waits for room where its packets stand: before other links that are paused.
+std::vector<std::vector<std::uint32_t>> Lines::waits() const {
   std::vector<std::vector<std::uint32_t>> waits_for(lines_.size());
-  for (std::uint32_t link = 0; link < lines_.size(); ++link) {
-    if (!lines_[link].is_paused) continue;
+  for (const std::uint32_t link : paused()) {
     for (std::size_t i = 0; i < lines_[link].waiting.size(); ++i) {
       const std::uint32_t from = lines_[link].waiting.at(i).from;
       if (lines_[from].is_paused && !std::ranges::count(waits_for[from], link))
         waits_for[from].push_back(link);
     }
   }
+  return waits_for;
+}
+
+Circle Lines::find_waits() const {
+  const auto waits_for = waits();
   return CircleSearch(waits_for).find();
+}
+
+std::vector<std::uint32_t> Lines::paused() const {
+  std::vector<std::uint32_t> links;
+  for (std::uint32_t link = 0; link < lines_.size(); ++link)
+    if (lines_[link].is_paused) links.push_back(link);
+  return links;
+}
+
+PauseSample Lines::pause_sample(std::uint32_t link, Picoseconds now) const {
+  const Line& line = lines_[link];
+  const Picoseconds paused = line.paused_for + (line.is_paused ? now - line.paused_since : 0);
+  return {.queued = network_.links[link].bytes_in(line.waiting_time),
+          .sent = line.queued - line.waiting.size(),
+          .paused = {static_cast<double>(paused) * 1e-12},
+          .pauses = line.pauses};
 }
 
 }  // namespace regatta::fabric::packet

@@ -12,6 +12,7 @@
 #include "regatta/fabric/packet/packet_simulation.h"
 #include "regatta/fabric/packet/random.h"
 #include "regatta/fabric/packet/recurrence.h"
+#include "regatta/fabric/pause_watch.h"
 
 namespace regatta::fabric::packet {
 
@@ -156,6 +157,15 @@ class Lines {
   void report(PacketReport& report, Picoseconds now) const;
   // Links that wait for each other, where nothing happens any more; empty: none.
   Circle find_waits() const;
+  // Those that are paused, and which of them what came by each waits for at its end.
+  std::vector<std::uint32_t> paused() const;
+  std::vector<std::vector<std::uint32_t>> waits() const;
+  // What a switch's counters say of the queue before the link; of the link itself it says nothing.
+  PauseSample pause_sample(std::uint32_t link, Picoseconds now) const;
+
+  // The NIC at the end of the link asks to pause, or to go on if it has asked.
+  void ask_by_nic(std::uint32_t link, Picoseconds now) { send_word(link, now); }
+  bool is_asked(std::uint32_t link) const { return lines_[link].is_asked; }
 
  private:
   struct Flying {

@@ -54,6 +54,14 @@ Result<void> check_rates(const Dcqcn& control) {
   return {};
 }
 
+Result<void> check_storms(const StormOptions& storms) {
+  for (const Seconds time : {storms.period, storms.rule.detection, storms.rule.recovery})
+    if (!(time.value >= 1e-9 && time.value < 1e3))
+      return wrong(fmt::format("a time of the watch on pauses is {} s; set it from 1 ns to 1000 s",
+                               time.value));
+  return {};
+}
+
 Result<void> check(const PacketOptions& options) {
   if (options.mtu.value < 1 || options.mtu.value > 65535)
     return wrong(fmt::format("the mtu is {} bytes; set it from 1 to 65535", options.mtu.value));
@@ -68,6 +76,8 @@ Result<void> check(const PacketOptions& options) {
                              options.flowlet_gap.value));
   if (options.rate_control)
     if (const auto good = check_rates(*options.rate_control); !good) return good.error();
+  if (options.storms)
+    if (const auto good = check_storms(*options.storms); !good) return good.error();
   return check_queues(options);
 }
 
@@ -99,11 +109,14 @@ Result<void> check_outages(const topo::Graph& graph, const std::vector<Outage>& 
                       "that is listed above",
                       outage.at.value));
     last = outage.at;
-    for (const auto* links : {&outage.dead, &outage.back})
+    for (const auto* links : {&outage.dead, &outage.back, &outage.stuck, &outage.freed})
       for (const LinkId link : *links)
-        if (link.value < 0 || link.index() >= graph.links.size())
-          return wrong(fmt::format("link {} that fails is none of the graph's {}; name one that is",
-                                   link.value, graph.links.size()));
+        if (link.value < 0 || link.index() >= graph.links.size() ||
+            (links == &outage.stuck && graph.links[link.index()].a_nic < 0))
+          return wrong(
+              fmt::format("link {} that fails is none of the graph's {}, or none of a NIC that "
+                          "pauses; name one that is",
+                          link.value, graph.links.size()));
   }
   return {};
 }

@@ -14,6 +14,8 @@
 #include "regatta/fabric/flow_simulation.h"
 #include "regatta/fabric/packet/rate_control.h"
 #include "regatta/fabric/pairs.h"
+#include "regatta/fabric/pause_tree.h"
+#include "regatta/fabric/pause_watch.h"
 #include "regatta/fabric/queue_history.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/fabric/traffic.h"
@@ -57,6 +59,14 @@ struct Outage {
   std::vector<LinkId> dead;        // from then on
   std::vector<LinkId> back;        // from then on
   std::function<Routes()> routes;  // of all switches from then on; empty: as before
+  std::vector<LinkId> stuck;       // their NICs ask their switches to pause, and let nothing in,
+  std::vector<LinkId> freed;       // and from then on no longer
+};
+
+// A watch on the queues of switches that pauses hold for good, as switches have.
+struct StormOptions {
+  Seconds period{0.02};  // of polls
+  PauseOptions rule;
 };
 
 struct PacketOptions {
@@ -70,10 +80,11 @@ struct PacketOptions {
   std::optional<Bytes> buffer;     // of each link, without pauses; none: without end
   Seconds send_again_after{1e-4};  // what was lost: each packet by itself, before all others
   std::optional<Marks> marks;
-  std::optional<Dcqcn> rate_control;  // of each connection; does nothing without marks
-  std::vector<Outage> outages;        // by time
-  LinkHistory* history = nullptr;     // gets what crosses each link when; over a leap, evenly
-  QueueHistory* queues = nullptr;     // gets how much waited for each link when
+  std::optional<Dcqcn> rate_control;   // of each connection; does nothing without marks
+  std::vector<Outage> outages;         // by time
+  std::optional<StormOptions> storms;  // does nothing without pauses
+  LinkHistory* history = nullptr;      // gets what crosses each link when; over a leap, evenly
+  QueueHistory* queues = nullptr;      // gets how much waited for each link when
   // Called for each flow once it has arrived, in the order of that.
   std::function<void(std::uint32_t flow, const FlowTimes& times)> on_arrived;
 };
@@ -89,6 +100,13 @@ struct PacketScene {
 struct LinkPauses {
   std::uint64_t count = 0;
   Seconds time;  // in all
+};
+
+struct PauseStorm {
+  Seconds since;  // the first poll from which on the rule held
+  Seconds at;     // when the watch knew
+  std::optional<Seconds> over;
+  PauseTree tree;  // of links that were held meanwhile
 };
 
 // What a flow level says too (bytes_of_link: without headers), and what only packets know. A flow
@@ -114,6 +132,8 @@ struct PacketReport : FlowReport {
   std::uint64_t reordered = 0;
   std::uint32_t most_held_back = 0;
   Circle deadlock;  // links that wait for each other for ever; empty: none do
+  // Where nothing moves any more, as the watch would find them that goes on.
+  std::vector<PauseStorm> storms;
 };
 
 // A connection sends its messages one after the other, as fast as its NIC can or its rate control
