@@ -18,6 +18,9 @@ void add_fabric_check(CLI::App& fabric, int& exit_status);
 // `regatta fabric simulate`: a scenario over the network of a cluster.
 void add_fabric_simulate(CLI::App& fabric, int& exit_status);
 
+// `regatta fabric watch`: ports that pauses hold for good.
+void add_fabric_watch(CLI::App& fabric, int& exit_status);
+
 // `regatta fabric ports`: source ports that lead connections apart.
 void add_fabric_ports(CLI::App& fabric, int& exit_status);
 

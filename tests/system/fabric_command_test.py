@@ -223,6 +223,39 @@ class FabricSimulate(unittest.TestCase):
             self.assertIn(said, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1)
 
+    def test_traces_a_pause_storm_that_counters_show(self):
+        heading = ("at_s,device,port,priority,up,queued_bytes,sent_packets,rx_pauses,rx_paused_us,received_packets,"
+                   "tx_pauses,tx_paused_us")
+        lines = [heading]
+        for tenth in range(4):
+            for device, port in (("leaf0", "s0.nic0-leaf0"), ("spine1", "leaf0-spine1")):
+                lines.append(f"{tenth / 10},{device},{port},3,1,9000,1000,{tenth * 90},{tenth * 100000},,,")
+        for tenth in range(4, 8):
+            lines.append(f"{tenth / 10},leaf0,s0.nic0-leaf0,3,1,0,{tenth * 1000},270,300000,,,")
+        counters = self.folder / "counters.csv"
+        counters.write_text("\n".join(lines) + "\n")
+        done = lab_case.regatta("fabric", "watch", self.folder / "cluster.yaml", "--counters", counters)
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        self.assertIn("began at s0; held: s0.nic0-leaf0 down, leaf0-spine1 down", done.stdout)
+        self.assertIn("the storm is over", done.stdout)
+        done = lab_case.regatta("fabric", "watch", self.folder / "cluster.yaml", "--counters", counters, "--json")
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([event["event"] for event in events], ["storm", "storm", "over", "end"])
+        self.assertEqual(events[1]["links"], ["s0.nic0-leaf0 down", "leaf0-spine1 down"])
+        # What goes on sending is in no storm.
+        calm = [line.replace(",1000,", f",{number}000,") for number, line in enumerate(lines)]
+        counters.write_text("\n".join(calm) + "\n")
+        done = lab_case.regatta("fabric", "watch", "--counters", counters)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_traces_a_pause_storm_of_a_scenario(self):
+        page = self.folder / "page.html"
+        storms = self.found("level: packet\npacket: {storm_after: 1ms}\n"
+                            "traffic: [{pattern: incast, to: s0/0, bytes: 1MiB, ranks: servers}]\n"
+                            "failures: [{at: 10us, stuck: s0.nic0-leaf0}]\n", "--html", page)["packet"]["storms"]
+        self.assertEqual([(one["root"], one["over_s"], one["links"][0]) for one in storms], [("s0", None, "s0.nic0-leaf0 down")])
+        self.assertIn("Pause storms", page.read_text())
+
 
 if __name__ == "__main__":
     unittest.main()

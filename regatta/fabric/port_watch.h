@@ -1,0 +1,64 @@
+// fabric/port_watch.h: the watch on pauses (pause_watch.h), fed by the counters of ports: which of
+// them their peers hold, or hold their peers, for good, and, on a known fabric, where that began.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "regatta/core/result.h"
+#include "regatta/fabric/pause_tree.h"
+#include "regatta/fabric/pause_watch.h"
+#include "regatta/fabric/port_pauses.h"
+#include "regatta/topo/graph.h"
+
+namespace regatta::fabric {
+
+struct PortAlarm {
+  std::string device;
+  std::string port;
+  int priority = 0;
+  bool is_held = false;  // by its peer; else it holds its peer
+  PauseAlarm alarm;
+  std::optional<PauseTree> tree;  // of a storm that begins on a known fabric: the one it is in
+};
+
+// Where a counter is missing: unknown queues are taken for waiting; a pause whose length is not
+// counted, for lasting from one sample to the next where frames came and nothing went.
+class PortWatch {
+ public:
+  // `graph`, which outlives it, or none.
+  explicit PortWatch(const PauseOptions& options, const topo::Graph* graph = nullptr)
+      : watch_(options), graph_(graph) {}
+
+  // The next sample of a port. Fails with kInvalidInput where the graph has no link of the port's
+  // name at a node of the device's.
+  Result<std::vector<PortAlarm>> add(const PortPauses& port);
+
+  std::size_t ports() const { return numbers_.size(); }
+  std::size_t queues() const { return states_.size(); }
+
+ private:
+  struct State {
+    std::uint64_t pauses = 0;
+    std::uint64_t packets = 0;
+    Seconds at;
+    Seconds guessed;  // how long it was paused
+  };
+
+  Result<std::uint32_t> number_of_port(const PortPauses& port);
+  PauseSample sample_of(const PortQueue& queue, const PauseCounts& counts, const PortPauses& port);
+  PauseTree tree_of(std::uint32_t link) const;
+
+  PauseWatch watch_;
+  const topo::Graph* graph_;
+  std::map<std::pair<std::string, std::string>, std::uint32_t> numbers_;  // of what a port sends by
+  std::map<PortQueue, State> states_;
+  std::set<PortQueue> storms_;
+};
+
+}  // namespace regatta::fabric

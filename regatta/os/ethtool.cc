@@ -1,0 +1,102 @@
+#include "regatta/os/ethtool.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "regatta/os/errno_text.h"
+#include "regatta/os/file.h"
+#include "regatta/os/unique_fd.h"
+
+namespace regatta::os {
+namespace {
+
+constexpr std::uint32_t kMostCounters = 65'536;  // of a driver that makes sense
+
+// 0, or errno.
+int ask(int socket, const std::string& device, void* command) {
+  ifreq request = {};
+  std::strncpy(request.ifr_name, device.c_str(), IFNAMSIZ - 1);
+  request.ifr_data = static_cast<char*>(command);
+  return ioctl(socket, SIOCETHTOOL, &request) == 0 ? 0 : errno;
+}
+
+// A command of ethtool with so many bytes behind it.
+template <typename Command>
+class Buffer {
+ public:
+  explicit Buffer(std::size_t behind)
+      : words_((sizeof(Command) + behind) / sizeof(std::uint64_t) + 1, 0) {}
+  Command* get() { return reinterpret_cast<Command*>(words_.data()); }
+  const char* behind() const {
+    return reinterpret_cast<const char*>(words_.data()) + sizeof(Command);
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+}  // namespace
+
+Result<std::vector<std::pair<std::string, std::uint64_t>>> ethtool_counters(
+    const std::string& device) {
+  std::vector<std::pair<std::string, std::uint64_t>> counters;
+  if (device.empty() || device.size() >= IFNAMSIZ)
+    return Error{Code::kNotFound, "'" + device + "': no network device is called so"};
+  const UniqueFd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd) return Error{Code::kUnavailable, "socket: " + errno_text(errno)};
+  const auto failed = [&](int error) {
+    if (error == ENODEV) return Error{Code::kNotFound, device + ": no network device is called so"};
+    return Error{Code::kUnavailable,
+                 device + ": its counters cannot be read: " + errno_text(error)};
+  };
+  Buffer<ethtool_drvinfo> info(0);
+  info.get()->cmd = ETHTOOL_GDRVINFO;
+  if (const int error = ask(fd.get(), device, info.get()); error != 0) {
+    if (error == EOPNOTSUPP) return counters;
+    return failed(error);
+  }
+  const std::uint32_t count = std::min(info.get()->n_stats, kMostCounters);
+  if (count == 0) return counters;
+  Buffer<ethtool_gstrings> names(std::size_t{count} * ETH_GSTRING_LEN);
+  names.get()->cmd = ETHTOOL_GSTRINGS;
+  names.get()->string_set = ETH_SS_STATS;
+  names.get()->len = count;
+  if (const int error = ask(fd.get(), device, names.get()); error != 0) return failed(error);
+  Buffer<ethtool_stats> values(std::size_t{count} * sizeof(std::uint64_t));
+  values.get()->cmd = ETHTOOL_GSTATS;
+  values.get()->n_stats = count;
+  if (const int error = ask(fd.get(), device, values.get()); error != 0) return failed(error);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const char* const name = names.behind() + std::size_t{i} * ETH_GSTRING_LEN;
+    std::uint64_t value = 0;
+    std::memcpy(&value, values.behind() + i * sizeof(value), sizeof(value));
+    counters.emplace_back(std::string(name, strnlen(name, ETH_GSTRING_LEN)), value);
+  }
+  return counters;
+}
+
+Result<std::vector<std::string>> network_devices() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/class/net", error))
+    if (const std::string name = entry.path().filename(); name != "lo" && entry.is_directory())
+      names.push_back(name);
+  if (error) return Error{Code::kUnavailable, "/sys/class/net: " + error.message()};
+  std::ranges::sort(names);
+  return names;
+}
+
+bool has_carrier(const std::string& device) {
+  const auto text = read_file("/sys/class/net/" + device + "/carrier");
+  return text && text->starts_with("1");
+}
+
+}  // namespace regatta::os
