@@ -25,9 +25,9 @@ void LinkHistory::add(std::uint32_t link, double rate, double begin, double end)
   used_ = std::max(used_, last + 1);
 }
 
-void LinkHistory::copy(std::uint32_t from, std::uint32_t to) {
-  std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(from * bins_), bins_,
-              bytes_.begin() + static_cast<std::ptrdiff_t>(to * bins_));
+void LinkHistory::add_all(std::uint32_t from, std::uint32_t to) {
+  for (std::size_t bin = 0; bin < used_; ++bin)
+    bytes_[to * bins_ + bin] += bytes_[from * bins_ + bin];
 }
 
 void LinkHistory::double_width() {

@@ -16,8 +16,8 @@ class LinkHistory {
   // `rate` bytes per second crossed the link from `begin` to `end`, in seconds, 0 <= begin <= end.
   void add(std::uint32_t link, double rate, double begin, double end);
 
-  // What crossed `from` crossed `to` as well, and nothing else.
-  void copy(std::uint32_t from, std::uint32_t to);
+  // What crossed `from` crossed `to` as well.
+  void add_all(std::uint32_t from, std::uint32_t to);
 
   double width() const { return width_; }     // seconds
   std::size_t used() const { return used_; }  // bins, up to the last one that something is in

@@ -22,7 +22,7 @@ std::vector<std::uint32_t> all_ranks(const Network& network) {
 double end_of(const Work& work) {
   const auto problem = lead_flows(Scenario{}, work);
   EXPECT_TRUE(problem) << problem.error().message;
-  const auto report = fabric::simulate_flows(work.network.links, problem->paths, problem->traffic);
+  const auto report = fabric::simulate_flows(problem->links, problem->paths, problem->traffic);
   EXPECT_TRUE(report) << report.error().message;
   return report ? report->end.value : 0;
 }

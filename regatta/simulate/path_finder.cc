@@ -9,9 +9,10 @@
 
 namespace regatta::simulate {
 
-PathFinder::PathFinder(const Work& work, const Routing& routing)
+PathFinder::PathFinder(const Work& work, const Routing& routing, const StandIns& stand_ins)
     : work_(work),
       routing_(routing),
+      stand_ins_(stand_ins),
       seeds_(seeds_of(work.network, routing)),
       spreader_(work.network) {
   if (routing.policy == RoutePolicy::kEcmp) ways_of_pair_ = work.pairs.connections;
@@ -24,7 +25,16 @@ PathFinder::PathFinder(const Work& work, const Routing& routing)
 }
 
 std::uint32_t PathFinder::count() const {
-  return first_ring_ + static_cast<std::uint32_t>(work_.rings.size());
+  return first_bundle() + static_cast<std::uint32_t>(work_.bundles.size());
+}
+
+RankPair PathFinder::ranks_of(std::uint32_t number) const {
+  if (number >= first_bundle()) {
+    const Bundle& bundle = work_.bundles[number - first_bundle()];
+    return {work_.alike.groups[bundle.from].front(), work_.alike.groups[bundle.to].back()};
+  }
+  if (number >= first_ring_) return work_.ranks_of[work_.rings[number - first_ring_].front()];
+  return work_.ranks_of[number / ways_of_pair_];
 }
 
 void PathFinder::take(const fabric::Routes& routes) {
@@ -33,6 +43,7 @@ void PathFinder::take(const fabric::Routes& routes) {
 }
 
 std::optional<Way> PathFinder::find(std::uint32_t number) {
+  if (number >= first_bundle()) return of_bundle(work_.bundles[number - first_bundle()]);
   if (number >= first_ring_) return of_ring(number - first_ring_);
   return of_pair(number / ways_of_pair_, number % ways_of_pair_);
 }
@@ -70,6 +81,8 @@ void PathFinder::show_spreads(LinkFold& fold) {
     const auto [from, to] = work_.pairs.pairs[pair];
     if (from != to) all.insert(leaves_of(from, to));
   }
+  for (const Bundle& bundle : work_.bundles)
+    if (!bundle.is_inside) all.insert(leaves_of(nic_of(bundle.from), nic_of(bundle.to)));
   Spread spread;
   for (const auto& [from, to] : all)
     if (spreader_.find(*routes_, from, to, spread)) fold.see(spread.links, spread.amounts);
@@ -110,6 +123,34 @@ std::optional<Way> PathFinder::spread(LinkId from, LinkId to) {
   way.amounts.push_back(1);
   way.latency = graph.links[from.index()].latency.value + graph.links[to.index()].latency.value +
                 inner->latency;
+  return way;
+}
+
+LinkId PathFinder::nic_of(std::uint32_t group) const {
+  return work_.alike.nic_like[work_.alike.groups[group].front()];
+}
+
+std::optional<Way> PathFinder::of_bundle(const Bundle& bundle) {
+  const Network& network = work_.network;
+  const std::uint32_t sender = work_.alike.groups[bundle.from].front();
+  const std::uint32_t receiver = work_.alike.groups[bundle.to].front();
+  const auto sends = static_cast<double>(bundle.sends);
+  const auto receives = static_cast<double>(bundle.receives);
+  if (bundle.is_inside) {
+    const std::uint32_t out = network.link_out_of(sender);
+    const std::uint32_t into = network.link_into(receiver);
+    return Way{.links = {stand_ins_.of(out), stand_ins_.of(into)},
+               .amounts = {sends, receives},
+               .latency = network.links.latency[out] + network.links.latency[into]};
+  }
+  std::optional<Way> way = spread(nic_of(bundle.from), nic_of(bundle.to));
+  if (!way) return way;
+  for (double& amount : way->amounts)
+    amount *= static_cast<double>(bundle.messages);
+  way->links.front() = stand_ins_.of(way->links.front());
+  way->links.back() = stand_ins_.of(way->links.back());
+  way->amounts.front() = sends;
+  way->amounts.back() = receives;
   return way;
 }
 

@@ -11,6 +11,7 @@
 #include "regatta/simulate/link_fold.h"
 #include "regatta/simulate/scenario.h"
 #include "regatta/simulate/spread.h"
+#include "regatta/simulate/stand_ins.h"
 #include "regatta/simulate/work.h"
 
 namespace regatta::simulate {
@@ -26,16 +27,22 @@ struct Way {
 class PathFinder {
  public:
   // The references outlive it.
-  PathFinder(const Work& work, const Routing& routing);
+  PathFinder(const Work& work, const Routing& routing, const StandIns& stand_ins);
 
-  // Ways are numbered: pair * ways_of_pair() + connection; then the rings.
+  // Ways are numbered: pair * ways_of_pair() + connection; then the rings; then the bundles.
   std::uint32_t ways_of_pair() const { return ways_of_pair_; }
   std::uint32_t first_ring() const { return first_ring_; }
+  std::uint32_t first_bundle() const {
+    return first_ring_ + static_cast<std::uint32_t>(work_.rings.size());
+  }
   std::uint32_t count() const;
+  // Of a way: some ranks at its ends.
+  RankPair ranks_of(std::uint32_t number) const;
 
   // Under these routes from now on; they outlive that.
   void take(const fabric::Routes& routes);
-  // None: no way leads there, or for a ring: for one of its pairs.
+  // None: no way leads there, or for a ring: for one of its pairs. Those of bundles take what all
+  // their messages take, at their ends from StandIns.
   std::optional<Way> find(std::uint32_t number);
 
   // Tells `fold` what is sprayed from which leaf to which one under the routes that were taken.
@@ -49,11 +56,14 @@ class PathFinder {
   std::optional<Way> of_pair(std::uint32_t pair, std::uint32_t connection);
   std::optional<Way> spread(LinkId from, LinkId to);
   std::optional<Way> of_ring(std::uint32_t ring);
+  std::optional<Way> of_bundle(const Bundle& bundle);
   Leaves leaves_of(LinkId from, LinkId to) const;
+  LinkId nic_of(std::uint32_t group) const;  // that stands for those of its ranks
   const std::optional<Spread>& between(Leaves leaves);
 
   const Work& work_;
   const Routing& routing_;
+  const StandIns& stand_ins_;
   const fabric::Routes* routes_ = nullptr;
   std::vector<std::uint32_t> seeds_;
   std::vector<std::size_t> place_;  // of each NIC's server among those of its leaf, by link

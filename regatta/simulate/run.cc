@@ -4,10 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <queue>
+#include <ranges>
 #include <utility>
 
 #include "regatta/diag/polarisation.h"
 #include "regatta/fabric/flow_simulation.h"
+#include "regatta/simulate/bundles.h"
 #include "regatta/simulate/packets.h"
 #include "regatta/simulate/ways.h"
 
@@ -18,10 +20,6 @@ constexpr std::size_t kBins = 240;
 constexpr double kFirstWidth = 1e-6;
 constexpr std::size_t kSlowest = 20;
 constexpr std::size_t kBetweenProgress = 1U << 16U;
-
-bool is_message(const fabric::Traffic::Flow& flow) {
-  return flow.path < kRingBit;
-}
 
 // Which operation a flow belongs to; flows of none join others.
 class OperationOf {
@@ -62,7 +60,7 @@ class Teller {
   Teller(const Work& work, const FlowProblem& problem, const RunOptions& options)
       : work_(work), options_(options), operation_of_(work) {
     for (const fabric::Traffic::Flow& flow : work.traffic.flows())
-      messages_ += is_message(flow) ? 1 : 0;
+      messages_ += work.messages_of(flow.path);
     if (problem.parts.empty()) return;
     left_.resize(work.traffic.flows().size());
     flow_of_.resize(problem.parts.back());
@@ -83,21 +81,32 @@ class Teller {
       if (--left_[flow] != 0) return;
     }
     const fabric::Traffic::Flow& one = work_.traffic.flows()[flow];
-    if (!is_message(one)) return;
-    ++sent_;
-    if (options_.on_progress && sent_ % kBetweenProgress == 0)
+    const std::uint64_t messages = work_.messages_of(one.path);
+    if (messages == 0) return;
+    const std::size_t before = sent_;
+    sent_ += messages;
+    if (options_.on_progress && before / kBetweenProgress != sent_ / kBetweenProgress)
       options_.on_progress(times.sent, sent_, messages_);
     if (!options_.on_message) return;
-    const RankPair ranks = work_.ranks_of[one.path];
-    options_.on_message({.operation = operation_of_(flow),
-                         .from = ranks.from,
-                         .to = ranks.to,
-                         .bytes = one.bytes,
-                         .start = times.start,
-                         .arrived = times.arrived});
+    for_each_message_of(one.path, [&](std::uint32_t from, std::uint32_t to) {
+      options_.on_message({.operation = operation_of_(flow),
+                           .from = from,
+                           .to = to,
+                           .bytes = one.bytes,
+                           .start = times.start,
+                           .arrived = times.arrived});
+    });
   }
 
  private:
+  template <typename Use>
+  void for_each_message_of(std::uint32_t path, Use&& use) const {
+    if (is_bundle(path))
+      for_each_message(work_, work_.bundles[path & ~kBundleBits], use);
+    else
+      use(work_.ranks_of[path].from, work_.ranks_of[path].to);
+  }
+
   const Work& work_;
   const RunOptions& options_;
   const OperationOf operation_of_;
@@ -114,7 +123,11 @@ class NicBounds {
 
   void add(const fabric::Traffic::Flow& flow) {
     if (flow.path == kNothing) return;
-    if ((flow.path & kRingBit) == 0) {
+    if (is_bundle(flow.path)) {
+      add(work_.bundles[flow.path & ~kBundleBits], flow.bytes);
+      return;
+    }
+    if (!is_ring(flow.path)) {
       add(flow.path, flow.bytes);
       return;
     }
@@ -137,11 +150,23 @@ class NicBounds {
   void add(std::uint32_t pair, double bytes) {
     const auto [from, to] = work_.pairs.pairs[pair];
     if (from == to) return;
-    for (const std::uint32_t link :
-         {fabric::number_of({from, true}), fabric::number_of({to, false})}) {
-      if (bytes_[link] == 0) used_.push_back(link);
-      bytes_[link] += bytes;
-    }
+    add_to(fabric::number_of({from, true}), bytes);
+    add_to(fabric::number_of({to, false}), bytes);
+  }
+  // NICs that are alike send and get as much as the one that stands for them.
+  void add(const Bundle& bundle, double bytes) {
+    if (bundle.is_inside) return;
+    const auto nic_of = [&](std::uint32_t group) {
+      return work_.alike.nic_like[work_.alike.groups[group].front()];
+    };
+    add_to(fabric::number_of({nic_of(bundle.from), true}),
+           bytes * static_cast<double>(bundle.sends));
+    add_to(fabric::number_of({nic_of(bundle.to), false}),
+           bytes * static_cast<double>(bundle.receives));
+  }
+  void add_to(std::uint32_t link, double bytes) {
+    if (bytes_[link] == 0) used_.push_back(link);
+    bytes_[link] += bytes;
   }
 
   const Work& work_;
@@ -154,7 +179,11 @@ double crossing_bytes(const Work& work, const fabric::Traffic::Flow& flow) {
     return work.pairs.pairs[pair].from == work.pairs.pairs[pair].to ? 0.0 : flow.bytes;
   };
   if (flow.path == kNothing) return 0;
-  if ((flow.path & kRingBit) == 0) return crosses(flow.path);
+  if (is_bundle(flow.path)) {
+    const Bundle& bundle = work.bundles[flow.path & ~kBundleBits];
+    return bundle.is_inside ? 0 : flow.bytes * static_cast<double>(bundle.messages);
+  }
+  if (!is_ring(flow.path)) return crosses(flow.path);
   double sum = 0;
   for (const std::uint32_t pair : work.rings[flow.path & ~kRingBit])
     sum += crosses(pair);
@@ -169,10 +198,11 @@ void add_operations(Outcome& outcome, const Work& work,
     for (std::uint32_t flow = operation.first; flow < operation.last; ++flow) {
       const fabric::Traffic::Flow& of = work.traffic.flows()[flow];
       // A pause before the first message is no part of it; what a step computes is.
-      if (is_message(of) || operation.bytes.value == 0)
+      const std::uint64_t messages = work.messages_of(of.path);
+      if (messages > 0 || operation.bytes.value == 0)
         one.start = std::min(one.start, flows[flow].start - of.delay);
       one.end = std::max(one.end, flows[flow].arrived);
-      one.messages += is_message(of) ? 1 : 0;
+      one.messages += messages;
       one.network_bytes += crossing_bytes(work, of);
       bounds.add(of);
     }
@@ -185,10 +215,36 @@ void add_operations(Outcome& outcome, const Work& work,
   }
 }
 
+// NICs like those that a message, or those of a bundle, goes between.
+fabric::Pair nics_of(const Work& work, std::uint32_t path) {
+  if (!is_bundle(path)) return work.pairs.pairs[path];
+  const Bundle& bundle = work.bundles[path & ~kBundleBits];
+  const auto& [groups, group_of, nic_like] = work.alike;
+  return {nic_like[groups[bundle.from].front()], nic_like[groups[bundle.to].front()]};
+}
+
+bool crosses_nics(const Work& work, std::uint32_t path) {
+  if (is_bundle(path)) return !work.bundles[path & ~kBundleBits].is_inside;
+  return work.pairs.pairs[path].from != work.pairs.pairs[path].to;
+}
+
 double time_alone(const Network& network, const fabric::Pair& pair, double bytes) {
   const double first = network.links.capacity[fabric::number_of({pair.from, true})];
   const double last = network.links.capacity[fabric::number_of({pair.to, false})];
   return bytes / std::min(first, last);
+}
+
+// Some messages of a flow: those that are told of it.
+std::vector<RankPair> some_ranks_of(const Work& work, std::uint32_t path, std::size_t most) {
+  if (!is_bundle(path)) return {work.ranks_of[path]};
+  std::vector<RankPair> some;
+  const Bundle& bundle = work.bundles[path & ~kBundleBits];
+  const auto& devices = work.network.devices;
+  for (const std::uint32_t from : work.alike.groups[bundle.from])
+    for (const std::uint32_t to : work.alike.groups[bundle.to])
+      if (some.size() < most && devices[from].server != devices[to].server)
+        some.push_back({from, to});
+  return some;
 }
 
 void add_slowest(Outcome& outcome, const Work& work, const std::vector<fabric::FlowTimes>& flows) {
@@ -196,29 +252,31 @@ void add_slowest(Outcome& outcome, const Work& work, const std::vector<fabric::F
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> slowest;
   for (std::uint32_t flow = 0; flow < flows.size(); ++flow) {
     const fabric::Traffic::Flow& of = work.traffic.flows()[flow];
-    if (!is_message(of) || of.bytes <= 0) continue;
-    const fabric::Pair& pair = work.pairs.pairs[of.path];
-    if (pair.from == pair.to) continue;
-    const double times =
-        (flows[flow].arrived - flows[flow].start) / time_alone(work.network, pair, of.bytes);
+    if (work.messages_of(of.path) == 0 || of.bytes <= 0) continue;
+    if (!crosses_nics(work, of.path)) continue;
+    const double times = (flows[flow].arrived - flows[flow].start) /
+                         time_alone(work.network, nics_of(work, of.path), of.bytes);
     if (!(times >= 0)) continue;  // it never started
     slowest.emplace(times, flow);
     if (slowest.size() > kSlowest) slowest.pop();
   }
+  std::vector<std::uint32_t> in_order;
+  for (; !slowest.empty(); slowest.pop())
+    in_order.push_back(slowest.top().second);
   const OperationOf operation_of(work);
-  for (; !slowest.empty(); slowest.pop()) {
-    const std::uint32_t flow = slowest.top().second;
+  for (const std::uint32_t flow : std::views::reverse(in_order)) {
     const fabric::Traffic::Flow& of = work.traffic.flows()[flow];
-    outcome.slowest.push_back(
-        {.operation = operation_of(flow),
-         .from = work.ranks_of[of.path].from,
-         .to = work.ranks_of[of.path].to,
-         .start = flows[flow].start,
-         .arrived = flows[flow].arrived,
-         .bytes = of.bytes,
-         .alone = time_alone(work.network, work.pairs.pairs[of.path], of.bytes)});
+    for (const RankPair ranks : some_ranks_of(work, of.path, kSlowest - outcome.slowest.size()))
+      outcome.slowest.push_back(
+          {.operation = operation_of(flow),
+           .from = ranks.from,
+           .to = ranks.to,
+           .start = flows[flow].start,
+           .arrived = flows[flow].arrived,
+           .bytes = of.bytes,
+           .alone = time_alone(work.network, nics_of(work, of.path), of.bytes)});
+    if (outcome.slowest.size() == kSlowest) break;
   }
-  std::ranges::reverse(outcome.slowest);
 }
 
 void add_links(Outcome& outcome, const Network& network, const std::vector<double>& bytes) {
@@ -254,24 +312,31 @@ Status run_flows(const Scenario& scenario, const Work& work, const RunOptions& o
                  Outcome& outcome) {
   REGATTA_TRY(problem, lead_flows(scenario, work));
   const Network& network = work.network;
-  const std::size_t links = options.keeps_history ? network.links.capacity.size() : 0;
+  const std::size_t links = options.keeps_history ? problem.links.capacity.size() : 0;
   outcome.history = fabric::LinkHistory(links, kBins, kFirstWidth);
   Teller teller(work, problem, options);
   REGATTA_TRY(report,
               fabric::simulate_flows(
-                  network.links, problem.paths, problem.traffic,
+                  problem.links, problem.paths, problem.traffic,
                   {.changes = problem.changes,
                    .history = options.keeps_history ? &outcome.history : nullptr,
                    .on_sent = [&](std::uint32_t part,
                                   const fabric::FlowTimes& times) { teller.tell(part, times); },
                    .resolution = scenario.resolution.value}));
-  for (std::uint32_t link = 0; link < problem.first_alike.size(); ++link) {
-    const std::uint32_t first = problem.first_alike[link];
-    if (first == link) continue;
-    report.bytes_of_link[link] = report.bytes_of_link[first];
-    if (options.keeps_history) outcome.history.copy(first, link);
-  }
+  const auto carry = [&](std::uint32_t from, std::uint32_t to) {
+    report.bytes_of_link[to] += report.bytes_of_link[from];
+    if (options.keeps_history) outcome.history.add_all(from, to);
+  };
+  for (std::uint32_t link = 0; link < problem.first_alike.size(); ++link)
+    if (problem.first_alike[link] != link) carry(problem.first_alike[link], link);
+  for (const auto& [stand_in, link] : problem.stand_ins)
+    carry(stand_in, link);
+  report.bytes_of_link.resize(network.links.capacity.size());
   outcome.unfinished = report.unfinished;
+  for (std::uint32_t flow = 0; !work.bundles.empty() && flow < report.flows.size(); ++flow)
+    if (std::isinf(report.flows[flow].arrived))
+      outcome.unfinished +=
+          std::max<std::uint64_t>(work.messages_of(work.traffic.flows()[flow].path), 1) - 1;
   outcome.end = report.end.value;
   describe(outcome, work, whole_times(work, problem, std::move(report.flows)),
            report.bytes_of_link);
@@ -312,7 +377,7 @@ Result<Outcome> run(const Scenario& scenario, const Network& network, const RunO
   if (scenario.routing.plans_ports)
     outcome.ports = plan_ports(work, scenario.routing, scenario.seed);
   for (const fabric::Traffic::Flow& flow : work.traffic.flows())
-    outcome.messages += is_message(flow) ? 1 : 0;
+    outcome.messages += work.messages_of(flow.path);
   if (scenario.level == Level::kFlow)
     REGATTA_TRY_DO(run_flows(scenario, work, options, outcome));
   else

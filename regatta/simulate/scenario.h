@@ -72,9 +72,10 @@ struct TrafficItem {
   Seconds start;
   std::string after;  // an earlier item whose end this one waits for; empty: none
   int repeat = 1;
-  StepShape step;                   // kStep
-  std::string job;                  // kStep: a job file that `step` is to be derived from
-  std::string trace_file;           // kTrace
+  bool folds = true;       // kAllToAll: messages that move alike are one flow, where switches spray
+  StepShape step;          // kStep
+  std::string job;         // kStep: a job file that `step` is to be derived from
+  std::string trace_file;  // kTrace
   std::vector<TraceMessage> trace;  // of that file, once it is read
 };
 

@@ -123,6 +123,9 @@ std::vector<std::string> keys_of(Pattern pattern) {
       also({"job", "tp", "pp", "dp", "micro_batches", "forward", "backward", "optimizer",
             "activations", "gradients", "fold"});
       break;
+    case Pattern::kAllToAll:
+      also({"bytes", "ranks", "repeat", "fold"});
+      break;
     default:
       also({"bytes", "ranks", "repeat"});
   }
@@ -166,6 +169,7 @@ TrafficItem read_item(const YamlMap& map, std::size_t number) {
     return item;
   }
   item.bytes = map.bytes("bytes");
+  if (item.pattern == Pattern::kAllToAll) item.folds = map.boolean_or("fold", true);
   if (item.pattern == Pattern::kMessage) item.from = read_end(map, "from", "sends");
   if (item.pattern == Pattern::kMessage || item.pattern == Pattern::kIncast)
     item.to = read_end(map, "to", "is sent to");

@@ -53,7 +53,9 @@ class Divider {
     const auto bytes = static_cast<long long>(flow.bytes);
     if (flow.path == kNothing) {
       traffic.add(nothing_, {bytes}, {flow.delay});
-    } else if ((flow.path & kRingBit) != 0) {
+    } else if (is_bundle(flow.path)) {
+      traffic.add(finder_.first_bundle() + (flow.path & ~kBundleBits), {bytes}, {flow.delay});
+    } else if (is_ring(flow.path)) {
       traffic.add(finder_.first_ring() + (flow.path & ~kRingBit), {bytes}, {flow.delay});
     } else {
       const auto ways = static_cast<long long>(finder_.ways_of_pair());
@@ -126,13 +128,18 @@ std::vector<std::uint32_t> first_alike(const Work& work, PathFinder& finder,
 }
 
 // What the outages change for each way, in turn.
-void add_changes(const Work& work, PathFinder& finder, const std::vector<Outage>& outages,
-                 std::vector<Way> ways, FlowProblem& problem) {
+void add_changes(const Work& work, PathFinder& finder, const StandIns& stand_ins,
+                 const std::vector<Outage>& outages, std::vector<Way> ways, FlowProblem& problem) {
   using Kind = fabric::NetworkChange::Kind;
   for (const Outage& outage : outages) {
     for_each_capacity(work.network, outage, [&](std::uint32_t link, double capacity) {
       problem.changes.push_back(
           {.time = outage.time, .kind = Kind::kCapacity, .which = link, .capacity = capacity});
+      if (const std::uint32_t* stand_in = stand_ins.find(link))
+        problem.changes.push_back({.time = outage.time,
+                                   .kind = Kind::kCapacity,
+                                   .which = *stand_in,
+                                   .capacity = capacity});
     });
     if (!outage.routes_change) continue;
     const fabric::Routes routes = routes_without(work.network, outage);
@@ -168,8 +175,10 @@ Result<FlowProblem> lead_flows(const Scenario& scenario, const Work& work, bool 
                              scenario.file, failure.line)};
   }
   REGATTA_TRY(outages, outages_of(scenario, work.network));
-  FlowProblem problem;
-  PathFinder finder(work, routing);
+  FlowProblem problem{.links = work.network.links};
+  const StandIns stand_ins(work, problem.links);
+  problem.stand_ins = stand_ins.all();
+  PathFinder finder(work, routing, stand_ins);
   if (folds_links && routing.policy == RoutePolicy::kSpray) {
     problem.first_alike = first_alike(work, finder, outages);
     finder.fold(problem.first_alike);
@@ -179,9 +188,7 @@ Result<FlowProblem> lead_flows(const Scenario& scenario, const Work& work, bool 
   for (std::uint32_t number = 0; number < finder.count(); ++number) {
     std::optional<Way> way = finder.find(number);
     if (!way) {
-      const std::uint32_t pair = std::min<std::uint32_t>(
-          number / finder.ways_of_pair(), static_cast<std::uint32_t>(work.ranks_of.size()) - 1);
-      const RankPair ranks = work.ranks_of[pair];
+      const RankPair ranks = finder.ranks_of(number);
       return Error{Code::kInvalidInput,
                    fmt::format("{}: no way leads from {} to {}; give the cluster a fabric that "
                                "joins them",
@@ -194,7 +201,7 @@ Result<FlowProblem> lead_flows(const Scenario& scenario, const Work& work, bool 
   }
   const std::uint32_t nothing = problem.paths.add({});
   Divider(work, finder, nothing).divide(problem);
-  add_changes(work, finder, outages, std::move(ways), problem);
+  add_changes(work, finder, stand_ins, outages, std::move(ways), problem);
   return problem;
 }
 

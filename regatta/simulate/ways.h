@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "regatta/core/result.h"
@@ -14,15 +15,18 @@
 namespace regatta::simulate {
 
 struct FlowProblem {
+  fabric::Links links;  // those of the network, and what stands for some of them
   fabric::Paths paths;
   fabric::Traffic traffic;
   // Flow f of the work is [parts[f], parts[f + 1]) here: a message over several connections is one
   // flow for each. Empty: the same numbers.
   std::vector<std::uint32_t> parts;
   std::vector<fabric::NetworkChange> changes;  // by time
-  // Per link: the one that has the bytes of both, for all ways cross them alike (link_fold.h).
-  // Empty: each has its own.
+  // Per link of the network: the one that has the bytes of both, for all ways cross them alike
+  // (link_fold.h). Empty: each has its own.
   std::vector<std::uint32_t> first_alike;
+  // Links that stand for others (stand_ins.h), each with one that carries all that it does.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> stand_ins;
 };
 
 // Folded, it is the same problem with fewer links. Fails with kUnsupported for policies that only

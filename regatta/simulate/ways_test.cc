@@ -50,10 +50,10 @@ std::string random_text(const Network& network, std::mt19937& random) {
   return text;
 }
 
-fabric::FlowReport simulated(const Work& work, const FlowProblem& problem) {
-  const std::size_t links = work.network.links.capacity.size();
+fabric::FlowReport simulated(const FlowProblem& problem) {
+  const std::size_t links = problem.links.capacity.size();
   fabric::LinkHistory history(links, 64, 1e-6);
-  auto report = fabric::simulate_flows(work.network.links, problem.paths, problem.traffic,
+  auto report = fabric::simulate_flows(problem.links, problem.paths, problem.traffic,
                                        {.changes = problem.changes, .history = &history});
   EXPECT_TRUE(report) << report.error().message;
   // What crossed each link when is, in all, what crossed it.
@@ -83,8 +83,8 @@ TEST(Ways, OverLinksThatAreAlikeTakeAsLongFolded) {
     const auto folded = lead_flows(scenario, *work, true);
     ASSERT_TRUE(whole && folded);
     EXPECT_TRUE(whole->first_alike.empty());
-    const fabric::FlowReport expected = simulated(*work, *whole);
-    const fabric::FlowReport found = simulated(*work, *folded);
+    const fabric::FlowReport expected = simulated(*whole);
+    const fabric::FlowReport found = simulated(*folded);
     ASSERT_EQ(found.unfinished, expected.unfinished);
     for (std::size_t flow = 0; flow < expected.flows.size(); ++flow) {
       ASSERT_TRUE(are_equal(found.flows[flow].start, expected.flows[flow].start))

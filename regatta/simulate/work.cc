@@ -9,7 +9,9 @@
 
 #include "regatta/core/text.h"
 #include "regatta/fabric/collective_traffic.h"
+#include "regatta/simulate/bundles.h"
 #include "regatta/simulate/coll_traffic.h"
+#include "regatta/simulate/outages.h"
 #include "regatta/simulate/step_traffic.h"
 
 namespace regatta::simulate {
@@ -103,6 +105,7 @@ class Builder {
         work_(network, static_cast<std::uint32_t>(scenario.routing.connections)) {}
 
   Result<Work> build() {
+    REGATTA_TRY_DO(find_what_folds());
     for (const TrafficItem& item : scenario_.traffic)
       REGATTA_TRY_DO(add(item));
     if (!work_.status) return work_.status.error();
@@ -131,6 +134,37 @@ class Builder {
     end(all);
     spans_.push_back(all);
     work_.operations.push_back(std::move(operation));
+    return {};
+  }
+
+  // Looks for ranks that are alike in all that folds; where most are not, nothing does.
+  Status find_what_folds() {
+    folds_ = items_to_fold(scenario_);
+    std::vector<Ranks> sets;
+    for (std::size_t i = 0; i < folds_.size(); ++i) {
+      if (!folds_[i]) continue;
+      REGATTA_TRY(groups, groups_of(scenario_, scenario_.traffic[i], network_));
+      sets.insert(sets.end(), groups.begin(), groups.end());
+    }
+    if (sets.empty()) return {};
+    std::vector<std::uint64_t> marks(network_.graph.links.size(), 0);
+    for (std::size_t i = 0; i < scenario_.failures.size(); ++i) {
+      REGATTA_TRY(links, links_that_fail(scenario_, scenario_.failures[i], network_.graph));
+      for (const LinkId link : links)
+        marks[link.index()] = marks[link.index()] * 1'000'003 + i + 1;
+    }
+    auto alike = find_alike_ranks(network_, sets, marks);
+    double messages = 0;
+    std::size_t bundles = 0;
+    for (const Ranks& set : sets) {
+      messages += static_cast<double>(set.size()) * static_cast<double>(set.size());
+      bundles += alike ? count_bundles(*alike, set) : 0;
+    }
+    // Without NICs the messages themselves are complained of.
+    if (alike && static_cast<double>(bundles) < messages / 2)
+      work_.alike = *std::move(alike);
+    else
+      folds_.assign(folds_.size(), false);
     return {};
   }
 
@@ -201,9 +235,13 @@ class Builder {
     for (const Ranks& ranks : groups) {
       if (ranks.size() < 2)
         return wrong(scenario_, item.line, "one rank has nobody to send to; name at least two");
-      REGATTA_TRY_DO(check_count(item, static_cast<double>(ranks.size())));
+      const bool folds = folds_[work_.operations.size()];
+      if (!folds) REGATTA_TRY_DO(check_count(item, static_cast<double>(ranks.size())));
       operation.bus_factor = bus_factor_of(item.pattern, ranks.size());
-      REGATTA_TRY_DO(add_group(item, ranks));
+      if (folds)
+        add_bundles(work_, ranks, {item.bytes.value / static_cast<long long>(ranks.size())});
+      else
+        REGATTA_TRY_DO(add_group(item, ranks));
     }
     return {};
   }
@@ -285,6 +323,7 @@ class Builder {
   std::mt19937_64 random_;
   Work work_;
   std::vector<Span> spans_;  // of each operation
+  std::vector<bool> folds_;  // per item
 };
 
 }  // namespace
