@@ -28,20 +28,37 @@ class Planner {
         options_(options),
         random_(options.seed) {
     REGATTA_CHECK(options.range.first <= options.range.last);
-    for (const Connection& one : connections)
-      ways_.push_back(ways_of(one));
+    std::map<std::tuple<FiveTuple, LinkId, LinkId>, std::size_t> known;
+    for (std::size_t i = 0; i < connections.size(); ++i) {
+      const Connection& one = connections[i];
+      FiveTuple flow = one.flow;
+      flow.from_port = 0;
+      const auto [first, is_new] = known.try_emplace({flow, one.from, one.to}, i);
+      ways_.push_back(is_new ? ways_of(one) : std::vector<Way>(ways_[first->second]));
+      alike_.push_back(first->second);
+      if (is_new) used_[i].assign(ways_[i].size(), 0);
+    }
     chosen_.assign(connections.size(), 0);
   }
 
   PortPlan plan() {
-    lead_each();
-    const std::uint32_t least = least_possible();
-    for (std::uint32_t step = 0; step < options_.most_steps; ++step) {
-      const std::uint32_t most = *std::ranges::max_element(load_);
-      if (most <= least) break;
-      if (!lead_another_way(most)) break;
+    std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::size_t>>> turns;  // by set
+    for (std::size_t i = 0; i < connections_.size(); ++i)
+      turns[connections_[i].set][connections_[i].turn].push_back(i);
+    make_room();
+    PortPlan plan{.flows = std::vector<std::uint32_t>(load_.size())};
+    for (const auto& [set, of_set] : turns) {
+      std::ranges::fill(load_, 0);
+      for (const auto& [turn, connections] : of_set)
+        lead(connections);
+      for (std::size_t link = 0; link < load_.size(); ++link)
+        plan.flows[link] += load_[link];
+      plan.most_of_set.resize(set + 1);
+      plan.most_of_set[set] = *std::ranges::max_element(load_);
+      plan.most = std::max(plan.most, plan.most_of_set[set]);
     }
-    return result();
+    finish(plan);
+    return plan;
   }
 
  private:
@@ -70,6 +87,7 @@ class Planner {
 
   void put(std::size_t connection, int more) {
     if (ways_[connection].empty()) return;
+    used_[alike_[connection]][chosen_[connection]] += static_cast<std::uint32_t>(more);
     for (const std::uint32_t link : ways_[connection][chosen_[connection]].links) {
       load_[link] += static_cast<std::uint32_t>(more);
       if (more > 0)
@@ -87,14 +105,17 @@ class Planner {
     return sum;
   }
 
-  // The cheapest way, by chance among equals, other than `but`.
+  // The cheapest way other than `but`; of such the one that fewest from there to there take, then
+  // by chance.
   std::size_t cheapest(std::size_t connection, std::size_t but) {
     std::size_t best = but;
-    std::uint64_t least = ~0ULL;
+    std::pair least{~0ULL, ~0U};
     std::uint32_t equals = 0;
+    const std::vector<std::uint32_t>& used = used_[alike_[connection]];
     for (std::size_t way = 0; way < ways_[connection].size(); ++way) {
       if (way == but) continue;
-      const std::uint64_t here = cost(ways_[connection][way]);
+      const std::pair here{static_cast<unsigned long long>(cost(ways_[connection][way])),
+                           used[way]};
       if (here < least) equals = 0;
       if (here > least || random_() % ++equals != 0) continue;
       least = here;
@@ -103,7 +124,7 @@ class Planner {
     return best;
   }
 
-  void lead_each() {
+  void make_room() {
     std::uint32_t links = 0;
     for (const auto& ways : ways_)
       for (const Way& way : ways)
@@ -111,22 +132,35 @@ class Planner {
           links = std::max(links, link + 1);
     load_.assign(std::max(links, 1U), 0);
     on_.resize(load_.size());
-    for (std::size_t i = 0; i < connections_.size(); ++i) {
+  }
+
+  // What was led before stays where it is.
+  void lead(const std::vector<std::size_t>& connections) {
+    for (auto& on : on_)
+      on.clear();
+    const std::uint32_t least = least_possible(connections);
+    for (const std::size_t i : connections) {
       chosen_[i] = cheapest(i, kNone);
       put(i, 1);
+    }
+    for (std::uint32_t step = 0; step < options_.most_steps; ++step) {
+      const std::uint32_t most = *std::ranges::max_element(load_);
+      if (most <= least) break;
+      if (!lead_another_way(most)) break;
     }
   }
 
   // No plan has fewer on its fullest link: connections share the links by which they leave their
-  // first switch, and those by which they come to their last one.
-  std::uint32_t least_possible() const {
+  // first switch, and those by which they come to their last one, with what is there already.
+  std::uint32_t least_possible(const std::vector<std::size_t>& connections) const {
     struct Shared {
       std::set<std::uint32_t> links;
       std::uint32_t connections = 0;
     };
     std::map<std::uint32_t, Shared> leave;  // by the first of the links
     std::map<std::uint32_t, Shared> come;
-    for (const auto& ways : ways_) {
+    for (const std::size_t i : connections) {
+      const std::vector<Way>& ways = ways_[i];
       if (ways.empty()) continue;
       std::set<std::uint32_t> first;
       std::set<std::uint32_t> last;
@@ -140,11 +174,14 @@ class Planner {
         ++one.connections;
       }
     }
-    std::uint32_t least = 0;
+    std::uint32_t least = *std::ranges::max_element(load_);
     for (const auto* shared : {&leave, &come}) {
-      for (const auto& [link, one] : *shared) {
+      for (const auto& [first, one] : *shared) {
         const auto width = static_cast<std::uint32_t>(one.links.size());
-        least = std::max(least, (one.connections + width - 1) / width);
+        std::uint32_t all = one.connections;
+        for (const std::uint32_t link : one.links)
+          all += load_[link];
+        least = std::max(least, (all + width - 1) / width);
       }
     }
     return least;
@@ -168,8 +205,7 @@ class Planner {
     return true;
   }
 
-  PortPlan result() const {
-    PortPlan plan{.ports = {}, .flows = load_, .most = *std::ranges::max_element(load_)};
+  void finish(PortPlan& plan) const {
     plan.most_by_chance = most_by_chance();
     std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint16_t, std::uint16_t>> taken;
     for (std::size_t i = 0; i < connections_.size(); ++i) {
@@ -181,11 +217,10 @@ class Planner {
         if (taken.insert({flow.from, flow.to, port, flow.to_port}).second) break;
       }
     }
-    return plan;
   }
 
   std::uint32_t most_by_chance() const {
-    std::map<std::uint32_t, std::uint32_t> load;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> load;  // by set and link
     std::uint32_t most = 0;
     const std::size_t ports = options_.range.last - options_.range.first + 1U;
     for (std::size_t i = 0; i < connections_.size(); ++i) {
@@ -194,7 +229,7 @@ class Planner {
       const auto way = routes_.way(connections_[i].from, connections_[i].to,
                                    ByHash{flow, seeds_, options_.policy});
       for (std::size_t hop = 1; way && hop + 1 < way->size(); ++hop)
-        most = std::max(most, ++load[(*way)[hop]]);
+        most = std::max(most, ++load[{connections_[i].set, (*way)[hop]}]);
     }
     return most;
   }
@@ -206,10 +241,12 @@ class Planner {
   std::span<const Connection> connections_;
   const PortOptions& options_;
   std::mt19937_64 random_;
-  std::vector<std::vector<Way>> ways_;     // per connection; empty: none, or below one leaf
-  std::vector<std::size_t> chosen_;        // of these
-  std::vector<std::uint32_t> load_;        // per directed link
-  std::vector<std::set<std::size_t>> on_;  // connections, per directed link
+  std::vector<std::vector<Way>> ways_;  // per connection; empty: none, or below one leaf
+  std::vector<std::size_t> chosen_;     // of these
+  std::vector<std::size_t> alike_;      // per connection: the first one from there to there
+  std::map<std::size_t, std::vector<std::uint32_t>> used_;  // by it: connections on each way
+  std::vector<std::uint32_t> load_;        // per directed link, of the set that is led
+  std::vector<std::set<std::size_t>> on_;  // connections of the turn that is led, per directed link
   std::size_t led_last_ = kNone;
 };
 

@@ -17,6 +17,8 @@ struct Connection {
   LinkId from;  // of the NICs
   LinkId to;
   FiveTuple flow;
+  std::uint32_t set = 0;   // connections of different sets do not send at the same time
+  std::uint32_t turn = 0;  // in its set: led apart after those of lower turns, which stay
 };
 
 struct PortRange {
@@ -25,10 +27,11 @@ struct PortRange {
 };
 
 struct PortPlan {
-  std::vector<std::uint16_t> ports;  // per connection
-  std::vector<std::uint32_t> flows;  // over each directed link
-  std::uint32_t most = 0;            // over one link between two switches
-  std::uint32_t most_by_chance = 0;  // the same with the first ports of the range in turn
+  std::vector<std::uint16_t> ports;        // per connection
+  std::vector<std::uint32_t> flows;        // over each directed link
+  std::uint32_t most = 0;                  // of one set over one link between two switches
+  std::vector<std::uint32_t> most_of_set;  // the same by set
+  std::uint32_t most_by_chance = 0;        // the same with the first ports of the range in turn
 };
 
 struct PortOptions {
@@ -42,12 +45,13 @@ struct PortOptions {
 };
 
 // Ports for all connections together, so that the link between two switches that most of them take
-// has as few as possible, and no two connections with the same addresses and target port have the
-// same. `seeds` by NodeId, of the switches. A connection that no way leads for keeps the first
-// port. First each takes the way with the least on it, then those on links with too many are led
-// another way, and those that were there before them in turn (an ejection chain; with as many
-// connections as links this colours the edges of a bipartite graph, which a plan without collisions
-// is).
+// has as few as possible of each set, and no two connections with the same addresses and target
+// port have the same. `seeds` by NodeId, of the switches. A connection that no way leads for keeps
+// the first port. First each takes the way with the least on it, then those on links with too many
+// are led another way, and those that were there before them in turn (an ejection chain; with as
+// many connections as links this colours the edges of a bipartite graph, which a plan without
+// collisions is). Where sets have turns, those of the first ones together are spread as evenly as
+// all of them.
 PortPlan plan_ports(const Routes& routes, std::span<const std::uint32_t> seeds,
                     std::span<const Connection> connections, const PortOptions& options = {});
 

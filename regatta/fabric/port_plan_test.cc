@@ -126,6 +126,45 @@ TEST(Ports, BelowOneLeafAreTheFirstOfTheRange) {
   EXPECT_EQ(plan.most, 0U);
 }
 
+// Of two turns each is spread over what the first one left, so the first one alone is even too.
+TEST(Ports, SpreadTheFirstTurnAsEvenlyAsAllTogether) {
+  const Planned fabric(2, 4);
+  for (std::uint32_t senders = 1; senders <= 4; ++senders) {
+    std::vector<Connection> all;
+    for (std::uint32_t turn = 0; turn < 4; ++turn) {
+      for (std::size_t i = 0; i < senders; ++i) {
+        all.push_back(fabric.connection(i, 4 + i));
+        all.back().turn = turn;
+      }
+    }
+    const PortPlan plan = plan_ports(fabric.routes, fabric.seeds, all);
+    for (std::uint32_t turns = 1; turns <= 4; ++turns) {
+      const auto first = static_cast<std::ptrdiff_t>(turns * senders);
+      EXPECT_EQ(fabric.most_together({all.begin(), all.begin() + first},
+                                     {plan.ports.begin(), plan.ports.begin() + first}),
+                static_cast<int>((turns * senders + 3) / 4))
+          << senders << " in each of " << turns << " turns";
+    }
+  }
+}
+
+TEST(Ports, CountConnectionsThatDoNotSendTogetherApart) {
+  const Planned fabric(2, 4);
+  std::vector<Connection> all;
+  for (std::size_t i = 0; i < 8; ++i) {
+    all.push_back(fabric.connection(i % 4, 4 + (i + 1) % 4));
+    all.back().set = static_cast<std::uint32_t>(i / 4);
+  }
+  const PortPlan plan = plan_ports(fabric.routes, fabric.seeds, all);
+  EXPECT_EQ(plan.most, 1U);
+  EXPECT_EQ(plan.most_of_set, (std::vector<std::uint32_t>{1, 1}));
+  for (const std::ptrdiff_t set : {0, 4})
+    EXPECT_EQ(fabric.most_together({all.begin() + set, all.begin() + set + 4},
+                                   {plan.ports.begin() + set, plan.ports.begin() + set + 4}),
+              1);
+  EXPECT_EQ(fabric.most_together(all, plan.ports), 2);
+}
+
 // One port leads only one way.
 TEST(Ports, DoWhatTheRangeAllows) {
   const Planned fabric(2, 4);
