@@ -5,6 +5,7 @@
 //   REGATTA_ALL_REDUCE_ELEMENTS=4000000 bench_test --gtest_filter='PlannedPorts.*' --gtest_repeat=5
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <vector>
@@ -87,7 +88,7 @@ class PlannedPorts : public LabRanks {
         ring_ports[from.index()] = port;
         listens[to.index()] = ranks[to.index()].port;
       }
-      return std::vector<std::uint16_t>{port};
+      return coll::PlannedPorts{.ports = {port}};
     };
     run_ranks(
         [&](coll::Communicator& world) {
@@ -124,7 +125,10 @@ class PlannedPorts : public LabRanks {
     std::vector<fabric::RankPlace> places;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
       places.push_back({topo::address_of(nic(rank)), ranks[rank].port});
-    const auto plan = fabric::plan_rank_ports(graph_, routes_, seeds_, places, 1);
+    std::vector<std::size_t> order(ranks.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const std::vector<fabric::RankPairs> sets{fabric::ring_of(order)};
+    const auto plan = fabric::plan_rank_ports(graph_, routes_, seeds_, places, 1, sets);
     EXPECT_TRUE(plan) << plan.error().message;
     return plan->between(from.index(), to.index())[0];
   }

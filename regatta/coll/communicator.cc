@@ -78,10 +78,13 @@ std::shared_ptr<WatchFile> open_watch(int rank, const Meeting& meeting, const Op
 
 }  // namespace
 
-Options fit_connections(Options options, int world_size) {
+int connections_among(int world_size, int wanted) {
   constexpr int kOfARank = 128;
-  const int most = std::max(1, kOfARank / std::max(1, world_size - 1));
-  options.connections = std::min(options.connections, most);
+  return std::min(wanted, std::max(1, kOfARank / std::max(1, world_size - 1)));
+}
+
+Options fit_connections(Options options, int world_size) {
+  options.connections = connections_among(world_size, options.connections);
   return options;
 }
 

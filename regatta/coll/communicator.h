@@ -94,10 +94,20 @@ struct RankAddress {
   std::uint16_t port = 0;
 };
 
-// The ports that the TCP connections of rank `from` to rank `to` start from, as many as there are
-// connections, given where all ranks listen. Empty: as without it. 0: any.
-using SourcePorts = std::function<std::vector<std::uint16_t>(const std::vector<RankAddress>& ranks,
-                                                             Rank from, Rank to)>;
+// What a plan says of the TCP connections from one rank to another.
+struct PlannedPorts {
+  std::vector<std::uint16_t> ports;  // that they start from, one each; 0: any
+  int ways = 1;                      // over equal-cost links, that those of a pair take, at most
+};
+
+// Of the connections of rank `from` to rank `to`, given where all ranks listen. Fewer ports than
+// connections: as without a plan.
+using SourcePorts =
+    std::function<PlannedPorts(const std::vector<RankAddress>& ranks, Rank from, Rank to)>;
+
+// Of so many connections that are wanted from a rank to another, those that there are among
+// `world_size` ranks (Options::connections).
+int connections_among(int world_size, int wanted);
 
 struct Options {
   std::string job_token;                     // connections that do not show it are refused

@@ -185,11 +185,12 @@ bool Bootstrap::dial_from_given_ports(int peer) {
   std::vector<RankAddress> ranks;
   for (const Endpoint& endpoint : endpoints_)
     ranks.push_back({endpoint.address, endpoint.port});
-  const std::vector<std::uint16_t> ports = options_.source_ports(ranks, Rank{rank_}, Rank{peer});
-  if (ports.size() < connections()) return false;
+  const PlannedPorts planned = options_.source_ports(ranks, Rank{rank_}, Rank{peer});
+  if (planned.ports.size() < connections()) return false;
+  ways_ = std::max(ways_, planned.ways);
   for (std::size_t connection = 1; connection <= connections(); ++connection)
     dials_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
-                        TcpAddress{options_.listen_address, ports[connection - 1]},
+                        TcpAddress{options_.listen_address, planned.ports[connection - 1]},
                         hello(peer, connection, false), -1);
   return true;
 }
