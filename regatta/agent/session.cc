@@ -74,7 +74,7 @@ struct Session::Impl {
   void launch(const std::vector<WorkerLaunch>& workers, const RunShape& shape);
   nlohmann::json spec_of(const WorkerLaunch& worker) const;
   void receive(RunTracker& tracker, Seconds limit);
-  void answer_peers(RunTracker& tracker);
+  Status answer_peers(RunTracker& tracker, const PortPlanner& plan_ports);
   void lose(std::size_t server, const std::string& end, RunTracker& tracker);
   void end_workers(RunTracker& tracker);
   std::set<std::string> links_down() const;
@@ -244,17 +244,25 @@ void Session::Impl::receive(RunTracker& tracker, Seconds limit) {
   }
 }
 
-void Session::Impl::answer_peers(RunTracker& tracker) {
+Status Session::Impl::answer_peers(RunTracker& tracker, const PortPlanner& plan_ports) {
   const auto peers = tracker.take_peers();
-  if (!peers) return;
-  const std::string line = nlohmann::json{{"peers", *peers}}.dump();
+  if (!peers) return {};
+  nlohmann::json line{{"peers", *peers}};
+  PeerPorts ports;
+  if (plan_ports) {
+    REGATTA_TRY(planned, plan_ports(*peers));
+    ports = std::move(planned);
+    line["ways"] = ports.ways;
+  }
   const auto& servers = tracker.server_of_rank();
   for (std::size_t i = 0; i < servers.size(); ++i) {
+    if (ports.of_rank) line["ports"] = ports.of_rank(i);
     wire::SessionRequest request;
     request.mutable_reply()->set_rank(static_cast<int>(i));
-    request.mutable_reply()->set_line(line);
+    request.mutable_reply()->set_line(line.dump());
     agents[servers[i]].link->send(request);
   }
+  return {};
 }
 
 bool Session::Impl::awaits_stopped() const {
@@ -325,7 +333,7 @@ const std::optional<lab::LabInfo>& Session::lab() const {
 
 Status Session::run(const std::vector<WorkerLaunch>& workers,
                     const std::function<void(Rank, const nlohmann::json&)>& on_event,
-                    const std::atomic<bool>& stop) {
+                    const std::atomic<bool>& stop, const PortPlanner& plan_ports) {
   Impl& self = *impl_;
   REGATTA_TRY_DO(self.check(workers));
   ++self.runs;
@@ -345,7 +353,10 @@ Status Session::run(const std::vector<WorkerLaunch>& workers,
     for (const auto& [rank, event] : tracker.take_events()) {
       on_event(rank, event);
     }
-    self.answer_peers(tracker);
+    if (const Status answered = self.answer_peers(tracker, plan_ports); !answered) {
+      self.end_workers(tracker);
+      return answered;
+    }
     const Seconds now = os::monotonic_now();
     if (now - last_tick > kHeldUp) tracker.forgive_silence(now);
     last_tick = now;

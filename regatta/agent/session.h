@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -30,6 +31,15 @@ struct WorkerLaunch {
   std::shared_ptr<const nlohmann::json> spec;
 };
 
+// Source ports for the connections between the ranks of a run, once their endpoints are known.
+struct PeerPorts {
+  // Of rank `from`: by rank that it connects to, one port a connection; empty: as it likes.
+  std::function<std::vector<std::vector<std::uint16_t>>(std::size_t from)> of_rank;
+  int ways = 1;  // that the connections from one rank to another take, at most
+};
+// Null where nobody plans. An error ends the run.
+using PortPlanner = std::function<Result<PeerPorts>(const std::vector<std::string>& endpoints)>;
+
 struct SessionOptions {
   bool keep_lab = false;  // leave a lab up that this session brought up
 };
@@ -53,10 +63,11 @@ class Session {
   // without carrier), a server without heartbeat (4 s), a paused worker (4.6 s), a rank that its
   // peers do not reach (8 s). Ranks that do not join are named after 120 s. Not found out is a rank
   // that lives and hangs: its agent has a heartbeat, its peers reach it, and nothing limits the
-  // progress of its work (docs/errors.md).
+  // progress of its work (docs/errors.md). `plan_ports` is asked once all ranks are there, in every
+  // run anew.
   Status run(const std::vector<WorkerLaunch>& workers,
              const std::function<void(Rank, const nlohmann::json&)>& on_event,
-             const std::atomic<bool>& stop);
+             const std::atomic<bool>& stop, const PortPlanner& plan_ports = {});
 
  private:
   struct Impl;

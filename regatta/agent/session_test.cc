@@ -60,7 +60,8 @@ class SessionTest : public testing::Test {
   }
   // Runs a job; events are counted by kind, process ids kept by rank. `at_first_step` is called
   // once every rank has sent a step.
-  Status run(Session& session, const json& spec, const std::function<void()>& at_first_step = {}) {
+  Status run(Session& session, const json& spec, const std::function<void()>& at_first_step = {},
+             const PortPlanner& plan_ports = {}) {
     pids_.clear();
     counts_.clear();
     return session.run(
@@ -69,10 +70,11 @@ class SessionTest : public testing::Test {
           ++counts_[event["event"]];
           if (event["event"] != "step") return;
           last_step_ = event;
+          step_of_[rank.value] = event;
           if (!pids_.emplace(rank.value, event["pid"].get<pid_t>()).second) return;
           if (at_first_step && pids_.size() == kRanks) at_first_step();
         },
-        stop_);
+        stop_, plan_ports);
   }
   bool workers_are_gone() const {
     for (int i = 0; i < 100; ++i) {
@@ -92,6 +94,7 @@ class SessionTest : public testing::Test {
   std::map<int, pid_t> pids_;
   std::map<std::string, int> counts_;
   json last_step_;
+  std::map<int, json> step_of_;  // the last one, by rank
   std::atomic<bool> stop_ = false;
 };
 
@@ -115,6 +118,48 @@ TEST_F(SessionTest, RunsJobsOneAfterAnother) {
     EXPECT_EQ(spec["address"], "127.0.0.1");
     EXPECT_EQ(spec["job_token"].get<std::string>().size(), 32U);
   }
+}
+
+// Ranks that start again listen elsewhere.
+TEST_F(SessionTest, HasPortsPlannedForTheEndpointsOfEachRun) {
+  auto session = Session::open(cluster_, {});
+  ASSERT_TRUE(session) << session.error().message;
+  int plans = 0;
+  const PortPlanner planner = [&](const std::vector<std::string>& endpoints) -> Result<PeerPorts> {
+    EXPECT_THAT(endpoints,
+                testing::ElementsAre("endpoint-0", "endpoint-1", "endpoint-2", "endpoint-3"));
+    const auto base = static_cast<std::uint16_t>(61000 + 100 * plans++);
+    return PeerPorts{.of_rank =
+                         [base](std::size_t from) {
+                           std::vector<std::vector<std::uint16_t>> rows(kRanks);
+                           rows[0] = {static_cast<std::uint16_t>(base + from)};
+                           return rows;
+                         },
+                     .ways = 3};
+  };
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(run(*session, {{"steps", 1}}, {}, planner));
+    ASSERT_EQ(step_of_.size(), kRanks);
+    for (const auto& [rank, step] : step_of_) {
+      EXPECT_EQ(step["ways"], 3);
+      EXPECT_EQ(step["ports"],
+                json({{61000 + 100 * i + rank}, json::array(), json::array(), json::array()}));
+    }
+  }
+  EXPECT_EQ(plans, 2);
+  ASSERT_TRUE(run(*session, {{"steps", 1}}));
+  EXPECT_EQ(last_step_["ports"], json::array());
+}
+
+TEST_F(SessionTest, EndsARunWhosePortsCannotBePlanned) {
+  auto session = Session::open(cluster_, {});
+  ASSERT_TRUE(session) << session.error().message;
+  const auto status = run(*session, {{"steps", 100000}}, {}, [](const auto&) -> Result<PeerPorts> {
+    return Error{Code::kInvalidInput, "no plan"};
+  });
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "no plan");
+  EXPECT_TRUE(run(*session, {{"steps", 1}}));
 }
 
 TEST_F(SessionTest, NamesTheRankThatWasKilledAndEndsTheOthers) {

@@ -48,6 +48,8 @@ Status work(regatta::wire::WorkerChannel& channel) {
     REGATTA_TRY_DO(channel.emit({{"event", "step"},
                                  {"step", step},
                                  {"peers", peers},
+                                 {"ports", channel.planned_ports().to_rank},
+                                 {"ways", channel.planned_ports().ways},
                                  {"pid", ::getpid()},
                                  {"spec", spec}}));
     if (spec.value("fail_rank", -1) == rank) REGATTA_TRY_DO(fail_as(spec.value("fail", "")));

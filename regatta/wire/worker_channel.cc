@@ -52,6 +52,7 @@ Status write_all(int fd, std::string_view bytes) {
 }  // namespace
 
 struct WorkerChannel::Impl {
+  PlannedPorts planned;
   os::UniqueFd input_fd;
   os::UniqueFd output_fd;
   LineBuffer input;
@@ -79,6 +80,26 @@ struct WorkerChannel::Impl {
     return object;
   }
 };
+
+namespace {
+
+// Of {"peers": [...], "ports": [[49152, 49153], [], ...], "ways": 4}.
+Result<WorkerChannel::PlannedPorts> read_ports(const nlohmann::json& reply, std::size_t ranks) {
+  WorkerChannel::PlannedPorts planned;
+  const auto ports = reply.find("ports");
+  if (ports == reply.end()) return planned;
+  try {
+    planned.to_rank = ports->get<std::vector<std::vector<std::uint16_t>>>();
+    planned.ways = reply.at("ways").get<int>();
+  } catch (const nlohmann::json::exception&) {
+    planned.to_rank.clear();
+  }
+  if (planned.to_rank.size() == ranks && planned.ways >= 1) return planned;
+  return Error{Code::kInvalidInput,
+               "the agent's \"ports\" are no list of numbers for each rank, with their \"ways\""};
+}
+
+}  // namespace
 
 WorkerChannel::WorkerChannel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WorkerChannel::WorkerChannel(WorkerChannel&&) noexcept = default;
@@ -124,7 +145,13 @@ Result<std::vector<std::string>> WorkerChannel::exchange(const std::string& mine
     }
     texts.push_back(peer.get<std::string>());
   }
+  REGATTA_TRY(planned, read_ports(reply, texts.size()));
+  impl_->planned = std::move(planned);
   return texts;
+}
+
+const WorkerChannel::PlannedPorts& WorkerChannel::planned_ports() const {
+  return impl_->planned;
 }
 
 Status WorkerChannel::emit(const nlohmann::json& event) {

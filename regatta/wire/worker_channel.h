@@ -1,10 +1,11 @@
 // wire/worker_channel.h: how a worker process (one rank) talks to the agent that started it:
 // one JSON object a line, events to standard output, replies from standard input.
-// Events: {"event":"endpoint","text":...} answered by {"peers":[...]}; {"event":"step",...},
-// {"event":"spans",...}, {"event":"error","code":...,"message":...}, {"event":"done",...}. See
-// wire/README.md.
+// Events: {"event":"endpoint","text":...} answered by {"peers":[...]}, with planned source ports
+// also "ports" and "ways"; {"event":"step",...}, {"event":"spans",...},
+// {"event":"error","code":...,"message":...}, {"event":"done",...}. See wire/README.md.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,13 @@ class WorkerChannel {
   // Sends this rank's endpoint text, waits for all ranks' texts in rank order: a coll::Exchange.
   // Waits as long as the agent lives: the session ends a job whose ranks do not all come.
   Result<std::vector<std::string>> exchange(const std::string& mine);
+  // What came with the texts: the source ports of the connections to each rank, where somebody
+  // planned them; else no ranks.
+  struct PlannedPorts {
+    std::vector<std::vector<std::uint16_t>> to_rank;  // empty: as this rank likes
+    int ways = 1;                                     // that those to one rank take, at most
+  };
+  const PlannedPorts& planned_ports() const;
   // Writes one event; kUnavailable when the agent is gone.
   Status emit(const nlohmann::json& event);
   // {"event":"error","code":"timeout","message":...}: the last event of a worker that failed.

@@ -69,6 +69,32 @@ TEST_F(ChannelTest, ReceivesTheSpecAndExchangesEndpoints) {
   EXPECT_EQ(receive(), json({{"event", "endpoint"}, {"text", "b"}}));
 }
 
+TEST_F(ChannelTest, KeepsThePortsThatCameWithTheEndpoints) {
+  send("{\"peers\": [\"a\", \"b\"], \"ports\": [[61000, 61001], []], \"ways\": 2}\n");
+  ASSERT_TRUE(channel_->exchange("b"));
+  const WorkerChannel::PlannedPorts& planned = channel_->planned_ports();
+  EXPECT_EQ(planned.ways, 2);
+  ASSERT_EQ(planned.to_rank.size(), 2U);
+  EXPECT_THAT(planned.to_rank[0], testing::ElementsAre(61000, 61001));
+  EXPECT_THAT(planned.to_rank[1], testing::IsEmpty());
+}
+
+TEST_F(ChannelTest, HasNoPortsWhereNoneCame) {
+  send("{\"peers\": [\"a\", \"b\"]}\n");
+  ASSERT_TRUE(channel_->exchange("b"));
+  EXPECT_THAT(channel_->planned_ports().to_rank, testing::IsEmpty());
+}
+
+TEST_F(ChannelTest, RejectsPortsThatAreNotOneListForEachRank) {
+  for (const std::string ports : {"[[61000]]", "[[61000], \"x\"]", "7", "[[], [\"x\"]]"}) {
+    send("{\"peers\": [\"a\", \"b\"], \"ports\": " + ports + ", \"ways\": 1}\n");
+    const auto peers = channel_->exchange("b");
+    ASSERT_FALSE(peers) << ports;
+    EXPECT_EQ(peers.error().code, Code::kInvalidInput);
+    EXPECT_THAT(peers.error().message, testing::HasSubstr("ports"));
+  }
+}
+
 TEST_F(ChannelTest, RejectsALineThatIsNoObject) {
   send("[1, 2]\n");
   auto spec = channel_->receive_spec();
