@@ -46,6 +46,7 @@ struct RunOptions {
   std::string compare;
   std::string strategy;
   std::string out;
+  std::string ports;
   int sweep = 0;
   int sweep_steps = 12;
   int compare_steps = 0;
@@ -59,6 +60,7 @@ struct RunOptions {
 struct Prepared {
   Inputs inputs;
   plan::SearchResult search;
+  PortChoice ports;
   std::optional<plan::Plan> compare;
   std::vector<plan::Plan> sweep;
 };
@@ -86,6 +88,8 @@ Result<Prepared> prepare(const RunOptions& options) {
   if (const Status runnable = workload::check_runnable(inputs.job); !runnable)
     return Error{runnable.error().code, "run: " + runnable.error().message};
   REGATTA_TRY_DO(check_data(inputs));
+  REGATTA_TRY(ports, choose_ports(options.ports, inputs.cluster));
+  prepared.ports = std::move(ports);
   REGATTA_TRY(search, plan::search(inputs.job, inputs.cluster, inputs.rates));
   if (!options.compare.empty()) {
     REGATTA_TRY(compare, plan::pure_data_parallel(inputs.job, inputs.cluster, inputs.rates));
@@ -110,7 +114,8 @@ void print_plans(std::FILE* out, const Prepared& prepared) {
                     format_seconds(plan.prediction.step_time),
                     format_bytes(plan.prediction.memory.total())});
   }
-  fmt::print(out, "{}\n", format_table(rows));
+  fmt::print(out, "{}\nports {}: {}\n", format_table(rows), prepared.ports.taken,
+             prepared.ports.why);
   std::fflush(out);
 }
 
@@ -153,12 +158,14 @@ struct Live {
 Result<report::PlanRun> train_and_tell(agent::Session& session, const Prepared& prepared,
                                        TrainingRequest request, const Live& live) {
   request.out = live.out;
+  request.ports = prepared.ports;
   request.flight_dir = live.flight_dir;
   auto run = train_plan(session, prepared.inputs.cluster, request, live.stop);
   if (run) {
     fmt::print(live.out, "{}: {} a step, predicted {}\n", request.title,
                format_seconds(run->measured.step_time),
                format_seconds(run->plan.prediction.step_time));
+    fmt::print(live.out, "{}: ports {}\n", request.title, ports_text(run->ports));
     std::fflush(live.out);
   }
   return run;
@@ -310,6 +317,13 @@ void add_run_command(CLI::App& app, int& exit_status) {
                    "Folder of the report, result and trace (default: regatta-out/JOB)")
       ->type_name("FOLDER")
       ->check(not_empty());
+  command
+      ->add_option("--ports", options->ports,
+                   "Source ports of the connections between ranks: planned, so that those that "
+                   "send at the same time take different links (default where the switches' hash "
+                   "is known), surveyed by each rank (default elsewhere), or hashed, any")
+      ->type_name("HOW")
+      ->check(one_of(port_choices()));
   command->add_flag("--resume", options->resume, "Go on from the job's newest checkpoint");
   command->add_flag("--json", options->json, "Print result.json; progress goes to standard error");
   command->add_flag("--no-report", options->no_report, "Write no files");

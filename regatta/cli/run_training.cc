@@ -62,6 +62,10 @@ Result<report::PlanRun> train_plan(agent::Session& session, const topo::Cluster&
   report::Aggregator aggregator(static_cast<int>(workers.size()));
   std::optional<Error> broken;
   const auto before = count_links(session, cluster);
+  report::Ports ports;
+  const agent::PortPlanner planner =
+      port_planner(request.ports, cluster, session.lab() ? &*session.lab() : nullptr,
+                   request.job.model, request.plan.strategy, ports);
   Status status;
   {
     RunProgress progress(request.out, request.title, request.job.steps);
@@ -72,12 +76,13 @@ Result<report::PlanRun> train_plan(agent::Session& session, const topo::Cluster&
           if (!step && !broken) broken = step.error();
           if (step && *step) progress.on_step(**step, aggregator.tokens_per_step());
         },
-        stop);
+        stop, planner);
   }
   if (!status) return status.error();
   if (broken) return *broken;
   const auto after = count_links(session, cluster);
-  report::PlanRun run{request.plan, aggregator.measured(kWarmUpSteps, difference(before, after))};
+  report::PlanRun run{request.plan, aggregator.measured(kWarmUpSteps, difference(before, after)),
+                      std::move(ports)};
   if (run.measured.steps.empty()) {
     return Error{Code::kInvalidInput,
                  fmt::format("job {}: no step was left to train; give more --steps than the "

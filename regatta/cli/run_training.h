@@ -6,6 +6,7 @@
 #include <string>
 
 #include "regatta/agent/session.h"
+#include "regatta/cli/job_ports.h"
 #include "regatta/core/result.h"
 #include "regatta/plan/plan.h"
 #include "regatta/report/run_result.h"
@@ -20,7 +21,8 @@ struct TrainingRequest {
   bool resume = false;
   std::string title;         // of the progress lines
   std::FILE* out = nullptr;  // where progress goes
-  std::string flight_dir;    // where a rank that fails writes its last operations; empty: nowhere
+  PortChoice ports;
+  std::string flight_dir;  // where a rank that fails writes its last operations; empty: nowhere
 };
 
 // Steps that are left out of medians: allocations, caches and connections settle in them.

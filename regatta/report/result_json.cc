@@ -63,13 +63,22 @@ Json measured_json(const Measured& measured, const std::vector<LinkRow>& rows) {
           {"traffic", traffic_json(rows, true)}};
 }
 
-// plan, predicted, measured and prediction_error of one trained plan.
+Json ports_json(const Ports& ports) {
+  Json sets = Json::array();
+  for (const PortSet& set : ports.sets)
+    sets.push_back(
+        {{"name", set.name}, {"connections", set.connections}, {"most_on_a_link", set.most}});
+  return {{"taken", ports.taken}, {"why", ports.why}, {"sets", sets}, {"avoided", ports.avoided}};
+}
+
+// plan, predicted, measured, prediction_error and ports of one trained plan.
 Json run_json(const topo::Cluster& cluster, const topo::Graph& graph, const PlanRun& run) {
   const std::vector<LinkRow> rows = link_rows(graph, run);
   return {{"plan", plan_json(cluster, run.plan)},
           {"predicted", predicted_json(run.plan.prediction, rows)},
           {"measured", measured_json(run.measured, rows)},
-          {"prediction_error", prediction_error(run)}};
+          {"prediction_error", prediction_error(run)},
+          {"ports", ports_json(run.ports)}};
 }
 
 Json optional_json(const std::optional<double>& value) {

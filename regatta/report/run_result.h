@@ -33,10 +33,26 @@ struct Measured {
   double tokens_per_s = 0;
 };
 
+// Connections of ranks that send at the same time: those that cross switches which have a choice.
+struct PortSet {
+  std::string name;     // "data-parallel rings"
+  int connections = 0;  // that are planned
+  int most = 0;         // of them on one link between two switches
+};
+
+// Where the connections of a run started from.
+struct Ports {
+  std::string taken;                 // "planned", "surveyed", "hashed"; empty: not known
+  std::string why;                   // it was taken
+  std::vector<PortSet> sets;         // planned
+  std::vector<std::string> avoided;  // cables without carrier when it was planned
+};
+
 // One plan that was trained: what was predicted and what came.
 struct PlanRun {
   plan::Plan plan;
   Measured measured;
+  Ports ports = {};
 };
 
 struct RunResult {

@@ -66,6 +66,11 @@ Result<std::optional<coll::Communicator>> connect(const TrainSpec& spec,
   options.rank_names = spec.rank_names;
   options.job_name = spec.job.name;
   options.flight_dir = spec.flight_dir;
+  options.source_ports = [&channel](const auto&, Rank, Rank to) {
+    const wire::WorkerChannel::PlannedPorts& planned = channel.planned_ports();
+    if (to.index() >= planned.to_rank.size()) return coll::PlannedPorts{};
+    return coll::PlannedPorts{planned.to_rank[to.index()], planned.ways};
+  };
   // A device that is held to a share of a core computes, and no more.
   options.caller_moves_data = spec.cpu_share <= 0;
   REGATTA_TRY(world, coll::Communicator::connect(spec.rank, spec.world_size, exchange, options));
