@@ -23,6 +23,7 @@
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/plan/gpu_sizes.h"
+#include "regatta/plan/placement_score.h"
 #include "regatta/plan/plan.h"
 #include "regatta/plan/plan_json.h"
 #include "regatta/topo/cluster_yaml.h"
@@ -104,6 +105,10 @@ void print_rejected(const plan::SearchResult& result) {
   fmt::print("{}", format_table(rows));
 }
 
+plan::PlacementScore score_of(const Inputs& inputs, const plan::Plan& plan) {
+  return plan::score_placement(inputs.cluster, inputs.job.model, plan.strategy, plan.placement);
+}
+
 void print_breakdown(const Inputs& inputs, const plan::Plan& plan) {
   const plan::Prediction& p = plan.prediction;
   fmt::print("\nplan: {}\nplacement: {}\n", workload::to_string(plan.strategy),
@@ -111,7 +116,8 @@ void print_breakdown(const Inputs& inputs, const plan::Plan& plan) {
   std::vector<std::string> devices;
   for (const topo::DeviceRef device : plan.placement)
     devices.push_back(topo::to_string(inputs.cluster, device));
-  fmt::print("devices by rank: {}\n\n", join(devices, " "));
+  fmt::print("devices by rank: {}\n{}\n", join(devices, " "),
+             plan::score_text(inputs.cluster, score_of(inputs, plan)));
   std::vector<std::vector<std::string>> rows = {{"phase", "time", "share"}};
   for (std::size_t i = 0; i < workload::kPhaseCount; ++i) {
     const Seconds time = p.phases.times[i];
@@ -143,6 +149,7 @@ json result_to_json(const Inputs& inputs, const plan::SearchResult& result, doub
   const json best = plan::plan_to_json(result.ranked.front(), inputs.cluster, graph);
   all["predicted"] = best.at("predicted");
   all["plan"] = best;
+  all["plan"]["placement_score"] = plan::score_json(score_of(inputs, result.ranked.front()));
   all["search"] = plan::search_to_json(result, inputs.cluster, top);
   return all;
 }

@@ -23,6 +23,7 @@
 #include "regatta/plan/gpu_json.h"
 #include "regatta/plan/gpu_placement.h"
 #include "regatta/plan/gpu_traffic.h"
+#include "regatta/plan/placement_score.h"
 #include "regatta/plan/plan_json.h"
 
 namespace regatta::cli {
@@ -103,21 +104,30 @@ std::optional<plan::GpuPlacement> placement_of(const PlanOptions& options,
   return placement ? std::optional(*placement) : std::nullopt;
 }
 
-void print_placement(const plan::GpuPlacement& placement) {
+plan::PlacementScore score_of(const plan::GpuPlacement& placement, const topo::Cluster& cluster,
+                              const workload::Job& job, const GpuPlan& plan) {
+  return plan::score_placement(cluster, job.model, plan.strategy, placement.device_of_rank);
+}
+
+void print_placement(const plan::GpuPlacement& placement, const topo::Cluster& cluster,
+                     const plan::PlacementScore& score) {
   fmt::print(
       "placement: {}\nthe busiest links between servers take {} of a step, {} in rank order, at "
       "least "
       "{}; a schedule may hide more of it than computation beside it does\n",
       placement.sentence, format_seconds(placement.time.total),
       format_seconds(placement.rank_order.total), format_seconds(placement.at_least));
+  fmt::print("{}", plan::score_text(cluster, score));
 }
 
-json placement_json(const plan::GpuPlacement& placement, const topo::Cluster& cluster) {
+json placement_json(const plan::GpuPlacement& placement, const topo::Cluster& cluster,
+                    const plan::PlacementScore& score) {
   return {{"sentence", placement.sentence},
           {"network_time_s", placement.time.total.value},
           {"rank_order_time_s", placement.rank_order.total.value},
           {"at_least_s", placement.at_least.value},
-          {"devices", plan::placement_to_json(placement.device_of_rank, cluster)}};
+          {"devices", plan::placement_to_json(placement.device_of_rank, cluster)},
+          {"score", plan::score_json(score)}};
 }
 
 int show_fixed(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
@@ -134,7 +144,8 @@ int show_fixed(const PlanOptions& options, const workload::Job& job, const topo:
     json all = plan::gpu_plan_to_json(problem, plan);
     all.update(header_json(job, cluster, problem));
     if (const auto placement = placement_of(options, cluster, problem, plan))
-      all["placement"] = placement_json(*placement, cluster);
+      all["placement"] =
+          placement_json(*placement, cluster, score_of(*placement, cluster, job, plan));
     fmt::print("{}\n", all.dump(2));
     return 0;
   }
@@ -142,7 +153,7 @@ int show_fixed(const PlanOptions& options, const workload::Job& job, const topo:
              cluster.name, problem.devices, problem.server.device.name, problem.stack.name);
   print_plan(problem, plan);
   if (const auto placement = placement_of(options, cluster, problem, plan))
-    print_placement(*placement);
+    print_placement(*placement, cluster, score_of(*placement, cluster, job, plan));
   return 0;
 }
 
@@ -179,7 +190,8 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
       all["frontier"] = frontier;
     }
     if (const auto placement = placement_of(options, cluster, problem, result->ranked.front()))
-      all["placement"] = placement_json(*placement, cluster);
+      all["placement"] = placement_json(*placement, cluster,
+                                        score_of(*placement, cluster, job, result->ranked.front()));
     fmt::print("{}\n", all.dump(2));
     return 0;
   }
@@ -195,7 +207,8 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
   }
   print_plan(problem, result->ranked.front());
   if (const auto placement = placement_of(options, cluster, problem, result->ranked.front()))
-    print_placement(*placement);
+    print_placement(*placement, cluster,
+                    score_of(*placement, cluster, job, result->ranked.front()));
   return 0;
 }
 

@@ -185,6 +185,41 @@ GroupScore score_servers(const topo::Cluster& cluster, std::span<const ServerId>
   return score;
 }
 
+HopScore score_hops(const topo::Cluster& cluster, std::span<const ServerHop> hops) {
+  const topo::Fabric& fabric = cluster.fabric;
+  HopScore score;
+  std::map<int, int> leave_block;
+  std::map<int, int> leave_group;
+  for (const ServerHop& hop : hops) {
+    ++score.hops;
+    const int block = block_of(fabric, hop.from);
+    const int group = group_of(fabric, hop.from);
+    if (hop.from == hop.to) {
+      ++score.in_server;
+      continue;
+    }
+    const bool leaves_block = block_of(fabric, hop.to) != block;
+    const bool leaves_group = group_of(fabric, hop.to) != group;
+    if (leaves_block) ++leave_block[block];
+    if (leaves_group) ++leave_group[group];
+    ++(leaves_group ? score.across : leaves_block ? score.in_group : score.in_leaf);
+  }
+  if (score.hops == 0) return score;
+  score.links = (2.0 * score.in_leaf + 4.0 * score.in_group + 6.0 * score.across) / score.hops;
+  for (const auto& [block, flows] : leave_block)
+    score.collisions += fabric.rails * colliding(static_cast<double>(flows) / fabric.rails,
+                                                 uplinks_of_leaf(fabric));
+  for (const auto& [group, flows] : leave_group)
+    score.collisions +=
+        fabric.planes * colliding(static_cast<double>(flows) / fabric.planes,
+                                  static_cast<double>(uplinks_of_group(fabric)) / fabric.planes);
+  return score;
+}
+
+bool is_better(const HopScore& one, const HopScore& other) {
+  return std::tie(one.links, one.collisions) < std::tie(other.links, other.collisions);
+}
+
 std::vector<ServerId> choose_servers(const topo::Cluster& cluster, std::span<const ServerId> free,
                                      std::size_t count) {
   if (count == 0 || free.size() < count) return {};

@@ -32,6 +32,28 @@ bool is_better(const GroupScore& one, const GroupScore& other);
 // Of servers of the cluster, in the order of a ring; each once.
 GroupScore score_servers(const topo::Cluster& cluster, std::span<const ServerId> servers);
 
+// Of hops from server to server that are sent over at the same time, one connection each.
+struct ServerHop {
+  ServerId from;
+  ServerId to;
+};
+struct HopScore {
+  int hops = 0;
+  // Of these: inside a server, below one set of leaves, in one group beyond that, across groups.
+  int in_server = 0;
+  int in_leaf = 0;
+  int in_group = 0;
+  int across = 0;
+  double links = 0;       // that a hop crosses, mean: 0, 2, 4, 6
+  double collisions = 0;  // hops that share an uplink of a leaf, or of a group, as above
+
+  int near() const { return in_server + in_leaf + in_group; }  // without leaving a group
+};
+HopScore score_hops(const topo::Cluster& cluster, std::span<const ServerHop> hops);
+
+// Lower is better: fewer links first, then fewer collisions.
+bool is_better(const HopScore& one, const HopScore& other);
+
 // `count` of the `free` servers, as close together as can be found, in the order in which a ring
 // leaves leaves and groups least. They come out of the leaves that they fit best, so that larger
 // holes are left for others. Empty when there are fewer; of `free` each server once.

@@ -58,6 +58,43 @@ TEST(ScoreServers, ExpectsCollisionsWhereARingLeavesALeafOften) {
                         score_servers(cluster, servers_of({0, 4}))));
 }
 
+TEST(ScoreHops, CountsHopsByWhatTheyCross) {
+  const topo::Cluster cluster = cluster_of(24);
+  const auto hop = [](int from, int to) { return ServerHop{{from}, {to}}; };
+  const std::vector<ServerHop> hops{hop(0, 0), hop(0, 1), hop(1, 4), hop(4, 12)};
+  const HopScore score = score_hops(cluster, hops);
+  EXPECT_EQ(score.hops, 4);
+  EXPECT_EQ(score.in_server, 1);
+  EXPECT_EQ(score.in_leaf, 1);
+  EXPECT_EQ(score.in_group, 1);
+  EXPECT_EQ(score.across, 1);
+  EXPECT_EQ(score.near(), 3);
+  EXPECT_THAT(score.links, DoubleEq((0 + 2 + 4 + 6) / 4.0));
+  EXPECT_EQ(score.collisions, 0) << "each leaf and group is left once";
+  EXPECT_EQ(score_hops(cluster, {}).links, 0);
+}
+
+// What is said of a ring's hops is what is said of the ring.
+TEST(ScoreHops, AgreesWithTheScoreOfARing) {
+  const topo::Cluster cluster = cluster_of(24);
+  for (const std::vector<int>& ring :
+       {std::vector<int>{0, 4, 1, 5}, {0, 1, 12, 13}, {0, 12, 1, 13}}) {
+    const auto servers = servers_of(ring);
+    std::vector<ServerHop> hops;
+    for (std::size_t i = 0; i < servers.size(); ++i)
+      hops.push_back({servers[i], servers[(i + 1) % servers.size()]});
+    const GroupScore whole = score_servers(cluster, servers);
+    const HopScore score = score_hops(cluster, hops);
+    EXPECT_EQ(score.in_group + score.across, whole.leaf_hops);
+    EXPECT_EQ(score.across, whole.group_hops);
+    EXPECT_THAT(score.collisions, DoubleEq(whole.collisions));
+  }
+  const auto better = score_hops(cluster, std::vector<ServerHop>{{{0}, {1}}});
+  const auto worse = score_hops(cluster, std::vector<ServerHop>{{{0}, {4}}});
+  EXPECT_TRUE(is_better(better, worse));
+  EXPECT_FALSE(is_better(worse, better));
+}
+
 // The expectation against flows that take links by chance.
 TEST(ScoreServers, ExpectsAsManyCollisionsAsThereAre) {
   const topo::Cluster cluster = cluster_of(24);

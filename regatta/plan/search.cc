@@ -15,6 +15,7 @@
 #include "regatta/plan/evaluate.h"
 #include "regatta/plan/network.h"
 #include "regatta/plan/placement.h"
+#include "regatta/plan/placement_score.h"
 #include "regatta/plan/plan.h"
 #include "regatta/plan/space.h"
 #include "regatta/workload/runtime.h"
@@ -209,11 +210,19 @@ class Search {
     return plan;
   }
 
-  static void add_distinct(std::vector<Plan>& plans, Plan plan) {
-    for (const Plan& one : plans) {
-      if (same_prediction(one.prediction, plan.prediction)) return;
+  // Of placements that are predicted alike the one whose groups lie closer together: it leaves more
+  // of the fabric to others, and what the prediction does not know of cannot make it slower.
+  void add_distinct(std::vector<Plan>& plans, Plan plan) const {
+    for (Plan& one : plans) {
+      if (!same_prediction(one.prediction, plan.prediction)) continue;
+      if (fabric::is_better(score_of(plan), score_of(one))) one = std::move(plan);
+      return;
     }
     plans.push_back(std::move(plan));
+  }
+
+  fabric::HopScore score_of(const Plan& plan) const {
+    return score_placement(context_.cluster, context_.job.model, plan.strategy, plan.placement).all;
   }
 
   // Swaps devices of two ranks while that makes the best strategies faster.
