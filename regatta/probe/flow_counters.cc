@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -22,6 +23,7 @@
 #include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/os/unique_fd.h"
+#include "regatta/probe/internal/interface_bytes.h"
 
 namespace regatta::probe {
 namespace {
@@ -31,6 +33,8 @@ constexpr std::size_t kTogether = 32;            // questions in one call to the
 constexpr std::size_t kAnswerBytes = 1024;       // of one connection
 constexpr std::size_t kDumpBytes = 32768;
 constexpr int kQueueBytes = 1 << 20;
+constexpr std::uint64_t kLittle = 16384;  // bytes that nobody looks for
+constexpr Seconds kMomentAgo{0.05};
 // By one name in all answers that ask for it.
 constexpr std::string_view kWhat = "counters of connections";
 
@@ -94,11 +98,6 @@ bool take(const nlmsghdr& message, ConnectionCounters& out) {
   return false;
 }
 
-bool is_mapped(const Endpoint& endpoint) {
-  constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  return std::equal(kMapped.begin(), kMapped.end(), endpoint.address.begin());
-}
-
 }  // namespace
 
 struct FlowCounters::Impl {
@@ -109,11 +108,16 @@ struct FlowCounters::Impl {
   Seconds dump_cost;
   Seconds asking_cost;
   std::vector<ConnectionCounters> known;
+  std::size_t askable = 0;  // of these, the first ones; the others are left out
   std::vector<ConnectionCounters> fresh;
   std::unordered_map<std::uint64_t, Seconds> moved;  // when a byte was seen last, by cookie
   std::vector<std::size_t> turn;                     // of `known`, those to ask now
   std::size_t rounds = 0;
   Seconds woken;  // one that was quiet is no more
+  std::optional<InterfaceBytes> interfaces;
+  std::uint64_t carried = 0;      // by them, at the last look
+  std::uint64_t unexplained = 0;  // of it by no connection that was asked
+  std::uint64_t questions_asked = 0;
   std::vector<Question> questions;
   std::vector<char> buffer = std::vector<char>(std::max(kDumpBytes, kTogether* kAnswerBytes));
 
@@ -185,6 +189,13 @@ struct FlowCounters::Impl {
       one.at = begin;
     note_moves();
     known.swap(fresh);
+    askable = known.size();
+    if (options.is_left_out) {
+      const auto rest = std::ranges::partition(known, [this](const ConnectionCounters& one) {
+        return !options.is_left_out(one.connection);
+      });
+      askable -= rest.size();
+    }
     dump_cost = os::monotonic_now() - begin;
     return {};
   }
@@ -222,12 +233,9 @@ struct FlowCounters::Impl {
     return {};
   }
 
-  Status ask() {
-    const Seconds begin = os::monotonic_now();
-    turn.clear();
-    ++rounds;
-    for (std::size_t i = 0; i < known.size(); ++i)
-      if (!is_quiet(known[i], begin) || (i + rounds) % options.quiet_share == 0) turn.push_back(i);
+  // Those in `turn`; gone ones get no cookie.
+  Status ask_turn(Seconds begin) {
+    questions_asked += turn.size();
     for (std::size_t from = 0; from < turn.size(); from += kTogether) {
       const auto asked =
           std::span<const std::size_t>(turn).subspan(from, std::min(kTogether, turn.size() - from));
@@ -239,21 +247,98 @@ struct FlowCounters::Impl {
         return failure();
       REGATTA_TRY_DO(take_answers(first, asked, begin));
     }
-    std::erase_if(known, [](const ConnectionCounters& one) { return one.cookie == 0; });
+    return {};
+  }
+
+  void forget_the_gone() {
+    const auto gone =
+        std::erase_if(known, [](const ConnectionCounters& one) { return one.cookie == 0; });
+    askable -= gone;
+  }
+
+  Status ask() {
+    const Seconds begin = os::monotonic_now();
+    turn.clear();
+    ++rounds;
+    for (std::size_t i = 0; i < askable; ++i)
+      if (!is_quiet(known[i], begin) || (i + rounds) % options.quiet_share == 0) turn.push_back(i);
+    REGATTA_TRY_DO(ask_turn(begin));
+    forget_the_gone();
     asking_cost = os::monotonic_now() - begin;
     return {};
+  }
+
+  // What the interfaces carried since the last call; nothing where they cannot be asked.
+  std::optional<std::uint64_t> carry(bool looks_for_interfaces) {
+    if (!interfaces) return std::nullopt;
+    if (looks_for_interfaces && !interfaces->look_for_interfaces()) interfaces.reset();
+    const auto now = interfaces ? interfaces->read() : Result<std::uint64_t>(0);
+    if (!interfaces || !now) {
+      interfaces.reset();
+      return std::nullopt;
+    }
+    // One that went took its count along.
+    const std::uint64_t more = *now >= carried ? *now - carried : kLittle + 1;
+    carried = *now;
+    return more;
+  }
+
+  std::uint64_t all_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const ConnectionCounters& one : known)
+      bytes += one.sent_bytes + one.received_bytes;
+    return bytes;
+  }
+
+  // Those that moved a moment ago; the others too where these do not account for what was carried.
+  Status ask_movers(Seconds now) {
+    const std::uint64_t before = all_bytes();
+    turn.clear();
+    for (std::size_t i = 0; i < askable; ++i)
+      if (now - moved[known[i].cookie] <= kMomentAgo) turn.push_back(i);
+    REGATTA_TRY_DO(ask_turn(now));
+    const std::uint64_t found = all_bytes() - before;
+    // Headers, and the acknowledgements of the other side, are no bytes of a connection.
+    unexplained -= std::min(unexplained, found + found / 8);
+    if (unexplained <= kLittle) return {};
+    unexplained = 0;
+    turn.clear();
+    for (std::size_t i = 0; i < askable; ++i)
+      if (known[i].at < now && known[i].cookie != 0) turn.push_back(i);
+    return ask_turn(now);
   }
 
   Status read() {
     const Seconds now = os::monotonic_now();
     const bool is_due = now - looked >= options.look_for_new;
-    // Right after a dump the other way is tried too, so that both costs are known and fresh.
-    if (!is_due && asking_cost <= dump_cost) return ask();
+    const auto more = carry(is_due);
+    unexplained += more.value_or(0);
     if (is_due) {
       looked = now;
+      unexplained = 0;
+      // Right after a dump the other way is tried too, so that both costs are known and fresh.
       REGATTA_TRY_DO(ask());
+      return look();
     }
-    return look();
+    if (more && unexplained <= kLittle) {
+      stand_still(now);
+      return {};
+    }
+    if (asking_cost > dump_cost) {
+      unexplained = 0;
+      return look();
+    }
+    if (!more) return ask();
+    REGATTA_TRY_DO(ask_movers(now));
+    stand_still(now);
+    forget_the_gone();
+    return {};
+  }
+
+  // What was not asked has not moved.
+  void stand_still(Seconds now) {
+    for (std::size_t i = 0; i < askable; ++i)
+      known[i].at = now;
   }
 };
 
@@ -272,6 +357,8 @@ Result<FlowCounters> FlowCounters::open(const CounterOptions& options) {
   const int bytes = kQueueBytes;
   if (::setsockopt(impl->socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
     ::setsockopt(impl->socket.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+  if (auto interfaces = InterfaceBytes::open(); interfaces && options.asks_interfaces)
+    impl->interfaces = std::move(*interfaces);
   return FlowCounters(std::move(impl));
 }
 
@@ -280,25 +367,8 @@ Result<const std::vector<ConnectionCounters>*> FlowCounters::read() {
   return &impl_->known;
 }
 
-std::string endpoint_text(const Endpoint& endpoint, bool is_ipv6) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  const bool is_wide = is_ipv6 && !is_mapped(endpoint);
-  const std::uint8_t* address = endpoint.address.data() + (is_ipv6 && !is_wide ? 12 : 0);
-  ::inet_ntop(is_wide ? AF_INET6 : AF_INET, address, text.data(), text.size());
-  const std::string host = text.data();
-  return (is_wide ? "[" + host + "]" : host) + ":" + std::to_string(endpoint.port);
-}
-
-Connection reversed(const Connection& connection) {
-  return {connection.is_ipv6, connection.remote, connection.local};
-}
-
-bool is_loopback(const Connection& connection) {
-  const auto& address = connection.remote.address;
-  if (!connection.is_ipv6) return address[0] == 127;
-  if (is_mapped(connection.remote)) return address[12] == 127;
-  return address[15] == 1 && std::all_of(address.begin(), address.end() - 1,
-                                         [](std::uint8_t byte) { return byte == 0; });
+std::uint64_t FlowCounters::asked() const {
+  return impl_->questions_asked;
 }
 
 std::vector<std::uint64_t> sockets_of(pid_t pid, const std::string& proc) {

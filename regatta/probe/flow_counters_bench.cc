@@ -33,8 +33,8 @@ std::vector<os::UniqueFd> connect_pairs(int count) {
   return sockets;
 }
 
-// Arguments: sockets; ms between two looks for new ones: at 0 each look is a dump. The counter is
-// the share of a core at one look each 10 ms.
+// Nothing moves. Arguments: sockets; ms between two looks for new ones: at 0 each look is a dump.
+// The counter is the share of a core at one look each 10 ms.
 void bm_read_counters(benchmark::State& state) {
   const auto sockets = connect_pairs(static_cast<int>(state.range(0)) / 2);
   auto counters =
@@ -47,6 +47,30 @@ void bm_read_counters(benchmark::State& state) {
       100 * used.value / static_cast<double>(state.iterations()) / 0.01;
 }
 BENCHMARK(bm_read_counters)->ArgsProduct({{8, 32, 64, 128, 256}, {0, 1000000}});
+
+// Some move between any two looks. Arguments: sockets; how many of them move; whether interfaces
+// are asked too.
+void bm_read_moving(benchmark::State& state) {
+  const auto sockets = connect_pairs(static_cast<int>(state.range(0)) / 2);
+  const auto moving = static_cast<std::size_t>(state.range(1));
+  auto counters =
+      FlowCounters::open({.look_for_new = {1000}, .asks_interfaces = state.range(2) != 0});
+  std::vector<char> text(20'000);
+  Seconds used;
+  for (auto _ : state) {
+    for (std::size_t i = 0; i + 1 < moving; i += 2) {
+      benchmark::DoNotOptimize(::write(sockets[i].get(), text.data(), text.size()));
+      benchmark::DoNotOptimize(::recv(sockets[i + 1].get(), text.data(), text.size(), MSG_WAITALL));
+    }
+    const Seconds begin = os::thread_cpu_time();
+    benchmark::DoNotOptimize(counters->read());
+    used += os::thread_cpu_time() - begin;
+    state.SetIterationTime((os::thread_cpu_time() - begin).value);
+  }
+  state.counters["core_at_10ms_%"] =
+      100 * used.value / static_cast<double>(state.iterations()) / 0.01;
+}
+BENCHMARK(bm_read_moving)->ArgsProduct({{64}, {0, 16, 32, 64}, {0, 1}})->UseManualTime();
 
 }  // namespace
 }  // namespace regatta::probe

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -102,6 +103,7 @@ TEST(FlowCounters, FindsAConnectionThatIsMadeLaterAndForgetsOneThatEnded) {
   EXPECT_TRUE(is_loopback(pair->name));
   const Pair gone{os::UniqueFd(), os::UniqueFd(), pair->name};
   pair.reset();
+  os::sleep_for(Seconds{0.03});
   EXPECT_FALSE(client_of(*counters, gone));
 }
 
@@ -135,8 +137,8 @@ TEST(FlowCounters, AsksQuietConnectionsRarelyAndAllAgainWhenOneWakes) {
   std::vector<Pair> pairs;
   for (int i = 0; i < 10; ++i)
     pairs.push_back(connected());
-  auto counters =
-      FlowCounters::open({.look_for_new = {60}, .quiet_after = {0.2}, .quiet_share = 5});
+  auto counters = FlowCounters::open(
+      {.look_for_new = {60}, .quiet_after = {0.2}, .quiet_share = 5, .asks_interfaces = false});
   ASSERT_TRUE(counters);
   // How many of the ends of the pairs the next call asks.
   const auto asked = [&] {
@@ -161,6 +163,117 @@ TEST(FlowCounters, AsksQuietConnectionsRarelyAndAllAgainWhenOneWakes) {
     static_cast<void>(asked());
   EXPECT_EQ(asked(), 20);
   EXPECT_EQ(client_of(*counters, pairs[3])->sent_bytes, 1000u);
+}
+
+// Ten pairs that have been still for a moment. Others use the interfaces of this machine too, so
+// what is asked is the least of several tries.
+class StillConnections : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (int i = 0; i < 10; ++i)
+      pairs_.push_back(connected());
+    auto counters = FlowCounters::open({.look_for_new = {60}});
+    ASSERT_TRUE(counters) << counters.error().message;
+    counters_.emplace(std::move(*counters));
+    ASSERT_TRUE(counters_->read());
+    os::sleep_for(Seconds{0.1});
+  }
+  // Questions that one look takes after `change`.
+  template <typename Change>
+  std::uint64_t least_asked(Change&& change) {
+    std::uint64_t least = ~0ULL;
+    for (int i = 0; i < 20; ++i) {
+      change();
+      const std::uint64_t before = counters_->asked();
+      EXPECT_TRUE(counters_->read());
+      least = std::min(least, counters_->asked() - before);
+      os::sleep_for(Seconds{0.005});
+    }
+    return least;
+  }
+  std::uint64_t sent_by(const Pair& pair) {
+    const auto client = client_of(*counters_, pair);
+    return client ? client->sent_bytes : 0;
+  }
+
+  std::vector<Pair> pairs_;
+  std::optional<FlowCounters> counters_;
+};
+
+TEST_F(StillConnections, AreNotAsked) {
+  EXPECT_EQ(least_asked([] {}), 0U);
+  const Seconds now = os::monotonic_now();
+  const auto all = counters_->read();
+  ASSERT_TRUE(all);
+  for (const ConnectionCounters& one : **all)
+    EXPECT_GE(one.at, now);
+}
+
+TEST_F(StillConnections, AreLeftOutWhereOthersAccountForWhatMoved) {
+  // Its two ends.
+  EXPECT_LE(least_asked([this] { send(pairs_[3], 200'000); }), 4U);
+  EXPECT_EQ(sent_by(pairs_[3]), 20U * 200'000);
+}
+
+TEST_F(StillConnections, AreAskedAtOnceWhenTheyMove) {
+  for (const std::size_t pair : {4, 7, 1}) {
+    os::sleep_for(Seconds{0.1});
+    ASSERT_TRUE(counters_->read());
+    send(pairs_[pair], 100'000);
+    EXPECT_EQ(sent_by(pairs_[pair]), 100'000U);
+    // Beside one that is at work.
+    const std::size_t other = pair + 1;
+    send(pairs_[pair], 100'000);
+    send(pairs_[other], 100'000);
+    EXPECT_EQ(sent_by(pairs_[other]), 100'000U);
+    EXPECT_EQ(sent_by(pairs_[pair]), 200'000U);
+  }
+}
+
+TEST_F(StillConnections, TellTheLittleThatTheyMovedLater) {
+  send(pairs_[2], 100);
+  for (int i = 0; i < 6; ++i)
+    ASSERT_TRUE(counters_->read());
+  send(pairs_[6], 100'000);
+  EXPECT_EQ(sent_by(pairs_[2]), 100U);
+}
+
+// No look finds more than a little that an earlier one might have found.
+TEST_F(StillConnections, TellSlowTrafficBeforeItIsMuch) {
+  std::uint64_t sent = 0;
+  for (int i = 0; i < 100; ++i) {
+    send(pairs_[2], 1000);
+    sent += 1000;
+    const std::uint64_t told = sent_by(pairs_[2]);
+    EXPECT_LE(sent - told, 16384U) << "after " << sent;
+  }
+}
+
+// Each end leaves out what the other counts.
+TEST(FlowCounters, CountEachConnectionAtOneEndWhereBothAreWatched) {
+  std::vector<Pair> pairs;
+  for (int i = 0; i < 10; ++i)
+    pairs.push_back(connected());
+  const auto is_left_out = [](const Connection& one) { return !is_counted_here(one); };
+  auto counters = FlowCounters::open({.look_for_new = {60}, .is_left_out = is_left_out});
+  ASSERT_TRUE(counters);
+  ASSERT_TRUE(counters->read());
+  for (const Pair& pair : pairs)
+    send(pair, 10'000);
+  const auto all = counters->read();
+  ASSERT_TRUE(all);
+  int told = 0;
+  for (const Pair& pair : pairs) {
+    EXPECT_NE(is_counted_here(pair.name), is_counted_here(reversed(pair.name)));
+    for (const ConnectionCounters& one : **all) {
+      const bool is_client = one.connection == pair.name;
+      if (!is_client && one.connection != reversed(pair.name)) continue;
+      const std::uint64_t bytes = is_client ? one.sent_bytes : one.received_bytes;
+      EXPECT_EQ(bytes, is_counted_here(one.connection) ? 10'000U : 0U);
+      ++told;
+    }
+  }
+  EXPECT_EQ(told, 20);
 }
 
 TEST(EndpointText, WritesBothKindsOfAddresses) {
