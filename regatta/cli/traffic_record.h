@@ -39,6 +39,9 @@ struct WatchedFlow {
   std::string to;
   int from_rank = -1;  // index of WatchedRank; -1: not a rank's, or not known
   int to_rank = -1;
+  // Of flows to and from one listening port, the same: one process's; 0: it is not known which end
+  // listens.
+  std::uint32_t listener = 0;
   std::uint64_t retransmits = 0;  // since it is watched
   Seconds round_trip;
   std::vector<double> bytes;

@@ -180,7 +180,7 @@ Inference infer(const TrafficRecord& record) {
   };
   for (std::size_t i = 0; i < record.flows.size(); ++i) {
     const WatchedFlow& flow = record.flows[i];
-    traffic.flows.push_back({node_of(flow.from), node_of(flow.to), flow.bytes});
+    traffic.flows.push_back({node_of(flow.from), node_of(flow.to), flow.bytes, flow.listener});
   }
   out.groups = diag::find_jobs(traffic);
   return out;

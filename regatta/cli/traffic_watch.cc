@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "regatta/coll/watch/snapshot.h"
 #include "regatta/os/clock.h"
@@ -17,9 +18,13 @@ std::string host_of(const probe::Endpoint& endpoint, bool is_ipv6) {
   return text.substr(0, text.rfind(':'));
 }
 
-Result<probe::FlowCounters> counters_in(const os::UniqueFd& network) {
+// Of the connections between servers that are watched each is asked at one end.
+Result<probe::FlowCounters> counters_in(const os::UniqueFd& network,
+                                        const std::map<std::string, std::string>& watched) {
   REGATTA_TRY(scope, os::NetworkNamespaceScope::enter(network));
-  return probe::FlowCounters::open();
+  return probe::FlowCounters::open({.is_left_out = [&watched](const probe::Connection& one) {
+    return watched.contains(host_of(one.remote, one.is_ipv6)) && !probe::is_counted_here(one);
+  }});
 }
 
 RankOperation operation_of(const coll::FlightView& flight) {
@@ -49,13 +54,14 @@ Result<std::unique_ptr<TrafficWatch>> TrafficWatch::open(const std::optional<lab
   std::unique_ptr<TrafficWatch> watch(new TrafficWatch(interval));
   if (lab) {
     REGATTA_TRY_DO(lab::take_rights(*lab));
+    for (const lab::LabServer& server : lab->servers)
+      for (const std::string& address : server.nic_addresses)
+        watch->addresses_[address.substr(0, address.find('/'))] = server.name;
     for (const lab::LabServer& server : lab->servers) {
       REGATTA_TRY(network, lab::open_network(*lab, server.name));
       REGATTA_TRY(inode, os::namespace_inode(network));
-      REGATTA_TRY(counters, counters_in(network));
+      REGATTA_TRY(counters, counters_in(network, watch->addresses_));
       watch->places_.push_back({server.name, inode, std::move(counters)});
-      for (const std::string& address : server.nic_addresses)
-        watch->addresses_[address.substr(0, address.find('/'))] = server.name;
     }
   } else {
     REGATTA_TRY(network, os::open_network_namespace());
@@ -120,6 +126,7 @@ Status TrafficWatch::sample(std::size_t place) {
     Seen& seen = entry->second;
     if (!is_new && one.at == seen.last.at) continue;  // was not asked this time
     if (is_new) {
+      by_name_[one.connection] = &seen;
       seen.place = place;
       seen.retransmits_before = one.retransmits;
     } else {
@@ -158,13 +165,18 @@ void TrafficWatch::look_at_ranks() {
   }
 }
 
-std::map<probe::Connection, int> TrafficWatch::ranks_of_ends() const {
-  std::map<probe::Connection, int> ranks;
-  for (const auto& [key, seen] : seen_) {
-    const auto owner = owners_.find(seen.last.inode);
-    ranks.try_emplace(seen.last.connection, owner == owners_.end() ? -1 : owner->second);
-  }
-  return ranks;
+// Null where it is not watched.
+const TrafficWatch::Seen* TrafficWatch::other_end(const probe::Connection& connection) const {
+  const auto other = by_name_.find(reversed(connection));
+  return other == by_name_.end() ? nullptr : other->second;
+}
+
+// Of the other end.
+int TrafficWatch::rank_of(const probe::Connection& connection) const {
+  const Seen* const other = other_end(connection);
+  if (other == nullptr) return -1;
+  const auto owner = owners_.find(other->last.inode);
+  return owner == owners_.end() ? -1 : owner->second;
 }
 
 std::string TrafficWatch::server_of(const probe::Connection& connection) const {
@@ -173,29 +185,60 @@ std::string TrafficWatch::server_of(const probe::Connection& connection) const {
   return server == addresses_.end() ? host : server->second;
 }
 
+// What it sent; where it was not asked, what the other end got of it.
+const std::vector<double>& TrafficWatch::sent_by(const Seen& seen) const {
+  if (probe::is_counted_here(seen.last.connection)) return seen.sent;
+  const Seen* const other = other_end(seen.last.connection);
+  return other == nullptr ? seen.sent : other->received;
+}
+
+// Of each connection the end that more connections share listens; by number. A source port may
+// serve a few connections to different places.
+std::map<probe::Connection, std::uint32_t> TrafficWatch::listeners() const {
+  std::map<probe::Endpoint, std::set<probe::Endpoint>> peers;
+  for (const auto& [name, seen] : by_name_) {
+    peers[name.local].insert(name.remote);
+    peers[name.remote].insert(name.local);
+  }
+  std::map<probe::Endpoint, std::uint32_t> numbers;
+  std::map<probe::Connection, std::uint32_t> listeners;
+  for (const auto& [name, seen] : by_name_) {
+    const std::size_t here = peers[name.local].size();
+    const std::size_t there = peers[name.remote].size();
+    if (here == there) continue;
+    const auto next = static_cast<std::uint32_t>(numbers.size() + 1);
+    listeners[name] =
+        numbers.try_emplace(here > there ? name.local : name.remote, next).first->second;
+  }
+  return listeners;
+}
+
 TrafficRecord TrafficWatch::record() const {
   const std::lock_guard lock(mutex_);
+  const auto listener_of = listeners();
   TrafficRecord record{.start = start_, .interval = interval_, .ranks = ranks_};
   const Seconds elapsed = os::monotonic_now() - start_;
   record.intervals = static_cast<std::size_t>(std::max(0.0, elapsed / interval_));
   record.cost = elapsed.value > 0 ? used_ / elapsed : 0;
   record.connections = seen_.size();
-  const std::map<probe::Connection, int> rank_of = ranks_of_ends();
   for (const auto& [key, seen] : seen_) {
     const probe::ConnectionCounters& last = seen.last;
     const Place& place = places_[seen.place];
     const std::string here = place.server.empty()
                                  ? host_of(last.connection.local, last.connection.is_ipv6)
                                  : place.server;
-    const auto end = rank_of.find(reversed(last.connection));
+    const auto owner = owners_.find(last.inode);
     WatchedFlow flow{.from = here,
                      .to = server_of(last.connection),
-                     .from_rank = rank_of.at(last.connection),
-                     .to_rank = end == rank_of.end() ? -1 : end->second,
+                     .from_rank = owner == owners_.end() ? -1 : owner->second,
+                     .to_rank = rank_of(last.connection),
+                     .listener = 0,
                      .retransmits = last.retransmits - seen.retransmits_before,
                      .round_trip = last.round_trip,
-                     .bytes = seen.sent};
+                     .bytes = sent_by(seen)};
     flow.bytes.resize(record.intervals, 0.0);
+    const auto listener = listener_of.find(last.connection);
+    if (listener != listener_of.end()) flow.listener = listener->second;
     record.flows.push_back(flow);
     // What comes from a server that is watched was counted there.
     const bool is_counted_there =

@@ -54,8 +54,10 @@ class TrafficWatch {
   void run();
   Status sample(std::size_t place);
   void add(std::vector<double>& series, double bytes, Seconds from, Seconds to) const;
-  // Whose each connection is, as this end of it has it; -1: not known.
-  std::map<probe::Connection, int> ranks_of_ends() const;
+  const Seen* other_end(const probe::Connection& connection) const;
+  int rank_of(const probe::Connection& connection) const;
+  std::map<probe::Connection, std::uint32_t> listeners() const;
+  const std::vector<double>& sent_by(const Seen& seen) const;
   std::string server_of(const probe::Connection& connection) const;
 
   const Seconds start_;
@@ -65,6 +67,7 @@ class TrafficWatch {
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   std::map<std::pair<std::size_t, std::uint64_t>, Seen> seen_;  // by place and cookie
+  std::map<probe::Connection, const Seen*> by_name_;            // the newest of each name
   std::vector<WatchedRank> ranks_;
   std::map<std::uint64_t, int> owners_;  // of sockets, by inode
   bool has_to_stop_ = false;

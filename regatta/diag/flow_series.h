@@ -2,6 +2,7 @@
 // intervals see it. No name of a job, a collective or a step.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct FlowSeries {
   NodeId from;
   NodeId to;
   std::vector<double> bytes;  // in each interval
+  // Flows of one number, not 0, are one process's: connections to the port that it listens on.
+  std::uint32_t process = 0;
 };
 
 // All flows have the same number of intervals.

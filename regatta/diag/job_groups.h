@@ -25,7 +25,8 @@ struct JobSearch {
   double repeats_least = 0.15;
 };
 
-// Each flow that carried anything is in one group; largest group first. Two jobs that share servers
+// Each flow that carried anything is in one group, with all others of its process; largest group
+// first. Two jobs that share servers
 // are told apart by their steps; that fails where these go in step with each other for the whole
 // time. What keeps no time goes to the job whose servers it joins, where that is one.
 std::vector<JobGroup> find_jobs(const Traffic& traffic, const JobSearch& search = {});

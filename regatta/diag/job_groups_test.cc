@@ -47,6 +47,36 @@ TEST(FindJobs, TellsServersThatNeverTalkApart) {
   EXPECT_THAT(jobs[1].servers, ElementsAre(NodeId{3}, NodeId{4}));
 }
 
+// Two jobs on the same servers; beside each ring a little that keeps no time, to the same
+// processes.
+TEST(FindJobs, KeepsTheFlowsOfAProcessTogether) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    TestTraffic test(8, kInterval, seed);
+    test.add({.stages = {{0, 1, 2}}, .step_s = 0.11});
+    const std::size_t first = test.traffic.flows.size();
+    test.add({.stages = {{0, 1, 2}}, .step_s = 0.28});
+    const std::size_t all = test.traffic.flows.size();
+    std::mt19937_64 random(seed);
+    std::exponential_distribution<double> bytes(1e-3);
+    std::vector<std::uint32_t> of_second;
+    for (std::uint32_t flow = 0; flow < all; ++flow) {
+      const std::uint32_t job = flow < first ? 0 : 1;
+      FlowSeries& series = test.traffic.flows[flow];
+      series.process = 10 * job + static_cast<std::uint32_t>(series.to.value) + 1;
+      FlowSeries restless = series;
+      for (double& one : restless.bytes)
+        one = bytes(random);
+      test.traffic.flows.push_back(restless);
+    }
+    for (std::uint32_t flow = 0; flow < test.traffic.flows.size(); ++flow)
+      if (test.traffic.flows[flow].process > 10) of_second.push_back(flow);
+    const auto jobs = find_jobs(test.traffic);
+    ASSERT_EQ(jobs.size(), 2u) << "seed " << seed;
+    const bool is_first = jobs[0].flows.front() == of_second.front();
+    EXPECT_EQ(jobs[is_first ? 0 : 1].flows, of_second) << "seed " << seed;
+  }
+}
+
 TEST(FindJobs, FindsNoStepsInNoise) {
   std::mt19937_64 random(7);
   std::exponential_distribution<double> bytes(1e-5);

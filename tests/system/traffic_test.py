@@ -62,6 +62,63 @@ class Traffic(lab_case.LabCase):
         self.assertLess(abs(off), 0.02)
 
 
+class TwoJobs(lab_case.LabCase):
+    """Two jobs at once in one lab, of two servers each or on the same three servers."""
+
+    def start_jobs(self, devices_of):
+        """`devices_of`: name of a job -> its devices. The steps are of different length."""
+        done = lab_case.regatta("lab", "up", self.cluster)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.addCleanup(lab_case.regatta, "lab", "down", self.name)
+        text = self.job.read_text()
+        for batch, (name, devices) in zip((12, 36), devices_of.items()):
+            job = self.folder / f"{name}.yaml"
+            job.write_text(text.replace("name: tiny", f"name: {name}").replace("global_batch: 6", f"global_batch: {batch}")
+                           .replace("dp: 3", f"dp: {len(devices)}") + f"placement: [{', '.join(devices)}]\n")
+            run = lab_case.Run(job, "--cluster", self.cluster, "--no-report")
+            self.addCleanup(self.end, run)
+            self.assertTrue(run.wait_for_steps(), run.text())
+
+    def look(self):
+        done = lab_case.regatta("traffic", "--lab", self.name, "--duration", "8s", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def check_ranks(self, view, devices_of):
+        """By the ranks' own records each byte has its job."""
+        self.assertEqual({job["job"]: job["ranks"] for job in view["jobs"]}, {name: len(all) for name, all in devices_of.items()})
+        self.assertEqual(view["other_bytes"], 0)
+        for job in view["jobs"]:
+            servers = {device.split("/")[0] for device in devices_of[job["job"]]}
+            ends = {end.split("(")[1].rstrip(")") for pair in job["pairs"] for end in (pair["from"], pair["to"])}
+            self.assertEqual(ends, servers)
+
+    def check_inferred(self, devices_of, tries):
+        """What flows alone tell is a guess: each of a few looks may fail where other work disturbs it."""
+        told = []
+        for _ in range(tries):
+            view = self.look()
+            self.check_ranks(view, devices_of)
+            told.append(sorted(group["jobs"] for group in view["inferred"]))
+            print(f"  inferred: {told[-1]}")
+            if told[-1] == sorted([name] for name in devices_of):
+                return
+        self.fail(f"told {told}")
+
+    def test_tells_jobs_on_different_servers_apart(self):
+        self.cluster.write_text(self.cluster.read_text().replace("count: 3", "count: 4").replace("servers_per_leaf: 3",
+                                                                                                 "servers_per_leaf: 4"))
+        devices_of = {"one": ["s0/0", "s1/0"], "two": ["s2/0", "s3/0"]}
+        self.start_jobs(devices_of)
+        self.check_inferred(devices_of, 2)
+
+    def test_tells_jobs_on_the_same_servers_apart(self):
+        self.cluster.write_text(self.cluster.read_text().replace("devices: {count: 1,", "devices: {count: 2,"))
+        devices_of = {"one": [f"s{i}/0" for i in range(3)], "two": [f"s{i}/1" for i in range(3)]}
+        self.start_jobs(devices_of)
+        self.check_inferred(devices_of, 3)
+
+
 class Refuses(unittest.TestCase):
     def test_a_lab_that_is_not_up_and_times_out_of_range(self):
         for arguments, words in ((["--lab", "nowhere"], "nowhere"), (["--period", "1us"], "--period: '1us' is not from"),
