@@ -75,7 +75,8 @@ std::vector<Moment> moments_of(const std::vector<Failure>& failures) {
   return moments;
 }
 
-// The link of a failure, or all links of its switch.
+}  // namespace
+
 Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Failure& failure,
                                             const topo::Graph& graph) {
   if (!failure.stuck.empty()) return std::vector<LinkId>{};
@@ -96,8 +97,6 @@ Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Fail
   if (names.empty()) names.emplace_back("none");
   return wrong(scenario, failure, "switch", failure.switch_name, names);
 }
-
-}  // namespace
 
 Result<LinkId> stuck_link(const Scenario& scenario, const Failure& failure,
                           const topo::Graph& graph) {

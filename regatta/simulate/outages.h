@@ -22,6 +22,11 @@ struct Outage {
   std::vector<LinkId> withdrawn;  // links that only the switches at their ends do not use
 };
 
+// The link of a failure, or all links of its switch; none where a NIC is stuck. kInvalidInput
+// naming the scenario's file and line where the graph has no such link or switch.
+Result<std::vector<LinkId>> links_that_fail(const Scenario& scenario, const Failure& failure,
+                                            const topo::Graph& graph);
+
 // The link of a NIC that is stuck; kInvalidInput naming the scenario's file and line where the
 // graph has none of that name, or it is of no NIC.
 Result<LinkId> stuck_link(const Scenario& scenario, const Failure& failure,
