@@ -105,6 +105,23 @@ fabric::Traffic with_paths(const fabric::Traffic& from, std::uint32_t nothing) {
   return traffic;
 }
 
+// Out of each device and into it, in rank order, as the network numbers them.
+fabric::Pipes pipes_of(const Work& work) {
+  fabric::Pipes pipes;
+  const Network& network = work.network;
+  for (std::size_t link = 2 * network.graph.links.size(); link < network.links.capacity.size();
+       ++link)
+    pipes.links.add({network.links.capacity[link]}, {network.links.latency[link]});
+  const std::uint32_t first = network.link_out_of(0);
+  for (std::size_t pair = 0; pair < work.ranks_of.size(); ++pair) {
+    pipes.ways.emplace_back();
+    const auto [from, to] = work.ranks_of[pair];
+    if (work.pairs.pairs[pair].from != work.pairs.pairs[pair].to || from == to) continue;
+    pipes.ways.back() = {network.link_out_of(from) - first, network.link_into(to) - first};
+  }
+  return pipes;
+}
+
 PacketOutcome outcome_of(const fabric::PacketReport& report) {
   PacketOutcome outcome{.packets = report.packets,
                         .events = report.events,
@@ -138,7 +155,8 @@ Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work,
   options.history = listeners.history;
   options.queues = listeners.queues;
   options.on_arrived = listeners.on_arrived;
-  const fabric::PacketScene scene{work.network.graph, work.network.routes, seeds, pairs};
+  const fabric::Pipes pipes = pipes_of(work);
+  const fabric::PacketScene scene{work.network.graph, work.network.routes, seeds, pairs, &pipes};
   if (scenario.level == Level::kMixed) {
     REGATTA_TRY(report, fabric::simulate_mixed(scene, traffic, options));
     PacketOutcome outcome = outcome_of(report);

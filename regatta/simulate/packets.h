@@ -23,7 +23,8 @@ struct PacketListeners {
   std::function<void(std::uint32_t flow, const fabric::FlowTimes& times)> on_arrived;
 };
 
-// Inside a server messages take no time at these levels. Fails with kUnsupported for what they
+// Inside a server packets cross the links out of a device and into another, which neither pause nor
+// drop. Fails with kUnsupported for what they
 // cannot do: ways by destination, folded rings.
 Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work,
                                    const PacketListeners& listeners);

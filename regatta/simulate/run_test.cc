@@ -286,12 +286,52 @@ TEST(Run, AllLevelsAgreeOnARingUpToHeadersAndSwitches) {
   EXPECT_NEAR(mixed.end, packet, mixed.packets->bound + 1e-9);
 }
 
-TEST(Run, PacketsTakeNoTimeInsideAServer) {
-  const Network network(test_cluster(4, 2));
-  const Outcome outcome = run(
-      network, "level: packet\ntraffic: [{pattern: rail_all_to_all, bytes: 4MiB, ranks: all}]\n");
-  EXPECT_GT(outcome.end, 0.75 * (4 << 20) / 50e9);
-  EXPECT_EQ(outcome.unfinished, 0U);
+// What crosses them takes as long at all levels, up to headers and the time of a packet.
+TEST(Run, AllLevelsAgreeOnLinksInsideServers) {
+  const Network network(test_cluster(4, 8));
+  for (const std::string traffic :
+       {"{pattern: message, from: s0/0, to: s0/1, bytes: 50MB}",
+        "{pattern: incast, to: s0/0, bytes: 4MiB, ranks: [s0/1, s0/2, s0/3]}",
+        "{pattern: all_to_all, bytes: 16MiB, ranks: [s0/0, s0/1, s0/2, s0/3]}",
+        "{pattern: step, tp: 4, pp: 2, dp: 4, micro_batches: 4, forward: 1ms, backward: 2ms,"
+        " activations: 10MB, gradients: 40MB, fold: false}"}) {
+    SCOPED_TRACE(traffic);
+    const std::string text =
+        "routing: {ports: planned}\npacket: {header: 1B}\ntraffic: [" + traffic + "]\n";
+    const double flow = run(network, text).end;
+    const Outcome packet = run(network, "level: packet\n" + text);
+    const Outcome mixed = run(network, "level: mixed\n" + text);
+    EXPECT_EQ(packet.unfinished, 0U);
+    EXPECT_EQ(packet.packets->lost, 0U);
+    EXPECT_NEAR(packet.end, flow, 0.02 * flow);
+    EXPECT_NEAR(mixed.end, packet.end, mixed.packets->bound + 1e-9);
+  }
+}
+
+// Packets gather what goes over a rail message by message, so that the rail begins earlier than
+// with flows that all share the links inside.
+TEST(Run, ARailAllToAllOfPacketsIsAsFastAsThatOfFlowsOrFaster) {
+  const Network network(test_cluster(4, 8));
+  const std::string text =
+      "packet: {header: 1B}\ntraffic: [{pattern: rail_all_to_all, bytes: 16MiB, ranks: all}]\n";
+  const double flow = run(network, text).end;
+  const double packet = run(network, "level: packet\n" + text).end;
+  EXPECT_LT(packet, 1.02 * flow);
+  EXPECT_GT(packet, 0.75 * (16 << 20) / 50e9);
+}
+
+TEST(Run, LinksInsideServersNeitherPauseNorDropPackets) {
+  const Network network(test_cluster(4, 8));
+  for (const std::string kind : {"lossless: true", "lossless: false, buffer: 100KB"}) {
+    const Outcome outcome = run(network, "level: packet\npacket: {" + kind +
+                                             "}\ntraffic: [{pattern: incast, to: s0/0, bytes: 4MiB,"
+                                             " ranks: [s0/1, s0/2, s0/3, s0/4]}]\n");
+    EXPECT_EQ(outcome.packets->pauses, 0U);
+    EXPECT_EQ(outcome.packets->lost, 0U);
+    const LinkOutcome& into = outcome.links[network.link_into(0)];
+    EXPECT_DOUBLE_EQ(into.bytes, 4.0 * (4 << 20));
+    EXPECT_GT(into.queue, 8e6);
+  }
 }
 
 TEST(Run, AnIncastOfPacketsPausesTheSendersAndLosesNothing) {

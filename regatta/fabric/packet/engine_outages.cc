@@ -10,7 +10,7 @@ namespace regatta::fabric::packet {
 void Engine::lose_on(std::uint32_t link, const Packet& packet) {
   constexpr Picoseconds kTriesAnew = 10;  // after an outage: packets may still be on ways before it
   const Network::Link& of = network_.links[link];
-  const bool is_of_nic = of.is_to_host || of.is_from_host;
+  const bool is_of_nic = of.is_to_host || of.is_from_host;  // no pipe is ever dead
   const bool is_led = spread_ == Spread::kHash || is_of_nic;
   const bool is_vain =
       is_led && packet.is_again && now_ - outage_was_at_ > kTriesAnew * again_after_;

@@ -17,7 +17,6 @@ Lines::Lines(const Network& network, const PacketOptions& options, Calendar& cal
       random_(random),
       lines_(network.links.size()) {
   if (pauses_) {
-    xoff_ = static_cast<std::uint64_t>(options.pauses->xoff.value);
     xon_ = static_cast<std::uint64_t>(options.pauses->xon.value);
   }
   if (marks_) mark_part_ = options.marks->most;
@@ -25,10 +24,16 @@ Lines::Lines(const Network& network, const PacketOptions& options, Calendar& cal
     const Network::Link& link = network.links[i];
     Line& line = lines_[i];
     // What comes after the word to pause was sent: until it is there, and what was under way then.
+    if (link.is_pipe) {  // there is room for all
+      line.most_held = line.xoff = ~0ULL;
+      continue;
+    }
+    if (pauses_) line.xoff = static_cast<std::uint64_t>(options.pauses->xoff.value);
     if (pauses_)
-      line.most_held = xoff_ + (options.pauses->headroom
-                                    ? static_cast<std::uint64_t>(options.pauses->headroom->value)
-                                    : link.bytes_in(2 * link.latency) + 2 * whole_);
+      line.most_held =
+          line.xoff + (options.pauses->headroom
+                           ? static_cast<std::uint64_t>(options.pauses->headroom->value)
+                           : link.bytes_in(2 * link.latency) + 2 * whole_);
     const auto time_of = [&](Bytes bytes) {
       return link.time_of(static_cast<std::uint64_t>(bytes.value));
     };

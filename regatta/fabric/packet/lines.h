@@ -188,6 +188,7 @@ class Lines {
     Picoseconds waiting_time = 0;
     std::uint64_t held = 0;       // bytes at the switch at its end that came by it
     std::uint64_t most_held = 0;  // for which there is room
+    std::uint64_t xoff = 0;       // more is too much
     Fifo<Picoseconds> words;      // when they reach its begin
     Picoseconds paused_since = 0;
     Picoseconds paused_for = 0;
@@ -210,7 +211,7 @@ class Lines {
     const std::uint64_t held = in.held + packet.bytes + header_;
     if (held > in.most_held) return false;
     in.held = held;
-    if (held > xoff_ && !in.is_asked) send_word(packet.from, now);
+    if (held > in.xoff && !in.is_asked) send_word(packet.from, now);
     return true;
   }
 
@@ -243,7 +244,6 @@ class Lines {
   const double payload_;       // part of these
   const bool pauses_;
   const bool marks_;
-  std::uint64_t xoff_ = 0;
   std::uint64_t xon_ = 0;
   double mark_part_ = 0;
   Calendar& calendar_;

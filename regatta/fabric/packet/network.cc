@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include <fmt/core.h>
+
+#include "regatta/core/check.h"
 
 namespace regatta::fabric::packet {
 namespace {
@@ -18,6 +21,27 @@ Network::Link link_of(const topo::Link& link, bool forward) {
           .is_from_host = link.a_nic >= 0 && forward};
 }
 
+// Both pipes of a device lead to and from one node that all servers share.
+Network::Link pipe_of(const Links& pipes, std::size_t i, std::size_t inside) {
+  return {.rate = static_cast<std::uint64_t>(std::llround(1e12 / pipes.capacity[i] * 0x1p20)),
+          .latency = std::llround(pipes.latency[i] * 1e12),
+          .end = static_cast<std::uint32_t>(inside),
+          .is_to_host = i % 2 == 1,
+          .is_from_host = i % 2 == 0,
+          .is_pipe = true};
+}
+
+// As links of the network; none: it takes no time.
+std::optional<Pipes::Way> way_inside(const PacketScene& scene, std::size_t pair) {
+  if (scene.pipes == nullptr || pair >= scene.pipes->ways.size()) return std::nullopt;
+  const Pipes::Way way = scene.pipes->ways[pair];
+  if (way.out == kNone) return std::nullopt;
+  REGATTA_CHECK(way.out < scene.pipes->links.capacity.size() && way.out % 2 == 0);
+  REGATTA_CHECK(way.into < scene.pipes->links.capacity.size() && way.into % 2 == 1);
+  const auto first = static_cast<std::uint32_t>(2 * scene.graph.links.size());
+  return Pipes::Way{first + way.out, first + way.into};
+}
+
 // Writes ways one after the other. Unlike Routes::way() it ends where the routes never do.
 class WayWriter {
  public:
@@ -25,8 +49,16 @@ class WayWriter {
       : scene_(scene), network_(network), seen_(scene.graph.nodes.size(), kNone) {}
 
   // Whether there is one.
-  bool write(const Pair& pair, const ByHash& choose) {
+  bool write(std::size_t number, const ByHash& choose) {
+    const Pair& pair = scene_.pairs.pairs[number];
     const auto first = static_cast<std::uint32_t>(network_.ways.size());
+    if (const auto inside = way_inside(scene_, number); inside) {
+      network_.way_of.push_back(first);
+      network_.latency_of.push_back(0);
+      add(inside->out);
+      add(inside->into);
+      return true;
+    }
     if (pair.from == pair.to) {
       network_.way_of.push_back(kNone);
       network_.latency_of.push_back(0);
@@ -77,14 +109,19 @@ Result<Network> make_network(const PacketScene& scene, const PacketOptions& opti
   for (const topo::Link& link : scene.graph.links)
     for (const bool forward : {true, false})
       network.links.push_back(link_of(link, forward));
+  const std::size_t inside = scene.graph.nodes.size();
+  for (std::size_t i = 0; scene.pipes != nullptr && i < scene.pipes->links.capacity.size(); ++i)
+    network.links.push_back(pipe_of(scene.pipes->links, i, inside));
   WayWriter writer(scene, network);
   for (std::uint32_t pair = 0; pair < scene.pairs.pairs.size(); ++pair) {
     const LinkId to = scene.pairs.pairs[pair].to;
     network.targets.push_back({static_cast<std::uint32_t>(scene.graph.links[to.index()].b.value),
                                number_of({to, false})});
+    if (const auto way = way_inside(scene, pair); way)
+      network.targets.back() = {static_cast<std::uint32_t>(inside), way->into};
     for (std::uint32_t i = 0; i < scene.pairs.connections; ++i) {
       const ByHash choose{scene.pairs.tuple(pair, i), scene.seeds, options.policy};
-      if (writer.write(scene.pairs.pairs[pair], choose)) continue;
+      if (writer.write(pair, choose)) continue;
       const auto name = [&](LinkId link) { return scene.graph.links[link.index()].name; };
       return Error{
           Code::kInvalidInput,
@@ -102,7 +139,7 @@ void lead_again(const PacketScene& scene, HashPolicy policy, Network& network) {
   for (std::uint32_t pair = 0; pair < scene.pairs.pairs.size(); ++pair)
     for (std::uint32_t i = 0; i < scene.pairs.connections; ++i) {
       const ByHash choose{scene.pairs.tuple(pair, i), scene.seeds, policy};
-      if (writer.write(scene.pairs.pairs[pair], choose)) continue;
+      if (writer.write(pair, choose)) continue;
       network.way_of.back() = ways[network.way_of.size() - 1];
       network.latency_of.back() = latencies[network.way_of.size() - 1];
     }

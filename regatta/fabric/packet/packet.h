@@ -29,6 +29,7 @@ struct Network {
     std::uint32_t end;  // the node it leads to
     bool is_to_host = false;
     bool is_from_host = false;
+    bool is_pipe = false;  // inside a server
 
     Picoseconds time_of(std::uint64_t bytes) const {
       return static_cast<Picoseconds>((bytes * rate) >> 20U);

@@ -89,12 +89,23 @@ struct PacketOptions {
   std::function<void(std::uint32_t flow, const FlowTimes& times)> on_arrived;
 };
 
+// Links inside servers, as plain pipes, which pause nobody, drop and mark nothing.
+struct Pipes {
+  Links links;  // out of a device (even) and into it (odd), in turn
+  struct Way {
+    std::uint32_t out = ~0U;  // of the sender; none: it takes no time
+    std::uint32_t into = ~0U;
+  };
+  std::vector<Way> ways;  // of the first pairs; those of two NICs have none
+};
+
 // The fabric, and who sends over it: `pairs` are what flows of the traffic name as paths.
 struct PacketScene {
   const topo::Graph& graph;
   const Routes& routes;
   std::span<const std::uint32_t> seeds;  // of the switches' hashes, by NodeId
   const Pairs& pairs;
+  const Pipes* pipes = nullptr;  // numbered behind both directions of the graph's links
 };
 
 struct LinkPauses {

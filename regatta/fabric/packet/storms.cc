@@ -12,7 +12,7 @@ Storms::Storms(const Network& network, const PacketOptions& options)
   next_ = period_;
   most_ = 3 * period_ + picoseconds(options.storms->rule.detection.value);
   for (std::uint32_t link = 0; link < network.links.size(); ++link)
-    if (!network.links[link].is_from_host) watched_.push_back(link);
+    if (!network.links[link].is_from_host && !network.links[link].is_pipe) watched_.push_back(link);
 }
 
 // Links that began a storm belong to the trees that hold them now. A storm is over when those
