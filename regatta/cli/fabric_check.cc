@@ -12,6 +12,7 @@
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/counted.h"
 #include "regatta/cli/fabric_command.h"
+#include "regatta/cli/fabric_proof.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/search_progress.h"
 #include "regatta/core/text.h"
@@ -33,6 +34,7 @@ struct Options {
   int failures = 0;    // up to so many at once
   std::size_t sets = 100'000;
   std::uint64_t seed = 1;
+  bool proves = false;
   bool json = false;
 };
 
@@ -239,6 +241,15 @@ json finding_to_json(const topo::Graph& graph, const fabric::Routes& routes,
   return all;
 }
 
+// Of the circle that was found, if one was.
+FabricProof prove(const topo::Cluster& cluster, const topo::Graph& graph,
+                  const fabric::Routes& routes, const Finding& finding) {
+  if (finding.now.circle) return prove_circle(cluster, graph, routes, *finding.now.circle);
+  const fabric::FailureCheck& check = finding.after.back().check;
+  const topo::Graph left = fabric::without(graph, *check.failed);
+  return prove_circle(cluster, left, fabric::Routes(left), *check.circle);
+}
+
 Result<fabric::Routes> load_routes(const topo::Graph& graph, const std::string& path) {
   if (path.empty()) return fabric::Routes(graph);
   const auto text = os::read_file(path, os::kTextFileMost);
@@ -250,6 +261,7 @@ struct Checked {
   topo::Graph graph;
   fabric::Routes routes;
   Finding finding;
+  FabricProof proof;
 };
 
 Result<Checked> check_cluster(const Options& options) {
@@ -260,21 +272,30 @@ Result<Checked> check_cluster(const Options& options) {
   progress.say("finding the ways of traffic");
   REGATTA_TRY(routes, load_routes(graph, options.routes));
   Finding finding = look(graph, routes, options, progress);
-  return Checked{std::move(graph), std::move(routes), std::move(finding)};
+  FabricProof proof;
+  if (options.proves && finding.has_circle()) {
+    progress.say("sending traffic over the circle");
+    proof = prove(cluster, graph, routes, finding);
+  }
+  return Checked{std::move(graph), std::move(routes), std::move(finding), std::move(proof)};
 }
 
 int check(const Options& options) {
   const auto checked = check_cluster(options);
   if (!checked) return report_error(checked.error());
-  const auto& [graph, routes, finding] = *checked;
+  const auto& [graph, routes, finding, proof] = *checked;
   if (options.json) {
-    fmt::print("{}\n", finding_to_json(graph, routes, finding).dump(2));
+    json all = finding_to_json(graph, routes, finding);
+    if (!proof.json.is_null()) all["proof"] = proof.json;
+    fmt::print("{}
+", all.dump(2));
   } else {
     print_now(graph, routes, finding.now);
     for (const FailureFinding& after : finding.after)
       print_after(graph, after);
     for (const RouteFinding& after : finding.routes_after)
       print_after(graph, after);
+    fmt::print("{}", proof.text);
   }
   return finding.has_circle() ? 1 : 0;
 }
@@ -310,6 +331,8 @@ void add_fabric_check(CLI::App& fabric, int& exit_status) {
       ->type_name("N")
       ->capture_default_str()
       ->check(whole_number(0, 1'000'000'000));
+  command->add_flag("--prove", options->proves,
+                    "Send traffic over a circle that was found, packet by packet, until it stops");
   command->add_flag("--json", options->json, "Print JSON");
 }
 

@@ -59,6 +59,17 @@ class FabricCommand(unittest.TestCase):
         for wait, after in zip(circle, circle[1:] + circle[:1]):
             self.assertEqual(wait["to"], after["from"])
 
+    def test_check_brings_the_circle_about(self):
+        routes = self.file("routes.txt", BOUNCES)
+        done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes, "--prove")
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        self.assertIn("brought about packet by packet: of ", done.stdout)
+        done = lab_case.regatta("fabric", "check", self.cluster, "--failures", 2, "--prove", "--json")
+        found = json.loads(done.stdout)
+        self.assertTrue(found["proof"]["deadlocks"])
+        self.assertEqual(len(found["proof"]["links"]), len(found["failures"][1]["circle"]))
+        self.assertNotIn("proof", json.loads(lab_case.regatta("fabric", "check", self.cluster, "--prove", "--json").stdout))
+
     def test_check_shows_the_circle_of_routes_that_somebody_wrote(self):
         routes = self.file("routes.txt", BOUNCES)
         done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes)
