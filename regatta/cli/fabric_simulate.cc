@@ -21,6 +21,7 @@
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/os/file.h"
+#include "regatta/os/memory.h"
 #include "regatta/report/simulation_html.h"
 #include "regatta/simulate/run.h"
 #include "regatta/simulate/scenario_yaml.h"
@@ -149,6 +150,7 @@ Result<Outcome> simulate_with_progress(const Options& options, const Scenario& s
   REGATTA_TRY(file, MessageFile::open(options.messages));
   SearchProgress progress(stderr, "simulating " + printable(scenario.name, 40));
   simulate::RunOptions run;
+  run.memory = os::free_memory();
   run.on_progress = [&](double now, std::size_t sent, std::size_t all) {
     progress.say(
         fmt::format("simulating: {} of {} messages sent at {}", sent, all, format_seconds({now})));

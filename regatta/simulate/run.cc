@@ -372,7 +372,7 @@ Status run_packets(const Scenario& scenario, const Work& work, const RunOptions&
 }  // namespace
 
 Result<Outcome> run(const Scenario& scenario, const Network& network, const RunOptions& options) {
-  REGATTA_TRY(work, build_work(scenario, network));
+  REGATTA_TRY(work, build_work(scenario, network, options.memory));
   Outcome outcome{.level = scenario.level};
   if (scenario.routing.plans_ports)
     outcome.ports = plan_ports(work, scenario.routing, scenario.seed);

@@ -100,6 +100,7 @@ struct RunOptions {
   // Called now and then: simulated seconds, messages sent and in all.
   std::function<void(double, std::size_t, std::size_t)> on_progress;
   bool keeps_history = true;
+  Bytes memory;  // what there is: a scenario that takes more is refused. 0: not known
 };
 
 // Fails as build_work() and lead_flows() do, with kUnsupported for what the level cannot do.

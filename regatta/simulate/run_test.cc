@@ -118,6 +118,25 @@ topo::Cluster three_tiers() {
   return cluster;
 }
 
+TEST(Run, WhatTakesMoreMemoryThanThereIsIsRefusedWithTheLine) {
+  const Network network(three_tiers());
+  const Scenario scenario = parse(
+      "traffic:\n"
+      "  - {pattern: message, from: s0/0, to: s1/0, bytes: 1MB}\n"
+      "  - {pattern: all_to_all, bytes: 64MB}\n");
+  // 4,032 messages, each between ranks of its own.
+  EXPECT_TRUE(run(scenario, network, {.memory = {2'000'000}}));
+  const auto refused = run(scenario, network, {.memory = {1'000'000}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalidInput);
+  EXPECT_THAT(refused.error().message, HasSubstr("scenario.yaml:3: 4033 messages take some 1.4"));
+  EXPECT_THAT(refused.error().message, HasSubstr("or policy: spray"));
+  Scenario sprayed = scenario;
+  sprayed.routing.policy = RoutePolicy::kSpray;
+  sprayed.traffic.erase(sprayed.traffic.begin());
+  EXPECT_TRUE(run(sprayed, network, {.memory = {1'000'000}}));
+}
+
 TEST(Run, SwitchesThatShareASeedAreFoundByTheLinksTheyLeaveEmpty) {
   const Network network(three_tiers());
   const std::string traffic = "traffic: [{pattern: all_to_all, bytes: 64MB}]\n";

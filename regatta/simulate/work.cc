@@ -12,50 +12,14 @@
 #include "regatta/simulate/bundles.h"
 #include "regatta/simulate/coll_traffic.h"
 #include "regatta/simulate/outages.h"
+#include "regatta/simulate/rank_sets.h"
 #include "regatta/simulate/step_traffic.h"
 
 namespace regatta::simulate {
 namespace {
 
-using Ranks = std::vector<std::uint32_t>;
-
 constexpr std::size_t kMostScheduled = 2048;  // ranks whose schedules are made at once
 constexpr double kMostFlows = 1U << 27U;      // some 10 GB
-
-Error wrong(const Scenario& scenario, int line, std::string_view what) {
-  return {Code::kInvalidInput, fmt::format("{}:{}: {}", scenario.file, line, what)};
-}
-
-Result<std::uint32_t> find_rank(const Scenario& scenario, int line, const Network& network,
-                                const std::string& text) {
-  const auto device = parse_device(network.cluster, text);
-  if (device) return network.rank_of(*device);
-  return wrong(scenario, line, device.error().message);
-}
-
-// The groups that run the pattern, each by itself.
-Result<std::vector<Ranks>> groups_of(const Scenario& scenario, const TrafficItem& item,
-                                     const Network& network) {
-  std::vector<Ranks> groups;
-  if (item.choice == RankChoice::kListed) {
-    groups.emplace_back();
-    for (const std::string& text : item.ranks) {
-      REGATTA_TRY(rank, find_rank(scenario, item.line, network, text));
-      if (std::ranges::find(groups[0], rank) != groups[0].end())
-        return wrong(scenario, item.line, fmt::format("{} is listed twice; keep one", text));
-      groups[0].push_back(rank);
-    }
-    return groups;
-  }
-  for (std::uint32_t rank = 0; rank < network.devices.size(); ++rank) {
-    const auto index = static_cast<std::size_t>(network.devices[rank].index);
-    if (item.choice == RankChoice::kServers && index != 0) continue;
-    const std::size_t group = item.choice == RankChoice::kRails ? index : 0;
-    if (groups.size() <= group) groups.resize(group + 1);
-    groups[group].push_back(rank);
-  }
-  return groups;
-}
 
 double bus_factor_of(Pattern pattern, std::size_t ranks) {
   const auto n = static_cast<double>(ranks);
@@ -76,36 +40,18 @@ double bus_factor_of(Pattern pattern, std::size_t ranks) {
   }
 }
 
-// Flows of a pattern over so many ranks, about; what a file says may be more than a machine holds.
-double flows_of(const TrafficItem& item, double ranks) {
-  const StepShape& step = item.step;
-  switch (item.pattern) {
-    case Pattern::kRing:
-    case Pattern::kHierarchical:
-      return 2 * ranks * (ranks - 1);
-    case Pattern::kAllToAll:
-    case Pattern::kPairwise:
-    case Pattern::kRail:
-      return ranks * (ranks - 1);
-    case Pattern::kStep: {
-      const double pieces = 2.0 * step.micro_batches * step.dp * step.pp * (1 + step.tp);
-      return step.folds ? pieces : pieces + 2.0 * step.tp * step.pp * step.dp * step.dp;
-    }
-    default:
-      return ranks;
-  }
-}
-
 class Builder {
  public:
-  Builder(const Scenario& scenario, const Network& network)
+  Builder(const Scenario& scenario, const Network& network, Bytes memory)
       : scenario_(scenario),
         network_(network),
+        memory_(memory),
         random_(scenario.seed),
         work_(network, static_cast<std::uint32_t>(scenario.routing.connections)) {}
 
   Result<Work> build() {
     REGATTA_TRY_DO(find_what_folds());
+    REGATTA_TRY_DO(check_memory(scenario_, network_, folds_, memory_));
     for (const TrafficItem& item : scenario_.traffic)
       REGATTA_TRY_DO(add(item));
     if (!work_.status) return work_.status.error();
@@ -124,7 +70,7 @@ class Builder {
     for (int i = 0; i < item.repeat; ++i) {
       Span once{.first = next(), .first_wait = work_.traffic.waits().size()};
       REGATTA_TRY_DO(add_once(item, operation));
-      if (!work_.status) return wrong(scenario_, item.line, work_.status.error().message);
+      if (!work_.status) return wrong_at(scenario_, item.line, work_.status.error().message);
       if (begin != kNothing) hold_until(once.first, begin);
       if (i + 1 == item.repeat) break;
       end(once);
@@ -215,8 +161,8 @@ class Builder {
 
   Status check_count(const TrafficItem& item, double ranks) const {
     if (next() + flows_of(item, ranks) <= kMostFlows) return {};
-    return wrong(scenario_, item.line,
-                 "more than 2^27 messages; name fewer ranks, repeats or micro-batches");
+    return wrong_at(scenario_, item.line,
+                    "more than 2^27 messages; name fewer ranks, repeats or micro-batches");
   }
 
   Status add_once(const TrafficItem& item, Operation& operation) {
@@ -234,7 +180,7 @@ class Builder {
     REGATTA_TRY(groups, groups_of(scenario_, item, network_));
     for (const Ranks& ranks : groups) {
       if (ranks.size() < 2)
-        return wrong(scenario_, item.line, "one rank has nobody to send to; name at least two");
+        return wrong_at(scenario_, item.line, "one rank has nobody to send to; name at least two");
       const bool folds = folds_[work_.operations.size()];
       if (!folds) REGATTA_TRY_DO(check_count(item, static_cast<double>(ranks.size())));
       operation.bus_factor = bus_factor_of(item.pattern, ranks.size());
@@ -266,10 +212,10 @@ class Builder {
         break;
     }
     if (ranks.size() > kMostScheduled) {
-      return wrong(scenario_, item.line,
-                   fmt::format("{} ranks; this pattern takes up to {}, ring_all_reduce and "
-                               "all_to_all any number",
-                               ranks.size(), kMostScheduled));
+      return wrong_at(scenario_, item.line,
+                      fmt::format("{} ranks; this pattern takes up to {}, ring_all_reduce and "
+                                  "all_to_all any number",
+                                  ranks.size(), kMostScheduled));
     }
     return add_collective(work_, item.pattern, ranks, item.bytes);
   }
@@ -320,6 +266,7 @@ class Builder {
 
   const Scenario& scenario_;
   const Network& network_;
+  const Bytes memory_;
   std::mt19937_64 random_;
   Work work_;
   std::vector<Span> spans_;  // of each operation
@@ -359,8 +306,8 @@ std::uint32_t Work::pair_or_fail(std::uint32_t from, std::uint32_t to) {
   return 0;
 }
 
-Result<Work> build_work(const Scenario& scenario, const Network& network) {
-  return Builder(scenario, network).build();
+Result<Work> build_work(const Scenario& scenario, const Network& network, Bytes memory) {
+  return Builder(scenario, network, memory).build();
 }
 
 }  // namespace regatta::simulate

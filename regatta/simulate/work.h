@@ -85,7 +85,7 @@ struct Work {
 };
 
 // Fails with kInvalidInput naming the scenario's file and line where the cluster does not have what
-// it asks for.
-Result<Work> build_work(const Scenario& scenario, const Network& network);
+// it asks for, or where it would take more than `memory` (0: whatever it takes).
+Result<Work> build_work(const Scenario& scenario, const Network& network, Bytes memory = {});
 
 }  // namespace regatta::simulate

@@ -216,6 +216,16 @@ class FabricSimulate(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stdout)
             self.assertIn("choose another place with " + flag, done.stderr)
 
+    def test_refuses_what_takes_more_memory_than_there_is(self):
+        big = self.folder / "big.yaml"
+        self.assertEqual(lab_case.regatta("fabric", "design", "--gpus", 2048, "--out", big).returncode, 0)
+        (self.folder / "scenario.yaml").write_text("traffic: [{pattern: all_to_all, bytes: 1MB}]\n")
+        done = subprocess.run([lab_case.BIN / "regatta", "fabric", "simulate", self.folder / "scenario.yaml", "--cluster", big],
+                              capture_output=True, text=True,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("scenario.yaml:1: 4192256 messages take some 1.43 GiB of memory, and", done.stderr)
+
     def test_names_the_line_of_what_is_wrong(self):
         for text, said in (
                 ("traffic: [{pattern: message, from: s9/0, to: s1/0, bytes: 1MB}]\n", ":2: no server is called 's9'"),
