@@ -34,7 +34,7 @@ std::uint32_t FairRates::add(std::uint32_t path) {
     flow = free_.back();
     free_.pop_back();
   }
-  flows_[flow] = {.path = path, .is_used = true};
+  flows_[flow] = {.path = path};
   enter(flow);
   fresh_.push_back(flow);
   return flow;
@@ -42,7 +42,7 @@ std::uint32_t FairRates::add(std::uint32_t path) {
 
 void FairRates::remove(std::uint32_t flow) {
   leave(flow);
-  flows_[flow].is_used = false;
+  flows_[flow].path = kNone;
   free_.push_back(flow);
 }
 
@@ -92,7 +92,24 @@ void FairRates::enter(std::uint32_t flow) {
   }
 }
 
+// kNone: nothing holds it back any more.
+void FairRates::set_bottleneck(std::uint32_t flow, std::uint32_t link) {
+  Flow& one = flows_[flow];
+  if (one.bottleneck == link) return;
+  if (one.bottleneck != kNone) {
+    std::vector<std::uint32_t>& held = links_[one.bottleneck].held;
+    held[one.held_place] = held.back();
+    flows_[held.back()].held_place = one.held_place;
+    held.pop_back();
+  }
+  one.bottleneck = link;
+  if (link == kNone) return;
+  one.held_place = static_cast<std::uint32_t>(links_[link].held.size());
+  links_[link].held.push_back(flow);
+}
+
 void FairRates::leave(std::uint32_t flow) {
+  set_bottleneck(flow, kNone);
   const std::uint32_t path = flows_[flow].path;
   const std::span<const std::uint32_t> over = paths_.links(path);
   for (std::uint32_t hop = 0; hop < over.size(); ++hop) {
@@ -134,13 +151,13 @@ std::span<const std::uint32_t> FairRates::settle() {
 
 void FairRates::find_affected() {
   for (const std::uint32_t flow : fresh_)
-    if (flows_[flow].is_used && flows_[flow].mark != mark_) affect(flow);
+    if (flows_[flow].path != kNone && flows_[flow].mark != mark_) affect(flow);
   for (const std::uint32_t number : touched_) {
     const Link& link = links_[number];
     const bool is_over = link.load > link.capacity * (1 + kTolerance);
-    for (const std::uint32_t flow : link.flows)
-      if (flows_[flow].mark != mark_ && (is_over || flows_[flow].bottleneck == number))
-        affect(flow);
+    around_ = is_over ? link.flows : link.held;  // affect() changes who holds whom
+    for (const std::uint32_t flow : around_)
+      if (flows_[flow].mark != mark_) affect(flow);
   }
 }
 
@@ -154,14 +171,16 @@ bool FairRates::give_if_alone(std::uint32_t flow) {
   const std::uint32_t path = flows_[flow].path;
   const std::span<const std::uint32_t> over = paths_.links(path);
   double rate = kNoLimit;
+  std::uint32_t narrowest = over[0];
   for (std::uint32_t hop = 0; hop < over.size(); ++hop) {
     const Link& link = links_[over[hop]];
     if (link.flows.size() != 1) return false;
     const double most = link.capacity / paths_.amount(path, hop);
     if (most >= rate) continue;
     rate = most;
-    flows_[flow].bottleneck = over[hop];
+    narrowest = over[hop];
   }
+  set_bottleneck(flow, narrowest);
   for (std::uint32_t hop = 0; hop < over.size(); ++hop)
     set_load(over[hop], paths_.amount(path, hop) * rate);
   set_rate(flow, rate);
@@ -273,7 +292,7 @@ void FairRates::commit() {
   for (const Part& part : parts_)
     set_load(part.link, part.load);
   for (std::size_t i = 0; i < affected_.size(); ++i) {
-    flows_[affected_[i]].bottleneck = parts_[bottlenecks_[i]].link;
+    set_bottleneck(affected_[i], parts_[bottlenecks_[i]].link);
     set_rate(affected_[i], rates_[i]);
   }
 }

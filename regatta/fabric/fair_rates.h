@@ -42,12 +42,13 @@ class FairRates {
   std::uint32_t path(std::uint32_t flow) const { return flows_[flow].path; }
 
  private:
+  static constexpr std::uint32_t kNone = ~0U;
   struct Flow {
     double rate = 0;
-    std::uint32_t path = 0;
-    std::uint32_t bottleneck = 0;  // a link
-    std::uint32_t mark = 0;        // the last settle() that gave it a new rate
-    bool is_used = false;
+    std::uint32_t path = kNone;        // none: its number is free
+    std::uint32_t bottleneck = kNone;  // a link, once it has been settled
+    std::uint32_t held_place = 0;      // among those that this one holds back
+    std::uint32_t mark = 0;            // the last settle() that gave it a new rate
   };
   // A link, and who is on it.
   struct Link {
@@ -55,6 +56,7 @@ class FairRates {
     double load = 0;
     std::vector<std::uint32_t> flows;
     std::vector<std::uint32_t> hops;  // which of its links this is to each of them
+    std::vector<std::uint32_t> held;  // of them, those whose bottleneck it is
     std::uint32_t mark = 0;           // the last problem that it was part of
     std::uint32_t number = 0;         // there
     bool is_moved = false;
@@ -70,6 +72,7 @@ class FairRates {
   };
 
   void set_load(std::uint32_t link, double load);
+  void set_bottleneck(std::uint32_t flow, std::uint32_t link);
   void enter(std::uint32_t flow);
   void leave(std::uint32_t flow);
   void find_affected();
@@ -96,6 +99,7 @@ class FairRates {
   std::uint32_t mark_ = 0;
   std::uint32_t problem_ = 0;
   std::vector<std::uint32_t> affected_;
+  std::vector<std::uint32_t> around_;       // flows on a link that is looked at
   std::vector<std::uint32_t> bottlenecks_;  // of them, as parts
   std::vector<Part> parts_;
   Sharing sharing_;
