@@ -42,6 +42,7 @@ struct Options {
   std::string duration;
   std::string wait = "20s";
   std::string heal_socket;
+  std::string transport = "udp";
   bool heals = false;
   bool json = false;
 };
@@ -94,6 +95,10 @@ Result<Target> find_target(const Options& options) {
   if (!options.lab.empty() && !options.listen.empty())
     return Error{Code::kInvalidInput,
                  "--listen: is for real servers; give their cluster file instead of --lab"};
+  if (options.transport != "udp" && options.listen.empty())
+    return Error{Code::kInvalidInput,
+                 "--transport: servers of a lab have no RDMA devices; leave it out, or give "
+                 "--listen for real servers"};
   if (!options.lab.empty()) return find_lab(options.lab);
   REGATTA_TRY(cluster, load_cluster(options.cluster));
   if (!options.listen.empty()) {
@@ -264,8 +269,10 @@ class Run {
 Status run_probe(const Options& options) {
   REGATTA_TRY(times, parse_times(options));
   REGATTA_TRY(target, find_target(options));
-  const probe::Matrix matrix =
-      probe::plan_matrix(target.graph, fabric::Routes(target.graph), target.seeds);
+  const auto transport =
+      options.transport == "rdma" ? probe::Transport::kRdma : probe::Transport::kUdp;
+  const probe::Matrix matrix = probe::plan_matrix(target.graph, fabric::Routes(target.graph),
+                                                  target.seeds, {.transport = transport});
   if (matrix.probes.empty())
     return Error{Code::kInvalidInput,
                  "cluster " + target.name + ": has no two NICs on one rail to probe between"};
@@ -298,6 +305,12 @@ void add_probe_command(CLI::App& app, int& exit_status) {
                    "Of real servers: where their probers report, PORT or ADDRESS:PORT")
       ->type_name("PLACE")
       ->check(not_empty());
+  probe
+      ->add_option("--transport", options->transport,
+                   "With --listen: what carries the probes, as the probers were told, udp or rdma")
+      ->type_name("NAME")
+      ->check(one_of({"udp", "rdma"}))
+      ->capture_default_str();
   probe
       ->add_option("--wait", options->wait,
                    "With --listen: how long for all servers to report, before it goes on without")

@@ -80,13 +80,15 @@ class Planner {
   }
 
   std::optional<Candidate> candidate(LinkId from, LinkId to, std::uint32_t port) const {
+    const bool is_rdma = options_.transport == Transport::kRdma;
+    const std::uint32_t first = is_rdma ? kFirstRdmaSourcePort : kFirstSourcePort;
     Candidate one;
     one.probe = {from,
                  to,
                  {.from = topo::address_of(from),
                   .to = topo::address_of(to),
-                  .from_port = static_cast<std::uint16_t>(kFirstSourcePort + port),
-                  .to_port = kProbePort,
+                  .from_port = static_cast<std::uint16_t>(first + port),
+                  .to_port = is_rdma ? kRdmaPort : kProbePort,
                   .protocol = 17}};
     if (taken_.contains(one.probe.flow)) return std::nullopt;
     const fabric::FiveTuple& flow = one.probe.flow;

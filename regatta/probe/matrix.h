@@ -41,10 +41,16 @@ struct Matrix {
   fabric::Paths ways;
 };
 
+// What carries probes. By RDMA they leave from the UDP ports that RoCEv2 has, to its own.
+enum class Transport : std::uint8_t { kUdp, kRdma };
+inline constexpr std::uint16_t kFirstRdmaSourcePort = 0xC001;
+inline constexpr std::uint16_t kRdmaPort = 4791;
+
 struct MatrixOptions {
   std::uint32_t probes_per_nic = 6;  // that it sends at least; more where links need them
   std::uint32_t ways_per_link = 12;  // different ones, where there are as many
-  std::uint16_t ports = 16;          // source ports from kFirstSourcePort on
+  std::uint16_t ports = 16;          // source ports from the first one on
+  Transport transport = Transport::kUdp;
   fabric::HashPolicy policy = fabric::HashPolicy::kFields;
 };
 

@@ -197,5 +197,18 @@ TEST(Matrix, TakesSecondsForThousandsOfServers) {
   EXPECT_LT(proven, 60);
 }
 
+TEST(PlanMatrix, KeepsProbesByRdmaToThePortsOfRoce) {
+  const Fabric fabric({.servers = 4, .servers_per_leaf = 2, .spines = 2});
+  const Matrix matrix =
+      plan_matrix(fabric.graph, fabric.routes, fabric.seeds, {.transport = Transport::kRdma});
+  ASSERT_FALSE(matrix.probes.empty());
+  for (const Probe& probe : matrix.probes) {
+    EXPECT_EQ(probe.flow.to_port, 4791);
+    EXPECT_GE(probe.flow.from_port, 0xC001);
+    EXPECT_EQ(answer_to(probe.flow).from_port, probe.flow.from_port);
+  }
+  EXPECT_TRUE(cover(fabric.graph, matrix).missing.empty());
+}
+
 }  // namespace
 }  // namespace regatta::probe

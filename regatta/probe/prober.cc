@@ -12,6 +12,7 @@
 #include "regatta/os/errno_text.h"
 #include "regatta/os/system_clock.h"
 #include "regatta/probe/internal/batch.h"
+#include "regatta/probe/internal/rdma_port.h"
 
 namespace regatta::probe {
 namespace {
@@ -46,6 +47,16 @@ struct Sum {
   double total = 0;
 };
 
+// Where its probes and answers leave from.
+std::set<std::uint32_t> own_addresses(const Matrix& matrix, const ServerPart& part) {
+  std::set<std::uint32_t> addresses;
+  for (const std::uint32_t number : part.sends)
+    addresses.insert(matrix.probes[number].flow.from);
+  for (const std::uint32_t number : part.answers)
+    addresses.insert(matrix.probes[number].flow.to);
+  return addresses;
+}
+
 }  // namespace
 
 struct Prober::Impl {
@@ -55,7 +66,8 @@ struct Prober::Impl {
   std::int64_t phase_ns = 0;  // servers do not all wake up at once
   os::UniqueFd receiver;
   Sender sender;
-  std::vector<Packet> probes;  // of a round
+  std::unique_ptr<RdmaPort> rdma;  // carries probes and answers, if it is there
+  std::vector<Packet> probes;      // of a round
   std::vector<Slot> slots{kSlots};
   std::vector<Sum> latency;     // as ServerPart::sends
   std::vector<Packet> came;     // what the last look found
@@ -70,6 +82,7 @@ struct Prober::Impl {
   std::int64_t window_of(std::int64_t round) const { return round / options.periods_per_window; }
   template <typename Change>
   void note(std::int64_t round, Change&& change);
+  void send(std::span<const Packet> packets, std::int64_t now);
   void take();
   void take_answer(const Packet& packet);
   void take_probe(const Packet& packet, std::int64_t now);
@@ -115,6 +128,7 @@ void Prober::Impl::take_answer(const Packet& packet) {
   note(packet.payload.round, [&](Slot& one) {
     if (one.answered[place] < one.sent[place]) ++one.answered[place];
   });
+  if (packet.arrived_ns == 0) return;
   const double us =
       static_cast<double>(packet.arrived_ns - packet.payload.sent_ns - packet.payload.held_ns) *
       1e-3;
@@ -134,7 +148,7 @@ void Prober::Impl::take_probe(const Packet& packet, std::int64_t now) {
   answer.local_port = packet.remote_port;
   answer.remote_port = kProbePort;
   answer.payload.magic = kAnswerMagic;
-  answer.payload.held_ns = now - packet.arrived_ns;
+  answer.payload.held_ns = packet.arrived_ns == 0 ? 0 : now - packet.arrived_ns;
   answers.push_back(answer);
 }
 
@@ -146,10 +160,22 @@ void Prober::Impl::take_control(const Packet& packet) {
   });
 }
 
+void Prober::Impl::send(std::span<const Packet> packets, std::int64_t now) {
+  if (rdma) {
+    rdma->send(packets, now);
+  } else {
+    sender.send(packets);
+  }
+}
+
 void Prober::Impl::take() {
   came.clear();
   answers.clear();
   receive_all(receiver.get(), came);
+  if (rdma) {
+    std::erase_if(came, [](const Packet& one) { return one.payload.magic != kControlMagic; });
+    rdma->receive(came);
+  }
   const std::int64_t now = os::system_ns();
   for (const Packet& packet : came) {
     if (packet.payload.magic == kAnswerMagic) take_answer(packet);
@@ -157,7 +183,7 @@ void Prober::Impl::take() {
     if (packet.payload.magic == kControlMagic && packet.remote == INADDR_LOOPBACK)
       take_control(packet);
   }
-  sender.send(answers);
+  send(answers, now);
 }
 
 void Prober::Impl::send_control(std::int64_t round) {
@@ -181,7 +207,7 @@ void Prober::Impl::send_round(std::int64_t round) {
       packet.payload.round = round;
       packet.payload.sent_ns = now;
     }
-    sender.send(together);
+    send(together, now);
   }
   note(round, [&](Slot& one) {
     for (std::uint16_t& count : one.sent)
@@ -264,7 +290,7 @@ Result<Prober> Prober::open(const Matrix& matrix, const ServerPart& part,
   impl->latency.resize(part.sends.size());
   REGATTA_TRY(receiver, open_socket(kProbePort));
   impl->receiver = std::move(receiver);
-  std::set<std::uint16_t> ports = {kFirstSourcePort};
+  std::set<std::uint16_t> ports;
   for (const std::uint32_t number : part.answers)
     ports.insert(matrix.probes[number].flow.from_port);
   for (const std::uint32_t number : part.sends) {
@@ -280,6 +306,12 @@ Result<Prober> Prober::open(const Matrix& matrix, const ServerPart& part,
   std::ranges::sort(impl->probes, {}, [](const Packet& one) {
     return std::tuple(one.local_port, one.payload.probe);
   });
+  if (options.transport == Transport::kRdma) {
+    REGATTA_TRY(rdma, RdmaPort::open(own_addresses(matrix, part), ports));
+    impl->rdma = std::move(rdma);
+    ports.clear();
+  }
+  ports.insert(kFirstSourcePort);  // of controls
   REGATTA_TRY(sender, Sender::open(ports));
   impl->sender = std::move(sender);
   return Prober(std::move(impl));

@@ -25,12 +25,15 @@ struct ProberOptions {
   Seconds period{0.01};
   int periods_per_window = 3;
   int grace_periods = 3;  // after the end of a window until it is told
+  // As the matrix was planned for. By RDMA nobody stamps what comes, so no round trips are told.
+  Transport transport = Transport::kUdp;
 };
 
 class Prober {
  public:
   // Opens kProbePort on all addresses; without the right to a raw socket also the source ports of
-  // its probes and answers. kConflict when another has one of them.
+  // its probes and answers. kConflict when another has one of them. By RDMA it opens the devices of
+  // its probes and answers: kUnsupported when there is none.
   static Result<Prober> open(const Matrix& matrix, const ServerPart& part,
                              const ProberOptions& options = {});
   ~Prober();

@@ -36,6 +36,7 @@ struct Options {
   std::string plan;
   std::string collector;
   std::string period = "10ms";
+  std::string transport = "udp";
 };
 
 Status write_all(const std::string& line) {
@@ -53,6 +54,10 @@ Result<NodeId> find_server(const topo::Cluster& cluster, const std::string& name
   return Error{Code::kInvalidInput, "--server " + name + ": is not in cluster " + cluster.name};
 }
 
+probe::Transport transport_of(const Options& options) {
+  return options.transport == "rdma" ? probe::Transport::kRdma : probe::Transport::kUdp;
+}
+
 Result<probe::ServerPlan> make_plan(const Options& options) {
   if (options.plan.empty() == options.cluster.empty())
     return Error{Code::kInvalidInput, "give a cluster file and --server, or --plan"};
@@ -68,7 +73,8 @@ Result<probe::ServerPlan> make_plan(const Options& options) {
   REGATTA_TRY(node, find_server(cluster, options.server));
   const topo::Graph graph = build_graph(cluster);
   probe::ServerPlan plan{.server = options.server, .number = 0, .part = {}, .matrix = {}};
-  plan.matrix = probe::plan_matrix(graph, fabric::Routes(graph), topo::hash_seeds(cluster, graph));
+  plan.matrix = probe::plan_matrix(graph, fabric::Routes(graph), topo::hash_seeds(cluster, graph),
+                                   {.transport = transport_of(options)});
   plan.part = part_of(graph, plan.matrix, node);
   plan.number = plan_number(graph, plan.matrix);
   return plan;
@@ -92,8 +98,11 @@ Status run(const Options& options) {
   REGATTA_TRY(period, parse_seconds(options.period));
   if (period.value < 0.01 || period.value > 60)
     return Error{Code::kInvalidInput, "--period: must be from 10ms to 1min, like 10ms"};
+  if (options.transport != "udp" && options.transport != "rdma")
+    return Error{Code::kInvalidInput, "--transport " + options.transport + ": write udp or rdma"};
   REGATTA_TRY(plan, make_plan(options));
-  REGATTA_TRY(prober, probe::Prober::open(plan.matrix, plan.part, {.period = period}));
+  REGATTA_TRY(prober, probe::Prober::open(plan.matrix, plan.part,
+                                          {.period = period, .transport = transport_of(options)}));
   if (options.collector.empty()) return prober.run(g_stop, write_all);
   REGATTA_TRY(uplink, open_uplink(options, plan, period));
   return prober.run(g_stop, [&](const std::string& line) -> Status {
@@ -123,6 +132,10 @@ int main_with(int count, char** values) {
       ->type_name("FILE");
   app.add_option("--period", options.period, "Between two probes on the same way, 10ms to 1min")
       ->type_name("TIME")
+      ->capture_default_str();
+  app.add_option("--transport", options.transport,
+                 "What carries the probes, on all servers alike: udp, or rdma by RoCEv2 devices")
+      ->type_name("NAME")
       ->capture_default_str();
   CLI11_PARSE(app, count, values);
   std::signal(SIGPIPE, SIG_IGN);

@@ -3,6 +3,7 @@
 #include "regatta/probe/internal/rdma_port.h"
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -18,6 +19,7 @@
 
 #include "regatta/core/text.h"
 #include "regatta/os/clock.h"
+#include "regatta/probe/prober.h"
 #include "regatta/rdma/datagrams.h"
 #include "regatta/rdma/device.h"
 #include "regatta/rdma/wire.h"
@@ -49,20 +51,20 @@ class RdmaPorts : public testing::Test {
       in_addr address{};
       ASSERT_EQ(::inet_pton(AF_INET, both[i].c_str(), &address), 1);
       address_[i] = ::ntohl(address.s_addr);
-      choose_ports(i, both[i]);
+      const std::uint32_t next = next_queue(i);
+      ports_[i] = {rdma::udp_port_of_queue(next + 20), rdma::udp_port_of_queue(next + 31)};
       open(i, {ports_[i][0], ports_[i][1]});
     }
   }
 
-  // Soft-RoCE gives its next queue pairs these, which saves making thousands in an emulated
-  // machine.
-  void choose_ports(std::size_t i, const std::string& address) {
-    const auto device = rdma::Device::open(address);
-    ASSERT_TRUE(device) << device.error().message;
+  // Soft-RoCE gives the next queue pairs their ports by such numbers: to choose among them saves
+  // making thousands in an emulated machine.
+  std::uint32_t next_queue(std::size_t i) {
+    const auto device = rdma::Device::open(topo::address_text(address_[i]));
+    EXPECT_TRUE(device) << device.error().message;
     const auto datagrams = rdma::Datagrams::create(**device);
-    ASSERT_TRUE(datagrams) << datagrams.error().message;
-    ports_[i] = {rdma::udp_port_of_queue((*datagrams)->number() + 20),
-                 rdma::udp_port_of_queue((*datagrams)->number() + 31)};
+    EXPECT_TRUE(datagrams) << datagrams.error().message;
+    return (*datagrams)->number();
   }
 
   void open(std::size_t i, const std::set<std::uint16_t>& ports) {
@@ -132,6 +134,40 @@ TEST_F(RdmaPorts, FindAPeerThatStartedAgain) {
   ASSERT_FALSE(exchange(0, 1).empty());
   open(1, {});  // another queue pair
   EXPECT_FALSE(exchange(0, 2).empty());
+}
+
+// A whole prober that sends by one device and answers by the other.
+TEST_F(RdmaPorts, CarryAWholeProber) {
+  port_ = {};
+  const std::uint16_t port = rdma::udp_port_of_queue(60 + std::max(next_queue(0), next_queue(1)));
+  Matrix matrix;
+  for (std::size_t from = 0; from < 2; ++from)
+    matrix.probes.push_back({LinkId{static_cast<int>(from)},
+                             LinkId{static_cast<int>(1 - from)},
+                             {.from = address_[from],
+                              .to = address_[1 - from],
+                              .from_port = port,
+                              .to_port = kRdmaPort}});
+  const ServerPart part{.server = NodeId{0}, .sends = {0, 1}, .answers = {0, 1}};
+  auto prober = Prober::open(matrix, part, {.period = {0.05}, .transport = Transport::kRdma});
+  ASSERT_TRUE(prober) << prober.error().message;
+  std::atomic<bool> stop = false;
+  int good = 0;
+  std::vector<std::string> wrong;
+  const Seconds begin = os::monotonic_now();
+  EXPECT_TRUE(prober->run(stop, [&](const std::string& line) -> Status {
+    const auto parsed = parse_line(line, part, 3);
+    if (!parsed) wrong.push_back(line);
+    const auto* const report = parsed ? std::get_if<diag::Report>(&*parsed) : nullptr;
+    if (report != nullptr && report->sent[0].answered == 3 && report->sent[1].answered == 3 &&
+        report->arrived[0].arrived == 3 && report->arrived[1].arrived == 3)
+      ++good;
+    if (parsed && report == nullptr && line != "l\n") wrong.push_back(line);
+    stop = good >= 10 || os::monotonic_now() - begin > Seconds{40};
+    return {};
+  }));
+  EXPECT_GE(good, 10);
+  EXPECT_THAT(wrong, testing::IsEmpty());
 }
 
 // What switches hash is what was asked for.

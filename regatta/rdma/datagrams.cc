@@ -61,6 +61,9 @@ ibv_qp* Datagrams::make_pair(std::uint32_t receives) {
 
 // The numbers of queue pairs ascend, so their ports go through all that there are.
 Status Datagrams::allow_ports(const std::set<std::uint16_t>& ports) {
+  if (!ports.empty() && *ports.begin() <= 0xC000)
+    return Error{Code::kInvalidInput, "UDP port " + std::to_string(*ports.begin()) +
+                                          ": is none that RoCEv2 leaves from, 49153 to 65535"};
   if (!device_.is_software()) return {};
   std::set<std::uint16_t> missing = ports;
   for (const Pair& one : pairs_)

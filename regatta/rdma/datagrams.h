@@ -22,7 +22,6 @@
 namespace regatta::rdma {
 
 inline constexpr std::size_t kDatagramBytes = 64;  // of a payload at most
-inline constexpr std::uint16_t kRocePort = 4791;   // UDP destination port of RoCEv2
 
 struct DatagramShape {
   std::uint32_t sends = 256;      // under way

@@ -32,6 +32,8 @@ CASES = [
     (["probe"], "probe: give a cluster file, or name a lab with --lab"),
     (["probe", CLUSTER, "--lab", "x"], "probe: give a cluster file, or name a lab with --lab"),
     (["probe", "--lab", "x", "--listen", "0"], "--listen: is for real servers; give their cluster file instead of --lab"),
+    (["probe", CLUSTER, "--transport", "rdma"],
+     "--transport: servers of a lab have no RDMA devices; leave it out, or give --listen for real servers"),
     (["probe", CLUSTER, "--listen", "head-1"], "head-1: give a host and a port, like gpu-1:7000"),
     (["probe", CLUSTER, "--listen", "127.0.0.1:0", "--heal"],
      "--heal: name the healer's socket with --heal-socket, as regatta heal --socket has it"),

@@ -36,7 +36,9 @@ constexpr std::uint32_t kTellMagic = 0x52504332;
 struct Frame {
   Payload payload;
   std::uint16_t source_port = 0;  // the receiver cannot see it
+  std::array<std::uint8_t, 6> unused{};
 };
+static_assert(sizeof(Frame) == 40);
 
 rdma::Gid gid_of(std::uint32_t address) {
   rdma::Gid gid{};
@@ -123,7 +125,7 @@ class VerbsPort final : public RdmaPort {
     // A prober that was started again has another queue pair.
     if (peer.number == 0 || now_ns_ - peer.heard_ns > kForgetAfterNs) ask(nic, packet.remote, peer);
     if (peer.number == 0) return;
-    const Frame frame{.payload = packet.payload, .source_port = packet.local_port};
+    const Frame frame{.payload = packet.payload, .source_port = packet.local_port, .unused = {}};
     std::array<std::byte, sizeof frame> bytes{};
     std::memcpy(bytes.data(), &frame, sizeof frame);
     static_cast<void>(nic.datagrams->send(
