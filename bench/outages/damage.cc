@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <nftables/libnftables.h>
 
+#include "regatta/os/clock.h"
 #include "regatta/os/namespace.h"
 #include "regatta/os/netlink.h"
 
@@ -17,6 +18,13 @@ const std::string& name_of(const LabNet& net, NodeId node) {
   return net.graph.nodes[node.index()].name;
 }
 
+template <typename Work>
+Result<Blow> timed(Work&& work) {
+  const Seconds at = os::monotonic_now();
+  REGATTA_TRY_DO(work());
+  return Blow{at, os::monotonic_now() - at};
+}
+
 // "port3": the end of a link at this node.
 Result<std::string> interface_at(const LabNet& net, std::uint32_t link, NodeId node) {
   REGATTA_TRY(states, lab::link_states(net.lab));
@@ -25,27 +33,29 @@ Result<std::string> interface_at(const LabNet& net, std::uint32_t link, NodeId n
   return port.substr(port.find(' ') + 1);
 }
 
-Status set_up(const LabNet& net, std::uint32_t link, NodeId node, bool up) {
+Result<Blow> set_up(const LabNet& net, std::uint32_t link, NodeId node, bool up) {
   REGATTA_TRY(interface, interface_at(net, link, node));
   REGATTA_TRY(space, lab::open_network(net.lab, name_of(net, node)));
   REGATTA_TRY(scope, os::NetworkNamespaceScope::enter(space));
   REGATTA_TRY(netlink, os::Netlink::open());
-  return netlink.set_up(interface, up);
+  return timed([&] { return netlink.set_up(interface, up); });
 }
 
-Status run_nft(const LabNet& net, NodeId node, const std::string& commands) {
+Result<Blow> run_nft(const LabNet& net, NodeId node, const std::string& commands) {
   REGATTA_TRY(space, lab::open_network(net.lab, name_of(net, node)));
   REGATTA_TRY(scope, os::NetworkNamespaceScope::enter(space));
   const std::unique_ptr<nft_ctx, void (*)(nft_ctx*)> context(::nft_ctx_new(NFT_CTX_DEFAULT),
                                                              ::nft_ctx_free);
   ::nft_ctx_buffer_error(context.get());
-  if (::nft_run_cmd_from_buffer(context.get(), commands.c_str()) == 0) return {};
-  return Error{Code::kUnsupported, ::nft_ctx_get_error_buffer(context.get())};
+  return timed([&]() -> Status {
+    if (::nft_run_cmd_from_buffer(context.get(), commands.c_str()) == 0) return {};
+    return Error{Code::kUnsupported, ::nft_ctx_get_error_buffer(context.get())};
+  });
 }
 
 }  // namespace
 
-Status inflict(const LabNet& net, Damage damage, const Target& target) {
+Result<Blow> inflict(const LabNet& net, Damage damage, const Target& target) {
   const NodeId start = net.ways.start_of[target.link];
   const NodeId end = net.ways.end_of[target.link];
   switch (damage) {
@@ -68,10 +78,10 @@ Status inflict(const LabNet& net, Damage damage, const Target& target) {
                      "add chain ip outage pass { type filter hook forward priority 0; "
                      "policy drop; }\n");
   }
-  return {};
+  return Error{Code::kUnsupported, "there is no such damage"};
 }
 
-Status undo(const LabNet& net, Damage damage, const Target& target) {
+Result<Blow> undo(const LabNet& net, Damage damage, const Target& target) {
   const NodeId start = net.ways.start_of[target.link];
   const NodeId end = net.ways.end_of[target.link];
   switch (damage) {
@@ -85,7 +95,7 @@ Status undo(const LabNet& net, Damage damage, const Target& target) {
     case Damage::kBlackHole:
       return run_nft(net, target.node, "delete table ip outage\n");
   }
-  return {};
+  return Error{Code::kUnsupported, "there is no such damage"};
 }
 
 Meets meets(const LabNet& net, Damage damage, const Target& target,

@@ -21,8 +21,14 @@ struct Target {
   NodeId node;
 };
 
-Status inflict(const LabNet& net, Damage damage, const Target& target);
-Status undo(const LabNet& net, Damage damage, const Target& target);
+// When the kernel was asked, and how long it took.
+struct Blow {
+  Seconds at;
+  Seconds took;
+};
+
+Result<Blow> inflict(const LabNet& net, Damage damage, const Target& target);
+Result<Blow> undo(const LabNet& net, Damage damage, const Target& target);
 
 // How a flow on this way meets the damage: not at all, or over the broken link from the other end
 // only, which another switch has to notice.

@@ -169,7 +169,8 @@ class Trials {
     const Target target = choose(net_, damage, before, random_);
     traffic_.begin();
     sleep_until(now_ns() + kBefore);
-    REGATTA_TRY_DO(inflict(net_, damage, target));
+    REGATTA_TRY(blow, inflict(net_, damage, target));
+    blow_ = blow;
     const std::int64_t end = now_ns() + static_cast<std::int64_t>(options_.hold_s * 1e9);
     const std::vector<Silence> silences = traffic_.measure(end);
     const auto after = ways();
@@ -223,7 +224,9 @@ class Trials {
                                       {"healthy_ms", ms(healthy.longest_ns)},
                                       {"healthy_lost", healthy.lost},
                                       {"healthy_moved", moved},
-                                      {"control_ms", ms(silences.back().longest_ns)}}
+                                      {"control_ms", ms(silences.back().longest_ns)},
+                                      {"at_s", blow_.at.value},
+                                      {"kernel_ms", 1e3 * blow_.took.value}}
                            .dump());
     std::fflush(stdout);
   }
@@ -242,6 +245,7 @@ class Trials {
   Kernels kernels_;
   Traffic traffic_;
   std::mt19937 random_;
+  Blow blow_;
 };
 
 Status run(const Options& options) {
