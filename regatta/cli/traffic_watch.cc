@@ -12,6 +12,9 @@
 namespace regatta::cli {
 namespace {
 
+// A dump of all connections of the machine costs as much as some hundred questions.
+constexpr Seconds kLooksForNew{1.0};
+
 // "10.0.0.1" of "10.0.0.1:4711".
 std::string host_of(const probe::Endpoint& endpoint, bool is_ipv6) {
   const std::string text = probe::endpoint_text(endpoint, is_ipv6);
@@ -22,9 +25,10 @@ std::string host_of(const probe::Endpoint& endpoint, bool is_ipv6) {
 Result<probe::FlowCounters> counters_in(const os::UniqueFd& network,
                                         const std::map<std::string, std::string>& watched) {
   REGATTA_TRY(scope, os::NetworkNamespaceScope::enter(network));
-  return probe::FlowCounters::open({.is_left_out = [&watched](const probe::Connection& one) {
-    return watched.contains(host_of(one.remote, one.is_ipv6)) && !probe::is_counted_here(one);
-  }});
+  return probe::FlowCounters::open(
+      {.look_for_new = kLooksForNew, .is_left_out = [&watched](const probe::Connection& one) {
+         return watched.contains(host_of(one.remote, one.is_ipv6)) && !probe::is_counted_here(one);
+       }});
 }
 
 RankOperation operation_of(const coll::FlightView& flight) {
@@ -66,7 +70,7 @@ Result<std::unique_ptr<TrafficWatch>> TrafficWatch::open(const std::optional<lab
   } else {
     REGATTA_TRY(network, os::open_network_namespace());
     REGATTA_TRY(inode, os::namespace_inode(network));
-    REGATTA_TRY(counters, probe::FlowCounters::open());
+    REGATTA_TRY(counters, probe::FlowCounters::open({.look_for_new = kLooksForNew}));
     watch->places_.push_back({"", inode, std::move(counters)});
   }
   watch->look_at_ranks();
@@ -117,26 +121,32 @@ void TrafficWatch::add(std::vector<double>& series, double bytes, Seconds from, 
   }
 }
 
+// `told`: of the connection that stood there the last time; null: none did.
+void TrafficWatch::take(std::size_t place, const probe::ConnectionCounters& one, Seen*& told) {
+  if (told == nullptr || told->last.cookie != one.cookie) {
+    const auto [entry, is_new] = seen_.try_emplace({place, one.cookie});
+    told = &entry->second;
+    if (is_new) {
+      by_name_[one.connection] = told;
+      *told = {.last = one, .retransmits_before = one.retransmits, .place = place};
+      return;
+    }
+  }
+  Seen& seen = *told;
+  if (one.at == seen.last.at) return;  // was not asked this time
+  add(seen.sent, static_cast<double>(one.sent_bytes - seen.last.sent_bytes), seen.last.at, one.at);
+  add(seen.received, static_cast<double>(one.received_bytes - seen.last.received_bytes),
+      seen.last.at, one.at);
+  seen.last = one;
+}
+
 Status TrafficWatch::sample(std::size_t place) {
   REGATTA_TRY(all, places_[place].counters.read());
   const std::lock_guard lock(mutex_);
-  for (const probe::ConnectionCounters& one : *all) {
-    if (probe::is_loopback(one.connection)) continue;
-    const auto [entry, is_new] = seen_.try_emplace({place, one.cookie});
-    Seen& seen = entry->second;
-    if (!is_new && one.at == seen.last.at) continue;  // was not asked this time
-    if (is_new) {
-      by_name_[one.connection] = &seen;
-      seen.place = place;
-      seen.retransmits_before = one.retransmits;
-    } else {
-      add(seen.sent, static_cast<double>(one.sent_bytes - seen.last.sent_bytes), seen.last.at,
-          one.at);
-      add(seen.received, static_cast<double>(one.received_bytes - seen.last.received_bytes),
-          seen.last.at, one.at);
-    }
-    seen.last = one;
-  }
+  std::vector<Seen*>& told = places_[place].told;
+  told.resize(all->size(), nullptr);
+  for (std::size_t i = 0; i < all->size(); ++i)
+    if (!probe::is_loopback((*all)[i].connection)) take(place, (*all)[i], told[i]);
   return {};
 }
 

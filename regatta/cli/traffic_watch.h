@@ -38,10 +38,12 @@ class TrafficWatch {
   Status stop();
 
  private:
+  struct Seen;
   struct Place {
     std::string server;
     unsigned long long namespace_inode = 0;
     probe::FlowCounters counters;
+    std::vector<Seen*> told = {};  // as the counters told them last
   };
   struct Seen {
     probe::ConnectionCounters last;
@@ -53,6 +55,7 @@ class TrafficWatch {
   explicit TrafficWatch(Seconds interval);
   void run();
   Status sample(std::size_t place);
+  void take(std::size_t place, const probe::ConnectionCounters& one, Seen*& told);
   void add(std::vector<double>& series, double bytes, Seconds from, Seconds to) const;
   const Seen* other_end(const probe::Connection& connection) const;
   int rank_of(const probe::Connection& connection) const;
