@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "regatta/bench/own_ranks.h"
 #include "regatta/core/result.h"
+#include "regatta/core/units.h"
 
 namespace regatta::bench {
 
@@ -47,7 +50,13 @@ struct Board {
   std::size_t sizes[kSizesMax];
   // By rank: the first three written by the launcher, the others by the rank.
   Seat seats[kRanksMax];
-  std::atomic<int> given;        // endpoints
+  std::atomic<int> given;  // endpoints
+  // Where all endpoints are given, written by the launcher: by rank and peer.
+  bool plans_ports;
+  std::atomic<bool> is_planned;
+  int ways;
+  int connections;  // that are planned of each pair
+  std::uint16_t ports[kRanksMax][kRanksMax][kPortsMax];
   Cell cells[kWays][kSizesMax];  // by Way and size; written by rank 0
   // What rank 0 chose for private buffers: the text of a tuning file, empty where it is longer.
   char choices[kTuningMax];
@@ -57,6 +66,16 @@ struct Board {
 template <std::size_t size>
 void put_text(char (&place)[size], const std::string& text) {
   std::memcpy(place, text.data(), std::min(text.size(), size - 1));
+}
+
+inline constexpr Seconds kMeetingLimit{30};  // until all ranks have given their endpoints
+
+// The endpoints of all ranks.
+inline std::vector<std::string> endpoints_of(const Board& board) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < board.ranks; ++i)
+    texts.emplace_back(board.seats[i].endpoint);
+  return texts;
 }
 
 // The work of one rank on a board of a launcher; its error stands on the board too.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "regatta/bench/own_ranks.h"
 #include "regatta/core/result.h"
@@ -20,6 +21,7 @@ class LabGround {
   ~LabGround();
 
   const Ground& ground() const { return ground_; }
+  void plan_ports_with(PortPlanner planner) { ground_.plan_ports = std::move(planner); }
 
  private:
   LabGround() = default;

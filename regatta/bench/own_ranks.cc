@@ -9,6 +9,7 @@
 
 #include "regatta/bench/board.h"
 #include "regatta/coll/tuning/tuning_file.h"
+#include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/os/process.h"
 
@@ -80,6 +81,7 @@ void write_task(Board& board, const Task& task, const Ground& ground) {
   board.compression = task.how.compression;
   put_text(board.tuning, task.how.tuning);
   board.has_shared = !ground.lab;
+  board.plans_ports = static_cast<bool>(ground.plan_ports);
   board.size_count = task.sizes.size();
   for (std::size_t i = 0; i < task.sizes.size(); ++i)
     board.sizes[i] = task.sizes[i];
@@ -103,6 +105,24 @@ Result<pid_t> start_rank(const std::string& program, int rank, const Ground& gro
   os::SpawnOptions options;
   options.stdin_fd = board_fd;
   return os::spawn(command, options);
+}
+
+// Once all ranks are there; whether they all come is theirs to find out.
+Status plan_ports(Board& board, const Ground& ground) {
+  const Seconds deadline = os::monotonic_now() + kMeetingLimit;
+  while (board.given.load() < board.ranks && os::monotonic_now() < deadline)
+    os::sleep_for(Seconds{0.001});
+  if (board.given.load() < board.ranks) return {};
+  REGATTA_TRY(planned, ground.plan_ports(endpoints_of(board)));
+  board.ways = static_cast<int>(planned.ways);
+  board.connections = static_cast<int>(std::min<std::size_t>(planned.connections, kPortsMax));
+  for (std::size_t from = 0; from < planned.ranks; ++from)
+    for (std::size_t to = 0; to < planned.ranks; ++to)
+      std::ranges::copy(
+          planned.between(from, to).first(static_cast<std::size_t>(board.connections)),
+          board.ports[from][to]);
+  board.is_planned = true;
+  return {};
 }
 
 // The first error of the ranks, or "".
@@ -157,6 +177,12 @@ Result<OwnRun> run_own_ranks(const Task& task, const Ground& ground) {
       return pid.error();
     }
     ranks.push_back(*pid);
+  }
+  const Status planned = ground.plan_ports ? plan_ports(*board, ground) : Status();
+  if (!planned) {
+    for (const pid_t started : ranks)
+      static_cast<void>(os::terminate(started));
+    return planned.error();
   }
   const std::string error = wait_for_ranks(ranks, *board);
   if (!error.empty()) return Error{Code::kUnavailable, error};

@@ -2,6 +2,7 @@
 // servers of a lab.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,11 +11,13 @@
 #include "regatta/coll/tuning/tuner.h"
 #include "regatta/core/result.h"
 #include "regatta/core/units.h"
+#include "regatta/fabric/rank_ports.h"
 #include "regatta/lab/lab.h"
 
 namespace regatta::bench {
 
 inline constexpr int kRanksMax = 64;
+inline constexpr std::size_t kPortsMax = 8;  // connections of a pair that are planned
 inline constexpr std::size_t kSizesMax = 64;
 inline constexpr int kBatchesMax = 1000;
 // Of the text of a tuning file, its end included.
@@ -27,10 +30,15 @@ struct Place {
   BytesPerSecond link_rate;  // 0: not known
 };
 
+// Source ports for the ranks' connections, once it is known where they listen.
+using PortPlanner =
+    std::function<Result<fabric::RankPorts>(const std::vector<std::string>& endpoints)>;
+
 // Where all run: without a lab as processes of this machine that share memory.
 struct Ground {
   std::optional<lab::LabInfo> lab;
   std::vector<Place> places;  // by rank, in a lab
+  PortPlanner plan_ports;     // null: each rank looks by itself where its ports lead
 };
 
 struct OwnRun {

@@ -21,7 +21,6 @@ using coll::DataType;
 using coll::ReduceOp;
 using coll::compress::Kind;
 
-constexpr Seconds kMeetingLimit{30};
 // More calls than a search takes.
 constexpr int kTrialsMax = 400;
 // Calls after which automatic compression has made up its mind: none, bf16 and int8 are tried.
@@ -158,17 +157,19 @@ coll::Exchange exchange_over(Board& board, int rank) {
     put_text(board.seats[rank].endpoint, mine);
     board.given.fetch_add(1);
     const Seconds deadline = os::monotonic_now() + kMeetingLimit;
-    while (board.given.load() < board.ranks) {
+    while (board.given.load() < board.ranks || (board.plans_ports && !board.is_planned)) {
       if (os::monotonic_now() > deadline)
         return Error{Code::kTimeout, "not all ranks of the benchmark have started"};
       os::sleep_for(Seconds{0.001});
     }
-    std::vector<std::string> texts;
-    texts.reserve(static_cast<std::size_t>(board.ranks));
-    for (int i = 0; i < board.ranks; ++i)
-      texts.emplace_back(board.seats[i].endpoint);
-    return texts;
+    return endpoints_of(board);
   };
+}
+
+coll::PlannedPorts ports_of(const Board& board, Rank from, Rank to) {
+  if (!board.plans_ports) return {};
+  const auto& ports = board.ports[from.index()][to.index()];
+  return {{ports, ports + board.connections}, board.ways};
 }
 
 Status connect_and_run(Board& board, int rank) {
@@ -181,6 +182,9 @@ Status connect_and_run(Board& board, int rank) {
   options.forced = board.forced;
   options.measure = board.measure;
   options.tuning = board.tuning;
+  options.source_ports = [&board](const auto&, Rank from, Rank to) {
+    return ports_of(board, from, to);
+  };
   REGATTA_TRY(world,
               Communicator::connect(Rank{rank}, board.ranks, exchange_over(board, rank), options));
   REGATTA_TRY_DO(run_sizes(world, board));

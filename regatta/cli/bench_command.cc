@@ -104,7 +104,7 @@ Result<Measured> measure(const Options& given) {
   if (!given.coll.cluster.empty() && !options.peers.empty())
     return Error{Code::kInvalidInput,
                  "--vs: the peers run on this machine only; leave --cluster or --vs out"};
-  REGATTA_TRY(lab, open_ground(given.coll));
+  REGATTA_TRY(lab, open_ground(given.coll, result.task));
   if (lab) {
     options.ground = lab->ground();
     result.own = 1;

@@ -6,6 +6,7 @@
 
 #include "regatta/bench/own_ranks.h"
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/job_ports.h"
 #include "regatta/cli/load.h"
 #include "regatta/coll/tuning/tuning_file.h"
 #include "regatta/core/text.h"
@@ -123,6 +124,13 @@ void add_coll_arguments(CLI::App& command, CollArguments& arguments) {
   command.add_option("--chunk", arguments.chunk, "Cut messages into chunks of this size: 512K");
   command.add_option("--connections", arguments.connections, "Stripe messages over so many")
       ->check(whole_number(1, coll::kConnectionsMost));
+  command
+      .add_option("--ports", arguments.ports,
+                  "In a cluster, source ports of the connections: planned, so that those that send "
+                  "at the same time take different links (default where the switches' hash is "
+                  "known), surveyed by each rank (default elsewhere), or hashed, any")
+      ->type_name("HOW")
+      ->check(one_of(port_choices()));
   command.add_flag("--model-only", arguments.model_only,
                    "Let the cost model choose alone, without measuring");
   command
@@ -143,6 +151,10 @@ Result<bench::Task> task_of(const CollArguments& arguments) {
     return Error{Code::kInvalidInput,
                  "--go-round: it says how ranks lie on the servers of a cluster; name one with "
                  "--cluster"};
+  if (!arguments.ports.empty() && arguments.cluster.empty())
+    return Error{
+        Code::kInvalidInput,
+        "--ports: ranks of one machine have no connections; name a cluster with --cluster"};
   if (arguments.model_only) task.how.measure = coll::Measure::kNothing;
   if (!arguments.tuning.empty()) {
     REGATTA_TRY(tuning, read_tuning(arguments.tuning));
@@ -151,12 +163,15 @@ Result<bench::Task> task_of(const CollArguments& arguments) {
   return task;
 }
 
-Result<std::optional<bench::LabGround>> open_ground(const CollArguments& arguments) {
+Result<std::optional<bench::LabGround>> open_ground(const CollArguments& arguments,
+                                                    const bench::Task& task) {
   std::optional<bench::LabGround> ground;
   if (arguments.cluster.empty()) return ground;
   REGATTA_TRY(cluster, load_cluster(arguments.cluster));
+  REGATTA_TRY(choice, choose_ports(arguments.ports, cluster));
   REGATTA_TRY(opened, bench::LabGround::open(cluster, arguments.ranks, arguments.go_round));
   ground.emplace(std::move(opened));
+  ground->plan_ports_with(bench_port_planner(choice, cluster, *ground->ground().lab, task));
   return ground;
 }
 

@@ -25,6 +25,7 @@ struct CollArguments {
   int connections = 0;
   bool model_only = false;
   std::string tuning;  // a file
+  std::string ports;   // "": planned where that can be
 };
 
 // Adds them to a command; `arguments` outlives it.
@@ -35,6 +36,8 @@ void add_coll_arguments(CLI::App& command, CollArguments& arguments);
 Result<bench::Task> task_of(const CollArguments& arguments);
 
 // The emulated servers; nothing where the ranks are processes of this machine.
-Result<std::optional<bench::LabGround>> open_ground(const CollArguments& arguments);
+// Where ports are planned, for `task`.
+Result<std::optional<bench::LabGround>> open_ground(const CollArguments& arguments,
+                                                    const bench::Task& task);
 
 }  // namespace regatta::cli

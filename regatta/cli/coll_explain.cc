@@ -119,7 +119,7 @@ std::string explain_choice(const Choice& choice) {
 }
 
 Result<std::vector<Choice>> find_choices(const Options& given, const bench::Task& task) {
-  REGATTA_TRY(lab, open_ground(given.coll));
+  REGATTA_TRY(lab, open_ground(given.coll, task));
   const bench::Ground ground = lab ? lab->ground() : bench::Ground{};
   REGATTA_TRY(run, bench::run_own_ranks(task, ground));
   return run.choices;

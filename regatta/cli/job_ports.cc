@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -80,11 +82,14 @@ std::uint32_t connections_of(std::size_t ranks) {
 }
 
 // Any port to every rank: nobody looks where they lead.
-Result<agent::PeerPorts> any_ports(const std::vector<std::string>& endpoints) {
+Result<fabric::RankPorts> any_ports(const std::vector<std::string>& endpoints) {
   const std::size_t ranks = endpoints.size();
-  return agent::PeerPorts{.of_rank = [ranks](std::size_t) {
-    return std::vector(ranks, std::vector<std::uint16_t>(connections_of(ranks), 0));
-  }};
+  const std::uint32_t connections = connections_of(ranks);
+  return fabric::RankPorts{.ports = std::vector<std::uint16_t>(ranks * ranks * connections),
+                           .ranks = ranks,
+                           .connections = connections,
+                           .most = {},
+                           .flows = {}};
 }
 
 agent::PeerPorts rows_of(fabric::RankPorts planned) {
@@ -102,34 +107,54 @@ agent::PeerPorts rows_of(fabric::RankPorts planned) {
 }
 
 struct Fabric {
+  explicit Fabric(const topo::Cluster& cluster)
+      : graph(topo::build_graph(cluster)), seeds(topo::hash_seeds(cluster, graph)) {}
   topo::Graph graph;
   std::vector<std::uint32_t> seeds;
-  std::vector<workload::SendSet> sets;
 };
 
-Result<agent::PeerPorts> plan_ports(const Fabric& fabric, const lab::LabInfo* lab,
-                                    const std::vector<std::string>& endpoints,
-                                    report::Ports& told) {
+// Around `down`.
+Result<fabric::RankPorts> plan_on(const Fabric& fabric, const fabric::Failed& down,
+                                  std::span<const fabric::RankPairs> sets,
+                                  const std::vector<std::string>& endpoints) {
   REGATTA_TRY(places, places_of(endpoints));
-  const fabric::Failed down = cables_down(lab, fabric.graph);
   const topo::Graph whole = fabric::without(fabric.graph, down);
+  return fabric::plan_rank_ports(whole, fabric::Routes(whole), fabric.seeds, places,
+                                 connections_of(places.size()), sets,
+                                 {.range = kRange, .most_steps = kSteps});
+}
+
+Result<agent::PeerPorts> plan_job(const Fabric& fabric, const lab::LabInfo* lab,
+                                  const std::vector<workload::SendSet>& sets,
+                                  const std::vector<std::string>& endpoints, report::Ports& told) {
+  const fabric::Failed down = cables_down(lab, fabric.graph);
   std::vector<fabric::RankPairs> pairs;
-  for (const workload::SendSet& set : fabric.sets) {
+  for (const workload::SendSet& set : sets) {
     pairs.emplace_back();
     for (const workload::RankSend& send : set.sends)
       pairs.back().push_back({send.from.index(), send.to.index()});
   }
-  REGATTA_TRY(planned, fabric::plan_rank_ports(whole, fabric::Routes(whole), fabric.seeds, places,
-                                               connections_of(places.size()), pairs,
-                                               {.range = kRange, .most_steps = kSteps}));
+  REGATTA_TRY(planned, plan_on(fabric, down, pairs, endpoints));
   told.sets.clear();
   told.avoided.clear();
   for (std::size_t set = 0; set < pairs.size(); ++set)
-    told.sets.push_back({fabric.sets[set].name, static_cast<int>(planned.flows[set]),
+    told.sets.push_back({sets[set].name, static_cast<int>(planned.flows[set]),
                          static_cast<int>(planned.most[set])});
   for (const LinkId link : down.links)
     told.avoided.push_back(fabric.graph.links[link.index()].name);
   return rows_of(std::move(planned));
+}
+
+// Whom each rank sends to in one call: the next one of a ring, or every other one.
+fabric::RankPairs pairs_of(const bench::Task& task) {
+  std::vector<std::size_t> order(static_cast<std::size_t>(task.ranks));
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  fabric::RankPairs pairs;
+  if (task.op != bench::Op::kAllToAll) return fabric::ring_of(order);
+  for (const std::size_t from : order)
+    for (const std::size_t to : order)
+      if (from != to) pairs.push_back({from, to});
+  return pairs;
 }
 
 }  // namespace
@@ -154,13 +179,24 @@ agent::PortPlanner port_planner(const PortChoice& choice, const topo::Cluster& c
                                 const workload::Strategy& strategy, report::Ports& told) {
   told = {.taken = choice.taken, .why = choice.why};
   if (choice.taken == kSurveyed) return {};
+  if (choice.taken == kHashed)
+    return [](const std::vector<std::string>& endpoints) -> Result<agent::PeerPorts> {
+      REGATTA_TRY(any, any_ports(endpoints));
+      return rows_of(std::move(any));
+    };
+  return [fabric = Fabric(cluster), lab, sets = workload::send_sets(model, strategy),
+          &told](const std::vector<std::string>& endpoints) {
+    return plan_job(fabric, lab, sets, endpoints, told);
+  };
+}
+
+bench::PortPlanner bench_port_planner(const PortChoice& choice, const topo::Cluster& cluster,
+                                      const lab::LabInfo& lab, const bench::Task& task) {
+  if (choice.taken == kSurveyed) return {};
   if (choice.taken == kHashed) return any_ports;
-  Fabric fabric{.graph = topo::build_graph(cluster),
-                .seeds = {},
-                .sets = workload::send_sets(model, strategy)};
-  fabric.seeds = topo::hash_seeds(cluster, fabric.graph);
-  return [fabric = std::move(fabric), lab, &told](const std::vector<std::string>& endpoints) {
-    return plan_ports(fabric, lab, endpoints, told);
+  return [fabric = Fabric(cluster), lab, sets = std::vector<fabric::RankPairs>{pairs_of(task)}](
+             const std::vector<std::string>& endpoints) {
+    return plan_on(fabric, cables_down(&lab, fabric.graph), sets, endpoints);
   };
 }
 

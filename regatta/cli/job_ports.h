@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "regatta/agent/session.h"
+#include "regatta/bench/own_ranks.h"
 #include "regatta/core/result.h"
 #include "regatta/report/run_result.h"
 #include "regatta/topo/cluster.h"
@@ -32,6 +33,11 @@ Result<PortChoice> choose_ports(const std::string& asked, const topo::Cluster& c
 agent::PortPlanner port_planner(const PortChoice& choice, const topo::Cluster& cluster,
                                 const lab::LabInfo* lab, const workload::ModelShape& model,
                                 const workload::Strategy& strategy, report::Ports& told);
+
+// The same for ranks that call one collective: those that `task` has send to each other at the same
+// time. Null where the ranks survey themselves.
+bench::PortPlanner bench_port_planner(const PortChoice& choice, const topo::Cluster& cluster,
+                                      const lab::LabInfo& lab, const bench::Task& task);
 
 // "data-parallel rings: 16 connections across switches, at most 1 on a link; ...".
 std::string ports_text(const report::Ports& ports);

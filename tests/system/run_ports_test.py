@@ -5,6 +5,8 @@ import pathlib
 import re
 import socket
 import struct
+import subprocess
+import time
 import unittest
 
 import lab_case
@@ -38,14 +40,16 @@ class RunPorts(lab_case.LabCase):
         self.cluster.write_text(self.cluster.read_text().replace("count: 3", "count: 4"))
         self.job.write_text(self.job.read_text().replace("global_batch: 6", "global_batch: 8").replace("dp: 3", "dp: 4"))
 
-    def workers_by_server(self):
-        """Process of each worker: `remember()` knows those of three servers."""
-        members = [pid for pid in lab_case.processes() if "regatta-worker train" in lab_case.command_of(pid)]
+    def ranks_by_server(self, command):
+        """A process of each server, by where its connections begin."""
         found = {}
-        for pid in members:
-            addresses = {one[0] for one in connections_of(pid)}
+        for pid in [pid for pid in lab_case.processes() if command in lab_case.command_of(pid)]:
+            try:
+                addresses = {one[0] for one in connections_of(pid)}
+            except OSError:
+                continue  # it has ended
             for server, address in self.addresses.items():
-                if address in addresses and self.belongs(pid):
+                if address in addresses:
                     found[server] = pid
         return found
 
@@ -67,10 +71,10 @@ class RunPorts(lab_case.LabCase):
             if server in self.addresses:
                 self.port_of[self.addresses[server]] = port
 
-    def ring_on_uplinks(self):
+    def ring_on_uplinks(self, command):
         """How many connections of the ring leave each leaf by each uplink."""
         self.look_at_lab()
-        workers = self.workers_by_server()
+        workers = self.ranks_by_server(command)
         self.assertEqual(set(workers), {f"s{i}" for i in range(4)})
         load = collections.Counter()
         for sender, receiver, leaf in (("s1", "s2", "leaf0"), ("s3", "s0", "leaf1")):
@@ -85,10 +89,34 @@ class RunPorts(lab_case.LabCase):
     def test_leads_the_connections_that_send_at_once_over_different_uplinks(self):
         run = self.start()
         self.assertRegex(run.text(), r"ports planned: the switches of a lab hash by known seeds")
-        load = self.ring_on_uplinks()
+        load = self.ring_on_uplinks("regatta-worker train")
         print(f"  connections of the ring by uplink: {sorted(load.values())}")
         self.assertEqual(len(load), 2 * SPINES)
         self.assertEqual(set(load.values()), {1})
+
+    def test_benchmarks_over_planned_ports(self):
+        self.assertEqual(lab_case.regatta("lab", "up", self.cluster).returncode, 0)
+        self.addCleanup(lab_case.regatta, "lab", "down", self.name)
+        self.look_at_lab()
+        bench = subprocess.Popen([lab_case.BIN / "regatta", "bench", "coll", "all_reduce", "--ranks", "4", "--sizes", "4M",
+                                  "--batches", "1000", "--rounds", "100", "--cluster", self.cluster], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE, text=True)
+        try:
+            servers = {f"s{i}" for i in range(4)}
+            self.assertTrue(lab_case.wait_until(lambda: set(self.ranks_by_server("regatta-bench-rank")) == servers, 30))
+            time.sleep(2)  # until all have met
+            load = self.ring_on_uplinks("regatta-bench-rank")
+        finally:
+            bench.terminate()
+            bench.wait(20)
+            bench.stderr.close()
+        self.assertEqual(len(load), 2 * SPINES)
+        self.assertEqual(set(load.values()), {1})
+
+    def test_benchmarks_refuse_ports_without_a_cluster(self):
+        done = lab_case.regatta("bench", "coll", "all_reduce", "--sizes", "1K", "--ports", "planned")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"^regatta: --ports: ranks of one machine have no connections; name a cluster with --cluster$")
 
     def test_says_what_was_taken(self):
         for asked, taken in ((), "planned"), (("--ports", "surveyed"), "surveyed"), (("--ports", "hashed"), "hashed"):
