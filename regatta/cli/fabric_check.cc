@@ -287,8 +287,7 @@ int check(const Options& options) {
   if (options.json) {
     json all = finding_to_json(graph, routes, finding);
     if (!proof.json.is_null()) all["proof"] = proof.json;
-    fmt::print("{}
-", all.dump(2));
+    fmt::print("{}\n", all.dump(2));
   } else {
     print_now(graph, routes, finding.now);
     for (const FailureFinding& after : finding.after)
