@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/os/errno_text.h"
@@ -137,7 +138,17 @@ int main_with(int count, char** values) {
                  "What carries the probes, on all servers alike: udp, or rdma by RoCEv2 devices")
       ->type_name("NAME")
       ->capture_default_str();
-  CLI11_PARSE(app, count, values);
+  try {
+    app.parse(count, values);
+  } catch (const CLI::ParseError& end) {
+    if (end.get_exit_code() == 0) return app.exit(end);  // --help
+    const auto unknown = app.remaining(true);
+    const std::string problem = unknown.empty()
+                                    ? end.what()
+                                    : "there is no option '" + printable(unknown.front(), 60) + "'";
+    fmt::print(stderr, "regatta-prober: {}; see regatta-prober --help\n", problem);
+    return exit_status({Code::kInvalidInput, problem});
+  }
   std::signal(SIGPIPE, SIG_IGN);
   for (const int signal : {SIGINT, SIGTERM})
     std::signal(signal, [](int) { g_stop = true; });

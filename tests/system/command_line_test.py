@@ -292,6 +292,15 @@ class CommandLine(unittest.TestCase):
         agent = [([], "--listen is missing"), (["--lisen", "x:7"], "there is no option '--lisen'"),
                  (listen + ["--port"], "there is no option '--port'"), (listen + ["--listen"], "--listen: 1 required TEXT missing")]
         cases = [("regatta-agent", arguments, problem + "; see regatta-agent --help") for arguments, problem in agent]
+        cases += [("regatta-prober", arguments, problem) for arguments, problem in [
+            ([], "give a cluster file and --server, or --plan"),
+            ([CLUSTER], "--server is missing; name the server that this is"),
+            ([CLUSTER, "--server", "s99"], "--server s99: is not in cluster lab-4x2"),
+            ([CLUSTER, "--sever", "s0"], "there is no option '--sever'; see regatta-prober --help"),
+            ([CLUSTER, "--server", "s0", "--collector", "head-1"], "head-1: give a host and a port, like gpu-1:7000"),
+            ([CLUSTER, "--server", "s0", "--transport", "tcp"], "--transport tcp: write udp or rdma"),
+            ([CLUSTER, "--server", "s0", "--period", "1ms"], "--period: must be from 10ms to 1min, like 10ms"),
+            (["--plan", "-"], "plan of probes: line 1 is none of a plan of this version")]]
         if (lab_case.BIN / "regatta-worker").exists():
             cases += [("regatta-worker", arguments, "give it one mode, train or measure; regatta-agent starts it")
                       for arguments in ([], ["tarin"], ["train", "twice"])]
