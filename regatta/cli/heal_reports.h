@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "regatta/core/result.h"
@@ -19,15 +20,19 @@ class HealReports {
   static Result<HealReports> open(const std::string& path, const topo::Graph& graph);
 
   // What has begun is told at once, what goes on every second (a healer takes it that nobody sees a
-  // fault any more who does not say so). Fails with kUnavailable once the healer is gone.
-  Status tell(const diag::News& news, Seconds now);
+  // fault any more who does not say so). Never waits: a healer that is gone is looked for again
+  // every second, and hears of what goes on then. The sentence to print about that, once; "": none.
+  std::string tell(const diag::News& news, Seconds now);
 
  private:
-  HealReports(os::UniqueFd fd, const topo::Graph& graph) : fd_(std::move(fd)), graph_(&graph) {}
-  Status send(const std::string& lines);
+  HealReports(std::string path, os::UniqueFd fd, const topo::Graph& graph)
+      : path_(std::move(path)), fd_(std::move(fd)), graph_(&graph) {}
+  std::string all_lasting() const;
+  bool send(const std::string& lines);
   void read_and_forget();
 
-  os::UniqueFd fd_;
+  std::string path_;
+  os::UniqueFd fd_;  // empty while the healer is gone
   const topo::Graph* graph_;
   std::vector<diag::Verdict> lasting_;
   Seconds told_;

@@ -183,7 +183,8 @@ class Run {
       const diag::News news = collector_.look(os::system_now());
       output_.news(news, since_begin());
       if (healer) {
-        REGATTA_TRY_DO(healer->tell(news, os::monotonic_now()));
+        const std::string note = healer->tell(news, os::monotonic_now());
+        if (!note.empty()) fmt::print(stderr, "regatta: {}\n", note);
       }
       if (target_.lab && probers.ended().size() == probers.count())
         return Error{Code::kUnavailable,
@@ -307,13 +308,13 @@ void add_probe_command(CLI::App& app, int& exit_status) {
       ->check(not_empty());
   probe
       ->add_option("--transport", options->transport,
-                   "With --listen: what carries the probes, as the probers were told, udp or rdma")
+                   "With --listen: what carries the probes, udp or rdma")
       ->type_name("NAME")
       ->check(one_of({"udp", "rdma"}))
       ->capture_default_str();
   probe
       ->add_option("--wait", options->wait,
-                   "With --listen: how long for all servers to report, before it goes on without")
+                   "With --listen: for servers to report, then it goes on without them")
       ->type_name("TIME")
       ->capture_default_str();
   probe->add_option("--period", options->period, "Between two probes on the same way, 10ms to 1s")

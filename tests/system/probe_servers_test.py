@@ -197,6 +197,12 @@ class ProbeOfServers(unittest.TestCase):
         self.fault("drop", "leaf1-spine0", "100%")
         self.wait(lambda: healer.events("withdrawn"))
         self.assertEqual(collector.faults(), ["link leaf1-spine0, both ways"])
+        # One that is started again hears of what goes on.
+        self.assertEqual(healer.end(signal.SIGINT), 0)
+        self.wait(lambda: collector.says("the healer is gone"))
+        healer = self.start(os.getpid(), lab_case.BIN / "regatta", "heal", "--lab", self.name, "--json")
+        self.wait(lambda: healer.events("noted"))
+        self.assertTrue(collector.says("the healer is back"))
         self.assertEqual(collector.end(signal.SIGINT), 0)
         self.assertEqual(healer.end(signal.SIGINT), 0)
 
