@@ -2,10 +2,10 @@
 // set of few, each with a loss rate of its own.
 //
 // A packet is lost when one component of its way drops it; what no component drops is lost with a
-// small background rate. The set is grown by the component that raises the likelihood most, as long
-// as it pays for a prior, and each member is then weighed against all others once more. Idea:
-// Harsh et al., "Flock: accurate network fault localization at scale", CoNEXT 2023; Peng et al.,
-// "deTector", ATC 2017.
+// small background rate. Each member of a set pays for a prior. The likeliest few sets of each size
+// are kept (internal/fault_sets.h), and a culprit is as sure as the sets that hold it are likely
+// among all of them. Idea: Harsh et al., "Flock: accurate network fault localization at scale",
+// CoNEXT 2023; Peng et al., "deTector", ATC 2017.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct ExplainOptions {
   // busy host loses come in bursts.
   double spread_least = 0.65;
   int windows_dark = 2;       // where nothing comes through any more, this is all
-  int windows_some_dark = 4;  // and where that is so for some flows
+  int windows_some_dark = 7;  // and where that is so for some flows
 };
 
 struct Explanation {
@@ -51,9 +51,9 @@ struct Explanation {
   std::size_t onset = 0;  // the window since which it is so
 };
 
-// Likeliest first; `standing`: culprits of earlier ones. Confidence is the
-// share of the likelihood that the culprit has among all that could stand in its place; culprits
-// with the very same ways are named as alternatives and count as one.
+// Likeliest first; `standing`: culprits of earlier ones. Confidence is the share of the likelihood
+// that sets with the culprit have among all sets that were found; culprits with the very same ways
+// are named as alternatives and count as one.
 std::vector<Explanation> explain(const topo::Graph& graph, std::span<const WayCount> ways,
                                  std::span<const Culprit> standing = {},
                                  const ExplainOptions& options = {});

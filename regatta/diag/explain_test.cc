@@ -129,6 +129,33 @@ TEST_F(Explains, ALinkThatDropsSomeFlowsWhole) {
   EXPECT_EQ(explanations_[0].verdict.symptom, Symptom::kSomeFlows);
 }
 
+TEST_F(Explains, ABlackHoleAndSomeFlowsOfAnotherLinkAtTheSameSpine) {
+  const std::uint32_t some = link("leaf1-spine0", false);
+  lose(link("leaf0-spine0", true), 1, 20);
+  int count = 0;
+  for (std::size_t way = 0; way < ways_.size(); ++way)
+    if (goes_over(way, some) && ++count % 2 == 0)
+      for (std::size_t window = 20; window < kWindows; ++window)
+        lost_[way][window] = sent_[way][window];
+  // Which link loses the flows from leaf2 is not clear: from leaf2 on, or to leaf1 on.
+  EXPECT_THAT(told(), ElementsAre("link leaf0-spine0 from leaf0 to spine0"))
+      << "not the spine, which would drop some flows of both";
+  ASSERT_THAT(explanations_, SizeIs(2));
+  EXPECT_THAT(explanations_[1].verdict.alternatives, testing::Not(IsEmpty()));
+}
+
+// What a server that stood still answered late is lost on a cable that died meanwhile.
+TEST_F(Explains, ANicThatDiesAlthoughSomeSeemsToBeLostBefore) {
+  lose(link("s4.nic0-leaf1", true), 1, 20);
+  lose(link("s4.nic0-leaf1", false), 1, 20);
+  const std::uint32_t from = link("s0.nic0-leaf0", true);
+  for (std::size_t way = 0; way < ways_.size(); ++way)
+    for (std::size_t window = 12; window < 20; ++window)
+      if (goes_over(way, from) && goes_over(way, link("s4.nic0-leaf1", false)))
+        lost_[way][window] = sent_[way][window];
+  EXPECT_THAT(told(), testing::Contains("nic s4.nic0"));
+}
+
 TEST_F(Explains, NobodyForAFewLossesHereAndThere) {
   for (const std::size_t way : {3U, 40U, 77U, 120U})
     lost_[way][way % kWindows] = 1;

@@ -109,6 +109,29 @@ bool same_culprits(std::vector<diag::Culprit> one, std::vector<diag::Culprit> tw
   return one == two;
 }
 
+// Two faults alike on the two directions of a cable are one of the cable.
+std::vector<diag::Culprit> culprits_of(const topo::Graph& graph,
+                                       const std::vector<SimulatedFault>& faults) {
+  std::vector<diag::Culprit> all;
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    const diag::Culprit& own = faults[i].culprit;
+    const auto is_other_half = [&](const SimulatedFault& other) {
+      return other.culprit.kind == diag::CulpritKind::kLink && own.kind == other.culprit.kind &&
+             other.culprit.link == own.link && other.culprit.forward == own.backward &&
+             own.forward != own.backward && other.loss == faults[i].loss && !other.some_flows &&
+             !faults[i].some_flows;
+    };
+    if (!std::ranges::any_of(faults, is_other_half)) {
+      all.push_back(own);
+    } else if (own.forward) {
+      const bool is_nic = graph.links[own.link.index()].a_nic >= 0;
+      all.push_back(is_nic ? diag::nic_culprit(graph, own.link)
+                           : diag::both_ways_culprit(own.link));
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 Result<std::vector<Scenario>> parse_scenarios(std::string_view text, const std::string& file) {
@@ -203,10 +226,9 @@ Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
   std::mt19937_64 random(options.seed);
   const Seconds start{2.5 + 0.1 * std::uniform_real_distribution<double>(0, 1)(random)};
   Outcome outcome;
-  for (SimulatedFault& fault : faults) {
+  for (SimulatedFault& fault : faults)
     fault.at = start;
-    outcome.truth.push_back(fault.culprit);
-  }
+  outcome.truth = culprits_of(graph, faults);
   Simulation simulation(graph, matrix, std::move(faults), options);
   diag::Locator locator(graph, matrix.ways, diag::options_for(options.period));
   outcome.after.resize(outcome.truth.size(), Seconds{-1});

@@ -145,9 +145,9 @@ class Maker {
       if (some.lossy.size() < 2) continue;
       const auto hit = static_cast<double>(some.lossy.size());
       const auto all = static_cast<double>(whole.totals.ways);
-      // Which of its flows: one of so many choices.
-      some.prior += options_.prior_some_flows -
-                    (std::lgamma(all + 1) - std::lgamma(hit + 1) - std::lgamma(all - hit + 1));
+      // Which of its flows: each share of them may be hit, very few or nearly all more rarely.
+      some.prior += options_.prior_some_flows + std::log(6) + std::lgamma(hit + 2) +
+                    std::lgamma(all - hit + 2) - std::lgamma(all + 4);
       made_.all.push_back(std::move(some));
     }
   }

@@ -49,9 +49,6 @@ struct Candidate {
   Totals totals;
   std::vector<double> arrived;       // in each window and all later ones, where it would drop
   std::vector<std::uint32_t> lossy;  // ways with losses, by their place in the list of those
-  std::size_t onset = 0;             // the window since which it is broken
-  double rate = 0;                   // of loss, likeliest given the rest of the set
-  double gain = 0;                   // of the logarithm of the likelihood, prior included
 };
 
 struct Candidates {
