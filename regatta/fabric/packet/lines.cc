@@ -46,6 +46,7 @@ Lines::Lines(const Network& network, const PacketOptions& options, Calendar& cal
 
 void Lines::print(Print& print, Picoseconds now) const {
   for (const Line& line : lines_) {
+    if (line.free_at == 0) continue;  // nothing has ever crossed it
     print.add(static_cast<std::uint64_t>(std::max<Picoseconds>(line.free_at - now, 0)));
     print.add(line.flying.size() << 32U | line.waiting.size());
     for (std::size_t i = 0; i < line.flying.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
@@ -98,6 +99,58 @@ TEST(MixedSimulation, IsThePacketLevelWhereSwitchesChooseOrRatesAreControlled) {
   const PacketOptions controlled{.marks = Marks{}, .rate_control = Dcqcn{}};
   for (const PacketOptions& options : {spread, controlled})
     EXPECT_EQ(simulate(one, options).second.leaps, 0U);
+}
+
+// A permutation whose ways collide: what shares links with few others soon does the same again,
+// whatever the rest does.
+TEST(MixedSimulation, LeapsInEachPartOfTheTrafficForItself) {
+  TestScene one(128, 16, kRate);
+  std::vector<std::uint32_t> to(128);
+  std::iota(to.begin(), to.end(), 0U);
+  std::ranges::shuffle(to, std::mt19937(1));
+  for (std::uint32_t from = 0; from < 128; ++from)
+    one.traffic.add(one.pair(from, to[from]), {16'000'000 + from});
+  const auto [packets, mixed] = simulate(one, {.pauses = Pauses{}});
+  EXPECT_EQ(mixed.bound.value, 0);
+  EXPECT_GT(packets.pauses, 1000U);
+  EXPECT_GT(mixed.leaps_by_recurrence, 20U);
+  EXPECT_LT(mixed.events, packets.events * 6 / 10);
+  EXPECT_GT(mixed.leapt.value, 0.4 * mixed.end.value);
+}
+
+TEST(MixedSimulation, SimulatesPartsAsTheWholeWhereNothingLeaps) {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto draw = [&random](std::uint32_t below) {
+      return static_cast<std::uint32_t>(random() % below);
+    };
+    TestScene one(32, 4, kRate, 1 + seed % 2);
+    one.draw_seeds(seed);
+    for (std::uint32_t flow = 0; flow < 24; ++flow) {
+      one.traffic.add(one.pair(draw(32), draw(32)), {draw(20'000)}, {1e-9 * draw(10'000)});
+      if (flow > 0 && draw(8) == 0) one.traffic.wait(flow, flow - 1);
+    }
+    PacketOptions options;
+    if (seed % 3 == 1) options.pauses = Pauses{.xoff = {20'000}, .xon = {15'000}};
+    if (seed % 3 == 2) options.buffer = Bytes{50'000};
+    std::vector<std::uint32_t> order;
+    options.on_arrived = [&](std::uint32_t flow, const FlowTimes&) { order.push_back(flow); };
+    auto mixed = simulate_mixed(one.scene(), one.traffic, options);
+    ASSERT_TRUE(mixed);
+    EXPECT_EQ(order.size(), one.traffic.flows().size());
+    EXPECT_TRUE(std::ranges::is_sorted(
+        order, {}, [&](std::uint32_t flow) { return mixed->flows[flow].arrived; }));
+    const auto packets = simulate_packets(one.scene(), one.traffic, options);
+    EXPECT_EQ(mixed->leaps, 0U);
+    EXPECT_EQ(mixed->end.value, packets->end.value);
+    EXPECT_EQ(mixed->pauses, packets->pauses);
+    EXPECT_EQ(mixed->lost, packets->lost);
+    EXPECT_EQ(mixed->longest_queue, packets->longest_queue);
+    EXPECT_EQ(mixed->mean_queue, packets->mean_queue);
+    for (std::size_t flow = 0; flow < packets->flows.size(); ++flow)
+      EXPECT_EQ(mixed->flows[flow].arrived, packets->flows[flow].arrived);
+  }
 }
 
 // Up to the outage, and after it again.

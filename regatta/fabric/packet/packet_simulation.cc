@@ -4,6 +4,7 @@
 
 #include "regatta/core/check.h"
 #include "regatta/fabric/packet/engine.h"
+#include "regatta/fabric/packet/mixed_simulation.h"
 #include "regatta/fabric/packet/network.h"
 
 namespace regatta::fabric {
@@ -155,11 +156,7 @@ Result<MixedReport> simulate_mixed(const PacketScene& scene, const Traffic& traf
                              options.window.value));
   for (const Traffic::Flow& flow : traffic.flows())
     REGATTA_CHECK(flow.path < scene.pairs.pairs.size());
-  auto network = packet::make_network(scene, packets);
-  if (!network) return network.error();
-  packet::Engine engine(*std::move(network), scene, traffic, packets);
-  if (packets.spread == Spread::kHash && !packets.rate_control) engine.set_leaps(packets, options);
-  return engine.run();
+  return packet::run_mixed(scene, traffic, packets, options);
 }
 
 }  // namespace regatta::fabric
