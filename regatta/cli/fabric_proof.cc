@@ -29,14 +29,15 @@ FabricProof prove_circle(const topo::Cluster& cluster, const topo::Graph& graph,
   std::vector<std::string> links;
   for (const std::uint32_t link : witness->deadlock)
     links.push_back(graph.links[link / 2].name + (link % 2 == 0 ? " up" : " down"));
-  json["since_s"] = witness->since.value;
+  json["still_s"] = witness->still.value;
   json["links"] = links;
-  return {.text = fmt::format("brought about packet by packet: of {} messages of {} that go over "
-                              "it {} never arrive; from {} on these wait for each other:\n  {}\n",
-                              witness->messages, format_bytes(witness->bytes),
-                              witness->messages - witness->arrived, format_seconds(witness->since),
-                              join(links, ", ")),
-          .json = std::move(json)};
+  return {
+      .text = fmt::format(
+          "brought about packet by packet: of {} messages of {} that go over "
+          "it {} never arrive; from {} on nothing moves, and these wait for each other:\n  {}\n",
+          witness->messages, format_bytes(witness->bytes), witness->messages - witness->arrived,
+          format_seconds(witness->still), join(links, ", ")),
+      .json = std::move(json)};
 }
 
 }  // namespace regatta::cli

@@ -85,6 +85,7 @@ Result<MixedReport> Engine::run() {
     if (const auto waits_for = flows_.waits_without_end(); !waits_for.empty())
       return circle_of_waits(flows_.traffic(), waits_for);
   if (recorder_.is_on()) record();
+  still_ = now_ + flows_.leapt();
   watch_what_stands();
   return report();
 }
@@ -327,6 +328,7 @@ MixedReport Engine::report() const {
   report.cycles = cycles_repeated_;
   report.reordered = reordered_;
   report.most_held_back = most_held_;
+  report.still = {seconds(still_)};
   report.storms = storms_.storms();
   report.not_arrived = flows_.not_arrived();
   if (report.not_arrived != 0) report.deadlock = lines_.find_waits();

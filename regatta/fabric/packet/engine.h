@@ -114,6 +114,7 @@ class Engine {
   std::vector<std::uint32_t> free_;  // places in it
   std::vector<Picoseconds> wakes_;   // per link: the first one that is set
   Picoseconds now_ = 0;
+  Picoseconds still_ = 0;  // by the clock of the flows
   std::uint64_t packets_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t expired_ = 0;

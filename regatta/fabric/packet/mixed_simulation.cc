@@ -25,6 +25,7 @@ class Whole {
     add_links(of);
     report_.end = std::max(report_.end, of.end);
     report_.bound = std::max(report_.bound, of.bound);
+    report_.still = std::max(report_.still, of.still);
     const auto flows = static_cast<double>(part.flows.size());
     leapt_ += of.leapt.value * flows;
     time_ += of.end.value * flows;

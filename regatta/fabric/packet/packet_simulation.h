@@ -142,6 +142,7 @@ struct PacketReport : FlowReport {
   // receiver held back until all before them had come.
   std::uint64_t reordered = 0;
   std::uint32_t most_held_back = 0;
+  Seconds still;    // nothing happened any more
   Circle deadlock;  // links that wait for each other for ever; empty: none do
   // Where nothing moves any more, as the watch would find them that goes on.
   std::vector<PauseStorm> storms;

@@ -107,16 +107,13 @@ Result<Witness> bring_about(const topo::Graph& graph, const Routes& routes,
     Traffic traffic;
     for (std::uint32_t pair = 0; pair < pairs.pairs.size(); ++pair)
       traffic.add(pair, witness.bytes);
-    PacketOptions options{.pauses = Pauses{}};
-    options.storms = StormOptions{.period = {10e-6}, .rule = {.detection = {100e-6}}};
-    REGATTA_TRY(report, simulate_packets({graph, routes, seeds, pairs}, traffic, options));
+    REGATTA_TRY(report,
+                simulate_packets({graph, routes, seeds, pairs}, traffic, {.pauses = Pauses{}}));
     witness.messages = pairs.pairs.size();
     witness.arrived = witness.messages - report.not_arrived;
     witness.deadlock = report.deadlock;
-    if (witness.deadlock.empty()) continue;
-    for (const PauseStorm& storm : report.storms)
-      if (!storm.tree.circle.empty()) witness.since = storm.since;
-    break;
+    witness.still = report.still;
+    if (!witness.deadlock.empty()) break;
   }
   return witness;
 }

@@ -15,7 +15,7 @@ namespace regatta::fabric {
 
 struct Witness {
   Circle deadlock;           // links that wait for each other for ever; empty: it did not close
-  Seconds since;             // from then on, with a deadlock
+  Seconds still;             // nothing moved any more
   std::size_t messages = 0;  // that were sent
   std::size_t arrived = 0;   // of these
   Bytes bytes;               // of each
