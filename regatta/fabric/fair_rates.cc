@@ -16,8 +16,8 @@ bool is_above(double rate, double other) {
 
 }  // namespace
 
-FairRates::FairRates(const Links& links, const Paths& paths)
-    : paths_(paths), links_(links.capacity.size()) {
+FairRates::FairRates(const Links& links, const Paths& paths, bool notes_moves)
+    : paths_(paths), links_(links.capacity.size()), notes_moves_(notes_moves) {
   for (std::size_t link = 0; link < links_.size(); ++link)
     links_[link].capacity = links.capacity[link];
   for (std::uint32_t path = 0; path < paths.size(); ++path)
@@ -61,14 +61,15 @@ void FairRates::set_capacity(std::uint32_t link, double capacity) {
 }
 
 void FairRates::set_load(std::uint32_t link, double load) {
+  Link& one = links_[link];
+  one.load = load;
+  if (!notes_moves_) return;
   if (is_settled_) {
     for (const std::uint32_t moved : moved_)
       links_[moved].is_moved = false;
     moved_.clear();
     is_settled_ = false;
   }
-  Link& one = links_[link];
-  one.load = load;
   if (!one.is_moved) moved_.push_back(link);
   one.is_moved = true;
 }

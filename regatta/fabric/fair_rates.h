@@ -18,8 +18,8 @@ namespace regatta::fabric {
 
 class FairRates {
  public:
-  // Both must outlive it; `paths` may grow meanwhile.
-  FairRates(const Links& links, const Paths& paths);
+  // Both must outlive it; `paths` may grow meanwhile. `notes_moves`: moved_links() is asked for.
+  FairRates(const Links& links, const Paths& paths, bool notes_moves = false);
 
   // A flow over `path`, which has links; its number until it is removed. Its rate is 0 until
   // settle().
@@ -95,6 +95,7 @@ class FairRates {
   std::vector<std::uint32_t> touched_;  // links that flows left, or whose capacity is another
   std::vector<std::uint32_t> changed_;
   std::vector<std::uint32_t> moved_;
+  const bool notes_moves_;
   bool is_settled_ = false;  // since the last change
   std::uint32_t mark_ = 0;
   std::uint32_t problem_ = 0;

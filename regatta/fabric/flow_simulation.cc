@@ -85,7 +85,7 @@ class Simulation {
         traffic_(traffic),
         options_(options),
         followers_(traffic),
-        rates_(links, paths) {
+        rates_(links, paths, options.history != nullptr) {
     const std::size_t flows = traffic.flows().size();
     for (const Traffic::Flow& flow : traffic.flows())
       REGATTA_CHECK(flow.path < paths.size());
