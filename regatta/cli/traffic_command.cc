@@ -6,11 +6,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/lab_polarisation.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/outputs.h"
 #include "regatta/cli/stop_signal.h"
@@ -104,7 +107,16 @@ Status run(const Options& options) {
                    found.error().message};
     lab = *std::move(found);
   }
+  std::vector<std::uint64_t> before;
+  if (lab) {
+    REGATTA_TRY(bytes, bytes_of_cables(*lab));
+    before = std::move(bytes);
+  }
   REGATTA_TRY(view, watch(lab, duration, period, options.json));
+  if (lab) {
+    REGATTA_TRY(found, find_polarisation(*lab, before));
+    view.polarisation = std::move(found);
+  }
   if (options.json)
     fmt::print("{}\n",
                traffic_json(view).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));

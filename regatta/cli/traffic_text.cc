@@ -205,6 +205,8 @@ std::string traffic_text(const TrafficView& view) {
   if (!view.inferred.empty()) text += "What the flows alone say:\n";
   for (const InferredJob& one : view.inferred)
     text += "  " + inferred_text(one);
+  for (const std::string& found : view.polarisation)
+    text += found + "\n";
   text += fmt::format(
       "{} of connections that are no rank's; looking at {} connections each {} "
       "took {:.2f} % of a core\n",
@@ -220,7 +222,8 @@ json traffic_json(const TrafficView& view) {
               {"connections", view.connections},
               {"cost", view.cost},
               {"jobs", json::array()},
-              {"inferred", json::array()}};
+              {"inferred", json::array()},
+              {"polarisation", view.polarisation}};
   for (const JobTraffic& job : view.jobs) {
     json one = peaks_json(job.peaks);
     one.update({{"job", job.job},
@@ -257,6 +260,12 @@ std::string traffic_html(const TrafficView& view, const std::string& where) {
   html += report::section("What the flows alone say",
                           "Servers that talk belong together, unless they keep different time.",
                           groups.empty() ? report::sentence("Nothing was sent.") : groups);
+  std::string tiers;
+  for (const std::string& found : view.polarisation)
+    tiers += report::sentence(found);
+  if (!tiers.empty())
+    html += report::section("Tiers that hash alike",
+                            "By what each cable carried: links stay empty for ever.", tiers);
   return html + "</main></body></html>\n";
 }
 

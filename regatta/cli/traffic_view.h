@@ -69,6 +69,7 @@ struct TrafficView {
   Bytes other_bytes;  // of no rank that is known
   double cost = 0;
   std::size_t connections = 0;
+  std::vector<std::string> polarisation;  // what the switches' counters say of their hashes
 };
 
 TrafficView view_of(const TrafficRecord& record);

@@ -1,8 +1,34 @@
 """`regatta traffic` beside a job in a lab: whose traffic it is, during what, its bursts, and its steps from flows alone."""
 import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
 import unittest
 
 import lab_case
+
+# Two groups of four leaves and four spines, each spine with two super-spines above.
+THREE_TIERS = """\
+name: {name}
+server_types:
+  one: {{devices: {{count: 1, type: cpu, cpu_share: 2%}}, intra: {{kind: shm}}, nics: {{count: 1, rate: 1Gbps}}}}
+fabric: {{tiers: [leaf, spine, super-spine], servers_per_leaf: 1, spines: 4, uplink: 1Gbps, leaves_per_group: 4, super_spines: 8}}
+servers: {{count: 8, type: one}}
+"""
+SEED = "/proc/sys/net/ipv4/fib_multipath_hash_seed"
+# To the servers of the other group, from many ports.
+SEND = """\
+import socket, sys
+here = int(sys.argv[1])
+for port in range(20000, 20100):
+    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    one.bind(("", port))
+    for there in range(8):
+        if (here < 4) != (there < 4):
+            one.sendto(bytes(1000), (f"10.64.0.{2 * there}", 9))
+"""
 
 
 class Traffic(lab_case.LabCase):
@@ -128,6 +154,44 @@ class Refuses(unittest.TestCase):
             self.assertEqual(done.returncode, 2, (arguments, done.stderr))
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
             self.assertIn(words, done.stderr)
+
+
+@unittest.skipUnless(os.path.exists(SEED), "the kernel's hash has no seed")
+class Polarisation(unittest.TestCase):
+    """Without a job: what switches carry says whether they hash alike."""
+    def setUp(self):
+        self.name = f"polar-{os.getpid()}"
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        cluster = pathlib.Path(folder.name) / "cluster.yaml"
+        cluster.write_text(THREE_TIERS.format(name=self.name))
+        done = lab_case.regatta("lab", "up", cluster)
+        if done.returncode == 2 and "namespaces" in done.stderr:
+            self.skipTest(done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.addCleanup(lab_case.regatta, "lab", "down", self.name)
+
+    def exec(self, node, *command):
+        return [lab_case.BIN / "regatta", "lab", "exec", "--lab", self.name, node, "--", *command]
+
+    def found(self):
+        with subprocess.Popen([lab_case.BIN / "regatta", "traffic", "--lab", self.name, "--duration", "6s", "--json"],
+                              stdout=subprocess.PIPE, text=True) as watch:
+            time.sleep(1)
+            senders = [subprocess.Popen(self.exec(f"s{i}", "python3", "-c", SEND, str(i))) for i in range(8)]
+            self.assertEqual([sender.wait() for sender in senders], [0] * 8)
+            lines = watch.stdout.read().splitlines()
+        self.assertEqual(watch.returncode, 0)
+        return json.loads(lines[-1])["polarisation"]
+
+    def test_tiers_that_hash_alike_are_found_by_their_counters(self):
+        self.assertEqual(self.found(), [])
+        for kind in ("leaf", "spine", "super"):
+            for i in range(8):
+                subprocess.run(self.exec(f"{kind}{i}", "sh", "-c", f"echo 7 > {SEED}"), check=True)
+        found = self.found()
+        self.assertEqual(len(found), 1)
+        self.assertRegex(found[0], "^spines hash as leaves do: 8 uplinks are empty, as spine")
 
 
 if __name__ == "__main__":
