@@ -63,7 +63,8 @@ class Own:
 class Probe:
     """`regatta probe --heal` and its probers: they have a processor of their own on real servers too."""
 
-    def __init__(self, program, cluster):
+    def __init__(self, program, cluster, keep):
+        self.kept = open(keep + ".probe" if keep else "/dev/null", "w")
         self.process = subprocess.Popen([program, "probe", cluster, "--heal", "--json"], text=True, stdout=subprocess.PIPE)
         self.found = []
         self.reader = threading.Thread(target=self.read, daemon=True)
@@ -82,6 +83,8 @@ class Probe:
             event = json.loads(line)
             if event["event"] == "begun":
                 self.found.append(event)
+                self.kept.write(json.dumps({"heard_s": time.monotonic(), **event}) + "\n")
+                self.kept.flush()
 
     def tell(self):
         names = [f"{one['culprit']} ({one['symptom']})" for one in self.found]
@@ -108,7 +111,7 @@ def main():
     parser.add_argument("--cluster", default=str(ROOT / "bench" / "clusters" / "heal-2x4.yaml"))
     parser.add_argument("--healer", choices=["own", "frr", "bfd", "none"], default="own")
     parser.add_argument("--verdicts", choices=["small", "probe"], default="small")
-    parser.add_argument("--keep", help="file for one line of JSON a trial; FILE.heal gets what the healer did")
+    parser.add_argument("--keep", help="file for one line of JSON a trial; FILE.heal gets what the healer did, FILE.probe what was found")
     parser.add_argument("faults", nargs="*", metavar="FAULT")
     options = parser.parse_args()
     for fault in options.faults:
@@ -136,7 +139,7 @@ def main():
                 # The locator calls a fault over after a second without a loss; then the healer's clean period begins.
                 command[-2:] = ["--rest", "3"]
                 if isinstance(probe, Nobody):
-                    probe = Probe(programs / "regatta", options.cluster)
+                    probe = Probe(programs / "regatta", options.cluster, options.keep)
             if options.healer in ("frr", "bfd"):
                 # Long enough for a hold timer to end, and for sessions to come back.
                 command[-2:] = ["--hold", "6" if fault in NEEDS_PROBES else "1", "--rest", "6", "--reorder", "yes"]
