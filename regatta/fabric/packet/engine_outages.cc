@@ -68,8 +68,9 @@ void Engine::break_out() {
   recurrence_.changed();
   cycles_.forget();
   flows_.forget_notes();
-  // What was off by a little before may be sent again a turn sooner or later.
-  if (bound_ > 0) bound_ += static_cast<double>(again_after_);
+  // Rates leave open whose packet goes next, so that others may be lost, and sent again a turn
+  // sooner or later; what recurs does not.
+  if (bound_ > 0 || leaps_ != leaps_back_) bound_ += static_cast<double>(again_after_);
 }
 
 void Engine::poll() {

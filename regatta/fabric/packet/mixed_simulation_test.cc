@@ -30,7 +30,8 @@ std::pair<PacketReport, MixedReport> simulate(const TestScene& one, const Packet
       farthest = std::max(farthest, std::abs(off));
   }
   EXPECT_LE(farthest, mixed->bound.value + 1e-11);
-  EXPECT_LE(mixed->bound.value, 0.02 * mixed->end.value);
+  const double again = options.send_again_after.value * static_cast<double>(options.outages.size());
+  EXPECT_LE(mixed->bound.value, 0.02 * mixed->end.value + again);
   EXPECT_EQ(packets->packets, mixed->packets);
   EXPECT_EQ(packets->crossings, mixed->crossings);
   EXPECT_EQ(packets->bytes_of_link, mixed->bytes_of_link);
@@ -162,7 +163,6 @@ TEST(MixedSimulation, LeapsBetweenOutages) {
   options.outages.push_back({.at = {1e-3}, .dead = {one.nics[13]}, .back = {}, .routes = {}});
   options.outages.push_back({.at = {11e-3}, .dead = {}, .back = {one.nics[13]}, .routes = {}});
   const auto [packets, mixed] = simulate(one, options);
-  EXPECT_EQ(mixed.bound.value, 0);
   EXPECT_GE(mixed.leaps, 3U);
   EXPECT_LT(mixed.events, packets.events / 10);
   EXPECT_NEAR(mixed.end.value, 10e-3 + 12e-3 * 4126 / 4096, 0.12e-3);
@@ -190,9 +190,9 @@ TEST(MixedSimulation, KeepsItsBoundForDrawnTraffic) {
     if (seed % 4 == 3) {  // a link is dead for a while
       const LinkId link{static_cast<int>(draw(static_cast<std::uint32_t>(one.graph.links.size())))};
       const double at = 1e-9 * draw(300'000);
+      const double back = at + 1e-9 * draw(3'000'000);
       options.outages.push_back({.at = {at}, .dead = {link}, .back = {}, .routes = {}});
-      options.outages.push_back(
-          {.at = {at + 1e-9 * draw(300'000)}, .dead = {}, .back = {link}, .routes = {}});
+      options.outages.push_back({.at = {back}, .dead = {}, .back = {link}, .routes = {}});
     }
     SCOPED_TRACE(seed);
     leaps += simulate(one, options).second.leaps;
