@@ -24,10 +24,10 @@ FailureSets::FailureSets(const topo::Graph& graph, const FailureOptions& options
     : places_(static_cast<std::size_t>(options.at_once)), random_(options.seed) {
   REGATTA_CHECK(options.at_once >= 1);
   for (std::size_t id = 0; id < graph.links.size(); ++id)
-    if (graph.links[id].a_nic < 0) links_.emplace_back(static_cast<int>(id));
+    if (graph.links[id].a_nic < 0) links_.push_back(LinkId{static_cast<int>(id)});
   for (std::size_t id = 0; options.switches && id < graph.nodes.size(); ++id)
     if (graph.nodes[id].kind != topo::NodeKind::kServer)
-      switches_.emplace_back(static_cast<int>(id));
+      switches_.push_back(NodeId{static_cast<int>(id)});
   const std::size_t parts = links_.size() + switches_.size();
   if (parts < places_.size()) return;
   sets_ = sets_of(parts, places_.size());
