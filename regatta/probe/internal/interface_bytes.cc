@@ -78,8 +78,7 @@ Status InterfaceBytes::look_for_interfaces() {
     found.push_back(static_cast<const ifaddrmsg*>(NLMSG_DATA(&message))->ifa_index);
   }));
   std::ranges::sort(found);
-  const auto rest = std::ranges::unique(found);
-  found.erase(rest.begin(), rest.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   interfaces_ = std::move(found);
   return {};
 }
