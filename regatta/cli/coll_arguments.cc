@@ -126,9 +126,7 @@ void add_coll_arguments(CLI::App& command, CollArguments& arguments) {
       ->check(whole_number(1, coll::kConnectionsMost));
   command
       .add_option("--ports", arguments.ports,
-                  "In a cluster, source ports of the connections: planned, so that those that send "
-                  "at the same time take different links (default where the switches' hash is "
-                  "known), surveyed by each rank (default elsewhere), or hashed, any")
+                  "In a cluster: ports planned (links apart; default in labs), surveyed, or hashed")
       ->type_name("HOW")
       ->check(one_of(port_choices()));
   command.add_flag("--model-only", arguments.model_only,

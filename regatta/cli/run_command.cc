@@ -318,10 +318,9 @@ void add_run_command(CLI::App& app, int& exit_status) {
       ->type_name("FOLDER")
       ->check(not_empty());
   command
-      ->add_option("--ports", options->ports,
-                   "Source ports of the connections between ranks: planned, so that those that "
-                   "send at the same time take different links (default where the switches' hash "
-                   "is known), surveyed by each rank (default elsewhere), or hashed, any")
+      ->add_option(
+          "--ports", options->ports,
+          "Source ports: planned (links apart; default in labs), surveyed by ranks, or hashed")
       ->type_name("HOW")
       ->check(one_of(port_choices()));
   command->add_flag("--resume", options->resume, "Go on from the job's newest checkpoint");
