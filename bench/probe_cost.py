@@ -104,10 +104,8 @@ def in_lab(options, folder):
         with open(folder / "said", "w") as said:
             probe = subprocess.Popen([regatta, "probe", cluster], stdout=said)
         time.sleep(3)
-        pids = [pid for pid in pathlib.Path("/proc").glob("[0-9]*")
-                if (pid / "cmdline").read_bytes().startswith(bytes(options.build / "bin/regatta-prober"))
-                and str(cluster).encode() in (pid / "cmdline").read_bytes()]
-        rows("lab", [int(pid.name) for pid in pids], options.seconds, (folder / "said").read_text().split(" probes")[0])
+        children = pathlib.Path(f"/proc/{probe.pid}/task/{probe.pid}/children").read_text().split()
+        rows("lab", [int(pid) for pid in children], options.seconds, (folder / "said").read_text().split(" probes")[0])
         rows("its collector", [probe.pid], options.seconds, "")
     finally:
         if probe:
