@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "regatta/core/utf8.h"
+
 namespace regatta {
 namespace {
 
@@ -71,9 +73,14 @@ std::string_view trim(std::string_view text) {
 }
 
 std::string printable(std::string_view text, std::size_t longest) {
+  const std::string_view part = text.substr(0, longest);
   std::string shown;
-  for (const char c : text.substr(0, longest))
-    shown += static_cast<unsigned char>(c) < 0x20U || c == 0x7F ? '?' : c;
+  for (std::size_t i = 0; i < part.size();) {
+    const std::size_t size = utf8_letter(part.substr(i));
+    const bool is_shown = size > 1 || (size == 1 && part[i] >= 0x20 && part[i] != 0x7F);
+    shown += is_shown ? part.substr(i, size) : "?";
+    i += size == 0 ? 1 : size;
+  }
   return text.size() > longest ? shown + "..." : shown;
 }
 

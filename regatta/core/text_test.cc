@@ -48,6 +48,7 @@ TEST(NearestWord, GivesUpOnEndlessWords) {
 TEST(Printable, HidesControlCharactersAndCuts) {
   EXPECT_EQ(printable("a\x1b[31mb\n", 60), "a?[31mb?");
   EXPECT_EQ(printable("abcdef", 3), "abc...");
+  EXPECT_EQ(printable("caf\u00e9 \xff\xc3 (", 60), "caf\u00e9 ?? (");
   EXPECT_EQ(printable("abc", 3), "abc");
 }
 

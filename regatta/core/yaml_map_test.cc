@@ -223,5 +223,13 @@ TEST(ParseYaml, RefusesKeysThatAreNoWords) {
   EXPECT_FALSE(parse_yaml("~: 1\n", "f.yaml").has_value());
 }
 
+TEST(YamlDocument, RefusesBytesThatAreNoLetters) {
+  const auto document = YamlDocument::parse("name: a\nother: \"g\xff\"\n", "job.yaml");
+  ASSERT_FALSE(document);
+  EXPECT_EQ(document.error().message,
+            "job.yaml:2: a byte that is no letter of UTF-8; write the file as UTF-8");
+  EXPECT_TRUE(YamlDocument::parse("name: \"g\\xff caf\u00e9\"\n", "job.yaml"));
+}
+
 }  // namespace
 }  // namespace regatta
