@@ -19,6 +19,7 @@ namespace regatta::os {
 namespace {
 
 constexpr std::uint32_t kMostCounters = 65'536;  // of a driver that makes sense
+constexpr std::size_t kMayBeAdded = 8'192;       // between two questions
 
 // 0, or errno.
 int ask(int socket, const std::string& device, void* command) {
@@ -63,17 +64,25 @@ Result<std::vector<std::pair<std::string, std::uint64_t>>> ethtool_counters(
     if (error == EOPNOTSUPP) return counters;
     return failed(error);
   }
-  const std::uint32_t count = std::min(info.get()->n_stats, kMostCounters);
+  const std::uint32_t count = info.get()->n_stats;
   if (count == 0) return counters;
-  Buffer<ethtool_gstrings> names(std::size_t{count} * ETH_GSTRING_LEN);
+  if (count > kMostCounters)
+    return Error{Code::kUnavailable, device + ": it has more counters than can be read"};
+  // The kernel writes as many as there are by then, whatever length it is given: queues may have
+  // been added meanwhile.
+  const std::size_t room = std::size_t{count} + kMayBeAdded;
+  const Error changed{Code::kUnavailable, device + ": its counters changed while they were read"};
+  Buffer<ethtool_gstrings> names(room * ETH_GSTRING_LEN);
   names.get()->cmd = ETHTOOL_GSTRINGS;
   names.get()->string_set = ETH_SS_STATS;
   names.get()->len = count;
   if (const int error = ask(fd.get(), device, names.get()); error != 0) return failed(error);
-  Buffer<ethtool_stats> values(std::size_t{count} * sizeof(std::uint64_t));
+  if (names.get()->len != count) return changed;
+  Buffer<ethtool_stats> values(room * sizeof(std::uint64_t));
   values.get()->cmd = ETHTOOL_GSTATS;
   values.get()->n_stats = count;
   if (const int error = ask(fd.get(), device, values.get()); error != 0) return failed(error);
+  if (values.get()->n_stats != count) return changed;
   for (std::uint32_t i = 0; i < count; ++i) {
     const char* const name = names.behind() + std::size_t{i} * ETH_GSTRING_LEN;
     std::uint64_t value = 0;

@@ -39,11 +39,29 @@ std::optional<long long> left_on_machine(const std::string& root) {
   return kibibytes ? std::optional(*kibibytes * 1024) : std::nullopt;
 }
 
-std::optional<long long> left_of(const std::string& most_path, const std::string& used_path) {
-  const auto most = number_of(most_path);
-  const auto used = number_of(used_path);
+// Behind `name` at the begin of a line of a group's statistics.
+long long statistic(const std::string& path, const std::string& name) {
+  const auto text = read_file(path);
+  if (!text) return 0;
+  const std::string all = "\n" + *text;
+  const std::size_t at = all.find("\n" + name + " ");
+  if (at == std::string::npos) return 0;
+  return number_in(std::string_view(all).substr(at + name.size() + 2)).value_or(0);
+}
+
+// A control group's limit and use; pages of files that nobody uses now are as good as free.
+struct Group {
+  std::string most;
+  std::string used;
+  std::string statistics;
+  std::string unused_files;
+};
+
+std::optional<long long> left_of(const Group& group) {
+  const auto most = number_of(group.most);
+  const auto used = number_of(group.used);
   if (!most || !used) return std::nullopt;
-  return std::max(0LL, *most - *used);
+  return std::max(0LL, *most - *used + statistic(group.statistics, group.unused_files));
 }
 
 // Pages of the address space: the first number of statm.
@@ -60,8 +78,11 @@ Bytes free_memory(const std::string& root) {
   const std::string group = root + "/sys/fs/cgroup/";
   long long least = std::numeric_limits<long long>::max();
   for (const auto& left :
-       {left_on_machine(root), left_of(group + "memory.max", group + "memory.current"),
-        left_of(group + "memory/memory.limit_in_bytes", group + "memory/memory.usage_in_bytes"),
+       {left_on_machine(root),
+        left_of({group + "memory.max", group + "memory.current", group + "memory.stat",
+                 "inactive_file"}),
+        left_of({group + "memory/memory.limit_in_bytes", group + "memory/memory.usage_in_bytes",
+                 group + "memory/memory.stat", "total_inactive_file"}),
         left_of_limit(root)})
     least = std::min(least, std::max(1LL, left.value_or(least)));
   return {least == std::numeric_limits<long long>::max() ? 0 : least};

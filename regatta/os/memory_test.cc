@@ -36,6 +36,15 @@ TEST_F(FreeMemory, IsTheLeastOfWhatMachineAndGroupLeave) {
   EXPECT_EQ(found(), 1);
 }
 
+TEST_F(FreeMemory, CountsFilesThatAGroupReadOnceAsFree) {
+  write("/sys/fs/cgroup/memory.max", "300000\n");
+  write("/sys/fs/cgroup/memory.current", "290000\n");
+  write("/sys/fs/cgroup/memory.stat", "anon 40000\ninactive_anon 7\ninactive_file 200000\n");
+  EXPECT_EQ(found(), 210'000);
+  write("/sys/fs/cgroup/memory.stat", "anon 40000\n");
+  EXPECT_EQ(found(), 10'000);
+}
+
 TEST_F(FreeMemory, IsLeftByTheLimitOfTheProcess) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -65,6 +66,29 @@ TEST_F(UnixSocket, TakesThePlaceOfOneThatIsDeadAndOfNothingElse) {
   ASSERT_FALSE(over_file);
   EXPECT_THAT(over_file.error().message, HasSubstr("something that is no socket lies here"));
   EXPECT_EQ(*read_file(file), "mine");
+}
+
+TEST_F(UnixSocket, LeavesThePlaceOfWhoIsStoppedOrOfAnotherType) {
+  const auto stopped = listen_unix(path_);
+  ASSERT_TRUE(stopped);
+  std::vector<UniqueFd> waiting;  // until its backlog is full
+  auto one = dial_unix(path_);
+  for (; one && waiting.size() < 1000; one = dial_unix(path_))
+    waiting.push_back(std::move(*one));
+  ASSERT_FALSE(one) << "waits for a second, and no longer";
+  EXPECT_EQ(one.error().code, Code::kUnavailable);
+  EXPECT_THAT(one.error().message, HasSubstr("takes no connection for a second"));
+  const auto second = listen_unix(path_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::kConflict);
+
+  const std::string other = folder_->path() + "/packets";
+  const auto packets = listen_unix(other, SOCK_SEQPACKET);
+  ASSERT_TRUE(packets);
+  const auto stream = listen_unix(other);
+  ASSERT_FALSE(stream);
+  EXPECT_EQ(stream.error().code, Code::kConflict);
+  EXPECT_TRUE(dial_unix(other, SOCK_SEQPACKET)) << "it still listens";
 }
 
 TEST_F(UnixSocket, HasANameOfLimitedLength) {
