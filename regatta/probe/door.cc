@@ -41,7 +41,7 @@ struct Caller {
 // "27899" is any address, and an address alone has the usual port.
 Result<os::HostPort> parse_place(const std::string& at) {
   const bool is_port = !at.empty() && at.find_first_not_of("0123456789") == std::string::npos;
-  return os::parse_host_port(is_port ? ":" + at : at);
+  return os::parse_host_port(is_port ? ":" + at : with_report_port(at));
 }
 
 }  // namespace

@@ -91,11 +91,21 @@ std::uint64_t plan_number(const topo::Graph& graph, const Matrix& matrix) {
   return fabric::siphash(words, 0x7265676174746120, 0x70726f6265722031);
 }
 
+std::string with_report_port(const std::string& place) {
+  const bool has_port =
+      place.starts_with('[') ? !place.ends_with(']') : place.find(':') != std::string::npos;
+  return has_port || place.empty() ? place : fmt::format("{}:{}", place, kReportPort);
+}
+
 Result<NodeId> check(const Hello& hello, const Expected& expected, Seconds now) {
   if (!are_same(hello.token, expected.token))
-    return Error{Code::kInvalidInput, fmt::format("its token is another one; set {} to the "
-                                                  "collector's",
-                                                  kTokenName)};
+    return Error{
+        Code::kInvalidInput,
+        expected.token.empty()
+            ? fmt::format("it has a token, and the collector has none; unset {} here or "
+                          "set it at the collector",
+                          kTokenName)
+            : fmt::format("its token is another one; set {} to the collector's", kTokenName)};
   const auto at = std::ranges::find(expected.servers, hello.server);
   if (at == expected.servers.end())
     return Error{Code::kInvalidInput,

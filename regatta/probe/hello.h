@@ -19,6 +19,9 @@ inline constexpr std::uint16_t kReportPort = 27899;  // where collectors listen 
 inline constexpr std::size_t kLongestHello = 1024;   // bytes of a hello and of its answer
 inline constexpr const char* kTokenName = "REGATTA_PROBE_TOKEN";  // in the environment
 
+// "head-1" or "[::1]" with kReportPort behind it; what names a port is left as it is.
+std::string with_report_port(const std::string& place);
+
 struct Hello {
   std::string server;
   Seconds period;
@@ -40,7 +43,7 @@ struct Expected {
   std::vector<std::string> servers;  // by NodeId
   Seconds period;
   std::uint64_t plan = 0;
-  std::string token;  // "": anybody may report
+  std::string token;  // "": only who has none may report
 };
 
 // Whose prober it is, or the sentence that it is told.

@@ -34,6 +34,14 @@ TEST(Hello, IsReadAsItIsWritten) {
   EXPECT_EQ(parse_hello(hello_line(open))->token, "");
 }
 
+TEST(ReportPort, StandsBehindWhatNamesNone) {
+  EXPECT_EQ(with_report_port("head-1"), "head-1:27899");
+  EXPECT_EQ(with_report_port("[::1]"), "[::1]:27899");
+  EXPECT_EQ(with_report_port("head-1:80"), "head-1:80");
+  EXPECT_EQ(with_report_port("[::1]:80"), "[::1]:80");
+  EXPECT_EQ(with_report_port(""), "");
+}
+
 TEST(Hello, OfAProberOfThisPlanIsLetIn) {
   const auto server = check(kHello, kExpected, Seconds{1e9 + 0.5});
   ASSERT_TRUE(server) << server.error().message;
@@ -50,7 +58,7 @@ TEST(Hello, OfAnybodyElseIsRefusedWithTheReason) {
   EXPECT_THAT(refusal(hello), HasSubstr("its token is another one"));
   Expected open = kExpected;
   open.token = "";
-  EXPECT_THAT(refusal(kHello, open), HasSubstr("its token is another one"));
+  EXPECT_THAT(refusal(kHello, open), HasSubstr("unset REGATTA_PROBE_TOKEN here"));
   hello = kHello;
   hello.server = "s7";
   EXPECT_THAT(refusal(hello), HasSubstr("server s7 is not in the collector's cluster"));

@@ -20,7 +20,8 @@ namespace {
 constexpr std::size_t kSlots = 128;  // windows that answers may still come for
 // Packets that leave with one stamp: the first waits for the last of them.
 constexpr std::size_t kStampedTogether = 4;
-constexpr std::int64_t kLatencyEvery = 33;  // windows
+constexpr std::int64_t kLatencyEvery = 33;           // windows
+constexpr std::int64_t kLatestNs = 100'000'000'000;  // that an answer is timed
 
 void sleep_until(std::int64_t time_ns) {
   const timespec until{.tv_sec = time_ns / 1'000'000'000LL, .tv_nsec = time_ns % 1'000'000'000LL};
@@ -128,10 +129,12 @@ void Prober::Impl::take_answer(const Packet& packet) {
   note(packet.payload.round, [&](Slot& one) {
     if (one.answered[place] < one.sent[place]) ++one.answered[place];
   });
-  if (packet.arrived_ns == 0) return;
-  const double us =
-      static_cast<double>(packet.arrived_ns - packet.payload.sent_ns - packet.payload.held_ns) *
-      1e-3;
+  // Times that somebody else wrote are not believed; without a stamp there are none.
+  const std::int64_t sent = packet.payload.sent_ns;
+  const std::int64_t held = packet.payload.held_ns;
+  if (sent <= 0 || packet.arrived_ns < sent || packet.arrived_ns - sent > kLatestNs) return;
+  if (held < 0 || held > packet.arrived_ns - sent) return;
+  const double us = static_cast<double>(packet.arrived_ns - sent - held) * 1e-3;
   Sum& sum = latency[place];
   sum.least = sum.count == 0 ? us : std::min(sum.least, us);
   sum.most = std::max(sum.most, us);

@@ -31,6 +31,11 @@ namespace {
 
 std::atomic<bool> g_stop = false;
 
+// Who reads this may be gone: then nobody hears it, and that is no error.
+void say(const std::string& text) {
+  std::fputs(("regatta-prober: " + text + "\n").c_str(), stderr);
+}
+
 struct Options {
   std::string cluster;
   std::string server;
@@ -84,15 +89,14 @@ Result<probe::ServerPlan> make_plan(const Options& options) {
 Result<probe::Uplink> open_uplink(const Options& options, const probe::ServerPlan& plan,
                                   Seconds period) {
   REGATTA_TRY(token, probe::token_of_environment());
-  return probe::Uplink::open(
-      {.collector = options.collector,
-       .hello = {.server = plan.server,
-                 .period = period,
-                 .plan = plan.number,
-                 .clock = {},
-                 .token = token},
-       .again = Seconds{1},
-       .note = [](const std::string& text) { fmt::print(stderr, "regatta-prober: {}\n", text); }});
+  return probe::Uplink::open({.collector = options.collector,
+                              .hello = {.server = plan.server,
+                                        .period = period,
+                                        .plan = plan.number,
+                                        .clock = {},
+                                        .token = token},
+                              .again = Seconds{1},
+                              .note = [](const std::string& text) { say(text); }});
 }
 
 Status run(const Options& options) {
@@ -146,7 +150,7 @@ int main_with(int count, char** values) {
     const std::string problem = unknown.empty()
                                     ? end.what()
                                     : "there is no option '" + printable(unknown.front(), 60) + "'";
-    fmt::print(stderr, "regatta-prober: {}; see regatta-prober --help\n", problem);
+    say(problem + "; see regatta-prober --help");
     return exit_status({Code::kInvalidInput, problem});
   }
   std::signal(SIGPIPE, SIG_IGN);
@@ -154,7 +158,7 @@ int main_with(int count, char** values) {
     std::signal(signal, [](int) { g_stop = true; });
   const Status status = run(options);
   if (status) return 0;
-  fmt::print(stderr, "regatta-prober: {}\n", status.error().message);
+  say(status.error().message);
   return exit_status(status.error());
 }
 
@@ -165,7 +169,7 @@ int main(int count, char** values) {
   try {
     return regatta::main_with(count, values);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "regatta-prober: bug: {}; please report it\n", error.what());
+    regatta::say(fmt::format("bug: {}; please report it", error.what()));
     return 1;
   }
 }

@@ -163,7 +163,7 @@ Result<Uplink> Uplink::open(UplinkOptions options) {
     impl->path = at.substr(kUnix.size());
     REGATTA_TRY_DO(os::unix_address(impl->path));
   } else {
-    REGATTA_TRY(place, os::parse_host_port(at));
+    REGATTA_TRY(place, os::parse_host_port(with_report_port(at)));
     if (place.host.empty())
       return Error{Code::kInvalidInput, at + ": names no host; write it like collector-1" + at};
     impl->place = std::move(place);

@@ -34,7 +34,7 @@ CASES = [
     (["probe", "--lab", "x", "--listen", "0"], "--listen: is for real servers; give their cluster file instead of --lab"),
     (["probe", CLUSTER, "--transport", "rdma"],
      "--transport: servers of a lab have no RDMA devices; leave it out, or give --listen for real servers"),
-    (["probe", CLUSTER, "--listen", "head-1"], "head-1: give a host and a port, like gpu-1:7000"),
+    (["probe", CLUSTER, "--listen", "head-1:x"], "head-1:x: give a host and a port, like gpu-1:7000"),
     (["probe", CLUSTER, "--listen", "127.0.0.1:0", "--heal"],
      "--heal: name the healer's socket with --heal-socket, as regatta heal --socket has it"),
     (["probe", CLUSTER, "--period", "1ms"], "--period: must be from 10ms to 1s, like 10ms"),
@@ -297,7 +297,7 @@ class CommandLine(unittest.TestCase):
             ([CLUSTER], "--server is missing; name the server that this is"),
             ([CLUSTER, "--server", "s99"], "--server s99: is not in cluster lab-4x2"),
             ([CLUSTER, "--sever", "s0"], "there is no option '--sever'; see regatta-prober --help"),
-            ([CLUSTER, "--server", "s0", "--collector", "head-1"], "head-1: give a host and a port, like gpu-1:7000"),
+            ([CLUSTER, "--server", "s0", "--collector", "head-1:x"], "head-1:x: give a host and a port, like gpu-1:7000"),
             ([CLUSTER, "--server", "s0", "--transport", "tcp"], "--transport tcp: write udp or rdma"),
             ([CLUSTER, "--server", "s0", "--period", "1ms"], "--period: must be from 10ms to 1min, like 10ms"),
             (["--plan", "-"], "plan of probes: line 1 is none of a plan of this version")]]
