@@ -104,8 +104,9 @@ def in_lab(options, folder):
         with open(folder / "said", "w") as said:
             probe = subprocess.Popen([regatta, "probe", cluster], stdout=said)
         time.sleep(3)
-        children = pathlib.Path(f"/proc/{probe.pid}/task/{probe.pid}/children").read_text().split()
-        rows("lab", [int(pid) for pid in children], options.seconds, (folder / "said").read_text().split(" probes")[0])
+        pids = [int(pid.name) for pid in pathlib.Path("/proc").glob("[0-9]*")
+                if b"regatta-prober" in (line := (pid / "cmdline").read_bytes()) and name.encode() in line]
+        rows("lab", pids, options.seconds, (folder / "said").read_text().split(" probes")[0])
         rows("its collector", [probe.pid], options.seconds, "")
     finally:
         if probe:
