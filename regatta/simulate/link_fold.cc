@@ -3,6 +3,8 @@
 #include <bit>
 #include <map>
 
+#include "regatta/core/splitmix.h"
+
 namespace regatta::simulate {
 namespace {
 
@@ -10,14 +12,6 @@ constexpr unsigned kRoundedBits = 8;  // of the 52 of a fraction: sums in anothe
 
 std::uint64_t rounded(double value) {
   return (std::bit_cast<std::uint64_t>(value) + (1U << (kRoundedBits - 1))) >> kRoundedBits;
-}
-
-// Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
-std::uint64_t mixed(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15U;
-  value = (value ^ value >> 30U) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ value >> 27U) * 0x94d049bb133111ebU;
-  return value ^ value >> 31U;
 }
 
 }  // namespace
@@ -30,8 +24,8 @@ LinkFold::LinkFold(const fabric::Links& links)
 
 void LinkFold::mark(std::uint32_t link, std::uint64_t call, double value) {
   Mark& mark = marks_[link];
-  mark.one = mixed(mark.one ^ mixed(call) ^ rounded(value));
-  mark.two = mixed(mark.two + mixed(~call) + rounded(value));
+  mark.one = splitmix(mark.one ^ splitmix(call) ^ rounded(value));
+  mark.two = splitmix(mark.two + splitmix(~call) + rounded(value));
 }
 
 void LinkFold::see(std::span<const std::uint32_t> links, std::span<const double> amounts) {

@@ -6,17 +6,10 @@
 #include <unordered_map>
 
 #include "regatta/core/check.h"
+#include "regatta/core/splitmix.h"
 
 namespace regatta::diag {
 namespace {
-
-// Spreads way numbers, so that sums of them tell sets of ways apart.
-std::uint64_t mixed(std::uint64_t number) {
-  number += 0x9e3779b97f4a7c15ULL;
-  number = (number ^ (number >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  number = (number ^ (number >> 27U)) * 0x94d049bb133111ebULL;
-  return number ^ (number >> 31U);
-}
 
 class Maker {
  public:
@@ -49,7 +42,8 @@ class Maker {
       const Totals one{.lost = way.lost,
                        .ways = 1,
                        .ways_hit = way.lost > 0 ? 1U : 0U,
-                       .signature = mixed(number)};
+                       // Spread, so that sums of them tell sets of ways apart.
+                       .signature = splitmix(number)};
       for (const std::uint32_t link : ways_[number].links)
         components_.visit(link, [&](std::uint32_t component) { totals[component].add(one); });
     }

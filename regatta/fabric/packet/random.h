@@ -1,8 +1,9 @@
-// fabric/packet/random.h: numbers that look drawn, the same for a seed. SplitMix64: Steele, Lea and
-// Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+// fabric/packet/random.h: numbers that look drawn, the same for a seed.
 #pragma once
 
 #include <cstdint>
+
+#include "regatta/core/splitmix.h"
 
 namespace regatta::fabric::packet {
 
@@ -10,10 +11,9 @@ class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
   std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15U;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31U);
+    const std::uint64_t drawn = splitmix(state_);
+    state_ += kSplitMixStep;
+    return drawn;
   }
   // In [0, below).
   std::uint32_t below(std::uint32_t limit) {

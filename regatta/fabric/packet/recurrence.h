@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/core/splitmix.h"
 #include "regatta/fabric/packet/packet.h"
 #include "regatta/fabric/packet/steady.h"
 
@@ -21,8 +22,8 @@ class Print {
 
   void add_flow(std::uint32_t flow) { add(std::uint32_t{flow - base_}); }
   void add(std::uint64_t part) {
-    a_ = mix((a_ ^ part) + 0x9e3779b97f4a7c15U);
-    b_ = mix((b_ + part) * 0xff51afd7ed558ccdU + 1);
+    a_ = splitmix(a_ ^ part);
+    b_ = splitmix_finish((b_ + part) * 0xff51afd7ed558ccdU + 1);
   }
   void add(const Packet& packet) {
     add(std::uint64_t{packet.flow - base_} << 32U | packet.connection);
@@ -35,11 +36,6 @@ class Print {
   }
 
  private:
-  static std::uint64_t mix(std::uint64_t z) {
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31U);
-  }
   std::uint32_t base_;
   std::uint64_t a_ = 0;
   std::uint64_t b_ = 0;
