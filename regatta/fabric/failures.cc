@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "regatta/core/check.h"
+#include "regatta/fabric/failed_parts.h"
 #include "regatta/fabric/failure_sets.h"
 #include "regatta/fabric/routes.h"
 
@@ -26,8 +27,7 @@ class LostWays {
   LostWays(const topo::Graph& graph, const Routes& routes)
       : graph_(graph),
         routes_(routes),
-        is_failed_(graph.links.size(), false),
-        is_gone_(graph.nodes.size(), false),
+        parts_(graph),
         lost_for_(graph.nodes.size(), 0),
         looked_at_(graph.nodes.size(), 0),
         sets_(graph.nodes.size()) {
@@ -37,7 +37,7 @@ class LostWays {
 
   bool are_lost(const Failed& failed) {
     ++failures_;
-    mark(failed, true);
+    parts_.mark(failed, true);
     touched_.clear();
     for (const LinkId link : failed.links) {
       touched_.push_back(graph_.links[link.index()].a);
@@ -47,24 +47,14 @@ class LostWays {
       for (const LinkId link : graph_.links_of[node.index()])
         touched_.push_back(other_end(link, node));
     const bool are = std::ranges::any_of(touched_, [&](NodeId node) { return loses_ways(node); });
-    mark(failed, false);
+    parts_.mark(failed, false);
     return are;
   }
 
  private:
-  void mark(const Failed& failed, bool value) {
-    for (const LinkId link : failed.links)
-      is_failed_[link.index()] = value;
-    for (const NodeId node : failed.switches)
-      is_gone_[node.index()] = value;
-  }
   NodeId other_end(LinkId id, NodeId node) const {
     const topo::Link& link = graph_.links[id.index()];
     return link.a == node ? link.b : link.a;
-  }
-  NodeId head(std::uint32_t hop) const {
-    const topo::Link& link = graph_.links[hop / 2];
-    return hop % 2 == 0 ? link.b : link.a;
   }
 
   // Next hops, and the leaves that they are those to: switches have the same to many.
@@ -86,16 +76,13 @@ class LostWays {
       sets_[node.index()].push_back(std::move(set));
   }
 
-  bool is_dead(std::uint32_t hop) const {
-    return is_failed_[hop / 2] || is_gone_[head(hop).index()];
-  }
-
   // Whether what `node` loses by the failures themselves takes the way of some leaf.
   bool loses_ways(NodeId node) {
     return std::ranges::any_of(sets_[node.index()], [&](const Set& set) {
-      return std::ranges::all_of(set.hops, [&](std::uint32_t hop) { return is_dead(hop); }) &&
+      return std::ranges::all_of(set.hops,
+                                 [&](std::uint32_t hop) { return parts_.is_dead(hop); }) &&
              std::ranges::any_of(set.leaves, [&](NodeId leaf) {
-               return !is_gone_[leaf.index()] && is_lost_to_a_leaf(leaf);
+               return !parts_.is_gone(leaf) && is_lost_to_a_leaf(leaf);
              });
     });
   }
@@ -117,12 +104,12 @@ class LostWays {
     return false;
   }
   void lose(NodeId node, NodeId leaf) {
-    if (node == leaf || is_gone_[node.index()] || lost_for_[node.index()] == round_ ||
+    if (node == leaf || parts_.is_gone(node) || lost_for_[node.index()] == round_ ||
         !is_switch(graph_, node))
       return;
     const auto hops = routes_.next_hops(node, leaf);
     const bool all = !hops.empty() && std::ranges::all_of(hops, [&](std::uint32_t hop) {
-      return is_dead(hop) || lost_for_[head(hop).index()] == round_;
+      return parts_.is_dead(hop) || lost_for_[parts_.head(hop).index()] == round_;
     });
     if (!all) return;
     lost_for_[node.index()] = round_;
@@ -131,8 +118,7 @@ class LostWays {
 
   const topo::Graph& graph_;
   const Routes& routes_;
-  std::vector<bool> is_failed_;          // per link
-  std::vector<bool> is_gone_;            // per node: a switch that failed
+  FailedParts parts_;
   std::vector<std::uint64_t> lost_for_;  // per node: the last round in which it lost its next hops
   std::uint64_t round_ = 0;
   std::vector<std::uint64_t> looked_at_;  // per node: the last failures after which a leaf was

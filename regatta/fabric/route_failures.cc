@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "regatta/fabric/failed_parts.h"
 #include "regatta/fabric/failure_sets.h"
 
 namespace regatta::fabric {
@@ -13,41 +14,22 @@ namespace {
 class LostRoutes {
  public:
   LostRoutes(const topo::Graph& graph, const Routes& routes)
-      : graph_(graph),
-        routes_(routes),
-        is_failed_(graph.links.size(), false),
-        is_gone_(graph.nodes.size(), false),
-        is_reached_(graph.nodes.size(), false) {}
+      : graph_(graph), routes_(routes), parts_(graph), is_reached_(graph.nodes.size(), false) {}
 
   std::optional<LostRoute> find(const Failed& failed) {
-    mark(failed, true);
+    parts_.mark(failed, true);
     auto found = find_beside(failed);
-    mark(failed, false);
+    parts_.mark(failed, false);
     return found;
   }
 
  private:
-  void mark(const Failed& failed, bool value) {
-    for (const LinkId link : failed.links)
-      is_failed_[link.index()] = value;
-    for (const NodeId node : failed.switches)
-      is_gone_[node.index()] = value;
-  }
-
-  NodeId head(std::uint32_t hop) const {
-    const topo::Link& link = graph_.links[hop / 2];
-    return hop % 2 == 0 ? link.b : link.a;
-  }
-  bool is_dead(std::uint32_t hop) const {
-    return is_failed_[hop / 2] || is_gone_[head(hop).index()];
-  }
-
   // Only switches beside what failed lose next hops.
   std::optional<LostRoute> find_beside(const Failed& failed) {
     std::vector<NodeId> beside;
     const auto add_ends = [&](LinkId id) {
       for (const NodeId node : {graph_.links[id.index()].a, graph_.links[id.index()].b})
-        if (graph_.nodes[node.index()].kind != topo::NodeKind::kServer && !is_gone_[node.index()])
+        if (graph_.nodes[node.index()].kind != topo::NodeKind::kServer && !parts_.is_gone(node))
           beside.push_back(node);
     };
     std::ranges::for_each(failed.links, add_ends);
@@ -56,7 +38,7 @@ class LostRoutes {
     std::ranges::sort(beside);
     beside.erase(std::unique(beside.begin(), beside.end()), beside.end());
     for (const NodeId to : routes_.leaves()) {
-      if (is_gone_[to.index()]) continue;
+      if (parts_.is_gone(to)) continue;
       bool is_walked = false;
       for (const NodeId at : beside) {
         if (at == to || !has_lost_all(at, to)) continue;
@@ -71,7 +53,7 @@ class LostRoutes {
   bool has_lost_all(NodeId at, NodeId to) const {
     const std::span<const std::uint32_t> hops = routes_.next_hops(at, to);
     return !hops.empty() &&
-           std::ranges::all_of(hops, [&](std::uint32_t hop) { return is_dead(hop); });
+           std::ranges::all_of(hops, [&](std::uint32_t hop) { return parts_.is_dead(hop); });
   }
 
   // Where traffic of the leaves that work comes to on its way to `to`.
@@ -84,16 +66,15 @@ class LostRoutes {
       reached_.push_back(node);
     };
     for (const NodeId leaf : routes_.leaves())
-      if (!is_gone_[leaf.index()]) reach(leaf);
+      if (!parts_.is_gone(leaf)) reach(leaf);
     for (std::size_t next = 0; next < reached_.size(); ++next)
       for (const std::uint32_t hop : routes_.next_hops(reached_[next], to))
-        if (!is_dead(hop)) reach(head(hop));
+        if (!parts_.is_dead(hop)) reach(parts_.head(hop));
   }
 
   const topo::Graph& graph_;
   const Routes& routes_;
-  std::vector<bool> is_failed_;   // per link
-  std::vector<bool> is_gone_;     // per node: a switch that failed
+  FailedParts parts_;
   std::vector<bool> is_reached_;  // per node
   std::vector<NodeId> reached_;
 };
