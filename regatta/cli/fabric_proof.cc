@@ -6,6 +6,7 @@
 #include "regatta/core/units_text.h"
 #include "regatta/fabric/packet/witness.h"
 #include "regatta/topo/addresses.h"
+#include "regatta/topo/graph_names.h"
 
 namespace regatta::cli {
 
@@ -28,7 +29,7 @@ FabricProof prove_circle(const topo::Cluster& cluster, const topo::Graph& graph,
   }
   std::vector<std::string> links;
   for (const std::uint32_t link : witness->deadlock)
-    links.push_back(graph.links[link / 2].name + (link % 2 == 0 ? " up" : " down"));
+    links.push_back(topo::up_or_down(graph, link));
   json["still_s"] = witness->still.value;
   json["links"] = links;
   return {

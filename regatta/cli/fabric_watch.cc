@@ -23,6 +23,7 @@
 #include "regatta/fabric/port_watch.h"
 #include "regatta/os/clock.h"
 #include "regatta/os/ethtool.h"
+#include "regatta/topo/graph_names.h"
 
 namespace regatta::cli {
 namespace {
@@ -103,7 +104,7 @@ class Teller {
   std::vector<std::string> names(const std::vector<std::uint32_t>& links) const {
     std::vector<std::string> names;
     for (const std::uint32_t link : links)
-      names.push_back(graph_->links[link / 2].name + (link % 2 == 0 ? " up" : " down"));
+      names.push_back(topo::up_or_down(*graph_, link));
     return names;
   }
 

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "regatta/fabric/test_fabric.h"
+#include "regatta/topo/graph_names.h"
 
 namespace regatta::fabric {
 namespace {
@@ -17,7 +18,7 @@ std::vector<std::string> names_of(const topo::Graph& graph,
   std::vector<std::string> names;
   if (!way) return {"none"};
   for (const std::uint32_t link : *way)
-    names.push_back(graph.links[link / 2].name + (link % 2 == 0 ? " up" : " down"));
+    names.push_back(topo::up_or_down(graph, link));
   return names;
 }
 

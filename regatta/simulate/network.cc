@@ -8,6 +8,7 @@
 
 #include "regatta/core/text.h"
 #include "regatta/topo/addresses.h"
+#include "regatta/topo/graph_names.h"
 
 namespace regatta::simulate {
 
@@ -36,7 +37,7 @@ std::string Network::link_name(std::uint32_t link) const {
     const topo::DeviceRef device = devices[(link - cables) / 2];
     return to_string(cluster, device) + ((link - cables) % 2 == 0 ? " out" : " in");
   }
-  return graph.links[link / 2].name + (link % 2 == 0 ? " up" : " down");
+  return topo::up_or_down(graph, link);
 }
 
 Result<LinkId> Network::nic(topo::DeviceRef device) const {

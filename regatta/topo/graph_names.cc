@@ -18,6 +18,10 @@ std::optional<NodeId> find_node(const Graph& graph, std::string_view name) {
   return NodeId{static_cast<int>(found - graph.nodes.begin())};
 }
 
+std::string up_or_down(const Graph& graph, std::uint32_t directed_link) {
+  return graph.links[directed_link / 2].name + (directed_link % 2 == 0 ? " up" : " down");
+}
+
 std::string to_string(const Graph& graph, DirectedLink link) {
   const Link& cable = graph.links[link.link.index()];
   const NodeId from = link.forward ? cable.a : cable.b;
