@@ -4,7 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "regatta/fabric/time_bins.h"
 
 namespace regatta::fabric {
 
@@ -19,18 +20,14 @@ class LinkHistory {
   // What crossed `from` crossed `to` as well.
   void add_all(std::uint32_t from, std::uint32_t to);
 
-  double width() const { return width_; }     // seconds
-  std::size_t used() const { return used_; }  // bins, up to the last one that something is in
-  double bytes(std::uint32_t link, std::size_t bin) const { return bytes_[link * bins_ + bin]; }
+  double width() const { return bins_.width(); }  // seconds
+  std::size_t used() const {
+    return bins_.used();
+  }  // bins, up to the last one that something is in
+  double bytes(std::uint32_t link, std::size_t bin) const { return bins_.at(link, bin); }
 
  private:
-  void double_width();
-
-  std::size_t links_;
-  std::size_t bins_;
-  double width_;
-  std::size_t used_ = 0;
-  std::vector<float> bytes_;  // per link and bin
+  TimeBins bins_;
 };
 
 }  // namespace regatta::fabric

@@ -4,7 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "regatta/fabric/time_bins.h"
 
 namespace regatta::fabric {
 
@@ -16,18 +17,14 @@ class QueueHistory {
   // At most `bytes` waited for the link from `begin` to `end`, in seconds, 0 <= begin <= end.
   void add(std::uint32_t link, double bytes, double begin, double end);
 
-  double width() const { return width_; }     // seconds
-  std::size_t used() const { return used_; }  // bins, up to the last one that something is in
-  double bytes(std::uint32_t link, std::size_t bin) const { return bytes_[link * bins_ + bin]; }
+  double width() const { return bins_.width(); }  // seconds
+  std::size_t used() const {
+    return bins_.used();
+  }  // bins, up to the last one that something is in
+  double bytes(std::uint32_t link, std::size_t bin) const { return bins_.at(link, bin); }
 
  private:
-  void double_width();
-
-  std::size_t links_;
-  std::size_t bins_;
-  double width_;
-  std::size_t used_ = 0;
-  std::vector<float> bytes_;  // per link and bin
+  TimeBins bins_;
 };
 
 }  // namespace regatta::fabric
