@@ -110,7 +110,16 @@ class Telling {
             .alternatives = own.same};
   }
 
-  // The share of the likelihood that those sets have that blame the same one.
+  // Whether probes see them on the very same ways.
+  bool look_alike(const Culprit& one, const Culprit& other) const {
+    if (one == other) return true;
+    const auto mine = std::ranges::find(made_.all, one, &Candidate::culprit);
+    const auto its = std::ranges::find(made_.all, other, &Candidate::culprit);
+    return mine != made_.all.end() && its != made_.all.end() && mine->group == its->group;
+  }
+
+  // The share of the likelihood that those sets have that blame the same one, or one that looks
+  // like it to the probes: other packets may tell which of these it is, and nobody waits for them.
   void weigh_against_others(Verdict& verdict) const {
     double same = 0;
     double all = 0;
@@ -122,6 +131,10 @@ class Telling {
         same += share;
         continue;
       }
+      if (std::ranges::any_of(culprits_[i], [&](const Culprit& culprit) {
+            return look_alike(culprit, verdict.culprit);
+          }))
+        same += share;
       for (const Culprit& culprit : culprits_[i])
         if (std::ranges::find(culprits_.front(), culprit) == culprits_.front().end())
           others.emplace_back(culprit, share);
@@ -141,9 +154,11 @@ class Telling {
     std::uint64_t windows = 0;
     std::uint32_t lost = 0;
     bool all_dark = true;
-    for (const std::uint32_t at : one.lossy) {
+    for (const Crossed& crossed : one.lossy) {
+      const std::uint32_t at = crossed.lossy;
       if (passing.last(at) < 1 - 1e-6) continue;
       const Sums& way = made_.sums[made_.lossy[at]];
+      if (!way.is_probe) continue;
       windows |= way.windows;
       lost += way.lost;
       all_dark = all_dark && way.is_dark;

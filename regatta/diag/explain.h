@@ -23,6 +23,9 @@ struct WayCount {
   // In each window of that time, as many for all ways.
   std::span<const std::uint16_t> sent;
   std::span<const std::uint16_t> lost;
+  // Of other packets than probes: the share that is lost without a fault; 0 for probes. A culprit
+  // has to be one of what probes lost, and to last by them; the others only say which one it is.
+  double background = 0;
 };
 
 struct ExplainOptions {

@@ -34,10 +34,12 @@ struct Locator::Tally {
   std::vector<std::uint16_t> sent;  // way * windows + window
   std::vector<std::uint16_t> lost;
   std::vector<std::span<const std::uint32_t>> links;  // per way
+  std::vector<double> background;                     // the same
   std::map<NodeId, Evidence> noise;  // losses that do not count, by the server that was busy
 
-  std::size_t add_way(std::span<const std::uint32_t> its_links) {
+  std::size_t add_way(std::span<const std::uint32_t> its_links, double its_background = 0) {
     links.push_back(its_links);
+    background.push_back(its_background);
     sent.resize(links.size() * windows);
     lost.resize(links.size() * windows);
     return links.size() - 1;
@@ -47,11 +49,15 @@ struct Locator::Tally {
     sent[at] = static_cast<std::uint16_t>(its_sent);
     lost[at] = static_cast<std::uint16_t>(its_lost);
   }
+  bool has_lost(std::size_t way) const {
+    const auto its = std::span(lost).subspan(way * windows, windows);
+    return std::ranges::any_of(its, [](std::uint16_t count) { return count > 0; });
+  }
   std::vector<WayCount> ways() const {
     std::vector<WayCount> all;
     for (std::size_t way = 0; way < links.size(); ++way)
       all.push_back({links[way], std::span(sent).subspan(way * windows, windows),
-                     std::span(lost).subspan(way * windows, windows)});
+                     std::span(lost).subspan(way * windows, windows), background[way]});
     return all;
   }
 };
@@ -136,7 +142,9 @@ void Locator::add(const CarrierEvent& event) {
 
 void Locator::add(const PassedCount& count) {
   if (newest_ < 0 || !is_in_memory(count.window) || count.window > newest_ + Window{kSlots}) return;
-  if (count.sent > 0 && count.lost <= count.sent && !count.links.empty()) passed_.push_back(count);
+  if (count.sent > 0 && count.sent < kUnknown && count.lost <= count.sent && !count.links.empty() &&
+      count.background > 0)
+    passed_.push_back(count);
 }
 
 // Whether losses of this probe in this window say something about the network by now; else which
@@ -167,8 +175,8 @@ bool Locator::is_usable(std::uint32_t probe, Window window, Seconds now,
                   now - static_cast<double>(window + 1) * options_.window - options_.grace) >= late;
 }
 
-bool Locator::is_led_around(std::uint32_t way) const {
-  return std::ranges::any_of(ways_.links(way), [&](std::uint32_t link) {
+bool Locator::is_led_around(std::span<const std::uint32_t> links) const {
+  return std::ranges::any_of(links, [&](std::uint32_t link) {
     const topo::Link& cable = graph_.links[link / 2];
     return has_no_carrier_[link / 2] || lacks_a_link_[cable.a.index()] ||
            lacks_a_link_[cable.b.index()];
@@ -182,7 +190,8 @@ void Locator::count(Seconds now, Tally& tally) const {
     tally.add_way(ways_.links(way));
   std::vector<NodeId> noisy;
   for (std::uint32_t probe = 0; probe < from_.size(); ++probe) {
-    if (is_led_around(2 * probe) || is_led_around(2 * probe + 1)) continue;
+    if (is_led_around(ways_.links(2 * probe)) || is_led_around(ways_.links(2 * probe + 1)))
+      continue;
     for (Window window = tally.first; window <= tally.last; ++window) {
       const Cell& one = cell(probe, window);
       if (one.sent == kUnknown || one.sent == 0) continue;
@@ -206,7 +215,8 @@ void Locator::count(Seconds now, Tally& tally) const {
   }
   for (const PassedCount& one : passed_) {
     if (one.window < tally.first || one.window > tally.last) continue;
-    tally.set(tally.add_way(one.links), one.window, one.sent, one.lost);
+    if (!is_led_around(one.links))
+      tally.set(tally.add_way(one.links, one.background), one.window, one.sent, one.lost);
   }
 }
 
@@ -283,12 +293,14 @@ std::vector<Verdict> Locator::find(Seconds now, Window last) {
   std::vector<Verdict> found;
   find_carriers(found);
   find_silent(last, found);
-  const bool has_losses = std::ranges::any_of(lossy_, [](int count) { return count > 0; });
-  if (!has_losses && passed_.empty()) return found;
+  lossy_ways_.clear();
+  if (std::ranges::none_of(lossy_, [](int count) { return count > 0; })) return found;
   Tally tally;
   tally.first = first_window(last);
   tally.last = last;
   count(now, tally);
+  for (std::uint32_t way = 0; way < ways_.size(); ++way)
+    if (tally.has_lost(way)) lossy_ways_.push_back(way);
   std::vector<Culprit> standing;
   for (const Verdict& verdict : standing_)
     standing.push_back(verdict.culprit);

@@ -58,6 +58,8 @@ class Locator {
 
   // Faults that have begun and are not over.
   const std::vector<Verdict>& standing() const { return standing_; }
+  // Ways on which something that counts was lost, as the last look saw it.
+  const std::vector<std::uint32_t>& lossy() const { return lossy_ways_; }
 
  private:
   static constexpr std::size_t kSlots = 64;
@@ -82,7 +84,7 @@ class Locator {
   Window first_window(Window last) const { return std::max(first_, last - options_.memory + 1); }
   void advance(Window window);
   bool is_usable(std::uint32_t probe, Window window, Seconds now, std::vector<NodeId>& noisy) const;
-  bool is_led_around(std::uint32_t way) const;
+  bool is_led_around(std::span<const std::uint32_t> links) const;
   void count(Seconds now, Tally& tally) const;
   void find_silent(Window last, std::vector<Verdict>& found) const;
   void find_carriers(std::vector<Verdict>& found);
@@ -102,6 +104,7 @@ class Locator {
   std::vector<bool> has_no_carrier_;  // per link
   std::vector<bool> lacks_a_link_;    // per node: a switch with such a link
   std::vector<PassedCount> passed_;   // in memory
+  std::vector<std::uint32_t> lossy_ways_;
   std::vector<Verdict> standing_;
   std::vector<Seconds> held_at_;  // of each: when it was last found
 };

@@ -51,13 +51,16 @@ struct CarrierEvent {
   bool up = false;
 };
 
-// Other packets whose way is known: of a connection, by its retransmits; of a traceroute, as far as
-// the hop that was asked.
+// Other packets whose way, there and back, is known: of a connection, by its retransmits; of a
+// traceroute, as far as the router that was asked. They suspect nobody: what they say counts for
+// the choice among those whom probes suspect.
 struct PassedCount {
   Window window = 0;
   std::vector<std::uint32_t> links;  // directed, by fabric::number_of
   std::uint32_t sent = 0;
   std::uint32_t lost = 0;  // at most `sent`
+  // Share that is lost where nothing is broken, above 0: full queues, routers that do not answer.
+  double background = 0.02;
 };
 
 }  // namespace regatta::diag

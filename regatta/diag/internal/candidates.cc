@@ -39,11 +39,14 @@ class Maker {
     for (std::uint32_t number = 0; number < ways_.size(); ++number) {
       const Sums& way = made_.sums[number];
       if (way.sent == 0) continue;
-      const Totals one{.lost = way.lost,
-                       .ways = 1,
-                       .ways_hit = way.lost > 0 ? 1U : 0U,
-                       // Spread, so that sums of them tell sets of ways apart.
-                       .signature = splitmix(number)};
+      // Spread, so that sums of them tell sets of ways apart.
+      Totals one{.signature = splitmix(number)};
+      if (way.is_probe) {
+        one.lost = way.lost;
+        one.ways = 1;
+        one.ways_hit = way.lost > 0 ? 1U : 0U;
+        one.probes = one.signature;
+      }
       for (const std::uint32_t link : ways_[number].links)
         components_.visit(link, [&](std::uint32_t component) { totals[component].add(one); });
     }
@@ -51,14 +54,19 @@ class Maker {
   }
 
   void gather(const std::vector<Totals>& totals) {
-    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> lossy_of;
+    std::unordered_map<std::uint32_t, std::vector<Crossed>> lossy_of;
+    std::vector<std::uint32_t> found;
     for (std::uint32_t at = 0; at < made_.lossy.size(); ++at)
       for (const std::uint32_t link : ways_[made_.lossy[at]].links)
-        components_.visit(link,
-                          [&](std::uint32_t component) { lossy_of[component].push_back(at); });
-    std::vector<std::uint32_t> found;
+        components_.visit(link, [&](std::uint32_t component) {
+          std::vector<Crossed>& lossy = lossy_of[component];
+          if (lossy.empty() || lossy.back().lossy != at)
+            lossy.push_back({at});
+          else
+            ++lossy.back().times;
+        });
     for (const auto& [component, lossy] : lossy_of)
-      found.push_back(component);
+      if (made_.sums[made_.lossy[lossy.front().lossy]].is_probe) found.push_back(component);
     std::ranges::sort(found);
     std::map<std::uint64_t, std::size_t> by_signature;
     for (const std::uint32_t component : found) {
@@ -73,6 +81,7 @@ class Maker {
       one.culprit = components_.culprit(component);
       one.prior = components_.prior(component, options_);
       one.totals = totals[component];
+      one.group = totals[component].probes;
       one.arrived.assign(ways_[0].sent.size(), 0);
       one.lossy = std::move(lossy_of[component]);
       made_.all.push_back(std::move(one));
@@ -130,14 +139,17 @@ class Maker {
       some.same.clear();
       some.lossy.clear();
       std::ranges::fill(some.arrived, 0);
-      for (const std::uint32_t at : whole.lossy) {
-        const Sums& way = made_.sums[made_.lossy[at]];
+      for (const Crossed& at : whole.lossy) {
+        const Sums& way = made_.sums[made_.lossy[at.lossy]];
         if (way.lost < 3 || !way.is_dark) continue;
         some.lossy.push_back(at);
-        add_arrived(made_.lossy[at], some.arrived);
+        add_arrived(made_.lossy[at.lossy], some.arrived);
       }
-      if (some.lossy.size() < 2) continue;
-      const auto hit = static_cast<double>(some.lossy.size());
+      const auto hits = std::ranges::count_if(some.lossy, [&](const Crossed& at) {
+        return made_.sums[made_.lossy[at.lossy]].is_probe;
+      });
+      if (hits < 2) continue;
+      const auto hit = static_cast<double>(hits);
       const auto all = static_cast<double>(whole.totals.ways);
       // Which of its flows: each share of them may be hit, very few or nearly all more rarely.
       some.prior += options_.prior_some_flows + std::log(6) + std::lgamma(hit + 2) +
@@ -155,7 +167,7 @@ class Maker {
 
 }  // namespace
 
-Sums::Sums(const WayCount& way) {
+Sums::Sums(const WayCount& way) : is_probe(way.background <= 0) {
   for (std::size_t window = 0; window < way.sent.size(); ++window) {
     if (way.sent[window] == 0) continue;
     REGATTA_CHECK(way.lost[window] <= way.sent[window]);

@@ -2,6 +2,7 @@
 // that a way with losses leads over, with what went over it.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,6 +22,7 @@ struct Sums {
   // In the last window that something was sent in all was lost, or nothing is sent any more, as
   // answers to probes that do not arrive.
   bool is_dark = false;
+  bool is_probe = true;  // else it only helps to choose
 
   explicit Sums(const WayCount& way);
 };
@@ -30,14 +32,25 @@ struct Totals {
   std::uint64_t lost = 0;
   std::uint32_t ways = 0;
   std::uint32_t ways_hit = 0;
-  std::uint64_t signature = 0;
+  std::uint64_t signature = 0;  // of all ways, and of those that probes take
+  std::uint64_t probes = 0;
 
   void add(const Totals& other) {
     lost += other.lost;
     ways += other.ways;
     ways_hit += other.ways_hit;
     signature += other.signature;
+    probes += other.probes;
   }
+};
+
+// A way with losses that leads over a component: there and back, it may do so twice.
+struct Crossed {
+  std::uint32_t lossy = 0;  // by its place in the list of those
+  int times = 1;
+
+  // What comes through of `share` that one crossing lets through.
+  double all_of(double share) const { return times == 1 ? share : std::pow(share, times); }
 };
 
 struct Candidate {
@@ -47,8 +60,9 @@ struct Candidate {
   std::vector<Culprit> same;  // other components with the same ways
   double prior = 0;
   Totals totals;
-  std::vector<double> arrived;       // in each window and all later ones, where it would drop
-  std::vector<std::uint32_t> lossy;  // ways with losses, by their place in the list of those
+  std::uint64_t group = 0;      // the same for all whose probes take the very same ways
+  std::vector<double> arrived;  // in each window and all later ones, where it would drop
+  std::vector<Crossed> lossy;   // ways with losses
 };
 
 struct Candidates {

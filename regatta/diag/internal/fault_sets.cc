@@ -78,6 +78,7 @@ FaultSearch::FaultSearch(const Candidates& made, std::span<const WayCount> ways,
     for (std::size_t window = way.lost.size(); window-- > 0;)
       from[window] = from[window + 1] + (way.sent[window] > 0 ? way.lost[window] : 0);
     lost_from_.push_back(std::move(from));
+    background_.push_back(way.background > 0 ? way.background : options.background);
   }
 }
 
@@ -100,8 +101,8 @@ Passing FaultSearch::passing_of(std::vector<Member> members) const {
   for (std::size_t at = 0; at < made_.lossy.size(); ++at)
     passing.first[at + 1] = 1;
   for (const Step& step : steps)
-    for (const std::uint32_t at : made_.all[step.candidate].lossy)
-      ++passing.first[at + 1];
+    for (const Crossed& at : made_.all[step.candidate].lossy)
+      ++passing.first[at.lossy + 1];
   for (std::size_t at = 0; at < made_.lossy.size(); ++at)
     passing.first[at + 1] += passing.first[at];
   passing.spans.resize(passing.first.back());
@@ -109,10 +110,11 @@ Passing FaultSearch::passing_of(std::vector<Member> members) const {
   for (std::uint32_t& place : next)
     passing.spans[place++] = {.from = 0, .share = 1};
   for (const Step& step : steps)
-    for (const std::uint32_t at : made_.all[step.candidate].lossy) {
-      passing.spans[next[at]] = {.from = step.from,
-                                 .share = passing.spans[next[at] - 1].share * step.share};
-      ++next[at];
+    for (const Crossed& at : made_.all[step.candidate].lossy) {
+      std::uint32_t& place = next[at.lossy];
+      passing.spans[place] = {.from = step.from,
+                              .share = passing.spans[place - 1].share * at.all_of(step.share)};
+      ++place;
     }
   return passing;
 }
@@ -138,8 +140,10 @@ Member FaultSearch::weigh(std::size_t candidate, const Passing& passing) const {
   Member best{.candidate = candidate, .gain = -1e300};
   std::uint64_t unexplained = 0;
   std::uint64_t all = 0;
-  for (const std::uint32_t at : one.lossy) {
+  for (const Crossed& crossed : one.lossy) {
+    const std::uint32_t at = crossed.lossy;
     const Sums& way = made_.sums[made_.lossy[at]];
+    if (!way.is_probe) continue;
     all |= way.windows;
     for (std::uint32_t i = passing.first[at]; i < passing.first[at + 1]; ++i) {
       if (passing.spans[i].share <= 0.5) continue;
@@ -170,21 +174,25 @@ void FaultSearch::weigh_from(std::size_t onset, const Passing& passing, Member& 
   struct Lost {
     double count = 0;
     double share = 1;  // that the others let through
+    double background = 0;
+    const Crossed* way = nullptr;
+
+    // The share that is lost where one crossing loses `rate`.
+    double lost_at(double rate) const { return background + 1 - share * way->all_of(1 - rate); }
   };
   std::vector<Lost> all;
   double lost = 0;
-  for (const std::uint32_t at : one.lossy)
-    visit_losses(at, onset, windows_, passing, [&](double count, double share) {
-      all.push_back({count, share});
+  for (const Crossed& at : one.lossy)
+    visit_losses(at.lossy, onset, windows_, passing, [&](double count, double share) {
+      all.push_back({count, share, background_[at.lossy], &at});
       lost += count;
     });
   const double arrived = arrived_since(one, onset);
-  const double background = options_.background;
   double rate = std::min(kMostLoss, lost / (lost + arrived));
   for (int step = 0; step < kRateSteps && rate > 1e-9; ++step) {
     double dropped = 0;
     for (const Lost& its : all)
-      dropped += its.count * std::min(1.0, rate / (background + 1 - its.share * (1 - rate)));
+      dropped += its.count * std::min(1.0, (1 - its.way->all_of(1 - rate)) / its.lost_at(rate));
     const double next = std::min(kMostLoss, dropped / (lost + arrived));
     const bool settled = std::abs(next - rate) < 0.01 * rate;
     rate = next;
@@ -193,18 +201,17 @@ void FaultSearch::weigh_from(std::size_t onset, const Passing& passing, Member& 
   if (!(rate > 0) || (one.some_flows && rate < kDark)) return;
   double gain = one.prior + options_.prior_onset + arrived * std::log1p(-rate);
   for (const Lost& its : all)
-    gain += its.count *
-            std::log((background + 1 - its.share * (1 - rate)) / (background + 1 - its.share));
+    gain += its.count * std::log(its.lost_at(rate) / its.lost_at(0));
   Member found{.candidate = best.candidate, .rate = rate, .onset = onset, .early = onset};
   if (rate > kDark) {
     found.early = onset - std::min(onset, kLateWindows);
     double lost_early = 0;
     double gain_early = 0;
-    for (const std::uint32_t at : one.lossy)
-      visit_losses(at, found.early, onset, passing, [&](double count, double share) {
+    for (const Crossed& at : one.lossy)
+      visit_losses(at.lossy, found.early, onset, passing, [&](double count, double share) {
+        const Lost its{count, share, background_[at.lossy], &at};
         lost_early += count;
-        gain_early += count * std::log((background + 1 - share * (1 - kLateShare)) /
-                                       (background + 1 - share));
+        gain_early += count * std::log(its.lost_at(kLateShare) / its.lost_at(0));
       });
     // Else anything would do that has lost all in the very last window.
     if (2 * lost_early > lost) found.early = onset;
@@ -252,7 +259,7 @@ void FaultSearch::settle(FaultSet& set) const {
         arrived_since(made_.all[member.candidate], member.onset) * std::log1p(-member.rate);
   for (std::uint32_t at = 0; at < made_.lossy.size(); ++at)
     visit_losses(at, 0, windows_, passing, [&](double lost, double share) {
-      set.score += lost * std::log1p((1 - share) / options_.background);
+      set.score += lost * std::log1p((1 - share) / background_[at]);
     });
 }
 

@@ -77,6 +77,7 @@ class FaultSearch {
   const ExplainOptions& options_;
   std::size_t windows_;
   std::vector<std::vector<double>> lost_from_;  // by lossy way: in each window and all later ones
+  std::vector<double> background_;              // the same: share that is lost without a fault
 };
 
 }  // namespace regatta::diag
