@@ -5,12 +5,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
 
 #include "regatta/core/check.h"
 #include "regatta/core/text.h"
 #include "regatta/diag/locator.h"
 #include "regatta/probe/collector.h"
+#include "regatta/probe/evidence.h"
 #include "regatta/probe/hello.h"
+#include "regatta/probe/inquiry.h"
 #include "regatta/probe/lines.h"
 #include "regatta/probe/matrix.h"
 #include "regatta/probe/plan_text.h"
@@ -80,6 +85,30 @@ void as_connection(const Fabric& fabric, const Matrix& matrix, std::string_view 
   static_cast<void>(collector.look(now));
 }
 
+// What probers answer and are asked: what is read is written again as the same.
+void as_evidence(const Fabric& fabric, const Matrix& matrix, std::string_view text) {
+  using regatta::Seconds;
+  regatta::probe::Inquiry inquiry(fabric.graph, fabric.routes, fabric.seeds, matrix);
+  Seconds now{100};
+  for (const std::string& line : regatta::split(text, '\n')) {
+    now = now + Seconds{0.1};
+    static_cast<void>(regatta::probe::parse_order(line).has_value());
+    const auto evidence = regatta::probe::parse_evidence(line);
+    if (!evidence) continue;
+    const std::string again = regatta::probe::evidence_line(*evidence);
+    REGATTA_CHECK(regatta::probe::parse_evidence(again.substr(0, again.size() - 1)).has_value());
+    std::visit(
+        [&](const auto& one) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(one)>, regatta::probe::NicCarrier>)
+            static_cast<void>(inquiry.take(regatta::NodeId{1}, one).has_value());
+          else
+            static_cast<void>(inquiry.take(regatta::NodeId{1}, one, now).has_value());
+        },
+        *evidence);
+    static_cast<void>(inquiry.ask(std::vector<std::uint32_t>{0, 3}, {}, now));
+  }
+}
+
 void as_plan(std::string_view text) {
   const auto plan = regatta::probe::parse_plan(text);
   if (!plan) return;
@@ -98,6 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   as_faults(fabric, text);
   as_reports(fabric, matrix, text);
   as_connection(fabric, matrix, text);
+  as_evidence(fabric, matrix, text);
   as_plan(text);
   return 0;
 }

@@ -12,6 +12,7 @@
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/heal_reports.h"
 #include "regatta/cli/load.h"
+#include "regatta/cli/probe_evidence.h"
 #include "regatta/cli/probe_lab.h"
 #include "regatta/cli/probe_output.h"
 #include "regatta/cli/stop_signal.h"
@@ -23,6 +24,7 @@
 #include "regatta/os/system_clock.h"
 #include "regatta/probe/collector.h"
 #include "regatta/probe/door.h"
+#include "regatta/probe/evidence.h"
 #include "regatta/probe/hello.h"
 #include "regatta/probe/roll_call.h"
 #include "regatta/topo/addresses.h"
@@ -74,6 +76,7 @@ struct Target {
   std::string name;
   std::optional<lab::LabInfo> lab;
   topo::Graph graph;
+  fabric::Routes routes;
   std::vector<std::uint32_t> seeds;  // by NodeId
 };
 
@@ -83,7 +86,12 @@ Result<Target> find_lab(const std::string& name) {
     return Error{Code::kInvalidInput, lab.error().message + "; start it with regatta lab up"};
   if (!lab) return lab.error();
   REGATTA_TRY(graph, lab::graph_of(*lab));
-  Target target{.name = name, .lab = *lab, .graph = std::move(graph), .seeds = {}};
+  fabric::Routes routes(graph);
+  Target target{.name = name,
+                .lab = *lab,
+                .graph = std::move(graph),
+                .routes = std::move(routes),
+                .seeds = {}};
   for (const topo::Node& node : target.graph.nodes)
     target.seeds.push_back(topo::hash_seed(name, node.name));
   return target;
@@ -103,9 +111,13 @@ Result<Target> find_target(const Options& options) {
   REGATTA_TRY(cluster, load_cluster(options.cluster));
   if (!options.listen.empty()) {
     topo::Graph graph = build_graph(cluster);
+    fabric::Routes routes(graph);
     std::vector<std::uint32_t> seeds = topo::hash_seeds(cluster, graph);
-    return Target{
-        .name = cluster.name, .lab = {}, .graph = std::move(graph), .seeds = std::move(seeds)};
+    return Target{.name = cluster.name,
+                  .lab = {},
+                  .graph = std::move(graph),
+                  .routes = std::move(routes),
+                  .seeds = std::move(seeds)};
   }
   for (const topo::Server& server : cluster.servers)
     if (!server.address.empty())
@@ -154,14 +166,15 @@ Result<std::optional<HealReports>> open_healer(const Options& options, const Tar
 // One run of the command.
 class Run {
  public:
-  Run(const Target& target, const probe::Matrix& matrix, const Options& options, Times times)
+  Run(const Target& target, probe::Matrix& matrix, const Options& options, Times times)
       : target_(target),
         options_(options),
         times_(times),
         output_(target.graph, matrix, options.json),
         collector_(target.graph, matrix, times.period),
         roll_(collector_.servers(), std::max(Seconds{2}, 15 * times.period)),
-        matrix_(matrix) {}
+        matrix_(matrix),
+        gathers_(target.graph, target.routes, target.seeds, matrix) {}
 
   Status probe() {
     REGATTA_TRY(healer, open_healer(options_, target_));
@@ -175,6 +188,8 @@ class Run {
       output_.listens(door.address());
     }
     REGATTA_TRY_DO(wait_until_begun(door, probers));
+    for (std::size_t i = 0; i < collector_.servers(); ++i)
+      gathers_.greet(NodeId{static_cast<int>(i)}, door);
     collector_.begin(os::system_now());
     has_begun_ = true;
     begin_ = os::monotonic_now();
@@ -182,6 +197,7 @@ class Run {
       REGATTA_TRY_DO(gather(door));
       const diag::News news = collector_.look(os::system_now());
       output_.news(news, since_begin());
+      gathers_.go_on(news, collector_, door, output_, since_begin());
       if (healer) {
         const std::string note = healer->tell(news, os::monotonic_now());
         if (!note.empty()) fmt::print(stderr, "regatta: {}\n", note);
@@ -198,7 +214,8 @@ class Run {
   Seconds since_begin() const { return os::monotonic_now() - begin_; }
 
   Status hear(NodeId server, std::string_view line) {
-    REGATTA_TRY_DO(collector_.take(server, line, os::system_now()));
+    REGATTA_TRY_DO(probe::is_evidence(line) ? gathers_.take(server, line, collector_)
+                                            : collector_.take(server, line, os::system_now()));
     roll_.heard(server, os::monotonic_now());
     return {};
   }
@@ -210,8 +227,11 @@ class Run {
     if (!status) return status;
     for (const probe::Refusal& one : door.take_refusals())
       output_.refusal(one, since_begin());
-    for (const probe::RollNews& one : roll_.look(os::monotonic_now()))
-      if (has_begun_) output_.roll(one, roll_, since_begin());
+    for (const probe::RollNews& one : roll_.look(os::monotonic_now())) {
+      if (!has_begun_) continue;
+      output_.roll(one, roll_, since_begin());
+      if (!one.is_silent) gathers_.greet(one.server, door);
+    }
     return {};
   }
 
@@ -262,7 +282,8 @@ class Run {
   probe::Collector collector_;
   probe::RollCall roll_;
   LabCarriers carriers_;
-  const probe::Matrix& matrix_;
+  probe::Matrix& matrix_;
+  ProbeEvidence gathers_;
   Seconds begin_;
   bool has_begun_ = false;
 };
@@ -272,8 +293,8 @@ Status run_probe(const Options& options) {
   REGATTA_TRY(target, find_target(options));
   const auto transport =
       options.transport == "rdma" ? probe::Transport::kRdma : probe::Transport::kUdp;
-  const probe::Matrix matrix = probe::plan_matrix(target.graph, fabric::Routes(target.graph),
-                                                  target.seeds, {.transport = transport});
+  probe::Matrix matrix =
+      probe::plan_matrix(target.graph, target.routes, target.seeds, {.transport = transport});
   if (matrix.probes.empty())
     return Error{Code::kInvalidInput,
                  "cluster " + target.name + ": has no two NICs on one rail to probe between"};

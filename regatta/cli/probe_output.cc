@@ -11,12 +11,14 @@
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/fabric/routes.h"
+#include "regatta/topo/addresses.h"
 
 namespace regatta::cli {
 namespace {
 
-constexpr std::size_t kWidest = 12;       // servers in a matrix; of more the worst pairs
-constexpr std::size_t kMissingNamed = 8;  // of servers that do not report
+constexpr std::size_t kWidest = 12;         // servers in a matrix; of more the worst pairs
+constexpr std::size_t kElsewhereNamed = 5;  // of ways
+constexpr std::size_t kMissingNamed = 8;    // of servers that do not report
 
 void print_line(const nlohmann::json& line) {
   fmt::print("{}\n", line.dump());
@@ -35,6 +37,12 @@ std::string loss_text(const probe::PairSum& sum) {
   return sum.lost == 0
              ? "0 %"
              : format_percent(static_cast<double>(sum.lost) / static_cast<double>(sum.sent));
+}
+
+std::string share_text(std::uint64_t part, std::uint64_t all) {
+  if (all == 0) return "-";
+  if (part == 0) return "0 %";
+  return format_percent(static_cast<double>(part) / static_cast<double>(all));
 }
 
 std::string latency_text(const probe::PairSum& sum) {
@@ -159,6 +167,106 @@ void ProbeOutput::news(const diag::News& news, Seconds since_begin) const {
     verdict("over", one, since_begin);
   for (const diag::Verdict& one : news.begun)
     verdict("begun", one, since_begin);
+}
+
+void ProbeOutput::gathered(const diag::Verdict& told, const diag::Verdict& now,
+                           const probe::Gathered& gathered, Seconds since_begin) const {
+  const std::string culprit = to_string(graph_, now.culprit);
+  std::vector<std::string> ruled_out;
+  for (const diag::Culprit& other : told.alternatives)
+    if (std::ranges::find(now.alternatives, other) == now.alternatives.end())
+      ruled_out.push_back(to_string(graph_, other));
+  if (json_)
+    return print_line({{"event", "evidence"},
+                       {"seconds", since_begin.value},
+                       {"culprit", culprit},
+                       {"traced_before", gathered.before_sent},
+                       {"answered_before", gathered.before_answered},
+                       {"traced_behind", gathered.behind_sent},
+                       {"answered_behind", gathered.behind_answered},
+                       {"segments", gathered.segments},
+                       {"sent_again", gathered.again},
+                       {"other_segments", gathered.other_segments},
+                       {"other_sent_again", gathered.other_again},
+                       {"confidence", now.confidence},
+                       {"ruled_out", ruled_out}});
+  std::vector<std::string> answers;
+  const auto add = [&](std::uint32_t answered, std::uint32_t sent, const char* where) {
+    if (sent > 0) answers.push_back(fmt::format("{} of {} traces {} it", answered, sent, where));
+  };
+  add(gathered.before_answered, gathered.before_sent, "before");
+  add(gathered.behind_answered, gathered.behind_sent, "behind");
+  std::vector<std::string> parts;
+  if (gathered.has_traces()) parts.push_back("routers answered " + join(answers, " and "));
+  if (gathered.has_connections())
+    parts.push_back(fmt::format("connections over it sent {} again, others {}",
+                                share_text(gathered.again, gathered.segments),
+                                share_text(gathered.other_again, gathered.other_segments)));
+  if (!ruled_out.empty()) parts.push_back("so it is not " + join(ruled_out, ", nor "));
+  fmt::print("{:>7.2f} s  {}: {}\n", since_begin.value, culprit, join(parts, "; "));
+  std::fflush(stdout);
+}
+
+void ProbeOutput::elsewhere(const std::vector<probe::Elsewhere>& ways, Seconds since_begin) {
+  for (const probe::Elsewhere& one : ways) {
+    const std::string way = way_text(one.way);
+    const std::string planned = probe::link_text(graph_, one.planned);
+    const std::string taken = probe::link_text(graph_, one.taken);
+    if (json_) {
+      print_line({{"event", "elsewhere"},
+                  {"seconds", since_begin.value},
+                  {"way", way},
+                  {"planned", planned},
+                  {"taken", taken}});
+      continue;
+    }
+    if (++elsewhere_named_ <= kElsewhereNamed)
+      fmt::print("{:>7.2f} s  the way {} takes {} instead of {}\n", since_begin.value, way, taken,
+                 planned);
+    if (elsewhere_named_ == kElsewhereNamed) fmt::print("           and so on\n");
+  }
+  std::fflush(stdout);
+}
+
+void ProbeOutput::surveyed(const probe::Inquiry& inquiry, Seconds since_begin) const {
+  if (json_)
+    return print_line({{"event", "surveyed"},
+                       {"seconds", since_begin.value},
+                       {"ways", inquiry.ways()},
+                       {"confirmed", inquiry.confirmed()},
+                       {"elsewhere", inquiry.elsewhere()}});
+  fmt::print("{:>7.2f} s  traceroutes confirm {} of {} ways", since_begin.value,
+             inquiry.confirmed(), inquiry.ways());
+  if (inquiry.elsewhere() > 0)
+    fmt::print("; {} lead elsewhere: switches hash otherwise than the cluster file has it",
+               inquiry.elsewhere());
+  fmt::print("\n");
+  std::fflush(stdout);
+}
+
+void ProbeOutput::remapped(const probe::Inquiry& inquiry, Seconds since_begin) const {
+  if (json_)
+    print_line({{"event", "remapped"},
+                {"seconds", since_begin.value},
+                {"confirmed", inquiry.confirmed()},
+                {"elsewhere", inquiry.elsewhere()}});
+  else
+    fmt::print("{:>7.2f} s  from now on ways are as they were measured; {} of {} are known so\n",
+               since_begin.value, inquiry.confirmed(), inquiry.ways());
+  coverage(probe::cover(graph_, matrix_));
+}
+
+// "s0 10.64.0.0:27903 to s3 10.64.0.6".
+std::string ProbeOutput::way_text(std::uint32_t way) const {
+  fabric::FiveTuple flow = matrix_.probes[way / 2].flow;
+  if (way % 2 == 1) flow = probe::answer_to(flow);
+  const auto links = matrix_.ways.links(way);
+  const auto name = [&](std::uint32_t link) {
+    return graph_.nodes[graph_.links[link / 2].a.index()].name;
+  };
+  return fmt::format("from {} ({}:{}) to {} ({}:{})", name(links.front()),
+                     topo::address_text(flow.from), flow.from_port, name(links.back()),
+                     topo::address_text(flow.to), flow.to_port);
 }
 
 void ProbeOutput::pairs(const probe::Collector& collector) const {

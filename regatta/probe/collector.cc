@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "regatta/probe/evidence.h"
+
 namespace regatta::probe {
 namespace {
 
@@ -38,7 +40,7 @@ std::size_t Collector::longest_line(NodeId server) const {
   constexpr std::size_t kHead = 160;
   constexpr std::size_t kEach = 96;
   const ServerPart& part = servers_[server.index()].part;
-  return kHead + kEach * (part.sends.size() + part.answers.size());
+  return std::max(kLongestEvidence, kHead + kEach * (part.sends.size() + part.answers.size()));
 }
 
 PairSum& Collector::pair_of(const Probe& probe) {

@@ -39,7 +39,12 @@ class Collector {
   // are yet to come.
   Status take(NodeId server, std::string_view line, Seconds now);
   void add(const diag::CarrierEvent& event) { locator_.add(event); }
+  void add(const diag::PassedCount& count) { locator_.add(count); }
   diag::News look(Seconds now) { return locator_.look(now); }
+
+  // As the last look saw it: ways that lose something, and what is broken.
+  const std::vector<std::uint32_t>& lossy() const { return locator_.lossy(); }
+  const std::vector<diag::Verdict>& standing() const { return locator_.standing(); }
 
   std::size_t servers() const { return servers_.size(); }
   const PairSum& pair(std::size_t from, std::size_t to) const {

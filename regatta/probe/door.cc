@@ -217,6 +217,16 @@ Status Door::wait(Seconds limit, const Take& take) {
   return {};
 }
 
+bool Door::tell(NodeId server, std::string_view line) {
+  Caller* const caller = impl_->reporting[server.index()];
+  if (caller == nullptr) return false;
+  const ssize_t count =
+      ::send(caller->fd.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  // Half a line would spoil the next one.
+  if (count > 0 && count < static_cast<ssize_t>(line.size())) impl_->leave(*caller);
+  return count == static_cast<ssize_t>(line.size());
+}
+
 std::vector<Refusal> Door::take_refusals() {
   return std::exchange(impl_->refusals, {});
 }

@@ -36,6 +36,10 @@ class Door {
   using Take = std::function<Status(NodeId, std::string_view)>;
   Status wait(Seconds limit, const Take& take);
 
+  // A line, with its end, to the prober of this server. Never waits: false where nobody reports for
+  // it, or does not read what it is told.
+  bool tell(NodeId server, std::string_view line);
+
   // Since the last call, the first 16.
   std::vector<Refusal> take_refusals();
   // Where it listens: "10.0.0.1:27899", "unix:/run/...".

@@ -91,6 +91,7 @@ bool take(const nlmsghdr& message, ConnectionCounters& out) {
     out.sent_bytes = info.tcpi_bytes_sent;
     out.acked_bytes = info.tcpi_bytes_acked;
     out.received_bytes = info.tcpi_bytes_received;
+    out.sent_segments = info.tcpi_data_segs_out;
     out.retransmits = info.tcpi_total_retrans;
     out.round_trip = {1e-6 * info.tcpi_rtt};
     return true;

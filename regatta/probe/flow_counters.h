@@ -59,9 +59,10 @@ struct ConnectionCounters {
   std::uint64_t sent_bytes = 0;   // with what was sent again
   std::uint64_t acked_bytes = 0;  // of them arrived, as far as is known
   std::uint64_t received_bytes = 0;
-  std::uint64_t retransmits = 0;  // segments
-  Seconds round_trip;             // smoothed
-  Seconds at;                     // CLOCK_MONOTONIC
+  std::uint64_t sent_segments = 0;  // with bytes, with what was sent again
+  std::uint64_t retransmits = 0;    // of them
+  Seconds round_trip;               // smoothed
+  Seconds at;                       // CLOCK_MONOTONIC
 };
 
 struct CounterOptions {

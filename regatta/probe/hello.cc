@@ -18,8 +18,7 @@ namespace regatta::probe {
 namespace {
 
 constexpr std::string_view kName = "regatta-prober";
-constexpr int kVersion = 1;
-constexpr Seconds kClockMost{1};  // by which two servers' clocks may differ
+constexpr int kVersion = 2;
 constexpr std::string_view kNoToken = "-";
 
 template <typename T>

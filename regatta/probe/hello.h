@@ -17,6 +17,8 @@ namespace regatta::probe {
 
 inline constexpr std::uint16_t kReportPort = 27899;  // where collectors listen if not told
 inline constexpr std::size_t kLongestHello = 1024;   // bytes of a hello and of its answer
+inline constexpr Seconds kClockMost{
+    1};  // by which a prober's clock may differ from the collector's
 inline constexpr const char* kTokenName = "REGATTA_PROBE_TOKEN";  // in the environment
 
 // "head-1" or "[::1]" with kReportPort behind it; what names a port is left as it is.

@@ -25,7 +25,7 @@ std::string refusal(const Hello& hello, const Expected& expected = kExpected) {
 
 TEST(Hello, IsReadAsItIsWritten) {
   EXPECT_EQ(hello_line(kHello),
-            "regatta-prober 1 s1 10000 000000000000feed 1000000000000000 open-sesame");
+            "regatta-prober 2 s1 10000 000000000000feed 1000000000000000 open-sesame");
   const auto read = parse_hello(hello_line(kHello));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(hello_line(*read), hello_line(kHello));
@@ -80,15 +80,15 @@ TEST(Hello, ThatIsNoneIsRefused) {
   const std::string good = hello_line(kHello);
   for (const std::string& line :
        {std::string(), std::string("GET / HTTP/1.1"), std::string("regatta-prober"),
-        std::string("regatta-prober 1 s1 10000 feed 1"), good + " more", " " + good,
-        std::string("regatta-prober 1 s1 -1 feed 1 -"),
-        std::string("regatta-prober 1 s1 1 feeg 1 -"),
+        std::string("regatta-prober 2 s1 10000 feed 1"), good + " more", " " + good,
+        std::string("regatta-prober 2 s1 -1 feed 1 -"),
+        std::string("regatta-prober 2 s1 1 feeg 1 -"),
         std::string("regatta-prober 1 s\x01 1 feed 1 -"),
         std::string("regatta-prober 1  1 feed 1 -"),
         "regatta-prober 1 " + std::string(2000, 's') + " 1 feed 1 -"})
     EXPECT_FALSE(parse_hello(line)) << line;
-  EXPECT_THAT(parse_hello("regatta-prober 2 s1 what comes then").error().message,
-              HasSubstr("speaks version 2, the collector 1"));
+  EXPECT_THAT(parse_hello("regatta-prober 3 s1 what comes then").error().message,
+              HasSubstr("speaks version 3, the collector 2"));
 }
 
 TEST(Hello, CutOrChangedAnywhereIsReadOrRefusedButNeverMoreThanItSays) {

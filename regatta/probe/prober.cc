@@ -11,6 +11,7 @@
 
 #include "regatta/os/errno_text.h"
 #include "regatta/os/system_clock.h"
+#include "regatta/probe/hello.h"
 #include "regatta/probe/internal/batch.h"
 #include "regatta/probe/internal/rdma_port.h"
 
@@ -47,16 +48,6 @@ struct Sum {
   double most = 0;
   double total = 0;
 };
-
-// Where its probes and answers leave from.
-std::set<std::uint32_t> own_addresses(const Matrix& matrix, const ServerPart& part) {
-  std::set<std::uint32_t> addresses;
-  for (const std::uint32_t number : part.sends)
-    addresses.insert(matrix.probes[number].flow.from);
-  for (const std::uint32_t number : part.answers)
-    addresses.insert(matrix.probes[number].flow.to);
-  return addresses;
-}
 
 }  // namespace
 
@@ -114,8 +105,9 @@ Slot* Prober::Impl::slot(std::int64_t window) {
 
 template <typename Change>
 void Prober::Impl::note(std::int64_t round, Change&& change) {
-  // Nobody makes this server keep windows that are yet to come.
-  if (round > last_round + 4 * options.periods_per_window) return;
+  // Nobody makes this server keep windows that are yet to come; two clocks may differ by so much.
+  const auto clocks = static_cast<std::int64_t>(2 * kClockMost / options.period);
+  if (round > last_round + clocks + 4 * options.periods_per_window) return;
   Slot* const one = slot(window_of(round));
   if (one == nullptr) return;
   change(*one);

@@ -18,10 +18,12 @@
 #include "regatta/fabric/routes.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/os/file.h"
+#include "regatta/os/interface_address.h"
 #include "regatta/probe/hello.h"
 #include "regatta/probe/matrix.h"
 #include "regatta/probe/plan_text.h"
 #include "regatta/probe/prober.h"
+#include "regatta/probe/scout.h"
 #include "regatta/probe/uplink.h"
 #include "regatta/topo/addresses.h"
 #include "regatta/topo/cluster_yaml.h"
@@ -86,17 +88,46 @@ Result<probe::ServerPlan> make_plan(const Options& options) {
   return plan;
 }
 
-Result<probe::Uplink> open_uplink(const Options& options, const probe::ServerPlan& plan,
-                                  Seconds period) {
+// Probes of another server would be counted as lost, and hardware blamed that is well.
+Status check_addresses(const probe::ServerPlan& plan) {
+  for (const std::uint32_t address : own_addresses(plan.matrix, plan.part))
+    if (!os::is_own_address(address))
+      return Error{Code::kInvalidInput,
+                   fmt::format("server {}: its address {} is none of this machine's; start the "
+                               "prober on that server, give --server the name of this one, or give "
+                               "the NIC its address",
+                               plan.server, topo::address_text(address))};
+  return {};
+}
+
+// Both ways: reports and answers there, orders back.
+Status report_to_collector(const Options& options, const probe::ServerPlan& plan, Seconds period,
+                           probe::Prober& prober) {
   REGATTA_TRY(token, probe::token_of_environment());
-  return probe::Uplink::open({.collector = options.collector,
-                              .hello = {.server = plan.server,
-                                        .period = period,
-                                        .plan = plan.number,
-                                        .clock = {},
-                                        .token = token},
-                              .again = Seconds{1},
-                              .note = [](const std::string& text) { say(text); }});
+  std::atomic<probe::Uplink*> answers_to = nullptr;
+  REGATTA_TRY(scout,
+              probe::Scout::open(plan.matrix, plan.part,
+                                 {.window = period * probe::ProberOptions().periods_per_window,
+                                  .tell = [&](const std::string& line) {
+                                    if (auto* const to = answers_to.load()) to->tell(line);
+                                  }}));
+  REGATTA_TRY(uplink, probe::Uplink::open(
+                          {.collector = options.collector,
+                           .hello = {.server = plan.server,
+                                     .period = period,
+                                     .plan = plan.number,
+                                     .clock = {},
+                                     .token = token},
+                           .again = Seconds{1},
+                           .note = [](const std::string& text) { say(text); },
+                           .hear = [&](std::string_view line) { return scout.order(line); }}));
+  answers_to = &uplink;
+  const Status status = prober.run(g_stop, [&](const std::string& line) -> Status {
+    uplink.tell(line);
+    return {};
+  });
+  scout.stop();  // before its way out ends
+  return status;
 }
 
 Status run(const Options& options) {
@@ -106,14 +137,11 @@ Status run(const Options& options) {
   if (options.transport != "udp" && options.transport != "rdma")
     return Error{Code::kInvalidInput, "--transport " + options.transport + ": write udp or rdma"};
   REGATTA_TRY(plan, make_plan(options));
+  REGATTA_TRY_DO(check_addresses(plan));
   REGATTA_TRY(prober, probe::Prober::open(plan.matrix, plan.part,
                                           {.period = period, .transport = transport_of(options)}));
   if (options.collector.empty()) return prober.run(g_stop, write_all);
-  REGATTA_TRY(uplink, open_uplink(options, plan, period));
-  return prober.run(g_stop, [&](const std::string& line) -> Status {
-    uplink.tell(line);
-    return {};
-  });
+  return report_to_collector(options, plan, period, prober);
 }
 
 int main_with(int count, char** values) {

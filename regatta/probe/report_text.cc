@@ -70,6 +70,15 @@ ServerPart part_of(const topo::Graph& graph, const Matrix& matrix, NodeId server
   return part;
 }
 
+std::set<std::uint32_t> own_addresses(const Matrix& matrix, const ServerPart& part) {
+  std::set<std::uint32_t> addresses;
+  for (const std::uint32_t number : part.sends)
+    addresses.insert(matrix.probes[number].flow.from);
+  for (const std::uint32_t number : part.answers)
+    addresses.insert(matrix.probes[number].flow.to);
+  return addresses;
+}
+
 std::string report_line(const diag::Report& report, int periods) {
   const diag::HostState& host = report.host;
   std::string line = fmt::format("w {} {:.0f} {} {} {}", report.window, host.worst_gap.value * 1e6,

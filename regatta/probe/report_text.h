@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -28,6 +29,9 @@ struct ServerPart {
 };
 
 ServerPart part_of(const topo::Graph& graph, const Matrix& matrix, NodeId server);
+
+// Where its probes and answers leave from.
+std::set<std::uint32_t> own_addresses(const Matrix& matrix, const ServerPart& part);
 
 // Of one probe, since the line before: there and back without the time in the other server.
 struct Latency {

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -14,7 +15,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
@@ -31,6 +34,7 @@ constexpr Seconds kDialPatience{1};
 constexpr Seconds kAnswerPatience{3};
 constexpr Seconds kSilenceMost{5};  // of the collector's machine
 constexpr int kRefused = 5;         // times longer until it tries again
+constexpr Seconds kWell{10};        // that a connection lasts until trouble is news again
 constexpr std::string_view kUnix = "unix:";
 
 Status send_whole(int fd, std::string_view text) {
@@ -50,6 +54,8 @@ struct Uplink::Impl {
       stop = true;
     }
     changed.notify_all();
+    const std::uint64_t one = 1;
+    static_cast<void>(::write(wake.get(), &one, sizeof one) == sizeof one);
     if (thread.joinable()) thread.join();
   }
 
@@ -59,12 +65,12 @@ struct Uplink::Impl {
 
   std::mutex mutex;
   std::condition_variable changed;
-  os::UniqueFd fd;      // with a collector that let us in
-  std::string unsent;   // of lines that were begun
-  std::string parting;  // what the collector said when it ended the connection
+  int fd = -1;         // with a collector that let us in
+  std::string unsent;  // of lines that were begun
   bool stop = false;
 
-  std::string last_note;  // the thread's own
+  std::set<std::string> noted;  // the thread's own, since all was well
+  os::UniqueFd wake;
   std::thread thread;
 
   bool has_stopped() {
@@ -72,12 +78,12 @@ struct Uplink::Impl {
     return stop;
   }
   void note(const std::string& text) {
-    if (text == last_note) return;
-    last_note = text;
-    if (options.note) options.note(text);
+    if (noted.insert(text).second && options.note) options.note(text);
   }
   Result<os::UniqueFd> dial();
   Status ask_in(int socket);
+  Status listen(int socket);
+  Status stay(int socket);
   void keep_connected();
 };
 
@@ -116,36 +122,62 @@ Status Uplink::Impl::ask_in(int socket) {
   return *answer;
 }
 
+// Until the collector ends the connection, whose last words are the error, or nobody needs it.
+Status Uplink::Impl::listen(int socket) {
+  Lines lines(kLongestHello);
+  for (;;) {
+    std::array<pollfd, 2> wait{pollfd{socket, POLLIN, 0}, pollfd{wake.get(), POLLIN, 0}};
+    if (::poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR)
+      return os::errno_error("the collector's lines");
+    if (has_stopped()) return {};
+    std::array<char, kLongestHello> block{};
+    const ssize_t count = ::recv(socket, block.data(), block.size(), MSG_DONTWAIT);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count <= 0) return Error{Code::kUnavailable, ""};
+    REGATTA_TRY_DO(lines.add(std::string_view(block.data(), static_cast<std::size_t>(count)),
+                             [&](std::string_view line) -> Status {
+                               if (line.starts_with("no ")) return parse_answer(line);
+                               return options.hear ? options.hear(line) : Status();
+                             }));
+  }
+}
+
+// Lines go there as long as it lasts.
+Status Uplink::Impl::stay(int socket) {
+  {
+    const std::lock_guard lock(mutex);
+    fd = socket;
+    unsent.clear();
+  }
+  const Status end = listen(socket);
+  const std::lock_guard lock(mutex);
+  fd = -1;
+  return end;
+}
+
 void Uplink::Impl::keep_connected() {
   bool had_trouble = false;
   for (;;) {
     Seconds pause = options.again;
     auto socket = dial();
-    const Status in = socket ? ask_in(socket->get()) : Status(socket.error());
-    std::unique_lock lock(mutex);
-    if (stop) return;
-    if (in) {
-      fd = std::move(*socket);
-      unsent.clear();
-      lock.unlock();
+    Status state = socket ? ask_in(socket->get()) : Status(socket.error());
+    if (has_stopped()) return;
+    if (state) {
       if (had_trouble) note("reports to " + options.collector + " again");
-      last_note.clear();
-      lock.lock();
-      changed.wait(lock, [&] { return stop || !fd; });
-      if (stop) return;
-      const std::string why = std::exchange(parting, {});
-      lock.unlock();
-      had_trouble = true;
+      const Seconds begun = os::monotonic_now();
+      state = stay(socket->get());
+      if (has_stopped()) return;
+      // One that comes in only to be sent away again says so once.
+      if (os::monotonic_now() - begun > kWell) noted.clear();
+      const std::string why = state ? "" : state.error().message;
       note("the collector at " + options.collector + " is gone" +
            (why.empty() ? "" : " (" + why + ")") + "; this goes on without it");
-      lock.lock();
     } else {
-      lock.unlock();
-      had_trouble = true;
-      if (in.error().code == Code::kConflict) pause = kRefused * pause;
-      note((socket ? options.collector + ": " : "") + in.error().message + "; this tries again");
-      lock.lock();
+      note((socket ? options.collector + ": " : "") + state.error().message + "; this tries again");
     }
+    had_trouble = true;
+    if (!state && state.error().code == Code::kConflict) pause = kRefused * pause;
+    std::unique_lock lock(mutex);
     changed.wait_for(lock, std::chrono::duration<double>(pause.value), [&] { return stop; });
     if (stop) return;
   }
@@ -168,6 +200,8 @@ Result<Uplink> Uplink::open(UplinkOptions options) {
       return Error{Code::kInvalidInput, at + ": names no host; write it like collector-1" + at};
     impl->place = std::move(place);
   }
+  impl->wake.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!impl->wake) return os::errno_error(at);
   // Signals are for the thread that probes.
   sigset_t all;
   sigset_t before;
@@ -181,22 +215,15 @@ Result<Uplink> Uplink::open(UplinkOptions options) {
 void Uplink::tell(const std::string& line) {
   Impl& impl = *impl_;
   const std::lock_guard lock(impl.mutex);
-  if (!impl.fd) return;
+  if (impl.fd < 0) return;
   impl.unsent += line;
   const ssize_t count =
-      ::send(impl.fd.get(), impl.unsent.data(), impl.unsent.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      ::send(impl.fd, impl.unsent.data(), impl.unsent.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (count > 0) impl.unsent.erase(0, static_cast<std::size_t>(count));
   const bool is_lost = count < 0 && errno != EAGAIN && errno != EINTR;
-  if (!is_lost && impl.unsent.size() <= kUnsentMost) return;
-  std::array<char, kLongestHello> block{};
-  const ssize_t said = ::recv(impl.fd.get(), block.data(), block.size(), MSG_DONTWAIT);
-  const auto bytes = static_cast<std::size_t>(std::max<ssize_t>(said, 0));
-  const std::string_view text(block.data(), bytes);
-  if (const std::size_t end = text.find('\n'); end != std::string_view::npos)
-    if (const Status answer = parse_answer(text.substr(0, end)); !answer)
-      impl.parting = answer.error().message;
-  impl.fd.reset();
-  impl.changed.notify_all();
+  // The thread that listens sees it.
+  if (is_lost || impl.unsent.size() > kUnsentMost)
+    ::shutdown(std::exchange(impl.fd, -1), SHUT_RDWR);
 }
 
 }  // namespace regatta::probe

@@ -1,10 +1,11 @@
 // probe/uplink.h: a prober's connection to the collector of all: lines go there while it is there,
-// and nobody waits for it while it is not.
+// its orders come back, and nobody waits for it while it is not.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "regatta/core/result.h"
 #include "regatta/core/units.h"
@@ -18,6 +19,9 @@ struct UplinkOptions {
   Seconds again{1};       // between two attempts; five times that after a refusal
   // Hears in a sentence what goes wrong, once each, and that it is well again. From another thread.
   std::function<void(const std::string&)> note;
+  // Hears the collector's lines, without their end; an error ends the connection. From the same
+  // thread.
+  std::function<Status(std::string_view)> hear;
 };
 
 class Uplink {

@@ -50,9 +50,15 @@ class UplinkAndDoor : public testing::TestWithParam<std::string> {
         {.collector = at_,
          .hello = {.server = server, .period = {0.01}, .plan = plan, .clock = {}, .token = ""},
          .again = Seconds{0.05},
-         .note = [this](const std::string& note) {
+         .note =
+             [this](const std::string& note) {
+               const std::lock_guard lock(mutex_);
+               notes_.push_back(note);
+             },
+         .hear = [this](std::string_view line) -> Status {
            const std::lock_guard lock(mutex_);
-           notes_.push_back(note);
+           orders_.emplace_back(line);
+           return {};
          }});
     EXPECT_TRUE(uplink);
     return std::move(*uplink);
@@ -86,6 +92,10 @@ class UplinkAndDoor : public testing::TestWithParam<std::string> {
       return std::ranges::count(came_[server], line) > 0;
     });
   }
+  std::vector<std::string> orders() {
+    const std::lock_guard lock(mutex_);
+    return orders_;
+  }
   std::vector<std::string> notes() {
     const std::lock_guard lock(mutex_);
     return notes_;
@@ -98,6 +108,7 @@ class UplinkAndDoor : public testing::TestWithParam<std::string> {
   std::vector<std::string> refusals_;
   std::mutex mutex_;
   std::vector<std::string> notes_;
+  std::vector<std::string> orders_;
 };
 
 TEST_P(UplinkAndDoor, BringLinesWithTheServerTheyAreOf) {
@@ -108,6 +119,29 @@ TEST_P(UplinkAndDoor, BringLinesWithTheServerTheyAreOf) {
   EXPECT_EQ(std::ranges::count(came_[0], "from s1"), 0);
   EXPECT_THAT(refusals_, IsEmpty());
   EXPECT_THAT(notes(), IsEmpty());
+}
+
+TEST_P(UplinkAndDoor, BringOrdersBack) {
+  Uplink uplink = dial("s0");
+  EXPECT_FALSE(door_->tell(NodeId{0}, "too early\n"));
+  ASSERT_TRUE(comes(uplink, 0, "here"));
+  EXPECT_TRUE(door_->tell(NodeId{0}, "flows\ncarriers\n"));
+  EXPECT_FALSE(door_->tell(NodeId{1}, "nobody is there\n"));
+  EXPECT_TRUE(wait([&] { return orders().size() == 2; }));
+  EXPECT_THAT(orders(), ElementsAre("flows", "carriers"));
+}
+
+TEST_P(UplinkAndDoor, SayOnceThatAProberIsSentAwayAgainAndAgain) {
+  Uplink uplink = dial("s0");
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(comes(uplink, 0, "good" + std::to_string(i)));
+    const std::size_t before = refusals_.size();
+    uplink.tell("bad\n");
+    ASSERT_TRUE(wait([&] { return refusals_.size() > before; }));
+  }
+  EXPECT_EQ(std::ranges::count_if(
+                notes(), [](const std::string& one) { return one.find("no line") != one.npos; }),
+            1);
 }
 
 TEST_P(UplinkAndDoor, FindEachOtherAgainWhenTheDoorWasShut) {

@@ -142,16 +142,24 @@ class ProbeOfServers(unittest.TestCase):
         lab_case.regatta("lab", "fault", "clear", "--lab", self.name)
         self.wait(lambda: first.events("over"))
 
+        # Nobody but its own prober can see the carrier of a server's NIC.
+        self.fault("down", "s2.nic0-leaf1")
+        self.wait(lambda: len(first.faults()) > 1)
+        self.assertEqual(first.faults()[1:], ["nic s2.nic0"])
+        self.assertEqual([event["symptom"] for event in first.events("begun")][-1], "no carrier")
+        lab_case.regatta("lab", "fault", "clear", "--lab", self.name)
+        self.wait(lambda: len(first.events("over")) > 1)
+
         begin = time.monotonic()
         probers[4].end(signal.SIGKILL)
         self.wait(lambda: first.events("silent"))
         print(f"  a killed prober: silent after {time.monotonic() - begin:.2f} s")
-        self.wait(lambda: len(first.faults()) > 1)
-        self.assertEqual(first.faults()[1:], ["server s4"])
+        self.wait(lambda: len(first.faults()) > 2)
+        self.assertEqual(first.faults()[2:], ["server s4"])
         self.assertEqual([(event["server"], event["reporting"]) for event in first.events("silent")], [("s4", SERVERS - 1)])
         probers[4] = self.prober(4)
         self.wait(lambda: first.events("heard"))
-        self.wait(lambda: len(first.events("over")) > 1)
+        self.wait(lambda: len(first.events("over")) > 2)
 
         first.end(signal.SIGKILL)
         self.wait(lambda: all(prober.says("is gone; this goes on without it") for prober in probers))
@@ -184,6 +192,12 @@ class ProbeOfServers(unittest.TestCase):
         self.wait(lambda: [event["server"] for event in collector.events("heard")] == ["s5"])
         self.wait(lambda: collector.events("over"))
         self.assertEqual(collector.end(signal.SIGINT), 0)
+
+    def test_refuses_a_prober_that_is_started_on_another_server(self):
+        done = self.prober(0, "--server", "s1")
+        self.wait(lambda: not done.is_running())
+        self.assertEqual(done.end(), 2)
+        self.assertTrue(done.says("server s1: its address 10.64.0.2 is none of this machine's"), done.lines)
 
     def test_tells_the_healer(self):
         for i in range(SERVERS):

@@ -42,6 +42,9 @@ class Probe:
         for line in self.process.stdout:
             self.events.append((time.monotonic(), json.loads(line)))
 
+    def named(self, name):
+        return [event for _, event in list(self.events) if event["event"] == name]
+
     def verdicts(self):
         return [(when, event) for when, event in list(self.events)
                 if event["event"] == "begun" and event["is_fault"]]
@@ -55,14 +58,17 @@ class Probe:
         return self.process.returncode
 
 
-class ProbeCommand(unittest.TestCase):
+class ProbeLab(unittest.TestCase):
+    """What tests in a lab of `servers` servers share."""
+    servers = 6
+
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="regatta-system-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.name = f"test-{os.getpid()}-probe"
         cls.cluster = cls.folder / "cluster.yaml"
-        cls.cluster.write_text(CLUSTER.format(name=cls.name))
+        cls.cluster.write_text(CLUSTER.format(name=cls.name).replace("count: 6", f"count: {cls.servers}"))
         up = lab_case.regatta("lab", "up", cls.cluster)
         if up.returncode == 2:
             raise unittest.SkipTest(f"no lab can be built here: {up.stderr.strip()}")
@@ -78,15 +84,31 @@ class ProbeCommand(unittest.TestCase):
     def start(self):
         probe = Probe(self.cluster)
         self.addCleanup(lambda: probe.process.poll() is None and probe.process.kill())
-        self.assertTrue(lab_case.wait_until(lambda: len(self.probers()) == 6, 10))
+        self.assertTrue(lab_case.wait_until(lambda: len(self.probers()) == self.servers, 10))
         time.sleep(2.5)
         return probe
+
+    def script(self, server, text):
+        """A Python program in a server of the lab."""
+        process = subprocess.Popen([lab_case.BIN / "regatta", "lab", "exec", "--lab", self.name, server, "--", "python3", "-c", text])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        return process
+
+    def address(self, server):
+        """Of its first NIC: cables stand in the order of servers, two addresses each (topo/addresses.h)."""
+        return f"10.64.0.{2 * int(server[1:])}"
 
     def fault(self, *arguments):
         done = lab_case.regatta("lab", "fault", *arguments, "--lab", self.name)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.addCleanup(lab_case.regatta, "lab", "fault", "clear", "--lab", self.name)
 
+    def wait(self, condition, limit_s=15):
+        self.assertTrue(lab_case.wait_until(condition, limit_s))
+
+
+class ProbeCommand(ProbeLab):
     def names(self, culprit, *fault):
         """The fault is named, and nothing else; says how soon."""
         probe = self.start()
@@ -119,6 +141,37 @@ class ProbeCommand(unittest.TestCase):
     def test_names_a_server_that_hangs(self):
         self.names("server s4", "stop", "s4")
 
+    def test_says_what_connections_and_routers_say_of_a_lossy_link(self):
+        listener = self.script("s4", "import socket\n"
+                               "l = socket.create_server(('', 5000))\n"
+                               "all = [l.accept()[0] for _ in range(16)]\n"
+                               "import selectors\n"
+                               "s = selectors.DefaultSelector()\n"
+                               "[s.register(c, 1) for c in all]\n"
+                               "while True: [k.fileobj.recv(65536) for k, _ in s.select()]\n")
+        self.wait(lambda: "5000" in lab_case.regatta("lab", "exec", "--lab", self.name, "s4", "--", "cat", "/proc/net/tcp").stdout
+                  or ":1388 " in lab_case.regatta("lab", "exec", "--lab", self.name, "s4", "--", "cat", "/proc/net/tcp").stdout)
+        sender = self.script("s0", "import socket, time\n"
+                             f"all = [socket.create_connection(('{self.address('s4')}', 5000)) for _ in range(16)]\n"
+                             "while True: [c.send(b'x' * 1000) for c in all]; time.sleep(0.005)\n")
+        probe = self.start()
+        self.wait(lambda: probe.named("surveyed"))
+        self.fault("drop", "leaf0-spine1", "5%")
+        self.wait(lambda: probe.named("evidence"))
+        self.assertIsNone(sender.poll())
+        self.assertIsNone(listener.poll())
+        self.assertEqual(probe.end(), 0)
+        self.assertEqual([event["culprit"] for _, event in probe.verdicts()], ["link leaf0-spine1, both ways"])
+        evidence = probe.named("evidence")[0]
+        print(f"  {evidence}")
+        self.assertEqual(evidence["culprit"], "link leaf0-spine1, both ways")
+        self.assertGreater(evidence["traced_before"], 0)
+        self.assertGreater(evidence["answered_before"] / evidence["traced_before"],
+                           evidence["answered_behind"] / evidence["traced_behind"])
+        self.assertGreater(evidence["segments"], 0)
+        self.assertGreater(evidence["sent_again"] / evidence["segments"], 0.01)
+        self.assertLess(evidence["other_sent_again"] / evidence["other_segments"], evidence["sent_again"] / evidence["segments"])
+
     def test_proves_what_it_covers_and_blames_nobody_where_nothing_is_broken(self):
         done = lab_case.regatta("probe", self.cluster, "--duration", "4s", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -129,6 +182,8 @@ class ProbeCommand(unittest.TestCase):
         self.assertEqual(len(coverage["ways"]), 24)
         self.assertGreaterEqual(min(len(ways) for ways in coverage["ways"].values()), 3)
         self.assertEqual([event for event in events if event.get("is_fault")], [])
+        surveyed = [event for event in events if event["event"] == "surveyed"]
+        self.assertEqual([(event["confirmed"], event["elsewhere"]) for event in surveyed], [(surveyed[0]["ways"], 0)])
         self.assertEqual(events[-1]["event"], "pairs")
         self.assertEqual(sum(pair["lost"] for pair in events[-1]["pairs"]), 0)
         self.assertTrue(all(pair["mean_us"] > 0 for pair in events[-1]["pairs"]))
@@ -138,6 +193,51 @@ class ProbeCommand(unittest.TestCase):
         probe = self.start()
         probe.end(signal.SIGKILL)
         self.assertTrue(lab_case.wait_until(lambda: not self.probers(), 5))
+
+
+class ProbeOfTwoLeaves(ProbeLab):
+    """Where each way over a spine leads on to the one other leaf: probes alone cannot tell an uplink from the other behind it."""
+    servers = 4
+
+    def standing(self, probe):
+        over = [event["culprit"] for event in probe.named("over")]
+        return [event["culprit"] for _, event in probe.verdicts() if event["culprit"] not in over]
+
+    def names_in_the_end(self, probe, culprit):
+        if not lab_case.wait_until(lambda: self.standing(probe) == [culprit], 15):
+            self.fail([event for _, event in probe.events if event["event"] in ("begun", "over", "evidence")])
+        self.wait(lambda: any(event["culprit"] == culprit for event in probe.named("evidence")))
+        time.sleep(0.5)
+        self.assertEqual(self.standing(probe), [culprit])
+
+    def test_traceroutes_tell_apart_what_probes_cannot(self):
+        for link, share in (("leaf1-spine1", "100%"), ("leaf0-spine0", "10%")):
+            probe = self.start()
+            self.wait(lambda: probe.named("surveyed"))
+            self.fault("drop", link, share)
+            self.names_in_the_end(probe, f"link {link}, both ways")
+            self.assertEqual(probe.end(), 0)
+            evidence = [event for event in probe.named("evidence") if event["culprit"] == f"link {link}, both ways"][0]
+            print(f"  {link} {share}: {evidence}")
+            self.assertGreater(evidence["answered_before"] / evidence["traced_before"],
+                               evidence["answered_behind"] / evidence["traced_behind"])
+            lab_case.regatta("lab", "fault", "clear", "--lab", self.name)
+
+    def test_takes_ways_as_they_are_measured_where_switches_hash_otherwise(self):
+        for leaf in ("leaf0", "leaf1"):
+            seed = f"/proc/sys/net/ipv4/fib_multipath_hash_seed"
+            inside = ("lab", "exec", "--lab", self.name, leaf, "--", "sh", "-c")
+            before = lab_case.regatta(*inside, f"cat {seed}").stdout.strip()
+            lab_case.regatta(*inside, f"echo 12345 > {seed}")
+            self.addCleanup(lab_case.regatta, *inside, f"echo {before} > {seed}")
+        probe = self.start()
+        self.wait(lambda: probe.named("remapped"))
+        self.assertGreater(probe.named("surveyed")[0]["elsewhere"], 0)
+        self.assertEqual(probe.named("remapped")[-1]["elsewhere"], 0)
+        self.assertEqual(probe.named("remapped")[-1]["confirmed"], probe.named("surveyed")[0]["ways"])
+        self.fault("drop", "leaf1-spine0", "10%")
+        self.names_in_the_end(probe, "link leaf1-spine0, both ways")
+        self.assertEqual(probe.end(), 0)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,326 @@
+#include "regatta/probe/inquiry.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "regatta/probe/test_clusters.h"
+
+namespace regatta::probe {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class Inquires : public testing::Test {
+ protected:
+  explicit Inquires(const Shape& shape = {.servers = 8, .servers_per_leaf = 2, .spines = 2})
+      : fabric_(shape),
+        matrix_(plan_matrix(fabric_.graph, fabric_.routes, fabric_.seeds)),
+        inquiry_(fabric_.graph, fabric_.routes, fabric_.seeds, matrix_) {}
+
+  NodeId sender_of(std::uint32_t way) const {
+    return fabric_.graph.links[matrix_.ways.links(way).front() / 2].a;
+  }
+  // What the router at the end of each link but the last answers.
+  Trace trace_of(std::uint32_t way, std::uint16_t tries = 4) const {
+    Trace trace{.window = 7, .way = way, .hops = {}};
+    const auto links = matrix_.ways.links(way);
+    for (const std::uint32_t link : links.first(links.size() - 1))
+      trace.hops.push_back(
+          {tries, tries, topo::address_of(LinkId{static_cast<int>(link / 2)}, link % 2 == 0)});
+    return trace;
+  }
+  // All ways, without losses.
+  void survey() {
+    for (std::uint32_t way = 0; way < matrix_.ways.size(); ++way)
+      EXPECT_TRUE(inquiry_.take(sender_of(way), trace_of(way), now_));
+  }
+  // One that goes from leaf to leaf, and its last link between switches.
+  std::uint32_t long_way() const {
+    for (std::uint32_t way = 0; way < matrix_.ways.size(); ++way)
+      if (matrix_.ways.links(way).size() >= 4) return way;
+    ADD_FAILURE();
+    return 0;
+  }
+  std::vector<Question> ask(std::vector<std::uint32_t> lossy,
+                            const std::vector<diag::Verdict>& standing = {}) {
+    return inquiry_.ask(lossy, standing, now_);
+  }
+  static std::vector<TraceOrder> traces(const std::vector<Question>& questions) {
+    std::vector<TraceOrder> all;
+    for (const Question& one : questions)
+      if (const auto* trace = std::get_if<TraceOrder>(&one.order)) all.push_back(*trace);
+    return all;
+  }
+
+  Fabric fabric_;
+  Matrix matrix_;
+  Inquiry inquiry_;
+  Seconds now_{1000};
+};
+
+TEST_F(Inquires, OnceAboutEveryWayAndSpreadsTheQuestions) {
+  std::map<std::uint32_t, int> asked;
+  for (int i = 0; i < 2000; ++i) {
+    std::map<NodeId, int> of_server;
+    for (const Question& one : ask({})) {
+      const auto& order = std::get<TraceOrder>(one.order);
+      EXPECT_EQ(one.server, sender_of(order.way));
+      EXPECT_EQ(order.tries, 1);
+      EXPECT_EQ(order.hops, static_cast<int>(matrix_.ways.links(order.way).size()) - 1);
+      ++asked[order.way];
+      EXPECT_EQ(++of_server[one.server], 1);
+    }
+    now_ = now_ + Seconds{0.01};
+  }
+  EXPECT_EQ(asked.size(), matrix_.ways.size());
+  EXPECT_TRUE(std::ranges::all_of(asked, [](const auto& one) { return one.second == 1; }));
+}
+
+TEST_F(Inquires, AgainAboutWhatNobodyHeard) {
+  const auto questions = ask({});
+  ASSERT_FALSE(questions.empty());
+  inquiry_.put_off(questions[0]);
+  int again = 0;
+  for (int i = 0; i < 200; ++i) {
+    now_ = now_ + Seconds{0.2};
+    for (const TraceOrder& order : traces(ask({})))
+      again += order.way == std::get<TraceOrder>(questions[0].order).way ? 1 : 0;
+  }
+  EXPECT_EQ(again, 1);
+}
+
+TEST_F(Inquires, AndSaysWhichWayLeadsElsewhereThanPlanned) {
+  const std::uint32_t way = long_way();
+  Trace trace = trace_of(way);
+  EXPECT_TRUE(inquiry_.take(sender_of(way), trace, now_));
+  EXPECT_THAT(inquiry_.take_elsewhere(), IsEmpty());
+  EXPECT_EQ(inquiry_.confirmed(), 1U);
+  // The other uplink of the same leaf.
+  const std::uint32_t planned = matrix_.ways.links(way)[1];
+  const topo::Link& cable = fabric_.graph.links[planned / 2];
+  std::uint32_t taken = planned;
+  for (const LinkId link : fabric_.graph.links_of[cable.a.index()])
+    if (fabric_.graph.links[link.index()].a == cable.a && link.index() != planned / 2)
+      taken = fabric::number_of({link, true});
+  ASSERT_NE(taken, planned);
+  trace.hops[1].router = topo::address_of(LinkId{static_cast<int>(taken / 2)}, true);
+  const auto counts = inquiry_.take(sender_of(way), trace, now_);
+  ASSERT_TRUE(counts);
+  EXPECT_THAT(*counts, IsEmpty()) << "nobody knows which links it counts for";
+  const auto elsewhere = inquiry_.take_elsewhere();
+  ASSERT_THAT(elsewhere, SizeIs(1));
+  EXPECT_EQ(elsewhere[0].way, way);
+  EXPECT_EQ(elsewhere[0].planned, planned);
+  EXPECT_EQ(elsewhere[0].taken, taken);
+  EXPECT_EQ(inquiry_.elsewhere(), 1U);
+  EXPECT_EQ(inquiry_.confirmed(), 0U);
+  EXPECT_TRUE(inquiry_.take(sender_of(way), trace, now_));
+  EXPECT_THAT(inquiry_.take_elsewhere(), IsEmpty()) << "once";
+}
+
+TEST_F(Inquires, AndTakesWholeWaysAsTheyWereMeasured) {
+  const std::uint32_t way = long_way();
+  EXPECT_FALSE(inquiry_.take_measured());
+  // Over the other spine.
+  const auto planned = matrix_.ways.links(way);
+  const auto other = [&](NodeId, std::size_t) {
+    return fabric_.graph.links[planned[1] / 2].b ==
+                   fabric_.graph
+                       .links[fabric_.routes.next_hops(
+                                  fabric_.graph.links[planned[0] / 2].b,
+                                  fabric_.graph.links[planned.back() / 2].b)[0] /
+                              2]
+                       .b
+               ? 1U
+               : 0U;
+  };
+  const LinkId from{static_cast<int>(planned.front() / 2)};
+  const LinkId to{static_cast<int>(planned.back() / 2)};
+  const auto taken = *fabric_.routes.way(from, to, other);
+  ASSERT_NE(taken[1], planned[1]);
+  Trace trace = trace_of(way);
+  for (std::size_t hop = 0; hop + 1 < taken.size(); ++hop)
+    trace.hops[hop].router =
+        topo::address_of(LinkId{static_cast<int>(taken[hop] / 2)}, taken[hop] % 2 == 0);
+  Trace silent = trace;
+  silent.hops[2] = {.sent = 1};
+  ASSERT_TRUE(inquiry_.take(sender_of(way), silent, now_));
+  EXPECT_FALSE(inquiry_.take_measured()) << "one router has not answered";
+  ASSERT_TRUE(inquiry_.take(sender_of(way), trace, now_));
+  auto paths = inquiry_.take_measured();
+  ASSERT_TRUE(paths);
+  matrix_.ways = std::move(*paths);
+  EXPECT_TRUE(std::ranges::equal(matrix_.ways.links(way), taken));
+  EXPECT_EQ(inquiry_.elsewhere(), 0U);
+  ASSERT_TRUE(inquiry_.take(sender_of(way), trace, now_));
+  EXPECT_FALSE(inquiry_.take_measured()) << "it is as the matrix has it now";
+  EXPECT_EQ(inquiry_.confirmed(), 1U);
+  const FlowCounts counts{
+      .window = 9, .flows = {{{topo::address_of(from), topo::address_of(to), 1, 2, 6}, 50, 25}}};
+  EXPECT_THAT(*inquiry_.take(sender_of(way), counts, now_), IsEmpty())
+      << "who hashes otherwise sends connections nobody knows where";
+}
+
+TEST_F(Inquires, AboutWaysThatLoseMoreAndMoreRarely) {
+  const std::uint32_t way = long_way();
+  std::vector<double> asked_at;
+  for (int i = 0; i < 20000; ++i) {
+    for (const TraceOrder& order : traces(ask({way}))) {
+      EXPECT_EQ(order.way, way);
+      EXPECT_GT(order.tries, 1);
+      asked_at.push_back(now_.value - 1000);
+    }
+    now_ = now_ + Seconds{0.01};
+  }
+  ASSERT_GE(asked_at.size(), 6U);
+  EXPECT_LT(asked_at[0], 0.02);
+  EXPECT_LT(asked_at[1], 1.5);
+  EXPECT_LE(asked_at.size(), 12U) << "in 200 s";
+}
+
+TEST_F(Inquires, NoMoreThanRoutersAnswerWhereAllWaysLose) {
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t way = 0; way < matrix_.ways.size(); ++way)
+    all.push_back(way);
+  std::size_t asked = 0;
+  for (int i = 0; i < 100; ++i) {
+    asked += traces(ask(all)).size();
+    now_ = now_ + Seconds{0.01};
+  }
+  EXPECT_GT(asked, 16U);
+  EXPECT_LE(asked, 80U) << "in a second";
+}
+
+TEST_F(Inquires, AndCountsAnswersOfRoutersWithOneWayBack) {
+  survey();
+  const std::uint32_t way = long_way();
+  ask({way});
+  Trace trace = trace_of(way);
+  trace.hops[1].answered = 1;
+  const auto counts = inquiry_.take(sender_of(way), trace, now_);
+  ASSERT_TRUE(counts);
+  ASSERT_THAT(*counts, SizeIs(2)) << "the leaf and the spine, not the leaf behind it";
+  const auto links = matrix_.ways.links(way);
+  EXPECT_THAT((*counts)[0].links, ElementsAre(links[0], links[0] ^ 1U));
+  EXPECT_THAT((*counts)[1].links, ElementsAre(links[0], links[1], links[1] ^ 1U, links[0] ^ 1U));
+  EXPECT_EQ((*counts)[0].lost, 0U);
+  EXPECT_EQ((*counts)[1].sent, 4U);
+  EXPECT_EQ((*counts)[1].lost, 3U);
+}
+
+TEST_F(Inquires, AndTakesNoHintFromRoutersThatSeldomAnswer) {
+  for (std::uint32_t way = 0; way < matrix_.ways.size(); ++way) {
+    Trace trace = trace_of(way);
+    for (TraceHop& hop : trace.hops)
+      hop.answered = 2;
+    EXPECT_TRUE(inquiry_.take(sender_of(way), trace, now_));
+  }
+  const std::uint32_t way = long_way();
+  ask({way});
+  const auto counts = inquiry_.take(sender_of(way), trace_of(way), now_);
+  ASSERT_TRUE(counts);
+  EXPECT_THAT(*counts, IsEmpty());
+}
+
+TEST_F(Inquires, AndKnowsTheWaysOfConnections) {
+  const LinkId from = matrix_.probes[0].from;
+  const LinkId to = matrix_.probes[0].to;
+  const NodeId server = fabric_.graph.links[from.index()].a;
+  const fabric::FiveTuple flow{topo::address_of(from), topo::address_of(to), 40000, 5000, 6};
+  FlowCounts counts{.window = 9, .flows = {{flow, 1000, 100}, {flow, 20, 0}, {flow, 20, 0}}};
+  counts.flows[1].flow.to = 0xc0000201;  // nobody of this cluster
+  const auto passed = inquiry_.take(server, counts, now_);
+  ASSERT_TRUE(passed);
+  ASSERT_THAT(*passed, SizeIs(2));
+  const auto there = fabric_.routes.way(from, to, fabric::ByHash{flow, fabric_.seeds});
+  EXPECT_TRUE(std::ranges::equal(*there, std::span((*passed)[0].links).first(there->size())));
+  EXPECT_EQ((*passed)[0].links.size(), 2 * there->size()) << "there and back";
+  EXPECT_EQ((*passed)[0].sent, 50U) << "its losses are not as many draws as segments";
+  EXPECT_EQ((*passed)[0].lost, 5U);
+  EXPECT_EQ((*passed)[1].sent, 20U);
+
+  diag::Verdict broken;
+  broken.culprit = diag::nic_culprit(fabric_.graph, from);
+  ask({}, {broken});
+  const auto later = inquiry_.take(server, counts, now_);
+  ASSERT_TRUE(later);
+  EXPECT_THAT(*later, IsEmpty()) << "a healer may have led them around it";
+}
+
+TEST_F(Inquires, AndBelievesNobodyAboutOthers) {
+  const std::uint32_t way = long_way();
+  const NodeId other{(sender_of(way).value + 1) % 8};
+  EXPECT_FALSE(inquiry_.take(other, trace_of(way), now_));
+  Trace shorter = trace_of(way);
+  shorter.hops.pop_back();
+  EXPECT_FALSE(inquiry_.take(sender_of(way), shorter, now_));
+  shorter.way = 1'000'000;
+  EXPECT_FALSE(inquiry_.take(sender_of(way), shorter, now_));
+  const std::uint32_t address = topo::address_of(matrix_.probes[0].from);
+  const NodeId owner = fabric_.graph.links[matrix_.probes[0].from.index()].a;
+  const auto event = inquiry_.take(owner, NicCarrier{address, false});
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->link, matrix_.probes[0].from);
+  EXPECT_FALSE(event->up);
+  EXPECT_FALSE(inquiry_.take(NodeId{(owner.value + 1) % 8}, NicCarrier{address, false}));
+  EXPECT_FALSE(inquiry_.take(owner, NicCarrier{address + 1, false})) << "that of the switch";
+}
+
+TEST_F(Inquires, AndTellsWhoAnswersBeforeACulpritAndWhoBehindIt) {
+  survey();
+  const Seconds broken_at = now_ = now_ + Seconds{1};
+  const std::uint32_t way = long_way();
+  const std::uint32_t bad = matrix_.ways.links(way)[2];
+  Trace trace = trace_of(way);
+  trace.hops[2].answered = 0;
+  ask({way});
+  ASSERT_TRUE(inquiry_.take(sender_of(way), trace, now_));
+  const topo::DirectedLink link{LinkId{static_cast<int>(bad / 2)}, bad % 2 == 0};
+  const Gathered link_says = inquiry_.about(diag::link_culprit(link), broken_at);
+  EXPECT_EQ(link_says.before_sent, 4U);
+  EXPECT_EQ(link_says.before_answered, 4U);
+  EXPECT_EQ(link_says.behind_sent, 4U);
+  EXPECT_EQ(link_says.behind_answered, 0U);
+  // A switch answers itself where what it should pass on is lost.
+  const topo::Link& cable = fabric_.graph.links[bad / 2];
+  const Gathered spine_says =
+      inquiry_.about(diag::switch_culprit(bad % 2 == 0 ? cable.a : cable.b), broken_at);
+  EXPECT_EQ(spine_says.before_answered, 4U);
+  EXPECT_EQ(spine_says.behind_sent, 4U);
+  EXPECT_EQ(spine_says.behind_answered, 0U);
+}
+
+class InquiresThreeTiers : public Inquires {
+ protected:
+  InquiresThreeTiers()
+      : Inquires({.servers = 16,
+                  .servers_per_leaf = 2,
+                  .spines = 2,
+                  .leaves_per_group = 2,
+                  .super_spines = 4}) {}
+};
+
+TEST_F(InquiresThreeTiers, UpToTheSuperSpine) {
+  survey();
+  for (std::uint32_t way = 0; way < matrix_.ways.size(); ++way) {
+    const auto links = matrix_.ways.links(way);
+    if (links.size() != 6) continue;
+    ask({way});
+    const auto counts = inquiry_.take(sender_of(way), trace_of(way), now_);
+    ASSERT_TRUE(counts);
+    ASSERT_THAT(*counts, SizeIs(3));
+    EXPECT_EQ(counts->back().links.size(), 6U);
+    return;
+  }
+  ADD_FAILURE() << "no way over a super-spine";
+}
+
+}  // namespace
+}  // namespace regatta::probe
