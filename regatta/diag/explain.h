@@ -26,6 +26,8 @@ struct WayCount {
   // Of other packets than probes: the share that is lost without a fault; 0 for probes. A culprit
   // has to be one of what probes lost, and to last by them; the others only say which one it is.
   double background = 0;
+  // Ends and begins again at this switch, which is not to blame for it; invalid: at none.
+  NodeId answered_by;
 };
 
 struct ExplainOptions {
@@ -36,6 +38,7 @@ struct ExplainOptions {
   double prior_server = -14;
   double prior_some_flows = -3;  // on top, that it drops all of some flows and nothing of others
   double prior_standing = -1;    // of what is known to be broken
+  double prior_look_alike = -3;  // on top, of others whom probes cannot tell from it
   double prior_onset = -4;       // that it began in just that window
   std::size_t most_faults = 8;
   // For a verdict to be sure, as a short disturbance is no fault: so many windows with losses, the

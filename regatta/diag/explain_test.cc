@@ -179,5 +179,120 @@ TEST_F(Explains, WhatIsKnownToBeBrokenByFewerLosses) {
   EXPECT_LE(unsure, 1U);
 }
 
+// Two leaves with two servers each and two spines: each way over an uplink goes on over one other,
+// so probes alone cannot tell which of the two it is, or whether it is the spine.
+class ExplainsTwoLeaves : public testing::Test {
+ protected:
+  ExplainsTwoLeaves() {
+    for (std::uint32_t from = 0; from < 4; ++from)
+      for (std::uint32_t to = 0; to < 4; ++to)
+        for (std::size_t spine = 0; spine < 2 && from / 2 != to / 2; ++spine)
+          add(*fabric_.routes.way(fabric_.nics[from], fabric_.nics[to],
+                                  [&](NodeId, std::size_t) { return spine; }),
+              {});
+  }
+  struct Way {
+    std::vector<std::uint32_t> links;
+    std::vector<std::uint16_t> sent = std::vector<std::uint16_t>(kWindows);
+    std::vector<std::uint16_t> lost = std::vector<std::uint16_t>(kWindows);
+    NodeId answered_by;
+    bool is_probe = true;
+  };
+  Way& add(std::vector<std::uint32_t> links, NodeId answered_by) {
+    ways_.push_back({.links = std::move(links), .answered_by = answered_by});
+    return ways_.back();
+  }
+  // Traceroutes on each way to its spine and back; from windows on in which probes are lost too.
+  void ask_spines() {
+    const std::size_t probes = ways_.size();
+    for (std::size_t i = 0; i < probes; ++i) {
+      const auto& links = ways_[i].links;
+      const NodeId spine = fabric_.graph.links[links[1] / 2].b;
+      Way& way = add({links[0], links[1], links[1] ^ 1U, links[0] ^ 1U}, spine);
+      way.is_probe = false;
+      way.sent[kWindows - 5] = way.sent[kWindows - 3] = 4;
+    }
+  }
+  // Share 1 / nth of what crosses the cable in either direction.
+  void lose(const std::string& cable, int nth) {
+    int count = 0;
+    for (std::size_t window = 5; window < kWindows; ++window)
+      for (Way& way : ways_) {
+        if (way.is_probe) way.sent[window] = 3;
+        int crossed = 0;
+        for (const std::uint32_t link : way.links)
+          crossed += fabric_.graph.links[link / 2].name == cable ? 1 : 0;
+        for (int packet = 0; packet < way.sent[window] && crossed > 0; ++packet) {
+          count += crossed;
+          if (count < nth) continue;
+          count -= nth;
+          if (way.lost[window] < way.sent[window]) ++way.lost[window];
+        }
+      }
+  }
+  std::vector<Explanation> explanations(std::vector<Culprit> standing = {}) const {
+    std::vector<WayCount> counts;
+    for (const Way& way : ways_)
+      counts.push_back({way.links, way.sent, way.lost, way.is_probe ? 0 : 0.02, way.answered_by});
+    return explain(fabric_.graph, counts, standing);
+  }
+  std::string name(const Explanation& one) const {
+    return to_string(fabric_.graph, one.verdict.culprit);
+  }
+  LinkId link(const std::string& name) const {
+    for (std::size_t i = 0; i < fabric_.graph.links.size(); ++i)
+      if (fabric_.graph.links[i].name == name) return LinkId{static_cast<int>(i)};
+    return {};
+  }
+
+  fabric::TestFabric fabric_{4, 2, {1e9}};
+  std::deque<Way> ways_;
+};
+
+TEST_F(ExplainsTwoLeaves, ByProbesAloneAllThatLooksTheSame) {
+  lose("leaf1-spine0", 10);
+  const auto all = explanations();
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_GT(all[0].verdict.confidence, 0.99);
+  EXPECT_THAT(all[0].verdict.alternatives, SizeIs(2));
+}
+
+TEST_F(ExplainsTwoLeaves, ByTraceroutesTheOneThatItIs) {
+  for (const char* bad : {"leaf0-spine0", "leaf1-spine0", "leaf1-spine1"})
+    for (const int nth : {1, 5, 10}) {
+      ways_.resize(16);
+      for (Way& way : ways_)
+        std::ranges::fill(way.lost, std::uint16_t{0});
+      ask_spines();
+      lose(bad, nth);
+      const auto all = explanations();
+      ASSERT_THAT(all, SizeIs(1)) << bad << ", one of " << nth;
+      EXPECT_EQ(name(all[0]), "link " + std::string(bad) + ", both ways") << "one of " << nth;
+      EXPECT_THAT(all[0].verdict.alternatives, IsEmpty()) << bad << ", one of " << nth;
+    }
+}
+
+TEST_F(ExplainsTwoLeaves, ByTraceroutesTheRightOneThoughAnotherWasBlamedBefore) {
+  ask_spines();
+  lose("leaf1-spine0", 5);
+  const auto all = explanations({both_ways_culprit(link("leaf0-spine0"))});
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(name(all[0]), "link leaf1-spine0, both ways");
+}
+
+TEST_F(ExplainsTwoLeaves, ASwitchThatPassesNothingOnThoughItAnswersItself) {
+  ask_spines();
+  for (std::size_t window = 5; window < kWindows; ++window)
+    for (Way& way : ways_) {
+      if (!way.is_probe) continue;
+      way.sent[window] = 3;
+      if (fabric_.graph.nodes[fabric_.graph.links[way.links[1] / 2].b.index()].name == "spine0")
+        way.lost[window] = 3;
+    }
+  const auto all = explanations();
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(name(all[0]), "switch spine0");
+}
+
 }  // namespace
 }  // namespace regatta::diag

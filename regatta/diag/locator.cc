@@ -22,6 +22,7 @@ LocatorOptions options_for(Seconds period) {
 
 namespace {
 
+constexpr double kSilentShare = 0.5;  // of unanswered questions: the router itself may be dead
 constexpr Window kNear = 3;  // windows in which a server that was busy in one may have been it too
 
 }  // namespace
@@ -35,11 +36,14 @@ struct Locator::Tally {
   std::vector<std::uint16_t> lost;
   std::vector<std::span<const std::uint32_t>> links;  // per way
   std::vector<double> background;                     // the same
+  std::vector<NodeId> answered_by;                    // the same
   std::map<NodeId, Evidence> noise;  // losses that do not count, by the server that was busy
 
-  std::size_t add_way(std::span<const std::uint32_t> its_links, double its_background = 0) {
+  std::size_t add_way(std::span<const std::uint32_t> its_links, double its_background = 0,
+                      NodeId its_router = {}) {
     links.push_back(its_links);
     background.push_back(its_background);
+    answered_by.push_back(its_router);
     sent.resize(links.size() * windows);
     lost.resize(links.size() * windows);
     return links.size() - 1;
@@ -57,7 +61,8 @@ struct Locator::Tally {
     std::vector<WayCount> all;
     for (std::size_t way = 0; way < links.size(); ++way)
       all.push_back({links[way], std::span(sent).subspan(way * windows, windows),
-                     std::span(lost).subspan(way * windows, windows), background[way]});
+                     std::span(lost).subspan(way * windows, windows), background[way],
+                     answered_by[way]});
     return all;
   }
 };
@@ -213,10 +218,33 @@ void Locator::count(Seconds now, Tally& tally) const {
       }
     }
   }
+  count_passed(tally);
+}
+
+void Locator::count_passed(Tally& tally) const {
+  // A router that answers itself says nothing about what goes through it; one that does not may be
+  // what swallows it.
+  struct Router {
+    std::uint32_t sent = 0;
+    std::uint32_t lost = 0;
+  };
+  std::map<NodeId, Router> routers;
+  const auto counts = [&](const PassedCount& one) {
+    return one.window >= tally.first && one.window <= tally.last && !is_led_around(one.links);
+  };
+  for (const PassedCount& one : passed_)
+    if (one.asked.is_valid() && counts(one)) {
+      Router& its = routers[one.asked];
+      its.sent += one.sent;
+      its.lost += one.lost;
+    }
   for (const PassedCount& one : passed_) {
-    if (one.window < tally.first || one.window > tally.last) continue;
-    if (!is_led_around(one.links))
-      tally.set(tally.add_way(one.links, one.background), one.window, one.sent, one.lost);
+    if (!counts(one)) continue;
+    const auto router = routers.find(one.asked);
+    const bool answers =
+        router != routers.end() && router->second.lost < kSilentShare * router->second.sent;
+    tally.set(tally.add_way(one.links, one.background, answers ? one.asked : NodeId{}), one.window,
+              one.sent, one.lost);
   }
 }
 

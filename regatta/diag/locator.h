@@ -86,6 +86,7 @@ class Locator {
   bool is_usable(std::uint32_t probe, Window window, Seconds now, std::vector<NodeId>& noisy) const;
   bool is_led_around(std::span<const std::uint32_t> links) const;
   void count(Seconds now, Tally& tally) const;
+  void count_passed(Tally& tally) const;
   void find_silent(Window last, std::vector<Verdict>& found) const;
   void find_carriers(std::vector<Verdict>& found);
   std::vector<Verdict> find(Seconds now, Window last);

@@ -59,6 +59,8 @@ struct PassedCount {
   std::vector<std::uint32_t> links;  // directed, by fabric::number_of
   std::uint32_t sent = 0;
   std::uint32_t lost = 0;  // at most `sent`
+  // Of a traceroute the router that was asked: it may answer even if it passes nothing on.
+  NodeId asked;
   // Share that is lost where nothing is broken, above 0: full queues, routers that do not answer.
   double background = 0.02;
 };

@@ -240,6 +240,7 @@ Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const Trace&
         .links = {links.begin(), links.begin() + static_cast<std::ptrdiff_t>(hop) + 1},
         .sent = its.sent,
         .lost = static_cast<std::uint32_t>(its.sent - its.answered),
+        .asked = head_of(graph_, links[hop]),
         .background = std::max(kTraceBackground, 1 - usual)};
     for (std::size_t back = hop + 1; back-- > 0;)
       count.links.push_back(links[back] ^ 1U);

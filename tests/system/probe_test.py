@@ -200,15 +200,22 @@ class ProbeOfTwoLeaves(ProbeLab):
     servers = 4
 
     def standing(self, probe):
-        over = [event["culprit"] for event in probe.named("over")]
-        return [event["culprit"] for _, event in probe.verdicts() if event["culprit"] not in over]
+        culprits = []
+        for _, event in list(probe.events):
+            if event["event"] == "begun" and event["is_fault"]:
+                culprits.append(event["culprit"])
+            elif event["event"] == "over" and event["is_fault"]:
+                culprits.remove(event["culprit"])
+        return culprits
 
     def names_in_the_end(self, probe, culprit):
-        if not lab_case.wait_until(lambda: self.standing(probe) == [culprit], 15):
-            self.fail([event for _, event in probe.events if event["event"] in ("begun", "over", "evidence")])
+        def told():
+            return [event for _, event in probe.events if event["event"] in ("begun", "over", "evidence")]
+
+        self.assertTrue(lab_case.wait_until(lambda: self.standing(probe) == [culprit], 15), told())
         self.wait(lambda: any(event["culprit"] == culprit for event in probe.named("evidence")))
         time.sleep(0.5)
-        self.assertEqual(self.standing(probe), [culprit])
+        self.assertEqual(self.standing(probe), [culprit], told())
 
     def test_traceroutes_tell_apart_what_probes_cannot(self):
         for link, share in (("leaf1-spine1", "100%"), ("leaf0-spine0", "10%")):

@@ -28,12 +28,22 @@ class Maker {
     gather(totals);
     count_arrived();
     add_some_flows();
-    for (Candidate& one : made_.all)
-      name(one);
+    name_all();
     return std::move(made_);
   }
 
  private:
+  template <typename Visit>
+  void visit_way(std::uint32_t number, Visit&& visit) const {
+    const WayCount& way = ways_[number];
+    const auto left_out =
+        way.answered_by.is_valid() ? components_.of(way.answered_by) : components_.size();
+    for (const std::uint32_t link : way.links)
+      components_.visit(link, [&](std::uint32_t component) {
+        if (component != left_out) visit(component);
+      });
+  }
+
   std::vector<Totals> sum_up() const {
     std::vector<Totals> totals(components_.size());
     for (std::uint32_t number = 0; number < ways_.size(); ++number) {
@@ -47,8 +57,7 @@ class Maker {
         one.ways_hit = way.lost > 0 ? 1U : 0U;
         one.probes = one.signature;
       }
-      for (const std::uint32_t link : ways_[number].links)
-        components_.visit(link, [&](std::uint32_t component) { totals[component].add(one); });
+      visit_way(number, [&](std::uint32_t component) { totals[component].add(one); });
     }
     return totals;
   }
@@ -57,14 +66,13 @@ class Maker {
     std::unordered_map<std::uint32_t, std::vector<Crossed>> lossy_of;
     std::vector<std::uint32_t> found;
     for (std::uint32_t at = 0; at < made_.lossy.size(); ++at)
-      for (const std::uint32_t link : ways_[made_.lossy[at]].links)
-        components_.visit(link, [&](std::uint32_t component) {
-          std::vector<Crossed>& lossy = lossy_of[component];
-          if (lossy.empty() || lossy.back().lossy != at)
-            lossy.push_back({at});
-          else
-            ++lossy.back().times;
-        });
+      visit_way(made_.lossy[at], [&](std::uint32_t component) {
+        std::vector<Crossed>& lossy = lossy_of[component];
+        if (lossy.empty() || lossy.back().lossy != at)
+          lossy.push_back({at});
+        else
+          ++lossy.back().times;
+      });
     for (const auto& [component, lossy] : lossy_of)
       if (made_.sums[made_.lossy[lossy.front().lossy]].is_probe) found.push_back(component);
     std::ranges::sort(found);
@@ -94,11 +102,10 @@ class Maker {
       place[made_.all[i].component] = i;
     for (std::uint32_t number = 0; number < ways_.size(); ++number) {
       if (made_.sums[number].sent == 0) continue;
-      for (const std::uint32_t link : ways_[number].links)
-        components_.visit(link, [&](std::uint32_t component) {
-          const auto at = place.find(component);
-          if (at != place.end()) add_arrived(number, made_.all[at->second].arrived);
-        });
+      visit_way(number, [&](std::uint32_t component) {
+        const auto at = place.find(component);
+        if (at != place.end()) add_arrived(number, made_.all[at->second].arrived);
+      });
     }
   }
 
@@ -112,16 +119,26 @@ class Maker {
     }
   }
 
+  bool is_standing(const Culprit& culprit) const {
+    return std::ranges::find(standing_, culprit) != standing_.end();
+  }
+
   // Of components with the same ways the one that is known to be broken has the name, else the
   // smallest.
-  void name(Candidate& one) const {
-    const auto is_standing = [&](const Culprit& culprit) {
-      return std::ranges::find(standing_, culprit) != standing_.end();
-    };
-    for (Culprit& other : one.same)
-      if (is_standing(other) && !is_standing(one.culprit)) std::swap(one.culprit, other);
-    if (is_standing(one.culprit))
-      one.prior += options_.prior_standing - components_.prior(one.component, options_);
+  void name_all() {
+    std::unordered_map<std::uint64_t, double> bonus;  // by group
+    for (Candidate& one : made_.all) {
+      for (Culprit& other : one.same)
+        if (is_standing(other) && !is_standing(one.culprit)) std::swap(one.culprit, other);
+      if (is_standing(one.culprit))
+        bonus[one.group] = options_.prior_standing - components_.prior(one.component, options_);
+    }
+    // That one of those is broken whom probes cannot tell apart is known; which one, less so.
+    for (Candidate& one : made_.all) {
+      const auto its = bonus.find(one.group);
+      if (its == bonus.end()) continue;
+      one.prior += its->second + (is_standing(one.culprit) ? 0 : options_.prior_look_alike);
+    }
   }
 
   // The same components as dropping all of the flows that lost much and nothing of the others.

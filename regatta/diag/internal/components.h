@@ -19,6 +19,10 @@ class Components {
     return 3 * links_ + static_cast<std::uint32_t>(graph_.nodes.size());
   }
 
+  std::uint32_t of(NodeId node) const {
+    return 3 * links_ + static_cast<std::uint32_t>(node.value);
+  }
+
   // Those that a packet on directed link `link` goes through there, and not again: the switch that
   // it leads to, the server that it leaves or comes to.
   template <typename Visit>
