@@ -109,7 +109,8 @@ struct Score {
 
 class Suite {
  public:
-  Suite(Networks& networks, bool verbose) : networks_(networks), verbose_(verbose) {}
+  Suite(Networks& networks, bool verbose, bool traces)
+      : networks_(networks), verbose_(verbose), traces_(traces) {}
 
   Status run(const probe::Scenario& scenario) {
     REGATTA_TRY(network, networks_.get(scenario.cluster));
@@ -119,8 +120,10 @@ class Suite {
       REGATTA_TRY(fault, probe::parse_fault(network->graph, text));
       faults.push_back(fault);
     }
+    const probe::Planned planned{network->routes, network->seeds};
     const probe::Outcome outcome =
-        try_scenario(network->graph, network->matrix, faults, options_of(scenario));
+        try_scenario(network->graph, network->matrix, faults, options_of(scenario), Seconds{2},
+                     traces_ ? &planned : nullptr);
     const std::string group = fmt::format("{}, {}", faults.size() == 1 ? "single" : "double",
                                           scenario.is_busy ? "busy" : "quiet");
     Score& score = scores_[group];
@@ -186,9 +189,11 @@ class Suite {
   Status run_healthy(const probe::Scenario& scenario, const Network& network) {
     probe::Simulation simulation(network.graph, network.matrix, {}, options_of(scenario));
     diag::Locator locator(network.graph, network.matrix.ways);
+    probe::SimulatedTraces traces(network.graph, {network.routes, network.seeds}, network.matrix);
     while (simulation.now() < scenario.lasts) {
       for (const diag::Report& report : simulation.next_window())
         locator.add(report);
+      if (traces_) traces.go_on(simulation, locator);
       for (const diag::Verdict& verdict : locator.look(simulation.now()).begun) {
         ++(diag::is_fault(verdict) ? false_verdicts_ : noise_told_);
         if (diag::is_fault(verdict))
@@ -218,6 +223,7 @@ class Suite {
 
   Networks& networks_;
   bool verbose_;
+  bool traces_;  // routers are asked too
   std::map<std::string, Score> scores_;
   std::map<std::string, std::map<std::string, int>> confusion_;
   Seconds healthy_;
@@ -258,10 +264,11 @@ struct Options {
   std::vector<std::uint64_t> seeds;  // of scenarios that nobody has seen yet
   int count = 200;                   // single faults for each seed, and half as many double ones
   bool verbose = false;
+  bool traces = false;
 };
 
 Status run_suite(Networks& networks, const Options& options, bool& good) {
-  Suite suite(networks, options.verbose);
+  Suite suite(networks, options.verbose, options.traces);
   for (const std::string& file : options.files) {
     REGATTA_TRY(text, os::read_file(file));
     REGATTA_TRY_DO(run_text(suite, text, file));
@@ -297,6 +304,7 @@ int main(int count, char** values) {
       ->check(CLI::Range(2, 1'000'000))
       ->capture_default_str();
   app.add_flag("--verbose", options.verbose, "Tell of each scenario, not only of those gone wrong");
+  app.add_flag("--traces", options.traces, "Weigh simulated traceroutes, too");
   int faults = 1;
   std::uint64_t seed = 1;
   CLI::App* prints = app.add_subcommand("generate", "Print COUNT random scenarios");

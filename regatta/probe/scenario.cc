@@ -222,7 +222,7 @@ std::vector<SimulatedFault> random_faults(const topo::Graph& graph, const Covera
 
 Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
                      std::vector<SimulatedFault> faults, const SimulationOptions& options,
-                     Seconds limit) {
+                     Seconds limit, const Planned* planned) {
   std::mt19937_64 random(options.seed);
   const Seconds start{2.5 + 0.1 * std::uniform_real_distribution<double>(0, 1)(random)};
   Outcome outcome;
@@ -231,10 +231,13 @@ Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
   outcome.truth = culprits_of(graph, faults);
   Simulation simulation(graph, matrix, std::move(faults), options);
   diag::Locator locator(graph, matrix.ways, diag::options_for(options.period));
+  std::optional<SimulatedTraces> traces;
+  if (planned != nullptr) traces.emplace(graph, *planned, matrix);
   outcome.after.resize(outcome.truth.size(), Seconds{-1});
   while (simulation.now() < start + limit - options.period * options.periods_per_window) {
     for (const diag::Report& report : simulation.next_window())
       locator.add(report);
+    if (traces) traces->go_on(simulation, locator);
     for (const diag::Verdict& verdict : locator.look(simulation.now()).begun) {
       if (!diag::is_fault(verdict)) continue;
       outcome.blamed.push_back(verdict);

@@ -11,6 +11,7 @@
 #include "regatta/core/result.h"
 #include "regatta/diag/verdict.h"
 #include "regatta/probe/matrix.h"
+#include "regatta/probe/simulated_traces.h"
 #include "regatta/probe/simulation.h"
 #include "regatta/topo/graph.h"
 
@@ -48,9 +49,10 @@ struct Outcome {
 };
 
 // Faults begin about 2.5 s after the probes, at a random instant, and are to be named within
-// `limit`. `options`: noise and seed.
+// `limit`. `options`: noise and seed. With `planned` traceroutes are asked for as `regatta probe`
+// asks for them, and weighed too.
 Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
                      std::vector<SimulatedFault> faults, const SimulationOptions& options,
-                     Seconds limit = Seconds{2});
+                     Seconds limit = Seconds{2}, const Planned* planned = nullptr);
 
 }  // namespace regatta::probe

@@ -8,6 +8,7 @@
 #include "regatta/fabric/ecmp.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/probe/prober.h"
+#include "regatta/topo/addresses.h"
 
 namespace regatta::probe {
 namespace {
@@ -45,6 +46,7 @@ Simulation::Simulation(const topo::Graph& graph, const Matrix& matrix,
       faults_(std::move(faults)),
       options_(options),
       random_(options.seed),
+      trace_random_(options.seed + 77),
       effects_(matrix.ways.size()),
       since_fault_(matrix.probes.size()) {
   for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
@@ -62,6 +64,9 @@ Simulation::Simulation(const topo::Graph& graph, const Matrix& matrix,
     if (fault.culprit.kind == diag::CulpritKind::kServer)
       servers_[fault.culprit.node.index()].dead_from = fault.at.value;
     const auto links = links_of(graph, fault.culprit);
+    hit_.emplace_back(2 * graph.links.size());
+    for (const std::uint32_t link : links)
+      hit_.back()[link] = true;
     for (std::uint32_t way = 0; way < matrix.ways.size(); ++way) {
       const auto its = matrix.ways.links(way);
       if (!std::ranges::any_of(its, [&](std::uint32_t link) {
@@ -127,6 +132,53 @@ bool Simulation::is_lost_on(std::uint32_t way, double time) {
     if (time >= faults_[effect.fault].at.value && (effect.loss >= 1 || chance(effect.loss)))
       return true;
   return false;
+}
+
+// A packet that ends at the router behind link `hop` of the way, or the router's answer.
+bool Simulation::is_lost_to(std::uint32_t way, std::size_t hop, double time) {
+  const auto links = matrix_.ways.links(way).first(hop + 1);
+  for (std::size_t i = 0; i < faults_.size(); ++i) {
+    if (time < faults_[i].at.value) continue;
+    // One switch answers what ends there though it passes nothing on, the other is dead.
+    const bool answers =
+        faults_[i].culprit.kind == diag::CulpritKind::kSwitch && (options_.seed + i) % 2 == 0;
+    for (const std::uint32_t link : links) {
+      if (hit_[i][link] && !(answers && link == links.back())) {
+        const auto its = std::ranges::find(effects_[way], i, &Effect::fault);
+        if (its != effects_[way].end() && traced_chance(its->loss)) return true;
+      }
+      // The answer's own 5-tuple has no ports: whether the fault takes it is a matter of luck.
+      if (hit_[i][link ^ 1U] && traced_chance(faults_[i].some_flows ? 0.5 : faults_[i].loss))
+        return true;
+    }
+  }
+  return false;
+}
+
+std::optional<Simulation::Answer> Simulation::trace(const TraceOrder& order) {
+  const auto links = matrix_.ways.links(order.way);
+  Server& server = servers_[order.way % 2 == 0 ? from_[order.way / 2] : to_[order.way / 2]];
+  Answer answer{.at = now(), .trace = {.window = window_, .way = order.way, .hops = {}}};
+  answer.trace.hops.resize(static_cast<std::size_t>(order.hops));
+  constexpr double kStep = 0.01;
+  constexpr double kLateMost = 0.05;
+  for (int step = 0; step < order.hops * order.tries; ++step) {
+    const double time = answer.at.value;
+    if (time >= server.dead_from || awake(server, time) - time > kLateMost) return std::nullopt;
+    const auto hop = static_cast<std::size_t>(step % order.hops);
+    TraceHop& its = answer.trace.hops[hop];
+    ++its.sent;
+    const bool is_overloaded = std::ranges::any_of(
+        server.overloads, [&](const Span& span) { return span.start <= time && time < span.end; });
+    if (!is_lost_to(order.way, hop, time) &&
+        !(is_overloaded && traced_chance(options_.noise.overloads.loss))) {
+      ++its.answered;
+      its.router = topo::address_of(LinkId{static_cast<int>(links[hop] / 2)}, links[hop] % 2 == 0);
+    }
+    answer.at = answer.at + Seconds{kStep};
+  }
+  answer.at = answer.at + Seconds{0.1};
+  return answer;
 }
 
 void Simulation::send(std::uint32_t probe, double due, Seen& seen) {

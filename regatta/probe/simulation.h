@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <random>
 #include <vector>
 
 #include "regatta/core/units.h"
 #include "regatta/diag/observation.h"
 #include "regatta/diag/verdict.h"
+#include "regatta/probe/evidence.h"
 #include "regatta/probe/matrix.h"
 #include "regatta/topo/graph.h"
 
@@ -70,6 +72,14 @@ class Simulation {
 
   // The next window; the reports that were written until it ended, in the order of their writing.
   std::vector<diag::Report> next_window();
+  // What a traceroute finds that begins at the end of the last window, and when that is known; none
+  // where its server stands still meanwhile. Answers come back over the links they were asked over.
+  struct Answer {
+    Seconds at;
+    Trace trace;
+  };
+  std::optional<Answer> trace(const TraceOrder& order);
+
   // The end of the last one.
   Seconds now() const { return {static_cast<double>(window_) * window_length()}; }
   // Since the first fault, per probe: what a prober sees that waits for every answer.
@@ -106,20 +116,24 @@ class Simulation {
   double awake(const Server& server, double time) const;
   bool is_lost_inside(const Server& server, double time);
   bool is_lost_on(std::uint32_t way, double time);
+  bool is_lost_to(std::uint32_t way, std::size_t hop, double time);
   void send(std::uint32_t probe, double due, Seen& seen);
   diag::HostState state(std::size_t server, double start, double written);
   void report(std::size_t server, const std::vector<Seen>& seen);
   bool chance(double share) { return even_(random_) < share; }
+  bool traced_chance(double share) { return even_(trace_random_) < share; }
 
   const Matrix& matrix_;
   std::vector<SimulatedFault> faults_;
   SimulationOptions options_;
   std::mt19937_64 random_;
+  std::mt19937_64 trace_random_;  // of its own: what probes meet is the same with traces
   std::uniform_real_distribution<double> even_{0, 1};
   std::vector<Server> servers_;    // by node
   std::vector<std::size_t> from_;  // server of each probe
   std::vector<std::size_t> to_;
   std::vector<std::vector<Effect>> effects_;  // per way
+  std::vector<std::vector<bool>> hit_;        // per fault: directed links where packets meet it
   std::vector<RoundTrips> since_fault_;
   double first_fault_ = 1e300;
   diag::Window window_ = 0;
