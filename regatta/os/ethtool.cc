@@ -21,14 +21,6 @@ namespace {
 constexpr std::uint32_t kMostCounters = 65'536;  // of a driver that makes sense
 constexpr std::size_t kMayBeAdded = 8'192;       // between two questions
 
-// 0, or errno.
-int ask(int socket, const std::string& device, void* command) {
-  ifreq request = {};
-  std::strncpy(request.ifr_name, device.c_str(), IFNAMSIZ - 1);
-  request.ifr_data = static_cast<char*>(command);
-  return ioctl(socket, SIOCETHTOOL, &request) == 0 ? 0 : errno;
-}
-
 // A command of ethtool with so many bytes behind it.
 template <typename Command>
 class Buffer {
@@ -44,28 +36,38 @@ class Buffer {
   std::vector<std::uint64_t> words_;
 };
 
+Error not_there(const std::string& device) {
+  return Error{Code::kNotFound, device + ": no network device is called so"};
+}
+
+// What the driver wrote, as many as it was asked for. A name may fill its field, without an end.
+EthtoolCounters counters_of(const char* names, const char* values, std::uint32_t count) {
+  EthtoolCounters counters;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const char* const name = names + std::size_t{i} * ETH_GSTRING_LEN;
+    std::uint64_t value = 0;
+    std::memcpy(&value, values + i * sizeof(value), sizeof(value));
+    counters.emplace_back(std::string(name, strnlen(name, ETH_GSTRING_LEN)), value);
+  }
+  return counters;
+}
+
 }  // namespace
 
-Result<std::vector<std::pair<std::string, std::uint64_t>>> ethtool_counters(
-    const std::string& device) {
-  std::vector<std::pair<std::string, std::uint64_t>> counters;
-  if (device.empty() || device.size() >= IFNAMSIZ)
-    return Error{Code::kNotFound, "'" + device + "': no network device is called so"};
-  const UniqueFd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!fd) return Error{Code::kUnavailable, "socket: " + errno_text(errno)};
+Result<EthtoolCounters> ethtool_counters_by(const std::string& device, const EthtoolAsk& ask) {
   const auto failed = [&](int error) {
-    if (error == ENODEV) return Error{Code::kNotFound, device + ": no network device is called so"};
+    if (error == ENODEV) return not_there(device);
     return Error{Code::kUnavailable,
                  device + ": its counters cannot be read: " + errno_text(error)};
   };
   Buffer<ethtool_drvinfo> info(0);
   info.get()->cmd = ETHTOOL_GDRVINFO;
-  if (const int error = ask(fd.get(), device, info.get()); error != 0) {
-    if (error == EOPNOTSUPP) return counters;
+  if (const int error = ask(info.get()); error != 0) {
+    if (error == EOPNOTSUPP) return EthtoolCounters();
     return failed(error);
   }
   const std::uint32_t count = info.get()->n_stats;
-  if (count == 0) return counters;
+  if (count == 0) return EthtoolCounters();
   if (count > kMostCounters)
     return Error{Code::kUnavailable, device + ": it has more counters than can be read"};
   // The kernel writes as many as there are by then, whatever length it is given: queues may have
@@ -76,20 +78,26 @@ Result<std::vector<std::pair<std::string, std::uint64_t>>> ethtool_counters(
   names.get()->cmd = ETHTOOL_GSTRINGS;
   names.get()->string_set = ETH_SS_STATS;
   names.get()->len = count;
-  if (const int error = ask(fd.get(), device, names.get()); error != 0) return failed(error);
+  if (const int error = ask(names.get()); error != 0) return failed(error);
   if (names.get()->len != count) return changed;
   Buffer<ethtool_stats> values(room * sizeof(std::uint64_t));
   values.get()->cmd = ETHTOOL_GSTATS;
   values.get()->n_stats = count;
-  if (const int error = ask(fd.get(), device, values.get()); error != 0) return failed(error);
+  if (const int error = ask(values.get()); error != 0) return failed(error);
   if (values.get()->n_stats != count) return changed;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const char* const name = names.behind() + std::size_t{i} * ETH_GSTRING_LEN;
-    std::uint64_t value = 0;
-    std::memcpy(&value, values.behind() + i * sizeof(value), sizeof(value));
-    counters.emplace_back(std::string(name, strnlen(name, ETH_GSTRING_LEN)), value);
-  }
-  return counters;
+  return counters_of(names.behind(), values.behind(), count);
+}
+
+Result<EthtoolCounters> ethtool_counters(const std::string& device) {
+  if (device.empty() || device.size() >= IFNAMSIZ) return not_there("'" + device + "'");
+  const UniqueFd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd) return Error{Code::kUnavailable, "socket: " + errno_text(errno)};
+  return ethtool_counters_by(device, [&](void* command) {
+    ifreq request = {};
+    std::strncpy(request.ifr_name, device.c_str(), IFNAMSIZ - 1);
+    request.ifr_data = static_cast<char*>(command);
+    return ioctl(fd.get(), SIOCETHTOOL, &request) == 0 ? 0 : errno;
+  });
 }
 
 Result<std::vector<std::string>> network_devices() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,8 +13,13 @@ namespace regatta::os {
 
 // Name and value, in the driver's order; empty where the driver keeps none. kNotFound where there
 // is no such device.
-Result<std::vector<std::pair<std::string, std::uint64_t>>> ethtool_counters(
-    const std::string& device);
+using EthtoolCounters = std::vector<std::pair<std::string, std::uint64_t>>;
+Result<EthtoolCounters> ethtool_counters(const std::string& device);
+
+// The same of a device that takes commands (linux/ethtool.h) by `ask`, as the ioctl SIOCETHTOOL
+// does: 0, or errno. kUnavailable where its answers do not fit each other.
+using EthtoolAsk = std::function<int(void* command)>;
+Result<EthtoolCounters> ethtool_counters_by(const std::string& device, const EthtoolAsk& ask);
 
 // The devices of this machine by name, the loopback apart.
 Result<std::vector<std::string>> network_devices();
