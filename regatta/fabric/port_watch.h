@@ -36,27 +36,41 @@ class PortWatch {
       : watch_(options), graph_(graph) {}
 
   // The next sample of a port. Fails with kInvalidInput where the graph has no link of the port's
-  // name at a node of the device's.
+  // name at a node of the device's, and where it is older than the one before of its priority.
   Result<std::vector<PortAlarm>> add(const PortPauses& port);
 
-  std::size_t ports() const { return numbers_.size(); }
+  // The port cannot be read: what it does until it can again is not guessed. Whether that is new.
+  bool lose(const std::string& device, const std::string& port);
+  // It can be read. Whether that is new.
+  bool regain(const std::string& device, const std::string& port);
+
+  std::size_t ports() const { return ports_.size(); }
   std::size_t queues() const { return states_.size(); }
 
  private:
+  using PortName = std::pair<std::string, std::string>;  // its device's, and its own
+
+  struct Port {
+    std::uint32_t number = 0;     // of what it sends by
+    std::map<int, Seconds> last;  // sample, by priority
+  };
+
   struct State {
     std::uint64_t pauses = 0;
     std::uint64_t packets = 0;
-    Seconds at;
-    Seconds guessed;  // how long it was paused
+    std::optional<Seconds> at;  // of the last sample; none: it was lost since
+    Seconds guessed;            // how long it was paused
   };
 
-  Result<std::uint32_t> number_of_port(const PortPauses& port);
+  Result<Port*> known_port(const PortPauses& port);
   PauseSample sample_of(const PortQueue& queue, const PauseCounts& counts, const PortPauses& port);
-  PauseTree tree_of(std::uint32_t link) const;
+  PauseTree tree_of(const PortQueue& queue) const;
 
   PauseWatch watch_;
   const topo::Graph* graph_;
-  std::map<std::pair<std::string, std::string>, std::uint32_t> numbers_;  // of what a port sends by
+  std::map<PortName, Port> ports_;
+  std::set<PortName> lost_;
+  // By key_of(): both ends of a link of a known fabric may tell of it, each for itself.
   std::map<PortQueue, State> states_;
   std::set<PortQueue> storms_;
 };

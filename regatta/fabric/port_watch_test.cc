@@ -1,5 +1,7 @@
 #include "regatta/fabric/port_watch.h"
 
+#include <algorithm>
+#include <map>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -133,6 +135,102 @@ TEST(PortWatch, GuessesHowLongPausesLastThatAreNotTimed) {
   }
 }
 
+// What a port of a known fabric counts that is held all the time.
+PortPauses held(const std::string& device, const std::string& port, double time, int priority = 3) {
+  PortPauses one = at(time, 10, static_cast<std::uint64_t>(1e6 * time));
+  one.device = device;
+  one.port = port;
+  one.priority = priority;
+  one.queued = 9000;
+  return one;
+}
+
+std::vector<std::string> names(const topo::Graph& graph, const std::vector<std::uint32_t>& links) {
+  std::vector<std::string> names;
+  for (const std::uint32_t link : links)
+    names.push_back(graph.links[link / 2].name);
+  return names;
+}
+
+TEST(PortWatch, TracesStormsOfTwoPrioritiesApart) {
+  const topo::Graph graph = build_graph(TestFabric::cluster_of(16, 4, {1e9}));
+  PortWatch watch(kOptions, &graph);
+  std::map<int, PauseTree> trees;
+  for (int i = 0; i < 4; ++i)
+    for (const PortPauses& one :
+         {held("leaf0", "s0.nic0-leaf0", 0.1 * i, 3), held("leaf0", "s1.nic0-leaf0", 0.1 * i, 4),
+          held("spine1", "leaf0-spine1", 0.1 * i, 3), held("spine2", "leaf0-spine2", 0.1 * i, 4)})
+      for (const PortAlarm& alarm : add(watch, one))
+        trees[alarm.priority] = *alarm.tree;
+  EXPECT_EQ(graph.nodes[trees[3].root].name, "s0");
+  EXPECT_THAT(names(graph, trees[3].links), ElementsAre("s0.nic0-leaf0", "leaf0-spine1"));
+  EXPECT_EQ(graph.nodes[trees[4].root].name, "s1");
+  EXPECT_THAT(names(graph, trees[4].links), ElementsAre("s1.nic0-leaf0", "leaf0-spine2"));
+}
+
+TEST(PortWatch, TracesEveryPriorityToALinkThatIsHeldAsAWhole) {
+  const topo::Graph graph = build_graph(TestFabric::cluster_of(16, 4, {1e9}));
+  PortWatch watch(kOptions, &graph);
+  std::vector<PortAlarm> last;
+  for (int i = 0; i < 4; ++i)
+    for (const PortPauses& one : {held("leaf0", "s0.nic0-leaf0", 0.1 * i, kLinkPause),
+                                  held("spine1", "leaf0-spine1", 0.1 * i, 3)})
+      if (auto alarms = add(watch, one); !alarms.empty()) last = std::move(alarms);
+  ASSERT_EQ(last.size(), 1U);
+  EXPECT_THAT(names(graph, last[0].tree->links), ElementsAre("s0.nic0-leaf0", "leaf0-spine1"));
+}
+
+// The NIC that holds its leaf, and the leaf that is held, both count; one of them stops to.
+TEST(PortWatch, KeepsAStormThatTheOtherEndOfTheLinkStillSees) {
+  const topo::Graph graph = build_graph(TestFabric::cluster_of(16, 4, {1e9}));
+  PortWatch watch(kOptions, &graph);
+  std::vector<PortAlarm> last;
+  for (int i = 0; i < 10; ++i) {
+    PortPauses nic{.at = {0.1 * i}, .device = "s0", .port = "s0.nic0-leaf0", .priority = 3};
+    const auto paused = static_cast<std::uint64_t>(100'000 * std::min(i, 3));
+    nic.holds = {.pauses = paused / 100, .paused_us = paused, .packets = 77};
+    add(watch, nic);
+    add(watch, held("leaf0", "s0.nic0-leaf0", 0.1 * i));
+    if (i < 6) continue;
+    auto alarms = add(watch, held("spine1", "leaf0-spine1", 0.1 * i));
+    if (!alarms.empty()) last = std::move(alarms);
+  }
+  ASSERT_EQ(last.size(), 1U);
+  EXPECT_EQ(graph.nodes[last[0].tree->root].name, "s0");
+}
+
+TEST(PortWatch, RefusesTimesThatGoBack) {
+  PortWatch watch(kOptions);
+  EXPECT_THAT(add(watch, at(0.2, 10, 0)), IsEmpty());
+  EXPECT_THAT(add(watch, at(0.2, 10, 0)), IsEmpty());
+  const auto back = watch.add(at(0.1, 10, 0));
+  ASSERT_FALSE(back);
+  EXPECT_THAT(back.error().message, HasSubstr("s0 eth0 goes back from 0.2 s to 0.1 s"));
+  // Each priority of a port may be written for itself.
+  PortPauses other = at(0.1, 10, 0);
+  other.priority = 4;
+  EXPECT_THAT(add(watch, other), IsEmpty());
+}
+
+// Frames alone are counted: how long pauses last is guessed, but not over a gap.
+TEST(PortWatch, GuessesNothingWhileAPortCannotBeRead) {
+  PortWatch watch(kOptions);
+  const auto sample = [&](double time, std::uint64_t pauses) {
+    PortPauses port{.at = {time}, .device = "", .port = "eth0", .priority = 1};
+    port.held = {.pauses = pauses, .paused_us = {}, .packets = 8};
+    return add(watch, port).size();
+  };
+  EXPECT_EQ(sample(0, 1), 0U);
+  EXPECT_EQ(sample(0.1, 2), 0U);
+  EXPECT_TRUE(watch.lose("", "eth0"));
+  EXPECT_FALSE(watch.lose("", "eth0")) << "that is known";
+  EXPECT_TRUE(watch.regain("", "eth0"));
+  EXPECT_FALSE(watch.regain("", "eth0"));
+  EXPECT_EQ(sample(5, 3), 0U);
+  EXPECT_EQ(sample(5.1, 4), 0U);
+  EXPECT_EQ(sample(5.2, 5), 1U) << "it is watched on";
+}
+
 TEST(PortWatch, FindsWhereAStormBeganOnAKnownFabric) {
   const topo::Graph graph = build_graph(TestFabric::cluster_of(16, 4, {1e9}));
   PortWatch watch(kOptions, &graph);
@@ -141,27 +239,25 @@ TEST(PortWatch, FindsWhereAStormBeganOnAKnownFabric) {
     for (const auto& [device, port] :
          {std::pair("leaf0", "s0.nic0-leaf0"), std::pair("spine1", "leaf0-spine1"),
           std::pair("leaf2", "leaf2-spine1")}) {
-      PortPauses one = at(0.1 * i, 10, 100'000U * static_cast<std::uint64_t>(i));
-      one.device = device;
-      one.port = port;
-      one.queued = 9000;
-      auto alarms = add(watch, one);
+      auto alarms = add(watch, held(device, port, 0.1 * i));
       if (!alarms.empty()) last = std::move(alarms);
     }
   }
   ASSERT_EQ(last.size(), 1U);
   ASSERT_TRUE(last[0].tree);
   EXPECT_EQ(graph.nodes[last[0].tree->root].name, "s0");
-  std::vector<std::string> names;
-  for (const std::uint32_t link : last[0].tree->links)
-    names.push_back(graph.links[link / 2].name);
-  EXPECT_THAT(names, ElementsAre("s0.nic0-leaf0", "leaf0-spine1", "leaf2-spine1"));
+  EXPECT_THAT(names(graph, last[0].tree->links),
+              ElementsAre("s0.nic0-leaf0", "leaf0-spine1", "leaf2-spine1"));
   PortPauses stranger = at(1, 1, 1);
   stranger.device = "leaf0";
   stranger.port = "Ethernet4";
   const auto refused = watch.add(stranger);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("no link 'Ethernet4' at 'leaf0'"));
+  EXPECT_EQ(refused.error().message,
+            "the cluster has no link 'Ethernet4' at 'leaf0'; name ports by its links, like "
+            "leaf0-spine3");
+  stranger.device = "tor7";
+  EXPECT_THAT(watch.add(stranger).error().message, HasSubstr("no switch or server 'tor7'"));
 }
 
 TEST(PortPausesText, IsReadAndRefusedWithTheLine) {
