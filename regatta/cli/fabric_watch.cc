@@ -2,16 +2,17 @@
 // or of switches.
 #include <algorithm>
 #include <atomic>
-#include <fstream>
-#include <iostream>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/fabric_command.h"
@@ -23,6 +24,7 @@
 #include "regatta/fabric/port_watch.h"
 #include "regatta/os/clock.h"
 #include "regatta/os/ethtool.h"
+#include "regatta/os/line_reader.h"
 #include "regatta/topo/graph_names.h"
 
 namespace regatta::cli {
@@ -48,23 +50,43 @@ std::string priority_text(int priority) {
   return priority == fabric::kLinkPause ? "all priorities" : fmt::format("priority {}", priority);
 }
 
-// Tells of alarms as they come.
+// Tells of alarms, and of devices that cannot be read, as they come.
 class Teller {
  public:
   Teller(const topo::Graph* graph, bool is_json) : graph_(graph), is_json_(is_json) {}
 
   void tell(const PortAlarm& alarm) {
     storms_ += alarm.alarm.is_storm ? 1 : 0;
-    const std::string text =
-        is_json_ ? to_json(alarm).dump(-1, ' ', false, json::error_handler_t::replace)
-                 : to_text(alarm);
-    fmt::print("{}\n", text);
-    std::fflush(stdout);
+    print(is_json_ ? to_line(to_json(alarm)) : to_text(alarm));
+  }
+
+  void tell_lost(const std::string& device, const std::string& why, Seconds now) {
+    tell_event("lost", device, now, why,
+               fmt::format("{}; it is watched again once they can be", printable(why, 200)));
+  }
+  void tell_back(const std::string& device, Seconds now) {
+    tell_event("back", device, now, "", printable(device, 60) + ": its counters are read again");
   }
 
   std::size_t storms() const { return storms_; }
 
  private:
+  void tell_event(const char* event, const std::string& device, Seconds now, const std::string& why,
+                  const std::string& text) {
+    json one = {{"event", event}, {"port", device}, {"at_s", now.value}};
+    if (!why.empty()) one["reason"] = why;
+    print(is_json_ ? to_line(one) : fmt::format("{:.3f} s  {}", now.value, text));
+  }
+
+  static std::string to_line(const json& one) {
+    return one.dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+
+  static void print(const std::string& text) {
+    fmt::print("{}\n", text);
+    std::fflush(stdout);
+  }
+
   json to_json(const PortAlarm& alarm) const {
     json one = {
         {"event", alarm.alarm.is_storm ? "storm" : "over"},
@@ -120,40 +142,49 @@ Status add(fabric::PortWatch& watch, const PortPauses& port, Teller& teller) {
   return {};
 }
 
-// Whether there was a line; no more than one letter beyond the longest is read of it.
-bool next_line(std::istream& in, std::string& line) {
-  line.clear();
-  for (int letter = in.get(); letter != std::char_traits<char>::eof(); letter = in.get()) {
-    if (letter == '\n') return true;
-    line += static_cast<char>(letter);
-    if (line.size() > kLongestLine) return true;
+// What is wrong with the line, if anything; else its counters are added.
+Status add_line(const std::string& line, const std::string& file, int number,
+                fabric::PortWatch& watch, Teller& teller) {
+  const auto wrong = [&](const std::string& what) {
+    return Error{Code::kInvalidInput, fmt::format("{}:{}: {}", file, number, what)};
+  };
+  if (line.size() > kLongestLine)
+    return wrong(fmt::format("the line is longer than {} letters", kLongestLine));
+  std::string_view text = line;
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  if (number == 1) {
+    if (text == fabric::kPortPausesHeading) return {};
+    return wrong(fmt::format("the first line must be the heading {}", fabric::kPortPausesHeading));
   }
-  return !line.empty();
+  if (text.empty() || text.starts_with('#')) return {};
+  REGATTA_TRY(port, fabric::parse_port_pauses(text, file, number));
+  if (const Status added = add(watch, port, teller); !added) return wrong(added.error().message);
+  return {};
 }
 
-Status watch_lines(std::istream& in, const std::string& file, fabric::PortWatch& watch,
+Status watch_lines(os::LineReader& lines, const std::string& file, fabric::PortWatch& watch,
                    Teller& teller) {
-  std::string line;
-  int number = 0;
-  while (next_line(in, line)) {
-    ++number;
-    const auto wrong = [&](const std::string& what) {
-      return Error{Code::kInvalidInput, fmt::format("{}:{}: {}", file, number, what)};
-    };
-    if (line.size() > kLongestLine) return wrong("the line is longer than 4096 letters");
-    if (line.ends_with('\r')) line.pop_back();
-    if (number == 1) {
-      if (line == fabric::kPortPausesHeading) continue;
-      return wrong(
-          fmt::format("the first line must be the heading {}", fabric::kPortPausesHeading));
-    }
-    if (line.empty() || line.starts_with('#')) continue;
-    REGATTA_TRY(port, fabric::parse_port_pauses(line, file, number));
-    if (const Status added = add(watch, port, teller); !added) return wrong(added.error().message);
+  const std::atomic<bool>& stop = watch_stop_signals();
+  for (int number = 1;; ++number) {
+    REGATTA_TRY(line, lines.next(stop));
+    if (!line) break;
+    REGATTA_TRY_DO(add_line(*line, file, number, watch, teller));
   }
-  if (number == 0)
-    return Error{Code::kInvalidInput, file + ": no counters are in it; write at least one line"};
+  if (watch.ports() == 0 && !stop)
+    return Error{Code::kInvalidInput,
+                 file + ": no counters are in it; write the heading and a line for each reading"};
   return {};
+}
+
+Status watch_file(const std::string& path, fabric::PortWatch& watch, Teller& teller) {
+  if (path == "-") {
+    os::LineReader lines(os::UniqueFd(::dup(STDIN_FILENO)), "standard input", kLongestLine);
+    return watch_lines(lines, "standard input", watch, teller);
+  }
+  auto lines = os::LineReader::open(path, kLongestLine);
+  if (!lines)
+    return Error{Code::kInvalidInput, lines.error().message + "; name a file of counters"};
+  return watch_lines(*lines, path, watch, teller);
 }
 
 Result<std::vector<PortPauses>> read_device(const std::string& device) {
@@ -191,7 +222,9 @@ Result<std::vector<std::string>> devices_to_watch(const Options& options) {
     if (options.devices.empty()) continue;
     if (!ports)
       return Error{Code::kInvalidInput,
-                   printable(ports.error().message, 200) + "; see ip link for their names"};
+                   printable(ports.error().message, 200) + (ports.error().code == Code::kNotFound
+                                                                ? "; see ip link for their names"
+                                                                : "; leave it out")};
     return Error{Code::kInvalidInput,
                  fmt::format("{}: its driver counts no pauses; {}", name, kRemedy)};
   }
@@ -202,6 +235,25 @@ Result<std::vector<std::string>> devices_to_watch(const Options& options) {
                   names.empty() ? "it has none" : printable(join(names, ", "), 120), kRemedy)};
 }
 
+// What is told of a device that cannot be read is told once; the others are watched on.
+Status watch_device(const std::string& device, Seconds begin, fabric::PortWatch& watch,
+                    Teller& teller) {
+  const auto ports = read_device(device);
+  const Seconds now = os::monotonic_now() - begin;
+  if (!ports || ports->empty()) {
+    const std::string why =
+        ports ? device + ": its driver counts no pauses any more" : ports.error().message;
+    if (watch.lose("", device)) teller.tell_lost(device, why, now);
+    return {};
+  }
+  if (watch.regain("", device)) teller.tell_back(device, now);
+  for (PortPauses port : *ports) {
+    port.at = port.at - begin;
+    REGATTA_TRY_DO(add(watch, port, teller));
+  }
+  return {};
+}
+
 Status watch_devices(const Options& options, Seconds period, std::optional<Seconds> duration,
                      fabric::PortWatch& watch, Teller& teller) {
   REGATTA_TRY(devices, devices_to_watch(options));
@@ -209,13 +261,8 @@ Status watch_devices(const Options& options, Seconds period, std::optional<Secon
   const Seconds begin = os::monotonic_now();
   for (Seconds next = begin; !stop && (!duration || next <= begin + *duration); next += period) {
     os::sleep_for(next - os::monotonic_now());
-    for (const std::string& device : devices) {
-      REGATTA_TRY(ports, read_device(device));
-      for (PortPauses& port : ports) {
-        port.at = port.at - begin;
-        REGATTA_TRY_DO(add(watch, port, teller));
-      }
-    }
+    for (const std::string& device : devices)
+      REGATTA_TRY_DO(watch_device(device, begin, watch, teller));
   }
   return {};
 }
@@ -233,8 +280,13 @@ Result<std::size_t> run(const Options& options) {
   if (period.value < 1e-3 || period.value > 10)
     return Error{Code::kInvalidInput, "--period: must be from 1ms to 10s, like 100ms"};
   REGATTA_TRY(storm_after, time_flag("--storm-after", options.storm_after));
-  if (storm_after < period || storm_after.value > 100)
-    return Error{Code::kInvalidInput, "--storm-after: must be from --period to 100s, like 200ms"};
+  // The lines of a file come as they come.
+  const Seconds least = options.counters.empty() ? period : Seconds{1e-3};
+  if (storm_after < least || storm_after.value > 100)
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("--storm-after: must be from {} to 100s, like {:g}s",
+                    options.counters.empty() ? "--period" : "1ms", std::max(0.2, 2 * least.value))};
   REGATTA_TRY(duration, duration_of(options));
   std::optional<topo::Graph> graph;
   if (!options.cluster.empty()) {
@@ -243,16 +295,10 @@ Result<std::size_t> run(const Options& options) {
   }
   fabric::PortWatch watch({.detection = storm_after}, graph ? &*graph : nullptr);
   Teller teller(graph ? &*graph : nullptr, options.json);
-  if (options.counters == "-") {
-    REGATTA_TRY_DO(watch_lines(std::cin, "standard input", watch, teller));
-  } else if (!options.counters.empty()) {
-    std::ifstream in(options.counters);
-    if (!in)
-      return Error{Code::kInvalidInput, options.counters + ": cannot be read; check the path"};
-    REGATTA_TRY_DO(watch_lines(in, options.counters, watch, teller));
-  } else {
+  if (options.counters.empty())
     REGATTA_TRY_DO(watch_devices(options, period, duration, watch, teller));
-  }
+  else
+    REGATTA_TRY_DO(watch_file(options.counters, watch, teller));
   if (options.json)
     fmt::print("{}\n", json{{"event", "end"},
                             {"ports", watch.ports()},
@@ -280,10 +326,11 @@ void add_fabric_watch(CLI::App& fabric, int& exit_status) {
                   "Watch the pause counters of NICs or switches for ports that are held for good",
                   "regatta fabric watch --device eth0 --duration 60s",
                   [options, &exit_status] { exit_status = watch_command(*options); });
-  command
-      ->add_option("CLUSTER", options->cluster,
-                   "Cluster file whose links --counters names: says where storms began")
-      ->check(not_empty());
+  auto* cluster =
+      command
+          ->add_option("CLUSTER", options->cluster,
+                       "Cluster file whose links --counters names: says where storms began")
+          ->check(not_empty());
   auto* devices = command
                       ->add_option("--device", options->devices,
                                    "A NIC of this machine, as often as wanted; without it all that "
@@ -291,21 +338,27 @@ void add_fabric_watch(CLI::App& fabric, int& exit_status) {
                       ->type_name("NAME")
                       ->allow_extra_args(false)
                       ->check(not_empty());
-  command
-      ->add_option("--counters", options->counters,
-                   "Counters in lines (docs/formats/pauses.md), or - to read them from standard "
-                   "input, instead of this machine's")
-      ->type_name("FILE")
-      ->check(not_empty())
-      ->excludes(devices);
-  command->add_option("--period", options->period, "Between two readings")
-      ->type_name("TIME")
-      ->capture_default_str();
+  auto* period = command->add_option("--period", options->period, "Between two readings")
+                     ->type_name("TIME")
+                     ->capture_default_str();
   command->add_option("--storm-after", options->storm_after, "Of being held, a port is in a storm")
       ->type_name("TIME")
       ->capture_default_str();
-  command->add_option("--duration", options->duration, "Then end; without it, go on")
-      ->type_name("TIME");
+  auto* duration =
+      command->add_option("--duration", options->duration, "Then end; without it, go on")
+          ->type_name("TIME")
+          ->check(not_empty());
+  auto* counters =
+      command
+          ->add_option("--counters", options->counters,
+                       "Counters in lines (docs/formats/pauses.md), or - to read them from "
+                       "standard input, instead of this machine's")
+          ->type_name("FILE")
+          ->check(not_empty())
+          ->excludes(devices)
+          ->excludes(period)
+          ->excludes(duration);
+  cluster->needs(counters);
   command->add_flag("--json", options->json, "Print JSON, a line for each event");
 }
 

@@ -146,14 +146,14 @@ CASES = [
     (["fabric", "watch", "--device", "lo"],
      "lo: its driver counts no pauses; name NICs whose driver does (mlx5, bnxt, ice, i40e) with --device, or give the "
      "counters of switches with --counters"),
-    (["fabric", "watch", "--counters", "nowhere.csv"], "nowhere.csv: cannot be read; check the path"),
+    (["fabric", "watch", "--counters", "nowhere.csv"], "nowhere.csv: no such file or directory; name a file of counters"),
     (["fabric", "watch", "--counters", JOB],
      f"{JOB}:1: the first line must be the heading at_s,device,port,priority,up,queued_bytes,sent_packets,rx_pauses,"
      "rx_paused_us,received_packets,tx_pauses,tx_paused_us"),
     (["fabric", "watch", "--counters", "x", "--device", "lo"],
      "fabric watch: --device excludes --counters; give one of them"),
     (["fabric", "watch", "--period", "1us"], "--period: must be from 1ms to 10s, like 100ms"),
-    (["fabric", "watch", "--storm-after", "1ms"], "--storm-after: must be from --period to 100s, like 200ms"),
+    (["fabric", "watch", "--storm-after", "1ms"], "--storm-after: must be from --period to 100s, like 0.2s"),
     (["fabric", "ports", CLUSTER],
      "fabric ports: say who sends to whom with --pairs FILE, --ring or --permutation"),
     (["fabric", "ports", CLUSTER, "--ring", "--permutation"],

@@ -24,6 +24,8 @@ leaf0  leaf2 leaf0-spine1
 spine1 leaf3 leaf1-spine1
 leaf1  leaf3 leaf1-spine0
 """
+HEADING = ("at_s,device,port,priority,up,queued_bytes,sent_packets,rx_pauses,rx_paused_us,received_packets,"
+           "tx_pauses,tx_paused_us")
 
 
 def allow_small_files():
@@ -244,31 +246,6 @@ class FabricSimulate(unittest.TestCase):
             self.assertIn(said, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1)
 
-    def test_traces_a_pause_storm_that_counters_show(self):
-        heading = ("at_s,device,port,priority,up,queued_bytes,sent_packets,rx_pauses,rx_paused_us,received_packets,"
-                   "tx_pauses,tx_paused_us")
-        lines = [heading]
-        for tenth in range(4):
-            for device, port in (("leaf0", "s0.nic0-leaf0"), ("spine1", "leaf0-spine1")):
-                lines.append(f"{tenth / 10},{device},{port},3,1,9000,1000,{tenth * 90},{tenth * 100000},,,")
-        for tenth in range(4, 8):
-            lines.append(f"{tenth / 10},leaf0,s0.nic0-leaf0,3,1,0,{tenth * 1000},270,300000,,,")
-        counters = self.folder / "counters.csv"
-        counters.write_text("\n".join(lines) + "\n")
-        done = lab_case.regatta("fabric", "watch", self.folder / "cluster.yaml", "--counters", counters)
-        self.assertEqual((done.returncode, done.stderr), (1, ""))
-        self.assertIn("began at s0; held: s0.nic0-leaf0 down, leaf0-spine1 down", done.stdout)
-        self.assertIn("the storm is over", done.stdout)
-        done = lab_case.regatta("fabric", "watch", self.folder / "cluster.yaml", "--counters", counters, "--json")
-        events = [json.loads(line) for line in done.stdout.splitlines()]
-        self.assertEqual([event["event"] for event in events], ["storm", "storm", "over", "end"])
-        self.assertEqual(events[1]["links"], ["s0.nic0-leaf0 down", "leaf0-spine1 down"])
-        # What goes on sending is in no storm.
-        calm = [line.replace(",1000,", f",{number}000,") for number, line in enumerate(lines)]
-        counters.write_text("\n".join(calm) + "\n")
-        done = lab_case.regatta("fabric", "watch", "--counters", counters)
-        self.assertEqual(done.returncode, 0, done.stdout)
-
     def test_traces_a_pause_storm_of_a_scenario(self):
         page = self.folder / "page.html"
         storms = self.found("level: packet\npacket: {storm_after: 1ms}\n"
@@ -276,6 +253,70 @@ class FabricSimulate(unittest.TestCase):
                             "failures: [{at: 10us, stuck: s0.nic0-leaf0}]\n", "--html", page)["packet"]["storms"]
         self.assertEqual([(one["root"], one["over_s"], one["links"][0]) for one in storms], [("s0", None, "s0.nic0-leaf0 down")])
         self.assertIn("Pause storms", page.read_text())
+
+
+class FabricWatch(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "cluster.yaml").write_text(FOUR_LEAVES)
+        self.counters = self.folder / "counters.csv"
+
+    def refused(self, *arguments):
+        done = lab_case.regatta("fabric", "watch", *arguments)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+        return done.stderr
+
+    def test_traces_a_pause_storm_that_counters_show(self):
+        lines = [HEADING]
+        for tenth in range(4):
+            for device, port in (("leaf0", "s0.nic0-leaf0"), ("spine1", "leaf0-spine1")):
+                lines.append(f"{tenth / 10},{device},{port},3,1,9000,1000,{tenth * 90},{tenth * 100000},,,")
+        for tenth in range(4, 8):
+            lines.append(f"{tenth / 10},leaf0,s0.nic0-leaf0,3,1,0,{tenth * 1000},270,300000,,,")
+        self.counters.write_text("\n".join(lines) + "\n")
+        done = lab_case.regatta("fabric", "watch", self.folder / "cluster.yaml", "--counters", self.counters)
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        self.assertIn("began at s0; held: s0.nic0-leaf0 down, leaf0-spine1 down", done.stdout)
+        self.assertIn("the storm is over", done.stdout)
+        done = lab_case.regatta("fabric", "watch", self.folder / "cluster.yaml", "--counters", self.counters, "--json")
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([event["event"] for event in events], ["storm", "storm", "over", "end"])
+        self.assertEqual(events[1]["links"], ["s0.nic0-leaf0 down", "leaf0-spine1 down"])
+        # What goes on sending is in no storm.
+        calm = [line.replace(",1000,", f",{number}000,") for number, line in enumerate(lines)]
+        self.counters.write_text("\n".join(calm) + "\n")
+        done = lab_case.regatta("fabric", "watch", "--counters", self.counters)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_says_what_counters_came_to_once_it_is_interrupted(self):
+        watch = subprocess.Popen([lab_case.BIN / "regatta", "fabric", "watch", "--counters", "-"], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(watch.kill)
+        for tenth in range(3):
+            watch.stdin.write(f"{HEADING}\n" * (tenth == 0) + f"{tenth / 10},leaf0,eth0,3,1,9000,1000,{tenth},{tenth * 100000},,,\n")
+        watch.stdin.flush()
+        self.assertIn("pause storm", watch.stdout.readline())
+        watch.send_signal(signal.SIGINT)
+        out, err = watch.communicate(timeout=20)
+        self.assertEqual((watch.returncode, err), (1, ""))
+        self.assertEqual(out, "ports watched: 1, with 1 directions of priorities; pause storms: 1\n")
+
+    def test_names_what_is_wrong_with_counters(self):
+        self.assertEqual(self.refused("--counters", self.folder), f"regatta: {self.folder}: is a directory; name a file of counters\n")
+        self.counters.write_text(HEADING + "\n# nothing yet\n")
+        self.assertIn("counters.csv: no counters are in it", self.refused("--counters", self.counters))
+        self.counters.write_text(HEADING + "\n1,leaf0,eth0,3,1,,1,1,1,,,\n0.5,leaf0,eth0,3,1,,1,1,1,,,\n")
+        self.assertIn("counters.csv:3: the time of leaf0 eth0 goes back from 1 s to 0.5 s", self.refused("--counters", self.counters))
+
+    def test_refuses_what_means_nothing_beside_counters_or_without(self):
+        self.counters.write_text(HEADING + "\n1,leaf0,eth0,3,1,,1,1,1,,,\n")
+        for flag in ("--period", "--duration"):
+            self.assertIn(f"fabric watch: {flag} excludes --counters", self.refused("--counters", self.counters, flag, "1s"))
+        self.assertIn("CLUSTER requires --counters", self.refused(self.folder / "cluster.yaml", "--duration", "1s"))
+        self.assertEqual(self.refused("--period", "1s"),
+                         "regatta: --storm-after: must be from --period to 100s, like 2s\n")
 
 
 if __name__ == "__main__":
