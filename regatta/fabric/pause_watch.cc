@@ -3,8 +3,6 @@
 namespace regatta::fabric {
 namespace {
 
-constexpr double kSlack = 0.99;  // of the times that are asked for
-
 bool went_back(const PauseSample& last, const PauseSample& now) {
   return now.sent < last.sent || now.paused < last.paused || now.pauses < last.pauses;
 }
@@ -38,7 +36,7 @@ std::optional<PauseAlarm> PauseWatch::add(const PortQueue& queue, const PauseSam
   const bool is_held = state.is_storm ? is_calm(last, sample) : holds(options_, last, sample);
   state.held = is_held ? state.held + (sample.at - last.at) : Seconds{};
   const Seconds wanted = state.is_storm ? options_.recovery : options_.detection;
-  if (!is_held || state.held < wanted * kSlack) return std::nullopt;
+  if (!is_held || state.held < wanted * kPauseSlack) return std::nullopt;
   const PauseAlarm alarm{.queue = queue,
                          .is_storm = !state.is_storm,
                          .since = sample.at - state.held,

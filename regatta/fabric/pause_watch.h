@@ -39,6 +39,8 @@ enum class PauseRule : std::uint8_t {
   kOld,
 };
 
+inline constexpr double kPauseSlack = 0.99;  // of the times below: less is enough
+
 struct PauseOptions {
   PauseRule rule = PauseRule::kBlocked;
   double share = 0.99;

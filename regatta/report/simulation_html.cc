@@ -140,11 +140,13 @@ std::string storms(const Network& network, const Outcome& outcome) {
     std::string links;
     for (const std::uint32_t link : storm.tree.links)
       links += (links.empty() ? "" : ", ") + network.link_name(link);
-    rows.push_back(
-        {.cells = {escape_html(simulate::cause_text(network, storm.tree)), format(storm.since),
-                   format(storm.at), storm.over ? format(*storm.over) : "not by the end",
-                   escape_html(links)},
-         .style = ""});
+    rows.push_back({.cells = {escape_html(simulate::cause_text(network, storm.tree)),
+                              format(storm.since), format(storm.at),
+                              storm.over      ? format(*storm.over)
+                              : storm.is_held ? "not by the end"
+                                              : "free by the end",
+                              escape_html(links)},
+                    .style = ""});
   }
   return section("Pause storms",
                  "Queues of switches in which packets wait, none goes, and pauses hold them for "

@@ -329,7 +329,7 @@ MixedReport Engine::report() const {
   report.reordered = reordered_;
   report.most_held_back = most_held_;
   report.still = {seconds(still_)};
-  report.storms = storms_.storms();
+  report.storms = storms_.storms(lines_);
   report.not_arrived = flows_.not_arrived();
   if (report.not_arrived != 0) report.deadlock = lines_.find_waits();
   return report;

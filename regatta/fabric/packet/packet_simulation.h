@@ -118,6 +118,9 @@ struct PauseStorm {
   Seconds at;     // when the watch knew
   std::optional<Seconds> over;
   PauseTree tree;  // of links that were held meanwhile
+  // Where it is not told as over: pauses hold those nearest to its root still when all ends. Else
+  // the recovery of the rule would have told its end later.
+  bool is_held = false;
 };
 
 // What a flow level says too (bytes_of_link: without headers), and what only packets know. A flow

@@ -1,5 +1,6 @@
 #include "regatta/fabric/packet/storms.h"
 
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -10,7 +11,9 @@ Storms::Storms(const Network& network, const PacketOptions& options)
   if (!options.storms || !options.pauses) return;
   period_ = std::max<Picoseconds>(picoseconds(options.storms->period.value), 1);
   next_ = period_;
-  most_ = 3 * period_ + picoseconds(options.storms->rule.detection.value);
+  const PauseOptions& rule = options.storms->rule;
+  calm_ = {seconds(period_) * std::ceil(kPauseSlack * rule.recovery.value / seconds(period_))};
+  most_ = 3 * period_ + picoseconds(rule.detection.value);
   for (std::uint32_t link = 0; link < network.links.size(); ++link)
     if (!network.links[link].is_from_host && !network.links[link].is_pipe) watched_.push_back(link);
 }
@@ -23,7 +26,7 @@ void Storms::follow(const Lines& lines, const std::vector<std::uint32_t>& begun,
           return watch_.is_in_storm({.link = link});
         }))
       continue;
-    storms_[i].over = time;
+    storms_[i].over = over_ > Seconds{} ? over_ : time;
     --open_;
   }
   if (begun.empty()) return;
@@ -35,6 +38,15 @@ void Storms::follow(const Lines& lines, const std::vector<std::uint32_t>& begun,
     if (std::ranges::any_of(
             begun, [&](std::uint32_t link) { return std::ranges::count(tree.links, link) != 0; }))
       begin(tree, time);
+}
+
+std::vector<PauseStorm> Storms::storms(const Lines& lines) const {
+  std::vector<PauseStorm> all = storms_;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i].is_held = !all[i].over && std::ranges::any_of(nearest_[i], [&](std::uint32_t link) {
+      return lines.is_paused(link);
+    });
+  return all;
 }
 
 // Of the links of which the rule holds, the nearest and all others that end there.

@@ -27,19 +27,25 @@ class Storms {
     if (lines.is_calm() && open_ == 0) return;
     std::vector<std::uint32_t> begun;
     since_ = {seconds(time)};
+    over_ = {};
     for (const std::uint32_t link : watched_) {
       PauseSample sample = lines.pause_sample(link, now);
       sample.at = {seconds(time)};
       sample.is_up = is_up(link);
       const auto alarm = watch_.add({.link = link}, sample);
-      if (!alarm || !alarm->is_storm) continue;
+      if (!alarm) continue;
+      if (!alarm->is_storm) {
+        over_ = std::max(over_, std::min(alarm->at, alarm->since + calm_));
+        continue;
+      }
       begun.push_back(link);
       since_ = std::min(since_, alarm->since);
     }
     follow(lines, begun, {seconds(time)});
   }
 
-  const std::vector<PauseStorm>& storms() const { return storms_; }
+  // All so far, and which of those that are not over hold links.
+  std::vector<PauseStorm> storms(const Lines& lines) const;
 
  private:
   void follow(const Lines& lines, const std::vector<std::uint32_t>& begun, Seconds time);
@@ -56,6 +62,8 @@ class Storms {
   std::vector<std::vector<std::uint32_t>> nearest_;  // per storm: its links whose end tells it
   std::size_t open_ = 0;                             // storms
   Seconds since_;                                    // the earliest of the alarms of a poll
+  Seconds over_;  // the latest of those that end: what is leapt over was polled as it would be
+  Seconds calm_;  // from the last pause to the poll that tells the end
 };
 
 }  // namespace regatta::fabric::packet

@@ -75,6 +75,33 @@ TEST(PauseStorms, ThatNeverEndAreFoundWhereNothingMovesAnyMore) {
   }
 }
 
+// 13 and 12 go on as fast as ever, so that the mixed level leaps over all but the last polls.
+TEST(PauseStorms, AreOverWhenAPollWouldSaySoThoughItIsLeaptOver) {
+  TestScene one(16, 4, kRate);
+  one.traffic.add(one.pair(4, 0), {20'000'000});
+  one.traffic.add(one.pair(12, 13), {2'000'000'000});
+  const PacketOptions options = with_a_stuck_nic(one, 200e-6, 5e-3);
+  const PacketReport packets = simulate(one, options);
+  const auto mixed = simulate_mixed(one.scene(), one.traffic, options);
+  ASSERT_TRUE(mixed) << mixed.error().message;
+  EXPECT_GT(mixed->leapt.value, 10e-3);
+  ASSERT_EQ(mixed->storms.size(), 1U);
+  ASSERT_TRUE(packets.storms.at(0).over && mixed->storms[0].over);
+  EXPECT_NEAR(mixed->storms[0].over->value, packets.storms[0].over->value, 201e-6);
+}
+
+TEST(PauseStorms, HoldNothingAtTheEndOfWhatArrivedBeforeTheyWereOver) {
+  const TestScene one = incast(2'000'000);
+  const PacketReport freed = simulate(one, with_a_stuck_nic(one, 10e-6, 5e-3));
+  EXPECT_EQ(freed.not_arrived, 0U);
+  ASSERT_EQ(freed.storms.size(), 1U);
+  EXPECT_FALSE(freed.storms[0].over);
+  EXPECT_FALSE(freed.storms[0].is_held);
+  const PacketReport stuck = simulate(one, with_a_stuck_nic(one, 10e-6, 0));
+  ASSERT_EQ(stuck.storms.size(), 1U);
+  EXPECT_TRUE(stuck.storms[0].is_held);
+}
+
 // By the published rule: packets wait, none goes, and pauses hold it all the time.
 TEST(PauseStorms, AreNotWhatABusyNetworkPauses) {
   const TestScene one = incast(100'000'000);
