@@ -12,6 +12,8 @@
 namespace regatta::simulate {
 namespace {
 
+constexpr double kMostPackets = 4e9;  // of a message: fabric/packet counts them in 32 bits
+
 fabric::Spread spread_of(RoutePolicy policy) {
   switch (policy) {
     case RoutePolicy::kSpray:
@@ -58,6 +60,26 @@ Status check(const Scenario& scenario, const Work& work) {
   if (!work.rings.empty())
     return refuse("packets do not move in folded rings; write fold: false into the step");
   return {};
+}
+
+// More packets of one message than are counted; said of the item that it is of.
+Status check_sizes(const Scenario& scenario, const Work& work) {
+  const double most = kMostPackets * static_cast<double>(scenario.packet.mtu.value);
+  for (std::size_t i = 0; i < work.operations.size(); ++i)
+    for (std::uint32_t flow = work.operations[i].first; flow < work.operations[i].last; ++flow)
+      if (work.traffic.flows()[flow].bytes >= most)
+        return Error{Code::kInvalidInput,
+                     fmt::format("{}:{}: a message of {:.0f} bytes in packets of {} are more than "
+                                 "can be counted; take a larger packet.mtu, or the flow level",
+                                 scenario.file, scenario.traffic[i].line,
+                                 work.traffic.flows()[flow].bytes, scenario.packet.mtu.value)};
+  return {};
+}
+
+// What the packets say of a whole scenario.
+Error in_file(const Scenario& scenario, Error error) {
+  error.message = scenario.file + ": " + error.message;
+  return error;
 }
 
 Result<std::vector<fabric::Outage>> packet_outages(const Scenario& scenario,
@@ -145,6 +167,7 @@ PacketOutcome outcome_of(const fabric::PacketReport& report) {
 Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work,
                                    const PacketListeners& listeners) {
   REGATTA_TRY_DO(check(scenario, work));
+  REGATTA_TRY_DO(check_sizes(scenario, work));
   fabric::Pairs pairs = work.pairs;
   const LinkId any{0};
   const fabric::Traffic traffic = with_paths(work.traffic, pairs.add(any, any));
@@ -158,15 +181,17 @@ Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work,
   const fabric::Pipes pipes = pipes_of(work);
   const fabric::PacketScene scene{work.network.graph, work.network.routes, seeds, pairs, &pipes};
   if (scenario.level == Level::kMixed) {
-    REGATTA_TRY(report, fabric::simulate_mixed(scene, traffic, options));
-    PacketOutcome outcome = outcome_of(report);
-    outcome.bound = report.bound.value;
-    outcome.leapt = report.leapt.value;
-    return PacketRun{std::move(report), std::move(outcome)};
+    auto report = fabric::simulate_mixed(scene, traffic, options);
+    if (!report) return in_file(scenario, report.error());
+    PacketOutcome outcome = outcome_of(*report);
+    outcome.bound = report->bound.value;
+    outcome.leapt = report->leapt.value;
+    return PacketRun{*std::move(report), std::move(outcome)};
   }
-  REGATTA_TRY(report, fabric::simulate_packets(scene, traffic, options));
-  PacketOutcome outcome = outcome_of(report);
-  return PacketRun{std::move(report), std::move(outcome)};
+  auto report = fabric::simulate_packets(scene, traffic, options);
+  if (!report) return in_file(scenario, report.error());
+  PacketOutcome outcome = outcome_of(*report);
+  return PacketRun{*std::move(report), std::move(outcome)};
 }
 
 }  // namespace regatta::simulate

@@ -24,8 +24,8 @@ struct PacketListeners {
 };
 
 // Inside a server packets cross the links out of a device and into another, which neither pause nor
-// drop. Fails with kUnsupported for what they
-// cannot do: ways by destination, folded rings.
+// drop. Fails with kUnsupported for what they cannot do: ways by destination, folded rings; with
+// kInvalidInput for messages of more packets than are counted. Errors name the scenario's file.
 Result<PacketRun> simulate_packets(const Scenario& scenario, const Work& work,
                                    const PacketListeners& listeners);
 

@@ -156,7 +156,7 @@ TEST(Run, LinksThatFailAreNotTakenForHashesAlike) {
   const Network network(three_tiers());
   std::string text = "traffic: [{pattern: all_to_all, bytes: 64MB}]\nfailures:\n";
   for (const char* spine : {"spine0", "spine1", "spine2", "spine3"})
-    text += std::string("  - {switch: ") + spine + ", local: 0s, converged: 0s}\n";
+    text += std::string("  - {at: 0s, switch: ") + spine + ", local: 0s, converged: 0s}\n";
   EXPECT_THAT(run(network, text).polarisation, testing::IsEmpty());
 }
 
@@ -386,12 +386,6 @@ TEST(Run, AStuckNicIsFoundToHoldItsSendersByPauses) {
   EXPECT_THAT(error_of(network, "level: packet\n" + kMessage +
                                     "failures: [{at: 1us, stuck: leaf0-spine0}]\n"),
               HasSubstr("no link of a NIC is called 'leaf0-spine0'"));
-}
-
-TEST(Run, PacketsRefuseWhatOnlyFlowsCanDo) {
-  const Network network(test_cluster(4, 2));
-  EXPECT_THAT(error_of(network, std::string("level: packet\n") + kStep + "}\n"),
-              HasSubstr("write fold: false"));
 }
 
 // What was lost on a dead link is sent again 100 us later, and so up to 100 us after flows go on;
