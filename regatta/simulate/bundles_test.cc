@@ -174,7 +174,8 @@ TEST(Bundles, AreMadeWhereNothingTellsMessagesApart) {
   EXPECT_EQ(bundles_of(spray + "traffic:\n" + all + message + ", after: a}\n"), 4U);
   // A NIC that fails is not like the others of its leaf: three groups, and none of itself to
   // itself.
-  EXPECT_EQ(bundles_of(spray + "traffic:\n" + all + "failures: [{link: s0.nic0-leaf0}]\n"), 8U);
+  EXPECT_EQ(bundles_of(spray + "traffic:\n" + all + "failures: [{at: 0s, link: s0.nic0-leaf0}]\n"),
+            8U);
 }
 
 }  // namespace

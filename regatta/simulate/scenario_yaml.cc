@@ -47,6 +47,10 @@ Routing read_routing(const YamlMap& map) {
   routing.flowlet_gap = map.seconds_or("flowlet_gap", routing.flowlet_gap);
   if (routing.plans_ports && routing.policy != RoutePolicy::kEcmp)
     map.fail("ports", "only switches that hash (policy: ecmp) heed ports; remove it");
+  if (routing.shares_seed && routing.policy != RoutePolicy::kEcmp)
+    map.fail("hash_seeds", "only switches that hash (policy: ecmp) heed seeds; remove it");
+  if (map.has("flowlet_gap") && routing.policy != RoutePolicy::kFlowlet)
+    map.fail("flowlet_gap", "only policy: flowlet knows flowlets; remove it");
   return routing;
 }
 
@@ -70,6 +74,8 @@ PacketSettings read_packet(const YamlMap& map) {
     map.fail("header", fmt::format("more than {} bytes; 30B to 100B are usual", kMostMtu));
   if (packet.is_lossless && map.has("buffer"))
     map.fail("buffer", "a lossless fabric pauses before it is full; write lossless: false too");
+  if (!packet.is_lossless && map.has("storm_after"))
+    map.fail("storm_after", "a fabric that drops has no pauses; remove it, or lossless");
   if (!(packet.storm_after.value >= 1e-6 && packet.storm_after.value <= 100))
     map.fail("storm_after", "must be from 1us to 100s; switches have 200ms");
   return packet;
@@ -181,6 +187,7 @@ Failure read_failure(const YamlMap& map) {
   map.allow({"at", "back", "link", "switch", "stuck", "local", "converged"});
   Failure failure;
   failure.line = map.line();
+  if (!map.has("at")) map.fail("at", "missing; write when it fails, like 1ms");
   failure.at = map.seconds_or("at", {});
   failure.back = map.seconds_or("back", failure.back);
   failure.link = map.text_or("link", "");
@@ -195,6 +202,14 @@ Failure read_failure(const YamlMap& map) {
              "name either a link or a switch that fails, or stuck: the link of a NIC that pauses");
   if (failure.back <= failure.at)
     map.fail("back", "it is back before it failed; write a time after 'at'");
+  if (failure.at.value > kLatest) map.fail("at", "later than 10^6 s; count from 0");
+  if (std::isfinite(failure.back.value) && failure.back.value > kLatest)
+    map.fail("back", "later than 10^6 s; leave it out where it never is");
+  for (const char* key : {"local", "converged"}) {
+    if (!failure.stuck.empty() && map.has(key))
+      map.fail(key, "no switch leads around a NIC that is stuck; remove it");
+    if (map.seconds_or(key, {}).value > kLatest) map.fail(key, "later than 10^6 s; write less");
+  }
   if (failure.converged < failure.local)
     map.fail("converged", "all switches know later than those beside it; write at least 'local'");
   return failure;
