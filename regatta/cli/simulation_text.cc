@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "regatta/cli/counted.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/diag/polarisation.h"
@@ -72,6 +73,7 @@ json storms_json(const Network& network, const simulate::PacketOutcome& packets)
     storms.push_back({{"since_s", storm.since.value},
                       {"at_s", storm.at.value},
                       {"over_s", storm.over ? json(storm.over->value) : json()},
+                      {"is_held", storm.is_held},
                       {"root", simulate::root_name(network, storm.tree)},
                       {"circle", links_json(network, storm.tree.circle)},
                       {"links", links_json(network, storm.tree.links)}});
@@ -148,7 +150,38 @@ bool is_deadlocked(const Outcome& outcome) {
 bool is_held(const Outcome& outcome) {
   return outcome.packets &&
          std::ranges::any_of(outcome.packets->storms,
-                             [](const fabric::PauseStorm& storm) { return !storm.over; });
+                             [](const fabric::PauseStorm& storm) { return storm.is_held; });
+}
+
+bool has_lost_ways(const Scenario& scenario) {
+  return std::ranges::any_of(scenario.failures, [](const simulate::Failure& failure) {
+    return failure.stuck.empty() && !std::isfinite(failure.back.value);
+  });
+}
+
+// Why flows never end.
+std::string reason(const Scenario& scenario, const Outcome& outcome) {
+  std::vector<std::string> reasons;
+  if (is_deadlocked(outcome))
+    reasons.emplace_back("links wait for each other");
+  else if (is_held(outcome))
+    reasons.emplace_back("pauses hold them");
+  if (reasons.empty() || has_lost_ways(scenario))
+    reasons.emplace_back("no way was left for them, or for what they wait for");
+  return join(reasons, ", or ");
+}
+
+// "96 messages over 8 devices, all there after 859 ms".
+std::string messages_text(const Network& network, const Outcome& outcome) {
+  const std::string all = fmt::format("{} over {}", counted(outcome.messages, "message"),
+                                      counted(network.devices.size(), "device"));
+  if (outcome.unfinished == 0)
+    return fmt::format("{}, all there after {}", all, format_seconds({outcome.end}));
+  const std::string never = fmt::format("{}, but {} {}", all, counted(outcome.unfinished, "flow"),
+                                        outcome.unfinished == 1 ? "never ends" : "never end");
+  return outcome.end > 0
+             ? fmt::format("{}, the last that does after {}", never, format_seconds({outcome.end}))
+             : never;
 }
 
 void print_items(const Outcome& outcome) {
@@ -192,14 +225,20 @@ void print_slowest(const Network& network, const Outcome& outcome) {
   if (rows.size() > 1) fmt::print("{}", format_table(rows));
 }
 
+std::string end_text(const fabric::PauseStorm& storm) {
+  if (storm.over) return "over at " + format_seconds(*storm.over);
+  if (storm.is_held) return "not over by the end";
+  return fmt::format("free at the end, but not for the {} after which it is over",
+                     format_seconds(fabric::PauseOptions{}.recovery));
+}
+
 std::string storm_text(const Network& network, const fabric::PauseStorm& storm) {
   constexpr std::size_t kShown = 16;
-  std::string text = fmt::format(
-      "pause storm: {}, since {}, known at {}, {}; it holds {}:\n",
-      simulate::cause_text(network, storm.tree), format_seconds(storm.since),
-      format_seconds(storm.at),
-      storm.over ? "over at " + format_seconds(*storm.over) : std::string("not over by the end"),
-      storm.tree.links.size() == 1 ? "1 link" : fmt::format("{} links", storm.tree.links.size()));
+  std::string text =
+      fmt::format("pause storm: {}, since {}, known at {}, {}; it {} {}:\n",
+                  simulate::cause_text(network, storm.tree), format_seconds(storm.since),
+                  format_seconds(storm.at), end_text(storm), storm.is_held ? "holds" : "held",
+                  counted(storm.tree.links.size(), "link"));
   for (std::size_t i = 0; i < std::min(kShown, storm.tree.links.size()); ++i)
     text += "  " + network.link_name(storm.tree.links[i]) + "\n";
   if (storm.tree.links.size() > kShown)
@@ -216,9 +255,9 @@ std::string packets_text(const Network& network, const Outcome& outcome) {
       packets.most_held_back, format_bytes({static_cast<long long>(packets.longest_queue)}),
       network.link_name(packets.longest_queue_link));
   if (outcome.level == simulate::Level::kMixed) {
-    text += fmt::format("no time is more than {} from that of the packet level; {} of {} leapt\n",
+    text += fmt::format("no time is more than {} from that of the packet level; {}{} leapt\n",
                         format_seconds({packets.bound}), format_seconds({packets.leapt}),
-                        format_seconds({outcome.end}));
+                        outcome.unfinished == 0 ? " of " + format_seconds({outcome.end}) : "");
   }
   for (const fabric::PauseStorm& storm : packets.storms)
     text += storm_text(network, storm);
@@ -233,10 +272,8 @@ std::string packets_text(const Network& network, const Outcome& outcome) {
 
 void print_simulation(const Scenario& scenario, const Network& network, const Outcome& outcome,
                       double took) {
-  fmt::print("{} on {}: {} messages over {} devices, {} after {}; simulated in {}\n\n",
-             printable(scenario.name, 60), network.cluster.name, outcome.messages,
-             network.devices.size(), outcome.unfinished == 0 ? "all there" : "the last one there",
-             format_seconds({outcome.end}), format_seconds({took}));
+  fmt::print("{} on {}: {}; simulated in {}\n\n", printable(scenario.name, 60),
+             network.cluster.name, messages_text(network, outcome), format_seconds({took}));
   if (outcome.ports.most > 0) {
     fmt::print("planned ports: at most {} connections on a link between switches; {} by chance\n\n",
                outcome.ports.most, outcome.ports.most_by_chance);
@@ -245,13 +282,12 @@ void print_simulation(const Scenario& scenario, const Network& network, const Ou
   if (outcome.packets) fmt::print("{}\n", packets_text(network, outcome));
   for (const diag::Polarisation& one : outcome.polarisation)
     fmt::print("{} (by chance: {:.1g})\n\n", diag::to_string(network.graph, one), one.by_chance);
+  if (scenario.routing.shares_seed && !scenario.failures.empty())
+    fmt::print("whether tiers hash alike is not told: links that fail are empty, too\n\n");
   print_links(network, outcome);
   print_slowest(network, outcome);
   if (outcome.unfinished > 0)
-    fmt::print("\n{} of the flows never end: {}\n", outcome.unfinished,
-               is_deadlocked(outcome) ? "links wait for each other"
-               : is_held(outcome)     ? "pauses hold them"
-                                      : "no way was left for them, or for what they wait for");
+    fmt::print("\n{} of the flows never end: {}\n", outcome.unfinished, reason(scenario, outcome));
 }
 
 }  // namespace regatta::cli

@@ -199,7 +199,9 @@ class FabricSimulate(unittest.TestCase):
         self.assertEqual(found["unfinished"], 1)
         self.assertIsNone(found["items"][0]["end_s"])
         self.assertEqual(len((self.folder / "m.csv").read_text().splitlines()), 2)
-        self.assertIn("1 of the flows never end", self.simulate(text).stdout)
+        said = self.simulate(text).stdout
+        self.assertIn(": 2 messages over 8 devices, but 1 flow never ends, the last that does after ", said.splitlines()[0])
+        self.assertIn("1 of the flows never end: no way was left", said)
 
     def test_a_step_of_a_job_takes_its_numbers_from_the_plan(self):
         text = (f"traffic: [{{pattern: step, job: {EXAMPLES / 'gpt3-175b.yaml'}, name: step}}]\n")
@@ -253,6 +255,23 @@ class FabricSimulate(unittest.TestCase):
                             "failures: [{at: 10us, stuck: s0.nic0-leaf0}]\n", "--html", page)["packet"]["storms"]
         self.assertEqual([(one["root"], one["over_s"], one["links"][0]) for one in storms], [("s0", None, "s0.nic0-leaf0 down")])
         self.assertIn("Pause storms", page.read_text())
+
+    def test_says_how_a_pause_storm_stands_at_the_end(self):
+        text = ("level: packet\npacket: {storm_after: 1ms}\n"
+                "traffic: [{pattern: incast, to: s0/0, bytes: 1MiB, ranks: servers}]\n")
+        held = self.simulate(text + "failures: [{at: 10us, stuck: s0.nic0-leaf0}]\n").stdout
+        self.assertIn("but 7 flows never end; simulated in", held)
+        self.assertIn("not over by the end; it holds 11 links", held)
+        self.assertIn("7 of the flows never end: pauses hold them", held)
+        freed = self.simulate(text + "failures: [{at: 10us, stuck: s0.nic0-leaf0, back: 10ms}]\n").stdout
+        self.assertIn("7 messages over 8 devices, all there after ", freed)
+        self.assertIn("free at the end, but not for the 200 ms after which it is over; it held 11 links", freed)
+
+    def test_says_why_it_does_not_tell_what_hashes_alike(self):
+        text = "routing: {hash_seeds: shared}\ntraffic: [{pattern: all_to_all, bytes: 1MiB}]\n"
+        self.assertNotIn("hash alike is not told", self.simulate(text).stdout)
+        self.assertIn("hash alike is not told: links that fail are empty, too",
+                      self.simulate(text + "failures: [{at: 1us, link: leaf0-spine0}]\n").stdout)
 
 
 class FabricWatch(unittest.TestCase):
