@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,12 @@
 #include "regatta/cli/search_progress.h"
 #include "regatta/cli/simulation_text.h"
 #include "regatta/cli/step_of_job.h"
+#include "regatta/cli/stop_signal.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/os/file.h"
 #include "regatta/os/memory.h"
+#include "regatta/os/staged_file.h"
 #include "regatta/report/simulation_html.h"
 #include "regatta/simulate/run.h"
 #include "regatta/simulate/scenario_yaml.h"
@@ -106,13 +109,20 @@ std::string csv_field(const std::string& text) {
   return quoted + "\"";
 }
 
-// Lines of messages as they are sent.
+// Lines of messages as they are sent; they take the place of the file once they are published.
 class MessageFile {
  public:
   static Result<MessageFile> open(const std::string& path) {
     MessageFile file;
     if (path.empty()) return file;
-    file.out_.reset(std::fopen(path.c_str(), "w"));
+    auto staged = os::StagedFile::begin(path);
+    if (!staged)
+      return Error{Code::kInvalidInput,
+                   staged.error().message + "; choose another place with --messages"};
+    file.staged_.emplace(*std::move(staged));
+    if (file.staged_->is_plain())
+      file.removed_ = std::make_unique<RemovedWhenStopped>(file.staged_->writing_place());
+    file.out_.reset(std::fopen(file.staged_->writing_place().c_str(), "w"));
     if (!file.out_)
       return Error{Code::kInvalidInput, path +
                                             ": cannot be written; choose another place with "
@@ -137,17 +147,25 @@ class MessageFile {
     return Error{Code::kInvalidInput,
                  path + ": cannot be written whole; choose another place with --messages"};
   }
+  Status publish() {
+    if (!staged_) return {};
+    const Status published = staged_->publish();
+    if (published) return {};
+    return Error{Code::kInvalidInput,
+                 published.error().message + "; choose another place with --messages"};
+  }
 
  private:
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
+  std::optional<os::StagedFile> staged_;
+  std::unique_ptr<RemovedWhenStopped> removed_;
   std::unique_ptr<std::FILE, Close> out_;
 };
 
 Result<Outcome> simulate_with_progress(const Options& options, const Scenario& scenario,
-                                       const Network& network) {
-  REGATTA_TRY(file, MessageFile::open(options.messages));
+                                       const Network& network, MessageFile& file) {
   SearchProgress progress(stderr, "simulating " + printable(scenario.name, 40));
   simulate::RunOptions run;
   run.memory = os::free_memory();
@@ -185,13 +203,16 @@ int run_simulate(const Options& options) {
     return report_error(filled.error());
   const auto begin = std::chrono::steady_clock::now();
   const Network network(std::move(*cluster));
-  const auto outcome = simulate_with_progress(options, *scenario, network);
+  auto messages = MessageFile::open(options.messages);
+  if (!messages) return report_error(messages.error());
+  const auto outcome = simulate_with_progress(options, *scenario, network, *messages);
   if (!outcome) return report_error(outcome.error());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   Outputs outputs;
   outputs.add({"--html", options.html},
               [&] { return report::simulation_html(*scenario, network, *outcome); });
   if (const Status written = outputs.write(); !written) return report_error(written.error());
+  if (const Status written = messages->publish(); !written) return report_error(written.error());
   if (options.json) {
     nlohmann::json all = simulation_json(*scenario, network, *outcome);
     all["simulated_in_s"] = took.count();
@@ -199,8 +220,10 @@ int run_simulate(const Options& options) {
     return 0;
   }
   print_simulation(*scenario, network, *outcome, took.count());
+  std::string written;
   for (const std::string& path : {options.html, options.messages})
-    if (!path.empty()) fmt::print("\nwritten: {}\n", path);
+    if (!path.empty()) written += fmt::format("written: {}\n", path);
+  if (!written.empty()) fmt::print("\n{}", written);
   return 0;
 }
 
@@ -226,8 +249,8 @@ void add_fabric_simulate(CLI::App& fabric, int& exit_status) {
       ->check(not_empty());
   command
       ->add_option("--messages", options->messages,
-                   "Write a line for each message once it is sent (of packets: once all have "
-                   "arrived), while the simulation goes on")
+                   "Write a line for each message, in the order in which they are sent (of "
+                   "packets: arrive)")
       ->check(not_empty());
   command->add_flag("--json", options->json, "Print JSON");
 }

@@ -54,16 +54,24 @@ Result<StagedFile> StagedFile::stage(const std::string& path, std::string_view t
   return staged;
 }
 
+Result<StagedFile> StagedFile::begin(const std::string& path) {
+  REGATTA_TRY(staged, stage(path, ""));
+  staged.is_begun_ = true;
+  return staged;
+}
+
 StagedFile::StagedFile(StagedFile&& other) noexcept
     : path_(std::move(other.path_)),
       beside_(std::exchange(other.beside_, {})),
-      text_(std::move(other.text_)) {}
+      text_(std::move(other.text_)),
+      is_begun_(other.is_begun_) {}
 
 StagedFile::~StagedFile() {
   if (is_plain()) ::unlink(beside_.c_str());
 }
 
 Status StagedFile::publish() {
+  if (!is_plain() && is_begun_) return {};
   if (!is_plain()) return write_file(path_, text_);
   if (std::rename(beside_.c_str(), path_.c_str()) != 0) return errno_error(path_);
   beside_.clear();

@@ -36,6 +36,27 @@ TEST(StagedFile, LeavesNothingWhereItIsDropped) {
   EXPECT_EQ(entries_of(folder->path()), 0U);
 }
 
+TEST(StagedFile, ThatIsWrittenBitByBitIsNotSeenBeforeItIsPublished) {
+  const auto folder = TempFolder::create();
+  ASSERT_TRUE(folder);
+  const std::string path = folder->path() + "/text";
+  {
+    const auto dropped = StagedFile::begin(path);
+    ASSERT_TRUE(dropped && write_file(dropped->writing_place(), "half"));
+  }
+  EXPECT_EQ(entries_of(folder->path()), 0U);
+  auto staged = StagedFile::begin(path);
+  ASSERT_TRUE(staged && write_file(staged->writing_place(), "all"));
+  EXPECT_FALSE(std::filesystem::exists(path));
+  ASSERT_TRUE(staged->publish());
+  EXPECT_EQ(*read_file(path), "all");
+  EXPECT_EQ(entries_of(folder->path()), 1U);
+  auto device = StagedFile::begin("/dev/full");
+  ASSERT_TRUE(device);
+  EXPECT_EQ(device->writing_place(), "/dev/full");
+  EXPECT_TRUE(device->publish()) << "it has been written into already";
+}
+
 TEST(StagedFile, OfADeviceIsWrittenWhenItIsPublished) {
   auto full = StagedFile::stage("/dev/full", "x");
   ASSERT_TRUE(full);

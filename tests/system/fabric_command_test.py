@@ -5,6 +5,7 @@ import resource
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 from xml.etree import ElementTree
 
@@ -177,6 +178,7 @@ class FabricSimulate(unittest.TestCase):
         done = lab_case.regatta("fabric", "simulate", EXAMPLES / "scenario.yaml", "--html", page, "--messages", messages)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("gradients", done.stdout)
+        self.assertTrue(done.stdout.endswith(f"\n\nwritten: {page}\nwritten: {messages}\n"), done.stdout)
         self.assertIn("The busiest links", page.read_text())
         lines = messages.read_text().splitlines()
         self.assertEqual(lines[0], "item,from,to,bytes,start_s,arrived_s")
@@ -219,6 +221,22 @@ class FabricSimulate(unittest.TestCase):
             done = self.simulate(text, flag, "/dev/full")
             self.assertEqual(done.returncode, 2, done.stdout)
             self.assertIn("choose another place with " + flag, done.stderr)
+
+    def test_leaves_no_part_of_the_messages_behind_when_it_is_interrupted(self):
+        text = ("cluster: cluster.yaml\ntraffic: [{pattern: all_to_all, bytes: 1MiB, repeat: 10000}]\n")
+        (self.folder / "scenario.yaml").write_text(text)
+        messages = self.folder / "messages.csv"
+        messages.write_text("old")
+        running = subprocess.Popen([lab_case.BIN / "regatta", "fabric", "simulate", self.folder / "scenario.yaml", "--messages",
+                                    messages], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(running.kill)
+        deadline = time.monotonic() + 20
+        while len(list(self.folder.iterdir())) < 4 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        running.send_signal(signal.SIGINT)
+        self.assertEqual(running.wait(20), -signal.SIGINT)
+        self.assertEqual(messages.read_text(), "old")
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["cluster.yaml", "messages.csv", "scenario.yaml"])
 
     def test_refuses_what_takes_more_memory_than_there_is(self):
         big = self.folder / "big.yaml"
