@@ -1,6 +1,7 @@
 // `regatta fabric check`: whether the lossless links of a cluster can wait for each other in a
 // circle, as it is and after failures.
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,21 +20,25 @@
 #include "regatta/fabric/deadlock.h"
 #include "regatta/fabric/failures.h"
 #include "regatta/fabric/route_failures.h"
+#include "regatta/fabric/route_loops.h"
 #include "regatta/fabric/routes_text.h"
 #include "regatta/os/file.h"
 #include "regatta/topo/graph.h"
+#include "regatta/topo/graph_names.h"
 
 namespace regatta::cli {
 namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kSets = 100'000;
+
 struct Options {
   std::string cluster;
   std::string routes;  // a file; empty: the shortest ways
   int failures = 0;    // up to so many at once
-  std::size_t sets = 100'000;
-  std::uint64_t seed = 1;
+  std::optional<std::size_t> sets;
+  std::optional<std::uint64_t> seed;
   bool proves = false;
   bool json = false;
 };
@@ -52,6 +57,7 @@ struct RouteFinding {
 
 struct Finding {
   fabric::DeadlockCheck now;
+  std::optional<fabric::RouteLoop> loop;   // of given routes
   std::vector<FailureFinding> after;       // by the number of failures, up to the first circle
   std::vector<RouteFinding> routes_after;  // the same with given routes, which make none
 
@@ -100,12 +106,15 @@ std::vector<Wait> waits_after(const topo::Graph& graph, const fabric::FailureChe
 Finding look(const topo::Graph& graph, const fabric::Routes& routes, const Options& options,
              SearchProgress& progress) {
   progress.say("following what waits for what");
-  Finding finding{.now = fabric::check_deadlock(graph, routes), .after = {}, .routes_after = {}};
+  Finding finding{
+      .now = fabric::check_deadlock(graph, routes), .loop = {}, .after = {}, .routes_after = {}};
+  // Its links wait for each other, so that without a circle there is none.
+  if (finding.now.circle && !options.routes.empty()) finding.loop = find_loop(graph, routes);
   for (int at_once = 1; at_once <= options.failures && !finding.has_circle(); ++at_once) {
     const fabric::FailureOptions how{
         .at_once = at_once,
-        .most_sets = options.sets,
-        .seed = options.seed,
+        .most_sets = options.sets.value_or(kSets),
+        .seed = options.seed.value_or(1),
         .progress = [&](std::size_t done, std::size_t all) {
           if (done % 64 == 0)
             progress.say(fmt::format("failures, {} at once: {} of {}", at_once, done, all));
@@ -124,6 +133,20 @@ void print_circle(const std::vector<Wait>& waits) {
     rows.push_back({wait.link, wait.from, wait.to, wait.cause});
   fmt::print("{}", format_table(rows));
   fmt::print("each link waits for the next one, the last one for the first\n");
+}
+
+std::vector<std::string> loop_names(const topo::Graph& graph, const fabric::RouteLoop& loop) {
+  std::vector<std::string> names;
+  for (const std::uint32_t link : loop.links)
+    names.push_back(topo::up_or_down(graph, link));
+  return names;
+}
+
+void print_loop(const topo::Graph& graph, const fabric::RouteLoop& loop) {
+  fmt::print(
+      "\nthe routes lead in a loop: what goes to {} and comes to {} goes round and round "
+      "and never arrives\n",
+      graph.nodes[loop.leaf.index()].name, join(loop_names(graph, loop), ", "));
 }
 
 void print_now(const topo::Graph& graph, const fabric::Routes& routes,
@@ -152,11 +175,15 @@ void print_now(const topo::Graph& graph, const fabric::Routes& routes,
 }
 
 // "1 failure at once: all 14 looked at".
+// Also where fewer parts are there than are to fail.
 template <typename Check>
 std::string sets_text(int at_once, const Check& check) {
   const std::string all = check.sets > static_cast<double>(check.checked)
                               ? fmt::format("{} of ", check.checked)
                               : "all ";
+  if (check.sets < 1)
+    return fmt::format("{} at once: not so many links and switches are there",
+                       counted(at_once, "failure"));
   return fmt::format("{} at once: {} looked at", counted(at_once, "failure"),
                      check.is_sample ? fmt::format("{} drawn of {:.4g}", check.checked, check.sets)
                                      : fmt::format("{}{:.0f}", all, check.sets));
@@ -164,6 +191,10 @@ std::string sets_text(int at_once, const Check& check) {
 
 void print_after(const topo::Graph& graph, const RouteFinding& after) {
   const fabric::RouteFailureCheck& check = after.check;
+  if (check.sets < 1) {
+    fmt::print("\n{}\n", sets_text(after.at_once, check));
+    return;
+  }
   fmt::print("\n{}; after {} of them routes have no way left\n", sets_text(after.at_once, check),
              check.losing);
   fmt::print("no deadlock: switches that leave out what failed wait for fewer links\n");
@@ -177,6 +208,10 @@ void print_after(const topo::Graph& graph, const RouteFinding& after) {
 
 void print_after(const topo::Graph& graph, const FailureFinding& after) {
   const fabric::FailureCheck& check = after.check;
+  if (check.sets < 1) {
+    fmt::print("\n{}\n", sets_text(after.at_once, check));
+    return;
+  }
   fmt::print("\n{}; {} led traffic new ways, {} cut leaves off\n", sets_text(after.at_once, check),
              check.rerouted, check.unreachable);
   if (!check.circle) {
@@ -220,6 +255,9 @@ json finding_to_json(const topo::Graph& graph, const fabric::Routes& routes,
               {"layers", finding.now.layers}};
   if (finding.now.circle)
     all["circle"] = circle_to_json(waits_of(graph, routes, *finding.now.circle));
+  if (finding.loop)
+    all["loop"] = {{"leaf", graph.nodes[finding.loop->leaf.index()].name},
+                   {"links", loop_names(graph, *finding.loop)}};
   all["failures"] = json::array();
   for (const FailureFinding& after : finding.after) {
     const fabric::FailureCheck& check = after.check;
@@ -239,6 +277,20 @@ json finding_to_json(const topo::Graph& graph, const fabric::Routes& routes,
   for (const RouteFinding& after : finding.routes_after)
     all["failures"].push_back(route_finding_to_json(graph, after));
   return all;
+}
+
+void print_finding(const topo::Graph& graph, const fabric::Routes& routes, const Finding& finding) {
+  print_now(graph, routes, finding.now);
+  if (finding.loop) print_loop(graph, *finding.loop);
+  if (finding.now.links == 0) {
+    if (!finding.after.empty() || !finding.routes_after.empty())
+      fmt::print("no failure to look at: there is no cable between switches that could fail\n");
+    return;
+  }
+  for (const FailureFinding& after : finding.after)
+    print_after(graph, after);
+  for (const RouteFinding& after : finding.routes_after)
+    print_after(graph, after);
 }
 
 // Of the circle that was found, if one was.
@@ -264,7 +316,21 @@ struct Checked {
   FabricProof proof;
 };
 
+Status check_flags(const Options& options) {
+  if (options.failures > 1) return {};
+  const auto means_nothing = [](const char* flag) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: sets are drawn of two failures at once and more; add --failures "
+                             "2, or leave it out",
+                             flag)};
+  };
+  if (options.sets) return means_nothing("--sets");
+  if (options.seed) return means_nothing("--seed");
+  return {};
+}
+
 Result<Checked> check_cluster(const Options& options) {
+  REGATTA_TRY_DO(check_flags(options));
   // Large fabrics take minutes: each part of the work is told.
   SearchProgress progress(stderr, "reading " + printable(options.cluster, 40));
   REGATTA_TRY(cluster, load_cluster(options.cluster));
@@ -289,12 +355,10 @@ int check(const Options& options) {
     if (!proof.json.is_null()) all["proof"] = proof.json;
     fmt::print("{}\n", all.dump(2));
   } else {
-    print_now(graph, routes, finding.now);
-    for (const FailureFinding& after : finding.after)
-      print_after(graph, after);
-    for (const RouteFinding& after : finding.routes_after)
-      print_after(graph, after);
+    print_finding(graph, routes, finding);
     fmt::print("{}", proof.text);
+    if (options.proves && !finding.has_circle())
+      fmt::print("nothing to bring about: there is no circle\n");
   }
   return finding.has_circle() ? 1 : 0;
 }
@@ -322,13 +386,11 @@ void add_fabric_check(CLI::App& fabric, int& exit_status) {
       ->check(whole_number(1, 8));
   command
       ->add_option("--sets", options->sets,
-                   "Of more sets of failures at once than this, draw so many")
+                   "Of more sets of failures at once than this, draw so many (default: 100000)")
       ->type_name("N")
-      ->capture_default_str()
       ->check(whole_number(1, 1'000'000'000));
-  command->add_option("--seed", options->seed, "Of the draw")
+  command->add_option("--seed", options->seed, "Of the draw (default: 1)")
       ->type_name("N")
-      ->capture_default_str()
       ->check(whole_number(0, 1'000'000'000));
   command->add_flag("--prove", options->proves,
                     "Send traffic over a circle that was found, packet by packet, until it stops");

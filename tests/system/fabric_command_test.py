@@ -85,6 +85,26 @@ class FabricCommand(unittest.TestCase):
         self.assertEqual(done.stderr, f"regatta: {routes}:4: leaf1 has no link 'leaf2-spine0' to another switch; "
                                       "did you mean 'leaf1-spine0'?\n")
 
+    def test_check_tells_what_a_loop_of_routes_never_lets_arrive(self):
+        routes = self.file("routes.txt", "leaf0 leaf1 leaf0-spine0\nspine0 leaf1 leaf0-spine0\n")
+        done = lab_case.regatta("fabric", "check", self.cluster, "--routes", routes)
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        self.assertRegex(done.stdout, "the routes lead in a loop: what goes to leaf1 and comes to leaf0-spine0 (up|down), "
+                                      "leaf0-spine0 (up|down) goes round and round and never arrives\n")
+        found = json.loads(lab_case.regatta("fabric", "check", self.cluster, "--routes", routes, "--json").stdout)
+        self.assertEqual((found["loop"]["leaf"], sorted(found["loop"]["links"])), ("leaf1", ["leaf0-spine0 down", "leaf0-spine0 up"]))
+        routes.write_text(BOUNCES)
+        found = json.loads(lab_case.regatta("fabric", "check", self.cluster, "--routes", routes, "--json").stdout)
+        self.assertNotIn("loop", found)
+
+    def test_check_says_what_cannot_fail_or_be_brought_about(self):
+        one_leaf = EXAMPLES / "cluster-one-leaf.yaml"
+        done = lab_case.regatta("fabric", "check", one_leaf, "--failures", 2, "--prove")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout, "no deadlock: no switch is cabled to another, so nothing waits\n"
+                                      "no failure to look at: there is no cable between switches that could fail\n"
+                                      "nothing to bring about: there is no circle\n")
+
     def test_design_writes_a_cluster_that_other_commands_read(self):
         out, svg, ports = (self.folder / name for name in ("d.yaml", "d.svg", "d.csv"))
         done = lab_case.regatta("fabric", "design", "--gpus", 15360, "--preset", "dual-plane", "--out", out, "--svg", svg,
