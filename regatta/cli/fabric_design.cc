@@ -64,6 +64,11 @@ Status set_rate(const std::string& flag, const std::string& text, BytesPerSecond
   if (text.empty()) return {};
   const auto parsed = parse_bytes_per_second(text);
   if (!parsed) return Error{Code::kInvalidInput, flag + ": " + parsed.error().message};
+  // 0 stands for a rate that is not given.
+  if (!(parsed->value >= 1))
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: {} carries nothing; take a rate like {}", flag,
+                             printable(text, 40), flag == "--chip" ? "51.2Tbps" : "400Gbps")};
   rate = *parsed;
   return {};
 }
@@ -303,11 +308,21 @@ CLI::Validator cluster_name() {
   return {check, ""};
 }
 
+// What is more than a fabric can have is told with what its servers take.
+CLI::Validator gpu_count() {
+  const CLI::Validator whole = whole_number(1, 1'000'000'000'000'000);
+  const auto check = [whole](std::string& text) -> std::string {
+    if (whole(text).empty()) return {};
+    return "'" + printable(text, 60) + "' is no number of GPUs; write a whole one, like 1024";
+  };
+  return {check, ""};
+}
+
 void add_shape(CLI::App& command, Options& options) {
   command.add_option("--gpus", options.gpus, "GPUs, each with a NIC, 8 to 65536 and more")
       ->type_name("N")
       ->required()
-      ->check(whole_number(1, 1'000'000'000'000'000));
+      ->check(gpu_count());
   std::vector<std::string> presets = fabric::published_designs();
   presets.insert(presets.begin(), "plain");
   command

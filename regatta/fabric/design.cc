@@ -323,9 +323,10 @@ bool can_be_made(const DesignRequest& request) {
 }
 
 Status check_rates(const DesignRequest& request) {
-  for (const BytesPerSecond rate : {request.chip, request.port, request.uplink})
+  for (const auto& [name, rate] : {std::pair("chip", request.chip), std::pair("port", request.port),
+                                   std::pair("uplink", request.uplink)})
     if (!(rate.value >= 1))
-      return wrong(fmt::format("a rate of {} carries nothing; take one like 400Gbps",
+      return wrong(fmt::format("{} {} carries nothing; take a rate like 400Gbps", name,
                                format_bits_per_second(rate)));
   for (const double ratio : {request.oversubscription, request.spine_oversubscription})
     if (!(ratio >= 1 && ratio <= 1000))
