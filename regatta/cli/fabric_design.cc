@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -11,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/arguments.h"
-#include "regatta/cli/counted.h"
+#include "regatta/cli/design_text.h"
 #include "regatta/cli/fabric_command.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/outputs.h"
@@ -27,8 +26,6 @@
 
 namespace regatta::cli {
 namespace {
-
-using nlohmann::json;
 
 // As given on the command line; what is not leaves what the preset says.
 struct Options {
@@ -50,14 +47,6 @@ struct Options {
   std::string svg;
   std::string ports;
   bool json = false;
-};
-
-// A design with what its graph says of it.
-struct Drawn {
-  fabric::Design design;
-  topo::Cluster cluster;
-  topo::Graph graph;
-  topo::FabricSummary summary;
 };
 
 Status set_rate(const std::string& flag, const std::string& text, BytesPerSecond& rate) {
@@ -96,157 +85,6 @@ Result<fabric::DesignRequest> request_of(const Options& options) {
   return request;
 }
 
-std::string ratio_text(double ratio) {
-  return ratio <= 0 ? "" : fmt::format("{:.4g} to 1", ratio);
-}
-
-std::string ports_text(double count, BytesPerSecond rate) {
-  return fmt::format("{:.0f} x {}", count, format_bits_per_second(rate));
-}
-
-// Of a full switch of each tier.
-void print_tiers(const Drawn& drawn) {
-  const fabric::Design& design = drawn.design;
-  const topo::Fabric& fabric = design.fabric;
-  const fabric::DesignRequest& request = design.request;
-  const int nics =
-      fabric.servers_per_leaf * request.gpus_per_server * request.planes / fabric.rails;
-  std::vector<std::vector<std::string>> rows = {
-      {"tier", "switches", "down", "up", "oversubscribed", "ports free"}};
-  const bool has_spines = fabric.tiers >= 2;
-  rows.push_back({"leaf", std::to_string(design.leaves), ports_text(nics, request.port),
-                  has_spines ? ports_text(uplinks_of_leaf(fabric), request.uplink) : "-",
-                  ratio_text(drawn.summary.leaf_oversubscription),
-                  ports_text(design.leaf_free, request.port)});
-  if (has_spines) {
-    const int leaves =
-        (fabric.tiers == 3 ? fabric.leaves_per_group : design.leaves) / fabric.planes;
-    const int up = fabric.tiers == 3 ? uplinks_of_group(fabric) / fabric.spines : 0;
-    rows.push_back({"spine", std::to_string(design.spines),
-                    ports_text(leaves * fabric.uplink_cables, request.uplink),
-                    up > 0 ? ports_text(up, request.uplink) : "-",
-                    ratio_text(drawn.summary.spine_oversubscription),
-                    ports_text(design.spine_free, request.uplink)});
-  }
-  if (fabric.tiers == 3)
-    rows.push_back({"super-spine", std::to_string(design.super_spines),
-                    ports_text(design.groups * fabric.super_uplink_cables, request.uplink), "-", "",
-                    ports_text(design.super_free, request.uplink)});
-  fmt::print("{}", format_table(rows));
-}
-
-struct Cables {
-  std::string kind;
-  long long count;
-  BytesPerSecond rate;
-};
-
-std::vector<Cables> cables_of(const fabric::Design& design) {
-  std::vector<Cables> cables = {
-      {"server to leaf", design.server_cables, design.request.port},
-      {"leaf to spine", design.leaf_cables, design.request.uplink},
-      {"spine to super-spine", design.spine_cables, design.request.uplink}};
-  std::erase_if(cables, [](const Cables& one) { return one.count == 0; });
-  return cables;
-}
-
-long long switches_of(const fabric::Design& design) {
-  return static_cast<long long>(design.leaves) + design.spines + design.super_spines;
-}
-
-void print_parts(const Drawn& drawn) {
-  const fabric::Design& design = drawn.design;
-  std::vector<std::vector<std::string>> rows = {{"part", "count", "rate", "transceivers"}};
-  rows.push_back({"switch", std::to_string(switches_of(design)),
-                  format_bits_per_second(design.request.chip), ""});
-  for (const Cables& one : cables_of(design))
-    rows.push_back({"cable, " + one.kind, std::to_string(one.count),
-                    format_bits_per_second(one.rate), std::to_string(2 * one.count)});
-  fmt::print("{}", format_table(rows));
-}
-
-void print_distances(const Drawn& drawn) {
-  std::vector<std::vector<std::string>> rows = {{"from s0 to", "links", "latency", "narrowest"}};
-  for (const topo::Distance& distance : drawn.summary.distances)
-    rows.push_back({distance.to, std::to_string(distance.hops), format_seconds(distance.latency),
-                    format_bits_per_second(distance.narrowest)});
-  if (rows.size() > 1) fmt::print("\n{}", format_table(rows));
-}
-
-void print_design(const Drawn& drawn, const Options& options) {
-  const fabric::Design& design = drawn.design;
-  const fabric::DesignRequest& request = design.request;
-  fmt::print("{}: {} of {}, {} of switches, {}{}\n", counted(request.gpus, "GPU", "GPUs"),
-             counted(design.servers, "server", "servers"), request.gpus_per_server,
-             counted(design.fabric.tiers, "tier", "tiers"), counted(request.rails, "rail", "rails"),
-             request.planes > 1 ? fmt::format(", {} planes", request.planes) : "");
-  const int in_block = design.fabric.servers_per_leaf * request.gpus_per_server;
-  fmt::print("{} of up to {} GPUs on {} each; {}\n\n", counted(design.blocks, "block", "blocks"),
-             in_block, counted(design.fabric.rails, "leaf", "leaves"),
-             design.fabric.tiers < 3
-                 ? "one group"
-                 : fmt::format("{} of up to {} blocks", counted(design.groups, "group", "groups"),
-                               design.fabric.leaves_per_group / design.fabric.rails));
-  if (!request.joins_rails)
-    fmt::print("no switch joins two rails: servers hand traffic from one to another inside\n\n");
-  print_tiers(drawn);
-  fmt::print("\n");
-  print_parts(drawn);
-  print_distances(drawn);
-  fmt::print("\nbisection bandwidth: {} in each direction\n",
-             format_bits_per_second(drawn.summary.bisection));
-  fmt::print("grows to {} GPUs with the cables that are there left as they are\n",
-             design.gpus_most);
-  for (const std::string& file : {options.out, options.svg, options.ports})
-    if (!file.empty()) fmt::print("written: {}\n", file);
-}
-
-json to_json(const Drawn& drawn) {
-  const fabric::Design& design = drawn.design;
-  const fabric::DesignRequest& request = design.request;
-  const topo::Fabric& fabric = design.fabric;
-  json cables = json::array();
-  for (const Cables& one : cables_of(design))
-    cables.push_back({{"kind", one.kind},
-                      {"count", one.count},
-                      {"rate_Bps", one.rate.value},
-                      {"transceivers", 2 * one.count}});
-  json distances = json::array();
-  for (const topo::Distance& distance : drawn.summary.distances)
-    distances.push_back({{"to", distance.to},
-                         {"links", distance.hops},
-                         {"latency_s", distance.latency.value},
-                         {"narrowest_Bps", distance.narrowest.value}});
-  return {
-      {"gpus", request.gpus},
-      {"servers", design.servers},
-      {"gpus_per_server", request.gpus_per_server},
-      {"rails", request.rails},
-      {"planes", request.planes},
-      {"joins_rails", request.joins_rails},
-      {"chip_Bps", request.chip.value},
-      {"port_Bps", request.port.value},
-      {"uplink_Bps", request.uplink.value},
-      {"tiers", fabric.tiers},
-      {"blocks", design.blocks},
-      {"groups", design.groups},
-      {"servers_per_leaf", fabric.servers_per_leaf},
-      {"leaves", design.leaves},
-      {"spines", design.spines},
-      {"super_spines", design.super_spines},
-      {"switches", switches_of(design)},
-      {"uplink_cables", fabric.uplink_cables},
-      {"super_uplink_cables", fabric.super_uplink_cables},
-      {"leaf_oversubscription", drawn.summary.leaf_oversubscription},
-      {"spine_oversubscription", drawn.summary.spine_oversubscription},
-      {"bisection_Bps", drawn.summary.bisection.value},
-      {"cables", cables},
-      {"ports_free",
-       {{"leaf", design.leaf_free}, {"spine", design.spine_free}, {"super", design.super_free}}},
-      {"gpus_most", design.gpus_most},
-      {"distances", distances}};
-}
-
 std::string cable_table(const topo::Graph& graph) {
   std::string table = fabric::cable_heading();
   fabric::for_each_cable(
@@ -258,7 +96,7 @@ std::vector<Output> outputs_of(const Options& options) {
   return {{"--out", options.out}, {"--svg", options.svg}, {"--ports", options.ports}};
 }
 
-Status write_files(const Drawn& drawn, const Options& options) {
+Status write_files(const DrawnDesign& drawn, const Options& options) {
   const std::vector<Output> asked = outputs_of(options);
   Outputs outputs;
   outputs.add(asked[0], [&] {
@@ -269,10 +107,10 @@ Status write_files(const Drawn& drawn, const Options& options) {
   return outputs.write();
 }
 
-Result<Drawn> draw(const Options& options) {
+Result<DrawnDesign> draw(const Options& options) {
   REGATTA_TRY(request, request_of(options));
   REGATTA_TRY(design, fabric::design_fabric(request));
-  Drawn drawn{.design = design, .cluster = {}, .graph = {}, .summary = {}};
+  DrawnDesign drawn{.design = design, .cluster = {}, .graph = {}, .summary = {}};
   const std::string name =
       options.name.empty() ? fmt::format("fabric-{}", options.gpus) : options.name;
   drawn.cluster = fabric::cluster_of(design, name, options.device);
@@ -289,10 +127,12 @@ int design(const Options& options) {
   if (const Status written = write_files(*drawn, options); !written)
     return report_error(written.error());
   if (options.json) {
-    fmt::print("{}\n", to_json(*drawn).dump(2));
-  } else {
-    print_design(*drawn, options);
+    fmt::print("{}\n", design_json(*drawn).dump(2));
+    return 0;
   }
+  print_design(*drawn);
+  for (const Output& file : outputs_of(options))
+    if (!file.path.empty()) fmt::print("written: {}\n", file.path);
   return 0;
 }
 
