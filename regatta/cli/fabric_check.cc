@@ -144,14 +144,12 @@ void add_fabric_check(CLI::App& fabric, int& exit_status) {
   command->add_option("CLUSTER", options->cluster, "Cluster file")->required()->check(not_empty());
   command
       ->add_option("--routes", options->routes,
-                   "Routes to check instead of the shortest ways, a line each: switch, leaf (or "
-                   "*), links")
+                   "Routes to check instead of the shortest ways (docs/formats/routes.md)")
       ->type_name("FILE")
       ->check(not_empty());
   command
       ->add_option("--failures", options->failures,
-                   "Also after each failure of links and switches, up to so many at once; with "
-                   "--routes: which of these lose their way")
+                   "Also after failures of links and switches, up to so many at once")
       ->type_name("K")
       ->check(whole_number(1, 8));
   command

@@ -167,8 +167,7 @@ void add_shape(CLI::App& command, Options& options) {
   presets.insert(presets.begin(), "plain");
   command
       .add_option("--preset", options.preset,
-                  "Start from a published fabric: " + join(presets, ", ") +
-                      "; other options then override it")
+                  "Published fabric to start from: " + join(presets, ", "))
       ->type_name("NAME")
       ->check(one_of(presets));
   command.add_option("--servers-gpus", options.servers_gpus, "GPUs of a server (default: 8)")

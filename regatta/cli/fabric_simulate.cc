@@ -237,20 +237,24 @@ void add_fabric_simulate(CLI::App& fabric, int& exit_status) {
       [options, &exit_status] { exit_status = run_simulate(*options); });
   command->add_option("SCENARIO", options->scenario, "The scenario file (docs/formats/scenario.md)")
       ->required();
-  command->add_option("--cluster", options->cluster, "Another cluster file than the scenario's");
+  command->add_option("--cluster", options->cluster, "Another cluster file than the scenario's")
+      ->type_name("FILE")
+      ->check(not_empty());
   command
       ->add_option("--level", options->level,
-                   "flow: rates of flows, fast. packet: every packet, with queues and pauses. "
-                   "mixed: packets where it matters")
+                   "flow (rates, fast), packet (queues and pauses) or mixed (packets where it "
+                   "matters)")
+      ->type_name("LEVEL")
       ->check(one_of({"flow", "packet", "mixed"}));
   command
       ->add_option("--html", options->html,
                    "Write a page: items, use of links over time, and queues of packets")
+      ->type_name("FILE")
       ->check(not_empty());
   command
       ->add_option("--messages", options->messages,
-                   "Write a line for each message, in the order in which they are sent (of "
-                   "packets: arrive)")
+                   "Write a line for each message, in the order they are sent (of packets: arrive)")
+      ->type_name("FILE")
       ->check(not_empty());
   command->add_flag("--json", options->json, "Print JSON");
 }

@@ -351,8 +351,8 @@ void add_fabric_watch(CLI::App& fabric, int& exit_status) {
   auto* counters =
       command
           ->add_option("--counters", options->counters,
-                       "Counters in lines (docs/formats/pauses.md), or - to read them from "
-                       "standard input, instead of this machine's")
+                       "Counters of switches in lines (docs/formats/pauses.md), - for standard "
+                       "input")
           ->type_name("FILE")
           ->check(not_empty())
           ->excludes(devices)
