@@ -204,9 +204,6 @@ Result<std::vector<PortPauses>> read_device(const std::string& device) {
 
 // Those that are named, of which each must count pauses, or all that do.
 Result<std::vector<std::string>> devices_to_watch(const Options& options) {
-  constexpr const char* kRemedy =
-      "name NICs whose driver does (mlx5, bnxt, ice, i40e) with --device, or give the counters of "
-      "switches with --counters";
   std::vector<std::string> names = options.devices;
   if (names.empty()) {
     REGATTA_TRY(all, os::network_devices());
@@ -225,14 +222,19 @@ Result<std::vector<std::string>> devices_to_watch(const Options& options) {
                    printable(ports.error().message, 200) + (ports.error().code == Code::kNotFound
                                                                 ? "; see ip link for their names"
                                                                 : "; leave it out")};
-    return Error{Code::kInvalidInput,
-                 fmt::format("{}: its driver counts no pauses; {}", name, kRemedy)};
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("{}: its driver counts no pauses; name NICs whose driver does (mlx5, "
+                    "bnxt, ice, i40e) with --device, or give the counters of switches with "
+                    "--counters",
+                    name)};
   }
   if (!devices.empty()) return devices;
   return Error{
       Code::kInvalidInput,
-      fmt::format("no device of this machine ({}) counts pauses; {}",
-                  names.empty() ? "it has none" : printable(join(names, ", "), 120), kRemedy)};
+      fmt::format("no device of this machine ({}) counts pauses; watch where NICs of mlx5, bnxt, "
+                  "ice or i40e are, or give the counters of switches with --counters",
+                  names.empty() ? "it has none" : printable(join(names, ", "), 120))};
 }
 
 // What is told of a device that cannot be read is told once; the others are watched on.

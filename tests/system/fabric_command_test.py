@@ -367,6 +367,13 @@ class FabricWatch(unittest.TestCase):
         self.counters.write_text(HEADING + "\n1,leaf0,eth0,3,1,,1,1,1,,,\n0.5,leaf0,eth0,3,1,,1,1,1,,,\n")
         self.assertIn("counters.csv:3: the time of leaf0 eth0 goes back from 1 s to 0.5 s", self.refused("--counters", self.counters))
 
+    def test_sends_who_has_no_such_nic_elsewhere(self):
+        done = lab_case.regatta("fabric", "watch", "--duration", "1ms")
+        if done.returncode != 2:
+            self.skipTest("a NIC of this machine counts pauses")
+        self.assertRegex(done.stderr, r"^regatta: no device of this machine \(.*\) counts pauses; watch where NICs of mlx5, bnxt, ice "
+                                      "or i40e are, or give the counters of switches with --counters\n$")
+
     def test_refuses_what_means_nothing_beside_counters_or_without(self):
         self.counters.write_text(HEADING + "\n1,leaf0,eth0,3,1,,1,1,1,,,\n")
         for flag in ("--period", "--duration"):
