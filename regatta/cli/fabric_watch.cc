@@ -62,7 +62,7 @@ class Teller {
 
   void tell_lost(const std::string& device, const std::string& why, Seconds now) {
     tell_event("lost", device, now, why,
-               fmt::format("{}; it is watched again once they can be", printable(why, 200)));
+               fmt::format("{}; it is watched again once it can be read", printable(why, 200)));
   }
   void tell_back(const std::string& device, Seconds now) {
     tell_event("back", device, now, "", printable(device, 60) + ": its counters are read again");
@@ -72,7 +72,7 @@ class Teller {
 
  private:
   void tell_event(const char* event, const std::string& device, Seconds now, const std::string& why,
-                  const std::string& text) {
+                  const std::string& text) const {
     json one = {{"event", event}, {"port", device}, {"at_s", now.value}};
     if (!why.empty()) one["reason"] = why;
     print(is_json_ ? to_line(one) : fmt::format("{:.3f} s  {}", now.value, text));
@@ -125,6 +125,7 @@ class Teller {
 
   std::vector<std::string> names(const std::vector<std::uint32_t>& links) const {
     std::vector<std::string> names;
+    names.reserve(links.size());
     for (const std::uint32_t link : links)
       names.push_back(topo::up_or_down(*graph_, link));
     return names;
@@ -178,7 +179,7 @@ Status watch_lines(os::LineReader& lines, const std::string& file, fabric::PortW
 
 Status watch_file(const std::string& path, fabric::PortWatch& watch, Teller& teller) {
   if (path == "-") {
-    os::LineReader lines(os::UniqueFd(::dup(STDIN_FILENO)), "standard input", kLongestLine);
+    os::LineReader lines(os::UniqueFd(STDIN_FILENO), "standard input", kLongestLine);
     return watch_lines(lines, "standard input", watch, teller);
   }
   auto lines = os::LineReader::open(path, kLongestLine);

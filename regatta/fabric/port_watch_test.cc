@@ -147,6 +147,7 @@ PortPauses held(const std::string& device, const std::string& port, double time,
 
 std::vector<std::string> names(const topo::Graph& graph, const std::vector<std::uint32_t>& links) {
   std::vector<std::string> names;
+  names.reserve(links.size());
   for (const std::uint32_t link : links)
     names.push_back(graph.links[link / 2].name);
   return names;

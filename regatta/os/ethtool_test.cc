@@ -1,6 +1,5 @@
 #include "regatta/os/ethtool.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -44,7 +43,7 @@ class Driver {
     auto* place = reinterpret_cast<char*>(to) + sizeof(ethtool_gstrings);
     for (const auto& [name, value] : counters_) {
       std::memset(place, 0, ETH_GSTRING_LEN);
-      std::memcpy(place, name.data(), std::min<std::size_t>(name.size(), ETH_GSTRING_LEN));
+      name.copy(place, ETH_GSTRING_LEN);
       place += ETH_GSTRING_LEN;
     }
   }
@@ -86,10 +85,10 @@ TEST(Ethtool, TakesANameThatFillsItsFieldForNoMore) {
 
 // Queues that are switched on bring thousands of counters, which the kernel writes all.
 TEST(Ethtool, SaysThatCountersChangedBetweenTwoQuestions) {
-  for (const std::uint32_t command : {ETHTOOL_GSTRINGS, ETHTOOL_GSTATS}) {
+  for (const int command : {ETHTOOL_GSTRINGS, ETHTOOL_GSTATS}) {
     for (const std::size_t by : {1U, 8192U}) {
       Driver driver(some(3));
-      driver.grows_at = command;
+      driver.grows_at = static_cast<std::uint32_t>(command);
       driver.by = by;
       const auto counters = ethtool_counters_by("eth0", driver);
       ASSERT_FALSE(counters);
@@ -99,9 +98,9 @@ TEST(Ethtool, SaysThatCountersChangedBetweenTwoQuestions) {
 }
 
 TEST(Ethtool, NamesTheDeviceOfAQuestionThatFails) {
-  for (const std::uint32_t command : {ETHTOOL_GDRVINFO, ETHTOOL_GSTRINGS, ETHTOOL_GSTATS}) {
+  for (const int command : {ETHTOOL_GDRVINFO, ETHTOOL_GSTRINGS, ETHTOOL_GSTATS}) {
     Driver driver(some(3));
-    driver.fails_at = command;
+    driver.fails_at = static_cast<std::uint32_t>(command);
     EXPECT_EQ(ethtool_counters_by("eth0", driver).error().message,
               "eth0: its counters cannot be read: input/output error");
     driver.error = ENODEV;

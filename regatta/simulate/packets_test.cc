@@ -26,11 +26,11 @@ TEST(Packets, RefuseWhatOnlyFlowsCanDo) {
 
 TEST(Packets, NameTheItemWhoseMessagesAreTooLong) {
   const std::string text =
-      "packet: {mtu: 1B}\n"
+      "\npacket: {mtu: 1B}\n"
       "traffic:\n  - {pattern: message, from: s0/0, to: s1/0, bytes: 1MB}\n"
       "  - {pattern: message, from: s0/0, to: s1/0, bytes: 5GB}\n";
-  for (const std::string level : {"packet", "mixed"})
-    EXPECT_EQ(error_of("level: " + level + "\n" + text),
+  for (const std::string level : {"level: packet", "level: mixed"})
+    EXPECT_EQ(error_of(level + text),
               "scenario.yaml:5: a message of 5000000000 bytes in packets of 1 are more than can be "
               "counted; take a larger packet.mtu, or the flow level");
 }
