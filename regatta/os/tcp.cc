@@ -102,7 +102,7 @@ Result<UniqueFd> listen_tcp(const HostPort& at, int backlog) {
   const int number = errno;
   Error error = errno_error(to_string(at) + ": cannot listen there", number);
   if (number == EADDRNOTAVAIL) error.code = Code::kInvalidInput;
-  error.message += "; give --listen an address of this machine and a free port";
+  error.message += "; choose an address of this machine and a free port";
   return error;
 }
 

@@ -69,7 +69,9 @@ TEST(Tcp, ListensAtItsOwnFreePortsOnly) {
   const auto taken = listen_tcp(own_end(listener->get()));
   ASSERT_FALSE(taken);
   EXPECT_EQ(taken.error().code, Code::kUnavailable);
-  EXPECT_THAT(taken.error().message, HasSubstr("cannot listen there: address already in use"));
+  EXPECT_THAT(taken.error().message,
+              HasSubstr("cannot listen there: address already in use; "
+                        "choose an address of this machine and a free port"));
   const auto foreign = listen_tcp({"192.0.2.1", "0"});
   ASSERT_FALSE(foreign);
   EXPECT_EQ(foreign.error().code, Code::kInvalidInput);

@@ -112,8 +112,8 @@ class Pool(RemoteCase):
         server = self.server()
         for words, status, said in ((("--listen", "127.0.0.1:0", "--driver", "libnone.so"), 2, "name another with --driver"),
                                     (("--listen", "127.0.0.1:0", "--driver", "libm.so.6"), 2, "is no CUDA driver"),
-                                    (("--listen", server.address, "--driver", DRIVER), 1, "give --listen an address"),
-                                    (("--listen", "192.0.2.1:7000", "--driver", DRIVER), 2, "give --listen an address"),
+                                    (("--listen", server.address, "--driver", DRIVER), 1, "; choose an address"),
+                                    (("--listen", "192.0.2.1:7000", "--driver", DRIVER), 2, "; choose an address"),
                                     (("--listen", "127.0.0.1", "--driver", DRIVER), 2, "give a host and a port"),
                                     (("--listen", "", "--driver", DRIVER), 2, "--listen: the text is empty")):
             done = self.serve("--socket", server.daemon_socket, *words)

@@ -199,17 +199,18 @@ Status serve_gpus(const ServeOptions& options, const std::atomic<bool>& stop) {
     if (!found) return Error{found.error().code, "--rdma-address: " + found.error().message};
   }
   REGATTA_TRY_DO(check_parts(options));
-  REGATTA_TRY(listener, listen_tcp(options.listen));
+  const auto listener = listen_tcp(options.listen);
+  if (!listener) return Error{listener.error().code, "--listen: " + listener.error().message};
   // Threads of connections may outlive this function: the process ends after it.
   static auto* const server = new GpuServer(options);
   // With port 0 the system chose one.
   log_info(fmt::format("{}:{}: lends GPUs of the daemon at {}",
                        options.listen.substr(0, options.listen.rfind(':')),
-                       os::own_end(listener.get()).port, options.daemon_socket));
+                       os::own_end(listener->get()).port, options.daemon_socket));
   while (!stop) {
-    pollfd waiting{listener.get(), POLLIN, 0};
+    pollfd waiting{listener->get(), POLLIN, 0};
     if (::poll(&waiting, 1, 200) != 1) continue;
-    os::UniqueFd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    os::UniqueFd fd(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!fd) continue;
     std::thread([socket = fd.release()] { server->serve(os::UniqueFd(socket)); }).detach();
   }
