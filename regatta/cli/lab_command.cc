@@ -14,6 +14,7 @@
 
 #include "regatta/cli/arguments.h"
 #include "regatta/cli/counted.h"
+#include "regatta/cli/find_lab.h"
 #include "regatta/cli/lab_status.h"
 #include "regatta/cli/load.h"
 #include "regatta/core/text.h"
@@ -23,12 +24,6 @@
 
 namespace regatta::cli {
 namespace {
-
-// A lab, server or link that does not exist was named by the user: that is wrong input.
-Error as_input(Error error) {
-  if (error.code == Code::kNotFound) error.code = Code::kInvalidInput;
-  return error;
-}
 
 int finish(const Status& status) {
   return status ? 0 : report_error(as_input(status.error()));
@@ -47,8 +42,7 @@ Result<std::string> lab_name(const std::string& name_or_file) {
 Result<lab::LabInfo> choose_lab(const std::string& name_or_file) {
   if (!name_or_file.empty()) {
     REGATTA_TRY(name, lab_name(name_or_file));
-    auto lab = lab::find(name);
-    return lab ? std::move(lab) : as_input(lab.error());
+    return find_lab(name);
   }
   const auto labs = lab::list();
   if (labs.size() == 1) return labs.front();

@@ -83,7 +83,7 @@ struct Target {
 Result<Target> find_lab(const std::string& name) {
   auto lab = lab::find(name);
   if (!lab && lab.error().code == Code::kNotFound)
-    return Error{Code::kInvalidInput, lab.error().message + "; start it with regatta lab up"};
+    return Error{Code::kInvalidInput, lab.error().message};
   if (!lab) return lab.error();
   REGATTA_TRY(graph, lab::graph_of(*lab));
   fabric::Routes routes(graph);

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/find_lab.h"
 #include "regatta/cli/lab_polarisation.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/outputs.h"
@@ -101,11 +102,8 @@ Status run(const Options& options) {
   REGATTA_TRY_DO(check_outputs({html}));
   std::optional<lab::LabInfo> lab;
   if (!options.lab.empty()) {
-    auto found = lab::find(options.lab);
-    if (!found)
-      return Error{found.error().code == Code::kNotFound ? Code::kInvalidInput : found.error().code,
-                   found.error().message};
-    lab = *std::move(found);
+    REGATTA_TRY(found, find_lab(options.lab));
+    lab = std::move(found);
   }
   std::vector<std::uint64_t> before;
   if (lab) {

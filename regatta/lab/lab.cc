@@ -19,13 +19,12 @@
 namespace regatta::lab {
 namespace {
 
-std::string names_up(const std::vector<LabInfo>& labs) {
-  if (labs.empty()) return "no lab is up";
+std::vector<std::string> names_of(const std::vector<LabInfo>& labs) {
   std::vector<std::string> names;
   names.reserve(labs.size());
   for (const LabInfo& lab : labs)
     names.push_back(lab.name);
-  return "up now: " + join(names, ", ");
+  return names;
 }
 
 }  // namespace
@@ -62,7 +61,11 @@ Status down(const std::string& name) {
     REGATTA_TRY(folder, lab_folder(name));
     return os::remove_tree(folder);
   }
-  return Error{Code::kNotFound, fmt::format("lab {}: not up; {}", name, names_up(list()))};
+  const std::vector<LabInfo> labs = list();
+  return Error{
+      Code::kNotFound,
+      fmt::format("lab {}: not up; {}", name,
+                  labs.empty() ? "no lab is up" : "up now: " + join(names_of(labs), ", "))};
 }
 
 std::vector<LabInfo> list() {
@@ -82,7 +85,15 @@ Result<LabInfo> find(const std::string& name) {
   for (const LabInfo& lab : labs) {
     if (lab.name == name) return lab;
   }
-  return Error{Code::kNotFound, fmt::format("lab {}: not up; {}", name, names_up(labs))};
+  return Error{
+      Code::kNotFound,
+      fmt::format("lab {}: not up; start it with regatta lab up CLUSTER{}", name,
+                  labs.empty() ? "" : ", or name one that is up: " + join(names_of(labs), ", "))};
+}
+
+Error gone(const std::string& name) {
+  return {Code::kUnavailable,
+          fmt::format("lab {}: is gone; bring it up again with regatta lab up CLUSTER", name)};
 }
 
 Status check_same_cluster(const LabInfo& lab, const topo::Cluster& cluster) {

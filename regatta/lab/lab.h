@@ -59,6 +59,8 @@ Status down(const std::string& name);
 // whose holder died.
 std::vector<LabInfo> list();
 Result<LabInfo> find(const std::string& name);
+// What is told of a lab that was up and is no more.
+Error gone(const std::string& name);
 
 // kConflict when the lab was built from another description than `cluster`: servers, devices,
 // fabric or rates differ.

@@ -228,6 +228,7 @@ class CommandLine(unittest.TestCase):
 
     def test_tells_which_lab_does_not_exist(self):
         for arguments in (["lab", "down", "no-such-lab"], ["lab", "status", "no-such-lab"],
+                          ["heal", "--lab", "no-such-lab"], ["traffic", "--lab", "no-such-lab"],
                           ["lab", "exec", "--lab", "no-such-lab", "s0", "--", "true"]):
             done = lab_case.regatta(*arguments)
             self.assertEqual(done.returncode, 2, done.stderr)

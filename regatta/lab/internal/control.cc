@@ -17,14 +17,13 @@ namespace {
 constexpr int kClientSeconds = 10;
 constexpr int kHolderSeconds = 2;  // a silent client must not keep the holder from the others
 
-// The remedy for a path that is too long.
-Error as_name(Error error) {
-  if (error.code == Code::kInvalidInput) error.message += "; shorten the name of the cluster";
-  return error;
-}
-
-std::string path_in(const std::string& folder) {
-  return folder + "/control.sock";
+// Its name comes from that of the cluster, so nobody can choose another path.
+Result<std::string> path_in(const std::string& folder) {
+  std::string path = folder + "/control.sock";
+  if (os::unix_address(path)) return path;
+  return Error{
+      Code::kInvalidInput,
+      path + ": too long for a socket; shorten the name of the cluster, or XDG_RUNTIME_DIR"};
 }
 
 void limit_waits(int fd, int seconds) {
@@ -67,12 +66,9 @@ nlohmann::json parse(const std::string& text) {
 }  // namespace
 
 Result<nlohmann::json> request(const LabInfo& lab, const nlohmann::json& message) {
-  const auto socket = os::dial_unix(path_in(lab.folder));
-  if (!socket && socket.error().code == Code::kInvalidInput) return as_name(socket.error());
-  if (!socket) {
-    return Error{Code::kUnavailable,
-                 fmt::format("lab {}: is gone; bring it up again with regatta lab up", lab.name)};
-  }
+  REGATTA_TRY(path, path_in(lab.folder));
+  const auto socket = os::dial_unix(path);
+  if (!socket) return gone(lab.name);
   limit_waits(socket->get(), kClientSeconds);
   REGATTA_TRY_DO(send_all(socket->get(), message.dump()));
   REGATTA_TRY(text, receive_all(socket->get()));
@@ -92,9 +88,8 @@ Result<nlohmann::json> request(const LabInfo& lab, const nlohmann::json& message
 }
 
 Result<os::UniqueFd> listen_for_requests(const std::string& folder) {
-  auto listener = os::listen_unix(path_in(folder));
-  if (!listener) return as_name(listener.error());
-  return listener;
+  REGATTA_TRY(path, path_in(folder));
+  return os::listen_unix(path);
 }
 
 void serve_one(const os::UniqueFd& listener, const RequestHandler& handler) {

@@ -139,8 +139,7 @@ Result<std::string> read_boot_id() {
 Result<LabState> living_state(const LabInfo& info) {
   auto state = load_state(info.name);
   if (state && state->info.holder == info.holder && holder_is_alive(*state)) return state;
-  return Error{Code::kUnavailable,
-               fmt::format("lab {}: is gone; bring it up again with regatta lab up", info.name)};
+  return gone(info.name);
 }
 
 nlohmann::json to_json(const LabInfo& info) {
