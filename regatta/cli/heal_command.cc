@@ -15,6 +15,7 @@
 #include <poll.h>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/find_lab.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/stop_signal.h"
 #include "regatta/cli/time_flag.h"
@@ -63,11 +64,12 @@ Result<heal::HealerOptions> healer_options(const Options& options) {
   return out;
 }
 
-void print(const topo::Graph& graph, const heal::Event& event, bool as_json) {
+// People read seconds since `began`, as `regatta probe` tells them.
+void print(const topo::Graph& graph, const heal::Event& event, Seconds began, bool as_json) {
   if (as_json) {
     fmt::print("{}\n", heal::to_line(to_json(graph, event)));
   } else {
-    fmt::print("{:.3f} {}\n", event.at.value, to_text(graph, event));
+    fmt::print("{:>7.2f} s  {}\n", (event.at - began).value, to_text(graph, event));
   }
   std::fflush(stdout);
 }
@@ -110,14 +112,15 @@ Status heal_until_stopped(const Fabric& fabric) {
   heal::Healer& healer = fabric.healer;
   heal::Feed& feed = fabric.feed;
   const bool as_json = fabric.options.json;
+  const Seconds began = os::monotonic_now();
   const auto publish = [&](const std::vector<heal::Event>& events) {
     for (const heal::Event& event : events) {
       feed.tell(heal::to_line(to_json(graph, event)));
-      print(graph, event, as_json);
+      print(graph, event, began, as_json);
     }
   };
   const std::atomic<bool>& stop = watch_stop_signals();
-  REGATTA_TRY(first, healer.start(os::monotonic_now()));
+  REGATTA_TRY(first, healer.start(began));
   if (!as_json) {
     fmt::print("healing {} switches{}; reports and subscribers: {}\n",
                std::ranges::count_if(
@@ -127,7 +130,8 @@ Status heal_until_stopped(const Fabric& fabric) {
     std::fflush(stdout);
   }
   publish(first);
-  while (!stop && wait_for_news(fabric)) {
+  while (!stop) {
+    if (!wait_for_news(fabric)) return lab::gone(fabric.options.lab);
     for (const heal::Report& report : feed.take(graph))
       for (const heal::Fault& fault : report.faults)
         healer.report(fault, report.why, os::monotonic_now());
@@ -135,11 +139,6 @@ Status heal_until_stopped(const Fabric& fabric) {
     publish(events);
   }
   return {};
-}
-
-Error as_input(Error error) {
-  if (error.code == Code::kNotFound) error.code = Code::kInvalidInput;
-  return error;
 }
 
 // The routes of a lab while this process looks after them: the lab does again when this ends.
@@ -153,22 +152,34 @@ struct RoutesTaken {
   const lab::LabInfo& lab;
 };
 
+// What has no meaning in a lab, whose switches are reached without them.
+Status check_no_commands(const Options& options) {
+  for (const auto& [flag, command] : {std::pair("--withdraw-command", &options.withdraw_command),
+                                      std::pair("--return-command", &options.return_command)})
+    if (!command->empty())
+      return Error{Code::kInvalidInput,
+                   fmt::format("{}: is for the switches of a cluster file, and those of a lab need "
+                               "none; leave it out, or give a cluster file instead of --lab",
+                               flag)};
+  return {};
+}
+
 Status heal_lab(const Options& options, const heal::HealerOptions& healer_options) {
-  auto lab = lab::find(options.lab);
-  if (!lab) return as_input(lab.error());
-  REGATTA_TRY(graph, lab::graph_of(*lab));
-  const std::string socket = options.socket.empty() ? lab->folder + "/heal.sock" : options.socket;
-  REGATTA_TRY_DO(lab::take_rights(*lab));
+  REGATTA_TRY_DO(check_no_commands(options));
+  REGATTA_TRY(lab, find_lab(options.lab));
+  REGATTA_TRY(graph, lab::graph_of(lab));
+  const std::string socket = options.socket.empty() ? lab.folder + "/heal.sock" : options.socket;
+  REGATTA_TRY_DO(lab::take_rights(lab));
   const heal::Ways ways(graph);
-  REGATTA_TRY(switches, open_lab_switches(*lab, graph, ways));
-  REGATTA_TRY(holder, os::open_pidfd(lab->holder));
+  REGATTA_TRY(switches, open_lab_switches(lab, graph, ways));
+  REGATTA_TRY(holder, os::open_pidfd(lab.holder));
   heal::Healer healer(graph, ways, *switches, healer_options);
   REGATTA_TRY(feed, open_feed(socket, graph, healer));
   // Not before the socket is ours: another healer's routes are not to be handed back.
   std::optional<RoutesTaken> taken;
   if (!options.dry_run) {
-    REGATTA_TRY_DO(lab::set_converging(*lab, false));
-    taken.emplace(*lab);
+    REGATTA_TRY_DO(lab::set_converging(lab, false));
+    taken.emplace(lab);
     REGATTA_TRY_DO(switches->keep_probe_ways());
   }
   return heal_until_stopped({graph, *switches, healer, feed, options, socket, holder.get()});
@@ -193,7 +204,12 @@ Status heal_cluster(const Options& options, const heal::HealerOptions& healer_op
 }
 
 int run_heal(const Options& options) {
-  if (options.lab.empty() == options.cluster.empty()) {
+  if (!options.lab.empty() && !options.cluster.empty()) {
+    return report_error({Code::kInvalidInput,
+                         "heal: a cluster file and --lab name two fabrics; leave out the file to "
+                         "heal the lab, or --lab to heal switches by commands"});
+  }
+  if (options.lab.empty() && options.cluster.empty()) {
     return report_error(
         {Code::kInvalidInput, "heal: name a lab with --lab, or give a cluster file"});
   }

@@ -41,7 +41,12 @@ CASES = [
     (["probe", CLUSTER, "--duration", "0s"], "--duration: must be above 0, like 10s"),
     (["lab", "down", "nowhere.yaml"], "nowhere.yaml: no such file or directory; check the path"),
     (["heal"], "heal: name a lab with --lab, or give a cluster file"),
+    (["heal", CLUSTER, "--lab", "x"], "heal: a cluster file and --lab name two fabrics; leave out the file to heal the lab, "
+                                      "or --lab to heal switches by commands"),
     (["heal", "--lab", "x", "--clean", "0s"], "--clean: must be above 0, as in 5s"),
+    (["heal", "--lab", "x", "--return-command", "true"],
+     "--return-command: is for the switches of a cluster file, and those of a lab need none; leave it out, or give a "
+     "cluster file instead of --lab"),
     (["heal", CLUSTER], "heal: the switches of a cluster file are reached by commands; give --withdraw-command, --return-command "
                         "and --socket, or name a lab with --lab"),
     (["heal", CLUSTER, "--socket", "s", "--withdraw-command", "x {link}", "--return-command", "y"],

@@ -29,7 +29,7 @@ class Healer:
 
     def __init__(self, name, clean, *arguments):
         self.process = subprocess.Popen([lab_case.BIN / "regatta", "heal", "--lab", name, "--json", "--clean", clean,
-                                         *arguments], text=True, stdout=subprocess.PIPE)
+                                         *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.events = []
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
@@ -47,6 +47,7 @@ class Healer:
         status = self.process.wait(10)
         self.reader.join(5)
         self.process.stdout.close()
+        self.process.stderr.close()
         return status
 
 
@@ -185,7 +186,18 @@ class Heal(unittest.TestCase):
         self.assertTrue(lab_case.wait_until(lambda: healer.of_kind("withdrawn"), 5), healer.events)
         self.assertEqual(self.hops("leaf0"), before)
         lab_case.regatta("lab", "down", self.name)
-        self.assertEqual(healer.process.wait(10), 0)
+        self.assertEqual(healer.process.wait(10), 1)
+        self.assertIn(f"lab {self.name}: is gone; bring it up again", healer.process.stderr.read())
+
+    def test_tells_people_the_seconds_since_it_began(self):
+        self.fault("down", "leaf0-spine1")
+        healer = subprocess.Popen([lab_case.BIN / "regatta", "heal", "--lab", self.name, "--dry-run"], text=True,
+                                  stdout=subprocess.PIPE)
+        self.addCleanup(healer.wait)
+        self.addCleanup(healer.stdout.close)
+        self.addCleanup(healer.kill)
+        self.assertTrue(healer.stdout.readline().startswith("healing 5 switches (dry run"))
+        self.assertRegex(healer.stdout.readline(), r"^   [0-4]\.[0-9]{2} s  taken over: leaf")
 
 
 if __name__ == "__main__":
