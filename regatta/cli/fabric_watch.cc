@@ -279,10 +279,10 @@ Result<std::optional<Seconds>> duration_of(const Options& options) {
 }
 
 Result<std::size_t> run(const Options& options) {
-  REGATTA_TRY(period, time_flag("--period", options.period));
+  REGATTA_TRY(period, time_flag("--period", options.period, "ms"));
   if (period.value < 1e-3 || period.value > 10)
     return Error{Code::kInvalidInput, "--period: must be from 1ms to 10s, like 100ms"};
-  REGATTA_TRY(storm_after, time_flag("--storm-after", options.storm_after));
+  REGATTA_TRY(storm_after, time_flag("--storm-after", options.storm_after, "ms"));
   // The lines of a file come as they come.
   const Seconds least = options.counters.empty() ? period : Seconds{1e-3};
   if (storm_after < least || storm_after.value > 100)

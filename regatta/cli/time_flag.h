@@ -8,11 +8,18 @@
 
 namespace regatta::cli {
 
-// Of `text`, like 10ms; kInvalidInput begins with the flag.
-inline Result<Seconds> time_flag(const std::string& flag, const std::string& text) {
+// Of `text`, like 10ms; kInvalidInput begins with the flag. A number alone is told to take `unit`,
+// in which people count such times.
+inline Result<Seconds> time_flag(const std::string& flag, const std::string& text,
+                                 const std::string& unit = "s") {
   auto time = parse_seconds(text);
-  if (!time) return Error{time.error().code, flag + ": " + time.error().message};
-  return time;
+  if (time) return time;
+  if (parse_seconds(text + unit))
+    return Error{Code::kInvalidInput,
+                 flag + ": '" + text + "' has no unit; write it like " + text + unit};
+  return Error{
+      Code::kInvalidInput,
+      flag + ": '" + text + "' is not a number with a unit of time; write it like 10" + unit};
 }
 
 }  // namespace regatta::cli

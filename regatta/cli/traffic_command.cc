@@ -31,6 +31,7 @@ namespace {
 constexpr Seconds kPeriodLeast{0.001};
 constexpr Seconds kPeriodMost{1.0};
 constexpr Seconds kDurationMost{600.0};
+constexpr double kPeriodsLeast = 10;
 
 struct Options {
   std::string lab;
@@ -40,13 +41,26 @@ struct Options {
   bool json = false;
 };
 
-Result<Seconds> time_of(const std::string& flag, const std::string& text, Seconds least,
-                        Seconds most) {
-  REGATTA_TRY(time, time_flag(flag, text));
-  if (time < least || time > most)
-    return Error{Code::kInvalidInput, fmt::format("{}: '{}' is not from {} to {}", flag, text,
-                                                  format_seconds(least), format_seconds(most))};
-  return time;
+Result<Seconds> period_of(const Options& options) {
+  REGATTA_TRY(period, time_flag("--period", options.period, "ms"));
+  if (period < kPeriodLeast || period > kPeriodMost)
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("--period: '{}' is not from {} to {}; give one like 10ms", options.period,
+                    format_duration(kPeriodLeast), format_duration(kPeriodMost))};
+  return period;
+}
+
+Result<Seconds> duration_of(const Options& options, Seconds period) {
+  REGATTA_TRY(duration, time_flag("--duration", options.duration));
+  const Seconds least = period * kPeriodsLeast;
+  if (duration < least || duration > kDurationMost)
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("--duration: '{}' is not from {}, ten times --period, to {}; give one "
+                    "like 10s",
+                    options.duration, format_duration(least), format_duration(kDurationMost))};
+  return duration;
 }
 
 // What was new in the last second.
@@ -96,8 +110,8 @@ Result<TrafficView> watch(const std::optional<lab::LabInfo>& lab, Seconds durati
 }
 
 Status run(const Options& options) {
-  REGATTA_TRY(period, time_of("--period", options.period, kPeriodLeast, kPeriodMost));
-  REGATTA_TRY(duration, time_of("--duration", options.duration, period * 10, kDurationMost));
+  REGATTA_TRY(period, period_of(options));
+  REGATTA_TRY(duration, duration_of(options, period));
   const Output html{"--html", options.html};
   REGATTA_TRY_DO(check_outputs({html}));
   std::optional<lab::LabInfo> lab;

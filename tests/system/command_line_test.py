@@ -44,9 +44,14 @@ CASES = [
     (["heal", CLUSTER, "--lab", "x"], "heal: a cluster file and --lab name two fabrics; leave out the file to heal the lab, "
                                       "or --lab to heal switches by commands"),
     (["heal", "--lab", "x", "--clean", "0s"], "--clean: must be above 0, as in 5s"),
+    (["heal", "--lab", "x", "--clean", "5"], "--clean: '5' has no unit; write it like 5s"),
+    (["heal", "--lab", "x", "--clean", "soon"], "--clean: 'soon' is not a number with a unit of time; write it like 10s"),
     (["heal", "--lab", "x", "--return-command", "true"],
      "--return-command: is for the switches of a cluster file, and those of a lab need none; leave it out, or give a "
      "cluster file instead of --lab"),
+    (["fabric", "watch", "--period", "20"], "--period: '20' has no unit; write it like 20ms"),
+    (["traffic", "--duration", "50ms"],
+     "--duration: '50ms' is not from 100 ms, ten times --period, to 10 min; give one like 10s"),
     (["heal", CLUSTER], "heal: the switches of a cluster file are reached by commands; give --withdraw-command, --return-command "
                         "and --socket, or name a lab with --lab"),
     (["heal", CLUSTER, "--socket", "s", "--withdraw-command", "x {link}", "--return-command", "y"],
