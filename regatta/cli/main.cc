@@ -2,6 +2,7 @@
 // Exit status: 0 done, 1 the work failed, 2 the input is wrong.
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -97,6 +98,9 @@ int end_output(int status, int number = 0) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A file that may not grow is told as an error, and what was begun of it is removed. A handler,
+  // unlike SIG_IGN, does not pass on to programs that this one starts.
+  std::signal(SIGXFSZ, [](int) {});
   try {
     return end_output(run(argc, argv));
   } catch (const std::system_error& error) {

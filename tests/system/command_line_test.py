@@ -1,6 +1,8 @@
 """What a wrong command line is answered: one sentence that names the object and the remedy, exit status 2."""
 import json
+import os
 import pathlib
+import resource
 import subprocess
 import tempfile
 import unittest
@@ -258,6 +260,15 @@ class CommandLine(unittest.TestCase):
             job.write_text(JOB.read_text().replace("/usr/share/common-licenses", "missing"))
             self.check(["run", job, "--cluster", CLUSTER],
                        f"job gpt-small: data.text: {missing}: no such file or folder; correct the path")
+
+    def test_leaves_nothing_of_a_file_that_may_not_grow(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder, "cluster.svg")
+            done = lab_case.regatta("topo", CLUSTER, "--svg", out,
+                                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)))
+            self.assertEqual((done.returncode, done.stderr),
+                             (2, f"regatta: {out}: file too large; choose another place with --svg\n"))
+            self.assertEqual(os.listdir(folder), [])
 
     def test_plans_what_it_cannot_run_yet(self):
         with tempfile.TemporaryDirectory() as folder:
