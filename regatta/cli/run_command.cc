@@ -212,6 +212,28 @@ Result<report::RunResult> train_all(const Prepared& prepared, const RunOptions& 
   return result;
 }
 
+// Of the folder of the report and those around it, which of them were made for it: they go again
+// where nothing was written into them.
+class NewFolders {
+ public:
+  explicit NewFolders(const std::string& folder) {
+    std::error_code ignored;
+    for (auto one = std::filesystem::absolute(folder, ignored).lexically_normal();
+         !one.empty() && !std::filesystem::exists(one, ignored); one = one.parent_path())
+      missing_.push_back(one);
+  }
+  NewFolders(const NewFolders&) = delete;
+  NewFolders& operator=(const NewFolders&) = delete;
+  ~NewFolders() {
+    std::error_code is_not_empty;
+    for (const auto& one : missing_)
+      std::filesystem::remove(one, is_not_empty);
+  }
+
+ private:
+  std::vector<std::filesystem::path> missing_;  // the innermost first
+};
+
 Status make_report_folder(const std::string& folder) {
   if (const Status made = os::make_folder(folder); !made) {
     return Error{Code::kInvalidInput, made.error().message + "; choose another place with --out"};
@@ -250,6 +272,7 @@ int run(const RunOptions& options) {
   if (!prepared) return report_error(prepared.error());
   const std::string folder =
       options.out.empty() ? "regatta-out/" + prepared->inputs.job.name : options.out;
+  const NewFolders new_folders(folder);
   if (!options.no_report) {
     // Before the training, not after it, is the time to learn that it cannot be written.
     if (const Status made = make_report_folder(folder); !made) return report_error(made.error());

@@ -1,5 +1,6 @@
 """`regatta lab` from up to down: what it prints, what it answers to wrong names and amounts."""
 import json
+import os
 import re
 
 import lab_case
@@ -48,6 +49,19 @@ class LabCommand(lab_case.LabCase):
 
     def test_passes_on_how_a_command_ended(self):
         self.assertEqual(lab_case.regatta("lab", "exec", "--lab", self.name, "s0", "--", "sh", "-c", "exit 7").returncode, 7)
+
+    def test_leaves_no_folder_of_a_run_that_did_not_begin(self):
+        other = self.folder / "other.yaml"
+        other.write_text(self.cluster.read_text().replace("200Mbps", "100Mbps"))
+        there = self.folder / "there"
+        there.mkdir()
+        before = sorted(os.listdir(self.folder))
+        for out in ("new", "new/within", "there", "there/within"):
+            done = lab_case.regatta("run", self.job, "--cluster", other, "--out", self.folder / out)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("was built from another description", done.stderr)
+            self.assertEqual(sorted(os.listdir(self.folder)), before, out)
+            self.assertEqual(os.listdir(there), [], out)
 
     def test_goes_down_once(self):
         done = lab_case.regatta("lab", "down", self.cluster)
