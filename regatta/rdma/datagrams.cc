@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string>
 
+#include "regatta/os/clock.h"
+
 namespace regatta::rdma {
 namespace {
 
@@ -87,8 +89,6 @@ Status Datagrams::allow_ports(const std::set<std::uint16_t>& ports) {
 Datagrams::~Datagrams() {
   for (const Pair& one : pairs_)
     library_.destroy_qp(one.pair);
-  for (const auto& [to, way] : ways_)
-    library_.destroy_ah(way);
   if (received_ != nullptr) library_.destroy_cq(received_);
   if (sent_ != nullptr) library_.destroy_cq(sent_);
   if (region_ != nullptr) library_.dereg_mr(region_);
@@ -157,21 +157,16 @@ int Datagrams::post_receive(std::uint32_t number) {
   return ibv_post_recv(pairs_.front().pair, &request, &bad);
 }
 
-ibv_ah* Datagrams::way_to(const DatagramPeer& to) {
-  const auto known = ways_.find({to.gid, to.source_port});
-  if (known != ways_.end()) return known->second;
+ibv_ah* Datagrams::make_way(const Gid& to, std::uint16_t source_port) {
   ibv_ah_attr attributes{};
   attributes.is_global = 1;
   attributes.port_num = device_.port();
-  std::memcpy(attributes.grh.dgid.raw, to.gid.data(), to.gid.size());
+  std::memcpy(attributes.grh.dgid.raw, to.data(), to.size());
   attributes.grh.sgid_index = device_.gid_index();
   attributes.grh.hop_limit = kHopLimit;
   attributes.grh.traffic_class = shape_.traffic_class;
-  attributes.grh.flow_label = flow_label_of(to.source_port);
-  ibv_ah* const way = library_.create_ah(device_.domain(), &attributes);
-  // The other end may not be reachable yet: asked again the next time.
-  if (way != nullptr) ways_[{to.gid, to.source_port}] = way;
-  return way;
+  attributes.grh.flow_label = flow_label_of(source_port);
+  return library_.create_ah(device_.domain(), &attributes);
 }
 
 ibv_qp* Datagrams::pair_for(std::uint16_t port) const {
@@ -198,7 +193,8 @@ bool Datagrams::send(const DatagramPeer& to, std::span<const std::byte> payload)
   if (is_broken_ && !start()) return false;
   if (payload.size() > kDatagramBytes || free_.empty()) return false;
   ibv_qp* const pair = pair_for(to.source_port);
-  ibv_ah* const way = way_to(to);
+  if (free_.size() == shape_.sends) ways_.free_replaced();
+  ibv_ah* const way = ways_.find(to.gid, to.source_port, os::monotonic_now());
   if (pair == nullptr || way == nullptr) return false;
   const std::uint32_t number = free_.back();
   std::memcpy(slot(number), payload.data(), payload.size());
@@ -244,6 +240,7 @@ std::optional<Datagrams::Arrived> Datagrams::receive() {
     } else {
       std::memcpy(arrived.from.data(), header + kFromV6, arrived.from.size());
     }
+    ways_.hear(arrived.from, os::monotonic_now());
     arrived.payload = {header + kHeaderBytes, came.byte_len - kHeaderBytes};
     return arrived;
   }

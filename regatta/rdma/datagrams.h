@@ -6,16 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <span>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "regatta/core/result.h"
+#include "regatta/rdma/address_handles.h"
 #include "regatta/rdma/device.h"
 #include "regatta/rdma/wire.h"
 
@@ -67,7 +65,11 @@ class Datagrams {
 
  private:
   Datagrams(Device& device, const DatagramShape& shape)
-      : device_(device), library_(device.library()), shape_(shape) {}
+      : device_(device),
+        library_(device.library()),
+        shape_(shape),
+        ways_({.make = [this](const Gid& to, std::uint16_t port) { return make_way(to, port); },
+               .free = [this](ibv_ah* way) { library_.destroy_ah(way); }}) {}
 
   struct Pair {
     ibv_qp* pair = nullptr;
@@ -80,7 +82,7 @@ class Datagrams {
   Status start(ibv_qp* pair, bool receives);
   Status change(ibv_qp* pair, ibv_qp_attr attributes, int mask);
   int post_receive(std::uint32_t slot);
-  ibv_ah* way_to(const DatagramPeer& to);
+  ibv_ah* make_way(const Gid& to, std::uint16_t source_port);
   ibv_qp* pair_for(std::uint16_t port) const;
   void take_sent();
   std::byte* slot(std::uint32_t number) const;
@@ -94,7 +96,7 @@ class Datagrams {
   ibv_cq* sent_ = nullptr;
   ibv_cq* received_ = nullptr;
   std::vector<Pair> pairs_;  // the first receives
-  std::map<std::pair<Gid, std::uint16_t>, ibv_ah*> ways_;
+  AddressHandles ways_;
   std::vector<std::uint32_t> free_;         // slots to send from
   std::optional<std::uint32_t> looked_at_;  // slot of the last arrival
   std::uint32_t generation_ = 0;            // completions of an earlier one do not count
