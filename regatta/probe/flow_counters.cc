@@ -11,93 +11,35 @@
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
+#include <utility>
 
-#include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
-#include <linux/tcp.h>
 #include <sys/socket.h>
 
 #include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/os/unique_fd.h"
+#include "regatta/probe/internal/connection_question.h"
 #include "regatta/probe/internal/interface_bytes.h"
 
 namespace regatta::probe {
 namespace {
 
-constexpr std::uint32_t kEstablished = 1U << 1;  // TCP_ESTABLISHED
-constexpr std::size_t kTogether = 32;            // questions in one call to the kernel
-constexpr std::size_t kAnswerBytes = 1024;       // of one connection
+constexpr std::size_t kTogether = 32;       // questions in one call to the kernel
+constexpr std::size_t kAnswerBytes = 1024;  // of one connection
 constexpr std::size_t kDumpBytes = 32768;
 constexpr int kQueueBytes = 1 << 20;
 constexpr std::uint64_t kLittle = 16384;  // bytes that nobody looks for
 constexpr Seconds kMomentAgo{0.05};
+// Connections count what waits in a queue before its interface: so much more than interfaces tell
+// is none of that, where it is so at one dump after the other.
+constexpr std::uint64_t kQueued = 262144;
+constexpr int kLatenessMost = 2;
 // By one name in all answers that ask for it.
 constexpr std::string_view kWhat = "counters of connections";
-
-struct Question {
-  nlmsghdr head{};
-  inet_diag_req_v2 body{};
-};
-
-Question question_for(std::uint8_t family, std::uint16_t flags, std::uint32_t sequence) {
-  Question question;
-  question.head.nlmsg_len = sizeof question;
-  question.head.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-  question.head.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
-  question.head.nlmsg_seq = sequence;
-  question.body.sdiag_family = family;
-  question.body.sdiag_protocol = IPPROTO_TCP;
-  question.body.idiag_ext = 1U << (INET_DIAG_INFO - 1);
-  question.body.idiag_states = kEstablished;
-  return question;
-}
-
-Question question_for(const ConnectionCounters& known, std::uint32_t sequence) {
-  const Connection& connection = known.connection;
-  Question question = question_for(connection.is_ipv6 ? AF_INET6 : AF_INET, 0, sequence);
-  inet_diag_sockid& id = question.body.id;
-  std::memcpy(id.idiag_src, connection.local.address.data(), sizeof id.idiag_src);
-  std::memcpy(id.idiag_dst, connection.remote.address.data(), sizeof id.idiag_dst);
-  id.idiag_sport = htons(connection.local.port);
-  id.idiag_dport = htons(connection.remote.port);
-  id.idiag_cookie[0] = static_cast<std::uint32_t>(known.cookie);
-  id.idiag_cookie[1] = static_cast<std::uint32_t>(known.cookie >> 32);
-  return question;
-}
-
-// False when the answer does not tell what was asked.
-bool take(const nlmsghdr& message, ConnectionCounters& out) {
-  if (message.nlmsg_len < NLMSG_LENGTH(sizeof(inet_diag_msg))) return false;
-  const auto* body = static_cast<const inet_diag_msg*>(NLMSG_DATA(&message));
-  out.connection.is_ipv6 = body->idiag_family == AF_INET6;
-  const inet_diag_sockid& id = body->id;
-  std::memcpy(out.connection.local.address.data(), id.idiag_src, sizeof id.idiag_src);
-  std::memcpy(out.connection.remote.address.data(), id.idiag_dst, sizeof id.idiag_dst);
-  out.connection.local.port = ntohs(id.idiag_sport);
-  out.connection.remote.port = ntohs(id.idiag_dport);
-  out.inode = body->idiag_inode;
-  out.cookie = id.idiag_cookie[0] | static_cast<std::uint64_t>(id.idiag_cookie[1]) << 32;
-  int left = static_cast<int>(message.nlmsg_len - NLMSG_LENGTH(sizeof(inet_diag_msg)));
-  for (const rtattr* attribute = reinterpret_cast<const rtattr*>(body + 1); RTA_OK(attribute, left);
-       attribute = RTA_NEXT(attribute, left)) {
-    if (attribute->rta_type != INET_DIAG_INFO) continue;
-    tcp_info info{};  // other kernels know more of it, or less
-    std::memcpy(&info, RTA_DATA(attribute),
-                std::min<std::size_t>(sizeof info, RTA_PAYLOAD(attribute)));
-    out.sent_bytes = info.tcpi_bytes_sent;
-    out.acked_bytes = info.tcpi_bytes_acked;
-    out.received_bytes = info.tcpi_bytes_received;
-    out.sent_segments = info.tcpi_data_segs_out;
-    out.retransmits = info.tcpi_total_retrans;
-    out.round_trip = {1e-6 * info.tcpi_rtt};
-    return true;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -118,8 +60,10 @@ struct FlowCounters::Impl {
   std::optional<InterfaceBytes> interfaces;
   std::uint64_t carried = 0;      // by them, at the last look
   std::uint64_t unexplained = 0;  // of it by no connection that was asked
+  Seconds carried_at;
+  int lateness = 0;  // dumps in a row that found more than interfaces told
   std::uint64_t questions_asked = 0;
-  std::vector<Question> questions;
+  std::vector<ConnectionQuestion> questions;
   std::vector<char> buffer = std::vector<char>(std::max(kDumpBytes, kTogether* kAnswerBytes));
 
   Error failure() const { return os::errno_error(std::string(kWhat)); }
@@ -144,7 +88,7 @@ struct FlowCounters::Impl {
   }
 
   Status dump(std::uint8_t family) {
-    const Question question = question_for(family, NLM_F_DUMP, ++sequence);
+    const ConnectionQuestion question = question_for(family, NLM_F_DUMP, ++sequence);
     if (::send(socket.get(), &question, sizeof question, 0) < 0) return failure();
     for (;;) {
       const ssize_t count = ::recv(socket.get(), buffer.data(), buffer.size(), 0);
@@ -245,7 +189,8 @@ struct FlowCounters::Impl {
       questions.clear();
       for (const std::size_t i : asked)
         questions.push_back(question_for(known[i], ++sequence));
-      if (::send(socket.get(), questions.data(), questions.size() * sizeof(Question), 0) < 0)
+      if (::send(socket.get(), questions.data(), questions.size() * sizeof(ConnectionQuestion), 0) <
+          0)
         return failure();
       REGATTA_TRY_DO(take_answers(first, asked, begin));
     }
@@ -274,6 +219,8 @@ struct FlowCounters::Impl {
   std::optional<std::uint64_t> carry(bool looks_for_interfaces) {
     if (!interfaces) return std::nullopt;
     if (looks_for_interfaces && !interfaces->look_for_interfaces()) interfaces.reset();
+    if (interfaces && os::monotonic_now() - carried_at < options.interface_pace) return 0;
+    carried_at = os::monotonic_now();
     const auto now = interfaces ? interfaces->read() : Result<std::uint64_t>(0);
     if (!interfaces || !now) {
       interfaces.reset();
@@ -290,6 +237,19 @@ struct FlowCounters::Impl {
     for (const ConnectionCounters& one : known)
       bytes += one.sent_bytes + one.received_bytes;
     return bytes;
+  }
+
+  // All are asked, whatever interfaces told, which are forgotten where they tell too late.
+  Status ask_and_compare() {
+    const std::uint64_t before = all_bytes();
+    const std::uint64_t told = std::exchange(unexplained, 0);
+    REGATTA_TRY_DO(ask());
+    const std::uint64_t now = all_bytes();
+    const std::uint64_t found = now > before ? now - before : 0;  // some may have gone
+    if (found <= kQueued) return {};                              // too little to tell
+    lateness = found > kQueued + 2 * told ? lateness + 1 : 0;
+    if (lateness >= kLatenessMost) interfaces.reset();
+    return {};
   }
 
   // Those that moved a moment ago; the others too where these do not account for what was carried.
@@ -317,9 +277,8 @@ struct FlowCounters::Impl {
     unexplained += more.value_or(0);
     if (is_due) {
       looked = now;
-      unexplained = 0;
       // Right after a dump the other way is tried too, so that both costs are known and fresh.
-      REGATTA_TRY_DO(ask());
+      REGATTA_TRY_DO(ask_and_compare());
       return look();
     }
     if (more && unexplained <= kLittle) {

@@ -8,7 +8,8 @@
 // and in between the cheaper way is taken: both are timed. What the interfaces carried since the
 // last look tells for a few microseconds how much there is to find: nothing, and no connection is
 // asked; else those that moved a moment ago, and the others where these do not account for it.
-// Where interfaces cannot be asked, a few of the connections that have been quiet for a while are
+// Where interfaces cannot be asked, or tell what they carried late (drivers may read their hardware
+// once a second; each dump shows it), a few of the connections that have been quiet for a while are
 // asked each time; when one of them wakes, all are asked again.
 #pragma once
 
@@ -70,6 +71,7 @@ struct CounterOptions {
   Seconds quiet_after{3.0};     // without a byte
   std::size_t quiet_share = 5;  // one in so many quiet ones is asked each time
   bool asks_interfaces = true;  // false: only to test what happens where that does not work
+  Seconds interface_pace;       // above 0: only to test interfaces that tell so seldom
   // Connections that are told by dumps alone, because somebody else counts them. Null: none.
   std::function<bool(const Connection&)> is_left_out = {};
 };

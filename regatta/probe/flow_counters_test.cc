@@ -165,6 +165,27 @@ TEST(FlowCounters, AsksQuietConnectionsRarelyAndAllAgainWhenOneWakes) {
   EXPECT_EQ(client_of(*counters, pairs[3])->sent_bytes, 1000u);
 }
 
+// Drivers that read their hardware once a second tell nothing of what moves meanwhile.
+TEST(FlowCounters, TrustNoInterfaceThatTellsTooLate) {
+  const Pair pair = connected();
+  auto counters = FlowCounters::open({.look_for_new = {0.05}, .interface_pace = {30}});
+  ASSERT_TRUE(counters) << counters.error().message;
+  const Seconds begin = os::monotonic_now();
+  while (os::monotonic_now() - begin < Seconds{0.5}) {
+    send(pair, 100'000);
+    ASSERT_TRUE(counters->read());
+    os::sleep_for(Seconds{0.005});
+  }
+  // Between two dumps.
+  int told = 0;
+  for (int i = 0; i < 20; ++i) {
+    const std::uint64_t before = client_of(*counters, pair)->sent_bytes;
+    send(pair, 100'000);
+    if (client_of(*counters, pair)->sent_bytes == before + 100'000) ++told;
+  }
+  EXPECT_EQ(told, 20);
+}
+
 // Ten pairs that have been still for a moment. Others use the interfaces of this machine too, so
 // what is asked is the least of several tries.
 class StillConnections : public testing::Test {
