@@ -127,8 +127,8 @@ void TrafficWatch::take(std::size_t place, const probe::ConnectionCounters& one,
     const auto [entry, is_new] = seen_.try_emplace({place, one.cookie});
     told = &entry->second;
     if (is_new) {
-      by_name_[one.connection] = told;
-      *told = {.last = one, .retransmits_before = one.retransmits, .place = place};
+      *told = {.first = one.at, .last = one, .retransmits_before = one.retransmits, .place = place};
+      ends_.add(one.connection, *told);
       return;
     }
   }
@@ -176,16 +176,13 @@ void TrafficWatch::look_at_ranks() {
 }
 
 // Null where it is not watched.
-const TrafficWatch::Seen* TrafficWatch::other_end(const probe::Connection& connection) const {
-  const auto other = by_name_.find(reversed(connection));
-  return other == by_name_.end() ? nullptr : other->second;
+const TrafficWatch::Seen* TrafficWatch::other_end(const Seen& seen) const {
+  return ends_.other_end(seen.last.connection, seen);
 }
 
-// Of the other end.
-int TrafficWatch::rank_of(const probe::Connection& connection) const {
-  const Seen* const other = other_end(connection);
-  if (other == nullptr) return -1;
-  const auto owner = owners_.find(other->last.inode);
+int TrafficWatch::rank_of(const Seen* seen) const {
+  if (seen == nullptr) return -1;
+  const auto owner = owners_.find(seen->last.inode);
   return owner == owners_.end() ? -1 : owner->second;
 }
 
@@ -198,7 +195,7 @@ std::string TrafficWatch::server_of(const probe::Connection& connection) const {
 // What it sent; where it was not asked, what the other end got of it.
 const std::vector<double>& TrafficWatch::sent_by(const Seen& seen) const {
   if (probe::is_counted_here(seen.last.connection)) return seen.sent;
-  const Seen* const other = other_end(seen.last.connection);
+  const Seen* const other = other_end(seen);
   return other == nullptr ? seen.sent : other->received;
 }
 
@@ -206,13 +203,13 @@ const std::vector<double>& TrafficWatch::sent_by(const Seen& seen) const {
 // serve a few connections to different places.
 std::map<probe::Connection, std::uint32_t> TrafficWatch::listeners() const {
   std::map<probe::Endpoint, std::set<probe::Endpoint>> peers;
-  for (const auto& [name, seen] : by_name_) {
+  for (const auto& [name, ends] : ends_.by_name()) {
     peers[name.local].insert(name.remote);
     peers[name.remote].insert(name.local);
   }
   std::map<probe::Endpoint, std::uint32_t> numbers;
   std::map<probe::Connection, std::uint32_t> listeners;
-  for (const auto& [name, seen] : by_name_) {
+  for (const auto& [name, ends] : ends_.by_name()) {
     const std::size_t here = peers[name.local].size();
     const std::size_t there = peers[name.remote].size();
     if (here == there) continue;
@@ -237,11 +234,10 @@ TrafficRecord TrafficWatch::record() const {
     const std::string here = place.server.empty()
                                  ? host_of(last.connection.local, last.connection.is_ipv6)
                                  : place.server;
-    const auto owner = owners_.find(last.inode);
     WatchedFlow flow{.from = here,
                      .to = server_of(last.connection),
-                     .from_rank = owner == owners_.end() ? -1 : owner->second,
-                     .to_rank = rank_of(last.connection),
+                     .from_rank = rank_of(&seen),
+                     .to_rank = rank_of(other_end(seen)),
                      .listener = 0,
                      .retransmits = last.retransmits - seen.retransmits_before,
                      .round_trip = last.round_trip,

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "regatta/cli/connection_ends.h"
 #include "regatta/cli/traffic_record.h"
 #include "regatta/core/result.h"
 #include "regatta/lab/lab.h"
@@ -46,6 +47,7 @@ class TrafficWatch {
     std::vector<Seen*> told = {};  // as the counters told them last
   };
   struct Seen {
+    Seconds first;
     probe::ConnectionCounters last;
     std::uint64_t retransmits_before = 0;
     std::size_t place = 0;
@@ -57,8 +59,8 @@ class TrafficWatch {
   Status sample(std::size_t place);
   void take(std::size_t place, const probe::ConnectionCounters& one, Seen*& told);
   void add(std::vector<double>& series, double bytes, Seconds from, Seconds to) const;
-  const Seen* other_end(const probe::Connection& connection) const;
-  int rank_of(const probe::Connection& connection) const;
+  const Seen* other_end(const Seen& seen) const;
+  int rank_of(const Seen* seen) const;
   std::map<probe::Connection, std::uint32_t> listeners() const;
   const std::vector<double>& sent_by(const Seen& seen) const;
   std::string server_of(const probe::Connection& connection) const;
@@ -70,7 +72,7 @@ class TrafficWatch {
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   std::map<std::pair<std::size_t, std::uint64_t>, Seen> seen_;  // by place and cookie
-  std::map<probe::Connection, const Seen*> by_name_;            // the newest of each name
+  ConnectionEnds<Seen> ends_;                                   // of seen_
   std::vector<WatchedRank> ranks_;
   std::map<std::uint64_t, int> owners_;  // of sockets, by inode
   bool has_to_stop_ = false;
