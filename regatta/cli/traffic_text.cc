@@ -33,7 +33,8 @@ std::string operation_of(const PairTraffic& pair) {
   return fmt::format("{} ({:.0f} %)", name, 100 * share);
 }
 
-std::string steps_text(const std::optional<diag::Steps>& steps) {
+std::string steps_text(const std::optional<diag::Steps>& steps, bool is_too_short) {
+  if (is_too_short) return "too short a look to tell steps; give a longer --duration";
   if (!steps) return "no steps found";
   return fmt::format("step {} over {} steps, {:.0f} % of the ups and downs repeat",
                      format_seconds(steps->mean), steps->marks.size() - 1,
@@ -41,11 +42,13 @@ std::string steps_text(const std::optional<diag::Steps>& steps) {
 }
 
 std::string step_line(const JobTraffic& job) {
-  std::string line = "from the flows alone: " + steps_text(job.steps);
+  std::string line = "from the flows alone: " + steps_text(job.steps, job.is_too_short);
   if (job.steps && job.step_by_ranks)
     line += fmt::format("; by the ranks' own records {} ({:+.2f} %)",
                         format_seconds(*job.step_by_ranks),
                         100 * (job.steps->mean / *job.step_by_ranks - 1));
+  else if (job.step_by_ranks)
+    line += "; by the ranks' own records " + format_seconds(*job.step_by_ranks);
   return line;
 }
 
@@ -94,7 +97,8 @@ std::string inferred_text(const InferredJob& one) {
   for (const std::string& job : one.jobs)
     jobs.push_back(job.empty() ? "no job" : printable(job, 63));
   return fmt::format("{} flows between {}: {}; they are of {}\n", one.flows,
-                     join(one.servers, ", "), steps_text(one.steps), join(jobs, ", "));
+                     join(one.servers, ", "), steps_text(one.steps, one.is_too_short),
+                     join(jobs, ", "));
 }
 
 json peaks_json(const diag::Peaks& peaks) {
@@ -230,6 +234,7 @@ json traffic_json(const TrafficView& view) {
                 {"world", fmt::format("{:016x}", job.world)},
                 {"ranks", job.ranks},
                 {"steps", steps_json(job.steps)},
+                {"too_short", job.is_too_short},
                 {"step_by_ranks_s", job.step_by_ranks ? json(job.step_by_ranks->value) : json()},
                 {"pairs", json::array()}});
     for (const PairTraffic& pair : job.pairs)
@@ -240,6 +245,7 @@ json traffic_json(const TrafficView& view) {
     out["inferred"].push_back({{"servers", one.servers},
                                {"flows", one.flows},
                                {"steps", steps_json(one.steps)},
+                               {"too_short", one.is_too_short},
                                {"jobs", one.jobs}});
   return out;
 }

@@ -15,6 +15,11 @@ namespace regatta::cli {
 namespace {
 
 constexpr std::size_t kStepsLeast = 3;
+// Bursts at random times, looked at for up to 16 s, had up to 4 steps with any regularity, and more
+// with less than a half.
+constexpr std::size_t kStepsTold = 5;
+constexpr std::size_t kStepsMany = 20;
+constexpr double kClearly = 0.5;
 
 // The shortest number of calls after which the same ones come again; 0: none.
 std::size_t cycle_of(const std::vector<RankOperation>& calls) {
@@ -205,7 +210,30 @@ std::optional<Seconds> step_by_ranks(const TrafficRecord& record, const Names& n
   return Seconds{sum / count};
 }
 
+// `is_too_short` where what was found may be an accident, or only a part of a step: then nothing.
+std::optional<diag::Steps> told(const std::optional<diag::Steps>& found, bool& is_too_short) {
+  is_too_short = found && !are_enough(*found);
+  return is_too_short ? std::nullopt : found;
+}
+
+// What flows say of steps, beside what the job's ranks wrote down meanwhile.
+void compare(JobTraffic& job, const TrafficRecord& record, const Names& names) {
+  const Seconds end = record.start + record.interval * static_cast<double>(record.intervals);
+  const Seconds from = job.steps ? record.start + job.steps->marks.front() : record.start;
+  const Seconds to = job.steps ? record.start + job.steps->marks.back() : end;
+  job.step_by_ranks = step_by_ranks(record, names, job.world, from, to);
+  if (!job.step_by_ranks) return;
+  const double steps = (end - record.start) / *job.step_by_ranks;
+  if (steps < static_cast<double>(kStepsTold)) job.is_too_short = true;
+  if (job.is_too_short) job.steps.reset();
+}
+
 }  // namespace
+
+bool are_enough(const diag::Steps& steps) {
+  const std::size_t count = steps.marks.size() - 1;
+  return count >= kStepsMany || (count >= kStepsTold && steps.regularity >= kClearly);
+}
 
 std::vector<Seconds> steps_of(const WatchedRank& rank) {
   std::map<std::uint64_t, std::vector<RankOperation>> groups;
@@ -265,7 +293,8 @@ TrafficView view_of(const TrafficRecord& record) {
   view.other_bytes = {std::llround(others)};
   std::map<std::uint64_t, std::size_t> most_flows;  // of a group that stands for the world
   for (const diag::JobGroup& group : infer(record).groups) {
-    InferredJob one{.flows = group.flows.size(), .steps = group.steps};
+    InferredJob one{.flows = group.flows.size()};
+    one.steps = told(group.steps, one.is_too_short);
     std::set<std::string> servers;
     std::map<std::uint64_t, std::size_t> worlds;
     std::set<std::string> jobs;
@@ -284,13 +313,13 @@ TrafficView view_of(const TrafficRecord& record) {
       if (main == worlds.end() || !group.steps || job.world != main->first) continue;
       if (most_flows[job.world] >= main->second) continue;
       most_flows[job.world] = main->second;
-      job.steps = group.steps;
-      job.step_by_ranks =
-          step_by_ranks(record, names, main->first, record.start + group.steps->marks.front(),
-                        record.start + group.steps->marks.back());
+      job.steps = one.steps;
+      job.is_too_short = one.is_too_short;
     }
     view.inferred.push_back(std::move(one));
   }
+  for (JobTraffic& job : view.jobs)
+    compare(job, record, names);
   return view;
 }
 
