@@ -1,6 +1,5 @@
 #include "regatta/cli/plan_what_if.h"
 
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 #include "regatta/cli/inputs.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/plan_gpu.h"
+#include "regatta/core/number_text.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/plan/gpu_answer.h"
@@ -47,12 +47,10 @@ Error bad_change(const std::string& change, const std::string& why) {
 }
 
 Result<int> count_of(const std::string& change, const std::string& value) {
-  int count = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
-  if (error != std::errc() || end != value.data() + value.size() || count < 1 ||
-      count > topo::kMaxServers)
+  const auto count = parse_number<int>(value);
+  if (!count || *count < 1 || *count > topo::kMaxServers)
     return bad_change(change, fmt::format("write a whole number from 1 to {}", topo::kMaxServers));
-  return count;
+  return *count;
 }
 
 // As a cluster file must have it.

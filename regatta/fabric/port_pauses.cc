@@ -1,11 +1,11 @@
 #include "regatta/fabric/port_pauses.h"
 
-#include <charconv>
 #include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "regatta/core/number_text.h"
 #include "regatta/core/text.h"
 
 namespace regatta::fabric {
@@ -76,12 +76,6 @@ bool says_something(const PauseCounts& counts) {
   return counts.pauses || counts.paused_us;
 }
 
-template <typename Number>
-bool read_number(const std::string& text, Number& number) {
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && rest == text.data() + text.size();
-}
-
 }  // namespace
 
 std::vector<PortPauses> port_pauses(std::span<const NamedCount> counters) {
@@ -114,16 +108,17 @@ Result<PortPauses> parse_port_pauses(std::string_view line, const std::string& f
   if (fields.size() != kFields)
     return wrong(fmt::format("{} fields; write the {} of the heading", fields.size(), kFields));
   PortPauses port{.device = fields[1], .port = fields[2]};
-  if (!read_number(fields[0], port.at.value) || !std::isfinite(port.at.value))
-    return wrong("at_s is no number of seconds; write it like 12.5");
+  const auto at = parse_number<double>(fields[0]);
+  if (!at || !std::isfinite(*at)) return wrong("at_s is no number of seconds; write it like 12.5");
+  port.at.value = *at;
   for (const std::string& name : {port.device, port.port})
     if (name.empty() || name.size() > kMostText)
       return wrong("the device or the port is empty or longer than 64 letters; name both");
-  if (fields[3] == "link")
-    port.priority = kLinkPause;
-  else if (!read_number(fields[3], port.priority) || port.priority < 0 ||
-           port.priority >= kPriorities)
+  const auto priority =
+      fields[3] == "link" ? kLinkPause : parse_number<int>(fields[3]).value_or(-1);
+  if (fields[3] != "link" && (priority < 0 || priority >= kPriorities))
     return wrong("the priority is not 0 to 7, or 'link' for pauses of all of them");
+  port.priority = priority;
   if (fields[4] != "0" && fields[4] != "1") return wrong("up is neither 0 nor 1");
   port.is_up = fields[4] == "1";
   std::optional<std::uint64_t>* const counts[] = {
@@ -131,7 +126,8 @@ Result<PortPauses> parse_port_pauses(std::string_view line, const std::string& f
       &port.holds.packets, &port.holds.pauses, &port.holds.paused_us};
   for (std::size_t i = 0; i < std::size(counts); ++i) {
     if (fields[5 + i].empty()) continue;  // not known
-    if (!read_number(fields[5 + i], counts[i]->emplace()))
+    *counts[i] = parse_number<std::uint64_t>(fields[5 + i]);
+    if (!*counts[i])
       return wrong(
           fmt::format("field {} is no whole number from 0 on; leave it empty where it is "
                       "not known",

@@ -1,12 +1,12 @@
 #include "regatta/probe/evidence.h"
 
-#include <charconv>
 #include <iterator>
 #include <limits>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "regatta/core/number_text.h"
 #include "regatta/core/text.h"
 
 namespace regatta::probe {
@@ -17,19 +17,13 @@ constexpr std::uint8_t kTcp = 6;
 template <typename T>
 std::optional<T> number(std::string_view text, T least = 0,
                         T most = std::numeric_limits<T>::max()) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (value < least || value > most) return std::nullopt;
+  const auto value = parse_number<T>(text);
+  if (!value || *value < least || *value > most) return std::nullopt;
   return value;
 }
 
 std::optional<std::uint32_t> hex_address(std::string_view text) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (text.size() != 8 || error != std::errc() || end != text.data() + text.size())
-    return std::nullopt;
-  return value;
+  return text.size() == 8 ? parse_number<std::uint32_t>(text, 16) : std::nullopt;
 }
 
 std::optional<TraceHop> parse_hop(const std::string& word) {

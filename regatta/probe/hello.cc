@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -10,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "regatta/core/number_text.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/fabric/ecmp.h"
@@ -20,14 +20,6 @@ namespace {
 constexpr std::string_view kName = "regatta-prober";
 constexpr int kVersion = 2;
 constexpr std::string_view kNoToken = "-";
-
-template <typename T>
-std::optional<T> number(std::string_view text, int base = 10) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 bool is_word(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
@@ -61,9 +53,9 @@ Result<Hello> parse_hello(std::string_view line) {
                              "version of Regatta on both",
                              printable(words[1], 10), kVersion)};
   if (words.size() != 7 || !is_word(words[2]) || !is_word(words[6])) return wrong;
-  const auto period = number<std::uint64_t>(words[3]);
-  const auto plan = number<std::uint64_t>(words[4], 16);
-  const auto clock = number<std::uint64_t>(words[5]);
+  const auto period = parse_number<std::uint64_t>(words[3]);
+  const auto plan = parse_number<std::uint64_t>(words[4], 16);
+  const auto clock = parse_number<std::uint64_t>(words[5]);
   if (!period || !plan || !clock) return wrong;
   return Hello{.server = words[2],
                .period = Seconds{static_cast<double>(*period) * 1e-6},

@@ -1,14 +1,13 @@
 #include "regatta/probe/plan_text.h"
 
-#include <charconv>
 #include <cstddef>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "regatta/core/number_text.h"
 #include "regatta/core/text.h"
 
 namespace regatta::probe {
@@ -17,20 +16,10 @@ namespace {
 constexpr std::string_view kName = "regatta-probe-plan";
 constexpr std::uint32_t kProbesMost = 1U << 23U;
 
-template <typename T>
-std::optional<T> number(std::string_view text, T most, int base = 10) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value > most)
-    return std::nullopt;
-  return value;
-}
-
 bool read_head(const std::vector<std::string>& words, ServerPlan& plan) {
   if (words.size() != 5 || words[0] != kName || words[1] != "1" || words[4].empty()) return false;
-  const auto node = number<int>(words[2], std::numeric_limits<int>::max());
-  const auto its_number =
-      number<std::uint64_t>(words[3], std::numeric_limits<std::uint64_t>::max(), 16);
+  const auto node = parse_number<int>(words[2]);
+  const auto its_number = parse_number<std::uint64_t>(words[3], 16);
   if (!node || *node < 0 || !its_number) return false;
   plan.part.server = NodeId{*node};
   plan.number = *its_number;
@@ -46,14 +35,14 @@ bool may_follow(const std::vector<std::uint32_t>& before, std::uint32_t probe) {
 bool read_probe(const std::vector<std::string>& words, ServerPlan& plan) {
   const bool sends = words[0] == "s";
   if (words.size() != 6 || (!sends && words[0] != "a")) return false;
-  const auto probe = number<std::uint32_t>(words[1], kProbesMost - 1);
+  const auto probe = parse_number<std::uint32_t>(words[1]);
   auto& all = sends ? plan.part.sends : plan.part.answers;
-  if (!probe || !may_follow(all, *probe)) return false;
+  if (!probe || *probe >= kProbesMost || !may_follow(all, *probe)) return false;
   all.push_back(*probe);
-  const auto from = number<std::uint32_t>(words[2], std::numeric_limits<std::uint32_t>::max());
-  const auto from_port = number<std::uint16_t>(words[3], 65535);
-  const auto to = number<std::uint32_t>(words[4], std::numeric_limits<std::uint32_t>::max());
-  const auto to_port = number<std::uint16_t>(words[5], 65535);
+  const auto from = parse_number<std::uint32_t>(words[2]);
+  const auto from_port = parse_number<std::uint16_t>(words[3]);
+  const auto to = parse_number<std::uint32_t>(words[4]);
+  const auto to_port = parse_number<std::uint16_t>(words[5]);
   if (!from || !from_port || !to || !to_port) return false;
   auto& probes = plan.matrix.probes;
   if (probes.size() <= *probe) probes.resize(std::size_t{*probe} + 1);

@@ -1,13 +1,13 @@
 #include "regatta/probe/report_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <optional>
 
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include "regatta/core/number_text.h"
 #include "regatta/core/text.h"
 
 namespace regatta::probe {
@@ -18,10 +18,9 @@ template <typename T>
 std::optional<std::vector<T>> numbers(std::string_view text, std::size_t count) {
   std::vector<T> all;
   for (const std::string& part : split(text, ':')) {
-    T value{};
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc() || end != part.data() + part.size()) return std::nullopt;
-    all.push_back(value);
+    const auto value = parse_number<T>(part);
+    if (!value) return std::nullopt;
+    all.push_back(*value);
   }
   if (all.size() != count) return std::nullopt;
   return all;

@@ -1,13 +1,13 @@
 #include "regatta/probe/scenario.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
 #include <sstream>
 
 #include <fmt/core.h>
 
+#include "regatta/core/number_text.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/diag/baselines.h"
@@ -37,10 +37,9 @@ Result<Scenario> parse_line(std::string_view line) {
   Scenario one;
   one.name = words[0];
   one.cluster = words[1];
-  const std::string& seed = words[2];
-  if (std::from_chars(seed.data(), seed.data() + seed.size(), one.seed).ptr !=
-      seed.data() + seed.size())
-    return wrong("seed " + printable(seed, 20) + ": must be a whole number");
+  const auto seed = parse_number<decltype(one.seed)>(words[2]);
+  if (!seed) return wrong("seed " + printable(words[2], 20) + ": must be a whole number");
+  one.seed = *seed;
   one.is_busy = words[3] == "busy";
   if (words[4] == "none") {
     if (words.size() != 6 || parts.size() != 1) return wrong("none: is followed by a time only");

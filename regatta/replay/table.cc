@@ -1,10 +1,10 @@
 #include "regatta/replay/table.h"
 
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "regatta/core/number_text.h"
 #include "regatta/core/text.h"
 
 namespace regatta::replay {
@@ -92,12 +92,8 @@ std::string Row::text(const std::string& column) const {
 }
 
 std::optional<double> Row::number(const std::string& column) const {
-  const std::string value = text(column);
-  double number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || !std::isfinite(number))
-    return std::nullopt;
-  return number;
+  const auto number = parse_number<double>(text(column));
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 Result<Table> Table::parse(std::string_view text, const std::string& file) {

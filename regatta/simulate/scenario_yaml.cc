@@ -1,11 +1,11 @@
 #include "regatta/simulate/scenario_yaml.h"
 
-#include <charconv>
 #include <cmath>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "regatta/core/number_text.h"
 #include "regatta/core/text.h"
 #include "regatta/core/yaml_map.h"
 
@@ -261,16 +261,6 @@ Result<Scenario> parse_scenario(std::string_view text, const std::string& file) 
   return scenario;
 }
 
-namespace {
-
-template <typename Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && rest == text.data() + text.size();
-}
-
-}  // namespace
-
 Result<std::vector<TraceMessage>> parse_trace(std::string_view text, const std::string& file) {
   constexpr std::string_view kHeading = "start_s,from,to,bytes";
   std::vector<TraceMessage> messages;
@@ -293,12 +283,15 @@ Result<std::vector<TraceMessage>> parse_trace(std::string_view text, const std::
     const std::vector<std::string> fields = split(line, ',');
     TraceMessage message{.line = number};
     if (fields.size() != 4) return wrong("not four fields; write start_s,from,to,bytes");
-    if (!read_number(fields[0], message.start.value) || !std::isfinite(message.start.value) ||
-        message.start.value < 0)
+    const auto start = parse_number<double>(fields[0]);
+    if (!start || !std::isfinite(*start) || *start < 0)
       return wrong("the start is no number of seconds from 0 on; write it like 0.001");
-    if (message.start.value > kLatest) return wrong("the start is later than 10^6 s; count from 0");
-    if (!read_number(fields[3], message.bytes.value) || message.bytes.value < 0)
+    if (*start > kLatest) return wrong("the start is later than 10^6 s; count from 0");
+    const auto bytes = parse_number<long long>(fields[3]);
+    if (!bytes || *bytes < 0)
       return wrong("the bytes are no whole number from 0 on; write them like 1048576");
+    message.start.value = *start;
+    message.bytes.value = *bytes;
     message.from = fields[1];
     message.to = fields[2];
     messages.push_back(std::move(message));

@@ -1,6 +1,5 @@
 #include "regatta/coll/transport/hello.h"
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "regatta/core/bytes.h"
+#include "regatta/core/number_text.h"
 #include "regatta/core/text.h"
 
 namespace regatta::coll {
@@ -92,16 +92,6 @@ std::string format_endpoint(const Endpoint& endpoint) {
          "\t" + (endpoint.has_rdma ? "rdma" : "tcp") + "\t" + endpoint.server;
 }
 
-namespace {
-
-template <typename T>
-bool parse_number(const std::string& text, T& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-}  // namespace
-
 Result<Endpoint> parse_endpoint(const std::string& text) {
   const Error bad{Code::kInvalidInput, "not the endpoint of a regatta rank: '" + text + "'"};
   std::vector<std::string> parts = split(text, '\t');
@@ -112,11 +102,13 @@ Result<Endpoint> parse_endpoint(const std::string& text) {
                     .link_rate = {},
                     .has_rdma = parts[5] == "rdma",
                     .server = {}};
-  std::uint64_t rate = 0;
-  if (!parse_number(parts[2], endpoint.port) || !parse_number(parts[4], rate)) return bad;
+  const auto port = parse_number<decltype(endpoint.port)>(parts[2]);
+  const auto rate = parse_number<std::uint64_t>(parts[4]);
+  if (!port || !rate) return bad;
   if (!endpoint.has_rdma && parts[5] != "tcp") return bad;
-  if (rate > kRateMax) return bad;
-  endpoint.link_rate.value = static_cast<double>(rate);
+  if (*rate > kRateMax) return bad;
+  endpoint.port = *port;
+  endpoint.link_rate.value = static_cast<double>(*rate);
   endpoint.server = join({parts.begin() + 6, parts.end()}, "\t");
   return endpoint;
 }

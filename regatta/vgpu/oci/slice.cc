@@ -1,10 +1,10 @@
 #include "regatta/vgpu/oci/slice.h"
 
-#include <charconv>
 #include <string_view>
 
 #include <fmt/core.h>
 
+#include "regatta/core/number_text.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/vgpu/ledger/ledger.h"
@@ -20,11 +20,8 @@ Error wrong(const std::string& what) {
 }
 
 std::optional<int> whole(std::string_view text, int least, int most) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_whole = error == std::errc() && end == text.data() + text.size();
-  if (!is_whole || value < least || value > most) return std::nullopt;
-  return value;
+  const auto value = parse_number<int>(text);
+  return value && *value >= least && *value <= most ? value : std::nullopt;
 }
 
 // What is said wins over what is not, as long as it is not more.
