@@ -65,20 +65,21 @@ std::string loss_chart(const Points& points) {
 std::string time_chart(const RunResult& result, const Points& points) {
   const double predicted = result.main.plan.prediction.step_time.value;
   const double most = std::max(range_of(points).second, predicted);
-  const double scale = most >= 1 ? 1 : 1e3;
-  Chart chart({.title = scale == 1 ? "Step time, s" : "Step time, ms",
+  const TimeFormat format({most});
+  const std::string title = fmt::format("Step time, {}", format.unit());
+  Chart chart({.title = title,
                .x_label = "step; dashed: predicted",
                .x_most = points.back().first,
-               .y_most = most * scale,
-               .y_decimals = decimals_for(most * scale)});
+               .y_most = format.number({most}),
+               .y_decimals = decimals_for(format.number({most}))});
   Points scaled = points;
   for (auto& [step, time] : scaled)
-    time *= scale;
-  chart.line({{0, predicted * scale}, {chart.x_end(), predicted * scale}}, "guide");
+    time = format.number({time});
+  const double guide = format.number({predicted});
+  chart.line({{0, guide}, {chart.x_end(), guide}}, "guide");
   chart.line(scaled, "");
-  const TimeFormat format({most});
   for (const auto& [step, time] : points)
-    chart.spot(step, time * scale, fmt::format("step {:.0f}: {}", step, format({time})));
+    chart.spot(step, format.number({time}), fmt::format("step {:.0f}: {}", step, format({time})));
   return chart.svg();
 }
 
@@ -90,12 +91,14 @@ struct SweepPoint {
 
 // Predicted against measured; the diagonal is a perfect prediction, the band is kGoodError around
 // it.
-std::string sweep_chart(const std::vector<SweepPoint>& points, double scale) {
+std::string sweep_chart(const std::vector<SweepPoint>& points, const TimeFormat& format) {
   double most = 0;
   for (const SweepPoint& point : points)
-    most = std::max({most, point.predicted * scale, point.measured * scale});
-  Chart chart({.title = scale == 1 ? "Measured step, s" : "Measured step, ms",
-               .x_label = scale == 1 ? "predicted step, s" : "predicted step, ms",
+    most = std::max({most, format.number({point.predicted}), format.number({point.measured})});
+  const std::string title = fmt::format("Measured step, {}", format.unit());
+  const std::string x_label = fmt::format("predicted step, {}", format.unit());
+  Chart chart({.title = title,
+               .x_label = x_label,
                .x_most = most,
                .y_most = most,
                .x_decimals = decimals_for(most),
@@ -111,8 +114,8 @@ std::string sweep_chart(const std::vector<SweepPoint>& points, double scale) {
                   chart.x(end), chart.y(low)));
   chart.line({{0, 0}, {end, end}}, "guide");
   for (std::size_t i = 0; i < points.size(); ++i) {
-    const double x = chart.x(points[i].predicted * scale);
-    const double y = chart.y(points[i].measured * scale);
+    const double x = chart.x(format.number({points[i].predicted}));
+    const double y = chart.y(format.number({points[i].measured}));
     chart.add(fmt::format(
         "<circle class=\"dot{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"><title>{}</title></circle>"
         "<text class=\"dot-name\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
@@ -179,7 +182,7 @@ std::string sweep_section(const RunResult& result) {
   std::stable_sort(points.begin(), points.end(), [](const SweepPoint& a, const SweepPoint& b) {
     return a.predicted < b.predicted;
   });
-  std::string body = "<div class=\"pair sweep\"><div>" + sweep_chart(points, most >= 1 ? 1 : 1e3) +
+  std::string body = "<div class=\"pair sweep\"><div>" + sweep_chart(points, TimeFormat({most})) +
                      "</div><div>" + sweep_table(points) + "</div></div>\n";
   std::string hint = fmt::format("{} plans, each trained.", result.sweep.size());
   if (const auto correlation = sweep_spearman(result))

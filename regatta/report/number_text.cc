@@ -24,12 +24,12 @@ TimeFormat::TimeFormat(Seconds typical) {
 }
 
 std::string TimeFormat::operator()(Seconds time) const {
-  return fmt::format("{:.{}f} {}", time.value * scale_, decimals_, unit_);
+  return fmt::format("{:.{}f} {}", number(time), decimals_, unit_);
 }
 
 std::string TimeFormat::difference(Seconds time) const {
   // No sign on what rounds to nothing.
-  const double value = time.value * scale_;
+  const double value = number(time);
   if (std::abs(value) < 0.5 * std::pow(10.0, -decimals_)) return (*this)({0});
   return fmt::format("{:+.{}f} {}", value, decimals_, unit_);
 }

@@ -15,6 +15,9 @@ class TimeFormat {
   explicit TimeFormat(Seconds typical);
   std::string operator()(Seconds time) const;  // "412.5 ms"
   std::string difference(Seconds time) const;  // "+12.5 ms", "-3.0 ms"
+  // For charts, whose axes have the unit in their names.
+  double number(Seconds time) const { return time.value * scale_; }  // 412.5
+  std::string_view unit() const { return unit_; }                    // "ms"
 
  private:
   double scale_ = 1;

@@ -64,14 +64,13 @@ struct Curves {
 
 template <typename Value>
 std::string tier_chart(const Network& network, double end, const Curves& curves, Value&& value) {
-  const double scale = end < 1e-3 ? 1e6 : end < 1 ? 1e3 : 1;
+  const TimeFormat format({end});
+  const double x_most = format.number({end});
   Chart chart({.title = curves.title,
-               .x_label = scale == 1     ? "s"
-                          : scale == 1e3 ? "ms"
-                                         : "us",
-               .x_most = end * scale,
+               .x_label = format.unit(),
+               .x_most = x_most,
                .y_most = curves.most,
-               .x_decimals = end * scale < 10 ? 1 : 0,
+               .x_decimals = x_most < 10 ? 1 : 0,
                .y_decimals = curves.most < 10 ? 1 : 0,
                .width = 720,
                .height = 280});
@@ -80,7 +79,7 @@ std::string tier_chart(const Network& network, double end, const Curves& curves,
     std::vector<std::pair<double, double>> points;
     for (std::size_t bin = 0; bin < curves.used; ++bin) {
       const double middle = (static_cast<double>(bin) + 0.5) * curves.width;
-      points.emplace_back(std::min(middle, end) * scale, value(tier.links, bin));
+      points.emplace_back(format.number({std::min(middle, end)}), value(tier.links, bin));
     }
     chart.line(points, "curve " + tier.style);
     legend += fmt::format("<span><i class=\"key {}\"></i>{}</span> ", tier.style, tier.name);
