@@ -52,6 +52,23 @@ class HealerOf : public testing::Test {
     switches.coming.push_back(
         {fabric.node(at), LinkId{static_cast<int>(fabric.link(at, other) / 2)}, up});
   }
+  // From now on switches do nothing, and say this.
+  void refuse(const std::string& why) {
+    switches.answer = Error{Code::kUnavailable, why};
+    switches.refuses = true;
+  }
+  // From now on they do as they are told, and what they did so far is forgotten.
+  void obey() {
+    switches.answer = {};
+    switches.refuses = false;
+    switches.applied.clear();
+  }
+  // leaf0 loses a way, and is told so in vain.
+  void lose_in_vain(const std::string& why) {
+    refuse(why);
+    healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
+    EXPECT_THAT(kinds(step(1)), testing::Contains(EventKind::kFailed));
+  }
   std::vector<EventKind> kinds(const std::vector<Event>& events) {
     std::vector<EventKind> kinds;
     for (const Event& event : events)
@@ -172,10 +189,7 @@ TEST_F(HealerOf, TellsWhatASwitchDidNotDo) {
 }
 
 TEST_F(HealerOf, TellsASwitchAgainThatDidNotDoAsItWasTold) {
-  switches.answer = Error{Code::kUnavailable, "routes of switch leaf0: no buffer space"};
-  switches.refuses = true;
-  healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
-  step(1);
+  lose_in_vain("routes of switch leaf0: no buffer space");
   ASSERT_TRUE(healer.next());
   EXPECT_LT(*healer.next(), Seconds{1.5});
   // It still has what it had.
@@ -183,9 +197,7 @@ TEST_F(HealerOf, TellsASwitchAgainThatDidNotDoAsItWasTold) {
     switches.at_start.push_back(
         {fabric.node("leaf0"), leaf,
          even_parts(fabric.ways.routes.next_hops(fabric.node("leaf0"), leaf))});
-  switches.answer = {};
-  switches.refuses = false;
-  switches.applied.clear();
+  obey();
   EXPECT_THAT(kinds(step(1.2)), ElementsAre(EventKind::kWithdrawn));
   EXPECT_THAT(switches.applied, SizeIs(2));
   EXPECT_THAT(step(1.4), IsEmpty());
@@ -194,12 +206,8 @@ TEST_F(HealerOf, TellsASwitchAgainThatDidNotDoAsItWasTold) {
 
 // As those that are reached by commands.
 TEST_F(HealerOf, TellsASwitchAgainThatCannotTellWhatItHas) {
-  switches.answer = Error{Code::kUnavailable, "command 'x': exit status 1"};
-  switches.refuses = true;
-  healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
-  step(1);
-  switches.answer = {};
-  switches.refuses = false;
+  lose_in_vain("command 'x': exit status 1");
+  obey();
   step(1.2);
   EXPECT_THAT(switches.applied, SizeIs(2));
   EXPECT_FALSE(hops_of(switches.tables.parts(fabric.node("leaf0"), fabric.node("leaf1"))).empty());
@@ -207,10 +215,7 @@ TEST_F(HealerOf, TellsASwitchAgainThatCannotTellWhatItHas) {
 }
 
 TEST_F(HealerOf, TriesLessOftenWhatFailsAgainAndAgain) {
-  switches.answer = Error{Code::kUnavailable, "command 'x': exit status 1"};
-  switches.refuses = true;
-  healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
-  step(1);
+  lose_in_vain("command 'x': exit status 1");
   std::vector<double> pauses;
   double now = 1;
   while (now < 2) {
@@ -221,8 +226,7 @@ TEST_F(HealerOf, TriesLessOftenWhatFailsAgainAndAgain) {
   }
   EXPECT_NEAR(pauses[0], 0.1, 1e-9);
   EXPECT_NEAR(pauses[3], 0.8, 1e-9);
-  switches.answer = {};
-  switches.refuses = false;
+  obey();
   step(healer.next()->value);
   switches.answer = Error{Code::kUnavailable, "command 'x': exit status 1"};
   healer.report(fabric.broken_link("leaf1", "spine0"), "probes", Seconds{5});
@@ -233,28 +237,21 @@ TEST_F(HealerOf, TriesLessOftenWhatFailsAgainAndAgain) {
 TEST_F(HealerOf, TriesAgainToPutInTheRoutesOfAnInterfaceThatCameOn) {
   carrier("spine0", "leaf2", false);
   step(10);
-  switches.answer = Error{Code::kUnavailable, "routes of switch spine0: network is down"};
-  switches.refuses = true;
+  refuse("routes of switch spine0: network is down");
   carrier("spine0", "leaf2", true);
   EXPECT_THAT(kinds(step(11)), ElementsAre(EventKind::kFailed));
   ASSERT_TRUE(healer.next());
   EXPECT_LT(*healer.next(), Seconds{11.5});
   switches.at_start.push_back({fabric.node("spine0"), fabric.node("leaf2"), {}});
-  switches.answer = {};
-  switches.refuses = false;
-  switches.applied.clear();
+  obey();
   step(11.2);
   ASSERT_THAT(switches.applied, SizeIs(1));
   EXPECT_EQ(switches.applied[0].node, fabric.node("spine0"));
 }
 
 TEST_F(HealerOf, GoesOnWhenNobodyTellsWhatIsInstalled) {
-  switches.answer = Error{Code::kUnavailable, "routes of switch leaf0: no buffer space"};
-  switches.refuses = true;
-  healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
-  step(1);
-  switches.answer = {};
-  switches.refuses = false;
+  lose_in_vain("routes of switch leaf0: no buffer space");
+  obey();
   switches.told = Error{Code::kTimeout, "routing socket: the kernel does not answer"};
   const auto events = step(1.2);
   ASSERT_THAT(kinds(events), ElementsAre(EventKind::kFailed));

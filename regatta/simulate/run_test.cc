@@ -31,6 +31,15 @@ std::string error_of(const Network& network, const std::string& text) {
 
 const std::string kMessage = "traffic: [{pattern: message, from: s0/0, to: s2/0, bytes: 50MB}]\n";
 
+// One item of several.
+std::string send(const std::string& from, const std::string& to, const std::string& more = "") {
+  return "  - {pattern: message, from: " + from + ", to: " + to + ", bytes: 50MB" + more + "}\n";
+}
+
+const std::string kAllToAll = "traffic: [{pattern: all_to_all, bytes: 64MB}]\n";
+const std::string kRing = "traffic: [{pattern: ring_all_reduce, bytes: 64MiB, ranks: all}]\n";
+const std::string kIncast = "traffic: [{pattern: incast, to: s0/0, bytes: 4MiB, ranks: all}]\n";
+
 TEST(Run, AMessageTakesItsBytesOverTheRateAndTheLatencyOfItsLinks) {
   const Network network(test_cluster(4, 2));
   const Outcome outcome = run(network, kMessage);
@@ -54,11 +63,9 @@ TEST(Run, InsideAServerAMessageTakesItsLinkAndNoNic) {
 TEST(Run, ItemsStartWhenTheyShallAndAfterWhatTheyWaitFor) {
   const Network network(test_cluster(4, 2));
   const Outcome outcome =
-      run(network,
-          "traffic:\n"
-          "  - {pattern: message, name: one, from: s0/0, to: s2/0, bytes: 50MB, start: 1ms}\n"
-          "  - {pattern: message, from: s0/0, to: s2/0, bytes: 50MB, after: one, start: 2ms}\n"
-          "  - {pattern: message, from: s1/1, to: s3/1, bytes: 50MB, repeat: 3}\n");
+      run(network, "traffic:\n" + send("s0/0", "s2/0", ", name: one, start: 1ms") +
+                       send("s0/0", "s2/0", ", after: one, start: 2ms") +
+                       send("s1/1", "s3/1", ", repeat: 3"));
   EXPECT_NEAR(outcome.operations[0].start, 1e-3, 1e-12);
   EXPECT_NEAR(outcome.operations[1].start, 4e-3 + 4e-6, 1e-9);
   EXPECT_NEAR(outcome.operations[2].end, 3 * (1e-3 + 4e-6), 1e-9);
@@ -81,10 +88,8 @@ TEST(Run, PortsThatArePlannedOrSpraysKeepFlowsApartThatChanceLeadsTogether) {
   const Network network(test_cluster(4, 1));
   int collisions = 0;
   for (int seed = 0; seed < 16; ++seed) {
-    const std::string traffic = "seed: " + std::to_string(seed) +
-                                "\ntraffic:\n"
-                                "  - {pattern: message, from: s0/0, to: s2/0, bytes: 50MB}\n"
-                                "  - {pattern: message, from: s1/0, to: s3/0, bytes: 50MB}\n";
+    const std::string traffic = "seed: " + std::to_string(seed) + "\ntraffic:\n" +
+                                send("s0/0", "s2/0") + send("s1/0", "s3/0");
     EXPECT_NEAR(run(network, "routing: {ports: planned}\n" + traffic).end, 1.004e-3, 1e-9);
     EXPECT_NEAR(run(network, "routing: {policy: spray}\n" + traffic).end, 1.004e-3, 1e-9);
   }
@@ -94,11 +99,9 @@ TEST(Run, PortsThatArePlannedOrSpraysKeepFlowsApartThatChanceLeadsTogether) {
       const std::string at = "/" + std::to_string(device);
       const std::string to = std::to_string(2 + server);
       const std::string other = std::to_string(3 - server);
-      const double end =
-          run(rails, "traffic:\n  - {pattern: message, from: s0" + at + ", to: s" + to + at +
-                         ", bytes: 50MB}\n  - {pattern: message, from: s1" + at + ", to: s" +
-                         other + at + ", bytes: 50MB}\n")
-              .end;
+      const double end = run(rails, "traffic:\n" + send("s0" + at, "s" + to + at) +
+                                        send("s1" + at, "s" + other + at))
+                             .end;
       collisions += end > 1.9e-3 ? 1 : 0;
     }
   }
@@ -139,22 +142,21 @@ TEST(Run, WhatTakesMoreMemoryThanThereIsIsRefusedWithTheLine) {
 
 TEST(Run, SwitchesThatShareASeedAreFoundByTheLinksTheyLeaveEmpty) {
   const Network network(three_tiers());
-  const std::string traffic = "traffic: [{pattern: all_to_all, bytes: 64MB}]\n";
-  const Outcome shared = run(network, "routing: {hash_seeds: shared}\n" + traffic);
+  const Outcome shared = run(network, "routing: {hash_seeds: shared}\n" + kAllToAll);
   ASSERT_EQ(shared.polarisation.size(), 1U);
   EXPECT_THAT(diag::to_string(network.graph, shared.polarisation[0]),
               HasSubstr("spines hash as leaves do: "));
   for (const std::uint32_t link : shared.polarisation[0].empty)
     EXPECT_EQ(shared.links[link].bytes, 0) << network.link_name(link);
-  EXPECT_THAT(run(network, traffic).polarisation, testing::IsEmpty());
-  EXPECT_THAT(run(network, "routing: {policy: spray}\n" + traffic).polarisation,
+  EXPECT_THAT(run(network, kAllToAll).polarisation, testing::IsEmpty());
+  EXPECT_THAT(run(network, "routing: {policy: spray}\n" + kAllToAll).polarisation,
               testing::IsEmpty());
 }
 
 // A link that has failed is empty for another reason.
 TEST(Run, LinksThatFailAreNotTakenForHashesAlike) {
   const Network network(three_tiers());
-  std::string text = "traffic: [{pattern: all_to_all, bytes: 64MB}]\nfailures:\n";
+  std::string text = kAllToAll + "failures:\n";
   for (const char* spine : {"spine0", "spine1", "spine2", "spine3"})
     text += std::string("  - {at: 0s, switch: ") + spine + ", local: 0s, converged: 0s}\n";
   EXPECT_THAT(run(network, text).polarisation, testing::IsEmpty());
@@ -165,10 +167,8 @@ TEST(Run, SeveralConnectionsCarryAMessageInParts) {
   std::size_t told = 0;
   const Outcome outcome =
       run(network,
-          "routing: {connections: 8}\n"
-          "traffic:\n"
-          "  - {pattern: message, name: one, from: s0/0, to: s2/0, bytes: 50MB}\n"
-          "  - {pattern: message, from: s2/0, to: s0/0, bytes: 50MB, after: one}\n",
+          "routing: {connections: 8}\ntraffic:\n" + send("s0/0", "s2/0", ", name: one") +
+              send("s2/0", "s0/0", ", after: one"),
           {.on_message = [&](const Message& message) {
             EXPECT_DOUBLE_EQ(message.bytes, 50e6);
             ++told;
@@ -225,11 +225,10 @@ TEST(Run, KeepsHowBusyEachLinkOfPacketsWas) {
 
 TEST(Run, TellsOfMessagesOfPacketsInTheOrderInWhichTheyArrive) {
   const Network network(test_cluster(8, 1));
-  const std::string ring = "traffic: [{pattern: ring_all_reduce, bytes: 64MiB, ranks: all}]\n";
   for (const std::string level : {"level: packet\n", "level: mixed\n"}) {
     double last = 0;
     std::size_t told = 0;
-    const Outcome outcome = run(network, level + ring, {.on_message = [&](const Message& message) {
+    const Outcome outcome = run(network, level + kRing, {.on_message = [&](const Message& message) {
                                   EXPECT_GE(message.arrived, last);
                                   last = message.arrived;
                                   ++told;
@@ -296,8 +295,7 @@ TEST(Run, PacketsTakeTheTimeOfTheirHeadersAndOfEachSwitchBesides) {
 
 TEST(Run, AllLevelsAgreeOnARingUpToHeadersAndSwitches) {
   const Network network(test_cluster(8, 1));
-  const std::string ring =
-      "packet: {header: 1B}\ntraffic: [{pattern: ring_all_reduce, bytes: 64MiB, ranks: all}]\n";
+  const std::string ring = "packet: {header: 1B}\n" + kRing;
   const double flow = run(network, ring).end;
   const double packet = run(network, "level: packet\n" + ring).end;
   const Outcome mixed = run(network, "level: mixed\n" + ring);
@@ -355,8 +353,7 @@ TEST(Run, LinksInsideServersNeitherPauseNorDropPackets) {
 
 TEST(Run, AnIncastOfPacketsPausesTheSendersAndLosesNothing) {
   const Network network(test_cluster(8, 1));
-  const std::string incast =
-      "level: packet\ntraffic: [{pattern: incast, to: s0/0, bytes: 4MiB, ranks: all}]\n";
+  const std::string incast = "level: packet\n" + kIncast;
   const Outcome lossless = run(network, incast);
   EXPECT_GT(lossless.packets->pauses, 0U);
   EXPECT_EQ(lossless.packets->lost, 0U);
@@ -367,10 +364,8 @@ TEST(Run, AnIncastOfPacketsPausesTheSendersAndLosesNothing) {
 
 TEST(Run, AStuckNicIsFoundToHoldItsSendersByPauses) {
   const Network network(test_cluster(8, 1));
-  const std::string text =
-      "packet: {storm_after: 1ms}\n"
-      "traffic: [{pattern: incast, to: s0/0, bytes: 4MiB, ranks: all}]\n"
-      "failures: [{at: 100us, stuck: s0.nic0-leaf0, back: 5ms}]\n";
+  const std::string text = "packet: {storm_after: 1ms}\n" + kIncast +
+                           "failures: [{at: 100us, stuck: s0.nic0-leaf0, back: 5ms}]\n";
   const Outcome outcome = run(network, "level: packet\n" + text);
   EXPECT_EQ(outcome.unfinished, 0U);
   ASSERT_EQ(outcome.packets->storms.size(), 1U);
@@ -396,10 +391,8 @@ TEST(Run, AllLevelsAgreeOnWhatAFailureCosts) {
   const Network network(test_cluster(4, 2));
   const std::string traffic =
       "packet: {header: 1B}\n"
-      "traffic:\n"
-      "  - {pattern: message, from: s0/0, to: s2/0, bytes: 50MB}\n"
-      "  - {pattern: message, from: s1/1, to: s3/1, bytes: 50MB}\n"
-      "failures:\n";
+      "traffic:\n" +
+      send("s0/0", "s2/0") + send("s1/1", "s3/1") + "failures:\n";
   int later = 0;
   for (const std::string failures : {
            "  - {at: 200us, link: leaf0-spine0, local: 50us, converged: 3ms}\n",
@@ -446,10 +439,9 @@ TEST(Run, PacketsToANicThatIsGoneNeverArrive) {
 // Until all switches know, what takes that way is lost and sent again; then all arrive.
 TEST(Run, PacketsAreLostWhereALinkFailsUntilAllSwitchesKnow) {
   const Network network(test_cluster(4, 1));
-  const Outcome outcome = run(network,
-                              "level: packet\nrouting: {policy: spray}\npacket: {lossless: false}\n"
-                              "traffic: [{pattern: message, from: s0/0, to: s2/0, bytes: 50MB}]\n"
-                              "failures: [{at: 200us, link: leaf1-spine0, converged: 1ms}]\n");
+  const Outcome outcome =
+      run(network, "level: packet\nrouting: {policy: spray}\npacket: {lossless: false}\n" +
+                       kMessage + "failures: [{at: 200us, link: leaf1-spine0, converged: 1ms}]\n");
   EXPECT_GT(outcome.packets->lost, 0U);
   EXPECT_EQ(outcome.unfinished, 0U);
   EXPECT_GT(outcome.end, 1.1e-3);
@@ -458,11 +450,8 @@ TEST(Run, PacketsAreLostWhereALinkFailsUntilAllSwitchesKnow) {
 TEST(Run, TwoItemsMayWaitForTheSameOne) {
   const Network network(test_cluster(4, 2));
   const Outcome outcome =
-      run(network,
-          "traffic:\n"
-          "  - {pattern: message, name: one, from: s0/0, to: s2/0, bytes: 50MB}\n"
-          "  - {pattern: message, from: s0/0, to: s2/0, bytes: 50MB, after: one}\n"
-          "  - {pattern: message, from: s1/1, to: s3/1, bytes: 50MB, after: one}\n");
+      run(network, "traffic:\n" + send("s0/0", "s2/0", ", name: one") +
+                       send("s0/0", "s2/0", ", after: one") + send("s1/1", "s3/1", ", after: one"));
   EXPECT_NEAR(outcome.operations[1].start, 1.004e-3, 1e-9);
   EXPECT_NEAR(outcome.operations[2].start, 1.004e-3, 1e-9);
 }
