@@ -13,7 +13,7 @@ CHECK = pathlib.Path(__file__).resolve().parent / "gpu_check.py"
 
 
 def check(*words, **environment):
-    return subprocess.run([sys.executable, CHECK, BUILD, "--seconds", "3", *words], capture_output=True, text=True,
+    return subprocess.run([sys.executable, CHECK, BUILD, "--seconds", "1.5", *words], capture_output=True, text=True,
                           timeout=280, env=dict(os.environ, **environment))
 
 
