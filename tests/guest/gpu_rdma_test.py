@@ -6,6 +6,7 @@
 PROGRAM_FOLDER has regatta and its tests, DRIVER is the stand-in's libcuda.so.1. COMMAND in place of gpu_rdma.sh is for looking around.
 """
 import glob
+import os
 import pathlib
 import subprocess
 import sys
@@ -18,6 +19,8 @@ LIBRARIES = ["libregatta_gpu.so", "libregatta_gpu_remote.so"]
 TESTS = ":".join([
     "CudaMemory.BringsBytes*", "CudaMemory.SetsWords*", "CudaMemory.GivesLarge*", "CudaStream.FindsKernels*", "CudaStream.LaunchesByA*",
     "CudaStream.WaitsForAnEvent*", "CudaCode.KeepsVariables*", "CudaCode.TakesParameters*"])
+# MiB of a copy, and calls: of vgpu_remote_bench. Figures to be written down want more of both.
+BENCH = os.environ.get("REGATTA_REMOTE_BENCH", "1 50")
 
 
 def main():
@@ -28,7 +31,7 @@ def main():
         return SKIPPED
     command = sys.argv[4] if len(sys.argv) > 4 else (
         f". {HERE}/rdma.sh; vgpu_test --gtest_filter='RdmaMeetingTest.*' --gtest_brief=1 --gtest_color=no || exit 1; "
-        f"FOLDER={folder} DRIVER={driver} TESTS='{TESTS}' sh {HERE}/gpu_rdma.sh")
+        f"FOLDER={folder} DRIVER={driver} TESTS='{TESTS}' BENCH='{BENCH}' sh {HERE}/gpu_rdma.sh")
     arguments = ["--kernel", kernel, "--limit", "280", "--memory", "2048", "--file", "/etc/libibverbs.d/rxe.driver"]
     for name in ("rdma.sh", "gpu_rdma.sh"):
         arguments += ["--file", str(HERE / name)]
