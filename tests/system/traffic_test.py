@@ -2,9 +2,9 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
 import lab_case
@@ -175,11 +175,12 @@ class Polarisation(unittest.TestCase):
         return [lab_case.BIN / "regatta", "lab", "exec", "--lab", self.name, node, "--", *command]
 
     def found(self):
-        with subprocess.Popen([lab_case.BIN / "regatta", "traffic", "--lab", self.name, "--duration", "6s", "--json"],
+        with subprocess.Popen([lab_case.BIN / "regatta", "traffic", "--lab", self.name, "--duration", "60s", "--json"],
                               stdout=subprocess.PIPE, text=True) as watch:
-            time.sleep(1)
+            watch.stdout.readline()  # it has begun
             senders = [subprocess.Popen(self.exec(f"s{i}", "python3", "-c", SEND, str(i))) for i in range(8)]
             self.assertEqual([sender.wait() for sender in senders], [0] * 8)
+            watch.send_signal(signal.SIGINT)
             lines = watch.stdout.read().splitlines()
         self.assertEqual(watch.returncode, 0)
         return json.loads(lines[-1])["polarisation"]
