@@ -167,28 +167,15 @@ std::vector<JobTraffic> jobs_of(const TrafficRecord& record, const Names& names)
   return jobs;
 }
 
-struct Inference {
-  std::vector<std::string> servers;  // by node
-  std::vector<std::size_t> flows;    // of the record
-  std::vector<diag::JobGroup> groups;
-};
-
-Inference infer(const TrafficRecord& record) {
-  Inference out;
+std::vector<diag::JobGroup> infer(const TrafficRecord& record) {
   std::map<std::string, NodeId> nodes;
-  diag::Traffic traffic{record.start, record.interval, {}};
   const auto node_of = [&](const std::string& server) {
-    const auto [entry, is_new] =
-        nodes.try_emplace(server, NodeId{static_cast<int>(out.servers.size())});
-    if (is_new) out.servers.push_back(server);
-    return entry->second;
+    return nodes.try_emplace(server, NodeId{static_cast<int>(nodes.size())}).first->second;
   };
-  for (std::size_t i = 0; i < record.flows.size(); ++i) {
-    const WatchedFlow& flow = record.flows[i];
+  diag::Traffic traffic{record.start, record.interval, {}};
+  for (const WatchedFlow& flow : record.flows)
     traffic.flows.push_back({node_of(flow.from), node_of(flow.to), flow.bytes, flow.listener});
-  }
-  out.groups = diag::find_jobs(traffic);
-  return out;
+  return diag::find_jobs(traffic);
 }
 
 // The steps that passed between the first mark and the last, by the record of each rank.
@@ -292,7 +279,7 @@ TrafficView view_of(const TrafficRecord& record) {
         others += bytes;
   view.other_bytes = {std::llround(others)};
   std::map<std::uint64_t, std::size_t> most_flows;  // of a group that stands for the world
-  for (const diag::JobGroup& group : infer(record).groups) {
+  for (const diag::JobGroup& group : infer(record)) {
     InferredJob one{.flows = group.flows.size()};
     one.steps = told(group.steps, one.is_too_short);
     std::set<std::string> servers;

@@ -43,6 +43,15 @@ class Traffic(lab_case.LabCase):
                 break
             view = self.look(page)
         self.check_steps(view["jobs"][0], view)
+        self.check_short_look()
+
+    def check_short_look(self):
+        """It may find time in a part of a step, and three or four of them; neither is told."""
+        done = lab_case.regatta("traffic", "--lab", self.name, "--duration", "300ms", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        job = json.loads(done.stdout.splitlines()[-1])["jobs"][0]
+        self.assertEqual((job["steps"], job["too_short"]), (None, True))
+        self.assertGreater(job["step_by_ranks_s"], 0.06)
 
     def look(self, page):
         done = lab_case.regatta("traffic", "--lab", self.name, "--duration", "8s", "--json", "--html", page)
