@@ -178,7 +178,7 @@ TEST_F(RdmaWorld, QueuePairsSendFromPortsOfTheirOwn) {
 TEST_F(RdmaWorld, RateOfLargeMessagesIsToldBesideThatOfTcp) {
   for (const Rdma rdma : {Rdma::kRequired, Rdma::kOff}) {
     std::atomic<double> seconds = 0;
-    constexpr std::size_t kBytes = 16 << 20;
+    constexpr std::size_t kBytes = 4 << 20;
     constexpr int kRounds = 4;
     run_all(
         Layout::kRdma, 2,
@@ -199,7 +199,7 @@ TEST_F(RdmaWorld, RateOfLargeMessagesIsToldBesideThatOfTcp) {
         },
         [&](int, Options& options) { options.rdma = rdma; });
     const BytesPerSecond rate{kBytes * kRounds / seconds.load()};
-    std::printf("messages of 16 MiB, %s: %s\n", rdma == Rdma::kOff ? "TCP" : "RDMA",
+    std::printf("messages of 4 MiB, %s: %s\n", rdma == Rdma::kOff ? "TCP" : "RDMA",
                 format_bytes_per_second(rate).c_str());
   }
 }
