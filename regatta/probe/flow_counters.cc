@@ -34,10 +34,10 @@ constexpr std::size_t kDumpBytes = 32768;
 constexpr int kQueueBytes = 1 << 20;
 constexpr std::uint64_t kLittle = 16384;  // bytes that nobody looks for
 constexpr Seconds kMomentAgo{0.05};
-// Connections count what waits in a queue before its interface: so much more than interfaces tell
-// is none of that, where it is so at one dump after the other.
+// Connections count what waits in a queue before its interface: where so much moved, and interfaces
+// tell of next to nothing, that is the begin of a burst once, and not at one dump after the other.
 constexpr std::uint64_t kQueued = 262144;
-constexpr int kLatenessMost = 2;
+constexpr int kLatenessMost = 3;
 // By one name in all answers that ask for it.
 constexpr std::string_view kWhat = "counters of connections";
 
@@ -61,7 +61,7 @@ struct FlowCounters::Impl {
   std::uint64_t carried = 0;      // by them, at the last look
   std::uint64_t unexplained = 0;  // of it by no connection that was asked
   Seconds carried_at;
-  int lateness = 0;  // dumps in a row that found more than interfaces told
+  int lateness = 0;  // dumps in a row that found much of which interfaces told nothing
   std::uint64_t questions_asked = 0;
   std::vector<ConnectionQuestion> questions;
   std::vector<char> buffer = std::vector<char>(std::max(kDumpBytes, kTogether* kAnswerBytes));
@@ -247,7 +247,7 @@ struct FlowCounters::Impl {
     const std::uint64_t now = all_bytes();
     const std::uint64_t found = now > before ? now - before : 0;  // some may have gone
     if (found <= kQueued) return {};                              // too little to tell
-    lateness = found > kQueued + 2 * told ? lateness + 1 : 0;
+    lateness = told <= kLittle ? lateness + 1 : 0;
     if (lateness >= kLatenessMost) interfaces.reset();
     return {};
   }
