@@ -33,6 +33,7 @@ namespace regatta::cli {
 namespace {
 
 constexpr Seconds kLook{0.01};
+constexpr const char* kWait = "20s";
 constexpr Seconds kBegins{20};   // until all probers of a lab tell something
 constexpr Seconds kProgress{1};  // between two lines about who reports
 
@@ -42,7 +43,7 @@ struct Options {
   std::string listen;
   std::string period = "10ms";
   std::string duration;
-  std::string wait = "20s";
+  std::string wait;
   std::string heal_socket;
   std::string transport = "udp";
   bool heals = false;
@@ -57,11 +58,15 @@ struct Times {
 
 Result<Times> parse_times(const Options& options) {
   Times times;
-  REGATTA_TRY(period, time_flag("--period", options.period));
+  REGATTA_TRY(period, time_flag("--period", options.period, "ms"));
   if (period.value < 0.01 || period.value > 1)
     return Error{Code::kInvalidInput, "--period: must be from 10ms to 1s, like 10ms"};
   times.period = period;
-  REGATTA_TRY(wait, time_flag("--wait", options.wait));
+  if (!options.wait.empty() && options.listen.empty())
+    return Error{Code::kInvalidInput,
+                 "--wait: is for real servers, with --listen; probers of a lab start at once, so "
+                 "leave it out"};
+  REGATTA_TRY(wait, time_flag("--wait", options.wait.empty() ? kWait : options.wait));
   times.wait = wait;
   if (options.duration.empty()) return times;
   REGATTA_TRY(duration, time_flag("--duration", options.duration));
@@ -98,8 +103,12 @@ Result<Target> find_lab(const std::string& name) {
 }
 
 Result<Target> find_target(const Options& options) {
-  if (options.lab.empty() == options.cluster.empty())
+  if (options.lab.empty() && options.cluster.empty())
     return Error{Code::kInvalidInput, "probe: give a cluster file, or name a lab with --lab"};
+  if (!options.lab.empty() && !options.cluster.empty())
+    return Error{Code::kInvalidInput,
+                 fmt::format("--lab {}: the lab has a cluster file of its own; leave out {}",
+                             options.lab, options.cluster)};
   if (!options.lab.empty() && !options.listen.empty())
     return Error{Code::kInvalidInput,
                  "--listen: is for real servers; give their cluster file instead of --lab"};
@@ -145,7 +154,7 @@ Result<probe::Door> open_door(const Options& options, const Target& target,
   expected.token = token;
   const std::string at = target.lab ? "unix:" + target.lab->folder + "/probe.sock" : options.listen;
   auto door = probe::Door::open(at, std::move(expected), std::move(longest));
-  if (!door && door.error().code == Code::kConflict)
+  if (!door && target.lab && door.error().code == Code::kConflict)
     return Error{Code::kConflict,
                  "lab " + target.name + ": another regatta probe is at work; end it first"};
   return door;
@@ -335,9 +344,9 @@ void add_probe_command(CLI::App& app, int& exit_status) {
       ->capture_default_str();
   probe
       ->add_option("--wait", options->wait,
-                   "With --listen: for servers to report, then it goes on without them")
+                   "With --listen: for servers to report, 20s, then it goes on without them")
       ->type_name("TIME")
-      ->capture_default_str();
+      ->check(not_empty());
   probe->add_option("--period", options->period, "Between two probes on the same way, 10ms to 1s")
       ->type_name("TIME")
       ->capture_default_str();

@@ -58,8 +58,10 @@ struct Prober::Impl {
   std::int64_t phase_ns = 0;  // servers do not all wake up at once
   os::UniqueFd receiver;
   Sender sender;
-  std::unique_ptr<RdmaPort> rdma;  // carries probes and answers, if it is there
-  std::vector<Packet> probes;      // of a round
+  std::unique_ptr<RdmaPort> rdma;        // carries probes and answers, if it is there
+  std::vector<Packet> probes;            // of a round
+  std::vector<std::uint32_t> answerers;  // as ServerPart::sends: who may answer
+  std::vector<std::uint32_t> senders;    // as ServerPart::answers: who may send
   std::vector<Slot> slots{kSlots};
   std::vector<Sum> latency;     // as ServerPart::sends
   std::vector<Packet> came;     // what the last look found
@@ -118,6 +120,7 @@ void Prober::Impl::take_answer(const Packet& packet) {
   const auto at = std::ranges::lower_bound(part.sends, packet.payload.probe);
   if (at == part.sends.end() || *at != packet.payload.probe) return;
   const auto place = static_cast<std::size_t>(at - part.sends.begin());
+  if (packet.remote != answerers[place]) return;
   note(packet.payload.round, [&](Slot& one) {
     if (one.answered[place] < one.sent[place]) ++one.answered[place];
   });
@@ -137,8 +140,9 @@ void Prober::Impl::take_answer(const Packet& packet) {
 void Prober::Impl::take_probe(const Packet& packet, std::int64_t now) {
   const auto at = std::ranges::lower_bound(part.answers, packet.payload.probe);
   if (at == part.answers.end() || *at != packet.payload.probe) return;
-  note(packet.payload.round,
-       [&](Slot& one) { ++one.arrived[static_cast<std::size_t>(at - part.answers.begin())]; });
+  const auto place = static_cast<std::size_t>(at - part.answers.begin());
+  if (packet.remote != senders[place]) return;
+  note(packet.payload.round, [&](Slot& one) { ++one.arrived[place]; });
   Packet answer = packet;
   answer.local_port = packet.remote_port;
   answer.remote_port = kProbePort;
@@ -286,11 +290,14 @@ Result<Prober> Prober::open(const Matrix& matrix, const ServerPart& part,
   REGATTA_TRY(receiver, open_socket(kProbePort));
   impl->receiver = std::move(receiver);
   std::set<std::uint16_t> ports;
-  for (const std::uint32_t number : part.answers)
+  for (const std::uint32_t number : part.answers) {
     ports.insert(matrix.probes[number].flow.from_port);
+    impl->senders.push_back(matrix.probes[number].flow.from);
+  }
   for (const std::uint32_t number : part.sends) {
     const fabric::FiveTuple& flow = matrix.probes[number].flow;
     ports.insert(flow.from_port);
+    impl->answerers.push_back(flow.to);
     impl->probes.push_back({.local = flow.from,
                             .remote = flow.to,
                             .local_port = flow.from_port,

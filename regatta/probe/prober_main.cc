@@ -56,6 +56,13 @@ Status write_all(const std::string& line) {
   return {};
 }
 
+// Of a name that the user gave: one that cannot be read is wrong input.
+Result<std::string> read_input(const std::string& path) {
+  auto text = os::read_file(path, os::kTextFileMost);
+  if (!text) return Error{Code::kInvalidInput, text.error().message};
+  return text;
+}
+
 Result<NodeId> find_server(const topo::Cluster& cluster, const std::string& name) {
   for (std::size_t i = 0; i < cluster.servers.size(); ++i)
     if (cluster.servers[i].name == name) return NodeId{static_cast<int>(i)};
@@ -70,13 +77,12 @@ Result<probe::ServerPlan> make_plan(const Options& options) {
   if (options.plan.empty() == options.cluster.empty())
     return Error{Code::kInvalidInput, "give a cluster file and --server, or --plan"};
   if (!options.plan.empty()) {
-    REGATTA_TRY(
-        text, os::read_file(options.plan == "-" ? "/dev/stdin" : options.plan, os::kTextFileMost));
+    REGATTA_TRY(text, read_input(options.plan == "-" ? "/dev/stdin" : options.plan));
     return probe::parse_plan(text);
   }
   if (options.server.empty())
     return Error{Code::kInvalidInput, "--server is missing; name the server that this is"};
-  REGATTA_TRY(text, os::read_file(options.cluster, os::kTextFileMost));
+  REGATTA_TRY(text, read_input(options.cluster));
   REGATTA_TRY(cluster, topo::parse_cluster(text, options.cluster));
   REGATTA_TRY(node, find_server(cluster, options.server));
   const topo::Graph graph = build_graph(cluster);

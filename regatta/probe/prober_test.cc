@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/os/clock.h"
+#include "regatta/os/system_clock.h"
 #include "regatta/probe/internal/batch.h"
 #include "regatta/probe/report_text.h"
 
@@ -145,6 +146,40 @@ TEST_F(Loopback, TellsThatNobodyAnswers) {
   for (const std::string& line : lines)
     told = told || line.find(" s 0:3:0") != std::string::npos;
   EXPECT_TRUE(told);
+}
+
+TEST_F(Loopback, HearsNobodyButThoseWhomItProbes) {
+  matrix_.probes[0].flow.to_port = 9;  // nobody there
+  const ServerPart part{.server = NodeId{0}, .sends = {0}, .answers = {0}};
+  std::atomic<bool> stop = false;
+  std::thread stranger([&] {
+    const auto socket = open_socket(0, INADDR_LOOPBACK + 7);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = ::htons(kProbePort);
+    to.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+    while (socket && !stop) {
+      const std::int64_t now = os::system_ns();
+      for (const std::uint32_t magic : {kProbeMagic, kAnswerMagic}) {
+        const Payload payload{
+            .magic = magic, .probe = 0, .round = now / 10'000'000, .sent_ns = now};
+        static_cast<void>(::sendto(socket->get(), &payload, sizeof payload, 0,
+                                   reinterpret_cast<const sockaddr*>(&to), sizeof to));
+      }
+      os::sleep_for(Seconds{0.002});
+    }
+  });
+  const auto lines = run(0.5, part);
+  stop = true;
+  stranger.join();
+  if (!opened_.message.empty()) GTEST_SKIP() << opened_.message;
+  int windows = 0;
+  for (const std::string& line : lines) {
+    if (line.find(" s 0:3:0") == std::string::npos) continue;
+    ++windows;
+    EXPECT_NE(line.find(" a 0:0"), std::string::npos) << line;
+  }
+  EXPECT_GT(windows, 3);
 }
 
 // What came of packets from three ports, in the order of the ports.
