@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cmath>
-#include <csignal>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -23,6 +22,7 @@
 #include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/os/interface_address.h"
+#include "regatta/os/quiet_thread.h"
 #include "regatta/os/system_clock.h"
 #include "regatta/os/unique_fd.h"
 #include "regatta/probe/evidence.h"
@@ -193,13 +193,7 @@ Result<Scout> Scout::open(const Matrix& matrix, const ServerPart& part, ScoutOpt
   if (!impl->wake) return os::errno_error("scout of a prober");
   // Without the right to hear of carriers it does without.
   if (auto carriers = os::CarrierWatch::open()) impl->carriers = std::move(*carriers);
-  // Signals are for the thread that probes.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  impl->thread = std::thread([raw = impl.get()] { raw->work(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  impl->thread = os::quiet_thread([raw = impl.get()] { raw->work(); });
   return Scout(std::move(impl));
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -21,6 +20,7 @@
 
 #include "regatta/os/clock.h"
 #include "regatta/os/errno_text.h"
+#include "regatta/os/quiet_thread.h"
 #include "regatta/os/system_clock.h"
 #include "regatta/os/tcp.h"
 #include "regatta/os/unix_socket.h"
@@ -202,13 +202,7 @@ Result<Uplink> Uplink::open(UplinkOptions options) {
   }
   impl->wake.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!impl->wake) return os::errno_error(at);
-  // Signals are for the thread that probes.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  impl->thread = std::thread([raw = impl.get()] { raw->keep_connected(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  impl->thread = os::quiet_thread([raw = impl.get()] { raw->keep_connected(); });
   return Uplink(std::move(impl));
 }
 

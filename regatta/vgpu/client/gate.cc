@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <vector>
 
 #include <pthread.h>
@@ -12,6 +11,7 @@
 
 #include "regatta/os/clock.h"
 #include "regatta/os/futex.h"
+#include "regatta/os/quiet_thread.h"
 
 namespace regatta::vgpu {
 namespace {
@@ -47,13 +47,7 @@ Gate::~Gate() {
 
 void Gate::start_agent() {
   if (agent_.joinable()) return;
-  // Signals are the program's.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  agent_ = std::thread([this] { run_agent(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  agent_ = os::quiet_thread([this] { run_agent(); });
 }
 
 // Says what we do; the daemon reads it when the bell rings, or when it closes a turn.

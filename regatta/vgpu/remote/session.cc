@@ -1,6 +1,5 @@
 #include "regatta/vgpu/remote/session.h"
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -9,6 +8,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "regatta/os/quiet_thread.h"
 #include "regatta/vgpu/remote/rdma_port.h"
 #include "regatta/vgpu/remote/socket.h"
 #include "regatta/vgpu/remote/table.h"
@@ -175,12 +175,7 @@ void Session::fence(Connection& connection) {
 void Session::start_flusher() {
   if (has_flusher_) return;
   has_flusher_ = true;
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);  // signals are for the program's own threads
-  ::pthread_sigmask(SIG_BLOCK, &all, &before);
-  std::thread([this] { run_flusher(); }).detach();
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  os::quiet_thread([this] { run_flusher(); }).detach();
 }
 
 void Session::run_flusher() {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 
 #include <pthread.h>
 #include <unistd.h>
 
 #include "regatta/os/clock.h"
 #include "regatta/os/futex.h"
+#include "regatta/os/quiet_thread.h"
 
 namespace regatta::vgpu {
 namespace {
@@ -53,13 +53,7 @@ Residence::~Residence() {
 void Residence::start_agent() {
   const std::scoped_lock lock(start_mutex_);
   if (agent_.joinable()) return;
-  // Signals are the program's.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  agent_ = std::thread([this] { run_agent(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  agent_ = os::quiet_thread([this] { run_agent(); });
 }
 
 bool Residence::try_enter() {
