@@ -42,7 +42,7 @@ def stat():
 
 def end(process):
     process.send_signal(signal.SIGINT)
-    process.wait()
+    process.communicate()
 
 
 def watch(options, cluster):

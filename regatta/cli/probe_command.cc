@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/find_lab.h"
 #include "regatta/cli/heal_reports.h"
 #include "regatta/cli/load.h"
 #include "regatta/cli/probe_evidence.h"
@@ -85,15 +86,12 @@ struct Target {
   std::vector<std::uint32_t> seeds;  // by NodeId
 };
 
-Result<Target> find_lab(const std::string& name) {
-  auto lab = lab::find(name);
-  if (!lab && lab.error().code == Code::kNotFound)
-    return Error{Code::kInvalidInput, lab.error().message};
-  if (!lab) return lab.error();
-  REGATTA_TRY(graph, lab::graph_of(*lab));
+Result<Target> target_of(const std::string& name) {
+  REGATTA_TRY(lab, find_lab(name));
+  REGATTA_TRY(graph, lab::graph_of(lab));
   fabric::Routes routes(graph);
   Target target{.name = name,
-                .lab = *lab,
+                .lab = lab,
                 .graph = std::move(graph),
                 .routes = std::move(routes),
                 .seeds = {}};
@@ -116,7 +114,7 @@ Result<Target> find_target(const Options& options) {
     return Error{Code::kInvalidInput,
                  "--transport: servers of a lab have no RDMA devices; leave it out, or give "
                  "--listen for real servers"};
-  if (!options.lab.empty()) return find_lab(options.lab);
+  if (!options.lab.empty()) return target_of(options.lab);
   REGATTA_TRY(cluster, load_cluster(options.cluster));
   if (!options.listen.empty()) {
     topo::Graph graph = build_graph(cluster);
@@ -135,7 +133,7 @@ Result<Target> find_target(const Options& options) {
                                "--collector THIS_HOST:{} on each, and give --listen {} here",
                                server.name, server.address, options.cluster, probe::kReportPort,
                                probe::kReportPort)};
-  REGATTA_TRY(target, find_lab(cluster.name));
+  REGATTA_TRY(target, target_of(cluster.name));
   REGATTA_TRY_DO(lab::check_same_cluster(*target.lab, cluster));
   return target;
 }
@@ -197,8 +195,6 @@ class Run {
       output_.listens(door.address());
     }
     REGATTA_TRY_DO(wait_until_begun(door, probers));
-    for (std::size_t i = 0; i < collector_.servers(); ++i)
-      gathers_.greet(NodeId{static_cast<int>(i)}, door);
     collector_.begin(os::system_now());
     has_begun_ = true;
     begin_ = os::monotonic_now();
@@ -236,11 +232,10 @@ class Run {
     if (!status) return status;
     for (const probe::Refusal& one : door.take_refusals())
       output_.refusal(one, since_begin());
-    for (const probe::RollNews& one : roll_.look(os::monotonic_now())) {
-      if (!has_begun_) continue;
-      output_.roll(one, roll_, since_begin());
-      if (!one.is_silent) gathers_.greet(one.server, door);
-    }
+    for (const NodeId server : door.take_arrivals())
+      gathers_.greet(server, door);
+    for (const probe::RollNews& one : roll_.look(os::monotonic_now()))
+      if (has_begun_) output_.roll(one, roll_, since_begin());
     return {};
   }
 

@@ -17,6 +17,7 @@ constexpr Seconds kGathered{1.5};
 
 void ProbeEvidence::greet(NodeId server, probe::Door& door) {
   door.tell(server, order_line(probe::CarriersOrder()));
+  inquiry_.heard(server);
 }
 
 Status ProbeEvidence::take(NodeId server, std::string_view line, probe::Collector& collector) {
@@ -38,8 +39,8 @@ Status ProbeEvidence::take(NodeId server, std::string_view line, probe::Collecto
   return {};
 }
 
-void ProbeEvidence::go_on(const diag::News& news, const probe::Collector& collector,
-                          probe::Door& door, ProbeOutput& output, Seconds since_begin) {
+void ProbeEvidence::go_on(const diag::News& news, probe::Collector& collector, probe::Door& door,
+                          ProbeOutput& output, Seconds since_begin) {
   const Seconds now = os::system_now();
   for (const probe::Question& one : inquiry_.ask(collector.lossy(), collector.standing(), now))
     if (!door.tell(one.server, order_line(one.order))) inquiry_.put_off(one);
@@ -56,6 +57,8 @@ void ProbeEvidence::go_on(const diag::News& news, const probe::Collector& collec
   }
   std::erase_if(begun_, [&](const Begun& one) { return now >= one.tell_at; });
   tell_ways(output, since_begin);
+  if (std::exchange(left_out_, inquiry_.elsewhere()) != inquiry_.elsewhere())
+    collector.leave_out(inquiry_.unknown_ways());
 }
 
 // Ways that are not as planned, and at the end of the first round how many are; then they are taken

@@ -32,7 +32,7 @@ class ProbeEvidence {
   // A line of its prober, for which probe::is_evidence() holds.
   Status take(NodeId server, std::string_view line, probe::Collector& collector);
   // After each look of the collector: asks, and prints what is worth it.
-  void go_on(const diag::News& news, const probe::Collector& collector, probe::Door& door,
+  void go_on(const diag::News& news, probe::Collector& collector, probe::Door& door,
              ProbeOutput& output, Seconds since_begin);
 
  private:
@@ -46,6 +46,7 @@ class ProbeEvidence {
   probe::Inquiry inquiry_;
   std::vector<Begun> begun_;  // verdicts without their evidence yet
   bool is_surveyed_ = false;
+  std::size_t left_out_ = 0;  // ways
 };
 
 }  // namespace regatta::cli

@@ -220,10 +220,10 @@ void ProbeOutput::elsewhere(const std::vector<probe::Elsewhere>& ways, Seconds s
                   {"taken", taken}});
       continue;
     }
-    if (++elsewhere_named_ <= kElsewhereNamed)
+    if (++elsewhere_named_ == kElsewhereNamed + 1) fmt::print("           and so on\n");
+    if (elsewhere_named_ <= kElsewhereNamed)
       fmt::print("{:>7.2f} s  the way {} takes {} instead of {}\n", since_begin.value, way, taken,
                  planned);
-    if (elsewhere_named_ == kElsewhereNamed) fmt::print("           and so on\n");
   }
   std::fflush(stdout);
 }
@@ -256,7 +256,7 @@ void ProbeOutput::remapped(const probe::Inquiry& inquiry, Seconds since_begin) c
   coverage(probe::cover(graph_, matrix_));
 }
 
-// "s0 10.64.0.0:27903 to s3 10.64.0.6".
+// "from s0 (10.64.0.0:27903) to s3 (10.64.0.6:27900)".
 std::string ProbeOutput::way_text(std::uint32_t way) const {
   fabric::FiveTuple flow = matrix_.probes[way / 2].flow;
   if (way % 2 == 1) flow = probe::answer_to(flow);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "regatta/core/number_text.h"
 #include "regatta/core/result.h"
 #include "regatta/core/units_text.h"
 
@@ -14,7 +15,7 @@ inline Result<Seconds> time_flag(const std::string& flag, const std::string& tex
                                  const std::string& unit = "s") {
   auto time = parse_seconds(text);
   if (time) return time;
-  if (parse_seconds(text + unit))
+  if (parse_number<double>(text))
     return Error{Code::kInvalidInput,
                  flag + ": '" + text + "' has no unit; write it like " + text + unit};
   return Error{

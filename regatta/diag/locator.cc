@@ -201,15 +201,16 @@ void Locator::count(Seconds now, Tally& tally) const {
       const Cell& one = cell(probe, window);
       if (one.sent == kUnknown || one.sent == 0) continue;
       if (one.answered == one.sent) {
-        tally.set(2 * probe, window, one.sent, 0);
-        tally.set(2 * probe + 1, window, one.sent, 0);
+        if (counts(2 * probe)) tally.set(2 * probe, window, one.sent, 0);
+        if (counts(2 * probe + 1)) tally.set(2 * probe + 1, window, one.sent, 0);
         continue;
       }
       noisy.clear();
       if (is_usable(probe, window, now, noisy) && one.arrived != kUnknown) {
         const auto arrived = std::clamp(one.arrived, one.answered, one.sent);
-        tally.set(2 * probe, window, one.sent, one.sent - arrived);
-        tally.set(2 * probe + 1, window, arrived, arrived - one.answered);
+        if (counts(2 * probe)) tally.set(2 * probe, window, one.sent, one.sent - arrived);
+        if (counts(2 * probe + 1))
+          tally.set(2 * probe + 1, window, arrived, arrived - one.answered);
       }
       for (const NodeId busy : noisy) {
         Evidence& evidence = tally.noise[busy];
@@ -229,17 +230,17 @@ void Locator::count_passed(Tally& tally) const {
     std::uint32_t lost = 0;
   };
   std::map<NodeId, Router> routers;
-  const auto counts = [&](const PassedCount& one) {
+  const auto is_near = [&](const PassedCount& one) {
     return one.window >= tally.first && one.window <= tally.last && !is_led_around(one.links);
   };
   for (const PassedCount& one : passed_)
-    if (one.asked.is_valid() && counts(one)) {
+    if (one.asked.is_valid() && is_near(one)) {
       Router& its = routers[one.asked];
       its.sent += one.sent;
       its.lost += one.lost;
     }
   for (const PassedCount& one : passed_) {
-    if (!counts(one)) continue;
+    if (!is_near(one)) continue;
     const auto router = routers.find(one.asked);
     const bool answers =
         router != routers.end() && router->second.lost < kSilentShare * router->second.sent;

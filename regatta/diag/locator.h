@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "regatta/diag/explain.h"
@@ -52,6 +53,10 @@ class Locator {
   void add(const CarrierEvent& event);
   void add(const PassedCount& count);
 
+  // Ways that do not lead where `ways` has them, by their number: what is lost on them says
+  // nothing.
+  void leave_out(std::vector<bool> ways) { is_left_out_ = std::move(ways); }
+
   // What is new at `now`, of the clock that windows are numbered by. Cost: all probes times the
   // windows in memory where something was lost, nothing else otherwise.
   News look(Seconds now);
@@ -84,6 +89,7 @@ class Locator {
   Window first_window(Window last) const { return std::max(first_, last - options_.memory + 1); }
   void advance(Window window);
   bool is_usable(std::uint32_t probe, Window window, Seconds now, std::vector<NodeId>& noisy) const;
+  bool counts(std::uint32_t way) const { return is_left_out_.empty() || !is_left_out_[way]; }
   bool is_led_around(std::span<const std::uint32_t> links) const;
   void count(Seconds now, Tally& tally) const;
   void count_passed(Tally& tally) const;
@@ -106,6 +112,7 @@ class Locator {
   std::vector<bool> lacks_a_link_;    // per node: a switch with such a link
   std::vector<PassedCount> passed_;   // in memory
   std::vector<std::uint32_t> lossy_ways_;
+  std::vector<bool> is_left_out_;  // per way; empty: none
   std::vector<Verdict> standing_;
   std::vector<Seconds> held_at_;  // of each: when it was last found
 };

@@ -63,7 +63,8 @@ struct Verdict {
   Symptom symptom = Symptom::kLoss;
   double loss_share = 0;  // of what crosses the culprit, as estimated
   Evidence evidence;
-  // That this is the culprit rather than the next best explanation, including none: 0 to 1.
+  // That this, or one of `alternatives` which looks the same to probes, is the culprit rather than
+  // the next best explanation, including none: 0 to 1.
   double confidence = 0;
   Seconds since;  // of the observations: the first loss that it explains
   Seconds at;     // when the verdict was reached

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "regatta/core/result.h"
@@ -42,6 +43,7 @@ class Collector {
   void add(const diag::PassedCount& count) { locator_.add(count); }
   diag::News look(Seconds now) { return locator_.look(now); }
 
+  void leave_out(std::vector<bool> ways) { locator_.leave_out(std::move(ways)); }
   // As the last look saw it: ways that lose something, and what is broken.
   const std::vector<std::uint32_t>& lossy() const { return locator_.lossy(); }
   const std::vector<diag::Verdict>& standing() const { return locator_.standing(); }

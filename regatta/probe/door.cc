@@ -58,6 +58,7 @@ struct Door::Impl {
   std::size_t guests = 0;
   bool has_leavers = false;
   std::vector<Refusal> refusals;
+  std::vector<NodeId> arrivals;
 
   ~Impl() {
     if (!path.empty()) ::unlink(path.c_str());
@@ -143,6 +144,7 @@ Status Door::Impl::greet(Caller& caller, std::string_view line) {
   other = &caller;
   caller.server = server;
   --guests;
+  arrivals.push_back(server);
   caller.lines.set_longest(longest[server.index()]);
   const std::string answer = answer_line({}) + "\n";
   static_cast<void>(
@@ -225,6 +227,10 @@ bool Door::tell(NodeId server, std::string_view line) {
   // Half a line would spoil the next one.
   if (count > 0 && count < static_cast<ssize_t>(line.size())) impl_->leave(*caller);
   return count == static_cast<ssize_t>(line.size());
+}
+
+std::vector<NodeId> Door::take_arrivals() {
+  return std::exchange(impl_->arrivals, {});
 }
 
 std::vector<Refusal> Door::take_refusals() {

@@ -40,6 +40,8 @@ class Door {
   // it, or does not read what it is told.
   bool tell(NodeId server, std::string_view line);
 
+  // Whose probers were let in since the last call.
+  std::vector<NodeId> take_arrivals();
   // Since the last call, the first 16.
   std::vector<Refusal> take_refusals();
   // Where it listens: "10.0.0.1:27899", "unix:/run/...".

@@ -12,8 +12,6 @@
 namespace regatta::probe {
 namespace {
 
-constexpr std::uint8_t kTcp = 6;
-
 template <typename T>
 std::optional<T> number(std::string_view text, T least = 0,
                         T most = std::numeric_limits<T>::max()) {

@@ -15,6 +15,7 @@
 
 namespace regatta::probe {
 
+inline constexpr std::uint8_t kTcp = 6;                             // protocol of a 5-tuple
 inline constexpr int kHopsMost = 8;                                 // routers on a way
 inline constexpr int kTriesMost = 16;                               // packets to each of them
 inline constexpr int kFlowsMost = 256;                              // connections in one answer

@@ -13,7 +13,12 @@ namespace regatta::probe {
 namespace {
 
 constexpr Seconds kSurveyAgain{600};
-constexpr Seconds kSurveyStep{0.2};      // between two ways of each server
+constexpr Seconds kSurveyStep{0.05};      // between two ways of each group of servers
+constexpr std::size_t kSurveyGroups = 4;  // that are asked in turn
+constexpr Seconds kAnswered{5};           // after which nobody waits for an answer
+constexpr int kSurveysMost = 3;           // questions about a way in one survey
+constexpr Seconds kCheckAfter{3};         // whether a way still leads elsewhere
+constexpr std::size_t kFlowsKept = 20000;
 constexpr Seconds kSuspicionStep{0.25};  // between two questions about ways that lose
 constexpr std::size_t kSuspectsAtOnce = 16;
 constexpr int kTries = 4;
@@ -46,10 +51,9 @@ Inquiry::Inquiry(const topo::Graph& graph, const fabric::Routes& routes,
       is_lossy_(matrix.ways.size()),
       is_broken_(2 * graph.links.size()),
       to_survey_(graph.nodes.size()),
-      answers_(graph.nodes.size()) {
-  for (std::uint32_t way = 0; way < ways_.size(); ++way)
-    traceable_ += routers_on(way) <= kHopsMost ? 1 : 0;
-}
+      answers_(graph.nodes.size()),
+      usually_again_(kAgainBackground),
+      is_flows_asked_(graph.nodes.size()) {}
 
 NodeId Inquiry::server_of(std::uint32_t way) const {
   return graph_.links[matrix_.ways.links(way).front() / 2].a;
@@ -71,23 +75,56 @@ std::size_t Inquiry::hops_back_alike(std::uint32_t way) const {
   return count;
 }
 
-void Inquiry::survey(Seconds now, std::vector<Question>& questions) {
-  if (now - surveyed_at_ >= kSurveyAgain) {
-    surveyed_at_ = now;
-    for (std::deque<std::uint32_t>& ways : to_survey_)
-      ways.clear();
-    for (std::uint32_t way = 0; way < ways_.size(); ++way)
-      if (routers_on(way) <= kHopsMost) to_survey_[server_of(way).index()].push_back(way);
+void Inquiry::begin_survey(Seconds now) {
+  surveyed_at_ = now;
+  surveyed_.clear();
+  for (std::deque<std::uint32_t>& ways : to_survey_)
+    ways.clear();
+  for (std::uint32_t way = 0; way < ways_.size(); ++way) {
+    ways_[way].surveys = 0;
+    if (routers_on(way) <= kHopsMost) to_survey_[server_of(way).index()].push_back(way);
   }
+}
+
+// About what nobody has answered, and what has led elsewhere.
+void Inquiry::ask_again(Seconds now) {
+  const auto is_done = [&](const Asked& one) {
+    return now - one.at > kAnswered || ways_[one.way].surveys == 0;
+  };
+  for (; !surveyed_.empty() && is_done(surveyed_.front()); surveyed_.pop_front()) {
+    const std::uint32_t way = surveyed_.front().way;
+    if (ways_[way].surveys > 0 && ways_[way].surveys < kSurveysMost)
+      to_survey_[server_of(way).index()].push_back(way);
+  }
+  for (; !to_check_.empty() && now >= to_check_.front().at; to_check_.pop_front()) {
+    const std::uint32_t way = to_check_.front().way;
+    to_survey_[server_of(way).index()].push_front(way);
+  }
+}
+
+void Inquiry::survey(Seconds now, std::vector<Question>& questions) {
+  if (now - surveyed_at_ >= kSurveyAgain) begin_survey(now);
+  ask_again(now);
   if (now < next_survey_) return;
   next_survey_ = now + kSurveyStep;
-  for (std::size_t server = 0; server < to_survey_.size(); ++server) {
+  phase_ = (phase_ + 1) % kSurveyGroups;
+  for (std::size_t server = phase_; server < to_survey_.size(); server += kSurveyGroups) {
     std::deque<std::uint32_t>& ways = to_survey_[server];
     if (ways.empty()) continue;
-    questions.push_back({NodeId{static_cast<int>(server)},
-                         TraceOrder{.way = ways.front(), .hops = routers_on(ways.front())}});
+    const std::uint32_t way = ways.front();
     ways.pop_front();
+    ++ways_[way].surveys;
+    surveyed_.push_back({now, way});
+    questions.push_back(
+        {NodeId{static_cast<int>(server)},
+         TraceOrder{
+             .way = way, .hops = routers_on(way), .tries = ways_[way].is_elsewhere ? kTries : 1}});
   }
+}
+
+bool Inquiry::has_surveyed() const {
+  return surveyed_at_.value > 0 && surveyed_.empty() &&
+         std::ranges::all_of(to_survey_, [](const auto& ways) { return ways.empty(); });
 }
 
 void Inquiry::suspect(std::span<const std::uint32_t> lossy, Seconds now,
@@ -129,8 +166,11 @@ void Inquiry::ask_for_flows(std::span<const std::uint32_t> lossy, Seconds now,
     if (graph_.nodes[node].kind != topo::NodeKind::kServer) break;
     others += asked.insert(NodeId{static_cast<int>(node)}).second ? 1 : 0;
   }
-  for (const NodeId server : asked)
+  for (const NodeId server : asked) {
+    is_flows_asked_[server.index()] = true;
     questions.push_back({server, FlowsOrder()});
+  }
+  find_usual();
 }
 
 std::vector<Question> Inquiry::ask(std::span<const std::uint32_t> lossy,
@@ -139,24 +179,37 @@ std::vector<Question> Inquiry::ask(std::span<const std::uint32_t> lossy,
   is_lossy_.assign(is_lossy_.size(), false);
   for (const std::uint32_t way : lossy)
     is_lossy_[way] = true;
+  // What healed may have led ways around it meanwhile: they are looked at again.
+  if (std::exchange(has_broken_, !standing.empty()) && standing.empty()) begin_survey(now);
   is_broken_.assign(is_broken_.size(), false);
   for (const diag::Verdict& verdict : standing)
     for (const std::uint32_t link : links_to_avoid(graph_, verdict.culprit))
       is_broken_[link] = true;
   std::vector<Question> questions;
-  if (lossy.empty()) {
-    survey(now, questions);
-  } else {
+  survey(now, questions);
+  if (!lossy.empty()) {
     suspect(lossy, now, questions);
     ask_for_flows(lossy, now, questions);
   }
   return questions;
 }
 
+void Inquiry::heard(NodeId server) {
+  std::deque<std::uint32_t>& queue = to_survey_[server.index()];
+  for (std::uint32_t way = 0; way < ways_.size(); ++way) {
+    const bool is_its = server_of(way) == server && routers_on(way) <= kHopsMost;
+    if (!is_its || ways_[way].is_confirmed || std::ranges::find(queue, way) != queue.end())
+      continue;
+    ways_[way].surveys = 0;
+    queue.push_back(way);
+  }
+}
+
 void Inquiry::put_off(const Question& question) {
   const auto* const trace = std::get_if<TraceOrder>(&question.order);
-  if (trace != nullptr && !ways_[trace->way].is_traced)
-    to_survey_[question.server.index()].push_back(trace->way);
+  if (trace == nullptr || trace->tries != 1 || ways_[trace->way].surveys >= kSurveysMost) return;
+  std::erase_if(surveyed_, [&](const Asked& one) { return one.way == trace->way; });
+  to_survey_[question.server.index()].push_back(trace->way);
 }
 
 // The link by which a packet came to the router that has this address; none where no cable has.
@@ -184,34 +237,47 @@ std::vector<std::uint32_t> Inquiry::measure(const Trace& trace) const {
   return links;
 }
 
-// False when the way leads elsewhere.
-bool Inquiry::check_way(const Trace& trace) {
-  Way& way = ways_[trace.way];
+// By the first router that says so.
+std::optional<Elsewhere> Inquiry::leads_elsewhere(const Trace& trace) const {
   const auto links = matrix_.ways.links(trace.way);
-  traced_ += std::exchange(way.is_traced, true) ? 0 : 1;
-  const bool was_elsewhere = std::exchange(way.is_elsewhere, false);
   for (std::size_t hop = 0; hop < trace.hops.size(); ++hop) {
     const std::uint32_t router = trace.hops[hop].router;
-    const std::uint32_t planned = links[hop];
-    if (router == 0) continue;
-    if (router == topo::address_of(LinkId{static_cast<int>(planned / 2)}, planned % 2 == 0)) {
-      // On the first link every way of the NIC is.
-      way.is_confirmed = way.is_confirmed || hop > 0 || links.size() == 2;
-      continue;
-    }
-    // An address that no cable has may be another one of the same router.
-    const auto taken = link_to(router);
-    if (!taken) continue;
-    way.is_elsewhere = true;
-    way.measured = measure(trace);
-    is_hash_known_ = false;
-    if (!was_elsewhere)
-      fresh_elsewhere_.push_back({.way = trace.way, .planned = planned, .taken = *taken});
-    break;
+    const auto taken = router == 0 ? std::nullopt : link_to(router);
+    // An address that no cable has may be another one of the same router; one of another cable is,
+    // where that leads there from elsewhere than from the router before.
+    if (!taken || *taken == links[hop]) continue;
+    const bool is_the_router = head_of(graph_, *taken) == head_of(graph_, links[hop]);
+    const bool is_from_before = head_of(graph_, *taken ^ 1U) == head_of(graph_, links[hop] ^ 1U);
+    if (is_the_router && !is_from_before) continue;
+    return Elsewhere{.way = trace.way, .planned = links[hop], .taken = *taken};
   }
-  elsewhere_ += way.is_elsewhere ? 1 : 0;
-  elsewhere_ -= was_elsewhere ? 1 : 0;
-  return !way.is_elsewhere;
+  return std::nullopt;
+}
+
+// False when the way leads elsewhere.
+bool Inquiry::check_way(const Trace& trace, Seconds now) {
+  Way& way = ways_[trace.way];
+  way.surveys = 0;  // it has been answered
+  const auto taken = leads_elsewhere(trace);
+  if (taken) {
+    // Around what is broken everybody leads it; that is no matter of the hash.
+    if (has_broken_) return false;
+    if (std::exchange(way.is_elsewhere, true)) {
+      if (now - way.elsewhere_at >= kCheckAfter) way.measured = measure(trace);
+      return false;
+    }
+    way.elsewhere_at = now;
+    ++elsewhere_;
+    fresh_elsewhere_.push_back(*taken);
+    to_check_.push_back({now + kCheckAfter, trace.way});
+    return false;
+  }
+  // On the first link every way of the NIC is.
+  for (std::size_t hop = trace.hops.size() == 1 ? 0 : 1; hop < trace.hops.size(); ++hop)
+    way.is_confirmed = way.is_confirmed || trace.hops[hop].router != 0;
+  way.measured.clear();
+  elsewhere_ -= std::exchange(way.is_elsewhere, false) ? 1 : 0;
+  return true;
 }
 
 Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const Trace& trace,
@@ -220,7 +286,7 @@ Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const Trace&
       static_cast<int>(trace.hops.size()) != routers_on(trace.way))
     return Error{Code::kInvalidInput, "tells of a traceroute on a way that is not its own"};
   std::vector<diag::PassedCount> counts;
-  if (!check_way(trace)) return counts;
+  if (!check_way(trace, now)) return counts;
   traces_.push_back({.at = now, .way = trace.way, .hops = trace.hops});
   const auto links = matrix_.ways.links(trace.way);
   const std::size_t alike = hops_back_alike(trace.way);
@@ -270,15 +336,15 @@ std::optional<std::vector<std::uint32_t>> Inquiry::round_trip(NodeId server,
   return links;
 }
 
-// The share that half of all connections stay below.
-double Inquiry::usually_again() const {
+void Inquiry::find_usual() {
   std::vector<double> shares;
   for (const RecentFlow& one : flows_)
     shares.push_back(static_cast<double>(one.again) / static_cast<double>(one.segments));
-  if (shares.empty()) return kAgainBackground;
+  usually_again_ = kAgainBackground;
+  if (shares.empty()) return;
   const auto middle = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2);
   std::nth_element(shares.begin(), middle, shares.end());
-  return std::max(kAgainBackground, *middle);
+  usually_again_ = std::max(kAgainBackground, *middle);
 }
 
 bool Inquiry::crosses_broken(std::span<const std::uint32_t> links) const {
@@ -287,7 +353,10 @@ bool Inquiry::crosses_broken(std::span<const std::uint32_t> links) const {
 
 Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const FlowCounts& counts,
                                                      Seconds now) {
-  if (!is_hash_known_) return std::vector<diag::PassedCount>();
+  // Who tells more than it is asked is not heard.
+  const bool is_asked = is_flows_asked_[server.index()];
+  is_flows_asked_[server.index()] = false;
+  if (!is_asked || !is_hash_known_) return std::vector<diag::PassedCount>();
   std::vector<RecentFlow> fresh;
   for (const FlowCount& one : counts.flows) {
     auto links = round_trip(server, one.flow);
@@ -296,7 +365,8 @@ Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const FlowCo
         {.at = now, .links = std::move(*links), .segments = one.segments, .again = one.again});
   }
   flows_.insert(flows_.end(), fresh.begin(), fresh.end());
-  const double background = usually_again();
+  if (flows_.size() > kFlowsKept)
+    flows_.erase(flows_.begin(), flows_.end() - static_cast<std::ptrdiff_t>(kFlowsKept));
   std::vector<diag::PassedCount> passed;
   for (RecentFlow& one : fresh) {
     // Around what is broken a healer may have led it meanwhile.
@@ -306,7 +376,7 @@ Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const FlowCo
                       .links = std::move(one.links),
                       .sent = static_cast<std::uint32_t>(std::ceil(weight * one.segments)),
                       .lost = static_cast<std::uint32_t>(std::lround(weight * one.again)),
-                      .background = background});
+                      .background = usually_again_});
   }
   return passed;
 }
@@ -362,9 +432,18 @@ std::vector<Elsewhere> Inquiry::take_elsewhere() {
   return std::exchange(fresh_elsewhere_, {});
 }
 
+std::vector<bool> Inquiry::unknown_ways() const {
+  std::vector<bool> unknown;
+  for (const Way& way : ways_)
+    unknown.push_back(way.is_elsewhere);
+  return unknown;
+}
+
 std::optional<fabric::Paths> Inquiry::take_measured() {
-  if (std::ranges::none_of(ways_, [](const Way& way) { return !way.measured.empty(); }))
+  if (!to_check_.empty() ||
+      std::ranges::none_of(ways_, [](const Way& way) { return !way.measured.empty(); }))
     return std::nullopt;
+  is_hash_known_ = false;
   fabric::Paths paths;
   for (std::uint32_t number = 0; number < ways_.size(); ++number) {
     Way& way = ways_[number];

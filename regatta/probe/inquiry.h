@@ -62,6 +62,10 @@ class Inquiry {
   // What to ask now. `lossy`: ways that lose something; `standing`: what is known to be broken.
   std::vector<Question> ask(std::span<const std::uint32_t> lossy,
                             std::span<const diag::Verdict> standing, Seconds now);
+  // Whose packets take this way.
+  NodeId server_of(std::uint32_t way) const;
+  // Somebody reports for this server now: its ways are asked about that nobody could confirm yet.
+  void heard(NodeId server);
   // Nobody was there to hear it.
   void put_off(const Question& question);
 
@@ -74,12 +78,15 @@ class Inquiry {
   Gathered about(const diag::Culprit& culprit, Seconds since) const;
   // Of ways that were not known to be so at the last call.
   std::vector<Elsewhere> take_elsewhere();
+  // By way: whether it leads elsewhere, nobody knows where as a whole.
+  std::vector<bool> unknown_ways() const;
   // All ways as they are known now, where routers have told whole ways that lead elsewhere than
-  // the matrix has them; none where there is no such way. Once: whoever takes them puts them into
-  // the matrix, and with them the way counts as confirmed.
+  // the matrix has them, twice with some seconds between; none where there is no such way, or while
+  // more are looked at. Once: whoever takes them puts them into the matrix, and with them the way
+  // counts as confirmed.
   std::optional<fabric::Paths> take_measured();
-  // All ways that can be traced were once.
-  bool has_surveyed() const { return traced_ > 0 && traced_ == traceable_; }
+  // Every way was asked about, and answered or given up.
+  bool has_surveyed() const;
   std::size_t ways() const { return ways_.size(); }
   // Those of which at least one router has said that the way leads there; and those on which
   // another one answered than was planned.
@@ -88,11 +95,12 @@ class Inquiry {
 
  private:
   struct Way {
-    Seconds next;  // that it is traced on suspicion
+    Seconds next{-1e9};  // that it is traced on suspicion
     Seconds pause;
-    bool is_traced = false;
+    int surveys = 0;  // questions of this survey about it
     bool is_confirmed = false;
     bool is_elsewhere = false;
+    Seconds elsewhere_at;                 // when that was found
     std::vector<std::uint32_t> measured;  // links; empty: as in the matrix, or not known as a whole
   };
   struct RecentTrace {
@@ -111,20 +119,26 @@ class Inquiry {
     std::uint64_t answered = 0;
   };
 
-  NodeId server_of(std::uint32_t way) const;
   int routers_on(std::uint32_t way) const;
   std::size_t hops_back_alike(std::uint32_t way) const;
+  struct Asked {
+    Seconds at;
+    std::uint32_t way = 0;
+  };
+  void begin_survey(Seconds now);
   void survey(Seconds now, std::vector<Question>& questions);
+  void ask_again(Seconds now);
   void suspect(std::span<const std::uint32_t> lossy, Seconds now, std::vector<Question>& questions);
   void ask_for_flows(std::span<const std::uint32_t> lossy, Seconds now,
                      std::vector<Question>& questions);
-  bool check_way(const Trace& trace);
+  bool check_way(const Trace& trace, Seconds now);
+  std::optional<Elsewhere> leads_elsewhere(const Trace& trace) const;
   std::optional<std::uint32_t> link_to(std::uint32_t router) const;
   std::vector<std::uint32_t> measure(const Trace& trace) const;
   void forget(Seconds now);
   std::optional<std::vector<std::uint32_t>> round_trip(NodeId server,
                                                        const fabric::FiveTuple& flow) const;
-  double usually_again() const;
+  void find_usual();
   bool crosses_broken(std::span<const std::uint32_t> links) const;
 
   const topo::Graph& graph_;
@@ -132,9 +146,13 @@ class Inquiry {
   std::span<const std::uint32_t> seeds_;
   const Matrix& matrix_;  // its ways may be replaced by take_measured()
   std::vector<Way> ways_;
-  std::vector<bool> is_lossy_;                        // per way, at the last call of ask()
+  std::vector<bool> is_lossy_;  // per way, at the last call of ask()
+  bool has_broken_ = false;
   std::vector<bool> is_broken_;                       // per directed link
   std::vector<std::deque<std::uint32_t>> to_survey_;  // by server: ways
+  std::deque<Asked> surveyed_;                        // not answered yet, oldest first
+  std::deque<Asked> to_check_;                        // that lead elsewhere: when to ask again
+  std::size_t phase_ = 0;                             // which servers are asked next
   Seconds surveyed_at_{-1e9};                         // when a survey began
   Seconds next_survey_{-1e9};                         // the next ways of it
   Seconds next_suspicion_{-1e9};
@@ -143,10 +161,10 @@ class Inquiry {
   std::vector<Answers> answers_;  // by node: of routers on ways that lost nothing
   std::deque<RecentTrace> traces_;
   std::deque<RecentFlow> flows_;
+  double usually_again_;              // the share that half of all connections stay below
+  std::vector<bool> is_flows_asked_;  // by node: an answer is awaited
   std::vector<Elsewhere> fresh_elsewhere_;
   bool is_hash_known_ = true;  // no way was found elsewhere: also connections go as is computed
-  std::size_t traceable_ = 0;
-  std::size_t traced_ = 0;
   std::size_t elsewhere_ = 0;
 };
 

@@ -153,7 +153,7 @@ void Scout::Impl::count_flows() {
     const auto again = static_cast<std::uint32_t>(one.retransmits - before->second.second);
     if (segments == 0) continue;
     counts.flows.push_back({.flow = {from, ipv4_of(one.connection.remote),
-                                     one.connection.local.port, one.connection.remote.port, 6},
+                                     one.connection.local.port, one.connection.remote.port, kTcp},
                             .segments = segments,
                             .again = std::min(again, segments)});
   }

@@ -17,8 +17,7 @@ void SimulatedTraces::go_on(Simulation& simulation, diag::Locator& locator) {
   const auto end = coming_.upper_bound(now);
   for (auto at = coming_.begin(); at != end; ++at) {
     const Trace& trace = at->second.trace;
-    const NodeId server = graph_.links[matrix_.ways.links(trace.way).front() / 2].a;
-    const auto counts = inquiry_.take(server, trace, now);
+    const auto counts = inquiry_.take(inquiry_.server_of(trace.way), trace, now);
     REGATTA_CHECK(counts.has_value());
     for (const diag::PassedCount& count : *counts)
       locator.add(count);

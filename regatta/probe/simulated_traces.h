@@ -26,15 +26,13 @@ class SimulatedTraces {
  public:
   // All must outlive this.
   SimulatedTraces(const topo::Graph& graph, const Planned& planned, const Matrix& matrix)
-      : matrix_(matrix), graph_(graph), inquiry_(graph, planned.routes, planned.seeds, matrix) {}
+      : inquiry_(graph, planned.routes, planned.seeds, matrix) {}
 
   // After each window: asks the routers of the simulation, and hands over to the locator what has
   // been answered by now.
   void go_on(Simulation& simulation, diag::Locator& locator);
 
  private:
-  const Matrix& matrix_;
-  const topo::Graph& graph_;
   Inquiry inquiry_;
   std::multimap<Seconds, Simulation::Answer> coming_;
 };

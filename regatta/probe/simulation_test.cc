@@ -58,6 +58,33 @@ class Simulated : public testing::Test {
   const Matrix matrix_ = plan_matrix(fabric_.graph, fabric_.routes, fabric_.seeds);
 };
 
+TEST_F(Simulated, TraceroutesEndWhereTheWayIsBroken) {
+  // The second link of some way, in its direction.
+  std::uint32_t way = 0;
+  while (matrix_.ways.links(way).size() < 4)
+    ++way;
+  const std::uint32_t bad = matrix_.ways.links(way)[1];
+  SimulatedFault broken;
+  broken.culprit = diag::link_culprit({LinkId{static_cast<int>(bad / 2)}, bad % 2 == 0});
+  broken.at = Seconds{0.5};
+  Simulation simulation(fabric_.graph, matrix_, {broken}, {.noise = {}});
+  const TraceOrder order{.way = way, .hops = 3, .tries = 4};
+  simulation.next_window();
+  const auto before = simulation.trace(order);
+  ASSERT_TRUE(before);
+  EXPECT_GT(before->at, simulation.now() + Seconds{0.1});
+  for (const TraceHop& hop : before->trace.hops)
+    EXPECT_EQ(hop.answered, 4);
+  while (simulation.now() < Seconds{1})
+    simulation.next_window();
+  const auto after = simulation.trace(order);
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->trace.hops[0].answered, 4);
+  EXPECT_EQ(after->trace.hops[1].answered, 0);
+  EXPECT_EQ(after->trace.hops[2].answered, 0);
+  EXPECT_EQ(after->trace.hops[1].router, 0U);
+}
+
 TEST_F(Simulated, QuietServersAnswerEveryProbe) {
   const Sums sums = run({}, 3, {.noise = quiet()});
   EXPECT_GT(sums.sent, 250 * matrix_.probes.size());

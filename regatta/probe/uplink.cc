@@ -81,9 +81,9 @@ struct Uplink::Impl {
     if (noted.insert(text).second && options.note) options.note(text);
   }
   Result<os::UniqueFd> dial();
-  Status ask_in(int socket);
-  Status listen(int socket);
-  Status stay(int socket);
+  Status ask_in(int socket, Lines& lines);
+  Status listen(int socket, Lines& lines);
+  Status stay(int socket, Lines& lines);
   void keep_connected();
 };
 
@@ -96,12 +96,11 @@ Result<os::UniqueFd> Uplink::Impl::dial() {
 }
 
 // Says who this is and waits for the answer.
-Status Uplink::Impl::ask_in(int socket) {
+Status Uplink::Impl::ask_in(int socket, Lines& lines) {
   Hello hello = options.hello;
   hello.clock = os::system_now();
   REGATTA_TRY_DO(send_whole(socket, hello_line(hello) + "\n"));
   std::optional<Status> answer;
-  Lines lines(kLongestHello);
   const Seconds until = os::monotonic_now() + kAnswerPatience;
   while (!answer) {
     constexpr int kLookMs = 100;  // whether to stop
@@ -115,6 +114,8 @@ Status Uplink::Impl::ask_in(int socket) {
     if (count <= 0) return Error{Code::kUnavailable, "the collector hangs up"};
     REGATTA_TRY_DO(lines.add(std::string_view(block.data(), static_cast<std::size_t>(count)),
                              [&](std::string_view line) -> Status {
+                               // An order may come right behind the answer.
+                               if (answer) return options.hear ? options.hear(line) : Status();
                                answer = parse_answer(line);
                                return {};
                              }));
@@ -123,8 +124,7 @@ Status Uplink::Impl::ask_in(int socket) {
 }
 
 // Until the collector ends the connection, whose last words are the error, or nobody needs it.
-Status Uplink::Impl::listen(int socket) {
-  Lines lines(kLongestHello);
+Status Uplink::Impl::listen(int socket, Lines& lines) {
   for (;;) {
     std::array<pollfd, 2> wait{pollfd{socket, POLLIN, 0}, pollfd{wake.get(), POLLIN, 0}};
     if (::poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR)
@@ -143,13 +143,13 @@ Status Uplink::Impl::listen(int socket) {
 }
 
 // Lines go there as long as it lasts.
-Status Uplink::Impl::stay(int socket) {
+Status Uplink::Impl::stay(int socket, Lines& lines) {
   {
     const std::lock_guard lock(mutex);
     fd = socket;
     unsent.clear();
   }
-  const Status end = listen(socket);
+  const Status end = listen(socket, lines);
   const std::lock_guard lock(mutex);
   fd = -1;
   return end;
@@ -160,12 +160,13 @@ void Uplink::Impl::keep_connected() {
   for (;;) {
     Seconds pause = options.again;
     auto socket = dial();
-    Status state = socket ? ask_in(socket->get()) : Status(socket.error());
+    Lines lines(kLongestHello);
+    Status state = socket ? ask_in(socket->get(), lines) : Status(socket.error());
     if (has_stopped()) return;
     if (state) {
       if (had_trouble) note("reports to " + options.collector + " again");
       const Seconds begun = os::monotonic_now();
-      state = stay(socket->get());
+      state = stay(socket->get(), lines);
       if (has_stopped()) return;
       // One that comes in only to be sent away again says so once.
       if (os::monotonic_now() - begun > kWell) noted.clear();

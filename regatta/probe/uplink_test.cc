@@ -131,6 +131,16 @@ TEST_P(UplinkAndDoor, BringOrdersBack) {
   EXPECT_THAT(orders(), ElementsAre("flows", "carriers"));
 }
 
+TEST_P(UplinkAndDoor, BringAnOrderThatComesRightBehindTheAnswer) {
+  const Uplink uplink = dial("s0");
+  EXPECT_TRUE(wait([&] { return door_->tell(NodeId{0}, "carriers\n"); }));
+  EXPECT_TRUE(wait([&] { return !orders().empty(); }));
+  EXPECT_THAT(orders(), ElementsAre("carriers"));
+  EXPECT_THAT(door_->take_arrivals(), ElementsAre(NodeId{0}));
+  EXPECT_THAT(door_->take_arrivals(), IsEmpty());
+  EXPECT_THAT(notes(), IsEmpty());
+}
+
 TEST_P(UplinkAndDoor, SayOnceThatAProberIsSentAwayAgainAndAgain) {
   Uplink uplink = dial("s0");
   for (int i = 0; i < 3; ++i) {

@@ -149,8 +149,8 @@ class ProbeCommand(ProbeLab):
                                "s = selectors.DefaultSelector()\n"
                                "[s.register(c, 1) for c in all]\n"
                                "while True: [k.fileobj.recv(65536) for k, _ in s.select()]\n")
-        self.wait(lambda: "5000" in lab_case.regatta("lab", "exec", "--lab", self.name, "s4", "--", "cat", "/proc/net/tcp").stdout
-                  or ":1388 " in lab_case.regatta("lab", "exec", "--lab", self.name, "s4", "--", "cat", "/proc/net/tcp").stdout)
+        inside = ("lab", "exec", "--lab", self.name, "s4", "--", "cat", "/proc/net/tcp")
+        self.wait(lambda: ":1388 " in lab_case.regatta(*inside).stdout)  # port 5000
         sender = self.script("s0", "import socket, time\n"
                              f"all = [socket.create_connection(('{self.address('s4')}', 5000)) for _ in range(16)]\n"
                              "while True: [c.send(b'x' * 1000) for c in all]; time.sleep(0.005)\n")
@@ -232,7 +232,7 @@ class ProbeOfTwoLeaves(ProbeLab):
 
     def test_takes_ways_as_they_are_measured_where_switches_hash_otherwise(self):
         for leaf in ("leaf0", "leaf1"):
-            seed = f"/proc/sys/net/ipv4/fib_multipath_hash_seed"
+            seed = "/proc/sys/net/ipv4/fib_multipath_hash_seed"
             inside = ("lab", "exec", "--lab", self.name, leaf, "--", "sh", "-c")
             before = lab_case.regatta(*inside, f"cat {seed}").stdout.strip()
             lab_case.regatta(*inside, f"echo 12345 > {seed}")

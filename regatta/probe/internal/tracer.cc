@@ -63,7 +63,6 @@ class WayTrace {
     const int limit = static_cast<int>(step % hops_.size()) + 1;
     ::setsockopt(fd_.get(), IPPROTO_IP, IP_TTL, &limit, sizeof limit);
     const Mark mark{.step = step};
-    asked_ = step;
     ++hop.sent;
     // An answer that is waiting fails the next call, and only that.
     for (int again = 0; again < 3; ++again)
@@ -93,15 +92,15 @@ class WayTrace {
     message.msg_controllen = control.size();
     const ssize_t count = ::recvmsg(fd_.get(), &message, MSG_ERRQUEUE | MSG_DONTWAIT);
     if (count < 0) return errno == EINTR;
-    const bool is_marked = count == sizeof mark && mark.magic == kMagic && mark.step < steps();
+    // Of routers that send back no more than the ports nobody knows what they answer.
+    if (count != sizeof mark || mark.magic != kMagic || mark.step >= steps()) return true;
     for (cmsghdr* at = CMSG_FIRSTHDR(&message); at != nullptr; at = CMSG_NXTHDR(&message, at)) {
       if (at->cmsg_level != IPPROTO_IP || at->cmsg_type != IP_RECVERR) continue;
       const auto* error = reinterpret_cast<const sock_extended_err*>(CMSG_DATA(at));
       if (error->ee_origin != SO_EE_ORIGIN_ICMP || error->ee_type != ICMP_TIME_EXCEEDED) continue;
       sockaddr_in router;
       std::memcpy(&router, SO_EE_OFFENDER(error), sizeof router);
-      // Routers that send back no more than the ports are taken to answer what was asked last.
-      TraceHop& hop = hops_[(is_marked ? mark.step : asked_) % hops_.size()];
+      TraceHop& hop = hops_[mark.step % hops_.size()];
       if (hop.answered < hop.sent) ++hop.answered;
       hop.router = ::ntohl(router.sin_addr.s_addr);
     }
@@ -110,7 +109,6 @@ class WayTrace {
 
   Traced way_;
   os::UniqueFd fd_;
-  std::uint32_t asked_ = 0;
   std::vector<TraceHop> hops_;
 };
 

@@ -25,8 +25,9 @@ inline constexpr Seconds kTraceStep{0.01};  // between two packets on one way
 inline constexpr Seconds kTraceGrace{0.1};  // for the last answers
 
 // All at once; takes kTraceStep for each packet of the longest and kTraceGrace. None of a way whose
-// port another program has. Empty as a whole when `stop` was set, or when this thread itself was
-// kept waiting so long that nobody knows what was lost.
+// port another program has. Routers are heard that send back 16 bytes of a packet or more. Empty as
+// a whole when `stop` was set, or when this thread itself was kept waiting so long that nobody
+// knows what was lost.
 std::vector<std::optional<std::vector<TraceHop>>> trace(std::span<const Traced> ways,
                                                         const std::atomic<bool>& stop);
 
