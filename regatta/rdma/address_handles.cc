@@ -42,12 +42,16 @@ ibv_ah* AddressHandles::find(const Gid& to, std::uint16_t source_port, Seconds n
   }
   Handle& one = known->second;
   Peer& peer = peers_[to];
-  if (now - std::max(one.made, peer.heard) >= limits_.silence) {
+  // Behind a dead cable all are silent: one that does not answer is waited for, not each of them.
+  if (now - std::max(one.made, peer.heard) >= limits_.silence &&
+      now - refused_ >= limits_.silence) {
     // The old one stays where the neighbour does not answer: nothing is better.
     if (ibv_ah* const made = make(to, source_port, peer, now); made != nullptr) {
       replaced_.push_back(one.handle);
       one.handle = made;
       one.made = now;
+    } else {
+      refused_ = now;
     }
   }
   one.used = now;

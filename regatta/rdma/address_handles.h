@@ -65,6 +65,7 @@ class AddressHandles {
   std::map<std::pair<Gid, std::uint16_t>, Handle> handles_;
   std::map<Gid, Peer> peers_;
   std::vector<ibv_ah*> replaced_;
+  Seconds refused_{-1e9};  // when a handle could not be made anew
 };
 
 }  // namespace regatta::rdma

@@ -71,6 +71,19 @@ TEST(AddressHandles, StayWhereTheNeighbourDoesNotAnswerAndAskSeldom) {
   EXPECT_LE(device.tried, 1U + 3 + 4);
 }
 
+TEST(AddressHandles, WaitForOneOfManySilentPeersAtATime) {
+  FakeDevice device;
+  AddressHandles handles(device.verbs(), {.silence = {5}});
+  for (std::uint8_t peer = 1; peer <= 50; ++peer)
+    handles.find(Gid{peer}, 50000, {0});
+  device.is_reachable = false;
+  device.tried = 0;
+  for (double now = 0; now < 20; now += 0.01)
+    for (std::uint8_t peer = 1; peer <= 50; ++peer)
+      EXPECT_NE(handles.find(Gid{peer}, 50000, {now}), nullptr);
+  EXPECT_LE(device.tried, 3U) << "each may take a second";
+}
+
 TEST(AddressHandles, AreBoundedAndThoseGoThatWereNotUsedForLongest) {
   FakeDevice device;
   AddressHandles handles(device.verbs(), {.most = 64});
