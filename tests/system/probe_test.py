@@ -226,6 +226,8 @@ class ProbeOfTwoLeaves(ProbeLab):
             self.assertEqual(probe.end(), 0)
             evidence = [event for event in probe.named("evidence") if event["culprit"] == f"link {link}, both ways"][0]
             print(f"  {link} {share}: {evidence}")
+            # Nothing is lost before it, and in a lab every router answers.
+            self.assertGreater(evidence["answered_before"] / evidence["traced_before"], 0.99)
             self.assertGreater(evidence["answered_before"] / evidence["traced_before"],
                                evidence["answered_behind"] / evidence["traced_behind"])
             lab_case.regatta("lab", "fault", "clear", "--lab", self.name)

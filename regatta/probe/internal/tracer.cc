@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <thread>
 
 #include <arpa/inet.h>
@@ -121,7 +122,12 @@ void sleep_until(Seconds time) {
 
 std::vector<std::optional<std::vector<TraceHop>>> trace(std::span<const Traced> ways,
                                                         const std::atomic<bool>& stop) {
-  std::vector<WayTrace> all(ways.begin(), ways.end());
+  // A probe and the answer to one that comes the other way may have the very same 5-tuple: of two
+  // sockets with it only one would hear the routers.
+  std::vector<WayTrace> all;
+  std::map<fabric::FiveTuple, std::size_t> place;
+  for (const Traced& way : ways)
+    if (place.try_emplace(way.flow, all.size()).second) all.emplace_back(way);
   std::uint32_t steps = 0;
   for (const WayTrace& one : all)
     steps = std::max(steps, one.is_open() ? one.steps() : 0);
@@ -136,11 +142,11 @@ std::vector<std::optional<std::vector<TraceHop>>> trace(std::span<const Traced> 
       one.take();
   }
   if (steps > 0) sleep_until(due + kTraceGrace);
-  std::vector<std::optional<std::vector<TraceHop>>> results;
-  for (WayTrace& one : all) {
+  for (WayTrace& one : all)
     one.take();
-    results.push_back(one.result());
-  }
+  std::vector<std::optional<std::vector<TraceHop>>> results;
+  for (const Traced& way : ways)
+    results.push_back(all[place.at(way.flow)].result());
   return results;
 }
 
