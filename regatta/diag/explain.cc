@@ -18,7 +18,7 @@ bool is_cable(const Culprit& culprit) {
 class Telling {
  public:
   Telling(const topo::Graph& graph, std::span<const WayCount> ways,
-          std::span<const Culprit> standing, const ExplainOptions& options)
+          std::span<const Standing> standing, const ExplainOptions& options)
       : components_(graph),
         options_(options),
         windows_(ways.empty() ? 0 : ways[0].sent.size()),
@@ -190,7 +190,8 @@ class Telling {
 }  // namespace
 
 std::vector<Explanation> explain(const topo::Graph& graph, std::span<const WayCount> ways,
-                                 std::span<const Culprit> standing, const ExplainOptions& options) {
+                                 std::span<const Standing> standing,
+                                 const ExplainOptions& options) {
   return Telling(graph, ways, standing, options).run();
 }
 

@@ -39,6 +39,7 @@ struct ExplainOptions {
   double prior_some_flows = -3;  // on top, that it drops all of some flows and nothing of others
   double prior_standing = -1;    // of what is known to be broken
   double prior_look_alike = -3;  // on top, of others whom probes cannot tell from it
+  double prior_settled = -12;    // the same where other packets have told them apart before
   double prior_onset = -4;       // that it began in just that window
   std::size_t most_faults = 8;
   // For a verdict to be sure, as a short disturbance is no fault: so many windows with losses, the
@@ -57,11 +58,17 @@ struct Explanation {
   std::size_t onset = 0;  // the window since which it is so
 };
 
-// Likeliest first; `standing`: culprits of earlier ones. Confidence is the share of the likelihood
+// What is known to be broken.
+struct Standing {
+  Culprit culprit;
+  bool is_settled = false;  // other packets have told it from those that look like it to probes
+};
+
+// Likeliest first; `standing`: of earlier ones. Confidence is the share of the likelihood
 // that sets with the culprit have among all sets that were found; culprits with the very same ways
 // are named as alternatives and count as one.
 std::vector<Explanation> explain(const topo::Graph& graph, std::span<const WayCount> ways,
-                                 std::span<const Culprit> standing = {},
+                                 std::span<const Standing> standing = {},
                                  const ExplainOptions& options = {});
 
 }  // namespace regatta::diag

@@ -330,9 +330,9 @@ std::vector<Verdict> Locator::find(Seconds now, Window last) {
   count(now, tally);
   for (std::uint32_t way = 0; way < ways_.size(); ++way)
     if (tally.has_lost(way)) lossy_ways_.push_back(way);
-  std::vector<Culprit> standing;
-  for (const Verdict& verdict : standing_)
-    standing.push_back(verdict.culprit);
+  std::vector<Standing> standing;
+  for (std::size_t i = 0; i < standing_.size(); ++i)
+    standing.push_back({standing_[i].culprit, is_settled_[i]});
   for (Explanation& one : explain(graph_, tally.ways(), standing, options_.explain)) {
     const Window onset = tally.first + static_cast<Window>(one.onset);
     one.verdict.since = static_cast<double>(onset) * options_.window;
@@ -366,6 +366,7 @@ News Locator::compare(std::vector<Verdict> found, Seconds now) {
     if (at != standing_.end()) {
       const auto place = static_cast<std::size_t>(at - standing_.begin());
       held_at_[place] = now;
+      if (!at->alternatives.empty() && verdict.alternatives.empty()) is_settled_[place] = true;
       verdict.since = at->since;
       verdict.at = at->at;
       *at = std::move(verdict);
@@ -374,6 +375,7 @@ News Locator::compare(std::vector<Verdict> found, Seconds now) {
       news.begun.push_back(verdict);
       standing_.push_back(std::move(verdict));
       held_at_.push_back(now);
+      is_settled_.push_back(false);
     }
   }
   for (std::size_t i = 0; i < standing_.size();) {
@@ -388,6 +390,7 @@ News Locator::compare(std::vector<Verdict> found, Seconds now) {
     news.over.push_back(std::move(standing_[i]));
     standing_.erase(standing_.begin() + static_cast<std::ptrdiff_t>(i));
     held_at_.erase(held_at_.begin() + static_cast<std::ptrdiff_t>(i));
+    is_settled_.erase(is_settled_.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return news;
 }

@@ -115,6 +115,7 @@ class Locator {
   std::vector<bool> is_left_out_;  // per way; empty: none
   std::vector<Verdict> standing_;
   std::vector<Seconds> held_at_;  // of each: when it was last found
+  std::vector<bool> is_settled_;  // of each: other packets have told it from its look-alikes
 };
 
 }  // namespace regatta::diag

@@ -14,7 +14,7 @@ namespace {
 class Maker {
  public:
   Maker(const Components& components, std::span<const WayCount> ways,
-        std::span<const Culprit> standing, const ExplainOptions& options)
+        std::span<const Standing> standing, const ExplainOptions& options)
       : components_(components), ways_(ways), standing_(standing), options_(options) {
     for (std::uint32_t way = 0; way < ways.size(); ++way) {
       made_.sums.emplace_back(ways[way]);
@@ -119,25 +119,33 @@ class Maker {
     }
   }
 
-  bool is_standing(const Culprit& culprit) const {
-    return std::ranges::find(standing_, culprit) != standing_.end();
+  const Standing* find_standing(const Culprit& culprit) const {
+    const auto at = std::ranges::find(standing_, culprit, &Standing::culprit);
+    return at == standing_.end() ? nullptr : &*at;
   }
+  bool is_standing(const Culprit& culprit) const { return find_standing(culprit) != nullptr; }
 
   // Of components with the same ways the one that is known to be broken has the name, else the
   // smallest.
   void name_all() {
-    std::unordered_map<std::uint64_t, double> bonus;  // by group
+    struct Bonus {
+      double of_group = 0;
+      double of_others = 0;  // on top
+    };
+    std::unordered_map<std::uint64_t, Bonus> bonus;  // by group
     for (Candidate& one : made_.all) {
       for (Culprit& other : one.same)
         if (is_standing(other) && !is_standing(one.culprit)) std::swap(one.culprit, other);
-      if (is_standing(one.culprit))
-        bonus[one.group] = options_.prior_standing - components_.prior(one.component, options_);
+      if (const Standing* const known = find_standing(one.culprit))
+        bonus[one.group] = {options_.prior_standing - components_.prior(one.component, options_),
+                            known->is_settled ? options_.prior_settled : options_.prior_look_alike};
     }
     // That one of those is broken whom probes cannot tell apart is known; which one, less so.
     for (Candidate& one : made_.all) {
       const auto its = bonus.find(one.group);
       if (its == bonus.end()) continue;
-      one.prior += its->second + (is_standing(one.culprit) ? 0 : options_.prior_look_alike);
+      one.prior += its->second.of_group;
+      if (!is_standing(one.culprit)) one.prior += its->second.of_others;
     }
   }
 
@@ -177,7 +185,7 @@ class Maker {
 
   const Components& components_;
   std::span<const WayCount> ways_;
-  std::span<const Culprit> standing_;
+  std::span<const Standing> standing_;
   const ExplainOptions& options_;
   Candidates made_;
 };
@@ -197,7 +205,7 @@ Sums::Sums(const WayCount& way) : is_probe(way.background <= 0) {
 }
 
 Candidates make_candidates(const Components& components, std::span<const WayCount> ways,
-                           std::span<const Culprit> standing, const ExplainOptions& options) {
+                           std::span<const Standing> standing, const ExplainOptions& options) {
   return Maker(components, ways, standing, options).run();
 }
 

@@ -73,6 +73,6 @@ struct Candidates {
 
 // `standing`: who is known to be broken.
 Candidates make_candidates(const Components& components, std::span<const WayCount> ways,
-                           std::span<const Culprit> standing, const ExplainOptions& options);
+                           std::span<const Standing> standing, const ExplainOptions& options);
 
 }  // namespace regatta::diag
