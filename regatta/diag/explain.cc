@@ -34,6 +34,7 @@ class Telling {
     const FaultSet& best = sets_.front();
     for (std::size_t i = 0; i < best.members.size(); ++i)
       all.push_back({verdict(best, i), best.members[i].onset});
+    join_worse(all);
     join_directions(all);
     for (Explanation& one : all)
       weigh_against_others(one.verdict);
@@ -45,6 +46,22 @@ class Telling {
  private:
   bool is_dark(const Member& member) const {
     return made_.all[member.candidate].some_flows || member.rate > kDark;
+  }
+
+  // What has become worse is one fault: as it is now, since it began.
+  static void join_worse(std::vector<Explanation>& all) {
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t k = i + 1; k < all.size(); ++k) {
+        Verdict& one = all[i].verdict;
+        const Verdict& other = all[k].verdict;
+        if (one.culprit != other.culprit) continue;
+        one.loss_share = 1 - (1 - one.loss_share) * (1 - other.loss_share);
+        if (one.loss_share > kDark) one.symptom = Symptom::kBlackHole;
+        one.confidence = std::max(one.confidence, other.confidence);
+        all[i].onset = std::min(all[i].onset, all[k].onset);
+        all.erase(all.begin() + static_cast<std::ptrdiff_t>(k));
+        break;
+      }
   }
 
   // Both directions of a cable through which nothing comes are one fault, however much earlier the

@@ -179,6 +179,24 @@ TEST_F(Explains, WhatIsKnownToBeBrokenByFewerLosses) {
   EXPECT_LE(unsure, 1U);
 }
 
+TEST_F(Explains, NobodyElseWhereWhatIsBrokenGetsWorse) {
+  for (const char* name : {"leaf0-spine1", "leaf2-spine0"}) {
+    for (std::vector<std::uint16_t>& lost : lost_)
+      std::ranges::fill(lost, std::uint16_t{0});
+    const std::uint32_t one = link(name, true);
+    lose(one, 20, 2);
+    for (std::size_t window = 25; window < kWindows; ++window)
+      for (std::size_t way = 0; way < ways_.size(); ++way)
+        if (goes_over(way, one)) lost_[way][window] = sent_[way][window];
+    const Culprit culprit = link_culprit({LinkId{static_cast<int>(one / 2)}, true});
+    static_cast<void>(told({{.culprit = culprit}}));
+    ASSERT_THAT(explanations_, SizeIs(1)) << name;
+    EXPECT_EQ(explanations_[0].verdict.culprit, culprit);
+    EXPECT_EQ(explanations_[0].verdict.symptom, Symptom::kBlackHole);
+    EXPECT_GT(explanations_[0].verdict.loss_share, 0.95);
+  }
+}
+
 // Two leaves with two servers each and two spines: each way over an uplink goes on over one other,
 // so probes alone cannot tell which of the two it is, or whether it is the spine.
 class ExplainsTwoLeaves : public testing::Test {

@@ -29,6 +29,7 @@ class Maker {
     count_arrived();
     add_some_flows();
     name_all();
+    add_worse();
     return std::move(made_);
   }
 
@@ -146,6 +147,18 @@ class Maker {
       if (its == bonus.end()) continue;
       one.prior += its->second.of_group;
       if (!is_standing(one.culprit)) one.prior += its->second.of_others;
+    }
+  }
+
+  // What is known to be broken, once more: it may lose more since some window.
+  void add_worse() {
+    const std::size_t count = made_.all.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (made_.all[i].some_flows || !is_standing(made_.all[i].culprit)) continue;
+      Candidate worse = made_.all[i];
+      worse.is_worse = true;
+      worse.prior = options_.prior_standing;
+      made_.all.push_back(std::move(worse));
     }
   }
 

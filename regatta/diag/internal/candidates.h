@@ -56,6 +56,7 @@ struct Crossed {
 struct Candidate {
   std::uint32_t component = 0;
   bool some_flows = false;
+  bool is_worse = false;  // beside the same one in a set: it has come to lose more
   Culprit culprit;
   std::vector<Culprit> same;  // other components with the same ways
   double prior = 0;

@@ -19,6 +19,7 @@ constexpr int kSwaps = 4;
 // went before the onset this share.
 constexpr std::size_t kLateWindows = 14;
 constexpr double kLateShare = 0.02;
+constexpr double kMostly = 0.5;  // what has become so much worse that no one rate fits both
 
 bool is_cable(const Culprit& culprit) {
   return culprit.kind == CulpritKind::kLink || culprit.kind == CulpritKind::kNic;
@@ -162,7 +163,9 @@ Member FaultSearch::weigh(std::size_t candidate, const Passing& passing) const {
   for (std::uint64_t left = all & ~std::uint64_t{0} << first; left != 0; left &= left - 1) {
     constexpr std::uint32_t kTried = 0b1'0010'0001'0010'1110;  // the 1st, 2nd, 3rd, 5th, 8th...
     const auto onset = static_cast<std::size_t>(std::countr_zero(left));
-    if (number < 17 && ((kTried >> number) & 1U) != 0) weigh_from(onset, passing, best);
+    // What loses a little all the time may lose more from any window on.
+    const bool is_tried = one.is_worse || (number < 17 && ((kTried >> number) & 1U) != 0);
+    if (is_tried) weigh_from(onset, passing, best);
     ++number;
   }
   return best;
@@ -171,6 +174,8 @@ Member FaultSearch::weigh(std::size_t candidate, const Passing& passing) const {
 // By expectation and maximisation.
 void FaultSearch::weigh_from(std::size_t onset, const Passing& passing, Member& best) const {
   const Candidate& one = made_.all[best.candidate];
+  // Nothing speaks against any of them in the very last window.
+  if (one.is_worse && onset + 1 >= windows_) return;
   struct Lost {
     double count = 0;
     double share = 1;  // that the others let through
@@ -198,7 +203,7 @@ void FaultSearch::weigh_from(std::size_t onset, const Passing& passing, Member& 
     rate = next;
     if (settled) break;
   }
-  if (!(rate > 0) || (one.some_flows && rate < kDark)) return;
+  if (!(rate > 0) || (one.some_flows && rate < kDark) || (one.is_worse && rate < kMostly)) return;
   double gain = one.prior + options_.prior_onset + arrived * std::log1p(-rate);
   for (const Lost& its : all)
     gain += its.count * std::log(its.lost_at(rate) / its.lost_at(0));
@@ -222,12 +227,22 @@ void FaultSearch::weigh_from(std::size_t onset, const Passing& passing, Member& 
   best.gain = gain;
 }
 
+// Worse than it was can only be what is in the set as it was.
+bool FaultSearch::has_become_worse(const FaultSet& set, const Culprit& culprit) const {
+  return std::ranges::any_of(set.members, [&](const Member& member) {
+    const Candidate& one = made_.all[member.candidate];
+    return one.culprit == culprit && !one.is_worse && !one.some_flows;
+  });
+}
+
 // A cable stands for both of its directions.
 bool FaultSearch::fits(const FaultSet& set, std::size_t candidate) const {
-  const Culprit& own = made_.all[candidate].culprit;
+  const Candidate& one = made_.all[candidate];
+  const Culprit& own = one.culprit;
+  if (one.is_worse && !has_become_worse(set, own)) return false;
   return std::ranges::none_of(set.members, [&](const Member& member) {
     const Culprit& other = made_.all[member.candidate].culprit;
-    if (other == own) return true;
+    if (other == own) return one.is_worse == made_.all[member.candidate].is_worse;
     return is_cable(own) && is_cable(other) && own.link == other.link &&
            (is_both(own) || is_both(other));
   });
@@ -251,6 +266,13 @@ void FaultSearch::settle(FaultSet& set) const {
       }
       set.members.erase(set.members.begin() + static_cast<std::ptrdiff_t>(i));
     }
+  for (std::size_t i = 0; i < set.members.size();) {
+    const Candidate& one = made_.all[set.members[i].candidate];
+    if (one.is_worse && !has_become_worse(set, one.culprit))
+      set.members.erase(set.members.begin() + static_cast<std::ptrdiff_t>(i));
+    else
+      ++i;
+  }
   const Passing passing = passing_of(set.members);
   set.score = 0;
   for (const Member& member : set.members)
