@@ -114,11 +114,16 @@ std::string to_string(const topo::Graph& graph, const Culprit& culprit) {
 
 std::string to_string(const topo::Graph& graph, const Verdict& verdict) {
   const Evidence& evidence = verdict.evidence;
-  return fmt::format("{}: {}{}, {} of {} probes on {} of {} ways, confidence {:.3f}",
-                     to_string(graph, verdict.culprit), to_string(verdict.symptom),
-                     verdict.loss_share > 0 ? " " + format_percent(verdict.loss_share) : "",
-                     evidence.lost, evidence.sent, evidence.ways_hit, evidence.ways,
-                     verdict.confidence);
+  const bool has_probes = evidence.sent > 0;  // a carrier needs none
+  const std::string share = has_probes && verdict.loss_share > 0
+                                ? " " + format_percent(verdict.loss_share)
+                                : std::string();
+  const std::string probes = has_probes
+                                 ? fmt::format(", {} of {} probes on {} of {} ways", evidence.lost,
+                                               evidence.sent, evidence.ways_hit, evidence.ways)
+                                 : std::string();
+  return fmt::format("{}: {}{}{}, confidence {:.3f}", to_string(graph, verdict.culprit),
+                     to_string(verdict.symptom), share, probes, verdict.confidence);
 }
 
 }  // namespace regatta::diag

@@ -56,6 +56,19 @@ TEST_F(Verdicts, SayWhatSpeaksForThem) {
             "switch spine0: loss 4.8 %, 37 of 771 probes on 12 of 40 ways, confidence 0.999");
 }
 
+TEST_F(Verdicts, SayNothingOfProbesWhereACarrierIsEnough) {
+  const Verdict verdict = {.culprit = both_ways_culprit(link("leaf0-spine1")),
+                           .symptom = Symptom::kNoCarrier,
+                           .loss_share = 1,
+                           .evidence = {},
+                           .confidence = 1,
+                           .since = {},
+                           .at = {},
+                           .alternatives = {}};
+  EXPECT_EQ(to_string(graph_, verdict),
+            "link leaf0-spine1, both ways: no carrier, confidence 1.000");
+}
+
 TEST_F(Verdicts, SayWhichLinksToAvoid) {
   const LinkId up = link("leaf0-spine1");
   const auto number = static_cast<std::uint32_t>(2 * up.value);

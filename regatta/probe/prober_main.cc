@@ -75,10 +75,15 @@ probe::Transport transport_of(const Options& options) {
 
 Result<probe::ServerPlan> make_plan(const Options& options) {
   if (options.plan.empty() == options.cluster.empty())
-    return Error{Code::kInvalidInput, "give a cluster file and --server, or --plan"};
+    return Error{Code::kInvalidInput,
+                 "give either a cluster file and --server, or --plan, not both"};
   if (!options.plan.empty()) {
     REGATTA_TRY(text, read_input(options.plan == "-" ? "/dev/stdin" : options.plan));
-    return probe::parse_plan(text);
+    auto plan = probe::parse_plan(text);
+    if (!plan)
+      return Error{Code::kInvalidInput, "--plan " + options.plan + ": " + plan.error().message +
+                                            "; give the cluster file and --server instead"};
+    return plan;
   }
   if (options.server.empty())
     return Error{Code::kInvalidInput, "--server is missing; name the server that this is"};

@@ -1,5 +1,7 @@
 #include "regatta/probe/roll_call.h"
 
+#include <algorithm>
+
 namespace regatta::probe {
 
 void RollCall::heard(NodeId server, Seconds now) {
@@ -15,6 +17,12 @@ void RollCall::heard(NodeId server, Seconds now) {
 }
 
 std::vector<RollNews> RollCall::look(Seconds now) {
+  // Who did not look for so long cannot have heard anybody.
+  const Seconds pause = looked_ ? now - *looked_ : Seconds{};
+  if (pause > patience_)
+    for (State& state : states_)
+      state.heard_at = std::min(now, state.heard_at + pause);
+  looked_ = now;
   std::vector<RollNews> news;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     State& state = states_[i];

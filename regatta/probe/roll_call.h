@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "regatta/core/ids.h"
@@ -21,7 +22,8 @@ class RollCall {
   RollCall(std::size_t servers, Seconds patience) : patience_(patience), states_(servers) {}
 
   void heard(NodeId server, Seconds now);
-  // What has changed since the last look.
+  // What has changed since the last look. A look that comes later than the patience after the one
+  // before counts the time between as its own, not as anybody's silence.
   std::vector<RollNews> look(Seconds now);
 
   std::size_t servers() const { return states_.size(); }
@@ -41,6 +43,7 @@ class RollCall {
   Seconds patience_;
   std::vector<State> states_;
   std::size_t reporting_ = 0;
+  std::optional<Seconds> looked_;
 };
 
 }  // namespace regatta::probe

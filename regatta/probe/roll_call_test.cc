@@ -25,7 +25,7 @@ TEST(RollCall, CountsWhoIsHeard) {
   EXPECT_EQ(news[0].server, kTwo);
   EXPECT_FALSE(news[0].is_silent);
   EXPECT_EQ(news[0].silence.value, 0);
-  news = roll.look(Seconds{100});
+  news = roll.look(Seconds{12.6});
   ASSERT_THAT(news, SizeIs(1)) << "who never was heard is missing, not silent";
   EXPECT_EQ(news[0].server, kTwo);
 }
@@ -53,6 +53,19 @@ TEST(RollCall, TellsOnceWhoFallsSilentAndWhoIsHeardAgain) {
   EXPECT_EQ(roll.reporting(), 2U);
   EXPECT_THAT(roll.missing(), IsEmpty());
   EXPECT_THAT(roll.look(Seconds{15.5}), IsEmpty());
+}
+
+TEST(RollCall, TakesItsOwnPauseForNobodysSilence) {
+  RollCall roll(2, Seconds{2});
+  roll.heard(kOne, Seconds{10});
+  roll.heard(kTwo, Seconds{10});
+  EXPECT_THAT(roll.look(Seconds{10.1}), SizeIs(2));
+  EXPECT_THAT(roll.look(Seconds{15}), IsEmpty()) << "it stood still for 5 s";
+  roll.heard(kOne, Seconds{15.1});
+  EXPECT_THAT(roll.look(Seconds{16}), IsEmpty());
+  const auto news = roll.look(Seconds{17.05});
+  ASSERT_THAT(news, SizeIs(1)) << "who says nothing from then on is silent";
+  EXPECT_EQ(news[0].server, kTwo);
 }
 
 }  // namespace
