@@ -74,9 +74,11 @@ probe::Transport transport_of(const Options& options) {
 }
 
 Result<probe::ServerPlan> make_plan(const Options& options) {
-  if (options.plan.empty() == options.cluster.empty())
-    return Error{Code::kInvalidInput,
-                 "give either a cluster file and --server, or --plan, not both"};
+  if (options.plan.empty() && options.cluster.empty())
+    return Error{Code::kInvalidInput, "give a cluster file and --server, or --plan"};
+  if (!options.plan.empty() && !options.cluster.empty())
+    return Error{Code::kInvalidInput, "--plan " + options.plan + ": has all that " +
+                                          options.cluster + " would say; leave one of them out"};
   if (!options.plan.empty()) {
     REGATTA_TRY(text, read_input(options.plan == "-" ? "/dev/stdin" : options.plan));
     auto plan = probe::parse_plan(text);
@@ -147,6 +149,7 @@ Status run(const Options& options) {
     return Error{Code::kInvalidInput, "--period: must be from 10ms to 1min, like 10ms"};
   if (options.transport != "udp" && options.transport != "rdma")
     return Error{Code::kInvalidInput, "--transport " + options.transport + ": write udp or rdma"};
+  if (!options.collector.empty()) REGATTA_TRY_DO(probe::check_collector(options.collector));
   REGATTA_TRY(plan, make_plan(options));
   REGATTA_TRY_DO(check_addresses(plan));
   REGATTA_TRY(prober, probe::Prober::open(plan.matrix, plan.part,

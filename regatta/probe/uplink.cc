@@ -37,6 +37,23 @@ constexpr int kRefused = 5;         // times longer until it tries again
 constexpr Seconds kWell{10};        // that a connection lasts until trouble is news again
 constexpr std::string_view kUnix = "unix:";
 
+struct Place {
+  os::HostPort tcp;
+  std::string path;  // instead
+};
+
+Result<Place> parse_place(const std::string& at) {
+  if (at.starts_with(kUnix)) {
+    Place place{.tcp = {}, .path = at.substr(kUnix.size())};
+    REGATTA_TRY_DO(os::unix_address(place.path));
+    return place;
+  }
+  REGATTA_TRY(tcp, os::parse_host_port(with_report_port(at)));
+  if (tcp.host.empty())
+    return Error{Code::kInvalidInput, at + ": names no host; write it like collector-1" + at};
+  return Place{.tcp = std::move(tcp), .path = {}};
+}
+
 Status send_whole(int fd, std::string_view text) {
   // A few bytes into an empty buffer: all of them or none.
   const ssize_t count = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -184,6 +201,11 @@ void Uplink::Impl::keep_connected() {
   }
 }
 
+Status check_collector(const std::string& place) {
+  REGATTA_TRY_DO(parse_place(place));
+  return {};
+}
+
 Uplink::Uplink(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Uplink::~Uplink() = default;
 Uplink::Uplink(Uplink&&) noexcept = default;
@@ -192,15 +214,9 @@ Uplink& Uplink::operator=(Uplink&&) noexcept = default;
 Result<Uplink> Uplink::open(UplinkOptions options) {
   auto impl = std::make_unique<Impl>(std::move(options));
   const std::string& at = impl->options.collector;
-  if (at.starts_with(kUnix)) {
-    impl->path = at.substr(kUnix.size());
-    REGATTA_TRY_DO(os::unix_address(impl->path));
-  } else {
-    REGATTA_TRY(place, os::parse_host_port(with_report_port(at)));
-    if (place.host.empty())
-      return Error{Code::kInvalidInput, at + ": names no host; write it like collector-1" + at};
-    impl->place = std::move(place);
-  }
+  REGATTA_TRY(place, parse_place(at));
+  impl->place = std::move(place.tcp);
+  impl->path = std::move(place.path);
   impl->wake.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!impl->wake) return os::errno_error(at);
   impl->thread = os::quiet_thread([raw = impl.get()] { raw->keep_connected(); });

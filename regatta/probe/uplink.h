@@ -24,6 +24,9 @@ struct UplinkOptions {
   std::function<Status(std::string_view)> hear;
 };
 
+// kInvalidInput for what is no place to report to, as open() has it.
+Status check_collector(const std::string& place);
+
 class Uplink {
  public:
   // Returns before the collector answers. kInvalidInput for what is no place.

@@ -32,7 +32,10 @@ CASES = [
     (["lab", "exec", "s0", "ls", "--all"], "lab exec: there is no option '--all'; put -- before the command that it belongs to"),
     (["lab", "up", "nowhere.yaml"], "nowhere.yaml: no such file or directory; check the path"),
     (["probe"], "probe: give a cluster file, or name a lab with --lab"),
-    (["probe", CLUSTER, "--lab", "x"], "probe: give a cluster file, or name a lab with --lab"),
+    (["probe", CLUSTER, "--lab", "x"], f"--lab x: the lab has a cluster file of its own; leave out {CLUSTER}"),
+    (["probe", "--lab", "x", "--wait", "3s"],
+     "--wait: is for real servers, with --listen; probers of a lab start at once, so leave it out"),
+    (["probe", "--lab", "x", "--period", "5"], "--period: '5' has no unit; write it like 5ms"),
     (["probe", "--lab", "x", "--listen", "0"], "--listen: is for real servers; give their cluster file instead of --lab"),
     (["probe", CLUSTER, "--transport", "rdma"],
      "--transport: servers of a lab have no RDMA devices; leave it out, or give --listen for real servers"),
@@ -330,7 +333,10 @@ class CommandLine(unittest.TestCase):
             ([CLUSTER, "--server", "s0", "--collector", "head-1:x"], "head-1:x: give a host and a port, like gpu-1:7000"),
             ([CLUSTER, "--server", "s0", "--transport", "tcp"], "--transport tcp: write udp or rdma"),
             ([CLUSTER, "--server", "s0", "--period", "1ms"], "--period: must be from 10ms to 1min, like 10ms"),
-            (["--plan", "-"], "plan of probes: line 1 is none of a plan of this version")]]
+            ([CLUSTER, "--plan", "-"], f"--plan -: has all that {CLUSTER} would say; leave one of them out"),
+            (["/nonexistent.yaml", "--server", "s0"], "/nonexistent.yaml: no such file or directory"),
+            (["--plan", "-"], "--plan -: plan of probes: line 1 is none of a plan of this version; "
+                              "give the cluster file and --server instead")]]
         if (lab_case.BIN / "regatta-worker").exists():
             cases += [("regatta-worker", arguments, "give it one mode, train or measure; regatta-agent starts it")
                       for arguments in ([], ["tarin"], ["train", "twice"])]
