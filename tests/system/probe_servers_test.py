@@ -194,7 +194,8 @@ class ProbeOfServers(unittest.TestCase):
         self.assertEqual(collector.end(signal.SIGINT), 0)
 
     def test_refuses_a_prober_that_is_started_on_another_server(self):
-        done = self.prober(0, "--server", "s1")
+        done = self.start(self.inside[0], lab_case.BIN / "regatta-prober", self.cluster, "--server", "s1", "--collector",
+                          f"172.31.0.1:{PORT}")
         self.wait(lambda: not done.is_running())
         self.assertEqual(done.end(), 2)
         self.assertTrue(done.says("server s1: its address 10.64.0.2 is none of this machine's"), done.lines)
