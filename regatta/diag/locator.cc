@@ -17,6 +17,7 @@ LocatorOptions options_for(Seconds period) {
   options.grace = options.window;
   options.longest_pause = std::max(options.longest_pause, 4 * options.window);
   options.clean_time = options.clean_time * times;
+  options.routes_back = std::max(options.routes_back, 4 * options.window);
   return options;
 }
 
@@ -82,6 +83,8 @@ Locator::Locator(const topo::Graph& graph, const fabric::Paths& ways, const Loca
     host.state.resize(kSlots);
   }
   has_no_carrier_.resize(graph.links.size());
+  unsure_link_.assign(graph.links.size(), -1);
+  unsure_switch_.assign(graph.nodes.size(), -1);
 }
 
 std::size_t Locator::slot(Window window) {
@@ -142,7 +145,14 @@ void Locator::add(const Report& report) {
 }
 
 void Locator::add(const CarrierEvent& event) {
+  const bool is_back = event.up && has_no_carrier_[event.link.index()];
   has_no_carrier_[event.link.index()] = !event.up;
+  if (!is_back) return;
+  const Window until =
+      newest_ + static_cast<Window>(std::ceil(options_.routes_back / options_.window));
+  unsure_link_[event.link.index()] = until;
+  const topo::Link& cable = graph_.links[event.link.index()];
+  if (cable.a_nic < 0) unsure_switch_[cable.a.index()] = unsure_switch_[cable.b.index()] = until;
 }
 
 void Locator::add(const PassedCount& count) {
@@ -188,6 +198,17 @@ bool Locator::is_led_around(std::span<const std::uint32_t> links) const {
   });
 }
 
+// What was lost until then may have been lost on ways that were not there yet.
+Window Locator::unsure_until(std::span<const std::uint32_t> links) const {
+  Window until = -1;
+  for (const std::uint32_t link : links) {
+    const topo::Link& cable = graph_.links[link / 2];
+    until = std::max({until, unsure_link_[link / 2], unsure_switch_[cable.a.index()],
+                      unsure_switch_[cable.b.index()]});
+  }
+  return until;
+}
+
 void Locator::count(Seconds now, Tally& tally) const {
   tally.windows = static_cast<std::size_t>(tally.last - tally.first + 1);
   tally.links.reserve(ways_.size() + passed_.size());
@@ -197,7 +218,9 @@ void Locator::count(Seconds now, Tally& tally) const {
   for (std::uint32_t probe = 0; probe < from_.size(); ++probe) {
     if (is_led_around(ways_.links(2 * probe)) || is_led_around(ways_.links(2 * probe + 1)))
       continue;
-    for (Window window = tally.first; window <= tally.last; ++window) {
+    const Window unsure =
+        std::max(unsure_until(ways_.links(2 * probe)), unsure_until(ways_.links(2 * probe + 1)));
+    for (Window window = std::max(tally.first, unsure + 1); window <= tally.last; ++window) {
       const Cell& one = cell(probe, window);
       if (one.sent == kUnknown || one.sent == 0) continue;
       if (one.answered == one.sent) {

@@ -30,6 +30,7 @@ struct LocatorOptions {
   Seconds longest_pause{1.75};  // of a server that is only busy
   double confidence = 0.99;     // least, to be told
   Seconds clean_time{1.0};      // without a new loss until a fault is over
+  Seconds routes_back{2.0};     // from a carrier that is back until routes lead over it again
   ExplainOptions explain;
 };
 
@@ -91,6 +92,7 @@ class Locator {
   bool is_usable(std::uint32_t probe, Window window, Seconds now, std::vector<NodeId>& noisy) const;
   bool counts(std::uint32_t way) const { return is_left_out_.empty() || !is_left_out_[way]; }
   bool is_led_around(std::span<const std::uint32_t> links) const;
+  Window unsure_until(std::span<const std::uint32_t> links) const;
   void count(Seconds now, Tally& tally) const;
   void count_passed(Tally& tally) const;
   void find_silent(Window last, std::vector<Verdict>& found) const;
@@ -108,9 +110,11 @@ class Locator {
   std::vector<Host> hosts_;          // per node
   Window first_ = 0;                 // anybody's
   Window newest_ = -1;
-  std::vector<bool> has_no_carrier_;  // per link
-  std::vector<bool> lacks_a_link_;    // per node: a switch with such a link
-  std::vector<PassedCount> passed_;   // in memory
+  std::vector<bool> has_no_carrier_;   // per link
+  std::vector<bool> lacks_a_link_;     // per node: a switch with such a link
+  std::vector<Window> unsure_link_;    // per link: the last window in which routes may not be back
+  std::vector<Window> unsure_switch_;  // per node: the same
+  std::vector<PassedCount> passed_;    // in memory
   std::vector<std::uint32_t> lossy_ways_;
   std::vector<bool> is_left_out_;  // per way; empty: none
   std::vector<Verdict> standing_;

@@ -205,6 +205,25 @@ TEST_F(Locates, ALinkWithoutCarrierAtOnce) {
     EXPECT_THAT(window(black_hole(one)), IsEmpty()) << "nobody else for what it loses";
 }
 
+TEST_F(Locates, NobodyForWhatIsLostUntilRoutesAreBack) {
+  warm_up();
+  const std::uint32_t one = link("leaf1-spine0", true);
+  const LinkId cable{static_cast<int>(one / 2)};
+  locator_->add(CarrierEvent{.link = cable, .up = false});
+  for (int i = 0; i < 30; ++i)
+    window(black_hole(one));
+  locator_->add(CarrierEvent{.link = cable, .up = true});
+  for (int i = 0; i < 20; ++i)
+    EXPECT_THAT(window(black_hole(one)), IsEmpty()) << i;
+  for (int i = 0; i < 100; ++i)
+    EXPECT_THAT(window(healthy), IsEmpty()) << i;
+  std::vector<std::string> told;
+  for (int i = 0; i < 30; ++i)
+    for (const std::string& text : window(black_hole(one)))
+      told.push_back(text);
+  EXPECT_THAT(told, ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
+}
+
 // Of the probes from leaf 0 to leaf 2 over spine 1 one in four is lost, and no other: two links may
 // be to blame.
 class ChoosesAmongSuspects : public Locates {
