@@ -136,6 +136,7 @@ void ProbeOutput::verdict(const char* event, const diag::Verdict& verdict,
   if (!json_) {
     std::string text = to_string(graph_, verdict);
     if (std::string(event) == "over") text = to_string(graph_, verdict.culprit) + ": over";
+    if (std::string(event) == "changed") text += " (it has changed)";
     fmt::print("{:>7.2f} s  {}\n", since_begin.value, text);
     for (const diag::Culprit& other : verdict.alternatives)
       if (std::string(event) == "begun") fmt::print("           or {}\n", to_string(graph_, other));
@@ -167,6 +168,8 @@ void ProbeOutput::news(const diag::News& news, Seconds since_begin) const {
     verdict("over", one, since_begin);
   for (const diag::Verdict& one : news.begun)
     verdict("begun", one, since_begin);
+  for (const diag::Verdict& one : news.changed)
+    verdict("changed", one, since_begin);
 }
 
 void ProbeOutput::gathered(const diag::Verdict& told, const diag::Verdict& now,

@@ -18,6 +18,7 @@ LocatorOptions options_for(Seconds period) {
   options.longest_pause = std::max(options.longest_pause, 4 * options.window);
   options.clean_time = options.clean_time * times;
   options.routes_back = std::max(options.routes_back, 4 * options.window);
+  options.changes = options.changes * times;
   return options;
 }
 
@@ -392,10 +393,17 @@ News Locator::compare(std::vector<Verdict> found, Seconds now) {
       if (!at->alternatives.empty() && verdict.alternatives.empty()) is_settled_[place] = true;
       verdict.since = at->since;
       verdict.at = at->at;
+      Told& told = told_[place];
+      if (verdict.symptom == told.symptom) told.since = now;
+      if (now - told.since >= options_.changes) {
+        told = {verdict.symptom, now};
+        news.changed.push_back(verdict);
+      }
       *at = std::move(verdict);
     } else if (verdict.confidence >= options_.confidence) {
       if (verdict.symptom == Symptom::kNoCarrier) verdict.since = now;
       news.begun.push_back(verdict);
+      told_.push_back({verdict.symptom, now});
       standing_.push_back(std::move(verdict));
       held_at_.push_back(now);
       is_settled_.push_back(false);
@@ -414,6 +422,7 @@ News Locator::compare(std::vector<Verdict> found, Seconds now) {
     standing_.erase(standing_.begin() + static_cast<std::ptrdiff_t>(i));
     held_at_.erase(held_at_.begin() + static_cast<std::ptrdiff_t>(i));
     is_settled_.erase(is_settled_.begin() + static_cast<std::ptrdiff_t>(i));
+    told_.erase(told_.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return news;
 }

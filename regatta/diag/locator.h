@@ -30,6 +30,7 @@ struct LocatorOptions {
   Seconds longest_pause{1.75};  // of a server that is only busy
   double confidence = 0.99;     // least, to be told
   Seconds clean_time{1.0};      // without a new loss until a fault is over
+  Seconds changes{0.5};         // until another symptom is told
   Seconds routes_back{2.0};     // from a carrier that is back until routes lead over it again
   ExplainOptions explain;
 };
@@ -40,7 +41,8 @@ LocatorOptions options_for(Seconds period);
 struct News {
   std::vector<Verdict> begun;  // also host noise
   std::vector<Verdict> over;
-  bool is_empty() const { return begun.empty() && over.empty(); }
+  std::vector<Verdict> changed;  // goes on, with another symptom than was told
+  bool is_empty() const { return begun.empty() && over.empty() && changed.empty(); }
 };
 
 class Locator {
@@ -120,6 +122,11 @@ class Locator {
   std::vector<Verdict> standing_;
   std::vector<Seconds> held_at_;  // of each: when it was last found
   std::vector<bool> is_settled_;  // of each: other packets have told it from its look-alikes
+  struct Told {
+    Symptom symptom = Symptom::kLoss;
+    Seconds since;  // that it is another one; as long as it is not, of the last look
+  };
+  std::vector<Told> told_;  // of each
 };
 
 }  // namespace regatta::diag

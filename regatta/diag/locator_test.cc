@@ -224,6 +224,26 @@ TEST_F(Locates, NobodyForWhatIsLostUntilRoutesAreBack) {
   EXPECT_THAT(told, ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
 }
 
+TEST_F(Locates, AndTellsOnceThatALossHasBecomeABlackHole) {
+  warm_up();
+  const std::uint32_t one = link("leaf1-spine0", true);
+  const auto loss = [&](const Packet& packet) {
+    const bool is_its_turn =
+        (7 * static_cast<std::size_t>(packet.window) + 5 * packet.from + packet.to) % 12 == 0;
+    return has(packet.there, one) && is_its_turn ? Fate::kLostThere : Fate::kAnswered;
+  };
+  std::vector<std::string> told;
+  std::vector<Symptom> changed;
+  for (int i = 0; i < 200; ++i) {
+    for (const std::string& text : i < 100 ? window(loss) : window(black_hole(one)))
+      told.push_back(text);
+    for (const Verdict& verdict : news_.changed)
+      changed.push_back(verdict.symptom);
+  }
+  EXPECT_THAT(told, ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
+  EXPECT_THAT(changed, ElementsAre(Symptom::kBlackHole));
+}
+
 // Of the probes from leaf 0 to leaf 2 over spine 1 one in four is lost, and no other: two links may
 // be to blame.
 class ChoosesAmongSuspects : public Locates {
