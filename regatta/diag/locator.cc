@@ -356,7 +356,7 @@ std::vector<Verdict> Locator::find(Seconds now, Window last) {
     if (tally.has_lost(way)) lossy_ways_.push_back(way);
   std::vector<Standing> standing;
   for (std::size_t i = 0; i < standing_.size(); ++i)
-    standing.push_back({standing_[i].culprit, is_settled_[i]});
+    standing.push_back({standing_[i].culprit, courses_[i].is_settled});
   for (Explanation& one : explain(graph_, tally.ways(), standing, options_.explain)) {
     const Window onset = tally.first + static_cast<Window>(one.onset);
     one.verdict.since = static_cast<double>(onset) * options_.window;
@@ -388,41 +388,37 @@ News Locator::compare(std::vector<Verdict> found, Seconds now) {
     verdict.at = now;
     const auto at = std::ranges::find(standing_, verdict.culprit, &Verdict::culprit);
     if (at != standing_.end()) {
-      const auto place = static_cast<std::size_t>(at - standing_.begin());
-      held_at_[place] = now;
-      if (!at->alternatives.empty() && verdict.alternatives.empty()) is_settled_[place] = true;
+      Course& course = courses_[static_cast<std::size_t>(at - standing_.begin())];
+      course.held_at = now;
+      if (!at->alternatives.empty() && verdict.alternatives.empty()) course.is_settled = true;
       verdict.since = at->since;
       verdict.at = at->at;
-      Told& told = told_[place];
-      if (verdict.symptom == told.symptom) told.since = now;
-      if (now - told.since >= options_.changes) {
-        told = {verdict.symptom, now};
+      if (verdict.symptom == course.told) course.told_at = now;
+      if (now - course.told_at >= options_.changes) {
+        course.told = verdict.symptom;
+        course.told_at = now;
         news.changed.push_back(verdict);
       }
       *at = std::move(verdict);
     } else if (verdict.confidence >= options_.confidence) {
       if (verdict.symptom == Symptom::kNoCarrier) verdict.since = now;
       news.begun.push_back(verdict);
-      told_.push_back({verdict.symptom, now});
+      courses_.push_back({.held_at = now, .told = verdict.symptom, .told_at = now});
       standing_.push_back(std::move(verdict));
-      held_at_.push_back(now);
-      is_settled_.push_back(false);
     }
   }
   for (std::size_t i = 0; i < standing_.size();) {
     const bool replaced =
-        held_at_[i] < now && std::ranges::any_of(news.begun, [&](const Verdict& verdict) {
+        courses_[i].held_at < now && std::ranges::any_of(news.begun, [&](const Verdict& verdict) {
           return meets(verdict.culprit, standing_[i].culprit);
         });
-    if (!replaced && now - held_at_[i] <= options_.clean_time) {
+    if (!replaced && now - courses_[i].held_at <= options_.clean_time) {
       ++i;
       continue;
     }
     news.over.push_back(std::move(standing_[i]));
     standing_.erase(standing_.begin() + static_cast<std::ptrdiff_t>(i));
-    held_at_.erase(held_at_.begin() + static_cast<std::ptrdiff_t>(i));
-    is_settled_.erase(is_settled_.begin() + static_cast<std::ptrdiff_t>(i));
-    told_.erase(told_.begin() + static_cast<std::ptrdiff_t>(i));
+    courses_.erase(courses_.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return news;
 }

@@ -120,13 +120,14 @@ class Locator {
   std::vector<std::uint32_t> lossy_ways_;
   std::vector<bool> is_left_out_;  // per way; empty: none
   std::vector<Verdict> standing_;
-  std::vector<Seconds> held_at_;  // of each: when it was last found
-  std::vector<bool> is_settled_;  // of each: other packets have told it from its look-alikes
-  struct Told {
-    Symptom symptom = Symptom::kLoss;
-    Seconds since;  // that it is another one; as long as it is not, of the last look
+  // Of a fault that stands, besides its verdict.
+  struct Course {
+    Seconds held_at;          // when it was last found
+    bool is_settled = false;  // other packets have told it from its look-alikes
+    Symptom told = Symptom::kLoss;
+    Seconds told_at;  // when that was still so
   };
-  std::vector<Told> told_;  // of each
+  std::vector<Course> courses_;  // of each in standing_
 };
 
 }  // namespace regatta::diag

@@ -228,7 +228,7 @@ void FaultSearch::weigh_from(std::size_t onset, const Passing& passing, Member& 
 }
 
 // Worse than it was can only be what is in the set as it was.
-bool FaultSearch::has_become_worse(const FaultSet& set, const Culprit& culprit) const {
+bool FaultSearch::has_as_it_was(const FaultSet& set, const Culprit& culprit) const {
   return std::ranges::any_of(set.members, [&](const Member& member) {
     const Candidate& one = made_.all[member.candidate];
     return one.culprit == culprit && !one.is_worse && !one.some_flows;
@@ -239,7 +239,7 @@ bool FaultSearch::has_become_worse(const FaultSet& set, const Culprit& culprit) 
 bool FaultSearch::fits(const FaultSet& set, std::size_t candidate) const {
   const Candidate& one = made_.all[candidate];
   const Culprit& own = one.culprit;
-  if (one.is_worse && !has_become_worse(set, own)) return false;
+  if (one.is_worse && !has_as_it_was(set, own)) return false;
   return std::ranges::none_of(set.members, [&](const Member& member) {
     const Culprit& other = made_.all[member.candidate].culprit;
     if (other == own) return one.is_worse == made_.all[member.candidate].is_worse;
@@ -268,7 +268,7 @@ void FaultSearch::settle(FaultSet& set) const {
     }
   for (std::size_t i = 0; i < set.members.size();) {
     const Candidate& one = made_.all[set.members[i].candidate];
-    if (one.is_worse && !has_become_worse(set, one.culprit))
+    if (one.is_worse && !has_as_it_was(set, one.culprit))
       set.members.erase(set.members.begin() + static_cast<std::ptrdiff_t>(i));
     else
       ++i;

@@ -68,7 +68,7 @@ class FaultSearch {
                     Visit&& visit) const;
   Member weigh(std::size_t candidate, const Passing& passing) const;
   void weigh_from(std::size_t onset, const Passing& passing, Member& best) const;
-  bool has_become_worse(const FaultSet& set, const Culprit& culprit) const;
+  bool has_as_it_was(const FaultSet& set, const Culprit& culprit) const;
   bool fits(const FaultSet& set, std::size_t candidate) const;
   void settle(FaultSet& set) const;
   void grow(const FaultSet& set, Growth& growth) const;
