@@ -440,7 +440,7 @@ std::vector<bool> Inquiry::unknown_ways() const {
 }
 
 std::optional<fabric::Paths> Inquiry::take_measured() {
-  if (!to_check_.empty() ||
+  if (elsewhere_ == 0 || !to_check_.empty() ||
       std::ranges::none_of(ways_, [](const Way& way) { return !way.measured.empty(); }))
     return std::nullopt;
   is_hash_known_ = false;
