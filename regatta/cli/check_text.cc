@@ -27,13 +27,11 @@ std::vector<Wait> waits_of(const topo::Graph& graph, const fabric::Routes& route
                            const fabric::Circle& circle) {
   std::vector<Wait> waits;
   for (std::size_t i = 0; i < circle.size(); ++i) {
-    const topo::Link& link = graph.links[circle[i] / 2];
-    const bool forward = circle[i] % 2 == 0;
     const auto cause =
         fabric::cause_of_wait(graph, routes, circle[i], circle[(i + 1) % circle.size()]);
-    waits.push_back({.link = link.name,
-                     .from = graph.nodes[(forward ? link.a : link.b).index()].name,
-                     .to = graph.nodes[(forward ? link.b : link.a).index()].name,
+    waits.push_back({.link = graph.links[circle[i] / 2].name,
+                     .from = graph.nodes[fabric::tail_of(graph, circle[i]).index()].name,
+                     .to = graph.nodes[fabric::head_of(graph, circle[i]).index()].name,
                      .cause = cause ? graph.nodes[cause->index()].name : ""});
   }
   return waits;

@@ -6,7 +6,6 @@
 #include <span>
 
 #include "regatta/core/check.h"
-#include "regatta/fabric/routes.h"
 
 namespace regatta::diag {
 

@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 
 #include "regatta/core/check.h"
-#include "regatta/fabric/routes.h"
+#include "regatta/fabric/directed_links.h"
 
 namespace regatta::diag {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "regatta/core/names.h"
 #include "regatta/core/units_text.h"
-#include "regatta/fabric/routes.h"
+#include "regatta/fabric/directed_links.h"
 
 namespace regatta::diag {
 namespace {

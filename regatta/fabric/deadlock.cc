@@ -128,16 +128,13 @@ DeadlockCheck check_deadlock(const topo::Graph& graph, const Routes& routes) {
 
 std::optional<NodeId> cause_of_wait(const topo::Graph& graph, const Routes& routes,
                                     std::uint32_t link, std::uint32_t next) {
-  const auto head = [&](std::uint32_t of) {
-    const topo::Link& cable = graph.links[of / 2];
-    return of % 2 == 0 ? cable.b : cable.a;
-  };
-  const NodeId tail = head(link ^ 1U);
+  const NodeId tail = tail_of(graph, link);
+  const NodeId head = head_of(graph, link);
   for (const NodeId leaf : routes.leaves()) {
     const auto goes = [&](NodeId node, std::uint32_t by) {
       return node != leaf && std::ranges::count(routes.next_hops(node, leaf), by) > 0;
     };
-    if (!goes(tail, link) || !goes(head(link), next)) continue;
+    if (!goes(tail, link) || !goes(head, next)) continue;
     // Whether traffic of another leaf comes to where `link` begins.
     std::vector<bool> is_passed(graph.nodes.size(), false);
     std::vector<NodeId> open;
@@ -150,7 +147,7 @@ std::optional<NodeId> cause_of_wait(const topo::Graph& graph, const Routes& rout
     std::size_t at = 0;
     while (at < open.size()) {  // pass() adds to them
       for (const std::uint32_t hop : routes.next_hops(open[at++], leaf))
-        pass(head(hop));
+        pass(head_of(graph, hop));
     }
     if (is_passed[tail.index()]) return leaf;
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "regatta/fabric/directed_links.h"
 #include "regatta/fabric/failures.h"
 #include "regatta/topo/graph.h"
 
@@ -22,13 +23,10 @@ class FailedParts {
       is_gone_[node.index()] = value;
   }
 
-  // Where a next hop, a link with its direction, leads.
-  NodeId head(std::uint32_t hop) const {
-    const topo::Link& link = graph_.links[hop / 2];
-    return hop % 2 == 0 ? link.b : link.a;
+  // A next hop, a link with its direction: it failed, or the switch that it leads to.
+  bool is_dead(std::uint32_t hop) const {
+    return is_failed_[hop / 2] || is_gone(head_of(graph_, hop));
   }
-  // It failed, or the switch that it leads to.
-  bool is_dead(std::uint32_t hop) const { return is_failed_[hop / 2] || is_gone(head(hop)); }
   // A switch that failed.
   bool is_gone(NodeId node) const { return is_gone_[node.index()]; }
 

@@ -109,7 +109,7 @@ class LostWays {
       return;
     const auto hops = routes_.next_hops(node, leaf);
     const bool all = !hops.empty() && std::ranges::all_of(hops, [&](std::uint32_t hop) {
-      return parts_.is_dead(hop) || lost_for_[parts_.head(hop).index()] == round_;
+      return parts_.is_dead(hop) || lost_for_[head_of(graph_, hop).index()] == round_;
     });
     if (!all) return;
     lost_for_[node.index()] = round_;
@@ -148,8 +148,7 @@ bool leads_new_ways(const topo::Graph& graph, const Routes& before, const Routes
       const auto old = before.next_hops(nodes[next], to);
       for (const std::uint32_t hop : now.next_hops(nodes[next], to)) {
         if (std::ranges::find(old, hop) == old.end()) return true;
-        const topo::Link& link = graph.links[hop / 2];
-        reach(hop % 2 == 0 ? link.b : link.a);
+        reach(head_of(graph, hop));
       }
     }
   }

@@ -108,10 +108,7 @@ using Hop = std::pair<std::uint32_t, int>;
 void walk(const topo::Graph& graph, const Routes& routes, NodeId node, NodeId to,
           std::set<Hop>& hops) {
   for (const std::uint32_t hop : routes.next_hops(node, to))
-    if (hops.emplace(hop, to.value).second) {
-      const topo::Link& link = graph.links[hop / 2];
-      walk(graph, routes, hop % 2 == 0 ? link.b : link.a, to, hops);
-    }
+    if (hops.emplace(hop, to.value).second) walk(graph, routes, head_of(graph, hop), to, hops);
 }
 
 // All that traffic goes over between leaves that work.

@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "regatta/fabric/routes.h"
+#include "regatta/fabric/directed_links.h"
 
 namespace regatta::fabric {
 namespace {
@@ -93,8 +93,7 @@ std::vector<PauseTree> pause_trees(const topo::Graph& graph,
                                    const std::vector<std::uint32_t>& held) {
   const std::set<std::uint32_t> all(held.begin(), held.end());
   const auto end_of = [&](std::uint32_t link) {
-    const topo::Link& of = graph.links[link / 2];
-    return static_cast<std::uint32_t>((link % 2 == 0 ? of.b : of.a).value);
+    return static_cast<std::uint32_t>(head_of(graph, link).value);
   };
   const auto waits_for = [&](std::uint32_t link) {
     std::vector<std::uint32_t> next;

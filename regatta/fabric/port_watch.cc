@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "regatta/core/text.h"
-#include "regatta/fabric/routes.h"
+#include "regatta/fabric/directed_links.h"
 #include "regatta/topo/graph_names.h"
 
 namespace regatta::fabric {

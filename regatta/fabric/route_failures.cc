@@ -69,7 +69,7 @@ class LostRoutes {
       if (!parts_.is_gone(leaf)) reach(leaf);
     for (std::size_t next = 0; next < reached_.size(); ++next)
       for (const std::uint32_t hop : routes_.next_hops(reached_[next], to))
-        if (!parts_.is_dead(hop)) reach(parts_.head(hop));
+        if (!parts_.is_dead(hop)) reach(head_of(graph_, hop));
   }
 
   const topo::Graph& graph_;

@@ -21,7 +21,7 @@ class Search {
         continue;
       }
       const std::uint32_t link = step.hops[step.next++];
-      const NodeId end = end_of(link);
+      const NodeId end = head_of(graph_, link);
       if (states_[end.index()] == State::kOpen) return loop(end, link);
       if (states_[end.index()] != State::kNew) continue;
       links_.push_back(link);
@@ -37,11 +37,6 @@ class Search {
     std::span<const std::uint32_t> hops;
     std::size_t next = 0;
   };
-
-  NodeId end_of(std::uint32_t link) const {
-    const topo::Link& of = graph_.links[link / 2];
-    return link % 2 == 0 ? of.b : of.a;
-  }
 
   void open(NodeId node) {
     if (states_[node.index()] != State::kNew) return;

@@ -81,8 +81,7 @@ TEST(RouteLoops, AreFoundWhereverAWalkDoesNotEnd) {
       for (; at != to && steps < 1000; ++steps) {
         const auto hops = routes.next_hops(at, to);
         const std::uint32_t hop = hops[random() % hops.size()];
-        const topo::Link& of = graph.links[hop / 2];
-        at = hop % 2 == 0 ? of.b : of.a;
+        at = head_of(graph, hop);
       }
       longest = std::max(longest, steps);
     }

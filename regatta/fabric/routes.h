@@ -8,15 +8,11 @@
 #include <vector>
 
 #include "regatta/core/ids.h"
+#include "regatta/fabric/directed_links.h"
 #include "regatta/fabric/traffic.h"
 #include "regatta/topo/graph.h"
 
 namespace regatta::fabric {
-
-// The number of a direction of a link in what links_of() gives: 2 link, and 1 from b to a.
-inline std::uint32_t number_of(topo::DirectedLink link) {
-  return 2 * static_cast<std::uint32_t>(link.link.value) + (link.forward ? 0 : 1);
-}
 
 // Both directions of every link of the graph.
 Links links_of(const topo::Graph& graph);

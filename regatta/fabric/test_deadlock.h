@@ -39,9 +39,7 @@ inline void expect_circle(const topo::Graph& graph, const Circle& circle) {
   EXPECT_EQ(std::set(circle.begin(), circle.end()).size(), circle.size());
   for (std::size_t i = 0; i < circle.size(); ++i) {
     const std::uint32_t next = circle[(i + 1) % circle.size()];
-    const topo::Link& here = graph.links[circle[i] / 2];
-    const topo::Link& there = graph.links[next / 2];
-    EXPECT_EQ(circle[i] % 2 == 0 ? here.b : here.a, next % 2 == 0 ? there.a : there.b);
+    EXPECT_EQ(head_of(graph, circle[i]), tail_of(graph, next));
   }
 }
 

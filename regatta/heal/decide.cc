@@ -120,14 +120,12 @@ Decision decide(const Ways& ways, std::span<const Fault> faults) {
 std::string to_string(const topo::Graph& graph, const Fault& fault) {
   if (fault.place == Place::kSwitch)
     return fmt::format("switch {}", graph.nodes[fault.node.index()].name);
-  const topo::Link& link = graph.links[fault.link / 2];
-  const bool forward = fault.link % 2 == 0;
-  const std::string& from = graph.nodes[(forward ? link.a : link.b).index()].name;
   if (fault.place == Place::kHop) {
-    return fmt::format("{} from {} towards {}", link.name, from,
+    return fmt::format("{} from {} towards {}", graph.links[fault.link / 2].name,
+                       graph.nodes[fabric::tail_of(graph, fault.link).index()].name,
                        graph.nodes[fault.node.index()].name);
   }
-  return topo::to_string(graph, {LinkId{static_cast<int>(fault.link / 2)}, forward});
+  return topo::to_string(graph, fabric::directed_link(fault.link));
 }
 
 }  // namespace regatta::heal

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "regatta/fabric/routes.h"
+#include "regatta/fabric/directed_links.h"
 
 namespace regatta::heal {
 namespace {

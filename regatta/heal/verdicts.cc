@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/fabric/routes.h"
+#include "regatta/fabric/directed_links.h"
 #include "regatta/heal/words.h"
 
 namespace regatta::heal {
@@ -38,9 +38,8 @@ std::string report_lines(const topo::Graph& graph, const diag::Verdict& verdict)
     if (fault.place == Place::kSwitch) {
       broken["switch"] = graph.nodes[fault.node.index()].name;
     } else {
-      const topo::Link& link = graph.links[fault.link / 2];
-      broken["link"] = link.name;
-      broken["from"] = graph.nodes[(fault.link % 2 == 0 ? link.a : link.b).index()].name;
+      broken["link"] = graph.links[fault.link / 2].name;
+      broken["from"] = graph.nodes[fabric::tail_of(graph, fault.link).index()].name;
     }
     lines += nlohmann::json{{"broken", broken},
                             {"harm", to_string(fault.harm)},

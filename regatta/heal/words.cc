@@ -8,7 +8,7 @@
 
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
-#include "regatta/fabric/routes.h"
+#include "regatta/fabric/directed_links.h"
 #include "regatta/topo/graph_names.h"
 
 namespace regatta::heal {
@@ -23,10 +23,6 @@ const std::string& link_name(const topo::Graph& graph, std::uint32_t link) {
   return graph.links[link / 2].name;
 }
 constexpr std::size_t kLongest = 200;  // of what others wrote
-
-NodeId start_of(const topo::Graph& graph, std::uint32_t link) {
-  return link % 2 == 0 ? graph.links[link / 2].a : graph.links[link / 2].b;
-}
 
 Error wrong(const std::string& message) {
   return {Code::kInvalidInput, "report: " + printable(message, 2 * kLongest)};
@@ -85,7 +81,7 @@ json fault_to_json(const topo::Graph& graph, const Fault& fault) {
     return out;
   }
   out["link"] = link_name(graph, fault.link);
-  out["from"] = name_of(graph, start_of(graph, fault.link));
+  out["from"] = name_of(graph, fabric::tail_of(graph, fault.link));
   if (fault.place == Place::kHop) out["towards"] = name_of(graph, fault.node);
   return out;
 }

@@ -22,8 +22,7 @@ std::string names(const topo::Graph& graph, std::span<const std::uint32_t> links
 }  // namespace
 
 std::string link_text(const topo::Graph& graph, std::uint32_t directed_link) {
-  return topo::to_string(graph,
-                         {LinkId{static_cast<int>(directed_link / 2)}, directed_link % 2 == 0});
+  return topo::to_string(graph, fabric::directed_link(directed_link));
 }
 
 std::string coverage_text(const topo::Graph& graph, const Coverage& coverage) {

@@ -34,11 +34,6 @@ constexpr double kAgainBackground = 0.01;
 constexpr double kAnswersLeast = 0.9;
 constexpr std::uint64_t kAskedLeast = 4;
 
-NodeId head_of(const topo::Graph& graph, std::uint32_t link) {
-  const topo::Link& cable = graph.links[link / 2];
-  return link % 2 == 0 ? cable.b : cable.a;
-}
-
 }  // namespace
 
 Inquiry::Inquiry(const topo::Graph& graph, const fabric::Routes& routes,
@@ -66,10 +61,10 @@ int Inquiry::routers_on(std::uint32_t way) const {
 // Of the routers on the way: the first so many, from which there is but one way back, the same.
 std::size_t Inquiry::hops_back_alike(std::uint32_t way) const {
   const auto links = matrix_.ways.links(way);
-  const NodeId leaf = head_of(graph_, links.front());
+  const NodeId leaf = fabric::head_of(graph_, links.front());
   std::size_t count = 1;
   for (; count + 1 < links.size(); ++count) {
-    const auto back = routes_.next_hops(head_of(graph_, links[count]), leaf);
+    const auto back = routes_.next_hops(fabric::head_of(graph_, links[count]), leaf);
     if (back.size() != 1 || back[0] != (links[count] ^ 1U)) break;
   }
   return count;
@@ -226,12 +221,13 @@ std::vector<std::uint32_t> Inquiry::measure(const Trace& trace) const {
   for (const TraceHop& hop : trace.hops) {
     const auto link = hop.router == 0 ? std::nullopt : link_to(hop.router);
     if (!link) return {};
-    if (!links.empty() && head_of(graph_, links.back()) != head_of(graph_, *link ^ 1U)) return {};
+    if (!links.empty() && fabric::head_of(graph_, links.back()) != fabric::tail_of(graph_, *link))
+      return {};
     links.push_back(*link);
   }
   const auto planned = matrix_.ways.links(trace.way);
   if (links.front() != planned.front() ||
-      head_of(graph_, links.back()) != head_of(graph_, planned.back() ^ 1U))
+      fabric::head_of(graph_, links.back()) != fabric::tail_of(graph_, planned.back()))
     return {};
   links.push_back(planned.back());
   return links;
@@ -246,8 +242,10 @@ std::optional<Elsewhere> Inquiry::leads_elsewhere(const Trace& trace) const {
     // An address that no cable has may be another one of the same router; one of another cable is,
     // where that leads there from elsewhere than from the router before.
     if (!taken || *taken == links[hop]) continue;
-    const bool is_the_router = head_of(graph_, *taken) == head_of(graph_, links[hop]);
-    const bool is_from_before = head_of(graph_, *taken ^ 1U) == head_of(graph_, links[hop] ^ 1U);
+    const bool is_the_router =
+        fabric::head_of(graph_, *taken) == fabric::head_of(graph_, links[hop]);
+    const bool is_from_before =
+        fabric::tail_of(graph_, *taken) == fabric::tail_of(graph_, links[hop]);
     if (is_the_router && !is_from_before) continue;
     return Elsewhere{.way = trace.way, .planned = links[hop], .taken = *taken};
   }
@@ -292,7 +290,7 @@ Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const Trace&
   const std::size_t alike = hops_back_alike(trace.way);
   for (std::size_t hop = 0; hop < trace.hops.size(); ++hop) {
     const TraceHop& its = trace.hops[hop];
-    Answers& known = answers_[head_of(graph_, links[hop]).index()];
+    Answers& known = answers_[fabric::head_of(graph_, links[hop]).index()];
     if (!is_lossy_[trace.way]) {
       known.asked += its.sent;
       known.answered += its.answered;
@@ -306,7 +304,7 @@ Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const Trace&
         .links = {links.begin(), links.begin() + static_cast<std::ptrdiff_t>(hop) + 1},
         .sent = its.sent,
         .lost = static_cast<std::uint32_t>(its.sent - its.answered),
-        .asked = head_of(graph_, links[hop]),
+        .asked = fabric::head_of(graph_, links[hop]),
         .background = std::max(kTraceBackground, 1 - usual)};
     for (std::size_t back = hop + 1; back-- > 0;)
       count.links.push_back(links[back] ^ 1U);

@@ -27,13 +27,17 @@ class Inquires : public testing::Test {
   NodeId sender_of(std::uint32_t way) const {
     return fabric_.graph.links[matrix_.ways.links(way).front() / 2].a;
   }
+  // The address by which a router answers for what came to it over the link.
+  static std::uint32_t router_behind(std::uint32_t link) {
+    const topo::DirectedLink into = fabric::directed_link(link);
+    return topo::address_of(into.link, into.forward);
+  }
   // What the router at the end of each link but the last answers.
   Trace trace_of(std::uint32_t way, std::uint16_t tries = 4) const {
     Trace trace{.window = 7, .way = way, .hops = {}};
     const auto links = matrix_.ways.links(way);
     for (const std::uint32_t link : links.first(links.size() - 1))
-      trace.hops.push_back(
-          {tries, tries, topo::address_of(LinkId{static_cast<int>(link / 2)}, link % 2 == 0)});
+      trace.hops.push_back({tries, tries, router_behind(link)});
     return trace;
   }
   // All ways, without losses.
@@ -142,7 +146,7 @@ TEST_F(Inquires, AndSaysWhichWayLeadsElsewhereThanPlanned) {
     if (fabric_.graph.links[link.index()].a == cable.a && link.index() != planned / 2)
       taken = fabric::number_of({link, true});
   ASSERT_NE(taken, planned);
-  trace.hops[1].router = topo::address_of(LinkId{static_cast<int>(taken / 2)}, true);
+  trace.hops[1].router = router_behind(taken);
   const auto counts = inquiry_.take(sender_of(way), trace, now_);
   ASSERT_TRUE(counts);
   EXPECT_THAT(*counts, IsEmpty()) << "nobody knows which links it counts for";
@@ -179,8 +183,7 @@ TEST_F(Inquires, AndTakesWholeWaysAsTheyWereMeasured) {
   ASSERT_NE(taken[1], planned[1]);
   Trace trace = trace_of(way);
   for (std::size_t hop = 0; hop + 1 < taken.size(); ++hop)
-    trace.hops[hop].router =
-        topo::address_of(LinkId{static_cast<int>(taken[hop] / 2)}, taken[hop] % 2 == 0);
+    trace.hops[hop].router = router_behind(taken[hop]);
   Trace silent = trace;
   silent.hops[2] = {.sent = 1};
   survey();
@@ -379,16 +382,15 @@ TEST_F(Inquires, AndTellsWhoAnswersBeforeACulpritAndWhoBehindIt) {
   trace.hops[2].answered = 0;
   ask({way});
   ASSERT_TRUE(inquiry_.take(sender_of(way), trace, now_));
-  const topo::DirectedLink link{LinkId{static_cast<int>(bad / 2)}, bad % 2 == 0};
-  const Gathered link_says = inquiry_.about(diag::link_culprit(link), broken_at);
+  const Gathered link_says =
+      inquiry_.about(diag::link_culprit(fabric::directed_link(bad)), broken_at);
   EXPECT_EQ(link_says.before_sent, 4U);
   EXPECT_EQ(link_says.before_answered, 4U);
   EXPECT_EQ(link_says.behind_sent, 4U);
   EXPECT_EQ(link_says.behind_answered, 0U);
   // A switch answers itself where what it should pass on is lost.
-  const topo::Link& cable = fabric_.graph.links[bad / 2];
   const Gathered spine_says =
-      inquiry_.about(diag::switch_culprit(bad % 2 == 0 ? cable.a : cable.b), broken_at);
+      inquiry_.about(diag::switch_culprit(fabric::tail_of(fabric_.graph, bad)), broken_at);
   EXPECT_EQ(spine_says.before_answered, 4U);
   EXPECT_EQ(spine_says.behind_sent, 4U);
   EXPECT_EQ(spine_says.behind_answered, 0U);

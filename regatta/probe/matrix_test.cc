@@ -23,11 +23,6 @@ Matrix matrix_of(const Fabric& fabric, const MatrixOptions& options = {}) {
   return plan_matrix(fabric.graph, fabric.routes, fabric.seeds, options);
 }
 
-NodeId end_of(const topo::Graph& graph, std::uint32_t link, bool head) {
-  const topo::Link& cable = graph.links[link / 2];
-  return (link % 2 == 0) == head ? cable.b : cable.a;
-}
-
 // From the one NIC to the other without a gap.
 void expect_is_a_way(const topo::Graph& graph, std::span<const std::uint32_t> way, LinkId from,
                      LinkId to) {
@@ -35,7 +30,7 @@ void expect_is_a_way(const topo::Graph& graph, std::span<const std::uint32_t> wa
   EXPECT_EQ(way.front(), fabric::number_of({from, true}));
   EXPECT_EQ(way.back(), fabric::number_of({to, false}));
   for (std::size_t hop = 0; hop + 1 < way.size(); ++hop)
-    EXPECT_EQ(end_of(graph, way[hop], true), end_of(graph, way[hop + 1], false));
+    EXPECT_EQ(fabric::head_of(graph, way[hop]), fabric::tail_of(graph, way[hop + 1]));
 }
 
 TEST(Matrix, CoversEveryLinkBothWaysOverTwoTiers) {

@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "regatta/fabric/directed_links.h"
 #include "regatta/fabric/ecmp.h"
-#include "regatta/fabric/routes.h"
 #include "regatta/probe/prober.h"
 #include "regatta/topo/addresses.h"
 
@@ -19,10 +19,8 @@ constexpr double kOneWay = 20e-6;
 std::vector<std::uint32_t> links_of(const topo::Graph& graph, const diag::Culprit& culprit) {
   std::vector<std::uint32_t> links = diag::links_to_avoid(graph, culprit);
   if (culprit.kind != diag::CulpritKind::kSwitch) return links;
-  std::erase_if(links, [&](std::uint32_t link) {
-    const topo::Link& cable = graph.links[link / 2];
-    return (link % 2 == 0 ? cable.b : cable.a) != culprit.node;
-  });
+  std::erase_if(links,
+                [&](std::uint32_t link) { return fabric::head_of(graph, link) != culprit.node; });
   return links;
 }
 
@@ -173,7 +171,8 @@ std::optional<Simulation::Answer> Simulation::trace(const TraceOrder& order) {
     if (!is_lost_to(order.way, hop, time) &&
         !(is_overloaded && traced_chance(options_.noise.overloads.loss))) {
       ++its.answered;
-      its.router = topo::address_of(LinkId{static_cast<int>(links[hop] / 2)}, links[hop] % 2 == 0);
+      const topo::DirectedLink into = fabric::directed_link(links[hop]);
+      its.router = topo::address_of(into.link, into.forward);
     }
     answer.at = answer.at + Seconds{kStep};
   }

@@ -65,7 +65,7 @@ TEST_F(Simulated, TraceroutesEndWhereTheWayIsBroken) {
     ++way;
   const std::uint32_t bad = matrix_.ways.links(way)[1];
   SimulatedFault broken;
-  broken.culprit = diag::link_culprit({LinkId{static_cast<int>(bad / 2)}, bad % 2 == 0});
+  broken.culprit = diag::link_culprit(fabric::directed_link(bad));
   broken.at = Seconds{0.5};
   Simulation simulation(fabric_.graph, matrix_, {broken}, {.noise = {}});
   const TraceOrder order{.way = way, .hops = 3, .tries = 4};

@@ -48,8 +48,7 @@ bool Spreader::step(const fabric::Routes& routes, NodeId to, Spread& into) {
       const double part = share / static_cast<double>(hops.size());
       if (of_link_[hop] == 0) into.links.push_back(hop);
       of_link_[hop] += part;
-      const topo::Link& link = network_.graph.links[hop / 2];
-      arrive(hop % 2 == 0 ? link.b : link.a, part);
+      arrive(fabric::head_of(network_.graph, hop), part);
       slowest = std::max(slowest, network_.links.latency[hop]);
     }
   }

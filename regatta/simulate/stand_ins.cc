@@ -1,6 +1,6 @@
 #include "regatta/simulate/stand_ins.h"
 
-#include "regatta/fabric/routes.h"
+#include "regatta/fabric/directed_links.h"
 
 namespace regatta::simulate {
 

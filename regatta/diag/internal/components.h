@@ -5,6 +5,7 @@
 
 #include "regatta/diag/explain.h"
 #include "regatta/diag/verdict.h"
+#include "regatta/fabric/directed_links.h"
 #include "regatta/topo/graph.h"
 
 namespace regatta::diag {
@@ -30,10 +31,8 @@ class Components {
     visit_one(link);
     visit_one(2 * links_ + link / 2);
     const topo::Link& cable = graph_.links[link / 2];
-    const NodeId head = link % 2 == 0 ? cable.b : cable.a;
-    visit_one(3 * links_ + static_cast<std::uint32_t>(head.value));
-    if (cable.a_nic >= 0 && link % 2 == 0)
-      visit_one(3 * links_ + static_cast<std::uint32_t>(cable.a.value));
+    visit_one(of(fabric::head_of(graph_, link)));
+    if (cable.a_nic >= 0 && link % 2 == 0) visit_one(of(cable.a));
   }
 
   Culprit both_ways(LinkId link) const {
@@ -42,8 +41,7 @@ class Components {
   }
 
   Culprit culprit(std::uint32_t component) const {
-    if (component < 2 * links_)
-      return link_culprit({LinkId{static_cast<int>(component / 2)}, component % 2 == 0});
+    if (component < 2 * links_) return link_culprit(fabric::directed_link(component));
     if (component < 3 * links_) return both_ways(LinkId{static_cast<int>(component - 2 * links_)});
     const NodeId node{static_cast<int>(component - 3 * links_)};
     return graph_.nodes[node.index()].kind == topo::NodeKind::kServer ? server_culprit(node)

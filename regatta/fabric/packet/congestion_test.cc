@@ -54,8 +54,7 @@ TEST(PacketPauses, SpreadAsATreeFromWhatIsShared) {
     if (report.pauses_of_link[link].count == 0) continue;
     ++paused;
     EXPECT_GT(report.pauses_of_link[link].time.value, 0);
-    const topo::Link& of = one.graph.links[link / 2];
-    const NodeId end = link % 2 == 0 ? of.b : of.a;
+    const NodeId end = head_of(one.graph, link);
     const auto& around = one.graph.links_of[end.index()];
     EXPECT_TRUE(
         end == root ||
@@ -64,7 +63,7 @@ TEST(PacketPauses, SpreadAsATreeFromWhatIsShared) {
                               const bool leaves = one.graph.links[next.index()].a == end;
                               return report.pauses_of_link[number_of({next, leaves})].count > 0;
                             }))
-        << of.name;
+        << one.graph.links[link / 2].name;
   }
   EXPECT_GT(paused, 4);
   for (const std::uint32_t calm : {12U, 13U})

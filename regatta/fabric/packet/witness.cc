@@ -76,8 +76,7 @@ class Search {
       if (hops.empty()) return false;
       const std::uint32_t here = hops[hops.size() == 1 ? 0 : choose(node, hops.size())];
       if (before == link && here == next) return true;
-      const topo::Link& of = graph_.links[here / 2];
-      node = here % 2 == 0 ? of.b : of.a;
+      node = head_of(graph_, here);
       before = here;
     }
     return false;
