@@ -188,7 +188,8 @@ class Suite {
  private:
   Status run_healthy(const probe::Scenario& scenario, const Network& network) {
     probe::Simulation simulation(network.graph, network.matrix, {}, options_of(scenario));
-    diag::Locator locator(network.graph, network.matrix.ways);
+    diag::Locator locator(network.graph, network.matrix.ways,
+                          {.doubt = traces_ ? probe::kDoubt : Seconds{0}});
     probe::SimulatedTraces traces(network.graph, {network.routes, network.seeds}, network.matrix);
     while (simulation.now() < scenario.lasts) {
       for (const diag::Report& report : simulation.next_window())

@@ -42,7 +42,8 @@ Status ProbeEvidence::take(NodeId server, std::string_view line, probe::Collecto
 void ProbeEvidence::go_on(const diag::News& news, probe::Collector& collector, probe::Door& door,
                           ProbeOutput& output, Seconds since_begin) {
   const Seconds now = os::system_now();
-  for (const probe::Question& one : inquiry_.ask(collector.lossy(), collector.standing(), now))
+  for (const probe::Question& one :
+       inquiry_.ask(collector.lossy(), collector.standing(), collector.doubted(), now))
     if (!door.tell(one.server, order_line(one.order))) inquiry_.put_off(one);
   for (const diag::Verdict& one : news.begun)
     if (is_fault(one)) begun_.push_back({one, now + kGathered});
@@ -57,8 +58,7 @@ void ProbeEvidence::go_on(const diag::News& news, probe::Collector& collector, p
   }
   std::erase_if(begun_, [&](const Begun& one) { return now >= one.tell_at; });
   tell_ways(output, since_begin);
-  if (std::exchange(left_out_, inquiry_.elsewhere()) != inquiry_.elsewhere())
-    collector.leave_out(inquiry_.unknown_ways());
+  if (auto unknown = inquiry_.take_unknown()) collector.leave_out(std::move(*unknown));
 }
 
 // Ways that are not as planned, and at the end of the first round how many are; then they are taken

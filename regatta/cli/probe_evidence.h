@@ -46,7 +46,6 @@ class ProbeEvidence {
   probe::Inquiry inquiry_;
   std::vector<Begun> begun_;  // verdicts without their evidence yet
   bool is_surveyed_ = false;
-  std::size_t left_out_ = 0;  // ways
 };
 
 }  // namespace regatta::cli

@@ -235,14 +235,14 @@ void ProbeOutput::surveyed(const probe::Inquiry& inquiry, Seconds since_begin) c
   if (json_)
     return print_line({{"event", "surveyed"},
                        {"seconds", since_begin.value},
-                       {"ways", inquiry.ways()},
-                       {"confirmed", inquiry.confirmed()},
-                       {"elsewhere", inquiry.elsewhere()}});
+                       {"ways", inquiry.known().count()},
+                       {"confirmed", inquiry.known().confirmed()},
+                       {"elsewhere", inquiry.known().elsewhere()}});
   fmt::print("{:>7.2f} s  traceroutes confirm {} of {} ways", since_begin.value,
-             inquiry.confirmed(), inquiry.ways());
-  if (inquiry.elsewhere() > 0)
+             inquiry.known().confirmed(), inquiry.known().count());
+  if (inquiry.known().elsewhere() > 0)
     fmt::print("; {} lead elsewhere: switches hash otherwise than the cluster file has it",
-               inquiry.elsewhere());
+               inquiry.known().elsewhere());
   fmt::print("\n");
   std::fflush(stdout);
 }
@@ -251,11 +251,11 @@ void ProbeOutput::remapped(const probe::Inquiry& inquiry, Seconds since_begin) c
   if (json_)
     print_line({{"event", "remapped"},
                 {"seconds", since_begin.value},
-                {"confirmed", inquiry.confirmed()},
-                {"elsewhere", inquiry.elsewhere()}});
+                {"confirmed", inquiry.known().confirmed()},
+                {"elsewhere", inquiry.known().elsewhere()}});
   else
     fmt::print("{:>7.2f} s  from now on ways are as they were measured; {} of {} are known so\n",
-               since_begin.value, inquiry.confirmed(), inquiry.ways());
+               since_begin.value, inquiry.known().confirmed(), inquiry.known().count());
   coverage(probe::cover(graph_, matrix_));
 }
 

@@ -374,6 +374,24 @@ std::vector<Verdict> Locator::find(Seconds now, Window last) {
   return found;
 }
 
+std::vector<Culprit> Locator::doubted() const {
+  std::vector<Culprit> culprits;
+  for (const Doubt& one : doubts_)
+    culprits.push_back(one.culprit);
+  return culprits;
+}
+
+bool Locator::is_doubted(const Verdict& verdict, Seconds now) {
+  if (verdict.symptom != Symptom::kSomeFlows || options_.doubt.value <= 0) return false;
+  const auto at = std::ranges::find(doubts_, verdict.culprit, &Doubt::culprit);
+  if (at == doubts_.end()) {
+    doubts_.push_back({.culprit = verdict.culprit, .since = now, .held_at = now});
+    return true;
+  }
+  at->held_at = now;
+  return now - at->since < options_.doubt;
+}
+
 // What is new of it, what still holds, what is over.
 News Locator::compare(std::vector<Verdict> found, Seconds now) {
   News news;
@@ -399,7 +417,7 @@ News Locator::compare(std::vector<Verdict> found, Seconds now) {
         news.changed.push_back(verdict);
       }
       *at = std::move(verdict);
-    } else if (verdict.confidence >= options_.confidence) {
+    } else if (verdict.confidence >= options_.confidence && !is_doubted(verdict, now)) {
       if (verdict.symptom == Symptom::kNoCarrier) verdict.since = now;
       news.begun.push_back(verdict);
       courses_.push_back({.held_at = now, .told = verdict.symptom, .told_at = now});
@@ -419,6 +437,7 @@ News Locator::compare(std::vector<Verdict> found, Seconds now) {
     standing_.erase(standing_.begin() + static_cast<std::ptrdiff_t>(i));
     courses_.erase(courses_.begin() + static_cast<std::ptrdiff_t>(i));
   }
+  std::erase_if(doubts_, [&](const Doubt& one) { return now - one.held_at > options_.changes; });
   return news;
 }
 

@@ -31,7 +31,11 @@ struct LocatorOptions {
   double confidence = 0.99;     // least, to be told
   Seconds clean_time{1.0};      // without a new loss until a fault is over
   Seconds changes{0.5};         // until another symptom is told
-  Seconds routes_back{2.0};     // from a carrier that is back until routes lead over it again
+  // Until a switch or link is told that loses all packets of some flows only: where a switch has
+  // changed its hash, something else that is broken looks like it; routers may tell meanwhile.
+  // 0: nobody asks them.
+  Seconds doubt{0};
+  Seconds routes_back{2.0};  // from a carrier that is back until routes lead over it again
   ExplainOptions explain;
 };
 
@@ -66,6 +70,8 @@ class Locator {
 
   // Faults that have begun and are not over.
   const std::vector<Verdict>& standing() const { return standing_; }
+  // What is held back for now, as LocatorOptions::doubt has it.
+  std::vector<Culprit> doubted() const;
   // Ways on which something that counts was lost, as the last look saw it.
   const std::vector<std::uint32_t>& lossy() const { return lossy_ways_; }
 
@@ -100,6 +106,7 @@ class Locator {
   void find_silent(Window last, std::vector<Verdict>& found) const;
   void find_carriers(std::vector<Verdict>& found);
   std::vector<Verdict> find(Seconds now, Window last);
+  bool is_doubted(const Verdict& verdict, Seconds now);
   News compare(std::vector<Verdict> found, Seconds now);
 
   const topo::Graph& graph_;
@@ -128,6 +135,12 @@ class Locator {
     Seconds told_at;  // when that was still so
   };
   std::vector<Course> courses_;  // of each in standing_
+  struct Doubt {
+    Culprit culprit;
+    Seconds since;
+    Seconds held_at;  // when it was last found
+  };
+  std::vector<Doubt> doubts_;
 };
 
 }  // namespace regatta::diag

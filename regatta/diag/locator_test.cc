@@ -16,6 +16,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
 
 // Six servers on three leaves, two spines; a probe each between all of them over each spine, three
 // a window.
@@ -242,6 +243,58 @@ TEST_F(Locates, AndTellsOnceThatALossHasBecomeABlackHole) {
   }
   EXPECT_THAT(told, ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
   EXPECT_THAT(changed, ElementsAre(Symptom::kBlackHole));
+}
+
+// A leaf that loses all packets of every second of its ways.
+class DoubtsWhoLosesSomeFlows : public Locates {
+ protected:
+  DoubtsWhoLosesSomeFlows() { locator_.emplace(fabric_.graph, ways_, LocatorOptions{.doubt{1}}); }
+
+  std::function<Fate(const Packet&)> some_flows() const {
+    return [this](const Packet& packet) {
+      const bool over_0 = has(packet.there, link("leaf0-spine0", true));
+      const bool over_1 = has(packet.there, link("leaf0-spine1", true));
+      const bool is_hit = (packet.from + packet.to + (over_1 ? 1 : 0)) % 2 == 0;
+      return (over_0 || over_1) && is_hit ? Fate::kLostThere : Fate::kAnswered;
+    };
+  }
+};
+
+TEST_F(DoubtsWhoLosesSomeFlows, ForASecondAndThenTells) {
+  warm_up();
+  int windows = 0;
+  std::vector<std::string> told;
+  for (; told.empty() && windows < 100; ++windows) {
+    told = window(some_flows());
+    if (windows == 10) {
+      EXPECT_THAT(locator_->doubted(), SizeIs(1));
+    }
+  }
+  EXPECT_THAT(told, ElementsAre("switch leaf0"));
+  EXPECT_EQ(news_.begun[0].symptom, Symptom::kSomeFlows);
+  EXPECT_GE(windows, 33);
+  EXPECT_LE(windows, 45) << "the first are not enough to suspect it";
+}
+
+TEST_F(DoubtsWhoLosesSomeFlows, AndTellsNobodyWhenTheseWaysLeadElsewhere) {
+  warm_up();
+  for (int i = 0; i < 10; ++i)
+    EXPECT_THAT(window(some_flows()), IsEmpty());
+  std::vector<bool> unknown(ways_.size());
+  for (std::uint32_t way = 0; way < ways_.size(); ++way)
+    unknown[way] = has(ways_.links(way), link("leaf0-spine0", true)) ||
+                   has(ways_.links(way), link("leaf0-spine1", true));
+  locator_->leave_out(unknown);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_THAT(window(some_flows()), IsEmpty());
+  EXPECT_THAT(locator_->doubted(), IsEmpty());
+}
+
+TEST_F(DoubtsWhoLosesSomeFlows, ButNotWhoLosesAll) {
+  warm_up();
+  const auto fate = black_hole(link("leaf1-spine0", true));
+  EXPECT_THAT(window(fate), IsEmpty());
+  EXPECT_THAT(window(fate), ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
 }
 
 // Of the probes from leaf 0 to leaf 2 over spine 1 one in four is lost, and no other: two links may

@@ -47,6 +47,8 @@ class Collector {
   // As the last look saw it: ways that lose something, and what is broken.
   const std::vector<std::uint32_t>& lossy() const { return locator_.lossy(); }
   const std::vector<diag::Verdict>& standing() const { return locator_.standing(); }
+  // Who is not told for a second: routers may say that a switch has changed its hash instead.
+  std::vector<diag::Culprit> doubted() const { return locator_.doubted(); }
 
   std::size_t servers() const { return servers_.size(); }
   const PairSum& pair(std::size_t from, std::size_t to) const {

@@ -7,20 +7,26 @@
 #include <set>
 #include <utility>
 
+#include "regatta/fabric/directed_links.h"
 #include "regatta/topo/addresses.h"
 
 namespace regatta::probe {
+
+using fabric::head_of;
+using fabric::tail_of;
+
 namespace {
 
 constexpr Seconds kSurveyAgain{600};
+constexpr Seconds kUnknownAgain{60};      // the same while nobody knows where some ways lead
 constexpr Seconds kSurveyStep{0.05};      // between two ways of each group of servers
 constexpr std::size_t kSurveyGroups = 4;  // that are asked in turn
 constexpr Seconds kAnswered{5};           // after which nobody waits for an answer
 constexpr int kSurveysMost = 3;           // questions about a way in one survey
-constexpr Seconds kCheckAfter{3};         // whether a way still leads elsewhere
 constexpr std::size_t kFlowsKept = 20000;
 constexpr Seconds kSuspicionStep{0.25};  // between two questions about ways that lose
 constexpr std::size_t kSuspectsAtOnce = 16;
+constexpr Seconds kCheckAgain{2};  // a way through a switch that may hash otherwise
 constexpr int kTries = 4;
 constexpr Seconds kFlowsStep{1};
 constexpr std::size_t kOthersAsked = 8;  // servers that lose nothing, to compare with
@@ -42,6 +48,7 @@ Inquiry::Inquiry(const topo::Graph& graph, const fabric::Routes& routes,
       routes_(routes),
       seeds_(seeds),
       matrix_(matrix),
+      known_(graph, routes, matrix),
       ways_(matrix.ways.size()),
       is_lossy_(matrix.ways.size()),
       is_broken_(2 * graph.links.size()),
@@ -61,10 +68,10 @@ int Inquiry::routers_on(std::uint32_t way) const {
 // Of the routers on the way: the first so many, from which there is but one way back, the same.
 std::size_t Inquiry::hops_back_alike(std::uint32_t way) const {
   const auto links = matrix_.ways.links(way);
-  const NodeId leaf = fabric::head_of(graph_, links.front());
+  const NodeId leaf = head_of(graph_, links.front());
   std::size_t count = 1;
   for (; count + 1 < links.size(); ++count) {
-    const auto back = routes_.next_hops(fabric::head_of(graph_, links[count]), leaf);
+    const auto back = routes_.next_hops(head_of(graph_, links[count]), leaf);
     if (back.size() != 1 || back[0] != (links[count] ^ 1U)) break;
   }
   return count;
@@ -98,7 +105,8 @@ void Inquiry::ask_again(Seconds now) {
 }
 
 void Inquiry::survey(Seconds now, std::vector<Question>& questions) {
-  if (now - surveyed_at_ >= kSurveyAgain) begin_survey(now);
+  const bool is_due = now - surveyed_at_ >= kSurveyAgain;
+  if (is_due || (now - surveyed_at_ >= kUnknownAgain && known_.unknown() > 0)) begin_survey(now);
   ask_again(now);
   if (now < next_survey_) return;
   next_survey_ = now + kSurveyStep;
@@ -113,7 +121,7 @@ void Inquiry::survey(Seconds now, std::vector<Question>& questions) {
     questions.push_back(
         {NodeId{static_cast<int>(server)},
          TraceOrder{
-             .way = way, .hops = routers_on(way), .tries = ways_[way].is_elsewhere ? kTries : 1}});
+             .way = way, .hops = routers_on(way), .tries = known_.is_elsewhere(way) ? kTries : 1}});
   }
 }
 
@@ -144,6 +152,33 @@ void Inquiry::suspect(std::span<const std::uint32_t> lossy, Seconds now,
   }
 }
 
+// Ways through the switches that would choose them, and that lose nothing: all their routers tell
+// where they lead.
+void Inquiry::check(std::span<const diag::Culprit> doubted, Seconds now,
+                    std::vector<Question>& questions) {
+  if (doubted.empty() || now < next_check_) return;
+  next_check_ = now + kSuspicionStep;
+  std::set<NodeId> choosers;
+  for (const diag::Culprit& culprit : doubted) {
+    if (culprit.kind == diag::CulpritKind::kSwitch) choosers.insert(culprit.node);
+    if (culprit.kind != diag::CulpritKind::kLink) continue;
+    for (const std::uint32_t link : links_to_avoid(graph_, culprit))
+      choosers.insert(tail_of(graph_, link));
+  }
+  const std::size_t most = questions.size() + kSuspectsAtOnce;
+  for (std::uint32_t way = 0; way < ways_.size() && questions.size() < most; ++way) {
+    if (is_lossy_[way] || ways_[way].next > now || routers_on(way) > kHopsMost) continue;
+    const auto links = matrix_.ways.links(way);
+    if (std::ranges::none_of(links.subspan(1), [&](std::uint32_t link) {
+          return choosers.contains(tail_of(graph_, link));
+        }))
+      continue;
+    ways_[way].next = now + kCheckAgain;
+    questions.push_back(
+        {server_of(way), TraceOrder{.way = way, .hops = routers_on(way), .tries = 1}});
+  }
+}
+
 void Inquiry::ask_for_flows(std::span<const std::uint32_t> lossy, Seconds now,
                             std::vector<Question>& questions) {
   if (now < next_flows_) return;
@@ -169,7 +204,8 @@ void Inquiry::ask_for_flows(std::span<const std::uint32_t> lossy, Seconds now,
 }
 
 std::vector<Question> Inquiry::ask(std::span<const std::uint32_t> lossy,
-                                   std::span<const diag::Verdict> standing, Seconds now) {
+                                   std::span<const diag::Verdict> standing,
+                                   std::span<const diag::Culprit> doubted, Seconds now) {
   forget(now);
   is_lossy_.assign(is_lossy_.size(), false);
   for (const std::uint32_t way : lossy)
@@ -182,6 +218,7 @@ std::vector<Question> Inquiry::ask(std::span<const std::uint32_t> lossy,
       is_broken_[link] = true;
   std::vector<Question> questions;
   survey(now, questions);
+  check(doubted, now, questions);
   if (!lossy.empty()) {
     suspect(lossy, now, questions);
     ask_for_flows(lossy, now, questions);
@@ -193,7 +230,7 @@ void Inquiry::heard(NodeId server) {
   std::deque<std::uint32_t>& queue = to_survey_[server.index()];
   for (std::uint32_t way = 0; way < ways_.size(); ++way) {
     const bool is_its = server_of(way) == server && routers_on(way) <= kHopsMost;
-    if (!is_its || ways_[way].is_confirmed || std::ranges::find(queue, way) != queue.end())
+    if (!is_its || known_.is_confirmed(way) || std::ranges::find(queue, way) != queue.end())
       continue;
     ways_[way].surveys = 0;
     queue.push_back(way);
@@ -207,90 +244,23 @@ void Inquiry::put_off(const Question& question) {
   to_survey_[question.server.index()].push_back(trace->way);
 }
 
-// The link by which a packet came to the router that has this address; none where no cable has.
-std::optional<std::uint32_t> Inquiry::link_to(std::uint32_t router) const {
-  const auto link = topo::link_of(router);
-  if (!link || link->index() >= graph_.links.size()) return std::nullopt;
-  return fabric::number_of({.link = *link, .forward = router == topo::address_of(*link, true)});
-}
-
-// As routers tell it, from NIC to NIC; empty where one has not answered or they do not hang
-// together.
-std::vector<std::uint32_t> Inquiry::measure(const Trace& trace) const {
-  std::vector<std::uint32_t> links;
-  for (const TraceHop& hop : trace.hops) {
-    const auto link = hop.router == 0 ? std::nullopt : link_to(hop.router);
-    if (!link) return {};
-    if (!links.empty() && fabric::head_of(graph_, links.back()) != fabric::tail_of(graph_, *link))
-      return {};
-    links.push_back(*link);
-  }
-  const auto planned = matrix_.ways.links(trace.way);
-  if (links.front() != planned.front() ||
-      fabric::head_of(graph_, links.back()) != fabric::tail_of(graph_, planned.back()))
-    return {};
-  links.push_back(planned.back());
-  return links;
-}
-
-// By the first router that says so.
-std::optional<Elsewhere> Inquiry::leads_elsewhere(const Trace& trace) const {
-  const auto links = matrix_.ways.links(trace.way);
-  for (std::size_t hop = 0; hop < trace.hops.size(); ++hop) {
-    const std::uint32_t router = trace.hops[hop].router;
-    const auto taken = router == 0 ? std::nullopt : link_to(router);
-    // An address that no cable has may be another one of the same router; one of another cable is,
-    // where that leads there from elsewhere than from the router before.
-    if (!taken || *taken == links[hop]) continue;
-    const bool is_the_router =
-        fabric::head_of(graph_, *taken) == fabric::head_of(graph_, links[hop]);
-    const bool is_from_before =
-        fabric::tail_of(graph_, *taken) == fabric::tail_of(graph_, links[hop]);
-    if (is_the_router && !is_from_before) continue;
-    return Elsewhere{.way = trace.way, .planned = links[hop], .taken = *taken};
-  }
-  return std::nullopt;
-}
-
-// False when the way leads elsewhere.
-bool Inquiry::check_way(const Trace& trace, Seconds now) {
-  Way& way = ways_[trace.way];
-  way.surveys = 0;  // it has been answered
-  const auto taken = leads_elsewhere(trace);
-  if (taken) {
-    // Around what is broken everybody leads it; that is no matter of the hash.
-    if (has_broken_) return false;
-    if (std::exchange(way.is_elsewhere, true)) {
-      if (now - way.elsewhere_at >= kCheckAfter) way.measured = measure(trace);
-      return false;
-    }
-    way.elsewhere_at = now;
-    ++elsewhere_;
-    fresh_elsewhere_.push_back(*taken);
-    to_check_.push_back({now + kCheckAfter, trace.way});
-    return false;
-  }
-  // On the first link every way of the NIC is.
-  for (std::size_t hop = trace.hops.size() == 1 ? 0 : 1; hop < trace.hops.size(); ++hop)
-    way.is_confirmed = way.is_confirmed || trace.hops[hop].router != 0;
-  way.measured.clear();
-  elsewhere_ -= std::exchange(way.is_elsewhere, false) ? 1 : 0;
-  return true;
-}
-
 Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const Trace& trace,
                                                      Seconds now) {
   if (trace.way >= ways_.size() || server_of(trace.way) != server ||
       static_cast<int>(trace.hops.size()) != routers_on(trace.way))
     return Error{Code::kInvalidInput, "tells of a traceroute on a way that is not its own"};
   std::vector<diag::PassedCount> counts;
-  if (!check_way(trace, now)) return counts;
+  ways_[trace.way].surveys = 0;  // it has been answered
+  const KnownWays::Said said = known_.take(trace, has_broken_, now);
+  if (said == KnownWays::Said::kElsewhere) to_check_.push_back({now + kCheckAfter, trace.way});
+  if (known_.take_rehashed()) begin_survey(now);
+  if (said != KnownWays::Said::kAsPlanned) return counts;
   traces_.push_back({.at = now, .way = trace.way, .hops = trace.hops});
   const auto links = matrix_.ways.links(trace.way);
   const std::size_t alike = hops_back_alike(trace.way);
   for (std::size_t hop = 0; hop < trace.hops.size(); ++hop) {
     const TraceHop& its = trace.hops[hop];
-    Answers& known = answers_[fabric::head_of(graph_, links[hop]).index()];
+    Answers& known = answers_[head_of(graph_, links[hop]).index()];
     if (!is_lossy_[trace.way]) {
       known.asked += its.sent;
       known.answered += its.answered;
@@ -304,7 +274,7 @@ Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const Trace&
         .links = {links.begin(), links.begin() + static_cast<std::ptrdiff_t>(hop) + 1},
         .sent = its.sent,
         .lost = static_cast<std::uint32_t>(its.sent - its.answered),
-        .asked = fabric::head_of(graph_, links[hop]),
+        .asked = head_of(graph_, links[hop]),
         .background = std::max(kTraceBackground, 1 - usual)};
     for (std::size_t back = hop + 1; back-- > 0;)
       count.links.push_back(links[back] ^ 1U);
@@ -354,7 +324,7 @@ Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const FlowCo
   // Who tells more than it is asked is not heard.
   const bool is_asked = is_flows_asked_[server.index()];
   is_flows_asked_[server.index()] = false;
-  if (!is_asked || !is_hash_known_) return std::vector<diag::PassedCount>();
+  if (!is_asked || !known_.is_hash_known()) return std::vector<diag::PassedCount>();
   std::vector<RecentFlow> fresh;
   for (const FlowCount& one : counts.flows) {
     auto links = round_trip(server, one.flow);
@@ -421,42 +391,12 @@ Gathered Inquiry::about(const diag::Culprit& culprit, Seconds since) const {
   return sum;
 }
 
-std::size_t Inquiry::confirmed() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      ways_, [](const Way& way) { return way.is_confirmed && !way.is_elsewhere; }));
-}
-
-std::vector<Elsewhere> Inquiry::take_elsewhere() {
-  return std::exchange(fresh_elsewhere_, {});
-}
-
-std::vector<bool> Inquiry::unknown_ways() const {
-  std::vector<bool> unknown;
-  for (const Way& way : ways_)
-    unknown.push_back(way.is_elsewhere);
-  return unknown;
-}
-
 std::optional<fabric::Paths> Inquiry::take_measured() {
-  if (elsewhere_ == 0 || !to_check_.empty() ||
-      std::ranges::none_of(ways_, [](const Way& way) { return !way.measured.empty(); }))
-    return std::nullopt;
-  is_hash_known_ = false;
-  fabric::Paths paths;
-  for (std::uint32_t number = 0; number < ways_.size(); ++number) {
-    Way& way = ways_[number];
-    if (way.measured.empty()) {
-      paths.add(matrix_.ways.links(number));
-      continue;
-    }
-    paths.add(std::exchange(way.measured, {}));
-    way.is_elsewhere = false;
-    way.is_confirmed = true;
-    --elsewhere_;
-  }
-  // What they answered was held against other ways.
-  traces_.clear();
-  return paths;
+  if (!to_check_.empty()) return std::nullopt;
+  auto measured = known_.take_measured();
+  // What routers answered was held against other ways.
+  if (measured) traces_.clear();
+  return measured;
 }
 
 void Inquiry::forget(Seconds now) {

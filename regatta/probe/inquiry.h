@@ -19,10 +19,15 @@
 #include "regatta/diag/verdict.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/probe/evidence.h"
+#include "regatta/probe/known_ways.h"
 #include "regatta/probe/matrix.h"
 #include "regatta/topo/graph.h"
 
 namespace regatta::probe {
+
+// Routers have told within it whether a switch hashes otherwise: what diag::LocatorOptions::doubt
+// should be where somebody asks them.
+inline constexpr Seconds kDoubt{1};
 
 struct Question {
   NodeId server;
@@ -46,22 +51,17 @@ struct Gathered {
   bool has_connections() const { return segments > 0; }
 };
 
-// A router answered that does not stand on the way: the switches hash otherwise than was planned.
-struct Elsewhere {
-  std::uint32_t way = 0;
-  std::uint32_t planned = 0;  // directed link
-  std::uint32_t taken = 0;    // the same
-};
-
 class Inquiry {
  public:
   // `seeds` by NodeId, as the matrix was planned with. All must outlive this.
   Inquiry(const topo::Graph& graph, const fabric::Routes& routes,
           std::span<const std::uint32_t> seeds, const Matrix& matrix);
 
-  // What to ask now. `lossy`: ways that lose something; `standing`: what is known to be broken.
+  // What to ask now. `lossy`: ways that lose something; `standing`: what is known to be broken;
+  // `doubted`: who may have another hash instead (diag::Locator::doubted()).
   std::vector<Question> ask(std::span<const std::uint32_t> lossy,
-                            std::span<const diag::Verdict> standing, Seconds now);
+                            std::span<const diag::Verdict> standing,
+                            std::span<const diag::Culprit> doubted, Seconds now);
   // Whose packets take this way.
   NodeId server_of(std::uint32_t way) const;
   // Somebody reports for this server now: its ways are asked about that nobody could confirm yet.
@@ -76,32 +76,20 @@ class Inquiry {
 
   // By answers since `since`.
   Gathered about(const diag::Culprit& culprit, Seconds since) const;
-  // Of ways that were not known to be so at the last call.
-  std::vector<Elsewhere> take_elsewhere();
-  // By way: whether it leads elsewhere, nobody knows where as a whole.
-  std::vector<bool> unknown_ways() const;
-  // All ways as they are known now, where routers have told whole ways that lead elsewhere than
-  // the matrix has them, twice with some seconds between; none where there is no such way, or while
-  // more are looked at. Once: whoever takes them puts them into the matrix, and with them the way
-  // counts as confirmed.
+  // Where ways lead, as routers tell it.
+  const KnownWays& known() const { return known_; }
+  std::vector<Elsewhere> take_elsewhere() { return known_.take_elsewhere(); }
+  std::optional<std::vector<bool>> take_unknown() { return known_.take_unknown(); }
+  // As KnownWays does it, once no way waits to be looked at for the second time.
   std::optional<fabric::Paths> take_measured();
   // Every way was asked about, and answered or given up.
   bool has_surveyed() const;
-  std::size_t ways() const { return ways_.size(); }
-  // Those of which at least one router has said that the way leads there; and those on which
-  // another one answered than was planned.
-  std::size_t confirmed() const;
-  std::size_t elsewhere() const { return elsewhere_; }
 
  private:
   struct Way {
     Seconds next{-1e9};  // that it is traced on suspicion
     Seconds pause;
     int surveys = 0;  // questions of this survey about it
-    bool is_confirmed = false;
-    bool is_elsewhere = false;
-    Seconds elsewhere_at;                 // when that was found
-    std::vector<std::uint32_t> measured;  // links; empty: as in the matrix, or not known as a whole
   };
   struct RecentTrace {
     Seconds at;
@@ -129,12 +117,9 @@ class Inquiry {
   void survey(Seconds now, std::vector<Question>& questions);
   void ask_again(Seconds now);
   void suspect(std::span<const std::uint32_t> lossy, Seconds now, std::vector<Question>& questions);
+  void check(std::span<const diag::Culprit> doubted, Seconds now, std::vector<Question>& questions);
   void ask_for_flows(std::span<const std::uint32_t> lossy, Seconds now,
                      std::vector<Question>& questions);
-  bool check_way(const Trace& trace, Seconds now);
-  std::optional<Elsewhere> leads_elsewhere(const Trace& trace) const;
-  std::optional<std::uint32_t> link_to(std::uint32_t router) const;
-  std::vector<std::uint32_t> measure(const Trace& trace) const;
   void forget(Seconds now);
   std::optional<std::vector<std::uint32_t>> round_trip(NodeId server,
                                                        const fabric::FiveTuple& flow) const;
@@ -145,6 +130,7 @@ class Inquiry {
   const fabric::Routes& routes_;
   std::span<const std::uint32_t> seeds_;
   const Matrix& matrix_;  // its ways may be replaced by take_measured()
+  KnownWays known_;
   std::vector<Way> ways_;
   std::vector<bool> is_lossy_;  // per way, at the last call of ask()
   bool has_broken_ = false;
@@ -156,6 +142,7 @@ class Inquiry {
   Seconds surveyed_at_{-1e9};                         // when a survey began
   Seconds next_survey_{-1e9};                         // the next ways of it
   Seconds next_suspicion_{-1e9};
+  Seconds next_check_{-1e9};
   Seconds next_flows_{-1e9};
   Seconds flows_pause_;
   std::vector<Answers> answers_;  // by node: of routers on ways that lost nothing
@@ -163,9 +150,6 @@ class Inquiry {
   std::deque<RecentFlow> flows_;
   double usually_again_;              // the share that half of all connections stay below
   std::vector<bool> is_flows_asked_;  // by node: an answer is awaited
-  std::vector<Elsewhere> fresh_elsewhere_;
-  bool is_hash_known_ = true;  // no way was found elsewhere: also connections go as is computed
-  std::size_t elsewhere_ = 0;
 };
 
 }  // namespace regatta::probe

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -40,6 +41,16 @@ class Inquires : public testing::Test {
       trace.hops.push_back({tries, tries, router_behind(link)});
     return trace;
   }
+  // The leaf sends it over another of its uplinks.
+  Trace elsewhere_trace(std::uint32_t way) const {
+    Trace trace = trace_of(way);
+    const std::uint32_t planned = matrix_.ways.links(way)[1];
+    const NodeId leaf = fabric::tail_of(fabric_.graph, planned);
+    for (const LinkId link : fabric_.graph.links_of[leaf.index()])
+      if (fabric_.graph.links[link.index()].a == leaf && link.index() != planned / 2)
+        trace.hops[1].router = topo::address_of(link, true);
+    return trace;
+  }
   // All ways, without losses.
   void survey() {
     for (std::uint32_t way = 0; way < matrix_.ways.size(); ++way)
@@ -54,7 +65,18 @@ class Inquires : public testing::Test {
   }
   std::vector<Question> ask(std::vector<std::uint32_t> lossy,
                             const std::vector<diag::Verdict>& standing = {}) {
-    return inquiry_.ask(lossy, standing, now_);
+    return inquiry_.ask(lossy, standing, {}, now_);
+  }
+  // How many ways it asks about; all is as planned.
+  std::size_t asked_within(Seconds time) {
+    std::set<std::uint32_t> asked;
+    for (const Seconds until = now_ + time; now_ < until; now_ = now_ + Seconds{0.05})
+      for (const Question& one : ask({})) {
+        const std::uint32_t way = std::get<TraceOrder>(one.order).way;
+        asked.insert(way);
+        EXPECT_TRUE(inquiry_.take(one.server, trace_of(way, 1), now_));
+      }
+    return asked.size();
   }
   static std::vector<TraceOrder> traces(const std::vector<Question>& questions) {
     std::vector<TraceOrder> all;
@@ -137,7 +159,7 @@ TEST_F(Inquires, AndSaysWhichWayLeadsElsewhereThanPlanned) {
   Trace trace = trace_of(way);
   EXPECT_TRUE(inquiry_.take(sender_of(way), trace, now_));
   EXPECT_THAT(inquiry_.take_elsewhere(), IsEmpty());
-  EXPECT_EQ(inquiry_.confirmed(), 1U);
+  EXPECT_EQ(inquiry_.known().confirmed(), 1U);
   // The other uplink of the same leaf.
   const std::uint32_t planned = matrix_.ways.links(way)[1];
   const topo::Link& cable = fabric_.graph.links[planned / 2];
@@ -155,8 +177,8 @@ TEST_F(Inquires, AndSaysWhichWayLeadsElsewhereThanPlanned) {
   EXPECT_EQ(elsewhere[0].way, way);
   EXPECT_EQ(elsewhere[0].planned, planned);
   EXPECT_EQ(elsewhere[0].taken, taken);
-  EXPECT_EQ(inquiry_.elsewhere(), 1U);
-  EXPECT_EQ(inquiry_.confirmed(), 0U);
+  EXPECT_EQ(inquiry_.known().elsewhere(), 1U);
+  EXPECT_EQ(inquiry_.known().confirmed(), 0U);
   EXPECT_TRUE(inquiry_.take(sender_of(way), trace, now_));
   EXPECT_THAT(inquiry_.take_elsewhere(), IsEmpty()) << "once";
 }
@@ -189,7 +211,7 @@ TEST_F(Inquires, AndTakesWholeWaysAsTheyWereMeasured) {
   survey();
   ASSERT_TRUE(inquiry_.take(sender_of(way), trace, now_));
   EXPECT_FALSE(inquiry_.take_measured()) << "it may be so for a moment only";
-  EXPECT_TRUE(inquiry_.unknown_ways()[way]);
+  EXPECT_TRUE(inquiry_.take_unknown()->at(way));
   const Seconds found = now_;
   const auto asked_again = [&] {
     for (int i = 0; i < 1000; ++i) {
@@ -207,11 +229,11 @@ TEST_F(Inquires, AndTakesWholeWaysAsTheyWereMeasured) {
   ASSERT_TRUE(paths);
   matrix_.ways = std::move(*paths);
   EXPECT_TRUE(std::ranges::equal(matrix_.ways.links(way), taken));
-  EXPECT_EQ(inquiry_.elsewhere(), 0U);
-  EXPECT_FALSE(inquiry_.unknown_ways()[way]);
+  EXPECT_EQ(inquiry_.known().elsewhere(), 0U);
+  EXPECT_FALSE(inquiry_.take_unknown()->at(way));
   ASSERT_TRUE(inquiry_.take(sender_of(way), trace, now_));
   EXPECT_FALSE(inquiry_.take_measured()) << "it is as the matrix has it now";
-  EXPECT_EQ(inquiry_.confirmed(), matrix_.ways.size());
+  EXPECT_EQ(inquiry_.known().confirmed(), matrix_.ways.size());
   ask_for_flows();
   const FlowCounts counts{
       .window = 9, .flows = {{{topo::address_of(from), topo::address_of(to), 1, 2, 6}, 50, 25}}};
@@ -237,7 +259,7 @@ TEST_F(Inquires, AndLearnsNoWayWhileSomethingIsBroken) {
     ASSERT_TRUE(inquiry_.take(sender_of(way), detour, now_));
   }
   EXPECT_THAT(inquiry_.take_elsewhere(), IsEmpty());
-  EXPECT_EQ(inquiry_.elsewhere(), 0U);
+  EXPECT_EQ(inquiry_.known().elsewhere(), 0U);
   EXPECT_FALSE(inquiry_.take_measured());
   // Once it is well again all ways are looked at.
   std::map<std::uint32_t, int> asked;
@@ -247,6 +269,34 @@ TEST_F(Inquires, AndLearnsNoWayWhileSomethingIsBroken) {
       ++asked[order.way];
   }
   EXPECT_EQ(asked.size(), matrix_.ways.size());
+}
+
+TEST_F(Inquires, AboutWaysThatLoseNothingWhereASwitchMayHashOtherwise) {
+  asked_within(Seconds{30});
+  const std::uint32_t lossy = long_way();
+  const NodeId leaf = fabric::head_of(fabric_.graph, matrix_.ways.links(lossy).front());
+  const std::vector<diag::Culprit> doubted = {diag::switch_culprit(leaf)};
+  std::map<std::uint32_t, int> asked;
+  for (int i = 0; i < 100; ++i) {
+    for (const TraceOrder& order : traces(inquiry_.ask(std::vector{lossy}, {}, doubted, now_)))
+      if (order.way != lossy) ++asked[order.way];
+    now_ = now_ + Seconds{0.01};
+  }
+  EXPECT_FALSE(asked.empty());
+  for (const auto& [way, times] : asked) {
+    EXPECT_EQ(times, 1) << "a second is too short for another question";
+    const auto links = matrix_.ways.links(way);
+    EXPECT_TRUE(std::ranges::any_of(
+        links, [&](auto link) { return fabric::tail_of(fabric_.graph, link) == leaf; }));
+  }
+}
+
+TEST_F(Inquires, AboutEveryWayAgainOnceASwitchIsSeenToHashOtherwise) {
+  EXPECT_EQ(asked_within(Seconds{30}), matrix_.ways.size());
+  EXPECT_EQ(asked_within(Seconds{30}), 0U);
+  const std::uint32_t way = long_way();
+  ASSERT_TRUE(inquiry_.take(sender_of(way), elsewhere_trace(way), now_));
+  EXPECT_EQ(asked_within(Seconds{30}), matrix_.ways.size());
 }
 
 TEST_F(Inquires, AndKnowsARouterByAnotherOfItsAddresses) {
@@ -260,8 +310,8 @@ TEST_F(Inquires, AndKnowsARouterByAnotherOfItsAddresses) {
       trace.hops[2].router = topo::address_of(link);
   ASSERT_NE(trace.hops[2].router, trace_of(way).hops[2].router);
   ASSERT_TRUE(inquiry_.take(sender_of(way), trace, now_));
-  EXPECT_EQ(inquiry_.elsewhere(), 0U);
-  EXPECT_EQ(inquiry_.confirmed(), 1U);
+  EXPECT_EQ(inquiry_.known().elsewhere(), 0U);
+  EXPECT_EQ(inquiry_.known().confirmed(), 1U);
 }
 
 TEST_F(Inquires, AboutWaysThatLoseMoreAndMoreRarely) {

@@ -229,7 +229,9 @@ Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
     fault.at = start;
   outcome.truth = culprits_of(graph, faults);
   Simulation simulation(graph, matrix, std::move(faults), options);
-  diag::Locator locator(graph, matrix.ways, diag::options_for(options.period));
+  diag::LocatorOptions locator_options = diag::options_for(options.period);
+  if (planned != nullptr) locator_options.doubt = kDoubt;
+  diag::Locator locator(graph, matrix.ways, locator_options);
   std::optional<SimulatedTraces> traces;
   if (planned != nullptr) traces.emplace(graph, *planned, matrix);
   outcome.after.resize(outcome.truth.size(), Seconds{-1});

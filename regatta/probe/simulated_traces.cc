@@ -9,7 +9,8 @@ namespace regatta::probe {
 
 void SimulatedTraces::go_on(Simulation& simulation, diag::Locator& locator) {
   const Seconds now = simulation.now();
-  for (const Question& one : inquiry_.ask(locator.lossy(), locator.standing(), now)) {
+  for (const Question& one :
+       inquiry_.ask(locator.lossy(), locator.standing(), locator.doubted(), now)) {
     const auto* const order = std::get_if<TraceOrder>(&one.order);
     if (order == nullptr) continue;
     if (auto answer = simulation.trace(*order)) coming_.emplace(answer->at, std::move(*answer));
