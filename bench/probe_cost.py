@@ -18,21 +18,9 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import small_lab
 
-CLUSTER = """\
-name: {name}
-server_types:
-  one:
-    devices: {{count: 1, type: cpu, cpu_share: 5%}}
-    intra: {{kind: shm}}
-    nics: {{count: {nics}, rate: 1Gbps}}
-fabric:
-  tiers: {tiers}
-  servers_per_leaf: {per_leaf}
-{rest}servers: {{count: {servers}, type: one}}
-"""
-TWO_TIERS = "  spines: 4\n  uplink: 1Gbps\n"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def processor_time(pid):
@@ -62,8 +50,7 @@ def run(command):
 
 def in_namespaces(options, case, servers, folder):
     cluster = folder / f"{case}.yaml"
-    cluster.write_text(CLUSTER.format(name=f"cost-{os.getpid()}", nics=options.nics, tiers="[leaf]", per_leaf=2, rest="",
-                                      servers=servers))
+    cluster.write_text(small_lab.cluster_text(f"cost-{os.getpid()}", servers, "tiers: [leaf], servers_per_leaf: 2", options.nics))
     names = [f"cost-{os.getpid()}-{i}" for i in range(servers)]
     probers = []
     try:
@@ -95,24 +82,20 @@ def in_namespaces(options, case, servers, folder):
 def in_lab(options, folder):
     cluster = folder / "lab.yaml"
     name = f"cost-{os.getpid()}"
-    cluster.write_text(CLUSTER.format(name=name, nics=options.nics, tiers="[leaf, spine]", per_leaf=options.servers // 2,
-                                      rest=TWO_TIERS, servers=options.servers))
+    cluster.write_text(small_lab.cluster_text(name, options.servers, small_lab.two_tiers(options.servers // 2, 4), options.nics))
     regatta = options.build / "bin/regatta"
-    subprocess.run([regatta, "lab", "up", cluster], check=True, stdout=subprocess.DEVNULL)
-    probe = None
-    try:
+    with small_lab.lab(regatta, cluster, name):
         with open(folder / "said", "w") as said:
             probe = subprocess.Popen([regatta, "probe", cluster], stdout=said)
-        time.sleep(3)
-        pids = [int(pid.name) for pid in pathlib.Path("/proc").glob("[0-9]*")
-                if b"regatta-prober" in (line := (pid / "cmdline").read_bytes()) and name.encode() in line]
-        rows("lab", pids, options.seconds, (folder / "said").read_text().split(" probes")[0])
-        rows("its collector", [probe.pid], options.seconds, "")
-    finally:
-        if probe:
+        try:
+            time.sleep(3)
+            pids = [int(pid.name) for pid in pathlib.Path("/proc").glob("[0-9]*")
+                    if b"regatta-prober" in (line := (pid / "cmdline").read_bytes()) and name.encode() in line]
+            rows("lab", pids, options.seconds, (folder / "said").read_text().split(" probes")[0])
+            rows("its collector", [probe.pid], options.seconds, "")
+        finally:
             probe.send_signal(signal.SIGINT)
             probe.wait()
-        subprocess.run([regatta, "lab", "down", name], check=True, stdout=subprocess.DEVNULL)
 
 
 def main():

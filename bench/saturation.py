@@ -17,17 +17,9 @@ import sys
 import tempfile
 import time
 
+import small_lab
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CLUSTER = """\
-name: {name}
-server_types:
-  one:
-    devices: {{count: 1, type: cpu, cpu_share: 5%}}
-    intra: {{kind: shm}}
-    nics: {{count: 1, rate: 1Gbps}}
-fabric: {{tiers: [leaf, spine], servers_per_leaf: 2, spines: 2, uplink: 1Gbps}}
-servers: {{count: {servers}, type: one}}
-"""
 
 
 def idle_share_of(before, after):
@@ -87,17 +79,16 @@ def main():
     regatta = options.build / "bin/regatta"
     with tempfile.TemporaryDirectory() as folder:
         cluster = pathlib.Path(folder) / "cluster.yaml"
-        cluster.write_text(CLUSTER.format(name=name, servers=options.servers))
-        subprocess.run([regatta, "lab", "up", cluster], check=True, stdout=subprocess.DEVNULL)
-        loops = []
-        try:
-            loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(options.loops * os.cpu_count())]
-            blamed = watch(options, cluster)
-        finally:
-            for loop in loops:
-                loop.kill()
-                loop.wait()
-            subprocess.run([regatta, "lab", "down", name], check=True, stdout=subprocess.DEVNULL)
+        cluster.write_text(small_lab.cluster_text(name, options.servers, small_lab.two_tiers(2, 2)))
+        with small_lab.lab(regatta, cluster, name):
+            loops = []
+            try:
+                loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(options.loops * os.cpu_count())]
+                blamed = watch(options, cluster)
+            finally:
+                for loop in loops:
+                    loop.kill()
+                    loop.wait()
     sys.exit(1 if blamed else 0)
 
 
