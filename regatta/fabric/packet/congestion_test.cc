@@ -4,18 +4,10 @@
 
 #include <gmock/gmock.h>
 
-#include "regatta/fabric/packet/test_scene.h"
+#include "regatta/fabric/packet/test_simulate.h"
 
 namespace regatta::fabric {
 namespace {
-
-constexpr BytesPerSecond kRate{50e9};
-
-PacketReport simulate(const TestScene& one, const PacketOptions& options) {
-  auto report = simulate_packets(one.scene(), one.traffic, options);
-  EXPECT_TRUE(report) << report.error().message;
-  return *std::move(report);
-}
 
 // Servers 4 to 11, of two leaves, send to server 0, of another one.
 TestScene incast(long long bytes, Seconds apart = {}) {
@@ -212,10 +204,7 @@ TEST(PacketDeadlocks, HappenInALoopOfTwoSwitches) {
 // Whatever is sent, a fabric with pauses and ways up and down loses nothing and stops nowhere.
 TEST(PacketPauses, LoseNothingOfDrawnTraffic) {
   for (unsigned seed = 1; seed <= 30; ++seed) {
-    std::mt19937 random(seed);
-    const auto draw = [&random](std::uint32_t below) {
-      return static_cast<std::uint32_t>(random() % below);
-    };
+    Draw draw(seed);
     TestScene one(16, 4, kRate, 1 + seed % 2);
     one.draw_seeds(seed);
     double bytes = 0;

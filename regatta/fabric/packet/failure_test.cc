@@ -1,22 +1,13 @@
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include <gmock/gmock.h>
 
 #include "regatta/fabric/failures.h"
-#include "regatta/fabric/packet/test_scene.h"
+#include "regatta/fabric/packet/test_simulate.h"
 
 namespace regatta::fabric {
 namespace {
-
-constexpr BytesPerSecond kRate{50e9};
-
-PacketReport simulate(const TestScene& one, const PacketOptions& options) {
-  auto report = simulate_packets(one.scene(), one.traffic, options);
-  EXPECT_TRUE(report) << report.error().message;
-  return *std::move(report);
-}
 
 // The links die, and so much later all switches lead around all that are dead.
 void fail(const TestScene& one, PacketOptions& options, const std::vector<LinkId>& links,
@@ -141,10 +132,7 @@ TEST(PacketFailures, LoseNothingForGoodOfDrawnTraffic) {
   constexpr Spread kSpreads[] = {Spread::kHash,       Spread::kConnections, Spread::kRandom,
                                  Spread::kRoundRobin, Spread::kFlowlets,    Spread::kShortestQueue};
   for (unsigned seed = 1; seed <= 30; ++seed) {
-    std::mt19937 random(seed);
-    const auto draw = [&random](std::uint32_t below) {
-      return static_cast<std::uint32_t>(random() % below);
-    };
+    Draw draw(seed);
     TestScene one(16, 4, kRate, 1 + seed % 3);
     one.draw_seeds(seed);
     double bytes = 0;

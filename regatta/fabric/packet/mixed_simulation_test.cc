@@ -15,8 +15,6 @@
 namespace regatta::fabric {
 namespace {
 
-constexpr BytesPerSecond kRate{50e9};
-
 // Both levels, and that the bound of the mixed one holds for each flow.
 std::pair<PacketReport, MixedReport> simulate(const TestScene& one, const PacketOptions& options) {
   auto packets = simulate_packets(one.scene(), one.traffic, options);
@@ -122,10 +120,7 @@ TEST(MixedSimulation, LeapsInEachPartOfTheTrafficForItself) {
 TEST(MixedSimulation, SimulatesPartsAsTheWholeWhereNothingLeaps) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
-    std::mt19937 random(seed);
-    const auto draw = [&random](std::uint32_t below) {
-      return static_cast<std::uint32_t>(random() % below);
-    };
+    Draw draw(seed);
     TestScene one(32, 4, kRate, 1 + seed % 2);
     one.draw_seeds(seed);
     for (std::uint32_t flow = 0; flow < 24; ++flow) {
@@ -171,10 +166,7 @@ TEST(MixedSimulation, LeapsBetweenOutages) {
 TEST(MixedSimulation, KeepsItsBoundForDrawnTraffic) {
   std::uint64_t leaps = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
-    std::mt19937 random(seed);
-    const auto draw = [&random](std::uint32_t below) {
-      return static_cast<std::uint32_t>(random() % below);
-    };
+    Draw draw(seed);
     TestScene one(16, 4, kRate, 1 + seed % 2);
     one.draw_seeds(seed);
     for (std::uint32_t flow = 0; flow < 30; ++flow) {
@@ -204,10 +196,7 @@ TEST(MixedSimulation, KeepsItsBoundForDrawnTraffic) {
 TEST(MixedSimulation, RepeatsStepsThatAreLikeThoseBefore) {
   int repeated = 0;
   for (unsigned seed = 1; seed <= 40; ++seed) {
-    std::mt19937 random(seed);
-    const auto draw = [&random](std::uint32_t below) {
-      return static_cast<std::uint32_t>(random() % below);
-    };
+    Draw draw(seed);
     TestScene one(16, 4, kRate, 1 + seed % 2);
     one.draw_seeds(seed);
     const std::uint32_t flows = 2 + draw(6);

@@ -1,23 +1,14 @@
 #include "regatta/fabric/packet/packet_simulation.h"
 
 #include <cmath>
-#include <random>
 
 #include <gmock/gmock.h>
 
 #include "regatta/fabric/collective_traffic.h"
-#include "regatta/fabric/packet/test_scene.h"
+#include "regatta/fabric/packet/test_simulate.h"
 
 namespace regatta::fabric {
 namespace {
-
-constexpr BytesPerSecond kRate{50e9};
-
-PacketReport simulate(const TestScene& one, const PacketOptions& options = {}) {
-  auto report = simulate_packets(one.scene(), one.traffic, options);
-  EXPECT_TRUE(report) << report.error().message;
-  return *std::move(report);
-}
 
 // Of a packet with so many bytes, on a link of kRate.
 double wire_time(double bytes) {
@@ -179,10 +170,7 @@ TEST(PacketSimulation, AgreesWithNs3OnARingOf64) {
 // Bytes are kept, nothing arrives before light would, and the same seed says the same.
 TEST(PacketSimulation, BringsAllBytesOfDrawnTraffic) {
   for (unsigned seed = 1; seed <= 50; ++seed) {
-    std::mt19937 random(seed);
-    const auto draw = [&random](std::uint32_t below) {
-      return static_cast<std::uint32_t>(random() % below);
-    };
+    Draw draw(seed);
     TestScene one(16, 4, kRate, 1 + seed % 3);
     one.draw_seeds(seed);
     double bytes = 0;

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -11,8 +10,6 @@
 
 namespace regatta::fabric {
 namespace {
-
-constexpr BytesPerSecond kRate{50e9};
 
 struct Seen {
   LinkHistory links;
@@ -118,10 +115,7 @@ TEST(PacketRecorder, LosesNothingWhereTimeLeapsAndStepsRepeat) {
 TEST(PacketRecorder, LosesNothingOfDrawnTraffic) {
   for (unsigned seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
-    std::mt19937 random(seed);
-    const auto draw = [&random](std::uint32_t below) {
-      return static_cast<std::uint32_t>(random() % below);
-    };
+    Draw draw(seed);
     TestScene one(16, 4, kRate, 1 + seed % 2);
     one.draw_seeds(seed);
     for (std::uint32_t flow = 0; flow < 30; ++flow)

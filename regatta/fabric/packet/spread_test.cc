@@ -7,18 +7,10 @@
 #include <gmock/gmock.h>
 
 #include "regatta/fabric/packet/order.h"
-#include "regatta/fabric/packet/test_scene.h"
+#include "regatta/fabric/packet/test_simulate.h"
 
 namespace regatta::fabric {
 namespace {
-
-constexpr BytesPerSecond kRate{50e9};
-
-PacketReport simulate(const TestScene& one, const PacketOptions& options) {
-  auto report = simulate_packets(one.scene(), one.traffic, options);
-  EXPECT_TRUE(report) << report.error().message;
-  return *std::move(report);
-}
 
 // Bytes on the links from a server's leaf to its spines.
 std::vector<double> bytes_up(const TestScene& one, const PacketReport& report, int server) {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "regatta/fabric/packet/mixed_simulation.h"
-#include "regatta/fabric/packet/test_scene.h"
+#include "regatta/fabric/packet/test_simulate.h"
 
 namespace regatta::fabric {
 namespace {
@@ -10,15 +10,8 @@ using testing::Contains;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr BytesPerSecond kRate{50e9};
 constexpr StormOptions kQuick{.period = {100e-6},
                               .rule = {.detection = {800e-6}, .recovery = {1e-3}}};
-
-PacketReport simulate(const TestScene& one, const PacketOptions& options) {
-  auto report = simulate_packets(one.scene(), one.traffic, options);
-  EXPECT_TRUE(report) << report.error().message;
-  return *std::move(report);
-}
 
 // Servers of two other leaves send to server 0, and one to its neighbour.
 TestScene incast(long long bytes) {

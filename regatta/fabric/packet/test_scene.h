@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <numeric>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,20 @@
 #include "regatta/fabric/test_fabric.h"
 
 namespace regatta::fabric {
+
+inline constexpr BytesPerSecond kRate{50e9};  // of the links of most scenes
+
+// Draws numbers below a bound.
+class Draw {
+ public:
+  explicit Draw(unsigned seed) : random_(seed) {}
+  std::uint32_t operator()(std::uint32_t below) {
+    return static_cast<std::uint32_t>(random_() % below);
+  }
+
+ private:
+  std::mt19937 random_;
+};
 
 struct TestScene {
   // `servers` of one NIC, so many to a leaf, with as many spines; 1 us for each link.
