@@ -7,17 +7,11 @@
 #include <gmock/gmock.h>
 
 #include "regatta/simulate/run.h"
-#include "regatta/simulate/scenario_yaml.h"
 #include "regatta/simulate/test_network.h"
+#include "regatta/simulate/test_scenario.h"
 
 namespace regatta::simulate {
 namespace {
-
-Scenario parse(const std::string& text) {
-  const auto scenario = parse_scenario(text, "scenario.yaml");
-  EXPECT_TRUE(scenario) << scenario.error().message << text;
-  return scenario ? *scenario : Scenario{};
-}
 
 // Messages by who sends whom, each with its times.
 using Messages =

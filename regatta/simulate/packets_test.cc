@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "regatta/simulate/scenario_yaml.h"
 #include "regatta/simulate/test_network.h"
+#include "regatta/simulate/test_scenario.h"
 
 namespace regatta::simulate {
 namespace {
@@ -12,9 +12,7 @@ using testing::HasSubstr;
 
 std::string error_of(const std::string& text) {
   static const Network network(test_cluster(4, 2));
-  const auto scenario = parse_scenario(text, "scenario.yaml");
-  EXPECT_TRUE(scenario) << scenario.error().message;
-  const auto outcome = run(*scenario, network);
+  const auto outcome = run(parse(text), network);
   return outcome ? "it ran" : outcome.error().message;
 }
 

@@ -4,19 +4,13 @@
 
 #include <gmock/gmock.h>
 
-#include "regatta/simulate/scenario_yaml.h"
 #include "regatta/simulate/test_network.h"
+#include "regatta/simulate/test_scenario.h"
 
 namespace regatta::simulate {
 namespace {
 
 using testing::HasSubstr;
-
-Scenario parse(const std::string& text) {
-  const auto scenario = parse_scenario(text, "scenario.yaml");
-  EXPECT_TRUE(scenario) << scenario.error().message;
-  return scenario ? *scenario : Scenario{};
-}
 
 Outcome run(const Network& network, const std::string& text, const RunOptions& options = {}) {
   const auto outcome = run(parse(text), network, options);

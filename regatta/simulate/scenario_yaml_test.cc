@@ -3,18 +3,13 @@
 #include <gmock/gmock.h>
 
 #include "regatta/core/test_files.h"
+#include "regatta/simulate/test_scenario.h"
 
 namespace regatta::simulate {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-Scenario parse(const std::string& text) {
-  const auto scenario = parse_scenario(text, "scenario.yaml");
-  EXPECT_TRUE(scenario) << scenario.error().message;
-  return scenario ? *scenario : Scenario{};
-}
 
 TEST(ScenarioYaml, ReadsEveryPartOfAScenario) {
   const Scenario scenario = parse(

@@ -5,17 +5,11 @@
 
 #include <gmock/gmock.h>
 
-#include "regatta/simulate/scenario_yaml.h"
 #include "regatta/simulate/test_network.h"
+#include "regatta/simulate/test_scenario.h"
 
 namespace regatta::simulate {
 namespace {
-
-Scenario parse(const std::string& text) {
-  const auto scenario = parse_scenario(text, "scenario.yaml");
-  EXPECT_TRUE(scenario) << scenario.error().message << text;
-  return scenario ? *scenario : Scenario{};
-}
 
 topo::Cluster cluster_of(int tiers, std::mt19937& random) {
   topo::Cluster cluster = test_cluster(16, 2);
