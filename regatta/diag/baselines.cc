@@ -7,11 +7,6 @@
 namespace regatta::diag {
 namespace {
 
-Culprit cable(const topo::Graph& graph, std::uint32_t number) {
-  const LinkId link{static_cast<int>(number)};
-  return graph.links[number].a_nic >= 0 ? nic_culprit(graph, link) : both_ways_culprit(link);
-}
-
 struct Share {
   int bad = 0;
   int all = 0;
@@ -42,7 +37,7 @@ std::vector<Culprit> vote_007(const topo::Graph& graph, std::span<const RoundTri
         std::ranges::max_element(votes, {}, [](const auto& one) { return one.second; });
     if (most->second < 0.01 * all) break;
     const std::uint32_t number = most->first;
-    blamed.push_back(cable(graph, number));
+    blamed.push_back(cable_culprit(graph, LinkId{static_cast<int>(number)}));
     std::erase_if(flows, [&](const auto& cables) { return cables.contains(number); });
   }
   return blamed;
@@ -76,7 +71,7 @@ std::vector<Culprit> pingmesh_threshold(const topo::Graph& graph,
   for (const auto& [link, share] : nics)
     if (share.is_most() && !bad_nodes.contains(graph.links[link].a) &&
         !bad_nodes.contains(graph.links[link].b))
-      blamed.push_back(cable(graph, link));
+      blamed.push_back(cable_culprit(graph, LinkId{static_cast<int>(link)}));
   return blamed;
 }
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/fabric/test_fabric.h"
+#include "regatta/topo/graph_names.h"
 
 namespace regatta::diag {
 namespace {
@@ -34,11 +35,7 @@ class Explains : public testing::Test {
   }
 
   std::uint32_t link(const std::string& name, bool forward) const {
-    for (std::size_t i = 0; i < fabric_.graph.links.size(); ++i)
-      if (fabric_.graph.links[i].name == name)
-        return fabric::number_of({LinkId{static_cast<int>(i)}, forward});
-    ADD_FAILURE() << name;
-    return 0;
+    return fabric::number_of({topo::find_link(fabric_.graph, name).value(), forward});
   }
   bool goes_over(std::size_t way, std::uint32_t one) const {
     return std::ranges::find(ways_[way], one) != ways_[way].end();
@@ -258,9 +255,7 @@ class ExplainsTwoLeaves : public testing::Test {
     return to_string(fabric_.graph, one.verdict.culprit);
   }
   LinkId link(const std::string& name) const {
-    for (std::size_t i = 0; i < fabric_.graph.links.size(); ++i)
-      if (fabric_.graph.links[i].name == name) return LinkId{static_cast<int>(i)};
-    return {};
+    return topo::find_link(fabric_.graph, name).value();
   }
 
   fabric::TestFabric fabric_{4, 2, {1e9}};

@@ -325,15 +325,14 @@ void Locator::find_carriers(std::vector<Verdict>& found) {
     if (!has_no_carrier_[i]) continue;
     const LinkId link{static_cast<int>(i)};
     const topo::Link& cable = graph_.links[i];
-    found.push_back(
-        {.culprit = cable.a_nic >= 0 ? nic_culprit(graph_, link) : both_ways_culprit(link),
-         .symptom = Symptom::kNoCarrier,
-         .loss_share = 1,
-         .evidence = {},
-         .confidence = 1,
-         .since = {},
-         .at = {},
-         .alternatives = {}});
+    found.push_back({.culprit = cable_culprit(graph_, link),
+                     .symptom = Symptom::kNoCarrier,
+                     .loss_share = 1,
+                     .evidence = {},
+                     .confidence = 1,
+                     .since = {},
+                     .at = {},
+                     .alternatives = {}});
     // Its switches spread flows over what is left: nobody knows which way they go now.
     if (cable.a_nic >= 0) continue;
     lacks_a_link_[cable.a.index()] = true;

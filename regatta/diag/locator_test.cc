@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/fabric/test_fabric.h"
+#include "regatta/topo/graph_names.h"
 
 namespace regatta::diag {
 namespace {
@@ -44,11 +45,7 @@ class Locates : public testing::Test {
   }
 
   std::uint32_t link(const std::string& name, bool forward) const {
-    for (std::size_t i = 0; i < fabric_.graph.links.size(); ++i)
-      if (fabric_.graph.links[i].name == name)
-        return fabric::number_of({LinkId{static_cast<int>(i)}, forward});
-    ADD_FAILURE() << name;
-    return 0;
+    return fabric::number_of({topo::find_link(fabric_.graph, name).value(), forward});
   }
   static bool has(std::span<const std::uint32_t> way, std::uint32_t one) {
     return std::ranges::find(way, one) != way.end();
@@ -65,6 +62,18 @@ class Locates : public testing::Test {
       if (to == server) one.arrived.push_back({probe, count(its != Fate::kLostThere)});
     }
     return one;
+  }
+
+  // What the connections over each way have sent again, each of 50 segments.
+  using SentAgain = std::function<std::uint32_t(std::span<const std::uint32_t>)>;
+  void add_connections(const SentAgain& sent_again) {
+    for (std::uint32_t way = 0; way < ways_.size(); way += 2) {
+      const auto links = ways_.links(way);
+      locator_->add(PassedCount{.window = window_,
+                                .links = {links.begin(), links.end()},
+                                .sent = 50,
+                                .lost = sent_again(links)});
+    }
   }
 
   // One window: what is told at its end. `silent`: who does not report.
@@ -301,18 +310,10 @@ TEST_F(DoubtsWhoLosesSomeFlows, ButNotWhoLosesAll) {
 // be to blame.
 class ChoosesAmongSuspects : public Locates {
  protected:
-  // What the connections over each way have sent again of 50 segments.
-  std::vector<std::string> told_with(
-      const std::function<std::uint32_t(std::span<const std::uint32_t>)>& sent_again) {
+  std::vector<std::string> told_with(const SentAgain& sent_again) {
     std::vector<std::string> told;
     for (int i = 0; i < 60; ++i) {
-      for (std::uint32_t way = 0; way < ways_.size(); way += 2) {
-        const auto links = ways_.links(way);
-        locator_->add(PassedCount{.window = window_,
-                                  .links = {links.begin(), links.end()},
-                                  .sent = 50,
-                                  .lost = sent_again(links)});
-      }
+      add_connections(sent_again);
       const auto fate = [&](const Packet& packet) {
         const bool is_it =
             has(packet.there, link("leaf0-spine1", true)) &&
@@ -341,13 +342,7 @@ TEST_F(Locates, BlamesNobodyForWhatConnectionsAloneSendAgain) {
   const std::uint32_t bad = link("leaf2-spine1", false);
   std::vector<std::string> told;
   for (int i = 0; i < 60; ++i) {
-    for (std::uint32_t way = 0; way < ways_.size(); way += 2) {
-      const auto links = ways_.links(way);
-      locator_->add(PassedCount{.window = window_,
-                                .links = {links.begin(), links.end()},
-                                .sent = 50,
-                                .lost = has(links, bad) ? 10U : 0U});
-    }
+    add_connections([&](auto links) { return has(links, bad) ? 10U : 0U; });
     for (const std::string& text : window(healthy))
       told.push_back(text);
   }

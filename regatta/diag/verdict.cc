@@ -43,6 +43,10 @@ Culprit nic_culprit(const topo::Graph& graph, LinkId link) {
   return {.kind = CulpritKind::kNic, .link = link, .node = graph.links[link.index()].a};
 }
 
+Culprit cable_culprit(const topo::Graph& graph, LinkId link) {
+  return graph.links[link.index()].a_nic >= 0 ? nic_culprit(graph, link) : both_ways_culprit(link);
+}
+
 Culprit switch_culprit(NodeId node) {
   return {.kind = CulpritKind::kSwitch, .link = {}, .node = node};
 }

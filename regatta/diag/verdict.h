@@ -36,6 +36,8 @@ struct Culprit {
 Culprit link_culprit(topo::DirectedLink link);
 Culprit both_ways_culprit(LinkId link);
 Culprit nic_culprit(const topo::Graph& graph, LinkId link);
+// Both directions of a cable: of a NIC where it is one's.
+Culprit cable_culprit(const topo::Graph& graph, LinkId link);
 Culprit switch_culprit(NodeId node);
 Culprit server_culprit(NodeId node);
 Culprit noise_culprit(NodeId node);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "regatta/fabric/test_fabric.h"
+#include "regatta/topo/graph_names.h"
 
 namespace regatta::diag {
 namespace {
@@ -15,16 +16,8 @@ using testing::SizeIs;
 // Two servers on each of two leaves, two spines.
 class Verdicts : public testing::Test {
  protected:
-  LinkId link(const std::string& name) const {
-    for (std::size_t i = 0; i < graph_.links.size(); ++i)
-      if (graph_.links[i].name == name) return LinkId{static_cast<int>(i)};
-    return {};
-  }
-  NodeId node(const std::string& name) const {
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-      if (graph_.nodes[i].name == name) return NodeId{static_cast<int>(i)};
-    return {};
-  }
+  LinkId link(const std::string& name) const { return topo::find_link(graph_, name).value(); }
+  NodeId node(const std::string& name) const { return topo::find_node(graph_, name).value(); }
 
   const topo::Graph graph_ = fabric::TestFabric(4, 2, {1e9}).graph;
 };

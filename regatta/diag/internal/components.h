@@ -35,10 +35,7 @@ class Components {
     if (cable.a_nic >= 0 && link % 2 == 0) visit_one(of(cable.a));
   }
 
-  Culprit both_ways(LinkId link) const {
-    return graph_.links[link.index()].a_nic >= 0 ? nic_culprit(graph_, link)
-                                                 : both_ways_culprit(link);
-  }
+  Culprit both_ways(LinkId link) const { return cable_culprit(graph_, link); }
 
   Culprit culprit(std::uint32_t component) const {
     if (component < 2 * links_) return link_culprit(fabric::directed_link(component));
