@@ -25,8 +25,12 @@ Result<Found> resolve(const HostPort& end, int flags) {
   const int failed = ::getaddrinfo(end.host.empty() ? nullptr : end.host.c_str(), end.port.c_str(),
                                    &hints, &found);
   if (failed == 0) return Found(found, ::freeaddrinfo);
-  return Error{Code::kInvalidInput, end.host + ": " + ::gai_strerror(failed) +
-                                        "; name a host and a port, like gpu-1:7000"};
+  if (failed == EAI_AGAIN || failed == EAI_FAIL || failed == EAI_MEMORY || failed == EAI_SYSTEM)
+    return Error{Code::kUnavailable,
+                 end.host + ": no name server tells its address (" + ::gai_strerror(failed) + ")"};
+  return Error{Code::kInvalidInput, end.host +
+                                        ": no host is called so; correct the name, or make it "
+                                        "known in DNS or /etc/hosts"};
 }
 
 bool connect_in_time(int fd, const addrinfo& to, Seconds patience) {
@@ -76,6 +80,11 @@ Result<HostPort> parse_host_port(const std::string& text) {
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']')
     host = host.substr(1, host.size() - 2);
   return HostPort{host, port};
+}
+
+Status look_up(const HostPort& end) {
+  REGATTA_TRY_DO(resolve(end, 0));
+  return {};
 }
 
 Result<UniqueFd> dial_tcp(const HostPort& to, Seconds patience) {

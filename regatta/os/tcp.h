@@ -19,6 +19,10 @@ struct HostPort {
 // looks like.
 Result<HostPort> parse_host_port(const std::string& text);
 
+// Whether the host has an address. kInvalidInput when there is no such host, kUnavailable where
+// nobody can tell now; it may take the name servers seconds to say so.
+Status look_up(const HostPort& end);
+
 // Blocking and close-on-exec, without delay, and watched as watch_peer() does. kInvalidInput when
 // there is no such host, else kUnavailable; the error names host, port and the system's reason.
 Result<UniqueFd> dial_tcp(const HostPort& to, Seconds patience);

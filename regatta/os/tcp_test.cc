@@ -48,6 +48,14 @@ TEST(Tcp, CarriesWhatIsSentAndKnowsBothEnds) {
   EXPECT_EQ(std::string(block.data()), "news");
 }
 
+TEST(LookUp, KnowsWhichHostThereIsNot) {
+  EXPECT_TRUE(look_up({"127.0.0.1", "7000"}));
+  const Status none = look_up({"no host", "7000"});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Code::kInvalidInput);
+  EXPECT_THAT(none.error().message, HasSubstr("no host: no host is called so"));
+}
+
 TEST(Tcp, SaysWhyNobodyAnswers) {
   const HostPort free = [] {
     const auto listener = listen_tcp({"127.0.0.1", "0"});

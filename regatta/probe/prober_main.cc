@@ -149,7 +149,10 @@ Status run(const Options& options) {
     return Error{Code::kInvalidInput, "--period: must be from 10ms to 1min, like 10ms"};
   if (options.transport != "udp" && options.transport != "rdma")
     return Error{Code::kInvalidInput, "--transport " + options.transport + ": write udp or rdma"};
-  if (!options.collector.empty()) REGATTA_TRY_DO(probe::check_collector(options.collector));
+  if (!options.collector.empty()) {
+    const Status place = probe::check_collector(options.collector);
+    if (!place) return Error{place.error().code, "--collector " + place.error().message};
+  }
   REGATTA_TRY(plan, make_plan(options));
   REGATTA_TRY_DO(check_addresses(plan));
   REGATTA_TRY(prober, probe::Prober::open(plan.matrix, plan.part,

@@ -4,13 +4,16 @@
 #include <array>
 #include <cerrno>
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include <fmt/core.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -45,13 +48,35 @@ struct Place {
 Result<Place> parse_place(const std::string& at) {
   if (at.starts_with(kUnix)) {
     Place place{.tcp = {}, .path = at.substr(kUnix.size())};
+    if (place.path.empty())
+      return Error{Code::kInvalidInput, at + ": names no socket; write it like unix:/run/probe"};
     REGATTA_TRY_DO(os::unix_address(place.path));
     return place;
   }
   REGATTA_TRY(tcp, os::parse_host_port(with_report_port(at)));
   if (tcp.host.empty())
-    return Error{Code::kInvalidInput, at + ": names no host; write it like collector-1" + at};
+    return Error{Code::kInvalidInput, at + ": names no host; write it like head-1" + at};
+  if (std::stoul(tcp.port) == 0)
+    return Error{Code::kInvalidInput, fmt::format("{}: nobody listens at port 0; give the port of "
+                                                  "regatta probe --listen, like {}:{}",
+                                                  at, tcp.host, kReportPort)};
   return Place{.tcp = std::move(tcp), .path = {}};
+}
+
+// A collector makes its socket, but no folder, and nothing that is in the way goes by itself.
+Status check_socket(const std::string& at) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path path = at.substr(kUnix.size());
+  const fs::path folder = path.parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, ignored))
+    return Error{Code::kInvalidInput,
+                 at + ": there is no folder " + folder.string() +
+                     "; make it, or name the socket where regatta probe --listen has it"};
+  if (fs::exists(path, ignored) && !fs::is_socket(path, ignored))
+    return Error{Code::kInvalidInput,
+                 at + ": is no socket; name the one that regatta probe --listen has made"};
+  return {};
 }
 
 Status send_whole(int fd, std::string_view text) {
@@ -201,9 +226,12 @@ void Uplink::Impl::keep_connected() {
   }
 }
 
-Status check_collector(const std::string& place) {
-  REGATTA_TRY_DO(parse_place(place));
-  return {};
+Status check_collector(const std::string& at) {
+  REGATTA_TRY(place, parse_place(at));
+  if (!place.path.empty()) return check_socket(at);
+  const Status found = os::look_up(place.tcp);
+  // Name servers may be down now and up later.
+  return !found && found.error().code == Code::kInvalidInput ? found : Status();
 }
 
 Uplink::Uplink(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

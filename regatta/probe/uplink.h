@@ -24,8 +24,9 @@ struct UplinkOptions {
   std::function<Status(std::string_view)> hear;
 };
 
-// kInvalidInput for what is no place to report to, as open() has it.
-Status check_collector(const std::string& place);
+// kInvalidInput for a place where nobody can ever be reported to: what open() refuses, a host that
+// there is not, a socket in a folder that there is not. Asks name servers, so it may take seconds.
+Status check_collector(const std::string& at);
 
 class Uplink {
  public:

@@ -309,8 +309,27 @@ TEST_F(DoorOnly, KeepsABoundedNumberOfGuests) {
 }
 
 TEST(UplinkOf, APlaceThatIsNoneIsRefused) {
-  for (const char* place : {"", "head-1:x", ":27899", "unix:"})
+  for (const char* place : {"", "head-1:x", ":27899", "localhost:0", "unix:"}) {
     EXPECT_FALSE(Uplink::open({.collector = place, .hello = {}, .note = {}})) << place;
+    EXPECT_FALSE(check_collector(place)) << place;
+  }
+}
+
+TEST(CheckCollector, RefusesWhatCanNeverBeReachedAndNothingThatMayCome) {
+  const auto folder = os::TempFolder::create("collector");
+  ASSERT_TRUE(folder);
+  const std::string here = "unix:" + folder->path();
+  ASSERT_TRUE(os::write_file(folder->path() + "/file", "no socket"));
+  for (const std::string& never : {here + "/missing/socket", here + "/file", here + "/file/socket",
+                                   here, std::string("no host:27899")}) {
+    const Status checked = check_collector(never);
+    ASSERT_FALSE(checked) << never;
+    EXPECT_EQ(checked.error().code, Code::kInvalidInput);
+    EXPECT_THAT(checked.error().message, HasSubstr("; ")) << "it has a remedy";
+  }
+  for (const std::string& later :
+       {here + "/later", std::string("127.0.0.1:1"), std::string("localhost")})
+    EXPECT_TRUE(check_collector(later)) << later;
 }
 
 TEST(DoorOf, APlaceThatIsNoneIsRefused) {
