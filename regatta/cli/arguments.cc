@@ -89,7 +89,7 @@ const CLI::App& innermost(const CLI::App& app) {
 // stands.
 std::string required_form(const CLI::App& app) {
   const CLI::App* parent = app.get_parent();
-  std::string form = parent == nullptr ? "regatta" : required_form(*parent) + " " + app.get_name();
+  std::string form = (parent == nullptr ? "" : required_form(*parent) + " ") + app.get_name();
   std::string program;
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_required()) continue;
@@ -204,7 +204,9 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::string message = error.what();
   // The library's messages start with the option: "--cluster: 1 required FILE missing".
   const std::string subject = message.substr(0, message.find_first_of(": "));
-  const std::string help = fmt::format("see regatta {} --help", full_name(place));
+  const std::string name = full_name(place);
+  const std::string help =
+      fmt::format("see {}{}{} --help", app.get_name(), name.empty() ? "" : " ", name);
   const std::vector<std::string> commands = command_names(place);
   if (!commands.empty() && place.get_require_subcommand_min() > 0)
     return prefix + "a command is missing; choose one of " + join(commands, ", ");

@@ -1,4 +1,4 @@
-// cli/help.h: the look of `regatta COMMAND --help`.
+// cli/help.h: the look of `regatta COMMAND --help`, and of the programs beside it.
 #pragma once
 
 #include <memory>

@@ -329,7 +329,9 @@ class CommandLine(unittest.TestCase):
             ([], "give a cluster file and --server, or --plan"),
             ([CLUSTER], "--server is missing; name the server that this is"),
             ([CLUSTER, "--server", "s99"], "--server s99: is not in cluster lab-4x2"),
-            ([CLUSTER, "--sever", "s0"], "there is no option '--sever'; see regatta-prober --help"),
+            ([CLUSTER, "--sever", "s0"], "there is no option '--sever'; did you mean '--server'?"),
+            ([CLUSTER, "--server"], "--server needs a value; see regatta-prober --help"),
+            ([CLUSTER, "--server", ""], "--server: the text is empty; write it or leave it out"),
             ([CLUSTER, "--server", "s0", "--collector", "head-1:x"],
              "--collector head-1:x: give a host and a port, like gpu-1:7000"),
             ([CLUSTER, "--server", "s0", "--collector", "localhost:0"],
@@ -339,7 +341,7 @@ class CommandLine(unittest.TestCase):
              "--collector unix:/none/x: there is no folder /none; make it, or name the socket where regatta probe --listen has it"),
             ([CLUSTER, "--server", "s0", "--collector", "no host"],
              "--collector no host: no host is called so; correct the name, or make it known in DNS or /etc/hosts"),
-            ([CLUSTER, "--server", "s0", "--transport", "tcp"], "--transport tcp: write udp or rdma"),
+            ([CLUSTER, "--server", "s0", "--transport", "tcp"], "--transport: 'tcp' is not known; choose one of udp, rdma"),
             ([CLUSTER, "--server", "s0", "--period", "1ms"], "--period: must be from 10ms to 1min, like 10ms"),
             ([CLUSTER, "--plan", "-"], f"--plan -: has all that {CLUSTER} would say; leave one of them out"),
             (["/nonexistent.yaml", "--server", "s0"], "/nonexistent.yaml: no such file or directory"),
@@ -366,6 +368,13 @@ class CommandLine(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertRegex(done.stdout, r"Examples?:\n  regatta " + " ".join(command))
             self.assertLessEqual(max(map(len, done.stdout.splitlines())), 110, done.stdout)
+
+    def test_explains_the_prober_as_it_does_its_own_commands(self):
+        done = subprocess.run([lab_case.BIN / "regatta-prober", "--help"], capture_output=True, text=True, timeout=20)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"\nUsage: regatta-prober \[CLUSTER\] \[OPTION...\]\n\nArguments:\n")
+        self.assertIn("\nExample:\n  regatta-prober ", done.stdout)
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 110, done.stdout)
 
 
 if __name__ == "__main__":

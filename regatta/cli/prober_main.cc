@@ -13,7 +13,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include "regatta/core/text.h"
+#include "regatta/cli/arguments.h"
+#include "regatta/cli/help.h"
 #include "regatta/core/units_text.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/os/errno_text.h"
@@ -36,6 +37,11 @@ std::atomic<bool> g_stop = false;
 // Who reads this may be gone: then nobody hears it, and that is no error.
 void say(const std::string& text) {
   std::fputs(("regatta-prober: " + text + "\n").c_str(), stderr);
+}
+
+int report_error(const Error& error) {
+  say(error.message);
+  return exit_status(error);
 }
 
 struct Options {
@@ -147,8 +153,6 @@ Status run(const Options& options) {
   REGATTA_TRY(period, parse_seconds(options.period));
   if (period.value < 0.01 || period.value > 60)
     return Error{Code::kInvalidInput, "--period: must be from 10ms to 1min, like 10ms"};
-  if (options.transport != "udp" && options.transport != "rdma")
-    return Error{Code::kInvalidInput, "--transport " + options.transport + ": write udp or rdma"};
   if (!options.collector.empty()) {
     const Status place = probe::check_collector(options.collector);
     if (!place) return Error{place.error().code, "--collector " + place.error().message};
@@ -163,48 +167,53 @@ Status run(const Options& options) {
 
 int main_with(int count, char** values) {
   CLI::App app(
-      "Probes of one server: sends its own, answers those of others, and tells what became of "
-      "them, to the collector (regatta probe CLUSTER --listen) or on standard output.",
+      "Send the probes of one server, answer those of others, and tell what became of them: to\n"
+      "the collector (regatta probe CLUSTER --listen), or on standard output",
       "regatta-prober");
+  app.set_help_flag("-h,--help", "Print this and exit");
+  app.formatter(cli::help_formatter());
   app.footer(
-      "Example, on each server:\n"
+      "Example:\n"
       "  regatta-prober cluster.yaml --server s3 --collector head-1:27899\n"
-      "It goes on while there is no collector, and reports as soon as there is one. Where the\n"
-      "collector has a token in REGATTA_PROBE_TOKEN, this needs the same.");
+      "So on each server, until Ctrl-C. It goes on while there is no collector, and reports as "
+      "soon\n"
+      "as there is one. Where the collector has a token in REGATTA_PROBE_TOKEN, this needs the "
+      "same.");
   Options options;
-  app.add_option("CLUSTER", options.cluster, "Cluster file, the same on all servers");
-  app.add_option("--server", options.server, "Which of its servers this is")->type_name("NAME");
+  app.add_option("CLUSTER", options.cluster, "Cluster file, the same on all servers")
+      ->check(cli::not_empty());
+  app.add_option("--server", options.server, "Which of its servers this is")
+      ->type_name("NAME")
+      ->check(cli::not_empty());
   app.add_option("--collector", options.collector,
                  "Where regatta probe listens: HOST:PORT or unix:PATH")
-      ->type_name("PLACE");
+      ->type_name("PLACE")
+      ->check(cli::not_empty());
   app.add_option("--plan", options.plan,
-                 "Instead of CLUSTER and --server: what to probe, as text (-: standard input)")
-      ->type_name("FILE");
+                 "Instead of CLUSTER and --server: what to probe, -: of standard input")
+      ->type_name("FILE")
+      ->check(cli::not_empty());
   app.add_option("--period", options.period, "Between two probes on the same way, 10ms to 1min")
       ->type_name("TIME")
       ->capture_default_str();
   app.add_option("--transport", options.transport,
-                 "What carries the probes, on all servers alike: udp, or rdma by RoCEv2 devices")
+                 "What carries the probes, on all servers alike: udp or rdma")
       ->type_name("NAME")
+      ->check(cli::one_of({"udp", "rdma"}))
       ->capture_default_str();
+  if (const auto known = cli::check_words(app, {values + 1, values + count}); !known)
+    return report_error(known.error());
   try {
     app.parse(count, values);
   } catch (const CLI::ParseError& end) {
     if (end.get_exit_code() == 0) return app.exit(end);  // --help
-    const auto unknown = app.remaining(true);
-    const std::string problem = unknown.empty()
-                                    ? end.what()
-                                    : "there is no option '" + printable(unknown.front(), 60) + "'";
-    say(problem + "; see regatta-prober --help");
-    return exit_status({Code::kInvalidInput, problem});
+    return report_error({Code::kInvalidInput, cli::explain(app, end)});
   }
   std::signal(SIGPIPE, SIG_IGN);
   for (const int signal : {SIGINT, SIGTERM})
     std::signal(signal, [](int) { g_stop = true; });
   const Status status = run(options);
-  if (status) return 0;
-  say(status.error().message);
-  return exit_status(status.error());
+  return status ? 0 : report_error(status.error());
 }
 
 }  // namespace
