@@ -186,13 +186,13 @@ Status heal_lab(const Options& options, const heal::HealerOptions& healer_option
 }
 
 Status heal_cluster(const Options& options, const heal::HealerOptions& healer_options) {
+  REGATTA_TRY(cluster, load_cluster(options.cluster));
   if (options.withdraw_command.empty() || options.return_command.empty() ||
       options.socket.empty()) {
     return Error{Code::kInvalidInput,
                  "heal: the switches of a cluster file are reached by commands; give "
                  "--withdraw-command, --return-command and --socket, or name a lab with --lab"};
   }
-  REGATTA_TRY(cluster, load_cluster(options.cluster));
   const heal::SwitchCommands commands{options.withdraw_command, options.return_command};
   REGATTA_TRY_DO(check(commands));
   const topo::Graph graph = build_graph(cluster);

@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #include "regatta/os/errno_text.h"
-#include "regatta/os/file.h"
-#include "regatta/topo/cluster_yaml.h"
 #include "regatta/workload/hf_config.h"
 #include "regatta/workload/job_yaml.h"
 #include "regatta/workload/onnx_graph.h"
@@ -24,18 +22,6 @@ std::string absolute_path(const std::string& path) {
   std::error_code failed;
   const std::filesystem::path absolute = std::filesystem::absolute(path, failed);
   return failed ? path : absolute.lexically_normal().string();
-}
-
-// A file named by the user that cannot be read is wrong input.
-Result<std::string> read_named_file(const std::string& path) {
-  Result<std::string> text = os::read_file(path, os::kTextFileMost);
-  if (!text) return Error{Code::kInvalidInput, text.error().message + "; check the path"};
-  return text;
-}
-
-// Whether a line of `text` starts with `key`: tells a job from a cluster before either is parsed.
-bool has_key(const std::string& text, const std::string& key) {
-  return ("\n" + text).find("\n" + key + ":") != std::string::npos;
 }
 
 // Its tensors may take 2 GiB, which are skipped rather than read.
@@ -60,13 +46,6 @@ Result<workload::ModelShape> load_model(const std::string& path) {
 }
 
 }  // namespace
-
-Result<topo::Cluster> load_cluster(const std::string& path) {
-  REGATTA_TRY(text, read_named_file(path));
-  if (has_key(text, "model") && !has_key(text, "servers"))
-    return Error{Code::kInvalidInput, path + ": this is a job file; give a cluster file here"};
-  return topo::parse_cluster(text, path);
-}
 
 Result<workload::Job> load_job(const std::string& path) {
   REGATTA_TRY(text, read_named_file(path));

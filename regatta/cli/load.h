@@ -3,15 +3,11 @@
 
 #include <string>
 
+#include "regatta/cli/cluster_file.h"
 #include "regatta/core/result.h"
-#include "regatta/topo/cluster.h"
 #include "regatta/workload/job.h"
 
 namespace regatta::cli {
-
-// The cluster of the file `path`. kInvalidInput when the file cannot be read, else see
-// parse_cluster().
-Result<topo::Cluster> load_cluster(const std::string& path);
 
 // The job of the file `path`, with the model of the file that it names, its data and checkpoint
 // folder as absolute paths (they are written relative to the job file). kInvalidInput when the file

@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/counted.h"
 #include "regatta/cli/find_lab.h"
 #include "regatta/cli/heal_reports.h"
 #include "regatta/cli/load.h"
@@ -18,7 +19,6 @@
 #include "regatta/cli/probe_output.h"
 #include "regatta/cli/stop_signal.h"
 #include "regatta/cli/time_flag.h"
-#include "regatta/core/text.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/lab/lab.h"
 #include "regatta/os/clock.h"
@@ -275,7 +275,7 @@ class Run {
   }
   static Error silent(const std::vector<std::string>& servers) {
     return {Code::kUnavailable,
-            "prober of " + join(servers, ", ") + ": tells nothing; see what it printed"};
+            "prober of " + first_of(servers) + ": tells nothing; see what it printed"};
   }
 
   const Target& target_;

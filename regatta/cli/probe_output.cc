@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/cli/counted.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/fabric/routes.h"
@@ -18,7 +20,6 @@ namespace {
 
 constexpr std::size_t kWidest = 12;         // servers in a matrix; of more the worst pairs
 constexpr std::size_t kElsewhereNamed = 5;  // of ways
-constexpr std::size_t kMissingNamed = 8;    // of servers that do not report
 
 void print_line(const nlohmann::json& line) {
   fmt::print("{}\n", line.dump());
@@ -94,11 +95,7 @@ void ProbeOutput::reporting(const probe::RollCall& roll) const {
                        {"servers", roll.servers()},
                        {"missing", missing}});
   fmt::print("{} of {} servers report", roll.reporting(), roll.servers());
-  if (missing.size() > kMissingNamed) {
-    missing.resize(kMissingNamed);
-    missing.emplace_back("...");
-  }
-  if (!missing.empty()) fmt::print("; not yet: {}", join(missing, ", "));
+  if (!missing.empty()) fmt::print("; not yet: {}", first_of(std::move(missing)));
   fmt::print("\n");
   std::fflush(stdout);
 }

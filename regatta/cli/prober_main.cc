@@ -6,19 +6,22 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include "regatta/cli/arguments.h"
+#include "regatta/cli/cluster_file.h"
+#include "regatta/cli/counted.h"
 #include "regatta/cli/help.h"
+#include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/os/errno_text.h"
-#include "regatta/os/file.h"
 #include "regatta/os/interface_address.h"
 #include "regatta/probe/hello.h"
 #include "regatta/probe/matrix.h"
@@ -27,7 +30,6 @@
 #include "regatta/probe/scout.h"
 #include "regatta/probe/uplink.h"
 #include "regatta/topo/addresses.h"
-#include "regatta/topo/cluster_yaml.h"
 
 namespace regatta {
 namespace {
@@ -62,17 +64,15 @@ Status write_all(const std::string& line) {
   return {};
 }
 
-// Of a name that the user gave: one that cannot be read is wrong input.
-Result<std::string> read_input(const std::string& path) {
-  auto text = os::read_file(path, os::kTextFileMost);
-  if (!text) return Error{Code::kInvalidInput, text.error().message};
-  return text;
-}
-
 Result<NodeId> find_server(const topo::Cluster& cluster, const std::string& name) {
   for (std::size_t i = 0; i < cluster.servers.size(); ++i)
     if (cluster.servers[i].name == name) return NodeId{static_cast<int>(i)};
-  return Error{Code::kInvalidInput, "--server " + name + ": is not in cluster " + cluster.name};
+  std::vector<std::string> names;
+  for (const topo::Server& server : cluster.servers)
+    names.push_back(server.name);
+  return Error{Code::kInvalidInput,
+               fmt::format("--server {}: is not in cluster {}; it has {}", printable(name, 60),
+                           cluster.name, cli::first_of(std::move(names)))};
 }
 
 probe::Transport transport_of(const Options& options) {
@@ -86,7 +86,7 @@ Result<probe::ServerPlan> make_plan(const Options& options) {
     return Error{Code::kInvalidInput, "--plan " + options.plan + ": has all that " +
                                           options.cluster + " would say; leave one of them out"};
   if (!options.plan.empty()) {
-    REGATTA_TRY(text, read_input(options.plan == "-" ? "/dev/stdin" : options.plan));
+    REGATTA_TRY(text, cli::read_named_file(options.plan == "-" ? "/dev/stdin" : options.plan));
     auto plan = probe::parse_plan(text);
     if (!plan)
       return Error{Code::kInvalidInput, "--plan " + options.plan + ": " + plan.error().message +
@@ -95,8 +95,7 @@ Result<probe::ServerPlan> make_plan(const Options& options) {
   }
   if (options.server.empty())
     return Error{Code::kInvalidInput, "--server is missing; name the server that this is"};
-  REGATTA_TRY(text, read_input(options.cluster));
-  REGATTA_TRY(cluster, topo::parse_cluster(text, options.cluster));
+  REGATTA_TRY(cluster, cli::load_cluster(options.cluster));
   REGATTA_TRY(node, find_server(cluster, options.server));
   const topo::Graph graph = build_graph(cluster);
   probe::ServerPlan plan{.server = options.server, .number = 0, .part = {}, .matrix = {}};

@@ -16,6 +16,8 @@ GPU_JOB, GPU_CLUSTER = EXAMPLES / "gpt3-175b.yaml", EXAMPLES / "a100-1024.yaml"
 GPU_PLAN = ["plan", GPU_JOB, "--cluster", GPU_CLUSTER]
 RUN = ["run", JOB, "--cluster", CLUSTER]
 LITTLE = "is less than one of the 2 MiB blocks in which a program gets memory; give 2MiB or more"
+NO_CLUSTER = ("nowhere.yaml: no such file; check the path, or write a cluster file like examples/cluster.yaml, or with "
+              "regatta fabric design --gpus N --out FILE")
 STEPS = "is not a whole number from 1 to 1000000000"
 
 CASES = [
@@ -30,7 +32,7 @@ CASES = [
      "lab fault slow: RATE is missing; write it like: regatta lab fault slow LINK RATE"),
     (["lab", "down"], "lab down: name a lab or its cluster file, or give --all"),
     (["lab", "exec", "s0", "ls", "--all"], "lab exec: there is no option '--all'; put -- before the command that it belongs to"),
-    (["lab", "up", "nowhere.yaml"], "nowhere.yaml: no such file or directory; check the path"),
+    (["lab", "up", "nowhere.yaml"], NO_CLUSTER),
     (["probe"], "probe: give a cluster file, or name a lab with --lab"),
     (["probe", CLUSTER, "--lab", "x"], f"--lab x: the lab has a cluster file of its own; leave out {CLUSTER}"),
     (["probe", "--lab", "x", "--wait", "3s"],
@@ -44,7 +46,7 @@ CASES = [
      "--heal: name the healer's socket with --heal-socket, as regatta heal --socket has it"),
     (["probe", CLUSTER, "--period", "1ms"], "--period: must be from 10ms to 1s, like 10ms"),
     (["probe", CLUSTER, "--duration", "0s"], "--duration: must be above 0, like 10s"),
-    (["lab", "down", "nowhere.yaml"], "nowhere.yaml: no such file or directory; check the path"),
+    (["lab", "down", "nowhere.yaml"], NO_CLUSTER),
     (["heal"], "heal: name a lab with --lab, or give a cluster file"),
     (["heal", CLUSTER, "--lab", "x"], "heal: a cluster file and --lab name two fabrics; leave out the file to heal the lab, "
                                       "or --lab to heal switches by commands"),
@@ -57,6 +59,7 @@ CASES = [
     (["fabric", "watch", "--period", "20"], "--period: '20' has no unit; write it like 20ms"),
     (["traffic", "--duration", "50ms"],
      "--duration: '50ms' is not from 100 ms, ten times --period, to 10 min; give one like 10s"),
+    (["heal", "nowhere.yaml"], NO_CLUSTER),
     (["heal", CLUSTER], "heal: the switches of a cluster file are reached by commands; give --withdraw-command, --return-command "
                         "and --socket, or name a lab with --lab"),
     (["heal", CLUSTER, "--socket", "s", "--withdraw-command", "x {link}", "--return-command", "y"],
@@ -328,7 +331,10 @@ class CommandLine(unittest.TestCase):
         cases += [("regatta-prober", arguments, problem) for arguments, problem in [
             ([], "give a cluster file and --server, or --plan"),
             ([CLUSTER], "--server is missing; name the server that this is"),
-            ([CLUSTER, "--server", "s99"], "--server s99: is not in cluster lab-4x2"),
+            ([CLUSTER, "--server", "s99"], "--server s99: is not in cluster lab-4x2; it has s0, s1, s2, s3"),
+            ([GPU_CLUSTER, "--server", "x"],
+             "--server x: is not in cluster a100-1024; it has s0, s1, s2, s3, s4, s5 and 122 others"),
+            ([JOB, "--server", "s0"], f"{JOB}: this is a job file; give a cluster file here"),
             ([CLUSTER, "--sever", "s0"], "there is no option '--sever'; did you mean '--server'?"),
             ([CLUSTER, "--server"], "--server needs a value; see regatta-prober --help"),
             ([CLUSTER, "--server", ""], "--server: the text is empty; write it or leave it out"),
@@ -344,7 +350,8 @@ class CommandLine(unittest.TestCase):
             ([CLUSTER, "--server", "s0", "--transport", "tcp"], "--transport: 'tcp' is not known; choose one of udp, rdma"),
             ([CLUSTER, "--server", "s0", "--period", "1ms"], "--period: must be from 10ms to 1min, like 10ms"),
             ([CLUSTER, "--plan", "-"], f"--plan -: has all that {CLUSTER} would say; leave one of them out"),
-            (["/nonexistent.yaml", "--server", "s0"], "/nonexistent.yaml: no such file or directory"),
+            (["nowhere.yaml", "--server", "s0"], NO_CLUSTER),
+            (["--plan", "nowhere"], "nowhere: no such file or directory; check the path"),
             (["--plan", "-"], "--plan -: plan of probes: line 1 is none of a plan of this version; "
                               "give the cluster file and --server instead")]]
         if (lab_case.BIN / "regatta-worker").exists():
