@@ -34,7 +34,7 @@ namespace regatta::cli {
 namespace {
 
 constexpr Seconds kLook{0.01};
-constexpr const char* kWait = "20s";
+constexpr TimeRange kWait{{0.1}, {86400}, "20s"};
 constexpr Seconds kBegins{20};   // until all probers of a lab tell something
 constexpr Seconds kProgress{1};  // between two lines about who reports
 
@@ -59,15 +59,13 @@ struct Times {
 
 Result<Times> parse_times(const Options& options) {
   Times times;
-  REGATTA_TRY(period, time_flag("--period", options.period, "ms"));
-  if (period.value < 0.01 || period.value > 1)
-    return Error{Code::kInvalidInput, "--period: must be from 10ms to 1s, like 10ms"};
+  REGATTA_TRY(period, time_flag("--period", options.period, kProbePeriods, "ms"));
   times.period = period;
   if (!options.wait.empty() && options.listen.empty())
     return Error{Code::kInvalidInput,
                  "--wait: is for real servers, with --listen; probers of a lab start at once, so "
                  "leave it out"};
-  REGATTA_TRY(wait, time_flag("--wait", options.wait.empty() ? kWait : options.wait));
+  REGATTA_TRY(wait, time_flag("--wait", options.wait.empty() ? kWait.like : options.wait, kWait));
   times.wait = wait;
   if (options.duration.empty()) return times;
   REGATTA_TRY(duration, time_flag("--duration", options.duration));
@@ -155,6 +153,7 @@ Result<probe::Door> open_door(const Options& options, const Target& target,
   if (!door && target.lab && door.error().code == Code::kConflict)
     return Error{Code::kConflict,
                  "lab " + target.name + ": another regatta probe is at work; end it first"};
+  if (!door && !target.lab) return Error{door.error().code, "--listen " + door.error().message};
   return door;
 }
 
@@ -342,7 +341,7 @@ void add_probe_command(CLI::App& app, int& exit_status) {
                    "With --listen: for servers to report, 20s, then it goes on without them")
       ->type_name("TIME")
       ->check(not_empty());
-  probe->add_option("--period", options->period, "Between two probes on the same way, 10ms to 1s")
+  probe->add_option("--period", options->period, kProbePeriodHelp)
       ->type_name("TIME")
       ->capture_default_str();
   probe->add_option("--duration", options->duration, "How long, like 10s; for ever when left out")

@@ -18,8 +18,8 @@
 #include "regatta/cli/cluster_file.h"
 #include "regatta/cli/counted.h"
 #include "regatta/cli/help.h"
+#include "regatta/cli/time_flag.h"
 #include "regatta/core/text.h"
-#include "regatta/core/units_text.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/os/interface_address.h"
@@ -149,9 +149,7 @@ Status report_to_collector(const Options& options, const probe::ServerPlan& plan
 }
 
 Status run(const Options& options) {
-  REGATTA_TRY(period, parse_seconds(options.period));
-  if (period.value < 0.01 || period.value > 60)
-    return Error{Code::kInvalidInput, "--period: must be from 10ms to 1min, like 10ms"};
+  REGATTA_TRY(period, cli::time_flag("--period", options.period, cli::kProbePeriods, "ms"));
   if (!options.collector.empty()) {
     const Status place = probe::check_collector(options.collector);
     if (!place) return Error{place.error().code, "--collector " + place.error().message};
@@ -192,7 +190,7 @@ int main_with(int count, char** values) {
                  "Instead of CLUSTER and --server: what to probe, -: of standard input")
       ->type_name("FILE")
       ->check(cli::not_empty());
-  app.add_option("--period", options.period, "Between two probes on the same way, 10ms to 1min")
+  app.add_option("--period", options.period, cli::kProbePeriodHelp)
       ->type_name("TIME")
       ->capture_default_str();
   app.add_option("--transport", options.transport,

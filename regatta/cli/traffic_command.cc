@@ -28,8 +28,7 @@
 namespace regatta::cli {
 namespace {
 
-constexpr Seconds kPeriodLeast{0.001};
-constexpr Seconds kPeriodMost{1.0};
+constexpr TimeRange kPeriods{{0.001}, {1}, "10ms"};
 constexpr Seconds kDurationMost{600.0};
 constexpr double kPeriodsLeast = 10;
 
@@ -42,13 +41,7 @@ struct Options {
 };
 
 Result<Seconds> period_of(const Options& options) {
-  REGATTA_TRY(period, time_flag("--period", options.period, "ms"));
-  if (period < kPeriodLeast || period > kPeriodMost)
-    return Error{
-        Code::kInvalidInput,
-        fmt::format("--period: '{}' is not from {} to {}; give one like 10ms", options.period,
-                    format_duration(kPeriodLeast), format_duration(kPeriodMost))};
-  return period;
+  return time_flag("--period", options.period, kPeriods, "ms");
 }
 
 Result<Seconds> duration_of(const Options& options, Seconds period) {

@@ -6,6 +6,7 @@
 #include <list>
 #include <utility>
 
+#include <fmt/core.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -41,7 +42,20 @@ struct Caller {
 // "27899" is any address, and an address alone has the usual port.
 Result<os::HostPort> parse_place(const std::string& at) {
   const bool is_port = !at.empty() && at.find_first_not_of("0123456789") == std::string::npos;
+  if (is_port && (at.size() > 5 || std::stoul(at) > 65535))
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("{}: there is no such port; give one up to 65535, like {}", at, kReportPort)};
   return os::parse_host_port(is_port ? ":" + at : with_report_port(at));
+}
+
+Result<os::UniqueFd> listen_at_path(const std::string& path) {
+  auto listener = os::listen_unix(path);
+  if (listener || listener.error().code == Code::kInvalidInput) return listener;
+  if (listener.error().code == Code::kConflict)
+    return Error{Code::kConflict,
+                 listener.error().message + "; end it first, or choose another path"};
+  return Error{Code::kInvalidInput, listener.error().message + "; choose another path"};
 }
 
 }  // namespace
@@ -177,7 +191,7 @@ Result<Door> Door::open(const std::string& at, Expected expected,
   REGATTA_TRY_DO(os::allow_descriptors(expected.servers.size() + kGuestsMost + 64));
   if (at.starts_with(kUnix)) {
     const std::string path = at.substr(kUnix.size());
-    REGATTA_TRY(listener, os::listen_unix(path));
+    REGATTA_TRY(listener, listen_at_path(path));
     impl->listener = std::move(listener);
     impl->path = path;
     impl->address = at;

@@ -335,6 +335,8 @@ TEST(CheckCollector, RefusesWhatCanNeverBeReachedAndNothingThatMayCome) {
 TEST(DoorOf, APlaceThatIsNoneIsRefused) {
   for (const char* place : {"", "head-1", "70000", "192.0.2.1:0", "unix:"})
     EXPECT_FALSE(Door::open(place, {}, {})) << place;
+  EXPECT_EQ(Door::open("70000", {}, {}).error().message,
+            "70000: there is no such port; give one up to 65535, like 27899");
   const auto any = Door::open("0", {}, {});
   ASSERT_TRUE(any) << any.error().message;
   EXPECT_THAT(any->address(), HasSubstr("0.0.0.0:"));

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import resource
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -41,10 +42,15 @@ CASES = [
     (["probe", "--lab", "x", "--listen", "0"], "--listen: is for real servers; give their cluster file instead of --lab"),
     (["probe", CLUSTER, "--transport", "rdma"],
      "--transport: servers of a lab have no RDMA devices; leave it out, or give --listen for real servers"),
-    (["probe", CLUSTER, "--listen", "head-1:x"], "head-1:x: give a host and a port, like gpu-1:7000"),
+    (["probe", CLUSTER, "--listen", "head-1:x"], "--listen head-1:x: give a host and a port, like gpu-1:7000"),
+    (["probe", CLUSTER, "--listen", "99999"], "--listen 99999: there is no such port; give one up to 65535, like 27899"),
+    (["probe", CLUSTER, "--listen", "unix:/none/x"], "--listen /none/x: no such file or directory; choose another path"),
+    (["probe", CLUSTER, "--listen", "0", "--wait=-1s"], "--wait: '-1s' is not from 100 ms to 1 d; give one like 20s"),
+    (["probe", CLUSTER, "--listen", "0", "--wait", "0s"], "--wait: '0s' is not from 100 ms to 1 d; give one like 20s"),
+    (["probe", CLUSTER, "--listen", "0", "--wait", "nan"], "--wait: 'nan' is not a number with a unit of time; write it like 10s"),
     (["probe", CLUSTER, "--listen", "127.0.0.1:0", "--heal"],
      "--heal: name the healer's socket with --heal-socket, as regatta heal --socket has it"),
-    (["probe", CLUSTER, "--period", "1ms"], "--period: must be from 10ms to 1s, like 10ms"),
+    (["probe", CLUSTER, "--period", "1ms"], "--period: '1ms' is not from 10 ms to 1 s; give one like 10ms"),
     (["probe", CLUSTER, "--duration", "0s"], "--duration: must be above 0, like 10s"),
     (["lab", "down", "nowhere.yaml"], NO_CLUSTER),
     (["heal"], "heal: name a lab with --lab, or give a cluster file"),
@@ -252,6 +258,16 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertRegex(done.stderr, r"^regatta: lab no-such-lab: not up; [^\n]+\n$")
 
+    def test_names_the_place_where_a_collector_cannot_listen(self):
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            place = f"127.0.0.1:{other.getsockname()[1]}"
+            done = lab_case.regatta("probe", CLUSTER, "--listen", place)
+        self.assertEqual((done.returncode, done.stderr, done.stdout),
+                         (1, f"regatta: --listen {place}: cannot listen there: address already in use; "
+                             "choose an address of this machine and a free port\n", ""))
+
     def test_looks_at_places_before_it_starts(self):
         with tempfile.TemporaryDirectory() as folder:
             taken = pathlib.Path(folder, "taken")
@@ -348,7 +364,7 @@ class CommandLine(unittest.TestCase):
             ([CLUSTER, "--server", "s0", "--collector", "no host"],
              "--collector no host: no host is called so; correct the name, or make it known in DNS or /etc/hosts"),
             ([CLUSTER, "--server", "s0", "--transport", "tcp"], "--transport: 'tcp' is not known; choose one of udp, rdma"),
-            ([CLUSTER, "--server", "s0", "--period", "1ms"], "--period: must be from 10ms to 1min, like 10ms"),
+            ([CLUSTER, "--server", "s0", "--period", "1ms"], "--period: '1ms' is not from 10 ms to 1 s; give one like 10ms"),
             ([CLUSTER, "--plan", "-"], f"--plan -: has all that {CLUSTER} would say; leave one of them out"),
             (["nowhere.yaml", "--server", "s0"], NO_CLUSTER),
             (["--plan", "nowhere"], "nowhere: no such file or directory; check the path"),
