@@ -137,11 +137,13 @@ void Healer::act(const std::vector<Held>& released, Seconds now, std::vector<Eve
   Event back{EventKind::kReturned, now, {}, {}, {}, {}};
   for (const Held& held : released)
     back.blames.push_back({held.fault, held.why, held.clean});
+  // Without news nothing breaks: what a route gets back then was missing for another reason.
+  const bool gives_back = !back.blames.empty() || out.blames.empty();
   for (const RouteChange& change : changes)
-    (change.withdrawn.empty() && !back.blames.empty() ? back : out).changes.push_back(change);
+    (change.withdrawn.empty() && gives_back ? back : out).changes.push_back(change);
   if (out.changes.empty()) out.kind = EventKind::kHarmless;
-  if (!out.blames.empty() || !out.changes.empty()) events.push_back(std::move(out));
-  if (!back.blames.empty()) events.push_back(std::move(back));
+  for (Event* const event : {&back, &out})
+    if (!event->blames.empty() || !event->changes.empty()) events.push_back(std::move(*event));
   tell_refusals(decision, now, events);
 }
 

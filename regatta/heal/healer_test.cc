@@ -152,6 +152,13 @@ TEST_F(HealerOf, TellsOnceThatItRefusesToCutALeafOff) {
   EXPECT_THAT(step(3), IsEmpty());
 }
 
+TEST_F(HealerOf, TellsWhatIsOverBeforeWhatIsNew) {
+  healer.report(fabric.broken_link("leaf0", "spine1"), "probes", Seconds{1});
+  step(1);
+  healer.report(fabric.broken_link("leaf1", "spine0"), "probes", Seconds{7});
+  EXPECT_THAT(kinds(step(7)), ElementsAre(EventKind::kReturned, EventKind::kWithdrawn));
+}
+
 TEST_F(HealerOf, TellsThatNothingCanBeDoneAboutTheCableOfANic) {
   carrier("leaf0", "s0", false);
   const auto events = step(1);
@@ -174,7 +181,9 @@ TEST_F(HealerOf, TakesOverWhatAKilledOneLeft) {
 
 TEST_F(HealerOf, PutsRoutesInThatAreNotThere) {
   switches.at_start.push_back({fabric.node("leaf0"), fabric.node("leaf1"), {}});
-  ASSERT_TRUE(healer.start(Seconds{0}));
+  const auto events = healer.start(Seconds{0});
+  ASSERT_TRUE(events);
+  ASSERT_THAT(kinds(*events), ElementsAre(EventKind::kReturned));
   ASSERT_THAT(switches.applied, SizeIs(1));
   EXPECT_EQ(switches.applied[0].parts,
             even_parts(fabric.ways.routes.next_hops(fabric.node("leaf0"), fabric.node("leaf1"))));

@@ -1,7 +1,7 @@
 #include "regatta/heal/words.h"
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -93,18 +93,81 @@ json links_to_json(const topo::Graph& graph, const std::vector<std::uint32_t>& l
   return names;
 }
 
+constexpr std::size_t kNamed = 4;  // in a sentence; of more it says how many
+
+// "leaf0, leaf2", or "leaf0, leaf1, leaf2, leaf3 and 12 others"; each once.
+std::string first_of(const std::vector<std::string>& all) {
+  std::vector<std::string> names;
+  for (const std::string& name : all)
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  if (names.size() <= kNamed) return join(names, ", ");
+  const std::size_t others = names.size() - kNamed;
+  names.resize(kNamed);
+  return fmt::format("{} and {} other{}", join(names, ", "), others, others == 1 ? "" : "s");
+}
+
 // "2 routes of leaf0, leaf2"
 std::string routes_text(const topo::Graph& graph, const std::vector<RouteChange>& changes) {
   std::vector<std::string> switches;
-  for (const RouteChange& change : changes) {
-    const std::string& name = name_of(graph, change.node);
-    if (std::ranges::find(switches, name) == switches.end()) switches.push_back(name);
+  for (const RouteChange& change : changes)
+    switches.push_back(name_of(graph, change.node));
+  return fmt::format("{} route{} of {}", changes.size(), changes.size() == 1 ? "" : "s",
+                     first_of(switches));
+}
+
+// The links whose next hops changed, where no fault says why.
+std::string changed_links_text(const topo::Graph& graph, const Event& event) {
+  const bool returns = event.kind == EventKind::kReturned;
+  std::vector<std::string> links;
+  for (const RouteChange& change : event.changes)
+    for (const std::uint32_t link : returns ? change.returned : change.withdrawn)
+      links.push_back(link_name(graph, link));
+  return links.empty() ? "even shares" : first_of(links);
+}
+
+// A cable of which both directions are named is one thing.
+std::string place_text(const topo::Graph& graph, const Fault& fault,
+                       const std::vector<const Blame*>& told) {
+  const bool both_ways =
+      fault.place == Place::kLink && std::ranges::any_of(told, [&](const Blame* other) {
+        return other->fault.place == Place::kLink && other->fault.link == (fault.link ^ 1U);
+      });
+  return both_ways ? link_name(graph, fault.link) + " both ways" : to_string(graph, fault);
+}
+
+// Without the name of `place` once more: "link leaf0-spine1, both ways: loss 5 %".
+std::string why_text(const std::string& why, const std::string& place) {
+  constexpr std::size_t kWhyMost = 120;
+  const std::size_t end = why.find(": ");
+  std::string head = why.substr(0, std::min(end, why.size()));
+  std::erase(head, ',');
+  const bool repeats = end != std::string::npos && head.ends_with(place);
+  return printable(repeats ? why.substr(end + 2) : why, kWhyMost);
+}
+
+// "switch spine1 (probes)": those of one reason together; `says_why`: or without it.
+std::string faults_text(const topo::Graph& graph, const std::vector<Blame>& blames, bool says_why) {
+  std::vector<std::pair<std::string, std::vector<const Blame*>>> reasons;
+  for (const Blame& blame : blames) {
+    const std::string why = says_why ? blame.why : "";
+    auto at = std::ranges::find_if(reasons, [&](const auto& one) { return one.first == why; });
+    if (at == reasons.end()) at = reasons.insert(at, {why, {}});
+    at->second.push_back(&blame);
   }
-  constexpr std::size_t kMost = 6;
-  const std::size_t more = switches.size() - std::min(switches.size(), kMost);
-  if (more > 0) switches.resize(kMost);
-  return fmt::format("{} route{} of {}{}", changes.size(), changes.size() == 1 ? "" : "s",
-                     join(switches, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+  std::vector<std::string> texts;
+  for (const auto& [why, told] : reasons) {
+    std::vector<std::string> places;
+    for (const Blame* const blame : told)
+      places.push_back(place_text(graph, blame->fault, told));
+    const std::string named = first_of(places);
+    texts.push_back(says_why ? fmt::format("{} ({})", named, why_text(why, named)) : named);
+    constexpr std::size_t kReasons = 2;
+    if (texts.size() == kReasons && reasons.size() > kReasons) {
+      texts.push_back(fmt::format("and for {} other reasons", reasons.size() - kReasons));
+      break;
+    }
+  }
+  return join(texts, ", ");
 }
 
 }  // namespace
@@ -193,11 +256,9 @@ json held_to_json(const topo::Graph& graph, const std::vector<Held>& held, Secon
 std::string to_text(const topo::Graph& graph, const Event& event) {
   std::string text{to_string(event.kind)};
   if (!event.message.empty()) return text + ": " + event.message;
-  std::vector<std::string> faults;
-  for (const Blame& blame : event.blames)
-    faults.push_back(fmt::format("{} ({})", to_string(graph, blame.fault), blame.why));
-  if (!faults.empty()) text += ": " + join(faults, ", ");
   const bool returns = event.kind == EventKind::kReturned;
+  text += ": " + (event.blames.empty() ? changed_links_text(graph, event)
+                                       : faults_text(graph, event.blames, !returns));
   if (!event.changes.empty())
     text += (returns ? "; back in " : "; out of ") + routes_text(graph, event.changes);
   if (event.kind == EventKind::kWithdrawn && !event.blames.empty())

@@ -109,6 +109,45 @@ TEST(Words, TellAnEventInJsonAndInASentence) {
                                       "withdrawn": ["leaf1-spine0"], "left": ["leaf1-spine1"]})"));
 }
 
+TEST(Words, NameACableOnceOfWhichBothDirectionsAreBroken) {
+  const TestWays fabric = TestWays::two_tiers(3, 2);
+  const std::string why = "link leaf2-spine0, both ways: black hole 100.0 %, 9 of 9 probes";
+  Event event;
+  event.kind = EventKind::kHarmless;
+  event.blames = {{fabric.broken_link("spine0", "leaf2"), why, Seconds{5}},
+                  {fabric.broken_link("leaf2", "spine0"), why, Seconds{5}}};
+  EXPECT_EQ(to_text(fabric.graph, event),
+            "noted: leaf2-spine0 both ways (black hole 100.0 %, 9 of 9 probes); there is nothing "
+            "to withdraw");
+  event.kind = EventKind::kReturned;
+  EXPECT_EQ(to_text(fabric.graph, event), "returned: leaf2-spine0 both ways");
+}
+
+TEST(Words, NameTheLinksWhereNoFaultSaysWhatHasChanged) {
+  const TestWays fabric = TestWays::two_tiers(3, 2);
+  const std::vector<Fault> faults = {fabric.broken_link("spine0", "leaf2")};
+  Event event;
+  event.changes = Tables(fabric.ways).changes(decide(fabric.ways, faults));
+  EXPECT_EQ(to_text(fabric.graph, event),
+            "withdrawn: leaf0-spine0, leaf1-spine0; out of 2 routes of leaf0, leaf1");
+}
+
+TEST(Words, AreALineThatCanBeReadHoweverMuchIsBroken) {
+  const TestWays fabric = TestWays::two_tiers(40, 2);
+  Event event;
+  std::vector<Fault> faults;
+  for (int leaf = 0; leaf < 40; ++leaf) {
+    faults.push_back(fabric.broken_link("leaf" + std::to_string(leaf), "spine1"));
+    event.blames.push_back({faults.back(), "no carrier", Seconds{5}});
+  }
+  event.changes = Tables(fabric.ways).changes(decide(fabric.ways, faults));
+  EXPECT_LE(to_text(fabric.graph, event).size(), 300U) << to_text(fabric.graph, event);
+  EXPECT_THAT(to_text(fabric.graph, event), testing::HasSubstr(" and 36 others (no carrier)"));
+  for (std::size_t i = 0; i < event.blames.size(); ++i)
+    event.blames[i].why = std::to_string(i) + std::string(200, '-');
+  EXPECT_LE(to_text(fabric.graph, event).size(), 500U) << to_text(fabric.graph, event);
+}
+
 TEST(Words, TellWhatIsRefused) {
   const TestWays fabric = TestWays::two_tiers(3, 1);
   Event event;
