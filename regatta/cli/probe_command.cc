@@ -48,6 +48,7 @@ struct Options {
   std::string heal_socket;
   std::string transport = "udp";
   bool heals = false;
+  bool lists_overlaps = false;
   bool json = false;
 };
 
@@ -176,7 +177,8 @@ class Run {
       : target_(target),
         options_(options),
         times_(times),
-        output_(target.graph, matrix, options.json),
+        output_(target.graph, matrix,
+                {.json = options.json, .lists_overlaps = options.lists_overlaps}),
         collector_(target.graph, matrix, times.period),
         roll_(collector_.servers(), std::max(Seconds{2}, 15 * times.period)),
         matrix_(matrix),
@@ -315,7 +317,9 @@ void add_probe_command(CLI::App& app, int& exit_status) {
       "Break something meanwhile with regatta lab fault. Of real servers, where on each runs\n"
       "regatta-prober cluster.yaml --server NAME --collector head-1:27899, on head-1:\n"
       "  regatta probe cluster.yaml --listen 27899\n"
-      "Without --duration it ends with Ctrl-C.",
+      "Without --duration it ends with Ctrl-C. It finds what loses packets, not what carries them "
+      "at\n"
+      "a lower rate (regatta lab fault slow): of that tell regatta traffic and regatta bench coll.",
       [=, &exit_status] {
         const Status status = run_probe(*options);
         exit_status = status ? 0 : report_error(status.error());
@@ -354,6 +358,8 @@ void add_probe_command(CLI::App& app, int& exit_status) {
                    "The same, where regatta heal was given another --socket")
       ->type_name("PATH")
       ->check(not_empty());
+  probe->add_flag("--coverage", options->lists_overlaps,
+                  "List also the links that probes alone cannot tell apart");
   probe->add_flag("--json", options->json, "Print a JSON object a line");
 }
 

@@ -21,6 +21,10 @@ namespace {
 constexpr std::size_t kWidest = 12;         // servers in a matrix; of more the worst pairs
 constexpr std::size_t kElsewhereNamed = 5;  // of ways
 
+constexpr const char* kNothing = "-";
+constexpr const char* kNothingHelp =
+    "-: no probe goes from the one to the other, or none was answered in time to be measured\n";
+
 void print_line(const nlohmann::json& line) {
   fmt::print("{}\n", line.dump());
   std::fflush(stdout);
@@ -34,28 +38,40 @@ std::vector<std::string> texts(const topo::Graph& graph, const std::vector<std::
 }
 
 std::string loss_text(const probe::PairSum& sum) {
-  if (sum.sent == 0) return "-";
+  if (sum.sent == 0) return kNothing;
   return sum.lost == 0
              ? "0 %"
              : format_percent(static_cast<double>(sum.lost) / static_cast<double>(sum.sent));
 }
 
 std::string share_text(std::uint64_t part, std::uint64_t all) {
-  if (all == 0) return "-";
+  if (all == 0) return kNothing;
   if (part == 0) return "0 %";
   return format_percent(static_cast<double>(part) / static_cast<double>(all));
 }
 
 std::string latency_text(const probe::PairSum& sum) {
-  if (sum.answers == 0) return "-";
+  if (sum.answers == 0) return kNothing;
   return format_seconds({sum.total_us / static_cast<double>(sum.answers) * 1e-6});
+}
+
+// One line, where there is anything.
+std::string overlaps_in_short(const probe::Coverage& coverage) {
+  std::vector<std::string> parts;
+  if (!coverage.hidden.empty())
+    parts.push_back(counted(coverage.hidden.size(), "pair") + " of links always crossed together");
+  if (!coverage.hidden_by_two.empty())
+    parts.push_back(counted(coverage.hidden_by_two.size(), "link") + " that two others can hide");
+  if (parts.empty()) return {};
+  return "probes alone cannot tell all apart: " + join(parts, ", ") + "; --coverage lists them\n";
 }
 
 }  // namespace
 
 void ProbeOutput::coverage(const probe::Coverage& coverage) const {
   if (!json_) {
-    fmt::print("{} probes cover {}", matrix_.probes.size(), coverage_text(graph_, coverage));
+    fmt::print("{} probes cover {}{}", matrix_.probes.size(), coverage_text(graph_, coverage),
+               lists_ ? overlaps_text(graph_, coverage) : overlaps_in_short(coverage));
     std::fflush(stdout);
     return;
   }
@@ -125,7 +141,8 @@ void ProbeOutput::refusal(const probe::Refusal& refusal, Seconds since_begin) co
                        {"seconds", since_begin.value},
                        {"from", refusal.from},
                        {"why", refusal.why}});
-  fmt::print(stderr, "regatta: {}: refused: {}\n", refusal.from, refusal.why);
+  fmt::print("{:>7.2f} s  refused {}: {}\n", since_begin.value, refusal.from, refusal.why);
+  std::fflush(stdout);
 }
 
 void ProbeOutput::verdict(const char* event, const diag::Verdict& verdict,
@@ -290,6 +307,7 @@ void ProbeOutput::pairs(const probe::Collector& collector) const {
 }
 
 void ProbeOutput::loss_and_latency(const probe::Collector& collector) const {
+  bool has_gaps = false;
   for (const bool is_loss : {false, true}) {
     std::vector<std::vector<std::string>> rows = {{is_loss ? "loss" : "latency"}};
     for (std::size_t to = 0; to < collector.servers(); ++to)
@@ -299,10 +317,12 @@ void ProbeOutput::loss_and_latency(const probe::Collector& collector) const {
       for (std::size_t to = 0; to < collector.servers(); ++to) {
         const probe::PairSum& sum = collector.pair(from, to);
         rows.back().push_back(is_loss ? loss_text(sum) : latency_text(sum));
+        has_gaps = has_gaps || rows.back().back() == kNothing;
       }
     }
     fmt::print("\n{}", format_table(rows));
   }
+  if (has_gaps) fmt::print("{}", kNothingHelp);
 }
 
 void ProbeOutput::worst_pairs(const probe::Collector& collector) const {
@@ -321,12 +341,14 @@ void ProbeOutput::worst_pairs(const probe::Collector& collector) const {
   std::ranges::sort(worst, std::ranges::greater(), badness);
   worst.resize(std::min<std::size_t>(worst.size(), 20));
   std::vector<std::vector<std::string>> rows = {{"worst pairs", "to", "loss", "latency", "most"}};
+  bool has_gaps = false;
   for (const Pair& pair : worst) {
     const probe::PairSum& sum = collector.pair(pair.from, pair.to);
     rows.push_back({server(pair.from), server(pair.to), loss_text(sum), latency_text(sum),
-                    format_seconds({sum.most_us * 1e-6})});
+                    sum.answers == 0 ? kNothing : format_seconds({sum.most_us * 1e-6})});
+    has_gaps = has_gaps || sum.answers == 0;
   }
-  fmt::print("\n{}", format_table(rows));
+  fmt::print("\n{}{}", format_table(rows), has_gaps ? kNothingHelp : "");
 }
 
 }  // namespace regatta::cli

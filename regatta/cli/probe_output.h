@@ -19,8 +19,12 @@ namespace regatta::cli {
 // As text, or as a JSON object a line. Everything must outlive this.
 class ProbeOutput {
  public:
-  ProbeOutput(const topo::Graph& graph, const probe::Matrix& matrix, bool json)
-      : graph_(graph), matrix_(matrix), json_(json) {}
+  struct Options {
+    bool json = false;
+    bool lists_overlaps = false;  // as text, what probes alone cannot tell apart
+  };
+  ProbeOutput(const topo::Graph& graph, const probe::Matrix& matrix, Options options)
+      : graph_(graph), matrix_(matrix), json_(options.json), lists_(options.lists_overlaps) {}
 
   void coverage(const probe::Coverage& coverage) const;
   // Where probers may report.
@@ -53,6 +57,7 @@ class ProbeOutput {
   const topo::Graph& graph_;
   const probe::Matrix& matrix_;
   bool json_;
+  bool lists_;
   std::size_t elsewhere_named_ = 0;
 };
 

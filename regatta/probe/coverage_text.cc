@@ -42,15 +42,17 @@ std::string coverage_text(const topo::Graph& graph, const Coverage& coverage) {
     text += "not covered, no route leads over them: " + names(graph, coverage.missing) + "\n";
   if (!coverage.thin.empty())
     text += "by fewer than three ways: " + names(graph, coverage.thin) + "\n";
-  for (std::size_t i = 0; i < std::min(kMostNamed, coverage.hidden.size()); ++i)
-    text += fmt::format("always together: {}, and {}\n", link_text(graph, coverage.hidden[i].first),
-                        link_text(graph, coverage.hidden[i].second));
-  if (coverage.hidden.size() > kMostNamed)
-    text += fmt::format("and {} more pairs\n", coverage.hidden.size() - kMostNamed);
-  if (!coverage.hidden_by_two.empty())
+  return text;
+}
+
+std::string overlaps_text(const topo::Graph& graph, const Coverage& coverage) {
+  std::string text;
+  for (const auto& [link, other] : coverage.hidden)
+    text += fmt::format("always together: {}, and {}\n", link_text(graph, link),
+                        link_text(graph, other));
+  for (const std::uint32_t link : coverage.hidden_by_two)
     text +=
-        "hidden when two certain others break at once: " + names(graph, coverage.hidden_by_two) +
-        "\n";
+        fmt::format("hidden when two certain others break at once: {}\n", link_text(graph, link));
   return text;
 }
 

@@ -84,5 +84,7 @@ std::string link_text(const topo::Graph& graph, std::uint32_t directed_link);
 
 // "36 of 36 directed links, by 4 to 9 ways each", and a line for each thing that is not as wished.
 std::string coverage_text(const topo::Graph& graph, const Coverage& coverage);
+// A line for each pair that is always crossed together, and for each link that two others hide.
+std::string overlaps_text(const topo::Graph& graph, const Coverage& coverage);
 
 }  // namespace regatta::probe
