@@ -19,6 +19,7 @@
 #include "regatta/cli/load.h"
 #include "regatta/cli/stop_signal.h"
 #include "regatta/cli/time_flag.h"
+#include "regatta/core/json_line.h"
 #include "regatta/core/units_text.h"
 #include "regatta/heal/command_switches.h"
 #include "regatta/heal/feed.h"
@@ -67,7 +68,7 @@ Result<heal::HealerOptions> healer_options(const Options& options) {
 // People read seconds since `began`, as `regatta probe` tells them.
 void print(const topo::Graph& graph, const heal::Event& event, Seconds began, bool as_json) {
   if (as_json) {
-    fmt::print("{}\n", heal::to_line(to_json(graph, event)));
+    fmt::print("{}\n", json_line(to_json(graph, event)));
   } else {
     fmt::print("{:>7.2f} s  {}\n", (event.at - began).value, to_text(graph, event));
   }
@@ -102,9 +103,8 @@ bool wait_for_news(const Fabric& fabric) {
 // Fails when another healer has the socket. `graph` and `healer` must outlive what is returned.
 Result<heal::Feed> open_feed(const std::string& socket, const topo::Graph& graph,
                              const heal::Healer& healer) {
-  return heal::Feed::open(socket, [&] {
-    return heal::to_line(held_to_json(graph, healer.held(), os::monotonic_now()));
-  });
+  return heal::Feed::open(
+      socket, [&] { return json_line(held_to_json(graph, healer.held(), os::monotonic_now())); });
 }
 
 Status heal_until_stopped(const Fabric& fabric) {
@@ -115,7 +115,7 @@ Status heal_until_stopped(const Fabric& fabric) {
   const Seconds began = os::monotonic_now();
   const auto publish = [&](const std::vector<heal::Event>& events) {
     for (const heal::Event& event : events) {
-      feed.tell(heal::to_line(to_json(graph, event)));
+      feed.tell(json_line(to_json(graph, event)));
       print(graph, event, began, as_json);
     }
   };

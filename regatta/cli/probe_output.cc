@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/cli/counted.h"
+#include "regatta/core/json_line.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/fabric/routes.h"
@@ -26,7 +27,7 @@ constexpr const char* kNothingHelp =
     "-: no probe goes from the one to the other, or none was answered in time to be measured\n";
 
 void print_line(const nlohmann::json& line) {
-  fmt::print("{}\n", line.dump());
+  fmt::print("{}\n", json_line(line));
   std::fflush(stdout);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "regatta/core/json_line.h"
 #include "regatta/os/errno_text.h"
 #include "regatta/os/unix_socket.h"
 
@@ -84,7 +85,7 @@ struct Feed::Impl {
       if (report) {
         reports.push_back(std::move(*report));
       } else {
-        send(client, to_line({{"error", report.error().message}}));
+        send(client, json_line({{"error", report.error().message}}));
       }
     }
     if (client.unread.size() > kLongestLine) client.is_gone = true;

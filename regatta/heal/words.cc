@@ -172,10 +172,6 @@ std::string faults_text(const topo::Graph& graph, const std::vector<Blame>& blam
 
 }  // namespace
 
-std::string to_line(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 std::string_view to_string(EventKind kind) {
   switch (kind) {
     case EventKind::kTakenOver:

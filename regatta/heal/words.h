@@ -28,10 +28,6 @@ nlohmann::json to_json(const topo::Graph& graph, const Event& event);
 // What is held now, for subscribers that come later: {"event": "held", ...}.
 nlohmann::json held_to_json(const topo::Graph& graph, const std::vector<Held>& held, Seconds now);
 
-// As one line, without its end. What others wrote may have been cut within a letter: it is
-// replaced.
-std::string to_line(const nlohmann::json& value);
-
 std::string_view to_string(EventKind kind);  // "withdrawn"
 std::string_view to_string(Harm harm);       // "no carrier"
 // "withdrawn: leaf0-spine1 from leaf0 to spine1 (no carrier), from 2 routes of leaf0".

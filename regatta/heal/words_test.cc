@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/core/json_line.h"
 #include "regatta/heal/test_fabric.h"
 
 namespace regatta::heal {
@@ -83,7 +84,7 @@ TEST(ParseReport, KeepsOnlyWhatCanBePrinted) {
   ASSERT_TRUE(cut);
   Event event;
   event.blames = {{cut->faults[0], cut->why, Seconds{1}}};
-  EXPECT_FALSE(to_line(to_json(fabric.graph, event)).empty());
+  EXPECT_FALSE(json_line(to_json(fabric.graph, event)).empty());
   const auto wrong = parse_report(fabric.graph, R"({"broken": {"switch": "\u0007"}})");
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().message, "report: there is no switch '?'; name one like leaf0 or spine1");
