@@ -131,8 +131,11 @@ void ProbeOutput::roll(const probe::RollNews& news, const probe::RollCall& roll,
   if (news.is_silent) what = "has been silent for " + format_seconds(news.silence);
   if (!news.is_silent && news.silence.value > 0)
     what = "is heard again after " + format_seconds(news.silence);
-  fmt::print("{:>7.2f} s  server {}: its prober {}; {} of {} servers report\n", since_begin.value,
-             name, what, roll.reporting(), roll.servers());
+  // The locator blames nobody then: it is the reports that do not come.
+  const bool is_alone = news.is_silent && 2 * roll.reporting() < roll.servers();
+  fmt::print("{:>7.2f} s  server {}: its prober {}; {} of {} servers report{}\n", since_begin.value,
+             name, what, roll.reporting(), roll.servers(),
+             is_alone ? ": look at this host's own network first" : "");
   std::fflush(stdout);
 }
 
