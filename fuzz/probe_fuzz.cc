@@ -16,11 +16,11 @@
 #include "regatta/probe/evidence.h"
 #include "regatta/probe/hello.h"
 #include "regatta/probe/inquiry.h"
-#include "regatta/probe/lines.h"
+#include "regatta/probe/internal/lines.h"
 #include "regatta/probe/matrix.h"
 #include "regatta/probe/plan_text.h"
 #include "regatta/probe/report_text.h"
-#include "regatta/probe/scenario.h"
+#include "regatta/probe/simulation/scenario.h"
 #include "regatta/probe/test_clusters.h"
 
 namespace {

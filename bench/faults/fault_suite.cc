@@ -17,7 +17,7 @@
 #include "regatta/diag/locator.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/os/file.h"
-#include "regatta/probe/scenario.h"
+#include "regatta/probe/simulation/scenario.h"
 #include "regatta/topo/addresses.h"
 #include "regatta/topo/cluster_yaml.h"
 

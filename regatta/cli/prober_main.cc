@@ -26,9 +26,9 @@
 #include "regatta/probe/hello.h"
 #include "regatta/probe/matrix.h"
 #include "regatta/probe/plan_text.h"
-#include "regatta/probe/prober.h"
-#include "regatta/probe/scout.h"
-#include "regatta/probe/uplink.h"
+#include "regatta/probe/prober/prober.h"
+#include "regatta/probe/prober/scout.h"
+#include "regatta/probe/prober/uplink.h"
 #include "regatta/topo/addresses.h"
 
 namespace regatta {

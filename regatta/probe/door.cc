@@ -18,7 +18,7 @@
 #include "regatta/os/system_clock.h"
 #include "regatta/os/tcp.h"
 #include "regatta/os/unix_socket.h"
-#include "regatta/probe/lines.h"
+#include "regatta/probe/internal/lines.h"
 
 namespace regatta::probe {
 namespace {

@@ -19,7 +19,7 @@
 #include "regatta/diag/verdict.h"
 #include "regatta/fabric/routes.h"
 #include "regatta/probe/evidence.h"
-#include "regatta/probe/known_ways.h"
+#include "regatta/probe/internal/known_ways.h"
 #include "regatta/probe/matrix.h"
 #include "regatta/topo/graph.h"
 

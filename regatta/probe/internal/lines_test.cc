@@ -1,4 +1,4 @@
-#include "regatta/probe/lines.h"
+#include "regatta/probe/internal/lines.h"
 
 #include <random>
 #include <string>

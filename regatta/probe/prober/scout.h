@@ -1,6 +1,6 @@
-// probe/scout.h: what a prober does besides its probes, in a thread of its own: carries out the
-// orders of the collector (probe/evidence.h), and tells when a NIC loses or gets back its carrier.
-// Sleeps while there is nothing to do.
+// probe/prober/scout.h: what a prober does besides its probes, in a thread of its own: carries out
+// the orders of the collector (probe/evidence.h), and tells when a NIC loses or gets back its
+// carrier. Sleeps while there is nothing to do.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
-// probe/simulation.h: what the probers of a cluster would report while something is broken and its
-// servers are busy: packet by packet, deterministic for a seed. With it the locator is tested on
-// faults whose truth is known.
+// probe/simulation/simulation.h: what the probers of a cluster would report while something is
+// broken and its servers are busy: packet by packet, deterministic for a seed. With it the locator
+// is tested on faults whose truth is known.
 #pragma once
 
 #include <cstdint>

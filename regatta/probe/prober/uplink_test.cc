@@ -1,5 +1,5 @@
 // Uplinks and the door that they come to, over TCP and over a socket with a path.
-#include "regatta/probe/uplink.h"
+#include "regatta/probe/prober/uplink.h"
 
 #include <map>
 #include <mutex>

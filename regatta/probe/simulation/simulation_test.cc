@@ -1,4 +1,4 @@
-#include "regatta/probe/simulation.h"
+#include "regatta/probe/simulation/simulation.h"
 
 #include <map>
 #include <string>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "regatta/probe/scenario.h"
+#include "regatta/probe/simulation/scenario.h"
 #include "regatta/probe/test_clusters.h"
 
 namespace regatta::probe {

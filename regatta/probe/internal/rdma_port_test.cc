@@ -19,7 +19,7 @@
 
 #include "regatta/core/text.h"
 #include "regatta/os/clock.h"
-#include "regatta/probe/prober.h"
+#include "regatta/probe/prober/prober.h"
 #include "regatta/rdma/datagrams.h"
 #include "regatta/rdma/device.h"
 #include "regatta/rdma/wire.h"

@@ -1,4 +1,4 @@
-#include "regatta/probe/uplink.h"
+#include "regatta/probe/prober/uplink.h"
 
 #include <algorithm>
 #include <array>
@@ -27,7 +27,7 @@
 #include "regatta/os/system_clock.h"
 #include "regatta/os/tcp.h"
 #include "regatta/os/unix_socket.h"
-#include "regatta/probe/lines.h"
+#include "regatta/probe/internal/lines.h"
 
 namespace regatta::probe {
 namespace {

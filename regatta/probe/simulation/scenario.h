@@ -1,4 +1,4 @@
-// probe/scenario.h: a fault, or several, with the network it is in: one line of text
+// probe/simulation/scenario.h: a fault, or several, with the network it is in: one line of text
 // (bench/faults/README.md), and what came of it when the locator saw what probers would report.
 #pragma once
 
@@ -11,8 +11,8 @@
 #include "regatta/core/result.h"
 #include "regatta/diag/verdict.h"
 #include "regatta/probe/matrix.h"
-#include "regatta/probe/simulated_traces.h"
-#include "regatta/probe/simulation.h"
+#include "regatta/probe/simulation/simulated_traces.h"
+#include "regatta/probe/simulation/simulation.h"
 #include "regatta/topo/graph.h"
 
 namespace regatta::probe {

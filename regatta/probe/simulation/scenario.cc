@@ -1,4 +1,4 @@
-#include "regatta/probe/scenario.h"
+#include "regatta/probe/simulation/scenario.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,6 +1,6 @@
-// probe/known_ways.h: where the ways of probes lead, as routers tell it, held against where the
-// matrix has them. A switch whose hash is not the one that was planned with sends some of its ways
-// elsewhere: those are unknown until all their routers have told, twice. Pure.
+// probe/internal/known_ways.h: where the ways of probes lead, as routers tell it, held against
+// where the matrix has them. A switch whose hash is not the one that was planned with sends some of
+// its ways elsewhere: those are unknown until all their routers have told, twice. Pure.
 #pragma once
 
 #include <cstddef>

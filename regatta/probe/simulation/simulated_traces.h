@@ -1,4 +1,4 @@
-// probe/simulated_traces.h: traceroutes in a simulation (probe/simulation.h), asked for as
+// probe/simulation/simulated_traces.h: traceroutes in a simulation (simulation.h), asked for as
 // `regatta probe` asks for them.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "regatta/fabric/routes.h"
 #include "regatta/probe/inquiry.h"
 #include "regatta/probe/matrix.h"
-#include "regatta/probe/simulation.h"
+#include "regatta/probe/simulation/simulation.h"
 #include "regatta/topo/graph.h"
 
 namespace regatta::probe {

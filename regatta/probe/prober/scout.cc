@@ -1,4 +1,4 @@
-#include "regatta/probe/scout.h"
+#include "regatta/probe/prober/scout.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "regatta/probe/simulated_traces.h"
+#include "regatta/probe/simulation/simulated_traces.h"
 
 #include <utility>
 #include <variant>

@@ -1,4 +1,4 @@
-#include "regatta/probe/prober.h"
+#include "regatta/probe/prober/prober.h"
 
 #include <atomic>
 #include <map>

@@ -1,5 +1,5 @@
-// probe/uplink.h: a prober's connection to the collector of all: lines go there while it is there,
-// its orders come back, and nobody waits for it while it is not.
+// probe/prober/uplink.h: a prober's connection to the collector of all: lines go there while it is
+// there, its orders come back, and nobody waits for it while it is not.
 #pragma once
 
 #include <functional>

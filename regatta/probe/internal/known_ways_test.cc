@@ -1,4 +1,4 @@
-#include "regatta/probe/known_ways.h"
+#include "regatta/probe/internal/known_ways.h"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
-// probe/prober.h: the probes of one server: sends its own, answers those of others, and tells what
-// became of them window by window. One thread that wakes up once a period, takes all that came in
-// one system call and sends what is due in a few.
+// probe/prober/prober.h: the probes of one server: sends its own, answers those of others, and
+// tells what became of them window by window. One thread that wakes up once a period, takes all
+// that came in one system call and sends what is due in a few.
 //
 // Windows and periods are those of the system clock, so that all servers count alike. The kernel
 // stamps what arrives; the time that an answer waited for its prober to wake up is in the answer,

@@ -1,4 +1,5 @@
-// probe/lines.h: lines out of bytes as they come, from somebody who may send anything. Pure.
+// probe/internal/lines.h: lines out of bytes as they come, from somebody who may send anything.
+// Pure.
 #pragma once
 
 #include <cstddef>

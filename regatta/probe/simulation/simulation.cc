@@ -1,4 +1,4 @@
-#include "regatta/probe/simulation.h"
+#include "regatta/probe/simulation/simulation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "regatta/fabric/directed_links.h"
 #include "regatta/fabric/ecmp.h"
-#include "regatta/probe/prober.h"
+#include "regatta/probe/prober/prober.h"
 #include "regatta/topo/addresses.h"
 
 namespace regatta::probe {
