@@ -424,9 +424,13 @@ News Locator::compare(std::vector<Verdict> found, Seconds now) {
     }
   }
   for (std::size_t i = 0; i < standing_.size();) {
+    const Verdict& old = standing_[i];
     const bool replaced =
         courses_[i].held_at < now && std::ranges::any_of(news.begun, [&](const Verdict& verdict) {
-          return meets(verdict.culprit, standing_[i].culprit);
+          // A server that was silent and reports again was only busy.
+          return meets(verdict.culprit, old.culprit) ||
+                 (old.symptom == Symptom::kSilent &&
+                  verdict.culprit == noise_culprit(old.culprit.node));
         });
     if (!replaced && now - courses_[i].held_at <= options_.clean_time) {
       ++i;

@@ -197,6 +197,28 @@ TEST_F(Locates, AServerThatIsSilentForLongerThanABusyOne) {
   EXPECT_LT(windows * 0.03, 1.95);
 }
 
+TEST_F(Locates, ThatASilentServerWasBusyInsteadOfDeadOnceItReportsAgain) {
+  warm_up();
+  const auto fate = [](const Packet& packet) {
+    return packet.to == 3 ? Fate::kLostThere : Fate::kAnswered;
+  };
+  for (int i = 0; i < 90; ++i)
+    window(
+        fate, [](Report&) {}, 3);
+  ASSERT_THAT(locator_->standing(), testing::SizeIs(1));
+  ASSERT_EQ(locator_->standing()[0].symptom, Symptom::kSilent);
+  const auto late = [](Report& report) {
+    if (report.server.value == 3) report.host.worst_gap = Seconds{2.7};
+  };
+  std::vector<std::string> told = window(fate, late);
+  for (int i = 0; i < 10 && told.empty(); ++i)
+    told = window(healthy);
+  ASSERT_THAT(told, ElementsAre("host noise on s3"));
+  ASSERT_THAT(news_.over, testing::SizeIs(1)) << "both at once";
+  EXPECT_EQ(news_.over[0].culprit, server_culprit(NodeId{3}));
+  EXPECT_EQ(to_string(fabric_.graph, news_.begun[0]).find("ways"), std::string::npos);
+}
+
 TEST_F(Locates, NobodyWhereAServerAnswersButItsReportsDoNotCome) {
   warm_up();
   for (int i = 0; i < 100; ++i)

@@ -122,10 +122,10 @@ std::string to_string(const topo::Graph& graph, const Verdict& verdict) {
   const std::string share = has_probes && verdict.loss_share > 0
                                 ? " " + format_percent(verdict.loss_share)
                                 : std::string();
-  const std::string probes = has_probes
-                                 ? fmt::format(", {} of {} probes on {} of {} ways", evidence.lost,
-                                               evidence.sent, evidence.ways_hit, evidence.ways)
-                                 : std::string();
+  std::string probes;
+  if (has_probes) probes = fmt::format(", {} of {} probes", evidence.lost, evidence.sent);
+  if (has_probes && evidence.ways > 0)  // a busy host's are not counted
+    probes += fmt::format(" on {} of {} ways", evidence.ways_hit, evidence.ways);
   return fmt::format("{}: {}{}{}, confidence {:.3f}", to_string(graph, verdict.culprit),
                      to_string(verdict.symptom), share, probes, verdict.confidence);
 }
