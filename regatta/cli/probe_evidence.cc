@@ -45,6 +45,9 @@ void ProbeEvidence::go_on(const diag::News& news, probe::Collector& collector, p
   for (const probe::Question& one :
        inquiry_.ask(collector.lossy(), collector.standing(), collector.doubted(), now))
     if (!door.tell(one.server, order_line(one.order))) inquiry_.put_off(one);
+  // Found again, it waits anew: what is asked meanwhile says the same of both.
+  for (const diag::Verdict& over : news.over)
+    std::erase_if(begun_, [&](const Begun& one) { return one.verdict.culprit == over.culprit; });
   for (const diag::Verdict& one : news.begun)
     if (is_fault(one)) begun_.push_back({one, now + kGathered});
   for (const Begun& one : begun_) {
@@ -53,7 +56,10 @@ void ProbeEvidence::go_on(const diag::News& news, probe::Collector& collector, p
     const auto now_known =
         std::ranges::find(standing, one.verdict.culprit, &diag::Verdict::culprit);
     const probe::Gathered gathered = inquiry_.about(one.verdict.culprit, one.verdict.since);
-    if (now_known != standing.end() && (gathered.has_traces() || gathered.has_connections()))
+    if (now_known == standing.end() || !(gathered.has_traces() || gathered.has_connections()))
+      continue;
+    const auto [told, is_first] = told_.try_emplace(one.verdict.culprit, gathered);
+    if (is_first || std::exchange(told->second, gathered) != gathered)
       output.gathered(one.verdict, *now_known, gathered, since_begin);
   }
   std::erase_if(begun_, [&](const Begun& one) { return now >= one.tell_at; });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,7 @@ class ProbeEvidence {
   probe::Matrix& matrix_;
   probe::Inquiry inquiry_;
   std::vector<Begun> begun_;  // verdicts without their evidence yet
+  std::map<diag::Culprit, probe::Gathered> told_;
   bool is_surveyed_ = false;
 };
 

@@ -213,14 +213,17 @@ void ProbeOutput::gathered(const diag::Verdict& told, const diag::Verdict& now,
                        {"ruled_out", ruled_out}});
   std::vector<std::string> answers;
   const auto add = [&](std::uint32_t answered, std::uint32_t sent, const char* where) {
-    if (sent > 0) answers.push_back(fmt::format("{} of {} traces {} it", answered, sent, where));
+    if (sent > 0)
+      answers.push_back(fmt::format("{} of {} traces {} it ({})", answered, sent, where,
+                                    share_text(answered, sent)));
   };
   add(gathered.before_answered, gathered.before_sent, "before");
   add(gathered.behind_answered, gathered.behind_sent, "behind");
   std::vector<std::string> parts;
   if (gathered.has_traces()) parts.push_back("routers answered " + join(answers, " and "));
   if (gathered.has_connections())
-    parts.push_back(fmt::format("connections over it sent {} again, others {}",
+    parts.push_back(fmt::format("connections over it sent {} of {} segments again ({}), others {}",
+                                gathered.again, gathered.segments,
                                 share_text(gathered.again, gathered.segments),
                                 share_text(gathered.other_again, gathered.other_segments)));
   if (!ruled_out.empty()) parts.push_back("so it is not " + join(ruled_out, ", nor "));

@@ -49,6 +49,7 @@ struct Gathered {
 
   bool has_traces() const { return before_sent + behind_sent > 0; }
   bool has_connections() const { return segments > 0; }
+  friend bool operator==(const Gathered&, const Gathered&) = default;
 };
 
 class Inquiry {
