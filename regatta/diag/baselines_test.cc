@@ -38,6 +38,7 @@ class Baselines : public testing::Test {
   }
   std::vector<std::string> texts(const std::vector<Culprit>& culprits) const {
     std::vector<std::string> all;
+    all.reserve(culprits.size());
     for (const Culprit& one : culprits)
       all.push_back(to_string(fabric_.graph, one));
     return all;

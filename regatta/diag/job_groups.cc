@@ -91,6 +91,7 @@ std::vector<Numbers> joined(const Sight& sight, const Numbers& units) {
   for (const std::uint32_t unit : units)
     sets[root_of(parents, *sight.servers({unit}).begin())].push_back(unit);
   std::vector<Numbers> out;
+  out.reserve(sets.size());
   for (auto& [root, set] : sets)
     out.push_back(std::move(set));
   return out;
@@ -129,6 +130,7 @@ bool keeps_time(const Sight& sight, std::uint32_t unit, const Steps& steps) {
 // Gives what keeps no time to the one job whose servers it joins; the rest stays in `loose`.
 void adopt(const Sight& sight, std::vector<Job>& jobs, Numbers& loose) {
   std::vector<std::set<NodeId>> servers;
+  servers.reserve(jobs.size());
   for (const Job& job : jobs)
     servers.push_back(sight.servers(job.units));
   std::erase_if(loose, [&](std::uint32_t unit) {

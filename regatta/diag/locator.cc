@@ -216,24 +216,24 @@ void Locator::count(Seconds now, Tally& tally) const {
     tally.add_way(ways_.links(way));
   std::vector<NodeId> noisy;
   for (std::uint32_t probe = 0; probe < from_.size(); ++probe) {
-    if (is_led_around(ways_.links(2 * probe)) || is_led_around(ways_.links(2 * probe + 1)))
-      continue;
+    const std::uint32_t there = 2 * probe;
+    const std::uint32_t back = there + 1;
+    if (is_led_around(ways_.links(there)) || is_led_around(ways_.links(back))) continue;
     const Window unsure =
-        std::max(unsure_until(ways_.links(2 * probe)), unsure_until(ways_.links(2 * probe + 1)));
+        std::max(unsure_until(ways_.links(there)), unsure_until(ways_.links(back)));
     for (Window window = std::max(tally.first, unsure + 1); window <= tally.last; ++window) {
       const Cell& one = cell(probe, window);
       if (one.sent == kUnknown || one.sent == 0) continue;
       if (one.answered == one.sent) {
-        if (counts(2 * probe)) tally.set(2 * probe, window, one.sent, 0);
-        if (counts(2 * probe + 1)) tally.set(2 * probe + 1, window, one.sent, 0);
+        if (counts(there)) tally.set(there, window, one.sent, 0);
+        if (counts(back)) tally.set(back, window, one.sent, 0);
         continue;
       }
       noisy.clear();
       if (is_usable(probe, window, now, noisy) && one.arrived != kUnknown) {
         const auto arrived = std::clamp(one.arrived, one.answered, one.sent);
-        if (counts(2 * probe)) tally.set(2 * probe, window, one.sent, one.sent - arrived);
-        if (counts(2 * probe + 1))
-          tally.set(2 * probe + 1, window, arrived, arrived - one.answered);
+        if (counts(there)) tally.set(there, window, one.sent, one.sent - arrived);
+        if (counts(back)) tally.set(back, window, arrived, arrived - one.answered);
       }
       for (const NodeId busy : noisy) {
         Evidence& evidence = tally.noise[busy];

@@ -13,10 +13,8 @@
 namespace regatta::diag {
 namespace {
 
-using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing::Not;
 using testing::SizeIs;
 
 // Six servers on three leaves, two spines; a probe each between all of them over each spine, three

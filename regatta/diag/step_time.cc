@@ -159,6 +159,7 @@ std::vector<std::size_t> best_chain(const std::vector<double>& match, double ste
 // series ends before the step does, or begins after it.
 void trim(std::vector<std::size_t>& chain, const std::vector<double>& match) {
   std::vector<double> usual;
+  usual.reserve(chain.size());
   for (const std::size_t at : chain)
     usual.push_back(match[at]);
   std::ranges::sort(usual);
@@ -268,6 +269,16 @@ struct Track {
   double regularity = 0;
 };
 
+Steps steps_of(const Track& one, Seconds interval) {
+  Steps steps{.regularity = one.regularity};
+  const double count = static_cast<double>(one.places.size() - 1);
+  steps.mean = interval * ((one.places.back() - one.places.front()) / count);
+  steps.median = interval * median_gap(one.places);
+  for (const double place : one.places)
+    steps.marks.push_back(interval * place);
+  return steps;
+}
+
 }  // namespace
 
 std::optional<Steps> find_steps(const std::vector<Series>& flows, Seconds interval,
@@ -300,19 +311,14 @@ std::optional<Steps> find_steps(const std::vector<Series>& flows, Seconds interv
   }
   for (const Track& one : tracks) {
     if (!(best > 0) || one.regularity < kAsGood * best) continue;
-    Steps steps{.regularity = one.regularity};
-    const double count = static_cast<double>(one.places.size() - 1);
-    steps.mean = interval * ((one.places.back() - one.places.front()) / count);
-    steps.median = interval * median_gap(one.places);
-    for (const double place : one.places)
-      steps.marks.push_back(interval * place);
-    return steps;
+    return steps_of(one, interval);
   }
   return std::nullopt;
 }
 
 double repeats_with(Series bytes, Seconds interval, const std::vector<Seconds>& marks) {
   std::vector<double> places;
+  places.reserve(marks.size());
   for (const Seconds mark : marks)
     places.push_back(mark / interval);
   return bytes.empty() ? 0 : repeats(bytes, places);

@@ -98,7 +98,7 @@ std::string_view to_string(Symptom symptom) {
 }
 
 std::string to_string(const topo::Graph& graph, const Culprit& culprit) {
-  const std::string kind(to_string(culprit.kind));
+  std::string kind(to_string(culprit.kind));
   switch (culprit.kind) {
     case CulpritKind::kNone:
       return kind;

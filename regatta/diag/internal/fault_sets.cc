@@ -54,6 +54,32 @@ class Best {
   std::vector<Member> all_;
 };
 
+// What a way that a candidate crosses has lost.
+struct Lost {
+  double count = 0;
+  double share = 1;  // that the others let through
+  double background = 0;
+  const Crossed* way = nullptr;
+
+  // The share that is lost where one crossing loses `rate`.
+  double lost_at(double rate) const { return background + 1 - share * way->all_of(1 - rate); }
+};
+
+// By expectation and maximisation; `lost` is the sum of all.
+double likeliest_rate(const std::vector<Lost>& all, double lost, double arrived) {
+  double rate = std::min(kMostLoss, lost / (lost + arrived));
+  for (int step = 0; step < kRateSteps && rate > 1e-9; ++step) {
+    double dropped = 0;
+    for (const Lost& its : all)
+      dropped += its.count * std::min(1.0, (1 - its.way->all_of(1 - rate)) / its.lost_at(rate));
+    const double next = std::min(kMostLoss, dropped / (lost + arrived));
+    const bool settled = std::abs(next - rate) < 0.01 * rate;
+    rate = next;
+    if (settled) break;
+  }
+  return rate;
+}
+
 }  // namespace
 
 // Sets that were found, each once.
@@ -84,7 +110,7 @@ FaultSearch::FaultSearch(const Candidates& made, std::span<const WayCount> ways,
 }
 
 // The rest of a set as what it lets through.
-Passing FaultSearch::passing_of(std::vector<Member> members) const {
+Passing FaultSearch::passing_of(const std::vector<Member>& members) const {
   struct Step {
     std::size_t from = 0;
     double share = 1;
@@ -171,20 +197,10 @@ Member FaultSearch::weigh(std::size_t candidate, const Passing& passing) const {
   return best;
 }
 
-// By expectation and maximisation.
 void FaultSearch::weigh_from(std::size_t onset, const Passing& passing, Member& best) const {
   const Candidate& one = made_.all[best.candidate];
   // Nothing speaks against any of them in the very last window.
   if (one.is_worse && onset + 1 >= windows_) return;
-  struct Lost {
-    double count = 0;
-    double share = 1;  // that the others let through
-    double background = 0;
-    const Crossed* way = nullptr;
-
-    // The share that is lost where one crossing loses `rate`.
-    double lost_at(double rate) const { return background + 1 - share * way->all_of(1 - rate); }
-  };
   std::vector<Lost> all;
   double lost = 0;
   for (const Crossed& at : one.lossy)
@@ -193,16 +209,7 @@ void FaultSearch::weigh_from(std::size_t onset, const Passing& passing, Member& 
       lost += count;
     });
   const double arrived = arrived_since(one, onset);
-  double rate = std::min(kMostLoss, lost / (lost + arrived));
-  for (int step = 0; step < kRateSteps && rate > 1e-9; ++step) {
-    double dropped = 0;
-    for (const Lost& its : all)
-      dropped += its.count * std::min(1.0, (1 - its.way->all_of(1 - rate)) / its.lost_at(rate));
-    const double next = std::min(kMostLoss, dropped / (lost + arrived));
-    const bool settled = std::abs(next - rate) < 0.01 * rate;
-    rate = next;
-    if (settled) break;
-  }
+  const double rate = likeliest_rate(all, lost, arrived);
   if (!(rate > 0) || (one.some_flows && rate < kDark) || (one.is_worse && rate < kMostly)) return;
   double gain = one.prior + options_.prior_onset + arrived * std::log1p(-rate);
   for (const Lost& its : all)
@@ -251,7 +258,7 @@ bool FaultSearch::fits(const FaultSet& set, std::size_t candidate) const {
 Passing FaultSearch::passing_without(const FaultSet& set, std::size_t place) const {
   std::vector<Member> rest = set.members;
   rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(place));
-  return passing_of(std::move(rest));
+  return passing_of(rest);
 }
 
 // Lets all members find their rates beside each other; who explains nothing any more has to go.

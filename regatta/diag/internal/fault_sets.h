@@ -62,7 +62,7 @@ class FaultSearch {
  private:
   struct Growth;
 
-  Passing passing_of(std::vector<Member> members) const;
+  Passing passing_of(const std::vector<Member>& members) const;
   template <typename Visit>
   void visit_losses(std::uint32_t at, std::size_t first, std::size_t last, const Passing& passing,
                     Visit&& visit) const;
