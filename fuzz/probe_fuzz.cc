@@ -105,7 +105,7 @@ void as_evidence(const Fabric& fabric, const Matrix& matrix, std::string_view te
             static_cast<void>(inquiry.take(regatta::NodeId{1}, one, now).has_value());
         },
         *evidence);
-    static_cast<void>(inquiry.ask(std::vector<std::uint32_t>{0, 3}, {}, now));
+    static_cast<void>(inquiry.ask(std::vector<std::uint32_t>{0, 3}, {}, {}, now));
   }
 }
 
