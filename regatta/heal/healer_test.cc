@@ -71,6 +71,7 @@ class HealerOf : public testing::Test {
   }
   std::vector<EventKind> kinds(const std::vector<Event>& events) {
     std::vector<EventKind> kinds;
+    kinds.reserve(events.size());
     for (const Event& event : events)
       kinds.push_back(event.kind);
     return kinds;

@@ -47,6 +47,18 @@ struct LinuxSwitches::Switch {
   }
   const Port& port_of(LinkId link) const { return *std::ranges::find(ports, link, &Port::link); }
 
+  // None where a hop leaves by an interface that is none of these ports.
+  std::optional<std::vector<Part>> parts_of(const topo::Graph& graph, const KernelRoute& route) {
+    std::vector<Part> parts;
+    for (const KernelHop& hop : route.hops) {
+      const Port* const port = port_of(hop.interface);
+      if (port == nullptr) return std::nullopt;
+      const bool forward = graph.links[port->link.index()].a == node;
+      parts.push_back({fabric::number_of({port->link, forward}), hop.weight});
+    }
+    return parts;
+  }
+
   void note(const KernelLink& now, std::vector<CarrierChange>& changes) {
     Port* const port = port_of(now.interface);
     if (port == nullptr) return;
@@ -134,16 +146,11 @@ Result<std::vector<Installed>> LinuxSwitches::installed() {
       const auto route = parse_route(message);
       const auto leaf = route ? leaf_of.find(route->destination) : leaf_of.end();
       if (leaf == leaf_of.end()) return;
-      std::vector<Part> parts;
-      for (const KernelHop& hop : route->hops) {
-        const Switch::Port* const port = one->port_of(hop.interface);
-        if (port == nullptr) return;
-        const bool forward = graph_.links[port->link.index()].a == one->node;
-        parts.push_back({fabric::number_of({port->link, forward}), hop.weight});
-      }
+      const auto parts = one->parts_of(graph_, *route);
+      if (!parts) return;
       auto& [known, count] = found[leaf->second];
       if (!known) known = parts;
-      if (*known == parts) ++count;
+      if (known == parts) ++count;
     }));
     for (const NodeId leaf : ways_.routes.leaves()) {
       if (ways_.routes.next_hops(one->node, leaf).empty()) continue;
@@ -188,7 +195,7 @@ Status LinuxSwitches::send(Switch& one, std::span<const RouteChange> changes, st
 Status LinuxSwitches::await(Switch& one) {
   int failure = 0;
   while (!one.asked.empty()) {
-    const Status status = one.routes.receive(true, [&](const nlmsghdr& message) {
+    Status status = one.routes.receive(true, [&](const nlmsghdr& message) {
       if (message.nlmsg_type != NLMSG_ERROR) return true;
       const auto* answer = static_cast<const nlmsgerr*>(NLMSG_DATA(&message));
       if (answer->error != 0 && failure == 0) failure = -answer->error;
@@ -233,7 +240,7 @@ Status LinuxSwitches::keep_probe_ways() {
     REGATTA_TRY_DO(one->routes.send(rule));
     one->asked.push_back(one->sequence);
     // A healer before may have made it.
-    const Status made = await(*one);
+    Status made = await(*one);
     if (!made && made.error().code != Code::kConflict) return made;
     std::vector<RouteChange> routes;
     for (const NodeId leaf : ways_.routes.leaves()) {

@@ -118,8 +118,9 @@ class HealedLab : public testing::Test {
   // The part of this switch's route that takes the flow, as fabric/ecmp.h says.
   std::uint32_t predicted(const Tables& tables, NodeId at, const fabric::FiveTuple& flow,
                           NodeId to) const {
-    std::vector<int> weights;
     const std::vector<Part> parts = tables.parts(at, to);
+    std::vector<int> weights;
+    weights.reserve(parts.size());
     for (const Part& part : parts)
       weights.push_back(part.weight);
     const auto hash = fabric::ecmp_hash(flow, seeds_[at.index()], fabric::HashPolicy::kFields);

@@ -109,6 +109,7 @@ std::string first_of(const std::vector<std::string>& all) {
 // "2 routes of leaf0, leaf2"
 std::string routes_text(const topo::Graph& graph, const std::vector<RouteChange>& changes) {
   std::vector<std::string> switches;
+  switches.reserve(changes.size());
   for (const RouteChange& change : changes)
     switches.push_back(name_of(graph, change.node));
   return fmt::format("{} route{} of {}", changes.size(), changes.size() == 1 ? "" : "s",
