@@ -121,9 +121,8 @@ class Suite {
       faults.push_back(fault);
     }
     const probe::Planned planned{network->routes, network->seeds};
-    const probe::Outcome outcome =
-        try_scenario(network->graph, network->matrix, faults, options_of(scenario), Seconds{2},
-                     traces_ ? &planned : nullptr);
+    const probe::Outcome outcome = try_scenario(network->graph, network->matrix, faults,
+                                                options_of(scenario), traces_ ? &planned : nullptr);
     const std::string group = fmt::format("{}, {}", faults.size() == 1 ? "single" : "double",
                                           scenario.is_busy ? "busy" : "quiet");
     Score& score = scores_[group];

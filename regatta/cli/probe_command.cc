@@ -228,7 +228,7 @@ class Run {
 
   Status gather(probe::Door& door) {
     if (target_.lab) REGATTA_TRY_DO(carriers_.look(*target_.lab, collector_));
-    const Status status = door.wait(
+    Status status = door.wait(
         kLook, [this](NodeId server, std::string_view line) { return hear(server, line); });
     if (!status) return status;
     for (const probe::Refusal& one : door.take_refusals())
@@ -270,6 +270,7 @@ class Run {
 
   std::vector<std::string> names(const std::vector<NodeId>& nodes) const {
     std::vector<std::string> all;
+    all.reserve(nodes.size());
     for (const NodeId node : nodes)
       all.push_back(target_.graph.nodes[node.index()].name);
     return all;

@@ -33,6 +33,7 @@ void print_line(const nlohmann::json& line) {
 
 std::vector<std::string> texts(const topo::Graph& graph, const std::vector<std::uint32_t>& links) {
   std::vector<std::string> all;
+  all.reserve(links.size());
   for (const std::uint32_t link : links)
     all.push_back(probe::link_text(graph, link));
   return all;

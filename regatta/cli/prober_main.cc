@@ -140,7 +140,7 @@ Status report_to_collector(const Options& options, const probe::ServerPlan& plan
                            .note = [](const std::string& text) { say(text); },
                            .hear = [&](std::string_view line) { return scout.order(line); }}));
   answers_to = &uplink;
-  const Status status = prober.run(g_stop, [&](const std::string& line) -> Status {
+  Status status = prober.run(g_stop, [&](const std::string& line) -> Status {
     uplink.tell(line);
     return {};
   });

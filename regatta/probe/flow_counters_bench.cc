@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "regatta/core/check.h"
 #include "regatta/os/clock.h"
 #include "regatta/os/descriptors.h"
 #include "regatta/os/unique_fd.h"
@@ -22,12 +23,13 @@ std::vector<os::UniqueFd> connect_pairs(int count) {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
-  ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size);
+  REGATTA_CHECK(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
   ::listen(listener.get(), count);
   ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);
   for (int i = 0; i < count; ++i) {
     sockets.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ::connect(sockets.back().get(), reinterpret_cast<sockaddr*>(&address), size);
+    auto* const to = reinterpret_cast<sockaddr*>(&address);
+    REGATTA_CHECK(::connect(sockets.back().get(), to, size) == 0);
     sockets.emplace_back(::accept(listener.get(), nullptr, nullptr));
   }
   return sockets;

@@ -45,6 +45,12 @@ Pair connected() {
   return pair;
 }
 
+std::vector<Pair> connected_pairs(std::size_t count) {
+  std::vector<Pair> pairs(count);
+  std::ranges::generate(pairs, connected);
+  return pairs;
+}
+
 void send(const Pair& pair, std::size_t bytes) {
   const std::vector<char> text(bytes, 'x');
   EXPECT_EQ(::write(pair.client.get(), text.data(), bytes), static_cast<ssize_t>(bytes));
@@ -118,9 +124,7 @@ TEST(FlowCounters, FindsTheSocketAmongTheDescriptorsOfItsProcess) {
 }
 
 TEST(FlowCounters, CountsEachOfManyConnections) {
-  std::vector<Pair> pairs;
-  for (int i = 0; i < 100; ++i)
-    pairs.push_back(connected());
+  const std::vector<Pair> pairs = connected_pairs(100);
   auto counters = FlowCounters::open();
   ASSERT_TRUE(counters);
   ASSERT_TRUE(counters->read());
@@ -134,9 +138,7 @@ TEST(FlowCounters, CountsEachOfManyConnections) {
 }
 
 TEST(FlowCounters, AsksQuietConnectionsRarelyAndAllAgainWhenOneWakes) {
-  std::vector<Pair> pairs;
-  for (int i = 0; i < 10; ++i)
-    pairs.push_back(connected());
+  const std::vector<Pair> pairs = connected_pairs(10);
   // Those of other programs may wake at any time.
   const auto is_foreign = [&](const Connection& one) {
     return std::ranges::none_of(
@@ -199,8 +201,6 @@ TEST(FlowCounters, TrustNoInterfaceThatTellsTooLate) {
 class StillConnections : public testing::Test {
  protected:
   void SetUp() override {
-    for (int i = 0; i < 10; ++i)
-      pairs_.push_back(connected());
     auto counters = FlowCounters::open({.look_for_new = {60}});
     ASSERT_TRUE(counters) << counters.error().message;
     counters_.emplace(std::move(*counters));
@@ -225,7 +225,7 @@ class StillConnections : public testing::Test {
     return client ? client->sent_bytes : 0;
   }
 
-  std::vector<Pair> pairs_;
+  std::vector<Pair> pairs_ = connected_pairs(10);
   std::optional<FlowCounters> counters_;
 };
 
@@ -245,7 +245,7 @@ TEST_F(StillConnections, AreLeftOutWhereOthersAccountForWhatMoved) {
 }
 
 TEST_F(StillConnections, AreAskedAtOnceWhenTheyMove) {
-  for (const std::size_t pair : {4, 7, 1}) {
+  for (const std::uint32_t pair : {4U, 7U, 1U}) {
     os::sleep_for(Seconds{0.1});
     ASSERT_TRUE(counters_->read());
     send(pairs_[pair], 100'000);
@@ -280,9 +280,7 @@ TEST_F(StillConnections, TellSlowTrafficBeforeItIsMuch) {
 
 // Each end leaves out what the other counts.
 TEST(FlowCounters, CountEachConnectionAtOneEndWhereBothAreWatched) {
-  std::vector<Pair> pairs;
-  for (int i = 0; i < 10; ++i)
-    pairs.push_back(connected());
+  const std::vector<Pair> pairs = connected_pairs(10);
   const auto is_left_out = [](const Connection& one) { return !is_counted_here(one); };
   auto counters = FlowCounters::open({.look_for_new = {60}, .is_left_out = is_left_out});
   ASSERT_TRUE(counters);

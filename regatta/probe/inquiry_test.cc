@@ -132,16 +132,18 @@ TEST_F(Inquires, AFewTimesAboutWaysThatNobodyAnswers) {
 TEST_F(Inquires, AgainAboutWhatNobodyHeardOnceSomebodyDoes) {
   const NodeId absent = sender_of(0);
   std::map<std::uint32_t, int> heard;
+  const auto answer = [&](const Question& one) {
+    const std::uint32_t way = std::get<TraceOrder>(one.order).way;
+    ++heard[way];
+    EXPECT_TRUE(inquiry_.take(one.server, trace_of(way, 1), now_));
+  };
   const auto go_on = [&](bool is_there) {
     for (int i = 0; i < 2000; ++i) {
       for (const Question& one : ask({})) {
-        const std::uint32_t way = std::get<TraceOrder>(one.order).way;
-        if (one.server == absent && !is_there) {
+        if (is_there || one.server != absent)
+          answer(one);
+        else
           inquiry_.put_off(one);
-          continue;
-        }
-        ++heard[way];
-        EXPECT_TRUE(inquiry_.take(one.server, trace_of(way, 1), now_));
       }
       now_ = now_ + Seconds{0.01};
     }

@@ -13,7 +13,6 @@
 namespace regatta::probe {
 namespace {
 
-using testing::Ge;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;

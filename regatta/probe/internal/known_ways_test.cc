@@ -49,6 +49,7 @@ class KnowsWays : public testing::Test {
   std::vector<bool> unknown(const std::vector<std::uint32_t>& ways) {
     const auto all = known_.take_unknown();
     std::vector<bool> chosen;
+    chosen.reserve(ways.size());
     for (const std::uint32_t way : ways)
       chosen.push_back(all && (*all)[way]);
     return chosen;

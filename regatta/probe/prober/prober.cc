@@ -109,7 +109,7 @@ template <typename Change>
 void Prober::Impl::note(std::int64_t round, Change&& change) {
   // Nobody makes this server keep windows that are yet to come; two clocks may differ by so much.
   const auto clocks = static_cast<std::int64_t>(2 * kClockMost / options.period);
-  if (round > last_round + clocks + 4 * options.periods_per_window) return;
+  if (round > last_round + clocks + std::int64_t{4} * options.periods_per_window) return;
   Slot* const one = slot(window_of(round));
   if (one == nullptr) return;
   change(*one);

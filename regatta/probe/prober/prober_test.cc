@@ -195,11 +195,12 @@ std::vector<Packet> sent_from_three_ports(bool may_be_raw, bool& is_raw, std::st
   is_raw = sender->is_raw();
   std::vector<Packet> packets;
   for (std::uint16_t i = 0; i < 3; ++i)
-    packets.push_back({.local = INADDR_LOOPBACK + 5,
-                       .remote = INADDR_LOOPBACK,
-                       .local_port = static_cast<std::uint16_t>(kFirstSourcePort + i),
-                       .remote_port = kProbePort,
-                       .payload = {.magic = kProbeMagic, .probe = i, .round = 1LL << (20 * i)}});
+    packets.push_back(
+        {.local = INADDR_LOOPBACK + 5,
+         .remote = INADDR_LOOPBACK,
+         .local_port = static_cast<std::uint16_t>(kFirstSourcePort + i),
+         .remote_port = kProbePort,
+         .payload = {.magic = kProbeMagic, .probe = i, .round = std::int64_t{1} << (20 * i)}});
   EXPECT_EQ(sender->send(packets), 3U);
   receive_all(receiver->get(), came);
   return came;

@@ -122,14 +122,14 @@ struct Uplink::Impl {
   void note(const std::string& text) {
     if (noted.insert(text).second && options.note) options.note(text);
   }
-  Result<os::UniqueFd> dial();
+  Result<os::UniqueFd> dial() const;
   Status ask_in(int socket, Lines& lines);
   Status listen(int socket, Lines& lines);
   Status stay(int socket, Lines& lines);
   void keep_connected();
 };
 
-Result<os::UniqueFd> Uplink::Impl::dial() {
+Result<os::UniqueFd> Uplink::Impl::dial() const {
   if (!path.empty()) return os::dial_unix(path);
   REGATTA_TRY(socket, os::dial_tcp(place, kDialPatience));
   const auto limit = static_cast<unsigned>(kSilenceMost.value * 1e3);
@@ -191,7 +191,7 @@ Status Uplink::Impl::stay(int socket, Lines& lines) {
     fd = socket;
     unsent.clear();
   }
-  const Status end = listen(socket, lines);
+  Status end = listen(socket, lines);
   const std::lock_guard lock(mutex);
   fd = -1;
   return end;

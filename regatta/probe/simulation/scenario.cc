@@ -221,7 +221,8 @@ std::vector<SimulatedFault> random_faults(const topo::Graph& graph, const Covera
 
 Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
                      std::vector<SimulatedFault> faults, const SimulationOptions& options,
-                     Seconds limit, const Planned* planned) {
+                     const Planned* planned) {
+  constexpr Seconds kLimit{2};
   std::mt19937_64 random(options.seed);
   const Seconds start{2.5 + 0.1 * std::uniform_real_distribution<double>(0, 1)(random)};
   Outcome outcome;
@@ -235,7 +236,7 @@ Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
   std::optional<SimulatedTraces> traces;
   if (planned != nullptr) traces.emplace(graph, *planned, matrix);
   outcome.after.resize(outcome.truth.size(), Seconds{-1});
-  while (simulation.now() < start + limit - options.period * options.periods_per_window) {
+  while (simulation.now() < start + kLimit - options.period * options.periods_per_window) {
     for (const diag::Report& report : simulation.next_window())
       locator.add(report);
     if (traces) traces->go_on(simulation, locator);

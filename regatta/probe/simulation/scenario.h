@@ -48,11 +48,11 @@ struct Outcome {
   std::vector<diag::Culprit> threshold;  // what a plain Pingmesh says
 };
 
-// Faults begin about 2.5 s after the probes, at a random instant, and are to be named within
-// `limit`. `options`: noise and seed. With `planned` traceroutes are asked for as `regatta probe`
+// Faults begin about 2.5 s after the probes, at a random instant, and are to be named within 2 s.
+// `options`: noise and seed. With `planned` traceroutes are asked for as `regatta probe`
 // asks for them, and weighed too.
 Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
                      std::vector<SimulatedFault> faults, const SimulationOptions& options,
-                     Seconds limit = Seconds{2}, const Planned* planned = nullptr);
+                     const Planned* planned = nullptr);
 
 }  // namespace regatta::probe

@@ -219,22 +219,23 @@ void Simulation::report(std::size_t server, const std::vector<Seen>& seen) {
   diag::Report report{.server = NodeId{static_cast<int>(server)}, .window = window_};
   report.host = state(server, start, written);
   std::set<double> later;  // when more was known
+  const auto known_by = [&](double until, const std::vector<double>& times) {
+    std::uint16_t known = 0;
+    for (const double time : times) {
+      known = static_cast<std::uint16_t>(known + (time <= until ? 1 : 0));
+      if (time > written)
+        later.insert(written + window_length() * std::ceil((time - written) / window_length()));
+    }
+    return known;
+  };
   const auto fill = [&](double until) {
     report.sent.clear();
     report.arrived.clear();
     for (std::uint32_t probe = 0; probe < seen.size(); ++probe) {
-      const auto count = [&](const std::vector<double>& times) {
-        std::uint16_t known = 0;
-        for (const double time : times) {
-          known = static_cast<std::uint16_t>(known + (time <= until ? 1 : 0));
-          if (time > written)
-            later.insert(written + window_length() * std::ceil((time - written) / window_length()));
-        }
-        return known;
-      };
       if (from_[probe] == server)
-        report.sent.push_back({probe, seen[probe].sent, count(seen[probe].answered)});
-      if (to_[probe] == server) report.arrived.push_back({probe, count(seen[probe].arrived)});
+        report.sent.push_back({probe, seen[probe].sent, known_by(until, seen[probe].answered)});
+      if (to_[probe] == server)
+        report.arrived.push_back({probe, known_by(until, seen[probe].arrived)});
     }
   };
   const double dead_from = servers_[server].dead_from;
