@@ -51,12 +51,11 @@ while True:
 """
 
 
-def start(options, name, case):
+def start(options, name, case, senders):
     size, pause = CASES[case]
     each = options.connections // (options.servers - 1)
     # Cables stand in the order of servers, two addresses each (topo/addresses.h).
     addresses = [f"10.64.0.{2 * server}" for server in range(options.servers)]
-    senders = []
     for server in range(options.servers):
         arguments = [server, each, size, pause, *addresses[server + 1:]]
         senders.append(subprocess.Popen([options.build / "bin/regatta", "lab", "exec", "--lab", name, f"s{server}", "--", sys.executable, "-c",
@@ -68,12 +67,12 @@ def start(options, name, case):
         for one in senders if said == "listens" else ():
             one.stdin.write("\n")
             one.stdin.flush()
-    return senders
 
 
 def row(options, name, case):
-    senders = start(options, name, case)
+    senders = []
     try:
+        start(options, name, case, senders)
         time.sleep(1)
         done = subprocess.run([options.build / "bin/regatta", "traffic", "--lab", name, "--duration", f"{options.seconds:g}s", "--json"],
                               capture_output=True, text=True, check=True)
