@@ -4,11 +4,12 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "regatta/core/text.h"
+#include "regatta/core/name_list.h"
 
 namespace regatta::cli {
 
@@ -23,12 +24,9 @@ std::string counted(Count count, const std::string& one) {
   return counted(count, one, one + "s");
 }
 
-// "s0, s1, s2", of more than `most` "s0, s1 and 126 others".
-inline std::string first_of(std::vector<std::string> names, std::size_t most = 6) {
-  if (names.size() <= most) return join(names, ", ");
-  const std::size_t others = names.size() - most;
-  names.resize(most);
-  return join(names, ", ") + " and " + counted(others, "other");
+// As core/name_list.h has it, of as many as a line of the commands has room for.
+inline std::string first_of(std::vector<std::string> names) {
+  return regatta::first_of(std::move(names), 6);
 }
 
 }  // namespace regatta::cli

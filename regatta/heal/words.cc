@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "regatta/core/name_list.h"
 #include "regatta/core/text.h"
 #include "regatta/core/units_text.h"
 #include "regatta/fabric/directed_links.h"
@@ -100,10 +101,7 @@ std::string first_of(const std::vector<std::string>& all) {
   std::vector<std::string> names;
   for (const std::string& name : all)
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-  if (names.size() <= kNamed) return join(names, ", ");
-  const std::size_t others = names.size() - kNamed;
-  names.resize(kNamed);
-  return fmt::format("{} and {} other{}", join(names, ", "), others, others == 1 ? "" : "s");
+  return regatta::first_of(std::move(names), kNamed);
 }
 
 // "2 routes of leaf0, leaf2"
