@@ -86,6 +86,16 @@ Status send_whole(int fd, std::string_view text) {
   return os::errno_error("cannot greet the collector", count < 0 ? errno : EAGAIN);
 }
 
+// Gives to take(line) what has come, if anything; `gone`: the error where the other end has closed.
+template <typename Take>
+Status receive(int socket, Lines& lines, const char* gone, Take&& take) {
+  std::array<char, kLongestHello> block{};
+  const ssize_t count = ::recv(socket, block.data(), block.size(), MSG_DONTWAIT);
+  if (count < 0 && (errno == EINTR || errno == EAGAIN)) return {};
+  if (count <= 0) return Error{Code::kUnavailable, gone};
+  return lines.add(std::string_view(block.data(), static_cast<std::size_t>(count)), take);
+}
+
 }  // namespace
 
 struct Uplink::Impl {
@@ -150,17 +160,13 @@ Status Uplink::Impl::ask_in(int socket, Lines& lines) {
     if (has_stopped() || os::monotonic_now() > until)
       return Error{Code::kTimeout, "the collector does not answer"};
     if (::poll(&wait, 1, kLookMs) <= 0) continue;
-    std::array<char, kLongestHello> block{};
-    const ssize_t count = ::recv(socket, block.data(), block.size(), MSG_DONTWAIT);
-    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (count <= 0) return Error{Code::kUnavailable, "the collector hangs up"};
-    REGATTA_TRY_DO(lines.add(std::string_view(block.data(), static_cast<std::size_t>(count)),
-                             [&](std::string_view line) -> Status {
-                               // An order may come right behind the answer.
-                               if (answer) return options.hear ? options.hear(line) : Status();
-                               answer = parse_answer(line);
-                               return {};
-                             }));
+    REGATTA_TRY_DO(
+        receive(socket, lines, "the collector hangs up", [&](std::string_view line) -> Status {
+          // An order may come right behind the answer.
+          if (answer) return options.hear ? options.hear(line) : Status();
+          answer = parse_answer(line);
+          return {};
+        }));
   }
   return *answer;
 }
@@ -172,15 +178,10 @@ Status Uplink::Impl::listen(int socket, Lines& lines) {
     if (::poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR)
       return os::errno_error("the collector's lines");
     if (has_stopped()) return {};
-    std::array<char, kLongestHello> block{};
-    const ssize_t count = ::recv(socket, block.data(), block.size(), MSG_DONTWAIT);
-    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (count <= 0) return Error{Code::kUnavailable, ""};
-    REGATTA_TRY_DO(lines.add(std::string_view(block.data(), static_cast<std::size_t>(count)),
-                             [&](std::string_view line) -> Status {
-                               if (line.starts_with("no ")) return parse_answer(line);
-                               return options.hear ? options.hear(line) : Status();
-                             }));
+    REGATTA_TRY_DO(receive(socket, lines, "", [&](std::string_view line) -> Status {
+      if (line.starts_with("no ")) return parse_answer(line);
+      return options.hear ? options.hear(line) : Status();
+    }));
   }
 }
 
