@@ -48,20 +48,28 @@ class Telling {
     return made_.all[member.candidate].some_flows || member.rate > kDark;
   }
 
-  // What has become worse is one fault: as it is now, since it began.
-  static void join_worse(std::vector<Explanation>& all) {
+  // Takes the second of a pair into the first where merge(first, second) says that they are one
+  // fault; it began with whichever was seen first.
+  template <typename Merge>
+  static void join_pairs(std::vector<Explanation>& all, Merge&& merge) {
     for (std::size_t i = 0; i < all.size(); ++i)
       for (std::size_t k = i + 1; k < all.size(); ++k) {
-        Verdict& one = all[i].verdict;
-        const Verdict& other = all[k].verdict;
-        if (one.culprit != other.culprit) continue;
-        one.loss_share = 1 - (1 - one.loss_share) * (1 - other.loss_share);
-        if (one.loss_share > kDark) one.symptom = Symptom::kBlackHole;
-        one.confidence = std::max(one.confidence, other.confidence);
+        if (!merge(all[i].verdict, all[k].verdict)) continue;
         all[i].onset = std::min(all[i].onset, all[k].onset);
         all.erase(all.begin() + static_cast<std::ptrdiff_t>(k));
         break;
       }
+  }
+
+  // What has become worse is one fault: as it is now, since it began.
+  static void join_worse(std::vector<Explanation>& all) {
+    join_pairs(all, [](Verdict& one, const Verdict& other) {
+      if (one.culprit != other.culprit) return false;
+      one.loss_share = 1 - (1 - one.loss_share) * (1 - other.loss_share);
+      if (one.loss_share > kDark) one.symptom = Symptom::kBlackHole;
+      one.confidence = std::max(one.confidence, other.confidence);
+      return true;
+    });
   }
 
   // Both directions of a cable through which nothing comes are one fault, however much earlier the
@@ -70,24 +78,19 @@ class Telling {
     const auto is_dark_cable = [](const Verdict& verdict) {
       return is_cable(verdict.culprit) && verdict.symptom != Symptom::kLoss;
     };
-    for (std::size_t i = 0; i < all.size(); ++i)
-      for (std::size_t k = i + 1; k < all.size(); ++k) {
-        Verdict& one = all[i].verdict;
-        const Verdict& other = all[k].verdict;
-        if (!is_dark_cable(one) || !is_dark_cable(other) || one.culprit.link != other.culprit.link)
-          continue;
-        one.culprit = components_.both_ways(one.culprit.link);
-        one.symptom = Symptom::kBlackHole;
-        one.loss_share = std::min(one.loss_share, other.loss_share);
-        one.confidence = std::min(one.confidence, other.confidence);
-        one.evidence.ways += other.evidence.ways;
-        one.evidence.ways_hit += other.evidence.ways_hit;
-        one.evidence.sent += other.evidence.sent;
-        one.evidence.lost += other.evidence.lost;
-        all[i].onset = std::min(all[i].onset, all[k].onset);
-        all.erase(all.begin() + static_cast<std::ptrdiff_t>(k));
-        break;
-      }
+    join_pairs(all, [&](Verdict& one, const Verdict& other) {
+      if (!is_dark_cable(one) || !is_dark_cable(other) || one.culprit.link != other.culprit.link)
+        return false;
+      one.culprit = components_.both_ways(one.culprit.link);
+      one.symptom = Symptom::kBlackHole;
+      one.loss_share = std::min(one.loss_share, other.loss_share);
+      one.confidence = std::min(one.confidence, other.confidence);
+      one.evidence.ways += other.evidence.ways;
+      one.evidence.ways_hit += other.evidence.ways_hit;
+      one.evidence.sent += other.evidence.sent;
+      one.evidence.lost += other.evidence.lost;
+      return true;
+    });
   }
 
   // The same of a set, for comparison.
