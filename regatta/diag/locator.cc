@@ -9,8 +9,8 @@
 
 namespace regatta::diag {
 
-LocatorOptions options_for(Seconds period) {
-  LocatorOptions options;
+LocatorOptions options_for(Seconds period, Seconds doubt) {
+  LocatorOptions options{.doubt = doubt};
   const double times = std::max(1.0, period.value / 0.01);
   options.window = options.window * times;
   options.grace = options.window;

@@ -39,8 +39,8 @@ struct LocatorOptions {
   ExplainOptions explain;
 };
 
-// At 10 ms of period what the defaults are, and in proportion.
-LocatorOptions options_for(Seconds period);
+// At 10 ms of period what the defaults are, and in proportion; `doubt` is as it is.
+LocatorOptions options_for(Seconds period, Seconds doubt = {});
 
 struct News {
   std::vector<Verdict> begun;  // also host noise

@@ -14,12 +14,6 @@ constexpr diag::Window kSettles = 10;  // windows after a server, or the last of
 constexpr std::size_t kAgain = 128;    // windows that may be told again
 constexpr Seconds kAheadMost{2};       // of a server's clock
 
-diag::LocatorOptions locator_options(Seconds period) {
-  diag::LocatorOptions options = diag::options_for(period);
-  options.doubt = kDoubt;
-  return options;
-}
-
 diag::Window window_at(Seconds time, Seconds window) {
   return static_cast<diag::Window>(std::floor(time / window));
 }
@@ -30,7 +24,7 @@ Collector::Collector(const topo::Graph& graph, const Matrix& matrix, Seconds per
     : graph_(graph),
       matrix_(matrix),
       window_(period * periods_),
-      locator_(graph, matrix.ways, locator_options(period)) {
+      locator_(graph, matrix.ways, diag::options_for(period, kDoubt)) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
     if (graph.nodes[i].kind == topo::NodeKind::kServer)
       servers_.push_back({.part = part_of(graph_, matrix_, NodeId{static_cast<int>(i)})});

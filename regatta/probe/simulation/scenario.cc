@@ -230,9 +230,8 @@ Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
     fault.at = start;
   outcome.truth = culprits_of(graph, faults);
   Simulation simulation(graph, matrix, std::move(faults), options);
-  diag::LocatorOptions locator_options = diag::options_for(options.period);
-  if (planned != nullptr) locator_options.doubt = kDoubt;
-  diag::Locator locator(graph, matrix.ways, locator_options);
+  diag::Locator locator(graph, matrix.ways,
+                        diag::options_for(options.period, planned != nullptr ? kDoubt : Seconds{}));
   std::optional<SimulatedTraces> traces;
   if (planned != nullptr) traces.emplace(graph, *planned, matrix);
   outcome.after.resize(outcome.truth.size(), Seconds{-1});
