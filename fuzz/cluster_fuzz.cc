@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "regatta/core/check.h"
-#include "regatta/topo/cluster_yaml.h"
-#include "regatta/topo/fabric_summary.h"
-#include "regatta/topo/graph.h"
-#include "regatta/topo/server_matrix.h"
+#include "regatta/base/core/check.h"
+#include "regatta/model/topo/cluster_yaml.h"
+#include "regatta/model/topo/fabric_summary.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/model/topo/server_matrix.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace regatta;  // NOLINT(google-build-using-namespace): one function

@@ -9,16 +9,16 @@
 #include <string>
 #include <vector>
 
-#include "regatta/coll/engine/agreement.h"
-#include "regatta/coll/transport/farewell.h"
-#include "regatta/coll/tuning/tuning_file.h"
-#include "regatta/coll/watch/answer.h"
-#include "regatta/core/check.h"
-#include "regatta/rdma/wire.h"
+#include "regatta/base/core/check.h"
+#include "regatta/network/rdma/wire.h"
+#include "regatta/runtime/comm/internal/engine/agreement.h"
+#include "regatta/runtime/comm/internal/transport/farewell.h"
+#include "regatta/runtime/comm/internal/watch/answer.h"
+#include "regatta/runtime/comm/tuning_file.h"
 
 namespace {
 
-using namespace regatta::coll;  // NOLINT(google-build-using-namespace): a program of its own
+using namespace regatta::comm;  // NOLINT(google-build-using-namespace): a program of its own
 
 constexpr int kRanks = 5;
 

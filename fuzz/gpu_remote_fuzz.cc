@@ -9,15 +9,15 @@
 #include <span>
 #include <string>
 
-#include "regatta/core/check.h"
-#include "regatta/vgpu/remote/host.h"
-#include "regatta/vgpu/remote/meeting.h"
-#include "regatta/vgpu/remote/pool.h"
+#include "experimental/remote/internal/host.h"
+#include "experimental/remote/internal/meeting.h"
+#include "experimental/remote/internal/pool.h"
+#include "regatta/base/core/check.h"
 
 namespace {
 
-using namespace regatta::vgpu::remote;  // NOLINT(google-build-using-namespace): a program of its
-                                        // own
+using namespace regatta::remote;  // NOLINT(google-build-using-namespace): a program of its
+                                  // own
 
 template <typename Arguments>
 struct Yes;
@@ -42,7 +42,7 @@ class YesDriver : public Driver {
   {#name, reinterpret_cast<void*>(&Yes<Row<Number::name>::Arguments>::call)},
 #define TWIN CALL
 #define HAND CALL
-#include "regatta/vgpu/remote/calls.inc"
+#include "experimental/remote/internal/calls.inc"
     };
     const std::string name = symbol;
     if (name == "cuFuncGetParamInfo" || name == "cuKernelGetParamInfo")

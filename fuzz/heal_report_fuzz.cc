@@ -9,10 +9,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/core/check.h"
-#include "regatta/core/text.h"
-#include "regatta/heal/test_fabric.h"
-#include "regatta/heal/words.h"
+#include "regatta/base/core/check.h"
+#include "regatta/base/core/text.h"
+#include "regatta/network/heal/test_fabric.h"
+#include "regatta/network/heal/words.h"
 
 namespace {
 

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "regatta/coll/transport/hello.h"
-#include "regatta/core/check.h"
+#include "regatta/base/core/check.h"
+#include "regatta/runtime/comm/hello.h"
 
 namespace {
 
-using namespace regatta::coll;  // NOLINT(google-build-using-namespace): a program of its own
+using namespace regatta::comm;  // NOLINT(google-build-using-namespace): a program of its own
 
 // Bytes come one after the other: once they are refused or complete, more of them change nothing.
 void check_hello(std::span<const std::byte> bytes) {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "regatta/core/check.h"
-#include "regatta/workload/hf_config.h"
+#include "regatta/base/core/check.h"
+#include "regatta/model/workload/hf_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace regatta;  // NOLINT(google-build-using-namespace): one function

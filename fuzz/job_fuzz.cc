@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/core/check.h"
-#include "regatta/workload/job_json.h"
-#include "regatta/workload/job_yaml.h"
-#include "regatta/workload/runtime.h"
+#include "regatta/base/core/check.h"
+#include "regatta/model/workload/job_json.h"
+#include "regatta/model/workload/job_yaml.h"
+#include "regatta/model/workload/runtime.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace regatta;  // NOLINT(google-build-using-namespace): one function

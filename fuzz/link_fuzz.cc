@@ -16,14 +16,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "regatta/coll/engine/mailbox.h"
-#include "regatta/coll/transport/tcp_link.h"
-#include "regatta/core/check.h"
+#include "regatta/base/core/check.h"
+#include "regatta/runtime/comm/internal/engine/mailbox.h"
+#include "regatta/runtime/comm/internal/transport/tcp_link.h"
 
 namespace {
 
 using namespace regatta;        // NOLINT(google-build-using-namespace): a program of its own
-using namespace regatta::coll;  // NOLINT(google-build-using-namespace): the same
+using namespace regatta::comm;  // NOLINT(google-build-using-namespace): the same
 
 constexpr int kPeer = 1;
 constexpr std::array<std::size_t, 6> kSizes = {0, 1, 100, 8000, 60000, 280000};

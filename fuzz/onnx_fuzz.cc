@@ -5,9 +5,9 @@
 
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
-#include "regatta/core/check.h"
-#include "regatta/workload/onnx_graph.h"
-#include "regatta/workload/onnx_model.h"
+#include "regatta/base/core/check.h"
+#include "regatta/model/workload/onnx_graph.h"
+#include "regatta/model/workload/onnx_model.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace regatta;  // NOLINT(google-build-using-namespace): one function

@@ -9,19 +9,19 @@
 #include <variant>
 #include <vector>
 
-#include "regatta/core/check.h"
-#include "regatta/core/text.h"
-#include "regatta/diag/locator.h"
-#include "regatta/probe/collector.h"
-#include "regatta/probe/evidence.h"
-#include "regatta/probe/hello.h"
-#include "regatta/probe/inquiry.h"
-#include "regatta/probe/internal/lines.h"
-#include "regatta/probe/matrix.h"
-#include "regatta/probe/plan_text.h"
-#include "regatta/probe/report_text.h"
-#include "regatta/probe/simulation/scenario.h"
-#include "regatta/probe/test_clusters.h"
+#include "regatta/base/core/check.h"
+#include "regatta/base/core/text.h"
+#include "regatta/network/diag/locator.h"
+#include "regatta/network/probe/collector.h"
+#include "regatta/network/probe/evidence.h"
+#include "regatta/network/probe/hello.h"
+#include "regatta/network/probe/inquiry.h"
+#include "regatta/network/probe/internal/lines.h"
+#include "regatta/network/probe/internal/report_text.h"
+#include "regatta/network/probe/internal/simulation/scenario.h"
+#include "regatta/network/probe/matrix.h"
+#include "regatta/network/probe/plan_text.h"
+#include "regatta/network/probe/test_clusters.h"
 
 namespace {
 

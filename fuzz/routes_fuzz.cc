@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "regatta/core/check.h"
-#include "regatta/fabric/deadlock.h"
-#include "regatta/fabric/routes_text.h"
-#include "regatta/fabric/test_fabric.h"
+#include "regatta/base/core/check.h"
+#include "regatta/network/fabric/deadlock.h"
+#include "regatta/network/fabric/routes_text.h"
+#include "regatta/network/fabric/test_fabric.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace regatta;  // NOLINT(google-build-using-namespace): one function

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "regatta/core/check.h"
-#include "regatta/simulate/run.h"
-#include "regatta/simulate/scenario_yaml.h"
-#include "regatta/simulate/test_network.h"
+#include "regatta/base/core/check.h"
+#include "regatta/network/simulate/run.h"
+#include "regatta/network/simulate/scenario_yaml.h"
+#include "regatta/network/simulate/test_network.h"
 
 namespace {
 

@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <cstring>
 
-#include "regatta/coll/transport/wire_header.h"
-#include "regatta/core/check.h"
+#include "regatta/base/core/check.h"
+#include "regatta/runtime/comm/internal/transport/wire_header.h"
 
 namespace {
 
-using namespace regatta::coll;  // NOLINT(google-build-using-namespace): a program of its own
+using namespace regatta::comm;  // NOLINT(google-build-using-namespace): a program of its own
 
 void check_decoded(const std::array<std::byte, kHeaderBytes>& bytes) {
   const auto header = decode_header(bytes);

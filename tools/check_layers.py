@@ -1,28 +1,39 @@
 #!/usr/bin/env python3
-"""Proves that includes point down: every #include "regatta/..." is allowed by the DEPS of the target
-that owns the file, every target's DEPS point to a lower layer (or, among the abilities and programs,
-sideways without a cycle).
+"""Proves the walls of the tree. Every #include "regatta/..." is allowed by the DEPS of the target that
+owns the file; DEPS point to modules that stand earlier in ORDER; a header below internal/ is read by its
+own module alone; a module shows at most 8 public headers.
 
     tools/check_layers.py [ROOT]
+
+Tests, fuzz targets and benchmarks (tests/, fuzz/, bench/) look inside the modules that they test.
 """
 import pathlib
 import re
 import sys
 
-# Bottom first; a module of layer i may use the layers below it. In the layers of SIDEWAYS a module
-# may also use a neighbour, as long as there is no cycle.
-LAYERS = [
-    ["core"],
-    ["topo", "workload", "os"],
-    ["cost", "pipeline", "fabric", "sched", "gpu", "rdma", "telemetry", "wire"],
-    ["plan", "diag", "coll", "simulate", "vgpu", "probe", "lab", "heal", "report"],
-    ["train", "agent", "measure", "bench", "controller", "replay"],
-    ["cli"],
+# Bottom first, `domain/module`. A module may use those before it; domains follow one another.
+ORDER = [
+    "base/core", "base/text", "base/os", "base/net", "base/rpc",
+    "model/topo", "model/workload", "model/pipeline", "model/cost", "model/collective",
+    "gpu/device", "gpu/sharing",
+    "network/fabric", "network/diag", "network/lab", "network/rdma", "network/probe",
+    "network/heal",
+    "planning/plan", "planning/replay",
+    "runtime/comm", "network/simulate", "runtime/bench", "runtime/train", "runtime/measure", "runtime/agent",
+    "experimental/remote",
+    "app/report", "app/cli",
 ]
-SIDEWAYS = {3, 4}
-LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer}
+LEVEL = {module: level for level, module in enumerate(ORDER)}
+PUBLIC_HEADERS_MAX = 8
+# Modules that are still to be split; each may only shrink.
+FACES = {
+    "base/core": 16, "base/os": 23, "model/cost": 10, "model/workload": 12, "network/fabric": 25,
+    "network/probe": 12, "planning/plan": 17, "runtime/comm": 21, "app/report": 13,
+}
 KEYWORDS = {"NAME", "SOURCES", "TESTS", "BENCHMARKS", "DEPS", "SYSTEM"}
 SUFFIXES = {".h", ".c", ".cc", ".cu", ".inc"}
+# experimental/ stands beside regatta/: `experimental/remote/internal/pool.h` is a header of the module `remote`.
+INCLUDE = re.compile(r'\s*#\s*include\s+["<](?:regatta/(\w+/\w+)|(experimental/\w+))/([^">]+)[">]')
 
 
 class Target:
@@ -87,80 +98,101 @@ def owners(targets, name):
     return found or targets
 
 
-def folder_problems(root, folder, homes):
-    """Includes of one folder that its targets do not allow; `homes`: target -> folder."""
-    targets = read_targets((folder / "CMakeLists.txt").read_text())
-    module, problems = folder.name, []
+def module_of(root, path):
+    """`domain/module` of a file below regatta/ or experimental/, or None."""
+    parts = path.relative_to(root).parts
+    if parts[0] == "regatta" and len(parts) > 3:
+        return "/".join(parts[1:3])
+    if parts[0] == "experimental" and len(parts) > 2:
+        return "/".join(parts[:2])
+    return None
+
+
+def module_folders(root):
+    """(module, folder) of every module with a CMakeLists.txt."""
+    found = sorted((root / "regatta").glob("*/*/CMakeLists.txt")) + sorted((root / "experimental").glob("*/CMakeLists.txt"))
+    return [(module_of(root, path), path.parent) for path in found]
+
+
+def targets_of(folder):
+    """The targets of a module, those of its subfolders too, with files relative to the module."""
+    targets = []
+    for lists in sorted(folder.rglob("CMakeLists.txt")):
+        prefix = str(lists.parent.relative_to(folder))
+        for target in read_targets(lists.read_text()):
+            if prefix != ".":
+                target.files = {f"{prefix}/{name}" for name in target.files}
+            targets.append(target)
+    return targets
+
+
+def include_problems(root, module, folder, targets, homes):
+    """Includes of one module that its targets do not allow; `homes`: target -> module."""
+    problems = []
+    library = [target for target in targets if target.name == folder.name]
     for path in sorted(p for p in folder.rglob("*") if p.suffix in SUFFIXES):
         allowed = {module}
-        for target in owners(targets, str(path.relative_to(folder))):
+        # What a program of the module compiles may read what the module's library reads.
+        for target in library + owners(targets, str(path.relative_to(folder))):
             allowed |= {homes.get(dep, dep) for dep in target.deps}
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-            used = re.match(r'\s*#\s*include\s+["<]regatta/(\w+)/', line)
-            if used and used.group(1) not in allowed:
-                problems.append(f"{path.relative_to(root)}:{number}: {module} may not include "
-                                f"{used.group(1)}; list it in DEPS or move the code")
+            used = INCLUDE.match(line)
+            if not used:
+                continue
+            other, header = used.group(1) or used.group(2), used.group(3)
+            place = f"{path.relative_to(root)}:{number}"
+            if other not in allowed:
+                problems.append(f"{place}: {module} may not include {other}; list it in DEPS or move the code")
+            elif other != module and header.startswith("internal/"):
+                problems.append(f"{place}: {other}/{header} is internal to {other}; use a public header of it")
     return problems
 
 
-def layer_problems(edges):
-    """Dependencies that point up or, in the low layers, sideways; `edges`: module -> modules."""
+def face_problems(root, module, folder):
+    """A module that shows more headers than a reader can know; headers for tests do not count."""
+    shown = [path for path in folder.rglob("*.h")
+             if "internal" not in path.relative_to(folder).parts and not path.name.startswith("test_")]
+    most = FACES.get(module, PUBLIC_HEADERS_MAX)
+    if len(shown) <= most:
+        return []
+    return [f"{folder.relative_to(root)}: {module} shows {len(shown)} public headers, {most} is the most; "
+            "move what no other module reads to internal/, or split the module"]
+
+
+def order_problems(edges):
+    """Dependencies that do not point down; `edges`: module -> modules."""
     problems = []
     for module in sorted(edges):
         if module not in LEVEL:
-            problems.append(f"regatta/{module}: no layer; add it to LAYERS in tools/check_layers.py")
+            problems.append(f"{module}: has no place in ORDER of tools/check_layers.py; add it there")
             continue
         for dep in sorted(edges[module] - {module}):
             if dep not in LEVEL:
-                problems.append(f"regatta/{module}: depends on {dep}, which has no layer")
+                problems.append(f"{module}: depends on {dep}, which has no place in ORDER")
             elif LEVEL[dep] > LEVEL[module]:
-                problems.append(f"regatta/{module}: depends on {dep}, which is in a higher layer")
-            elif LEVEL[dep] == LEVEL[module] and LEVEL[dep] not in SIDEWAYS:
-                problems.append(f"regatta/{module}: depends on {dep}, which is in the same layer")
+                problems.append(f"{module}: depends on {dep}, which stands above it")
     return problems
-
-
-def find_cycle(edges):
-    """One cycle of modules as a list, or None."""
-    state, trail = {}, []
-
-    def visit(module):
-        state[module] = "open"
-        trail.append(module)
-        for dep in sorted(edges.get(module, set()) - {module}):
-            if state.get(dep) == "open":
-                return trail[trail.index(dep):] + [dep]
-            if dep not in state and (cycle := visit(dep)):
-                return cycle
-        state[module] = "done"
-        trail.pop()
-        return None
-
-    for module in sorted(edges):
-        if module not in state and (cycle := visit(module)):
-            return cycle
-    return None
 
 
 def check(root):
     """Every problem of the tree, as lines."""
-    folders = sorted(path.parent for path in (root / "regatta").glob("*/CMakeLists.txt"))
-    per_folder = {folder: read_targets((folder / "CMakeLists.txt").read_text()) for folder in folders}
-    homes = {target.name.removeprefix("regatta_"): folder.name  # regatta::x is the target regatta_x
-             for folder, targets in per_folder.items() for target in targets}
-    edges = {folder.name: {homes.get(dep, dep) for target in targets for dep in target.deps}
-             for folder, targets in per_folder.items()}
-    problems = [line for folder in folders for line in folder_problems(root, folder, homes)]
-    problems += layer_problems(edges)
-    if cycle := find_cycle(edges):
-        problems.append("cycle of modules: " + " -> ".join(cycle))
-    return problems
+    modules = module_folders(root)
+    targets = {module: targets_of(folder) for module, folder in modules}
+    homes = {target.name.removeprefix("regatta_"): module  # regatta::x is the target regatta_x
+             for module, listed in targets.items() for target in listed}
+    edges = {module: {homes.get(dep, dep) for target in listed for dep in target.deps}
+             for module, listed in targets.items()}
+    problems = []
+    for module, folder in modules:
+        problems += include_problems(root, module, folder, targets[module], homes)
+        problems += face_problems(root, module, folder)
+    return problems + order_problems(edges)
 
 
 def main(arguments):
     root = pathlib.Path(arguments[0]).resolve() if arguments else pathlib.Path(__file__).resolve().parent.parent
     problems = check(root)
-    print("\n".join(problems) if problems else "layers: every include points down")
+    print("\n".join(problems) if problems else "layers: every include points down, no header inside is read from outside")
     return 1 if problems else 0
 
 

@@ -12,14 +12,14 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "regatta/core/text.h"
-#include "regatta/core/units_text.h"
-#include "regatta/diag/locator.h"
-#include "regatta/fabric/routes.h"
-#include "regatta/os/file.h"
-#include "regatta/probe/simulation/scenario.h"
-#include "regatta/topo/addresses.h"
-#include "regatta/topo/cluster_yaml.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/units_text.h"
+#include "regatta/base/os/file.h"
+#include "regatta/model/topo/addresses.h"
+#include "regatta/model/topo/cluster_yaml.h"
+#include "regatta/network/diag/locator.h"
+#include "regatta/network/fabric/routes.h"
+#include "regatta/network/probe/internal/simulation/scenario.h"
 
 namespace regatta {
 namespace {

@@ -7,9 +7,9 @@
 #include <fmt/core.h>
 #include <nftables/libnftables.h>
 
-#include "regatta/os/clock.h"
-#include "regatta/os/namespace.h"
-#include "regatta/os/netlink.h"
+#include "regatta/base/os/clock.h"
+#include "regatta/base/os/namespace.h"
+#include "regatta/base/os/netlink.h"
 
 namespace regatta::outages {
 namespace {

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "regatta/core/result.h"
-#include "regatta/fabric/ecmp.h"
-#include "regatta/fabric/routes.h"
-#include "regatta/heal/decide.h"
-#include "regatta/lab/lab.h"
-#include "regatta/os/unique_fd.h"
-#include "regatta/topo/graph.h"
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/fabric/ecmp.h"
+#include "regatta/network/fabric/routes.h"
+#include "regatta/network/heal/internal/decide.h"
+#include "regatta/network/lab/lab.h"
 
 namespace regatta::outages {
 

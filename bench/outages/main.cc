@@ -16,10 +16,10 @@
 
 #include "damage.h"
 #include "lab_net.h"
-#include "regatta/heal/internal/route_messages.h"
-#include "regatta/heal/internal/route_socket.h"
-#include "regatta/os/clock.h"
-#include "regatta/topo/addresses.h"
+#include "regatta/base/os/clock.h"
+#include "regatta/model/topo/addresses.h"
+#include "regatta/network/heal/internal/route_messages.h"
+#include "regatta/network/heal/internal/route_socket.h"
 #include "traffic.h"
 #include "watch.h"
 

@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "regatta/os/errno_text.h"
-#include "regatta/os/namespace.h"
-#include "regatta/topo/addresses.h"
+#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/namespace.h"
+#include "regatta/model/topo/addresses.h"
 
 namespace regatta::outages {
 namespace {

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "regatta/os/errno_text.h"
-#include "regatta/topo/addresses.h"
+#include "regatta/base/os/errno_text.h"
+#include "regatta/model/topo/addresses.h"
 
 namespace regatta::outages {
 namespace {

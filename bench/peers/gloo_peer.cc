@@ -4,7 +4,7 @@
 //   regatta-peer-gloo FOLDER RANK RANKS OP BATCHES BYTES...
 //
 // FOLDER is empty at first; the ranks meet in it. Rank 0 prints a line a size, as
-// regatta/bench/peers.h describes it.
+// regatta/runtime/bench/peers.h describes it.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -25,8 +25,8 @@
 #include <gloo/scatter.h>
 #include <gloo/transport/tcp/device.h>
 
-#include "regatta/bench/batches.h"
-#include "regatta/bench/collective.h"
+#include "regatta/runtime/bench/collective.h"
+#include "regatta/runtime/bench/internal/batches.h"
 #include "report.h"
 
 namespace {

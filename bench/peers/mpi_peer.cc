@@ -3,7 +3,7 @@
 //
 //   mpirun -np N regatta-peer-openmpi OP BATCHES BYTES...
 //
-// Rank 0 prints a line a size, as regatta/bench/peers.h describes it.
+// Rank 0 prints a line a size, as regatta/runtime/bench/peers.h describes it.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -11,8 +11,8 @@
 
 #include <mpi.h>
 
-#include "regatta/bench/batches.h"
-#include "regatta/bench/collective.h"
+#include "regatta/runtime/bench/collective.h"
+#include "regatta/runtime/bench/internal/batches.h"
 #include "report.h"
 
 namespace {

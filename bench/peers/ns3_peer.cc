@@ -13,9 +13,9 @@
 
 #include "bench/peers/ns3_ring.h"
 #include "bench/peers/own_process.h"
-#include "regatta/fabric/collective_traffic.h"
-#include "regatta/fabric/packet/mixed_simulation.h"
-#include "regatta/fabric/packet/test_scene.h"
+#include "regatta/network/fabric/collective_traffic.h"
+#include "regatta/network/fabric/internal/packet/test_scene.h"
+#include "regatta/network/fabric/mixed_simulation.h"
 
 namespace {
 

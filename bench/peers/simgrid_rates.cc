@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "bench/peers/simgrid_engine.h"
-#include "regatta/fabric/max_min.h"
-#include "regatta/fabric/test_sharing.h"
+#include "regatta/network/fabric/internal/max_min.h"
+#include "regatta/network/fabric/test_sharing.h"
 
 namespace {
 

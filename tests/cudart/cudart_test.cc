@@ -34,7 +34,7 @@ class HookedCudaRuntime : public testing::TestWithParam<How> {};
 
 TEST_P(HookedCudaRuntime, IsCountedAsTheDeviceCountsItAndEndsAtTheQuota) {
   const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "steps"},
                         with(kOwn, device, GetParam()));
   std::string said;
@@ -65,7 +65,7 @@ TEST(NvidiasRuntime, ComesToItsTestOfTheDriverAndTakesNoOther) {
   if (::access((kReal + "/libcudart.so.11.0").c_str(), R_OK) != 0)
     GTEST_SKIP() << "no libcudart.so.11.0 in " << kReal << "; scripts/cuda-runtime.sh fetches it";
   const Device device({"--memory", "128MiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   const Finished plain = run({kProgram}, with(kReal, device, How::kPlain));
   EXPECT_EQ(plain.output,
             "not run: the library takes no driver here: 500, named symbol not found\n");

@@ -164,7 +164,7 @@ def collectives(machine):
     """Each test in a process of its own: some fork, after which a driver that was used before cannot be."""
     environment = dict(machine.environment, REGATTA_TEST_CUDA=machine.library)
     def run(*words):
-        return subprocess.run([machine.bin / "coll_test", *words], env=environment, capture_output=True, text=True, timeout=120)
+        return subprocess.run([machine.bin / "comm_test", *words], env=environment, capture_output=True, text=True, timeout=120)
     tests, suite = [], ""
     for line in run("--gtest_list_tests", "--gtest_filter=Device*:CudaDriver*").stdout.split("\n"):
         if line.startswith("  "):

@@ -3,14 +3,14 @@
 
 #include <sys/wait.h>
 
-#include "regatta/vgpu/swap/checkpoint.h"
+#include "regatta/gpu/sharing/internal/swap/checkpoint.h"
 #include "tests/gpu_swap/over_commit.h"
 
 namespace regatta::gpu_swap {
 namespace {
 
-using vgpu::CheckpointAction;
-using vgpu::CheckpointOutcome;
+using sharing::CheckpointAction;
+using sharing::CheckpointOutcome;
 
 constexpr const char* kDriver = REGATTA_DRIVER "/libcuda.so.1";
 
@@ -21,7 +21,7 @@ class CheckpointSteps : public OverCommit {
   void start_program(const std::string& kind) {
     device_ = std::make_unique<Device>(std::vector<std::string>{"--memory", "64MiB"});
     ::setenv("REGATTA_STANDIN", device_->socket().c_str(), 1);
-    pids_.push_back(vgpu::start_process([&] {
+    pids_.push_back(sharing::start_process([&] {
       return TenantProgram::become({REGATTA_SWAP_PROGRAM, "0", std::to_string(board_fd_.get()),
                                     std::to_string(kBytes), kind},
                                    hook_test::on(*device_, How::kPlain));
@@ -31,11 +31,11 @@ class CheckpointSteps : public OverCommit {
   CheckpointOutcome step(CheckpointAction action, const std::string& faults = "",
                          const std::string& driver = kDriver) const {
     ::setenv("REGATTA_STANDIN_FAULTS", faults.c_str(), 1);
-    const pid_t helper = vgpu::start_checkpoint(driver, action, pids_[0], Seconds{2.0});
+    const pid_t helper = sharing::start_checkpoint(driver, action, pids_[0], Seconds{2.0});
     ::unsetenv("REGATTA_STANDIN_FAULTS");
     int status = -1;
     EXPECT_EQ(::waitpid(helper, &status, 0), helper);
-    return vgpu::checkpoint_outcome(status);
+    return sharing::checkpoint_outcome(status);
   }
   bool goes_on() const {
     const long rounds = board_->rounds[0];
@@ -92,7 +92,7 @@ TEST_F(CheckpointSteps, WhomTheDriverGaveUpIsBroken) {
   EXPECT_GE(device_->used_bytes(), kBytes);
   EXPECT_EQ(step(CheckpointAction::kIn), CheckpointOutcome::kBroken);
   board_->idle[0] = false;
-  EXPECT_NE(vgpu::wait_status(pids_[0]), 0) << "its calls fail";
+  EXPECT_NE(sharing::wait_status(pids_[0]), 0) << "its calls fail";
 }
 
 TEST_F(CheckpointSteps, ADriverThatDoesNotSayWhereItIsIsNotTrusted) {

@@ -123,7 +123,7 @@ TEST_F(Checkpointed, WithoutTheDriversCallsNothingChanges) {
   ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
   const pid_t refused = start(1, 32 * kMiB, 0, "staying");
   pids_.pop_back();
-  EXPECT_EQ(vgpu::wait_status(refused), 2) << "out of memory";
+  EXPECT_EQ(sharing::wait_status(refused), 2) << "out of memory";
   EXPECT_TRUE(comes_to_work(0, 5));
   finish();
 }
@@ -154,7 +154,7 @@ TEST_F(Checkpointed, WhoIsKilledWhileItIsAwayOrOnItsWayLeavesNothingBehind) {
     os::sleep_for(Seconds{0.001 * below(400)});
     const auto victim = static_cast<std::size_t>(below(4));
     ::kill(pids_[victim], SIGKILL);
-    EXPECT_NE(vgpu::wait_status(pids_[victim]), 0);
+    EXPECT_NE(sharing::wait_status(pids_[victim]), 0);
     ASSERT_TRUE(wait_until([&] {
       const auto books = daemon_->ask({{"ask", "ps"}});
       return books && (*books)["tenants"].size() == 3;
@@ -185,7 +185,7 @@ TEST_F(Checkpointed, NobodyMayShareWhatWouldLeaveOthersNoRoomIfItStayed) {
   testing::internal::CaptureStderr();
   const pid_t refused = start(1, 32 * kMiB, 0, "hoarding");
   pids_.pop_back();
-  EXPECT_EQ(vgpu::wait_status(refused), 3) << "not supported";
+  EXPECT_EQ(sharing::wait_status(refused), 3) << "not supported";
   const std::string said = testing::internal::GetCapturedStderr();
   const auto at = said.find("tenant t1: shared and managed memory would keep this process");
   EXPECT_NE(at, std::string::npos) << said;
@@ -231,7 +231,7 @@ TEST_F(Checkpointed, ADriverThatHangsStopsOnlyWhomItWasAskedFor) {
   // refused.
   for (const std::size_t number : {2U, 0U}) {
     ::kill(pids_[number], SIGKILL);
-    EXPECT_NE(vgpu::wait_status(pids_[number]), 0);
+    EXPECT_NE(sharing::wait_status(pids_[number]), 0);
     pids_.erase(pids_.begin() + static_cast<std::ptrdiff_t>(number));
   }
   start(3, 24 * kMiB);
@@ -282,7 +282,7 @@ TEST_F(Checkpointed, WhomTheDriverCannotTakeGoesOn) {
   board_->idle[0] = false;
   EXPECT_TRUE(comes_to_work(0, 5));
   ::kill(pids_[0], SIGKILL);
-  EXPECT_NE(vgpu::wait_status(pids_[0]), 0);
+  EXPECT_NE(sharing::wait_status(pids_[0]), 0);
   pids_.erase(pids_.begin());
   EXPECT_TRUE(comes_to_work(1, 10));
   finish();

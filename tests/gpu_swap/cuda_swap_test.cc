@@ -5,8 +5,8 @@
 
 #include <gmock/gmock.h>
 
-#include "regatta/os/clock.h"
-#include "regatta/vgpu/swap/movable.h"
+#include "regatta/base/os/clock.h"
+#include "regatta/gpu/sharing/internal/swap/movable.h"
 #include "tests/gpu_swap/swap_calls.h"
 
 // Nothing of this folder needs a client process of the stand-in's tests.
@@ -17,9 +17,9 @@ int regatta::standin::run_client(const std::string&, const std::string&) {
 namespace regatta::gpu_swap {
 namespace {
 
+using sharing::CudaSwap;
+using sharing::Movable;
 using standin::kMiB;
-using vgpu::CudaSwap;
-using vgpu::Movable;
 
 class CudaSwapTest : public testing::Test {
  protected:

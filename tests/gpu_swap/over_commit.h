@@ -19,7 +19,7 @@ using hook_test::Device;
 using hook_test::How;
 using hook_test::kMiB;
 using hook_test::TenantProgram;
-using vgpu::TestDaemon;
+using sharing::TestDaemon;
 
 class OverCommit : public testing::Test {
  protected:
@@ -41,7 +41,7 @@ class OverCommit : public testing::Test {
         "--memory", memory, "--copy-speed", speed, "--context-memory", context});
     ::setenv("REGATTA_STANDIN", device_->socket().c_str(), 1);
     link_ = std::stod(speed) * 1e6;
-    vgpu::DaemonOptions options{
+    sharing::DaemonOptions options{
         .policy = REGATTA_SHARE_BURST_WEIGHT,
         .host_memory = Bytes{1LL << 32},
         .residences = {.link = BytesPerSecond{link_},
@@ -55,7 +55,7 @@ class OverCommit : public testing::Test {
   // its memory, as program.cc knows it.
   pid_t start(int number, std::uint64_t bytes, unsigned lease_s = 0,
               const std::string& kind = "movable") {
-    const pid_t pid = vgpu::start_process([&, this] {
+    const pid_t pid = sharing::start_process([&, this] {
       os::UniqueFd page;
       const nlohmann::json request{{"ask", "join"},
                                    {"name", "t" + std::to_string(number)},
@@ -63,7 +63,7 @@ class OverCommit : public testing::Test {
                                    {"overcommit", true},
                                    {"lease_s", lease_s},
                                    {"compute_ppm", 10'000}};
-      const auto answer = vgpu::ask_daemon(daemon_->socket(), request.dump(), &page);
+      const auto answer = sharing::ask_daemon(daemon_->socket(), request.dump(), &page);
       if (!answer) std::fprintf(stderr, "%s\n", answer.error().message.c_str());
       if (!answer) return 99;
       ::fcntl(page.get(), F_SETFD, 0);
@@ -127,7 +127,7 @@ class OverCommit : public testing::Test {
   void finish() {
     board_->stop = true;
     for (const pid_t pid : pids_)
-      EXPECT_EQ(vgpu::wait_status(pid), 0);
+      EXPECT_EQ(sharing::wait_status(pid), 0);
     pids_.clear();
     EXPECT_TRUE(wait_until([&] { return device_->used_bytes() == 0; }, 5));
   }

@@ -115,7 +115,7 @@ TEST_F(OverCommit, WhoIsKilledWhileMemoryMovesLeavesNothingBehind) {
     os::sleep_for(Seconds{0.001 * below(300)});
     const int victim = below(4);
     ::kill(pids_[static_cast<std::size_t>(victim)], SIGKILL);
-    EXPECT_NE(vgpu::wait_status(pids_[static_cast<std::size_t>(victim)]), 0);
+    EXPECT_NE(sharing::wait_status(pids_[static_cast<std::size_t>(victim)]), 0);
     pids_.erase(pids_.begin() + victim);
     // Its name is another's once the daemon knows that it is gone.
     std::vector<bool> is_there(4);

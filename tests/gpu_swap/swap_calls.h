@@ -1,12 +1,12 @@
-// tests/gpu_swap/swap_calls.h: the functions of the driver under test as vgpu/swap takes them.
+// tests/gpu_swap/swap_calls.h: the functions of the driver under test as sharing/swap takes them.
 #pragma once
 
-#include "regatta/vgpu/swap/cuda_swap.h"
+#include "regatta/gpu/sharing/internal/swap/cuda_swap.h"
 #include "tests/standin/fixture.h"
 
 namespace regatta::gpu_swap {
 
-inline vgpu::SwapCalls swap_calls() {
+inline sharing::SwapCalls swap_calls() {
   return {.address_reserve = CU(cuMemAddressReserve),
           .address_free = CU(cuMemAddressFree),
           .create = CU(cuMemCreate),

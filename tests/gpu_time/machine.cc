@@ -101,7 +101,7 @@ int Machine::stop_all() {
   for (const Program& program : programs_)
     program.board->stop = true;
   for (const Program& program : programs_) {
-    const int status = vgpu::wait_status(program.pid);
+    const int status = sharing::wait_status(program.pid);
     if (failed == 0) failed = status;
     ::munmap(program.board, sizeof(Board));
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "regatta/vgpu/daemon/test_daemon.h"
+#include "regatta/gpu/sharing/internal/daemon/test_daemon.h"
 #include "tests/gpu_time/board.h"
 #include "tests/standin/device.h"
 #include "tests/standin/link.h"
@@ -77,7 +77,7 @@ class Machine {
   os::TempFolder folder_;
   pid_t device_pid_ = -1;
   standin::Link* link_ = new standin::Link;  // its threads live on
-  vgpu::TestDaemon daemon_;
+  sharing::TestDaemon daemon_;
   std::vector<Program> programs_;
 };
 

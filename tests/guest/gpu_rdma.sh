@@ -55,13 +55,13 @@ cp /tmp/said /tmp/said-copy
 grep "PASSED" /tmp/said-copy
 expect "and the program says so" said "^regatta: 10.0.0.2:7000: RDMA by rxe0 port 1"
 expect "nothing is left of it" wait_for has_no_pairs
-expect "without a choice it is RDMA" $pool run $slice --verbose -- vgpu_remote_bench $BENCH
+expect "without a choice it is RDMA" $pool run $slice --verbose -- remote_bench $BENCH
 cp /tmp/said /tmp/said-copy
 expect "and the program says so" said ": RDMA by rxe0 port 1"
 sed 's/driver:/RDMA:/' /tmp/said-copy
 echo "packets on the cable: $(($(packets) - before))"
 expect "the bytes took the cable" test $(($(packets) - before)) -gt 4000
-expect "it is TCP where that is asked for" $pool run $slice --transport tcp --verbose -- vgpu_remote_bench $BENCH
+expect "it is TCP where that is asked for" $pool run $slice --transport tcp --verbose -- remote_bench $BENCH
 cp /tmp/said /tmp/said-copy
 expect "and the program says so" said "^regatta: 10.0.0.2:7000: TCP$"
 sed 's/driver:/TCP: /' /tmp/said-copy
@@ -101,7 +101,7 @@ start_program
 ip link set rdma0 down
 hears_of "a cable that carries nothing"
 expect "the pool shows that the server has no RDMA then" sh -c "$pool ls --json | grep '\"rdma\": false'"
-expect "programs go on over TCP" $pool run $slice --verbose -- vgpu_remote_bench 1 10
+expect "programs go on over TCP" $pool run $slice --verbose -- remote_bench 1 10
 cp /tmp/said /tmp/said-copy
 expect "and say so" said ": TCP: no active RoCEv2 port"
 [ $failed = 0 ] || tail -n 5 /tmp/log-device /tmp/log-daemon /tmp/log-serve

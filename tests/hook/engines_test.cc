@@ -21,7 +21,7 @@ constexpr std::uint64_t kDecoder = 900 * 1920 * 1088;
 class Engines : public testing::Test {
  protected:
   Device device_{{"--memory", "1GiB", "--copy-speed", "400MB/s"}};
-  vgpu::TestDaemon daemon_{
+  sharing::TestDaemon daemon_{
       {Bytes{0}},
       {.engine_rates = {kLink, kLink, kEncoder, kDecoder}, .engine_sessions = {0, 0, 10, 4}}};
 

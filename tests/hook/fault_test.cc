@@ -18,7 +18,7 @@ std::vector<std::string> with_faults(const Device& device, const std::string& fa
 }
 
 // Its tenant ends with a program.
-bool is_gone(const vgpu::TestDaemon& daemon) {
+bool is_gone(const sharing::TestDaemon& daemon) {
   const Seconds end = os::monotonic_now() + Seconds{20.0};
   while (daemon.memory("used_bytes") != -1 && os::monotonic_now() < end)
     os::sleep_for(Seconds{0.01});
@@ -47,7 +47,7 @@ class DriverFault : public testing::Test {
   }
 
   const Device device_{{"--memory", "1GiB", "--context-memory", "10MiB"}};
-  const vgpu::TestDaemon daemon_;
+  const sharing::TestDaemon daemon_;
 };
 
 TEST_F(DriverFault, NoneLeavesNothingBehind) {
@@ -105,7 +105,7 @@ TEST_F(DriverFault, ByWhichACallIsSlowHoldsNoOtherThreadUp) {
 // What it takes the driver says only while nothing else changes: who waits changes nothing.
 TEST(LostDaemon, LetsAContextBeCountedWhileAnotherThreadWaitsForIt) {
   const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
-  vgpu::TestDaemon daemon;
+  sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "waits"}, with_faults(device, ""));
   EXPECT_EQ(program.read_line(), "20 MiB spare");
   daemon.kill();
@@ -123,7 +123,7 @@ TEST(LostDaemon, LetsAContextBeCountedWhileAnotherThreadWaitsForIt) {
 // goes, and no more is to be had beside it.
 TEST(DaemonFault, LetsMemoryPassThatIsCountedWhenTheDaemonIsThereAgain) {
   const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
-  vgpu::TestDaemon daemon;
+  sharing::TestDaemon daemon;
   for (const long long quota : {44, 30}) {
     TenantProgram program(daemon, "a", static_cast<std::uint64_t>(quota) * kMiB,
                           {kProgram, "outage"}, on(device, How::kPreloaded));
@@ -159,7 +159,7 @@ TEST(DaemonFault, LetsMemoryPassThatIsCountedWhenTheDaemonIsThereAgain) {
 // It is there, so its socket is, too, and nobody hears what is asked.
 TEST(DaemonFault, ByWhichItHangsHoldsNobodyUpWhoWaitsForWork) {
   const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "hang"}, on(device, How::kPreloaded));
   ASSERT_EQ(program.read_line(), "ready");
   ASSERT_TRUE(daemon.ask({{"ask", "set"}, {"name", "a"}, {"on_fault", "open"}}));
@@ -179,7 +179,7 @@ TEST(DaemonFault, ByWhichItHangsHoldsNobodyUpWhoWaitsForWork) {
 
 TEST(DaemonFault, LetsNoThreadHaveTheQuotaBesideWhatAnotherOneIsPaying) {
   const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 44 * kMiB, {kProgram, "debts"}, on(device, How::kPreloaded));
   ASSERT_EQ(program.read_line(), "ready");
   ASSERT_TRUE(daemon.ask({{"ask", "set"}, {"name", "a"}, {"on_fault", "open"}}));
@@ -197,7 +197,7 @@ TEST(DaemonFault, LetsNoThreadHaveTheQuotaBesideWhatAnotherOneIsPaying) {
 // The device of a call ends with the call, as a GPU falls off its bus: the program hears that, can
 // end, and the daemon takes back what it had.
 TEST(LostDevice, IsToldToTheProgramAndItsTenantEnds) {
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   for (const char* const call : {"cuMemAlloc_v2:3!", "cuMemAllocAsync:1!", "cuMemCreate:1!",
                                  "cuArrayDestroy:1!", "cuCtxSynchronize:1!"}) {
     const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});

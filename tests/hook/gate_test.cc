@@ -21,7 +21,7 @@ class HookedGate : public testing::Test {
   // Runs the program as a tenant that is held back, as another one always has work.
   std::string run_beside_another(const std::string& what) {
     const Device device({"--memory", "1GiB"});
-    const vgpu::TestDaemon daemon;
+    const sharing::TestDaemon daemon;
     EXPECT_TRUE(daemon.ask({{"ask", "policy"}, {"policy", "equal"}}));
     TenantProgram other(daemon, "other", 100 * kMiB, {kProgram, "flood"},
                         on(device, How::kPreloaded));
@@ -49,16 +49,16 @@ TEST_F(HookedGate, IsNotThereInAChildThatTheDriverDoesNotServe) {
 std::string run_on_two_devices(bool has_both, std::uint64_t (&kernels)[2]) {
   const Device first({"--memory", "1GiB"});
   const Device second({"--memory", "1GiB"});
-  const vgpu::TestDaemon daemon({Bytes{1LL << 30}, Bytes{1LL << 30}});
+  const sharing::TestDaemon daemon({Bytes{1LL << 30}, Bytes{1LL << 30}});
   EXPECT_TRUE(daemon.ask({{"ask", "policy"}, {"policy", "equal"}}));
   auto output = os::make_pipe();
-  const pid_t pid = vgpu::start_process([&] {
+  const pid_t pid = sharing::start_process([&] {
     os::UniqueFd page;
     nlohmann::json memory{{"0", 100 * kMiB}};
     if (has_both) memory["1"] = 100 * kMiB;
     const nlohmann::json request{
         {"ask", "join"}, {"name", "a"}, {"memory", memory}, {"compute_ppm", 100'000}};
-    if (!vgpu::ask_daemon(daemon.socket(), request.dump(), &page)) return 99;
+    if (!sharing::ask_daemon(daemon.socket(), request.dump(), &page)) return 99;
     ::fcntl(page.get(), F_SETFD, 0);
     ::dup2(output->write_end.get(), STDOUT_FILENO);
     std::vector<std::string> environment = environment_for(How::kPreloaded);
@@ -74,7 +74,7 @@ std::string run_on_two_devices(bool has_both, std::uint64_t (&kernels)[2]) {
       kernels[i] += line.sequence;
     ++i;
   }
-  vgpu::wait_status(pid);
+  sharing::wait_status(pid);
   return text;
 }
 

@@ -24,7 +24,7 @@ std::vector<std::string> environment(bool is_hooked) {
   return all;
 }
 
-Costs measure(const vgpu::TestDaemon& daemon, bool is_hooked, int processes) {
+Costs measure(const sharing::TestDaemon& daemon, bool is_hooked, int processes) {
   static int number = 0;
   constexpr std::uint64_t kQuota = 1ULL << 40;
   Costs costs;
@@ -60,7 +60,7 @@ void print_row(const char* name, const char* unit, double plain, double hooked, 
 int main() {
   using namespace regatta::hook_test;
   constexpr int kProcesses = 256;
-  const regatta::vgpu::TestDaemon daemon;
+  const regatta::sharing::TestDaemon daemon;
   // A tenant that is alone is never held back.
   if (!daemon.ask({{"ask", "policy"}, {"policy", "burst-weight"}})) return 1;
   const Costs plain = measure(daemon, false, kProcesses);

@@ -23,7 +23,7 @@ class HookedMemory : public testing::TestWithParam<Way> {};
 
 TEST_P(HookedMemory, IsCountedAsTheDeviceCountsIt) {
   const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "memory"},
                         on(device, GetParam().how));
   const int steps = follow_steps(program, [&](const std::string& line) {
@@ -35,7 +35,7 @@ TEST_P(HookedMemory, IsCountedAsTheDeviceCountsIt) {
 
 TEST_P(HookedMemory, EndsAtTheQuota) {
   const Device device({"--memory", "1GiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB,
                         {GetParam().program, "take", std::to_string(2 * kMiB)},
                         on(device, GetParam().how));
@@ -47,7 +47,7 @@ TEST_P(HookedMemory, EndsAtTheQuota) {
 
 TEST_P(HookedMemory, ComesFromTheWrappersAsLaunchesDo) {
   const Device device({"--memory", "1GiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "use"},
                         on(device, GetParam().how));
   EXPECT_EQ(program.read_line(), "7");  // as the gate counts them
@@ -56,7 +56,7 @@ TEST_P(HookedMemory, ComesFromTheWrappersAsLaunchesDo) {
 
 TEST_P(HookedMemory, ThatProcessesShowEachOtherIsCountedOnceAsTheDeviceDoes) {
   const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "share"},
                         on(device, GetParam().how));
   const int steps = follow_steps(program, [&](const std::string& line) {
@@ -68,7 +68,7 @@ TEST_P(HookedMemory, ThatProcessesShowEachOtherIsCountedOnceAsTheDeviceDoes) {
 
 TEST_P(HookedMemory, ThatTheRuntimeLibraryTakesByItsTableIsCountedAsTheDeviceCountsIt) {
   const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "runtime"},
                         on(device, GetParam().how));
   const int steps = follow_steps(program, [&](const std::string& line) {
@@ -80,7 +80,7 @@ TEST_P(HookedMemory, ThatTheRuntimeLibraryTakesByItsTableIsCountedAsTheDeviceCou
 
 TEST_P(HookedMemory, IsNotToBeHadInAContextThatIsMoreThanTheQuota) {
   const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 8 * kMiB, {GetParam().program, "too-large"},
                         on(device, GetParam().how));
   EXPECT_EQ(program.read_line(), "0 wrong");
@@ -90,7 +90,7 @@ TEST_P(HookedMemory, IsNotToBeHadInAContextThatIsMoreThanTheQuota) {
 // As the runtime library loads them, which nobody can undo: their kernels are not to be had.
 TEST_P(HookedMemory, IsMissedByAModuleThatIsMoreThanTheQuota) {
   const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 14 * kMiB, {GetParam().program, "large-module"},
                         on(device, GetParam().how));
   EXPECT_EQ(program.read_line(), "0 wrong");

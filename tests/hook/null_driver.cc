@@ -1,5 +1,5 @@
 // A libcuda.so.1 that does nothing, at once: what is left of a call's cost is the hook's.
-#include "regatta/gpu/abi/cuda_sharing.h"
+#include "regatta/gpu/device/abi/cuda_sharing.h"
 
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's
 extern "C" {

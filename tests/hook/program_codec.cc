@@ -5,7 +5,7 @@
 
 #include <dlfcn.h>
 
-#include "regatta/gpu/abi/codec.h"
+#include "regatta/gpu/device/abi/codec.h"
 #include "tests/hook/program.h"
 #include "tests/hook/program_rate.h"
 

@@ -9,7 +9,7 @@
 
 #include <dlfcn.h>
 
-#include "regatta/gpu/abi/nvml.h"
+#include "regatta/gpu/device/abi/nvml.h"
 #include "tests/hook/program.h"
 #include "tests/hook/program_steps.h"
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "regatta/os/process.h"
+#include "regatta/base/os/process.h"
 
 namespace regatta::hook_test {
 

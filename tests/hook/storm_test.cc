@@ -15,7 +15,7 @@ constexpr std::uint64_t kQuota = 300 * kMiB;
 // Runs the storm and looks at the books whenever it stands still; returns its last line.
 std::string run_storm(int workers, int deaths, bool by_steps = false) {
   const Device device({"--memory", "1GiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   std::vector<std::string> words = {kProgram, "storm", std::to_string(workers),
                                     std::to_string(deaths)};
   if (by_steps) words.emplace_back("steps");
@@ -84,7 +84,7 @@ TEST(HookStorm, OfProcessesThatDieAtACertainInstructionLosesNothingAndHoldsNobod
 
 TEST(HookedProcess, ThatForksGoesOnAndItsChildIsToldAtOnce) {
   const Device device({"--memory", "1GiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "fork"}, on(device, How::kPreloaded));
   EXPECT_EQ(program.read_line(), "step forked");
   EXPECT_EQ(device.used_bytes(), 40 * kMiB);
@@ -94,7 +94,7 @@ TEST(HookedProcess, ThatForksGoesOnAndItsChildIsToldAtOnce) {
 
 TEST(HookedProcess, ThatBecomesAnotherProgramStartsWithNothing) {
   const Device device({"--memory", "1GiB"});
-  const vgpu::TestDaemon daemon;
+  const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "become"}, on(device, How::kPreloaded));
   EXPECT_EQ(program.read_line(), "50, then 2");
   EXPECT_EQ(device.used_bytes(), 100 * kMiB);

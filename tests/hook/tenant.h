@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "regatta/os/clock.h"
-#include "regatta/vgpu/daemon/test_daemon.h"
+#include "regatta/base/os/clock.h"
+#include "regatta/gpu/sharing/internal/daemon/test_daemon.h"
 #include "tests/hook/run.h"
 #include "tests/standin/link.h"
 
@@ -66,7 +66,8 @@ inline std::vector<std::string> on(const Device& device, How how) {
 
 // Once they agree, within `patience`: the daemon and the device hear of a death at their own times.
 inline testing::AssertionResult books_are_right(const Device& device,
-                                                const vgpu::TestDaemon& daemon, Seconds patience) {
+                                                const sharing::TestDaemon& daemon,
+                                                Seconds patience) {
   long long counted = -1;
   long long real = -2;
   for (const Seconds end = os::monotonic_now() + patience; os::monotonic_now() < end;) {
@@ -80,7 +81,7 @@ inline testing::AssertionResult books_are_right(const Device& device,
 // The first process of a tenant; it says lines and hears them.
 class TenantProgram {
  public:
-  TenantProgram(const vgpu::TestDaemon& daemon, const std::string& name, std::uint64_t quota,
+  TenantProgram(const sharing::TestDaemon& daemon, const std::string& name, std::uint64_t quota,
                 const std::vector<std::string>& words,
                 const std::vector<std::string>& environment) {
     auto input = os::make_pipe();
@@ -127,7 +128,7 @@ class TenantProgram {
   }
   int finish() {
     input_.reset();
-    const int status = vgpu::wait_status(pid_);
+    const int status = sharing::wait_status(pid_);
     pid_ = -1;
     return status;
   }

@@ -10,7 +10,7 @@ ROW = re.compile(r"^(\w+)\((\w+), (\w+)((?:, .*)?)\)$", re.MULTILINE)
 def known():
     """Symbols that have a row in calls.inc; a pair is two."""
     symbols = set()
-    for kind, _, symbol, rest in ROW.findall((ROOT / "regatta/vgpu/remote/calls.inc").read_text()):
+    for kind, _, symbol, rest in ROW.findall((ROOT / "experimental/remote/internal/calls.inc").read_text()):
         symbols.add(symbol)
         if kind == "PAIR":
             symbols.add(symbol + rest.split(", ")[1])

@@ -1,8 +1,8 @@
 // tests/standin/api.h: the functions of the driver that the stand-in exports.
 #pragma once
 
-#include "regatta/gpu/abi/checkpoint.h"
-#include "regatta/gpu/abi/cuda_sharing.h"
+#include "regatta/gpu/device/abi/checkpoint.h"
+#include "regatta/gpu/device/abi/cuda_sharing.h"
 #include "tests/standin/api_code.h"
 #include "tests/standin/api_graph.h"
 #include "tests/standin/api_memory.h"

@@ -1,7 +1,7 @@
 // tests/standin/api_code.h: the functions of the driver about modules, kernels and launches.
 #pragma once
 
-#include "regatta/gpu/abi/cuda_sharing.h"
+#include "regatta/gpu/device/abi/cuda_sharing.h"
 
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's
 extern "C" {

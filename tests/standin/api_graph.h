@@ -1,7 +1,7 @@
 // tests/standin/api_graph.h: the functions of the driver about captures and graphs.
 #pragma once
 
-#include "regatta/gpu/abi/cuda_sharing.h"
+#include "regatta/gpu/device/abi/cuda_sharing.h"
 
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's
 extern "C" {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "regatta/os/unique_fd.h"
+#include "regatta/base/os/unique_fd.h"
 #include "tests/standin/link.h"
 
 namespace regatta::standin {

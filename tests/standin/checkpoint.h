@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "regatta/gpu/abi/checkpoint.h"
+#include "regatta/gpu/device/abi/checkpoint.h"
 #include "tests/standin/wire.h"
 
 namespace regatta::standin {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "regatta/gpu/abi/cuda_sharing.h"
+#include "regatta/gpu/device/abi/cuda_sharing.h"
 
 namespace regatta::standin {
 

@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "regatta/gpu/abi/codec.h"
+#include "regatta/gpu/device/abi/codec.h"
 #include "tests/standin/fixture.h"
 #include "tests/standin/nvml_abi.h"
 

@@ -2,7 +2,7 @@
 // key, and whom to call before the context ends.
 #pragma once
 
-#include "regatta/gpu/abi/cuda_sharing.h"
+#include "regatta/gpu/device/abi/cuda_sharing.h"
 
 namespace regatta::standin {
 

@@ -12,10 +12,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "regatta/core/result.h"
-#include "regatta/core/units_text.h"
-#include "regatta/os/errno_text.h"
-#include "regatta/os/unique_fd.h"
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units_text.h"
+#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/unique_fd.h"
 #include "tests/standin/server.h"
 
 namespace {

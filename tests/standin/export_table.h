@@ -2,7 +2,7 @@
 // what it finds in them. Not documented by NVIDIA; so far as ZLUDA says it.
 #pragma once
 
-#include "regatta/gpu/abi/cuda_sharing.h"
+#include "regatta/gpu/device/abi/cuda_sharing.h"
 
 namespace regatta::standin {
 

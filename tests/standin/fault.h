@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "regatta/gpu/abi/cuda_sharing.h"
+#include "regatta/gpu/device/abi/cuda_sharing.h"
 
 namespace regatta::standin {
 

@@ -1,7 +1,7 @@
 // Failures that are asked for.
 #include <cstring>
 
-#include "regatta/os/file.h"
+#include "regatta/base/os/file.h"
 #include "tests/standin/fixture.h"
 
 namespace regatta::standin {

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "regatta/os/process.h"
-#include "regatta/os/unique_fd.h"
+#include "regatta/base/os/process.h"
+#include "regatta/base/os/unique_fd.h"
 #include "tests/standin/link.h"
 
 namespace regatta::standin {

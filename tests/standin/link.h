@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "regatta/os/unique_fd.h"
+#include "regatta/base/os/unique_fd.h"
 #include "tests/standin/wire.h"
 
 namespace regatta::standin {

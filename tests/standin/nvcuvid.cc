@@ -1,6 +1,6 @@
 // libnvcuvid.so.1 of the stand-in: decoders that take the device's decoding engine for the time
 // that their pictures need. No picture comes of it.
-#include "regatta/gpu/abi/codec.h"
+#include "regatta/gpu/device/abi/codec.h"
 #include "tests/standin/codec_library.h"
 
 using namespace regatta::standin;

@@ -1,6 +1,6 @@
 // libnvidia-encode.so.1 of the stand-in: encoders that take the device's encoding engine for the
 // time that their pictures need. No stream comes of it.
-#include "regatta/gpu/abi/codec.h"
+#include "regatta/gpu/device/abi/codec.h"
 #include "tests/standin/codec_library.h"
 
 using namespace regatta::standin;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "regatta/gpu/abi/nvml.h"
+#include "regatta/gpu/device/abi/nvml.h"
 
 // NOLINTBEGIN(readability-identifier-naming): the names are the library's
 extern "C" {

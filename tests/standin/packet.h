@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "regatta/os/unique_fd.h"
+#include "regatta/base/os/unique_fd.h"
 #include "tests/standin/wire.h"
 
 namespace regatta::standin {

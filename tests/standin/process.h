@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "regatta/gpu/abi/cuda_sharing.h"
+#include "regatta/gpu/device/abi/cuda_sharing.h"
 #include "tests/standin/arena.h"
 #include "tests/standin/link.h"
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "regatta/core/result.h"
-#include "regatta/os/unique_fd.h"
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
 #include "tests/standin/device.h"
 #include "tests/standin/shares.h"
 #include "tests/standin/wire.h"

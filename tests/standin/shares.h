@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "regatta/os/unique_fd.h"
+#include "regatta/base/os/unique_fd.h"
 #include "tests/standin/device.h"
 
 namespace regatta::standin {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "regatta/coll/c_api.h"
+#include "regatta/runtime/comm/c_api.h"
 
 namespace regatta_torch {
 

@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "integrations/torch/src/tensors.h"
-#include "regatta/coll/c_api.h"
+#include "regatta/runtime/comm/c_api.h"
 
 namespace regatta_torch {
 namespace {

@@ -1,0 +1,49 @@
+// experimental/remote/internal/channel.h: the bytes of a connection, in order, whatever carries
+// them: TCP (socket.h) or RDMA (packet_channel.h).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "regatta/base/os/unique_fd.h"
+
+namespace regatta::remote {
+
+// One thread sends while another receives. An end that is silent for ten seconds is lost.
+class Channel {
+ public:
+  Channel() = default;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+  virtual ~Channel() = default;
+
+  // All of both, as soon as the other end takes it.
+  virtual bool send(std::string_view first, std::string_view second) = 0;
+  // At least one byte of at most `count`; 0: nothing comes any more.
+  virtual std::size_t receive(void* into, std::size_t count) = 0;
+  // What was sent arrives all the same.
+  virtual void close() = 0;
+  // In a child of fork(): the connection is the parent's.
+  virtual void leave() = 0;
+};
+
+std::unique_ptr<Channel> make_tcp_channel(os::UniqueFd fd);
+
+// Reads ahead, so that small messages cost one call for many.
+class Inbox {
+ public:
+  explicit Inbox(Channel& channel) : channel_(channel), bytes_(kAhead) {}
+  // All of it, or false.
+  bool read(void* into, std::size_t count);
+
+ private:
+  static constexpr std::size_t kAhead = 64 << 10;
+  Channel& channel_;
+  std::vector<std::byte> bytes_;
+  std::size_t first_ = 0;
+  std::size_t last_ = 0;
+};
+
+}  // namespace regatta::remote

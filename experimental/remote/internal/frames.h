@@ -1,0 +1,66 @@
+// experimental/remote/internal/frames.h: the messages between a program and its host process on the
+// server: docs/formats/gpu_remote.md.
+#pragma once
+
+#include <cstdint>
+
+#include "regatta/gpu/device/abi/cuda_sharing.h"
+
+namespace regatta::remote {
+
+// In front of each message to the server; `bytes` follow.
+struct Frame {
+  std::uint32_t bytes = 0;
+  std::uint16_t number = 0;  // Number of table.h, or Special
+  std::uint16_t wants_answer = 0;
+};
+static_assert(sizeof(Frame) == 8);
+
+// In front of each answer; `bytes` follow.
+struct Answer {
+  std::uint32_t bytes = 0;
+  CUresult status = CUDA_SUCCESS;
+};
+static_assert(sizeof(Answer) == 8);
+
+enum class Special : std::uint16_t {
+  kFence = 0xff00,  // Fence
+  kLayout,          // handle of a function: its parameters as Parameter
+  kCopyIn,          // CopyIn and the bytes
+  kCopyOut,         // CopyOut; answers of a piece each until all is there or one fails
+};
+
+// Goes on when the connection `connection` of this process has run `count` messages.
+struct Fence {
+  std::uint64_t connection = 0;
+  std::uint64_t count = 0;
+};
+
+struct Parameter {
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;
+};
+
+enum class Route : std::uint32_t { kNow, kNowOwnStream, kInStream, kInStreamOrOwn };
+struct CopyIn {
+  CUdeviceptr to = 0;
+  std::uint64_t stream = 0;
+  Route route = Route::kNow;
+  std::uint32_t unused = 0;
+};
+struct CopyOut {
+  CUdeviceptr from = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t stream = 0;
+  Route route = Route::kNow;
+  std::uint32_t unused = 0;
+};
+
+inline constexpr std::uint32_t kPiece = 1U << 20;             // of a copy
+inline constexpr std::uint32_t kLongestMessage = 256U << 20;  // modules are long
+inline constexpr std::uint64_t kMostElements = 1U << 20;      // of an array in an answer
+
+inline constexpr CUresult kNotSupported = 801;  // CUDA_ERROR_NOT_SUPPORTED
+inline constexpr CUresult kServerLost = 46;     // CUDA_ERROR_DEVICE_UNAVAILABLE
+
+}  // namespace regatta::remote

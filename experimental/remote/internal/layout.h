@@ -1,0 +1,34 @@
+// experimental/remote/internal/layout.h: where a kernel's parameters lie. The client asks once for
+// each function, so that a launch carries their values without a question.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "experimental/remote/internal/bytes.h"
+#include "experimental/remote/internal/frames.h"
+
+namespace regatta::remote {
+
+class Host;
+using Layout = std::vector<Parameter>;
+
+inline constexpr std::size_t kMostParameters = 4096;
+inline constexpr std::size_t kMostParameterBytes = 32764;  // the driver's own limit
+
+// 0 where there are none.
+std::size_t layout_bytes(const Layout& layout);
+
+// The client's: asks the server when it is not known. What this thread found last is
+// found_layout().
+CUresult find_layout(CUfunction function);
+const Layout& found_layout();
+void forget_layouts();  // functions may have gone, and their handles may be given again
+
+// The server's.
+CUresult host_layout(Host& host, CUfunction function, Layout& layout);
+
+// True when the header of the image says no more than is there; the last byte is a zero of ours.
+bool holds_image(const std::vector<std::byte>& bytes);
+
+}  // namespace regatta::remote

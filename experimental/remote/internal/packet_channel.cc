@@ -1,0 +1,190 @@
+#include "experimental/remote/internal/packet_channel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include <poll.h>
+#include <sched.h>
+#include <unistd.h>
+
+namespace regatta::remote {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// Who waits looks again and again for this long before it sleeps: an answer mostly comes sooner
+// than an interrupt would tell.
+constexpr microseconds kSpin{20};
+// What the other end sent before it closed is in its packets, which may come a little later.
+constexpr milliseconds kLast{50};
+// For what was sent to arrive, when this end closes.
+constexpr milliseconds kClosing{1000};
+constexpr std::string_view kGreeting = "regatta\n";
+
+}  // namespace
+
+PacketChannel::PacketChannel(std::unique_ptr<PacketPort> port, os::UniqueFd tcp, milliseconds nap)
+    : nap_(nap), port_(std::move(port)), tcp_(std::move(tcp)), free_(kPortSends) {
+  std::iota(free_.begin(), free_.end(), 0U);
+}
+
+PacketChannel::~PacketChannel() {
+  close();
+}
+
+template <typename Condition>
+void PacketChannel::wait_until(Lock& lock, Condition condition, Clock::time_point deadline) {
+  const Clock::time_point spin_end = Clock::now() + kSpin;
+  for (;;) {
+    progress();
+    const Clock::time_point now = Clock::now();
+    if (is_cut_ && now >= cut_at_ + kLast && !condition()) lose();
+    if (is_lost_ || condition() || now >= deadline) return;
+    if (now < spin_end) {
+      lock.unlock();
+      ::sched_yield();
+      lock.lock();
+    } else if (is_watched_) {
+      changed_.wait_until(lock, std::min(deadline, now + nap_));
+    } else {
+      sleep(lock, deadline);
+    }
+  }
+}
+
+// Until something comes.
+void PacketChannel::sleep(Lock& lock, Clock::time_point deadline) {
+  port_->arm();
+  if (progress()) return;  // what came before the port was armed wakes nobody
+  const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+  const milliseconds nap = std::clamp(left, milliseconds{1}, is_cut_ ? milliseconds{5} : nap_);
+  pollfd watched[2] = {{port_->fd(), POLLIN, 0},
+                       {is_cut_ ? -1 : tcp_.get(), POLLIN | POLLRDHUP, 0}};
+  is_watched_ = true;
+  lock.unlock();
+  static_cast<void>(::poll(watched, 2, static_cast<int>(nap.count())));
+  lock.lock();
+  is_watched_ = false;
+  changed_.notify_all();
+  if (watched[1].revents == 0 || is_cut_) return;
+  is_cut_ = true;
+  cut_at_ = Clock::now();
+}
+
+bool PacketChannel::progress() {
+  if (is_lost_) return false;
+  bool moved = false;
+  Completion completion;
+  while (!is_lost_ && port_->poll(completion)) {
+    complete(completion);
+    moved = true;
+  }
+  return_credit();
+  if (moved && is_watched_) changed_.notify_all();
+  return moved;
+}
+
+void PacketChannel::complete(const Completion& completion) {
+  if (!completion.is_good) return lose();
+  if (completion.is_send) return free_.push_back(completion.slot);
+  if (completion.bytes > kPacketBytes || !credit_.take_back(completion.returned)) return lose();
+  if (completion.bytes == 0) return give_back(completion.slot);
+  came_.push_back({completion.slot, completion.bytes, 0});
+}
+
+void PacketChannel::give_back(std::uint32_t receive) {
+  if (is_lost_) return;
+  if (!port_->post_receive(receive)) return lose();
+  credit_.repost();
+}
+
+// A packet of nothing else, where no other goes that way.
+void PacketChannel::return_credit() {
+  if (is_lost_ || free_.empty() || !credit_.must_return()) return;
+  if (!port_->send(take_slot(), 0, credit_.send())) lose();
+}
+
+std::uint32_t PacketChannel::take_slot() {
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+void PacketChannel::lose() {
+  if (is_lost_) return;
+  is_lost_ = true;
+  port_->stop();
+  changed_.notify_all();
+}
+
+bool PacketChannel::send(std::string_view first, std::string_view second) {
+  Lock lock(mutex_);
+  while (!first.empty() || !second.empty()) {
+    wait_until(
+        lock, [this] { return may_send(); }, Clock::time_point::max());
+    if (is_lost_) return false;
+    const std::uint32_t slot = take_slot();
+    std::byte* const at = port_->send_slot(slot);
+    const std::size_t of_first = std::min(first.size(), kPacketBytes);
+    const std::size_t of_second = std::min(second.size(), kPacketBytes - of_first);
+    if (of_first > 0) std::memcpy(at, first.data(), of_first);
+    if (of_second > 0) std::memcpy(at + of_first, second.data(), of_second);
+    first.remove_prefix(of_first);
+    second.remove_prefix(of_second);
+    if (!port_->send(slot, of_first + of_second, credit_.send())) lose();
+  }
+  return !is_lost_;
+}
+
+std::size_t PacketChannel::receive(void* into, std::size_t count) {
+  Lock lock(mutex_);
+  wait_until(
+      lock, [this] { return !came_.empty(); }, Clock::time_point::max());
+  auto* const at = static_cast<std::byte*>(into);
+  std::size_t done = 0;
+  while (done < count && !came_.empty()) {
+    Came& packet = came_.front();
+    const std::size_t part = std::min(count - done, packet.bytes - packet.taken);
+    std::memcpy(at + done, port_->receive_slot(packet.slot) + packet.taken, part);
+    done += part;
+    packet.taken += part;
+    if (packet.taken < packet.bytes) break;
+    const std::uint32_t slot = packet.slot;
+    came_.pop_front();
+    give_back(slot);
+  }
+  return_credit();
+  return done;
+}
+
+bool PacketChannel::greet(bool begins, milliseconds patience) {
+  if (begins && !send(kGreeting, {})) return false;
+  {
+    Lock lock(mutex_);
+    wait_until(
+        lock, [this] { return !came_.empty(); }, Clock::now() + patience);
+    if (is_lost_ || came_.empty() || came_.front().bytes != kGreeting.size()) return false;
+  }
+  char came[kGreeting.size()];
+  if (receive(came, sizeof came) != sizeof came) return false;
+  return std::string_view(came, sizeof came) == kGreeting && (begins || send(kGreeting, {}));
+}
+
+void PacketChannel::close() {
+  Lock lock(mutex_);
+  if (!tcp_) return;
+  wait_until(
+      lock, [this] { return free_.size() == kPortSends; }, Clock::now() + kClosing);
+  lose();
+  tcp_.reset();
+}
+
+void PacketChannel::leave() {
+  tcp_.reset();
+  static_cast<void>(::close(port_->fd()));
+}
+
+}  // namespace regatta::remote

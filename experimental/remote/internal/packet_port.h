@@ -1,0 +1,45 @@
+// experimental/remote/internal/packet_port.h: a queue pair as packet_channel.h needs it: packets of
+// limited length that arrive whole and in order, each in a receive that was posted for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace regatta::remote {
+
+inline constexpr std::uint32_t kPortReceives = 32;
+inline constexpr std::uint32_t kPortSends = 32;
+inline constexpr std::size_t kPacketBytes = std::size_t{32} << 10;
+
+// What has come back of something posted.
+struct Completion {
+  bool is_good = false;
+  bool is_send = false;
+  std::uint32_t slot = 0;
+  std::size_t bytes = 0;       // of a packet that came
+  std::uint32_t returned = 0;  // the number that it carried
+};
+
+// In use by one thread at a time.
+class PacketPort {
+ public:
+  PacketPort() = default;
+  PacketPort(const PacketPort&) = delete;
+  PacketPort& operator=(const PacketPort&) = delete;
+  virtual ~PacketPort() = default;
+
+  // Memory of kPacketBytes.
+  virtual std::byte* send_slot(std::uint32_t slot) = 0;
+  virtual const std::byte* receive_slot(std::uint32_t slot) = 0;
+  // False: the port cannot be used any more. All receives are posted at the start.
+  virtual bool send(std::uint32_t slot, std::size_t bytes, std::uint32_t returned) = 0;
+  virtual bool post_receive(std::uint32_t slot) = 0;
+  virtual bool poll(Completion& completion) = 0;
+  // fd() is readable once a completion comes, until it is armed again.
+  virtual void arm() = 0;
+  virtual int fd() const = 0;
+  // Nothing is sent or received any more.
+  virtual void stop() = 0;
+};
+
+}  // namespace regatta::remote

@@ -1,0 +1,38 @@
+// experimental/remote/internal/pool.h: which GPU of several servers a slice goes to. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+
+namespace regatta::remote {
+
+struct PoolDevice {
+  std::string server;  // HOST:PORT
+  int gpu = 0;
+  std::optional<Bytes> memory;       // none: not known
+  std::optional<Bytes> memory_free;  // likewise: as much as anybody wants
+  unsigned compute_free_ppm = 0;     // of the server's time; 1,000,000 is all
+  int tenants = 0;
+  bool has_rdma = false;  // the server
+};
+
+struct Slice {
+  Bytes memory{0};
+  unsigned compute_ppm = 0;
+  bool needs_rdma = false;
+};
+
+// The device where the least memory stays free, then the least time; of equals the first by the
+// server's name and the GPU's number. kExhausted says the largest slice that would fit;
+// kUnsupported: RDMA is needed and no server has it.
+Result<std::size_t> choose_device(const std::vector<PoolDevice>& devices, const Slice& slice);
+
+// The devices in what a server shows: the JSON of `regatta gpu ps`, and whether it has RDMA.
+Result<std::vector<PoolDevice>> pool_devices(const std::string& server, const std::string& books);
+
+}  // namespace regatta::remote

@@ -1,0 +1,68 @@
+// experimental/remote/internal/reservations.h: the slices that a GPU server has lent, and their
+// host processes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <sys/types.h>
+
+#include "experimental/remote/internal/serve.h"
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
+
+namespace regatta::remote {
+
+struct SliceRequest {
+  std::string name;
+  std::uint64_t memory = 0;  // bytes
+  int gpu = 0;
+  unsigned compute_ppm = 0;
+  unsigned weight = 0;   // 0: not said
+  std::string priority;  // likewise
+};
+
+class Reservations {
+ public:
+  explicit Reservations(const ServeOptions& options) : options_(options) {}
+  Reservations(const Reservations&) = delete;
+  Reservations& operator=(const Reservations&) = delete;
+
+  // Makes the tenant; what comes back is the ticket.
+  Result<std::string> reserve(const SliceRequest& request);
+  void end(const std::string& ticket);
+  // A host process for one more program; what comes back is its key. `anchor` ends it.
+  Result<std::string> open(const std::string& ticket, os::UniqueFd anchor);
+  // Hands a connection of that program to its host process, with what it offers (meeting.h).
+  struct Joining {
+    std::uint64_t number = 0;
+    std::string offer;
+  };
+  Status join(const std::string& ticket, const std::string& key, const Joining& joining,
+              os::UniqueFd fd);
+
+ private:
+  struct Child {
+    pid_t pid = 0;
+    os::UniqueFd control;
+  };
+  struct Reservation {
+    std::string name;
+    Child keeper;                        // is in the tenant, so that it stays
+    std::map<std::string, Child> hosts;  // by key
+  };
+  Result<Child> start(const std::vector<std::string>& tenant) const;
+  // How it ended: its own exit status where it had ended before.
+  static int stop(Child& child);
+  std::map<std::string, Reservation>::iterator find(const std::string& ticket);
+
+  const ServeOptions options_;
+  std::mutex mutex_;
+  std::map<std::string, Reservation> all_;  // by ticket, guarded by mutex_
+};
+
+}  // namespace regatta::remote

@@ -1,0 +1,33 @@
+// experimental/remote/internal/serve.h: `regatta gpu serve`: lends slices of this server's GPUs to
+// programs of other machines. A reservation is a tenant of the local daemon and lives as long as
+// its connection; each program in it gets a host process of its own (host_main.cc).
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <string_view>
+
+#include "regatta/base/core/result.h"
+
+namespace regatta::remote {
+
+struct ServeOptions {
+  std::string listen;         // HOST:PORT
+  std::string token;          // who knows it may reserve
+  std::string daemon_socket;  // of regatta gpu daemon
+  std::string driver;         // the CUDA driver's library
+  std::string regatta;        // this program: `regatta gpu run` makes the tenants
+  std::string host_program;   // regatta-gpu-host
+  std::string rdma_address;   // of the RDMA device; "": where a connection came to
+};
+
+// Serves until `stop`.
+Status serve_gpus(const ServeOptions& options, const std::atomic<bool>& stop);
+
+// In a time that says nothing of where the texts differ.
+bool is_same_secret(std::string_view given, std::string_view right);
+
+// The token of the file: at least 16 letters, and nobody else may read it.
+Result<std::string> read_token(const std::string& path);
+
+}  // namespace regatta::remote

@@ -1,0 +1,67 @@
+// experimental/remote/internal/table.h: the rows of calls.inc that travel, as numbers and types.
+// The client's functions and the server's are made from these.
+#pragma once
+
+#include "experimental/remote/internal/launch_kinds.h"
+
+namespace regatta::remote {
+
+enum class Number : std::uint16_t {
+#define CALL(base, symbol, ...) symbol,
+#define TWIN CALL
+#define HAND CALL
+#include "experimental/remote/internal/calls.inc"
+  kCount,
+};
+
+enum class Mode : std::uint8_t { kWait, kSend };
+
+template <Mode mode, typename... K>
+struct Kinds {
+  static constexpr bool has_result = (K::has_result || ...);
+  static_assert(mode == Mode::kWait || !has_result, "nobody would wait for the result");
+};
+
+template <Number number>
+struct Row;
+#define CALL(base, symbol, since, mode, ...)                        \
+  template <>                                                       \
+  struct Row<Number::symbol> {                                      \
+    static constexpr const char* name = #symbol;                    \
+    using Arguments = Kinds<Mode::mode __VA_OPT__(, ) __VA_ARGS__>; \
+  };
+#define TWIN CALL
+#define HAND CALL
+#include "experimental/remote/internal/calls.inc"
+
+// Two builds understand each other when they have the same table.
+constexpr std::uint64_t table_mark() {
+  std::uint64_t mark = 0xcbf29ce484222325;
+#define ROW(...)                         \
+  for (const char letter : #__VA_ARGS__) \
+    mark = (mark ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+#define CALL(...) ROW(__VA_ARGS__)
+#define TWIN(...) ROW(__VA_ARGS__)
+#define HAND(...) ROW(__VA_ARGS__)
+#include "experimental/remote/internal/calls.inc"
+#undef ROW
+  return mark;
+}
+
+// Functions and modules may be gone after these.
+constexpr bool ends_functions(Number number) {
+  switch (number) {
+    case Number::cuCtxDestroy_v2:
+    case Number::cuDevicePrimaryCtxRelease:
+    case Number::cuDevicePrimaryCtxRelease_v2:
+    case Number::cuDevicePrimaryCtxReset:
+    case Number::cuDevicePrimaryCtxReset_v2:
+    case Number::cuModuleUnload:
+    case Number::cuLibraryUnload:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace regatta::remote

@@ -1,0 +1,141 @@
+#include "experimental/remote/pool_client.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "experimental/remote/internal/meeting.h"
+#include "experimental/remote/internal/rdma_port.h"
+#include "experimental/remote/internal/socket.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/tcp.h"
+
+namespace regatta::remote {
+namespace {
+
+using nlohmann::json;
+
+struct Answered {
+  std::string text;
+  os::UniqueFd connection;
+};
+
+Result<Answered> ask(const std::string& server, const json& request) {
+  REGATTA_TRY(fd, dial_tcp(server));
+  static_cast<void>(send_text(fd.get(), request.dump()));
+  auto answer = receive_text(fd.get());
+  if (!answer) return Error{answer.error().code, server + ": " + answer.error().message};
+  return Answered{std::move(*answer), std::move(fd)};
+}
+
+Result<std::vector<PoolDevice>> view_server(const std::string& server, const std::string& token) {
+  REGATTA_TRY(answer, ask(server, {{"ask", "show"}, {"token", token}}));
+  return pool_devices(server, answer.text);
+}
+
+json reserve_request(const SliceRequest& slice, const std::string& token) {
+  json request{{"ask", "reserve"},       {"token", token},
+               {"name", slice.name},     {"memory_bytes", slice.memory},
+               {"gpu", slice.gpu},       {"compute_ppm", slice.compute_ppm},
+               {"weight", slice.weight}, {"priority", slice.priority}};
+  return request;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> parse_servers(const std::string& text) {
+  std::vector<std::string> servers;
+  std::string rest = text + ",";
+  for (std::size_t start = 0, end = 0; (end = rest.find(',', start)) != std::string::npos;
+       start = end + 1) {
+    const std::string one = rest.substr(start, end - start);
+    if (one.empty()) continue;
+    REGATTA_TRY_DO(os::parse_host_port(one));
+    if (std::ranges::count(servers, one) == 0) servers.push_back(one);
+  }
+  if (servers.empty())
+    return Error{Code::kInvalidInput, "--servers: name at least one, like gpu-1:7000,gpu-2:7000"};
+  return servers;
+}
+
+std::vector<ServerView> view_servers(const std::vector<std::string>& servers,
+                                     const std::string& token) {
+  std::vector<ServerView> views;
+  views.reserve(servers.size());
+  for (const std::string& server : servers)
+    views.push_back({server, view_server(server, token)});
+  return views;
+}
+
+Result<Lease> lease_slice(const std::vector<std::string>& servers, const std::string& token,
+                          SliceRequest request, bool needs_rdma) {
+  std::vector<PoolDevice> devices;
+  std::optional<Error> problem;  // the last
+  for (const ServerView& view : view_servers(servers, token)) {
+    if (view.devices)
+      devices.insert(devices.end(), view.devices->begin(), view.devices->end());
+    else
+      problem = view.devices.error();
+  }
+  if (devices.empty() && problem) return *problem;
+  const Slice slice{{static_cast<long long>(request.memory)}, request.compute_ppm, needs_rdma};
+  for (;;) {
+    auto chosen = choose_device(devices, slice);
+    if (!chosen) return chosen.error();
+    const PoolDevice device = devices[*chosen];
+    request.gpu = device.gpu;
+    auto answer = ask(device.server, reserve_request(request, token));
+    if (answer)
+      return Lease{device.server, device.gpu, answer->text, std::move(answer->connection)};
+    // Somebody was faster, or the name is taken there: only the last such answer is told.
+    devices.erase(devices.begin() + static_cast<std::ptrdiff_t>(*chosen));
+    if (devices.empty()) return answer.error();
+  }
+}
+
+Error run_with_lease(Lease lease, const Way& way, const std::vector<std::string>& program) {
+  if (::access(way.library.c_str(), R_OK) != 0)
+    return {Code::kInvalidInput, way.library + ": is not there; it belongs beside this program"};
+  const auto transport = parse_transport(way.transport);
+  if (!transport) return transport.error();
+  if (!way.rdma_address.empty()) {
+    const auto gid = rdma::gid_of(way.rdma_address);
+    if (!gid) return {gid.error().code, "--rdma-address: " + gid.error().message};
+  }
+  if (*transport == Transport::kRdma) {
+    const Status found = find_rdma(
+        way.rdma_address.empty() ? os::own_end(lease.connection.get()).host : way.rdma_address);
+    if (!found)
+      return {
+          found.error().code,
+          found.error().message + "; name one with --rdma-address, or run with --transport tcp"};
+  }
+  if (::fcntl(lease.connection.get(), F_SETFD, 0) != 0)
+    return os::errno_error("cannot keep the reservation");
+  const char* const others = std::getenv("LD_PRELOAD");
+  const std::string preload =
+      way.library + (others != nullptr && *others != '\0' ? std::string(":") + others : "");
+  ::setenv("LD_PRELOAD", preload.c_str(), 1);
+  ::setenv("REGATTA_GPU_SERVER", lease.server.c_str(), 1);
+  ::setenv("REGATTA_GPU_TICKET", lease.ticket.c_str(), 1);
+  ::setenv("REGATTA_GPU_TRANSPORT", way.transport.c_str(), 1);
+  ::setenv("REGATTA_GPU_RDMA_ADDRESS", way.rdma_address.c_str(), 1);
+  ::setenv("REGATTA_GPU_VERBOSE", way.is_verbose ? "1" : "0", 1);
+  std::vector<char*> words;
+  words.reserve(program.size() + 1);
+  for (const std::string& word : program)
+    words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execvp(words.front(), words.data());
+  Error error = os::errno_error(program.front() + ": cannot be started");
+  error.code = Code::kInvalidInput;
+  return error;
+}
+
+}  // namespace regatta::remote

@@ -1,0 +1,48 @@
+// experimental/remote/pool_client.h: asks GPU servers, and starts programs on slices of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experimental/remote/internal/pool.h"
+#include "experimental/remote/internal/reservations.h"
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
+
+namespace regatta::remote {
+
+// "a:7000,b:7000"
+Result<std::vector<std::string>> parse_servers(const std::string& text);
+
+// What each server shows, or why it does not.
+struct ServerView {
+  std::string server;
+  Result<std::vector<PoolDevice>> devices;
+};
+std::vector<ServerView> view_servers(const std::vector<std::string>& servers,
+                                     const std::string& token);
+
+// A slice that is lent for as long as the descriptor is open anywhere.
+struct Lease {
+  std::string server;
+  int gpu = 0;
+  std::string ticket;
+  os::UniqueFd connection;
+};
+// On the server where it fits best; when somebody was faster there, on the next. kUnsupported: with
+// `needs_rdma`, no server has it.
+Result<Lease> lease_slice(const std::vector<std::string>& servers, const std::string& token,
+                          SliceRequest request, bool needs_rdma);
+
+// How a program talks to its host process.
+struct Way {
+  std::string library;  // takes the driver's place
+  std::string transport = "auto";
+  std::string rdma_address;  // of this end; "": where its connections leave from
+  bool is_verbose = false;   // it says once which way it took
+};
+// Becomes the program. Returns only an Error; kUnsupported: it would need RDMA, and this end has
+// none.
+Error run_with_lease(Lease lease, const Way& way, const std::vector<std::string>& program);
+
+}  // namespace regatta::remote

@@ -1,0 +1,46 @@
+// cli/internal/check_text.h: what `regatta fabric check` found, for people and for programs.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/fabric/deadlock.h"
+#include "regatta/network/fabric/failures.h"
+#include "regatta/network/fabric/route_failures.h"
+#include "regatta/network/fabric/route_loops.h"
+#include "regatta/network/fabric/routes.h"
+
+namespace regatta::cli {
+
+// What was found of so many failures at once; 0: of the cluster as it is.
+struct FailureFinding {
+  int at_once = 0;
+  fabric::FailureCheck check;
+};
+
+// The same of routes that somebody wrote.
+struct RouteFinding {
+  int at_once = 0;
+  fabric::RouteFailureCheck check;
+};
+
+struct FabricFinding {
+  fabric::DeadlockCheck now;
+  std::optional<fabric::RouteLoop> loop;   // of given routes
+  std::vector<FailureFinding> after;       // by the number of failures, up to the first circle
+  std::vector<RouteFinding> routes_after;  // the same with given routes, which make none
+
+  bool has_circle() const { return now.circle || (!after.empty() && after.back().check.circle); }
+};
+
+void print_finding(const topo::Graph& graph, const fabric::Routes& routes,
+                   const FabricFinding& finding);
+
+// The keys of docs/formats/fabric_check.md, but for the proof.
+nlohmann::json finding_json(const topo::Graph& graph, const fabric::Routes& routes,
+                            const FabricFinding& finding);
+
+}  // namespace regatta::cli

@@ -1,0 +1,119 @@
+#include "regatta/app/cli/internal/gpu_drain.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/gpu_limits.h"
+#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/stop_signal.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/os/clock.h"
+#include "regatta/gpu/sharing/control.h"
+#include "regatta/gpu/sharing/messages.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string socket = sharing::kDefaultSocket;
+  int gpu = -1;  // -1: all
+  int wait_s = 0;
+  bool undo = false;
+  bool json = false;
+};
+
+bool is_meant(const json& gpu, const Options& options) {
+  return options.gpu < 0 || gpu["gpu"] == options.gpu;
+}
+
+std::string tenants_of(const json& gpu) {
+  return join(gpu["tenants"].get<std::vector<std::string>>(), ", ");
+}
+
+std::string text_of(const json& gpu) {
+  const int number = gpu["gpu"];
+  if (!gpu["drained"].get<bool>()) return fmt::format("GPU {}: takes tenants\n", number);
+  if (gpu["tenants"].empty()) return fmt::format("GPU {}: drained, nobody is left\n", number);
+  return fmt::format("GPU {}: takes nothing new; left: {}\n", number, tenants_of(gpu));
+}
+
+Result<json> ask(const Options& options, const json& request) {
+  REGATTA_TRY(answer, sharing::ask_daemon(options.socket, request.dump()));
+  return json::parse(answer);
+}
+
+// Waits until no tenant is left on the devices. kTimeout names those that are.
+Status wait_until_empty(const Options& options, json& answer) {
+  const std::atomic<bool>& stop = watch_stop_signals();
+  const Seconds end = os::monotonic_now() + Seconds{static_cast<double>(options.wait_s)};
+  for (;;) {
+    std::string left;
+    for (const json& gpu : answer["gpus"]) {
+      if (is_meant(gpu, options) && !gpu["tenants"].empty())
+        left += fmt::format("{}GPU {}: {}", left.empty() ? "" : "; ", gpu["gpu"].get<int>(),
+                            tenants_of(gpu));
+    }
+    if (left.empty()) return {};
+    if (stop || os::monotonic_now() >= end) {
+      return Error{Code::kTimeout,
+                   fmt::format("gpu drain: after {} s there is still {}; end them or wait longer "
+                               "with --wait",
+                               options.wait_s, left)};
+    }
+    os::sleep_for(Seconds{0.1});
+    REGATTA_TRY(now, ask(options, {{"ask", "drain"}}));
+    answer = now;
+  }
+}
+
+int run_drain(const Options& options) {
+  json request{{"ask", "drain"}, {"drained", !options.undo}};
+  if (options.gpu >= 0) request["gpus"] = json::array({options.gpu});
+  auto answer = ask(options, request);
+  if (!answer) return report_error(answer.error());
+  Status waited;
+  if (options.wait_s != 0) waited = wait_until_empty(options, *answer);
+  if (options.json) {
+    fmt::print("{}\n", answer->dump(2));
+  } else if (waited) {
+    for (const json& gpu : (*answer)["gpus"]) {
+      if (is_meant(gpu, options)) std::fputs(text_of(gpu).c_str(), stdout);
+    }
+  }
+  return waited ? 0 : report_error(waited.error());
+}
+
+}  // namespace
+
+void add_gpu_drain(CLI::App& gpu, int& exit_status) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* drain = gpu.add_subcommand(
+      "drain", "Let a GPU take no new tenant and give no more memory, before work on it");
+  drain->footer(
+      "What runs goes on. Lasts, also over a restart of the machine, until --undo.\n"
+      "Example:\n"
+      "  regatta gpu drain --device 0 --wait 600\n"
+      "  regatta gpu drain --device 0 --undo");
+  drain->callback([=, &exit_status] { exit_status = run_drain(*options); });
+  drain->add_option("--device", options->gpu, "One GPU; all when left out")
+      ->type_name("NUMBER")
+      ->check(whole_number(0, sharing::kDevicesMax - 1));
+  CLI::Option* wait = drain
+                          ->add_option("--wait", options->wait_s,
+                                       "Wait until its tenants have ended, at most so long")
+                          ->type_name("SECONDS")
+                          ->check(whole_number(1, 1'000'000));
+  drain->add_flag("--undo", options->undo, "Let it take tenants again")->excludes(wait);
+  add_socket_option(*drain, options->socket);
+  drain->add_flag("--json", options->json, "Print JSON");
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,258 @@
+#include "regatta/app/cli/internal/heal_command.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+
+#include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/find_lab.h"
+#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/stop_signal.h"
+#include "regatta/app/cli/internal/time_flag.h"
+#include "regatta/base/core/json_line.h"
+#include "regatta/base/core/units_text.h"
+#include "regatta/base/os/clock.h"
+#include "regatta/base/os/process.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/heal/command_switches.h"
+#include "regatta/network/heal/feed.h"
+#include "regatta/network/heal/healer.h"
+#include "regatta/network/heal/lab_switches.h"
+#include "regatta/network/heal/words.h"
+#include "regatta/network/lab/lab.h"
+
+namespace regatta::cli {
+namespace {
+
+struct Options {
+  std::string cluster;
+  std::string lab;
+  std::string socket;
+  std::string clean = "5s";
+  std::string clean_max = "10min";
+  std::string withdraw_command;
+  std::string return_command;
+  bool dry_run = false;
+  bool json = false;
+};
+
+// A flag's text as a time above 0.
+Result<Seconds> time_of(const std::string& flag, const std::string& text) {
+  REGATTA_TRY(time, time_flag(flag, text));
+  if (!(time.value > 0)) return Error{Code::kInvalidInput, flag + ": must be above 0, as in 5s"};
+  return time;
+}
+
+Result<heal::HealerOptions> healer_options(const Options& options) {
+  heal::HealerOptions out;
+  REGATTA_TRY(clean, time_of("--clean", options.clean));
+  REGATTA_TRY(clean_max, time_of("--clean-max", options.clean_max));
+  if (clean_max < clean)
+    return Error{Code::kInvalidInput, "--clean-max: must not be below --clean"};
+  out.damping.clean = clean;
+  out.damping.clean_max = clean_max;
+  out.dry_run = options.dry_run;
+  return out;
+}
+
+// People read seconds since `began`, as `regatta probe` tells them.
+void print(const topo::Graph& graph, const heal::Event& event, Seconds began, bool as_json) {
+  if (as_json) {
+    fmt::print("{}\n", json_line(to_json(graph, event)));
+  } else {
+    fmt::print("{:>7.2f} s  {}\n", (event.at - began).value, to_text(graph, event));
+  }
+  std::fflush(stdout);
+}
+
+// What is healed.
+struct Fabric {
+  const topo::Graph& graph;
+  heal::Switches& switches;
+  heal::Healer& healer;
+  heal::Feed& feed;
+  const Options& options;
+  const std::string& socket;
+  int end_fd = -1;  // readable when the fabric is gone; -1: never
+};
+
+// Until the healer has something to do or something arrives; at times also for nothing, because a
+// signal may have come before the wait. False when the fabric is gone.
+bool wait_for_news(const Fabric& fabric) {
+  constexpr double kLongest = 0.5;
+  double limit = kLongest;
+  if (const auto next = fabric.healer.next())
+    limit = std::clamp((*next - os::monotonic_now()).value, 0.0, kLongest);
+  std::array<pollfd, 3> waits{pollfd{fabric.switches.fd(), POLLIN, 0},
+                              pollfd{fabric.feed.fd(), POLLIN, 0},
+                              pollfd{fabric.end_fd, POLLIN, 0}};
+  ::poll(waits.data(), waits.size(), static_cast<int>(limit * 1e3 + 1));
+  return waits[2].revents == 0;
+}
+
+// Fails when another healer has the socket. `graph` and `healer` must outlive what is returned.
+Result<heal::Feed> open_feed(const std::string& socket, const topo::Graph& graph,
+                             const heal::Healer& healer) {
+  return heal::Feed::open(
+      socket, [&] { return json_line(held_to_json(graph, healer.held(), os::monotonic_now())); });
+}
+
+Status heal_until_stopped(const Fabric& fabric) {
+  const topo::Graph& graph = fabric.graph;
+  heal::Healer& healer = fabric.healer;
+  heal::Feed& feed = fabric.feed;
+  const bool as_json = fabric.options.json;
+  const Seconds began = os::monotonic_now();
+  const auto publish = [&](const std::vector<heal::Event>& events) {
+    for (const heal::Event& event : events) {
+      feed.tell(json_line(to_json(graph, event)));
+      print(graph, event, began, as_json);
+    }
+  };
+  const std::atomic<bool>& stop = watch_stop_signals();
+  REGATTA_TRY(first, healer.start(began));
+  if (!as_json) {
+    fmt::print("healing {} switches{}; reports and subscribers: {}\n",
+               std::ranges::count_if(
+                   graph.nodes,
+                   [](const topo::Node& node) { return node.kind != topo::NodeKind::kServer; }),
+               fabric.options.dry_run ? " (dry run: nothing is changed)" : "", fabric.socket);
+    std::fflush(stdout);
+  }
+  publish(first);
+  while (!stop) {
+    if (!wait_for_news(fabric)) return lab::gone(fabric.options.lab);
+    for (const heal::Report& report : feed.take(graph))
+      for (const heal::Fault& fault : report.faults)
+        healer.report(fault, report.why, os::monotonic_now());
+    REGATTA_TRY(events, healer.step(os::monotonic_now()));
+    publish(events);
+  }
+  return {};
+}
+
+// The routes of a lab while this process looks after them: the lab does again when this ends.
+struct RoutesTaken {
+  explicit RoutesTaken(const lab::LabInfo& from) : lab(from) {}
+  RoutesTaken(const RoutesTaken&) = delete;
+  RoutesTaken& operator=(const RoutesTaken&) = delete;
+  // The lab may have gone before: then there is nothing to hand back.
+  ~RoutesTaken() { static_cast<void>(lab::set_converging(lab, true).has_value()); }
+
+  const lab::LabInfo& lab;
+};
+
+// What has no meaning in a lab, whose switches are reached without them.
+Status check_no_commands(const Options& options) {
+  for (const auto& [flag, command] : {std::pair("--withdraw-command", &options.withdraw_command),
+                                      std::pair("--return-command", &options.return_command)})
+    if (!command->empty())
+      return Error{Code::kInvalidInput,
+                   fmt::format("{}: is for the switches of a cluster file, and those of a lab need "
+                               "none; leave it out, or give a cluster file instead of --lab",
+                               flag)};
+  return {};
+}
+
+Status heal_lab(const Options& options, const heal::HealerOptions& healer_options) {
+  REGATTA_TRY_DO(check_no_commands(options));
+  REGATTA_TRY(lab, find_lab(options.lab));
+  REGATTA_TRY(graph, lab::graph_of(lab));
+  const std::string socket = options.socket.empty() ? lab.folder + "/heal.sock" : options.socket;
+  REGATTA_TRY_DO(lab::take_rights(lab));
+  const heal::Ways ways(graph);
+  REGATTA_TRY(switches, open_lab_switches(lab, graph, ways));
+  REGATTA_TRY(holder, os::open_pidfd(lab.holder));
+  heal::Healer healer(graph, ways, *switches, healer_options);
+  REGATTA_TRY(feed, open_feed(socket, graph, healer));
+  // Not before the socket is ours: another healer's routes are not to be handed back.
+  std::optional<RoutesTaken> taken;
+  if (!options.dry_run) {
+    REGATTA_TRY_DO(lab::set_converging(lab, false));
+    taken.emplace(lab);
+    REGATTA_TRY_DO(switches->keep_probe_ways());
+  }
+  return heal_until_stopped({graph, *switches, healer, feed, options, socket, holder.get()});
+}
+
+Status heal_cluster(const Options& options, const heal::HealerOptions& healer_options) {
+  REGATTA_TRY(cluster, load_cluster(options.cluster));
+  if (options.withdraw_command.empty() || options.return_command.empty() ||
+      options.socket.empty()) {
+    return Error{Code::kInvalidInput,
+                 "heal: the switches of a cluster file are reached by commands; give "
+                 "--withdraw-command, --return-command and --socket, or name a lab with --lab"};
+  }
+  const heal::SwitchCommands commands{options.withdraw_command, options.return_command};
+  REGATTA_TRY_DO(check(commands));
+  const topo::Graph graph = build_graph(cluster);
+  const heal::Ways ways(graph);
+  heal::CommandSwitches switches(graph, ways, commands);
+  heal::Healer healer(graph, ways, switches, healer_options);
+  REGATTA_TRY(feed, open_feed(options.socket, graph, healer));
+  return heal_until_stopped({graph, switches, healer, feed, options, options.socket});
+}
+
+int run_heal(const Options& options) {
+  if (!options.lab.empty() && !options.cluster.empty()) {
+    return report_error({Code::kInvalidInput,
+                         "heal: a cluster file and --lab name two fabrics; leave out the file to "
+                         "heal the lab, or --lab to heal switches by commands"});
+  }
+  if (options.lab.empty() && options.cluster.empty()) {
+    return report_error(
+        {Code::kInvalidInput, "heal: name a lab with --lab, or give a cluster file"});
+  }
+  const auto healer = healer_options(options);
+  if (!healer) return report_error(healer.error());
+  const Status status =
+      options.lab.empty() ? heal_cluster(options, *healer) : heal_lab(options, *healer);
+  return status ? 0 : report_error(status.error());
+}
+
+}  // namespace
+
+void add_heal_command(CLI::App& app, int& exit_status) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* heal = add_command(
+      app, "heal", "Take broken links and switches out of the routes, until Ctrl-C",
+      "regatta heal --lab lab-4x2", [=, &exit_status] { exit_status = run_heal(*options); });
+  heal->add_option("CLUSTER", options->cluster, "Cluster file, for switches reached by commands")
+      ->check(not_empty());
+  heal->add_option("--lab", options->lab, "Name of a lab that is up")
+      ->type_name("LAB")
+      ->check(not_empty());
+  heal->add_option("--clean", options->clean,
+                   "How long what broke has to be well before it is used again (5s)")
+      ->type_name("TIME");
+  heal->add_option("--clean-max", options->clean_max,
+                   "The most that this grows to when it breaks again and again (10min)")
+      ->type_name("TIME");
+  heal->add_option("--socket", options->socket,
+                   "Where reports come in and events go out (the lab's folder)/heal.sock")
+      ->type_name("PATH")
+      ->check(not_empty());
+  heal->add_option(
+          "--withdraw-command", options->withdraw_command,
+          "Run for each next hop that a switch loses: {switch} {link} {neighbor} {towards}")
+      ->type_name("COMMAND")
+      ->check(not_empty());
+  heal->add_option("--return-command", options->return_command,
+                   "Run for each next hop that it gets back")
+      ->type_name("COMMAND")
+      ->check(not_empty());
+  heal->add_flag("--dry-run", options->dry_run, "Tell what would be done, and do nothing");
+  heal->add_flag("--json", options->json, "Print an object a line, as subscribers get");
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,78 @@
+#include "regatta/app/cli/internal/heal_reports.h"
+
+#include <cerrno>
+#include <utility>
+
+#include <sys/socket.h>
+
+#include "regatta/base/os/unix_socket.h"
+#include "regatta/network/heal/verdicts.h"
+
+namespace regatta::cli {
+namespace {
+
+constexpr Seconds kAgain{1};
+
+}  // namespace
+
+Result<HealReports> HealReports::open(const std::string& path, const topo::Graph& graph) {
+  auto fd = os::dial_unix(path);
+  if (!fd)
+    return Error{Code::kInvalidInput,
+                 fd.error().message + ": no healer listens there; start regatta heal first"};
+  return HealReports(path, std::move(*fd), graph);
+}
+
+std::string HealReports::tell(const diag::News& news, Seconds now) {
+  for (const diag::Verdict& verdict : news.over)
+    std::erase_if(lasting_,
+                  [&](const diag::Verdict& one) { return one.culprit == verdict.culprit; });
+  std::string lines;
+  for (const diag::Verdict& verdict : news.begun) {
+    const std::string told = heal::report_lines(*graph_, verdict);
+    if (told.empty()) continue;
+    lines += told;
+    lasting_.push_back(verdict);
+  }
+  const bool is_due = now - told_ >= kAgain;
+  if (is_due) told_ = now;
+  if (!fd_) {
+    auto fd = is_due ? os::dial_unix(path_) : Result<os::UniqueFd>(Error{});
+    if (!fd) return {};
+    fd_ = std::move(*fd);
+    if (send(all_lasting())) return path_ + ": the healer is back";
+    return {};
+  }
+  read_and_forget();
+  if (send(is_due ? all_lasting() : lines)) return {};
+  return path_ + ": the healer is gone; this looks for it again, start regatta heal";
+}
+
+std::string HealReports::all_lasting() const {
+  std::string lines;
+  for (const diag::Verdict& verdict : lasting_)
+    lines += heal::report_lines(*graph_, verdict);
+  return lines;
+}
+
+// False: the healer is gone, or does not read.
+bool HealReports::send(const std::string& lines) {
+  if (lines.empty() || !fd_) return static_cast<bool>(fd_);
+  const ssize_t count = ::send(fd_.get(), lines.data(), lines.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  // Half a line is as bad as none.
+  if (count != static_cast<ssize_t>(lines.size())) fd_.reset();
+  return static_cast<bool>(fd_);
+}
+
+// It drops subscribers that do not read; when it ends there is nothing more to read.
+void HealReports::read_and_forget() {
+  char buffer[4096];
+  for (;;) {
+    const ssize_t count = ::recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    if (count > 0 || (count < 0 && errno == EINTR)) continue;
+    if (count == 0 || errno != EAGAIN) fd_.reset();
+    return;
+  }
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,45 @@
+// cli/internal/job_ports.h: which source ports the connections of a training job start from: by a
+// plan that leads those that send at the same time over different links, by coll's own survey of
+// the ways, or as the kernel gives them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/app/report/run_result.h"
+#include "regatta/base/core/result.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/model/workload/job.h"
+#include "regatta/model/workload/strategy.h"
+#include "regatta/runtime/agent/session.h"
+#include "regatta/runtime/bench/own_ranks.h"
+
+namespace regatta::cli {
+
+// What --ports accepts.
+std::vector<std::string> port_choices();
+
+struct PortChoice {
+  std::string taken;  // "planned", "surveyed" or "hashed"
+  std::string why;    // "the switches of a lab hash by known seeds"
+};
+// `asked`: one of port_choices(), or empty: planned where the hash of the cluster's switches is
+// known. kInvalidInput where planned is asked for and it is not.
+Result<PortChoice> choose_ports(const std::string& asked, const topo::Cluster& cluster);
+
+// For a run of this plan; null where the ranks survey themselves. The plan is made when the ranks
+// are there, around cables of the lab that have no carrier then, and left in `told`, which must
+// outlive the run.
+agent::PortPlanner port_planner(const PortChoice& choice, const topo::Cluster& cluster,
+                                const lab::LabInfo* lab, const workload::ModelShape& model,
+                                const workload::Strategy& strategy, report::Ports& told);
+
+// The same for ranks that call one collective: those that `task` has send to each other at the same
+// time. Null where the ranks survey themselves.
+bench::PortPlanner bench_port_planner(const PortChoice& choice, const topo::Cluster& cluster,
+                                      const lab::LabInfo& lab, const bench::Task& task);
+
+// "data-parallel rings: 16 connections across switches, at most 1 on a link; ...".
+std::string ports_text(const report::Ports& ports);
+
+}  // namespace regatta::cli

@@ -1,0 +1,97 @@
+#include "regatta/app/cli/internal/lab_status.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/units_text.h"
+
+namespace regatta::cli {
+namespace {
+
+std::string state_of(const lab::LinkState& link) {
+  std::string text = link.up ? "up" : "down";
+  if (link.drop_share > 0) text += fmt::format(", drops {}", format_percent(link.drop_share));
+  if (link.has_fault) text += " (fault)";
+  return text;
+}
+
+long count_on(const std::vector<lab::LabProcess>& processes, const std::string& node) {
+  return std::count_if(processes.begin(), processes.end(),
+                       [&](const lab::LabProcess& process) { return process.node == node; });
+}
+
+}  // namespace
+
+std::string status_text(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
+                        const std::vector<lab::LabProcess>& processes) {
+  std::string text = fmt::format("lab {} (process {}{}), folder {}\n", lab.name, lab.holder,
+                                 lab.user_namespace ? ", in a user namespace" : "", lab.folder);
+  text += lab.fixed_speed
+              ? fmt::format("each device has {} of a core\n", format_percent(lab.cpu_share))
+              : fmt::format("device speed is not fixed: {}\n", lab.speed_note);
+  std::vector<std::vector<std::string>> rows = {{"server", "addresses", "devices", "processes"}};
+  for (const lab::LabServer& server : lab.servers) {
+    rows.push_back({server.name, join(server.nic_addresses, ","),
+                    std::to_string(server.devices.size()),
+                    std::to_string(count_on(processes, server.name))});
+  }
+  text += "\n" + format_table(rows);
+  rows = {{"link", "rate", "sent by a", "sent by b", "state"}};
+  for (const lab::LinkState& link : links) {
+    rows.push_back({link.name, format_bits_per_second(link.rate), format_bytes(link.sent_by_a),
+                    format_bytes(link.sent_by_b), state_of(link)});
+  }
+  if (!links.empty()) text += "\n" + format_table(rows);
+  rows = {{"process", "node", "command", "state"}};
+  for (const lab::LabProcess& process : processes) {
+    rows.push_back({std::to_string(process.pid), process.node, process.command,
+                    process.stopped ? "stopped" : "runs"});
+  }
+  if (!processes.empty()) text += "\n" + format_table(rows);
+  return text;
+}
+
+nlohmann::json status_json(const lab::LabInfo& lab, const std::vector<lab::LinkState>& links,
+                           const std::vector<lab::LabProcess>& processes) {
+  nlohmann::json json = {{"name", lab.name},
+                         {"holder", lab.holder},
+                         {"user_namespace", lab.user_namespace},
+                         {"fixed_speed", lab.fixed_speed},
+                         {"speed_note", lab.speed_note},
+                         {"cpu_share", lab.cpu_share},
+                         {"folder", lab.folder},
+                         {"up_time_s", lab.up_seconds},
+                         {"servers", nlohmann::json::array()},
+                         {"links", nlohmann::json::array()},
+                         {"processes", nlohmann::json::array()}};
+  for (const lab::LabServer& server : lab.servers) {
+    nlohmann::json devices = nlohmann::json::array();
+    for (const lab::LabDevice& device : server.devices)
+      devices.push_back({{"cpu_share", device.cpu_share}, {"cgroup", device.cgroup}});
+    json["servers"].push_back(
+        {{"name", server.name}, {"nic_addresses", server.nic_addresses}, {"devices", devices}});
+  }
+  for (const lab::LinkState& link : links) {
+    json["links"].push_back({{"name", link.name},
+                             {"a", link.a},
+                             {"b", link.b},
+                             {"up", link.up},
+                             {"rate_Bps", link.rate.value},
+                             {"drop_share", link.drop_share},
+                             {"has_fault", link.has_fault},
+                             {"sent_by_a_bytes", link.sent_by_a.value},
+                             {"sent_by_b_bytes", link.sent_by_b.value}});
+  }
+  for (const lab::LabProcess& process : processes) {
+    json["processes"].push_back({{"pid", process.pid},
+                                 {"node", process.node},
+                                 {"command", process.command},
+                                 {"stopped", process.stopped}});
+  }
+  return json;
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,238 @@
+#include "regatta/app/cli/internal/plan_diff.h"
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/inputs.h"
+#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/plan_gpu.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/units_text.h"
+#include "regatta/base/os/file.h"
+#include "regatta/model/workload/job_yaml.h"
+#include "regatta/planning/plan/gpu_diff.h"
+#include "regatta/planning/plan/gpu_json.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+
+struct DiffOptions {
+  std::string a;
+  std::string b;
+  std::string job;
+  std::string cluster;
+  std::string stack;
+  bool json = false;
+};
+
+// A plan, and what it is of.
+struct Side {
+  plan::Comparable plan;
+  std::string job;
+  std::string cluster;
+};
+
+// Longer than any step, more than any device holds: beyond, figures overflow.
+constexpr double kStepMost = 1e9;
+constexpr double kBytesMost = 1e15;
+
+Error wrong_figure(const std::string& path, const std::string& key, const char* wanted) {
+  return {Code::kInvalidInput,
+          fmt::format("{}: \"{}\" is not {}; write the plan anew", path, key, wanted)};
+}
+
+// Figures that a plan cannot have.
+Status check_figures(const std::string& path, const json& file, const plan::Comparable& plan) {
+  if (!(plan.memory > 0) || plan.memory > kBytesMost)
+    return wrong_figure(path, "memory_per_device_bytes", "what a device holds");
+  for (const plan::NamedPart& part : plan.parts)
+    if (!(part.time.value >= 0) || part.time.value > kStepMost)
+      return wrong_figure(path, part.name + "_s", "a time");
+  const double step = file.value("step_time_s", json(0)).is_number()
+                          ? file.value("step_time_s", json(0)).get<double>()
+                          : 0;
+  if (!(step > 0) || step > kStepMost) return wrong_figure(path, "step_time_s", "a time above 0");
+  constexpr double kRounding = 1e-3;
+  if (std::abs(plan.step().value / step - 1) <= kRounding) return {};
+  return Error{Code::kInvalidInput,
+               fmt::format("{}: the parts of \"breakdown\" make {}, \"step_time_s\" is {}; write "
+                           "the plan anew",
+                           path, format_seconds(plan.step()), format_seconds({step}))};
+}
+
+std::string text_of(const json& file, const char* key) {
+  const auto found = file.find(key);
+  return found != file.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// What `regatta plan --json` wrote.
+Result<Side> read_plan(const std::string& name, const std::string& path) {
+  const auto text = os::read_file(path, os::kTextFileMost);
+  if (!text) return Error{Code::kInvalidInput, text.error().message + "; check the path"};
+  const json file = json::parse(*text, nullptr, false);
+  if (!file.is_object() || !file.contains("breakdown") || !file["breakdown"].is_object() ||
+      !file.contains("memory_per_device_bytes") || !file["memory_per_device_bytes"].is_number()) {
+    return Error{Code::kInvalidInput,
+                 path +
+                     ": no plan for GPUs; write one with regatta plan JOB --cluster CLUSTER "
+                     "--json > plan.json"};
+  }
+  plan::Comparable plan{.name = name, .memory = file["memory_per_device_bytes"].get<double>()};
+  for (const auto& [key, value] : file["breakdown"].items()) {
+    if (!value.is_number() || !key.ends_with("_s"))
+      return Error{Code::kInvalidInput, path + ": breakdown: \"" + printable(key, 40) +
+                                            "\" is no time; write the plan anew"};
+    plan.parts.push_back({key.substr(0, key.size() - 2), Seconds{value.get<double>()}});
+  }
+  REGATTA_TRY_DO(check_figures(path, file, plan));
+  return Side{plan, text_of(file, "job"), text_of(file, "cluster")};
+}
+
+// A strategy, completed by the search of what it leaves open.
+Result<Side> predict(const DiffOptions& options, const std::string& name,
+                     const std::string& strategy) {
+  if (options.job.empty() || options.cluster.empty()) {
+    return Error{Code::kInvalidInput, fmt::format("plan diff: {} is a strategy; say of what with "
+                                                  "--job JOB --cluster CLUSTER",
+                                                  printable(strategy, 60))};
+  }
+  REGATTA_TRY(cluster, load_cluster(options.cluster));
+  REGATTA_TRY(job, load_job(options.job));
+  REGATTA_TRY(request, workload::parse_strategy(strategy, name));
+  job.strategy = workload::merged(request, job.strategy);
+  REGATTA_TRY_DO(workload::check_request(job.strategy));
+  REGATTA_TRY(stack, stack_of(options.stack, job, cluster));
+  REGATTA_TRY(problem, gpu_problem(job, cluster, *stack));
+  if (const auto fixed = plan::fixed_strategy(job.strategy, problem.devices)) {
+    REGATTA_TRY(estimate, plan::estimate_on(problem, *fixed));
+    return Side{plan::comparable(name, {*fixed, estimate}), job.name, cluster.name};
+  }
+  REGATTA_TRY(found, plan::gpu_search(problem, plan::SearchMode::kPruned, 1));
+  return Side{plan::comparable(name, found.ranked.front()), job.name, cluster.name};
+}
+
+bool is_strategy(const std::string& given) {
+  return given.find('{') != std::string::npos;
+}
+
+Result<Side> side(const DiffOptions& options, const std::string& name, const std::string& given) {
+  return is_strategy(given) ? predict(options, name, given) : read_plan(name, given);
+}
+
+// What strategies alone need.
+Status check_options(const DiffOptions& options) {
+  if (is_strategy(options.a) || is_strategy(options.b)) return {};
+  for (const auto& [flag, value] : {std::pair{"--job", &options.job},
+                                    {"--cluster", &options.cluster},
+                                    {"--stack", &options.stack}}) {
+    if (value->empty()) continue;
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("plan diff: {} is for strategies, and {} and {} are files; leave it out", flag,
+                    printable(options.a, 60), printable(options.b, 60))};
+  }
+  return {};
+}
+
+// "" where both are of the same job and cluster, or a file does not say.
+std::string differences_of(const Side& a, const Side& b) {
+  std::vector<std::string> words;
+  const auto compare = [&](const char* what, const std::string& in_a, const std::string& in_b) {
+    if (!in_a.empty() && !in_b.empty() && in_a != in_b)
+      words.push_back(
+          fmt::format("A is of {} {}, B of {}", what, printable(in_a, 64), printable(in_b, 64)));
+  };
+  compare("job", a.job, b.job);
+  compare("cluster", a.cluster, b.cluster);
+  return join(words, "; ");
+}
+
+// Zero has no unit.
+std::string time_text(Seconds time) {
+  return time.value == 0 ? "0" : format_seconds(time);
+}
+
+json diff_to_json(const Side& of_a, const Side& of_b, const plan::PlanDifference& is) {
+  const plan::Comparable& a = of_a.plan;
+  const plan::Comparable& b = of_b.plan;
+  json parts = json::array();
+  for (const plan::PartDifference& part : is.parts)
+    parts.push_back({{"part", part.part}, {"a_s", part.a.value}, {"b_s", part.b.value}});
+  json all = {{"a_step_time_s", a.step().value},
+              {"b_step_time_s", b.step().value},
+              {"a_memory_per_device_bytes", plan::whole_bytes(a.memory)},
+              {"b_memory_per_device_bytes", plan::whole_bytes(b.memory)},
+              {"parts", parts},
+              {"why", is.sentence}};
+  if (const std::string other = differences_of(of_a, of_b); !other.empty()) all["note"] = other;
+  return all;
+}
+
+int show_difference(const DiffOptions& options) {
+  if (const Status known = check_options(options); !known) return report_error(known.error());
+  const auto a = side(options, "A", options.a);
+  if (!a) return report_error(a.error());
+  const auto b = side(options, "B", options.b);
+  if (!b) return report_error(b.error());
+  const plan::PlanDifference is = plan::difference(a->plan, b->plan);
+  if (options.json) {
+    fmt::print("{}\n", diff_to_json(*a, *b, is).dump(2));
+    return 0;
+  }
+  const auto row = [](const std::string& name, Seconds in_a, Seconds in_b) {
+    const Seconds more = in_b - in_a;
+    return std::vector<std::string>{name, time_text(in_a), time_text(in_b),
+                                    (more.value < 0   ? "-"
+                                     : more.value > 0 ? "+"
+                                                      : "") +
+                                        time_text(Seconds{std::abs(more.value)})};
+  };
+  std::vector<std::vector<std::string>> rows = {{"part", "A", "B", "B - A"}};
+  for (const plan::PartDifference& part : is.parts)
+    rows.push_back(row(part.part, part.a, part.b));
+  rows.push_back(row("step", a->plan.step(), b->plan.step()));
+  rows.push_back({"memory", format_bytes({plan::whole_bytes(a->plan.memory)}),
+                  format_bytes({plan::whole_bytes(b->plan.memory)}), ""});
+  fmt::print("{}\n{}\n", format_table(rows), is.sentence);
+  if (const std::string other = differences_of(*a, *b); !other.empty())
+    fmt::print("these are not plans of one problem: {}\n", other);
+  return 0;
+}
+
+}  // namespace
+
+void add_plan_diff(CLI::App& plan, int& exit_status) {
+  const auto options = std::make_shared<DiffOptions>();
+  CLI::App* command =
+      plan.add_subcommand("diff", "Say why one plan for GPUs is faster than another");
+  command->add_option("A", options->a, "A plan that --json wrote, or a strategy like '{tp: 8}'")
+      ->required()
+      ->check(not_empty());
+  command->add_option("B", options->b, "Another")->required()->check(not_empty());
+  command->add_option("--job", options->job, "Job file, for strategies")->check(not_empty());
+  command->add_option("--cluster", options->cluster, "Cluster file, for strategies")
+      ->type_name("CLUSTER")
+      ->check(not_empty());
+  command->add_option("--stack", options->stack, "The software that trains")
+      ->type_name("NAME")
+      ->check(not_empty());
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer(
+      "Examples:\n"
+      "  regatta plan diff fast.json slow.json\n"
+      "  regatta plan diff '{tp: 8, pp: 8}' '{tp: 4, pp: 16}' --job examples/gpt3-175b.yaml "
+      "--cluster examples/a100-1024.yaml");
+  command->callback([options, &exit_status] { exit_status = show_difference(*options); });
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,58 @@
+#include "regatta/app/cli/internal/plan_outputs.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "regatta/app/cli/internal/outputs.h"
+#include "regatta/app/report/gpu_plan_html.h"
+#include "regatta/base/core/check.h"
+#include "regatta/planning/plan/gpu_timeline.h"
+#include "regatta/planning/plan/launch.h"
+
+namespace regatta::cli {
+
+Status check_plan_outputs(const PlanOptions& options) {
+  return check_outputs({{"--html", options.html}, {"--trace", options.trace}},
+                       {options.job, options.cluster});
+}
+
+Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one) {
+  const auto& [job, cluster, problem, plan, sizes, picked] = one;
+  if (!options.html.empty() || !options.trace.empty()) {
+    const plan::EstimateInput input = plan::input_of(problem, plan.strategy);
+    REGATTA_TRY(timeline, plan::gpu_timeline(input, problem.machine));
+    const report::GpuPlanPage page{.job_name = job.name,
+                                   .cluster_name = cluster.name,
+                                   .stack_name = problem.stack.name,
+                                   .model = problem.model,
+                                   .strategy = plan.strategy,
+                                   .precision = problem.precision,
+                                   .global_batch = problem.global_batch,
+                                   .server = problem.server,
+                                   .timeline = timeline,
+                                   .sizes = sizes,
+                                   .picked = picked};
+    Outputs outputs;
+    outputs.add({"--html", options.html}, [&] { return report::gpu_plan_html(page); });
+    outputs.add({"--trace", options.trace}, [&] { return report::gpu_plan_trace(timeline); });
+    REGATTA_TRY_DO(outputs.write());
+  }
+  if (options.launcher.empty()) return false;
+  const auto launcher = plan::launcher_named(options.launcher);
+  REGATTA_CHECK(launcher.has_value());
+  REGATTA_TRY(script, plan::launch_arguments(
+                          *launcher, {.model = problem.model,
+                                      .strategy = plan.strategy,
+                                      .precision = problem.precision,
+                                      .global_batch = problem.global_batch,
+                                      .servers = problem.devices / problem.server.device_count,
+                                      .devices_per_server = problem.server.device_count,
+                                      .job_name = job.name,
+                                      .optimizer = job.optimizer,
+                                      .steps = job.steps > 0 ? job.steps : plan::kUsualSteps}));
+  fmt::print("{}", script);
+  return true;
+}
+
+}  // namespace regatta::cli

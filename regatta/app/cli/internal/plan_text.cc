@@ -1,0 +1,45 @@
+#include "regatta/app/cli/internal/plan_text.h"
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/units_text.h"
+
+namespace regatta::cli {
+namespace {
+
+std::string bytes_text(double bytes) {
+  return format_bytes({static_cast<long long>(bytes)});
+}
+
+}  // namespace
+
+std::string share_text(Seconds part, Seconds all) {
+  return fmt::format("{:.1f} %", 100 * (part / all));
+}
+
+void print_parts(const plan::StepBreakdown& step) {
+  const Seconds all = step.total();
+  std::vector<std::vector<std::string>> rows = {{"part", "time", "share"}};
+  for (const plan::NamedPart& part : plan::named_parts(step)) {
+    if (part.time.value <= 0) continue;
+    rows.push_back({part.name, format_seconds(part.time), share_text(part.time, all)});
+  }
+  rows.push_back({"step", format_seconds(all), "100 %"});
+  fmt::print("{}", format_table(rows));
+}
+
+void print_memory(const plan::Estimate& estimate, Bytes capacity) {
+  const cost::GpuMemory& m = estimate.memory;
+  fmt::print(
+      "\nmemory of a device of stage {}: {} of {}: {}; weights {}, gradients {}, optimizer {}, "
+      "activations {}, working space {}, context {}\n",
+      estimate.worst_stage, bytes_text(m.total()), format_bytes(capacity),
+      to_string(plan::fit_of(m, capacity)), bytes_text(m.weights), bytes_text(m.gradients),
+      bytes_text(m.optimizer), bytes_text(m.activations), bytes_text(m.working),
+      bytes_text(m.context));
+}
+
+}  // namespace regatta::cli

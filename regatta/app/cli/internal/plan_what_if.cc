@@ -1,0 +1,265 @@
+#include "regatta/app/cli/internal/plan_what_if.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/inputs.h"
+#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/plan_gpu.h"
+#include "regatta/base/core/number_text.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/units_text.h"
+#include "regatta/model/topo/cluster_yaml.h"
+#include "regatta/model/topo/presets.h"
+#include "regatta/planning/plan/gpu_answer.h"
+#include "regatta/planning/plan/gpu_usage.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+
+struct WhatIfOptions {
+  std::string job;
+  std::vector<std::string> clusters;
+  std::vector<std::string> changes;  // "nic_rate=800Gbps"
+  std::string strategy;
+  std::string stack;
+  double price = 0;  // of a device and hour
+  bool json = false;
+};
+
+struct Choice {
+  std::string name;
+  topo::Cluster cluster;
+};
+
+Error bad_change(const std::string& change, const std::string& why) {
+  return {Code::kInvalidInput, fmt::format("--with {}: {}", printable(change, 60), why)};
+}
+
+Result<int> count_of(const std::string& change, const std::string& value) {
+  const auto count = parse_number<int>(value);
+  if (!count || *count < 1 || *count > topo::kMaxServers)
+    return bad_change(change, fmt::format("write a whole number from 1 to {}", topo::kMaxServers));
+  return *count;
+}
+
+// As a cluster file must have it.
+Status check_rails(const topo::Cluster& cluster, const std::string& change) {
+  const int rails = cluster.fabric.rails;
+  const int nics = cluster.server_types.at(cluster.servers.front().type).nic_count;
+  if (rails <= 1 || (nics > 0 && nics % rails == 0)) return {};
+  return bad_change(change, fmt::format("the {} rails of cluster {} do not divide {} NICs; choose "
+                                        "a multiple of {}",
+                                        rails, cluster.name, nics, rails));
+}
+
+Status change_servers(topo::Cluster& cluster, int count) {
+  const std::string type = cluster.servers.front().type;
+  cluster.servers.clear();
+  for (int i = 0; i < count; ++i)
+    cluster.servers.push_back({.name = "s" + std::to_string(i), .type = type});
+  return {};
+}
+
+// The cluster with one thing another: a server preset, NICs, servers, uplinks.
+Result<topo::Cluster> changed(topo::Cluster cluster, const std::string& change) {
+  const std::size_t equals = change.find('=');
+  if (equals == std::string::npos) return bad_change(change, "write it like nic_rate=800Gbps");
+  const std::string key = change.substr(0, equals);
+  const std::string value = change.substr(equals + 1);
+  topo::ServerType& server = cluster.server_types.at(cluster.servers.front().type);
+  const std::vector<std::string> keys = {"nic_rate", "nics", "servers", "uplink", "server"};
+  if (key == "nic_rate" || key == "uplink") {
+    const auto rate = parse_bytes_per_second(value);
+    if (!rate) return bad_change(change, rate.error().message);
+    (key == "uplink" ? cluster.fabric.uplink : server.nic_rate) = *rate;
+  } else if (key == "nics") {
+    REGATTA_TRY(count, count_of(change, value));
+    server.nic_count = count;
+  } else if (key == "servers") {
+    REGATTA_TRY(count, count_of(change, value));
+    REGATTA_TRY_DO(change_servers(cluster, count));
+  } else if (key == "server") {
+    const topo::ServerType* preset = topo::find_server_preset(value);
+    if (preset == nullptr)
+      return bad_change(change, "choose one of " + join(topo::server_preset_names(), ", "));
+    server = *preset;
+  } else {
+    const std::string nearest = nearest_word(key, keys);
+    return bad_change(change,
+                      fmt::format("only {} can change{}", join(keys, ", "),
+                                  nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+  }
+  REGATTA_TRY_DO(check_rails(cluster, change));
+  return cluster;
+}
+
+Result<std::vector<Choice>> choices_of(const WhatIfOptions& options) {
+  std::vector<Choice> choices;
+  for (const std::string& path : options.clusters) {
+    REGATTA_TRY(cluster, load_cluster(path));
+    choices.push_back({cluster.name, std::move(cluster)});
+  }
+  const topo::Cluster first = choices.front().cluster;
+  for (const std::string& change : options.changes) {
+    REGATTA_TRY(cluster, changed(first, change));
+    choices.push_back({first.name + " " + change, std::move(cluster)});
+  }
+  return choices;
+}
+
+// Of the best plan on one cluster, or why there is none.
+struct Row {
+  std::string name;
+  int devices = 0;
+  std::optional<plan::GpuPlan> plan;
+  std::string note;  // where there is no plan, or it does not fit
+  double tokens_per_s = 0;
+  plan::Usage usage;  // of 1e9 tokens
+};
+
+// A cluster on which the job has no plan is an answer, too; one that cannot be compared is not.
+Result<Row> evaluate(const WhatIfOptions& options, const workload::Job& job, const Choice& choice) {
+  REGATTA_TRY(stack, stack_of(options.stack, job, choice.cluster));
+  REGATTA_TRY(problem, gpu_problem(job, choice.cluster, *stack));
+  Row row{.name = choice.name, .devices = problem.devices};
+  const int threads = search_threads();
+  auto found = plan::fastest_plan(problem, threads);
+  if (!found) {
+    row.note = found.error().message;
+    return row;
+  }
+  const Seconds step = found->estimate.step.total();
+  const std::string misfit = plan::misfit(problem, *found);
+  if (!misfit.empty()) row.note = "the plan " + misfit;
+  row.plan = *std::move(found);
+  row.tokens_per_s = plan::tokens_per_step(problem) / step.value;
+  row.usage = plan::usage_of(problem, step, 1e9, options.price);
+  return row;
+}
+
+// That the others are compared with.
+double first_rate(const std::vector<Row>& rows) {
+  for (const Row& row : rows)
+    if (row.plan) return row.tokens_per_s;
+  return 0;
+}
+
+std::vector<std::string> cells_of(const Row& row, double first, bool has_price) {
+  if (!row.plan) {
+    std::vector<std::string> cells = {row.name, std::to_string(row.devices), "none: see below"};
+    cells.resize(has_price ? 9 : 8, "-");
+    return cells;
+  }
+  std::vector<std::string> cells = {
+      row.name,
+      std::to_string(row.devices),
+      to_string(row.plan->strategy),
+      format_seconds(row.plan->estimate.step.total()),
+      fmt::format("{:.0f}", row.tokens_per_s),
+      fmt::format("{:.2f}x", row.tokens_per_s / first),
+      fmt::format("{:.0f}", row.usage.device_hours),
+      row.usage.kilowatt_hours > 0 ? fmt::format("{:.0f}", row.usage.kilowatt_hours) : "-"};
+  if (has_price) cells.push_back(fmt::format("{:.0f}", row.usage.cost));
+  return cells;
+}
+
+void print_rows(const WhatIfOptions& options, const std::vector<Row>& rows) {
+  const bool has_price = options.price > 0;
+  std::vector<std::vector<std::string>> table = {
+      {"cluster", "devices", "best plan", "step time", "tokens/s", "speed", "device hours", "kWh"}};
+  if (has_price) table.front().push_back("cost");
+  for (const Row& row : rows)
+    table.push_back(cells_of(row, first_rate(rows), has_price));
+  fmt::print("{}\ndevice hours, kWh (of servers under load){} for a billion tokens\n",
+             format_table(table), has_price ? " and cost" : "");
+  for (const Row& row : rows)
+    if (!row.note.empty()) fmt::print("{}: {}\n", row.name, row.note);
+}
+
+json rows_to_json(const WhatIfOptions& options, const std::vector<Row>& rows) {
+  json all = json::array();
+  for (const Row& row : rows) {
+    json one = {{"cluster", row.name}, {"devices", row.devices}};
+    if (!row.note.empty()) one["note"] = row.note;
+    if (row.plan) {
+      one.update({{"strategy", to_string(row.plan->strategy)},
+                  {"step_time_s", row.plan->estimate.step.total().value},
+                  {"tokens_per_s", row.tokens_per_s},
+                  {"device_hours_per_1e9_tokens", row.usage.device_hours},
+                  {"kwh_per_1e9_tokens", row.usage.kilowatt_hours}});
+      if (options.price > 0) one["cost_per_1e9_tokens"] = row.usage.cost;
+    }
+    all.push_back(one);
+  }
+  return {{"clusters", all}};
+}
+
+int compare(const WhatIfOptions& options) {
+  if (options.clusters.size() + options.changes.size() < 2) {
+    return report_error({Code::kInvalidInput,
+                         "plan what-if: nothing to compare; give another --cluster, or a change "
+                         "like --with nic_rate=800Gbps"});
+  }
+  const auto job = load_job_with(options.job, options.strategy);
+  if (!job) return report_error(job.error());
+  const auto choices = choices_of(options);
+  if (!choices) return report_error(choices.error());
+  std::vector<Row> rows;
+  for (const Choice& choice : *choices) {
+    auto row = evaluate(options, *job, choice);
+    if (!row) return report_error(row.error());
+    rows.push_back(std::move(*row));
+  }
+  if (first_rate(rows) <= 0)
+    return report_error({Code::kInvalidInput, rows.front().name + ": " + rows.front().note});
+  if (options.json)
+    fmt::print("{}\n", rows_to_json(options, rows).dump(2));
+  else
+    print_rows(options, rows);
+  return 0;
+}
+
+}  // namespace
+
+void add_plan_what_if(CLI::App& plan, int& exit_status) {
+  const auto options = std::make_shared<WhatIfOptions>();
+  CLI::App* command = plan.add_subcommand(
+      "what-if", "Compare clusters of GPUs for a job: time, device hours, energy, cost");
+  command->add_option("JOB", options->job, "Job file")->required()->check(not_empty());
+  command->add_option("--cluster", options->clusters, "Cluster file; give several to compare them")
+      ->required()
+      ->type_name("CLUSTER")
+      ->check(not_empty());
+  command
+      ->add_option("--with", options->changes,
+                   "The first cluster with one change: nic_rate=800Gbps, nics=4, servers=256, "
+                   "uplink=400Gbps, server=dgx-h100; may come several times")
+      ->type_name("KEY=VALUE");
+  command->add_option("--strategy", options->strategy, "What it names is kept: '{tp: 8}'")
+      ->type_name("MAP")
+      ->check(not_empty());
+  command->add_option("--stack", options->stack, "The software that trains")
+      ->type_name("NAME")
+      ->check(not_empty());
+  command->add_option("--price", options->price, "Of a device and hour, in any currency")
+      ->check(number_up_to(kHighestPrice));
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer(
+      "Examples:\n"
+      "  regatta plan what-if examples/gpt3-175b.yaml --cluster examples/a100-1024.yaml "
+      "--with nic_rate=400Gbps --with servers=256 --price 2");
+  command->callback([options, &exit_status] { exit_status = compare(*options); });
+}
+
+}  // namespace regatta::cli

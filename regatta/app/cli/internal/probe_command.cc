@@ -1,0 +1,367 @@
+#include "regatta/app/cli/internal/probe_command.h"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/counted.h"
+#include "regatta/app/cli/internal/find_lab.h"
+#include "regatta/app/cli/internal/heal_reports.h"
+#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/probe_evidence.h"
+#include "regatta/app/cli/internal/probe_lab.h"
+#include "regatta/app/cli/internal/probe_output.h"
+#include "regatta/app/cli/internal/stop_signal.h"
+#include "regatta/app/cli/internal/time_flag.h"
+#include "regatta/base/os/clock.h"
+#include "regatta/base/os/system_clock.h"
+#include "regatta/model/topo/addresses.h"
+#include "regatta/network/fabric/routes.h"
+#include "regatta/network/lab/lab.h"
+#include "regatta/network/probe/collector.h"
+#include "regatta/network/probe/door.h"
+#include "regatta/network/probe/evidence.h"
+#include "regatta/network/probe/hello.h"
+#include "regatta/network/probe/roll_call.h"
+
+namespace regatta::cli {
+namespace {
+
+constexpr Seconds kLook{0.01};
+constexpr TimeRange kWait{{0.1}, {86400}, "20s"};
+constexpr Seconds kBegins{20};   // until all probers of a lab tell something
+constexpr Seconds kProgress{1};  // between two lines about who reports
+
+struct Options {
+  std::string cluster;
+  std::string lab;
+  std::string listen;
+  std::string period = "10ms";
+  std::string duration;
+  std::string wait;
+  std::string heal_socket;
+  std::string transport = "udp";
+  bool heals = false;
+  bool lists_overlaps = false;
+  bool json = false;
+};
+
+struct Times {
+  Seconds period;
+  Seconds duration;  // 0: until Ctrl-C
+  Seconds wait;      // for servers that do not report yet
+};
+
+Result<Times> parse_times(const Options& options) {
+  Times times;
+  REGATTA_TRY(period, time_flag("--period", options.period, kProbePeriods, "ms"));
+  times.period = period;
+  if (!options.wait.empty() && options.listen.empty())
+    return Error{Code::kInvalidInput,
+                 "--wait: is for real servers, with --listen; probers of a lab start at once, so "
+                 "leave it out"};
+  REGATTA_TRY(wait, time_flag("--wait", options.wait.empty() ? kWait.like : options.wait, kWait));
+  times.wait = wait;
+  if (options.duration.empty()) return times;
+  REGATTA_TRY(duration, time_flag("--duration", options.duration));
+  if (duration.value <= 0)
+    return Error{Code::kInvalidInput, "--duration: must be above 0, like 10s"};
+  times.duration = duration;
+  return times;
+}
+
+// What is probed: servers of a lab, or real ones.
+struct Target {
+  std::string name;
+  std::optional<lab::LabInfo> lab;
+  topo::Graph graph;
+  fabric::Routes routes;
+  std::vector<std::uint32_t> seeds;  // by NodeId
+};
+
+Result<Target> target_of(const std::string& name) {
+  REGATTA_TRY(lab, find_lab(name));
+  REGATTA_TRY(graph, lab::graph_of(lab));
+  fabric::Routes routes(graph);
+  Target target{.name = name,
+                .lab = lab,
+                .graph = std::move(graph),
+                .routes = std::move(routes),
+                .seeds = {}};
+  for (const topo::Node& node : target.graph.nodes)
+    target.seeds.push_back(topo::hash_seed(name, node.name));
+  return target;
+}
+
+Result<Target> find_target(const Options& options) {
+  if (options.lab.empty() && options.cluster.empty())
+    return Error{Code::kInvalidInput, "probe: give a cluster file, or name a lab with --lab"};
+  if (!options.lab.empty() && !options.cluster.empty())
+    return Error{Code::kInvalidInput,
+                 fmt::format("--lab {}: the lab has a cluster file of its own; leave out {}",
+                             options.lab, options.cluster)};
+  if (!options.lab.empty() && !options.listen.empty())
+    return Error{Code::kInvalidInput,
+                 "--listen: is for real servers; give their cluster file instead of --lab"};
+  if (options.transport != "udp" && options.listen.empty())
+    return Error{Code::kInvalidInput,
+                 "--transport: servers of a lab have no RDMA devices; leave it out, or give "
+                 "--listen for real servers"};
+  if (!options.lab.empty()) return target_of(options.lab);
+  REGATTA_TRY(cluster, load_cluster(options.cluster));
+  if (!options.listen.empty()) {
+    topo::Graph graph = build_graph(cluster);
+    fabric::Routes routes(graph);
+    std::vector<std::uint32_t> seeds = topo::hash_seeds(cluster, graph);
+    return Target{.name = cluster.name,
+                  .lab = {},
+                  .graph = std::move(graph),
+                  .routes = std::move(routes),
+                  .seeds = std::move(seeds)};
+  }
+  for (const topo::Server& server : cluster.servers)
+    if (!server.address.empty())
+      return Error{Code::kInvalidInput,
+                   fmt::format("server {}: is real ({}); start regatta-prober {} --server NAME "
+                               "--collector THIS_HOST:{} on each, and give --listen {} here",
+                               server.name, server.address, options.cluster, probe::kReportPort,
+                               probe::kReportPort)};
+  REGATTA_TRY(target, target_of(cluster.name));
+  REGATTA_TRY_DO(lab::check_same_cluster(*target.lab, cluster));
+  return target;
+}
+
+Result<probe::Door> open_door(const Options& options, const Target& target,
+                              const probe::Matrix& matrix, Seconds period,
+                              const probe::Collector& collector) {
+  probe::Expected expected{
+      .servers = {}, .period = period, .plan = plan_number(target.graph, matrix), .token = {}};
+  std::vector<std::size_t> longest;
+  for (std::size_t i = 0; i < collector.servers(); ++i) {
+    expected.servers.push_back(target.graph.nodes[i].name);
+    longest.push_back(collector.longest_line(NodeId{static_cast<int>(i)}));
+  }
+  REGATTA_TRY(token, probe::token_of_environment());
+  expected.token = token;
+  const std::string at = target.lab ? "unix:" + target.lab->folder + "/probe.sock" : options.listen;
+  auto door = probe::Door::open(at, std::move(expected), std::move(longest));
+  if (!door && target.lab && door.error().code == Code::kConflict)
+    return Error{Code::kConflict,
+                 "lab " + target.name + ": another regatta probe is at work; end it first"};
+  if (!door && !target.lab) return Error{door.error().code, "--listen " + door.error().message};
+  return door;
+}
+
+Result<std::optional<HealReports>> open_healer(const Options& options, const Target& target) {
+  if (!options.heals && options.heal_socket.empty()) return std::optional<HealReports>();
+  std::string path = options.heal_socket;
+  if (path.empty() && target.lab) path = target.lab->folder + "/heal.sock";
+  if (path.empty())
+    return Error{Code::kInvalidInput,
+                 "--heal: name the healer's socket with --heal-socket, as regatta heal --socket "
+                 "has it"};
+  REGATTA_TRY(opened, HealReports::open(path, target.graph));
+  return std::optional<HealReports>(std::move(opened));
+}
+
+// One run of the command.
+class Run {
+ public:
+  Run(const Target& target, probe::Matrix& matrix, const Options& options, Times times)
+      : target_(target),
+        options_(options),
+        times_(times),
+        output_(target.graph, matrix,
+                {.json = options.json, .lists_overlaps = options.lists_overlaps}),
+        collector_(target.graph, matrix, times.period),
+        roll_(collector_.servers(), std::max(Seconds{2}, 15 * times.period)),
+        matrix_(matrix),
+        gathers_(target.graph, target.routes, target.seeds, matrix) {}
+
+  Status probe() {
+    REGATTA_TRY(healer, open_healer(options_, target_));
+    REGATTA_TRY(door, open_door(options_, target_, matrix_, times_.period, collector_));
+    output_.coverage(probe::cover(target_.graph, matrix_));
+    LabProbers probers;  // end before the door is shut
+    if (target_.lab) {
+      REGATTA_TRY_DO(
+          probers.start(*target_.lab, target_.graph, matrix_, door.address(), options_.period));
+    } else {
+      output_.listens(door.address());
+    }
+    REGATTA_TRY_DO(wait_until_begun(door, probers));
+    collector_.begin(os::system_now());
+    has_begun_ = true;
+    begin_ = os::monotonic_now();
+    while (!stop_ && (times_.duration.value <= 0 || since_begin() < times_.duration)) {
+      REGATTA_TRY_DO(gather(door));
+      const diag::News news = collector_.look(os::system_now());
+      output_.news(news, since_begin());
+      gathers_.go_on(news, collector_, door, output_, since_begin());
+      if (healer) {
+        const std::string note = healer->tell(news, os::monotonic_now());
+        if (!note.empty()) fmt::print(stderr, "regatta: {}\n", note);
+      }
+      if (target_.lab && probers.ended().size() == probers.count())
+        return Error{Code::kUnavailable,
+                     "all probers have ended; the lab is down, or see what they printed"};
+    }
+    output_.pairs(collector_);
+    return {};
+  }
+
+ private:
+  Seconds since_begin() const { return os::monotonic_now() - begin_; }
+
+  Status hear(NodeId server, std::string_view line) {
+    REGATTA_TRY_DO(probe::is_evidence(line) ? gathers_.take(server, line, collector_)
+                                            : collector_.take(server, line, os::system_now()));
+    roll_.heard(server, os::monotonic_now());
+    return {};
+  }
+
+  Status gather(probe::Door& door) {
+    if (target_.lab) REGATTA_TRY_DO(carriers_.look(*target_.lab, collector_));
+    Status status = door.wait(
+        kLook, [this](NodeId server, std::string_view line) { return hear(server, line); });
+    if (!status) return status;
+    for (const probe::Refusal& one : door.take_refusals())
+      output_.refusal(one, since_begin());
+    for (const NodeId server : door.take_arrivals())
+      gathers_.greet(server, door);
+    for (const probe::RollNews& one : roll_.look(os::monotonic_now()))
+      if (has_begun_) output_.roll(one, roll_, since_begin());
+    return {};
+  }
+
+  Status wait_until_begun(probe::Door& door, LabProbers& probers) {
+    begin_ = os::monotonic_now();
+    const Seconds wait = target_.lab ? kBegins : times_.wait;
+    Seconds told;
+    std::size_t told_count = roll_.servers();
+    while (!stop_ && !roll_.missing().empty()) {
+      REGATTA_TRY_DO(gather(door));
+      if (roll_.reporting() != told_count && since_begin() - told >= kProgress) {
+        output_.reporting(roll_);
+        told = since_begin();
+        told_count = roll_.reporting();
+      }
+      const auto ended = probers.ended();
+      if (!ended.empty()) return silent(ended);
+      if (since_begin() < wait) continue;
+      if (target_.lab) return silent(names(roll_.missing()));
+      // Two can measure each other; who waits without an end waits for them.
+      if (roll_.reporting() >= 2) break;
+      if (times_.duration.value > 0)
+        return Error{Code::kUnavailable,
+                     fmt::format("{} of {} servers report; start regatta-prober CLUSTER --server "
+                                 "NAME --collector HOST:PORT on each",
+                                 roll_.reporting(), roll_.servers())};
+    }
+    output_.reporting(roll_);
+    return {};
+  }
+
+  std::vector<std::string> names(const std::vector<NodeId>& nodes) const {
+    std::vector<std::string> all;
+    all.reserve(nodes.size());
+    for (const NodeId node : nodes)
+      all.push_back(target_.graph.nodes[node.index()].name);
+    return all;
+  }
+  static Error silent(const std::vector<std::string>& servers) {
+    return {Code::kUnavailable,
+            "prober of " + first_of(servers) + ": tells nothing; see what it printed"};
+  }
+
+  const Target& target_;
+  const Options& options_;
+  const Times times_;
+  const std::atomic<bool>& stop_ = watch_stop_signals();
+  ProbeOutput output_;
+  probe::Collector collector_;
+  probe::RollCall roll_;
+  LabCarriers carriers_;
+  probe::Matrix& matrix_;
+  ProbeEvidence gathers_;
+  Seconds begin_;
+  bool has_begun_ = false;
+};
+
+Status run_probe(const Options& options) {
+  REGATTA_TRY(times, parse_times(options));
+  REGATTA_TRY(target, find_target(options));
+  const auto transport =
+      options.transport == "rdma" ? probe::Transport::kRdma : probe::Transport::kUdp;
+  probe::Matrix matrix =
+      probe::plan_matrix(target.graph, target.routes, target.seeds, {.transport = transport});
+  if (matrix.probes.empty())
+    return Error{Code::kInvalidInput,
+                 "cluster " + target.name + ": has no two NICs on one rail to probe between"};
+  return Run(target, matrix, options, times).probe();
+}
+
+}  // namespace
+
+void add_probe_command(CLI::App& app, int& exit_status) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* probe = add_command(
+      app, "probe", "Probe every link in both directions, and name what is broken",
+      "regatta lab up examples/cluster.yaml\n"
+      "  regatta probe --lab lab-4x2 --duration 10s\n"
+      "Break something meanwhile with regatta lab fault. Of real servers, where on each runs\n"
+      "regatta-prober cluster.yaml --server NAME --collector head-1:27899, on head-1:\n"
+      "  regatta probe cluster.yaml --listen 27899\n"
+      "Without --duration it ends with Ctrl-C. It finds what loses packets, not what carries them "
+      "at\n"
+      "a lower rate (regatta lab fault slow): of that tell regatta traffic and regatta bench coll.",
+      [=, &exit_status] {
+        const Status status = run_probe(*options);
+        exit_status = status ? 0 : report_error(status.error());
+      });
+  probe->add_option("CLUSTER", options->cluster, "Cluster file of a lab that is up, or of servers")
+      ->check(not_empty());
+  probe->add_option("--lab", options->lab, "Instead of the cluster file: a lab by its name")
+      ->type_name("LAB")
+      ->check(not_empty());
+  probe
+      ->add_option("--listen", options->listen,
+                   "Of real servers: where their probers report, PORT or ADDRESS:PORT")
+      ->type_name("PLACE")
+      ->check(not_empty());
+  probe
+      ->add_option("--transport", options->transport,
+                   "With --listen: what carries the probes, udp or rdma")
+      ->type_name("NAME")
+      ->check(one_of({"udp", "rdma"}))
+      ->capture_default_str();
+  probe
+      ->add_option("--wait", options->wait,
+                   "With --listen: for servers to report, 20s, then it goes on without them")
+      ->type_name("TIME")
+      ->check(not_empty());
+  probe->add_option("--period", options->period, kProbePeriodHelp)
+      ->type_name("TIME")
+      ->capture_default_str();
+  probe->add_option("--duration", options->duration, "How long, like 10s; for ever when left out")
+      ->type_name("TIME")
+      ->check(not_empty());
+  probe->add_flag("--heal", options->heals,
+                  "Tell regatta heal what is broken, so that it withdraws it");
+  probe
+      ->add_option("--heal-socket", options->heal_socket,
+                   "The same, where regatta heal was given another --socket")
+      ->type_name("PATH")
+      ->check(not_empty());
+  probe->add_flag("--coverage", options->lists_overlaps,
+                  "List also the links that probes alone cannot tell apart");
+  probe->add_flag("--json", options->json, "Print a JSON object a line");
+}
+
+}  // namespace regatta::cli

@@ -1,0 +1,64 @@
+// cli/internal/probe_output.h: what `regatta probe` prints: the coverage proof, who reports,
+// verdicts as they come, and how late and how lossy each pair of servers was.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/units.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/locator.h"
+#include "regatta/network/probe/collector.h"
+#include "regatta/network/probe/door.h"
+#include "regatta/network/probe/inquiry.h"
+#include "regatta/network/probe/matrix.h"
+#include "regatta/network/probe/roll_call.h"
+
+namespace regatta::cli {
+
+// As text, or as a JSON object a line. Everything must outlive this.
+class ProbeOutput {
+ public:
+  struct Options {
+    bool json = false;
+    bool lists_overlaps = false;  // as text, what probes alone cannot tell apart
+  };
+  ProbeOutput(const topo::Graph& graph, const probe::Matrix& matrix, Options options)
+      : graph_(graph), matrix_(matrix), json_(options.json), lists_(options.lists_overlaps) {}
+
+  void coverage(const probe::Coverage& coverage) const;
+  // Where probers may report.
+  void listens(const std::string& address) const;
+  // Who does by now.
+  void reporting(const probe::RollCall& roll) const;
+  // Somebody has fallen silent, or is heard again.
+  void roll(const probe::RollNews& news, const probe::RollCall& roll, Seconds since_begin) const;
+  void refusal(const probe::Refusal& refusal, Seconds since_begin) const;
+  void news(const diag::News& news, Seconds since_begin) const;
+  // What routers and connections say about a verdict as it was told, and as it is since.
+  void gathered(const diag::Verdict& told, const diag::Verdict& now,
+                const probe::Gathered& gathered, Seconds since_begin) const;
+  // Ways that do not lead where they should; as text the first few.
+  void elsewhere(const std::vector<probe::Elsewhere>& ways, Seconds since_begin);
+  // How many of all ways routers have confirmed.
+  void surveyed(const probe::Inquiry& inquiry, Seconds since_begin) const;
+  // From now on ways are as they were measured.
+  void remapped(const probe::Inquiry& inquiry, Seconds since_begin) const;
+  void pairs(const probe::Collector& collector) const;
+
+ private:
+  void verdict(const char* event, const diag::Verdict& verdict, Seconds since_begin) const;
+  void loss_and_latency(const probe::Collector& collector) const;
+  void worst_pairs(const probe::Collector& collector) const;
+  std::string way_text(std::uint32_t way) const;
+  // Servers stand first in a graph.
+  const std::string& server(std::size_t number) const { return graph_.nodes[number].name; }
+
+  const topo::Graph& graph_;
+  const probe::Matrix& matrix_;
+  bool json_;
+  bool lists_;
+  std::size_t elsewhere_named_ = 0;
+};
+
+}  // namespace regatta::cli

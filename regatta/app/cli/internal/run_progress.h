@@ -1,0 +1,36 @@
+// cli/internal/run_progress.h: how far a training run is: one line that changes on a terminal,
+// plain lines elsewhere.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "regatta/app/report/run_result.h"
+#include "regatta/base/core/units.h"
+
+namespace regatta::cli {
+
+class RunProgress {
+ public:
+  // `title` heads every line: "main", "compare", "sweep 3/8". `out` must outlive it.
+  RunProgress(std::FILE* out, std::string title, int steps);
+  // Clears the changing line.
+  ~RunProgress();
+  RunProgress(const RunProgress&) = delete;
+  RunProgress& operator=(const RunProgress&) = delete;
+
+  // A step is done. Prints at each on a terminal, elsewhere every 2 s and at the last.
+  void on_step(const report::StepRecord& step, long long tokens);
+
+ private:
+  std::string line(const report::StepRecord& step, long long tokens) const;
+
+  std::FILE* out_;
+  std::string title_;
+  int steps_;
+  bool is_terminal_;
+  Seconds mean_step_;     // moving mean: what is left is this times the steps left
+  Seconds last_printed_;  // plain lines
+};
+
+}  // namespace regatta::cli

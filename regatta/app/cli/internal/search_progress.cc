@@ -1,0 +1,43 @@
+#include "regatta/app/cli/internal/search_progress.h"
+
+#include <chrono>
+#include <utility>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+namespace regatta::cli {
+
+SearchProgress::SearchProgress(std::FILE* out, std::string title)
+    : out_(out), title_(std::move(title)) {
+  if (::isatty(::fileno(out)) == 1) thread_ = std::thread([this] { show(); });
+}
+
+void SearchProgress::say(std::string title) {
+  const std::lock_guard lock(mutex_);
+  title_ = std::move(title);
+}
+
+SearchProgress::~SearchProgress() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  ended_.notify_one();
+  thread_.join();
+}
+
+void SearchProgress::show() {
+  std::unique_lock lock(mutex_);
+  int seconds = 0;
+  while (!ended_.wait_for(lock, std::chrono::seconds(1), [this] { return is_over_; })) {
+    fmt::print(out_, "\r\x1b[K{}, {} s", title_, ++seconds);
+    std::fflush(out_);
+  }
+  if (seconds == 0) return;
+  std::fputs("\r\x1b[K", out_);
+  std::fflush(out_);
+}
+
+}  // namespace regatta::cli

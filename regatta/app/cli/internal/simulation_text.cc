@@ -1,0 +1,293 @@
+#include "regatta/app/cli/internal/simulation_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/app/cli/internal/counted.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/units_text.h"
+#include "regatta/network/diag/polarisation.h"
+#include "regatta/network/simulate/pause_cause.h"
+
+namespace regatta::cli {
+namespace {
+
+using nlohmann::json;
+using simulate::Network;
+using simulate::Outcome;
+using simulate::Scenario;
+
+constexpr std::size_t kBusiest = 10;
+constexpr std::size_t kSlowestShown = 5;
+
+json time_json(double time) {
+  return std::isfinite(time) ? json(time) : json();
+}
+
+json item_json(const simulate::OperationOutcome& item) {
+  json one = {{"name", item.name},
+              {"start_s", time_json(item.start)},
+              {"end_s", time_json(item.end)},
+              {"time_s", time_json(item.time())},
+              {"messages", item.messages},
+              {"network_bytes", item.network_bytes},
+              {"bound_s", item.bound},
+              {"efficiency", item.time() > 0 ? item.bound / item.time() : 0}};
+  if (item.algbw > 0) {
+    one["algbw_Bps"] = item.algbw;
+    one["busbw_Bps"] = item.busbw;
+  }
+  return one;
+}
+
+std::vector<simulate::LinkOutcome> busiest_links(const Outcome& outcome) {
+  std::vector<simulate::LinkOutcome> links = outcome.links;
+  std::erase_if(links, [](const auto& link) { return link.bytes <= 0; });
+  const std::size_t count = std::min(kBusiest, links.size());
+  std::ranges::partial_sort(links, links.begin() + static_cast<std::ptrdiff_t>(count),
+                            [](const auto& a, const auto& b) {
+                              return a.mean != b.mean ? a.mean > b.mean : a.link < b.link;
+                            });
+  links.resize(count);
+  return links;
+}
+
+std::string device(const Network& network, std::uint32_t rank) {
+  return to_string(network.cluster, network.devices[rank]);
+}
+
+json links_json(const Network& network, const std::vector<std::uint32_t>& links) {
+  json names = json::array();
+  for (const std::uint32_t link : links)
+    names.push_back(network.link_name(link));
+  return names;
+}
+
+json storms_json(const Network& network, const simulate::PacketOutcome& packets) {
+  json storms = json::array();
+  for (const fabric::PauseStorm& storm : packets.storms) {
+    storms.push_back({{"since_s", storm.since.value},
+                      {"at_s", storm.at.value},
+                      {"over_s", storm.over ? json(storm.over->value) : json()},
+                      {"is_held", storm.is_held},
+                      {"root", simulate::root_name(network, storm.tree)},
+                      {"circle", links_json(network, storm.tree.circle)},
+                      {"links", links_json(network, storm.tree.links)}});
+  }
+  return storms;
+}
+
+json packets_json(const Network& network, const Outcome& outcome) {
+  const simulate::PacketOutcome& packets = *outcome.packets;
+  return {{"packets", packets.packets},
+          {"events", packets.events},
+          {"marks", packets.marks},
+          {"pauses", packets.pauses},
+          {"lost", packets.lost},
+          {"reordered", packets.reordered},
+          {"most_held_back", packets.most_held_back},
+          {"longest_queue_bytes", packets.longest_queue},
+          {"longest_queue_link", network.link_name(packets.longest_queue_link)},
+          {"deadlock", links_json(network, packets.deadlock)},
+          {"storms", storms_json(network, packets)},
+          {"bound_s", packets.bound},
+          {"leapt_s", packets.leapt}};
+}
+
+}  // namespace
+
+json simulation_json(const Scenario& scenario, const Network& network, const Outcome& outcome) {
+  json all = {
+      {"scenario", scenario.name},    {"cluster", network.cluster.name},  {"end_s", outcome.end},
+      {"messages", outcome.messages}, {"unfinished", outcome.unfinished}, {"items", json::array()},
+      {"links", json::array()},       {"slowest", json::array()}};
+  for (const simulate::OperationOutcome& item : outcome.operations)
+    all["items"].push_back(item_json(item));
+  for (const simulate::LinkOutcome& link : busiest_links(outcome)) {
+    all["links"].push_back({{"name", network.link_name(link.link)},
+                            {"bytes", link.bytes},
+                            {"mean", link.mean},
+                            {"peak", link.peak}});
+    if (outcome.packets) all["links"].back()["longest_queue_bytes"] = link.queue;
+  }
+  for (const simulate::SlowMessage& one : outcome.slowest) {
+    all["slowest"].push_back({{"item", outcome.operations[one.operation].name},
+                              {"from", device(network, one.from)},
+                              {"to", device(network, one.to)},
+                              {"bytes", one.bytes},
+                              {"start_s", one.start},
+                              {"arrived_s", time_json(one.arrived)},
+                              {"alone_s", one.alone}});
+  }
+  if (outcome.packets) all["packet"] = packets_json(network, outcome);
+  all["polarisation"] = json::array();
+  for (const diag::Polarisation& one : outcome.polarisation) {
+    json empty = json::array();
+    for (const std::uint32_t link : one.empty)
+      empty.push_back(network.link_name(link));
+    all["polarisation"].push_back({{"text", diag::to_string(network.graph, one)},
+                                   {"empty_links", std::move(empty)},
+                                   {"by_chance", one.by_chance}});
+  }
+  if (outcome.ports.most > 0) {
+    all["most_flows_by_chance"] = outcome.ports.most_by_chance;
+    all["most_flows_planned"] = outcome.ports.most;
+  }
+  return all;
+}
+
+namespace {
+
+bool is_deadlocked(const Outcome& outcome) {
+  return outcome.packets && !outcome.packets->deadlock.empty();
+}
+
+// By a storm that is not over.
+bool is_held(const Outcome& outcome) {
+  return outcome.packets &&
+         std::ranges::any_of(outcome.packets->storms,
+                             [](const fabric::PauseStorm& storm) { return storm.is_held; });
+}
+
+bool has_lost_ways(const Scenario& scenario) {
+  return std::ranges::any_of(scenario.failures, [](const simulate::Failure& failure) {
+    return failure.stuck.empty() && !std::isfinite(failure.back.value);
+  });
+}
+
+// Why flows never end.
+std::string reason(const Scenario& scenario, const Outcome& outcome) {
+  std::vector<std::string> reasons;
+  if (is_deadlocked(outcome))
+    reasons.emplace_back("links wait for each other");
+  else if (is_held(outcome))
+    reasons.emplace_back("pauses hold them");
+  if (reasons.empty() || has_lost_ways(scenario))
+    reasons.emplace_back("no way was left for them, or for what they wait for");
+  return join(reasons, ", or ");
+}
+
+// "96 messages over 8 devices, all there after 859 ms".
+std::string messages_text(const Network& network, const Outcome& outcome) {
+  const std::string all = fmt::format("{} over {}", counted(outcome.messages, "message"),
+                                      counted(network.devices.size(), "device"));
+  if (outcome.unfinished == 0)
+    return fmt::format("{}, all there after {}", all, format_seconds({outcome.end}));
+  const std::string never = fmt::format("{}, but {} {}", all, counted(outcome.unfinished, "flow"),
+                                        outcome.unfinished == 1 ? "never ends" : "never end");
+  return outcome.end > 0
+             ? fmt::format("{}, the last that does after {}", never, format_seconds({outcome.end}))
+             : never;
+}
+
+void print_items(const Outcome& outcome) {
+  std::vector<std::vector<std::string>> rows = {
+      {"item", "start", "time", "of NIC bound", "busbw", "messages"}};
+  for (const simulate::OperationOutcome& item : outcome.operations) {
+    const bool ends = std::isfinite(item.end);
+    rows.push_back(
+        {printable(item.name, 40),
+         std::isfinite(item.start) ? format_seconds({item.start}) : "never",
+         ends ? format_seconds({item.time()}) : "never ends",
+         ends && item.time() > 0 ? fmt::format("{:.1f} %", 100 * item.bound / item.time()) : "-",
+         item.busbw > 0 ? format_bytes_per_second({item.busbw}) : "-",
+         std::to_string(item.messages)});
+  }
+  fmt::print("{}\n", format_table(rows));
+}
+
+void print_links(const Network& network, const Outcome& outcome) {
+  std::vector<std::vector<std::string>> rows = {{"busiest links", "mean use", "peak", "carried"}};
+  for (const simulate::LinkOutcome& link : busiest_links(outcome)) {
+    rows.push_back({network.link_name(link.link), format_percent(link.mean),
+                    outcome.history.used() > 0 ? format_percent(std::min(1.0, link.peak)) : "-",
+                    format_bytes({static_cast<long long>(link.bytes)})});
+  }
+  if (rows.size() > 1) fmt::print("{}\n", format_table(rows));
+}
+
+void print_slowest(const Network& network, const Outcome& outcome) {
+  std::vector<std::vector<std::string>> rows = {
+      {"slowest messages", "item", "size", "takes", "times alone"}};
+  for (const simulate::SlowMessage& one : outcome.slowest) {
+    if (rows.size() > kSlowestShown) break;
+    const bool ends = std::isfinite(one.arrived);
+    rows.push_back({device(network, one.from) + " to " + device(network, one.to),
+                    printable(outcome.operations[one.operation].name, 30),
+                    format_bytes({static_cast<long long>(one.bytes)}),
+                    ends ? format_seconds({one.arrived - one.start}) : "never ends",
+                    ends ? fmt::format("{:.2f}", (one.arrived - one.start) / one.alone) : "-"});
+  }
+  if (rows.size() > 1) fmt::print("{}", format_table(rows));
+}
+
+std::string end_text(const fabric::PauseStorm& storm) {
+  if (storm.over) return "over at " + format_seconds(*storm.over);
+  if (storm.is_held) return "not over by the end";
+  return fmt::format("free at the end, but not for the {} after which it is over",
+                     format_seconds(fabric::PauseOptions{}.recovery));
+}
+
+std::string storm_text(const Network& network, const fabric::PauseStorm& storm) {
+  constexpr std::size_t kShown = 16;
+  std::string text =
+      fmt::format("pause storm: {}, since {}, known at {}, {}; it {} {}:\n",
+                  simulate::cause_text(network, storm.tree), format_seconds(storm.since),
+                  format_seconds(storm.at), end_text(storm), storm.is_held ? "holds" : "held",
+                  counted(storm.tree.links.size(), "link"));
+  for (std::size_t i = 0; i < std::min(kShown, storm.tree.links.size()); ++i)
+    text += "  " + network.link_name(storm.tree.links[i]) + "\n";
+  if (storm.tree.links.size() > kShown)
+    text += fmt::format("  and {} more\n", storm.tree.links.size() - kShown);
+  return text;
+}
+
+std::string packets_text(const Network& network, const Outcome& outcome) {
+  const simulate::PacketOutcome& packets = *outcome.packets;
+  std::string text = fmt::format(
+      "{} packets; {} marked, {} pauses, {} lost, {} out of order (at most {} held back)\n"
+      "the longest queue: {} at {}\n",
+      packets.packets, packets.marks, packets.pauses, packets.lost, packets.reordered,
+      packets.most_held_back, format_bytes({static_cast<long long>(packets.longest_queue)}),
+      network.link_name(packets.longest_queue_link));
+  if (outcome.level == simulate::Level::kMixed) {
+    text += fmt::format("no time is more than {} from that of the packet level; {}{} leapt\n",
+                        format_seconds({packets.bound}), format_seconds({packets.leapt}),
+                        outcome.unfinished == 0 ? " of " + format_seconds({outcome.end}) : "");
+  }
+  for (const fabric::PauseStorm& storm : packets.storms)
+    text += storm_text(network, storm);
+  if (packets.deadlock.empty()) return text;
+  text += "deadlock: these links wait for each other for ever\n";
+  for (const std::uint32_t link : packets.deadlock)
+    text += "  " + network.link_name(link) + "\n";
+  return text;
+}
+
+}  // namespace
+
+void print_simulation(const Scenario& scenario, const Network& network, const Outcome& outcome,
+                      double took) {
+  fmt::print("{} on {}: {}; simulated in {}\n\n", printable(scenario.name, 60),
+             network.cluster.name, messages_text(network, outcome), format_seconds({took}));
+  if (outcome.ports.most > 0) {
+    fmt::print("planned ports: at most {} connections on a link between switches; {} by chance\n\n",
+               outcome.ports.most, outcome.ports.most_by_chance);
+  }
+  print_items(outcome);
+  if (outcome.packets) fmt::print("{}\n", packets_text(network, outcome));
+  for (const diag::Polarisation& one : outcome.polarisation)
+    fmt::print("{} (by chance: {:.1g})\n\n", diag::to_string(network.graph, one), one.by_chance);
+  if (scenario.routing.shares_seed && !scenario.failures.empty())
+    fmt::print("whether tiers hash alike is not told: links that fail are empty, too\n\n");
+  print_links(network, outcome);
+  print_slowest(network, outcome);
+  if (outcome.unfinished > 0)
+    fmt::print("\n{} of the flows never end: {}\n", outcome.unfinished, reason(scenario, outcome));
+}
+
+}  // namespace regatta::cli

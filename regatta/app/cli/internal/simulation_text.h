@@ -1,0 +1,20 @@
+// cli/internal/simulation_text.h: what a simulated scenario came to, for people and for programs.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "regatta/network/simulate/network.h"
+#include "regatta/network/simulate/run.h"
+#include "regatta/network/simulate/scenario.h"
+
+namespace regatta::cli {
+
+// The keys of docs/formats/scenario.md.
+nlohmann::json simulation_json(const simulate::Scenario& scenario, const simulate::Network& network,
+                               const simulate::Outcome& outcome);
+
+// `took`: seconds of this machine.
+void print_simulation(const simulate::Scenario& scenario, const simulate::Network& network,
+                      const simulate::Outcome& outcome, double took);
+
+}  // namespace regatta::cli

@@ -1,0 +1,159 @@
+#include "regatta/app/cli/internal/traffic_command.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/find_lab.h"
+#include "regatta/app/cli/internal/lab_polarisation.h"
+#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/outputs.h"
+#include "regatta/app/cli/internal/stop_signal.h"
+#include "regatta/app/cli/internal/time_flag.h"
+#include "regatta/app/cli/internal/traffic_text.h"
+#include "regatta/app/cli/internal/traffic_view.h"
+#include "regatta/app/cli/internal/traffic_watch.h"
+#include "regatta/base/core/units_text.h"
+#include "regatta/base/os/clock.h"
+
+namespace regatta::cli {
+namespace {
+
+constexpr TimeRange kPeriods{{0.001}, {1}, "10ms"};
+constexpr Seconds kDurationMost{600.0};
+constexpr double kPeriodsLeast = 10;
+
+struct Options {
+  std::string lab;
+  std::string duration = "10s";
+  std::string period = "10ms";
+  std::string html;
+  bool json = false;
+};
+
+Result<Seconds> period_of(const Options& options) {
+  return time_flag("--period", options.period, kPeriods, "ms");
+}
+
+Result<Seconds> duration_of(const Options& options, Seconds period) {
+  REGATTA_TRY(duration, time_flag("--duration", options.duration));
+  const Seconds least = period * kPeriodsLeast;
+  if (duration < least || duration > kDurationMost)
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("--duration: '{}' is not from {}, ten times --period, to {}; give one "
+                    "like 10s",
+                    options.duration, format_duration(least), format_duration(kDurationMost))};
+  return duration;
+}
+
+// What was new in the last second.
+void print_line(const TrafficRecord& record, Seconds& told) {
+  nlohmann::json jobs = nlohmann::json::array();
+  const auto from = static_cast<std::size_t>(told / record.interval);
+  TrafficRecord part = record;
+  part.start += record.interval * static_cast<double>(from);
+  part.intervals -= std::min(part.intervals, from);
+  for (WatchedFlow& flow : part.flows)
+    flow.bytes.erase(flow.bytes.begin(), flow.bytes.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                                  from, flow.bytes.size())));
+  for (const JobRates& job : rates_of(part))
+    jobs.push_back({{"job", job.job},
+                    {"from", job.from},
+                    {"to", job.to},
+                    {"mean_Bps", job.peaks.mean.value},
+                    {"peak_Bps", job.peaks.peak.value}});
+  fmt::print("{}\n", nlohmann::json{{"at_s", told.value}, {"pairs", std::move(jobs)}}.dump(
+                         -1, ' ', false, nlohmann::json::error_handler_t::replace));
+  std::fflush(stdout);
+  told = record.interval * static_cast<double>(record.intervals);
+}
+
+Result<TrafficView> watch(const std::optional<lab::LabInfo>& lab, Seconds duration, Seconds period,
+                          bool as_json) {
+  const std::atomic<bool>& stop = watch_stop_signals();
+  REGATTA_TRY(watch, TrafficWatch::open(lab, period));
+  const Seconds begin = os::monotonic_now();
+  Seconds told;
+  for (Seconds next = begin + Seconds{1.0}; !stop;) {
+    const Seconds now = os::monotonic_now();
+    if (now >= begin + duration) break;
+    os::sleep_for(std::min({Seconds{0.1}, next - now, begin + duration - now}));
+    if (os::monotonic_now() < next) continue;
+    next += Seconds{1.0};
+    watch->look_at_ranks();
+    if (as_json) print_line(watch->record(), told);
+  }
+  REGATTA_TRY_DO(watch->stop());
+  TrafficRecord record = watch->record();
+  // Operations that were under way at the end are told when they end.
+  os::sleep_for(Seconds{0.2});
+  watch->look_at_ranks();
+  record.ranks = watch->record().ranks;
+  return view_of(record);
+}
+
+Status run(const Options& options) {
+  REGATTA_TRY(period, period_of(options));
+  REGATTA_TRY(duration, duration_of(options, period));
+  const Output html{"--html", options.html};
+  REGATTA_TRY_DO(check_outputs({html}));
+  std::optional<lab::LabInfo> lab;
+  if (!options.lab.empty()) {
+    REGATTA_TRY(found, find_lab(options.lab));
+    lab = std::move(found);
+  }
+  std::vector<std::uint64_t> before;
+  if (lab) {
+    REGATTA_TRY(bytes, bytes_of_cables(*lab));
+    before = std::move(bytes);
+  }
+  REGATTA_TRY(view, watch(lab, duration, period, options.json));
+  if (lab) {
+    REGATTA_TRY(found, find_polarisation(*lab, before));
+    view.polarisation = std::move(found);
+  }
+  if (options.json)
+    fmt::print("{}\n",
+               traffic_json(view).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  else
+    fmt::print("{}", traffic_text(view));
+  Outputs outputs;
+  outputs.add(html, [&] { return traffic_html(view, lab ? "lab " + lab->name : "this machine"); });
+  return outputs.write();
+}
+
+}  // namespace
+
+void add_traffic_command(CLI::App& app, int& exit_status) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* traffic = add_command(
+      app, "traffic", "Show what goes over the network, for which job, collective and step",
+      "regatta traffic --lab lab-4x2 --duration 10s --html traffic.html", [=, &exit_status] {
+        const Status status = run(*options);
+        exit_status = status ? 0 : report_error(status.error());
+      });
+  traffic->add_option("--lab", options->lab, "All servers of a lab that is up; else this machine")
+      ->type_name("LAB")
+      ->check(not_empty());
+  traffic->add_option("--duration", options->duration, "How long to look, up to 10min (10s)")
+      ->type_name("TIME");
+  traffic->add_option("--period", options->period, "How often, from 1ms to 1s (10ms)")
+      ->type_name("TIME");
+  traffic->add_flag("--json", options->json,
+                    "Print an object a second, and all that was found as the last one");
+  traffic->add_option("--html", options->html, "Write a page with the rates over time")
+      ->type_name("FILE")
+      ->check(not_empty());
+}
+
+}  // namespace regatta::cli

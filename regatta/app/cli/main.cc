@@ -1,0 +1,120 @@
+// cli/main.cc: the program `regatta`: parses the command line and hands it to one command.
+// Exit status: 0 done, 1 the work failed, 2 the input is wrong.
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include <CLI/CLI.hpp>
+
+#include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/bench_command.h"
+#include "regatta/app/cli/internal/coll_command.h"
+#include "regatta/app/cli/internal/fabric_command.h"
+#include "regatta/app/cli/internal/gpu_command.h"
+#include "regatta/app/cli/internal/heal_command.h"
+#include "regatta/app/cli/internal/help.h"
+#include "regatta/app/cli/internal/lab_command.h"
+#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/measure_command.h"
+#include "regatta/app/cli/internal/plan_command.h"
+#include "regatta/app/cli/internal/probe_command.h"
+#include "regatta/app/cli/internal/run_command.h"
+#include "regatta/app/cli/internal/topo_command.h"
+#include "regatta/app/cli/internal/traffic_command.h"
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/errno_text.h"
+
+namespace {
+
+constexpr const char* kDescription =
+    "Regatta takes a GPU cluster from its hardware to its jobs: it knows the servers and the\n"
+    "network, plans how to train a large model on them, runs the training and shows prediction\n"
+    "beside measurement.";
+constexpr const char* kFooter =
+    "Example:\n"
+    "  regatta run examples/job.yaml --cluster examples/cluster.yaml\n"
+    "Each command explains itself: regatta COMMAND --help";
+
+// Adds every command to `app`; the one that runs sets `exit_status`.
+void add_commands(CLI::App& app, int& exit_status) {
+  regatta::cli::add_topo_command(app, exit_status);
+  regatta::cli::add_measure_command(app, exit_status);
+  regatta::cli::add_plan_command(app, exit_status);
+  regatta::cli::add_run_command(app, exit_status);
+  regatta::cli::add_lab_command(app, exit_status);
+  regatta::cli::add_heal_command(app, exit_status);
+  regatta::cli::add_probe_command(app, exit_status);
+  regatta::cli::add_bench_command(app, exit_status);
+  regatta::cli::add_coll_command(app, exit_status);
+  regatta::cli::add_fabric_command(app, exit_status);
+  regatta::cli::add_traffic_command(app, exit_status);
+  regatta::cli::add_gpu_command(app, exit_status);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(kDescription, "regatta");
+  app.set_version_flag("--version", std::string("regatta ") + REGATTA_VERSION,
+                       "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this and exit");
+  app.footer(kFooter);
+  app.formatter(regatta::cli::help_formatter());
+  app.require_subcommand(1);
+  int exit_status = 0;
+  add_commands(app, exit_status);
+  if (argc == 1) {
+    std::fputs(app.help().c_str(), stderr);
+    return 2;
+  }
+  if (const auto known = regatta::cli::check_words(app, {argv + 1, argv + argc}); !known)
+    return regatta::cli::report_error(known.error());
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& end) {
+    if (end.get_exit_code() == 0) return app.exit(end);  // --help, --version
+    return regatta::cli::report_error(
+        {regatta::Code::kInvalidInput, regatta::cli::explain(app, end)});
+  }
+  return exit_status;
+}
+
+// What was printed may still wait in the process: only now is it known whether it arrived.
+// `number`: why not, where that is known.
+int end_output(int status, int number = 0) {
+  errno = 0;
+  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (is_written) return status;
+  if (errno != 0) number = errno;
+  const std::string reason = number != 0 ? regatta::os::errno_text(number) : "it cannot be written";
+  std::fprintf(stderr, "regatta: standard output: %s; what was printed is not complete\n",
+               reason.c_str());
+  return status == 0 ? 1 : status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A file that may not grow is told as an error, and what was begun of it is removed. A handler,
+  // unlike SIG_IGN, does not pass on to programs that this one starts.
+  std::signal(SIGXFSZ, [](int) {});
+  try {
+    return end_output(run(argc, argv));
+  } catch (const std::system_error& error) {
+    // The library that prints throws where a large text meets a full device.
+    if (std::ferror(stdout) != 0) return end_output(1, error.code().value());
+    std::fprintf(stderr, "regatta: bug: %s; please report it\n", error.what());
+    return 1;
+  } catch (const std::bad_alloc&) {
+    std::fputs(
+        "regatta: no memory is left for this; ask for less at once, or take a machine with more\n",
+        stderr);
+    return 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "regatta: bug: %s; please report it\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,146 @@
+#include "regatta/app/report/fabric_svg.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "regatta/app/report/assets.h"
+#include "regatta/app/report/internal/fabric_draft.h"
+#include "regatta/app/report/internal/fabric_layout.h"
+#include "regatta/app/report/internal/fabric_picture.h"
+
+namespace regatta::report {
+namespace {
+
+constexpr double kMargin = 24;
+constexpr double kNotesWidth = 188;  // left of the fabric
+constexpr double kHeading = 84;
+constexpr double kLeastWidth = 640;  // of the fabric
+
+std::string switch_svg(const Picture& picture, const SwitchPlace& place, std::string_view style) {
+  const topo::Node& node = picture.graph.nodes[place.node.index()];
+  const NodeId last{place.node.value + place.count - 1};
+  const std::string title =
+      place.count == 1 ? node.name : node.name + " to " + picture.graph.nodes[last.index()].name;
+  std::string svg = fmt::format("<g class=\"{}\"><title>{}</title>", style, xml_text(title));
+  for (int behind = place.count > 1 ? 2 : 0; behind >= 0; --behind) {
+    const Box box{place.box.x + 2.5 * behind, place.box.y - 2.5 * behind, place.box.width,
+                  place.box.height};
+    svg += box_svg(box, "switch" + rail_style(picture, node.rail), 4);
+  }
+  const bool is_number = !place.label.empty() && std::isdigit(place.label.front()) != 0;
+  const double size = is_number ? 10 : 12;
+  if (!place.label.empty())
+    svg += text_svg({place.box.middle(), place.box.y + place.box.height / 2 + 0.36 * size},
+                    {size, "middle"}, place.label);
+  return svg + "</g>\n";
+}
+
+// How many servers and devices a card stands for.
+std::string counted_text(const Picture& picture, const ServerPlace& place) {
+  const double x = place.card.middle();
+  std::size_t devices = 0;
+  for (int i = 0; i < place.count; ++i)
+    devices += static_cast<std::size_t>(
+        picture.cluster.type_of(ServerId{place.first.value + i}).device_count);
+  return text_svg({x, place.card.y + 19}, {12, "middle"},
+                  counted(static_cast<std::size_t>(place.count), "server", "servers")) +
+         text_svg({x, place.card.y + 34}, {11, "middle soft"}, place.label) +
+         text_svg({x, place.card.y + 49}, {11, "middle soft"},
+                  counted(devices, "device", "devices"));
+}
+
+std::string server_text(const Picture& picture, const ServerPlace& place) {
+  const Box& card = place.card;
+  switch (picture.layout.detail) {
+    case FabricDetail::kCables:
+      return text_svg({card.middle(), card.bottom() - 9}, {12, "middle"}, place.label);
+    case FabricDetail::kRails:
+      return text_svg({card.x + 6, card.y + card.height / 2 + 4.3}, {12, ""}, place.label);
+    case FabricDetail::kCompact:
+      return text_svg({card.x + 4, card.y + card.height / 2 + 3.4}, {9.5, ""}, place.label);
+    case FabricDetail::kCounts:
+      break;
+  }
+  return counted_text(picture, place);
+}
+
+// What lies above the cables: name, devices, NICs.
+std::string server_svg(const Picture& picture, const ServerPlace& place) {
+  const topo::Server& server = picture.cluster.servers[place.first.index()];
+  std::string svg = fmt::format("<g class=\"server\"><title>{}</title>",
+                                xml_text(fmt::format("{}: {}", server.name, server.type)));
+  const std::string style = "device " + type_style(picture, server.type);
+  for (const Box& device : place.devices)
+    svg += box_svg(device, style, 2);
+  const double radius = picture.layout.detail == FabricDetail::kCompact ? 2.8 : 4.2;
+  for (const NicPlace& nic : place.nics)
+    svg += dot_svg(nic.at, radius, rail_style(picture, nic.rail));
+  return svg + server_text(picture, place) + "</g>\n";
+}
+
+std::string gap_svg(const GapPlace& gap) {
+  std::string svg = "<g class=\"left-out\">" + box_svg(gap.box, "gap", 5);
+  double y = gap.box.y + gap.box.height / 2 - 8 * static_cast<double>(gap.lines.size() - 1) + 4;
+  for (const std::string& line : gap.lines) {
+    svg += text_svg({gap.box.middle(), y}, {gap.box.width < 60 ? 10.0 : 12.0, "middle"}, line);
+    y += 16;
+  }
+  return svg + "</g>\n";
+}
+
+// Frames and cards, cables over them, and what must be read over the cables.
+std::string fabric_body(const Picture& picture) {
+  const FabricLayout& layout = picture.layout;
+  std::string below;
+  std::string above;
+  for (const GroupPlace& group : layout.groups) {
+    if (!layout.supers.empty()) below += box_svg(group.frame, "group", 10) + "\n";
+    for (const BlockPlace& block : group.blocks) {
+      below += box_svg(block.frame, "block", 8) + "\n";
+      for (const ServerPlace& server : block.servers) {
+        below += box_svg(server.card, "card", 5) + "\n";
+        above += server_svg(picture, server);
+      }
+      for (const SwitchPlace& leaf : block.leaves)
+        above += switch_svg(picture, leaf, "leaf");
+    }
+    for (const SwitchPlace& spine : group.spines)
+      above += switch_svg(picture, spine, "spine");
+  }
+  for (const SwitchPlace& super : layout.supers)
+    above += switch_svg(picture, super, "super");
+  for (const GapPlace& gap : layout.gaps)
+    above += gap_svg(gap);
+  return below + cables_svg(picture) + above;
+}
+
+}  // namespace
+
+std::string fabric_svg(const topo::Cluster& cluster) {
+  const Picture picture =
+      picture_of(cluster, {kMargin + kNotesWidth, kMargin + kHeading}, kLeastWidth);
+  const Box& area = picture.layout.area;
+  const double width = std::ceil(area.right() + kMargin);
+  // The notes beside a row of servers may reach further down than the servers.
+  const double bottom = std::max(area.bottom(), picture.layout.servers_y + 72);
+  Point legend{kMargin, bottom + 30};
+  const std::string legend_text = legend_svg(picture, width - kMargin, legend);
+  const double height = std::ceil(legend.y + kMargin);
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
+      "height=\"{1:.0f}\" role=\"img\" aria-label=\"{2}\">\n<title>{2}</title>\n<style>\n",
+      width, height, xml_text("the fabric of " + cluster.name));
+  svg += fabric_css();
+  svg += "</style>\n" + box_svg({0, 0, width, height}, "page", 0) + "\n";
+  svg += heading_svg(picture, {kMargin, kMargin});
+  svg += tier_notes_svg(picture, kMargin);
+  return svg + fabric_body(picture) + legend_text + "</svg>\n";
+}
+
+}  // namespace regatta::report

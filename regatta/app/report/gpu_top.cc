@@ -1,0 +1,262 @@
+#include "regatta/app/report/gpu_top.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/units_text.h"
+
+namespace regatta::report {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kNameColumns = 16;
+constexpr int kBytesColumns = 10;
+constexpr int kLeastBar = 6;
+constexpr int kMostBar = 40;
+
+TenantUse parse_use(const json& tenant, const json& memory) {
+  TenantUse use{.name = tenant.at("name"),
+                .gpu = memory.at("gpu"),
+                .used = {memory.at("used_bytes").get<long long>()},
+                .away = {memory.value("swapped_bytes", 0LL)},
+                .limit = {memory.at("limit_bytes").get<long long>()},
+                .part_percent = tenant.at("part_percent"),
+                .is_high_priority = tenant.at("priority") == "high"};
+  for (const json& time : tenant.at("time")) {
+    if (time.at("gpu") == use.gpu) use.had_percent = time.at("last_second_percent");
+  }
+  const std::map<std::string, double*> engines = {{"copy_to_device", &use.copied_in},
+                                                  {"copy_from_device", &use.copied_out},
+                                                  {"encode", &use.encoded},
+                                                  {"decode", &use.decoded}};
+  for (const json& one : tenant.at("engines")) {
+    const auto engine = engines.find(one.at("engine"));
+    if (engine != engines.end() && one.at("gpu") == use.gpu)
+      *engine->second = one.at("last_second");
+  }
+  for (const json& process : tenant.at("processes")) {
+    for (const json& held : process.at("memory")) {
+      if (held.at("gpu") != use.gpu) continue;
+      use.processes.push_back(
+          {process.at("pid"), process.at("name"), {held.at("used_bytes").get<long long>()}});
+    }
+  }
+  return use;
+}
+
+// `part` of `columns`, from 0 to 1.
+std::string bar(double part, int columns, bool is_utf8) {
+  part = std::isfinite(part) ? std::clamp(part, 0.0, 1.0) : 0.0;
+  // What is there is seen, and what is not full does not look so.
+  auto full = static_cast<int>(std::lround(part * columns));
+  if (part > 0) full = std::max(full, 1);
+  if (part < 1) full = std::min(full, columns - 1);
+  std::string text;
+  for (int i = 0; i < columns; ++i)
+    text += is_utf8 ? (i < full ? "█" : "░") : (i < full ? "#" : ".");
+  return text;
+}
+
+// The newest samples, one column each, to the right.
+std::string curve(const std::deque<double>& percents, int columns, bool is_utf8) {
+  static constexpr std::array kUtf8 = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  static constexpr std::array kPlain = {" ", ".", ".", ":", ":", "-", "=", "+", "#"};
+  const auto shown = std::min(percents.size(), static_cast<std::size_t>(columns));
+  std::string text(static_cast<std::size_t>(columns) - shown, ' ');
+  for (std::size_t i = percents.size() - shown; i < percents.size(); ++i) {
+    const double part = std::clamp(percents[i] / 100, 0.0, 1.0);
+    const auto level = static_cast<std::size_t>(std::ceil(part * (kUtf8.size() - 1)));
+    text += is_utf8 ? kUtf8[level] : kPlain[level];
+  }
+  return text;
+}
+
+std::string cut(const std::string& text, std::size_t columns) {
+  if (text.size() <= columns) return text + std::string(columns - text.size(), ' ');
+  return text.substr(0, columns - 2) + "..";
+}
+
+// How wide the pictures of a row may be.
+struct Columns {
+  int bar = 0;    // of memory, and of time
+  int curve = 0;  // 0: none
+};
+
+Columns divide(int columns) {
+  // Name, mark, used, "of", limit, percent, "of", percent, and what stands between them.
+  constexpr int kText = 2 + kNameColumns + 2 + kBytesColumns + 4 + kBytesColumns + 2 + 5 + 4 + 7;
+  const int rest = columns - kText - 2;
+  Columns shares{.bar = std::clamp(rest / 4, kLeastBar, kMostBar)};
+  const int left = rest - 2 * shares.bar - 2;
+  if (left >= 10) shares.curve = std::min(left, static_cast<int>(GpuTopHistory::kSamples));
+  return shares;
+}
+
+double part_of(Bytes used, Bytes whole) {
+  if (whole.value <= 0) return 0;
+  return static_cast<double>(used.value) / static_cast<double>(whole.value);
+}
+
+std::string gpu_line(const GpuTop& now, int gpu, const Screen& screen) {
+  Bytes used{0};
+  double percent = 0;
+  for (const TenantUse& use : now.tenants) {
+    if (use.gpu != gpu) continue;
+    used = {used.value + use.used.value - use.away.value};
+    percent += use.had_percent;
+  }
+  const GpuUse& device = now.gpus[static_cast<std::size_t>(gpu)];
+  std::string text = fmt::format("GPU {}", gpu);
+  const int width = std::clamp((screen.columns - 60) / 2, kLeastBar, kMostBar);
+  if (device.memory) {
+    text += fmt::format("  memory {} {} of {}",
+                        bar(part_of(used, *device.memory), width, screen.is_utf8),
+                        format_bytes(used), format_bytes(*device.memory));
+  } else {
+    text += fmt::format("  memory {}", format_bytes(used));
+  }
+  text += fmt::format("  time {} {:.0f} %", bar(percent / 100, width, screen.is_utf8), percent);
+  return text + (device.is_drained ? "  drained" : "");
+}
+
+std::string tenant_line(const TenantUse& use, const GpuTopHistory& history, const Columns& columns,
+                        bool is_utf8) {
+  std::string text = fmt::format(
+      "  {} {} {} {:>{}} of {:>{}} {} {:5.1f} of {:5.1f} %", cut(use.name, kNameColumns),
+      use.is_high_priority ? "!" : " ", bar(part_of(use.used, use.limit), columns.bar, is_utf8),
+      format_bytes(use.used), kBytesColumns, format_bytes(use.limit), kBytesColumns,
+      bar(use.had_percent / 100, columns.bar, is_utf8), use.had_percent, use.part_percent);
+  if (columns.curve > 0)
+    text += "  " + curve(history.had_percent(use.name, use.gpu), columns.curve, is_utf8);
+  return text;
+}
+
+std::string process_line(const ProcessUse& process, const Columns& columns) {
+  const std::string name = fmt::format("{} {}", process.pid, process.name);
+  return fmt::format("    {} {:>{}}",
+                     cut(name, static_cast<std::size_t>(kNameColumns + 1 + columns.bar)),
+                     format_bytes(process.memory), kBytesColumns);
+}
+
+// What of its memory is away, and what it gave to the engines beside the processors; "" when
+// nothing.
+std::string further_line(const TenantUse& use) {
+  std::vector<std::string> parts;
+  const auto rate = [](double bytes) { return format_bytes_per_second({bytes}); };
+  if (use.away.value > 0) parts.push_back(format_bytes(use.away) + " away");
+  if (use.copied_in > 0) parts.push_back(rate(use.copied_in) + " to the GPU");
+  if (use.copied_out > 0) parts.push_back(rate(use.copied_out) + " from it");
+  if (use.encoded > 0) parts.push_back(fmt::format("encodes {:.4g} Mpixel/s", use.encoded * 1e-6));
+  if (use.decoded > 0) parts.push_back(fmt::format("decodes {:.4g} Mpixel/s", use.decoded * 1e-6));
+  return parts.empty() ? "" : "    " + join(parts, ", ");
+}
+
+// Characters, not bytes.
+std::string cut_line(const std::string& line, int columns) {
+  int shown = 0;
+  std::size_t end = 0;
+  while (end < line.size()) {
+    std::size_t next = end + 1;
+    while (next < line.size() && (static_cast<unsigned char>(line[next]) & 0xc0U) == 0x80U)
+      ++next;
+    if (++shown > columns) break;
+    end = next;
+  }
+  return line.substr(0, end);
+}
+
+// Who had most comes first; names decide where nobody had anything, so that rows stand still.
+std::vector<TenantUse> sorted_uses(const GpuTop& now, int gpu) {
+  std::vector<TenantUse> uses;
+  for (const TenantUse& use : now.tenants) {
+    if (use.gpu == gpu) uses.push_back(use);
+  }
+  std::ranges::sort(uses, [](const TenantUse& a, const TenantUse& b) {
+    const auto left = std::lround(a.had_percent);
+    const auto right = std::lround(b.had_percent);
+    return left != right ? left > right : a.name < b.name;
+  });
+  return uses;
+}
+
+}  // namespace
+
+Result<GpuTop> parse_gpu_top(const std::string& text) {
+  const json books = json::parse(text, nullptr, false);
+  const Error wrong{Code::kInvalidInput,
+                    "the daemon's answer is of another version; start regatta gpu daemon again"};
+  if (books.is_discarded()) return wrong;
+  try {  // the library says by exceptions what is missing
+    GpuTop top{.policy = books.at("policy")};
+    for (const json& gpu : books.at("gpus")) {
+      GpuUse use{.is_drained = gpu.at("drained")};
+      if (!gpu.at("memory_bytes").is_null())
+        use.memory = Bytes{gpu.at("memory_bytes").get<long long>()};
+      top.gpus.push_back(use);
+    }
+    for (const json& tenant : books.at("tenants")) {
+      for (const json& memory : tenant.at("memory"))
+        top.tenants.push_back(parse_use(tenant, memory));
+    }
+    return top;
+  } catch (const json::exception&) {
+    return wrong;
+  }
+}
+
+void GpuTopHistory::add(const GpuTop& now) {
+  std::map<std::pair<std::string, int>, std::deque<double>> samples;  // of those that are there
+  for (const TenantUse& use : now.tenants) {
+    auto& of_one = samples[{use.name, use.gpu}];
+    if (const auto known = samples_.find({use.name, use.gpu}); known != samples_.end())
+      of_one = std::move(known->second);
+    of_one.push_back(use.had_percent);
+    if (of_one.size() > kSamples) of_one.pop_front();
+  }
+  samples_ = std::move(samples);
+}
+
+const std::deque<double>& GpuTopHistory::had_percent(const std::string& tenant, int gpu) const {
+  static const std::deque<double> none;
+  const auto found = samples_.find({tenant, gpu});
+  return found == samples_.end() ? none : found->second;
+}
+
+std::string gpu_top_picture(const GpuTop& now, const GpuTopHistory& history, const Screen& screen) {
+  const Columns columns = divide(screen.columns);
+  std::vector<std::string> lines = {
+      "policy " + now.policy + (screen.title.empty() ? "" : "  " + screen.title),
+      fmt::format("  {:<{}}   {:<{}} {:>{}}    {:>{}} {:<{}} {:>5}    {:>7}{}", "tenant",
+                  kNameColumns, "memory", columns.bar, "used", kBytesColumns, "limit",
+                  kBytesColumns, "time", columns.bar, "had", "part",
+                  columns.curve > 0 ? "  before" : "")};
+  for (int gpu = 0; gpu < static_cast<int>(now.gpus.size()); ++gpu) {
+    lines.push_back(gpu_line(now, gpu, screen));
+    for (const TenantUse& use : sorted_uses(now, gpu)) {
+      lines.push_back(tenant_line(use, history, columns, screen.is_utf8));
+      if (const std::string line = further_line(use); !line.empty()) lines.push_back(line);
+      for (const ProcessUse& process : use.processes)
+        lines.push_back(process_line(process, columns));
+    }
+  }
+  if (now.tenants.empty()) lines.emplace_back("no tenant; start one with regatta gpu run");
+  const auto rows = static_cast<std::size_t>(std::max(screen.rows, 0));
+  if (rows > 0 && lines.size() > rows) {
+    const std::size_t more = lines.size() - rows + 1;
+    lines.resize(rows - 1);
+    lines.push_back(fmt::format("and {} lines more; make the window higher", more));
+  }
+  std::string text;
+  for (const std::string& line : lines)
+    text += cut_line(line, screen.columns) + "\n";
+  return text;
+}
+
+}  // namespace regatta::report

@@ -1,0 +1,79 @@
+// report/gpu_top.h: one picture of `regatta gpu top`: who has which part of the GPUs now, and had
+// it in the last minute. Pure.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+
+namespace regatta::report {
+
+struct ProcessUse {
+  int pid = 0;
+  std::string name;
+  Bytes memory{0};
+};
+
+// Of one tenant on one GPU.
+struct TenantUse {
+  std::string name;
+  int gpu = 0;
+  Bytes used{0};
+  Bytes away{0};  // of these with the host
+  Bytes limit{0};
+  double had_percent = 0;   // of the device's time, in the last second
+  double part_percent = 0;  // what the policy gives it
+  bool is_high_priority = false;
+  // Of the last second.
+  double copied_in = 0;  // bytes to the device
+  double copied_out = 0;
+  double encoded = 0;  // pixels
+  double decoded = 0;
+  std::vector<ProcessUse> processes;  // those with memory there
+};
+
+struct GpuUse {
+  std::optional<Bytes> memory;  // none: not known
+  bool is_drained = false;
+};
+
+struct GpuTop {
+  std::string policy;
+  std::vector<GpuUse> gpus;
+  std::vector<TenantUse> tenants;
+};
+
+// From the text that the daemon answers to {"ask":"ps"}. kInvalidInput when it is of another
+// version.
+Result<GpuTop> parse_gpu_top(const std::string& text);
+
+// What each tenant had of each GPU in the samples before.
+class GpuTopHistory {
+ public:
+  static constexpr std::size_t kSamples = 60;
+  void add(const GpuTop& now);
+  // Oldest first, at most kSamples; empty for one that is new.
+  const std::deque<double>& had_percent(const std::string& tenant, int gpu) const;
+
+ private:
+  std::map<std::pair<std::string, int>, std::deque<double>> samples_;
+};
+
+struct Screen {
+  int columns = 80;
+  int rows = 0;         // 0: as many as are needed
+  bool is_utf8 = true;  // else bars of '#' and '.'
+  std::string title;    // of the first line, behind the policy
+};
+
+// Lines that end with a newline, none longer than the screen is wide and no more than it has rows;
+// tenants that had most of a GPU come first. What has no room is counted in the last line.
+std::string gpu_top_picture(const GpuTop& now, const GpuTopHistory& history, const Screen& screen);
+
+}  // namespace regatta::report

@@ -1,0 +1,18 @@
+// report/internal/simulation_network.h: the part of a simulated scenario's page that shows its
+// network over time: how busy links were, and how much waited for them.
+#pragma once
+
+#include <string>
+
+#include "regatta/network/simulate/network.h"
+#include "regatta/network/simulate/run.h"
+
+namespace regatta::report {
+
+// Empty where no history was kept.
+std::string links_over_time(const simulate::Network& network, const simulate::Outcome& outcome);
+
+// Empty also where nothing ever waited, and at the flow level, which knows no queues.
+std::string queues_over_time(const simulate::Network& network, const simulate::Outcome& outcome);
+
+}  // namespace regatta::report

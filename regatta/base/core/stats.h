@@ -1,0 +1,20 @@
+// core/stats.h: the few statistics that a run is judged by.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+namespace regatta {
+
+// The middle value, or the mean of the two middle ones; 0 of nothing.
+double median(std::vector<double> values);
+
+// Ranks from 1, equal values share the mean of their places: {5, 3, 5} -> {2.5, 1, 2.5}.
+std::vector<double> average_ranks(const std::vector<double>& values);
+
+// Spearman's rank correlation: Pearson's correlation of the average ranks, -1 to 1. nullopt when
+// the lengths differ, below 3 pairs, or when one side is constant. Source: Spearman, American
+// Journal of Psychology 15, 1904; ties as in Kendall, Rank Correlation Methods, section 3.8.
+std::optional<double> spearman(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace regatta

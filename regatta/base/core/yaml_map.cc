@@ -1,0 +1,381 @@
+#include "regatta/base/core/yaml_map.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/text.h"
+#include "regatta/base/core/units_text.h"
+
+namespace regatta {
+namespace {
+
+const YamlNode& empty_node() {
+  static const YamlNode empty;
+  return empty;
+}
+
+std::string_view name_of(YamlKind kind) {
+  switch (kind) {
+    case YamlKind::kNull:
+      return "nothing";
+    case YamlKind::kScalar:
+      return "a single value";
+    case YamlKind::kList:
+      return "a list";
+    case YamlKind::kMap:
+      return "a map";
+  }
+  return "nothing";
+}
+
+// A value as messages show it: one line, no control characters, not endless.
+std::string quoted(std::string_view value) {
+  return "'" + printable(value, 60) + "'";
+}
+
+// What to say of a key that is none of `keys`. To YAML "tp:3" is a word: a key's colon needs a
+// space.
+std::string remedy_for_key(const std::string& key, const std::vector<std::string>& keys) {
+  const std::size_t colon = key.find(':');
+  const std::string before = key.substr(0, colon);
+  if (colon != std::string::npos && std::find(keys.begin(), keys.end(), before) != keys.end()) {
+    return fmt::format("no space follows the colon; write '{}: {}'", before, key.substr(colon + 1));
+  }
+  const std::string nearest = nearest_word(key, keys);
+  return nearest.empty() ? "unknown key; the keys here are " + join(keys, ", ")
+                         : fmt::format("unknown key; did you mean '{}'?", nearest);
+}
+
+std::string range_text(IntRange range) {
+  constexpr long long kNoLimit = std::numeric_limits<int>::max();
+  if (range.high >= kNoLimit) return fmt::format("a whole number, at least {}", range.low);
+  return fmt::format("a whole number from {} to {}", range.low, range.high);
+}
+
+}  // namespace
+
+Result<YamlDocument> YamlDocument::parse(std::string_view text, std::string_view file) {
+  REGATTA_TRY(tree, parse_yaml(text, file));
+  if (tree.kind != YamlKind::kMap) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}:{}: found {} where a map of keys is expected; write it as "
+                             "'key: value' lines",
+                             file, tree.line, name_of(tree.kind))};
+  }
+  YamlDocument document;
+  document.state_ = std::make_unique<State>();
+  document.state_->file = std::string(file);
+  document.state_->tree = std::move(tree);
+  return document;
+}
+
+YamlMap YamlDocument::root() const {
+  return {state_.get(), &state_->tree, ""};
+}
+
+Status YamlDocument::status() const {
+  if (state_->error) return *state_->error;
+  return {};
+}
+
+void YamlMap::allow(const std::vector<std::string>& keys) const {
+  for (const YamlEntry& entry : node_->entries) {
+    if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) continue;
+    fail(entry.key, remedy_for_key(entry.key, keys));
+    return;
+  }
+}
+
+bool YamlMap::has(std::string_view key) const {
+  return node_->find(key) != nullptr;
+}
+
+bool YamlMap::is_map(std::string_view key) const {
+  const YamlNode* value = node_->find(key);
+  return value != nullptr && value->kind == YamlKind::kMap;
+}
+
+bool YamlMap::is_list(std::string_view key) const {
+  const YamlNode* value = node_->find(key);
+  return value != nullptr && value->kind == YamlKind::kList;
+}
+
+bool YamlMap::is_scalar(std::string_view key) const {
+  const YamlNode* value = node_->find(key);
+  return value != nullptr && value->kind == YamlKind::kScalar;
+}
+
+std::vector<std::string> YamlMap::keys() const {
+  std::vector<std::string> keys;
+  for (const YamlEntry& entry : node_->entries)
+    keys.push_back(entry.key);
+  return keys;
+}
+
+int YamlMap::line() const {
+  return node_->line;
+}
+
+std::string YamlMap::path_of(std::string_view key) const {
+  return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+}
+
+void YamlMap::fail_at(int line, const std::string& path, std::string_view message,
+                      Code code) const {
+  if (state_->error) return;
+  constexpr std::size_t kLongestPath = 200;
+  constexpr std::size_t kLongestMessage = 1000;
+  state_->error =
+      Error{code, fmt::format("{}:{}: {}: {}", state_->file, line, printable(path, kLongestPath),
+                              printable(message, kLongestMessage))};
+}
+
+void YamlMap::fail(std::string_view key, std::string_view message, Code code) const {
+  int line = node_->line;
+  for (const YamlEntry& entry : node_->entries) {
+    if (entry.key == key) line = entry.line;
+  }
+  fail_at(line, path_of(key), message, code);
+}
+
+void YamlMap::refuse(std::string_view key, std::string_view message) const {
+  fail(key, message, Code::kUnsupported);
+}
+
+bool YamlMap::require(std::string_view key, std::string_view kind) const {
+  if (has(key)) return true;
+  fail(key, fmt::format("missing; add {}", kind));
+  return false;
+}
+
+const std::string* YamlMap::scalar(std::string_view key) const {
+  const YamlNode* value = node_->find(key);
+  if (value == nullptr) return nullptr;
+  if (value->kind != YamlKind::kScalar) {
+    const bool is_empty = value->kind == YamlKind::kNull;
+    fail(key, fmt::format("found {} where a single value is expected{}", name_of(value->kind),
+                          is_empty ? "; write it, or leave the key out" : ""));
+    return nullptr;
+  }
+  return &value->scalar;
+}
+
+std::string YamlMap::text(std::string_view key) const {
+  require(key, "a text");
+  return text_or(key, "");
+}
+
+std::string YamlMap::text_or(std::string_view key, std::string_view fallback) const {
+  const std::string* value = scalar(key);
+  if (value == nullptr) return std::string(fallback);
+  if (value->empty()) fail(key, "empty; write a text");
+  return *value;
+}
+
+int YamlMap::integer(std::string_view key, IntRange range) const {
+  if (!require(key, range_text(range))) return static_cast<int>(range.low);
+  return integer_or(key, static_cast<int>(range.low), range);
+}
+
+int YamlMap::integer_or(std::string_view key, int fallback, IntRange range) const {
+  return static_cast<int>(long_integer_or(key, fallback, range));
+}
+
+long long YamlMap::long_integer_or(std::string_view key, long long fallback, IntRange range) const {
+  const std::string* value = scalar(key);
+  return value == nullptr ? fallback : whole_number(key, *value, range).value_or(fallback);
+}
+
+std::optional<long long> YamlMap::whole_number(std::string_view key, const std::string& text,
+                                               IntRange range) const {
+  long long number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc::invalid_argument || rest != end) {
+    fail(key, fmt::format("{} is not a whole number; write {}", quoted(text), range_text(range)));
+    return std::nullopt;
+  }
+  if (error != std::errc() || number < range.low || number > range.high) {
+    fail(key, fmt::format("{} is out of range; write {}", quoted(text), range_text(range)));
+    return std::nullopt;
+  }
+  return number;
+}
+
+double YamlMap::number_or(std::string_view key, double fallback, NumberRange range) const {
+  const std::string* value = scalar(key);
+  if (value == nullptr) return fallback;
+  char* end = nullptr;
+  const double number = std::strtod(value->c_str(), &end);
+  if (value->empty() || end != value->c_str() + value->size() || !std::isfinite(number)) {
+    fail(key, fmt::format("{} is not a number; write it like 3e-4", quoted(*value)));
+    return fallback;
+  }
+  if (number < range.low || number > range.high) {
+    fail(key, range.high == std::numeric_limits<double>::max()
+                  ? fmt::format("{} is out of range; write a number, at least {}", quoted(*value),
+                                range.low)
+                  : fmt::format("{} is out of range; write a number from {} to {}", quoted(*value),
+                                range.low, range.high));
+    return fallback;
+  }
+  return number;
+}
+
+bool YamlMap::boolean_or(std::string_view key, bool fallback) const {
+  const std::string* value = scalar(key);
+  if (value == nullptr) return fallback;
+  if (*value == "true") return true;
+  if (*value == "false") return false;
+  fail(key, fmt::format("{} is neither true nor false; write one of them", quoted(*value)));
+  return fallback;
+}
+
+template <typename T>
+T YamlMap::quantity(std::string_view key, T fallback, Result<T> (*parse)(std::string_view),
+                    bool zero_is_fine) const {
+  const std::string* value = scalar(key);
+  if (value == nullptr) return fallback;
+  // A longer text is no quantity; cutting it keeps the message readable.
+  constexpr std::size_t kLongest = 64;
+  const Result<T> parsed = parse(std::string_view(*value).substr(0, kLongest));
+  if (!parsed) {
+    fail(key, parsed.error().message);
+    return fallback;
+  }
+  if (parsed->value < 0 || (!zero_is_fine && !(parsed->value > 0))) {
+    fail(key, fmt::format("{} is out of range; it must be {}", quoted(*value),
+                          zero_is_fine ? "zero or more" : "more than zero"));
+    return fallback;
+  }
+  return *parsed;
+}
+
+Bytes YamlMap::bytes(std::string_view key) const {
+  require(key, "a size like 80GiB");
+  return bytes_or(key, {});
+}
+
+Bytes YamlMap::bytes_or(std::string_view key, Bytes fallback) const {
+  return quantity(key, fallback, parse_bytes, false);
+}
+
+Seconds YamlMap::seconds_or(std::string_view key, Seconds fallback) const {
+  return quantity(key, fallback, parse_seconds, true);
+}
+
+BytesPerSecond YamlMap::rate(std::string_view key) const {
+  require(key, "a rate like 400Gbps or 50GB/s");
+  return rate_or(key, {});
+}
+
+BytesPerSecond YamlMap::rate_or(std::string_view key, BytesPerSecond fallback) const {
+  return quantity(key, fallback, parse_bytes_per_second, false);
+}
+
+FlopsPerSecond YamlMap::flops_or(std::string_view key, FlopsPerSecond fallback) const {
+  return quantity(key, fallback, parse_flops_per_second, true);
+}
+
+double YamlMap::ratio_or(std::string_view key, double fallback) const {
+  const std::string* value = scalar(key);
+  if (value == nullptr) return fallback;
+  const Result<double> parsed = parse_ratio(*value);
+  if (!parsed) {
+    fail(key, parsed.error().message);
+    return fallback;
+  }
+  if (!(*parsed > 0) || *parsed > 1) {
+    fail(key, fmt::format("{} is out of range; write it like 20%, more than 0 and at most 100%",
+                          quoted(*value)));
+    return fallback;
+  }
+  return *parsed;
+}
+
+int YamlMap::word_index(std::string_view key, const std::vector<std::string>& words) const {
+  const std::string* value = scalar(key);
+  if (value == nullptr) return -1;
+  const auto found = std::find(words.begin(), words.end(), *value);
+  if (found != words.end()) return static_cast<int>(found - words.begin());
+  const std::string nearest = nearest_word(*value, words);
+  fail(key, fmt::format("{} is not one of {}{}", quoted(*value), join(words, ", "),
+                        nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+  return -1;
+}
+
+YamlMap YamlMap::map(std::string_view key) const {
+  require(key, "a map of keys");
+  const YamlNode* value = node_->find(key);
+  if (value != nullptr && value->kind != YamlKind::kMap) {
+    fail(key, fmt::format("found {} where a map of keys is expected", name_of(value->kind)));
+    value = nullptr;
+  }
+  return {state_, value == nullptr ? &empty_node() : value, path_of(key)};
+}
+
+std::vector<YamlMap> YamlMap::maps(std::string_view key) const {
+  require(key, "a list");
+  std::vector<YamlMap> views;
+  const YamlNode* value = node_->find(key);
+  if (value == nullptr) return views;
+  if (value->kind != YamlKind::kList) {
+    fail(key, fmt::format("found {} where a list is expected", name_of(value->kind)));
+    return views;
+  }
+  for (std::size_t i = 0; i < value->items.size(); ++i) {
+    const YamlNode& item = value->items[i];
+    const std::string path = fmt::format("{}[{}]", path_of(key), i);
+    if (item.kind != YamlKind::kMap) {
+      fail_at(item.line, path,
+              fmt::format("found {} where a map of keys is expected", name_of(item.kind)),
+              Code::kInvalidInput);
+      continue;
+    }
+    views.push_back({state_, &item, path});
+  }
+  return views;
+}
+
+std::vector<std::string> YamlMap::texts(std::string_view key) const {
+  require(key, "a list");
+  std::vector<std::string> texts;
+  const YamlNode* value = node_->find(key);
+  if (value == nullptr) return texts;
+  if (value->kind != YamlKind::kList) {
+    fail(key, fmt::format("found {} where a list is expected", name_of(value->kind)));
+    return texts;
+  }
+  for (std::size_t i = 0; i < value->items.size(); ++i) {
+    const YamlNode& item = value->items[i];
+    if (item.kind != YamlKind::kScalar) {
+      fail_at(item.line, fmt::format("{}[{}]", path_of(key), i),
+              fmt::format("found {} where a text is expected", name_of(item.kind)),
+              Code::kInvalidInput);
+      continue;
+    }
+    texts.push_back(item.scalar);
+  }
+  return texts;
+}
+
+std::vector<int> YamlMap::integers(std::string_view key, IntRange range) const {
+  std::vector<int> numbers;
+  for (const std::string& text : texts(key))
+    numbers.push_back(static_cast<int>(whole_number(key, text, range).value_or(range.low)));
+  return numbers;
+}
+
+}  // namespace regatta

@@ -1,0 +1,43 @@
+// os/cgroup.h: folders that hold threads to a share of a core, by the CFS bandwidth controller.
+// Source: Linux, Documentation/scheduler/sched-bwc.rst and admin-guide/cgroup-v2.rst (threads).
+#pragma once
+
+#include <string>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+
+namespace regatta::os {
+
+enum class CgroupVersion { kV1, kV2 };
+
+// Where this process may make its own groups of the cpu controller.
+struct CpuCgroupRoot {
+  CgroupVersion version = CgroupVersion::kV1;
+  std::string folder;
+};
+
+// Reads /proc/self/{mountinfo,cgroup} under `proc` and tries the folder out. kUnsupported gives
+// the reason in one sentence: no controller, no right to write.
+Result<CpuCgroupRoot> find_cpu_cgroup_root(const std::string& proc = "/proc");
+
+// Makes the group `root.folder/name` that limits nothing, goes before other work of the machine
+// where that may be set, and holds limited groups. A process joins its `cgroup.procs`
+// (SpawnOptions::cgroup_procs) to go before others, and with v2 has to before one of its threads
+// may join a group inside. Returns its folder.
+Result<std::string> make_cpu_group(const CpuCgroupRoot& root, const std::string& name);
+
+// Makes the group `parent/name` whose threads together get `share` of one core (0 < share <= 1)
+// in every period of 10 ms (longer when share < 0.1: the kernel's least quota is 1 ms). Returns
+// its folder.
+Result<std::string> make_limited_group(const std::string& parent, const std::string& name,
+                                       double share);
+
+// Moves the calling thread, and no other one, into `folder`.
+Status join_cgroup(const std::string& folder);
+
+// Removes `folder` and the groups within; success when it is not there. kConflict when threads
+// are still inside after `patience`.
+Status remove_cgroup(const std::string& folder, Seconds patience = Seconds{1.0});
+
+}  // namespace regatta::os

@@ -1,0 +1,108 @@
+#include "regatta/base/os/file.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/staged_file.h"
+#include "regatta/base/os/unique_fd.h"
+
+namespace regatta::os {
+namespace {
+
+Status write_all(const UniqueFd& file, std::string_view text, const std::string& path) {
+  do {
+    const ssize_t count = ::write(file.get(), text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno_error(path);
+    text.remove_prefix(static_cast<std::size_t>(count));
+  } while (!text.empty());
+  return {};
+}
+
+// Some file systems tell only now that there is no room.
+Status close_file(UniqueFd& file, const std::string& path) {
+  if (::close(file.release()) != 0) return errno_error(path);
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, std::size_t most) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return errno_error(path);
+  std::string text;
+  std::array<char, 16384> block{};
+  for (;;) {
+    const ssize_t count = ::read(file.get(), block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno_error(path);
+    if (count == 0) return text;
+    text.append(block.data(), static_cast<std::size_t>(count));
+    if (text.size() > most) {
+      return Error{Code::kInvalidInput,
+                   fmt::format("{}: holds more than {} bytes, or has no end", path, most)};
+    }
+  }
+}
+
+Status write_file(const std::string& path, std::string_view text) {
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!file) return errno_error(path);
+  REGATTA_TRY_DO(write_all(file, text, path));
+  return close_file(file, path);
+}
+
+Status write_file_atomically(const std::string& path, std::string_view text) {
+  REGATTA_TRY(staged, StagedFile::stage(path, text));
+  return staged.publish();
+}
+
+Status make_folder(const std::string& path, unsigned mode) {
+  std::error_code error;
+  const auto parent = std::filesystem::path(path).parent_path();
+  if (!parent.empty()) std::filesystem::create_directories(parent, error);
+  if (error) return errno_error(parent.string(), error.value());
+  if (::mkdir(path.c_str(), mode) == 0) return {};
+  const int reason = errno;  // before the look at the folder sets its own
+  if (std::filesystem::is_directory(path, error)) return {};
+  return errno_error(path, reason);
+}
+
+Status remove_tree(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error) return errno_error(path, error.value());
+  return {};
+}
+
+Result<TempFolder> TempFolder::create(const std::string& prefix) {
+  const char* base = std::getenv("TMPDIR");
+  std::string path = (base != nullptr && *base != '\0' ? base : "/tmp");
+  path += "/" + prefix + "-XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr) return errno_error(path);
+  return TempFolder(std::move(path));
+}
+
+TempFolder::TempFolder(TempFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+
+TempFolder& TempFolder::operator=(TempFolder&& other) noexcept {
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+TempFolder::~TempFolder() {
+  // A folder that cannot be removed is left to the system's cleaning of temporary files.
+  if (!path_.empty()) static_cast<void>(remove_tree(path_).has_value());
+}
+
+}  // namespace regatta::os

@@ -1,0 +1,39 @@
+// sharing/daemon.h: `regatta gpu daemon`: one thread that waits for messages of clients and for
+// their ends, and keeps the books.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/gpu/sharing/internal/daemon/dispatch.h"
+#include "regatta/gpu/sharing/internal/daemon/engines.h"
+#include "regatta/gpu/sharing/internal/daemon/residences.h"
+#include "regatta/gpu/sharing/internal/policy/share.h"
+#include "regatta/gpu/sharing/messages.h"
+
+namespace regatta::sharing {
+
+inline constexpr const char* kDefaultState = "/var/lib/regatta-gpu";
+
+struct DaemonOptions {
+  std::string state;  // a folder of its own
+  std::string socket = kDefaultSocket;
+  std::optional<regatta_share_policy> policy;  // none: as in the state, at first fixed
+  std::vector<Bytes> gpus = {Bytes{0}};        // the memory of each; 0: not known
+  DispatchOptions dispatch;
+  EngineRates engine_rates{};        // of each GPU
+  EngineSessions engine_sessions{};  // likewise
+  Bytes host_memory;                 // for memory of tenants with over-commit; 0: there are none
+  ResidenceOptions residences;
+  bool opens_when_lost = true;  // whether launches go on while no daemon answers
+};
+
+// Serves until `stop`. Goes on with what a daemon before it left in the folder. kConflict when
+// another one uses the folder or the socket.
+Status serve(const DaemonOptions& options, const std::atomic<bool>& stop);
+
+}  // namespace regatta::sharing

@@ -1,0 +1,156 @@
+#include "regatta/gpu/sharing/internal/hook/driver.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include "regatta/gpu/sharing/internal/hook/exports.h"
+
+// Where this library lies; the linker says it.
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+// NOLINTEND(bugprone-reserved-identifier)
+}
+
+namespace regatta::sharing::hook {
+namespace {
+
+struct Row {
+  const char* name;
+  void* wrapper;  // null: the hook uses it only
+  Library library;
+};
+const Row kRows[] = {
+#define CUDA(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), Library::kCuda},
+#define CUDA_USED(symbol, ...) {#symbol, nullptr, Library::kCuda},
+#define NVML(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), Library::kNvml},
+#define NVML_USED(symbol, ...) {#symbol, nullptr, Library::kNvml},
+#define DECODER(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), Library::kDecoder},
+#define ENCODER(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), Library::kEncoder},
+#include "regatta/gpu/sharing/internal/hook/entries.inc"
+#undef CUDA
+#undef CUDA_USED
+#undef NVML
+#undef NVML_USED
+#undef DECODER
+#undef ENCODER
+};
+constexpr std::size_t kCount = static_cast<std::size_t>(Entry::kCount);
+
+// What tells a library: its names, and functions that none but it has.
+struct Sign {
+  const char* names[2];
+  const char* functions[3];
+};
+constexpr Sign kSigns[] = {
+    // The second name is the library's where one of ours has taken its own (replacement.c).
+    {{"libcuda.so.1", "libregatta_cuda_real.so"},
+     {"cuInit", "cuDriverGetVersion", "cuMemAlloc_v2"}},
+    {{"libnvidia-ml.so.1", "libregatta_nvml_real.so"},
+     {"nvmlInit_v2", "nvmlShutdown", "nvmlDeviceGetMemoryInfo"}},
+    {{"libnvcuvid.so.1", "libnvcuvid.so"},
+     {"cuvidCreateDecoder", "cuvidDestroyDecoder", "cuvidDecodePicture"}},
+    {{"libnvidia-encode.so.1", "libnvidia-encode.so"},
+     {"NvEncodeAPICreateInstance", "NvEncodeAPIGetMaxSupportedVersion",
+      "NvEncodeAPICreateInstance"}},
+};
+const Sign& sign_of(Library library) {
+  return kSigns[static_cast<std::size_t>(library)];
+}
+
+std::atomic<bool> is_known[std::size(kSigns)] = {};
+std::atomic<bool>& known(Library library) {
+  return is_known[static_cast<std::size_t>(library)];
+}
+
+// The handle of the library that `function` is in.
+void* library_of(void* function) {
+  Dl_info info{};
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return nullptr;
+  return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+// Whether the library is loaded or can be.
+bool find(Library library) {
+  const Sign& sign = sign_of(library);
+  if (learn(library, real_dlsym()(RTLD_NEXT, sign.functions[0]))) return true;
+  for (const char* const name : sign.names) {
+    void* const handle = dlopen(name, RTLD_LAZY);
+    if (handle != nullptr && learn(library, real_dlsym()(handle, sign.functions[0]))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::atomic<void*> driver_functions[kCount];
+
+bool is_own(const void* address) {
+  return address >= static_cast<const void*>(__ehdr_start) &&
+         address < static_cast<const void*>(_end);
+}
+
+// By the C library's handle, and by dlvsym, which is not ours: so it is found whoever else stands
+// in front of dlsym, and also where the C library comes before us.
+FindSymbol* real_dlsym() {
+  static std::atomic<FindSymbol*> known_address = nullptr;
+  FindSymbol* found = known_address.load(std::memory_order_relaxed);
+  if (found != nullptr) return found;
+  for (const char* const library : {"libc.so.6", "libdl.so.2"}) {
+    if (found != nullptr) break;  // a library that is not loaded would be looked for on disk
+    void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    for (const char* const version : {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"})
+      if (found == nullptr && handle != nullptr)
+        found = reinterpret_cast<FindSymbol*>(dlvsym(handle, "dlsym", version));
+  }
+  dlerror();
+  known_address.store(found, std::memory_order_relaxed);
+  return found;
+}
+
+bool learn(Library library, void* function) {
+  if (known(library).load(std::memory_order_acquire)) return true;
+  if (function == nullptr || is_own(function)) return false;
+  void* const handle = library_of(function);
+  if (handle == nullptr) return false;
+  for (const char* const name : sign_of(library).functions) {
+    void* const found = real_dlsym()(handle, name);
+    if (found == nullptr || is_own(found)) return false;
+  }
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (kRows[i].library != library) continue;
+    void* const found = real_dlsym()(handle, kRows[i].name);
+    if (found != nullptr && !is_own(found))
+      driver_functions[i].store(found, std::memory_order_release);
+  }
+  dlerror();  // what was not found is no error of the caller's
+  known(library).store(true, std::memory_order_release);
+  return true;
+}
+
+void* find_driver_function(Entry entry) {
+  const auto i = static_cast<std::size_t>(entry);
+  const Library library = kRows[i].library;
+  if (!known(library).load(std::memory_order_acquire) && !find(library)) return nullptr;
+  return driver_functions[i].load(std::memory_order_acquire);
+}
+
+void* wrapped(void* function) {
+  if (function == nullptr) return nullptr;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (kRows[i].wrapper != nullptr &&
+        driver_functions[i].load(std::memory_order_relaxed) == function)
+      return kRows[i].wrapper;
+  }
+  return function;
+}
+
+bool is_answered(void* wrapper) {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (kRows[i].wrapper == wrapper) return find_driver_function(static_cast<Entry>(i)) != nullptr;
+  }
+  return true;
+}
+
+}  // namespace regatta::sharing::hook

@@ -1,0 +1,93 @@
+// sharing/internal/hook/driver.h: the real driver (libcuda), NVML, the codecs, and what of them the
+// hook answers for. They are asked first, always; a pointer that it returns and that we have a
+// wrapper for becomes the wrapper. So what a program finds, by whatever way, is what it would find
+// without the hook. Nothing here locks: whoever comes first fills the table, and others would write
+// the same.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "regatta/gpu/device/abi/codec.h"
+#include "regatta/gpu/device/abi/cuda_sharing.h"
+#include "regatta/gpu/device/abi/nvml.h"
+
+namespace regatta::sharing::hook {
+
+// NOLINTBEGIN(readability-identifier-naming): the names are the driver's
+enum class Entry : unsigned {
+#define CUDA(symbol, ...) symbol,
+#define CUDA_USED(symbol, ...) symbol,
+#define NVML(symbol, ...) symbol,
+#define NVML_USED(symbol, ...) symbol,
+#define DECODER(symbol, ...) symbol,
+#define ENCODER(symbol, ...) symbol,
+#include "regatta/gpu/sharing/internal/hook/entries.inc"
+#undef CUDA
+#undef CUDA_USED
+#undef NVML
+#undef NVML_USED
+#undef DECODER
+#undef ENCODER
+  kCount
+};
+// NOLINTEND(readability-identifier-naming)
+
+template <Entry entry>
+struct Signature;
+#define CUDA_USED(symbol, ...)          \
+  template <>                           \
+  struct Signature<Entry::symbol> {     \
+    using Type = CUresult(__VA_ARGS__); \
+  };
+#define CUDA(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
+#define NVML(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
+#define DECODER(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
+#define ENCODER(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
+#define NVML_USED(symbol, ...) CUDA_USED(symbol, __VA_ARGS__)
+#include "regatta/gpu/sharing/internal/hook/entries.inc"
+#undef CUDA
+#undef CUDA_USED
+#undef NVML
+#undef NVML_USED
+#undef DECODER
+#undef ENCODER
+
+template <Entry entry>
+using Driver = typename Signature<entry>::Type*;
+
+extern std::atomic<void*> driver_functions[static_cast<std::size_t>(Entry::kCount)];
+
+// Loads the library when nobody has yet; null when it has no such function.
+void* find_driver_function(Entry entry);
+
+template <Entry entry>
+Driver<entry> driver() {
+  void* function =
+      driver_functions[static_cast<std::size_t>(entry)].load(std::memory_order_acquire);
+  if (function == nullptr) [[unlikely]]
+    function = find_driver_function(entry);
+  return reinterpret_cast<Driver<entry>>(function);
+}
+
+// What a program gets that found `function`: our wrapper, or the same.
+void* wrapped(void* function);
+
+// Whether the driver has the function of this wrapper.
+bool is_answered(void* wrapper);
+
+enum class Library : std::uint8_t { kCuda, kNvml, kDecoder, kEncoder };
+
+// Learns a library from one of its functions, unless it is known; false when `function` is in
+// another one.
+bool learn(Library library, void* function);
+
+// Whether an address is of this library.
+bool is_own(const void* address);
+
+// The C library's dlsym, found without calling it.
+using FindSymbol = void*(void* handle, const char* name);
+FindSymbol* real_dlsym();
+
+}  // namespace regatta::sharing::hook

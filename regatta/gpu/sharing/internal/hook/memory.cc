@@ -1,0 +1,191 @@
+// Allocations that have an address from the start, and the views of a device's memory.
+#include "regatta/gpu/sharing/internal/hook/memory.h"
+
+#include <algorithm>
+#include <array>
+
+#include "regatta/gpu/sharing/internal/hook/exports.h"
+#include "regatta/gpu/sharing/internal/hook/swap.h"
+#include "regatta/gpu/sharing/internal/ledger/ledger.h"
+
+namespace regatta::sharing::hook {
+
+Sizes& sizes() {
+  static auto* const only = new Sizes;  // other threads use it until the very end
+  return *only;
+}
+
+Blocks& blocks(int device) {
+  static auto* const all = new std::array<Blocks, REGATTA_DEVICES_MAX>;
+  return (*all)[static_cast<std::size_t>(device)];
+}
+
+std::optional<Place> current_place() {
+  Place place;
+  auto* const get_current = driver<Entry::cuCtxGetCurrent>();
+  auto* const get_device = driver<Entry::cuCtxGetDevice>();
+  if (get_current == nullptr || get_device == nullptr ||
+      get_current(&place.context) != CUDA_SUCCESS || place.context == nullptr ||
+      get_device(&place.device) != CUDA_SUCCESS)
+    return std::nullopt;
+  return place;
+}
+
+void give_back(const Allocation& allocation) {
+  std::uint64_t bytes = allocation.charged;
+  if (allocation.bytes != 0)
+    bytes += blocks(allocation.device).remove(allocation.address, allocation.bytes);
+  release(allocation.device, bytes);
+}
+
+std::optional<Measured::Call> Measured::begin(int device, std::uint64_t most, Busy* busy) {
+  const auto granted = reserve(device, most, busy);
+  if (!granted) return std::nullopt;
+  const std::scoped_lock lock(mutex_);
+  expected_ += *granted;
+  held_ += *granted;
+  return Call{.expected = *granted, .number = ++begun_, .measured_before = measured_};
+}
+
+Measured::Outcome Measured::apply(int device, const Call& call, std::uint64_t number,
+                                  std::optional<std::uint64_t> measured) {
+  const std::scoped_lock lock(mutex_);
+  expected_ -= call.expected;
+  if (measured && number > applied_) {
+    applied_ = number;
+    measured_ = *measured;
+  }
+  if (!measured && !call.has_failed) measured_ += call.expected;
+  Outcome outcome;
+  if (call.number == begun_ && expected_ == 0 && measured_ > call.measured_before)
+    outcome.grown = measured_ - call.measured_before;
+  const std::uint64_t target = measured_ + expected_;
+  if (target < held_) {
+    release(device, held_ - target);
+    held_ = target;
+  }
+  if (target == held_) return outcome;
+  const auto granted = reserve(device, target - held_);
+  if (granted) held_ += *granted;
+  outcome.is_within = granted.has_value();
+  return outcome;
+}
+
+std::uint64_t Measured::held_bytes() {
+  const std::scoped_lock lock(mutex_);
+  return held_;
+}
+
+namespace {
+
+// Asks the driver by `call` for about `bytes`, `size()` of them when it is done.
+template <typename Call, typename Size>
+CUresult allocate_blocks(CUdeviceptr* address, std::uint64_t bytes, Call&& call, Size&& size) {
+  const auto place = current_place();
+  if (!place || address == nullptr || bytes == 0) return call();
+  if (!meet_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
+  Busy busy;
+  const auto granted = reserve(place->device, whole_blocks(bytes), &busy);
+  if (!granted) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS || *granted == 0) {
+    release(place->device, *granted);
+    return result;
+  }
+  const std::uint64_t taken = blocks(place->device).add(*address, size());
+  const Allocation made{
+      .address = *address, .bytes = size(), .context = place->context, .device = place->device};
+  if (taken > *granted && !reserve(place->device, taken - *granted)) {
+    // More than was asked for: rare, and undone.
+    driver<Entry::cuMemFree_v2>()(*address);
+    blocks(place->device).remove(*address, size());
+    release(place->device, *granted);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  if (taken < *granted) release(place->device, *granted - taken);
+  sizes().put(made);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult allocate(Driver<Entry::cuMemAlloc_v2> real, CUdeviceptr* address, std::size_t bytes) {
+  if (const auto done = allocate_movable(address, bytes)) return *done;
+  return allocate_blocks(
+      address, bytes, [&] { return real(address, bytes); }, [&] { return bytes; });
+}
+
+CUresult allocate_pitch(Driver<Entry::cuMemAllocPitch_v2> real, CUdeviceptr* address,
+                        std::size_t* pitch, std::size_t width, std::size_t height,
+                        unsigned element_bytes) {
+  constexpr std::size_t kPitchStep = 512;  // of every GPU so far
+  if (pitch == nullptr) return real(address, pitch, width, height, element_bytes);
+  const std::size_t likely_pitch = (width + kPitchStep - 1) / kPitchStep * kPitchStep;
+  const std::size_t likely = likely_pitch * height;
+  if (element_bytes == 4 || element_bytes == 8 || element_bytes == 16) {
+    const auto done = allocate_movable(address, likely);
+    if (done && *done == CUDA_SUCCESS) *pitch = likely_pitch;
+    if (done) return *done;
+  }
+  return allocate_blocks(
+      address, likely, [&] { return real(address, pitch, width, height, element_bytes); },
+      [&] { return *pitch * height; });
+}
+
+CUresult allocate_managed(Driver<Entry::cuMemAllocManaged> real, CUdeviceptr* address,
+                          std::size_t bytes, unsigned flags) {
+  if (!bind_process()) return CUDA_ERROR_OUT_OF_MEMORY;
+  return allocate_blocks(
+      address, bytes, [&] { return real(address, bytes, flags); }, [&] { return bytes; });
+}
+
+namespace {
+
+CUresult free_known(Driver<Entry::cuMemFree_v2> real, CUdeviceptr address) {
+  if (free_movable(address)) {
+    settle_pools(false);  // work was waited for
+    return CUDA_SUCCESS;
+  }
+  const Busy busy;
+  // Taken out first: as soon as it is free, another thread may get the same address.
+  const auto known = sizes().take(address);
+  const CUresult result = real(address);
+  if (!known) return result;
+  if (result != CUDA_SUCCESS) {
+    sizes().put(*known);
+    return result;
+  }
+  give_back(*known);
+  if (known->pool != nullptr) forget_in_pool(*known);
+  settle_pools(false);  // the driver waited for work
+  return result;
+}
+
+}  // namespace
+
+CUresult free_memory(Driver<Entry::cuMemFree_v2> real, CUdeviceptr address) {
+  const CUresult result = free_known(real, address);
+  if (result == CUDA_SUCCESS) settle_shares(When::kNow);
+  return result;
+}
+
+CUresult show_memory(Driver<Entry::cuMemGetInfo_v2> real, std::size_t* free, std::size_t* total) {
+  MemoryView view;
+  const CUresult result = real(&view.free_bytes, &view.total_bytes);
+  const auto place = current_place();
+  if (result != CUDA_SUCCESS || !place) return result;
+  meet_context(*place);
+  view = tenant_view(place->device, view);
+  if (free != nullptr) *free = view.free_bytes;
+  if (total != nullptr) *total = view.total_bytes;
+  return result;
+}
+
+CUresult show_total(Driver<Entry::cuDeviceTotalMem_v2> real, std::size_t* bytes, CUdevice device) {
+  const CUresult result = real(bytes, device);
+  if (result == CUDA_SUCCESS && bytes != nullptr)
+    *bytes = tenant_view(device, {*bytes, *bytes}).total_bytes;
+  return result;
+}
+
+}  // namespace regatta::sharing::hook

@@ -1,0 +1,242 @@
+#include "regatta/gpu/sharing/internal/hook/swap.h"
+
+#include <array>
+#include <mutex>
+#include <string>
+
+#include "regatta/gpu/sharing/internal/client/client.h"
+#include "regatta/gpu/sharing/internal/hook/exports.h"
+#include "regatta/gpu/sharing/internal/hook/memory.h"
+#include "regatta/gpu/sharing/internal/hook/report.h"
+#include "regatta/gpu/sharing/internal/hook/tenant.h"
+#include "regatta/gpu/sharing/internal/swap/cuda_swap.h"
+
+namespace regatta::sharing::hook {
+
+std::atomic<bool> has_movable = false;
+std::atomic<bool> counts_calls = false;
+std::atomic<int> calls_under_way = 0;
+
+namespace {
+
+constexpr std::uint64_t kLeast = 1 << 20;  // smaller ones share blocks, which the driver does
+
+SwapCalls swap_calls() {
+  return {.address_reserve = driver<Entry::cuMemAddressReserve>(),
+          .address_free = driver<Entry::cuMemAddressFree>(),
+          .create = driver<Entry::cuMemCreate>(),
+          .release = driver<Entry::cuMemRelease>(),
+          .map = driver<Entry::cuMemMap>(),
+          .unmap = driver<Entry::cuMemUnmap>(),
+          .set_access = driver<Entry::cuMemSetAccess>(),
+          .host_alloc = driver<Entry::cuMemHostAlloc>(),
+          .host_free = driver<Entry::cuMemFreeHost>(),
+          .copy_to_device = driver<Entry::cuMemcpyHtoDAsync_v2>(),
+          .copy_to_host = driver<Entry::cuMemcpyDtoHAsync_v2>(),
+          .stream_create = driver<Entry::cuStreamCreate>(),
+          .stream_destroy = driver<Entry::cuStreamDestroy_v2>(),
+          .event_create = driver<Entry::cuEventCreate>(),
+          .event_record = driver<Entry::cuEventRecord>(),
+          .event_wait = driver<Entry::cuEventSynchronize>(),
+          .event_destroy = driver<Entry::cuEventDestroy_v2>(),
+          .context_push = driver<Entry::cuCtxPushCurrent_v2>(),
+          .context_pop = driver<Entry::cuCtxPopCurrent_v2>(),
+          .context_wait = driver<Entry::cuCtxSynchronize>(),
+          .may_exchange_capture_mode = driver<Entry::cuThreadExchangeStreamCaptureMode>()};
+}
+
+bool is_complete(const SwapCalls& calls) {
+  return calls.address_reserve != nullptr && calls.create != nullptr && calls.map != nullptr &&
+         calls.unmap != nullptr && calls.set_access != nullptr && calls.host_alloc != nullptr;
+}
+
+// Counts what it puts on the device where the driver's own figure is compared with what is known.
+class CountedSwap : public CudaSwap {
+ public:
+  using CudaSwap::CudaSwap;
+  bool map(std::uint64_t address, std::uint64_t bytes) override {
+    const Busy busy;
+    if (!CudaSwap::map(address, bytes)) return false;
+    there += bytes;
+    return true;
+  }
+  void unmap(std::uint64_t address, std::uint64_t bytes) override {
+    const Busy busy;
+    CudaSwap::unmap(address, bytes);
+    there -= bytes;
+  }
+
+  std::atomic<std::uint64_t> there = 0;
+};
+
+// For the life of the process: its thread may be at work when the process ends.
+struct Device {
+  CountedSwap swap;
+  Residence residence;
+
+  Device(Client& client, int number)
+      : swap(swap_calls(), number),
+        residence(client, number, swap, Movable::kChunk, &calls_under_way) {}
+};
+
+std::array<std::atomic<Device*>, REGATTA_DEVICES_MAX> devices{};
+
+Device* device_at(int number) {
+  if (number < 0 || number >= REGATTA_DEVICES_MAX) return nullptr;
+  return devices[static_cast<std::size_t>(number)].load(std::memory_order_acquire);
+}
+
+// Null where memory does not move: the tenant has no over-commit, or the driver is too old.
+Device* make_device(int number) {
+  Client* const client = tenant_client();
+  if (number < 0 || number >= REGATTA_DEVICES_MAX || client == nullptr ||
+      !client->is_overcommitted() || !client->is_here())
+    return nullptr;
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
+  if (Device* const known = device_at(number)) return known;
+  if (!is_complete(swap_calls())) {
+    static std::atomic<bool> is_said = false;
+    if (!is_said.exchange(true)) report("the driver is too old; memory cannot leave the GPU");
+    return nullptr;
+  }
+  auto* const made = new Device(*client, number);
+  devices[static_cast<std::size_t>(number)].store(made, std::memory_order_release);
+  has_movable.store(true, std::memory_order_release);
+  return made;
+}
+
+// Calls `use` with each device and its number.
+template <typename F>
+void for_each_device(F&& use) {
+  if (!has_movable.load(std::memory_order_acquire)) return;
+  for (int number = 0; number < REGATTA_DEVICES_MAX; ++number)
+    if (Device* const device = device_at(number)) use(*device, number);
+}
+
+}  // namespace
+
+Residence* find_residence() {
+  Client* const client = tenant_client();
+  if (client == nullptr || !client->is_here()) return nullptr;  // the driver will refuse
+  const auto place = current_place();
+  Device* const device = place ? device_at(place->device) : nullptr;
+  return device == nullptr ? nullptr : &device->residence;
+}
+
+void watch_devices() {
+  Client* const client = tenant_client();
+  auto* const count_devices = driver<Entry::cuDeviceGetCount>();
+  int count = 0;
+  if (client == nullptr || !client->is_overcommitted() || count_devices == nullptr ||
+      count_devices(&count) != CUDA_SUCCESS)
+    return;
+  counts_calls = true;
+  for (int number = 0; number < count && number < REGATTA_DEVICES_MAX; ++number) {
+    if (__atomic_load_n(&client->tenant().quota[number], __ATOMIC_RELAXED) == 0) continue;
+    if (Device* const device = make_device(number)) device->residence.watch();
+  }
+}
+
+bool bind_process() {
+  Client* const client = tenant_client();
+  if (client == nullptr || !client->is_overcommitted() || !client->is_here()) return true;
+  if (__atomic_load_n(&client->process().bound, __ATOMIC_RELAXED) != 0) return true;
+  const Status bound = client->bind();
+  if (bound) return true;
+  // Some programs ask again and again, and a process has few lines.
+  static std::atomic<bool> is_said = false;
+  if (bound.error().code != Code::kExhausted || !is_said.exchange(true))
+    report(bound.error().message);
+  return false;
+}
+
+HereAt::HereAt() {
+  for_each_device([this](Device& device, int) { add(&device.residence); });
+  enter();
+  for (std::size_t i = 0; i < count_; ++i)
+    residences_[i]->launches();
+}
+
+HereAt::HereAt(std::span<const CUdeviceptr> to, std::span<const CUdeviceptr> from) {
+  if (!has_movable.load(std::memory_order_acquire)) return;
+  add(find_residence());
+  for (const auto addresses : {to, from})
+    for (const CUdeviceptr address : addresses)
+      if (const auto found = find_movable(address)) add(&device_at(found->device)->residence);
+  enter();
+  for (const CUdeviceptr address : to)
+    if (const auto found = find_movable(address))
+      device_at(found->device)->residence.writes(address);
+}
+
+HereAt::~HereAt() {
+  for (std::size_t i = 0; i < count_; ++i)
+    residences_[i]->leave();
+}
+
+void HereAt::add(Residence* residence) {
+  if (residence == nullptr || count_ == residences_.size()) return;
+  for (std::size_t i = 0; i < count_; ++i)
+    if (residences_[i] == residence) return;
+  residences_[count_++] = residence;
+}
+
+// Nothing is kept from going while another one is waited for: two processes could wait for each
+// other.
+void HereAt::enter() {
+  for (std::size_t first = 0; count_ != 0;) {
+    residences_[first]->enter();
+    std::size_t lacking = 0;
+    while (lacking < count_ && (lacking == first || residences_[lacking]->try_enter()))
+      ++lacking;
+    if (lacking == count_) return;
+    for (std::size_t i = 0; i < lacking; ++i)
+      if (i != first) residences_[i]->leave();
+    residences_[first]->leave();
+    first = lacking;
+  }
+}
+
+std::optional<CUresult> allocate_movable(CUdeviceptr* address, std::uint64_t bytes) {
+  if (address == nullptr || bytes < kLeast) return std::nullopt;
+  const auto place = current_place();
+  Device* const device = place ? make_device(place->device) : nullptr;
+  if (device == nullptr) return std::nullopt;
+  if (!meet_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const auto made = device->residence.allocate(place->context, bytes);
+  if (made) {
+    *address = *made;
+    return CUDA_SUCCESS;
+  }
+  if (made.error().code != Code::kExhausted) report(made.error().message);
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+bool free_movable(CUdeviceptr address) {
+  const auto found = find_movable(address);
+  return found && found->range.address == address &&
+         device_at(found->device)->residence.free(address);
+}
+
+void free_movable_of(CUcontext context) {
+  for_each_device([&](Device& device, int) {
+    device.residence.free_all(context);
+    device.swap.forget(context);
+  });
+}
+
+std::optional<MovableRange> find_movable(CUdeviceptr address) {
+  std::optional<MovableRange> found;
+  for_each_device([&](Device& device, int number) {
+    if (const auto range = device.residence.find(address)) found = {*range, number};
+  });
+  return found;
+}
+
+std::uint64_t movable_bytes_there(int device) {
+  const Device* const known = device_at(device);
+  return known == nullptr ? 0 : known->swap.there.load();
+}
+
+}  // namespace regatta::sharing::hook

@@ -1,0 +1,154 @@
+#include "regatta/gpu/sharing/internal/ledger/ledger.h"
+
+#include <atomic>
+#include <map>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "regatta/gpu/sharing/internal/ledger/purse.h"
+
+namespace regatta::sharing {
+namespace {
+
+constexpr unsigned long long kMiB = 1ULL << 20;
+
+TEST(Account, GrantsUpToItsQuotaToTheByte) {
+  regatta_account account = {.quota = 100, .leased = 0};
+  unsigned long long held = 0;
+  EXPECT_FALSE(regatta_lease_grow(&account, &held, 101));
+  EXPECT_TRUE(regatta_lease_grow(&account, &held, 100));
+  EXPECT_FALSE(regatta_lease_grow(&account, &held, 1));
+  EXPECT_FALSE(regatta_lease_shrink(&account, &held, 101));
+  EXPECT_TRUE(regatta_lease_shrink(&account, &held, 1));
+  EXPECT_EQ(regatta_account_room(&account), 1U);
+  EXPECT_EQ(regatta_lease_reclaim(&account, &held), 99U);
+  EXPECT_EQ(account.leased, 0U);
+}
+
+TEST(Account, GrantsNothingWhileItsQuotaIsBelowWhatIsLeased) {
+  regatta_account account = {.quota = 100, .leased = 0};
+  unsigned long long held = 0;
+  ASSERT_TRUE(regatta_lease_grow(&account, &held, 80));
+  account.quota = 50;
+  EXPECT_EQ(regatta_account_room(&account), 0U);
+  EXPECT_FALSE(regatta_lease_grow(&account, &held, 1));
+  ASSERT_TRUE(regatta_lease_shrink(&account, &held, 31));
+  EXPECT_EQ(regatta_account_room(&account), 1U);
+}
+
+TEST(LeaseSize, DoublesWhatAClientHoldsWithinAnEighthOfTheRoom) {
+  regatta_account account = {.quota = 8000 * kMiB, .leased = 0};
+  EXPECT_EQ(regatta_lease_size(&account, 0, 1), 16 * kMiB);
+  EXPECT_EQ(regatta_lease_size(&account, 64 * kMiB, 1), 64 * kMiB);
+  EXPECT_EQ(regatta_lease_size(&account, 4000 * kMiB, 1), 1000 * kMiB);
+  EXPECT_EQ(regatta_lease_size(&account, 0, 7000 * kMiB), 7000 * kMiB);
+  account.leased = 8000 * kMiB - 5;
+  EXPECT_EQ(regatta_lease_size(&account, 0, 5), 5U);
+  EXPECT_EQ(regatta_lease_size(&account, 0, 6), 0U);
+}
+
+// Against a model that is nothing but a map, under random calls of 16 clients.
+TEST(Account, EqualsAPlainModelUnderRandomCalls) {
+  std::mt19937_64 random(11);
+  regatta_account account = {.quota = 1000 * kMiB, .leased = 0};
+  std::vector<unsigned long long> held(16);
+  std::map<std::size_t, unsigned long long> model;
+  const auto sum = [&] {
+    return std::accumulate(model.begin(), model.end(), 0ULL,
+                           [](auto total, const auto& one) { return total + one.second; });
+  };
+  for (int round = 0; round < 200'000; ++round) {
+    const std::size_t who = random() % held.size();
+    const unsigned long long bytes = random() % (random() % 2 == 0 ? 300 * kMiB : 100);
+    switch (random() % 8) {
+      case 0:
+        EXPECT_EQ(regatta_lease_reclaim(&account, &held[who]), model[who]);
+        model[who] = 0;
+        break;
+      case 1:
+        account.quota = random() % (2000 * kMiB);
+        break;
+      case 2:
+      case 3:
+        ASSERT_EQ(regatta_lease_shrink(&account, &held[who], bytes) != 0, bytes <= model[who]);
+        if (bytes <= model[who]) model[who] -= bytes;
+        break;
+      default: {
+        const bool fits = sum() + bytes <= account.quota;
+        const unsigned long long size = regatta_lease_size(&account, held[who], bytes);
+        if (bytes > 0) {
+          ASSERT_EQ(size != 0, fits) << round;
+        }
+        ASSERT_EQ(regatta_lease_grow(&account, &held[who], bytes) != 0, fits || bytes == 0);
+        if (fits) model[who] += bytes;
+        if (fits && bytes > 0) {
+          ASSERT_LE(sum() - bytes + size, account.quota) << round;
+        }
+      }
+    }
+    ASSERT_EQ(account.leased, sum()) << round;
+    ASSERT_EQ(held[who], model[who]) << round;
+  }
+}
+
+TEST(Purse, GivesOutOnlyWhatIsInIt) {
+  regatta_purse purse = {regatta_word(7, 100)};
+  EXPECT_FALSE(regatta_purse_take(&purse, 101));
+  EXPECT_TRUE(regatta_purse_take(&purse, 100));
+  EXPECT_FALSE(regatta_purse_take(&purse, 1));
+  regatta_purse_give(&purse, 40);
+  EXPECT_EQ(regatta_word_spare(regatta_purse_read(&purse)), 40U);
+  EXPECT_EQ(regatta_word_turn(regatta_purse_read(&purse)), 7U);
+}
+
+TEST(Purse, IsNotReplacedWhenTheClientWasFaster) {
+  regatta_purse purse = {regatta_word(0xffff, 100)};
+  const unsigned long long seen = regatta_purse_read(&purse);
+  ASSERT_TRUE(regatta_purse_take(&purse, 1));
+  EXPECT_FALSE(regatta_purse_replace(&purse, seen, 0x10000, 0));
+  EXPECT_TRUE(regatta_purse_replace(&purse, regatta_purse_read(&purse), 0x10000, 50));
+  EXPECT_EQ(regatta_word_turn(regatta_purse_read(&purse)), 0U);  // it starts over
+  EXPECT_EQ(regatta_word_spare(regatta_purse_read(&purse)), 50U);
+}
+
+// Two threads of a client and the daemon's at one word: leased - spare is what is in use.
+TEST(Purse, LosesNothingBetweenClientAndDaemon) {
+  regatta_purse purse = {0};
+  std::atomic<bool> stop = false;
+  unsigned long long leased = 0;
+  std::vector<unsigned long long> in_use(2);
+  std::vector<std::thread> clients;
+  clients.reserve(in_use.size());
+  for (std::size_t i = 0; i < in_use.size(); ++i) {
+    clients.emplace_back([&, i] {
+      std::mt19937_64 random(i);
+      while (!stop) {
+        const unsigned long long bytes = random() % 1000;
+        if (in_use[i] >= bytes && random() % 2 == 0) {
+          regatta_purse_give(&purse, bytes);
+          in_use[i] -= bytes;
+        } else if (regatta_purse_take(&purse, bytes)) {
+          in_use[i] += bytes;
+        }
+      }
+    });
+  }
+  std::mt19937_64 random(5);
+  for (unsigned turn = 1; turn < 200'000; ++turn) {
+    const unsigned long long word = regatta_purse_read(&purse);
+    const unsigned long long spare = regatta_word_spare(word);
+    const unsigned long long now = random() % 2 == 0 ? spare + random() % 1000 : spare / 2;
+    if (regatta_purse_replace(&purse, word, turn, now)) leased += now - spare;
+  }
+  stop = true;
+  for (std::thread& client : clients)
+    client.join();
+  EXPECT_EQ(leased - regatta_word_spare(regatta_purse_read(&purse)), in_use[0] + in_use[1]);
+}
+
+}  // namespace
+}  // namespace regatta::sharing

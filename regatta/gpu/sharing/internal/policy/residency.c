@@ -1,0 +1,241 @@
+#include "regatta/gpu/sharing/internal/policy/residency.h"
+
+typedef unsigned long long u64;
+
+static const u64 kForever = ~0ULL;
+
+static u64 least_of(u64 a, u64 b) {
+  return a < b ? a : b;
+}
+static u64 most_of(u64 a, u64 b) {
+  return a > b ? a : b;
+}
+
+static int is_waiting(const regatta_resident* tenant) {
+  return tenant->is_runnable && !tenant->is_in;
+}
+
+void regatta_residency_init(regatta_residency* residency, u64 bytes_per_us, u64 longest_wait_ns) {
+  unsigned i;
+  residency->capacity = 0;
+  residency->bytes_per_us = bytes_per_us == 0 ? 1 : bytes_per_us;
+  residency->longest_wait_ns = longest_wait_ns;
+  residency->count = REGATTA_TENANTS_MAX;
+  for (i = 0; i < REGATTA_TENANTS_MAX; ++i)
+    regatta_residency_forget(residency, i);
+  residency->count = 0;
+}
+
+void regatta_residency_forget(regatta_residency* residency, unsigned tenant) {
+  static const regatta_resident kNobody = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  residency->tenants[tenant] = kNobody;
+}
+
+u64 regatta_swap_cost_ns(const regatta_residency* residency, unsigned tenant) {
+  return 2 * residency->tenants[tenant].demand * 1000 / residency->bytes_per_us;
+}
+
+/* Where many wait, stays are shorter, but never so short that more time is lost than used. */
+u64 regatta_stay_ns(const regatta_residency* residency, unsigned tenant) {
+  const u64 cost = regatta_swap_cost_ns(residency, tenant);
+  const u64 wanted =
+      most_of(REGATTA_STAY_LEAST_NS, cost * (100 - REGATTA_SWAP_PERCENT) / REGATTA_SWAP_PERCENT);
+  u64 waiting = 1;
+  unsigned i;
+  if (residency->tenants[tenant].lease_ns != 0) return residency->tenants[tenant].lease_ns;
+  for (i = 0; i < residency->count; ++i)
+    if (i != tenant && is_waiting(&residency->tenants[i])) ++waiting;
+  return most_of(least_of(wanted, residency->longest_wait_ns / waiting), cost);
+}
+
+void regatta_residency_see(regatta_residency* residency, unsigned tenant,
+                           const regatta_resident* seen, u64 now_ns) {
+  regatta_resident* const known = &residency->tenants[tenant];
+  const int was_waiting = is_waiting(known);
+  const int was_in = known->is_in;
+  const int was_runnable = known->is_runnable;
+  if (tenant >= residency->count) residency->count = tenant + 1;
+  if (was_runnable && !seen->is_runnable) known->idle_ns = now_ns;
+  known->demand = seen->demand;
+  known->resident = seen->resident;
+  known->bound = seen->bound;
+  known->may = seen->may;
+  known->lease_ns = seen->lease_ns;
+  known->is_stuck = seen->is_stuck;
+  known->is_runnable = seen->is_runnable;
+  known->is_in = known->may >= known->demand && known->resident >= known->demand;
+  /* One whose demand grows while it stays goes on with its stay when it is in again. Who comes back
+   * from a pause that was long enough to take its memory begins a new one.
+   */
+  if (known->is_in && (!was_in || !was_runnable) &&
+      (!known->has_stay || (!was_runnable && known->is_runnable &&
+                            now_ns - known->idle_ns >= regatta_swap_cost_ns(residency, tenant)))) {
+    known->has_stay = 1;
+    known->began_ns = now_ns;
+  }
+  if (known->may < known->resident) known->has_stay = 0;
+  if (is_waiting(known) && !was_waiting) known->waits_ns = now_ns;
+}
+
+static u64 stay_end(const regatta_residency* residency, unsigned tenant) {
+  const regatta_resident* const one = &residency->tenants[tenant];
+  return one->has_stay ? one->began_ns + regatta_stay_ns(residency, tenant) : 0;
+}
+
+/* What those who were given up keep beyond what they may have. */
+static u64 kept_by_stuck(const regatta_residency* residency, int except) {
+  u64 sum = 0;
+  unsigned i;
+  for (i = 0; i < residency->count; ++i) {
+    const regatta_resident* const one = &residency->tenants[i];
+    if ((int)i != except && one->is_stuck && one->resident > one->may)
+      sum += one->resident - one->may;
+  }
+  return sum;
+}
+
+/* Who lacks memory in its stay, then who waits longest; nobody who can never be served. */
+static int find_head(const regatta_residency* residency, u64 now_ns) {
+  int head = -1;
+  int head_stays = 0;
+  unsigned i;
+  for (i = 0; i < residency->count; ++i) {
+    const regatta_resident* const one = &residency->tenants[i];
+    const int stays = stay_end(residency, i) > now_ns;
+    if (!is_waiting(one) || one->demand == 0 || one->is_stuck) continue;
+    if (one->demand + kept_by_stuck(residency, (int)i) > residency->capacity) continue;
+    if (head >= 0 && (head_stays > stays ||
+                      (head_stays == stays && residency->tenants[head].waits_ns <= one->waits_ns)))
+      continue;
+    head = (int)i;
+    head_stays = stays;
+  }
+  return head;
+}
+
+/* When a tenant can be asked for memory. */
+static u64 free_from(const regatta_residency* residency, unsigned tenant) {
+  const regatta_resident* const one = &residency->tenants[tenant];
+  const u64 end = stay_end(residency, tenant);
+  if (one->is_runnable || !one->has_stay) return end;
+  /* As long idle as its swap takes: then it was right to take it, whenever it comes back. */
+  return least_of(end, one->idle_ns + regatta_swap_cost_ns(residency, tenant));
+}
+
+/* Who is asked first: the idle, longest idle first; those who work, longest there first; then those
+ * who wait with a part of their memory there, the last in the queue first: it is used last.
+ */
+static int class_of(const regatta_resident* one) {
+  return !one->is_runnable ? 0 : one->is_in ? 1 : 2;
+}
+static int is_asked_before(const regatta_resident* a, const regatta_resident* b) {
+  if (class_of(a) != class_of(b)) return class_of(a) < class_of(b);
+  if (class_of(a) == 0) return a->idle_ns < b->idle_ns;
+  if (class_of(a) == 1) return a->began_ns < b->began_ns;
+  return a->waits_ns > b->waits_ns;
+}
+
+/* What can be asked back by `when`, from others than `head`. */
+static u64 available_by(const regatta_residency* residency, int head, const u64* may, u64 when) {
+  u64 sum = 0;
+  unsigned i;
+  for (i = 0; i < residency->count; ++i)
+    if ((int)i != head && !residency->tenants[i].is_stuck && free_from(residency, i) <= when)
+      sum += may[i];
+  return sum;
+}
+
+/* What can be taken of a tenant without what is bound of it. */
+static u64 loose_part(const regatta_resident* one, u64 may) {
+  return may < one->bound ? may : may - one->bound;
+}
+
+/* Of those of one class, at first what is loose, then all of one after the other. */
+static u64 ask_class(const regatta_residency* residency, int head, u64* may, u64 wanted, u64 when,
+                     int of_class) {
+  int takes_bound = 0;
+  while (wanted != 0) {
+    int next = -1;
+    unsigned i;
+    u64 part;
+    for (i = 0; i < residency->count; ++i) {
+      const regatta_resident* const one = &residency->tenants[i];
+      const u64 there = takes_bound ? may[i] : loose_part(one, may[i]);
+      if ((int)i == head || there == 0 || one->is_stuck || class_of(one) != of_class ||
+          free_from(residency, i) > when)
+        continue;
+      if (next < 0 || is_asked_before(one, &residency->tenants[next])) next = (int)i;
+    }
+    if (next < 0 && takes_bound) return wanted;
+    if (next < 0) {
+      takes_bound = 1;
+      continue;
+    }
+    part = takes_bound ? may[next]
+                       : least_of(wanted, loose_part(&residency->tenants[next], may[next]));
+    may[next] -= part;
+    wanted -= least_of(wanted, part);
+  }
+  return 0;
+}
+
+static void ask_back(const regatta_residency* residency, int head, u64* may, u64 wanted, u64 when) {
+  int of_class;
+  for (of_class = 0; of_class < 3; ++of_class)
+    wanted = ask_class(residency, head, may, wanted, when, of_class);
+}
+
+/* The first time by which enough can be asked back, or never. */
+static u64 enough_from(const regatta_residency* residency, int head, const u64* may, u64 wanted,
+                       u64 now_ns) {
+  u64 first = kForever;
+  unsigned i;
+  for (i = 0; i < residency->count; ++i) {
+    const u64 from = free_from(residency, i);
+    if ((int)i == head || may[i] == 0 || from <= now_ns || from >= first) continue;
+    if (available_by(residency, head, may, from) >= wanted) first = from;
+  }
+  return first;
+}
+
+u64 regatta_residency_step(const regatta_residency* residency, u64 now_ns, u64* may) {
+  const int head = find_head(residency, now_ns);
+  const u64 stuck = kept_by_stuck(residency, -1);
+  const u64 capacity = residency->capacity > stuck ? residency->capacity - stuck : 0;
+  u64 held = 0;
+  u64 promised = 0;
+  u64 lacking = 0;
+  unsigned i;
+  for (i = 0; i < residency->count; ++i) {
+    const regatta_resident* const one = &residency->tenants[i];
+    may[i] = one->may;
+    held += most_of(one->resident, one->may);
+    promised += one->may;
+  }
+  if (head >= 0) {
+    const u64 room = residency->capacity > held ? residency->capacity - held : 0;
+    /* So much that several copies are under way at a time. */
+    const u64 step = most_of(REGATTA_RESIDENCY_STEP, residency->tenants[head].demand / 8);
+    u64 grant = 0;
+    lacking = residency->tenants[head].demand > may[head]
+                  ? residency->tenants[head].demand - may[head]
+                  : 0;
+    grant = least_of(lacking, room);
+    if (grant < lacking) grant = grant / step * step;
+    may[head] += grant;
+    promised += grant;
+    lacking -= grant;
+  }
+  /* What was promised already has to fit, stay or no stay: the device may have less than before. */
+  if (promised > capacity) {
+    ask_back(residency, head, may, promised - capacity, kForever);
+    promised = capacity; /* at most */
+  }
+  if (promised + lacking <= capacity) return kForever;
+  lacking = promised + lacking - capacity;
+  if (available_by(residency, head, may, now_ns) >= lacking) {
+    ask_back(residency, head, may, lacking, now_ns);
+    return kForever;
+  }
+  return enough_from(residency, head, may, lacking, now_ns);
+}

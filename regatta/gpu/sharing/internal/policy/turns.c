@@ -1,0 +1,230 @@
+#include "regatta/gpu/sharing/internal/policy/turns.h"
+
+typedef unsigned long long u64;
+
+static const u64 kForever = ~0ULL;
+
+/* Idle tenants may claim one quantum of their part. */
+static long long idle_claim(const regatta_turns* turns, const regatta_turn_tenant* tenant) {
+  return (long long)(turns->quantum_ns * tenant->part_ppm);
+}
+
+/* Where the device never idles, only differences between balances count: they are kept around 0. */
+static void recenter(regatta_turns* turns) {
+  int is_any = 0;
+  long long most = 0;
+  long long least = 0;
+  long long shift;
+  unsigned i;
+  for (i = 0; i < turns->count; ++i) {
+    const regatta_turn_tenant* tenant = &turns->tenants[i];
+    if (!tenant->runnable) continue;
+    if (!is_any || tenant->balance > most) most = tenant->balance;
+    if (!is_any || tenant->balance < least) least = tenant->balance;
+    is_any = 1;
+  }
+  if (!is_any) return;
+  shift = most < 0 ? most : least > 0 ? least : 0;
+  for (i = 0; i < turns->count; ++i)
+    if (turns->tenants[i].runnable) turns->tenants[i].balance -= shift;
+}
+
+static void advance(regatta_turns* turns, u64 now_ns) {
+  const u64 passed = now_ns > turns->now_ns ? now_ns - turns->now_ns : 0;
+  unsigned i;
+  if (passed == 0) return;
+  turns->now_ns = now_ns;
+  for (i = 0; i < turns->count; ++i) {
+    regatta_turn_tenant* tenant = &turns->tenants[i];
+    const u64 spent = (int)i == turns->holder ? passed * REGATTA_WHOLE_PPM : 0;
+    const long long earned = (long long)(passed * tenant->part_ppm) - (long long)spent;
+    const long long most = idle_claim(turns, tenant);
+    if (tenant->runnable || spent != 0) {
+      tenant->balance += earned;
+    } else if (tenant->balance < most) {
+      tenant->balance = tenant->balance + earned < most ? tenant->balance + earned : most;
+    }
+  }
+  if (turns->conserves) recenter(turns);
+}
+
+void regatta_turns_init(regatta_turns* turns, unsigned count, u64 quantum_ns, u64 now_ns) {
+  unsigned i;
+  turns->now_ns = now_ns;
+  turns->began_ns = now_ns;
+  turns->quantum_ns = quantum_ns;
+  turns->holder = -1;
+  turns->count = count;
+  turns->conserves = 0;
+  for (i = 0; i < count; ++i) {
+    turns->tenants[i].balance = 0;
+    turns->tenants[i].part_ppm = 0;
+    turns->tenants[i].runnable = 0;
+    turns->tenants[i].is_high = 0;
+  }
+}
+
+void regatta_turns_set_parts(regatta_turns* turns, const unsigned* parts_ppm, int conserves,
+                             u64 now_ns) {
+  unsigned i;
+  advance(turns, now_ns);
+  turns->conserves = conserves ? 1 : 0;
+  for (i = 0; i < turns->count; ++i)
+    turns->tenants[i].part_ppm = parts_ppm[i];
+}
+
+void regatta_turns_set_runnable(regatta_turns* turns, unsigned tenant, int is_runnable,
+                                u64 now_ns) {
+  regatta_turn_tenant* one = &turns->tenants[tenant];
+  const long long most = idle_claim(turns, one);
+  advance(turns, now_ns);
+  /* A claim from waiting is lost with the work that waited. */
+  if (!is_runnable && one->balance > most) one->balance = most;
+  one->runnable = is_runnable ? 1 : 0;
+}
+
+void regatta_turns_set_high(regatta_turns* turns, unsigned tenant, int is_high) {
+  turns->tenants[tenant].is_high = is_high ? 1 : 0;
+}
+
+static int may_run(const regatta_turn_tenant* tenant) {
+  return tenant->runnable && tenant->part_ppm != 0;
+}
+
+/* What a tenant of high priority may owe and still go first. */
+static long long first_debt(const regatta_turns* turns) {
+  return turns->conserves ? (long long)(REGATTA_HIGH_DEBT_NS * REGATTA_WHOLE_PPM) : 0;
+}
+
+static int goes_first(const regatta_turns* turns, const regatta_turn_tenant* tenant) {
+  return tenant->is_high && tenant->balance >= -first_debt(turns);
+}
+
+/* The tenant that goes first with the largest balance, else any with the largest; -1: there is
+ * none that is runnable. */
+static int owed_most(const regatta_turns* turns) {
+  int best = -1;
+  int best_is_first = 0;
+  unsigned i;
+  for (i = 0; i < turns->count; ++i) {
+    const regatta_turn_tenant* tenant = &turns->tenants[i];
+    int is_first;
+    if (!may_run(tenant)) continue;
+    is_first = goes_first(turns, tenant);
+    if (best < 0 || is_first > best_is_first ||
+        (is_first == best_is_first && tenant->balance > turns->tenants[best].balance)) {
+      best = (int)i;
+      best_is_first = is_first;
+    }
+  }
+  return best;
+}
+
+int regatta_turns_next(regatta_turns* turns, u64 now_ns, u64* wait_ns) {
+  int best;
+  unsigned i;
+  advance(turns, now_ns);
+  *wait_ns = kForever;
+  best = owed_most(turns);
+  if (best < 0) return -1;
+  if (turns->conserves || turns->tenants[best].balance >= 0) {
+    *wait_ns = 0;
+    return best;
+  }
+  for (i = 0; i < turns->count; ++i) {
+    const regatta_turn_tenant* tenant = &turns->tenants[i];
+    u64 wait;
+    if (!tenant->runnable || tenant->part_ppm == 0) continue;
+    wait = ((u64)-tenant->balance + tenant->part_ppm - 1) / tenant->part_ppm;
+    if (wait < *wait_ns) *wait_ns = wait;
+  }
+  return -1;
+}
+
+void regatta_turns_begin(regatta_turns* turns, unsigned tenant, u64 now_ns) {
+  advance(turns, now_ns);
+  turns->holder = (int)tenant;
+  turns->began_ns = turns->now_ns;
+}
+
+/* Until `amount` (ns times ppm) is gone at `rate` (ppm). */
+static u64 time_of(long long amount, u64 rate) {
+  if (amount <= 0) return 0;
+  return rate == 0 ? kForever : ((u64)amount + rate - 1) / rate;
+}
+
+static u64 later(u64 a, u64 b) {
+  return a > b ? a : b;
+}
+static u64 earlier(u64 a, u64 b) {
+  return a < b ? a : b;
+}
+
+/* Until `other` may take the device from the holder, which has `left` of its balance. */
+static u64 left_beside(const regatta_turns* turns, const regatta_turn_tenant* other, long long left,
+                       u64 quantum_left) {
+  const regatta_turn_tenant* holder = &turns->tenants[turns->holder];
+  const long long debt = first_debt(turns);
+  const u64 spends = (u64)REGATTA_WHOLE_PPM - holder->part_ppm;
+  /* The holder is one of those that go first until then, the other from then on. */
+  const u64 is_first = holder->is_high ? time_of(left + debt + 1, spends) : 0;
+  const u64 gets_first =
+      other->is_high ? time_of(-debt - other->balance, other->part_ppm) : kForever;
+  u64 among_equals = later(quantum_left, time_of(left - other->balance, spends + other->part_ppm));
+  if (!turns->conserves)
+    among_equals = later(among_equals, time_of(-other->balance, other->part_ppm));
+  return earlier(later(is_first, gets_first), later(among_equals, earlier(is_first, gets_first)));
+}
+
+u64 regatta_turns_left(regatta_turns* turns, u64 now_ns) {
+  const regatta_turn_tenant* holder;
+  u64 held;
+  u64 quantum_left;
+  u64 least = kForever;
+  long long left;
+  unsigned i;
+  advance(turns, now_ns);
+  if (turns->holder < 0) return 0;
+  holder = &turns->tenants[turns->holder];
+  held = turns->now_ns - turns->began_ns;
+  quantum_left = held < turns->quantum_ns ? turns->quantum_ns - held : 0;
+  left = holder->balance;
+  if (!turns->conserves)
+    least = later(quantum_left, time_of(left, (u64)REGATTA_WHOLE_PPM - holder->part_ppm));
+  for (i = 0; i < turns->count; ++i) {
+    u64 wait;
+    if ((int)i == turns->holder || !may_run(&turns->tenants[i])) continue;
+    wait = left_beside(turns, &turns->tenants[i], left, quantum_left);
+    if (wait < least) least = wait;
+  }
+  return least;
+}
+
+int regatta_turns_is_over(regatta_turns* turns, u64 now_ns) {
+  return regatta_turns_left(turns, now_ns) == 0;
+}
+
+/* Where all who have work are owed some, time was lost between turns, and nobody can give it back:
+ * else one would claim it all once the others are idle.
+ */
+static void drop_common_claim(regatta_turns* turns) {
+  long long least = -1;
+  unsigned i;
+  for (i = 0; i < turns->count; ++i) {
+    const regatta_turn_tenant* tenant = &turns->tenants[i];
+    if (may_run(tenant) && (least < 0 || tenant->balance < least)) least = tenant->balance;
+    if (may_run(tenant) && least <= 0) return;
+  }
+  for (i = 0; i < turns->count; ++i)
+    if (may_run(&turns->tenants[i])) turns->tenants[i].balance -= least;
+}
+
+void regatta_turns_end(regatta_turns* turns, u64 now_ns) {
+  advance(turns, now_ns);
+  if (turns->holder < 0) return;
+  turns->holder = -1;
+  if (turns->conserves)
+    recenter(turns);
+  else
+    drop_common_claim(turns);
+}

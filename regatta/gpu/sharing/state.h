@@ -1,0 +1,106 @@
+// sharing/state.h: what the daemon must not forget, in one file that it maps: a daemon that is
+// killed at any instruction leaves behind a state that the next one goes on with. The format is
+// docs/formats/gpu_state.md. Each record is written so that a half of a change is never seen: the
+// mark `live` comes last at its birth and goes first at its end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include <sys/types.h>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
+#include "regatta/gpu/sharing/internal/ledger/ledger.h"
+#include "regatta/gpu/sharing/internal/policy/share.h"
+
+namespace regatta::sharing {
+
+constexpr int kDevicesMax = REGATTA_DEVICES_MAX;
+constexpr int kTenantsMax = REGATTA_TENANTS_MAX;
+constexpr int kClientsMax = 4096;
+
+inline constexpr std::uint32_t kHighPriority = 1;
+inline constexpr std::uint32_t kOpenOnFault = 2;
+inline constexpr std::uint32_t kOvercommit = 4;
+// The length of its leases of the device, in seconds, from this bit on; 0: none.
+inline constexpr unsigned kLeaseBit = 8;
+inline constexpr std::uint32_t kLeaseMost = (1U << (32 - kLeaseBit)) - 1;
+
+struct TenantRecord {
+  std::uint32_t live;
+  std::uint32_t compute_ppm;
+  std::uint32_t weight;
+  std::uint32_t flags;  // kHighPriority, kOpenOnFault, kOvercommit; kLeaseBit
+  char name[48];        // ends with a zero
+  unsigned char token[16];
+  std::uint64_t quota[kDevicesMax];
+};
+
+// A lease, and the change of it that is under way: `next` is written first, then the purse gets the
+// turn after `turn`, then `leased` and `turn` follow.
+struct LeaseRecord {
+  std::uint64_t leased;
+  std::uint64_t next;
+  std::uint32_t turn;
+  std::uint32_t padding;
+};
+
+// A process of a tenant, from `regatta gpu run` or its first call to its end.
+struct ClientRecord {
+  std::uint32_t live;
+  std::int32_t pid;
+  std::uint64_t start;  // when the process began, in ticks since boot: a pid comes again, this not
+  std::uint32_t tenant;
+  std::uint32_t padding;
+  std::uint64_t page_inode;  // of its purses; 0: it has none
+  LeaseRecord leases[kDevicesMax];
+};
+
+struct StateFile {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t policy;
+  char boot_id[40];
+  TenantRecord tenants[kTenantsMax];
+  ClientRecord clients[kClientsMax];
+};
+
+// The file, mapped, and the lock that keeps other daemons away from it.
+class State {
+ public:
+  // Opens or makes DIR/state. Clients of an earlier boot are dropped. kConflict when another daemon
+  // uses the folder, kInvalidInput when the file is damaged or of another version.
+  static Result<State> open(const std::string& folder);
+  State(State&& other) noexcept;
+  State& operator=(State&& other) = delete;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
+
+  StateFile& operator*() const { return *file_; }
+  StateFile* operator->() const { return file_; }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  State(std::string folder, os::UniqueFd lock, StateFile* file)
+      : folder_(std::move(folder)), lock_(std::move(lock)), file_(file) {}
+
+  std::string folder_;
+  os::UniqueFd lock_;
+  StateFile* file_ = nullptr;
+};
+
+// Stores that a killed daemon has made either all or not at all, in the order of the program.
+template <typename T>
+void store(T& where, T value) {
+  __atomic_store_n(&where, value, __ATOMIC_SEQ_CST);
+}
+// What a client may store at the same time.
+template <typename T>
+T load(const T& where) {
+  return __atomic_load_n(&where, __ATOMIC_SEQ_CST);
+}
+
+}  // namespace regatta::sharing

@@ -1,0 +1,42 @@
+// cost/collective.h: closed-form costs of collectives in the alpha-beta model: latency steps and
+// bytes that each rank sends. The planner multiplies the steps by the latency of the slowest path
+// and puts the bytes on the links that they cross.
+// Sources: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005 (recursive doubling, ring);
+// Patarasuk and Yuan, JPDC 69(2), 2009 (the ring all-reduce moves the least bytes possible).
+#pragma once
+
+#include "regatta/base/core/units.h"
+
+namespace regatta::cost {
+
+// Up to this many bytes a collective avoids the ring; comm/internal/algorithm/choose.h asks here.
+inline constexpr long long kSmallMessageBytes = 16 << 10;
+
+// Cost of one collective for one rank: `steps` latencies one after the other, `bytes` sent.
+struct CollectiveCost {
+  int steps = 0;
+  double bytes = 0;
+};
+
+// All-reduce of `size` bytes per rank over `world_size` >= 1 ranks. Ring: 2 (p - 1) steps and
+// 2 (p - 1) / p size; small messages: ceil(log2 p) steps of the whole message, very small ones
+// (p - 1 times the size is still small): everyone sends to everyone in one step.
+CollectiveCost all_reduce_cost(Bytes size, int world_size);
+
+// Reduce-scatter of `size` bytes of input per rank, or all-gather of `size` bytes of output:
+// (p - 1) steps and (p - 1) / p size.
+CollectiveCost reduce_scatter_cost(Bytes size, int world_size);
+
+// The period of CFS bandwidth control in the lab (os/cgroup.h).
+inline constexpr Seconds kSlicePeriod{0.01};
+
+// Ranks that have `cpu_share` of a core get it in slices, one each period, and stand still for the
+// rest of it at moments of their own. How late the last of `ranks` comes to a collective, over the
+// mean of them: the largest of as many uniform pauses of at most (1 - share) of a period, less
+// their mean. 0 for one rank and for a share of 0 (not known) or 1.
+Seconds slice_wait(double cpu_share, int ranks);
+
+// The textbook time on one homogeneous path: steps * latency + bytes / bandwidth.
+Seconds collective_time(const CollectiveCost& cost, Seconds latency, BytesPerSecond bandwidth);
+
+}  // namespace regatta::cost

@@ -1,0 +1,280 @@
+#include "regatta/model/cost/gpu_block.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace regatta::cost {
+namespace {
+
+using workload::Precision;
+
+// Fused attention computes the scores again in its backward: 5 products where the forward has 2
+// (Dao, "FlashAttention-2", 2023, section 3.1).
+constexpr double kFlashBackward = 2.5;
+// The rate of the longest sequences and heads of 128 is not reached by shorter ones: read from
+// figure 5 of the same (A100, forward and backward, causal: 83, 110, 135, 150 and 165 TFLOPS for
+// 512, 1024, 2048, 4096 and 16384 tokens; heads of 64 reach 0.88 of those of 128).
+constexpr double kFlashCausalTokens = 500;
+constexpr double kFlashTokens = 100;
+constexpr double kFlashHead = 20;
+
+// Adam in mixed precision reads and writes gradient, master weight and two moments in 4 bytes each
+// and writes a 16-bit weight; the gradients are read and written before for scaling and their norm.
+constexpr double kOptimizerBytes = 44;
+
+// Bytes that passes read and write in 16 bits, per element. Scores: mask, softmax and dropout in
+// one kernel, or in place, 4 and 5 bytes. Sums: bias, dropout and residual. Widths: bias and
+// activation function, what they take more than one kernel.
+struct PassBytes {
+  double scores_forward;
+  double scores_backward;
+  double sums_forward;
+  double sums_backward;
+  double widths_forward;
+};
+constexpr PassBytes kFused{9, 11, 7, 7, 0};
+constexpr PassBytes kOneByOne{13, 15, 15, 13, 4};
+
+class Block {
+ public:
+  Block(const GpuEngines& engines, const Stack& stack, const RankWork& work)
+      : engines_(engines),
+        stack_(stack),
+        work_(work),
+        passes_(stack.traits.fuses_passes ? kFused : kOneByOne),
+        attention_(attention_shape(work.model)),
+        element_(engines.scores.bytes_per_element) {
+    tokens_ = work.tokens();
+    between_ = work.sequence_parallel ? tokens_ / work.tp : tokens_;
+    heads_ = static_cast<double>(attention_.heads) / work.tp;
+    kv_heads_ = std::max(1.0, static_cast<double>(attention_.kv_heads) / work.tp);
+  }
+
+  BlockTime time(bool has_experts) {
+    projections();
+    if (stack_.traits.flash_attention)
+      flash_attention();
+    else
+      plain_attention();
+    norms_and_sums();
+    if (has_experts)
+      experts();
+    else
+      mlp(tokens_, static_cast<double>(work_.model.ffn_hidden) / work_.tp);
+    return time_;
+  }
+
+ private:
+  Seconds pass(double bytes) const { return Seconds{bytes / engines_.products.memory.value}; }
+
+  // Y = X W for `batch` weights over `tokens` each, and in the backward the gradients of X and W.
+  void linear(double out, double in, double tokens, double batch = 1) {
+    const MatrixEngine& engine = engines_.products;
+    const auto product = [&](double m, double n, double k) {
+      return matmul_time(engine, {.batch = batch, .m = m, .n = n, .k = k});
+    };
+    const Seconds weight = product(in, out, tokens);
+    time_.forward.matmul += product(tokens, out, in);
+    time_.backward.matmul += product(tokens, in, out) + weight;
+    time_.weight_gradient += weight;
+    // A copy in 8 bits and its transpose, of the input and of the output's gradient.
+    constexpr double kCastBytes = 4;
+    if (!engines_.casts_to_fp8) return;
+    time_.forward.passes += pass(kCastBytes * batch * tokens * in);
+    time_.backward.passes += pass(kCastBytes * batch * tokens * out);
+  }
+
+  void projections() {
+    const workload::ModelShape& model = work_.model;
+    const double h = model.hidden;
+    const double queries = heads_ * attention_.key_dim;
+    const workload::LatentAttention& latent = model.latent;
+    if (!has_latent_attention(model)) {
+      linear(queries + 2 * kv_heads_ * attention_.key_dim, h, tokens_);
+    } else {
+      if (latent.query_rank > 0) linear(latent.query_rank, h, tokens_);
+      linear(queries, latent.query_rank > 0 ? latent.query_rank : h, tokens_);
+      linear(latent.kv_rank + latent.rotary_dim, h, tokens_);
+      linear(heads_ * (latent.plain_dim + latent.value_dim), latent.kv_rank, tokens_);
+    }
+    linear(h, heads_ * attention_.value_dim, tokens_);
+    if (model.positions != workload::Positions::kRotary) return;
+    const Seconds turned = pass(2 * element_ * tokens_ * (heads_ + kv_heads_) * attention_.key_dim);
+    time_.forward.passes += turned;
+    time_.backward.passes += turned;
+  }
+
+  // Scores and context of every head as products, with masked softmax and dropout between them in
+  // memory; heads are copied apart before and together after.
+  void plain_attention() {
+    const double s = work_.model.seq;
+    const double batch = work_.samples * heads_ / work_.cp;
+    const double d = attention_.key_dim;
+    const auto product = [&](double m, double n, double k) {
+      return matmul_time(engines_.scores, {.batch = batch, .m = m, .n = n, .k = k});
+    };
+    const double scores = batch * s * s;
+    const double qkv = tokens_ * (heads_ + 2.0 * attention_.kv_heads / work_.tp) * d;
+    time_.forward.attention += product(s, s, d) + product(s, d, s) +
+                               pass(passes_.scores_forward * scores) + pass(2 * element_ * qkv);
+    time_.backward.attention += product(s, d, s) * 3.0 + product(s, s, d) +
+                                pass(passes_.scores_backward * scores) + pass(2 * element_ * qkv);
+  }
+
+  void flash_attention() {
+    const double s = work_.model.seq;
+    const bool is_causal = work_.model.kind == workload::ModelKind::kGpt;
+    const double dims = attention_.key_dim + attention_.value_dim;
+    const double operations =
+        2 * work_.samples * heads_ * s * s / work_.cp * dims * (is_causal ? 0.5 : 1);
+    constexpr double kBestHead = 128;
+    const double head = std::min(dims / 2, kBestHead);
+    const double share = s / (s + (is_causal ? kFlashCausalTokens : kFlashTokens)) * head /
+                         (head + kFlashHead) * (kBestHead + kFlashHead) / kBestHead;
+    const Seconds forward{operations / (engines_.fused_attention.value * share)};
+    time_.forward.attention += forward;
+    time_.backward.attention += forward * kFlashBackward;
+  }
+
+  // Norms; bias, dropout and residual sum.
+  void norms_and_sums() {
+    const double h = work_.model.hidden;
+    time_.forward.passes +=
+        pass(2 * 2 * element_ * between_ * h) + pass(2 * passes_.sums_forward * between_ * h);
+    time_.backward.passes +=
+        pass(2 * 4 * element_ * between_ * h) + pass(2 * passes_.sums_backward * between_ * h);
+  }
+
+  // `batch` MLPs of `width` over `tokens` each, with their activation function.
+  void mlp(double tokens, double width, double batch = 1) {
+    const double h = work_.model.hidden;
+    const double gate = mlp_matrices(work_.model) - 1;  // inputs of the activation function
+    linear(width * gate, h, tokens, batch);
+    linear(h, width, tokens, batch);
+    time_.forward.passes +=
+        pass(((gate + 1) * element_ + passes_.widths_forward) * batch * tokens * width);
+    time_.backward.passes += pass((2 * gate + 2) * element_ * batch * tokens * width);
+  }
+
+  // The rank's experts over what all ranks of the group send it: the fullest rank decides. Tokens
+  // are sorted by expert before, and back and summed after.
+  void experts() {
+    const workload::Experts& experts = work_.model.experts;
+    const double h = work_.model.hidden;
+    const double width = static_cast<double>(experts.ffn_hidden) / work_.tp;
+    const double load =
+        experts.capacity > 0 ? std::min(experts.imbalance, experts.capacity) : experts.imbalance;
+    const double visits = tokens_ * experts.top_k * load;  // of all experts of the rank
+    const double own = static_cast<double>(experts.count) / work_.ep;
+    // Grouped products pad what an expert gets to whole tiles of 16 tokens (Transformer Engine).
+    constexpr double kPadding = 16;
+    mlp(std::ceil(visits / own / kPadding) * kPadding, width, own);
+    if (experts.shared > 0) mlp(tokens_, width * experts.shared);
+    const Seconds sorted =
+        pass(4 * element_ * visits * h / (work_.sequence_parallel ? work_.tp : 1));
+    time_.forward.passes += sorted;
+    time_.backward.passes += sorted;
+  }
+
+  const GpuEngines& engines_;
+  const Stack& stack_;
+  const RankWork& work_;
+  const PassBytes& passes_;
+  workload::AttentionShape attention_;
+  double element_ = 2;
+  double tokens_ = 0;
+  double between_ = 0;  // tokens of what lies between the products
+  double heads_ = 0;
+  double kv_heads_ = 0;
+  BlockTime time_;
+};
+
+// Products whose rows tensor cores cannot read are left to the vector units, in fp32, of whose peak
+// a product reaches about this share (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture",
+// 2018, section 4).
+constexpr double kVectorEfficiency = 0.9;
+
+FlopsPerSecond peak_of(const topo::DeviceType& device, Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return device.fp32_peak;
+    case Precision::kTf32:
+      return device.bf16_peak * 0.5;  // of every generation that has both
+    case Precision::kFp16:
+      return device.fp16_peak;
+    case Precision::kBf16:
+      return device.bf16_peak;
+    case Precision::kFp8:
+      return device.fp8_peak;
+  }
+  return {};
+}
+
+}  // namespace
+
+RankWork rank_work(const workload::ModelShape& model, const workload::Strategy& strategy) {
+  return {.model = model,
+          .samples = static_cast<double>(strategy.micro_batch),
+          .tp = strategy.tp,
+          .sequence_parallel = strategy.sequence_parallel,
+          .cp = strategy.cp,
+          .ep = strategy.ep};
+}
+
+GpuEngines gpu_engines(const topo::DeviceType& device, const Stack& stack, Precision precision) {
+  const Calibration& calibration = stack.calibration;
+  const DeviceShares shares = device_shares(device.name);
+  const Precision sixteen = precision == Precision::kFp8 ? Precision::kBf16 : precision;
+  GpuEngines engines;
+  engines.scores = {.processors = device.processors,
+                    .peak = peak_of(device, sixteen),
+                    .efficiency = calibration.matrix_efficiency * shares.matrix,
+                    .tile_depth = calibration.tile_depth,
+                    .misalignment = calibration.misalignment,
+                    .unaligned = peak_of(device, sixteen) / device.fp32_peak *
+                                 calibration.matrix_efficiency * shares.matrix / kVectorEfficiency,
+                    .memory = device.memory_bandwidth * calibration.memory_efficiency,
+                    .bytes_per_element = static_cast<double>(bytes_per_element(sixteen))};
+  engines.products = engines.scores;
+  engines.fused_attention =
+      engines.scores.peak *
+      ((stack.traits.latest_attention ? shares.attention : shares.older_attention) *
+       stack.traits.attention_share);
+  engines.host_link = shares.host_link;
+  if (precision == Precision::kFp8) {
+    engines.casts_to_fp8 = true;
+    engines.products.peak = device.fp8_peak;
+    engines.products.efficiency = calibration.matrix_efficiency * shares.matrix_fp8;
+    engines.products.bytes_per_element = 1;
+    // Beginning and ending a tile takes as long as in 16 bits.
+    engines.products.tile_depth *= device.fp8_peak / engines.scores.peak;
+  }
+  return engines;
+}
+
+BlockTime gpu_block_time(const GpuEngines& engines, const Stack& stack, const RankWork& work,
+                         bool has_experts) {
+  return Block(engines, stack, work).time(has_experts);
+}
+
+ComputeTime gpu_ends_time(const GpuEngines& engines, const Stack& stack, const RankWork& work) {
+  const MatrixEngine& engine = engines.scores;  // logits keep 16 bits
+  const double tokens = work.tokens();
+  const double h = work.model.hidden;
+  const double words = std::ceil(static_cast<double>(work.model.vocab) / work.tp);
+  ComputeTime time;
+  time.matmul = matmul_time(engine, {.m = tokens, .n = words, .k = h}) +
+                matmul_time(engine, {.m = tokens, .n = h, .k = words}) +
+                matmul_time(engine, {.m = h, .n = words, .k = tokens});
+  // Logits in 16 bits, then in fp32 for the loss and its gradient; the embedding's rows thrice.
+  time.passes = Seconds{
+      (stack.traits.logit_bytes * tokens * words + 6 * engine.bytes_per_element * tokens * h) /
+      engine.memory.value};
+  return time;
+}
+
+Seconds gpu_optimizer_time(const GpuEngines& engines, double parameters) {
+  return Seconds{kOptimizerBytes * parameters / engines.scores.memory.value};
+}
+
+}  // namespace regatta::cost

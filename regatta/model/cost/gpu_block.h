@@ -1,0 +1,74 @@
+// cost/gpu_block.h: how long a GPU computes for one micro-batch in one block, and in the embedding
+// and the output layer, under a software stack. Operators: Narayanan et al., SC'21 (appendix);
+// Korthikanti et al., 2022, section 3 (what lies between the products, what sequence parallelism
+// divides).
+#pragma once
+
+#include "regatta/base/core/units.h"
+#include "regatta/model/cost/internal/gpu_matmul.h"
+#include "regatta/model/cost/stack.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/model/workload/model.h"
+#include "regatta/model/workload/strategy.h"
+
+namespace regatta::cost {
+
+// The part of a micro-batch and of a model that one rank computes.
+struct RankWork {
+  const workload::ModelShape& model;
+  double samples = 1;              // of the micro-batch
+  int tp = 1;                      // divides the products
+  bool sequence_parallel = false;  // divides what lies between them, too
+  int cp = 1;                      // divides the tokens
+  int ep = 1;                      // divides the experts
+
+  double tokens() const { return samples * model.seq / cp; }
+};
+RankWork rank_work(const workload::ModelShape& model, const workload::Strategy& strategy);
+
+// The engines of a device under a stack in one precision: of the products with weights, and of
+// scores and context, which stay in 16 bits where the products have 8.
+struct GpuEngines {
+  MatrixEngine products;
+  MatrixEngine scores;
+  FlopsPerSecond fused_attention;  // that a fused kernel reaches
+  bool casts_to_fp8 = false;
+  BytesPerSecond host_link;  // to the server's memory, one way
+};
+GpuEngines gpu_engines(const topo::DeviceType& device, const Stack& stack,
+                       workload::Precision precision);
+
+// Time on the device by kind of operator.
+struct ComputeTime {
+  Seconds matmul;     // products of weights
+  Seconds attention;  // scores, softmax, context
+  Seconds passes;     // everything else: bound by memory
+
+  Seconds total() const { return matmul + attention + passes; }
+  ComputeTime& operator+=(const ComputeTime& other) {
+    matmul += other.matmul;
+    attention += other.attention;
+    passes += other.passes;
+    return *this;
+  }
+};
+
+struct BlockTime {
+  ComputeTime forward;
+  ComputeTime backward;     // without recomputation
+  Seconds weight_gradient;  // part of the backward that may wait
+};
+
+// A block with the plain MLP, and one with experts: `has_experts` requires a model that has them.
+BlockTime gpu_block_time(const GpuEngines& engines, const Stack& stack, const RankWork& work,
+                         bool has_experts = false);
+
+// Embedding, final norm, logits and loss, forward and backward together: on the first and last
+// stage; both are counted here, because they follow one another in a micro-batch of any stage
+// count.
+ComputeTime gpu_ends_time(const GpuEngines& engines, const Stack& stack, const RankWork& work);
+
+// Adam over so many parameters in mixed precision, with the norm of the gradients before it.
+Seconds gpu_optimizer_time(const GpuEngines& engines, double parameters);
+
+}  // namespace regatta::cost

@@ -1,0 +1,88 @@
+#include "regatta/model/cost/gpu_block.h"
+
+#include <gtest/gtest.h>
+
+#include "regatta/model/topo/presets.h"
+#include "regatta/model/workload/model_presets.h"
+
+namespace regatta::cost {
+namespace {
+
+const workload::ModelShape& model(const char* name) {
+  return workload::find_model_preset(name)->model;
+}
+
+const Stack& stack() {
+  return *find_stack("megatron-deepspeed-fp16");
+}
+
+GpuEngines a100() {
+  return gpu_engines(topo::find_device_preset("a100-sxm4-80g")->device, stack(),
+                     workload::Precision::kFp16);
+}
+
+BlockTime block(const char* name, double samples, int tp, bool sequence_parallel = false) {
+  return gpu_block_time(
+      a100(), stack(),
+      {.model = model(name), .samples = samples, .tp = tp, .sequence_parallel = sequence_parallel});
+}
+
+// Narayanan et al., SC'21, appendix: 24 B s h^2 + 4 B s^2 h operations forward, twice that
+// backward.
+TEST(GpuBlock, NeverExceedsThePeakOnTheOperationsOfTheModel) {
+  for (const char* name : {"gpt3-6.7b", "gpt3-175b", "llama3-70b"}) {
+    const workload::ModelShape& shape = model(name);
+    const double samples = 4;
+    const double operations =
+        (model_flops(shape, 4).value - 6.0 * samples * shape.seq * shape.hidden * shape.vocab) /
+        shape.layers;
+    const BlockTime time = block(name, samples, 1);
+    const double total = (time.forward.total() + time.backward.total()).value;
+    EXPECT_LT(operations / total, 312e12) << name;
+    EXPECT_GT(operations / total, 0.4 * 312e12) << name;
+    EXPECT_GT(time.backward.matmul, time.forward.matmul * 1.8) << name;
+  }
+}
+
+TEST(GpuBlock, TensorRanksShareTheProductsAndWithTheTokensAllPasses) {
+  const BlockTime whole = block("gpt3-175b", 2, 1);
+  const BlockTime eighth = block("gpt3-175b", 2, 8);
+  const BlockTime shared = block("gpt3-175b", 2, 8, true);
+  EXPECT_NEAR(eighth.forward.matmul / whole.forward.matmul, 1.0 / 8, 0.02);
+  EXPECT_GT(eighth.forward.passes, whole.forward.passes / 4);
+  EXPECT_NEAR(shared.forward.passes / whole.forward.passes, 1.0 / 8, 1e-9);
+}
+
+TEST(GpuBlock, FusedAttentionSavesThePassesOverTheScores) {
+  Stack fused = stack();
+  fused.traits.flash_attention = true;
+  const RankWork work{.model = model("gpt3-6.7b"), .samples = 1, .tp = 1};
+  const BlockTime plain = gpu_block_time(a100(), stack(), work);
+  const BlockTime flash = gpu_block_time(a100(), fused, work);
+  EXPECT_LT(flash.forward.attention, plain.forward.attention / 3);
+  EXPECT_EQ(flash.forward.matmul, plain.forward.matmul);
+}
+
+TEST(GpuBlock, FewerHeadsOfKeysAndValuesMakeTheirProductSmaller) {
+  workload::ModelShape grouped = model("llama2-7b");
+  grouped.kv_heads = 8;
+  const auto time = [](const workload::ModelShape& shape) {
+    return gpu_block_time(a100(), stack(), {.model = shape, .samples = 1}).forward.matmul;
+  };
+  EXPECT_LT(time(grouped), time(model("llama2-7b")));
+}
+
+// 384 experts over 32 ranks: 2730.67 tokens an expert are no multiple of what tensor cores read.
+TEST(GpuBlock, TokensOfExpertsArePaddedToWholeTiles) {
+  workload::ModelShape odd = model("deepseek-v3");
+  odd.experts.count = 384;
+  const auto products = [](const workload::ModelShape& shape) {
+    const BlockTime time =
+        gpu_block_time(a100(), stack(), {.model = shape, .samples = 1, .tp = 1, .ep = 32}, true);
+    return (time.forward.matmul + time.backward.matmul).value;
+  };
+  EXPECT_NEAR(products(odd) / products(model("deepseek-v3")), 1, 0.15);
+}
+
+}  // namespace
+}  // namespace regatta::cost

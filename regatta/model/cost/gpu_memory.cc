@@ -1,0 +1,133 @@
+#include "regatta/model/cost/gpu_memory.h"
+
+#include <algorithm>
+
+namespace regatta::cost {
+namespace {
+
+using workload::Precision;
+using workload::Recompute;
+
+// Bytes that a block keeps for one token, by what divides them.
+struct PerToken {
+  double whole = 0;   // held by every tensor rank unless they share the tokens
+  double shared = 0;  // divided by the tensor ranks
+  double scores = 0;  // of attention that is not fused: shared, too, and recomputed selectively
+};
+
+PerToken attention_bytes(const Stack& stack, const RankWork& work, double element) {
+  const workload::ModelShape& model = work.model;
+  const workload::AttentionShape shape = attention_shape(model);
+  const double h = model.hidden;
+  const double heads = shape.heads;
+  const bool has_dropout = stack.traits.has_dropout;
+  PerToken bytes;
+  bytes.whole = 2 * element * h + (has_dropout ? h : 0);  // inputs of norm and product, a mask
+  bytes.shared = element * (heads * shape.key_dim + heads * shape.value_dim +
+                            shape.kv_heads * (shape.key_dim + shape.value_dim));
+  if (has_latent_attention(model))
+    bytes.whole += element * (model.latent.query_rank + model.latent.kv_rank);
+  // Softmax, its dropped form and the mask; fused: a sum for each row.
+  const double keys = static_cast<double>(model.seq);
+  bytes.scores = stack.traits.flash_attention
+                     ? 4 * heads
+                     : heads * keys * (element + (has_dropout ? element + 1 : 0));
+  return bytes;
+}
+
+PerToken mlp_bytes(const Stack& stack, const RankWork& work, double element, bool has_experts) {
+  const workload::ModelShape& model = work.model;
+  const double h = model.hidden;
+  const double inner =
+      mlp_matrices(model);  // widths kept: before the activation function and after
+  PerToken bytes;
+  bytes.whole = 2 * element * h + (stack.traits.has_dropout ? h : 0);
+  if (!has_experts) {
+    bytes.shared = element * inner * model.ffn_hidden;
+    return bytes;
+  }
+  const workload::Experts& experts = model.experts;
+  const double visits = experts.top_k * experts.imbalance;
+  // A visit keeps the token as it was sent and what its expert made of it.
+  bytes.shared = element * (visits + experts.shared) * inner * experts.ffn_hidden;
+  bytes.whole += element * visits * 2 * h;
+  return bytes;
+}
+
+}  // namespace
+
+BlockMemory gpu_block_memory(const Stack& stack, const RankWork& work, Recompute recompute,
+                             Precision precision, bool has_experts) {
+  const double element = bytes_per_element(precision);
+  const PerToken attention = attention_bytes(stack, work, element);
+  const PerToken mlp = mlp_bytes(stack, work, element, has_experts);
+  const double tokens = work.tokens();
+  const double whole = (attention.whole + mlp.whole) / (work.sequence_parallel ? work.tp : 1);
+  const double shared = (attention.shared + mlp.shared) / work.tp;
+  const double scores = attention.scores / work.tp;
+  BlockMemory memory;
+  const double all = tokens * (whole + shared + scores);
+  // While the backward goes through it, about half of it has a gradient.
+  memory.working = 1.5 * all;
+  switch (recompute) {
+    case Recompute::kNone:
+      memory.kept = all;
+      break;
+    case Recompute::kSelective:
+      memory.kept = tokens * (whole + shared);
+      break;
+    case Recompute::kFull:
+      // Its input; tensor ranks that share the tokens keep a share of it.
+      memory.kept = tokens * element * work.model.hidden / (work.sequence_parallel ? work.tp : 1);
+      break;
+  }
+  return memory;
+}
+
+double gpu_logits_memory(const RankWork& work) {
+  // In 16 bits, in fp32 for the loss, and their gradient.
+  constexpr double kLogitBytes = 8;
+  return kLogitBytes * work.tokens() * work.model.vocab / work.tp;
+}
+
+Shards shards_of(const workload::Strategy& strategy) {
+  const double replicas = static_cast<double>(strategy.dp) * strategy.cp;
+  const double most = strategy.shard_ranks > 0 ? strategy.shard_ranks : replicas;
+  return {.plain = std::min(replicas, most), .experts = std::min(replicas / strategy.ep, most)};
+}
+
+double updated_parameters(const workload::Strategy& strategy, const RankParameters& held) {
+  if (strategy.zero == 0) return held.total();
+  const Shards shards = shards_of(strategy);
+  return held.plain / shards.plain + held.experts / shards.experts;
+}
+
+bool shares_gradients(const workload::Strategy& strategy) {
+  return strategy.zero == 3 || (strategy.zero == 2 && strategy.pp == 1);
+}
+
+GpuMemory gpu_state_memory(const Stack& stack, const RankParameters& parameters,
+                           const workload::Strategy& strategy, Precision precision) {
+  const StackTraits& traits = stack.traits;
+  const bool is_mixed = bytes_per_element(precision) == 2;
+  const double weight = is_mixed ? 2 : 4;
+  const double gradient = is_mixed ? traits.held_gradient_bytes : 4;
+  const double state = is_mixed ? traits.state_bytes : 8;
+  const Shards shards = shards_of(strategy);
+  const auto divided = [&](double bytes, bool is_shared) {
+    if (!is_shared) return bytes * parameters.total();
+    return bytes * (parameters.plain / shards.plain + parameters.experts / shards.experts);
+  };
+  GpuMemory memory;
+  memory.weights = divided(weight, strategy.zero == 3);
+  memory.gradients = divided(gradient, shares_gradients(strategy));
+  const bool is_outside = strategy.offload == workload::Offload::kOptimizer ||
+                          strategy.offload == workload::Offload::kBoth;
+  if (!is_outside) memory.optimizer = divided(state, strategy.zero >= 1);
+  // The block that is computed and the one that is fetched meanwhile, and a gradient.
+  if (strategy.zero == 3) memory.working += parameters.largest_block * (2 * weight + weight);
+  memory.context = static_cast<double>(traits.context.value);
+  return memory;
+}
+
+}  // namespace regatta::cost

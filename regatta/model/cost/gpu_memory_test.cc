@@ -1,0 +1,73 @@
+#include "regatta/model/cost/gpu_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "regatta/model/workload/model_presets.h"
+
+namespace regatta::cost {
+namespace {
+
+using workload::Precision;
+using workload::Recompute;
+
+const workload::ModelShape& gpt3() {
+  return workload::find_model_preset("gpt3-175b")->model;
+}
+
+BlockMemory block(const char* stack, int tp, bool sequence_parallel, Recompute recompute) {
+  return gpu_block_memory(*find_stack(stack),
+                          {.model = gpt3(), .tp = tp, .sequence_parallel = sequence_parallel},
+                          recompute, Precision::kFp16);
+}
+
+// Korthikanti et al., 2022, equations 1 to 5 and table 2.
+TEST(GpuBlockMemory, IsThatOfTheEquationsOfKorthikanti) {
+  const double s = gpt3().seq;
+  const double h = gpt3().hidden;
+  const double a = gpt3().heads;
+  const double sbh = s * h;
+  const double t = 8;
+  const char* stack = "megatron-lm-2022";
+  EXPECT_NEAR(block(stack, 1, false, Recompute::kNone).kept / sbh, 34 + 5 * a * s / h, 1e-9);
+  EXPECT_NEAR(block(stack, 8, false, Recompute::kNone).kept / sbh,
+              10 + 24 / t + 5 * a * s / (h * t), 1e-9);
+  EXPECT_NEAR(block(stack, 8, true, Recompute::kNone).kept / sbh, 34 / t + 5 * a * s / (h * t),
+              1e-9);
+  EXPECT_NEAR(block(stack, 8, false, Recompute::kSelective).kept / sbh, 10 + 24 / t, 1e-9);
+  EXPECT_NEAR(block(stack, 8, true, Recompute::kSelective).kept / sbh, 34 / t, 1e-9);
+  EXPECT_NEAR(block(stack, 8, false, Recompute::kFull).kept / sbh, 2, 1e-9);
+}
+
+TEST(GpuBlockMemory, FusedAttentionKeepsNoScores) {
+  const double plain = block("megatron-lm-2022", 8, true, Recompute::kNone).kept;
+  const double fused = block("megatron-core", 8, true, Recompute::kNone).kept;
+  EXPECT_LT(fused, 0.35 * plain);
+  EXPECT_LT(block("megatron-core", 8, true, Recompute::kSelective).kept, fused);
+}
+
+GpuMemory state(const workload::Strategy& strategy, const RankParameters& parameters) {
+  return gpu_state_memory(*find_stack("megatron-lm-2022"), parameters, strategy, Precision::kBf16);
+}
+
+// 2 bytes of weight, 4 of gradient, 12 of Adam and master weight a parameter.
+TEST(GpuStateMemory, IsDividedByTheReplicasThatShareIt) {
+  const RankParameters parameters{.plain = 1e9};
+  EXPECT_DOUBLE_EQ(state({.dp = 8}, parameters).optimizer, 12e9);
+  EXPECT_DOUBLE_EQ(state({.dp = 8, .zero = 1}, parameters).optimizer, 1.5e9);
+  EXPECT_DOUBLE_EQ(state({.dp = 8, .zero = 1}, parameters).gradients, 4e9);
+  EXPECT_DOUBLE_EQ(state({.dp = 8, .zero = 2}, parameters).gradients, 0.5e9);
+  EXPECT_DOUBLE_EQ(state({.dp = 8, .zero = 2}, parameters).weights, 2e9);
+  EXPECT_DOUBLE_EQ(state({.dp = 8, .zero = 3}, parameters).weights, 0.25e9);
+  EXPECT_DOUBLE_EQ(state({.dp = 8, .zero = 3, .shard_ranks = 4}, parameters).weights, 0.5e9);
+  EXPECT_DOUBLE_EQ(state({.dp = 4, .cp = 2, .zero = 1}, parameters).optimizer, 1.5e9);
+  EXPECT_DOUBLE_EQ(state({.dp = 8, .offload = workload::Offload::kOptimizer}, parameters).optimizer,
+                   0);
+}
+
+TEST(GpuStateMemory, ExpertsHaveFewerReplicas) {
+  const RankParameters parameters{.plain = 1e9, .experts = 1e9};
+  EXPECT_DOUBLE_EQ(state({.dp = 8, .ep = 4, .zero = 1}, parameters).optimizer, 12e9 / 8 + 12e9 / 2);
+}
+
+}  // namespace
+}  // namespace regatta::cost

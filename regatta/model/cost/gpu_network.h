@@ -1,0 +1,91 @@
+// cost/gpu_network.h: how long collectives take between GPUs of equal servers: a ring inside the
+// server over the links between devices, between servers over all of a server's NICs together.
+// Volumes: Patarasuk and Yuan, JPDC 69(2), 2009.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "regatta/base/core/units.h"
+#include "regatta/model/cost/stack.h"
+#include "regatta/model/topo/cluster.h"
+
+namespace regatta::cost {
+
+// What the servers of one leaf, of one group of leaves, or all of them reach of each other: each
+// server with a peer outside the next smaller part, all at once.
+struct Reach {
+  int devices = 0;      // in the part
+  BytesPerSecond rate;  // of a whole server, one way
+};
+
+// What collectives reach of one server.
+struct ServerNetwork {
+  int devices = 1;
+  BytesPerSecond link;  // of a device to its neighbours, one way
+  Seconds latency;      // of a collective
+  Seconds path;         // between servers: latency of the links on the way, where that is more
+  // Rising in devices and falling in rate; the last is the whole cluster.
+  std::array<Reach, 3> reach;
+
+  // Of a server, for ranks spread over `extent` devices in rank order.
+  BytesPerSecond network(int extent) const;
+  // The same of neighbours in a chain of stages of `stride` devices each that extends over
+  // `extent`: the slowest of its boundaries, where only the first and the last stage of a part send
+  // out of it.
+  BytesPerSecond chain(int stride, int extent) const;
+  // Of a collective that leaves the server.
+  Seconds network_latency() const { return std::max(latency, path); }
+};
+ServerNetwork server_network(const topo::ServerType& server, const Stack& stack);
+// With the fabric of the cluster, all of whose servers are of the type of the first.
+ServerNetwork cluster_network(const topo::Cluster& cluster, const Stack& stack);
+
+// Servers of one kind are not equally fast, by some per cent of their clocks under load, and a step
+// waits for the slowest of them: the factor on what takes 1 on the mean of `servers`. The largest
+// of so many normal deviates is near sqrt(2 ln servers) of them.
+double slowest_factor(double servers);
+
+// A group of a parallel form.
+struct RankGroup {
+  int ranks = 1;
+  int inside = 1;  // of them in one server
+  int rings = 1;   // such groups that share the network of a server
+  int extent = 1;  // devices from the first to the last, in rank order
+};
+
+enum class Collective {
+  kAllReduce,      // of `bytes` in each rank
+  kReduceScatter,  // of `bytes` in each rank
+  kAllGather,      // to `bytes` in each rank
+};
+
+// 0 for a group of one. In one server a ring at the bandwidth of its links. Between servers one
+// latency a doubling of the group at full bandwidth, as of two binary trees that share the work;
+// rings have a latency a rank, which large groups of small messages would see.
+Seconds collective_time(const ServerNetwork& server, const RankGroup& group, Collective collective,
+                        double bytes);
+
+// All-reduce of `bytes` over a group that fills several servers: inside, between, inside.
+Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, double bytes);
+
+// Tokens of `bytes` a copy to ranks of a group, each copied to `copies` of them at random: a server
+// is sent one copy however many of its ranks want it (DeepSeek-V3, 2024, section 3.2.2).
+struct Dispatch {
+  int ranks = 1;
+  int stride = 1;  // devices from one of the group to the next
+  int copies = 1;
+};
+Seconds dispatch_time(const ServerNetwork& server, const Dispatch& dispatch, double bytes);
+
+// `bytes` of each rank spread evenly over the group.
+Seconds all_to_all_time(const ServerNetwork& server, const RankGroup& group, double bytes);
+
+// `bytes` of each rank to its neighbour, all at once.
+Seconds ring_step_time(const ServerNetwork& server, const RankGroup& group, double bytes);
+
+// One message between neighbours of a chain of `stages`, the rank `stride` devices on: the slowest
+// of the chain's, where all devices of a server send at once.
+Seconds message_time(const ServerNetwork& server, int stride, int stages, double bytes);
+
+}  // namespace regatta::cost

@@ -1,0 +1,136 @@
+#include "regatta/model/cost/gpu_network.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "regatta/model/topo/presets.h"
+
+namespace regatta::cost {
+namespace {
+
+const ServerNetwork kServer{.devices = 8,
+                            .link = BytesPerSecond{240e9},
+                            .latency = Seconds{50e-6},
+                            .reach = {Reach{1 << 20, BytesPerSecond{160e9}}}};
+constexpr double kBytes = 1 << 30;
+
+double time_of(const RankGroup& group, Collective collective) {
+  return collective_time(kServer, group, collective, kBytes).value;
+}
+
+TEST(CollectiveTime, OfAnAllReduceIsThatOfItsTwoHalves) {
+  for (const RankGroup group :
+       {RankGroup{.ranks = 8, .inside = 8}, RankGroup{.ranks = 64, .inside = 1, .rings = 8}}) {
+    const double halves =
+        time_of(group, Collective::kReduceScatter) + time_of(group, Collective::kAllGather);
+    const double latency = group.ranks == 8 ? 50e-6 : 50e-6 * 6;
+    EXPECT_NEAR(time_of(group, Collective::kAllReduce), halves - latency, 1e-9);
+  }
+}
+
+TEST(CollectiveTime, IsNeverBelowWhatTheSlowestLinkTakes) {
+  const double bytes = 2 * kBytes * 63 / 64;
+  EXPECT_GE(time_of({.ranks = 64, .inside = 8, .rings = 1}, Collective::kAllReduce), bytes / 160e9);
+  // Eight groups share the network of a server.
+  EXPECT_GE(time_of({.ranks = 64, .inside = 1, .rings = 8}, Collective::kAllReduce), bytes / 20e9);
+  EXPECT_GE(time_of({.ranks = 8, .inside = 8}, Collective::kAllReduce), 2 * kBytes * 7 / 8 / 240e9);
+}
+
+TEST(CollectiveTime, OfOneRankIsNothing) {
+  EXPECT_EQ(time_of({.ranks = 1}, Collective::kAllReduce), 0);
+  EXPECT_EQ(hierarchical_all_reduce_time(kServer, 1, kBytes).value, 0);
+}
+
+TEST(CollectiveTime, OfAGroupOverServersIsThatInsideAndBetween) {
+  const double inside = 2 * kBytes * 7 / 8 / 240e9;
+  const double between = 2 * kBytes / 2 / 160e9;
+  EXPECT_NEAR(hierarchical_all_reduce_time(kServer, 16, kBytes).value, inside + between + 100e-6,
+              1e-9);
+}
+
+// Eight experts' ranks of every server; two copies of a token.
+TEST(DispatchTime, SendsAServerOneCopyHoweverManyOfItsRanksWantIt) {
+  const auto time = [](int ranks, int copies) {
+    return dispatch_time(kServer, {.ranks = ranks, .copies = copies}, kBytes).value - 50e-6;
+  };
+  EXPECT_EQ(dispatch_time(kServer, {.ranks = 1, .copies = 2}, kBytes).value, 0);
+  EXPECT_NEAR(time(8, 2), kBytes * 2 * 7 / 8 / 240e9, 1e-9);
+  // Of two servers a copy reaches 2 (1 - 1/4), half of them the other.
+  EXPECT_NEAR(time(16, 2), kBytes * 0.75 / 20e9, 1e-9);
+  EXPECT_LT(time(16, 8), 1.4 * time(16, 2));
+}
+
+TEST(AllToAllTime, IsBoundByWhatLeavesTheServer) {
+  EXPECT_NEAR(all_to_all_time(kServer, {.ranks = 16, .inside = 8}, kBytes).value,
+              kBytes / 2 / 20e9 + 50e-6, 1e-9);
+  EXPECT_EQ(all_to_all_time(kServer, {.ranks = 1}, kBytes).value, 0);
+}
+
+TEST(RingStepTime, SharesTheNetworkAmongTheRings) {
+  EXPECT_NEAR(ring_step_time(kServer, {.ranks = 8, .inside = 8}, kBytes).value, kBytes / 240e9,
+              1e-9);
+  EXPECT_NEAR(ring_step_time(kServer, {.ranks = 16, .inside = 4, .rings = 2}, kBytes).value,
+              kBytes / 80e9 + 50e-6, 1e-9);
+}
+
+// 32 servers of 8 devices with 8 NICs of 400 Gb/s: leaves of 4 servers on 8 rails, whose uplinks
+// carry half of what their servers send.
+TEST(ClusterNetwork, KnowsWhatTheUplinksOfALeafCarry) {
+  topo::Cluster cluster;
+  cluster.server_types["gpu"] = *topo::find_server_preset("dgx-h100");
+  cluster.fabric = {
+      .tiers = 2, .rails = 8, .servers_per_leaf = 4, .spines = 2, .uplink = BytesPerSecond{50e9}};
+  for (int i = 0; i < 32; ++i)
+    cluster.servers.push_back({.name = "s" + std::to_string(i), .type = "gpu"});
+  Stack stack = *find_stack("megatron-core");
+  stack.calibration.network_efficiency = 1;
+  const ServerNetwork network = cluster_network(cluster, stack);
+  EXPECT_DOUBLE_EQ(network.network(32).value, 400e9);
+  EXPECT_DOUBLE_EQ(network.network(33).value, 200e9);
+  EXPECT_DOUBLE_EQ(network.network(256).value, 200e9);
+}
+
+TEST(MessageTime, SharesTheNetworkOfTheServerAmongItsDevices) {
+  EXPECT_NEAR(message_time(kServer, 8, 2, kBytes).value, kBytes / 20e9 + 50e-6, 1e-9);
+  EXPECT_NEAR(message_time(kServer, 2, 4, kBytes).value, kBytes / 240e9 + 50e-6, 1e-9);
+}
+
+TEST(ClusterNetwork, TakesLatenciesThatAreLongerThanACollectives) {
+  topo::Cluster cluster;
+  cluster.server_types["gpu"] = *topo::find_server_preset("dgx-h100");
+  cluster.fabric = {.tiers = 2, .servers_per_leaf = 4, .spines = 2, .uplink = BytesPerSecond{50e9}};
+  cluster.servers.push_back({.name = "s", .type = "gpu"});
+  const Stack& stack = *find_stack("megatron-core");
+  const Seconds usual = cluster_network(cluster, stack).latency;
+  EXPECT_EQ(cluster_network(cluster, stack).network_latency(), usual);
+  cluster.fabric.hop_latency = Seconds{1.0};
+  EXPECT_EQ(cluster_network(cluster, stack).network_latency(), Seconds{4.0});
+  EXPECT_EQ(cluster_network(cluster, stack).latency, usual);
+  cluster.server_types["gpu"].intra.latency = Seconds{2.0};
+  EXPECT_EQ(cluster_network(cluster, stack).latency, Seconds{2.0});
+}
+
+TEST(MessageTime, IsThatOfTheBoundaryThatLeavesTheServer) {
+  EXPECT_NEAR(message_time(kServer, 2, 8, kBytes).value, kBytes / 20e9 + 50e-6, 1e-9);
+}
+
+// Two leaves of 64 devices: of stages of 8 devices only the first and the last of a leaf send out
+// of it, so that they share uplinks that all servers would need.
+TEST(MessageTime, SharesUplinksAmongTheStagesAtTheEndsOfALeaf) {
+  ServerNetwork network = kServer;
+  const double fast = network.reach[0].rate.value;
+  network.reach[0].devices = 64;
+  network.reach[1].devices = network.reach[2].devices = 1 << 20;
+  network.reach[1].rate = network.reach[2].rate = BytesPerSecond{fast / 16};
+  const auto rate = [&](int stride, int stages) {
+    return 8 * kBytes / (message_time(network, stride, stages, kBytes) - network.latency).value;
+  };
+  EXPECT_NEAR(rate(8, 8), fast, 1);            // one leaf
+  EXPECT_NEAR(rate(8, 16), fast / 16 * 4, 1);  // 2 of 8 stages of a leaf
+  EXPECT_NEAR(rate(32, 4), fast / 16, 1);      // both
+  EXPECT_NEAR(rate(128, 2), fast / 16, 1);     // a stage fills two leaves
+}
+
+}  // namespace
+}  // namespace regatta::cost

@@ -1,0 +1,173 @@
+// workload/model.h: the shape of a model and what one layer of it computes and holds.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "regatta/base/core/units.h"
+
+namespace regatta::workload {
+
+enum class ModelKind {
+  kGpt,      // decoder: each token sees those before it
+  kEncoder,  // each token sees all
+};
+enum class Activation { kGelu, kSwiglu };  // SwiGLU has a third matrix, the gate
+inline constexpr std::array kActivationKinds = {Activation::kGelu, Activation::kSwiglu};
+enum class Positions {
+  kLearned,  // a table of seq x hidden
+  kRotary,   // turned into queries and keys
+  kNone,     // none, or a bias of the scores (ALiBi)
+};
+inline constexpr std::array kPositionKinds = {Positions::kLearned, Positions::kRotary,
+                                              Positions::kNone};
+enum class Norm { kLayerNorm, kRmsNorm };  // with a bias and without
+inline constexpr std::array kNorms = {Norm::kLayerNorm, Norm::kRmsNorm};
+
+// Keys and values of a token share one short vector, from which each head makes its own: Multi-head
+// Latent Attention, DeepSeek-V2 (2024), section 2.1.
+struct LatentAttention {
+  int query_rank = 0;  // of the short vector of the queries; 0: they are made from the input
+  int kv_rank = 0;     // of that of keys and values; 0: the model has no latent attention
+  int plain_dim = 0;   // of a head's query and key: the part without position,
+  int rotary_dim = 0;  // and that with it, which all heads share in the key
+  int value_dim = 0;
+
+  friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
+};
+
+// The MLP of a block as experts, of which each token visits the shared ones and top_k of the rest.
+struct Experts {
+  int count = 0;         // those that tokens are routed to; 0: the model has none
+  int shared = 0;        // those that every token visits
+  int top_k = 0;         // experts a token is routed to
+  int ffn_hidden = 0;    // of one expert
+  int dense_layers = 0;  // the first blocks have the plain MLP of ffn_hidden
+  double capacity = 0;   // a token beyond so many times the mean load is dropped; 0: none is
+  double imbalance = 1;  // tokens of the fullest rank of experts over the mean, >= 1
+
+  friend bool operator==(const Experts&, const Experts&) = default;
+};
+
+// A model of equal pre-norm blocks between an embedding and an output layer. The output layer has
+// no bias and is untied unless `tied_embeddings`. A GPT of the defaults has 12 h^2 + 13 h
+// parameters in a block when ffn_hidden = 4 h.
+struct ModelShape {
+  ModelKind kind = ModelKind::kGpt;
+  std::string preset;  // the preset's name, when one was used
+  int layers = 0;
+  int hidden = 0;
+  int heads = 0;
+  int ffn_hidden = 0;
+  int seq = 0;  // tokens of one sample
+  int vocab = 0;
+  Activation activation = Activation::kGelu;
+  bool tied_embeddings = false;
+  int kv_heads = 0;  // heads of keys and values, a divisor of `heads`; 0: as many (multi-head)
+  int head_dim = 0;  // 0: hidden / heads
+  Positions positions = Positions::kLearned;
+  Norm norm = Norm::kLayerNorm;
+  bool linear_biases = true;  // of the matrices of a block
+  bool qkv_biases = false;    // of queries, keys and values where the others have none
+  // What changes no time and no memory, but the weights that training ends with.
+  double rope_theta = 10000;  // base of the angles of rotary positions
+  double norm_eps = 1e-5;     // added to the variance
+  LatentAttention latent;
+  Experts experts;
+
+  friend bool operator==(const ModelShape&, const ModelShape&) = default;
+};
+
+// Whether it is a GPT of the defaults: multi-head attention, learned positions, layer norms, biases
+// and a plain MLP with GELU.
+bool is_plain_gpt(const ModelShape& model);
+
+// Sizes of the attention of one block, for any kind of it.
+struct AttentionShape {
+  int heads = 0;
+  int kv_heads = 0;
+  int key_dim = 0;    // of one head's query and key
+  int value_dim = 0;  // of one head's value
+};
+AttentionShape attention_shape(const ModelShape& model);
+
+inline bool has_experts(const ModelShape& model) {
+  return model.experts.count > 0;
+}
+inline bool has_latent_attention(const ModelShape& model) {
+  return model.latent.kv_rank > 0;
+}
+// Matrices of an MLP or expert: 2, with a gate 3.
+inline int mlp_matrices(const ModelShape& model) {
+  return model.activation == Activation::kSwiglu ? 3 : 2;
+}
+// Blocks with the plain MLP; the rest have experts.
+int dense_layers(const ModelShape& model);
+
+// Whether the sizes, each of which is below 2^31, make more than 10^15 parameters in the blocks:
+// counts of parameters and operations stay within 63 bits below that.
+bool is_too_large(const ModelShape& model);
+
+enum class Precision {
+  kFp32,
+  kTf32,  // products of fp32 with 10 bits of mantissa
+  kFp16,
+  kBf16,
+  kFp8,  // products; all else in bf16
+};
+inline constexpr std::array kPrecisions = {Precision::kFp32, Precision::kTf32, Precision::kFp16,
+                                           Precision::kBf16, Precision::kFp8};
+
+// Of an activation.
+inline int bytes_per_element(Precision precision) {
+  return precision == Precision::kFp32 || precision == Precision::kTf32 ? 4 : 2;
+}
+
+// Parameters of the parts of a block.
+struct LayerParameters {
+  long long attention = 0;
+  long long norms = 0;
+  long long mlp = 0;      // plain; of a block with experts: the router and the shared experts
+  long long experts = 0;  // the experts that tokens are routed to, all of them
+
+  long long total() const { return attention + norms + mlp + experts; }
+};
+LayerParameters dense_layer_parameters(const ModelShape& model);
+LayerParameters expert_layer_parameters(const ModelShape& model);  // requires has_experts()
+
+// One block of a model without experts, or of the blocks with experts of one that has them.
+long long layer_parameters(const ModelShape& model);
+long long embedding_parameters(const ModelShape& model);  // token + learned position tables
+long long head_parameters(
+    const ModelShape& model);  // final norm + output layer (the norm alone if tied)
+long long total_parameters(const ModelShape& model);
+// Those that one token meets: without the experts it is not routed to.
+long long active_parameters(const ModelShape& model);
+
+// Model floating-point operations of one step (forward + backward = 3 x forward, no recomputation)
+// for `samples` sequences: matrix products only, 2 m n k each, scores over the whole sequence
+// (Narayanan et al., SC'21, appendix).
+Flops model_flops(const ModelShape& model, int samples);
+
+// What the device computes again where the backward needs it; the output layer never is.
+enum class Recompute {
+  kNone,
+  kSelective,  // scores, softmax and context alone: Korthikanti et al., 2022, section 5
+  kFull,
+};
+Flops recomputed_flops(const ModelShape& model, int samples, Recompute recompute);
+
+std::string to_string(Precision precision);  // "bf16", and the way back
+std::optional<Precision> precision_named(std::string_view name);
+std::string to_string(Activation activation);  // "gelu", "swiglu"
+std::optional<Activation> activation_named(std::string_view name);
+std::string to_string(Positions positions);  // "learned", "rotary", "none"
+std::optional<Positions> positions_named(std::string_view name);
+std::string to_string(Norm norm);  // "layernorm", "rmsnorm"
+std::optional<Norm> norm_named(std::string_view name);
+// "gpt", "encoder", "moe": a decoder with experts.
+std::string kind_word(const ModelShape& model);
+
+}  // namespace regatta::workload

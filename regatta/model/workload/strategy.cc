@@ -1,0 +1,409 @@
+#include "regatta/model/workload/strategy.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "regatta/base/core/check.h"
+#include "regatta/base/core/names.h"
+
+namespace regatta::workload {
+namespace {
+
+// By the value of the enumerator.
+constexpr Names<3> kRecomputeNames = {"none", "selective", "full"};
+constexpr Names<5> kScheduleNames = {"1f1b", "interleaved", "zb-h1", "zb-v", "dualpipe"};
+constexpr Names<2> kContextNames = {"ring", "all-to-all"};
+constexpr Names<4> kOffloadNames = {"none", "optimizer", "activations", "both"};
+constexpr Names<8> kCompressionNames = {"none", "bf16", "fp16",     "fp8",
+                                        "int8", "topk", "powersgd", "auto"};
+static_assert(kRecomputeNames.size() == kRecomputes.size());
+static_assert(kContextNames.size() == kContextKinds.size());
+static_assert(kScheduleNames.size() == kSchedules.size());
+static_assert(kOffloadNames.size() == kOffloads.size());
+static_assert(kCompressionNames.size() == kCompressions.size());
+
+Error does_not_divide(const char* divisor, int a, const char* name, int b) {
+  return {Code::kInvalidInput, fmt::format("{} {} does not divide {} {}; choose a divisor of {}",
+                                           divisor, a, name, b, b)};
+}
+
+// Tokens and experts.
+Status check_sharing(const ModelShape& model, const Strategy& strategy) {
+  // Ranks of a ring hold a part from the front and one from the back, so that causal work is even.
+  const int parts = strategy.context == ContextKind::kRing && strategy.cp > 1 ? 2 : 1;
+  if (model.seq % (strategy.cp * parts) != 0 && parts == 1)
+    return does_not_divide("cp", strategy.cp, "seq", model.seq);
+  if (model.seq % (strategy.cp * parts) != 0) {
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("cp {}: a ring gives each rank two parts of a sequence, and {} parts do "
+                    "not divide seq {}; choose a divisor of {}",
+                    strategy.cp, strategy.cp * parts, model.seq, model.seq / 2)};
+  }
+  if (strategy.context == ContextKind::kAllToAll &&
+      attention_shape(model).kv_heads % (strategy.tp * strategy.cp) != 0) {
+    return does_not_divide("tp x cp", strategy.tp * strategy.cp, "kv_heads",
+                           attention_shape(model).kv_heads);
+  }
+  if (strategy.sequence_parallel && model.seq % (strategy.cp * strategy.tp) != 0)
+    return does_not_divide("tp x cp", strategy.tp * strategy.cp, "seq", model.seq);
+  if (strategy.shard_ranks > 0 && strategy.dp * strategy.cp % strategy.shard_ranks != 0)
+    return does_not_divide("shard_ranks", strategy.shard_ranks, "dp x cp",
+                           strategy.dp * strategy.cp);
+  if (strategy.ep == 1) return {};
+  if (!has_experts(model)) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("ep {}: the model has no experts; use ep 1", strategy.ep)};
+  }
+  if (model.experts.count % strategy.ep != 0)
+    return does_not_divide("ep", strategy.ep, "experts", model.experts.count);
+  if (strategy.dp * strategy.cp % strategy.ep != 0)
+    return does_not_divide("ep", strategy.ep, "dp x cp", strategy.dp * strategy.cp);
+  return {};
+}
+
+Status check_schedule(const ModelShape& model, const Strategy& strategy) {
+  const bool is_interleaved = strategy.schedule == Schedule::kInterleaved;
+  if (is_interleaved != (strategy.virtual_stages > 1)) {
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("schedule {} with virtual_stages {}: interleaved needs at least 2, the "
+                    "others 1; change one of them",
+                    to_string(strategy.schedule), strategy.virtual_stages)};
+  }
+  const long long parts = static_cast<long long>(strategy.pp) * strategy.virtual_stages;
+  if (is_interleaved && model.layers < parts) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("pp {} x virtual_stages {} exceeds layers {}; a part needs a layer, "
+                             "so choose a product of at most {}",
+                             strategy.pp, strategy.virtual_stages, model.layers, model.layers)};
+  }
+  if (strategy.schedule == Schedule::kZbV && model.layers < 2 * strategy.pp) {
+    return Error{
+        Code::kInvalidInput,
+        fmt::format("zb-v: twice pp {} exceeds layers {}; each of the two parts of a stage "
+                    "needs a layer",
+                    strategy.pp, model.layers)};
+  }
+  if (strategy.schedule == Schedule::kDualPipe && strategy.pp % 2 != 0) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("dualpipe needs an even pp, not {}; micro-batches enter at both ends",
+                             strategy.pp)};
+  }
+  return {};
+}
+
+// Calls visit(member of Strategy, member of StrategyRequest) for each key, so that none is
+// forgotten.
+template <typename Visit>
+void for_each_key(const Visit& visit) {
+  using S = Strategy;
+  using R = StrategyRequest;
+  visit(&S::tp, &R::tp);
+  visit(&S::pp, &R::pp);
+  visit(&S::dp, &R::dp);
+  visit(&S::cp, &R::cp);
+  visit(&S::ep, &R::ep);
+  visit(&S::micro_batch, &R::micro_batch);
+  visit(&S::virtual_stages, &R::virtual_stages);
+  visit(&S::zero, &R::zero);
+  visit(&S::shard_ranks, &R::shard_ranks);
+  visit(&S::recompute, &R::recompute);
+  visit(&S::schedule, &R::schedule);
+  visit(&S::context, &R::context);
+  visit(&S::offload, &R::offload);
+  visit(&S::sequence_parallel, &R::sequence_parallel);
+  visit(&S::overlap, &R::overlap);
+  visit(&S::compression, &R::compression);
+  visit(&S::stage_layers, &R::stage_layers);
+}
+
+// Part `i` of so many, as even as possible, the remainder to those in the middle.
+LayerRange even_layers(const ModelShape& model, int parts, int i) {
+  const int base = model.layers / parts;
+  const int extra = model.layers % parts;
+  const int larger = i - first_larger_part(model, parts);  // of them, before `i`
+  return {.first = i * base + std::clamp(larger, 0, extra),
+          .count = base + (larger >= 0 && larger < extra ? 1 : 0)};
+}
+
+// "13x7,5": 13 stages of 7 layers and one of 5.
+std::string runs_text(const std::vector<int>& numbers) {
+  std::string text;
+  for (std::size_t i = 0, end = 0; i < numbers.size(); i = end) {
+    while (end < numbers.size() && numbers[end] == numbers[i])
+      ++end;
+    if (i > 0) text += ',';
+    text += end - i > 1 ? fmt::format("{}x{}", end - i, numbers[i]) : std::to_string(numbers[i]);
+  }
+  return text;
+}
+
+std::vector<Rank> group_along(int RankCoordinates::*axis, int size, const Strategy& strategy,
+                              Rank rank) {
+  RankCoordinates at = coordinates_of(strategy, rank);
+  std::vector<Rank> group;
+  for (int i = 0; i < size; ++i) {
+    at.*axis = i;
+    group.push_back(rank_at(strategy, at));
+  }
+  return group;
+}
+
+}  // namespace
+
+Strategy requested(const StrategyRequest& request) {
+  Strategy strategy;
+  for_each_key([&](auto value, auto asked) {
+    strategy.*value = (request.*asked).value_or(strategy.*value);
+  });
+  if (request.stage_layers && !request.pp)
+    strategy.pp = static_cast<int>(request.stage_layers->size());
+  return strategy;
+}
+
+StrategyRequest merged(const StrategyRequest& first, const StrategyRequest& second) {
+  StrategyRequest request = first;
+  for_each_key([&](auto /*value*/, auto asked) {
+    if (!(request.*asked)) request.*asked = second.*asked;
+  });
+  return request;
+}
+
+Status check_request(const StrategyRequest& request) {
+  const auto contradicts = [](std::string text) -> Status {
+    return Error{Code::kInvalidInput, "strategy: " + std::move(text)};
+  };
+  if (request.shard_ranks.value_or(0) > 0 && request.zero == 0) {
+    return contradicts(
+        fmt::format("shard_ranks {}, but with zero 0 replicas share nothing; set "
+                    "zero 1 to 3, or leave shard_ranks out",
+                    *request.shard_ranks));
+  }
+  if (request.sequence_parallel == true && request.tp == 1) {
+    return contradicts(
+        "sequence_parallel, but with tp 1 there is no rank to share tokens with; "
+        "set tp above 1, or leave sequence_parallel out");
+  }
+  const Schedule schedule = request.schedule.value_or(Schedule::k1F1B);
+  if (schedule != Schedule::k1F1B && request.pp == 1) {
+    return contradicts(
+        fmt::format("schedule {}, but pp 1 is no pipeline; set pp above 1, or leave "
+                    "schedule and virtual_stages out",
+                    to_string(schedule)));
+  }
+  return {};
+}
+
+RankCoordinates coordinates_of(const Strategy& strategy, Rank rank) {
+  REGATTA_CHECK(rank.value >= 0 && rank.value < strategy.world_size());
+  return {.tp = rank.value % strategy.tp,
+          .dp = rank.value / strategy.tp % strategy.dp,
+          .pp = rank.value / (strategy.tp * strategy.dp)};
+}
+
+Rank rank_at(const Strategy& strategy, RankCoordinates at) {
+  return {(at.pp * strategy.dp + at.dp) * strategy.tp + at.tp};
+}
+
+std::vector<Rank> tp_group(const Strategy& strategy, Rank rank) {
+  return group_along(&RankCoordinates::tp, strategy.tp, strategy, rank);
+}
+
+std::vector<Rank> dp_group(const Strategy& strategy, Rank rank) {
+  return group_along(&RankCoordinates::dp, strategy.dp, strategy, rank);
+}
+
+std::vector<Rank> pp_group(const Strategy& strategy, Rank rank) {
+  return group_along(&RankCoordinates::pp, strategy.pp, strategy, rank);
+}
+
+// Those nearest to the middle, of two the first.
+int first_larger_part(const ModelShape& model, int parts) {
+  const int extra = model.layers % parts;
+  return parts % 2 == 0 ? parts / 2 - (extra + 1) / 2 : parts / 2 - extra / 2;
+}
+
+int part_of_layer(const ModelShape& model, int parts, int layer) {
+  REGATTA_CHECK(layer >= 0 && layer < model.layers && parts <= model.layers);
+  const int base = model.layers / parts;
+  const int larger = first_larger_part(model, parts);
+  const int extra = model.layers % parts;
+  const int past = layer - larger * base;  // layers of the parts before
+  if (past < 0) return layer / base;
+  if (past < extra * (base + 1)) return larger + past / (base + 1);
+  return larger + extra + (past - extra * (base + 1)) / base;
+}
+
+LayerRange stage_layers(const ModelShape& model, const Strategy& strategy, int pp) {
+  REGATTA_CHECK(pp >= 0 && pp < strategy.pp);
+  const std::vector<int>& given = strategy.stage_layers;
+  if (given.empty()) return even_layers(model, strategy.pp, pp);
+  return {.first = std::accumulate(given.begin(), given.begin() + pp, 0),
+          .count = given[static_cast<std::size_t>(pp)]};
+}
+
+int parts_per_stage(const Strategy& strategy) {
+  return strategy.schedule == Schedule::kZbV ? 2 : strategy.virtual_stages;
+}
+
+LayerRange part_layers(const ModelShape& model, const Strategy& strategy, int part) {
+  const int parts = parts_per_stage(strategy);
+  REGATTA_CHECK(part >= 0 && part < strategy.pp * parts);
+  if (strategy.stage_layers.empty()) return even_layers(model, strategy.pp * parts, part);
+  const auto count = [&](int i) {
+    const int round = i / strategy.pp;
+    const int place = i % strategy.pp;
+    const bool is_back = strategy.schedule == Schedule::kZbV && round == 1;
+    return strategy
+               .stage_layers[static_cast<std::size_t>(is_back ? strategy.pp - 1 - place : place)] /
+           parts;
+  };
+  LayerRange range;
+  for (int i = 0; i < part; ++i)
+    range.first += count(i);
+  range.count = count(part);
+  return range;
+}
+
+Status check_stage_layers(const ModelShape& model, const Strategy& strategy) {
+  const std::vector<int>& given = strategy.stage_layers;
+  if (given.empty()) return {};
+  const auto wrong = [](std::string text) -> Status {
+    return Error{Code::kInvalidInput, "stage_layers: " + std::move(text)};
+  };
+  if (given.size() != static_cast<std::size_t>(strategy.pp)) {
+    return wrong(
+        fmt::format("{} stages are given, pp is {}; give one number a stage, or leave pp "
+                    "out",
+                    given.size(), strategy.pp));
+  }
+  const int parts = parts_per_stage(strategy);
+  for (std::size_t stage = 0; stage < given.size(); ++stage) {
+    if (given[stage] < 1) {
+      return wrong(
+          fmt::format("stage {} has {} layers; a stage needs a layer", stage, given[stage]));
+    }
+    if (given[stage] % parts != 0) {
+      return wrong(
+          fmt::format("the {} layers of stage {} do not divide into its {} parts; choose "
+                      "multiples of {}",
+                      given[stage], stage, parts, parts));
+    }
+  }
+  const long long sum = std::accumulate(given.begin(), given.end(), 0LL);
+  if (sum != model.layers) {
+    return wrong(
+        fmt::format("they sum to {}, the model has {} layers; give every layer to one "
+                    "stage",
+                    sum, model.layers));
+  }
+  if (strategy.schedule == Schedule::kDualPipe &&
+      !std::equal(given.begin(), given.end(), given.rbegin())) {
+    return wrong(
+        "dualpipe has part i and part pp - 1 - i on stage i; write the same numbers from "
+        "both ends");
+  }
+  return {};
+}
+
+Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int global_batch) {
+  if (std::min({strategy.tp, strategy.pp, strategy.dp, strategy.cp, strategy.ep,
+                strategy.micro_batch, strategy.virtual_stages}) < 1) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("{}: every degree must be at least 1", to_string(strategy))};
+  }
+  REGATTA_TRY_DO(check_schedule(model, strategy));
+  if (model.heads % strategy.tp != 0)
+    return does_not_divide("tp", strategy.tp, "heads", model.heads);
+  if (model.ffn_hidden % strategy.tp != 0)
+    return does_not_divide("tp", strategy.tp, "ffn_hidden", model.ffn_hidden);
+  REGATTA_TRY_DO(check_sharing(model, strategy));
+  if (strategy.pp > model.layers) {
+    return Error{Code::kInvalidInput, fmt::format("pp {} exceeds layers {}; a stage needs a layer",
+                                                  strategy.pp, model.layers)};
+  }
+  const long long samples = static_cast<long long>(strategy.dp) * strategy.micro_batch;
+  if (global_batch < 1 || global_batch % samples != 0) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("dp {} x micro_batch {} does not divide global_batch {}; choose a "
+                             "product that divides it",
+                             strategy.dp, strategy.micro_batch, global_batch)};
+  }
+  REGATTA_TRY_DO(check_stage_layers(model, strategy));
+  const int count = static_cast<int>(global_batch / samples);
+  if (strategy.schedule == Schedule::kDualPipe && (count % 2 != 0 || count < 2 * strategy.pp)) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("dualpipe with pp {} and {} micro-batches: they must be even and at "
+                             "least twice pp; choose a smaller micro_batch or another schedule",
+                             strategy.pp, count)};
+  }
+  return count;
+}
+
+std::string to_string(const Strategy& strategy) {
+  std::string text = fmt::format("tp{} pp{} dp{} mb{} recompute={}{}", strategy.tp, strategy.pp,
+                                 strategy.dp, strategy.micro_batch, to_string(strategy.recompute),
+                                 strategy.overlap ? "" : " overlap=off");
+  if (strategy.cp > 1) {
+    text += fmt::format(" cp{}{}", strategy.cp,
+                        strategy.context == ContextKind::kRing ? "" : "(all-to-all)");
+  }
+  if (strategy.ep > 1) text += fmt::format(" ep{}", strategy.ep);
+  if (strategy.schedule == Schedule::kInterleaved)
+    text += fmt::format(" vp{}", strategy.virtual_stages);
+  else if (strategy.schedule != Schedule::k1F1B)
+    text += " " + to_string(strategy.schedule);
+  if (!strategy.stage_layers.empty()) text += " layers=" + runs_text(strategy.stage_layers);
+  if (strategy.sequence_parallel) text += " sp";
+  if (strategy.zero > 0) text += fmt::format(" zero{}", strategy.zero);
+  if (strategy.shard_ranks > 0) text += fmt::format("/{}", strategy.shard_ranks);
+  if (strategy.offload != Offload::kNone) text += " offload=" + to_string(strategy.offload);
+  if (strategy.compression != Compression::kNone)
+    text += " compression=" + to_string(strategy.compression);
+  return text;
+}
+
+std::string to_string(Recompute recompute) {
+  return name_in(kRecomputeNames, recompute);
+}
+std::optional<Recompute> recompute_named(std::string_view name) {
+  return named_in<Recompute>(kRecomputeNames, name);
+}
+
+std::string to_string(Schedule schedule) {
+  return name_in(kScheduleNames, schedule);
+}
+std::optional<Schedule> schedule_named(std::string_view name) {
+  return named_in<Schedule>(kScheduleNames, name);
+}
+
+std::string to_string(ContextKind context) {
+  return name_in(kContextNames, context);
+}
+std::optional<ContextKind> context_named(std::string_view name) {
+  return named_in<ContextKind>(kContextNames, name);
+}
+
+std::string to_string(Offload offload) {
+  return name_in(kOffloadNames, offload);
+}
+std::optional<Offload> offload_named(std::string_view name) {
+  return named_in<Offload>(kOffloadNames, name);
+}
+
+std::string to_string(Compression compression) {
+  return name_in(kCompressionNames, compression);
+}
+std::optional<Compression> compression_named(std::string_view name) {
+  return named_in<Compression>(kCompressionNames, name);
+}
+
+}  // namespace regatta::workload

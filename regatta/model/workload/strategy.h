@@ -1,0 +1,168 @@
+// workload/strategy.h: how a job is spread over ranks, and which part of the model each rank holds.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/result.h"
+#include "regatta/model/workload/model.h"
+
+namespace regatta::workload {
+
+inline constexpr std::array kRecomputes = {Recompute::kNone, Recompute::kSelective,
+                                           Recompute::kFull};
+
+// How the gradients of data-parallel replicas travel: comm/compression.h has the kinds.
+enum class Compression { kNone, kBf16, kFp16, kFp8, kInt8, kTopK, kPowerSgd, kAutomatic };
+inline constexpr std::array kCompressions = {
+    Compression::kNone, Compression::kBf16, Compression::kFp16,     Compression::kFp8,
+    Compression::kInt8, Compression::kTopK, Compression::kPowerSgd, Compression::kAutomatic};
+
+// In which order a stage works on the micro-batches.
+enum class Schedule {
+  k1F1B,         // Narayanan et al., SC'21, section 2.2.1
+  kInterleaved,  // the same, section 2.2.2: a stage holds virtual_stages parts of the model
+  kZbH1,      // Qi et al., "Zero Bubble Pipeline Parallelism", 2023: weight gradients fill bubbles
+  kZbV,       // the same authors, 2024: a stage holds two parts, the second on the way back
+  kDualPipe,  // DeepSeek-V3, 2024, section 3.2.1: micro-batches from both ends
+};
+inline constexpr std::array kSchedules = {Schedule::k1F1B, Schedule::kInterleaved, Schedule::kZbH1,
+                                          Schedule::kZbV, Schedule::kDualPipe};
+
+// How the ranks that share a sequence see each other's keys and values.
+enum class ContextKind {
+  kRing,      // blocks go round: Liu et al., "Ring Attention", 2023
+  kAllToAll,  // heads for tokens: Jacobs et al., "DeepSpeed Ulysses", 2023
+};
+inline constexpr std::array kContextKinds = {ContextKind::kRing, ContextKind::kAllToAll};
+
+// What waits in the memory of the server and crosses the link to it when it is needed.
+enum class Offload { kNone, kOptimizer, kActivations, kBoth };
+inline constexpr std::array kOffloads = {Offload::kNone, Offload::kOptimizer, Offload::kActivations,
+                                         Offload::kBoth};
+
+// A complete strategy. world_size = tp * cp * pp * dp; micro-batches per step m = global_batch /
+// (dp * micro_batch).
+struct Strategy {
+  int tp = 1;
+  int pp = 1;
+  int dp = 1;
+  int micro_batch = 1;  // samples per micro-batch
+  Recompute recompute = Recompute::kNone;
+  bool overlap = true;  // data-parallel reduction overlapped with the last backward
+  Compression compression = Compression::kNone;
+  Schedule schedule = Schedule::k1F1B;
+  int virtual_stages = 1;          // parts of the model that a stage holds, interleaved
+  bool sequence_parallel = false;  // tensor ranks share the tokens between the products
+  int cp = 1;                      // ranks that share the tokens of a sequence
+  ContextKind context = ContextKind::kRing;
+  int ep = 1;  // ranks, of the dp * cp that hold the same blocks, that share their experts
+  // Replicas share 1: the optimizer's state, 2: and the gradients, 3: and the weights (Rajbhandari
+  // et al., "ZeRO", 2020).
+  int zero = 0;
+  int shard_ranks = 0;  // that many replicas share; 0: all of them; fewer: hybrid sharding
+  Offload offload = Offload::kNone;
+  std::vector<int> stage_layers;  // blocks of each pipeline stage; empty: the even split
+
+  int world_size() const { return tp * cp * pp * dp; }
+  friend auto operator<=>(const Strategy&, const Strategy&) = default;
+};
+
+// What the user fixed; the planner searches the rest.
+struct StrategyRequest {
+  std::optional<int> tp, pp, dp, cp, ep, micro_batch, virtual_stages, zero, shard_ranks;
+  std::optional<Recompute> recompute;
+  std::optional<Schedule> schedule;
+  std::optional<ContextKind> context;
+  std::optional<Offload> offload;
+  std::optional<bool> sequence_parallel;
+  std::optional<bool> overlap;
+  std::optional<Compression> compression;
+  std::optional<std::vector<int>> stage_layers;
+
+  friend bool operator==(const StrategyRequest&, const StrategyRequest&) = default;
+};
+
+// What the request fixes, and the defaults of the rest; as many stages as have their layers given.
+Strategy requested(const StrategyRequest& request);
+// What `first` fixes, and what `second` fixes besides.
+StrategyRequest merged(const StrategyRequest& first, const StrategyRequest& second);
+
+// Where what the request fixes contradicts itself whatever the model: kInvalidInput names the two
+// keys.
+Status check_request(const StrategyRequest& request);
+
+// Position of a rank. Tensor-parallel neighbours are adjacent: rank = (pp * DP + dp) * TP + tp.
+struct RankCoordinates {
+  int tp = 0;
+  int dp = 0;
+  int pp = 0;
+};
+RankCoordinates coordinates_of(const Strategy& strategy, Rank rank);
+Rank rank_at(const Strategy& strategy, RankCoordinates at);
+
+// The ranks that differ from `rank` only in the one coordinate, in its order; `rank` included.
+std::vector<Rank> tp_group(const Strategy& strategy, Rank rank);
+std::vector<Rank> dp_group(const Strategy& strategy, Rank rank);
+std::vector<Rank> pp_group(const Strategy& strategy, Rank rank);
+
+// The data-parallel reduction leaves in buckets of this many fp32 gradients, 4 MiB: large enough
+// that latency does not show, small enough that the last bucket, which nothing hides, is short (Li
+// et al., "PyTorch Distributed", VLDB 2020, take 25 MB on faster links). train sends them, cost and
+// plan count them.
+inline constexpr long long kGradientBucketElements = 1LL << 20;
+
+// Blocks [first, first + count).
+struct LayerRange {
+  int first = 0;
+  int count = 0;
+};
+
+// Of pipeline stage `pp` where a stage holds one piece of the model: as strategy.stage_layers has
+// it, else as even as possible, the remainder to the middle stages first (the first and last stages
+// also hold embedding and head).
+LayerRange stage_layers(const ModelShape& model, const Strategy& strategy, int pp);
+
+// Parts of the model that every stage holds: virtual_stages when interleaved, 2 with zb-v.
+int parts_per_stage(const Strategy& strategy);
+
+// Of one of the pp * parts_per_stage() parts of the model, in its order: part i is on stage i mod
+// pp, but zb-v goes back the way it came.
+LayerRange part_layers(const ModelShape& model, const Strategy& strategy, int part);
+
+// Of an even split into `parts`: from this one on, layers % parts of them hold one layer more than
+// the others; and the part that holds a layer.
+int first_larger_part(const ModelShape& model, int parts);
+int part_of_layer(const ModelShape& model, int parts, int layer);
+
+// strategy.stage_layers, where it is given: a number a stage, at least 1 and a multiple of its
+// parts, and all layers in sum; for dualpipe, which has part i and part pp - 1 - i on stage i, the
+// same from both ends.
+Status check_stage_layers(const ModelShape& model, const Strategy& strategy);
+
+// Micro-batches of one rank per step. Fails with kInvalidInput when the strategy does not divide
+// the job: names the two numbers (tp | heads, ffn_hidden; cp | seq; ep | dp * cp and the
+// experts; pp <= layers; dp * micro_batch | global_batch; shard_ranks | dp * cp), and where two
+// keys contradict each other (a schedule without its virtual stages, check_stage_layers()).
+Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int global_batch);
+
+std::string to_string(const Strategy& strategy);  // "tp2 pp4 dp1 mb1 recompute=none"
+// As in job files, each, and the way back: "selective", "zb-h1", "all-to-all", "optimizer".
+std::string to_string(Recompute recompute);
+std::optional<Recompute> recompute_named(std::string_view name);
+std::string to_string(Schedule schedule);
+std::optional<Schedule> schedule_named(std::string_view name);
+std::string to_string(ContextKind context);
+std::optional<ContextKind> context_named(std::string_view name);
+std::string to_string(Offload offload);
+std::optional<Offload> offload_named(std::string_view name);
+// "none", "bf16", "fp16", "fp8", "int8", "topk", "powersgd", "auto", and the way back.
+std::string to_string(Compression compression);
+std::optional<Compression> compression_named(std::string_view name);
+
+}  // namespace regatta::workload

@@ -1,0 +1,36 @@
+#include "regatta/model/workload/timeline.h"
+
+#include <cstddef>
+
+#include <gtest/gtest.h>
+
+namespace regatta::workload {
+namespace {
+
+TEST(Phase, ComesBackFromItsName) {
+  for (std::size_t i = 0; i < kPhaseCount; ++i) {
+    const auto phase = static_cast<Phase>(i);
+    EXPECT_EQ(phase_named(to_string(phase)), phase);
+  }
+  EXPECT_FALSE(phase_named("forwards"));
+}
+
+TEST(PhaseTimes, SumToTheStep) {
+  PhaseTimes times;
+  times[Phase::kForward] = Seconds{1};
+  times[Phase::kOther] = Seconds{0.5};
+  EXPECT_DOUBLE_EQ(times.total().value, 1.5);
+}
+
+TEST(GrownMost, IsThePhaseWithTheLargestDifferenceNotTheLargestTime) {
+  PhaseTimes best;
+  best[Phase::kBackward] = Seconds{10};
+  PhaseTimes loser = best;
+  loser[Phase::kBackward] = Seconds{11};
+  loser[Phase::kDpComm] = Seconds{2};
+  EXPECT_EQ(grown_most(best, loser), Phase::kDpComm);
+  EXPECT_EQ(grown_most(loser, best), Phase::kForward) << "nothing has grown: the first phase";
+}
+
+}  // namespace
+}  // namespace regatta::workload

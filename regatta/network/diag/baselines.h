@@ -1,0 +1,33 @@
+// diag/baselines.h: what two published systems would say of the same probes, to compare with.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/verdict.h"
+
+namespace regatta::diag {
+
+// A probe and its answer, as whoever sent it sees them.
+struct RoundTrip {
+  std::span<const std::uint32_t> there;  // directed links
+  std::span<const std::uint32_t> back;
+  std::uint32_t sent = 0;
+  std::uint32_t lost = 0;
+};
+
+// Each flow that lost something votes for the h cables of its way with 1/h; the cable with most
+// votes is blamed, its flows are taken out, and so on while the most is above 1 % of all votes.
+// Cables only, both ways (kNic: of a NIC). Source: Arzani et al., "007: Democratically finding the
+// cause of packet drops", NSDI 2018, algorithm 1.
+std::vector<Culprit> vote_007(const topo::Graph& graph, std::span<const RoundTrip> trips);
+
+// A pair is bad that loses more than one probe of a thousand; a NIC, more than half of whose pairs
+// are bad; a server or leaf of two NICs and more, more than half of which are bad. What is not that
+// is of the spines, and no component is named. Source: Guo et al., "Pingmesh", SIGCOMM 2015,
+// section 5, with NICs in place of servers.
+std::vector<Culprit> pingmesh_threshold(const topo::Graph& graph, std::span<const RoundTrip> trips);
+
+}  // namespace regatta::diag

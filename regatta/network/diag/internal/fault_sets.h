@@ -1,0 +1,84 @@
+// diag/internal/fault_sets.h: sets of faults that explain what was lost, likeliest first.
+//
+// A beam search: the best few sets grow by the candidates that raise the likelihood most, and each
+// of their members gives way to others. So a set that looks worse while it is small is not lost,
+// and what speaks against a culprit are whole other sets, not only another one in its place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "regatta/network/diag/internal/candidates.h"
+#include "regatta/network/diag/internal/explain.h"
+
+namespace regatta::diag {
+
+inline constexpr double kDark = 0.9;  // a loss rate from which on nothing is said to come through
+
+struct Member {
+  std::size_t candidate = 0;
+  double rate = 0;        // of loss, likeliest given the rest of the set
+  std::size_t onset = 0;  // the window since which it is broken
+  std::size_t early = 0;  // and from which on something may be lost on it that was sent before
+  double gain = 0;        // of the logarithm of the likelihood when it joined, prior included
+};
+
+struct FaultSet {
+  std::vector<Member> members;  // ascending
+  double score = 0;  // logarithm of the likelihood against the empty set, priors included
+};
+
+// The share of packets that a set lets through on each lossy way, span by span of windows.
+struct Passing {
+  struct Span {
+    std::size_t from = 0;  // a window; until that of the next one
+    double share = 1;
+  };
+  std::vector<std::uint32_t> first;  // by lossy way, and the end
+  std::vector<Span> spans;
+
+  // In the end.
+  double last(std::uint32_t lossy) const { return spans[first[lossy + 1] - 1].share; }
+};
+
+// Of packets over `one`: what came through in the window of its onset before it broke, nobody can
+// tell from the rest.
+double arrived_since(const Candidate& one, std::size_t onset);
+
+// All arguments must outlive it.
+class FaultSearch {
+ public:
+  FaultSearch(const Candidates& made, std::span<const WayCount> ways,
+              const ExplainOptions& options);
+
+  // At least the empty one. Cost: some hundred times the ways with losses times the candidates.
+  std::vector<FaultSet> run() const;
+
+  // What the other members let through.
+  Passing passing_without(const FaultSet& set, std::size_t place) const;
+
+ private:
+  struct Growth;
+
+  Passing passing_of(const std::vector<Member>& members) const;
+  template <typename Visit>
+  void visit_losses(std::uint32_t at, std::size_t first, std::size_t last, const Passing& passing,
+                    Visit&& visit) const;
+  Member weigh(std::size_t candidate, const Passing& passing) const;
+  void weigh_from(std::size_t onset, const Passing& passing, Member& best) const;
+  bool has_as_it_was(const FaultSet& set, const Culprit& culprit) const;
+  bool fits(const FaultSet& set, std::size_t candidate) const;
+  void settle(FaultSet& set) const;
+  void grow(const FaultSet& set, Growth& growth) const;
+  void swap_members(const FaultSet& set, Growth& growth) const;
+
+  const Candidates& made_;
+  const ExplainOptions& options_;
+  std::size_t windows_;
+  std::vector<std::vector<double>> lost_from_;  // by lossy way: in each window and all later ones
+  std::vector<double> background_;              // the same: share that is lost without a fault
+};
+
+}  // namespace regatta::diag

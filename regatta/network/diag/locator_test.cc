@@ -1,0 +1,389 @@
+#include "regatta/network/diag/locator.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "regatta/model/topo/graph_names.h"
+#include "regatta/network/fabric/test_fabric.h"
+
+namespace regatta::diag {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Six servers on three leaves, two spines; a probe each between all of them over each spine, three
+// a window.
+class Locates : public testing::Test {
+ protected:
+  struct Packet {
+    Window window;
+    std::size_t from;
+    std::size_t to;
+    std::span<const std::uint32_t> there;
+    std::span<const std::uint32_t> back;
+  };
+  enum class Fate { kAnswered, kLostThere, kLostBack };
+
+  Locates() {
+    for (std::uint32_t from = 0; from < 6; ++from)
+      for (std::uint32_t to = 0; to < 6; ++to)
+        for (std::size_t spine = 0; spine < 2 && from / 2 != to / 2; ++spine) {
+          const auto over = [&](NodeId, std::size_t) { return spine; };
+          ways_.add(*fabric_.routes.way(fabric_.nics[from], fabric_.nics[to], over));
+          ways_.add(*fabric_.routes.way(fabric_.nics[to], fabric_.nics[from], over));
+          ends_.emplace_back(from, to);
+        }
+    locator_.emplace(fabric_.graph, ways_);
+  }
+
+  std::uint32_t link(const std::string& name, bool forward) const {
+    return fabric::number_of({topo::find_link(fabric_.graph, name).value(), forward});
+  }
+  static bool has(std::span<const std::uint32_t> way, std::uint32_t one) {
+    return std::ranges::find(way, one) != way.end();
+  }
+
+  Report report(std::size_t server, const std::function<Fate(const Packet&)>& fate) const {
+    Report one{.server = NodeId{static_cast<int>(server)}, .window = window_};
+    for (std::uint32_t probe = 0; probe < ends_.size(); ++probe) {
+      const auto [from, to] = ends_[probe];
+      const Fate its =
+          fate({window_, from, to, ways_.links(2 * probe), ways_.links(2 * probe + 1)});
+      const auto count = [](bool good) { return static_cast<std::uint16_t>(good ? 3 : 0); };
+      if (from == server) one.sent.push_back({probe, 3, count(its == Fate::kAnswered)});
+      if (to == server) one.arrived.push_back({probe, count(its != Fate::kLostThere)});
+    }
+    return one;
+  }
+
+  // What the connections over each way have sent again, each of 50 segments.
+  using SentAgain = std::function<std::uint32_t(std::span<const std::uint32_t>)>;
+  void add_connections(const SentAgain& sent_again) {
+    for (std::uint32_t way = 0; way < ways_.size(); way += 2) {
+      const auto links = ways_.links(way);
+      locator_->add(PassedCount{.window = window_,
+                                .links = {links.begin(), links.end()},
+                                .sent = 50,
+                                .lost = sent_again(links)});
+    }
+  }
+
+  // One window: what is told at its end. `silent`: who does not report.
+  std::vector<std::string> window(
+      const std::function<Fate(const Packet&)>& fate,
+      const std::function<void(Report&)>& change = [](Report&) {}, std::size_t silent = 99) {
+    for (std::size_t server = 0; server < 6; ++server) {
+      if (server == silent) continue;
+      Report one = report(server, fate);
+      change(one);
+      locator_->add(one);
+    }
+    ++window_;
+    news_ = locator_->look(0.03 * (static_cast<double>(window_) + 1) * Seconds{1.0001});
+    std::vector<std::string> told;
+    for (const Verdict& verdict : news_.begun)
+      told.push_back(to_string(fabric_.graph, verdict.culprit));
+    return told;
+  }
+
+  static Fate healthy(const Packet&) { return Fate::kAnswered; }
+  std::function<Fate(const Packet&)> black_hole(std::uint32_t one) const {
+    return [=](const Packet& packet) {
+      if (has(packet.there, one)) return Fate::kLostThere;
+      return has(packet.back, one) ? Fate::kLostBack : Fate::kAnswered;
+    };
+  }
+  void warm_up() {
+    for (int i = 0; i < 40; ++i)
+      EXPECT_THAT(window(healthy), IsEmpty());
+  }
+
+  fabric::TestFabric fabric_{6, 2, {1e9}};
+  fabric::Paths ways_;
+  std::vector<std::pair<std::size_t, std::size_t>> ends_;
+  std::optional<Locator> locator_;
+  Window window_ = 100;
+  News news_;
+};
+
+TEST_F(Locates, ABlackHoleWithinTwoWindows) {
+  warm_up();
+  const auto fate = black_hole(link("leaf1-spine0", true));
+  EXPECT_THAT(window(fate), IsEmpty());
+  ASSERT_THAT(window(fate), ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
+  EXPECT_NEAR(news_.begun[0].since.value, 140 * 0.03, 0.001);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_THAT(window(fate), IsEmpty()) << "told once";
+  EXPECT_EQ(locator_->standing().size(), 1U);
+}
+
+TEST_F(Locates, TheEndOfAFault) {
+  warm_up();
+  for (int i = 0; i < 10; ++i)
+    window(black_hole(link("leaf1-spine0", true)));
+  std::vector<std::string> over;
+  for (int i = 0; i < 120; ++i) {
+    window(healthy);
+    for (const Verdict& verdict : news_.over)
+      over.push_back(to_string(fabric_.graph, verdict.culprit));
+  }
+  EXPECT_THAT(over, ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
+  EXPECT_THAT(locator_->standing(), IsEmpty());
+}
+
+TEST_F(Locates, HostNoiseInsteadOfAFaultWhereAServerLosesPacketsToItself) {
+  warm_up();
+  const auto fate = [](const Packet& packet) {
+    return packet.to == 3 ? Fate::kLostThere : Fate::kAnswered;
+  };
+  std::vector<std::string> told;
+  for (int i = 0; i < 60; ++i)
+    for (const std::string& one : window(fate, [](Report& report) {
+           report.host.control_sent = 6;
+           report.host.control_lost = report.server.value == 3 ? 2 : 0;
+         }))
+      told.push_back(one);
+  EXPECT_THAT(told, ElementsAre("host noise on s3"));
+  EXPECT_FALSE(is_fault(locator_->standing()[0]));
+}
+
+TEST_F(Locates, NobodyWhileAServerStandsStillAndAnswersLate) {
+  warm_up();
+  std::vector<Report> late;
+  for (int i = 0; i < 20; ++i)  // 0.6 s
+    EXPECT_THAT(window(
+                    [](const Packet& packet) {
+                      return packet.to == 3 ? Fate::kLostThere : Fate::kAnswered;
+                    },
+                    [](Report&) {}, 3),
+                IsEmpty());
+  for (Window back = 20; back > 0; --back) {
+    window_ -= back;
+    for (std::size_t server = 0; server < 6; ++server) {
+      Report one = report(server, healthy);
+      if (server == 3) one.host.worst_gap = Seconds{0.6};
+      late.push_back(one);
+    }
+    window_ += back;
+  }
+  for (const Report& one : late)
+    locator_->add(one);
+  for (int i = 0; i < 80; ++i)
+    EXPECT_THAT(window(healthy), IsEmpty());
+}
+
+TEST_F(Locates, AServerThatIsSilentForLongerThanABusyOne) {
+  warm_up();
+  const auto fate = [](const Packet& packet) {
+    return packet.to == 3 ? Fate::kLostThere : Fate::kAnswered;
+  };
+  int windows = 0;
+  std::vector<std::string> told;
+  while (told.empty() && windows < 100) {
+    told = window(
+        fate, [](Report&) {}, 3);
+    ++windows;
+  }
+  EXPECT_THAT(told, ElementsAre("server s3"));
+  EXPECT_EQ(news_.begun[0].symptom, Symptom::kSilent);
+  EXPECT_LT(windows * 0.03, 1.95);
+}
+
+TEST_F(Locates, ThatASilentServerWasBusyInsteadOfDeadOnceItReportsAgain) {
+  warm_up();
+  const auto fate = [](const Packet& packet) {
+    return packet.to == 3 ? Fate::kLostThere : Fate::kAnswered;
+  };
+  for (int i = 0; i < 90; ++i)
+    window(
+        fate, [](Report&) {}, 3);
+  ASSERT_THAT(locator_->standing(), testing::SizeIs(1));
+  ASSERT_EQ(locator_->standing()[0].symptom, Symptom::kSilent);
+  const auto late = [](Report& report) {
+    if (report.server.value == 3) report.host.worst_gap = Seconds{2.7};
+  };
+  std::vector<std::string> told = window(fate, late);
+  for (int i = 0; i < 10 && told.empty(); ++i)
+    told = window(healthy);
+  ASSERT_THAT(told, ElementsAre("host noise on s3"));
+  ASSERT_THAT(news_.over, testing::SizeIs(1)) << "both at once";
+  EXPECT_EQ(news_.over[0].culprit, server_culprit(NodeId{3}));
+  EXPECT_EQ(to_string(fabric_.graph, news_.begun[0]).find("ways"), std::string::npos);
+}
+
+TEST_F(Locates, NobodyWhereAServerAnswersButItsReportsDoNotCome) {
+  warm_up();
+  for (int i = 0; i < 100; ++i)
+    EXPECT_THAT(window(
+                    healthy, [](Report&) {}, 3),
+                IsEmpty());
+}
+
+TEST_F(Locates, ALinkWithoutCarrierAtOnce) {
+  warm_up();
+  const std::uint32_t one = link("leaf1-spine0", true);
+  locator_->add(CarrierEvent{.link = LinkId{static_cast<int>(one / 2)}, .up = false});
+  EXPECT_THAT(window(black_hole(one)), ElementsAre("link leaf1-spine0, both ways"));
+  EXPECT_EQ(news_.begun[0].symptom, Symptom::kNoCarrier);
+  for (int i = 0; i < 40; ++i)
+    EXPECT_THAT(window(black_hole(one)), IsEmpty()) << "nobody else for what it loses";
+}
+
+TEST_F(Locates, NobodyForWhatIsLostUntilRoutesAreBack) {
+  warm_up();
+  const std::uint32_t one = link("leaf1-spine0", true);
+  const LinkId cable{static_cast<int>(one / 2)};
+  locator_->add(CarrierEvent{.link = cable, .up = false});
+  for (int i = 0; i < 30; ++i)
+    window(black_hole(one));
+  locator_->add(CarrierEvent{.link = cable, .up = true});
+  for (int i = 0; i < 20; ++i)
+    EXPECT_THAT(window(black_hole(one)), IsEmpty()) << i;
+  for (int i = 0; i < 100; ++i)
+    EXPECT_THAT(window(healthy), IsEmpty()) << i;
+  std::vector<std::string> told;
+  for (int i = 0; i < 30; ++i)
+    for (const std::string& text : window(black_hole(one)))
+      told.push_back(text);
+  EXPECT_THAT(told, ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
+}
+
+TEST_F(Locates, AndTellsOnceThatALossHasBecomeABlackHole) {
+  warm_up();
+  const std::uint32_t one = link("leaf1-spine0", true);
+  const auto loss = [&](const Packet& packet) {
+    const bool is_its_turn =
+        (7 * static_cast<std::size_t>(packet.window) + 5 * packet.from + packet.to) % 12 == 0;
+    return has(packet.there, one) && is_its_turn ? Fate::kLostThere : Fate::kAnswered;
+  };
+  std::vector<std::string> told;
+  std::vector<Symptom> changed;
+  for (int i = 0; i < 200; ++i) {
+    for (const std::string& text : i < 100 ? window(loss) : window(black_hole(one)))
+      told.push_back(text);
+    for (const Verdict& verdict : news_.changed)
+      changed.push_back(verdict.symptom);
+  }
+  EXPECT_THAT(told, ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
+  EXPECT_THAT(changed, ElementsAre(Symptom::kBlackHole));
+}
+
+// A leaf that loses all packets of every second of its ways.
+class DoubtsWhoLosesSomeFlows : public Locates {
+ protected:
+  DoubtsWhoLosesSomeFlows() { locator_.emplace(fabric_.graph, ways_, LocatorOptions{.doubt{1}}); }
+
+  std::function<Fate(const Packet&)> some_flows() const {
+    return [this](const Packet& packet) {
+      const bool over_0 = has(packet.there, link("leaf0-spine0", true));
+      const bool over_1 = has(packet.there, link("leaf0-spine1", true));
+      const bool is_hit = (packet.from + packet.to + (over_1 ? 1 : 0)) % 2 == 0;
+      return (over_0 || over_1) && is_hit ? Fate::kLostThere : Fate::kAnswered;
+    };
+  }
+};
+
+TEST_F(DoubtsWhoLosesSomeFlows, ForASecondAndThenTells) {
+  warm_up();
+  int windows = 0;
+  std::vector<std::string> told;
+  for (; told.empty() && windows < 100; ++windows) {
+    told = window(some_flows());
+    if (windows == 10) {
+      EXPECT_THAT(locator_->doubted(), SizeIs(1));
+    }
+  }
+  EXPECT_THAT(told, ElementsAre("switch leaf0"));
+  EXPECT_EQ(news_.begun[0].symptom, Symptom::kSomeFlows);
+  EXPECT_GE(windows, 33);
+  EXPECT_LE(windows, 45) << "the first are not enough to suspect it";
+}
+
+TEST_F(DoubtsWhoLosesSomeFlows, AndTellsNobodyWhenTheseWaysLeadElsewhere) {
+  warm_up();
+  for (int i = 0; i < 10; ++i)
+    EXPECT_THAT(window(some_flows()), IsEmpty());
+  std::vector<bool> unknown(ways_.size());
+  for (std::uint32_t way = 0; way < ways_.size(); ++way)
+    unknown[way] = has(ways_.links(way), link("leaf0-spine0", true)) ||
+                   has(ways_.links(way), link("leaf0-spine1", true));
+  locator_->leave_out(unknown);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_THAT(window(some_flows()), IsEmpty());
+  EXPECT_THAT(locator_->doubted(), IsEmpty());
+}
+
+TEST_F(DoubtsWhoLosesSomeFlows, ButNotWhoLosesAll) {
+  warm_up();
+  const auto fate = black_hole(link("leaf1-spine0", true));
+  EXPECT_THAT(window(fate), IsEmpty());
+  EXPECT_THAT(window(fate), ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
+}
+
+// Of the probes from leaf 0 to leaf 2 over spine 1 one in four is lost, and no other: two links may
+// be to blame.
+class ChoosesAmongSuspects : public Locates {
+ protected:
+  std::vector<std::string> told_with(const SentAgain& sent_again) {
+    std::vector<std::string> told;
+    for (int i = 0; i < 60; ++i) {
+      add_connections(sent_again);
+      const auto fate = [&](const Packet& packet) {
+        const bool is_it =
+            has(packet.there, link("leaf0-spine1", true)) &&
+            has(packet.there, link("leaf2-spine1", false)) &&
+            (2 * packet.from + packet.to) % 4 == static_cast<std::size_t>(window_ % 4);
+        return is_it ? Fate::kLostThere : Fate::kAnswered;
+      };
+      for (const std::string& text : window(fate))
+        told.push_back(text);
+    }
+    return told;
+  }
+};
+
+TEST_F(ChoosesAmongSuspects, AndIsNotSureByProbesAlone) {
+  EXPECT_THAT(told_with([](auto) { return 0U; }), IsEmpty());
+}
+
+TEST_F(ChoosesAmongSuspects, ByWhatConnectionsSendAgain) {
+  const std::uint32_t bad = link("leaf2-spine1", false);
+  EXPECT_THAT(told_with([&](auto links) { return has(links, bad) ? 6U : 0U; }),
+              ElementsAre("link leaf2-spine1 from spine1 to leaf2"));
+}
+
+TEST_F(Locates, BlamesNobodyForWhatConnectionsAloneSendAgain) {
+  const std::uint32_t bad = link("leaf2-spine1", false);
+  std::vector<std::string> told;
+  for (int i = 0; i < 60; ++i) {
+    add_connections([&](auto links) { return has(links, bad) ? 10U : 0U; });
+    for (const std::string& text : window(healthy))
+      told.push_back(text);
+  }
+  EXPECT_THAT(told, IsEmpty());
+}
+
+TEST_F(Locates, NothingFromReportsThatCannotBe) {
+  warm_up();
+  Report wild = report(0, healthy);
+  wild.window = window_ + 1'000'000;
+  locator_->add(wild);
+  wild.window = -5;
+  locator_->add(wild);
+  wild = report(0, healthy);
+  wild.window = window_ - 1;
+  wild.sent = {{4'000'000'000U, 3, 3}, {0, 3, 9}};
+  wild.arrived = {{4'000'000'000U, 3}};
+  locator_->add(wild);
+  for (int i = 0; i < 40; ++i)
+    EXPECT_THAT(window(healthy), IsEmpty());
+}
+
+}  // namespace
+}  // namespace regatta::diag

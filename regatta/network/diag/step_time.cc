@@ -1,0 +1,327 @@
+#include "regatta/network/diag/step_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace regatta::diag {
+namespace {
+
+// A step that is so much longer or shorter than the usual one is looked for.
+constexpr double kShortened = 0.6;
+constexpr double kStretched = 1.7;
+// What a step costs whose length is off, by the square of the logarithm: 5 % off 0.02 of the best
+// match of a step, 50 % off 1.3 of it.
+constexpr double kStrictness = 8;
+constexpr int kRounds = 3;
+// Of the usual match, what a step at an end of the series needs to count.
+constexpr double kFairMatch = 0.75;
+// Lengths at which the traffic is like itself this much less than at the best are not tried.
+constexpr double kWorthTrying = 0.6;
+constexpr std::size_t kTriedMost = 8;
+// The shortest length that explains so much of what the best one does is the step: multiples of it
+// do as well.
+constexpr double kAsGood = 0.93;
+constexpr std::size_t kPhasesMost = 64;
+
+// Mean 0 and variance 1; empty when it never changes.
+std::vector<double> normalized(Series bytes) {
+  const double count = static_cast<double>(bytes.size());
+  const double mean = std::accumulate(bytes.begin(), bytes.end(), 0.0) / count;
+  double variance = 0;
+  for (const double value : bytes)
+    variance += (value - mean) * (value - mean) / count;
+  if (!(variance > 0)) return {};
+  std::vector<double> out(bytes.begin(), bytes.end());
+  for (double& value : out)
+    value = (value - mean) / std::sqrt(variance);
+  return out;
+}
+
+// Four sums side by side: one alone waits for each of its additions.
+double product_of(const double* a, const double* b, std::size_t count) {
+  double sums[4] = {};
+  std::size_t i = 0;
+  for (; i + 4 <= count; i += 4)
+    for (std::size_t lane = 0; lane < 4; ++lane)
+      sums[lane] += a[i + lane] * b[i + lane];
+  for (; i < count; ++i)
+    sums[0] += a[i] * b[i];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+// By lag, how like the series is to itself that much later; up to a half of its length.
+void add_likeness(std::vector<double>& sum, const std::vector<double>& series) {
+  for (std::size_t lag = 0; lag < sum.size(); ++lag) {
+    const std::size_t count = series.size() - lag;
+    sum[lag] += product_of(series.data() + lag, series.data(), count) / static_cast<double>(count);
+  }
+}
+
+// Steps are not all alike: what belongs to one lag lies around it, the wider the longer it is.
+std::vector<double> smoothed(const std::vector<double>& likeness) {
+  std::vector<double> out(likeness.size());
+  const auto last = static_cast<std::ptrdiff_t>(likeness.size()) - 1;
+  for (std::ptrdiff_t lag = 0; lag <= last; ++lag) {
+    const auto width = static_cast<std::ptrdiff_t>(0.02 * static_cast<double>(lag));
+    double sum = 0;
+    double weights = 0;
+    for (std::ptrdiff_t i = std::max<std::ptrdiff_t>(0, lag - width);
+         i <= std::min(last, lag + width); ++i) {
+      const double weight = static_cast<double>(width + 1 - std::abs(i - lag));
+      sum += weight * likeness[static_cast<std::size_t>(i)];
+      weights += weight;
+    }
+    out[static_cast<std::size_t>(lag)] = sum / weights;
+  }
+  return out;
+}
+
+// Lags at which the likeness has a peak, shortest first.
+std::vector<std::size_t> candidates(const std::vector<double>& likeness, const StepSearch& search) {
+  std::vector<std::size_t> peaks;
+  double best = 0;
+  for (std::size_t lag = std::max<std::size_t>(2, search.shortest); lag + 1 < likeness.size();
+       ++lag) {
+    if (likeness[lag] < likeness[lag - 1] || likeness[lag] <= likeness[lag + 1]) continue;
+    peaks.push_back(lag);
+    best = std::max(best, likeness[lag]);
+  }
+  if (best < search.likeness_least) return {};
+  std::erase_if(peaks, [&](std::size_t lag) { return likeness[lag] < kWorthTrying * best; });
+  if (peaks.size() > kTriedMost) {  // the likeliest of them
+    std::vector<std::size_t> order = peaks;
+    std::ranges::sort(order,
+                      [&](std::size_t a, std::size_t b) { return likeness[a] > likeness[b]; });
+    // The shortest is tried in any case: the longer ones may be multiples of it.
+    const double least = likeness[order[kTriedMost - 2]];
+    const std::size_t shortest = peaks.front();
+    std::erase_if(peaks, [&](std::size_t lag) { return lag != shortest && likeness[lag] < least; });
+  }
+  return peaks;
+}
+
+// By place, the correlation of what follows there with the pattern.
+std::vector<double> matches(const std::vector<double>& series, const std::vector<double>& pattern) {
+  const std::vector<double> shape = normalized(pattern);
+  const std::size_t length = pattern.size();
+  std::vector<double> out(series.size() - length + 1, 0.0);
+  if (shape.empty()) return out;
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    sum += series[i];
+    squares += series[i] * series[i];
+    if (i + 1 < length) continue;
+    const std::size_t at = i + 1 - length;
+    const double variance = squares - sum * sum / static_cast<double>(length);
+    const double product = product_of(shape.data(), series.data() + at, length);
+    // Quiet stretches are like anything: hold them against the usual variance, which is 1.
+    const double scale = std::sqrt(std::max(variance / static_cast<double>(length), 0.1));
+    out[at] = product / static_cast<double>(length) / scale;
+    sum -= series[at];
+    squares -= series[at] * series[at];
+  }
+  return out;
+}
+
+// The chain of places, about `step` apart, that match best in all.
+std::vector<std::size_t> best_chain(const std::vector<double>& match, double step) {
+  const auto near = std::max<std::size_t>(1, static_cast<std::size_t>(kShortened * step));
+  const auto far = static_cast<std::size_t>(std::ceil(kStretched * step));
+  std::vector<double> cost(far + 1, 0.0);
+  for (std::size_t gap = near; gap <= far; ++gap) {
+    const double off = std::log(static_cast<double>(gap) / step);
+    cost[gap] = kStrictness * off * off;
+  }
+  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::vector<double> score(match.size());
+  std::vector<std::size_t> previous(match.size(), kNone);
+  for (std::size_t at = 0; at < match.size(); ++at) {
+    double best = 0;
+    for (std::size_t gap = near; gap <= std::min(far, at); ++gap) {
+      if (score[at - gap] - cost[gap] <= best) continue;
+      best = score[at - gap] - cost[gap];
+      previous[at] = at - gap;
+    }
+    score[at] = match[at] + best;
+  }
+  std::vector<std::size_t> chain;
+  if (match.empty()) return chain;
+  auto at = static_cast<std::size_t>(std::ranges::max_element(score) - score.begin());
+  for (; at != kNone; at = previous[at])
+    chain.push_back(at);
+  std::ranges::reverse(chain);
+  return chain;
+}
+
+// Leaves out places at the ends of the chain where the match has no peak, or a poor one: there the
+// series ends before the step does, or begins after it.
+void trim(std::vector<std::size_t>& chain, const std::vector<double>& match) {
+  std::vector<double> usual;
+  usual.reserve(chain.size());
+  for (const std::size_t at : chain)
+    usual.push_back(match[at]);
+  std::ranges::sort(usual);
+  const double least = usual.empty() ? 0 : kFairMatch * usual[usual.size() / 2];
+  const auto is_peak = [&](std::size_t at) {
+    return at > 0 && at + 1 < match.size() && match[at] >= match[at - 1] &&
+           match[at] >= match[at + 1] && match[at] >= least;
+  };
+  while (!chain.empty() && !is_peak(chain.back()))
+    chain.pop_back();
+  const auto first = std::ranges::find_if(chain, is_peak);
+  chain.erase(chain.begin(), first);
+}
+
+// The place of the peak of the parabola through the match at `at` and beside it.
+double between_intervals(const std::vector<double>& match, std::size_t at) {
+  const double place = static_cast<double>(at);
+  if (at == 0 || at + 1 >= match.size()) return place;
+  const double left = match[at - 1];
+  const double right = match[at + 1];
+  const double bend = left - 2 * match[at] + right;
+  if (!(bend < 0)) return place;
+  return place + std::clamp(0.5 * (left - right) / bend, -0.5, 0.5);
+}
+
+// Where each step is, in intervals, if one takes about `length`.
+std::vector<double> track(const std::vector<double>& series, std::size_t length) {
+  if (2 * length > series.size()) return {};
+  // The first pattern: the liveliest stretch of the middle third.
+  std::size_t start = 0;
+  double most = -1;
+  for (std::size_t at = series.size() / 3; at + length <= series.size(); ++at) {
+    double squares = 0;
+    for (std::size_t k = 0; k < length; ++k)
+      squares += series[at + k] * series[at + k];
+    if (squares > most) start = at, most = squares;
+    if (at > 2 * series.size() / 3) break;
+  }
+  const auto from = series.begin() + static_cast<std::ptrdiff_t>(start);
+  std::vector<double> pattern(from, from + static_cast<std::ptrdiff_t>(length));
+  std::vector<double> places;
+  double step = static_cast<double>(length);
+  for (int round = 0; round < kRounds; ++round) {
+    const std::vector<double> match = matches(series, pattern);
+    std::vector<std::size_t> chain = best_chain(match, step);
+    trim(chain, match);
+    if (chain.size() < 3) return {};
+    places.clear();
+    std::ranges::fill(pattern, 0.0);
+    for (const std::size_t at : chain) {
+      places.push_back(between_intervals(match, at));
+      for (std::size_t k = 0; k < length; ++k)
+        pattern[k] += series[at + k];
+    }
+    step = (places.back() - places.front()) / static_cast<double>(places.size() - 1);
+  }
+  return places;
+}
+
+double value_at(Series series, double place) {
+  const auto left = static_cast<std::size_t>(std::max(0.0, place));
+  if (left + 1 >= series.size()) return series.back();
+  const double share = place - static_cast<double>(left);
+  return (1 - share) * series[left] + share * series[left + 1];
+}
+
+double repeats(Series series, const std::vector<double>& places) {
+  if (places.size() < 3) return 0;
+  const std::size_t steps = places.size() - 1;
+  const double step = (places.back() - places.front()) / static_cast<double>(steps);
+  const std::size_t phases =
+      std::clamp(static_cast<std::size_t>(std::lround(step)), std::size_t{4}, kPhasesMost);
+  double all = 0;
+  double all_squares = 0;
+  double within = 0;
+  for (std::size_t phase = 0; phase < phases; ++phase) {
+    const double share = (static_cast<double>(phase) + 0.5) / static_cast<double>(phases);
+    double sum = 0;
+    double squares = 0;
+    for (std::size_t k = 0; k < steps; ++k) {
+      const double value = value_at(series, places[k] + share * (places[k + 1] - places[k]));
+      sum += value;
+      squares += value * value;
+    }
+    within += squares - sum * sum / static_cast<double>(steps);
+    all += sum;
+    all_squares += squares;
+  }
+  const double total = all_squares - all * all / static_cast<double>(phases * steps);
+  if (!(total > 0)) return 0;
+  // Each step held against the mean of the others.
+  const double others = static_cast<double>(steps) / static_cast<double>(steps - 1);
+  return 1 - others * others * within / total;
+}
+
+double median_gap(const std::vector<double>& places) {
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < places.size(); ++i)
+    gaps.push_back(places[i] - places[i - 1]);
+  const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+  std::ranges::nth_element(gaps, middle);
+  return *middle;
+}
+
+struct Track {
+  std::vector<double> places;
+  double regularity = 0;
+};
+
+Steps steps_of(const Track& one, Seconds interval) {
+  Steps steps{.regularity = one.regularity};
+  const double count = static_cast<double>(one.places.size() - 1);
+  steps.mean = interval * ((one.places.back() - one.places.front()) / count);
+  steps.median = interval * median_gap(one.places);
+  for (const double place : one.places)
+    steps.marks.push_back(interval * place);
+  return steps;
+}
+
+}  // namespace
+
+std::optional<Steps> find_steps(const std::vector<Series>& flows, Seconds interval,
+                                const StepSearch& search) {
+  std::vector<std::vector<double>> series;
+  for (const Series flow : flows)
+    if (auto lively = normalized(flow); !lively.empty()) series.push_back(std::move(lively));
+  if (series.empty()) return std::nullopt;
+  const std::size_t size = series.front().size();
+  std::vector<double> likeness(size / 2, 0.0);
+  std::vector<double> sum(size, 0.0);
+  for (const auto& one : series) {
+    add_likeness(likeness, one);
+    for (std::size_t i = 0; i < size; ++i)
+      sum[i] += one[i];
+  }
+  for (double& value : likeness)
+    value /= static_cast<double>(series.size());
+  sum = normalized(sum);
+  if (sum.empty()) return std::nullopt;
+  std::vector<Track> tracks;
+  double best = 0;
+  for (const std::size_t length : candidates(smoothed(likeness), search)) {
+    Track one{.places = track(sum, length)};
+    if (one.places.size() < 3) continue;
+    for (const auto& flow : series)
+      one.regularity += repeats(flow, one.places) / static_cast<double>(series.size());
+    best = std::max(best, one.regularity);
+    tracks.push_back(std::move(one));
+  }
+  for (const Track& one : tracks) {
+    if (!(best > 0) || one.regularity < kAsGood * best) continue;
+    return steps_of(one, interval);
+  }
+  return std::nullopt;
+}
+
+double repeats_with(Series bytes, Seconds interval, const std::vector<Seconds>& marks) {
+  std::vector<double> places;
+  places.reserve(marks.size());
+  for (const Seconds mark : marks)
+    places.push_back(mark / interval);
+  return bytes.empty() ? 0 : repeats(bytes, places);
+}
+
+}  // namespace regatta::diag

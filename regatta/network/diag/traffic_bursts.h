@@ -1,0 +1,64 @@
+// diag/traffic_bursts.h: what averages over a second hide: peaks and bursts of traffic that is
+// counted at short intervals. Pure.
+// Source: Zhang, Liu, Zeng and Krishnamurthy, High-resolution measurement of data center
+// microbursts, IMC 2017: a burst is a run of intervals above half of what the link carries.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/units.h"
+#include "regatta/network/diag/internal/flow_series.h"
+
+namespace regatta::diag {
+
+// The flows of `which` together, by interval. A flow may be named once.
+std::vector<double> sum_of(const Traffic& traffic, const std::vector<std::uint32_t>& which);
+
+// Bytes by directed link (fabric::number_of) and interval. `ways`: by flow, the links that it
+// crosses. Links that no flow crosses have an empty series.
+std::vector<std::vector<double>> bytes_of_links(const Traffic& traffic,
+                                                const std::vector<std::vector<std::uint32_t>>& ways,
+                                                std::size_t directed_links);
+
+struct ServerBytes {
+  NodeId server;
+  std::vector<double> sent;
+  std::vector<double> received;
+};
+// Servers that sent or received anything, by number.
+std::vector<ServerBytes> bytes_of_servers(const Traffic& traffic);
+
+// The same traffic seen at two paces.
+struct Peaks {
+  BytesPerSecond mean;
+  BytesPerSecond peak;         // in one interval
+  BytesPerSecond peak_coarse;  // in one coarse interval, wherever it begins
+
+  // 1 when nothing was sent.
+  double to_mean() const;
+  double to_mean_coarse() const;
+};
+// Where the series is shorter than `coarse`, all of it is one coarse interval.
+Peaks peaks_of(Series bytes, Seconds interval, Seconds coarse = Seconds{1.0});
+
+struct Burst {
+  std::size_t begin = 0;  // intervals [begin, end)
+  std::size_t end = 0;
+  Bytes bytes;
+  BytesPerSecond peak;
+  // No coarse interval that overlaps it reaches the threshold: who looks once a second sees none.
+  bool is_hidden = false;
+};
+
+struct BurstLimits {
+  BytesPerSecond threshold;  // 0: half of the peak
+  std::size_t gap_most = 1;  // so many intervals below it do not end a burst
+  Seconds coarse{1.0};
+};
+// In order; none where nothing was sent.
+std::vector<Burst> find_bursts(Series bytes, Seconds interval, const BurstLimits& limits = {});
+
+}  // namespace regatta::diag

@@ -1,0 +1,157 @@
+#include "regatta/network/fabric/deadlock.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "regatta/network/fabric/internal/waits.h"
+
+namespace regatta::fabric {
+namespace {
+
+using internal::Ports;
+using internal::Waits;
+
+// Depth first; a link on the way from the start that comes again closes a circle.
+class CircleSearch {
+ public:
+  CircleSearch(const Waits& waits, std::size_t links)
+      : waits_(waits), states_(links, State::kNew), chains_(links, 0) {}
+
+  std::optional<Circle> from(std::uint32_t first) {
+    if (states_[first] == State::kNew) enter(first);
+    while (!way_.empty()) {
+      const std::uint32_t link = way_.back().link;
+      const auto next = waits_.next(link, way_.back().port);
+      seen_ += next ? 1 : 0;
+      if (!next) {
+        states_[link] = State::kDone;
+        way_.pop_back();
+        if (!way_.empty()) add_behind(way_.back().link, link);
+      } else if (states_[*next] == State::kOnTheWay) {
+        return circle_from(*next);
+      } else if (states_[*next] == State::kNew) {
+        enter(*next);
+      } else {
+        add_behind(link, *next);
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::size_t seen() const { return seen_; }  // waits
+  // The longest chain of waits that begins at a link which was done.
+  std::size_t chain(std::uint32_t link) const { return chains_[link]; }
+
+ private:
+  enum class State : std::uint8_t { kNew, kOnTheWay, kDone };
+  struct Step {
+    std::uint32_t link;
+    std::size_t
+        port;  // of the links that it waits for, from which on they are still to be looked at
+  };
+
+  void enter(std::uint32_t link) {
+    states_[link] = State::kOnTheWay;
+    way_.push_back({link, 0});
+  }
+  void add_behind(std::uint32_t link, std::uint32_t next) {
+    chains_[link] = std::max(chains_[link], chains_[next] + 1);
+  }
+  Circle circle_from(std::uint32_t link) const {
+    Circle circle;
+    std::transform(std::ranges::find(way_, link, &Step::link), way_.end(),
+                   std::back_inserter(circle), [](const Step& step) { return step.link; });
+    return circle;
+  }
+
+  const Waits& waits_;
+  std::vector<State> states_;          // per directed link
+  std::vector<std::uint32_t> chains_;  // the same
+  std::vector<Step> way_;
+  std::size_t seen_ = 0;
+};
+
+// Of all links, each tail's in the order of its ports.
+std::optional<Circle> search(const topo::Graph& graph, const Ports& ports, CircleSearch& search) {
+  for (std::size_t at = 0; at < graph.nodes.size(); ++at) {
+    const NodeId node{static_cast<int>(at)};
+    for (std::size_t port = 0; port < ports.count(node); ++port)
+      if (auto circle = search.from(ports.out(node, port))) return circle;
+  }
+  return std::nullopt;
+}
+
+// Waits of links that lead down for links that lead up.
+std::size_t count_bounces(const topo::Graph& graph, const Ports& ports, const Waits& waits) {
+  const auto tier = [&](NodeId node) { return graph.nodes[node.index()].kind; };
+  std::size_t bounces = 0;
+  for (std::uint32_t link = 0; link < ports.links(); ++link) {
+    if (graph.links[link / 2].a_nic >= 0 || tier(ports.head(link)) > tier(ports.head(link ^ 1U)))
+      continue;
+    std::size_t port = 0;
+    while (const auto next = waits.next(link, port))
+      bounces += tier(ports.head(*next)) > tier(ports.head(link)) ? 1 : 0;
+  }
+  return bounces;
+}
+
+}  // namespace
+
+std::optional<Circle> find_circle(const topo::Graph& graph, const Routes& routes) {
+  const Ports ports(graph);
+  const Waits waits = waits_of(ports, graph, routes);
+  CircleSearch circles(waits, ports.links());
+  return search(graph, ports, circles);
+}
+
+DeadlockCheck check_deadlock(const topo::Graph& graph, const Routes& routes) {
+  const Ports ports(graph);
+  const Waits waits = waits_of(ports, graph, routes);
+  CircleSearch circles(waits, ports.links());
+  DeadlockCheck check;
+  check.circle = search(graph, ports, circles);
+  check.bounces = count_bounces(graph, ports, waits);
+  std::vector<std::uint32_t> links;
+  for (std::uint32_t link = 0; link < ports.links(); ++link)
+    if (graph.links[link / 2].a_nic < 0) links.push_back(link);
+  check.links = links.size();
+  if (check.circle) return check;
+  check.waits = circles.seen();
+  std::size_t longest = 0;
+  for (const std::uint32_t link : links)
+    longest = std::max(longest, circles.chain(link));
+  if (!links.empty()) check.layers.resize(longest + 1, 0);
+  for (const std::uint32_t link : links)
+    ++check.layers[longest - circles.chain(link)];
+  return check;
+}
+
+std::optional<NodeId> cause_of_wait(const topo::Graph& graph, const Routes& routes,
+                                    std::uint32_t link, std::uint32_t next) {
+  const NodeId tail = tail_of(graph, link);
+  const NodeId head = head_of(graph, link);
+  for (const NodeId leaf : routes.leaves()) {
+    const auto goes = [&](NodeId node, std::uint32_t by) {
+      return node != leaf && std::ranges::count(routes.next_hops(node, leaf), by) > 0;
+    };
+    if (!goes(tail, link) || !goes(head, next)) continue;
+    // Whether traffic of another leaf comes to where `link` begins.
+    std::vector<bool> is_passed(graph.nodes.size(), false);
+    std::vector<NodeId> open;
+    const auto pass = [&](NodeId node) {
+      if (is_passed[node.index()] || node == leaf) return;
+      is_passed[node.index()] = true;
+      open.push_back(node);
+    };
+    std::ranges::for_each(routes.leaves(), pass);
+    std::size_t at = 0;
+    while (at < open.size()) {  // pass() adds to them
+      for (const std::uint32_t hop : routes.next_hops(open[at++], leaf))
+        pass(head_of(graph, hop));
+    }
+    if (is_passed[tail.index()]) return leaf;
+  }
+  return std::nullopt;
+}
+
+}  // namespace regatta::fabric

@@ -1,0 +1,69 @@
+// fabric/design.h: a fabric for a number of GPUs: its tiers, switches and cables, computed from
+// what a switch chip carries. Rail-optimised CLOS: each GPU has a NIC, GPU i of all servers of a
+// block is cabled to leaf i of the block. Shapes: Leiserson, "Fat-trees", 1985 (tiers); Qian et
+// al., "Alibaba HPN", SIGCOMM 2024 (planes); Wang et al., "Rail-only", arXiv 2307.12169 (rails
+// alone).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/model/topo/cluster.h"
+
+namespace regatta::fabric {
+
+struct DesignRequest {
+  int gpus = 0;
+  int gpus_per_server = 8;
+  int rails = 8;                // divides gpus_per_server
+  int planes = 1;               // ports of a NIC, each into a fabric of its own
+  bool joins_rails = true;      // false: no switch does, servers forward between rails
+  BytesPerSecond chip;          // of every switch, per direction
+  BytesPerSecond port;          // of a NIC, per direction
+  BytesPerSecond uplink;        // between switches; 0: as `port`
+  double oversubscription = 1;  // at most, of the leaves: capacity below over that above
+  double spine_oversubscription = 1;
+  int servers_per_leaf = 0;  // 0: as many as fit, evenly spread
+  int least_tiers = 1;       // 1 to 3
+};
+
+struct Design {
+  DesignRequest request;  // complete
+  topo::Fabric fabric;    // for a cluster of one NIC for each port (docs/formats/cluster.md)
+  int servers = 0;
+  int blocks = 0;  // of servers that share their leaves
+  int groups = 1;  // of blocks that share their spines
+  // All of them.
+  int leaves = 0;
+  int spines = 0;
+  int super_spines = 0;
+  // Cables from servers to leaves, leaves to spines, spines to super-spines.
+  long long server_cables = 0;
+  long long leaf_cables = 0;
+  long long spine_cables = 0;
+  // Ports that full switches have left: of leaves at the rate of NICs, else of uplinks.
+  int leaf_free = 0;
+  int spine_free = 0;
+  int super_free = 0;
+  // As many GPUs as can be reached by adding switches and cables to this shape, all cables that are
+  // there kept, as long as its own switches have ports.
+  long long gpus_most = 0;
+};
+
+// The fewest tiers that carry so many GPUs, then the fewest switches with the same cabling for all
+// switches of a tier. Fails with kInvalidInput, naming the value and the nearest possible one.
+Result<Design> design_fabric(const DesignRequest& request);
+
+// What the design describes as a cluster named `name`, whose servers have GPUs of `device` (a name
+// of topo/presets.h), and the cluster file that says the same.
+topo::Cluster cluster_of(const Design& design, const std::string& name, const std::string& device);
+std::string cluster_text(const Design& design, const std::string& name, const std::string& device);
+
+// Published fabrics as requests, all but the number of GPUs: "aipod", "dual-plane", "rail-only",
+// "megascale"; requires one of them.
+DesignRequest published_design(const std::string& name);
+std::vector<std::string> published_designs();
+
+}  // namespace regatta::fabric

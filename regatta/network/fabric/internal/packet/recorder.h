@@ -1,0 +1,57 @@
+// fabric/internal/packet/recorder.h: looks at the links now and then, and writes down what crossed
+// them since and how much waited. That costs nothing per packet, and as the bins of a history grow
+// longer, it looks less often.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "regatta/network/fabric/internal/packet/flows.h"
+#include "regatta/network/fabric/internal/packet/lines.h"
+#include "regatta/network/fabric/link_history.h"
+#include "regatta/network/fabric/queue_history.h"
+
+namespace regatta::fabric::packet {
+
+class Recorder {
+ public:
+  // Each may be none; they outlive it.
+  Recorder(LinkHistory* links, QueueHistory* queues) : links_(links), queues_(queues) {}
+
+  bool is_on() const { return links_ != nullptr || queues_ != nullptr; }
+  // When to look, by the clock of the flows; kNever: nobody wants to know.
+  Picoseconds next_at() const { return is_on() ? next_ : kNever; }
+
+  // It is `now` for the packets and `time` for the flows.
+  void look(Lines& lines, Picoseconds now, Picoseconds time) {
+    if (time > last_) {
+      bytes_.resize(lines.count(), 0);
+      for (std::uint32_t link = 0; link < bytes_.size(); ++link)
+        write(link, lines.glance(link, now), time);
+      last_ = time;
+    }
+    const double width = links_ != nullptr ? links_->width() : queues_->width();
+    const Picoseconds step = std::max<Picoseconds>(picoseconds(width), 1);
+    next_ = (time / step + 1) * step;
+  }
+
+ private:
+  void write(std::uint32_t link, const Lines::Glance& glance, Picoseconds time) {
+    const double from = seconds(last_);
+    const double to = seconds(time);
+    if (links_ != nullptr && glance.bytes > bytes_[link]) {
+      links_->add(link, (glance.bytes - bytes_[link]) / (to - from), from, to);
+      bytes_[link] = glance.bytes;
+    }
+    if (queues_ != nullptr) queues_->add(link, glance.waiting, from, to);
+  }
+
+  LinkHistory* links_;
+  QueueHistory* queues_;
+  Picoseconds last_ = 0;
+  Picoseconds next_ = 0;
+  std::vector<double> bytes_;  // per link: written down so far
+};
+
+}  // namespace regatta::fabric::packet

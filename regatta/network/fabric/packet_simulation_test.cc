@@ -1,0 +1,200 @@
+#include "regatta/network/fabric/packet_simulation.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "regatta/network/fabric/collective_traffic.h"
+#include "regatta/network/fabric/internal/packet/test_simulate.h"
+
+namespace regatta::fabric {
+namespace {
+
+// Of a packet with so many bytes, on a link of kRate.
+double wire_time(double bytes) {
+  return (bytes + 30) / kRate.value;
+}
+
+TEST(PacketSimulation, TakesAPacketOverEachLinkAfterTheOther) {
+  TestScene one(8, 2, kRate);
+  one.traffic.add(one.pair(0, 1), {1000});
+  one.traffic.add(one.pair(2, 7), {1000});
+  const PacketReport report = simulate(one);
+  EXPECT_NEAR(report.flows[0].sent, wire_time(1000), 1e-12);
+  EXPECT_NEAR(report.flows[0].arrived, 2 * wire_time(1000) + 2e-6, 1e-12);
+  EXPECT_NEAR(report.flows[1].arrived, 4 * wire_time(1000) + 4e-6, 1e-12);
+  EXPECT_EQ(report.packets, 2U);
+  EXPECT_EQ(report.crossings, 6U);
+  EXPECT_EQ(report.end.value, report.flows[1].arrived);
+}
+
+TEST(PacketSimulation, SendsTheNextPacketWhileTheFirstIsUnderWay) {
+  TestScene one(8, 2, kRate);
+  one.traffic.add(one.pair(0, 7), {10 * 4096 + 1});
+  const PacketReport report = simulate(one);
+  // The short packet goes last, and waits for none but the one before it.
+  EXPECT_NEAR(report.flows[0].sent, 10 * wire_time(4096) + wire_time(1), 1e-12);
+  EXPECT_NEAR(report.flows[0].arrived, 4e-6 + 13 * wire_time(4096) + wire_time(1), 1e-12);
+  EXPECT_EQ(report.packets, 11U);
+  EXPECT_DOUBLE_EQ(std::accumulate(report.bytes_of_link.begin(), report.bytes_of_link.end(), 0.0),
+                   4.0 * (10 * 4096 + 1));
+}
+
+TEST(PacketSimulation, DividesALinkPacketByPacketAndTellsWhoWaits) {
+  TestScene one(4, 4, kRate);
+  for (const std::uint32_t from : {0U, 1U})
+    one.traffic.add(one.pair(from, 3), {100 * 4096});
+  const PacketReport report = simulate(one);
+  const double last = 2e-6 + 201 * wire_time(4096);
+  EXPECT_NEAR(report.end.value, last, 1e-12);
+  EXPECT_NEAR(std::min(report.flows[0].arrived, report.flows[1].arrived), last - wire_time(4096),
+              1e-12);
+  // Two come while one goes: 100 of 200 wait when the last one comes.
+  const std::uint32_t down = number_of({one.nics[3], false});
+  EXPECT_NEAR(report.longest_queue[down], 100 * 4126, 4126);
+  for (std::uint32_t link = 0; link < report.longest_queue.size(); ++link)
+    EXPECT_TRUE(link == down || report.longest_queue[link] == 0) << link;
+}
+
+TEST(PacketSimulation, LetsTheConnectionsOfANicTakeTurns) {
+  TestScene one(4, 4, kRate);
+  one.traffic.add(one.pair(0, 1), {100 * 4096});
+  one.traffic.add(one.pair(0, 2), {10 * 4096});
+  one.traffic.add(one.pair(0, 2), {10 * 4096});  // another one between the same two
+  const PacketReport report = simulate(one);
+  // The first one had sent a packet when the others came.
+  EXPECT_NEAR(report.flows[1].sent, 30 * wire_time(4096), 1e-12);
+  EXPECT_NEAR(report.flows[2].sent, 31 * wire_time(4096), 1e-12);
+  EXPECT_NEAR(report.flows[0].sent, 120 * wire_time(4096), 1e-12);
+}
+
+TEST(PacketSimulation, SendsMessagesOfOneConnectionInTurn) {
+  TestScene one(4, 4, kRate);
+  const std::uint32_t pair = one.pair(0, 1);
+  one.traffic.add(pair, {10 * 4096});
+  one.traffic.add(pair, {10 * 4096});
+  const PacketReport report = simulate(one);
+  EXPECT_NEAR(report.flows[0].sent, 10 * wire_time(4096), 1e-12);
+  EXPECT_NEAR(report.flows[1].sent, 20 * wire_time(4096), 1e-12);
+}
+
+TEST(PacketSimulation, DividesAMessageAmongTheConnectionsOfAPair) {
+  TestScene one(32, 16, kRate, 8);
+  const std::uint32_t pair = one.pair(0, 31);
+  one.traffic.add(pair, {8 * 4096 + 3});
+  one.traffic.add(pair, {0});
+  one.traffic.add(pair, {5});
+  const PacketReport report = simulate(one);
+  EXPECT_EQ(report.packets, 8U + 3U + 1U + 5U);
+  EXPECT_EQ(report.not_arrived, 0U);
+  int used = 0;
+  for (const LinkId link : one.graph.links_of[32])
+    used += report.bytes_of_link[number_of({link, true})] > 0 &&
+            one.graph.links[link.index()].a_nic < 0;
+  EXPECT_GT(used, 1);  // by other spines
+  EXPECT_LE(used, 8);
+}
+
+TEST(PacketSimulation, StartsFlowsAfterThoseThatTheyWaitFor) {
+  TestScene one(4, 4, kRate);
+  const auto first = one.traffic.add(one.pair(0, 1), {4096});
+  const auto second = one.traffic.add(one.pair(1, 2), {4096}, {5e-6});
+  const auto third = one.traffic.add(one.pair(0, 3), {4096});
+  const auto inside = one.traffic.add(one.pair(2, 2), {4096});
+  one.traffic.wait(second, first);
+  one.traffic.wait(third, first, After::kSent);
+  one.traffic.wait(inside, second);
+  const PacketReport report = simulate(one);
+  EXPECT_NEAR(report.flows[second].start, report.flows[first].arrived + 5e-6, 1e-12);
+  EXPECT_NEAR(report.flows[third].start, report.flows[first].sent, 1e-12);
+  EXPECT_EQ(report.flows[inside].start, report.flows[second].arrived);
+  EXPECT_EQ(report.flows[inside].arrived, report.flows[inside].start);
+}
+
+TEST(PacketSimulation, RefusesFlowsThatWaitForEachOther) {
+  TestScene one(4, 4, kRate);
+  const std::uint32_t pair = one.pair(0, 1);
+  for (int i = 0; i < 3; ++i)
+    one.traffic.add(pair, {1});
+  one.traffic.wait(1, 2);
+  one.traffic.wait(2, 1);
+  const auto report = simulate_packets(one.scene(), one.traffic);
+  ASSERT_FALSE(report);
+  EXPECT_THAT(report.error().message, testing::HasSubstr("waits for itself"));
+}
+
+TEST(PacketSimulation, RefusesPairsWithoutAWay) {
+  TestScene one(8, 2, kRate);
+  one.traffic.add(one.pair(0, 7), {1});
+  one.routes.set_next_hops(one.routes.leaves()[0], one.routes.leaves()[3], {});
+  const auto report = simulate_packets(one.scene(), one.traffic);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().message,
+            "no way leads from s0.nic0-leaf0 to s7.nic0-leaf3; change the routes or the pair");
+}
+
+TEST(PacketSimulation, RefusesPacketsThatAreTooLarge) {
+  const TestScene one(4, 4, kRate);
+  for (const long long bytes : {0LL, 65536LL})
+    EXPECT_FALSE(simulate_packets(one.scene(), one.traffic, {.mtu = {bytes}}));
+  EXPECT_FALSE(simulate_packets(one.scene(), one.traffic, {.header = {-1}}));
+}
+
+// A route that sends back what comes: packets go round until they have crossed 64 links.
+TEST(PacketSimulation, LosesPacketsThatGoRoundInALoop) {
+  TestScene one(8, 2, kRate);
+  one.traffic.add(one.pair(0, 7), {10 * 4096});
+  one.traffic.add(one.pair(2, 3), {4096});
+  const NodeId from = one.routes.leaves()[0];
+  const NodeId to = one.routes.leaves()[3];
+  const std::uint32_t up = one.routes.next_hops(from, to)[0];
+  one.routes.set_next_hops(from, to, std::vector{up});
+  one.routes.set_next_hops(one.graph.links[up / 2].b, to, std::vector{up ^ 1U});
+  const PacketReport report = simulate(one);
+  EXPECT_EQ(report.expired, 10U);
+  EXPECT_EQ(report.not_arrived, 1U);
+  EXPECT_TRUE(std::isinf(report.flows[0].arrived));
+  EXPECT_FALSE(std::isinf(report.flows[1].arrived));
+}
+
+// In picoseconds ns-3 says 2.959 ms, in its own nanoseconds 2.974 (bench/peers/ns3_peer.cc).
+TEST(PacketSimulation, AgreesWithNs3OnARingOf64) {
+  TestScene one(64, 8, kRate);
+  add_ring_all_reduce(one.traffic, 64, {64LL << 20},
+                      [&](std::uint32_t from, std::uint32_t to) { return one.pair(from, to); });
+  const PacketReport report = simulate(one);
+  EXPECT_NEAR(report.end.value, 2.959e-3, 0.001e-3);
+  EXPECT_EQ(report.packets, 126U * 64 * 256);
+}
+
+// Bytes are kept, nothing arrives before light would, and the same seed says the same.
+TEST(PacketSimulation, BringsAllBytesOfDrawnTraffic) {
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    Draw draw(seed);
+    TestScene one(16, 4, kRate, 1 + seed % 3);
+    one.draw_seeds(seed);
+    double bytes = 0;
+    double leaving = 0;
+    for (std::uint32_t flow = 0; flow < 40; ++flow) {
+      const std::uint32_t from = draw(16);
+      const std::uint32_t to = draw(16);
+      const long long size = draw(100'000);
+      one.traffic.add(one.pair(from, to), {size}, {1e-9 * draw(10'000)});
+      if (flow > 4 && draw(2) == 0)
+        one.traffic.wait(flow, draw(flow - 1), draw(2) == 0 ? After::kSent : After::kArrived);
+      bytes += from == to ? 0 : static_cast<double>(size);
+      leaving += from / 4 == to / 4 ? 0 : static_cast<double>(size);
+    }
+    const PacketReport report = simulate(one);
+    EXPECT_EQ(report.not_arrived, 0U) << seed;
+    EXPECT_EQ(std::accumulate(report.bytes_of_link.begin(), report.bytes_of_link.end(), 0.0),
+              2 * bytes + 2 * leaving)
+        << seed;
+    for (const FlowTimes& times : report.flows)
+      EXPECT_TRUE(times.start <= times.sent && times.sent <= times.arrived) << seed;
+    EXPECT_EQ(simulate(one).end.value, report.end.value) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace regatta::fabric

@@ -1,0 +1,56 @@
+// heal/command_switches.h: switches that are reached by a command of their owner, as one for FRR:
+//   vtysh -c 'configure' -c 'route-map to-{towards} deny {number}' ...
+// run once for each next hop that a switch loses or gets back.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/heal/internal/decide.h"
+#include "regatta/network/heal/internal/switches.h"
+
+namespace regatta::heal {
+
+// Run by /bin/sh. {switch}, {link}, {neighbor} (the switch at the other end of the link) and
+// {towards} (the leaf that traffic goes to) are replaced. Names of switches and of the links
+// between them are those of topo::Graph: letters, digits and '-', nothing that means something to a
+// shell.
+struct SwitchCommands {
+  std::string withdraw;
+  std::string give_back;
+};
+
+// kInvalidInput when a command names no {switch} or no {link}, or something else in braces.
+Status check(const SwitchCommands& commands);
+
+// Knows nothing of what is installed: at the start, routes are taken to be as they are meant to be.
+// Ranges of hashes are the switches' own matter, so are flows that move. Carriers are the switches'
+// own matter too: their routing protocol sees them.
+class CommandSwitches final : public Switches {
+ public:
+  // `limit`: how long a command may take; then it is ended, with all that it started.
+  CommandSwitches(const topo::Graph& graph, const Ways& ways, SwitchCommands commands,
+                  Seconds limit = Seconds{10.0})
+      : graph_(graph), ways_(ways), commands_(std::move(commands)), limit_(limit) {}
+
+  Result<std::vector<Installed>> installed() override { return std::vector<Installed>(); }
+  // Up to 64 commands at the same time; tries all, and fails when one does, with its name. The
+  // healer has all of them run again then, also those that succeeded.
+  Status apply(std::span<const RouteChange> changes) override;
+  Result<std::vector<CarrierChange>> carriers() override { return std::vector<CarrierChange>(); }
+  int fd() const override { return -1; }
+
+ private:
+  Status run(std::span<const std::string> commands) const;
+  std::string fill(std::string command, const RouteChange& change, std::uint32_t hop) const;
+
+  const topo::Graph& graph_;
+  const Ways& ways_;
+  SwitchCommands commands_;
+  Seconds limit_;
+};
+
+}  // namespace regatta::heal

@@ -1,0 +1,178 @@
+#include "regatta/network/heal/healer.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "regatta/network/fabric/directed_links.h"
+
+namespace regatta::heal {
+namespace {
+
+constexpr Seconds kLongestPause{5.0};
+
+std::array<Fault, 2> both_ways(LinkId link) {
+  const std::uint32_t forward = fabric::number_of({link, true});
+  return {Fault{Place::kLink, forward, {}, Harm::kNoCarrier},
+          Fault{Place::kLink, forward + 1, {}, Harm::kNoCarrier}};
+}
+
+}  // namespace
+
+Healer::Healer(const topo::Graph& graph, const Ways& ways, Switches& switches,
+               const HealerOptions& options)
+    : graph_(graph),
+      switches_(switches),
+      dry_run_(options.dry_run),
+      keeper_(options.damping),
+      ways_(ways),
+      tables_(ways),
+      is_off_(graph.links.size()) {}
+
+std::optional<Seconds> Healer::next() const {
+  const auto due = keeper_.next();
+  return due && retry_ ? std::min(*due, *retry_) : (due ? due : retry_);
+}
+
+Status Healer::learn_installed() {
+  REGATTA_TRY(installed, switches_.installed());
+  for (Installed& one : installed)
+    tables_.set(one.node, one.leaf, std::move(one.parts));
+  return {};
+}
+
+Result<std::vector<Event>> Healer::start(Seconds now) {
+  REGATTA_TRY(installed, switches_.installed());
+  std::vector<Event> events;
+  Event taken{EventKind::kTakenOver, now, {}, {}, {}, {}};
+  for (Installed& one : installed) {
+    const auto all = ways_.routes.next_hops(one.node, one.leaf);
+    RouteChange change{one.node, one.leaf, one.parts, {}, {}};
+    const auto has = hops_of(one.parts);
+    for (const std::uint32_t hop : all)
+      if (std::ranges::find(has, hop) == has.end()) change.withdrawn.push_back(hop);
+    // A route that is not there at all was lost, not withdrawn.
+    if (!one.parts.empty() && !change.withdrawn.empty()) taken.changes.push_back(change);
+    tables_.set(one.node, one.leaf, std::move(one.parts));
+  }
+  for (const Fault& fault : tables_.missing()) {
+    if (hops_of(tables_.parts(ways_.start_of[fault.link], fault.node)).empty()) continue;
+    const std::string why = "withdrawn by whoever healed before";
+    keeper_.bad(fault, why, now, false);
+    taken.blames.push_back({fault, why, keeper_.held().back().clean});
+  }
+  if (!taken.changes.empty()) events.push_back(std::move(taken));
+  is_due_ = true;
+  REGATTA_TRY(more, step(now));
+  events.insert(events.end(), more.begin(), more.end());
+  return events;
+}
+
+void Healer::report(const Fault& fault, const std::string& why, Seconds now) {
+  if (!keeper_.bad(fault, why, now, false)) return;
+  is_due_ = true;
+  for (const Held& held : keeper_.held())
+    if (held.fault.is_at(fault)) news_.push_back({held.fault, held.why, held.clean});
+}
+
+// The kernel forgot routes through an interface that was off.
+Status Healer::come_on(const CarrierChange& change) {
+  const bool forward = graph_.links[change.link.index()].a == change.node;
+  const auto routes = tables_.through(change.node, fabric::number_of({change.link, forward}));
+  if (routes.empty() || dry_run_) return {};
+  return switches_.apply(routes);
+}
+
+Status Healer::take_carriers(Seconds now) {
+  REGATTA_TRY(changes, switches_.carriers());
+  Status status;
+  for (const CarrierChange& change : changes) {
+    auto& ends = is_off_[change.link.index()];
+    const bool was_off = ends.first || ends.second;
+    (graph_.links[change.link.index()].a == change.node ? ends.first : ends.second) = !change.up;
+    const bool is_off = ends.first || ends.second;
+    if (change.up) {
+      const Status on = come_on(change);
+      if (status && !on) status = on;
+    }
+    if (is_off == was_off) continue;
+    for (const Fault& fault : both_ways(change.link)) {
+      if (!is_off) keeper_.good(fault, now);
+      if (!is_off || !keeper_.bad(fault, "no carrier", now, true)) continue;
+      is_due_ = true;
+      for (const Held& held : keeper_.held())
+        if (held.fault.is_at(fault)) news_.push_back({held.fault, held.why, held.clean});
+    }
+  }
+  return status;
+}
+
+void Healer::tell_refusals(const Decision& decision, Seconds now, std::vector<Event>& events) {
+  const std::vector<Fault> faults = keeper_.faults();
+  Event event{EventKind::kRefused, now, {}, {}, {}, {}};
+  std::vector<Fault> refused;
+  for (const Refusal& refusal : decision.refusals) {
+    const Fault& fault = faults[refusal.fault];
+    if (std::ranges::find(refused, fault) == refused.end()) refused.push_back(fault);
+    if (std::ranges::find(refused_, fault) == refused_.end()) event.refusals.push_back(refusal);
+  }
+  for (const Held& held : keeper_.held()) {
+    const bool is_new = std::ranges::find(refused, held.fault) != refused.end() &&
+                        std::ranges::find(refused_, held.fault) == refused_.end();
+    if (is_new) event.blames.push_back({held.fault, held.why, held.clean});
+  }
+  refused_ = std::move(refused);
+  if (!event.blames.empty()) events.push_back(std::move(event));
+}
+
+void Healer::act(const std::vector<Held>& released, Seconds now, std::vector<Event>& events) {
+  const Decision decision = decide(ways_, keeper_.faults());
+  const std::vector<RouteChange> changes = tables_.changes(decision);
+  Status done;
+  if (!changes.empty() && !dry_run_) done = switches_.apply(changes);
+  // Else they stay to be made, also where nobody can tell what is installed.
+  if (done) tables_.apply(changes);
+  tell_failure(done, now, events);
+  Event out{EventKind::kWithdrawn, now, std::exchange(news_, {}), {}, {}, {}};
+  Event back{EventKind::kReturned, now, {}, {}, {}, {}};
+  for (const Held& held : released)
+    back.blames.push_back({held.fault, held.why, held.clean});
+  // Without news nothing breaks: what a route gets back then was missing for another reason.
+  const bool gives_back = !back.blames.empty() || out.blames.empty();
+  for (const RouteChange& change : changes)
+    (change.withdrawn.empty() && gives_back ? back : out).changes.push_back(change);
+  if (out.changes.empty()) out.kind = EventKind::kHarmless;
+  for (Event* const event : {&back, &out})
+    if (!event->blames.empty() || !event->changes.empty()) events.push_back(std::move(*event));
+  tell_refusals(decision, now, events);
+}
+
+// And tries again, less often when that fails too.
+void Healer::tell_failure(const Status& status, Seconds now, std::vector<Event>& events) {
+  if (status) return;
+  events.push_back({EventKind::kFailed, now, {}, {}, {}, status.error().message});
+  if (retry_) return;
+  retry_ = now + pause_;
+  pause_ = std::min(pause_ * 2.0, kLongestPause);
+}
+
+Result<std::vector<Event>> Healer::step(Seconds now) {
+  std::vector<Event> events;
+  const bool tries_again = retry_ && now >= *retry_;
+  if (tries_again) retry_.reset();
+  tell_failure(take_carriers(now), now, events);
+  if (tries_again) {
+    const Status learnt = learn_installed();
+    if (learnt) is_due_ = true;
+    tell_failure(learnt, now, events);
+  }
+  const std::vector<Held> released = keeper_.release(now);
+  if (is_due_ || !released.empty()) {
+    is_due_ = false;
+    act(released, now, events);
+  }
+  if (!retry_) pause_ = kFirstPause;
+  return events;
+}
+
+}  // namespace regatta::heal

@@ -1,0 +1,95 @@
+// heal/healer.h: keeps the routes of a fabric as its faults demand: takes sightings in, decides,
+// has the switches changed, and tells what it did.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/heal/internal/decide.h"
+#include "regatta/network/heal/internal/keeper.h"
+#include "regatta/network/heal/internal/switches.h"
+#include "regatta/network/heal/internal/tables.h"
+
+namespace regatta::heal {
+
+enum class EventKind : std::uint8_t {
+  kTakenOver,  // withdrawals that were there at the start; they are held as if seen now
+  kWithdrawn,  // next hops were taken out of routes
+  kReturned,   // and back in, after a clean period
+  kRefused,    // nothing else leads there: the broken way stays in use
+  kHarmless,   // no route of a switch uses it, or all do that can: there is nothing to withdraw
+  kFailed,     // a switch did not do as it was told; it is told again
+};
+
+struct Blame {
+  Fault fault;
+  std::string why;
+  Seconds clean;  // how long it has to be clean before it is used again
+};
+
+struct Event {
+  EventKind kind = EventKind::kWithdrawn;
+  Seconds at;                        // os::monotonic_now() of the caller
+  std::vector<Blame> blames;         // what broke, or is held no longer
+  std::vector<RouteChange> changes;  // kTakenOver, kWithdrawn, kReturned
+  std::vector<Refusal> refusals;     // kRefused: of blames
+  std::string message;               // kFailed
+};
+
+struct HealerOptions {
+  Damping damping;
+  bool dry_run = false;  // tells what it would do, and does nothing
+};
+
+// Not thread safe. Times never go back.
+class Healer {
+ public:
+  // `graph`, `ways` and `switches` must outlive this.
+  Healer(const topo::Graph& graph, const Ways& ways, Switches& switches,
+         const HealerOptions& options);
+
+  // Learns what is installed and which carriers are gone, and acts on it. Whoever healed before may
+  // have been killed: its withdrawals stay, for a clean period.
+  Result<std::vector<Event>> start(Seconds now);
+
+  // Somebody saw this broken. It counts from the next step() on.
+  void report(const Fault& fault, const std::string& why, Seconds now);
+
+  // Takes changes of carriers in, releases what was clean long enough, changes routes. Call it when
+  // switches.fd() is readable, after report(), and at next().
+  Result<std::vector<Event>> step(Seconds now);
+  std::optional<Seconds> next() const;
+
+  const std::vector<Held>& held() const { return keeper_.held(); }
+  const Tables& tables() const { return tables_; }
+
+ private:
+  static constexpr Seconds kFirstPause{0.1};
+
+  Status learn_installed();
+  Status take_carriers(Seconds now);
+  Status come_on(const CarrierChange& change);
+  void act(const std::vector<Held>& released, Seconds now, std::vector<Event>& events);
+  void tell_failure(const Status& status, Seconds now, std::vector<Event>& events);
+  void tell_refusals(const Decision& decision, Seconds now, std::vector<Event>& events);
+
+  const topo::Graph& graph_;
+  Switches& switches_;
+  bool dry_run_;
+  Keeper keeper_;
+  const Ways& ways_;
+  Tables tables_;
+  std::vector<Blame> news_;
+  std::vector<std::pair<bool, bool>> is_off_;  // per link: its ends a and b
+  std::vector<Fault> refused_;                 // told
+  std::optional<Seconds> retry_;               // what is installed has to be learnt again then
+  Seconds pause_ = kFirstPause;                // until then, after the next failure
+  bool is_due_ = false;
+};
+
+}  // namespace regatta::heal

@@ -1,0 +1,287 @@
+#include "regatta/network/heal/healer.h"
+
+#include <deque>
+#include <map>
+
+#include <gmock/gmock.h>
+
+#include "regatta/network/heal/test_fabric.h"
+
+namespace regatta::heal {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Switches that remember what they were told.
+class FakeSwitches final : public Switches {
+ public:
+  explicit FakeSwitches(const Ways& ways) : tables(ways) {}
+
+  Result<std::vector<Installed>> installed() override {
+    if (!told) return told.error();
+    return at_start;
+  }
+  Status apply(std::span<const RouteChange> changes) override {
+    if (refuses) return answer;
+    applied.insert(applied.end(), changes.begin(), changes.end());
+    tables.apply(changes);
+    return answer;
+  }
+  Result<std::vector<CarrierChange>> carriers() override { return std::exchange(coming, {}); }
+  int fd() const override { return -1; }
+
+  std::vector<Installed> at_start;
+  std::vector<CarrierChange> coming;
+  std::vector<RouteChange> applied;
+  Tables tables;
+  Status answer;
+  Status told;  // whether they tell what is installed
+  bool refuses = false;
+};
+
+class HealerOf : public testing::Test {
+ protected:
+  std::vector<Event> step(double now) {
+    auto events = healer.step(Seconds{now});
+    EXPECT_TRUE(events);
+    return *events;
+  }
+  void carrier(const std::string& at, const std::string& other, bool up) {
+    switches.coming.push_back(
+        {fabric.node(at), LinkId{static_cast<int>(fabric.link(at, other) / 2)}, up});
+  }
+  // From now on switches do nothing, and say this.
+  void refuse(const std::string& why) {
+    switches.answer = Error{Code::kUnavailable, why};
+    switches.refuses = true;
+  }
+  // From now on they do as they are told, and what they did so far is forgotten.
+  void obey() {
+    switches.answer = {};
+    switches.refuses = false;
+    switches.applied.clear();
+  }
+  // leaf0 loses a way, and is told so in vain.
+  void lose_in_vain(const std::string& why) {
+    refuse(why);
+    healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
+    EXPECT_THAT(kinds(step(1)), testing::Contains(EventKind::kFailed));
+  }
+  std::vector<EventKind> kinds(const std::vector<Event>& events) {
+    std::vector<EventKind> kinds;
+    kinds.reserve(events.size());
+    for (const Event& event : events)
+      kinds.push_back(event.kind);
+    return kinds;
+  }
+
+  TestWays fabric = TestWays::two_tiers(3, 2);
+  FakeSwitches switches{fabric.ways};
+  HealerOptions options{{Seconds{5}, Seconds{60}, Seconds{300}}, false};
+  Healer healer{fabric.graph, fabric.ways, switches, options};
+};
+
+TEST_F(HealerOf, LeavesAHealthyFabricAlone) {
+  const auto events = healer.start(Seconds{0});
+  ASSERT_TRUE(events);
+  EXPECT_THAT(*events, IsEmpty());
+  EXPECT_THAT(step(1), IsEmpty());
+  EXPECT_THAT(switches.applied, IsEmpty());
+}
+
+TEST_F(HealerOf, WithdrawsALinkWithoutCarrierFromBothSidesAndReturnsItAfterACleanPeriod) {
+  carrier("spine0", "leaf2", false);
+  const auto down = step(10);
+  ASSERT_THAT(kinds(down), ElementsAre(EventKind::kWithdrawn));
+  EXPECT_THAT(down[0].blames, SizeIs(2));
+  // Towards leaf2 at two leaves, and at leaf2 towards two.
+  EXPECT_THAT(down[0].changes, SizeIs(4));
+  carrier("leaf2", "spine0", false);  // the other end sees it later
+  EXPECT_THAT(step(10.1), IsEmpty());
+  carrier("spine0", "leaf2", true);
+  EXPECT_THAT(step(20), IsEmpty());
+  carrier("leaf2", "spine0", true);
+  switches.applied.clear();
+  EXPECT_THAT(step(21), IsEmpty());
+  EXPECT_EQ(healer.next(), Seconds{26});
+  const auto back = step(26);
+  ASSERT_THAT(kinds(back), ElementsAre(EventKind::kReturned));
+  EXPECT_THAT(back[0].changes, SizeIs(4));
+  EXPECT_THAT(healer.held(), IsEmpty());
+  for (const NodeId leaf : fabric.ways.routes.leaves())
+    for (const NodeId node : fabric.ways.routes.leaves())
+      EXPECT_EQ(switches.tables.parts(node, leaf),
+                even_parts(fabric.ways.routes.next_hops(node, leaf)));
+}
+
+// A spine has one way to a leaf; its kernel drops that route when the interface goes off.
+TEST_F(HealerOf, InstallsTheRoutesAgainThatAKernelForgets) {
+  carrier("spine0", "leaf2", false);
+  step(10);
+  switches.applied.clear();
+  carrier("spine0", "leaf2", true);
+  step(11);
+  ASSERT_THAT(switches.applied, SizeIs(1));
+  EXPECT_EQ(switches.applied[0].node, fabric.node("spine0"));
+  EXPECT_EQ(switches.applied[0].leaf, fabric.node("leaf2"));
+}
+
+TEST_F(HealerOf, ActsOnWhatProbesSawAsLongAsTheySeeIt) {
+  const Fault fault = fabric.broken_link("leaf0", "spine1");
+  healer.report(fault, "3 of 3 probes lost", Seconds{1});
+  const auto down = step(1);
+  ASSERT_THAT(kinds(down), ElementsAre(EventKind::kWithdrawn));
+  EXPECT_EQ(down[0].blames[0].why, "3 of 3 probes lost");
+  EXPECT_THAT(down[0].changes, SizeIs(2));
+  healer.report(fault, "3 of 3 probes lost", Seconds{4});
+  EXPECT_THAT(step(6.1), IsEmpty());
+  EXPECT_THAT(kinds(step(9)), ElementsAre(EventKind::kReturned));
+}
+
+TEST_F(HealerOf, TellsOnceThatItRefusesToCutALeafOff) {
+  healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
+  step(1);
+  healer.report(fabric.broken_link("leaf0", "spine1"), "probes", Seconds{2});
+  const auto events = step(2);
+  ASSERT_THAT(kinds(events), ElementsAre(EventKind::kHarmless, EventKind::kRefused));
+  EXPECT_THAT(events[1].refusals, SizeIs(2));
+  ASSERT_THAT(events[1].blames, SizeIs(1));
+  EXPECT_EQ(events[1].blames[0].fault.link, fabric.link("leaf0", "spine1"));
+  healer.report(fabric.broken_link("leaf0", "spine1"), "probes", Seconds{3});
+  EXPECT_THAT(step(3), IsEmpty());
+}
+
+TEST_F(HealerOf, TellsWhatIsOverBeforeWhatIsNew) {
+  healer.report(fabric.broken_link("leaf0", "spine1"), "probes", Seconds{1});
+  step(1);
+  healer.report(fabric.broken_link("leaf1", "spine0"), "probes", Seconds{7});
+  EXPECT_THAT(kinds(step(7)), ElementsAre(EventKind::kReturned, EventKind::kWithdrawn));
+}
+
+TEST_F(HealerOf, TellsThatNothingCanBeDoneAboutTheCableOfANic) {
+  carrier("leaf0", "s0", false);
+  const auto events = step(1);
+  ASSERT_THAT(kinds(events), ElementsAre(EventKind::kHarmless));
+  EXPECT_THAT(switches.applied, IsEmpty());
+}
+
+TEST_F(HealerOf, TakesOverWhatAKilledOneLeft) {
+  const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine1")};
+  for (const RouteChange& change : switches.tables.changes(decide(fabric.ways, faults)))
+    switches.at_start.push_back({change.node, change.leaf, change.parts});
+  const auto events = healer.start(Seconds{100});
+  ASSERT_TRUE(events);
+  ASSERT_THAT(kinds(*events), ElementsAre(EventKind::kTakenOver));
+  EXPECT_THAT((*events)[0].changes, SizeIs(2));
+  EXPECT_THAT(switches.applied, IsEmpty());
+  EXPECT_THAT(kinds(step(105)), ElementsAre(EventKind::kReturned));
+  EXPECT_THAT(switches.applied, SizeIs(2));
+}
+
+TEST_F(HealerOf, PutsRoutesInThatAreNotThere) {
+  switches.at_start.push_back({fabric.node("leaf0"), fabric.node("leaf1"), {}});
+  const auto events = healer.start(Seconds{0});
+  ASSERT_TRUE(events);
+  ASSERT_THAT(kinds(*events), ElementsAre(EventKind::kReturned));
+  ASSERT_THAT(switches.applied, SizeIs(1));
+  EXPECT_EQ(switches.applied[0].parts,
+            even_parts(fabric.ways.routes.next_hops(fabric.node("leaf0"), fabric.node("leaf1"))));
+}
+
+TEST_F(HealerOf, TellsWhatASwitchDidNotDo) {
+  switches.answer = Error{Code::kUnavailable, "routes of switch leaf0: no route to host"};
+  healer.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
+  const auto events = step(1);
+  ASSERT_THAT(kinds(events), ElementsAre(EventKind::kFailed, EventKind::kWithdrawn));
+  EXPECT_EQ(events[0].message, "routes of switch leaf0: no route to host");
+}
+
+TEST_F(HealerOf, TellsASwitchAgainThatDidNotDoAsItWasTold) {
+  lose_in_vain("routes of switch leaf0: no buffer space");
+  ASSERT_TRUE(healer.next());
+  EXPECT_LT(*healer.next(), Seconds{1.5});
+  // It still has what it had.
+  for (const NodeId leaf : {fabric.node("leaf1"), fabric.node("leaf2")})
+    switches.at_start.push_back(
+        {fabric.node("leaf0"), leaf,
+         even_parts(fabric.ways.routes.next_hops(fabric.node("leaf0"), leaf))});
+  obey();
+  EXPECT_THAT(kinds(step(1.2)), ElementsAre(EventKind::kWithdrawn));
+  EXPECT_THAT(switches.applied, SizeIs(2));
+  EXPECT_THAT(step(1.4), IsEmpty());
+  EXPECT_THAT(kinds(step(6)), ElementsAre(EventKind::kReturned));
+}
+
+// As those that are reached by commands.
+TEST_F(HealerOf, TellsASwitchAgainThatCannotTellWhatItHas) {
+  lose_in_vain("command 'x': exit status 1");
+  obey();
+  step(1.2);
+  EXPECT_THAT(switches.applied, SizeIs(2));
+  EXPECT_FALSE(hops_of(switches.tables.parts(fabric.node("leaf0"), fabric.node("leaf1"))).empty());
+  EXPECT_THAT(step(1.4), IsEmpty());
+}
+
+TEST_F(HealerOf, TriesLessOftenWhatFailsAgainAndAgain) {
+  lose_in_vain("command 'x': exit status 1");
+  std::vector<double> pauses;
+  double now = 1;
+  while (now < 2) {
+    ASSERT_TRUE(healer.next());
+    pauses.push_back(healer.next()->value - now);
+    now = healer.next()->value;
+    EXPECT_EQ(step(now).front().kind, EventKind::kFailed);
+  }
+  EXPECT_NEAR(pauses[0], 0.1, 1e-9);
+  EXPECT_NEAR(pauses[3], 0.8, 1e-9);
+  obey();
+  step(healer.next()->value);
+  switches.answer = Error{Code::kUnavailable, "command 'x': exit status 1"};
+  healer.report(fabric.broken_link("leaf1", "spine0"), "probes", Seconds{5});
+  step(5);
+  EXPECT_NEAR(healer.next()->value, 5.1, 1e-9);
+}
+
+TEST_F(HealerOf, TriesAgainToPutInTheRoutesOfAnInterfaceThatCameOn) {
+  carrier("spine0", "leaf2", false);
+  step(10);
+  refuse("routes of switch spine0: network is down");
+  carrier("spine0", "leaf2", true);
+  EXPECT_THAT(kinds(step(11)), ElementsAre(EventKind::kFailed));
+  ASSERT_TRUE(healer.next());
+  EXPECT_LT(*healer.next(), Seconds{11.5});
+  switches.at_start.push_back({fabric.node("spine0"), fabric.node("leaf2"), {}});
+  obey();
+  step(11.2);
+  ASSERT_THAT(switches.applied, SizeIs(1));
+  EXPECT_EQ(switches.applied[0].node, fabric.node("spine0"));
+}
+
+TEST_F(HealerOf, GoesOnWhenNobodyTellsWhatIsInstalled) {
+  lose_in_vain("routes of switch leaf0: no buffer space");
+  obey();
+  switches.told = Error{Code::kTimeout, "routing socket: the kernel does not answer"};
+  const auto events = step(1.2);
+  ASSERT_THAT(kinds(events), ElementsAre(EventKind::kFailed));
+  EXPECT_EQ(events[0].message, "routing socket: the kernel does not answer");
+  switches.told = {};
+  ASSERT_TRUE(healer.next());
+  step(healer.next()->value);
+  EXPECT_THAT(switches.applied, SizeIs(2));
+}
+
+TEST_F(HealerOf, ChangesNothingWhenDry) {
+  options.dry_run = true;
+  Healer dry(fabric.graph, fabric.ways, switches, options);
+  ASSERT_TRUE(dry.start(Seconds{0}));
+  dry.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
+  const auto events = dry.step(Seconds{1});
+  ASSERT_TRUE(events);
+  EXPECT_THAT(kinds(*events), ElementsAre(EventKind::kWithdrawn));
+  EXPECT_THAT(switches.applied, IsEmpty());
+}
+
+}  // namespace
+}  // namespace regatta::heal

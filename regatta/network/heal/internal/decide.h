@@ -1,0 +1,91 @@
+// heal/internal/decide.h: which next hops the switches of a fabric should go without while parts of
+// it are broken: the best ways that are left, never none.
+//
+// Every switch keeps, for each leaf that traffic goes to, those of its shortest next hops whose
+// ways meet the least harm; only shortest ways count, as with equal-cost BGP in a CLOS (RFC 7938),
+// so that no loop can arise. Where every way is broken the least broken stay: a withdrawal that
+// would cut a leaf off is refused, and told.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/fabric/routes.h"
+
+namespace regatta::heal {
+
+enum class Harm : std::uint8_t {
+  kLoses,      // some packets
+  kEats,       // all packets, of all flows or of some
+  kNoCarrier,  // it is down, as one of its ends says
+};
+
+enum class Place : std::uint8_t {
+  kLink,    // one direction of a link
+  kSwitch,  // whatever goes through it
+  kHop,     // one direction of a link, for what goes to one leaf: all that is known of the way
+};
+
+struct Fault {
+  Place place = Place::kLink;
+  std::uint32_t link = 0;  // kLink, kHop: by fabric::number_of()
+  NodeId node;             // kSwitch: itself; kHop: the leaf that traffic goes to
+  Harm harm = Harm::kEats;
+
+  // The same place, whatever its harm.
+  bool is_at(const Fault& other) const {
+    return place == other.place && link == other.link && node == other.node;
+  }
+  friend auto operator<=>(const Fault&, const Fault&) = default;
+};
+
+// The ways of a fabric as they are meant to be.
+struct Ways {
+  explicit Ways(const topo::Graph& graph);
+
+  fabric::Routes routes;
+  std::vector<NodeId> start_of;               // per directed link
+  std::vector<NodeId> end_of;                 // per directed link
+  std::vector<std::vector<NodeId>> switches;  // per leaf of routes.leaves(): those with a way
+                                              // there, nearest first
+};
+
+// `node` should send what goes to `leaf` by these next hops only: some of those of routes, in their
+// order.
+struct Withdrawal {
+  NodeId node;
+  NodeId leaf;
+  std::vector<std::uint32_t> left;
+
+  friend bool operator==(const Withdrawal&, const Withdrawal&) = default;
+};
+
+// Traffic between two leaves has no way that avoids this fault.
+struct Refusal {
+  NodeId from;
+  NodeId to;
+  std::size_t fault = 0;  // place in what decide() was given
+
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+struct Decision {
+  std::vector<Withdrawal> withdrawals;  // by (leaf, node), only where a hop is missing
+  std::vector<Refusal> refusals;
+};
+
+// `faults`: oldest first. Of two ways whose worst faults do equal harm, that of the younger fault
+// is the better one: what broke last is what stays in use when nothing else is left, so that
+// nothing has to move. Time: switches x leaves x next hops.
+Decision decide(const Ways& ways, std::span<const Fault> faults);
+
+// "leaf0-spine1 from leaf0 to spine1", "switch spine0", "leaf0-spine1 from leaf0 towards leaf2".
+std::string to_string(const topo::Graph& graph, const Fault& fault);
+
+}  // namespace regatta::heal

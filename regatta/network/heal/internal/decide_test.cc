@@ -1,0 +1,239 @@
+#include "regatta/network/heal/internal/decide.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <utility>
+
+#include <gmock/gmock.h>
+
+#include "regatta/network/heal/test_fabric.h"
+
+namespace regatta::heal {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(Decide, WithdrawsNothingWhenNothingIsBroken) {
+  const TestWays fabric = TestWays::three_tiers();
+  const Decision decision = decide(fabric.ways, {});
+  EXPECT_THAT(decision.withdrawals, IsEmpty());
+  EXPECT_THAT(decision.refusals, IsEmpty());
+}
+
+TEST(Decide, WithdrawsABrokenUplinkAtItsLeafOnly) {
+  const TestWays fabric = TestWays::two_tiers(3, 3);
+  const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine1")};
+  const Decision decision = decide(fabric.ways, faults);
+  const std::vector<std::uint32_t> left = {fabric.link("leaf0", "spine0"),
+                                           fabric.link("leaf0", "spine2")};
+  EXPECT_THAT(decision.withdrawals,
+              ElementsAre(Withdrawal{fabric.node("leaf0"), fabric.node("leaf1"), left},
+                          Withdrawal{fabric.node("leaf0"), fabric.node("leaf2"), left}));
+  EXPECT_THAT(decision.refusals, IsEmpty());
+}
+
+TEST(Decide, WithdrawsABrokenDownlinkAtAllLeavesForWhatLiesBelowItOnly) {
+  const TestWays fabric = TestWays::two_tiers(4, 2);
+  const std::vector<Fault> faults = {fabric.broken_link("spine0", "leaf2")};
+  const Decision decision = decide(fabric.ways, faults);
+  std::vector<Withdrawal> expected;
+  for (const std::string from : {"leaf0", "leaf1", "leaf3"})
+    expected.push_back({fabric.node(from), fabric.node("leaf2"), {fabric.link(from, "spine1")}});
+  EXPECT_EQ(decision.withdrawals, expected);
+  EXPECT_THAT(decision.refusals, IsEmpty());
+}
+
+TEST(Decide, WithdrawsABrokenSwitchEverywhere) {
+  const TestWays fabric = TestWays::two_tiers(4, 3);
+  const std::vector<Fault> faults = {fabric.broken_switch("spine2")};
+  const Decision decision = decide(fabric.ways, faults);
+  EXPECT_EQ(decision.withdrawals.size(), 12U);
+  for (const Withdrawal& withdrawal : decision.withdrawals)
+    for (const std::uint32_t hop : withdrawal.left)
+      EXPECT_NE(fabric.ways.end_of[hop], fabric.node("spine2"));
+}
+
+TEST(Decide, WithdrawsAHopForOneLeafOnly) {
+  const TestWays fabric = TestWays::two_tiers(3, 2);
+  const std::vector<Fault> faults = {
+      {Place::kHop, fabric.link("leaf0", "spine0"), fabric.node("leaf2"), Harm::kEats}};
+  EXPECT_THAT(decide(fabric.ways, faults).withdrawals,
+              ElementsAre(Withdrawal{
+                  fabric.node("leaf0"), fabric.node("leaf2"), {fabric.link("leaf0", "spine1")}}));
+}
+
+TEST(Decide, LeavesThoseAboveASpineAloneWhenItsWaysUpAreLeft) {
+  const TestWays fabric = TestWays::three_tiers();
+  // Each spine has two super-spines; one goes.
+  const NodeId spine = fabric.node("spine0");
+  std::uint32_t up = 0;
+  for (std::uint32_t link = 0; link < fabric.ways.end_of.size(); ++link)
+    if (fabric.ways.start_of[link] == spine &&
+        fabric.graph.nodes[fabric.ways.end_of[link].index()].kind == topo::NodeKind::kSuperSpine)
+      up = link;
+  const std::vector<Fault> faults = {{Place::kLink, up, {}, Harm::kEats}};
+  const Decision decision = decide(fabric.ways, faults);
+  EXPECT_FALSE(decision.withdrawals.empty());
+  for (const Withdrawal& withdrawal : decision.withdrawals)
+    EXPECT_EQ(withdrawal.node, spine);
+}
+
+TEST(Decide, TakesNoSpineThatHasNoWayOn) {
+  const TestWays fabric = TestWays::three_tiers();
+  const NodeId spine = fabric.node("spine0");
+  std::vector<Fault> faults;
+  for (std::uint32_t link = 0; link < fabric.ways.end_of.size(); ++link)
+    if (fabric.ways.start_of[link] == spine &&
+        fabric.graph.nodes[fabric.ways.end_of[link].index()].kind == topo::NodeKind::kSuperSpine)
+      faults.push_back({Place::kLink, link, {}, Harm::kEats});
+  const Decision decision = decide(fabric.ways, faults);
+  // The two leaves of its group for the six leaves elsewhere; for each other the spine still
+  // serves.
+  std::set<std::pair<int, int>> ends;
+  for (const Withdrawal& withdrawal : decision.withdrawals) {
+    if (withdrawal.node == spine) continue;  // of two ways that eat, that of the younger fault
+    ends.insert({withdrawal.node.value, withdrawal.leaf.value});
+    EXPECT_EQ(withdrawal.left.size(), 2U);
+  }
+  EXPECT_EQ(ends.size(), 12U);
+  EXPECT_THAT(decision.refusals, IsEmpty());
+}
+
+TEST(Decide, RefusesToCutALeafOffAndSaysWhichFaultItKeeps) {
+  const TestWays fabric = TestWays::two_tiers(2, 2);
+  const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine0"),
+                                     fabric.broken_link("leaf0", "spine1")};
+  const Decision decision = decide(fabric.ways, faults);
+  // What broke last stays in use.
+  EXPECT_THAT(decision.withdrawals,
+              ElementsAre(Withdrawal{
+                  fabric.node("leaf0"), fabric.node("leaf1"), {fabric.link("leaf0", "spine1")}}));
+  EXPECT_THAT(decision.refusals,
+              ElementsAre(Refusal{fabric.node("leaf0"), fabric.node("leaf1"), 1}));
+}
+
+TEST(Decide, GoesBackToALossyWayWhenTheLastOneIsDead) {
+  const TestWays fabric = TestWays::two_tiers(2, 2);
+  const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine0", Harm::kLoses),
+                                     fabric.broken_link("leaf0", "spine1", Harm::kNoCarrier)};
+  const Decision decision = decide(fabric.ways, faults);
+  EXPECT_THAT(decision.withdrawals,
+              ElementsAre(Withdrawal{
+                  fabric.node("leaf0"), fabric.node("leaf1"), {fabric.link("leaf0", "spine0")}}));
+  EXPECT_THAT(decision.refusals,
+              ElementsAre(Refusal{fabric.node("leaf0"), fabric.node("leaf1"), 0}));
+}
+
+TEST(Decide, KeepsAllWaysToASwitchThatNoneLeadsAround) {
+  const TestWays fabric = TestWays::two_tiers(3, 2);
+  const std::vector<Fault> faults = {fabric.broken_switch("leaf1")};
+  const Decision decision = decide(fabric.ways, faults);
+  EXPECT_THAT(decision.withdrawals, IsEmpty());
+  EXPECT_THAT(decision.refusals,
+              ElementsAre(Refusal{fabric.node("leaf0"), fabric.node("leaf1"), 0},
+                          Refusal{fabric.node("leaf2"), fabric.node("leaf1"), 0}));
+}
+
+TEST(Decide, NamesFaultsAsPeopleDo) {
+  const TestWays fabric = TestWays::two_tiers(3, 2);
+  EXPECT_EQ(to_string(fabric.graph, fabric.broken_link("spine1", "leaf0")),
+            "leaf0-spine1 from spine1 to leaf0");
+  EXPECT_EQ(to_string(fabric.graph, fabric.broken_switch("spine1")), "switch spine1");
+  EXPECT_EQ(to_string(fabric.graph, {Place::kHop, fabric.link("leaf0", "spine1"),
+                                     fabric.node("leaf2"), Harm::kEats}),
+            "leaf0-spine1 from leaf0 towards leaf2");
+}
+
+// Every way from a leaf to another by what decide() leaves, walked; the harm of the worst fault on
+// the best and on the worst of them; -1: none on it.
+class Walk {
+ public:
+  Walk(const TestWays& fabric, const std::vector<Fault>& faults)
+      : fabric_(fabric), faults_(faults) {
+    for (Withdrawal& one : decide(fabric.ways, faults).withdrawals)
+      left_[{one.node, one.leaf}] = std::move(one.left);
+  }
+
+  std::pair<int, int> decided(NodeId from, NodeId to) {
+    return walk(from, to, -1, 0, [&](NodeId node) {
+      const auto found = left_.find({node, to});
+      const auto all = fabric_.ways.routes.next_hops(node, to);
+      return found == left_.end() ? std::vector(all.begin(), all.end()) : found->second;
+    });
+  }
+  std::pair<int, int> possible(NodeId from, NodeId to) {
+    return walk(from, to, -1, 0, [&](NodeId node) {
+      const auto all = fabric_.ways.routes.next_hops(node, to);
+      return std::vector(all.begin(), all.end());
+    });
+  }
+
+ private:
+  template <typename Hops>
+  std::pair<int, int> walk(NodeId node, NodeId to, int worst, int depth, const Hops& hops) {
+    EXPECT_LT(depth, 5) << "a loop";
+    if (node == to || depth >= 5) return {worst, worst};
+    std::pair<int, int> range = {100, -1};
+    const auto next = hops(node);
+    EXPECT_FALSE(next.empty()) << "a partition";
+    for (const std::uint32_t hop : next) {
+      int harm = worst;
+      for (const Fault& fault : faults_) {
+        const bool meets =
+            fault.place == Place::kSwitch
+                ? fault.node == fabric_.ways.end_of[hop]
+                : fault.link == hop && (fault.place == Place::kLink || fault.node == to);
+        if (meets) harm = std::max(harm, static_cast<int>(fault.harm));
+      }
+      const auto ends = walk(fabric_.ways.end_of[hop], to, harm, depth + 1, hops);
+      range = {std::min(range.first, ends.first), std::max(range.second, ends.second)};
+    }
+    return range;
+  }
+
+  const TestWays& fabric_;
+  const std::vector<Fault>& faults_;
+  std::map<std::pair<NodeId, NodeId>, std::vector<std::uint32_t>> left_;
+};
+
+std::vector<Fault> random_faults(const TestWays& fabric, std::mt19937& random) {
+  std::vector<Fault> faults;
+  const auto& leaves = fabric.ways.routes.leaves();
+  for (auto count = random() % 12; count > 0; --count) {
+    Fault fault;
+    fault.place = static_cast<Place>(random() % 3);
+    fault.harm = static_cast<Harm>(random() % 3);
+    if (fault.place != Place::kSwitch)
+      fault.link = static_cast<std::uint32_t>(random() % fabric.ways.end_of.size());
+    if (fault.place == Place::kHop) fault.node = leaves[random() % leaves.size()];
+    if (fault.place == Place::kSwitch)
+      fault.node = NodeId{static_cast<int>(random() % fabric.graph.nodes.size())};
+    const bool is_known =
+        std::ranges::any_of(faults, [&](const Fault& one) { return one.is_at(fault); });
+    if (!is_known) faults.push_back(fault);
+  }
+  return faults;
+}
+
+TEST(Decide, NeverPartitionsNorLoopsAndUsesOnlyTheBestWaysThereAre) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 400; ++i) {
+    const TestWays fabric = i % 2 == 0 ? TestWays::two_tiers(4, 3) : TestWays::three_tiers();
+    const std::vector<Fault> faults = random_faults(fabric, random);
+    Walk walk(fabric, faults);
+    for (const NodeId from : fabric.ways.routes.leaves()) {
+      for (const NodeId to : fabric.ways.routes.leaves()) {
+        if (from == to) continue;
+        const auto [best, worst] = walk.decided(from, to);
+        EXPECT_EQ(best, walk.possible(from, to).first) << "try " << i;
+        EXPECT_EQ(worst, best) << "try " << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace regatta::heal

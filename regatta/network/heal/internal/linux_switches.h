@@ -1,0 +1,66 @@
+// heal/internal/linux_switches.h: switches that are network namespaces of this machine: their
+// routes and carriers by rtnetlink, without a process in them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/heal/internal/decide.h"
+#include "regatta/network/heal/internal/switches.h"
+
+namespace regatta::heal {
+
+struct SwitchSpace {
+  NodeId node;
+  os::UniqueFd space;
+};
+
+// Expects the addresses of topo/addresses.h at both ends of every link and a route to the address
+// of every NIC on every switch that has a way there, as the lab installs them. Changes go to all
+// switches before any answer is waited for, one block of messages each. A next hop whose interface
+// is switched off cannot be installed and is left out; the healer is told when it comes on, and
+// installs the route again. Not thread safe.
+class LinuxSwitches final : public Switches {
+ public:
+  // Visits each namespace for a moment. `graph` and `ways` must outlive this.
+  static Result<std::unique_ptr<LinuxSwitches>> open(const topo::Graph& graph, const Ways& ways,
+                                                     std::vector<SwitchSpace> spaces);
+  ~LinuxSwitches() override;
+
+  // Gives packets of type of service topo::kProbeTos a table of their own with the routes as they
+  // are meant to be, whatever is withdrawn from the others: so that probes keep to the ways that
+  // they were made for, and see when these are well again. Stays when this ends.
+  Status keep_probe_ways();
+
+  Result<std::vector<Installed>> installed() override;
+  Status apply(std::span<const RouteChange> changes) override;
+  Result<std::vector<CarrierChange>> carriers() override;
+  int fd() const override;
+
+ private:
+  struct Switch;
+  LinuxSwitches(const topo::Graph& graph, const Ways& ways);
+  Status add(SwitchSpace space);
+  Status learn_links(Switch& one, std::vector<CarrierChange>& changes);
+  Status send(Switch& one, std::span<const RouteChange> changes, std::uint8_t table);
+  Status restore_probe_ways(const CarrierChange& change);
+  Status await(Switch& one);
+  Status hear(std::vector<CarrierChange>& changes);
+  void restore_all();
+
+  const topo::Graph& graph_;
+  const Ways& ways_;
+  std::vector<std::unique_ptr<Switch>> switches_;
+  std::vector<Switch*> of_node_;
+  std::vector<std::vector<std::uint32_t>> addresses_of_;  // per node: of the NICs below a leaf
+  std::vector<CarrierChange> first_;                      // what the next carriers() tells
+  std::vector<CarrierChange> unrestored_;                 // whose probes' ways are to be restored
+  Status restored_;                                       // what the next carriers() tells of that
+  bool keeps_probe_ways_ = false;
+  os::UniqueFd epoll_;
+};
+
+}  // namespace regatta::heal

@@ -1,0 +1,59 @@
+// heal/internal/tables.h: the routes of a fabric's switches as they are installed, and the fewest
+// changes that turn them into what was decided.
+#pragma once
+
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/network/heal/internal/decide.h"
+#include "regatta/network/heal/internal/spread.h"
+
+namespace regatta::heal {
+
+// What one switch shall have for what goes to `leaf`.
+struct RouteChange {
+  NodeId node;
+  NodeId leaf;
+  std::vector<Part> parts;
+  std::vector<std::uint32_t> withdrawn;  // next hops that it has now and shall not have
+  std::vector<std::uint32_t> returned;   // that it has not and shall have
+
+  friend bool operator==(const RouteChange&, const RouteChange&) = default;
+};
+
+// All hops of the route, each once, in their order of first mention.
+std::vector<std::uint32_t> hops_of(std::span<const Part> parts);
+
+class Tables {
+ public:
+  // As they are meant to be.
+  explicit Tables(const Ways& ways) : ways_(ways) {}
+
+  std::vector<Part> parts(NodeId node, NodeId leaf) const;
+  // What is installed; what is not set is as it is meant to be.
+  void set(NodeId node, NodeId leaf, std::vector<Part> parts);
+
+  // What has to change for `decision`, ordered so that a way is taken out near its start first:
+  // leaves before spines. Empty when all is as decided.
+  std::vector<RouteChange> changes(const Decision& decision) const;
+  void apply(std::span<const RouteChange> changes);
+
+  // Next hops that are missing somewhere: faults of place kHop that explain what is installed. For
+  // a healer that takes over from another.
+  std::vector<Fault> missing() const;
+
+  // The routes of `node` that use this directed link, as they are: a kernel forgets them when the
+  // interface goes off.
+  std::vector<RouteChange> through(NodeId node, std::uint32_t link) const;
+
+ private:
+  using Key = std::pair<int, int>;  // leaf, node
+
+  const Ways& ways_;
+  std::map<Key, std::vector<Part>> altered_;  // where they are not as meant
+};
+
+}  // namespace regatta::heal

@@ -1,0 +1,53 @@
+#include "regatta/network/heal/verdicts.h"
+
+#include <nlohmann/json.hpp>
+
+#include "regatta/network/fabric/directed_links.h"
+#include "regatta/network/heal/words.h"
+
+namespace regatta::heal {
+namespace {
+
+Harm harm_of(diag::Symptom symptom) {
+  if (symptom == diag::Symptom::kLoss) return Harm::kLoses;
+  return symptom == diag::Symptom::kNoCarrier ? Harm::kNoCarrier : Harm::kEats;
+}
+
+}  // namespace
+
+std::vector<Fault> faults_of(const diag::Verdict& verdict) {
+  const diag::Culprit& culprit = verdict.culprit;
+  const Harm harm = harm_of(verdict.symptom);
+  if (!diag::is_fault(verdict)) return {};
+  if (culprit.kind == diag::CulpritKind::kSwitch) return {{Place::kSwitch, 0, culprit.node, harm}};
+  const bool is_nic = culprit.kind == diag::CulpritKind::kNic;
+  std::vector<Fault> faults;
+  if (culprit.kind != diag::CulpritKind::kLink && !is_nic) return faults;
+  for (const bool forward : {true, false}) {
+    const bool suffers = is_nic || (forward ? culprit.forward : culprit.backward);
+    if (suffers)
+      faults.push_back({Place::kLink, fabric::number_of({culprit.link, forward}), {}, harm});
+  }
+  return faults;
+}
+
+std::string report_lines(const topo::Graph& graph, const diag::Verdict& verdict) {
+  std::string lines;
+  for (const Fault& fault : faults_of(verdict)) {
+    nlohmann::json broken;
+    if (fault.place == Place::kSwitch) {
+      broken["switch"] = graph.nodes[fault.node.index()].name;
+    } else {
+      broken["link"] = graph.links[fault.link / 2].name;
+      broken["from"] = graph.nodes[fabric::tail_of(graph, fault.link).index()].name;
+    }
+    lines += nlohmann::json{{"broken", broken},
+                            {"harm", to_string(fault.harm)},
+                            {"why", diag::to_string(graph, verdict)}}
+                 .dump() +
+             "\n";
+  }
+  return lines;
+}
+
+}  // namespace regatta::heal

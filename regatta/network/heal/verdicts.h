@@ -1,0 +1,20 @@
+// heal/verdicts.h: what a locator's verdict means for the routes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/verdict.h"
+#include "regatta/network/heal/internal/decide.h"
+
+namespace regatta::heal {
+
+// The faults to hold against links and switches; none for what routes cannot do anything about: a
+// server, host noise, nothing. Those of a NIC's cable are told to subscribers, who place jobs.
+std::vector<Fault> faults_of(const diag::Verdict& verdict);
+
+// The same as lines for the healer's socket (feed.h), each ending with a newline; "" for none.
+std::string report_lines(const topo::Graph& graph, const diag::Verdict& verdict);
+
+}  // namespace regatta::heal

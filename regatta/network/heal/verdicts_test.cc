@@ -1,0 +1,71 @@
+#include "regatta/network/heal/verdicts.h"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "regatta/network/heal/test_fabric.h"
+#include "regatta/network/heal/words.h"
+
+namespace regatta::heal {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class Verdicts : public testing::Test {
+ protected:
+  diag::Verdict of(const diag::Culprit& culprit, diag::Symptom symptom) const {
+    diag::Verdict verdict;
+    verdict.culprit = culprit;
+    verdict.symptom = symptom;
+    return verdict;
+  }
+  LinkId link(const std::string& from, const std::string& to) const {
+    return LinkId{static_cast<int>(fabric_.link(from, to) / 2)};
+  }
+
+  TestWays fabric_ = TestWays::two_tiers(2, 2);
+};
+
+TEST_F(Verdicts, HoldALinkInTheDirectionThatSuffers) {
+  const auto down = of(diag::link_culprit({link("leaf0", "spine1"), false}), diag::Symptom::kLoss);
+  EXPECT_THAT(faults_of(down), ElementsAre(fabric_.broken_link("spine1", "leaf0", Harm::kLoses)));
+  const auto both = of(diag::both_ways_culprit(link("leaf0", "spine1")), diag::Symptom::kNoCarrier);
+  EXPECT_THAT(faults_of(both),
+              ElementsAre(fabric_.broken_link("leaf0", "spine1", Harm::kNoCarrier),
+                          fabric_.broken_link("spine1", "leaf0", Harm::kNoCarrier)));
+}
+
+TEST_F(Verdicts, HoldASwitchThatEatsSomeFlows) {
+  const auto verdict = of(diag::switch_culprit(fabric_.node("spine0")), diag::Symptom::kSomeFlows);
+  EXPECT_THAT(faults_of(verdict), ElementsAre(fabric_.broken_switch("spine0")));
+}
+
+TEST_F(Verdicts, HoldNothingForServersAndBusyHosts) {
+  EXPECT_THAT(faults_of(of(diag::server_culprit(NodeId{0}), diag::Symptom::kSilent)), IsEmpty());
+  EXPECT_THAT(faults_of(of(diag::noise_culprit(NodeId{0}), diag::Symptom::kLate)), IsEmpty());
+  EXPECT_THAT(faults_of({}), IsEmpty());
+  EXPECT_EQ(report_lines(fabric_.graph, {}), "");
+}
+
+TEST_F(Verdicts, AreUnderstoodByTheSocket) {
+  for (const auto& verdict :
+       {of(diag::switch_culprit(fabric_.node("spine0")), diag::Symptom::kLoss),
+        of(diag::both_ways_culprit(link("leaf1", "spine0")), diag::Symptom::kBlackHole),
+        of(diag::nic_culprit(fabric_.graph, link("s0", "leaf0")), diag::Symptom::kLoss)}) {
+    std::istringstream lines(report_lines(fabric_.graph, verdict));
+    std::vector<Fault> understood;
+    for (std::string line; std::getline(lines, line);) {
+      const auto report = parse_report(fabric_.graph, line);
+      ASSERT_TRUE(report) << report.error().message;
+      EXPECT_EQ(report->why, diag::to_string(fabric_.graph, verdict));
+      understood.insert(understood.end(), report->faults.begin(), report->faults.end());
+    }
+    EXPECT_FALSE(understood.empty());
+    EXPECT_EQ(understood, faults_of(verdict));
+  }
+}
+
+}  // namespace
+}  // namespace regatta::heal

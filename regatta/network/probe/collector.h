@@ -1,0 +1,86 @@
+// probe/collector.h: gathers what the probers of all servers tell, and has the locator look at it.
+// Pure: the caller says what came, and what time it is by the clock that windows are numbered by.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/locator.h"
+#include "regatta/network/probe/internal/report_text.h"
+#include "regatta/network/probe/matrix.h"
+
+namespace regatta::probe {
+
+// All probes from one server to another, since the beginning.
+struct PairSum {
+  std::uint64_t sent = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t answers = 0;  // that the latencies are of
+  double total_us = 0;
+  double least_us = 0;
+  double most_us = 0;
+};
+
+// Nothing counts before begin(), and a moment longer: whoever starts first finds nobody who
+// answers. The same of a server that tells something for the first time later on.
+class Collector {
+ public:
+  // Graph and matrix must outlive this.
+  Collector(const topo::Graph& graph, const Matrix& matrix, Seconds period);
+
+  // Whoever has told nothing by now is missing.
+  void begin(Seconds now);
+  // A line of the prober of `server`. kInvalidInput for what no prober writes, and for windows that
+  // are yet to come.
+  Status take(NodeId server, std::string_view line, Seconds now);
+  void add(const diag::CarrierEvent& event) { locator_.add(event); }
+  void add(const diag::PassedCount& count) { locator_.add(count); }
+  diag::News look(Seconds now) { return locator_.look(now); }
+
+  void leave_out(std::vector<bool> ways) { locator_.leave_out(std::move(ways)); }
+  // As the last look saw it: ways that lose something, and what is broken.
+  const std::vector<std::uint32_t>& lossy() const { return locator_.lossy(); }
+  const std::vector<diag::Verdict>& standing() const { return locator_.standing(); }
+  // Who is not told for a second: routers may say that a switch has changed its hash instead.
+  std::vector<diag::Culprit> doubted() const { return locator_.doubted(); }
+
+  std::size_t servers() const { return servers_.size(); }
+  const PairSum& pair(std::size_t from, std::size_t to) const {
+    return pairs_[from * servers_.size() + to];
+  }
+  // No line of this server is longer, in bytes.
+  std::size_t longest_line(NodeId server) const;
+
+ private:
+  struct Server {
+    ServerPart part;
+    diag::Window counts_from = -1;
+  };
+  struct Counted {  // of a window that may be told again
+    diag::Window window = -1;
+    std::uint16_t sent = 0;
+    std::uint16_t answered = 0;
+  };
+
+  void count(const diag::Report& report);
+  void count(const std::vector<Latency>& latencies);
+  PairSum& pair_of(const Probe& probe);
+
+  const topo::Graph& graph_;
+  const Matrix& matrix_;
+  int periods_ = 3;
+  Seconds window_;
+  std::vector<Server> servers_;  // by NodeId
+  diag::Locator locator_;
+  diag::Window counts_from_ = -1;
+  std::vector<PairSum> pairs_;
+  std::vector<std::vector<Counted>> counted_;  // per probe, by window
+};
+
+}  // namespace regatta::probe

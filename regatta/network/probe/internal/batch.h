@@ -1,0 +1,71 @@
+// probe/internal/batch.h: many small UDP packets in one system call, with the address and port that
+// each leaves from or came to, and the time at which the kernel took it in.
+// Source: sendmmsg(2), recvmmsg(2), ip(7) IP_PKTINFO, raw(7) IP_HDRINCL, socket(7) SO_TIMESTAMPNS.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
+
+namespace regatta::probe {
+
+// What a probe, its answer and a control packet carry; both ends have the same byte order.
+struct Payload {
+  std::uint32_t magic = 0;
+  std::uint32_t probe = 0;
+  std::int64_t round = 0;    // periods since the epoch, when it was due
+  std::int64_t sent_ns = 0;  // by the clock of who sent the probe
+  std::int64_t held_ns = 0;  // of an answer: from the arrival of the probe on
+};
+
+inline constexpr std::uint32_t kProbeMagic = 0x52505231;  // "RPR1"
+inline constexpr std::uint32_t kAnswerMagic = 0x52505232;
+inline constexpr std::uint32_t kControlMagic = 0x52505233;
+
+struct Packet {
+  std::uint32_t local = 0;  // addresses and ports as numbers: 10.0.0.1 is 0x0a000001
+  std::uint32_t remote = 0;
+  std::uint16_t local_port = 0;  // of what is sent
+  std::uint16_t remote_port = 0;
+  std::int64_t arrived_ns = 0;  // of what came
+  Payload payload;
+};
+
+// A socket on `port` of all addresses, or of `address`; port 0: any free one. kConflict when it is
+// taken.
+Result<os::UniqueFd> open_socket(std::uint16_t port, std::uint32_t address = INADDR_ANY);
+
+// Sends from many ports. One raw socket does for all of them, where the process may have one; it
+// writes the headers of IP and UDP itself. Else there is a socket for each port.
+class Sender {
+ public:
+  static Result<Sender> open(const std::set<std::uint16_t>& ports, bool may_be_raw = true);
+
+  bool is_raw() const { return static_cast<bool>(raw_); }
+
+  // All of them as far as the kernel takes them at once; how many it took. Never waits. What should
+  // leave from another port than those that it was opened with may be left out.
+  std::size_t send(std::span<const Packet> packets);
+
+ private:
+  os::UniqueFd raw_;
+  std::map<std::uint16_t, os::UniqueFd> sockets_;  // by port
+};
+
+// Appends what has come, of the size of a payload. Never waits.
+void receive_all(int socket, std::vector<Packet>& packets);
+
+// Packets that came and found no room, since the socket was opened.
+std::uint32_t dropped(int socket);
+
+}  // namespace regatta::probe

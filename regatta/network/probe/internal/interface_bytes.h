@@ -1,0 +1,37 @@
+// probe/internal/interface_bytes.h: how many bytes the interfaces of a network namespace have
+// carried: whether anything moved at all, for a few microseconds. Acts: Linux.
+// Source: rtnetlink(7), linux/if_link.h.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
+
+namespace regatta::probe {
+
+// Of the namespace that the calling thread was in when open() ran. Not thread safe.
+class InterfaceBytes {
+ public:
+  // Fails where the kernel does not tell (before 4.7).
+  static Result<InterfaceBytes> open();
+
+  // Looks which interfaces have addresses: connections end there, and what passes several, as a
+  // port and its bridge, is counted once.
+  Status look_for_interfaces();
+  // Sent and received by all of them, since they are there.
+  Result<std::uint64_t> read();
+
+ private:
+  explicit InterfaceBytes(os::UniqueFd socket) : socket_(std::move(socket)), buffer_(65536) {}
+  template <typename Take>
+  Status dump(const void* question, std::size_t bytes, Take&& take);
+
+  os::UniqueFd socket_;
+  std::vector<char> buffer_;
+  std::uint32_t sequence_ = 0;
+  std::vector<unsigned> interfaces_;  // by number, sorted
+};
+
+}  // namespace regatta::probe

@@ -1,0 +1,53 @@
+// probe/internal/report_text.h: what a prober tells: a line for each window of what is not as it
+// should be, and now and then a line of latencies.
+//
+//   w WINDOW GAP_us CONTROL_SENT CONTROL_LOST OVERFLOWS [s PROBE:SENT:ANSWERED]... [a
+//   PROBE:ARRIVED]... l PROBE:COUNT:LEAST_us:MEAN_us:MOST_us...
+//
+// Probes that are not named were sent, answered or came as often as a window has periods.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/observation.h"
+#include "regatta/network/probe/matrix.h"
+
+namespace regatta::probe {
+
+// What one server has to do with the probes of a matrix.
+struct ServerPart {
+  NodeId server;
+  std::vector<std::uint32_t> sends;    // probes, ascending
+  std::vector<std::uint32_t> answers;  // the same
+};
+
+ServerPart part_of(const topo::Graph& graph, const Matrix& matrix, NodeId server);
+
+// Where its probes and answers leave from.
+std::set<std::uint32_t> own_addresses(const Matrix& matrix, const ServerPart& part);
+
+// Of one probe, since the line before: there and back without the time in the other server.
+struct Latency {
+  std::uint32_t probe = 0;
+  std::uint32_t count = 0;
+  double least_us = 0;
+  double mean_us = 0;
+  double most_us = 0;
+};
+
+std::string report_line(const diag::Report& report, int periods);
+std::string latency_line(const std::vector<Latency>& latencies);
+
+// kInvalidInput for what is no such line, or names probes that are not the server's.
+Result<std::variant<diag::Report, std::vector<Latency>>> parse_line(std::string_view line,
+                                                                    const ServerPart& part,
+                                                                    int periods);
+
+}  // namespace regatta::probe

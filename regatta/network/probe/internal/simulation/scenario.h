@@ -1,0 +1,59 @@
+// probe/internal/simulation/scenario.h: a fault, or several, with the network it is in: one line of
+// text (bench/faults/README.md), and what came of it when the locator saw what probers would
+// report.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/verdict.h"
+#include "regatta/network/probe/internal/simulation/simulated_traces.h"
+#include "regatta/network/probe/internal/simulation/simulation.h"
+#include "regatta/network/probe/matrix.h"
+
+namespace regatta::probe {
+
+struct Scenario {
+  std::string name;
+  std::string cluster;  // as the file is called, without .yaml
+  std::uint64_t seed = 0;
+  bool is_busy = false;             // all its servers are: probe::busy()
+  Seconds lasts;                    // without a fault: so long
+  std::vector<std::string> faults;  // texts; none: nothing is broken, and nothing may be blamed
+};
+
+// Every line but empty ones and those that start with '#'. kInvalidInput names file and line.
+Result<std::vector<Scenario>> parse_scenarios(std::string_view text, const std::string& file);
+
+// "link leaf0-spine1 from leaf0 loss 1%", "link leaf0-spine1 both some-flows", "nic s3.nic0 loss
+// 5%", "switch spine0 loss 100%", "server s2 dead". kInvalidInput names what is not in the network.
+Result<SimulatedFault> parse_fault(const topo::Graph& graph, std::string_view text);
+std::string fault_text(const topo::Graph& graph, const SimulatedFault& fault);
+
+// Random faults of all kinds in equal parts, no two of which touch each other's way of standing
+// out: on no common link. Of those links only that probes can tell apart.
+std::vector<SimulatedFault> random_faults(const topo::Graph& graph, const Coverage& coverage,
+                                          int count, std::mt19937_64& random);
+
+struct Outcome {
+  std::vector<diag::Culprit> truth;
+  std::vector<diag::Verdict> blamed;     // faults that were ever said to have begun
+  bool is_right = false;                 // in time all of the truth, and never anything else
+  std::vector<Seconds> after;            // for each of the truth, when it is named in time
+  std::vector<diag::Culprit> vote;       // what 007 says of the same 2 s
+  std::vector<diag::Culprit> threshold;  // what a plain Pingmesh says
+};
+
+// Faults begin about 2.5 s after the probes, at a random instant, and are to be named within 2 s.
+// `options`: noise and seed. With `planned` traceroutes are asked for as `regatta probe`
+// asks for them, and weighed too.
+Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
+                     std::vector<SimulatedFault> faults, const SimulationOptions& options,
+                     const Planned* planned = nullptr);
+
+}  // namespace regatta::probe

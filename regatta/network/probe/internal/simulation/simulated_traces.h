@@ -1,0 +1,40 @@
+// probe/internal/simulation/simulated_traces.h: traceroutes in a simulation (simulation.h), asked
+// for as `regatta probe` asks for them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "regatta/base/core/units.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/locator.h"
+#include "regatta/network/fabric/routes.h"
+#include "regatta/network/probe/inquiry.h"
+#include "regatta/network/probe/internal/simulation/simulation.h"
+#include "regatta/network/probe/matrix.h"
+
+namespace regatta::probe {
+
+// How the ways were planned.
+struct Planned {
+  const fabric::Routes& routes;
+  std::span<const std::uint32_t> seeds;
+};
+
+class SimulatedTraces {
+ public:
+  // All must outlive this.
+  SimulatedTraces(const topo::Graph& graph, const Planned& planned, const Matrix& matrix)
+      : inquiry_(graph, planned.routes, planned.seeds, matrix) {}
+
+  // After each window: asks the routers of the simulation, and hands over to the locator what has
+  // been answered by now.
+  void go_on(Simulation& simulation, diag::Locator& locator);
+
+ private:
+  Inquiry inquiry_;
+  std::multimap<Seconds, Simulation::Answer> coming_;
+};
+
+}  // namespace regatta::probe

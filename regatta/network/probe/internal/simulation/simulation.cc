@@ -1,0 +1,272 @@
+#include "regatta/network/probe/internal/simulation/simulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "regatta/model/topo/addresses.h"
+#include "regatta/network/fabric/directed_links.h"
+#include "regatta/network/fabric/ecmp.h"
+#include "regatta/network/probe/prober.h"
+
+namespace regatta::probe {
+namespace {
+
+constexpr double kOneWay = 20e-6;
+
+// Directed links on which packets meet the fault, each way at most one of them.
+std::vector<std::uint32_t> links_of(const topo::Graph& graph, const diag::Culprit& culprit) {
+  std::vector<std::uint32_t> links = diag::links_to_avoid(graph, culprit);
+  if (culprit.kind != diag::CulpritKind::kSwitch) return links;
+  std::erase_if(links,
+                [&](std::uint32_t link) { return fabric::head_of(graph, link) != culprit.node; });
+  return links;
+}
+
+}  // namespace
+
+Noise quiet() {
+  return {.pauses = {{.per_second = 2, .least = {0.0005}, .most = {0.004}}}, .overloads = {}};
+}
+
+Noise busy() {
+  return {.pauses = {{.per_second = 8, .least = {0.014}, .most = {0.015}},
+                     {.per_second = 1, .least = {0.03}, .most = {0.1}},
+                     {.per_second = 0.1, .least = {0.1}, .most = {0.5}},
+                     {.per_second = 0.02, .least = {0.5}, .most = {1.0}}},
+          .overloads = {.per_second = 0.02, .least = {0.05}, .most = {0.3}, .loss = 0.3}};
+}
+
+Simulation::Simulation(const topo::Graph& graph, const Matrix& matrix,
+                       std::vector<SimulatedFault> faults, const SimulationOptions& options)
+    : matrix_(matrix),
+      faults_(std::move(faults)),
+      options_(options),
+      random_(options.seed),
+      trace_random_(options.seed + 77),
+      effects_(matrix.ways.size()),
+      since_fault_(matrix.probes.size()) {
+  for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
+    if (graph.nodes[node].kind != topo::NodeKind::kServer) break;
+    servers_.emplace_back();
+    servers_.back().random.seed(options.seed * 1'000'003 + node);
+  }
+  for (const Probe& probe : matrix.probes) {
+    from_.push_back(graph.links[probe.from.index()].a.index());
+    to_.push_back(graph.links[probe.to.index()].a.index());
+  }
+  for (std::size_t i = 0; i < faults_.size(); ++i) {
+    const SimulatedFault& fault = faults_[i];
+    first_fault_ = std::min(first_fault_, fault.at.value);
+    if (fault.culprit.kind == diag::CulpritKind::kServer)
+      servers_[fault.culprit.node.index()].dead_from = fault.at.value;
+    const auto links = links_of(graph, fault.culprit);
+    hit_.emplace_back(2 * graph.links.size());
+    for (const std::uint32_t link : links)
+      hit_.back()[link] = true;
+    for (std::uint32_t way = 0; way < matrix.ways.size(); ++way) {
+      const auto its = matrix.ways.links(way);
+      if (!std::ranges::any_of(its, [&](std::uint32_t link) {
+            return std::ranges::find(links, link) != links.end();
+          }))
+        continue;
+      double loss = fault.loss;
+      if (fault.some_flows) {
+        fabric::FiveTuple flow = matrix.probes[way / 2].flow;
+        if (way % 2 == 1) flow = answer_to(flow);
+        const auto seed = static_cast<std::uint32_t>(options.seed * 7919 + i);
+        loss = fabric::ecmp_hash(flow, seed, fabric::HashPolicy::kLayer4) % 2 == 0 ? 1 : 0;
+      }
+      if (loss > 0) effects_[way].push_back({way, i, loss});
+    }
+  }
+}
+
+void Simulation::draw_pauses(Server& server, double until) {
+  const auto draw = [&](double per_second, Seconds least, Seconds most, std::vector<Span>& spans) {
+    if (per_second <= 0) return;
+    std::poisson_distribution<int> count(per_second * (until - server.drawn_until));
+    for (int i = count(server.random); i > 0; --i) {
+      const double start = server.drawn_until + even_(server.random) * (until - server.drawn_until);
+      spans.push_back({start, start + least.value + even_(server.random) * (most - least).value});
+    }
+  };
+  for (const Pauses& pauses : options_.noise.pauses)
+    draw(pauses.per_second, pauses.least, pauses.most, server.pauses);
+  const Overloads& overloads = options_.noise.overloads;
+  draw(overloads.per_second, overloads.least, overloads.most, server.overloads);
+  for (auto* spans : {&server.pauses, &server.overloads}) {
+    std::erase_if(*spans, [&](const Span& span) { return span.end < until - 30; });
+    std::ranges::sort(*spans, {}, &Span::start);
+    // Those that meet are one.
+    std::vector<Span> joined;
+    for (const Span& span : *spans) {
+      if (!joined.empty() && span.start <= joined.back().end)
+        joined.back().end = std::max(joined.back().end, span.end);
+      else
+        joined.push_back(span);
+    }
+    *spans = std::move(joined);
+  }
+  server.drawn_until = until;
+}
+
+double Simulation::awake(const Server& server, double time) const {
+  for (const Span& pause : server.pauses)
+    if (pause.start <= time && time < pause.end) return pause.end;
+  return time;
+}
+
+bool Simulation::is_lost_inside(const Server& server, double time) {
+  if (time >= server.dead_from) return true;
+  for (const Span& overload : server.overloads)
+    if (overload.start <= time && time < overload.end) return chance(options_.noise.overloads.loss);
+  return false;
+}
+
+bool Simulation::is_lost_on(std::uint32_t way, double time) {
+  for (const Effect& effect : effects_[way])
+    if (time >= faults_[effect.fault].at.value && (effect.loss >= 1 || chance(effect.loss)))
+      return true;
+  return false;
+}
+
+// A packet that ends at the router behind link `hop` of the way, or the router's answer.
+bool Simulation::is_lost_to(std::uint32_t way, std::size_t hop, double time) {
+  const auto links = matrix_.ways.links(way).first(hop + 1);
+  for (std::size_t i = 0; i < faults_.size(); ++i) {
+    if (time < faults_[i].at.value) continue;
+    // One switch answers what ends there though it passes nothing on, the other is dead.
+    const bool answers =
+        faults_[i].culprit.kind == diag::CulpritKind::kSwitch && (options_.seed + i) % 2 == 0;
+    for (const std::uint32_t link : links) {
+      if (hit_[i][link] && !(answers && link == links.back())) {
+        const auto its = std::ranges::find(effects_[way], i, &Effect::fault);
+        if (its != effects_[way].end() && traced_chance(its->loss)) return true;
+      }
+      // The answer's own 5-tuple has no ports: whether the fault takes it is a matter of luck.
+      if (hit_[i][link ^ 1U] && traced_chance(faults_[i].some_flows ? 0.5 : faults_[i].loss))
+        return true;
+    }
+  }
+  return false;
+}
+
+std::optional<Simulation::Answer> Simulation::trace(const TraceOrder& order) {
+  const auto links = matrix_.ways.links(order.way);
+  Server& server = servers_[order.way % 2 == 0 ? from_[order.way / 2] : to_[order.way / 2]];
+  Answer answer{.at = now(), .trace = {.window = window_, .way = order.way, .hops = {}}};
+  answer.trace.hops.resize(static_cast<std::size_t>(order.hops));
+  constexpr double kStep = 0.01;
+  constexpr double kLateMost = 0.05;
+  for (int step = 0; step < order.hops * order.tries; ++step) {
+    const double time = answer.at.value;
+    if (time >= server.dead_from || awake(server, time) - time > kLateMost) return std::nullopt;
+    const auto hop = static_cast<std::size_t>(step % order.hops);
+    TraceHop& its = answer.trace.hops[hop];
+    ++its.sent;
+    const bool is_overloaded = std::ranges::any_of(
+        server.overloads, [&](const Span& span) { return span.start <= time && time < span.end; });
+    if (!is_lost_to(order.way, hop, time) &&
+        !(is_overloaded && traced_chance(options_.noise.overloads.loss))) {
+      ++its.answered;
+      const topo::DirectedLink into = fabric::directed_link(links[hop]);
+      its.router = topo::address_of(into.link, into.forward);
+    }
+    answer.at = answer.at + Seconds{kStep};
+  }
+  answer.at = answer.at + Seconds{0.1};
+  return answer;
+}
+
+void Simulation::send(std::uint32_t probe, double due, Seen& seen) {
+  Server& from = servers_[from_[probe]];
+  Server& to = servers_[to_[probe]];
+  const double sent = awake(from, due);
+  const double period = options_.period.value;
+  // Whoever slept over a period sends the last probe that was due, not all of them.
+  if (sent - due >= period || sent >= from.dead_from) return;
+  ++seen.sent;
+  const bool counts = sent >= first_fault_;
+  since_fault_[probe].sent += counts ? 1 : 0;
+  since_fault_[probe].lost += counts ? 1 : 0;
+  if (is_lost_on(2 * probe, sent) || is_lost_inside(to, sent + kOneWay)) return;
+  const double answered = awake(to, sent + kOneWay + even_(random_) * period);
+  if (answered >= to.dead_from) return;
+  seen.arrived.push_back(answered);
+  if (is_lost_on(2 * probe + 1, answered) || is_lost_inside(from, answered + kOneWay)) return;
+  seen.answered.push_back(awake(from, answered + kOneWay + even_(random_) * period));
+  since_fault_[probe].lost -= counts ? 1 : 0;
+}
+
+diag::HostState Simulation::state(std::size_t server, double start, double written) {
+  diag::HostState state;
+  for (const Span& pause : servers_[server].pauses)
+    if (pause.end > start && pause.start < written)
+      state.worst_gap = std::max(state.worst_gap, Seconds{pause.end - pause.start});
+  for (int packet = 0; packet < kControlsPerWindow; ++packet) {
+    ++state.control_sent;
+    state.control_lost += is_lost_inside(servers_[server], start) ? 1 : 0;
+  }
+  return state;
+}
+
+// What the server writes of the window: once when it is over, and again as more becomes known.
+void Simulation::report(std::size_t server, const std::vector<Seen>& seen) {
+  const double start = static_cast<double>(window_) * window_length();
+  const double written = awake(servers_[server], start + window_length() + options_.grace.value);
+  diag::Report report{.server = NodeId{static_cast<int>(server)}, .window = window_};
+  report.host = state(server, start, written);
+  std::set<double> later;  // when more was known
+  const auto known_by = [&](double until, const std::vector<double>& times) {
+    std::uint16_t known = 0;
+    for (const double time : times) {
+      known = static_cast<std::uint16_t>(known + (time <= until ? 1 : 0));
+      if (time > written)
+        later.insert(written + window_length() * std::ceil((time - written) / window_length()));
+    }
+    return known;
+  };
+  const auto fill = [&](double until) {
+    report.sent.clear();
+    report.arrived.clear();
+    for (std::uint32_t probe = 0; probe < seen.size(); ++probe) {
+      if (from_[probe] == server)
+        report.sent.push_back({probe, seen[probe].sent, known_by(until, seen[probe].answered)});
+      if (to_[probe] == server)
+        report.arrived.push_back({probe, known_by(until, seen[probe].arrived)});
+    }
+  };
+  const double dead_from = servers_[server].dead_from;
+  fill(written);
+  if (written < dead_from) written_.emplace(written, report);
+  const std::set<double> again = later;
+  for (const double time : again) {
+    const double awake_at = awake(servers_[server], time);
+    if (awake_at >= dead_from) return;
+    fill(time);
+    written_.emplace(awake_at, report);
+  }
+}
+
+std::vector<diag::Report> Simulation::next_window() {
+  const double start = static_cast<double>(window_) * window_length();
+  for (Server& server : servers_)
+    if (server.drawn_until < start + 10) draw_pauses(server, server.drawn_until + 20);
+  std::vector<Seen> seen(matrix_.probes.size());
+  for (int i = 0; i < options_.periods_per_window; ++i)
+    for (std::uint32_t probe = 0; probe < seen.size(); ++probe)
+      send(probe, start + options_.period.value * static_cast<double>(i), seen[probe]);
+  for (std::size_t server = 0; server < servers_.size(); ++server)
+    report(server, seen);
+  ++window_;
+  std::vector<diag::Report> reports;
+  const auto end = written_.upper_bound(now().value);
+  for (auto at = written_.begin(); at != end; ++at)
+    reports.push_back(std::move(at->second));
+  written_.erase(written_.begin(), end);
+  return reports;
+}
+
+}  // namespace regatta::probe

@@ -1,0 +1,140 @@
+#include "regatta/network/simulate/internal/bundles.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace regatta::simulate {
+namespace {
+
+constexpr std::size_t kMostSearched = 64;  // of a scenario that is looked through for what to fold
+
+// Per item: those that have ended before it starts.
+std::vector<std::vector<bool>> items_before(const Scenario& scenario) {
+  std::vector<std::vector<bool>> before;
+  std::map<std::string, std::size_t> number;
+  for (const TrafficItem& item : scenario.traffic) {
+    std::vector<bool> one(scenario.traffic.size(), false);
+    if (!item.after.empty()) {
+      const std::size_t last = number.at(item.after);
+      one = before[last];
+      one[last] = true;
+    }
+    number[item.name] = before.size();
+    before.push_back(std::move(one));
+  }
+  return before;
+}
+
+std::vector<std::uint32_t> groups_of(const AlikeRanks& alike,
+                                     std::span<const std::uint32_t> ranks) {
+  std::vector<std::uint32_t> groups;
+  for (const std::uint32_t rank : ranks)
+    groups.push_back(alike.group_of[rank]);
+  std::ranges::sort(groups);
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  return groups;
+}
+
+class BundleBuilder {
+ public:
+  BundleBuilder(Work& work, Bytes part) : work_(work), part_(part) {}
+
+  void add(std::uint32_t from, std::uint32_t to) {
+    const std::uint32_t sender = work_.alike.groups[from].front();
+    const std::uint32_t receiver = work_.alike.groups[to].front();
+    const std::uint32_t itself = from == to ? 1 : 0;
+    const std::uint32_t near_sender = in_server_of(sender, to);
+    const std::uint32_t near_receiver = in_server_of(receiver, from);
+    add_bundle({.from = from,
+                .to = to,
+                .is_inside = true,
+                .messages = size(from) * (near_sender - itself),
+                .sends = near_sender - itself,
+                .receives = near_receiver - itself});
+    add_bundle({.from = from,
+                .to = to,
+                .is_inside = false,
+                .messages = size(from) * (size(to) - near_sender),
+                .sends = behind_nic_of(sender) * (size(to) - near_sender),
+                .receives = behind_nic_of(receiver) * (size(from) - near_receiver)});
+  }
+
+ private:
+  std::uint64_t size(std::uint32_t group) const { return work_.alike.groups[group].size(); }
+
+  // Ranks of a group in the server of `rank`.
+  std::uint32_t in_server_of(std::uint32_t rank, std::uint32_t group) const {
+    return count_beside(rank,
+                        [&](std::uint32_t other) { return work_.alike.group_of[other] == group; });
+  }
+  // Of its own group.
+  std::uint32_t behind_nic_of(std::uint32_t rank) const {
+    const Network& network = work_.network;
+    const int nic = topo::nic_of(network.cluster, network.devices[rank]);
+    return count_beside(rank, [&](std::uint32_t other) {
+      return work_.alike.group_of[other] == work_.alike.group_of[rank] &&
+             topo::nic_of(network.cluster, network.devices[other]) == nic;
+    });
+  }
+  template <typename Counts>
+  std::uint32_t count_beside(std::uint32_t rank, Counts&& counts) const {
+    const Network& network = work_.network;
+    const ServerId server = network.devices[rank].server;
+    const std::uint32_t first = network.first_device[server.index()];
+    const auto devices = static_cast<std::uint32_t>(network.cluster.type_of(server).device_count);
+    std::uint32_t count = 0;
+    for (std::uint32_t other = first; other < first + devices; ++other)
+      count += counts(other) ? 1 : 0;
+    return count;
+  }
+
+  void add_bundle(const Bundle& bundle) {
+    if (bundle.messages == 0) return;
+    work_.traffic.add(kBundleBits | static_cast<std::uint32_t>(work_.bundles.size()), part_);
+    work_.bundles.push_back(bundle);
+  }
+
+  Work& work_;
+  const Bytes part_;
+};
+
+}  // namespace
+
+std::vector<bool> items_to_fold(const Scenario& scenario) {
+  const std::size_t count = scenario.traffic.size();
+  std::vector<bool> folds(count, false);
+  if (scenario.level != Level::kFlow || scenario.routing.policy != RoutePolicy::kSpray ||
+      count > kMostSearched)
+    return folds;
+  for (std::size_t i = 0; i < count; ++i)
+    folds[i] = scenario.traffic[i].pattern == Pattern::kAllToAll && scenario.traffic[i].folds;
+  const std::vector<std::vector<bool>> before = items_before(scenario);
+  for (bool has_changed = true; has_changed;) {
+    has_changed = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t other = 0; other < count && folds[i]; ++other) {
+        const bool may_overlap = other != i && !before[i][other] && !before[other][i];
+        if (!may_overlap || folds[other]) continue;
+        folds[i] = false;
+        has_changed = true;
+      }
+    }
+  }
+  return folds;
+}
+
+std::size_t count_bundles(const AlikeRanks& alike, std::span<const std::uint32_t> ranks) {
+  const std::size_t groups = groups_of(alike, ranks).size();
+  return 2 * groups * groups;
+}
+
+void add_bundles(Work& work, std::span<const std::uint32_t> ranks, Bytes part) {
+  BundleBuilder builder(work, part);
+  const std::vector<std::uint32_t> groups = groups_of(work.alike, ranks);
+  for (const std::uint32_t from : groups)
+    for (const std::uint32_t to : groups)
+      builder.add(from, to);
+}
+
+}  // namespace regatta::simulate

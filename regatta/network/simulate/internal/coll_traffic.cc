@@ -1,0 +1,153 @@
+#include "regatta/network/simulate/internal/coll_traffic.h"
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/check.h"
+#include "regatta/model/cost/grid.h"
+#include "regatta/runtime/comm/all_to_all.h"
+#include "regatta/runtime/comm/double_tree.h"
+#include "regatta/runtime/comm/halving.h"
+#include "regatta/runtime/comm/hierarchical.h"
+#include "regatta/runtime/comm/rail.h"
+
+namespace regatta::simulate {
+namespace {
+
+using comm::Schedule;
+using comm::Step;
+using comm::StepIndex;
+using comm::StepKind;
+
+bool receives(const Step& step) {
+  return step.kind == StepKind::kReceive || step.kind == StepKind::kReceiveReduce;
+}
+
+// A message by who sends it, who gets it, and its tag.
+struct Key {
+  std::uint64_t pair = 0;
+  std::uint32_t tag = 0;
+  friend bool operator==(const Key&, const Key&) = default;
+};
+struct KeyHash {
+  std::size_t operator()(const Key& key) const {
+    return (key.pair * 0x9e3779b97f4a7c15U) ^ (std::size_t{key.tag} * 0xc2b2ae3d27d4eb4fU);
+  }
+};
+Key key_of(std::size_t from, std::size_t to, std::uint32_t tag) {
+  return {std::uint64_t{from} << 32U | to, tag};
+}
+
+// Memory that no step reads or writes here: only where it lies matters.
+comm::Buffers buffers_of(Bytes bytes, std::size_t parts) {
+  auto* const in = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 44U);   // NOLINT
+  auto* const out = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 45U);  // NOLINT
+  const auto elements = static_cast<std::size_t>(bytes.value) / 4 / parts;
+  return {.in = in, .out = out, .count = elements, .element_bytes = 4};
+}
+
+cost::Sites sites_of(const Network& network, std::span<const std::uint32_t> ranks) {
+  cost::Sites sites;
+  for (const std::uint32_t rank : ranks) {
+    const ServerId server = network.devices[rank].server;
+    sites.server.push_back(server.value);
+    sites.rate.push_back(network.cluster.type_of(server).nic_rate);
+  }
+  return sites;
+}
+
+}  // namespace
+
+Status add_schedules(Work& work, std::span<const Schedule> schedules,
+                     std::span<const std::uint32_t> ranks) {
+  REGATTA_CHECK(schedules.size() == ranks.size());
+  // Each message is a flow; what is no message, a flow of nothing.
+  std::unordered_map<Key, std::uint32_t, KeyHash> sent;
+  std::vector<std::vector<std::uint32_t>> flow_of(schedules.size());
+  for (std::size_t rank = 0; rank < schedules.size(); ++rank) {
+    for (const Step& step : schedules[rank].steps()) {
+      if (step.kind != StepKind::kSend) {
+        flow_of[rank].push_back(receives(step) ? kNothing : work.add_pause({}));
+        continue;
+      }
+      const auto peer = static_cast<std::size_t>(step.peer);
+      REGATTA_TRY(pair, work.pair(ranks[rank], ranks[peer]));
+      const std::uint32_t flow = work.traffic.add(pair, {static_cast<long long>(step.bytes)});
+      sent[key_of(rank, peer, step.tag)] = flow;
+      flow_of[rank].push_back(flow);
+    }
+  }
+  for (std::size_t rank = 0; rank < schedules.size(); ++rank) {
+    const std::vector<Step>& steps = schedules[rank].steps();
+    std::vector<bool> has_condition(steps.size(), false);
+    for (const auto& [earlier, later] : schedules[rank].edges())
+      has_condition[later] = true;
+    for (StepIndex i = 0; i < steps.size(); ++i) {
+      if (!receives(steps[i])) continue;
+      const auto found =
+          sent.find(key_of(static_cast<std::size_t>(steps[i].peer), rank, steps[i].tag));
+      if (found == sent.end()) {
+        return Error{Code::kInvalidInput,
+                     fmt::format("rank {} waits for a message that rank {} does not send", rank,
+                                 steps[i].peer)};
+      }
+      const std::uint32_t message = found->second;
+      // Where the receiver has to do something first, a message that comes earlier waits there.
+      if (!has_condition[i]) {
+        flow_of[rank][i] = message;
+      } else {
+        flow_of[rank][i] = work.add_pause({});
+        work.traffic.wait(flow_of[rank][i], message);
+      }
+    }
+    for (const auto& [earlier, later] : schedules[rank].edges()) {
+      const bool has_come = steps[earlier].kind != StepKind::kSend;
+      work.traffic.wait(flow_of[rank][later], flow_of[rank][earlier],
+                        has_come ? fabric::After::kArrived : fabric::After::kSent);
+    }
+  }
+  return {};
+}
+
+Status add_collective(Work& work, Pattern pattern, std::span<const std::uint32_t> ranks,
+                      Bytes bytes) {
+  std::vector<Schedule> schedules(ranks.size());
+  const cost::Sites sites = sites_of(work.network, ranks);
+  const std::optional<cost::Grid> grid = cost::plan_grid(sites);
+  if (pattern == Pattern::kHierarchical && !grid) {
+    return Error{Code::kInvalidInput,
+                 "these ranks are no equal rows over several servers, so coll would take one ring; "
+                 "write ring_all_reduce"};
+  }
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const comm::Place place{static_cast<int>(rank), static_cast<int>(ranks.size())};
+    const comm::Buffers whole = buffers_of(bytes, 1);
+    const comm::Buffers part = buffers_of(bytes, ranks.size());
+    Schedule& schedule = schedules[rank];
+    switch (pattern) {
+      case Pattern::kTree:
+        comm::double_tree_all_reduce(schedule, place, whole);
+        break;
+      case Pattern::kHalvingDoubling:
+        comm::halving_doubling_all_reduce(schedule, place, whole);
+        break;
+      case Pattern::kHierarchical:
+        comm::hierarchical_all_reduce(schedule, place, whole, *grid);
+        break;
+      case Pattern::kPairwise:
+        comm::pairwise_all_to_all(schedule, place, part);
+        break;
+      case Pattern::kRail:
+        comm::rail_all_to_all(schedule, place, part, cost::ranks_by_server(sites));
+        break;
+      default:
+        REGATTA_CHECK(false);
+    }
+  }
+  return add_schedules(work, schedules, ranks);
+}
+
+}  // namespace regatta::simulate

@@ -1,0 +1,106 @@
+// simulate/scenario.h: what is to be simulated: who sends what to whom over which fabric, how
+// switches choose ways, and what fails meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/units.h"
+#include "regatta/network/simulate/step_shape.h"
+
+namespace regatta::simulate {
+
+enum class Level { kFlow, kPacket, kMixed };
+
+enum class RoutePolicy { kEcmp, kDestination, kSpray, kFlowlet, kAdaptive };
+
+struct Routing {
+  RoutePolicy policy = RoutePolicy::kEcmp;
+  int connections = 1;       // of each pair that sends
+  bool plans_ports = false;  // source ports by fabric/port_plan.h, not by chance
+  bool shares_seed = false;  // all switches hash alike
+  Seconds flowlet_gap{50e-6};
+};
+
+// Of the packet and the mixed level.
+struct PacketSettings {
+  Bytes mtu{4096};
+  Bytes header{30};          // that each packet has beside it on the wire
+  bool is_lossless = true;   // switches pause those that send; else they drop what finds no room
+  Bytes buffer{1 << 20};     // of each link, where it is not lossless
+  Seconds storm_after{0.2};  // of being held by pauses for good
+  bool has_dcqcn = false;    // connections are told of marked packets, and slow down
+};
+
+enum class Pattern {
+  kRing,
+  kTree,
+  kHalvingDoubling,
+  kHierarchical,
+  kAllToAll,
+  kPairwise,
+  kRail,
+  kPermutation,
+  kIncast,
+  kMessage,
+  kTrace,
+  kStep,
+};
+
+// Which devices take part, in rank order unless they are listed.
+enum class RankChoice { kAll, kServers, kRails, kListed };
+
+struct TraceMessage {
+  int line = 0;
+  Seconds start;
+  std::string from;  // "s0/1"
+  std::string to;
+  Bytes bytes;
+};
+
+struct TrafficItem {
+  int line = 0;
+  std::string name;
+  Pattern pattern = Pattern::kRing;
+  Bytes bytes;
+  RankChoice choice = RankChoice::kAll;
+  std::vector<std::string> ranks;  // kListed
+  std::string from;                // kMessage
+  std::string to;                  // kMessage, kIncast
+  Seconds start;
+  std::string after;  // an earlier item whose end this one waits for; empty: none
+  int repeat = 1;
+  bool folds = true;       // kAllToAll: messages that move alike are one flow, where switches spray
+  StepShape step;          // kStep
+  std::string job;         // kStep: a job file that `step` is to be derived from
+  std::string trace_file;  // kTrace
+  std::vector<TraceMessage> trace;  // of that file, once it is read
+};
+
+struct Failure {
+  int line = 0;
+  Seconds at;
+  Seconds back{std::numeric_limits<double>::infinity()};
+  std::string link;           // by name, or
+  std::string switch_name;    // a switch with all its links, or
+  std::string stuck;          // the link of a NIC that lets nothing in, and pauses its switch
+  Seconds local{1e-3};        // until the switches at its ends use other links
+  Seconds converged{100e-3};  // until all switches do
+};
+
+struct Scenario {
+  std::string name;
+  std::string file;     // in messages
+  std::string cluster;  // a file, beside that of the scenario
+  Level level = Level::kFlow;
+  std::uint64_t seed = 1;
+  Routing routing;
+  Seconds resolution;  // FlowOptions::resolution
+  PacketSettings packet;
+  std::vector<TrafficItem> traffic;
+  std::vector<Failure> failures;
+};
+
+}  // namespace regatta::simulate

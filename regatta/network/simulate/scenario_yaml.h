@@ -1,0 +1,26 @@
+// simulate/scenario_yaml.h: reads and validates scenario files (docs/formats/scenario.md) and
+// traces.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/network/simulate/scenario.h"
+
+namespace regatta::simulate {
+
+// The bounds of a scenario.
+inline constexpr int kMostItems = 10'000;
+inline constexpr int kMostConnections = 64;
+
+// The scenario that `text` describes; its files are not read. `file` names it in messages. Fails
+// with kInvalidInput naming file, line, key and remedy.
+Result<Scenario> parse_scenario(std::string_view text, const std::string& file);
+
+// Lines "start_s,from,to,bytes" below a heading of these words, ascending or not; "0.001,s0/0,s1/0,
+// 1048576". Fails with kInvalidInput naming file, line and remedy.
+Result<std::vector<TraceMessage>> parse_trace(std::string_view text, const std::string& file);
+
+}  // namespace regatta::simulate

@@ -1,0 +1,139 @@
+// plan/estimate.h: a training step on a GPU cluster in closed form: what each part of it takes and
+// what a device holds, for a complete strategy on equal servers in rank order, under a software
+// stack (cost/stack.h). Pipeline: Narayanan et al., SC'21, section 2.2.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/model/cost/gpu_block.h"
+#include "regatta/model/cost/gpu_memory.h"
+#include "regatta/model/cost/gpu_network.h"
+#include "regatta/model/cost/stack.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/model/workload/model.h"
+#include "regatta/model/workload/strategy.h"
+
+namespace regatta::plan {
+
+// The references outlive the call.
+struct EstimateInput {
+  const workload::ModelShape& model;
+  const workload::Strategy& strategy;
+  int global_batch = 0;
+  workload::Precision precision = workload::Precision::kBf16;
+  const topo::ServerType& server;
+  const cost::Stack& stack;
+};
+
+// The parts of a step on the path that decides it: one after the other, their sum is the step. Of
+// communication, what computation does not hide.
+struct StepBreakdown {
+  Seconds matmul;
+  Seconds attention;
+  Seconds passes;     // memory-bound operators
+  Seconds recompute;  // of activations
+  Seconds host;       // the device waits for the host to launch kernels
+  Seconds tp_comm;
+  Seconds cp_comm;
+  Seconds ep_comm;
+  Seconds pp_comm;
+  Seconds dp_comm;
+  Seconds bubble;
+  Seconds optimizer;   // with the sums of gradients of micro-batches
+  Seconds offload;     // transfers to the server's memory and back
+  Seconds stragglers;  // all wait for the slowest server
+
+  StepBreakdown& operator+=(const StepBreakdown& other);
+  StepBreakdown& operator*=(double factor);
+  Seconds total() const;
+};
+
+// What is left of an exchange beside computation, of which a share hides as much of it.
+inline Seconds exposed(Seconds exchange, Seconds beside, double overlap) {
+  return exchange - std::min(exchange, beside) * overlap;
+}
+
+// Every part of a step by the name that files and messages use.
+struct NamedPart {
+  std::string name;  // "tp_comm"
+  Seconds time;
+};
+std::vector<NamedPart> named_parts(const StepBreakdown& step);
+
+// What the slowest of `servers` adds to the computation of `step`: cost::slowest_factor().
+Seconds straggler_time(const StepBreakdown& step, double servers);
+
+struct Estimate {
+  StepBreakdown step;
+  cost::GpuMemory memory;  // of the worst stage
+  int worst_stage = 0;
+};
+
+// What a micro-batch costs one rank; depends on the model, the device and of the strategy on tp,
+// cp, ep, micro_batch, recompute and sequence_parallel alone.
+struct BlockWork {
+  StepBreakdown time;  // forward and backward
+  Seconds forward;     // of time, with its communication
+  Seconds weight_gradient;
+  cost::BlockMemory memory;
+  cost::RankParameters parameters;
+};
+struct MicroBatchWork {
+  BlockWork dense;
+  BlockWork expert;     // nothing for a model without experts
+  StepBreakdown ends;   // embedding, output layer and loss
+  double logits = 0;    // bytes
+  double boundary = 0;  // bytes of a rank's part of what crosses to the next stage,
+  double output = 0;    // and of what a rank keeps of it for its backward
+  double table = 0;     // parameters of a rank's part of the token table
+};
+
+// What EstimateInput implies whatever the strategy is.
+struct Machine {
+  cost::GpuEngines engines;
+  cost::ServerNetwork network;
+};
+Machine machine_of(const EstimateInput& input);
+
+MicroBatchWork micro_batch_work(const EstimateInput& input, const Machine& machine);
+
+struct StageSplit;  // plan/internal/stage_split.h
+
+// The rest of the strategy on top of it: pipeline, replicas, optimizer. `micro_batches` as
+// workload::micro_batches() counts them; `split` is that of strategy.stage_layers, where they are
+// given: known, it is not made again.
+Estimate assemble(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
+                  int micro_batches, const StageSplit* split = nullptr);
+
+// Of each stage, first to last: the largest is Estimate::memory (plan/internal/stage_memory.h).
+std::vector<cost::GpuMemory> memory_by_stage(const EstimateInput& input, const Machine& machine,
+                                             int micro_batches);
+
+// What no strategy with the same degrees and micro-batch goes below, whatever its schedule, sharing
+// and offload, with its stage_layers or, where it has none, the even or the balanced split.
+struct Bound {
+  Seconds time;
+  double memory = 0;  // bytes
+};
+Bound bound_of(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
+               int micro_batches);
+
+// What no strategy with the same schedule and stages goes below besides, whatever its sharding and
+// offload.
+Seconds least_time(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
+                   int micro_batches, const StageSplit* split = nullptr);
+
+// Fails with kUnsupported for a device whose processors or whose rate in that precision are not
+// known, or whose memory or links have none.
+Status check_machine(const Machine& machine, const topo::DeviceType& device,
+                     workload::Precision precision);
+
+// Both. Fails with kInvalidInput where the strategy does not divide the job
+// (workload::micro_batches), and as check_machine().
+Result<Estimate> estimate_step(const EstimateInput& input);
+
+}  // namespace regatta::plan

@@ -1,0 +1,217 @@
+#include "regatta/planning/plan/estimate.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "regatta/model/topo/presets.h"
+#include "regatta/model/workload/model_presets.h"
+
+namespace regatta::plan {
+namespace {
+
+using testing::HasSubstr;
+using workload::Recompute;
+using workload::Strategy;
+
+Result<Estimate> estimate(const Strategy& strategy, int global_batch = 1536,
+                          const char* model = "gpt3-175b", const char* server = "dgx-a100-80g") {
+  return estimate_step({.model = workload::find_model_preset(model)->model,
+                        .strategy = strategy,
+                        .global_batch = global_batch,
+                        .server = *topo::find_server_preset(server),
+                        .stack = *cost::find_stack("megatron-deepspeed-fp16")});
+}
+
+const Strategy kFull{.tp = 8, .pp = 8, .dp = 8, .micro_batch = 1, .recompute = Recompute::kFull};
+
+Strategy with(Strategy strategy, void (*change)(Strategy&)) {
+  change(strategy);
+  return strategy;
+}
+
+TEST(EstimateStep, PartsSumToTheStep) {
+  const auto step = estimate(kFull);
+  ASSERT_TRUE(step) << step.error().message;
+  const StepBreakdown& part = step->step;
+  const double sum = (part.matmul + part.attention + part.passes + part.recompute + part.host +
+                      part.tp_comm + part.cp_comm + part.ep_comm + part.pp_comm + part.dp_comm +
+                      part.bubble + part.optimizer + part.offload + part.stragglers)
+                         .value;
+  EXPECT_NEAR(part.total().value / sum, 1, 1e-12);
+}
+
+// Narayanan et al., SC'21, section 2.2: (p - 1) / m of the ideal time, divided by v when
+// interleaved. The output layer is part of a micro-batch, not of what fills the pipeline.
+TEST(EstimateStep, BubbleIsThatOfTheSchedule) {
+  const auto plain = estimate(kFull);
+  const auto interleaved = estimate(with(kFull, [](Strategy& s) {
+    s.schedule = workload::Schedule::kInterleaved;
+    s.virtual_stages = 3;
+  }));
+  ASSERT_TRUE(plain && interleaved);
+  const double micro_batches = 1536.0 / 8;
+  const double ideal =
+      (plain->step.total() - plain->step.bubble - plain->step.dp_comm - plain->step.optimizer)
+          .value;
+  EXPECT_NEAR(plain->step.bubble.value / ideal, 7 / micro_batches, 0.002);
+  EXPECT_LT(interleaved->step.bubble.value, plain->step.bubble.value / 2.5);
+  EXPECT_GT(interleaved->step.pp_comm, plain->step.pp_comm);
+  const auto alone = estimate({.tp = 8, .pp = 1, .dp = 8, .recompute = Recompute::kFull});
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->step.bubble.value, 0);
+  EXPECT_EQ(alone->step.pp_comm.value, 0);
+}
+
+TEST(EstimateStep, RecomputationCostsAForwardPassAndItsSums) {
+  const auto none = estimate(with(kFull, [](Strategy& s) { s.recompute = Recompute::kNone; }));
+  const auto selective =
+      estimate(with(kFull, [](Strategy& s) { s.recompute = Recompute::kSelective; }));
+  const auto full = estimate(kFull);
+  ASSERT_TRUE(none && selective && full);
+  EXPECT_EQ(none->step.recompute.value, 0);
+  EXPECT_GT(selective->step.recompute.value, 0);
+  EXPECT_LT(selective->step.recompute, full->step.recompute * 0.5);
+  EXPECT_NEAR(full->step.tp_comm / none->step.tp_comm, 1.5, 1e-9);
+}
+
+TEST(EstimateStep, ReplicasThatShareTheOptimizerUpdateLess) {
+  const auto whole = estimate(kFull);
+  const auto shared = estimate(with(kFull, [](Strategy& s) { s.zero = 1; }));
+  ASSERT_TRUE(whole && shared);
+  EXPECT_LT(shared->step.optimizer, whole->step.optimizer);
+  EXPECT_GT(shared->step.dp_comm, whole->step.dp_comm);
+}
+
+TEST(EstimateStep, MoreOfAnythingTakesNoLess) {
+  const auto small = estimate(kFull, 768);
+  const auto large = estimate(kFull, 1536);
+  ASSERT_TRUE(small && large);
+  EXPECT_GT(large->step.total(), small->step.total());
+  // Tensor parallelism over two servers pays the network.
+  const auto wide = estimate({.tp = 16, .pp = 4, .dp = 8, .recompute = Recompute::kFull});
+  ASSERT_TRUE(wide);
+  EXPECT_GT(wide->step.tp_comm, large->step.tp_comm * 2);
+}
+
+Estimate modern(const Strategy& strategy, const char* model, int global_batch = 1024,
+                workload::Precision precision = workload::Precision::kBf16) {
+  const auto estimate = estimate_step({.model = workload::find_model_preset(model)->model,
+                                       .strategy = strategy,
+                                       .global_batch = global_batch,
+                                       .precision = precision,
+                                       .server = *topo::find_server_preset("dgx-h100"),
+                                       .stack = *cost::find_stack("megatron-core")});
+  EXPECT_TRUE(estimate) << estimate.error().message;
+  return estimate ? *estimate : Estimate{};
+}
+
+TEST(EstimateStep, RanksThatShareASequenceHoldAndComputeLess) {
+  const Estimate whole = modern({.tp = 8, .dp = 4, .sequence_parallel = true}, "llama3-8b");
+  const Estimate shared =
+      modern({.tp = 8, .dp = 4, .sequence_parallel = true, .cp = 2}, "llama3-8b");
+  EXPECT_LT(shared.memory.activations, 0.51 * whole.memory.activations);
+  EXPECT_NEAR(shared.step.attention / whole.step.attention, 0.5, 1e-9);
+  EXPECT_EQ(whole.step.cp_comm.value, 0);
+}
+
+TEST(EstimateStep, ExpertsOfManyRanksCostAnExchangeAndSaveMemory) {
+  const Estimate alone = modern({.dp = 64, .zero = 1}, "mixtral-8x7b");
+  const Estimate spread = modern({.dp = 64, .ep = 8, .zero = 1}, "mixtral-8x7b");
+  EXPECT_EQ(alone.step.ep_comm.value, 0);
+  EXPECT_GT(spread.step.ep_comm.value, 0);
+  EXPECT_LT(spread.memory.weights, 0.3 * alone.memory.weights);
+  EXPECT_NEAR(spread.step.matmul / alone.step.matmul, 1, 0.1);
+}
+
+TEST(EstimateStep, EightBitProductsAreFasterAndAttentionIsNot) {
+  const Strategy strategy{.tp = 8, .dp = 8, .sequence_parallel = true};
+  const Estimate sixteen = modern(strategy, "llama3-70b", 64);
+  const Estimate eight = modern(strategy, "llama3-70b", 64, workload::Precision::kFp8);
+  EXPECT_LT(eight.step.matmul, sixteen.step.matmul * 0.65);
+  EXPECT_EQ(eight.step.attention, sixteen.step.attention);
+  EXPECT_GT(eight.step.passes, sixteen.step.passes);
+}
+
+TEST(EstimateStep, SharedWeightsAreGatheredForEveryMicroBatch) {
+  const Estimate few = modern({.dp = 64, .micro_batch = 4, .zero = 3}, "llama2-13b", 256);
+  const Estimate many = modern({.dp = 64, .micro_batch = 1, .zero = 3}, "llama2-13b", 256);
+  EXPECT_GT(many.step.dp_comm, few.step.dp_comm * 3);
+  EXPECT_LT(many.memory.total(), few.memory.total());
+}
+
+TEST(EstimateStep, SchedulesThatSplitTheBackwardHaveSmallerBubbles) {
+  using workload::Schedule;
+  const auto bubble = [](Schedule schedule) {
+    return modern({.tp = 8, .pp = 8, .dp = 2, .schedule = schedule, .sequence_parallel = true},
+                  "llama3-70b", 64)
+        .step.bubble;
+  };
+  EXPECT_LT(bubble(Schedule::kZbH1), bubble(Schedule::k1F1B) * 0.8);
+  EXPECT_LT(bubble(Schedule::kZbV), bubble(Schedule::kZbH1));
+  EXPECT_LT(bubble(Schedule::kDualPipe), bubble(Schedule::k1F1B) * 0.5);
+}
+
+// Its two parts each send activations forward and gradients back.
+TEST(EstimateStep, ZbVSendsTwiceWhat1F1BSends) {
+  using workload::Schedule;
+  const auto messages = [](Schedule schedule) {
+    return modern({.tp = 8, .pp = 8, .dp = 2, .schedule = schedule}, "llama3-70b", 64)
+        .step.pp_comm.value;
+  };
+  EXPECT_GT(messages(Schedule::k1F1B), 0);
+  EXPECT_NEAR(messages(Schedule::kZbV), 2 * messages(Schedule::k1F1B), 1e-9);
+}
+
+TEST(EstimateStep, OfLayersGivenEvenlyIsThatOfTheEvenSplit) {
+  for (const workload::Schedule schedule : workload::kSchedules) {
+    Strategy strategy{.tp = 8, .pp = 8, .dp = 8, .schedule = schedule};
+    if (schedule == workload::Schedule::kInterleaved) strategy.virtual_stages = 3;
+    const auto even = estimate(strategy);
+    strategy.stage_layers = std::vector<int>(8, 12);
+    const auto given = estimate(strategy);
+    ASSERT_TRUE(even && given);
+    EXPECT_NEAR(given->step.total() / even->step.total(), 1, 1e-12) << to_string(strategy);
+    if (schedule == workload::Schedule::kZbV) continue;  // has both ends on the first stage
+    EXPECT_EQ(given->memory.total(), even->memory.total()) << to_string(strategy);
+  }
+}
+
+TEST(EstimateStep, AStageOfMoreLayersSetsThePaceAndHoldsMore) {
+  Strategy strategy{.tp = 8, .pp = 4, .dp = 8};
+  const auto even = estimate(strategy);
+  strategy.stage_layers = {24, 30, 24, 18};
+  const auto uneven = estimate(strategy);
+  ASSERT_TRUE(even && uneven);
+  // 30 blocks a micro-batch beside 24 and the output layer.
+  EXPECT_NEAR(uneven->step.matmul / even->step.matmul, 30.0 / 24, 0.05);
+  EXPECT_EQ(uneven->worst_stage, 1);
+  EXPECT_GT(uneven->memory.total(), even->memory.total());
+  strategy.stage_layers = {24, 24, 24, 23};
+  EXPECT_THAT(estimate(strategy).error().message, HasSubstr("they sum to 95"));
+}
+
+TEST(EstimateStep, RefusesWhatItDoesNotKnowOrWhatDoesNotDivide) {
+  EXPECT_THAT(estimate({.tp = 7}).error().message, HasSubstr("tp 7 does not divide heads 96"));
+  EXPECT_THAT(estimate(kFull, 1536, "gpt3-175b", "dgx-v100").error().message,
+              HasSubstr("bf16 peak are not known"));
+}
+
+// Micro-batches are in flight in a pipeline: their gradients have nowhere to go but a whole buffer.
+TEST(EstimateStep, Zero2KeepsWholeGradientsInPipelines) {
+  const auto gradients = [](int zero, int pp) {
+    Strategy strategy = kFull;
+    strategy.pp = pp;
+    strategy.dp = 64 / pp;
+    strategy.zero = zero;
+    return estimate(strategy)->memory.gradients;
+  };
+  EXPECT_EQ(gradients(2, 8), gradients(1, 8));
+  EXPECT_LT(gradients(3, 8), gradients(2, 8));
+  EXPECT_LT(gradients(2, 1), gradients(1, 1) / 8);
+}
+
+}  // namespace
+}  // namespace regatta::plan

@@ -1,0 +1,69 @@
+// plan/internal/simulate.h: a deterministic event simulation of programs that compute and
+// communicate. A cell is what moves in lockstep (the tensor-parallel ranks of one stage of one
+// replica); its program is a list of actions. Communication is a list of operations, which run
+// beside the cells and share the network as fluids (plan/internal/fluid.h).
+#pragma once
+
+#include <vector>
+
+#include "regatta/model/workload/timeline.h"
+#include "regatta/planning/plan/internal/fluid.h"
+
+namespace regatta::plan {
+
+// A transfer that begins `latency` after `members` cells have posted it and, in a channel, after
+// the operation before it in the same channel has ended.
+struct Operation {
+  int transfer = -1;  // index into StepProgram::transfers; -1: latency alone
+  double latency = 0;
+  int members = 1;
+  int channel = -1;  // operations of one channel run one at a time, in the order of their index
+  workload::Phase phase = workload::Phase::kOther;
+  int micro_batch = -1;
+};
+
+enum class ActionKind { kCompute, kPost, kWait };
+
+struct Action {
+  ActionKind kind = ActionKind::kCompute;
+  workload::Phase phase = workload::Phase::kOther;
+  int micro_batch = -1;
+  int layer = -1;
+  double seconds = 0;  // kCompute
+  int operation = -1;  // kPost, kWait
+};
+
+struct StepProgram {
+  std::vector<std::vector<Action>> cells;
+  std::vector<Operation> operations;
+  std::vector<Transfer> transfers;
+  int channels = 0;
+};
+
+// An interval of one cell. A wait for a pipeline transfer (kPpComm) is cut at the moment when its
+// first byte comes: before that it is kBubble.
+struct CellSpan {
+  workload::Phase phase = workload::Phase::kOther;
+  int micro_batch = -1;
+  int layer = -1;
+  double start = 0;
+  double end = 0;
+};
+
+struct OperationTimes {
+  double posted = 0;   // by its last member
+  double started = 0;  // the latency began
+  double ended = 0;
+};
+
+struct Simulation {
+  double end = 0;                            // of the last cell
+  std::vector<std::vector<CellSpan>> cells;  // without gaps from 0 to the cell's end
+  std::vector<OperationTimes> operations;
+};
+
+// Runs the programs to their end. REGATTA_CHECKs that they end: a program that waits for what
+// nobody posts is a bug of its maker.
+Simulation simulate(const StepProgram& program, const std::vector<double>& capacities);
+
+}  // namespace regatta::plan

@@ -1,0 +1,131 @@
+#include "regatta/planning/plan/launch.h"
+
+#include <algorithm>
+#include <cctype>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/names.h"
+#include "regatta/planning/plan/internal/launch_script.h"
+
+namespace regatta::plan {
+namespace {
+
+constexpr Names<3> kLauncherNames = {"megatron", "deepspeed", "torchrun"};
+static_assert(kLauncherNames.size() == kLaunchers.size());
+
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+}  // namespace
+
+std::string to_string(Launcher launcher) {
+  return name_in(kLauncherNames, launcher);
+}
+
+std::optional<Launcher> launcher_named(std::string_view name) {
+  return named_in<Launcher>(kLauncherNames, name);
+}
+
+int warmup_steps(const LaunchInput& input) {
+  return std::min(100, input.steps / 10);
+}
+
+void Flags::add_expanded(std::string_view flag, std::string_view value) {
+  lines_.push_back(fmt::format("{} {}", flag, value));
+}
+
+std::string Flags::text() const {
+  std::string text = name_ + "=(\n";
+  for (const std::string& line : lines_)
+    text += "  " + line + "\n";
+  return text + ")\n";
+}
+
+std::string Flags::use() const {
+  return "\"${" + name_ + "[@]}\"";
+}
+
+std::string shell_word(std::string_view text) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("._/=:,+-").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  std::string word = "'";
+  for (const char c : text)
+    word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+std::string script_head(const LaunchInput& input, const std::vector<std::string>& notes) {
+  const std::string& preset = input.model.preset;
+  std::string head =
+      fmt::format("#!/bin/bash\n# {}: {} on {} x {} devices, {}\n# global batch {}, {}\n",
+                  one_line(input.job_name), preset.empty() ? "a model" : one_line(preset),
+                  input.servers, input.devices_per_server, to_string(input.strategy),
+                  input.global_batch, to_string(input.precision));
+  for (const std::string& note : notes)
+    head += "# " + one_line(note) + "\n";
+  return head + "set -euo pipefail\n";
+}
+
+Flags torchrun_flags(const LaunchInput& input) {
+  Flags flags("RANKS");
+  flags.add("--nnodes", input.servers);
+  flags.add("--nproc-per-node", input.devices_per_server);
+  flags.add_expanded("--node-rank", "\"${NODE_RANK:-0}\"");
+  flags.add_expanded("--master-addr", "\"${MASTER_ADDR:-localhost}\"");
+  flags.add_expanded("--master-port", "\"${MASTER_PORT:-29500}\"");
+  return flags;
+}
+
+std::vector<int> layers_of_parts(const workload::ModelShape& model,
+                                 const workload::Strategy& strategy) {
+  std::vector<int> layers;
+  for (int part = 0; part < strategy.pp * parts_per_stage(strategy); ++part)
+    layers.push_back(part_layers(model, strategy, part).count);
+  return layers;
+}
+
+bool are_equal(std::span<const int> layers) {
+  return std::all_of(layers.begin(), layers.end(),
+                     [&](int count) { return count == layers.front(); });
+}
+
+Error cannot(Launcher launcher, std::string_view what, std::string_view remedy) {
+  return {Code::kUnsupported, fmt::format("{}: {}; {}", to_string(launcher), what, remedy)};
+}
+
+Result<std::string> launch_arguments(Launcher launcher, const LaunchInput& input) {
+  REGATTA_TRY(count, workload::micro_batches(input.model, input.strategy, input.global_batch));
+  const long long devices = static_cast<long long>(input.servers) * input.devices_per_server;
+  if (input.servers < 1 || input.devices_per_server < 1 || devices != input.strategy.world_size()) {
+    return Error{Code::kInvalidInput,
+                 fmt::format("{} servers of {} devices: the strategy has {} ranks; name servers "
+                             "and devices whose product that is",
+                             input.servers, input.devices_per_server, input.strategy.world_size())};
+  }
+  if (input.model.kind == workload::ModelKind::kEncoder)
+    return cannot(launcher, "an encoder has another training program", "take a decoder");
+  if (input.precision == workload::Precision::kTf32)
+    return cannot(launcher, "tf32 has no flag", "take bf16, or fp32");
+  switch (launcher) {
+    case Launcher::kMegatron:
+      return megatron_script(input, count);
+    case Launcher::kDeepspeed:
+      return deepspeed_script(input, count);
+    case Launcher::kTorchrun:
+      break;
+  }
+  return torchtitan_script(input, count);
+}
+
+}  // namespace regatta::plan

@@ -1,0 +1,167 @@
+// What one rank does for a micro-batch: its blocks and the ends of the model.
+#include <algorithm>
+
+#include "regatta/planning/plan/estimate.h"
+
+namespace regatta::plan {
+namespace {
+
+using workload::ContextKind;
+using workload::Recompute;
+
+// The host prepares backward kernels faster than forward ones: autograd runs them from C++.
+constexpr double kBackwardLaunch = 0.6;
+
+class Work {
+ public:
+  Work(const EstimateInput& input, const Machine& machine)
+      : input_(input),
+        strategy_(input.strategy),
+        traits_(input.stack.traits),
+        machine_(machine),
+        work_(cost::rank_work(input.model, input.strategy)),
+        element_(bytes_per_element(input.precision)) {}
+
+  MicroBatchWork micro_batch() const {
+    MicroBatchWork all;
+    const bool has_experts = workload::has_experts(input_.model);
+    if (workload::dense_layers(input_.model) > 0) all.dense = block(false);
+    if (has_experts) all.expert = block(true);
+    const cost::ComputeTime ends = gpu_ends_time(machine_.engines, input_.stack, work_);
+    all.ends.matmul = ends.matmul;
+    all.ends.passes = ends.passes;
+    all.logits = gpu_logits_memory(work_);
+    const bool is_sliced = traits_.slices_boundaries || strategy_.sequence_parallel;
+    const double activations = work_.tokens() * input_.model.hidden * element_;
+    all.boundary = activations / (is_sliced ? strategy_.tp : 1);
+    if (traits_.keeps_outputs) all.output = activations;
+    parameters(all, has_experts);
+    return all;
+  }
+
+ private:
+  // One block of one micro-batch, forward and backward.
+  BlockWork block(bool has_experts) const {
+    const cost::BlockTime time = gpu_block_time(machine_.engines, input_.stack, work_, has_experts);
+    const bool is_full = strategy_.recompute == Recompute::kFull;
+    BlockWork block;
+    StepBreakdown& part = block.time;
+    part.matmul = time.forward.matmul + time.backward.matmul;
+    part.attention = time.forward.attention + time.backward.attention;
+    part.passes = time.forward.passes + time.backward.passes;
+    const double routing = has_experts ? routing_kernels() : 0;
+    const double kernels_forward = traits_.kernels_forward + routing;
+    const double kernels_backward = traits_.kernels_backward + 2 * routing;
+    const Seconds gaps_forward = traits_.kernel_gap * kernels_forward;
+    const Seconds gaps_backward = traits_.kernel_gap * kernels_backward;
+    part.passes += gaps_forward + gaps_backward;
+    if (is_full) part.recompute = time.forward.total() + gaps_forward;
+    if (strategy_.recompute == Recompute::kSelective) part.recompute = time.forward.attention;
+
+    // Every exchange of the forward is made again, in the other direction, by the backward, and
+    // with full recomputation before it.
+    const Seconds tp = tensor_exchange(time.forward.matmul);
+    const Seconds ep = has_experts ? expert_exchange(time.forward.matmul) : Seconds{};
+    const double passes = is_full ? 3 : 2;
+    part.tp_comm = tp * passes;
+    part.ep_comm = ep * passes;
+    const Seconds cp_forward = context_exchange(time.forward.attention, 1);
+    const Seconds cp_backward = context_exchange(time.backward.attention, 2);
+    part.cp_comm = cp_forward * (is_full ? 2.0 : 1.0) + cp_backward;
+
+    block.forward = time.forward.total() + gaps_forward + tp + ep + cp_forward;
+    const Seconds backward = time.backward.total() + gaps_backward + part.recompute + part.tp_comm -
+                             tp + part.ep_comm - ep + part.cp_comm - cp_forward;
+    const Seconds launch = input_.stack.calibration.launch;
+    const Seconds host_forward = launch * kernels_forward;
+    const Seconds host_backward =
+        launch * kernels_backward * kBackwardLaunch + (is_full ? host_forward : Seconds{});
+    const Seconds idle_forward = std::max(host_forward - block.forward, Seconds{});
+    part.host = idle_forward + std::max(host_backward - backward, Seconds{});
+    block.forward += idle_forward;
+    block.weight_gradient = time.weight_gradient;
+    block.memory =
+        gpu_block_memory(input_.stack, work_, strategy_.recompute, input_.precision, has_experts);
+    return block;
+  }
+
+  // What experts launch in the forward beside the kernels of an MLP. The router and the sorting of
+  // tokens there and back: softmax, top-k, histogram, prefix sums, sort, gather, scatter and scale,
+  // some 25 as Megatron-Core's layer has them. Each expert of the rank: two products, and in fp8
+  // four casts of their inputs (Transformer Engine's grouped linear layers).
+  double routing_kernels() const {
+    constexpr double kRouter = 25;
+    const double own = static_cast<double>(input_.model.experts.count) / strategy_.ep;
+    return kRouter + own * (input_.precision == workload::Precision::kFp8 ? 6 : 2);
+  }
+
+  // Of one block of each kind and of the token table.
+  void parameters(MicroBatchWork& all, bool has_experts) const {
+    const workload::ModelShape& model = input_.model;
+    const auto of = [&](const workload::LayerParameters& layer) {
+      const double plain = static_cast<double>(layer.total() - layer.experts) / strategy_.tp;
+      const double experts = static_cast<double>(layer.experts) / strategy_.tp / strategy_.ep;
+      return cost::RankParameters{
+          .plain = plain, .experts = experts, .largest_block = plain + experts};
+    };
+    all.dense.parameters = of(dense_layer_parameters(model));
+    if (has_experts) all.expert.parameters = of(expert_layer_parameters(model));
+    all.table = static_cast<double>(model.vocab) * model.hidden / strategy_.tp;
+  }
+
+  // Two all-reduces of the activations of a block, or as many bytes in gathers and scatters.
+  Seconds tensor_exchange(Seconds products) const {
+    const double bytes = work_.tokens() * input_.model.hidden * element_;
+    const Seconds sums = hierarchical_all_reduce_time(machine_.network, strategy_.tp, bytes) * 2.0;
+    return exposed(sums, products, strategy_.sequence_parallel ? traits_.tp_overlap : 0);
+  }
+
+  // Tokens to their experts and back.
+  Seconds expert_exchange(Seconds products) const {
+    const workload::Experts& experts = input_.model.experts;
+    const double tokens = work_.tokens() / (strategy_.sequence_parallel ? strategy_.tp : 1);
+    const double bytes = tokens * input_.model.hidden * element_;
+    const Seconds once = cost::dispatch_time(
+        machine_.network, {.ranks = strategy_.ep, .stride = strategy_.tp, .copies = experts.top_k},
+        bytes * experts.imbalance);
+    return exposed(once * 2.0, products, traits_.ep_overlap);
+  }
+
+  // Of keys and values, `times` as many bytes as they have. A ring sends beside the attention over
+  // the part that is there.
+  Seconds context_exchange(Seconds attention, double times) const {
+    if (strategy_.cp == 1) return {};
+    const workload::AttentionShape shape = attention_shape(input_.model);
+    const double heads = std::max(1.0, static_cast<double>(shape.kv_heads) / strategy_.tp);
+    const double dims = shape.key_dim + shape.value_dim;
+    const double tokens = work_.tokens();
+    const cost::RankGroup group = {.ranks = strategy_.cp,
+                                   .inside = std::max(1, machine_.network.devices / strategy_.tp),
+                                   .rings = std::min(strategy_.tp, machine_.network.devices),
+                                   .extent = strategy_.tp * strategy_.cp};
+    if (strategy_.context == ContextKind::kAllToAll) {
+      const double queries = static_cast<double>(shape.heads) / strategy_.tp * dims;
+      const double bytes = times * tokens * element_ * (heads * dims + queries);
+      return cost::all_to_all_time(machine_.network, group, bytes);
+    }
+    const double steps = strategy_.cp - 1;
+    const Seconds step =
+        cost::ring_step_time(machine_.network, group, times * tokens * element_ * heads * dims);
+    return exposed(step, attention / strategy_.cp, 1) * steps;
+  }
+
+  const EstimateInput& input_;
+  const workload::Strategy& strategy_;
+  const cost::StackTraits& traits_;
+  const Machine& machine_;
+  cost::RankWork work_;
+  double element_;  // bytes of an activation
+};
+
+}  // namespace
+
+MicroBatchWork micro_batch_work(const EstimateInput& input, const Machine& machine) {
+  return Work(input, machine).micro_batch();
+}
+
+}  // namespace regatta::plan

@@ -1,0 +1,42 @@
+#include "regatta/planning/plan/mixed_answer.h"
+
+namespace regatta::plan {
+namespace {
+
+// Of all devices together.
+FlopsPerSecond peak_of(const MixedProblem& problem) {
+  const workload::Strategy none;
+  FlopsPerSecond sum;
+  for (const topo::Server& server : problem.cluster.servers) {
+    const topo::ServerType& type = problem.cluster.server_types.at(server.type);
+    const Machine machine = machine_of({.model = problem.model,
+                                        .strategy = none,
+                                        .precision = problem.precision,
+                                        .server = type,
+                                        .stack = problem.stack});
+    sum.value += machine.engines.products.peak.value * type.device_count;
+  }
+  return sum;
+}
+
+}  // namespace
+
+MixedAnswer answer(const MixedProblem& problem, const MixedPlan& plan) {
+  MixedAnswer answer;
+  for (const topo::Server& server : problem.cluster.servers)
+    answer.devices += problem.cluster.server_types.at(server.type).device_count;
+  const Seconds step = plan.plan.estimate.step.total();
+  const Flops work = model_flops(problem.model, problem.global_batch);
+  const Flops again =
+      recomputed_flops(problem.model, problem.global_batch, plan.plan.strategy.recompute);
+  const double device_seconds = step.value * answer.devices;
+  answer.per_device = {work.value / device_seconds};
+  answer.hardware_per_device = {(work.value + again.value) / device_seconds};
+  answer.mfu = work.value / step.value / peak_of(problem).value;
+  answer.tokens_per_s = static_cast<double>(problem.global_batch) * problem.model.seq / step.value;
+  answer.fit = fit_of(plan.plan.estimate.memory, plan.capacity);
+  answer.interval = {step * problem.stack.low, step * problem.stack.high};
+  return answer;
+}
+
+}  // namespace regatta::plan

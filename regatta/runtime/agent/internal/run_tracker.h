@@ -1,0 +1,115 @@
+// agent/internal/run_tracker.h: the state of one run: what came from the workers, what has to be
+// answered, and when and why the run is over. Pure: events and the time are arguments.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/runtime/agent/internal/verdict.h"
+
+namespace regatta::agent::proto {
+class AgentEvent;
+class WorkerExit;
+class WorkerLine;
+}  // namespace regatta::agent::proto
+
+namespace regatta::agent {
+
+// Limits of patience: a fault that shows is named and everything ended within 10 s, but for `join`.
+// There is none for a rank that joined, lives and hangs: its run goes on until it is stopped.
+struct Patience {
+  Seconds heartbeat{4.0};    // a server without one for this long is lost
+  Seconds silence{1.2};      // a server without one for this long is suspect: worth waiting for
+  Seconds pause{4.6};        // a paused worker: longer than `heartbeat`, as a stopped server pauses
+                             // its workers too
+  Seconds carrier{3.0};      // a cable may come back within this time
+  Seconds gather{1.0};       // after trouble between peers: for the reports that explain it
+  Seconds gather_sure{0.5};  // after a cause that speaks for itself
+  Seconds join{120.0};       // until every rank has sent its endpoint
+};
+
+struct TrackedServer {
+  std::string name;
+  // Interface -> the name of its link, for the interfaces that this run uses. Where the use is not
+  // known (`links_known` false), a loss of carrier explains a failure but is none by itself.
+  std::map<std::string, std::string> links;
+  bool links_known = false;
+};
+
+struct RunShape {
+  int run = 0;
+  std::vector<std::string> rank_names;      // "rank 3 (s1/1)"
+  std::vector<std::size_t> server_of_rank;  // index into `servers`
+  std::vector<TrackedServer> servers;
+  Patience patience;
+};
+
+class RunTracker {
+ public:
+  RunTracker(RunShape shape, Seconds now);
+
+  // An interface that was down already when the run started: told only where links are known.
+  void carrier_was_down(std::size_t server, const std::string& interface, Seconds now);
+  void on_event(std::size_t server, const proto::AgentEvent& event, Seconds now);
+  // This process itself was held up: silence until now is nobody's fault.
+  void forgive_silence(Seconds now);
+  void on_server_lost(std::size_t server, const std::string& how, Seconds now);
+
+  const std::vector<std::size_t>& server_of_rank() const { return shape_.server_of_rank; }
+
+  // Once every rank has sent its endpoint: their texts, to be answered to all; then nothing again.
+  std::optional<std::vector<std::string>> take_peers();
+  // The workers' events since the last call, endpoints left out.
+  std::vector<std::pair<Rank, nlohmann::json>> take_events();
+
+  // Every worker ended well after its "done".
+  bool succeeded() const;
+  // The reason to end the run, once what there is to be known about it has had its time to come.
+  std::optional<Error> failure(Seconds now) const;
+  // A cause was reported, whether failure() still gathers or not; a silent server, a pause, a lost
+  // cable or a missing endpoint is no report. For callers that know more (see add_cause).
+  bool is_gathering() const { return !causes_.empty(); }
+  void add_cause(Cause cause) { causes_.push_back(std::move(cause)); }
+
+ private:
+  struct RankState {
+    std::optional<std::string> endpoint;
+    bool done = false;
+    bool told_error = false;
+    bool ended = false;
+    std::optional<std::pair<Seconds, int>> paused;  // since, signal
+    std::string last_log;
+  };
+  struct ServerState {
+    Seconds last_heartbeat;
+    bool lost = false;
+    std::map<std::string, Seconds> down;  // interface -> since
+  };
+
+  void carrier_went_down(std::size_t server, const std::string& interface, Seconds now);
+  void on_line(const proto::WorkerLine& line, Seconds now);
+  void on_exit(const proto::WorkerExit& exit, Seconds now);
+  std::vector<Cause> open_causes(Seconds now, bool ripe_only) const;
+  Cause paused_cause(std::size_t rank, Seconds since, int signal) const;
+  Cause carrier_cause(std::size_t server, const std::string& interface, Seconds since) const;
+  bool is_suspect(Seconds now) const;
+  bool knows_rank(int run, int rank) const;
+
+  RunShape shape_;
+  Seconds started_;
+  std::vector<RankState> ranks_;
+  std::vector<ServerState> servers_;
+  std::vector<Cause> causes_;
+  std::vector<std::pair<Rank, nlohmann::json>> events_;
+  bool peers_taken_ = false;
+};
+
+}  // namespace regatta::agent

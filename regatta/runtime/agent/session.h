@@ -1,0 +1,78 @@
+// agent/session.h: starts worker processes on the servers of a cluster through one agent per
+// server, relays their events, and ends them all on failure or request. Used by `run` and
+// `measure`. Emulated servers (no address) get their agent started inside the lab; real ones are
+// reached at theirs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/result.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/network/lab/lab.h"
+
+namespace regatta::agent {
+
+struct WorkerLaunch {
+  topo::DeviceRef device;
+  std::string program = "regatta-worker";  // found beside the agent's own executable
+  std::vector<std::string> arguments;      // "train", "measure"
+  // Sent as the first line; the session adds "rank", "world_size", "rank_names", "server",
+  // "address" (of the device's NIC), "device_index", "compute_cgroup" ("" = none), "cpu_share"
+  // (0 = not held), "job_token".
+  std::shared_ptr<const nlohmann::json> spec;
+};
+
+// Source ports for the connections between the ranks of a run, once their endpoints are known.
+struct PeerPorts {
+  // Of rank `from`: by rank that it connects to, one port a connection; empty: as it likes.
+  std::function<std::vector<std::vector<std::uint16_t>>(std::size_t from)> of_rank;
+  int ways = 1;  // that the connections from one rank to another take, at most
+};
+// Null where nobody plans. An error ends the run.
+using PortPlanner = std::function<Result<PeerPorts>(const std::vector<std::string>& endpoints)>;
+
+struct SessionOptions {
+  bool keep_lab = false;  // leave a lab up that this session brought up
+};
+
+class Session {
+ public:
+  // Finds the cluster's lab or brings it up (then the session owns it), starts or reaches every
+  // agent.
+  static Result<Session> open(const topo::Cluster& cluster, const SessionOptions& options);
+  ~Session();  // ends workers, its own agents, its own lab
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  const std::optional<lab::LabInfo>& lab() const;
+
+  // Runs one worker per entry (rank = index) to its end. `on_event` gets every event but the
+  // endpoint ones, from one thread. Set `stop` true from a signal handler to end everything early
+  // (kUnavailable, "stopped on request"). Within 10 s of a fault that shows, all workers are ended
+  // and the error names the culprit, the weightiest cause (verdict.h). What shows, and when it is
+  // named: a worker or an agent that ends (1 s), a cable of the lab on a NIC that the run uses (3 s
+  // without carrier), a server without heartbeat (4 s), a paused worker (4.6 s), a rank that its
+  // peers do not reach (8 s). Ranks that do not join are named after 120 s. Not found out is a rank
+  // that lives and hangs: its agent has a heartbeat, its peers reach it, and nothing limits the
+  // progress of its work (docs/errors.md). `plan_ports` is asked once all ranks are there, in every
+  // run anew.
+  Status run(const std::vector<WorkerLaunch>& workers,
+             const std::function<void(Rank, const nlohmann::json&)>& on_event,
+             const std::atomic<bool>& stop, const PortPlanner& plan_ports = {});
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace regatta::agent

@@ -1,0 +1,32 @@
+// bench/peers.h: runs the programs that time other libraries with the same work: OpenMPI, MPICH and
+// Gloo from Debian's packages (bench/peers, made by scripts/peers.sh).
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/runtime/bench/timing.h"
+
+namespace regatta::bench {
+
+inline constexpr std::array kPeers = {"openmpi", "mpich", "gloo"};
+
+// A peer that takes longer than this for one round is ended.
+inline constexpr Seconds kPeerLimit{300};
+
+// The path of the peer's program, beside that of the caller; kUnsupported names the script that
+// makes it.
+Result<std::string> find_peer(const std::string& peer);
+
+// One round of a peer, with its launcher's and its own defaults. kUnsupported when it has no such
+// operation, kTimeout after kPeerLimit.
+Result<Contender> run_peer(const std::string& peer, const Task& task);
+
+// What rank 0 of a peer's program prints, one line a size: {"bytes": 1024, "wrong": 0,
+// "batches_s": [1.2e-6, ...]}. kInvalidInput when it is something else.
+Result<Contender> parse_peer_output(const std::string& peer, const Task& task,
+                                    const std::string& text);
+
+}  // namespace regatta::bench

@@ -1,0 +1,20 @@
+// regatta-bench-rank RANK: one rank of `regatta bench`; its standard input is the board of the run.
+#include <cstdio>
+#include <cstdlib>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "regatta/runtime/bench/internal/board.h"
+
+int main(int argc, char** argv) {
+  using regatta::bench::Board;
+  void* memory = argc == 2 ? ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED,
+                                    STDIN_FILENO, 0)
+                           : MAP_FAILED;
+  if (memory == MAP_FAILED) {
+    std::fprintf(stderr, "regatta-bench-rank: is started by `regatta bench`; run that instead\n");
+    return 2;
+  }
+  return regatta::bench::be_rank(*static_cast<Board*>(memory), std::atoi(argv[1])) ? 0 : 1;
+}

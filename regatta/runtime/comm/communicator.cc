@@ -1,0 +1,371 @@
+#include "regatta/runtime/comm/communicator.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "regatta/base/core/log.h"
+#include "regatta/base/core/units_text.h"
+#include "regatta/runtime/comm/internal/communicator_impl.h"
+#include "regatta/runtime/comm/internal/engine/handle_state.h"
+#include "regatta/runtime/comm/internal/group_scope.h"
+#include "regatta/runtime/comm/internal/transport/bootstrap.h"
+#include "regatta/runtime/comm/internal/tuning/probe.h"
+#include "regatta/runtime/comm/tuning_file.h"
+#include "regatta/runtime/comm/watch_file.h"
+
+namespace regatta::comm {
+namespace {
+
+constexpr Seconds kTimeoutMax{86400};
+
+// The name of a child communicator: the same on all its ranks without a word between them.
+std::uint64_t child_id(std::uint64_t parent, std::uint32_t split, int color) {
+  std::uint64_t x = parent * 0x9e3779b97f4a7c15ULL + split;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL + static_cast<std::uint32_t>(color);
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+cost::Sites sites_of(const std::vector<Endpoint>& endpoints) {
+  cost::Sites sites;
+  std::map<std::string, int> numbers;
+  for (std::size_t rank = 0; rank < endpoints.size(); ++rank) {
+    // A rank that names no server is alone on one.
+    const std::string& server = endpoints[rank].server;
+    const auto next = static_cast<int>(numbers.size());
+    const std::string key = server.empty() ? "\t" + std::to_string(rank) : server;
+    sites.server.push_back(numbers.try_emplace(key, next).first->second);
+    sites.rate.push_back(endpoints[rank].link_rate);
+  }
+  return sites;
+}
+
+std::string or_environment(const std::string& given, const char* variable) {
+  const char* found = given.empty() ? std::getenv(variable) : nullptr;
+  return found == nullptr ? given : found;
+}
+
+std::string flight_folder(const Options& options) {
+  return or_environment(options.flight_dir, "REGATTA_FLIGHT_DIR");
+}
+
+// Null when it is not wanted or cannot be had.
+std::shared_ptr<WatchFile> open_watch(int rank, const Meeting& meeting, const Options& options) {
+  if (!options.watch) return nullptr;
+  std::vector<std::string> endpoints;
+  for (const Endpoint& endpoint : meeting.endpoints)
+    endpoints.push_back(format_endpoint(endpoint));
+  auto watch = WatchFile::create({.job = or_environment(options.job_name, "REGATTA_JOB_NAME"),
+                                  .server = options.server,
+                                  .token_hash = hash_token(options.job_token),
+                                  .world = hash_texts(endpoints),
+                                  .rank = rank,
+                                  .names = meeting.names});
+  if (watch) return std::move(*watch);
+  log_warning("coll: nobody can look at this rank's collectives: " + watch.error().message);
+  return nullptr;
+}
+
+}  // namespace
+
+int connections_among(int world_size, int wanted) {
+  constexpr int kOfARank = 128;
+  return std::min(wanted, std::max(1, kOfARank / std::max(1, world_size - 1)));
+}
+
+Options fit_connections(Options options, int world_size) {
+  options.connections = connections_among(world_size, options.connections);
+  return options;
+}
+
+void Communicator::Impl::enter_watch() {
+  if (WatchFile* watch = world->watch(); watch != nullptr)
+    group->log = watch->add_group(group->id, group->rank, group->members);
+}
+
+void Communicator::Impl::conduct() const {
+  cost::Sites mine;
+  for (const int member : group->members) {
+    mine.server.push_back(surroundings->sites.server[static_cast<std::size_t>(member)]);
+    mine.rate.push_back(surroundings->sites.rate[static_cast<std::size_t>(member)]);
+  }
+  auto conductor = std::make_shared<Conductor>(
+      ConductorSetup{.place = place(),
+                     .grid = cost::plan_grid(mine),
+                     .sites = mine,
+                     .network = surroundings->network,
+                     .forced = surroundings->forced,
+                     .measure = is_ordered ? std::min(surroundings->measure, Measure::kTransport)
+                                           : surroundings->measure});
+  conductor->load(surroundings->loaded);
+  group->conductor = std::move(conductor);
+}
+
+void Communicator::Impl::tune_shared() const {
+  if (shm != nullptr)
+    shm->tune({.ranks = place().world_size,
+               .forced = surroundings->forced,
+               .measure = surroundings->measure,
+               .loaded = surroundings->loaded});
+}
+
+Seat Communicator::Impl::offer_seat(int region) const {
+  ShmWorld* shared = world->shm();
+  if (shared == nullptr || region < 0 || group->members.size() < 2) return {};
+  return {shared->start_of(region), region, shared->reaches(group->members) ? 1 : 0};
+}
+
+Status Communicator::Impl::join_shared(const std::vector<Seat>& seats) {
+  GroupStart start;
+  for (const Seat& seat : seats) {
+    if (seat.reaches_all == 0) return {};
+    start.sequence = std::max(start.sequence, seat.start.sequence);
+    start.rounds = std::max(start.rounds, seat.start.rounds);
+  }
+  ShmWorld* shared = world->shm();
+  REGATTA_TRY(joined, shared->make_group(*group, seats[0].region, start));
+  shm = std::move(joined);
+  return {};
+}
+
+bool Handle::done() const {
+  if (state_ == nullptr || state_->done.load(std::memory_order_acquire)) return true;
+  if (!state_->parts.empty())
+    return std::all_of(state_->parts.begin(), state_->parts.end(),
+                       [](const auto& part) { return Handle(part).done(); });
+  if (state_->driver == nullptr) return false;
+  state_->driver->poll();
+  return state_->done.load(std::memory_order_acquire);
+}
+
+Status Handle::wait() {
+  if (state_ == nullptr) return {};
+  if (!state_->parts.empty()) {
+    Status first;
+    for (const auto& part : state_->parts)
+      if (const Status status = Handle(part).wait(); !status && first) first = status;
+    return first;
+  }
+  if (!state_->done.load(std::memory_order_acquire)) {
+    if (state_->driver != nullptr)
+      state_->driver->wait(*state_);
+    else
+      state_->done.wait(false, std::memory_order_acquire);
+  }
+  if (state_->error) return *state_->error;
+  return {};
+}
+
+Seconds Handle::started_at() const {
+  if (state_ == nullptr) return {};
+  Seconds first{state_->started_s.load()};
+  for (const auto& part : state_->parts) {
+    const Seconds started = Handle(part).started_at();
+    if (first.value == 0 || (started.value > 0 && started < first)) first = started;
+  }
+  return first;
+}
+
+Seconds Handle::ended_at() const {
+  if (state_ == nullptr) return {};
+  Seconds last{state_->ended_s.load()};
+  for (const auto& part : state_->parts)
+    last = std::max(last, Handle(part).ended_at());
+  return last;
+}
+
+Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Communicator::~Communicator() = default;
+Communicator::Communicator(Communicator&&) noexcept = default;
+Communicator& Communicator::operator=(Communicator&&) noexcept = default;
+
+Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exchange& exchange,
+                                           const Options& options) {
+  if (world_size < 1 || rank.value < 0 || rank.value >= world_size)
+    return Error{Code::kInvalidInput, "connect: rank " + std::to_string(rank.value) +
+                                          " is not in a world of " + std::to_string(world_size) +
+                                          " ranks"};
+  REGATTA_TRY_DO(GroupScope::refuse("connect"));
+  const double peer_s = options.peer_timeout.value;
+  const double progress_s = options.progress_timeout.value;
+  if (!(peer_s > 0 && peer_s <= kTimeoutMax.value && progress_s >= 0 &&
+        progress_s <= kTimeoutMax.value))
+    return Error{Code::kInvalidInput,
+                 "connect: the peer timeout must be positive, the progress timeout not negative, "
+                 "and both at most a day"};
+  if (options.connections < 1 || options.connections > kConnectionsMax)
+    return Error{Code::kInvalidInput, "connect: " + std::to_string(options.connections) +
+                                          " connections to a peer are not 1 to " +
+                                          std::to_string(kConnectionsMax)};
+  if (options.sums_in_f64 && !options.deterministic)
+    return Error{Code::kInvalidInput,
+                 "connect: sums_in_f64 belongs to the deterministic mode: set deterministic too"};
+  REGATTA_TRY_DO(parse_tuning(options.tuning));
+  const Options fitted = fit_connections(options, world_size);
+  REGATTA_TRY(meeting, meet(rank.value, world_size, exchange, fitted));
+  REGATTA_TRY(impl, Impl::found(rank.value, std::move(meeting), fitted, nullptr));
+  impl->options = std::make_shared<const Options>(options);
+  return Communicator(std::move(impl));
+}
+
+Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::found(int rank, Meeting meeting,
+                                                                      const Options& options,
+                                                                      const Network* network) {
+  REGATTA_TRY(loaded, parse_tuning(options.tuning));
+  auto impl = std::make_unique<Impl>();
+  impl->options = std::make_shared<const Options>(options);
+  Surroundings surroundings{.sites = sites_of(meeting.endpoints),
+                            .network = {.connections = options.connections, .ways = meeting.ways},
+                            .forced = options.forced,
+                            .measure = Measure::kNothing,
+                            .loaded = {}};
+  impl->surroundings = std::make_shared<const Surroundings>(surroundings);
+  impl->group = std::make_shared<Group>();
+  impl->group->id = kWorldGroup;
+  impl->group->rank = rank;
+  for (std::size_t member = 0; member < meeting.endpoints.size(); ++member)
+    impl->group->members.push_back(static_cast<int>(member));
+  std::vector<Seat> seats(meeting.endpoints.size());
+  auto watch = open_watch(rank, meeting, options);
+  REGATTA_TRY(world, World::start({.rank = rank,
+                                   .channels = std::move(meeting.channels),
+                                   .names = std::move(meeting.names),
+                                   .shelf = std::move(meeting.shelf),
+                                   .rdma = std::move(meeting.rdma),
+                                   .connections = options.connections,
+                                   .caller_moves_data = options.caller_moves_data,
+                                   .peer_timeout = options.peer_timeout,
+                                   .progress_timeout = options.progress_timeout,
+                                   .watch = std::move(watch),
+                                   .flight_dir = flight_folder(options)}));
+  impl->world = std::move(world);
+  impl->is_ordered = options.deterministic;
+  impl->sums_in_f64 = options.sums_in_f64;
+  impl->enter_watch();
+  impl->conduct();
+  const Seat mine = impl->offer_seat(0);
+  Communicator communicator(std::move(impl));
+  REGATTA_TRY_DO(communicator.all_gather(&mine, seats.data(), sizeof mine, DataType::kU8).wait());
+  REGATTA_TRY_DO(communicator.impl_->join_shared(seats));
+  if (network != nullptr) {
+    surroundings.network = *network;
+  } else if (communicator.impl_->shm == nullptr && communicator.world_size() > 1 &&
+             options.measure == Measure::kAll) {
+    REGATTA_TRY(probed, probe_network(communicator, surroundings.network));
+    surroundings.network = probed;
+  }
+  surroundings.measure = options.measure;
+  surroundings.loaded = std::move(loaded);
+  communicator.impl_->surroundings = std::make_shared<const Surroundings>(std::move(surroundings));
+  communicator.impl_->conduct();
+  communicator.impl_->tune_shared();
+  communicator.impl_->world->restart_traffic();
+  return std::move(communicator.impl_);
+}
+
+Rank Communicator::rank() const {
+  return Rank{impl_->group ? impl_->group->rank : -1};
+}
+
+int Communicator::world_size() const {
+  return impl_->group ? static_cast<int>(impl_->group->members.size()) : 0;
+}
+
+Seat Communicator::Impl::be_child_of(const Impl& parent, std::uint32_t split, int color,
+                                     const std::vector<Offer>& offers) {
+  world = parent.world;
+  is_ordered = parent.is_ordered;
+  sums_in_f64 = parent.sums_in_f64;
+  group = std::make_shared<Group>();
+  group->id = child_id(parent.group->id, split, color);
+  std::uint64_t free_regions = ~std::uint64_t{0};
+  for (std::size_t i = 0; i < offers.size(); ++i) {
+    if (offers[i].color != color) continue;
+    free_regions &= offers[i].free_regions;
+    if (static_cast<int>(i) == parent.group->rank)
+      group->rank = static_cast<int>(group->members.size());
+    group->members.push_back(parent.group->members[i]);
+  }
+  options = parent.options;
+  enter_watch();
+  surroundings = parent.surroundings;
+  conduct();
+  return free_regions == 0 ? Seat{} : offer_seat(std::countr_zero(free_regions));
+}
+
+Result<Communicator> Communicator::split(int color) {
+  if (impl_->world == nullptr)
+    return Error{Code::kInvalidInput, "split: this rank is not in the communicator"};
+  REGATTA_TRY_DO(GroupScope::refuse("split"));
+  const std::vector<int>& members = impl_->group->members;
+  ShmWorld* shared = impl_->world->shm();
+  const Offer offer{.color = color, .free_regions = shared ? shared->free_regions() : 0};
+  std::vector<Offer> offers(members.size());
+  REGATTA_TRY_DO(all_gather(&offer, offers.data(), sizeof offer, DataType::kU8).wait());
+  const std::uint32_t split = impl_->splits++;
+  auto impl = std::make_unique<Impl>();
+  Seat mine_in_child;
+  if (color >= 0) mine_in_child = impl->be_child_of(*impl_, split, color, offers);
+  std::vector<Seat> seats(members.size());
+  REGATTA_TRY_DO(
+      all_gather(&mine_in_child, seats.data(), sizeof mine_in_child, DataType::kU8).wait());
+  if (color < 0) return Communicator(std::move(impl));
+  std::vector<Seat> seats_in_child;
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (offers[i].color == color) seats_in_child.push_back(seats[i]);
+  REGATTA_TRY_DO(impl->join_shared(seats_in_child));
+  impl->tune_shared();
+  return Communicator(std::move(impl));
+}
+
+Result<Communicator> Communicator::duplicate() {
+  return split(0);
+}
+
+Result<std::shared_ptr<std::byte>> Communicator::allocate(std::size_t bytes) {
+  if (ShmWorld* shared = impl_->world ? impl_->world->shm() : nullptr; shared != nullptr) {
+    if (auto memory = shared->buffers().take(bytes)) return memory;
+    return Error{Code::kExhausted,
+                 "allocate: the rank's 64 GiB of shared buffers are used up: "
+                 "release some, or use private memory"};
+  }
+  constexpr std::size_t kPage = 4096;
+  constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+  void* found = bytes > kMost ? nullptr
+                              : std::aligned_alloc(
+                                    kPage, std::max(kPage, (bytes + kPage - 1) / kPage * kPage));
+  auto* data = static_cast<std::byte*>(found);
+  if (data == nullptr)
+    return Error{Code::kExhausted,
+                 "allocate: no memory for " + format_bytes(Bytes{static_cast<long long>(bytes)})};
+  std::memset(data, 0, bytes);
+  return std::shared_ptr<std::byte>(
+      data, [](std::byte* memory) { std::free(memory); });  // NOLINT(*-no-malloc)
+}
+
+std::vector<Choice> Communicator::choices() const {
+  if (impl_->group == nullptr || impl_->group->conductor == nullptr) return {};
+  if (impl_->shm != nullptr) return impl_->shm->choices();
+  return impl_->group->conductor->choices();
+}
+
+bool Communicator::is_tuned() const {
+  if (impl_->shm != nullptr) return impl_->shm->is_tuned();
+  return impl_->group == nullptr || impl_->group->conductor->is_settled();
+}
+
+Communicator::Traffic Communicator::traffic() const {
+  return impl_->world ? impl_->world->traffic() : Traffic{};
+}
+
+}  // namespace regatta::comm

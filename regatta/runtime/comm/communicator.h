@@ -1,0 +1,275 @@
+// comm/communicator.h: a group of ranks and the collectives between them: the lasting interface.
+// Inside a server data moves through shared memory, between servers by RDMA or TCP; algorithms are
+// chosen inside (internal/algorithm/choose.h, internal/shm/group.h). Every call is asynchronous and
+// returns a Handle. Collectives of one communicator run one after the other in the order of the
+// calls, which must be the same on all its ranks; sends and receives run side by side, in order per
+// pair; a collective and a send or receive have no order but the one that waiting gives them.
+// Operations of distinct communicators run side by side. A result has the same bits on every rank;
+// in every run with the same ranks too, unless Options::measure lets algorithms be tried out. A
+// count of 0 is allowed everywhere. Thread rule: one thread calls into a communicator at a time;
+// distinct communicators are independent.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/runtime/comm/setting.h"
+
+namespace regatta::comm {
+
+enum class DataType { kF32, kF64, kF16, kBf16, kI8, kU8, kI32, kI64 };
+enum class ReduceOp { kSum, kProduct, kMin, kMax, kAverage };
+
+std::size_t size_of(DataType type);
+
+struct Choice;  // tuner.h
+
+// An operation under way. Destroying a Handle that was not waited for does not cancel the
+// operation; the buffers must stay alive until wait() or done() said so.
+class Handle {
+ public:
+  struct State;
+  Handle() = default;
+  explicit Handle(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  bool done() const;
+  // Sleeps (never spins for long) until the operation ended. Errors: kTimeout names the rank that
+  // made no progress; kUnavailable names the rank whose process or connection died; kConflict: the
+  // ranks did not call the same; kInvalidInput: a wrong argument, or a send and its receive, or
+  // varying parts, differ in size; kExhausted names the rank that had no memory for it. After an
+  // error but a wrong argument the communicator and its relatives fail every later call with the
+  // same error.
+  Status wait();
+  // When the operation moved its first byte (a receive: when the first one came) and ended:
+  // monotonic clock to a microsecond, for timelines.
+  Seconds started_at() const;
+  Seconds ended_at() const;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+// The parts of a buffer by rank, in elements: counts[k] from offsets[k] on. No offsets: one part
+// after the other. Read during the call only.
+struct Parts {
+  std::span<const std::size_t> counts;
+  std::span<const std::size_t> offsets = {};
+};
+
+// What goes to a rank, and what comes from one.
+struct Outgoing {
+  const void* data = nullptr;
+  std::size_t count = 0;
+  Rank to;
+};
+struct Incoming {
+  void* data = nullptr;
+  std::size_t count = 0;
+  Rank from;
+};
+
+// How the ranks find each other: gives this rank's opaque endpoint text, gets the texts of all
+// ranks in rank order. Called once. The launcher implements it (see train/), tests use a local one.
+using Exchange = std::function<Result<std::vector<std::string>>(const std::string& mine)>;
+
+// RDMA between servers, through a device with an active RoCEv2 port at the listen address.
+enum class Rdma {
+  kAutomatic,  // between ranks that both have one; TCP between others
+  kOff,
+  kRequired,  // between all servers, or connect() fails and says who has none
+};
+
+inline constexpr int kConnectionsMax = 1023;
+
+// Where a rank listens.
+struct RankAddress {
+  std::string address;  // numeric
+  std::uint16_t port = 0;
+};
+
+// What a plan says of the TCP connections from one rank to another.
+struct PlannedPorts {
+  std::vector<std::uint16_t> ports;  // that they start from, one each; 0: any
+  int ways = 1;                      // over equal-cost links, that those of a pair take, at most
+};
+
+// Of the connections of rank `from` to rank `to`, given where all ranks listen. Fewer ports than
+// connections: as without a plan.
+using SourcePorts =
+    std::function<PlannedPorts(const std::vector<RankAddress>& ranks, Rank from, Rank to)>;
+
+// Of so many connections that are wanted from a rank to another, those that there are among
+// `world_size` ranks (Options::connections).
+int connections_among(int world_size, int wanted);
+
+struct Options {
+  std::string job_token;                     // connections that do not show it are refused
+  std::string server;                        // ranks with the same text share memory
+  std::string listen_address = "127.0.0.1";  // the address of this rank's NIC
+  // Of the network link that this rank sends over, one way; 0: not known. Where links differ, all
+  // ranks divide the work by it. Give it on all ranks or on none.
+  BytesPerSecond link_rate;
+  // A peer is given up when it is unreachable (no acknowledgement, connection lost) for this long.
+  // Of both timeouts a day is the most.
+  Seconds peer_timeout{5};
+  // An operation that made no progress for this long fails with kTimeout (up to 1 s later when
+  // ranks do not answer the question how far they are); 0 = wait for ever.
+  Seconds progress_timeout{0};
+  // A caller that waits for an operation inside the server moves its data itself, which is fastest.
+  // False where the caller is held to a share of a core: then other threads do.
+  bool caller_moves_data = true;
+  // TCP connections from a rank to another, over which large messages are striped, and as many
+  // back. Where routers tell the way of a port (internal/transport/survey.h), they spread over
+  // equal-cost links. 1 to kConnectionsMax; among more than 16 ranks fewer, so that a rank holds
+  // about 128 of them: with 8 each, 64 ranks took 1.8 s to meet. With RDMA: queue pairs of a pair
+  // of ranks, at most 256, from UDP ports that lie apart.
+  int connections = 8;
+  SourcePorts source_ports;  // where a plan leads them (fabric/rank_ports.h); null: as above
+  Rdma rdma = Rdma::kAutomatic;
+  // How collectives are carried out. What is given here holds for every call that can be carried
+  // out so; the rest is chosen by a cost model and, over time, by measuring (tuning/). Give the
+  // same on all ranks.
+  Setting forced;
+  Measure measure = Measure::kAll;  // what trials may find out; with less, results keep their bits
+  std::string tuning;  // what an earlier run chose: the text of a tuning file; "": nothing
+  // Elements are reduced by one tree over the ranks 0..n-1 (reduce_many.h), so a result depends on
+  // the inputs and their ranks alone: not on the size of the message, its parts, or where the ranks
+  // are. The same on all ranks. comm/README.md says what it costs.
+  bool deterministic = false;
+  // With `deterministic`: sums and averages of f32, f16 and bf16 are added up in f64, in rank
+  // order, and rounded once.
+  bool sums_in_f64 = false;
+  std::vector<std::string> rank_names;  // for messages: "rank 3 (s1/1)"; empty = "rank 3"
+  // Not secret: what `regatta coll inspect` finds the job by; empty: what REGATTA_JOB_NAME says.
+  std::string job_name;
+  // The rank shows what its communicators do to other processes (internal/watch/layout.h), and says
+  // within 2 s who an operation that stands still waits for. False only to measure what that costs.
+  bool watch = true;
+  // Where the rank writes its last operations when its world fails (docs/formats/flight.md); empty:
+  // where REGATTA_FLIGHT_DIR says, else nowhere.
+  std::string flight_dir;
+};
+
+class Communicator {
+ public:
+  // Joins the ranks [0, world_size): returns when every rank has called it, or fails within
+  // options.peer_timeout + 10 s after the exchange naming the missing ranks, within some 2 s when
+  // the process of one ended. One progress thread
+  // ("regatta-coll") serves this communicator and all that split() makes of it; it is born in the
+  // control group of the calling thread, so call this before joining a limited one. Only addresses
+  // in numbers; kInvalidInput for wrong arguments.
+  static Result<Communicator> connect(Rank rank, int world_size, const Exchange& exchange,
+                                      const Options& options);
+  // The last one of a world waits up to the peer timeout for operations under way, sends what is
+  // queued, and says goodbye.
+  ~Communicator();
+  Communicator(Communicator&&) noexcept;
+  Communicator& operator=(Communicator&&) noexcept;
+
+  Rank rank() const;
+  int world_size() const;
+
+  // The communicator of the ranks that gave the same colour, ordered by rank of this one.
+  // Collective. color < 0: the caller takes no part and gets a communicator of world_size 0.
+  Result<Communicator> split(int color);
+  // A communicator of the same ranks with an order of calls of its own. Collective.
+  Result<Communicator> duplicate();
+
+  // After an error of a communicator that connect(), shrink() or grow() gave, whatever it was: a
+  // new one of the ranks that are left, in their order; each gets the next number. The ranks agree
+  // on who that is (internal/engine/agreement.h), although more may die meanwhile, and make new
+  // connections. Collective: a rank that does not call it within peer_timeout + 10 s of the first
+  // one is left out, as is one that was silent for the peer timeout; where this is such a rank the
+  // error is kUnavailable. Called before any error it ends the operations of all ranks with one.
+  // This communicator and what split() made of it stay failed; destroy them whenever you like.
+  // Inputs that are not the output too are as they were; outputs are undefined, and those in memory
+  // of allocate() may change until shrink() has returned; after that only by a rank that was
+  // stopped and left out, so take new memory from the new communicator. Some ranks may have ended
+  // one collective more than others: agree on where to go on, by an all_reduce of kMin over a
+  // counter of your own, before you repeat one.
+  Result<Communicator> shrink();
+
+  // A larger world: ranks [0, world_size()) are those of this communicator, newcomers get the
+  // others and call connect(rank, world_size, ...) with an exchange that serves both and the same
+  // job token. Collective; returns when every rank has called it, or fails as connect() does. Only
+  // a communicator that connect(), shrink() or grow() gave can grow; it works on, also after an
+  // error of the newcomers, until it is destroyed.
+  Result<Communicator> grow(int world_size, const Exchange& exchange);
+
+  // Out of place when in != out, in place when equal; counts are elements.
+  // in, out: count elements on every rank.
+  Handle all_reduce(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
+  // in: count elements, out: count * world_size, rank-major; `in` may lie anywhere on `out`.
+  Handle all_gather(const void* in, void* out, std::size_t count, DataType type);
+  // in: count * world_size elements, out: count: the rank-th part of the reduction.
+  Handle reduce_scatter(const void* in, void* out, std::size_t count, DataType type, ReduceOp op);
+  // in, out: count * world_size elements, rank-major: part k goes to rank k, whose part comes here.
+  Handle all_to_all(const void* in, void* out, std::size_t count, DataType type);
+  // Parts of any length, 0 too; the buffers do not overlap. What a rank gives another one must be
+  // as long as that one takes (kInvalidInput on both, with the ranks and the lengths).
+  Handle all_to_all_v(const void* in, const Parts& give, void* out, const Parts& take,
+                      DataType type);
+  // in: parts.counts[rank] elements, out: the parts of all ranks. The counts are the same on all.
+  Handle all_gather_v(const void* in, void* out, const Parts& parts, DataType type);
+  // in: the parts for all ranks, out: the reduction of the own one. The counts are the same on all.
+  Handle reduce_scatter_v(const void* in, const Parts& parts, void* out, DataType type,
+                          ReduceOp op);
+  // data: count elements, read at the root, written elsewhere.
+  Handle broadcast(void* data, std::size_t count, DataType type, Rank root);
+  // Where only the root gets, `out` is not used elsewhere; where only the root gives, `in` is not.
+  // in: count elements, out: count at the root.
+  Handle reduce(const void* in, void* out, std::size_t count, DataType type, ReduceOp op,
+                Rank root);
+  // in: count elements, out: count * world_size at the root.
+  Handle gather(const void* in, void* out, std::size_t count, DataType type, Rank root);
+  // in: count * world_size elements at the root, out: count.
+  Handle scatter(const void* in, void* out, std::size_t count, DataType type, Rank root);
+  // The same count and type at both ends; in order per pair of ranks.
+  Handle send(const void* data, std::size_t count, DataType type, Rank to);
+  Handle recv(void* data, std::size_t count, DataType type, Rank from);
+  // Both at once, as a group: ranks that exchange do not wait for each other.
+  Handle send_recv(const Outgoing& out, const Incoming& in, DataType type);
+  Handle barrier();
+
+  // Calls that belong together: those of this thread inside `calls`, on any communicators, begin
+  // when it returns, with one wake-up; collectives inside a server begin at once. The handle ends
+  // when all of them did, with their first error. Ranks may call sends, receives, and collectives
+  // of distinct communicators in any order in it. Nothing is waited for inside: connect(), split(),
+  // duplicate(), shrink() and grow() fail there with kInvalidInput. A group in a group is part of
+  // it, and its handle is empty.
+  static Handle group(const std::function<void()>& calls);
+
+  // Zeroed memory, aligned to a page, that all ranks of the server reach: collectives inside the
+  // server copy nothing where every buffer of the call comes from here. It goes back with the last
+  // copy of the pointer. Where nothing is shared it is ordinary memory. kExhausted: none is left.
+  Result<std::shared_ptr<std::byte>> allocate(std::size_t bytes);
+
+  // How each kind of call is carried out, what else was considered, what the model predicted and
+  // what was measured. format_tuning() makes a file of it.
+  std::vector<Choice> choices() const;
+  // No trial is under way for the kind of the last collective; the same on all ranks.
+  bool is_tuned() const;
+
+  // Bytes that this rank sent to each rank of the world so far, over the network and through shared
+  // memory; messages only, without headers.
+  struct Traffic {
+    std::vector<long long> network_bytes;  // by world rank
+    std::vector<long long> shared_bytes;
+  };
+  Traffic traffic() const;
+
+ private:
+  struct Impl;
+  friend class ScheduleRun;  // communicator_impl.h
+  explicit Communicator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace regatta::comm

@@ -1,0 +1,140 @@
+// Communicators that lose ranks and get new ones.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "regatta/runtime/comm/internal/communicator_impl.h"
+#include "regatta/runtime/comm/internal/engine/survival.h"
+#include "regatta/runtime/comm/internal/group_scope.h"
+#include "regatta/runtime/comm/internal/transport/bootstrap.h"
+
+namespace regatta::comm {
+namespace {
+
+// Attempts that come to nothing although nobody was lost.
+constexpr int kVainAttemptsMax = 3;
+// Connections that are not surveyed by then leave from any port: survivors wait.
+constexpr Seconds kSurveyTime{0.2};
+
+// The same on all ranks that were told the same endpoints (FNV-1a, RFC 9923). Endpoints are told to
+// nobody else, and hold random names.
+std::uint64_t meeting_of(const std::vector<std::string>& endpoints) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const std::string& endpoint : endpoints)
+    for (const char c : endpoint)
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return hash;
+}
+
+// The plan of a rank of the old world among those that are left.
+MeetingPlan plan_meeting(const Agreement::Outcome& outcome, int old_rank) {
+  MeetingPlan plan;
+  for (std::size_t rank = 0; rank < outcome.lost.size(); ++rank) {
+    if (outcome.lost[rank]) continue;
+    if (static_cast<int>(rank) == old_rank) plan.rank = static_cast<int>(plan.endpoints.size());
+    plan.endpoints.push_back(outcome.words[rank]);
+  }
+  plan.meeting = meeting_of(plan.endpoints);
+  plan.survey_time = kSurveyTime;
+  return plan;
+}
+
+// Of those that were left after the first outcome the ones that the second one has lost, by their
+// ranks among them.
+std::vector<int> lost_since(const Agreement::Outcome& first, const Agreement::Outcome& second) {
+  std::vector<int> ranks;
+  int new_rank = 0;
+  for (std::size_t rank = 0; rank < first.lost.size(); ++rank) {
+    if (first.lost[rank]) continue;
+    if (second.lost[rank]) ranks.push_back(new_rank);
+    ++new_rank;
+  }
+  return ranks;
+}
+
+Options options_of_rest(Options options, const std::vector<bool>& lost) {
+  std::vector<std::string> names;
+  for (std::size_t rank = 0; rank < options.rank_names.size(); ++rank)
+    if (rank >= lost.size() || !lost[rank]) names.push_back(std::move(options.rank_names[rank]));
+  options.rank_names = std::move(names);
+  return options;
+}
+
+}  // namespace
+
+Status Communicator::Impl::require_world(const std::string& call) const {
+  if (world != nullptr && group->id == kWorldGroup) return {};
+  return Error{Code::kInvalidInput, call +
+                                        ": this communicator comes from split(): call it on the "
+                                        "one that was split, then split the new one"};
+}
+
+Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::try_shrink() {
+  Survival& survival = world->survival();
+  const Seconds patience = meeting_patience(*options);
+  const std::string host = name_of(world->rank(), *options);
+  REGATTA_TRY(entrance, open_entrance(host, world->size() > 1, *options));
+  REGATTA_TRY(outcome, survival.agree(true, entrance.endpoint, patience));
+  const auto is_off = [&] { return survival.is_outdated(); };
+  const Options rest = options_of_rest(*options, outcome.lost);
+  MeetingPlan plan = plan_meeting(outcome, world->rank());
+  plan.is_off = is_off;
+  const Options fitted = fit_connections(rest, static_cast<int>(plan.endpoints.size()));
+  auto made = meet(std::move(entrance), plan, fitted).and_then([&](Meeting meeting) {
+    return found(plan.rank, std::move(meeting), fitted, &surroundings->network);
+  });
+  if (made) (*made)->options = std::make_shared<const Options>(rest);
+  // Whoever came so far may have lost another rank meanwhile: either all take it or nobody does.
+  const bool is_good = made.has_value() && !is_off();
+  REGATTA_TRY(verdict, survival.agree(is_good, "", patience + options->peer_timeout));
+  if (verdict.all_consent && verdict.lost == outcome.lost) return made;
+  if (verdict.lost != outcome.lost) {
+    // One that is only slow may hold the new world for good: it must not go on in it alone.
+    if (made) (*made)->world->survival().expel(lost_since(outcome, verdict));
+    return std::unique_ptr<Impl>();
+  }
+  if (!made) return made.error();
+  return Error{Code::kUnavailable, "shrink: another rank could not connect to all that are left"};
+}
+
+Result<Communicator> Communicator::shrink() {
+  REGATTA_TRY_DO(GroupScope::refuse("shrink"));
+  REGATTA_TRY_DO(impl_->require_world("shrink"));
+  if (impl_->is_shrunk)
+    return Error{Code::kConflict, "shrink: this communicator was shrunk: use the new one"};
+  impl_->world->stop();
+  for (int vain = 0;;) {
+    auto made = impl_->try_shrink();
+    if (made && *made != nullptr) {
+      impl_->is_shrunk = true;
+      return Communicator(std::move(*made));
+    }
+    if (made) continue;
+    if (++vain == kVainAttemptsMax) {
+      impl_->world->survival().leave();
+      return made.error();
+    }
+  }
+}
+
+Result<Communicator> Communicator::grow(int world_size, const Exchange& exchange) {
+  REGATTA_TRY_DO(GroupScope::refuse("grow"));
+  REGATTA_TRY_DO(impl_->require_world("grow"));
+  if (world_size < this->world_size())
+    return Error{Code::kInvalidInput, "grow: a world of " + std::to_string(world_size) +
+                                          " ranks is smaller than the " +
+                                          std::to_string(this->world_size()) + " ranks there are"};
+  auto grown = connect(rank(), world_size, exchange, *impl_->options);
+  // The members take it or leave it together.
+  std::int32_t is_good = grown ? 1 : 0;
+  REGATTA_TRY_DO(all_reduce(&is_good, &is_good, 1, DataType::kI32, ReduceOp::kMin).wait());
+  if (!grown || is_good == 1) return grown;
+  return Error{Code::kUnavailable, "grow: another member could not connect to all ranks"};
+}
+
+}  // namespace regatta::comm

@@ -1,0 +1,115 @@
+#include "regatta/runtime/comm/compression.h"
+
+#include <cstring>
+
+#include <fmt/core.h>
+
+namespace regatta::comm::compress {
+namespace {
+
+constexpr std::array kNames = {"none",     "bf16",  "f16",       "int8",     "fp8_e4m3",
+                               "fp8_e5m2", "top_k", "power_sgd", "automatic"};
+static_assert(kNames.size() == kKinds.size());
+
+struct Header {
+  std::array<char, 4> magic{'r', 'g', 'f', 'b'};
+  std::uint32_t version = 1;
+  std::uint64_t calls = 0;
+  std::uint64_t residual = 0;  // elements
+  std::uint64_t factor = 0;
+};
+
+// FNV-1a over 32-bit words: finds torn and swapped bytes, no more.
+std::uint64_t checksum(const std::byte* data, std::size_t bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (std::size_t at = 0; at + sizeof(std::uint32_t) <= bytes; at += sizeof(std::uint32_t)) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, data + at, sizeof word);
+    hash = (hash ^ word) * 0x100000001b3ULL;
+  }
+  return hash;
+}
+
+Error broken(const std::string& what) {
+  return {Code::kInvalidInput, "gradient feedback: " + what + "; start without it"};
+}
+
+}  // namespace
+
+std::string to_string(Kind kind) {
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::optional<Kind> kind_named(std::string_view name) {
+  for (const Kind kind : kKinds)
+    if (kNames[static_cast<std::size_t>(kind)] == name) return kind;
+  return std::nullopt;
+}
+
+Status check(const Compression& compression) {
+  if (!(compression.fraction > 0 && compression.fraction <= 1))
+    return Error{Code::kInvalidInput,
+                 fmt::format("compression: the fraction {} of top_k is not in (0, 1]; give one",
+                             compression.fraction)};
+  if (compression.rank < 1 || compression.rank > 64)
+    return Error{Code::kInvalidInput,
+                 fmt::format("compression: the rank {} of power_sgd is not from 1 to 64; give one",
+                             compression.rank)};
+  for (const Kind kind : compression.allowed)
+    if (!is_elementwise(kind))
+      return Error{Code::kInvalidInput,
+                   fmt::format("compression: automatic cannot choose {}; allow bf16, f16, int8, "
+                               "fp8_e4m3 or fp8_e5m2",
+                               to_string(kind))};
+  return {};
+}
+
+std::vector<std::byte> to_bytes(const Feedback& feedback) {
+  const Header header{.calls = feedback.calls,
+                      .residual = feedback.residual.size(),
+                      .factor = feedback.factor.size()};
+  std::vector<std::byte> bytes(sizeof header + sizeof(std::uint64_t) +
+                               (header.residual + header.factor) * sizeof(float));
+  std::byte* to = bytes.data();
+  const auto put = [&to](const void* from, std::size_t size) {
+    if (size > 0) std::memcpy(to, from, size);
+    to += size;
+  };
+  put(&header, sizeof header);
+  put(feedback.residual.data(), header.residual * sizeof(float));
+  put(feedback.factor.data(), header.factor * sizeof(float));
+  const std::uint64_t sum = checksum(bytes.data(), bytes.size() - sizeof sum);
+  put(&sum, sizeof sum);
+  return bytes;
+}
+
+Result<Feedback> feedback_from_bytes(const std::vector<std::byte>& bytes) {
+  Header header;
+  std::uint64_t sum = 0;
+  constexpr std::size_t kAround = sizeof header + sizeof sum;
+  if (bytes.size() < kAround) return broken("its head is cut off");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.magic != Header{}.magic) return broken("these bytes are something else");
+  if (header.version != Header{}.version)
+    return broken(
+        fmt::format("version {} is not known here, only {}", header.version, Header{}.version));
+  const std::uint64_t elements = (bytes.size() - kAround) / sizeof(float);
+  if (header.residual > elements || header.factor != elements - header.residual ||
+      bytes.size() != kAround + elements * sizeof(float))
+    return broken(fmt::format("{} bytes do not fit its head", bytes.size()));
+  std::memcpy(&sum, bytes.data() + bytes.size() - sizeof sum, sizeof sum);
+  if (sum != checksum(bytes.data(), bytes.size() - sizeof sum))
+    return broken("its content changed since it was written");
+  Feedback feedback{.residual = std::vector<float>(header.residual),
+                    .factor = std::vector<float>(header.factor),
+                    .calls = header.calls};
+  const std::byte* from = bytes.data() + sizeof header;
+  for (std::vector<float>* part : {&feedback.residual, &feedback.factor}) {
+    const std::size_t size = part->size() * sizeof(float);
+    if (size > 0) std::memcpy(part->data(), from, size);
+    from += size;
+  }
+  return feedback;
+}
+
+}  // namespace regatta::comm::compress

@@ -1,0 +1,70 @@
+// comm/internal/compress/all_reduce.h: sums of f32 vectors between the ranks of a communicator that
+// send fewer bytes: see compression.h for the kinds, schedules.h for what they send.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/runtime/comm/communicator.h"
+#include "regatta/runtime/comm/compression.h"
+
+namespace regatta::comm::compress {
+
+struct Tally;
+
+// A call under way. As with a Handle, the buffers and the feedback must stay alive until wait() or
+// done() said that it has ended.
+class Pending {
+ public:
+  Pending() = default;
+  // Of a call that could not be made.
+  explicit Pending(Error error) : error_(std::move(error)) {}
+
+  // Whether the call could not be made: the other ranks have heard nothing of it.
+  bool is_refused() const { return error_.has_value(); }
+
+  bool done() const;
+  // Errors: those of Handle::wait(); kInvalidInput for wrong arguments.
+  Result<Report> wait();
+  Seconds started_at() const;
+  Seconds ended_at() const;
+
+ private:
+  friend class Starter;  // all_reduce.cc
+  Handle handle_;
+  Kind kind_ = Kind::kNone;
+  std::shared_ptr<Tally> tally_;
+  Feedback* feedback_ = nullptr;  // to be brought up to date by wait()
+  std::optional<Error> error_;
+};
+
+// `in` may be `out`; of reduce_scatter they may overlap in any way. Exactly at the own part of
+// `in`, `out` takes no memory beside it.
+struct Tensor {
+  const float* in = nullptr;
+  float* out = nullptr;
+  std::size_t count = 0;         // of all_reduce; of a rank's part of reduce_scatter
+  ReduceOp op = ReduceOp::kSum;  // or kAverage
+};
+
+// The sum over all ranks, to all. Collective: the same count, op and compression on all ranks.
+// `feedback`: of this tensor, empty before its first call, or null, when what is left out shall be
+// lost. It is complete after wait(), which comes before the next call that uses it; after an error
+// but that of a wrong argument its values mean nothing: take it from a checkpoint, or begin with an
+// empty one.
+// `compression.kind` is not automatic: see Compressor. Order: as any collective of the
+// communicator; but where all ranks share a server, only waiting orders it and the communicator's
+// own collectives.
+Pending all_reduce(Communicator& communicator, const Tensor& tensor, const Compression& compression,
+                   Feedback* feedback);
+
+// The own part of the sum. in: count * world_size elements. Element-wise kinds and none only. The
+// error reported is that of the own part.
+Pending reduce_scatter(Communicator& communicator, const Tensor& tensor,
+                       const Compression& compression, Feedback* feedback);
+
+}  // namespace regatta::comm::compress

@@ -1,0 +1,62 @@
+// comm/internal/device/device_memory.h: memory of CUDA devices as collectives see it: told from
+// host memory, copied to and from page-locked stages, and shown to other processes of the server.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "regatta/base/core/result.h"
+#include "regatta/gpu/device/cuda_driver.h"
+
+namespace regatta::comm {
+
+// The device whose memory this is; nothing for memory of the host, managed memory among it.
+std::optional<int> device_of(const device::CudaDriver& driver, const void* data);
+
+// Copies of one device, one after the other on a stream of its own. The stream waits for what the
+// default stream was given before; who writes on another stream waits for it first. All calls from
+// one thread at a time.
+class DeviceQueue {
+ public:
+  // `driver` outlives it. Uses the primary context of the device, as the CUDA runtime does.
+  static Result<std::unique_ptr<DeviceQueue>> open(const device::CudaDriver& driver, int device);
+  DeviceQueue(const DeviceQueue&) = delete;
+  DeviceQueue& operator=(const DeviceQueue&) = delete;
+  ~DeviceQueue();
+
+  // Page-locked memory of the host; it must not outlive this object.
+  Result<std::shared_ptr<std::byte>> make_stage(std::size_t bytes);
+
+  // A point in the queue.
+  using Mark = std::shared_ptr<CUevent_st>;
+  Result<Mark> to_host(void* host, const void* device, std::size_t bytes);
+  Result<Mark> to_device(void* device, const void* host, std::size_t bytes);
+  // Sleeps or spins, as the driver does, until all before the mark is done; null: nothing to wait
+  // for.
+  Status wait(const Mark& mark);
+
+  // What another process needs to open the allocation that `data` lies in, and where it lies there.
+  struct Shown {
+    CUipcMemHandle handle;
+    std::size_t offset;
+  };
+  Result<Shown> show(const void* data);
+  // Copies `bytes` of another process's memory to `to`, memory of this device; waits for the end.
+  Status take(void* to, const Shown& from, std::size_t bytes);
+
+ private:
+  DeviceQueue(const device::CudaDriver& driver, int device) : driver_(driver), device_(device) {}
+
+  Status start();
+  Result<Mark> mark();
+  Status check(CUresult result, const char* what) const;
+
+  const device::CudaDriver& driver_;
+  int device_;
+  CUcontext context_ = nullptr;
+  CUstream stream_ = nullptr;
+};
+
+}  // namespace regatta::comm

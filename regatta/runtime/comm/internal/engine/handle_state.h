@@ -1,0 +1,44 @@
+// comm/internal/engine/handle_state.h: what a Handle and the progress thread share.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/runtime/comm/communicator.h"
+
+namespace regatta::comm {
+
+// Moves the data of operations while somebody waits for them.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  // Returns when the operation of `state` ended.
+  virtual void wait(Handle::State& state) = 0;
+  // Goes on as far as that takes no waiting.
+  virtual void poll() = 0;
+};
+
+struct Handle::State {
+  Driver* driver = nullptr;  // lives until `done`; null: the progress thread moves the data
+  std::atomic<double> started_s = 0;
+  std::atomic<double> ended_s = 0;
+  std::atomic<bool> done = false;
+  std::optional<Error> error;  // written before `done`, constant after
+  // Of a group of calls, which ends when all of them did: constant, and all above is not used.
+  std::vector<std::shared_ptr<State>> parts;
+
+  void finish(std::optional<Error> outcome, Seconds now) {
+    ended_s.store(now.value, std::memory_order_relaxed);
+    if (started_s.load(std::memory_order_relaxed) == 0)
+      started_s.store(now.value, std::memory_order_relaxed);
+    error = std::move(outcome);
+    done.store(true, std::memory_order_release);
+    done.notify_all();
+  }
+};
+
+}  // namespace regatta::comm

@@ -1,0 +1,37 @@
+#include "regatta/runtime/comm/internal/shm/buffer_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <sys/mman.h>
+
+namespace regatta::comm {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+}  // namespace
+
+std::shared_ptr<std::byte> BufferPool::take(std::size_t bytes) {
+  if (bytes > kBufferSpace) return nullptr;
+  const std::size_t whole = std::max(kPage, (bytes + kPage - 1) / kPage * kPage);
+  const std::lock_guard lock(mutex_);
+  std::size_t at = 0;
+  for (const auto& [offset, size] : taken_) {
+    if (offset - at >= whole) break;
+    at = offset + size;
+  }
+  if (kBufferSpace - at < whole) return nullptr;
+  taken_.emplace(at, whole);
+  return {shelf_.buffers() + at,
+          [pool = shared_from_this()](std::byte* data) { pool->give_back(data); }};
+}
+
+void BufferPool::give_back(std::byte* data) {
+  const std::lock_guard lock(mutex_);
+  const auto found = taken_.find(static_cast<std::size_t>(data - shelf_.buffers()));
+  madvise(data, found->second, MADV_REMOVE);
+  taken_.erase(found);
+}
+
+}  // namespace regatta::comm

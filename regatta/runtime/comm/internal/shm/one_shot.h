@@ -1,0 +1,21 @@
+// comm/internal/shm/one_shot.h: the smallest collectives: every rank shows its whole input in a
+// slot, and each computes its result from all slots. One step; a rank reads (n-1) x S bytes.
+#pragma once
+
+#include "regatta/runtime/comm/call.h"
+#include "regatta/runtime/comm/internal/shm/peers.h"
+
+namespace regatta::comm {
+
+// Whether the call's input fits in a slot; the same on all ranks.
+bool fits_slot(const Call& call, int ranks);
+
+// Before the rank says that it has entered the call; `slot` in [0, kSlots).
+void show(const Call& call, const Peers& peers, unsigned slot);
+// While the call waits: the next one will probably show as much in `slot`, whose readers have all
+// done with it, so its lines are fetched for writing now.
+void expect_show(const Call& call, const Peers& peers, unsigned slot);
+// After all ranks have entered it.
+void collect_slots(const Call& call, const Peers& peers, unsigned slot);
+
+}  // namespace regatta::comm

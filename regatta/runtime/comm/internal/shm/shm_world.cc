@@ -1,0 +1,252 @@
+#include "regatta/runtime/comm/internal/shm/shm_world.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "regatta/base/os/clock.h"
+#include "regatta/base/os/process.h"
+#include "regatta/runtime/comm/internal/engine/operation.h"
+
+namespace regatta::comm {
+namespace {
+
+ShmGroup::Help more_eager(ShmGroup::Help a, ShmGroup::Help b) {
+  if (a == ShmGroup::Help::kMoved || b == ShmGroup::Help::kMoved) return ShmGroup::Help::kMoved;
+  return a == ShmGroup::Help::kBlocked ? a : b;
+}
+
+Status run_call(ShmGroup& group, const Call& call) {
+  const auto state = group.submit(call);
+  group.wait(*state);
+  if (state->error) return *state->error;
+  return {};
+}
+
+// Tries both ways of writing stages, in turns, and goes past the caches where that is clearly
+// faster for the slowest rank: it depends on which caches the cores share, and on where the host of
+// a virtual machine put them. Chosen by mistake it costs four times the time of every call.
+Status choose_stages(ShmGroup& group) {
+  constexpr std::size_t kProbeBytes = std::size_t{256} << 10;
+  constexpr int kRuns = 8;
+  constexpr double kClearly = 0.75;
+  constexpr std::array kStores = {Store::kCached, Store::kPastCaches};
+  std::vector<std::byte> data(kProbeBytes);
+  const Call probe{.kind = CallKind::kAllReduce,
+                   .reduction = {DataType::kF32, ReduceOp::kMax, 1},
+                   .in = data.data(),
+                   .out = data.data(),
+                   .bytes = data.size()};
+  std::array<double, kStores.size()> best{};
+  best.fill(std::numeric_limits<double>::max());
+  for (int run = 0; run < kRuns; ++run)
+    for (std::size_t i = 0; i < kStores.size(); ++i) {
+      group.write_stages(kStores[i]);
+      const Seconds start = os::monotonic_now();
+      REGATTA_TRY_DO(run_call(group, probe));
+      best[i] = std::min(best[i], (os::monotonic_now() - start).value);
+    }
+  auto* times = reinterpret_cast<std::byte*>(best.data());
+  REGATTA_TRY_DO(run_call(group, {.kind = CallKind::kAllReduce,
+                                  .reduction = {DataType::kF64, ReduceOp::kMax, 1},
+                                  .in = times,
+                                  .out = times,
+                                  .bytes = sizeof best}));
+  group.write_stages(kStores[best[1] < kClearly * best[0] ? 1 : 0]);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ShmWorld>> ShmWorld::start(ShmWorldSetup setup) {
+  std::unique_ptr<ShmWorld> world(new ShmWorld(std::move(setup)));
+  int on_server = 1;
+  for (const Shelf& shelf : world->setup_.shelves)
+    on_server += shelf.is_open() ? 1 : 0;
+  // Callers that are held to a share of a core share the cores with more than the ranks here.
+  if (world->setup_.drives_in_wait) world->patience_ = patience_for(on_server, os::usable_cores());
+  ShmWorld* self = world.get();
+  const auto round = [self] {
+    auto did = ShmGroup::Help::kIdle;
+    for (const auto& group : self->groups())
+      did = more_eager(did, group->help());
+    return did;
+  };
+  const auto is_ready = [self] {
+    const auto groups = self->groups();
+    return std::any_of(groups.begin(), groups.end(),
+                       [](const auto& group) { return group->is_ready(); });
+  };
+  REGATTA_TRY_DO(world->helper_.start(world->own().header(), world->patience_, round, is_ready));
+  return world;
+}
+
+const Shelf& ShmWorld::shelf_of(int world_rank) const {
+  return world_rank == setup_.rank ? own() : setup_.shelves[static_cast<std::size_t>(world_rank)];
+}
+
+bool ShmWorld::reaches(const std::vector<int>& members) const {
+  if (members.size() > kPeersMax) return false;
+  return std::all_of(members.begin(), members.end(), [&](int member) {
+    return member == setup_.rank || setup_.shelves[static_cast<std::size_t>(member)].is_open();
+  });
+}
+
+std::uint64_t ShmWorld::free_regions() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(retired_, [&](const Retired& retired) {
+    const bool all_ended =
+        std::all_of(retired.members.begin(), retired.members.end(), [&](int member) {
+          const Region& region = shelf_of(member).region(retired.region);
+          return region.ended.rounds.load(std::memory_order_acquire) >= retired.sequence;
+        });
+    if (all_ended) used_ &= ~(std::uint64_t{1} << retired.region);
+    return all_ended;
+  });
+  return ~used_;
+}
+
+GroupStart ShmWorld::start_of(int region) const {
+  const Region& seat = own().region(region);
+  return {last_entered(seat), std::max(seat.filled.rounds.load(std::memory_order_relaxed),
+                                       seat.combined.rounds.load(std::memory_order_relaxed))};
+}
+
+Result<std::shared_ptr<ShmGroup>> ShmWorld::make_group(const Group& communicator, int region,
+                                                       const GroupStart& start) {
+  const std::vector<int>& members = communicator.members;
+  ShmGroupSetup setup{
+      .peers = {.rank = communicator.rank, .regions = {}, .buffers = {}, .others = {}},
+      .names = {},
+      .shelf = &own(),
+      .start = start,
+      .id = communicator.id,
+      .patience = patience_,
+      .drives_in_wait = setup_.drives_in_wait};
+  for (const int member : members) {
+    const Shelf& shelf = shelf_of(member);
+    setup.peers.regions.push_back(&shelf.region(region));
+    setup.peers.buffers.push_back(shelf.buffers());
+    if (member != setup_.rank) setup.peers.others.push_back(&shelf.header());
+    setup.names.push_back(setup_.names[static_cast<std::size_t>(member)]);
+  }
+  std::shared_ptr<ShmGroup> group(new ShmGroup(std::move(setup), helper_),
+                                  [this, region, members](ShmGroup* ended) {
+                                    retire(std::unique_ptr<ShmGroup>(ended), region, members);
+                                  });
+  {
+    const std::lock_guard lock(mutex_);
+    used_ |= std::uint64_t{1} << region;
+    entries_.push_back({.group = group,
+                        .members = members,
+                        .log = communicator.log,
+                        .since = os::monotonic_now()});
+    if (error_) group->fail(*error_);
+  }
+  REGATTA_TRY_DO(choose_stages(*group));
+  group->keep_log(communicator.log);
+  return group;
+}
+
+void ShmWorld::retire(std::unique_ptr<ShmGroup> group, int region,
+                      const std::vector<int>& members) {
+  // The helper may not know the group any more, so this thread goes on with what is left.
+  group->finish(setup_.patience_of_close);
+  const std::uint64_t sequence = group->reached().sequence;
+  own().region(region).ended.rounds.store(sequence, std::memory_order_release);
+  const std::lock_guard lock(mutex_);
+  if (!left_error_) left_error_ = group->error();
+  std::erase_if(entries_, [](const Entry& entry) { return entry.group.expired(); });
+  retired_.push_back({region, members, sequence});
+}
+
+std::vector<std::shared_ptr<ShmGroup>> ShmWorld::groups() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<ShmGroup>> groups;
+  for (const Entry& entry : entries_)
+    if (auto group = entry.group.lock()) groups.push_back(std::move(group));
+  return groups;
+}
+
+void ShmWorld::fail(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    error_ = error;
+  }
+  for (const auto& group : groups())
+    group->fail(error);
+}
+
+void ShmWorld::settle() {
+  for (const auto& group : groups())
+    group->finish(Seconds{0});
+}
+
+std::optional<Error> ShmWorld::error() {
+  for (const auto& group : groups())
+    if (auto error = group->error()) return error;
+  const std::lock_guard lock(mutex_);
+  return left_error_;
+}
+
+std::optional<std::string> ShmWorld::operation_waiting_for(int world_rank) {
+  std::vector<std::shared_ptr<ShmGroup>> alive;  // released after the lock: retire() takes it
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_) {
+    const auto group = alive.emplace_back(entry.group.lock());
+    if (group == nullptr || group->is_idle()) continue;
+    for (const int rank : group->waited_for())
+      if (entry.members[static_cast<std::size_t>(rank)] == world_rank)
+        return group->describe_blocked();
+  }
+  return std::nullopt;
+}
+
+std::vector<StuckCall> ShmWorld::find_stuck(Seconds now, Seconds still) {
+  std::vector<std::shared_ptr<ShmGroup>> alive;  // released after the lock: retire() takes it
+  std::vector<StuckCall> stuck;
+  const std::lock_guard lock(mutex_);
+  for (Entry& entry : entries_) {
+    const auto group = alive.emplace_back(entry.group.lock());
+    if (group == nullptr) continue;
+    if (group->is_idle() || group->progress() != entry.progress) {
+      entry.progress = group->progress();
+      entry.since = now;
+      if (entry.log && !group->is_idle()) entry.log->progress(Lane::kCollective, now);
+      continue;
+    }
+    if (now - entry.since < still) continue;
+    StuckCall call = group->stuck_call();
+    // What was read holds only if the operation stood still meanwhile.
+    if (group->progress() != entry.progress || call.sequence == 0) continue;
+    call.since = entry.since;
+    const auto to_world = [&](int& rank) { rank = entry.members[static_cast<std::size_t>(rank)]; };
+    std::for_each(call.waited_for.begin(), call.waited_for.end(), to_world);
+    for (MemberReport& report : call.seen)
+      to_world(report.rank);
+    stuck.push_back(std::move(call));
+  }
+  return stuck;
+}
+
+std::optional<MemberReport> ShmWorld::standing(std::uint64_t communicator, std::uint32_t sequence) {
+  for (const auto& group : groups())
+    if (group->id() == communicator) return group->standing(sequence);
+  return std::nullopt;
+}
+
+bool ShmWorld::tell_running(MemberReport& report) {
+  for (const auto& group : groups()) {
+    if (group->is_idle()) continue;
+    const MemberReport own = group->standing(group->entered());
+    if (own.standing != Standing::kInIt || !own.knows_call) continue;
+    report.is_elsewhere = true;
+    report.other_call = own.call;
+    report.other_bytes = own.bytes;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace regatta::comm

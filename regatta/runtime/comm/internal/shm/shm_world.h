@@ -1,0 +1,104 @@
+// comm/internal/shm/shm_world.h: all that a rank shares with the ranks of its server: their
+// shelves, the groups that use them, and the helper thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/runtime/comm/internal/engine/stuck_call.h"
+#include "regatta/runtime/comm/internal/shm/buffer_pool.h"
+#include "regatta/runtime/comm/internal/shm/group.h"
+#include "regatta/runtime/comm/internal/shm/helper.h"
+#include "regatta/runtime/comm/shelf.h"
+
+namespace regatta::comm {
+
+struct Group;
+
+struct ShmWorldSetup {
+  int rank = 0;  // of the world
+  Shelf own;
+  std::vector<Shelf> shelves;      // by rank of the world; closed where none is shared
+  std::vector<std::string> names;  // by rank of the world
+  bool drives_in_wait = true;
+  Seconds patience_of_close;  // how long the end of a group waits for its operations
+};
+
+class ShmWorld {
+ public:
+  static Result<std::unique_ptr<ShmWorld>> start(ShmWorldSetup setup);
+
+  // Whether this rank shares memory with all of these ranks of the world, at most kPeersMax.
+  bool reaches(const std::vector<int>& members) const;
+  // Bit i: region i of the own shelf is free.
+  std::uint64_t free_regions();
+  // Where a group in that region would have to start for this rank's sake.
+  GroupStart start_of(int region) const;
+
+  // The collectives of this communicator; all of its ranks call it with the same arguments. Region
+  // and start are agreed on, the region is free on all of them. A few milliseconds go into finding
+  // out how these ranks best show each other their stages. The end of the group waits for its
+  // operations.
+  Result<std::shared_ptr<ShmGroup>> make_group(const Group& communicator, int region,
+                                               const GroupStart& start);
+
+  // Any thread.
+  void fail(const Error& error);
+  // After fail(), on any thread: returns when no operation touches memory any more.
+  void settle();
+  // The error of a group that failed by itself, also when it is gone.
+  std::optional<Error> error();
+  // An operation that waits for this rank of the world, which is gone: "all_reduce of 4 MiB".
+  std::optional<std::string> operation_waiting_for(int world_rank);
+  // The oldest operation of each group that made no progress for `still`. Called regularly: it is
+  // here that progress is noticed.
+  std::vector<StuckCall> find_stuck(Seconds now, Seconds still);
+  // Where this rank is, seen from an operation of a communicator; nothing where that is no group.
+  std::optional<MemberReport> standing(std::uint64_t communicator, std::uint32_t sequence);
+  // An operation under way, as MemberReport's other call tells it.
+  bool tell_running(MemberReport& report);
+
+  BufferPool& buffers() { return *buffers_; }
+
+ private:
+  struct Entry {
+    std::weak_ptr<ShmGroup> group;
+    std::vector<int> members;
+    std::shared_ptr<GroupLog> log;
+    std::uint64_t progress = 0;  // when it was looked at last
+    Seconds since;
+  };
+  // A region whose group ended here; the others may still read its last operation.
+  struct Retired {
+    int region = 0;
+    std::vector<int> members;
+    std::uint64_t sequence = 0;
+  };
+
+  explicit ShmWorld(ShmWorldSetup setup)
+      : buffers_(std::make_shared<BufferPool>(std::move(setup.own))), setup_(std::move(setup)) {}
+  void retire(std::unique_ptr<ShmGroup> group, int region, const std::vector<int>& members);
+  std::vector<std::shared_ptr<ShmGroup>> groups();
+  const Shelf& own() const { return buffers_->shelf(); }
+  const Shelf& shelf_of(int world_rank) const;
+
+  std::shared_ptr<BufferPool> buffers_;
+  ShmWorldSetup setup_;
+  Patience patience_;
+  std::mutex mutex_;  // guards the following
+  std::vector<Entry> entries_;
+  std::vector<Retired> retired_;
+  std::uint64_t used_ = 0;
+  std::optional<Error> error_;
+  std::optional<Error> left_error_;  // of a group that is gone
+  Helper helper_;                    // the last: its thread uses all the others
+};
+
+}  // namespace regatta::comm

@@ -1,0 +1,37 @@
+// comm/internal/transport/self_link.h: the way of a rank to itself: packets are handed over in
+// place.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string_view>
+
+#include "regatta/runtime/comm/internal/transport/link.h"
+
+namespace regatta::comm {
+
+class SelfLink : public Link {
+ public:
+  SelfLink(int self, LinkSink& sink) : self_(self), sink_(sink) {}
+
+  std::vector<int> fds() const override { return {}; }
+  void post_control(const PacketHeader& header, std::string_view /*text*/) override {
+    controls_.push_back(header);
+  }
+  void post_message(OutMessage& message) override { messages_.push_back(&message); }
+  bool progress() override;
+  void on_event(int /*slot*/, std::uint32_t /*events*/) override {}
+  void abandon() override { messages_.clear(); }
+  bool is_flushed() override { return controls_.empty() && messages_.empty(); }
+  void shut_down() override {}
+
+ private:
+  void deliver(OutMessage& message);
+
+  int self_;
+  LinkSink& sink_;
+  std::deque<PacketHeader> controls_;
+  std::deque<OutMessage*> messages_;
+};
+
+}  // namespace regatta::comm

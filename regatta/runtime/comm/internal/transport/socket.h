@@ -1,0 +1,81 @@
+// comm/internal/transport/socket.h: the few kinds of sockets that ranks meet on. All are
+// non-blocking and close-on-exec.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/base/os/unique_fd.h"
+
+namespace regatta::comm {
+
+struct TcpListener {
+  os::UniqueFd fd;
+  std::uint16_t port = 0;
+};
+// Listens on a free port of the numeric address; kInvalidInput when it is not numeric.
+Result<TcpListener> listen_tcp(const std::string& address);
+// Listens on an abstract unix name (no file): it ends with the descriptor.
+Result<os::UniqueFd> listen_unix(const std::string& name);
+// A name that nobody else has.
+std::string random_unix_name();
+
+// One end of a TCP connection: a numeric address and a port.
+struct TcpAddress {
+  std::string address;
+  std::uint16_t port = 0;
+};
+// Begins to connect; the descriptor polls writable when that ended, connect_error() says how.
+// `from`: port 0 is any free one; another must be at an address of the family of `to`, which is
+// kInvalidInput otherwise. `hops`: only the first `hops` - 1 routers pass its packets on, the next
+// one answers that their time is exceeded (RFC 792); 0: as many as it takes.
+Result<os::UniqueFd> dial_tcp(const TcpAddress& from, const TcpAddress& to, int hops = 0);
+Result<os::UniqueFd> dial_unix(const std::string& name);
+int connect_error(int fd);  // errno value, 0 when connected
+// How an attempt with few hops ended, once its descriptor polls ready; asked once.
+struct AttemptEnd {
+  bool is_connected = false;
+  std::string router;  // that the hops ended at; "" when the attempt ended in another way
+};
+AttemptEnd end_of_attempt(int fd);
+// The port that it sends from.
+std::uint16_t local_port(int fd);
+// From now on as many hops as it takes.
+void lift_hop_limit(int fd);
+
+// The next caller of a listener, or an empty descriptor.
+os::UniqueFd accept_next(int listener);
+// send() and recv() of a unix socket with descriptors that travel beside the first byte, at most
+// kFdsMax of them.
+inline constexpr std::size_t kFdsMax = 4;
+ssize_t send_with_fds(int socket, std::span<const std::byte> bytes, std::span<const int> fds);
+ssize_t receive_with_fds(int socket, std::span<std::byte> bytes, std::vector<os::UniqueFd>& fds);
+
+// Descriptors that poll() found ready, so that of many only these are asked.
+class ReadyFds {
+ public:
+  // Waits until one of them is ready, at most `limit`.
+  void wait(std::vector<pollfd>& fds, Seconds limit);
+  bool has(int fd) const { return std::binary_search(ready_.begin(), ready_.end(), fd); }
+
+ private:
+  std::vector<int> ready_;  // ascending
+};
+
+// The process at the other end of a unix socket, when it first had it; 0: in no pid namespace of
+// this process.
+pid_t peer_pid(int fd);
+
+// "10.0.0.2 port 4711", or "process 123" for a unix socket.
+std::string describe_peer(int fd);
+
+}  // namespace regatta::comm

@@ -1,0 +1,79 @@
+// comm/internal/transport/tcp_link.h: the way to a rank of another server: several TCP connections.
+// The control connection carries packets without data and messages up to kControlBytesMax, so that
+// they never queue behind bulk. Larger messages are cut in fragments; whichever outgoing connection
+// can write takes the next one, so the paths that the connections take are filled according to what
+// they bear. Headers carry message and offset: order between connections is free.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/base/os/unique_fd.h"
+#include "regatta/runtime/comm/internal/transport/channel.h"
+#include "regatta/runtime/comm/internal/transport/link.h"
+
+namespace regatta::comm {
+
+inline constexpr std::size_t kControlBytesMax = std::size_t{8} << 10;
+
+class TcpLink : public Link {
+ public:
+  // All connected and non-blocking. Without data connections it takes packets without data only.
+  TcpLink(int peer, TcpConnections connections, LinkSink& sink);
+  ~TcpLink() override;
+
+  std::vector<int> fds() const override;
+  void post_control(const PacketHeader& header, std::string_view text) override;
+  void post_message(OutMessage& message) override;
+  bool progress() override;
+  void on_event(int slot, std::uint32_t events) override;
+  void abandon() override;
+  bool is_backlogged() const override;
+  bool is_flushed() override;
+  void shut_down() override;
+
+ private:
+  struct Connection;
+  struct Outgoing;
+
+  bool write_connection(Connection& connection);
+  bool next_outgoing(Connection& connection);
+  std::size_t connections_for(const OutMessage& message) const;
+  bool cut_fragment(Outgoing& out);
+  void finish_outgoing(Connection& connection);
+  bool read_connection(Connection& connection);
+  void begin_payload(Connection& connection);
+  void finish_packet(Connection& connection);
+  void note_closed(Connection& connection, int error);
+  void note_reason(int error);
+  void check_closed();
+  void lose(std::string_view reason);
+
+  int peer_;
+  LinkSink& sink_;
+  std::vector<std::unique_ptr<Connection>> connections_;  // control, outgoing ones, incoming ones
+  std::size_t outgoing_ = 0;                              // how many
+  std::size_t first_out_ = 0;  // which outgoing connection is asked first, in turn
+  std::deque<std::pair<PacketHeader, std::string>> controls_;
+  std::deque<OutMessage*> small_;
+  std::deque<OutMessage*> bulk_;
+  bool goodbye_ = false;
+  bool lost_ = false;
+  bool any_closed_ = false;
+  std::string close_reason_;
+};
+
+// TCP_NODELAY, user timeout as the peer timeout asks (of data connections four times that: the lost
+// end of a message is sent again 0.2, 0.4, 0.8 .. s later, and may be lost again where links are
+// full; whether the peer lives, the control connection tells), little unsent data in the kernel;
+// keepalive on the control connection alone, where it tells for all of them: many idle ones that
+// probe every second overrun the queues of a machine. Errors are dropped: the connection works
+// without.
+void tune_tcp(int fd, double peer_timeout_s, bool is_control);
+
+}  // namespace regatta::comm

@@ -1,0 +1,27 @@
+// comm/internal/transport/verbs_device.h: the RDMA device of a rank, and the memory that is
+// registered with it.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "regatta/network/rdma/device.h"
+#include "regatta/runtime/comm/internal/transport/registration_cache.h"
+
+namespace regatta::comm {
+
+class VerbsDevice {
+ public:
+  explicit VerbsDevice(std::unique_ptr<rdma::Device> device)
+      : device_(std::move(device)), memory_(*device_) {}
+
+  rdma::Device& device() { return *device_; }
+  // Kept from one message of a call to the next.
+  RegistrationCache& memory() { return memory_; }
+
+ private:
+  std::unique_ptr<rdma::Device> device_;
+  RegistrationCache memory_;  // goes before the device
+};
+
+}  // namespace regatta::comm

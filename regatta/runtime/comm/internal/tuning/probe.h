@@ -1,0 +1,16 @@
+// comm/internal/tuning/probe.h: what the network between the ranks of a new world is worth, found
+// in some tens of milliseconds: the cost model starts from it.
+#pragma once
+
+#include "regatta/base/core/result.h"
+#include "regatta/runtime/comm/communicator.h"
+#include "regatta/runtime/comm/internal/tuning/candidates.h"
+
+namespace regatta::comm {
+
+// Collective; the same on all ranks. `known`: of this rank, what is known without asking; to it
+// come the latency of a step of a barrier and the rate at which every rank sends to the next while
+// it receives from the one before, those of the slowest rank, and the most ways of any rank.
+Result<Network> probe_network(Communicator& world, const Network& known);
+
+}  // namespace regatta::comm

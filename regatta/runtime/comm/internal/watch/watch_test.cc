@@ -1,0 +1,270 @@
+// The ranks watch themselves: who is wrong, late, stopped or dead is named within 2 s, whatever way
+// the data goes. More rounds: --gtest_repeat.
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "regatta/base/os/clock.h"
+#include "regatta/base/os/file.h"
+#include "regatta/runtime/comm/communicator.h"
+#include "regatta/runtime/comm/flight_file.h"
+#include "regatta/runtime/comm/internal/compress/all_reduce.h"
+#include "regatta/runtime/comm/internal/forked_world.h"
+#include "regatta/runtime/comm/snapshot.h"
+#include "regatta/runtime/comm/test_ranks.h"
+#include "regatta/runtime/comm/test_world.h"
+
+namespace regatta::comm {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+constexpr Seconds kNamedWithin{2.0};
+constexpr int kRanks = 4;
+
+Status reduce(Communicator& world, std::vector<float>& data, std::size_t count,
+              ReduceOp op = ReduceOp::kSum, DataType type = DataType::kF32) {
+  return world.all_reduce(data.data(), data.data(), count, type, op).wait();
+}
+
+// What the rank says after the calls that cannot fit together.
+std::string outcome(const Status& status, Seconds since) {
+  if (status) return "no error";
+  if (os::monotonic_now() - since > kNamedWithin) return "too late: " + status.error().message;
+  return (status.error().code == Code::kConflict ? "conflict: " : "other: ") +
+         status.error().message;
+}
+
+class WatchTest : public testing::TestWithParam<Layout> {
+ protected:
+  using Calls = std::function<Status(Communicator&, bool is_odd)>;
+
+  // Rank 2 calls something else than the others: all are told so.
+  static void expect_conflict(const Calls& calls, const std::string& theirs,
+                              const std::string& others) {
+    ForkedWorld world(kRanks);
+    world.start(
+        GetParam(),
+        [&](Communicator& ranks, Blackboard&) -> std::string {
+          std::vector<float> data(100);
+          if (const Status status = reduce(ranks, data, 100); !status)
+            return status.error().message;
+          const Seconds start = os::monotonic_now();
+          return outcome(calls(ranks, ranks.rank().value == 2), start);
+        },
+        [](Options& options) { options.peer_timeout = Seconds{10}; });
+    ASSERT_TRUE(world.wait(Seconds{20}));
+    for (int rank = 0; rank < kRanks; ++rank) {
+      EXPECT_THAT(world.result(rank), StartsWith("conflict: rank 2 at s")) << rank;
+      EXPECT_THAT(world.result(rank), HasSubstr(" called " + theirs + " where rank 0")) << rank;
+      EXPECT_THAT(world.result(rank), HasSubstr(" called " + others + ": call the same")) << rank;
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Worlds, WatchTest,
+                         testing::Values(Layout::kShm, Layout::kTcp, Layout::kMixed));
+
+TEST_P(WatchTest, NamesWhoGivesAnotherSize) {
+  std::vector<float> data(1 << 20);
+  expect_conflict([&](Communicator& world,
+                      bool is_odd) { return reduce(world, data, is_odd ? 1 << 20 : 1 << 18); },
+                  "all_reduce of 4 MiB (f32, sum)", "all_reduce of 1 MiB (f32, sum)");
+}
+
+TEST_P(WatchTest, NamesWhoGivesAnotherSmallSize) {
+  std::vector<float> data(100);
+  expect_conflict(
+      [&](Communicator& world, bool is_odd) { return reduce(world, data, is_odd ? 10 : 11); },
+      "all_reduce of 40 B (f32, sum)", "all_reduce of 44 B (f32, sum)");
+}
+
+TEST_P(WatchTest, NamesWhoGivesAnotherTypeOrOperation) {
+  std::vector<float> data(4096);
+  expect_conflict(
+      [&](Communicator& world, bool is_odd) {
+        return reduce(world, data, 4096, ReduceOp::kSum, is_odd ? DataType::kI32 : DataType::kF32);
+      },
+      "all_reduce of 16 KiB (i32, sum)", "all_reduce of 16 KiB (f32, sum)");
+  expect_conflict(
+      [&](Communicator& world, bool is_odd) {
+        return reduce(world, data, 4096, is_odd ? ReduceOp::kMax : ReduceOp::kSum);
+      },
+      "all_reduce of 16 KiB (f32, max)", "all_reduce of 16 KiB (f32, sum)");
+}
+
+TEST_P(WatchTest, NamesWhoCallsInAnotherOrder) {
+  std::vector<float> data(1 << 18);
+  expect_conflict(
+      [&](Communicator& world, bool is_odd) -> Status {
+        const Handle first = is_odd ? world.barrier() : Handle();
+        const Status status = reduce(world, data, 1 << 18);
+        return status ? world.barrier().wait() : status;
+      },
+      "barrier", "all_reduce of 1 MiB (f32, sum)");
+}
+
+Status compress_as(Communicator& world, std::vector<float>& data, compress::Kind way) {
+  const auto report =
+      compress::all_reduce(world, {data.data(), data.data(), data.size()}, {.kind = way}, nullptr)
+          .wait();
+  return report ? Status() : report.error();
+}
+
+TEST_P(WatchTest, NamesWhoCompressesInAnotherWay) {
+  std::vector<float> data(100);
+  expect_conflict(
+      [&](Communicator& world, bool is_odd) {
+        return compress_as(world, data, is_odd ? compress::Kind::kFp8E4m3 : compress::Kind::kInt8);
+      },
+      "all_reduce of 400 B (f32, sum, as fp8_e4m3)", "all_reduce of 400 B (f32, sum, as int8)");
+}
+
+// They count on their own where the others go through shared memory.
+TEST_P(WatchTest, FailsNothingWhereARankIsLateAfterCompressedCalls) {
+  ForkedWorld world(kRanks);
+  world.start(GetParam(), [](Communicator& ranks, Blackboard&) -> std::string {
+    std::vector<float> data(1000);
+    for (int call = 0; call < 30; ++call)
+      if (const Status status = compress_as(ranks, data, compress::Kind::kInt8); !status)
+        return status.error().message;
+    if (ranks.rank().value == 2) os::sleep_for(Seconds{1.5});
+    const Status status = ranks.barrier().wait();
+    return status ? "" : status.error().message;
+  });
+  ASSERT_TRUE(world.wait(Seconds{20}));
+  for (int rank = 0; rank < kRanks; ++rank)
+    EXPECT_EQ(world.result(rank), "");
+}
+
+// Asks the record of the rank until it says `text`, as long as that may take.
+bool says(ForkedWorld& world, int rank, const std::string& text, Seconds since) {
+  while (os::monotonic_now() - since < kNamedWithin) {
+    const auto views = inspect_process(world.pid(rank));
+    if (views && views->front().verdict.find(text) != std::string::npos) return true;
+    os::sleep_for(Seconds{0.01});
+  }
+  return false;
+}
+
+std::string verdict_of(ForkedWorld& world, int rank) {
+  const auto views = inspect_process(world.pid(rank));
+  return views ? views->front().verdict : views.error().message;
+}
+
+void wait_for_stage(ForkedWorld& world, int stage) {
+  while (world.board().stage.load() < stage)
+    os::sleep_for(Seconds{0.005});
+}
+
+TEST_P(WatchTest, NamesWhoIsStoppedUntilItGoesOn) {
+  ForkedWorld world(kRanks);
+  world.start(
+      GetParam(),
+      [](Communicator& ranks, Blackboard& board) -> std::string {
+        std::vector<float> data(1000);
+        ++board.stage;
+        // The ranks agree on the end.
+        for (float ends = 0; ends == 0;) {
+          ends = ranks.rank().value == 0 && board.stage.load() >= 100 ? 1.0F : 0.0F;
+          data.back() = ends;
+          if (const Status status = reduce(ranks, data, data.size()); !status)
+            return status.error().message;
+          ends = data.back();
+        }
+        return "";
+      },
+      [](Options& options) { options.peer_timeout = Seconds{20}; });
+  wait_for_stage(world, kRanks);
+  os::sleep_for(Seconds{0.1});
+  const Seconds stopped_at = os::monotonic_now();
+  kill(world.pid(3), SIGSTOP);
+  for (const int rank : {0, 1, 2})
+    EXPECT_TRUE(says(world, rank, ": rank 3 at s", stopped_at))
+        << rank << ": " << verdict_of(world, rank);
+  kill(world.pid(3), SIGCONT);
+  const Seconds continued_at = os::monotonic_now();
+  while (!verdict_of(world, 0).empty() && os::monotonic_now() - continued_at < kNamedWithin)
+    os::sleep_for(Seconds{0.01});
+  EXPECT_THAT(verdict_of(world, 0), IsEmpty());
+  world.board().stage = 100;
+  EXPECT_TRUE(world.wait(Seconds{10}));
+  for (int rank = 0; rank < kRanks; ++rank)
+    EXPECT_EQ(world.result(rank), "") << rank;
+}
+
+TEST_P(WatchTest, NamesWhoHasNotCalledAndFailsNothing) {
+  ForkedWorld world(kRanks);
+  world.start(GetParam(), [](Communicator& ranks, Blackboard& board) -> std::string {
+    ++board.stage;
+    while (ranks.rank().value == 1 && board.stage.load() < 100)
+      os::sleep_for(Seconds{0.01});
+    const Status status = ranks.barrier().wait();
+    return status ? "" : status.error().message;
+  });
+  wait_for_stage(world, kRanks);
+  const Seconds start = os::monotonic_now();
+  for (const int rank : {0, 2, 3}) {
+    EXPECT_TRUE(says(world, rank, "barrier: no progress for ", start)) << rank;
+    EXPECT_THAT(verdict_of(world, rank), HasSubstr(": rank 1 at s")) << rank;
+    EXPECT_THAT(verdict_of(world, rank), HasSubstr("has not called it")) << rank;
+  }
+  world.board().stage = 100;
+  EXPECT_TRUE(world.wait(Seconds{10}));
+  for (int rank = 0; rank < kRanks; ++rank)
+    EXPECT_EQ(world.result(rank), "") << rank;
+}
+
+TEST_P(WatchTest, LeavesAFlightFileOfEveryRankThatFailed) {
+  const auto folder = os::TempFolder::create();
+  ASSERT_TRUE(folder);
+  ForkedWorld world(kRanks);
+  world.start(
+      GetParam(),
+      [](Communicator& ranks, Blackboard& board) -> std::string {
+        std::vector<float> data(1000);
+        ++board.stage;
+        for (;;)
+          if (const Status status = reduce(ranks, data, data.size()); !status)
+            return status.error().message;
+      },
+      [&](Options& options) {
+        options.flight_dir = folder->path() + "/flights";
+        options.job_name = "flown";
+      });
+  wait_for_stage(world, kRanks);
+  os::sleep_for(Seconds{0.1});
+  kill(world.pid(2), SIGKILL);
+  ASSERT_TRUE(world.wait(Seconds{10}));
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const auto view = read_flight_file(folder->path() + "/flights/regatta-flight-flown-rank" +
+                                       std::to_string(rank) + ".json");
+    ASSERT_EQ(view.has_value(), rank != 2) << rank;
+    if (!view) continue;
+    EXPECT_THAT(view->error, HasSubstr("rank 2 at s")) << rank;
+    EXPECT_FALSE(view->flights.empty()) << rank;
+    ASSERT_EQ(view->groups.size(), 1U) << rank;
+    EXPECT_EQ(view->groups[0].members.size(), static_cast<std::size_t>(kRanks));
+  }
+}
+
+TEST(Watch, ShowsNothingWhenItIsOff) {
+  run_all(
+      Layout::kShm, 2,
+      [](Communicator& world) {
+        EXPECT_TRUE(world.barrier().wait());
+        EXPECT_FALSE(inspect_process(getpid()));
+      },
+      [](int, Options& options) { options.watch = false; });
+}
+
+}  // namespace
+}  // namespace regatta::comm

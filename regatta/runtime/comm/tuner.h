@@ -1,0 +1,91 @@
+// comm/tuner.h: chooses the settings of all calls of one group: one search per operation and
+// size class (powers of two of the whole vector). Pure, as search.h: ranks that are told the same
+// times choose the same settings.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "regatta/base/core/units.h"
+#include "regatta/runtime/comm/internal/tuning/candidates.h"
+#include "regatta/runtime/comm/internal/tuning/search.h"
+#include "regatta/runtime/comm/setting.h"
+
+namespace regatta::comm {
+
+// Where a choice comes from.
+enum class Reason { kForced, kOnlyOne, kModel, kMeasured, kLoaded };
+std::string to_string(Reason reason);
+std::optional<Reason> reason_named(const std::string& name);
+
+// What is chosen for one operation and size class, and what else there is.
+struct Choice {
+  CallKind kind = CallKind::kBarrier;
+  std::size_t bytes_from = 0;  // of the whole vector; up to twice as many
+  int ranks = 0;
+  int servers = 0;
+  Reason reason = Reason::kModel;
+  bool is_settled = true;
+  std::size_t chosen = 0;  // of `tried`
+  std::vector<Tried> tried;
+  long long calls = 0;
+};
+
+struct TunerSetup {
+  int ranks = 1;
+  int servers = 1;
+  Ways ways;
+  Algorithm forced = Algorithm::kAutomatic;
+  Measure measure = Measure::kAll;
+};
+
+class Tuner {
+ public:
+  explicit Tuner(TunerSetup setup) : setup_(std::move(setup)) {}
+
+  // A call that is timed: give() its time.
+  struct Ticket {
+    std::size_t search = 0;
+    int number = -1;
+
+    bool is_timed() const { return number >= 0; }
+  };
+  struct Next {
+    Setting setting;
+    Ticket ticket;
+  };
+  Next next(const Case& call);
+  void give(const Ticket& ticket, Seconds took);
+  // The call was carried out in a way that is not searched for.
+  void skip(const Ticket& ticket);
+  // The next call of this kind waits for the times of earlier ones.
+  bool waits(const Case& call) const;
+  // For the kind of the last call no trial is under way or to come soon.
+  bool is_settled() const { return entries_.empty() || entries_[last_].search.is_settled(); }
+
+  std::vector<Choice> choices() const;
+  // What an earlier run chose, where it was on the same number of ranks and servers; others are
+  // left out. Before the first call.
+  void load(const std::vector<Choice>& choices);
+
+ private:
+  struct Entry {
+    Choice about;
+    Search search;
+  };
+  Entry& entry_for(const Case& call);
+  Search make_search(const Case& call, Choice& about) const;
+  bool can_be(const Setting& setting, const Case& call) const;
+
+  const TunerSetup setup_;
+  std::map<std::pair<CallKind, int>, std::size_t> index_;
+  std::vector<Entry> entries_;
+  std::size_t last_ = 0;
+  std::vector<Choice> loaded_;
+};
+
+}  // namespace regatta::comm

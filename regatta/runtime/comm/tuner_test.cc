@@ -1,0 +1,159 @@
+#include "regatta/runtime/comm/tuner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "regatta/runtime/comm/tuning_file.h"
+
+namespace regatta::comm {
+namespace {
+
+constexpr Ground kEight{.ranks = 8,
+                        .network = {.latency = Seconds{50e-6}, .rate = {125e6}, .connections = 8}};
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+Tuner tuner_on(const Ground& ground, const Setting& forced = {}, Measure measure = Measure::kAll) {
+  return Tuner({.ranks = ground.ranks,
+                .servers = ground.ranks,
+                .ways = network_ways(ground, forced),
+                .forced = forced.algorithm,
+                .measure = measure});
+}
+
+TEST(RankedAlgorithms, BeginWithFewStepsForShortAndFewBytesForLongVectors) {
+  const auto first = [&](CallKind kind, std::size_t bytes) {
+    return rank_algorithms({kind, bytes}, kEight).front().setting.algorithm;
+  };
+  EXPECT_EQ(first(CallKind::kAllReduce, 64), Algorithm::kExchange);
+  EXPECT_EQ(first(CallKind::kAllReduce, 8 << 10), Algorithm::kDoubling);
+  EXPECT_EQ(first(CallKind::kBroadcast, 64), Algorithm::kTree);
+  EXPECT_NE(first(CallKind::kAllReduce, 64 * kMiB), Algorithm::kDoubling);
+  EXPECT_NE(first(CallKind::kBroadcast, 64 * kMiB), Algorithm::kTree);
+}
+
+TEST(RankedAlgorithms, LeaveOutWhatTheModelSeesFarBehindUnlessItIsWanted) {
+  const Case large{CallKind::kBroadcast, 64 * kMiB};
+  const auto has_tree = [](const std::vector<Candidate>& ranked) {
+    for (const Candidate& one : ranked)
+      if (one.setting.algorithm == Algorithm::kTree) return true;
+    return false;
+  };
+  EXPECT_FALSE(has_tree(rank_algorithms(large, kEight)));
+  EXPECT_TRUE(has_tree(rank_algorithms(large, kEight, Algorithm::kTree)));
+}
+
+TEST(Tuner, KeepsWhatIsForced) {
+  Tuner tuner = tuner_on(kEight, {.algorithm = Algorithm::kRing, .connections = 3});
+  for (int i = 0; i < 50; ++i) {
+    const Setting setting = tuner.next({CallKind::kAllReduce, 64 * kMiB}).setting;
+    EXPECT_EQ(setting.algorithm, Algorithm::kRing);
+    EXPECT_EQ(setting.connections, 3);
+  }
+  EXPECT_EQ(tuner.choices().front().reason, Reason::kForced);
+}
+
+TEST(Tuner, LetsTheModelAloneDecideWhereItMayNotMeasure) {
+  Tuner tuner = tuner_on(kEight, {}, Measure::kNothing);
+  for (int i = 0; i < 50; ++i)
+    EXPECT_FALSE(tuner.next({CallKind::kAllReduce, 64 * kMiB}).ticket.is_timed());
+  EXPECT_EQ(tuner.choices().front().reason, Reason::kModel);
+}
+
+TEST(Tuner, TriesNoAlgorithmsWhereResultsMustKeepTheirBits) {
+  Tuner tuner = tuner_on(kEight, {}, Measure::kTransport);
+  const Case call{CallKind::kAllReduce, 64 * kMiB};
+  const Algorithm first = tuner.next(call).setting.algorithm;
+  bool varies_connections = false;
+  for (int i = 0; i < 50; ++i) {
+    const auto [setting, ticket] = tuner.next(call);
+    EXPECT_EQ(setting.algorithm, first);
+    varies_connections |= setting.connections != 2;
+    if (ticket.is_timed()) tuner.give(ticket, Seconds{1.0});
+  }
+  EXPECT_TRUE(varies_connections);
+}
+
+TEST(Tuner, SearchesEachOperationAndSizeClassByItself) {
+  Tuner tuner = tuner_on(kEight);
+  tuner.next({CallKind::kAllReduce, 64 * kMiB});
+  tuner.next({CallKind::kAllReduce, 65 * kMiB});
+  tuner.next({CallKind::kAllReduce, 16 * kMiB});
+  tuner.next({CallKind::kBroadcast, 64 * kMiB});
+  EXPECT_EQ(tuner.choices().size(), 3U);
+}
+
+Tuner measured_tuner() {
+  Tuner tuner = tuner_on(kEight);
+  const Case call{CallKind::kAllReduce, 64 * kMiB};
+  do {
+    const auto [setting, ticket] = tuner.next(call);
+    if (ticket.is_timed()) tuner.give(ticket, Seconds{setting.connections == 2 ? 0.5 : 1.0});
+  } while (!tuner.is_settled());
+  return tuner;
+}
+
+TEST(TuningFile, GivesTheNextRunWhatThisOneFound) {
+  const std::vector<Choice> found = measured_tuner().choices();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].reason, Reason::kMeasured);
+  const auto read = parse_tuning(format_tuning(found));
+  ASSERT_TRUE(read) << read.error().message;
+  Tuner next = tuner_on(kEight);
+  next.load(*read);
+  const auto call = next.next({CallKind::kAllReduce, 64 * kMiB});
+  EXPECT_EQ(call.setting, found[0].tried[found[0].chosen].setting);
+  EXPECT_FALSE(call.ticket.is_timed());
+  EXPECT_EQ(next.choices().front().reason, Reason::kLoaded);
+}
+
+TEST(TuningFile, DoesNotHoldForOtherNumbersOfRanks) {
+  Ground four = kEight;
+  four.ranks = 4;
+  Tuner next = tuner_on(four);
+  next.load(measured_tuner().choices());
+  next.next({CallKind::kAllReduce, 64 * kMiB});
+  EXPECT_NE(next.choices().front().reason, Reason::kLoaded);
+}
+
+TEST(TuningFile, DoesNotHoldForServersThatLieOtherwise) {
+  std::vector<Choice> found = measured_tuner().choices();
+  found[0].tried[found[0].chosen].setting.algorithm = Algorithm::kHierarchical;
+  Tuner next = tuner_on(kEight);
+  next.load(found);
+  const Setting setting = next.next({CallKind::kAllReduce, 64 * kMiB}).setting;
+  EXPECT_NE(setting.algorithm, Algorithm::kHierarchical);
+  EXPECT_NE(next.choices().front().reason, Reason::kLoaded);
+}
+
+TEST(TuningFile, DoesNotHoldAgainstWhatIsForced) {
+  const std::vector<Choice> found = measured_tuner().choices();
+  const Algorithm best = found[0].tried[found[0].chosen].setting.algorithm;
+  const Algorithm other = best == Algorithm::kRing ? Algorithm::kHalving : Algorithm::kRing;
+  Tuner next = tuner_on(kEight, {.algorithm = other});
+  next.load(found);
+  EXPECT_EQ(next.next({CallKind::kAllReduce, 64 * kMiB}).setting.algorithm, other);
+}
+
+TEST(TuningFile, NamesWhatIsWrong) {
+  const std::string good = format_tuning(measured_tuner().choices());
+  const auto error_of = [](const std::string& text) {
+    const auto read = parse_tuning(text);
+    return read ? "" : read.error().message;
+  };
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    return error_of(text);
+  };
+  EXPECT_EQ(error_of(good), "");
+  EXPECT_THAT(error_of("{"), testing::HasSubstr("no JSON object"));
+  EXPECT_THAT(error_of(good.substr(0, good.size() / 2)), testing::HasSubstr("no JSON object"));
+  EXPECT_THAT(changed("\"version\": 1", "\"version\": 7"), testing::HasSubstr("version 7"));
+  EXPECT_THAT(changed("all_reduce", "all_redu"), testing::HasSubstr("\"operation\" names none"));
+  EXPECT_THAT(changed("\"ranks\": 8", "\"ranks\": -8"),
+              testing::HasSubstr("\"ranks\" is no whole"));
+  EXPECT_THAT(changed("\"chosen\": ", "\"chosen\": 9"), testing::HasSubstr("\"chosen\" is not"));
+}
+
+}  // namespace
+}  // namespace regatta::comm

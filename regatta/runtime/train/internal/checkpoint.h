@@ -1,0 +1,43 @@
+// train/internal/checkpoint.h: the state of a training run in a folder: FOLDER/step-00000015/ holds
+// a file for each (pp, tp) position and a manifest, written last, without which the folder does not
+// count. Every file is written beside its name and renamed, so a kill at any moment leaves the
+// checkpoint before. Part file: magic, step and element count, the three flat arrays, a checksum.
+#pragma once
+
+#include <string>
+
+#include "regatta/base/core/result.h"
+#include "regatta/model/workload/job.h"
+#include "regatta/model/workload/strategy.h"
+#include "regatta/runtime/train/internal/parameters.h"
+
+namespace regatta::train {
+
+// Where the files of a step lie.
+std::string step_folder(const std::string& folder, int step);
+
+// Saves this rank's position after `step` steps. kUnavailable names the path and the reason.
+Status save_part(const std::string& folder, int step, workload::RankCoordinates at,
+                 const Parameters& parameters);
+// After all parts are saved, by one rank.
+Status save_manifest(const std::string& folder, int step, const workload::Job& job,
+                     const workload::Strategy& strategy);
+
+// Steps done by the newest complete checkpoint. kNotFound when there is none: names the folder.
+Result<int> newest_checkpoint(const std::string& folder);
+
+// Fails with kInvalidInput when the checkpoint is of another model, precision, tp or pp: names the
+// key, what was saved and what was asked; or names the file, when it cannot be read.
+Status check_manifest(const std::string& folder, int step, const workload::Job& job,
+                      const workload::Strategy& strategy);
+
+// How many replicas saved what their compressed gradients left out (feedback_file.h): 0 where the
+// run had no compression, or one replica. Of a manifest that was checked.
+int saved_feedbacks(const std::string& folder, int step);
+
+// Fills master, moments and compute weights. kInvalidInput names the file: missing, of another
+// size, truncated or changed since.
+Status load_part(const std::string& folder, int step, workload::RankCoordinates at,
+                 Parameters& parameters);
+
+}  // namespace regatta::train

@@ -1,0 +1,82 @@
+#include "regatta/runtime/train/internal/gradient_reducer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace regatta::train {
+namespace {
+
+constexpr std::int64_t kBucket = workload::kGradientBucketElements;
+
+}  // namespace
+
+comm::compress::Compression compression_of(workload::Compression compression) {
+  using comm::compress::Kind;
+  switch (compression) {
+    case workload::Compression::kNone:
+      return {};
+    case workload::Compression::kBf16:
+      return {.kind = Kind::kBf16};
+    case workload::Compression::kFp16:
+      return {.kind = Kind::kF16};
+    case workload::Compression::kFp8:
+      return {.kind = Kind::kFp8E4m3};
+    case workload::Compression::kInt8:
+      return {.kind = Kind::kInt8};
+    case workload::Compression::kTopK:
+      return {.kind = Kind::kTopK, .fraction = 0.01};
+    case workload::Compression::kPowerSgd:
+      return {.kind = Kind::kPowerSgd, .rank = 4};
+    case workload::Compression::kAutomatic:
+      return {.kind = Kind::kAutomatic};
+  }
+  return {};
+}
+
+GradientReducer::GradientReducer(comm::Communicator* communicator, Tensor gradient,
+                                 const Options& options, PhaseClock& clock)
+    : gradient_(std::move(gradient)), overlap_(options.overlap), clock_(clock) {
+  if (communicator == nullptr) return;
+  compressor_.emplace(*communicator, options.compression);
+  if (options.compression.kind != comm::compress::Kind::kNone)
+    feedback_.resize(static_cast<std::size_t>((gradient_.numel() + kBucket - 1) / kBucket));
+}
+
+void GradientReducer::submit_until(std::int64_t end) {
+  float* data = gradient_.data_ptr<float>() + submitted_;
+  const auto bucket = static_cast<std::size_t>(submitted_ / kBucket);
+  pending_.push_back(compressor_->all_reduce(
+      {.in = data, .out = data, .count = static_cast<std::size_t>(end - submitted_)},
+      feedback_.empty() ? nullptr : &feedback_[bucket]));
+  submitted_ = end;
+}
+
+void GradientReducer::ready(std::int64_t end) {
+  if (!compressor_ || !overlap_) return;
+  while (submitted_ + kBucket <= end)
+    submit_until(submitted_ + kBucket);
+}
+
+Status GradientReducer::finish() {
+  if (!compressor_) return {};
+  clock_.enter({.phase = workload::Phase::kDpComm});
+  const std::int64_t total = gradient_.numel();
+  while (submitted_ < total)
+    submit_until(std::min(submitted_ + kBucket, total));
+  Status status;
+  for (comm::compress::Pending& pending : pending_) {
+    const auto done = pending.wait();
+    if (!done && status) status = done.error();
+    if (done) {
+      clock_.background({.phase = workload::Phase::kDpComm}, pending.started_at(),
+                        pending.ended_at());
+    }
+  }
+  pending_.clear();
+  submitted_ = 0;
+  clock_.enter({});
+  return status;
+}
+
+}  // namespace regatta::train

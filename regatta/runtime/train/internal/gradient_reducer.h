@@ -1,0 +1,53 @@
+// train/internal/gradient_reducer.h: sums the gradients of the data-parallel replicas, in buckets
+// that leave while backward is still computing the later ones.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "regatta/model/workload/strategy.h"
+#include "regatta/runtime/comm/communicator.h"
+#include "regatta/runtime/comm/compressor.h"
+#include "regatta/runtime/train/internal/phase_clock.h"
+#include "regatta/runtime/train/internal/tensor.h"
+
+namespace regatta::train {
+
+// What a strategy's compression means to coll.
+comm::compress::Compression compression_of(workload::Compression compression);
+
+class GradientReducer {
+ public:
+  struct Options {
+    bool overlap = true;  // false: everything leaves in finish()
+    comm::compress::Compression compression;
+  };
+  // gradient: flat fp32, in the order in which backward finishes it. `communicator`: null when
+  // there is one replica.
+  GradientReducer(comm::Communicator* communicator, Tensor gradient, const Options& options,
+                  PhaseClock& clock);
+
+  // All elements before `end` are final: submits the buckets that are complete.
+  void ready(std::int64_t end);
+
+  // Submits the rest and waits for all; the time counts as kDpComm.
+  Status finish();
+
+  // What the compressed calls left out, by bucket: part of a checkpoint. Empty where nothing is
+  // compressed.
+  std::vector<comm::compress::Feedback>& feedback() { return feedback_; }
+
+ private:
+  void submit_until(std::int64_t end);
+
+  std::optional<comm::compress::Compressor> compressor_;  // empty: one replica
+  Tensor gradient_;
+  bool overlap_;
+  PhaseClock& clock_;
+  std::int64_t submitted_ = 0;
+  std::vector<comm::compress::Pending> pending_;
+  std::vector<comm::compress::Feedback> feedback_;
+};
+
+}  // namespace regatta::train
