@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   REGATTA_CHECK(!pairs->pairs.empty() && pairs->ports.size() == 2 * pairs->pairs.size());
-  for (const fabric::Pair& pair : pairs->pairs)
+  for (const fabric::NicPair& pair : pairs->pairs)
     REGATTA_CHECK(graph.links[pair.from.index()].a_nic >= 0 && pair.from != pair.to);
   return 0;
 }

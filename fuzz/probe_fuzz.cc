@@ -50,11 +50,11 @@ void as_reports(const Fabric& fabric, const Matrix& matrix, std::string_view tex
   for (const std::string& line : regatta::split(text, '\n')) {
     const auto parsed = regatta::probe::parse_line(line, part, 3);
     if (!parsed) continue;
-    const auto* const report = std::get_if<regatta::diag::Report>(&*parsed);
+    const auto* const report = std::get_if<regatta::diag::ProbeReport>(&*parsed);
     if (report == nullptr) continue;
     locator.add(*report);
     const auto after = static_cast<double>(report->window + 3);
-    static_cast<void>(locator.look(regatta::Seconds{0.03 * after}));
+    static_cast<void>(locator.locate(regatta::Seconds{0.03 * after}));
   }
 }
 

@@ -20,10 +20,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const fabric::DeadlockCheck check = fabric::check_deadlock(graph, *routes);
-  REGATTA_CHECK(check.circle.has_value() == check.layers.empty());
-  if (!check.circle) return 0;
-  for (std::size_t i = 0; i < check.circle->size(); ++i)
-    REGATTA_CHECK(fabric::cause_of_wait(graph, *routes, (*check.circle)[i],
-                                        (*check.circle)[(i + 1) % check.circle->size()]));
+  REGATTA_CHECK(check.cycle.has_value() == check.layers.empty());
+  if (!check.cycle) return 0;
+  for (std::size_t i = 0; i < check.cycle->size(); ++i)
+    REGATTA_CHECK(fabric::cause_of_dependency(graph, *routes, (*check.cycle)[i],
+                                              (*check.cycle)[(i + 1) % check.cycle->size()]));
   return 0;
 }

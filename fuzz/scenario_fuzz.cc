@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "regatta/base/core/check.h"
-#include "regatta/network/simulate/run.h"
+#include "regatta/network/simulate/run_scenario.h"
 #include "regatta/network/simulate/scenario_yaml.h"
-#include "regatta/network/simulate/test_network.h"
+#include "regatta/network/simulate/test_cluster.h"
 
 namespace {
 
@@ -15,7 +15,7 @@ namespace {
 bool is_small(const regatta::simulate::Scenario& scenario) {
   if (scenario.traffic.size() > 8 || scenario.failures.size() > 4) return false;
   for (const regatta::simulate::TrafficItem& item : scenario.traffic) {
-    const regatta::simulate::StepShape& step = item.step;
+    const regatta::simulate::SimulatedStep& step = item.step;
     if (item.repeat > 3 || item.bytes.value > (1 << 20) || step.micro_batches > 8) return false;
     if (step.activations.value > (1 << 20) || step.gradients.value > (1 << 20)) return false;
   }
@@ -26,7 +26,7 @@ bool is_small(const regatta::simulate::Scenario& scenario) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace regatta;  // NOLINT(google-build-using-namespace): one function
-  static const simulate::Network network(simulate::test_cluster(4, 2));
+  static const simulate::SimulatedNetwork network(simulate::test_cluster(4, 2));
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto scenario = simulate::parse_scenario(text, "fuzz.yaml");
   if (!scenario) {
@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   if (!is_small(*scenario)) return 0;
-  const auto outcome = simulate::run(*scenario, network);
+  const auto outcome = simulate::run_scenario(*scenario, network);
   if (!outcome) REGATTA_CHECK(outcome.error().message.rfind("fuzz.yaml:", 0) == 0);
   return 0;
 }

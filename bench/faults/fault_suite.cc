@@ -27,8 +27,8 @@ namespace {
 constexpr double kSingleBar = 0.99;
 constexpr double kDoubleBar = 0.95;
 
-struct Network {
-  explicit Network(const topo::Cluster& cluster)
+struct FaultSuiteNetwork {
+  explicit FaultSuiteNetwork(const topo::Cluster& cluster)
       : graph(build_graph(cluster)),
         routes(graph),
         seeds(topo::hash_seeds(cluster, graph)),
@@ -43,22 +43,22 @@ struct Network {
 };
 
 // Networks by name, built once.
-class Networks {
+class FaultSuiteNetworks {
  public:
-  explicit Networks(std::string folder) : folder_(std::move(folder)) {}
+  explicit FaultSuiteNetworks(std::string folder) : folder_(std::move(folder)) {}
 
-  Result<const Network*> get(const std::string& name) {
+  Result<const FaultSuiteNetwork*> get(const std::string& name) {
     const auto at = all_.find(name);
     if (at != all_.end()) return at->second.get();
     const std::string path = folder_ + "/clusters/" + name + ".yaml";
     REGATTA_TRY(text, os::read_file(path));
     REGATTA_TRY(cluster, topo::parse_cluster(text, path));
-    return (all_[name] = std::make_unique<Network>(cluster)).get();
+    return (all_[name] = std::make_unique<FaultSuiteNetwork>(cluster)).get();
   }
 
  private:
   std::string folder_;
-  std::map<std::string, std::unique_ptr<Network>> all_;
+  std::map<std::string, std::unique_ptr<FaultSuiteNetwork>> all_;
 };
 
 probe::SimulationOptions options_of(const probe::Scenario& scenario) {
@@ -99,7 +99,7 @@ bool is_right_roughly(const topo::Graph& graph, const std::vector<diag::Culprit>
           truth[0].kind == diag::CulpritKind::kServer);
 }
 
-struct Score {
+struct SuiteScore {
   int all = 0;
   int right = 0;
   int vote = 0;
@@ -109,7 +109,7 @@ struct Score {
 
 class Suite {
  public:
-  Suite(Networks& networks, bool verbose, bool traces)
+  Suite(FaultSuiteNetworks& networks, bool verbose, bool traces)
       : networks_(networks), verbose_(verbose), traces_(traces) {}
 
   Status run(const probe::Scenario& scenario) {
@@ -125,7 +125,7 @@ class Suite {
                                                 options_of(scenario), traces_ ? &planned : nullptr);
     const std::string group = fmt::format("{}, {}", faults.size() == 1 ? "single" : "double",
                                           scenario.is_busy ? "busy" : "quiet");
-    Score& score = scores_[group];
+    SuiteScore& score = scores_[group];
     ++score.all;
     score.right += outcome.is_right ? 1 : 0;
     score.vote += is_right_roughly(network->graph, outcome.truth, outcome.vote) ? 1 : 0;
@@ -140,7 +140,7 @@ class Suite {
   // Whether the bars hold.
   bool print() const {
     bool good = true;
-    std::map<std::string, Score> sums;
+    std::map<std::string, SuiteScore> sums;
     std::vector<std::vector<std::string>> rows = {
         {"faults", "scenarios", "right within 2 s", "007 vote", "Pingmesh", "median", "slowest"}};
     for (const auto& [group, score] : scores_) {
@@ -151,7 +151,7 @@ class Suite {
                       share(score.threshold),
                       after.empty() ? "-" : format_seconds({after[after.size() / 2]}),
                       after.empty() ? "-" : format_seconds({after.back()})});
-      Score& whole = sums[group.starts_with("single") ? "single" : "double"];
+      SuiteScore& whole = sums[group.starts_with("single") ? "single" : "double"];
       whole.all += score.all;
       whole.right += score.right;
     }
@@ -185,16 +185,16 @@ class Suite {
   }
 
  private:
-  Status run_healthy(const probe::Scenario& scenario, const Network& network) {
+  Status run_healthy(const probe::Scenario& scenario, const FaultSuiteNetwork& network) {
     probe::Simulation simulation(network.graph, network.matrix, {}, options_of(scenario));
     diag::Locator locator(network.graph, network.matrix.ways,
-                          {.doubt = traces_ ? probe::kDoubt : Seconds{0}});
+                          {.confirmation_delay = traces_ ? probe::kDoubt : Seconds{0}});
     probe::SimulatedTraces traces(network.graph, {network.routes, network.seeds}, network.matrix);
     while (simulation.now() < scenario.lasts) {
-      for (const diag::Report& report : simulation.next_window())
+      for (const diag::ProbeReport& report : simulation.next_window())
         locator.add(report);
       if (traces_) traces.go_on(simulation, locator);
-      for (const diag::Verdict& verdict : locator.look(simulation.now()).begun) {
+      for (const diag::FaultVerdict& verdict : locator.locate(simulation.now()).begun) {
         ++(diag::is_fault(verdict) ? false_verdicts_ : noise_told_);
         if (diag::is_fault(verdict))
           fmt::print("{}: false: {}\n", scenario.name, to_string(network.graph, verdict));
@@ -208,7 +208,7 @@ class Suite {
     for (std::size_t i = 0; i < outcome.truth.size(); ++i)
       ++confusion_[place(graph, outcome.truth[i])]
                   [outcome.after[i].value >= 0 ? place(graph, outcome.truth[i]) : "nothing"];
-    for (const diag::Verdict& verdict : outcome.blamed)
+    for (const diag::FaultVerdict& verdict : outcome.blamed)
       if (std::ranges::find(outcome.truth, verdict.culprit) == outcome.truth.end())
         ++confusion_["(not broken)"][place(graph, verdict.culprit)];
   }
@@ -217,14 +217,14 @@ class Suite {
                    const probe::Outcome& outcome) {
     fmt::print("{} {}: {}\n", scenario.name, outcome.is_right ? "right" : "WRONG",
                join(scenario.faults, "; "));
-    for (const diag::Verdict& verdict : outcome.blamed)
+    for (const diag::FaultVerdict& verdict : outcome.blamed)
       fmt::print("    {} at {}\n", to_string(graph, verdict), format_seconds(verdict.at));
   }
 
-  Networks& networks_;
+  FaultSuiteNetworks& networks_;
   bool verbose_;
   bool traces_;  // routers are asked too
-  std::map<std::string, Score> scores_;
+  std::map<std::string, SuiteScore> scores_;
   std::map<std::string, std::map<std::string, int>> confusion_;
   Seconds healthy_;
   int false_verdicts_ = 0;
@@ -232,7 +232,8 @@ class Suite {
 };
 
 // Lines of random faults: how the files here came about.
-Result<std::string> generate(Networks& networks, int faults, int count, std::uint64_t seed) {
+Result<std::string> generate(FaultSuiteNetworks& networks, int faults, int count,
+                             std::uint64_t seed) {
   const std::vector<std::string> clusters = {"two-tiers", "three-tiers", "two-nics-a-leaf",
                                              "eight-rails"};
   std::mt19937_64 random(seed);
@@ -267,7 +268,7 @@ struct Options {
   bool traces = false;
 };
 
-Status run_suite(Networks& networks, const Options& options, bool& good) {
+Status run_suite(FaultSuiteNetworks& networks, const Options& options, bool& good) {
   Suite suite(networks, options.verbose, options.traces);
   for (const std::string& file : options.files) {
     REGATTA_TRY(text, os::read_file(file));
@@ -314,7 +315,7 @@ int main(int count, char** values) {
   prints->add_option("COUNT", options.count)->required()->check(CLI::Range(1, 1'000'000));
   prints->add_option("SEED", seed)->required();
   CLI11_PARSE(app, count, values);
-  Networks networks(REGATTA_FAULTS);
+  FaultSuiteNetworks networks(REGATTA_FAULTS);
   if (prints->parsed()) {
     const auto lines = generate(networks, faults, options.count, seed);
     if (lines) fmt::print("{}", *lines);

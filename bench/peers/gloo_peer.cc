@@ -25,9 +25,9 @@
 #include <gloo/scatter.h>
 #include <gloo/transport/tcp/device.h>
 
+#include "peer_report.h"
 #include "regatta/runtime/bench/collective.h"
 #include "regatta/runtime/bench/internal/batches.h"
-#include "report.h"
 
 namespace {
 

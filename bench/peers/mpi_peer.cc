@@ -11,9 +11,9 @@
 
 #include <mpi.h>
 
+#include "peer_report.h"
 #include "regatta/runtime/bench/collective.h"
 #include "regatta/runtime/bench/internal/batches.h"
-#include "report.h"
 
 namespace {
 

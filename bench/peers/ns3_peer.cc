@@ -11,29 +11,29 @@
 #include <cstdlib>
 #include <string>
 
+#include "bench/peers/child_process.h"
 #include "bench/peers/ns3_ring.h"
-#include "bench/peers/own_process.h"
 #include "regatta/network/fabric/collective_traffic.h"
-#include "regatta/network/fabric/internal/packet/test_scene.h"
+#include "regatta/network/fabric/internal/packet/test_packet_setup.h"
 #include "regatta/network/fabric/mixed_simulation.h"
 
 namespace {
 
-using regatta::peers::Ring;
+using regatta::peers::RingOptions;
 
-double simulate_ours(const Ring& one, bool is_mixed) {
+double simulate_ours(const RingOptions& one, bool is_mixed) {
   using namespace regatta::fabric;
-  TestScene scene(static_cast<int>(one.ranks), static_cast<int>(one.per_leaf), {one.rate});
-  add_ring_all_reduce(scene.traffic, one.ranks, {one.bytes},
-                      [&](std::uint32_t from, std::uint32_t to) { return scene.pair(from, to); });
+  TestPacketSetup setup(static_cast<int>(one.ranks), static_cast<int>(one.per_leaf), {one.rate});
+  add_ring_all_reduce(setup.traffic, one.ranks, {one.bytes},
+                      [&](std::uint32_t from, std::uint32_t to) { return setup.pair(from, to); });
   const PacketOptions options{.mtu = {one.packet}, .header = {one.headers}};
   const auto end = [](const auto& report) {
     if (report) return report->end.value;
     std::fprintf(stderr, "%s\n", report.error().message.c_str());
     std::exit(1);
   };
-  return is_mixed ? end(simulate_mixed(scene.scene(), scene.traffic, options))
-                  : end(simulate_packets(scene.scene(), scene.traffic, options));
+  return is_mixed ? end(simulate_mixed(setup.setup(), setup.traffic, options))
+                  : end(simulate_packets(setup.setup(), setup.traffic, options));
 }
 
 }  // namespace
@@ -48,21 +48,23 @@ int main(int argc, char** argv) {
                  argv[0]);
     return 2;
   }
-  Ring one{.ranks = static_cast<unsigned>(ranks)};
+  RingOptions one{.ranks = static_cast<unsigned>(ranks)};
   one.per_leaf = static_cast<unsigned>(std::lround(std::sqrt(one.ranks)));
   while (one.ranks % one.per_leaf != 0)
     --one.per_leaf;
   std::printf("ring, %u ranks, %u to a leaf, packet by packet\n", one.ranks, one.per_leaf);
-  using regatta::peers::tell;
+  using regatta::peers::run_and_report;
   bool is_well = true;
   if (who.empty() || who == "ours")
-    is_well = tell("regatta", [&] { return simulate_ours(one, false); }) &&
-              tell("regatta mixed", [&] { return simulate_ours(one, true); });
+    is_well = run_and_report("regatta", [&] { return simulate_ours(one, false); }) &&
+              run_and_report("regatta mixed", [&] { return simulate_ours(one, true); });
   if (who.empty() || who == "ns3")
-    is_well = tell("ns-3", [&] { return regatta::peers::ns3_ring_all_reduce(one); }) && is_well;
+    is_well =
+        run_and_report("ns-3", [&] { return regatta::peers::ns3_ring_all_reduce(one); }) && is_well;
   one.is_in_picoseconds = false;
   if (who == "ns3-in-nanoseconds")
     is_well =
-        tell("ns-3 in ns", [&] { return regatta::peers::ns3_ring_all_reduce(one); }) && is_well;
+        run_and_report("ns-3 in ns", [&] { return regatta::peers::ns3_ring_all_reduce(one); }) &&
+        is_well;
   return is_well ? 0 : 1;
 }

@@ -15,7 +15,7 @@
 
 #include <simgrid/s4u.hpp>
 
-#include "bench/peers/own_process.h"
+#include "bench/peers/child_process.h"
 #include "bench/peers/simgrid_engine.h"
 #include "regatta/network/fabric/collective_traffic.h"
 #include "regatta/network/fabric/flow_simulation.h"
@@ -38,7 +38,7 @@ struct Case {
 double simulate_ours(const Case& one) {
   using namespace regatta::fabric;
   TestFabric fabric(static_cast<int>(one.ranks), static_cast<int>(one.per_leaf), {kRate});
-  Traffic traffic;
+  FlowGraph traffic;
   const auto path = [&](std::uint32_t from, std::uint32_t to) { return fabric.path(from, to); };
   if (one.name == "ring") add_ring_all_reduce(traffic, one.ranks, {kBytes}, path);
   if (one.name == "all_to_all") add_all_to_all(traffic, one.ranks, {kBytes}, path);
@@ -133,8 +133,9 @@ int main(int argc, char** argv) {
   std::printf("%s, %u ranks, %u to a leaf\n", argv[1], one.ranks, one.per_leaf);
   bool is_well = true;
   if (who != "simgrid")
-    is_well = regatta::peers::tell("regatta", [&] { return simulate_ours(one); });
+    is_well = regatta::peers::run_and_report("regatta", [&] { return simulate_ours(one); });
   if (who != "ours")
-    is_well = regatta::peers::tell("SimGrid", [&] { return simulate_theirs(one); }) && is_well;
+    is_well =
+        regatta::peers::run_and_report("SimGrid", [&] { return simulate_theirs(one); }) && is_well;
   return is_well ? 0 : 1;
 }

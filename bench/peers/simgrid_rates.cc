@@ -18,35 +18,35 @@
 
 #include "bench/peers/simgrid_engine.h"
 #include "regatta/network/fabric/internal/max_min.h"
-#include "regatta/network/fabric/test_sharing.h"
+#include "regatta/network/fabric/test_max_min_problem.h"
 
 namespace {
 
 namespace sg = simgrid::s4u;
-using regatta::fabric::Sharing;
+using regatta::fabric::MaxMinProblem;
 
 constexpr double kMostDifference = 1e-9;
 
-struct Pair {
+struct HostPair {
   sg::Host* from;
   sg::Host* to;
 };
 
-std::vector<Pair> add_pairs(sg::NetZone& zone, const Sharing& sharing) {
+std::vector<HostPair> add_pairs(sg::NetZone& zone, const MaxMinProblem& max_min_problem) {
   std::vector<sg::Link*> links;
-  for (const double capacity : sharing.capacity) {
+  for (const double capacity : max_min_problem.capacity) {
     links.push_back(zone.create_link("link" + std::to_string(links.size()), capacity));
     links.back()->set_latency(0)->seal();
   }
-  std::vector<Pair> pairs;
-  for (std::size_t flow = 0; flow < sharing.flows(); ++flow) {
-    const Pair pair{zone.create_host("from" + std::to_string(flow), 1e9),
-                    zone.create_host("to" + std::to_string(flow), 1e9)};
+  std::vector<HostPair> pairs;
+  for (std::size_t flow = 0; flow < max_min_problem.flows(); ++flow) {
+    const HostPair pair{zone.create_host("from" + std::to_string(flow), 1e9),
+                        zone.create_host("to" + std::to_string(flow), 1e9)};
     pair.from->seal();
     pair.to->seal();
     std::vector<sg::LinkInRoute> route;
-    for (std::size_t at = sharing.first[flow]; at < sharing.first[flow + 1]; ++at)
-      route.emplace_back(links[sharing.links[at]]);
+    for (std::size_t at = max_min_problem.first[flow]; at < max_min_problem.first[flow + 1]; ++at)
+      route.emplace_back(links[max_min_problem.links[at]]);
     zone.add_route(pair.from->get_netpoint(), pair.to->get_netpoint(), nullptr, nullptr, route,
                    false);
     pairs.push_back(pair);
@@ -55,19 +55,19 @@ std::vector<Pair> add_pairs(sg::NetZone& zone, const Sharing& sharing) {
 }
 
 // One instance per process: SimGrid has one engine, once.
-std::vector<double> simgrid_rates(const Sharing& sharing) {
+std::vector<double> simgrid_rates(const MaxMinProblem& max_min_problem) {
   regatta::peers::SimgridEngine engine;
   sg::Engine::set_config("maxmin/precision:1e-12");
   auto* const zone = sg::create_full_zone("zone");
-  const std::vector<Pair> pairs = add_pairs(*zone, sharing);
+  const std::vector<HostPair> pairs = add_pairs(*zone, max_min_problem);
   zone->seal();
   std::vector<double> rates;
   // A whole number, as SimGrid takes no other; more than any flow sends in the second, but not
   // much, for a rate is the difference of two such numbers.
-  const double bytes = std::floor(1.5 * *std::ranges::max_element(sharing.capacity));
+  const double bytes = std::floor(1.5 * *std::ranges::max_element(max_min_problem.capacity));
   sg::Actor::create("all", pairs.front().from, [&] {
     std::vector<sg::CommPtr> flows;
-    for (const Pair& pair : pairs)
+    for (const HostPair& pair : pairs)
       flows.push_back(sg::Comm::sendto_async(pair.from, pair.to, bytes));
     sg::this_actor::sleep_for(1.0);
     for (const sg::CommPtr& flow : flows)
@@ -79,17 +79,17 @@ std::vector<double> simgrid_rates(const Sharing& sharing) {
   return rates;
 }
 
-std::vector<double> in_a_child(const Sharing& sharing) {
+std::vector<double> in_a_child(const MaxMinProblem& max_min_problem) {
   int ends[2];
   if (pipe(ends) != 0) return {};
   const pid_t child = fork();
   if (child == 0) {
-    const std::vector<double> rates = simgrid_rates(sharing);
+    const std::vector<double> rates = simgrid_rates(max_min_problem);
     const auto bytes = static_cast<ssize_t>(rates.size() * sizeof(double));
     _exit(write(ends[1], rates.data(), rates.size() * sizeof(double)) == bytes ? 0 : 1);
   }
   close(ends[1]);
-  std::vector<double> rates(sharing.flows());
+  std::vector<double> rates(max_min_problem.flows());
   const auto wanted = static_cast<ssize_t>(rates.size() * sizeof(double));
   const bool is_whole = read(ends[0], rates.data(), rates.size() * sizeof(double)) == wanted;
   close(ends[0]);
@@ -110,9 +110,9 @@ int main(int argc, char** argv) {
   bool are_equal = true;
   std::size_t flows = 0;
   for (int i = 0; i < instances; ++i) {
-    const Sharing sharing = regatta::fabric::draw_sharing(random, {});
-    const std::vector<double> theirs = in_a_child(sharing);
-    const std::vector<double> ours = regatta::fabric::max_min_rates(sharing);
+    const MaxMinProblem max_min_problem = regatta::fabric::random_max_min_problem(random, {});
+    const std::vector<double> theirs = in_a_child(max_min_problem);
+    const std::vector<double> ours = regatta::fabric::max_min_rates(max_min_problem);
     if (theirs.size() != ours.size()) {
       std::fprintf(stderr, "instance %d: SimGrid said nothing\n", i);
       return 1;

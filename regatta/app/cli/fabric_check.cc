@@ -45,8 +45,8 @@ FabricFinding look(const topo::Graph& graph, const fabric::Routes& routes, const
   FabricFinding finding{
       .now = fabric::check_deadlock(graph, routes), .loop = {}, .after = {}, .routes_after = {}};
   // Its links wait for each other, so that without a circle there is none.
-  if (finding.now.circle && !options.routes.empty()) finding.loop = find_loop(graph, routes);
-  for (int at_once = 1; at_once <= options.failures && !finding.has_circle(); ++at_once) {
+  if (finding.now.cycle && !options.routes.empty()) finding.loop = find_loop(graph, routes);
+  for (int at_once = 1; at_once <= options.failures && !finding.has_cycle(); ++at_once) {
     const fabric::FailureOptions how{
         .at_once = at_once,
         .most_sets = options.sets.value_or(kSets),
@@ -66,10 +66,10 @@ FabricFinding look(const topo::Graph& graph, const fabric::Routes& routes, const
 // Of the circle that was found, if one was.
 FabricProof prove(const topo::Cluster& cluster, const topo::Graph& graph,
                   const fabric::Routes& routes, const FabricFinding& finding) {
-  if (finding.now.circle) return prove_circle(cluster, graph, routes, *finding.now.circle);
+  if (finding.now.cycle) return prove_cycle(cluster, graph, routes, *finding.now.cycle);
   const fabric::FailureCheck& check = finding.after.back().check;
   const topo::Graph left = fabric::without(graph, *check.failed);
-  return prove_circle(cluster, left, fabric::Routes(left), *check.circle);
+  return prove_cycle(cluster, left, fabric::Routes(left), *check.cycle);
 }
 
 Result<fabric::Routes> load_routes(const topo::Graph& graph, const std::string& path) {
@@ -109,7 +109,7 @@ Result<Checked> check_cluster(const Options& options) {
   REGATTA_TRY(routes, load_routes(graph, options.routes));
   FabricFinding finding = look(graph, routes, options, progress);
   FabricProof proof;
-  if (options.proves && finding.has_circle()) {
+  if (options.proves && finding.has_cycle()) {
     progress.say("sending traffic over the circle");
     proof = prove(cluster, graph, routes, finding);
   }
@@ -127,10 +127,10 @@ int check(const Options& options) {
   } else {
     print_finding(graph, routes, finding);
     fmt::print("{}", proof.text);
-    if (options.proves && !finding.has_circle())
+    if (options.proves && !finding.has_cycle())
       fmt::print("nothing to bring about: there is no circle\n");
   }
-  return finding.has_circle() ? 1 : 0;
+  return finding.has_cycle() ? 1 : 0;
 }
 
 }  // namespace

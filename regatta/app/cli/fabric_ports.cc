@@ -41,13 +41,13 @@ struct Options {
 };
 
 struct Plan {
-  fabric::Pairs pairs;
+  fabric::NicPairs pairs;
   fabric::PortPlan ports;
   std::uint32_t most_by_chance = 0;  // with the ports that `pairs` has
 };
 
-Result<fabric::Pairs> pairs_of(const topo::Cluster& cluster, const topo::Graph& graph,
-                               const Options& options) {
+Result<fabric::NicPairs> pairs_of(const topo::Cluster& cluster, const topo::Graph& graph,
+                                  const Options& options) {
   if (options.ring || options.permutation) {
     auto pairs = options.ring
                      ? fabric::ring_pairs(cluster, graph, options.connections)
@@ -71,14 +71,14 @@ Result<fabric::Pairs> pairs_of(const topo::Cluster& cluster, const topo::Graph& 
 // kInvalidInput when no way leads from one end of a pair to the other.
 Result<std::uint32_t> most_on_a_link(const topo::Graph& graph, const fabric::Routes& routes,
                                      std::span<const std::uint32_t> seeds,
-                                     const fabric::Pairs& pairs) {
+                                     const fabric::NicPairs& pairs) {
   std::vector<std::uint32_t> flows(2 * graph.links.size(), 0);
   std::uint32_t most = 0;
   for (std::uint32_t pair = 0; pair < pairs.pairs.size(); ++pair) {
     const auto [from, to] = pairs.pairs[pair];
     for (std::uint32_t i = 0; i < pairs.connections; ++i) {
       const auto way =
-          routes.way(from, to, fabric::ByHash{.flow = pairs.tuple(pair, i), .seeds = seeds});
+          routes.path(from, to, fabric::EcmpNextHop{.flow = pairs.tuple(pair, i), .seeds = seeds});
       if (!way)
         return Error{Code::kInvalidInput,
                      fmt::format("no switch joins {} and {}; pair NICs of one plane",
@@ -96,7 +96,7 @@ Result<Plan> plan_of(const topo::Cluster& cluster, const topo::Graph& graph,
   const fabric::Routes routes(graph);
   const std::vector<std::uint32_t> seeds = topo::hash_seeds(cluster, graph);
   REGATTA_TRY(most, most_on_a_link(graph, routes, seeds, pairs));
-  std::vector<fabric::Connection> connections;
+  std::vector<fabric::PlannedConnection> connections;
   for (std::uint32_t pair = 0; pair < pairs.pairs.size(); ++pair)
     for (std::uint32_t i = 0; i < pairs.connections; ++i)
       connections.push_back({pairs.pairs[pair].from, pairs.pairs[pair].to, pairs.tuple(pair, i)});

@@ -26,15 +26,15 @@
 #include "regatta/base/os/file.h"
 #include "regatta/base/os/memory.h"
 #include "regatta/base/os/staged_file.h"
-#include "regatta/network/simulate/run.h"
+#include "regatta/network/simulate/run_scenario.h"
 #include "regatta/network/simulate/scenario_yaml.h"
 
 namespace regatta::cli {
 namespace {
 
-using simulate::Network;
-using simulate::Outcome;
 using simulate::Scenario;
+using simulate::SimulatedNetwork;
+using simulate::SimulationResult;
 
 struct Options {
   std::string scenario;
@@ -131,7 +131,8 @@ class MessageFile {
     return file;
   }
   bool is_open() const { return out_ != nullptr; }
-  void add(const Scenario& scenario, const Network& network, const simulate::Message& one) {
+  void add(const Scenario& scenario, const SimulatedNetwork& network,
+           const simulate::MessageRecord& one) {
     fmt::print(out_.get(), "{},{},{},{:.0f},{:.9g},{:.9g}\n",
                csv_field(scenario.traffic[one.operation].name),
                to_string(network.cluster, network.devices[one.from]),
@@ -164,18 +165,19 @@ class MessageFile {
   std::unique_ptr<std::FILE, Close> out_;
 };
 
-Result<Outcome> simulate_with_progress(const Options& options, const Scenario& scenario,
-                                       const Network& network, MessageFile& file) {
+Result<SimulationResult> simulate_with_progress(const Options& options, const Scenario& scenario,
+                                                const SimulatedNetwork& network,
+                                                MessageFile& file) {
   SearchProgress progress(stderr, "simulating " + printable(scenario.name, 40));
-  simulate::RunOptions run;
+  simulate::SimulateOptions run;
   run.memory = os::free_memory();
   run.on_progress = [&](double now, std::size_t sent, std::size_t all) {
     progress.say(
         fmt::format("simulating: {} of {} messages sent at {}", sent, all, format_seconds({now})));
   };
   if (file.is_open())
-    run.on_message = [&](const simulate::Message& one) { file.add(scenario, network, one); };
-  REGATTA_TRY(outcome, simulate::run(scenario, network, run));
+    run.on_message = [&](const simulate::MessageRecord& one) { file.add(scenario, network, one); };
+  REGATTA_TRY(outcome, simulate::run_scenario(scenario, network, run));
   REGATTA_TRY_DO(file.close(options.messages));
   return outcome;
 }
@@ -202,7 +204,7 @@ int run_simulate(const Options& options) {
   if (const Status filled = fill_steps(options, *cluster, *scenario); !filled)
     return report_error(filled.error());
   const auto begin = std::chrono::steady_clock::now();
-  const Network network(std::move(*cluster));
+  const SimulatedNetwork network(std::move(*cluster));
   auto messages = MessageFile::open(options.messages);
   if (!messages) return report_error(messages.error());
   const auto outcome = simulate_with_progress(options, *scenario, network, *messages);

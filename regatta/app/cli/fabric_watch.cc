@@ -25,13 +25,13 @@
 #include "regatta/base/os/ethtool.h"
 #include "regatta/base/os/line_reader.h"
 #include "regatta/model/topo/graph_names.h"
-#include "regatta/network/fabric/port_watch.h"
+#include "regatta/network/fabric/port_pfc_watchdog.h"
 
 namespace regatta::cli {
 namespace {
 
-using fabric::PortAlarm;
-using fabric::PortPauses;
+using fabric::PfcPortCounters;
+using fabric::PortStormAlarm;
 using nlohmann::json;
 
 constexpr std::size_t kLongestLine = 4096;
@@ -47,7 +47,8 @@ struct Options {
 };
 
 std::string priority_text(int priority) {
-  return priority == fabric::kLinkPause ? "all priorities" : fmt::format("priority {}", priority);
+  return priority == fabric::kAllPriorities ? "all priorities"
+                                            : fmt::format("priority {}", priority);
 }
 
 // Tells of alarms, and of devices that cannot be read, as they come.
@@ -55,7 +56,7 @@ class Teller {
  public:
   Teller(const topo::Graph* graph, bool is_json) : graph_(graph), is_json_(is_json) {}
 
-  void tell(const PortAlarm& alarm) {
+  void tell(const PortStormAlarm& alarm) {
     storms_ += alarm.alarm.is_storm ? 1 : 0;
     print(is_json_ ? to_line(to_json(alarm)) : to_text(alarm));
   }
@@ -87,23 +88,23 @@ class Teller {
     std::fflush(stdout);
   }
 
-  json to_json(const PortAlarm& alarm) const {
-    json one = {
-        {"event", alarm.alarm.is_storm ? "storm" : "over"},
-        {"device", alarm.device},
-        {"port", alarm.port},
-        {"priority", alarm.priority == fabric::kLinkPause ? json("link") : json(alarm.priority)},
-        {"is_held", alarm.is_held},
-        {"since_s", alarm.alarm.since.value},
-        {"at_s", alarm.alarm.at.value}};
+  json to_json(const PortStormAlarm& alarm) const {
+    json one = {{"event", alarm.alarm.is_storm ? "storm" : "over"},
+                {"device", alarm.device},
+                {"port", alarm.port},
+                {"priority",
+                 alarm.priority == fabric::kAllPriorities ? json("link") : json(alarm.priority)},
+                {"is_held", alarm.is_held},
+                {"since_s", alarm.alarm.since.value},
+                {"at_s", alarm.alarm.at.value}};
     if (!alarm.tree) return one;
     one["root"] = graph_->nodes[alarm.tree->root].name;
-    one["circle"] = names(alarm.tree->circle);
+    one["circle"] = names(alarm.tree->cycle);
     one["links"] = names(alarm.tree->links);
     return one;
   }
 
-  std::string to_text(const PortAlarm& alarm) const {
+  std::string to_text(const PortStormAlarm& alarm) const {
     const std::string port =
         printable(alarm.device.empty() ? alarm.port : alarm.device + " " + alarm.port, 120);
     const std::string where =
@@ -117,9 +118,9 @@ class Teller {
                                   : "it holds what it is cabled to, and gets nothing");
     if (!alarm.tree) return text;
     text += fmt::format("\n  began at {}", graph_->nodes[alarm.tree->root].name);
-    if (!alarm.tree->circle.empty())
-      text += fmt::format(", where {} links wait for each other in a circle",
-                          alarm.tree->circle.size());
+    if (!alarm.tree->cycle.empty())
+      text +=
+          fmt::format(", where {} links wait for each other in a circle", alarm.tree->cycle.size());
     return text + "; held: " + join(names(alarm.tree->links), ", ");
   }
 
@@ -136,16 +137,16 @@ class Teller {
   std::size_t storms_ = 0;
 };
 
-Status add(fabric::PortWatch& watch, const PortPauses& port, Teller& teller) {
+Status add(fabric::PortPfcWatchdog& watch, const PfcPortCounters& port, Teller& teller) {
   REGATTA_TRY(alarms, watch.add(port));
-  for (const PortAlarm& alarm : alarms)
+  for (const PortStormAlarm& alarm : alarms)
     teller.tell(alarm);
   return {};
 }
 
 // What is wrong with the line, if anything; else its counters are added.
 Status add_line(const std::string& line, const std::string& file, int number,
-                fabric::PortWatch& watch, Teller& teller) {
+                fabric::PortPfcWatchdog& watch, Teller& teller) {
   const auto wrong = [&](const std::string& what) {
     return Error{Code::kInvalidInput, fmt::format("{}:{}: {}", file, number, what)};
   };
@@ -154,16 +155,17 @@ Status add_line(const std::string& line, const std::string& file, int number,
   std::string_view text = line;
   if (text.ends_with('\r')) text.remove_suffix(1);
   if (number == 1) {
-    if (text == fabric::kPortPausesHeading) return {};
-    return wrong(fmt::format("the first line must be the heading {}", fabric::kPortPausesHeading));
+    if (text == fabric::kPfcPortCountersHeading) return {};
+    return wrong(
+        fmt::format("the first line must be the heading {}", fabric::kPfcPortCountersHeading));
   }
   if (text.empty() || text.starts_with('#')) return {};
-  REGATTA_TRY(port, fabric::parse_port_pauses(text, file, number));
+  REGATTA_TRY(port, fabric::parse_pfc_port_counters(text, file, number));
   if (const Status added = add(watch, port, teller); !added) return wrong(added.error().message);
   return {};
 }
 
-Status watch_lines(os::LineReader& lines, const std::string& file, fabric::PortWatch& watch,
+Status watch_lines(os::LineReader& lines, const std::string& file, fabric::PortPfcWatchdog& watch,
                    Teller& teller) {
   const std::atomic<bool>& stop = watch_stop_signals();
   for (int number = 1;; ++number) {
@@ -177,7 +179,7 @@ Status watch_lines(os::LineReader& lines, const std::string& file, fabric::PortW
   return {};
 }
 
-Status watch_file(const std::string& path, fabric::PortWatch& watch, Teller& teller) {
+Status watch_file(const std::string& path, fabric::PortPfcWatchdog& watch, Teller& teller) {
   if (path == "-") {
     os::LineReader lines(os::UniqueFd(STDIN_FILENO), "standard input", kLongestLine);
     return watch_lines(lines, "standard input", watch, teller);
@@ -188,14 +190,14 @@ Status watch_file(const std::string& path, fabric::PortWatch& watch, Teller& tel
   return watch_lines(*lines, path, watch, teller);
 }
 
-Result<std::vector<PortPauses>> read_device(const std::string& device) {
+Result<std::vector<PfcPortCounters>> read_device(const std::string& device) {
   REGATTA_TRY(counters, os::ethtool_counters(device));
   std::vector<fabric::NamedCount> named;
   for (auto& [name, count] : counters)
     named.push_back({std::move(name), count});
-  std::vector<PortPauses> ports = fabric::port_pauses(named);
+  std::vector<PfcPortCounters> ports = fabric::pfc_port_counters(named);
   const Seconds now = os::monotonic_now();
-  for (PortPauses& port : ports) {
+  for (PfcPortCounters& port : ports) {
     port.at = now;
     port.port = device;
     port.is_up = os::has_carrier(device);
@@ -239,7 +241,7 @@ Result<std::vector<std::string>> devices_to_watch(const Options& options) {
 }
 
 // What is told of a device that cannot be read is told once; the others are watched on.
-Status watch_device(const std::string& device, Seconds begin, fabric::PortWatch& watch,
+Status watch_device(const std::string& device, Seconds begin, fabric::PortPfcWatchdog& watch,
                     Teller& teller) {
   const auto ports = read_device(device);
   const Seconds now = os::monotonic_now() - begin;
@@ -250,7 +252,7 @@ Status watch_device(const std::string& device, Seconds begin, fabric::PortWatch&
     return {};
   }
   if (watch.regain("", device)) teller.tell_back(device, now);
-  for (PortPauses port : *ports) {
+  for (PfcPortCounters port : *ports) {
     port.at = port.at - begin;
     REGATTA_TRY_DO(add(watch, port, teller));
   }
@@ -258,7 +260,7 @@ Status watch_device(const std::string& device, Seconds begin, fabric::PortWatch&
 }
 
 Status watch_devices(const Options& options, Seconds period, std::optional<Seconds> duration,
-                     fabric::PortWatch& watch, Teller& teller) {
+                     fabric::PortPfcWatchdog& watch, Teller& teller) {
   REGATTA_TRY(devices, devices_to_watch(options));
   const std::atomic<bool>& stop = watch_stop_signals();
   const Seconds begin = os::monotonic_now();
@@ -296,7 +298,7 @@ Result<std::size_t> run(const Options& options) {
     REGATTA_TRY(cluster, load_cluster(options.cluster));
     graph = topo::build_graph(cluster);
   }
-  fabric::PortWatch watch({.detection = storm_after}, graph ? &*graph : nullptr);
+  fabric::PortPfcWatchdog watch({.detection = storm_after}, graph ? &*graph : nullptr);
   Teller teller(graph ? &*graph : nullptr, options.json);
   if (options.counters.empty())
     REGATTA_TRY_DO(watch_devices(options, period, duration, watch, teller));

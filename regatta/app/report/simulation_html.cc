@@ -14,16 +14,16 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/network/diag/polarisation.h"
-#include "regatta/network/simulate/pause_cause.h"
+#include "regatta/network/simulate/storm_cause.h"
 
 namespace regatta::report {
 namespace {
 
-using simulate::LinkOutcome;
-using simulate::Network;
-using simulate::OperationOutcome;
-using simulate::Outcome;
+using simulate::LinkStats;
+using simulate::OperationStats;
 using simulate::Scenario;
+using simulate::SimulatedNetwork;
+using simulate::SimulationResult;
 using simulate::SlowMessage;
 
 std::string rate_text(double rate) {
@@ -34,10 +34,10 @@ std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
-std::string figures(const Outcome& outcome) {
+std::string figures(const SimulationResult& outcome) {
   const TimeFormat format({outcome.end});
   double busiest = 0;
-  for (const LinkOutcome& link : outcome.links)
+  for (const LinkStats& link : outcome.links)
     busiest = std::max(busiest, link.mean);
   std::string html = "<div class=\"figures\">";
   html += figure(outcome.unfinished == 0 ? "all has arrived after" : "the last arrives after",
@@ -54,7 +54,7 @@ std::string figures(const Outcome& outcome) {
   return html + "</div>\n";
 }
 
-std::string item_bar(const OperationOutcome& item, double end) {
+std::string item_bar(const OperationStats& item, double end) {
   if (!(item.end <= end) || end <= 0) return "";
   return fmt::format(
       "<div class=\"track\" style=\"min-width:220px\"><div class=\"stack\"><i style=\"width:{:.3f}%"
@@ -62,10 +62,10 @@ std::string item_bar(const OperationOutcome& item, double end) {
       100 * item.start / end, 100 * std::max(item.time() / end, 0.002));
 }
 
-std::string items(const Outcome& outcome) {
+std::string items(const SimulationResult& outcome) {
   const TimeFormat format({outcome.end});
   std::vector<TableRow> rows;
-  for (const OperationOutcome& item : outcome.operations) {
+  for (const OperationStats& item : outcome.operations) {
     const bool ends = std::isfinite(item.end);
     rows.push_back({.cells = {escape_html(item.name), item_bar(item, outcome.end),
                               std::isfinite(item.start) ? format({item.start}) : "never",
@@ -90,7 +90,7 @@ std::string items(const Outcome& outcome) {
                  table);
 }
 
-std::string polarisation(const Network& network, const Outcome& outcome) {
+std::string polarisation(const SimulatedNetwork& network, const SimulationResult& outcome) {
   std::string html;
   for (const diag::Polarisation& one : outcome.polarisation) {
     std::vector<std::string> names;
@@ -104,7 +104,7 @@ std::string polarisation(const Network& network, const Outcome& outcome) {
   return html;
 }
 
-std::string slowest(const Network& network, const Outcome& outcome) {
+std::string slowest(const SimulatedNetwork& network, const SimulationResult& outcome) {
   std::vector<TableRow> rows;
   for (const SlowMessage& one : outcome.slowest) {
     const TimeFormat format({std::isfinite(one.arrived) ? one.arrived - one.start : one.alone});
@@ -132,15 +132,15 @@ std::string slowest(const Network& network, const Outcome& outcome) {
                             rows));
 }
 
-std::string storms(const Network& network, const Outcome& outcome) {
+std::string storms(const SimulatedNetwork& network, const SimulationResult& outcome) {
   if (!outcome.packets || outcome.packets->storms.empty()) return "";
   const TimeFormat format({outcome.end});
   std::vector<TableRow> rows;
-  for (const fabric::PauseStorm& storm : outcome.packets->storms) {
+  for (const fabric::PfcStorm& storm : outcome.packets->storms) {
     std::string links;
     for (const std::uint32_t link : storm.tree.links)
       links += (links.empty() ? "" : ", ") + network.link_name(link);
-    rows.push_back({.cells = {escape_html(simulate::cause_text(network, storm.tree)),
+    rows.push_back({.cells = {escape_html(simulate::storm_cause_text(network, storm.tree)),
                               format(storm.since), format(storm.at),
                               storm.over      ? format(*storm.over)
                               : storm.is_held ? "not by the end"
@@ -170,8 +170,8 @@ constexpr const char* kStyle =
 
 }  // namespace
 
-std::string simulation_html(const Scenario& scenario, const Network& network,
-                            const Outcome& outcome) {
+std::string simulation_html(const Scenario& scenario, const SimulatedNetwork& network,
+                            const SimulationResult& outcome) {
   const std::string name = escape_html(scenario.name);
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"

@@ -4,14 +4,15 @@
 
 #include <string>
 
-#include "regatta/network/simulate/network.h"
-#include "regatta/network/simulate/run.h"
+#include "regatta/network/simulate/run_scenario.h"
 #include "regatta/network/simulate/scenario.h"
+#include "regatta/network/simulate/simulated_network.h"
 
 namespace regatta::report {
 
 // The same page for the same outcome. All names are escaped.
-std::string simulation_html(const simulate::Scenario& scenario, const simulate::Network& network,
-                            const simulate::Outcome& outcome);
+std::string simulation_html(const simulate::Scenario& scenario,
+                            const simulate::SimulatedNetwork& network,
+                            const simulate::SimulationResult& outcome);
 
 }  // namespace regatta::report

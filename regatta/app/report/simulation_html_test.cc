@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "regatta/network/simulate/scenario_yaml.h"
-#include "regatta/network/simulate/test_network.h"
+#include "regatta/network/simulate/test_cluster.h"
 
 namespace regatta::report {
 namespace {
@@ -12,10 +12,10 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::string page_of(const std::string& text) {
-  const simulate::Network network(simulate::test_cluster(4, 2));
+  const simulate::SimulatedNetwork network(simulate::test_cluster(4, 2));
   const auto scenario = simulate::parse_scenario(text, "scenario.yaml");
   EXPECT_TRUE(scenario) << scenario.error().message;
-  const auto outcome = simulate::run(*scenario, network);
+  const auto outcome = simulate::run_scenario(*scenario, network);
   EXPECT_TRUE(outcome) << outcome.error().message;
   return simulation_html(*scenario, network, *outcome);
 }
@@ -46,8 +46,8 @@ TEST(SimulationHtml, ShowsLinksAndQueuesOverTimeOfPackets) {
 }
 
 TEST(SimulationHtml, NamesLinksThatTiersHashingAlikeLeaveEmpty) {
-  const simulate::Network network(simulate::test_cluster(4, 1));
-  simulate::Outcome outcome;
+  const simulate::SimulatedNetwork network(simulate::test_cluster(4, 1));
+  simulate::SimulationResult outcome;
   outcome.polarisation.push_back({.empty = {0}, .by_chance = 1e-9});
   const std::string page = simulation_html({}, network, outcome);
   EXPECT_THAT(page, testing::HasSubstr("spines hash as leaves do"));

@@ -21,8 +21,8 @@ std::vector<Culprit> vote_007(const topo::Graph& graph, std::span<const RoundTri
   for (const RoundTrip& trip : trips) {
     if (trip.lost == 0) continue;
     std::set<std::uint32_t> cables;
-    for (const auto way : {trip.there, trip.back})
-      for (const std::uint32_t link : way)
+    for (const auto path : {trip.there, trip.back})
+      for (const std::uint32_t link : path)
         cables.insert(link / 2);
     flows.push_back(std::move(cables));
     all += 1;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "regatta/model/topo/graph.h"
-#include "regatta/network/diag/verdict.h"
+#include "regatta/network/diag/fault_verdict.h"
 
 namespace regatta::diag {
 
@@ -18,7 +18,7 @@ struct RoundTrip {
   std::uint32_t lost = 0;
 };
 
-// Each flow that lost something votes for the h cables of its way with 1/h; the cable with most
+// Each flow that lost something votes for the h cables of its path with 1/h; the cable with most
 // votes is blamed, its flows are taken out, and so on while the most is above 1 % of all votes.
 // Cables only, both ways (kNic: of a NIC). Source: Arzani et al., "007: Democratically finding the
 // cause of packet drops", NSDI 2018, algorithm 1.

@@ -12,27 +12,27 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 // Six servers on three leaves, two spines; round trips between all over each spine.
-class Baselines : public testing::Test {
+class BaselinesTest : public testing::Test {
  protected:
-  Baselines() {
+  BaselinesTest() {
     for (std::uint32_t from = 0; from < 6; ++from)
       for (std::uint32_t to = 0; to < 6; ++to)
         for (std::size_t spine = 0; spine < 2 && from / 2 != to / 2; ++spine) {
           const auto over = [&](NodeId, std::size_t) { return spine; };
-          ways_.push_back(*fabric_.routes.way(fabric_.nics[from], fabric_.nics[to], over));
-          ways_.push_back(*fabric_.routes.way(fabric_.nics[to], fabric_.nics[from], over));
+          paths_.push_back(*fabric_.routes.path(fabric_.nics[from], fabric_.nics[to], over));
+          paths_.push_back(*fabric_.routes.path(fabric_.nics[to], fabric_.nics[from], over));
         }
   }
 
-  // Of a hundred each, `lost` where one of the two ways goes over the cable.
+  // Of a hundred each, `lost` where one of the two paths goes over the cable.
   std::vector<RoundTrip> trips(const std::string& name, std::uint32_t lost) const {
     std::vector<RoundTrip> all;
-    for (std::size_t i = 0; i < ways_.size(); i += 2) {
+    for (std::size_t i = 0; i < paths_.size(); i += 2) {
       bool goes = false;
-      for (const auto* way : {&ways_[i], &ways_[i + 1]})
-        for (const std::uint32_t link : *way)
+      for (const auto* path : {&paths_[i], &paths_[i + 1]})
+        for (const std::uint32_t link : *path)
           goes = goes || fabric_.graph.links[link / 2].name == name;
-      all.push_back({ways_[i], ways_[i + 1], 100, goes ? lost : 0});
+      all.push_back({paths_[i], paths_[i + 1], 100, goes ? lost : 0});
     }
     return all;
   }
@@ -45,16 +45,16 @@ class Baselines : public testing::Test {
   }
 
   fabric::TestFabric fabric_{6, 2, {1e9}};
-  std::vector<std::vector<std::uint32_t>> ways_;
+  std::vector<std::vector<std::uint32_t>> paths_;
 };
 
-TEST_F(Baselines, TheVoteNamesTheCableThatMostLossesShare) {
+TEST_F(BaselinesTest, TheVoteNamesTheCableThatMostLossesShare) {
   EXPECT_THAT(texts(vote_007(fabric_.graph, trips("leaf1-spine0", 5))),
               ElementsAre("link leaf1-spine0, both ways"));
   EXPECT_THAT(vote_007(fabric_.graph, trips("none", 5)), IsEmpty());
 }
 
-TEST_F(Baselines, ThresholdsNameANicButNoLinkOfASpine) {
+TEST_F(BaselinesTest, ThresholdsNameANicButNoLinkOfASpine) {
   EXPECT_THAT(texts(pingmesh_threshold(fabric_.graph, trips("s3.nic0-leaf1", 5))),
               ElementsAre("nic s3.nic0"));
   EXPECT_THAT(pingmesh_threshold(fabric_.graph, trips("leaf1-spine0", 5)), IsEmpty());

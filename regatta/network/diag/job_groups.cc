@@ -23,7 +23,7 @@ struct Unit {
 
 using Numbers = std::vector<std::uint32_t>;  // of units
 
-std::vector<Unit> units_of(const Traffic& traffic) {
+std::vector<Unit> units_of(const TrafficSeries& traffic) {
   std::vector<Unit> units;
   std::map<std::uint32_t, std::size_t> of_process;
   for (std::uint32_t flow = 0; flow < traffic.flows.size(); ++flow) {
@@ -44,8 +44,8 @@ std::vector<Unit> units_of(const Traffic& traffic) {
 
 // What find_jobs() looks at.
 struct Sight {
-  const Traffic& traffic;
-  const JobSearch& search;
+  const TrafficSeries& traffic;
+  const JobSearchOptions& search;
   std::vector<Unit> units;
 
   Series bytes(std::uint32_t unit) const { return units[unit].bytes; }
@@ -56,7 +56,7 @@ struct Sight {
         all.insert({traffic.flows[flow].from, traffic.flows[flow].to});
     return all;
   }
-  std::optional<Steps> steps(const Numbers& list) const {
+  std::optional<StepTiming> steps(const Numbers& list) const {
     std::vector<Series> series;
     for (const std::uint32_t unit : list)
       series.push_back(bytes(unit));
@@ -67,7 +67,7 @@ struct Sight {
 // Units, and their steps.
 struct Job {
   Numbers units;
-  std::optional<Steps> steps;
+  std::optional<StepTiming> steps;
 };
 
 NodeId root_of(std::map<NodeId, NodeId>& parents, NodeId node) {
@@ -99,7 +99,7 @@ std::vector<Numbers> joined(const Sight& sight, const Numbers& units) {
 
 struct Seed {
   std::uint32_t unit = 0;
-  Steps steps;
+  StepTiming steps;
 };
 
 // Units that keep time by themselves, longest step first: what a job does once a step is the
@@ -121,7 +121,7 @@ std::vector<Seed> seeds_of(const Sight& sight, const Numbers& units) {
 }
 
 // Chance alone repeats a little, the more so the fewer steps there are.
-bool keeps_time(const Sight& sight, std::uint32_t unit, const Steps& steps) {
+bool keeps_time(const Sight& sight, std::uint32_t unit, const StepTiming& steps) {
   const double count = static_cast<double>(steps.marks.size() - 1);
   return repeats_with(sight.bytes(unit), sight.traffic.interval, steps.marks) >=
          std::max(sight.search.repeats_least, 1.5 / count);
@@ -169,7 +169,7 @@ void split(const Sight& sight, Numbers units, std::vector<Job>& out) {
 
 }  // namespace
 
-std::vector<JobGroup> find_jobs(const Traffic& traffic, const JobSearch& search) {
+std::vector<JobGroup> find_jobs(const TrafficSeries& traffic, const JobSearchOptions& search) {
   const Sight sight{traffic, search, units_of(traffic)};
   Numbers units(sight.units.size());
   std::iota(units.begin(), units.end(), 0U);

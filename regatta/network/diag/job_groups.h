@@ -16,11 +16,11 @@ namespace regatta::diag {
 struct JobGroup {
   std::vector<std::uint32_t> flows;  // of the traffic, ascending
   std::vector<NodeId> servers;       // at their ends, ascending; jobs may share some
-  std::optional<Steps> steps;        // none: its flows keep no time
+  std::optional<StepTiming> steps;   // none: its flows keep no time
 };
 
-struct JobSearch {
-  StepSearch steps;
+struct JobSearchOptions {
+  StepSearchOptions steps;
   // A flow belongs to a job when this much of its ups and downs repeats with the job's steps.
   double repeats_least = 0.15;
 };
@@ -29,6 +29,6 @@ struct JobSearch {
 // first. Two jobs that share servers
 // are told apart by their steps; that fails where these go in step with each other for the whole
 // time. What keeps no time goes to the job whose servers it joins, where that is one.
-std::vector<JobGroup> find_jobs(const Traffic& traffic, const JobSearch& search = {});
+std::vector<JobGroup> find_jobs(const TrafficSeries& traffic, const JobSearchOptions& search = {});
 
 }  // namespace regatta::diag

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 
 constexpr double kInterval = 0.01;
 
-double off_by(const Steps& steps, const TestTruth& truth) {
+double off_by(const StepTiming& steps, const TestTruth& truth) {
   const double from = steps.marks.front().value;
   const double to = steps.marks.back().value;
   const double exact =
@@ -33,12 +33,13 @@ std::vector<std::uint32_t> range(std::uint32_t from, std::uint32_t to) {
 
 TEST(FindJobs, FindsNoneWhereNothingIsSent) {
   EXPECT_TRUE(find_jobs({}).empty());
-  const Traffic silent{{}, {kInterval}, {{NodeId{0}, NodeId{1}, std::vector<double>(500, 0.0)}}};
+  const TrafficSeries silent{
+      {}, {kInterval}, {{NodeId{0}, NodeId{1}, std::vector<double>(500, 0.0)}}};
   EXPECT_TRUE(find_jobs(silent).empty());
 }
 
 TEST(FindJobs, TellsServersThatNeverTalkApart) {
-  TestTraffic test(10, kInterval, 1);
+  TestJobTraffic test(10, kInterval, 1);
   test.add({.stages = {{0, 1, 2}}});
   test.add({.stages = {{3, 4}}});
   const auto jobs = find_jobs(test.traffic);
@@ -51,7 +52,7 @@ TEST(FindJobs, TellsServersThatNeverTalkApart) {
 // processes.
 TEST(FindJobs, KeepsTheFlowsOfAProcessTogether) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    TestTraffic test(8, kInterval, seed);
+    TestJobTraffic test(8, kInterval, seed);
     test.add({.stages = {{0, 1, 2}}, .step_s = 0.11});
     const std::size_t first = test.traffic.flows.size();
     test.add({.stages = {{0, 1, 2}}, .step_s = 0.28});
@@ -80,7 +81,7 @@ TEST(FindJobs, KeepsTheFlowsOfAProcessTogether) {
 TEST(FindJobs, FindsNoStepsInNoise) {
   std::mt19937_64 random(7);
   std::exponential_distribution<double> bytes(1e-5);
-  Traffic traffic{{}, {kInterval}, {{NodeId{0}, NodeId{1}, {}}}};
+  TrafficSeries traffic{{}, {kInterval}, {{NodeId{0}, NodeId{1}, {}}}};
   for (int i = 0; i < 2000; ++i)
     traffic.flows[0].bytes.push_back(bytes(random));
   const auto jobs = find_jobs(traffic);
@@ -89,14 +90,15 @@ TEST(FindJobs, FindsNoStepsInNoise) {
 }
 
 TEST(FindJobs, FindsNoStepsInASteadyFlow) {
-  const Traffic traffic{{}, {kInterval}, {{NodeId{0}, NodeId{1}, std::vector<double>(900, 1e6)}}};
+  const TrafficSeries traffic{
+      {}, {kInterval}, {{NodeId{0}, NodeId{1}, std::vector<double>(900, 1e6)}}};
   const auto jobs = find_jobs(traffic);
   ASSERT_EQ(jobs.size(), 1u);
   EXPECT_FALSE(jobs[0].steps);
 }
 
 TEST(FindJobs, GivesAFlowWithoutTimeToTheJobWhoseServersItJoins) {
-  TestTraffic test(15, kInterval, 3);
+  TestJobTraffic test(15, kInterval, 3);
   test.add({.stages = {{0, 1, 2}}});
   test.add_copy(0, 2, 50);
   test.add_copy(2, 7, 50);  // leads out of the job
@@ -107,7 +109,7 @@ TEST(FindJobs, GivesAFlowWithoutTimeToTheJobWhoseServersItJoins) {
 }
 
 TEST(FindSteps, FindsTheStepOfTrafficThatTurnsRegular) {
-  TestTraffic test(20, kInterval, 5);
+  TestJobTraffic test(20, kInterval, 5);
   const TestTruth truth = test.add({.stages = {{0, 1}}, .step_s = 0.5});
   for (auto& flow : test.traffic.flows)
     std::fill(flow.bytes.begin(), flow.bytes.begin() + 800, 0.0);
@@ -139,7 +141,7 @@ TEST(FindJobs, MeasuresTheStepOfOneJobWithin03Percent) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const double step_s = std::exp(std::uniform_real_distribution<double>(-2.5, 0.4)(random));
-    TestTraffic test(20, kInterval, seed);
+    TestJobTraffic test(20, kInterval, seed);
     TestJob job{.stages = {{0, 1}, {2, 3}}, .step_s = step_s};
     if (seed % 3 == 0) job.stages = {{0, 1, 2, 3}};
     job.micro_batches = 1 + static_cast<int>(seed % 4) * 2;
@@ -165,7 +167,7 @@ TEST(FindJobs, TellsTwoJobsOnTheSameServersApartByTheirSteps) {
     std::mt19937_64 random(seed);
     const double step_s = std::uniform_real_distribution<double>(0.15, 0.8)(random);
     const double ratio = std::uniform_real_distribution<double>(1.07, 1.9)(random);
-    TestTraffic test(30, kInterval, seed);
+    TestJobTraffic test(30, kInterval, seed);
     const TestTruth first = test.add({.stages = {{0, 1}, {2, 3}}, .step_s = step_s});
     const auto border = static_cast<std::uint32_t>(test.traffic.flows.size());
     const TestTruth second =

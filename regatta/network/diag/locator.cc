@@ -9,8 +9,8 @@
 
 namespace regatta::diag {
 
-LocatorOptions options_for(Seconds period, Seconds doubt) {
-  LocatorOptions options{.doubt = doubt};
+LocatorOptions options_for(Seconds period, Seconds confirmation_delay) {
+  LocatorOptions options{.confirmation_delay = confirmation_delay};
   const double times = std::max(1.0, period.value / 0.01);
   options.window = options.window * times;
   options.grace = options.window;
@@ -28,20 +28,20 @@ constexpr Window kNear = 3;  // windows in which a server that was busy in one m
 
 }  // namespace
 
-// Of each way, over the windows that count.
+// Of each path, over the windows that count.
 struct Locator::Tally {
   Window first = 0;
   Window last = 0;
   std::size_t windows = 0;
-  std::vector<std::uint16_t> sent;  // way * windows + window
+  std::vector<std::uint16_t> sent;  // path * windows + window
   std::vector<std::uint16_t> lost;
-  std::vector<std::span<const std::uint32_t>> links;  // per way
+  std::vector<std::span<const std::uint32_t>> links;  // per path
   std::vector<double> background;                     // the same
   std::vector<NodeId> answered_by;                    // the same
   std::map<NodeId, Evidence> noise;  // losses that do not count, by the server that was busy
 
-  std::size_t add_way(std::span<const std::uint32_t> its_links, double its_background = 0,
-                      NodeId its_router = {}) {
+  std::size_t add_path(std::span<const std::uint32_t> its_links, double its_background = 0,
+                       NodeId its_router = {}) {
     links.push_back(its_links);
     background.push_back(its_background);
     answered_by.push_back(its_router);
@@ -49,30 +49,31 @@ struct Locator::Tally {
     lost.resize(links.size() * windows);
     return links.size() - 1;
   }
-  void set(std::size_t way, Window window, std::uint32_t its_sent, std::uint32_t its_lost) {
-    const std::size_t at = way * windows + static_cast<std::size_t>(window - first);
+  void set(std::size_t path, Window window, std::uint32_t its_sent, std::uint32_t its_lost) {
+    const std::size_t at = path * windows + static_cast<std::size_t>(window - first);
     sent[at] = static_cast<std::uint16_t>(its_sent);
     lost[at] = static_cast<std::uint16_t>(its_lost);
   }
-  bool has_lost(std::size_t way) const {
-    const auto its = std::span(lost).subspan(way * windows, windows);
+  bool has_lost(std::size_t path) const {
+    const auto its = std::span(lost).subspan(path * windows, windows);
     return std::ranges::any_of(its, [](std::uint16_t count) { return count > 0; });
   }
-  std::vector<WayCount> ways() const {
-    std::vector<WayCount> all;
-    for (std::size_t way = 0; way < links.size(); ++way)
-      all.push_back({links[way], std::span(sent).subspan(way * windows, windows),
-                     std::span(lost).subspan(way * windows, windows), background[way],
-                     answered_by[way]});
+  std::vector<PathCounts> paths() const {
+    std::vector<PathCounts> all;
+    for (std::size_t path = 0; path < links.size(); ++path)
+      all.push_back({links[path], std::span(sent).subspan(path * windows, windows),
+                     std::span(lost).subspan(path * windows, windows), background[path],
+                     answered_by[path]});
     return all;
   }
 };
 
-Locator::Locator(const topo::Graph& graph, const fabric::Paths& ways, const LocatorOptions& options)
-    : graph_(graph), ways_(ways), options_(options) {
+Locator::Locator(const topo::Graph& graph, const fabric::Paths& paths,
+                 const LocatorOptions& options)
+    : graph_(graph), paths_(paths), options_(options) {
   REGATTA_CHECK(options_.memory <= static_cast<int>(kSlots) - 2);
-  for (std::uint32_t way = 0; way < ways.size(); way += 2) {
-    const auto links = ways.links(way);
+  for (std::uint32_t path = 0; path < paths.size(); path += 2) {
+    const auto links = paths.links(path);
     from_.push_back(graph.links[links.front() / 2].a);
     to_.push_back(graph.links[links.back() / 2].a);
   }
@@ -113,10 +114,11 @@ void Locator::advance(Window window) {
     lossy_[slot(next)] = 0;
   }
   newest_ = window;
-  std::erase_if(passed_, [&](const PassedCount& one) { return !is_in_memory(one.window); });
+  std::erase_if(passive_counts_,
+                [&](const PassiveCount& one) { return !is_in_memory(one.window); });
 }
 
-void Locator::add(const Report& report) {
+void Locator::add(const ProbeReport& report) {
   if (report.window < 0) return;
   if (newest_ < 0) first_ = report.window;
   if (newest_ >= 0 && report.window > newest_ + Window{kSlots}) return;
@@ -155,11 +157,11 @@ void Locator::add(const CarrierEvent& event) {
   if (cable.a_nic < 0) unsure_switch_[cable.a.index()] = unsure_switch_[cable.b.index()] = until;
 }
 
-void Locator::add(const PassedCount& count) {
+void Locator::add(const PassiveCount& count) {
   if (newest_ < 0 || !is_in_memory(count.window) || count.window > newest_ + Window{kSlots}) return;
   if (count.sent > 0 && count.sent < kUnknown && count.lost <= count.sent && !count.links.empty() &&
       count.background > 0)
-    passed_.push_back(count);
+    passive_counts_.push_back(count);
 }
 
 // Whether losses of this probe in this window say something about the network by now; else which
@@ -190,7 +192,7 @@ bool Locator::is_usable(std::uint32_t probe, Window window, Seconds now,
                   now - static_cast<double>(window + 1) * options_.window - options_.grace) >= late;
 }
 
-bool Locator::is_led_around(std::span<const std::uint32_t> links) const {
+bool Locator::is_rerouted(std::span<const std::uint32_t> links) const {
   return std::ranges::any_of(links, [&](std::uint32_t link) {
     const topo::Link& cable = graph_.links[link / 2];
     return has_no_carrier_[link / 2] || lacks_a_link_[cable.a.index()] ||
@@ -198,7 +200,7 @@ bool Locator::is_led_around(std::span<const std::uint32_t> links) const {
   });
 }
 
-// What was lost until then may have been lost on ways that were not there yet.
+// What was lost until then may have been lost on paths that were not there yet.
 Window Locator::unsure_until(std::span<const std::uint32_t> links) const {
   Window until = -1;
   for (const std::uint32_t link : links) {
@@ -211,16 +213,16 @@ Window Locator::unsure_until(std::span<const std::uint32_t> links) const {
 
 void Locator::count(Seconds now, Tally& tally) const {
   tally.windows = static_cast<std::size_t>(tally.last - tally.first + 1);
-  tally.links.reserve(ways_.size() + passed_.size());
-  for (std::uint32_t way = 0; way < ways_.size(); ++way)
-    tally.add_way(ways_.links(way));
+  tally.links.reserve(paths_.size() + passive_counts_.size());
+  for (std::uint32_t path = 0; path < paths_.size(); ++path)
+    tally.add_path(paths_.links(path));
   std::vector<NodeId> noisy;
   for (std::uint32_t probe = 0; probe < from_.size(); ++probe) {
     const std::uint32_t there = 2 * probe;
     const std::uint32_t back = there + 1;
-    if (is_led_around(ways_.links(there)) || is_led_around(ways_.links(back))) continue;
+    if (is_rerouted(paths_.links(there)) || is_rerouted(paths_.links(back))) continue;
     const Window unsure =
-        std::max(unsure_until(ways_.links(there)), unsure_until(ways_.links(back)));
+        std::max(unsure_until(paths_.links(there)), unsure_until(paths_.links(back)));
     for (Window window = std::max(tally.first, unsure + 1); window <= tally.last; ++window) {
       const Cell& one = cell(probe, window);
       if (one.sent == kUnknown || one.sent == 0) continue;
@@ -242,10 +244,10 @@ void Locator::count(Seconds now, Tally& tally) const {
       }
     }
   }
-  count_passed(tally);
+  count_passive(tally);
 }
 
-void Locator::count_passed(Tally& tally) const {
+void Locator::count_passive(Tally& tally) const {
   // A router that answers itself says nothing about what goes through it; one that does not may be
   // what swallows it.
   struct Router {
@@ -253,27 +255,27 @@ void Locator::count_passed(Tally& tally) const {
     std::uint32_t lost = 0;
   };
   std::map<NodeId, Router> routers;
-  const auto is_near = [&](const PassedCount& one) {
-    return one.window >= tally.first && one.window <= tally.last && !is_led_around(one.links);
+  const auto is_near = [&](const PassiveCount& one) {
+    return one.window >= tally.first && one.window <= tally.last && !is_rerouted(one.links);
   };
-  for (const PassedCount& one : passed_)
+  for (const PassiveCount& one : passive_counts_)
     if (one.asked.is_valid() && is_near(one)) {
       Router& its = routers[one.asked];
       its.sent += one.sent;
       its.lost += one.lost;
     }
-  for (const PassedCount& one : passed_) {
+  for (const PassiveCount& one : passive_counts_) {
     if (!is_near(one)) continue;
     const auto router = routers.find(one.asked);
     const bool answers =
         router != routers.end() && router->second.lost < kSilentShare * router->second.sent;
-    tally.set(tally.add_way(one.links, one.background, answers ? one.asked : NodeId{}), one.window,
+    tally.set(tally.add_path(one.links, one.background, answers ? one.asked : NodeId{}), one.window,
               one.sent, one.lost);
   }
 }
 
 // Servers that say nothing and answer nobody.
-void Locator::find_silent(Window last, std::vector<Verdict>& found) const {
+void Locator::find_silent(Window last, std::vector<FaultVerdict>& found) const {
   std::map<NodeId, Evidence> silent;
   std::size_t known = 0;
   std::size_t fresh = 0;
@@ -291,7 +293,7 @@ void Locator::find_silent(Window last, std::vector<Verdict>& found) const {
     const auto at = silent.find(to_[probe]);
     if (at == silent.end() || silent.contains(from_[probe])) continue;
     Evidence& evidence = at->second;
-    ++evidence.ways;
+    ++evidence.paths;
     bool hit = false;
     // It may still have answered in the first windows that it did not report on.
     for (Window window = std::max(hosts_[to_[probe].index()].newest + 4, first_window(last));
@@ -302,7 +304,7 @@ void Locator::find_silent(Window last, std::vector<Verdict>& found) const {
       evidence.lost += one.sent - one.answered;
       hit = hit || one.answered < one.sent;
     }
-    evidence.ways_hit += hit ? 1 : 0;
+    evidence.paths_hit += hit ? 1 : 0;
   }
   for (const auto& [server, evidence] : silent) {
     if (evidence.sent == 0 || evidence.lost < evidence.sent) continue;
@@ -319,7 +321,7 @@ void Locator::find_silent(Window last, std::vector<Verdict>& found) const {
   }
 }
 
-void Locator::find_carriers(std::vector<Verdict>& found) {
+void Locator::find_carriers(std::vector<FaultVerdict>& found) {
   lacks_a_link_.assign(graph_.nodes.size(), false);
   for (std::size_t i = 0; i < has_no_carrier_.size(); ++i) {
     if (!has_no_carrier_[i]) continue;
@@ -333,36 +335,36 @@ void Locator::find_carriers(std::vector<Verdict>& found) {
                      .since = {},
                      .at = {},
                      .alternatives = {}});
-    // Its switches spread flows over what is left: nobody knows which way they go now.
+    // Its switches spread flows over what is left: nobody knows which path they go now.
     if (cable.a_nic >= 0) continue;
     lacks_a_link_[cable.a.index()] = true;
     lacks_a_link_[cable.b.index()] = true;
   }
 }
 
-std::vector<Verdict> Locator::find(Seconds now, Window last) {
-  std::vector<Verdict> found;
+std::vector<FaultVerdict> Locator::find(Seconds now, Window last) {
+  std::vector<FaultVerdict> found;
   find_carriers(found);
   find_silent(last, found);
-  lossy_ways_.clear();
+  lossy_paths_.clear();
   if (std::ranges::none_of(lossy_, [](int count) { return count > 0; })) return found;
   Tally tally;
   tally.first = first_window(last);
   tally.last = last;
   count(now, tally);
-  for (std::uint32_t way = 0; way < ways_.size(); ++way)
-    if (tally.has_lost(way)) lossy_ways_.push_back(way);
-  std::vector<Standing> standing;
-  for (std::size_t i = 0; i < standing_.size(); ++i)
-    standing.push_back({standing_[i].culprit, courses_[i].is_settled});
-  for (Explanation& one : explain(graph_, tally.ways(), standing, options_.explain)) {
+  for (std::uint32_t path = 0; path < paths_.size(); ++path)
+    if (tally.has_lost(path)) lossy_paths_.push_back(path);
+  std::vector<KnownFault> known_faults;
+  for (std::size_t i = 0; i < active_faults_.size(); ++i)
+    known_faults.push_back({active_faults_[i].culprit, fault_states_[i].is_settled});
+  for (Explanation& one : explain(graph_, tally.paths(), known_faults, options_.explain)) {
     const Window onset = tally.first + static_cast<Window>(one.onset);
     one.verdict.since = static_cast<double>(onset) * options_.window;
     found.push_back(std::move(one.verdict));
   }
   for (const auto& [server, evidence] : tally.noise)
     found.push_back(
-        {.culprit = noise_culprit(server),
+        {.culprit = host_noise_culprit(server),
          .symptom = Symptom::kLate,
          .loss_share = static_cast<double>(evidence.lost) / static_cast<double>(evidence.sent),
          .evidence = evidence,
@@ -373,38 +375,40 @@ std::vector<Verdict> Locator::find(Seconds now, Window last) {
   return found;
 }
 
-std::vector<Culprit> Locator::doubted() const {
+std::vector<Culprit> Locator::unconfirmed() const {
   std::vector<Culprit> culprits;
-  for (const Doubt& one : doubts_)
+  for (const UnconfirmedFault& one : unconfirmed_)
     culprits.push_back(one.culprit);
   return culprits;
 }
 
-bool Locator::is_doubted(const Verdict& verdict, Seconds now) {
-  if (verdict.symptom != Symptom::kSomeFlows || options_.doubt.value <= 0) return false;
-  const auto at = std::ranges::find(doubts_, verdict.culprit, &Doubt::culprit);
-  if (at == doubts_.end()) {
-    doubts_.push_back({.culprit = verdict.culprit, .since = now, .held_at = now});
+bool Locator::is_unconfirmed(const FaultVerdict& verdict, Seconds now) {
+  if (verdict.symptom != Symptom::kSomeFlows || options_.confirmation_delay.value <= 0)
+    return false;
+  const auto at = std::ranges::find(unconfirmed_, verdict.culprit, &UnconfirmedFault::culprit);
+  if (at == unconfirmed_.end()) {
+    unconfirmed_.push_back({.culprit = verdict.culprit, .since = now, .held_at = now});
     return true;
   }
   at->held_at = now;
-  return now - at->since < options_.doubt;
+  return now - at->since < options_.confirmation_delay;
 }
 
 // What is new of it, what still holds, what is over.
-News Locator::compare(std::vector<Verdict> found, Seconds now) {
-  News news;
+FaultChanges Locator::compare(std::vector<FaultVerdict> found, Seconds now) {
+  FaultChanges changes;
   const auto meets = [&](const Culprit& one, const Culprit& other) {
     const auto links = links_to_avoid(graph_, one);
     return std::ranges::any_of(links_to_avoid(graph_, other), [&](std::uint32_t link) {
       return std::ranges::find(links, link) != links.end();
     });
   };
-  for (Verdict& verdict : found) {
+  for (FaultVerdict& verdict : found) {
     verdict.at = now;
-    const auto at = std::ranges::find(standing_, verdict.culprit, &Verdict::culprit);
-    if (at != standing_.end()) {
-      Course& course = courses_[static_cast<std::size_t>(at - standing_.begin())];
+    const auto at = std::ranges::find(active_faults_, verdict.culprit, &FaultVerdict::culprit);
+    if (at != active_faults_.end()) {
+      ActiveFaultState& course =
+          fault_states_[static_cast<std::size_t>(at - active_faults_.begin())];
       course.held_at = now;
       if (!at->alternatives.empty() && verdict.alternatives.empty()) course.is_settled = true;
       verdict.since = at->since;
@@ -413,38 +417,39 @@ News Locator::compare(std::vector<Verdict> found, Seconds now) {
       if (now - course.told_at >= options_.changes) {
         course.told = verdict.symptom;
         course.told_at = now;
-        news.changed.push_back(verdict);
+        changes.changed.push_back(verdict);
       }
       *at = std::move(verdict);
-    } else if (verdict.confidence >= options_.confidence && !is_doubted(verdict, now)) {
+    } else if (verdict.confidence >= options_.confidence && !is_unconfirmed(verdict, now)) {
       if (verdict.symptom == Symptom::kNoCarrier) verdict.since = now;
-      news.begun.push_back(verdict);
-      courses_.push_back({.held_at = now, .told = verdict.symptom, .told_at = now});
-      standing_.push_back(std::move(verdict));
+      changes.begun.push_back(verdict);
+      fault_states_.push_back({.held_at = now, .told = verdict.symptom, .told_at = now});
+      active_faults_.push_back(std::move(verdict));
     }
   }
-  for (std::size_t i = 0; i < standing_.size();) {
-    const Verdict& old = standing_[i];
-    const bool replaced =
-        courses_[i].held_at < now && std::ranges::any_of(news.begun, [&](const Verdict& verdict) {
-          // A server that was silent and reports again was only busy.
-          return meets(verdict.culprit, old.culprit) ||
-                 (old.symptom == Symptom::kSilent &&
-                  verdict.culprit == noise_culprit(old.culprit.node));
-        });
-    if (!replaced && now - courses_[i].held_at <= options_.clean_time) {
+  for (std::size_t i = 0; i < active_faults_.size();) {
+    const FaultVerdict& old = active_faults_[i];
+    const bool replaced = fault_states_[i].held_at < now &&
+                          std::ranges::any_of(changes.begun, [&](const FaultVerdict& verdict) {
+                            // A server that was silent and reports again was only busy.
+                            return meets(verdict.culprit, old.culprit) ||
+                                   (old.symptom == Symptom::kSilent &&
+                                    verdict.culprit == host_noise_culprit(old.culprit.node));
+                          });
+    if (!replaced && now - fault_states_[i].held_at <= options_.clean_time) {
       ++i;
       continue;
     }
-    news.over.push_back(std::move(standing_[i]));
-    standing_.erase(standing_.begin() + static_cast<std::ptrdiff_t>(i));
-    courses_.erase(courses_.begin() + static_cast<std::ptrdiff_t>(i));
+    changes.over.push_back(std::move(active_faults_[i]));
+    active_faults_.erase(active_faults_.begin() + static_cast<std::ptrdiff_t>(i));
+    fault_states_.erase(fault_states_.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  std::erase_if(doubts_, [&](const Doubt& one) { return now - one.held_at > options_.changes; });
-  return news;
+  std::erase_if(unconfirmed_,
+                [&](const UnconfirmedFault& one) { return now - one.held_at > options_.changes; });
+  return changes;
 }
 
-News Locator::look(Seconds now) {
+FaultChanges Locator::locate(Seconds now) {
   const auto last =
       static_cast<Window>(std::floor((now - options_.grace).value / options_.window.value)) - 1;
   if (newest_ < 0 || last < first_) return {};

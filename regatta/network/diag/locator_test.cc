@@ -19,7 +19,7 @@ using testing::SizeIs;
 
 // Six servers on three leaves, two spines; a probe each between all of them over each spine, three
 // a window.
-class Locates : public testing::Test {
+class LocatorTest : public testing::Test {
  protected:
   struct Packet {
     Window window;
@@ -30,31 +30,31 @@ class Locates : public testing::Test {
   };
   enum class Fate { kAnswered, kLostThere, kLostBack };
 
-  Locates() {
+  LocatorTest() {
     for (std::uint32_t from = 0; from < 6; ++from)
       for (std::uint32_t to = 0; to < 6; ++to)
         for (std::size_t spine = 0; spine < 2 && from / 2 != to / 2; ++spine) {
           const auto over = [&](NodeId, std::size_t) { return spine; };
-          ways_.add(*fabric_.routes.way(fabric_.nics[from], fabric_.nics[to], over));
-          ways_.add(*fabric_.routes.way(fabric_.nics[to], fabric_.nics[from], over));
+          paths_.add(*fabric_.routes.path(fabric_.nics[from], fabric_.nics[to], over));
+          paths_.add(*fabric_.routes.path(fabric_.nics[to], fabric_.nics[from], over));
           ends_.emplace_back(from, to);
         }
-    locator_.emplace(fabric_.graph, ways_);
+    locator_.emplace(fabric_.graph, paths_);
   }
 
   std::uint32_t link(const std::string& name, bool forward) const {
     return fabric::number_of({topo::find_link(fabric_.graph, name).value(), forward});
   }
-  static bool has(std::span<const std::uint32_t> way, std::uint32_t one) {
-    return std::ranges::find(way, one) != way.end();
+  static bool has(std::span<const std::uint32_t> path, std::uint32_t one) {
+    return std::ranges::find(path, one) != path.end();
   }
 
-  Report report(std::size_t server, const std::function<Fate(const Packet&)>& fate) const {
-    Report one{.server = NodeId{static_cast<int>(server)}, .window = window_};
+  ProbeReport report(std::size_t server, const std::function<Fate(const Packet&)>& fate) const {
+    ProbeReport one{.server = NodeId{static_cast<int>(server)}, .window = window_};
     for (std::uint32_t probe = 0; probe < ends_.size(); ++probe) {
       const auto [from, to] = ends_[probe];
       const Fate its =
-          fate({window_, from, to, ways_.links(2 * probe), ways_.links(2 * probe + 1)});
+          fate({window_, from, to, paths_.links(2 * probe), paths_.links(2 * probe + 1)});
       const auto count = [](bool good) { return static_cast<std::uint16_t>(good ? 3 : 0); };
       if (from == server) one.sent.push_back({probe, 3, count(its == Fate::kAnswered)});
       if (to == server) one.arrived.push_back({probe, count(its != Fate::kLostThere)});
@@ -62,32 +62,33 @@ class Locates : public testing::Test {
     return one;
   }
 
-  // What the connections over each way have sent again, each of 50 segments.
+  // What the connections over each path have sent again, each of 50 segments.
   using SentAgain = std::function<std::uint32_t(std::span<const std::uint32_t>)>;
   void add_connections(const SentAgain& sent_again) {
-    for (std::uint32_t way = 0; way < ways_.size(); way += 2) {
-      const auto links = ways_.links(way);
-      locator_->add(PassedCount{.window = window_,
-                                .links = {links.begin(), links.end()},
-                                .sent = 50,
-                                .lost = sent_again(links)});
+    for (std::uint32_t path = 0; path < paths_.size(); path += 2) {
+      const auto links = paths_.links(path);
+      locator_->add(PassiveCount{.window = window_,
+                                 .links = {links.begin(), links.end()},
+                                 .sent = 50,
+                                 .lost = sent_again(links)});
     }
   }
 
   // One window: what is told at its end. `silent`: who does not report.
   std::vector<std::string> window(
       const std::function<Fate(const Packet&)>& fate,
-      const std::function<void(Report&)>& change = [](Report&) {}, std::size_t silent = 99) {
+      const std::function<void(ProbeReport&)>& change = [](ProbeReport&) {},
+      std::size_t silent = 99) {
     for (std::size_t server = 0; server < 6; ++server) {
       if (server == silent) continue;
-      Report one = report(server, fate);
+      ProbeReport one = report(server, fate);
       change(one);
       locator_->add(one);
     }
     ++window_;
-    news_ = locator_->look(0.03 * (static_cast<double>(window_) + 1) * Seconds{1.0001});
+    changes_ = locator_->locate(0.03 * (static_cast<double>(window_) + 1) * Seconds{1.0001});
     std::vector<std::string> told;
-    for (const Verdict& verdict : news_.begun)
+    for (const FaultVerdict& verdict : changes_.begun)
       told.push_back(to_string(fabric_.graph, verdict.culprit));
     return told;
   }
@@ -105,80 +106,80 @@ class Locates : public testing::Test {
   }
 
   fabric::TestFabric fabric_{6, 2, {1e9}};
-  fabric::Paths ways_;
+  fabric::Paths paths_;
   std::vector<std::pair<std::size_t, std::size_t>> ends_;
   std::optional<Locator> locator_;
   Window window_ = 100;
-  News news_;
+  FaultChanges changes_;
 };
 
-TEST_F(Locates, ABlackHoleWithinTwoWindows) {
+TEST_F(LocatorTest, ABlackHoleWithinTwoWindows) {
   warm_up();
   const auto fate = black_hole(link("leaf1-spine0", true));
   EXPECT_THAT(window(fate), IsEmpty());
   ASSERT_THAT(window(fate), ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
-  EXPECT_NEAR(news_.begun[0].since.value, 140 * 0.03, 0.001);
+  EXPECT_NEAR(changes_.begun[0].since.value, 140 * 0.03, 0.001);
   for (int i = 0; i < 100; ++i)
     EXPECT_THAT(window(fate), IsEmpty()) << "told once";
-  EXPECT_EQ(locator_->standing().size(), 1U);
+  EXPECT_EQ(locator_->active_faults().size(), 1U);
 }
 
-TEST_F(Locates, TheEndOfAFault) {
+TEST_F(LocatorTest, TheEndOfAFault) {
   warm_up();
   for (int i = 0; i < 10; ++i)
     window(black_hole(link("leaf1-spine0", true)));
   std::vector<std::string> over;
   for (int i = 0; i < 120; ++i) {
     window(healthy);
-    for (const Verdict& verdict : news_.over)
+    for (const FaultVerdict& verdict : changes_.over)
       over.push_back(to_string(fabric_.graph, verdict.culprit));
   }
   EXPECT_THAT(over, ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
-  EXPECT_THAT(locator_->standing(), IsEmpty());
+  EXPECT_THAT(locator_->active_faults(), IsEmpty());
 }
 
-TEST_F(Locates, HostNoiseInsteadOfAFaultWhereAServerLosesPacketsToItself) {
+TEST_F(LocatorTest, HostNoiseInsteadOfAFaultWhereAServerLosesPacketsToItself) {
   warm_up();
   const auto fate = [](const Packet& packet) {
     return packet.to == 3 ? Fate::kLostThere : Fate::kAnswered;
   };
   std::vector<std::string> told;
   for (int i = 0; i < 60; ++i)
-    for (const std::string& one : window(fate, [](Report& report) {
+    for (const std::string& one : window(fate, [](ProbeReport& report) {
            report.host.control_sent = 6;
            report.host.control_lost = report.server.value == 3 ? 2 : 0;
          }))
       told.push_back(one);
   EXPECT_THAT(told, ElementsAre("host noise on s3"));
-  EXPECT_FALSE(is_fault(locator_->standing()[0]));
+  EXPECT_FALSE(is_fault(locator_->active_faults()[0]));
 }
 
-TEST_F(Locates, NobodyWhileAServerStandsStillAndAnswersLate) {
+TEST_F(LocatorTest, NobodyWhileAServerStandsStillAndAnswersLate) {
   warm_up();
-  std::vector<Report> late;
+  std::vector<ProbeReport> late;
   for (int i = 0; i < 20; ++i)  // 0.6 s
     EXPECT_THAT(window(
                     [](const Packet& packet) {
                       return packet.to == 3 ? Fate::kLostThere : Fate::kAnswered;
                     },
-                    [](Report&) {}, 3),
+                    [](ProbeReport&) {}, 3),
                 IsEmpty());
   for (Window back = 20; back > 0; --back) {
     window_ -= back;
     for (std::size_t server = 0; server < 6; ++server) {
-      Report one = report(server, healthy);
+      ProbeReport one = report(server, healthy);
       if (server == 3) one.host.worst_gap = Seconds{0.6};
       late.push_back(one);
     }
     window_ += back;
   }
-  for (const Report& one : late)
+  for (const ProbeReport& one : late)
     locator_->add(one);
   for (int i = 0; i < 80; ++i)
     EXPECT_THAT(window(healthy), IsEmpty());
 }
 
-TEST_F(Locates, AServerThatIsSilentForLongerThanABusyOne) {
+TEST_F(LocatorTest, AServerThatIsSilentForLongerThanABusyOne) {
   warm_up();
   const auto fate = [](const Packet& packet) {
     return packet.to == 3 ? Fate::kLostThere : Fate::kAnswered;
@@ -187,55 +188,55 @@ TEST_F(Locates, AServerThatIsSilentForLongerThanABusyOne) {
   std::vector<std::string> told;
   while (told.empty() && windows < 100) {
     told = window(
-        fate, [](Report&) {}, 3);
+        fate, [](ProbeReport&) {}, 3);
     ++windows;
   }
   EXPECT_THAT(told, ElementsAre("server s3"));
-  EXPECT_EQ(news_.begun[0].symptom, Symptom::kSilent);
+  EXPECT_EQ(changes_.begun[0].symptom, Symptom::kSilent);
   EXPECT_LT(windows * 0.03, 1.95);
 }
 
-TEST_F(Locates, ThatASilentServerWasBusyInsteadOfDeadOnceItReportsAgain) {
+TEST_F(LocatorTest, ThatASilentServerWasBusyInsteadOfDeadOnceItReportsAgain) {
   warm_up();
   const auto fate = [](const Packet& packet) {
     return packet.to == 3 ? Fate::kLostThere : Fate::kAnswered;
   };
   for (int i = 0; i < 90; ++i)
     window(
-        fate, [](Report&) {}, 3);
-  ASSERT_THAT(locator_->standing(), testing::SizeIs(1));
-  ASSERT_EQ(locator_->standing()[0].symptom, Symptom::kSilent);
-  const auto late = [](Report& report) {
+        fate, [](ProbeReport&) {}, 3);
+  ASSERT_THAT(locator_->active_faults(), testing::SizeIs(1));
+  ASSERT_EQ(locator_->active_faults()[0].symptom, Symptom::kSilent);
+  const auto late = [](ProbeReport& report) {
     if (report.server.value == 3) report.host.worst_gap = Seconds{2.7};
   };
   std::vector<std::string> told = window(fate, late);
   for (int i = 0; i < 10 && told.empty(); ++i)
     told = window(healthy);
   ASSERT_THAT(told, ElementsAre("host noise on s3"));
-  ASSERT_THAT(news_.over, testing::SizeIs(1)) << "both at once";
-  EXPECT_EQ(news_.over[0].culprit, server_culprit(NodeId{3}));
-  EXPECT_EQ(to_string(fabric_.graph, news_.begun[0]).find("ways"), std::string::npos);
+  ASSERT_THAT(changes_.over, testing::SizeIs(1)) << "both at once";
+  EXPECT_EQ(changes_.over[0].culprit, server_culprit(NodeId{3}));
+  EXPECT_EQ(to_string(fabric_.graph, changes_.begun[0]).find("ways"), std::string::npos);
 }
 
-TEST_F(Locates, NobodyWhereAServerAnswersButItsReportsDoNotCome) {
+TEST_F(LocatorTest, NobodyWhereAServerAnswersButItsReportsDoNotCome) {
   warm_up();
   for (int i = 0; i < 100; ++i)
     EXPECT_THAT(window(
-                    healthy, [](Report&) {}, 3),
+                    healthy, [](ProbeReport&) {}, 3),
                 IsEmpty());
 }
 
-TEST_F(Locates, ALinkWithoutCarrierAtOnce) {
+TEST_F(LocatorTest, ALinkWithoutCarrierAtOnce) {
   warm_up();
   const std::uint32_t one = link("leaf1-spine0", true);
   locator_->add(CarrierEvent{.link = LinkId{static_cast<int>(one / 2)}, .up = false});
   EXPECT_THAT(window(black_hole(one)), ElementsAre("link leaf1-spine0, both ways"));
-  EXPECT_EQ(news_.begun[0].symptom, Symptom::kNoCarrier);
+  EXPECT_EQ(changes_.begun[0].symptom, Symptom::kNoCarrier);
   for (int i = 0; i < 40; ++i)
     EXPECT_THAT(window(black_hole(one)), IsEmpty()) << "nobody else for what it loses";
 }
 
-TEST_F(Locates, NobodyForWhatIsLostUntilRoutesAreBack) {
+TEST_F(LocatorTest, NobodyForWhatIsLostUntilRoutesAreBack) {
   warm_up();
   const std::uint32_t one = link("leaf1-spine0", true);
   const LinkId cable{static_cast<int>(one / 2)};
@@ -254,7 +255,7 @@ TEST_F(Locates, NobodyForWhatIsLostUntilRoutesAreBack) {
   EXPECT_THAT(told, ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
 }
 
-TEST_F(Locates, AndTellsOnceThatALossHasBecomeABlackHole) {
+TEST_F(LocatorTest, AndTellsOnceThatALossHasBecomeABlackHole) {
   warm_up();
   const std::uint32_t one = link("leaf1-spine0", true);
   const auto loss = [&](const Packet& packet) {
@@ -267,17 +268,19 @@ TEST_F(Locates, AndTellsOnceThatALossHasBecomeABlackHole) {
   for (int i = 0; i < 200; ++i) {
     for (const std::string& text : i < 100 ? window(loss) : window(black_hole(one)))
       told.push_back(text);
-    for (const Verdict& verdict : news_.changed)
+    for (const FaultVerdict& verdict : changes_.changed)
       changed.push_back(verdict.symptom);
   }
   EXPECT_THAT(told, ElementsAre("link leaf1-spine0 from leaf1 to spine0"));
   EXPECT_THAT(changed, ElementsAre(Symptom::kBlackHole));
 }
 
-// A leaf that loses all packets of every second of its ways.
-class DoubtsWhoLosesSomeFlows : public Locates {
+// A leaf that loses all packets of every second of its paths.
+class LocatorConfirmationTest : public LocatorTest {
  protected:
-  DoubtsWhoLosesSomeFlows() { locator_.emplace(fabric_.graph, ways_, LocatorOptions{.doubt{1}}); }
+  LocatorConfirmationTest() {
+    locator_.emplace(fabric_.graph, paths_, LocatorOptions{.confirmation_delay{1}});
+  }
 
   std::function<Fate(const Packet&)> some_flows() const {
     return [this](const Packet& packet) {
@@ -289,37 +292,37 @@ class DoubtsWhoLosesSomeFlows : public Locates {
   }
 };
 
-TEST_F(DoubtsWhoLosesSomeFlows, ForASecondAndThenTells) {
+TEST_F(LocatorConfirmationTest, ForASecondAndThenTells) {
   warm_up();
   int windows = 0;
   std::vector<std::string> told;
   for (; told.empty() && windows < 100; ++windows) {
     told = window(some_flows());
     if (windows == 10) {
-      EXPECT_THAT(locator_->doubted(), SizeIs(1));
+      EXPECT_THAT(locator_->unconfirmed(), SizeIs(1));
     }
   }
   EXPECT_THAT(told, ElementsAre("switch leaf0"));
-  EXPECT_EQ(news_.begun[0].symptom, Symptom::kSomeFlows);
+  EXPECT_EQ(changes_.begun[0].symptom, Symptom::kSomeFlows);
   EXPECT_GE(windows, 33);
   EXPECT_LE(windows, 45) << "the first are not enough to suspect it";
 }
 
-TEST_F(DoubtsWhoLosesSomeFlows, AndTellsNobodyWhenTheseWaysLeadElsewhere) {
+TEST_F(LocatorConfirmationTest, AndTellsNobodyWhenTheseWaysLeadElsewhere) {
   warm_up();
   for (int i = 0; i < 10; ++i)
     EXPECT_THAT(window(some_flows()), IsEmpty());
-  std::vector<bool> unknown(ways_.size());
-  for (std::uint32_t way = 0; way < ways_.size(); ++way)
-    unknown[way] = has(ways_.links(way), link("leaf0-spine0", true)) ||
-                   has(ways_.links(way), link("leaf0-spine1", true));
+  std::vector<bool> unknown(paths_.size());
+  for (std::uint32_t path = 0; path < paths_.size(); ++path)
+    unknown[path] = has(paths_.links(path), link("leaf0-spine0", true)) ||
+                    has(paths_.links(path), link("leaf0-spine1", true));
   locator_->leave_out(unknown);
   for (int i = 0; i < 100; ++i)
     EXPECT_THAT(window(some_flows()), IsEmpty());
-  EXPECT_THAT(locator_->doubted(), IsEmpty());
+  EXPECT_THAT(locator_->unconfirmed(), IsEmpty());
 }
 
-TEST_F(DoubtsWhoLosesSomeFlows, ButNotWhoLosesAll) {
+TEST_F(LocatorConfirmationTest, ButNotWhoLosesAll) {
   warm_up();
   const auto fate = black_hole(link("leaf1-spine0", true));
   EXPECT_THAT(window(fate), IsEmpty());
@@ -328,7 +331,7 @@ TEST_F(DoubtsWhoLosesSomeFlows, ButNotWhoLosesAll) {
 
 // Of the probes from leaf 0 to leaf 2 over spine 1 one in four is lost, and no other: two links may
 // be to blame.
-class ChoosesAmongSuspects : public Locates {
+class LocatorPassiveCountTest : public LocatorTest {
  protected:
   std::vector<std::string> told_with(const SentAgain& sent_again) {
     std::vector<std::string> told;
@@ -348,17 +351,17 @@ class ChoosesAmongSuspects : public Locates {
   }
 };
 
-TEST_F(ChoosesAmongSuspects, AndIsNotSureByProbesAlone) {
+TEST_F(LocatorPassiveCountTest, AndIsNotSureByProbesAlone) {
   EXPECT_THAT(told_with([](auto) { return 0U; }), IsEmpty());
 }
 
-TEST_F(ChoosesAmongSuspects, ByWhatConnectionsSendAgain) {
+TEST_F(LocatorPassiveCountTest, ByWhatConnectionsSendAgain) {
   const std::uint32_t bad = link("leaf2-spine1", false);
   EXPECT_THAT(told_with([&](auto links) { return has(links, bad) ? 6U : 0U; }),
               ElementsAre("link leaf2-spine1 from spine1 to leaf2"));
 }
 
-TEST_F(Locates, BlamesNobodyForWhatConnectionsAloneSendAgain) {
+TEST_F(LocatorTest, BlamesNobodyForWhatConnectionsAloneSendAgain) {
   const std::uint32_t bad = link("leaf2-spine1", false);
   std::vector<std::string> told;
   for (int i = 0; i < 60; ++i) {
@@ -369,9 +372,9 @@ TEST_F(Locates, BlamesNobodyForWhatConnectionsAloneSendAgain) {
   EXPECT_THAT(told, IsEmpty());
 }
 
-TEST_F(Locates, NothingFromReportsThatCannotBe) {
+TEST_F(LocatorTest, NothingFromReportsThatCannotBe) {
   warm_up();
-  Report wild = report(0, healthy);
+  ProbeReport wild = report(0, healthy);
   wild.window = window_ + 1'000'000;
   locator_->add(wild);
   wild.window = -5;

@@ -22,7 +22,7 @@ struct HostState {
   std::uint32_t overflows = 0;     // packets that came and found no room
 };
 
-// One window of probe `probe` (2 k and 2 k + 1 are its ways there and back), by who sends it.
+// One window of probe `probe` (2 k and 2 k + 1 are its paths there and back), by who sends it.
 struct SentCount {
   std::uint32_t probe = 0;
   std::uint16_t sent = 0;
@@ -37,7 +37,7 @@ struct ArrivedCount {
 
 // Of one server, complete: all that it sent and saw arriving, zeros too. May come again for a
 // window when answers came late: counts only grow.
-struct Report {
+struct ProbeReport {
   NodeId server;
   Window window = 0;
   HostState host;
@@ -51,10 +51,10 @@ struct CarrierEvent {
   bool up = false;
 };
 
-// Other packets whose way, there and back, is known: of a connection, by its retransmits; of a
+// Other packets whose path, there and back, is known: of a connection, by its retransmits; of a
 // traceroute, as far as the router that was asked. They suspect nobody: what they say counts for
 // the choice among those whom probes suspect.
-struct PassedCount {
+struct PassiveCount {
   Window window = 0;
   std::vector<std::uint32_t> links;  // directed, by fabric::number_of
   std::uint32_t sent = 0;

@@ -17,9 +17,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 // 64 servers, four groups of four leaves, four spines a group, each with two super-spines above.
-class Polarised : public testing::Test {
+class PolarisationTest : public testing::Test {
  protected:
-  Polarised()
+  PolarisationTest()
       : cluster_(fabric::TestFabric::three_tiers_of(64, 4, 4, 8, {1e9})),
         graph_(build_graph(cluster_)),
         routes_(graph_) {
@@ -41,9 +41,9 @@ class Polarised : public testing::Test {
           .to = topo::address_of(to_link),
           .from_port = static_cast<std::uint16_t>(49152 + random() % 16384),
           .to_port = 4791};
-      const auto way = routes_.way(from_link, to_link, fabric::ByHash{flow, seeds});
+      const auto path = routes_.path(from_link, to_link, fabric::EcmpNextHop{flow, seeds});
       const std::uint64_t size = 1 + random() % most;
-      for (const std::uint32_t link : *way)
+      for (const std::uint32_t link : *path)
         bytes[link] += size;
     }
     return bytes;
@@ -54,7 +54,7 @@ class Polarised : public testing::Test {
   fabric::Routes routes_;
 };
 
-TEST_F(Polarised, TiersWithOneSeedAreFound) {
+TEST_F(PolarisationTest, TiersWithOneSeedAreFound) {
   const std::vector<std::uint32_t> same(graph_.nodes.size(), 12345);
   const auto found = find_polarisation(graph_, bytes_of(2000, same, 1000, 1));
   ASSERT_THAT(found, SizeIs(1));
@@ -64,14 +64,14 @@ TEST_F(Polarised, TiersWithOneSeedAreFound) {
               testing::AllOf(HasSubstr("spines hash as leaves do: "), HasSubstr("-super")));
 }
 
-TEST_F(Polarised, SwitchesWithSeedsOfTheirOwnAreNot) {
+TEST_F(PolarisationTest, SwitchesWithSeedsOfTheirOwnAreNot) {
   const std::vector<std::uint32_t> seeds = topo::hash_seeds(cluster_, graph_);
   for (unsigned i = 0; i < 200; ++i)
     EXPECT_THAT(find_polarisation(graph_, bytes_of(2000, seeds, 1000, i)), IsEmpty()) << i;
 }
 
 // Few connections leave links empty too: that is chance, and a matter for planned ports.
-TEST_F(Polarised, FewFlowsAreNotHoweverManyLinksTheyLeaveEmpty) {
+TEST_F(PolarisationTest, FewFlowsAreNotHoweverManyLinksTheyLeaveEmpty) {
   const std::vector<std::uint32_t> seeds = topo::hash_seeds(cluster_, graph_);
   for (unsigned i = 0; i < 3000; ++i)
     EXPECT_THAT(find_polarisation(graph_, bytes_of(1 + static_cast<int>(i % 64), seeds, 1000, i)),
@@ -79,7 +79,7 @@ TEST_F(Polarised, FewFlowsAreNotHoweverManyLinksTheyLeaveEmpty) {
         << i;
 }
 
-TEST_F(Polarised, NothingIsSaidOfANetworkThatIsIdle) {
+TEST_F(PolarisationTest, NothingIsSaidOfANetworkThatIsIdle) {
   EXPECT_THAT(find_polarisation(graph_, std::vector<std::uint64_t>(2 * graph_.links.size())),
               IsEmpty());
 }

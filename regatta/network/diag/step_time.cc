@@ -78,7 +78,8 @@ std::vector<double> smoothed(const std::vector<double>& likeness) {
 }
 
 // Lags at which the likeness has a peak, shortest first.
-std::vector<std::size_t> candidates(const std::vector<double>& likeness, const StepSearch& search) {
+std::vector<std::size_t> candidates(const std::vector<double>& likeness,
+                                    const StepSearchOptions& search) {
   std::vector<std::size_t> peaks;
   double best = 0;
   for (std::size_t lag = std::max<std::size_t>(2, search.shortest); lag + 1 < likeness.size();
@@ -269,8 +270,8 @@ struct Track {
   double regularity = 0;
 };
 
-Steps steps_of(const Track& one, Seconds interval) {
-  Steps steps{.regularity = one.regularity};
+StepTiming steps_of(const Track& one, Seconds interval) {
+  StepTiming steps{.regularity = one.regularity};
   const double count = static_cast<double>(one.places.size() - 1);
   steps.mean = interval * ((one.places.back() - one.places.front()) / count);
   steps.median = interval * median_gap(one.places);
@@ -281,8 +282,8 @@ Steps steps_of(const Track& one, Seconds interval) {
 
 }  // namespace
 
-std::optional<Steps> find_steps(const std::vector<Series>& flows, Seconds interval,
-                                const StepSearch& search) {
+std::optional<StepTiming> find_steps(const std::vector<Series>& flows, Seconds interval,
+                                     const StepSearchOptions& search) {
   std::vector<std::vector<double>> series;
   for (const Series flow : flows)
     if (auto lively = normalized(flow); !lively.empty()) series.push_back(std::move(lively));

@@ -15,7 +15,7 @@
 
 namespace regatta::diag {
 
-struct Steps {
+struct StepTiming {
   Seconds mean;    // from the first mark to the last, by the steps between them
   Seconds median;  // of single steps: exact to a fraction of an interval
   // What of the ups and downs of the traffic repeats with the steps: 1 all, 0 or less none.
@@ -25,15 +25,15 @@ struct Steps {
   std::vector<Seconds> marks;
 };
 
-struct StepSearch {
+struct StepSearchOptions {
   std::size_t shortest = 4;      // intervals in a step
   double likeness_least = 0.15;  // of the traffic to itself a step later, as a correlation
 };
 
 // The steps that all of `flows` share, each of them as important as any other. Nothing when they
 // have no rhythm, or when fewer than three steps fit into the series.
-std::optional<Steps> find_steps(const std::vector<Series>& flows, Seconds interval,
-                                const StepSearch& search = {});
+std::optional<StepTiming> find_steps(const std::vector<Series>& flows, Seconds interval,
+                                     const StepSearchOptions& search = {});
 
 // What of the ups and downs of `bytes` repeats between `marks` (of find_steps(), of any flow): of
 // each step, how well the others foretell it. 1: all; about 0 or less: nothing.

@@ -20,7 +20,7 @@ struct TestJob {
   double burst_jitter = 0.01;  // of the begin of each burst, as a share of the step
   int micro_batches = 4;
   double stage_mb = 4;  // MB that a stage gives to the next, a micro-batch
-  double ring_mb = 60;  // MB of the all-reduce on each way of a ring
+  double ring_mb = 60;  // MB of the all-reduce on each path of a ring
 };
 
 struct TestTruth {
@@ -34,9 +34,9 @@ struct TestTruth {
   }
 };
 
-class TestTraffic {
+class TestJobTraffic {
  public:
-  TestTraffic(double duration_s, double interval_s, std::uint64_t seed)
+  TestJobTraffic(double duration_s, double interval_s, std::uint64_t seed)
       : random_(seed), duration_(duration_s) {
     traffic.interval = {interval_s};
   }
@@ -76,7 +76,7 @@ class TestTraffic {
     }
   }
 
-  Traffic traffic;
+  TrafficSeries traffic;
 
  private:
   struct Flows {

@@ -44,24 +44,24 @@ double ratio(BytesPerSecond peak, BytesPerSecond mean) {
 
 }  // namespace
 
-std::vector<double> sum_of(const Traffic& traffic, const std::vector<std::uint32_t>& which) {
+std::vector<double> sum_of(const TrafficSeries& traffic, const std::vector<std::uint32_t>& which) {
   std::vector<double> sum;
   for (const std::uint32_t flow : which)
     add(sum, traffic.flows[flow].bytes);
   return sum;
 }
 
-std::vector<std::vector<double>> bytes_of_links(const Traffic& traffic,
-                                                const std::vector<std::vector<std::uint32_t>>& ways,
-                                                std::size_t directed_links) {
+std::vector<std::vector<double>> bytes_of_links(
+    const TrafficSeries& traffic, const std::vector<std::vector<std::uint32_t>>& paths,
+    std::size_t directed_links) {
   std::vector<std::vector<double>> links(directed_links);
-  for (std::size_t flow = 0; flow < ways.size(); ++flow)
-    for (const std::uint32_t link : ways[flow])
+  for (std::size_t flow = 0; flow < paths.size(); ++flow)
+    for (const std::uint32_t link : paths[flow])
       add(links[link], traffic.flows[flow].bytes);
   return links;
 }
 
-std::vector<ServerBytes> bytes_of_servers(const Traffic& traffic) {
+std::vector<ServerBytes> bytes_of_servers(const TrafficSeries& traffic) {
   std::map<NodeId, ServerBytes> servers;
   for (const FlowSeries& flow : traffic.flows) {
     add(servers[flow.from].sent, flow.bytes);

@@ -15,13 +15,13 @@
 namespace regatta::diag {
 
 // The flows of `which` together, by interval. A flow may be named once.
-std::vector<double> sum_of(const Traffic& traffic, const std::vector<std::uint32_t>& which);
+std::vector<double> sum_of(const TrafficSeries& traffic, const std::vector<std::uint32_t>& which);
 
-// Bytes by directed link (fabric::number_of) and interval. `ways`: by flow, the links that it
+// Bytes by directed link (fabric::number_of) and interval. `paths`: by flow, the links that it
 // crosses. Links that no flow crosses have an empty series.
-std::vector<std::vector<double>> bytes_of_links(const Traffic& traffic,
-                                                const std::vector<std::vector<std::uint32_t>>& ways,
-                                                std::size_t directed_links);
+std::vector<std::vector<double>> bytes_of_links(
+    const TrafficSeries& traffic, const std::vector<std::vector<std::uint32_t>>& paths,
+    std::size_t directed_links);
 
 struct ServerBytes {
   NodeId server;
@@ -29,7 +29,7 @@ struct ServerBytes {
   std::vector<double> received;
 };
 // Servers that sent or received anything, by number.
-std::vector<ServerBytes> bytes_of_servers(const Traffic& traffic);
+std::vector<ServerBytes> bytes_of_servers(const TrafficSeries& traffic);
 
 // The same traffic seen at two paces.
 struct Peaks {

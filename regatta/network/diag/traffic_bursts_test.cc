@@ -74,11 +74,11 @@ TEST(FindBursts, CountsOnlyWhatReachesTheThreshold) {
 }
 
 TEST(BytesOfServers, AddsWhatEachSendsAndReceives) {
-  const Traffic traffic{{},
-                        kInterval,
-                        {{NodeId{0}, NodeId{1}, {1, 2}},
-                         {NodeId{0}, NodeId{2}, {10, 0}},
-                         {NodeId{2}, NodeId{0}, {0, 5}}}};
+  const TrafficSeries traffic{{},
+                              kInterval,
+                              {{NodeId{0}, NodeId{1}, {1, 2}},
+                               {NodeId{0}, NodeId{2}, {10, 0}},
+                               {NodeId{2}, NodeId{0}, {0, 5}}}};
   const auto servers = bytes_of_servers(traffic);
   ASSERT_EQ(servers.size(), 3u);
   EXPECT_EQ(servers[0].sent, (std::vector<double>{11, 2}));
@@ -88,7 +88,7 @@ TEST(BytesOfServers, AddsWhatEachSendsAndReceives) {
 }
 
 TEST(BytesOfLinks, AddsTheFlowsThatCrossALink) {
-  const Traffic traffic{
+  const TrafficSeries traffic{
       {}, kInterval, {{NodeId{0}, NodeId{1}, {1, 2}}, {NodeId{0}, NodeId{2}, {10, 0}}}};
   const auto links = bytes_of_links(traffic, {{0, 3}, {0}}, 5);
   EXPECT_EQ(links[0], (std::vector<double>{11, 2}));

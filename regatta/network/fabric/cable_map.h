@@ -11,14 +11,14 @@
 
 namespace regatta::fabric {
 
-struct Plug {
+struct CableEnd {
   std::string_view device;  // "s0", "leaf3"
   std::string port;         // "nic2" of a server; "17" of a switch, downlinks first, from 1 on
 };
 
 struct CableEntry {
-  Plug low;
-  Plug high;
+  CableEnd low;
+  CableEnd high;
   BytesPerSecond rate;
   std::string_view kind;   // "server-leaf", "leaf-spine", "spine-super"
   std::string_view label;  // unique: the name of the link

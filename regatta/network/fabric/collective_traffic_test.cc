@@ -15,7 +15,7 @@ constexpr double kHop = 1e-6;
 
 template <typename Add>
 double end_of(TestFabric& fabric, Add&& add) {
-  Traffic traffic;
+  FlowGraph traffic;
   add(traffic, [&](std::uint32_t from, std::uint32_t to) { return fabric.path(from, to); });
   const auto report = simulate_flows(fabric.links, fabric.paths, traffic);
   EXPECT_TRUE(report);
@@ -25,8 +25,9 @@ double end_of(TestFabric& fabric, Add&& add) {
 // Each NIC sends and receives bytes (n - 1) / n; by the destination, no link of a spine has more.
 TEST(CollectiveTraffic, OfAnAllToAllTakesAsLongAsANicNeeds) {
   TestFabric fabric(64, 8, kRate);
-  const double end = end_of(
-      fabric, [](Traffic& traffic, auto path) { add_all_to_all(traffic, 64, {64LL << 20}, path); });
+  const double end = end_of(fabric, [](FlowGraph& traffic, auto path) {
+    add_all_to_all(traffic, 64, {64LL << 20}, path);
+  });
   EXPECT_THAT(end, DoubleNear(63.0 / 64 * 67108864 / 50e9 + 4 * kHop, 1e-12));
 }
 
@@ -34,7 +35,7 @@ TEST(CollectiveTraffic, OfAnAllToAllTakesAsLongAsANicNeeds) {
 // second time.
 TEST(CollectiveTraffic, OfARingTakesItsStepsAndTheLatencyOfTheWays) {
   TestFabric fabric(64, 8, kRate);
-  const double end = end_of(fabric, [](Traffic& traffic, auto path) {
+  const double end = end_of(fabric, [](FlowGraph& traffic, auto path) {
     add_ring_all_reduce(traffic, 64, {64LL << 20}, path);
   });
   const double chunks = 126 * (1 << 20) / kRate.value;
@@ -46,7 +47,7 @@ TEST(CollectiveTraffic, OfARingTakesItsStepsAndTheLatencyOfTheWays) {
 
 TEST(CollectiveTraffic, OfHalvingAndDoublingTakesWhatItsHalvesTake) {
   TestFabric fabric(64, 8, kRate);
-  const double end = end_of(fabric, [](Traffic& traffic, auto path) {
+  const double end = end_of(fabric, [](FlowGraph& traffic, auto path) {
     add_halving_doubling(traffic, 64, {64LL << 20}, path);
   });
   // Three exchanges over a spine and three below a leaf, and the same back.

@@ -3,30 +3,30 @@
 #include <algorithm>
 #include <iterator>
 
-#include "regatta/network/fabric/internal/waits.h"
+#include "regatta/network/fabric/internal/channel_dependencies.h"
 
 namespace regatta::fabric {
 namespace {
 
-using internal::Ports;
-using internal::Waits;
+using internal::ChannelDependencies;
+using internal::SwitchPorts;
 
-// Depth first; a link on the way from the start that comes again closes a circle.
-class CircleSearch {
+// Depth first; a link in flight from the start that comes again closes a cycle.
+class CycleSearch {
  public:
-  CircleSearch(const Waits& waits, std::size_t links)
-      : waits_(waits), states_(links, State::kNew), chains_(links, 0) {}
+  CycleSearch(const ChannelDependencies& dependencies, std::size_t links)
+      : dependencies_(dependencies), states_(links, State::kNew), chains_(links, 0) {}
 
-  std::optional<Circle> from(std::uint32_t first) {
+  std::optional<DependencyCycle> from(std::uint32_t first) {
     if (states_[first] == State::kNew) enter(first);
-    while (!way_.empty()) {
-      const std::uint32_t link = way_.back().link;
-      const auto next = waits_.next(link, way_.back().port);
+    while (!path_.empty()) {
+      const std::uint32_t link = path_.back().link;
+      const auto next = dependencies_.next(link, path_.back().port);
       seen_ += next ? 1 : 0;
       if (!next) {
         states_[link] = State::kDone;
-        way_.pop_back();
-        if (!way_.empty()) add_behind(way_.back().link, link);
+        path_.pop_back();
+        if (!path_.empty()) add_behind(path_.back().link, link);
       } else if (states_[*next] == State::kOnTheWay) {
         return circle_from(*next);
       } else if (states_[*next] == State::kNew) {
@@ -38,58 +38,60 @@ class CircleSearch {
     return std::nullopt;
   }
 
-  std::size_t seen() const { return seen_; }  // waits
-  // The longest chain of waits that begins at a link which was done.
+  std::size_t seen() const { return seen_; }  // dependencies
+  // The longest chain of dependencies that begins at a link which was done.
   std::size_t chain(std::uint32_t link) const { return chains_[link]; }
 
  private:
   enum class State : std::uint8_t { kNew, kOnTheWay, kDone };
   struct Step {
     std::uint32_t link;
-    std::size_t
-        port;  // of the links that it waits for, from which on they are still to be looked at
+    std::size_t port;  // of the links that it dependencies for, from which on they are still to be
+                       // looked at
   };
 
   void enter(std::uint32_t link) {
     states_[link] = State::kOnTheWay;
-    way_.push_back({link, 0});
+    path_.push_back({link, 0});
   }
   void add_behind(std::uint32_t link, std::uint32_t next) {
     chains_[link] = std::max(chains_[link], chains_[next] + 1);
   }
-  Circle circle_from(std::uint32_t link) const {
-    Circle circle;
-    std::transform(std::ranges::find(way_, link, &Step::link), way_.end(),
-                   std::back_inserter(circle), [](const Step& step) { return step.link; });
-    return circle;
+  DependencyCycle circle_from(std::uint32_t link) const {
+    DependencyCycle cycle;
+    std::transform(std::ranges::find(path_, link, &Step::link), path_.end(),
+                   std::back_inserter(cycle), [](const Step& step) { return step.link; });
+    return cycle;
   }
 
-  const Waits& waits_;
+  const ChannelDependencies& dependencies_;
   std::vector<State> states_;          // per directed link
   std::vector<std::uint32_t> chains_;  // the same
-  std::vector<Step> way_;
+  std::vector<Step> path_;
   std::size_t seen_ = 0;
 };
 
 // Of all links, each tail's in the order of its ports.
-std::optional<Circle> search(const topo::Graph& graph, const Ports& ports, CircleSearch& search) {
+std::optional<DependencyCycle> search(const topo::Graph& graph, const SwitchPorts& ports,
+                                      CycleSearch& search) {
   for (std::size_t at = 0; at < graph.nodes.size(); ++at) {
     const NodeId node{static_cast<int>(at)};
     for (std::size_t port = 0; port < ports.count(node); ++port)
-      if (auto circle = search.from(ports.out(node, port))) return circle;
+      if (auto cycle = search.from(ports.out(node, port))) return cycle;
   }
   return std::nullopt;
 }
 
 // Waits of links that lead down for links that lead up.
-std::size_t count_bounces(const topo::Graph& graph, const Ports& ports, const Waits& waits) {
+std::size_t count_bounces(const topo::Graph& graph, const SwitchPorts& ports,
+                          const ChannelDependencies& dependencies) {
   const auto tier = [&](NodeId node) { return graph.nodes[node.index()].kind; };
   std::size_t bounces = 0;
   for (std::uint32_t link = 0; link < ports.links(); ++link) {
     if (graph.links[link / 2].a_nic >= 0 || tier(ports.head(link)) > tier(ports.head(link ^ 1U)))
       continue;
     std::size_t port = 0;
-    while (const auto next = waits.next(link, port))
+    while (const auto next = dependencies.next(link, port))
       bounces += tier(ports.head(*next)) > tier(ports.head(link)) ? 1 : 0;
   }
   return bounces;
@@ -97,37 +99,38 @@ std::size_t count_bounces(const topo::Graph& graph, const Ports& ports, const Wa
 
 }  // namespace
 
-std::optional<Circle> find_circle(const topo::Graph& graph, const Routes& routes) {
-  const Ports ports(graph);
-  const Waits waits = waits_of(ports, graph, routes);
-  CircleSearch circles(waits, ports.links());
-  return search(graph, ports, circles);
+std::optional<DependencyCycle> find_dependency_cycle(const topo::Graph& graph,
+                                                     const Routes& routes) {
+  const SwitchPorts ports(graph);
+  const ChannelDependencies dependencies = dependencies_of(ports, graph, routes);
+  CycleSearch cycles(dependencies, ports.links());
+  return search(graph, ports, cycles);
 }
 
 DeadlockCheck check_deadlock(const topo::Graph& graph, const Routes& routes) {
-  const Ports ports(graph);
-  const Waits waits = waits_of(ports, graph, routes);
-  CircleSearch circles(waits, ports.links());
+  const SwitchPorts ports(graph);
+  const ChannelDependencies dependencies = dependencies_of(ports, graph, routes);
+  CycleSearch cycles(dependencies, ports.links());
   DeadlockCheck check;
-  check.circle = search(graph, ports, circles);
-  check.bounces = count_bounces(graph, ports, waits);
+  check.cycle = search(graph, ports, cycles);
+  check.bounces = count_bounces(graph, ports, dependencies);
   std::vector<std::uint32_t> links;
   for (std::uint32_t link = 0; link < ports.links(); ++link)
     if (graph.links[link / 2].a_nic < 0) links.push_back(link);
   check.links = links.size();
-  if (check.circle) return check;
-  check.waits = circles.seen();
+  if (check.cycle) return check;
+  check.dependencies = cycles.seen();
   std::size_t longest = 0;
   for (const std::uint32_t link : links)
-    longest = std::max(longest, circles.chain(link));
+    longest = std::max(longest, cycles.chain(link));
   if (!links.empty()) check.layers.resize(longest + 1, 0);
   for (const std::uint32_t link : links)
-    ++check.layers[longest - circles.chain(link)];
+    ++check.layers[longest - cycles.chain(link)];
   return check;
 }
 
-std::optional<NodeId> cause_of_wait(const topo::Graph& graph, const Routes& routes,
-                                    std::uint32_t link, std::uint32_t next) {
+std::optional<NodeId> cause_of_dependency(const topo::Graph& graph, const Routes& routes,
+                                          std::uint32_t link, std::uint32_t next) {
   const NodeId tail = tail_of(graph, link);
   const NodeId head = head_of(graph, link);
   for (const NodeId leaf : routes.leaves()) {

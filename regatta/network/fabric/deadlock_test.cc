@@ -15,12 +15,12 @@ namespace {
 TEST(Deadlocks, CannotBeWhereWaysGoUpAndDownOnce) {
   for (const int tiers : {1, 2, 3}) {
     const topo::Graph graph = clos(tiers, tiers == 1 ? 4 : 32);
-    EXPECT_FALSE(find_circle(graph, Routes(graph))) << tiers;
+    EXPECT_FALSE(find_dependency_cycle(graph, Routes(graph))) << tiers;
   }
 }
 
 // The example of Tagger (CoNEXT 2017): traffic that comes down to a leaf and bounces up again, for
-// two leaves, closes a circle over two spines.
+// two leaves, closes a cycle over two spines.
 TEST(Deadlocks, AreFoundWhereTrafficBouncesOffTwoLeaves) {
   const topo::Graph graph = clos(2);
   const auto node = [&](const char* name) { return node_of(graph, name); };
@@ -32,14 +32,14 @@ TEST(Deadlocks, AreFoundWhereTrafficBouncesOffTwoLeaves) {
   const std::uint32_t up1 = link_between(graph, node("leaf1"), node("spine0"));
   routes.set_next_hops(node("spine0"), node("leaf2"), std::vector{down0});
   routes.set_next_hops(node("leaf0"), node("leaf2"), std::vector{up0});
-  EXPECT_FALSE(find_circle(graph, routes)) << "one bounce alone";
+  EXPECT_FALSE(find_dependency_cycle(graph, routes)) << "one bounce alone";
   routes.set_next_hops(node("spine1"), node("leaf3"), std::vector{down1});
   routes.set_next_hops(node("leaf1"), node("leaf3"), std::vector{up1});
   // What bounced off leaf0 meets traffic that goes down to leaf1 to bounce there, and the reverse.
-  const auto circle = find_circle(graph, routes);
-  ASSERT_TRUE(circle);
-  expect_circle(graph, *circle);
-  EXPECT_THAT(*circle, testing::UnorderedElementsAre(down0, up0, down1, up1));
+  const auto cycle = find_dependency_cycle(graph, routes);
+  ASSERT_TRUE(cycle);
+  expect_cycle(graph, *cycle);
+  EXPECT_THAT(*cycle, testing::UnorderedElementsAre(down0, up0, down1, up1));
 }
 
 // A loop in somebody's routes, anywhere.
@@ -56,17 +56,17 @@ TEST(Deadlocks, AreFoundInEveryLoopThatIsPlanted) {
     const std::uint32_t up = ups[random() % ups.size()];
     const topo::Link& link = graph.links[up / 2];
     routes.set_next_hops(link.b, to, std::vector{up ^ 1U});
-    const auto circle = find_circle(graph, routes);
-    ASSERT_TRUE(circle) << i;
-    expect_circle(graph, *circle);
+    const auto cycle = find_dependency_cycle(graph, routes);
+    ASSERT_TRUE(cycle) << i;
+    expect_cycle(graph, *cycle);
   }
 }
 
-// What the proof says: each link waits only for such that lead on.
+// What the proof says: each link dependencies only for such that lead on.
 TEST(Deadlocks, AreRuledOutByLayersOfLinks) {
   const topo::Graph graph = clos(3);
   const DeadlockCheck check = check_deadlock(graph, Routes(graph));
-  EXPECT_FALSE(check.circle);
+  EXPECT_FALSE(check.cycle);
   EXPECT_EQ(check.bounces, 0U);
   // Eight leaves of two groups, each with four uplinks; eight spines with two each.
   EXPECT_EQ(check.links, 2U * (8 * 4 + 8 * 2));
@@ -74,7 +74,7 @@ TEST(Deadlocks, AreRuledOutByLayersOfLinks) {
   EXPECT_THAT(check.layers, testing::ElementsAre(32, 16, 16, 32));
   // Up: from each leaf's link to the two of the spine, and to the three other leaves; at the
   // super-spine to the other group; down: from each of the two to four leaves.
-  EXPECT_EQ(check.waits, 8U * 4 * (2 + 3) + 16U * 1 + 16U * 4);
+  EXPECT_EQ(check.dependencies, 8U * 4 * (2 + 3) + 16U * 1 + 16U * 4);
 }
 
 TEST(Deadlocks, TellWhatBouncesEvenWithoutACircle) {
@@ -86,10 +86,10 @@ TEST(Deadlocks, TellWhatBouncesEvenWithoutACircle) {
   routes.set_next_hops(node("spine0"), node("leaf2"), std::vector{down});
   routes.set_next_hops(node("leaf0"), node("leaf2"), std::vector{up});
   const DeadlockCheck check = check_deadlock(graph, routes);
-  EXPECT_FALSE(check.circle);
+  EXPECT_FALSE(check.cycle);
   EXPECT_EQ(check.bounces, 1U);
-  EXPECT_EQ(cause_of_wait(graph, routes, down, up), node("leaf2"));
-  EXPECT_EQ(cause_of_wait(graph, routes, down, up ^ 1U), std::nullopt);
+  EXPECT_EQ(cause_of_dependency(graph, routes, down, up), node("leaf2"));
+  EXPECT_EQ(cause_of_dependency(graph, routes, down, up ^ 1U), std::nullopt);
 }
 
 }  // namespace

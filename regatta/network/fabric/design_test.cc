@@ -301,7 +301,7 @@ TEST(CableMap, UsesEachPortOnce) {
   std::size_t cables = 0;
   for_each_cable(graph, [&](const CableEntry& cable) {
     ++cables;
-    for (const Plug& plug : {cable.low, cable.high})
+    for (const CableEnd& plug : {cable.low, cable.high})
       EXPECT_TRUE(plugs.insert(fmt::format("{}:{}", plug.device, plug.port)).second);
     EXPECT_TRUE(labels.insert(std::string(cable.label)).second);
   });

@@ -1,4 +1,4 @@
-// fabric/directed_links.h: the directions of a graph's links by number, as ways and routes give
+// fabric/directed_links.h: the directions of a graph's links by number, as paths and routes give
 // them. Pure.
 #pragma once
 

@@ -43,8 +43,8 @@ std::size_t ecmp_choice(std::uint32_t hash, std::size_t hops);
 // A gateway that is named twice has two ranges.
 std::size_t ecmp_choice(std::uint32_t hash, std::span<const int> weights);
 
-// For Routes::way(): each switch by its own seed.
-struct ByHash {
+// For Routes::path(): each switch by its own seed.
+struct EcmpNextHop {
   FiveTuple flow;
   std::span<const std::uint32_t> seeds;  // by NodeId
   HashPolicy policy = HashPolicy::kFields;

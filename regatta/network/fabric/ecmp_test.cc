@@ -134,9 +134,9 @@ TEST(Ecmp, ChoosesAtEachSwitchOfAWay) {
   std::vector<int> flows(fabric.links.capacity.size(), 0);
   for (std::uint16_t port = 0; port < 800; ++port) {
     const FiveTuple flow{.from = 0x0a000001, .to = 0x0a000209, .from_port = port, .to_port = 4791};
-    const auto way = fabric.routes.way(fabric.nics[0], fabric.nics[63], ByHash{flow, seeds});
-    ASSERT_TRUE(way);
-    for (const std::uint32_t link : *way)
+    const auto path = fabric.routes.path(fabric.nics[0], fabric.nics[63], EcmpNextHop{flow, seeds});
+    ASSERT_TRUE(path);
+    for (const std::uint32_t link : *path)
       ++flows[link];
   }
   EXPECT_EQ(flows[number_of({fabric.nics[0], true})], 800);

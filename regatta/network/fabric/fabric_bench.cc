@@ -35,7 +35,7 @@ void bm_find_circle(benchmark::State& state) {
   const topo::Graph graph = graph_of_16k();
   const Routes routes(graph);
   for (auto _ : state)
-    benchmark::DoNotOptimize(find_circle(graph, routes));
+    benchmark::DoNotOptimize(find_dependency_cycle(graph, routes));
 }
 BENCHMARK(bm_find_circle)->Unit(benchmark::kMillisecond);
 
@@ -58,7 +58,7 @@ void bm_plan_ports(benchmark::State& state) {
   std::vector<std::uint32_t> to(fabric.nics.size());
   std::iota(to.begin(), to.end(), 0U);
   std::ranges::shuffle(to, std::mt19937(1));
-  std::vector<Connection> all;
+  std::vector<PlannedConnection> all;
   for (std::uint32_t from = 0; from < to.size(); ++from)
     all.push_back({fabric.nics[from],
                    fabric.nics[to[from]],
@@ -71,21 +71,21 @@ void bm_plan_ports(benchmark::State& state) {
 }
 BENCHMARK(bm_plan_ports)->Arg(8)->Arg(16)->Arg(32)->Unit(benchmark::kMillisecond);
 
-// All-to-all at once over ways that switches hash: nothing is symmetric, each flow ends by itself.
+// All-to-all at once over paths that switches hash: nothing is symmetric, each flow ends by itself.
 void bm_hashed_all_to_all(benchmark::State& state) {
   const auto n = static_cast<int>(state.range(0));
   const TestFabric fabric(n, 16, {50e9});
   std::vector<std::uint32_t> seeds(fabric.graph.nodes.size());
   std::iota(seeds.begin(), seeds.end(), 1U);
   Paths paths;
-  Traffic traffic;
-  Pairs pairs;
+  FlowGraph traffic;
+  NicPairs pairs;
   add_all_to_all(traffic, static_cast<std::uint32_t>(n), {64 << 20},
                  [&](std::uint32_t from, std::uint32_t to) {
                    const std::uint32_t pair = pairs.add(fabric.nics[from], fabric.nics[to]);
-                   const auto way = fabric.routes.way(fabric.nics[from], fabric.nics[to],
-                                                      ByHash{pairs.tuple(pair, 0), seeds});
-                   return paths.add(*way);
+                   const auto path = fabric.routes.path(fabric.nics[from], fabric.nics[to],
+                                                        EcmpNextHop{pairs.tuple(pair, 0), seeds});
+                   return paths.add(*path);
                  });
   double end = 0;
   for (auto _ : state)

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "regatta/base/core/check.h"
-#include "regatta/network/fabric/internal/failed_parts.h"
+#include "regatta/network/fabric/internal/failed_components.h"
 #include "regatta/network/fabric/internal/failure_sets.h"
 #include "regatta/network/fabric/routes.h"
 
@@ -18,13 +18,13 @@ bool is_switch(const topo::Graph& graph, NodeId node) {
   return graph.nodes[node.index()].kind != topo::NodeKind::kServer;
 }
 
-// Whether failures take ways from traffic for which it has to go others, if there are any: some
-// leaf has no way to another one any more that it had. Switches that lose all their next hops lose
-// those that led to them, too; where no leaf is among them, traffic only goes fewer of the ways
-// that it went, for no way became shorter.
-class LostWays {
+// Whether failures take paths from traffic for which it has to go others, if there are any: some
+// leaf has no path to another one any more that it had. Switches that lose all their next hops lose
+// those that led to them, too; where no leaf is among them, traffic only goes over fewer of the
+// paths that it went, for no path became shorter.
+class LostPaths {
  public:
-  LostWays(const topo::Graph& graph, const Routes& routes)
+  LostPaths(const topo::Graph& graph, const Routes& routes)
       : graph_(graph),
         routes_(routes),
         parts_(graph),
@@ -35,7 +35,7 @@ class LostWays {
       if (is_switch(graph, {static_cast<int>(node)})) add_sets({static_cast<int>(node)});
   }
 
-  bool are_lost(const Failed& failed) {
+  bool are_lost(const FailureSet& failed) {
     ++failures_;
     parts_.mark(failed, true);
     touched_.clear();
@@ -46,7 +46,7 @@ class LostWays {
     for (const NodeId node : failed.switches)
       for (const LinkId link : graph_.links_of[node.index()])
         touched_.push_back(other_end(link, node));
-    const bool are = std::ranges::any_of(touched_, [&](NodeId node) { return loses_ways(node); });
+    const bool are = std::ranges::any_of(touched_, [&](NodeId node) { return loses_paths(node); });
     parts_.mark(failed, false);
     return are;
   }
@@ -76,8 +76,8 @@ class LostWays {
       sets_[node.index()].push_back(std::move(set));
   }
 
-  // Whether what `node` loses by the failures themselves takes the way of some leaf.
-  bool loses_ways(NodeId node) {
+  // Whether what `node` loses by the failures themselves takes the path of some leaf.
+  bool loses_paths(NodeId node) {
     return std::ranges::any_of(sets_[node.index()], [&](const Set& set) {
       return std::ranges::all_of(set.hops,
                                  [&](std::uint32_t hop) { return parts_.is_dead(hop); }) &&
@@ -118,7 +118,7 @@ class LostWays {
 
   const topo::Graph& graph_;
   const Routes& routes_;
-  FailedParts parts_;
+  FailedComponents parts_;
   std::vector<std::uint64_t> lost_for_;  // per node: the last round in which it lost its next hops
   std::uint64_t round_ = 0;
   std::vector<std::uint64_t> looked_at_;  // per node: the last failures after which a leaf was
@@ -129,8 +129,8 @@ class LostWays {
 };
 
 // Whether traffic between leaves that work goes a next hop that it did not go before.
-bool leads_new_ways(const topo::Graph& graph, const Routes& before, const Routes& now,
-                    const Failed& failed) {
+bool takes_new_paths(const topo::Graph& graph, const Routes& before, const Routes& now,
+                     const FailureSet& failed) {
   const auto works = [&](NodeId leaf) { return std::ranges::count(failed.switches, leaf) == 0; };
   std::vector<NodeId> seen_for(graph.nodes.size());
   std::vector<NodeId> nodes;
@@ -155,7 +155,7 @@ bool leads_new_ways(const topo::Graph& graph, const Routes& before, const Routes
   return false;
 }
 
-bool is_cut(const Routes& routes, const Routes& left, const Failed& failed) {
+bool is_cut(const Routes& routes, const Routes& left, const FailureSet& failed) {
   const auto works = [&](NodeId leaf) { return std::ranges::count(failed.switches, leaf) == 0; };
   return std::ranges::any_of(routes.leaves(), [&](NodeId from) {
     return works(from) && std::ranges::any_of(routes.leaves(), [&](NodeId to) {
@@ -167,7 +167,7 @@ bool is_cut(const Routes& routes, const Routes& left, const Failed& failed) {
 
 }  // namespace
 
-topo::Graph without(const topo::Graph& graph, const Failed& failed) {
+topo::Graph without(const topo::Graph& graph, const FailureSet& failed) {
   topo::Graph left = graph;
   const auto cut = [&](LinkId id) {
     const topo::Link& link = graph.links[id.index()];
@@ -182,20 +182,20 @@ topo::Graph without(const topo::Graph& graph, const Failed& failed) {
 
 FailureCheck check_failures(const topo::Graph& graph, const FailureOptions& options) {
   const Routes routes(graph);
-  REGATTA_CHECK(!find_circle(graph, routes));
-  FailureSets sets(graph, options);
+  REGATTA_CHECK(!find_dependency_cycle(graph, routes));
+  FailureSetEnumerator sets(graph, options);
   FailureCheck check{.sets = sets.sets(), .is_sample = sets.is_sample()};
-  LostWays ways(graph, routes);
+  LostPaths paths(graph, routes);
   while (sets.next()) {
     if (options.progress) options.progress(check.checked, sets.count());
     ++check.checked;
-    if (!ways.are_lost(sets.failed())) continue;
+    if (!paths.are_lost(sets.failed())) continue;
     const topo::Graph left = without(graph, sets.failed());
     const Routes others(left);
     check.unreachable += is_cut(routes, others, sets.failed()) ? 1 : 0;
-    check.rerouted += leads_new_ways(graph, routes, others, sets.failed()) ? 1 : 0;
-    check.circle = find_circle(left, others);
-    if (!check.circle) continue;
+    check.rerouted += takes_new_paths(graph, routes, others, sets.failed()) ? 1 : 0;
+    check.cycle = find_dependency_cycle(left, others);
+    if (!check.cycle) continue;
     check.failed = sets.failed();
     break;
   }

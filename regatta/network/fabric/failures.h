@@ -1,5 +1,5 @@
-// fabric/failures.h: whether lossless links can wait for each other in a circle (deadlock.h) once
-// links or switches have failed and traffic goes the shortest ways that are left.
+// fabric/failures.h: whether lossless links can wait for each other in a cycle (deadlock.h) once
+// links or switches have failed and traffic goes the shortest paths that are left.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace regatta::fabric {
 
 // What fails together: links between two switches, and switches with all their links.
-struct Failed {
+struct FailureSet {
   std::vector<LinkId> links;
   std::vector<NodeId> switches;
 };
@@ -32,21 +32,21 @@ struct FailureOptions {
 
 struct FailureCheck {
   double sets = 0;          // of so many failures at once that there are
-  std::size_t checked = 0;  // fewer where they were drawn, or ended at a circle
+  std::size_t checked = 0;  // fewer where they were drawn, or ended at a cycle
   bool is_sample = false;   // they were drawn
-  // Of these, those that led traffic ways it did not go before, and those after which a leaf that
-  // works cannot reach another one any more. Some do both.
+  // Of these, those that led traffic over paths it did not take before, and those after which a
+  // leaf that works cannot reach another one any more. Some do both.
   std::size_t rerouted = 0;
   std::size_t unreachable = 0;
-  std::optional<Failed> failed;  // the first ones after which there is a circle
-  std::optional<Circle> circle;
+  std::optional<FailureSet> failed;  // the first ones after which there is a cycle
+  std::optional<DependencyCycle> cycle;
 };
 
-// After each set of so many failures, until one makes a circle possible. `graph` must have none
-// without failures, by its shortest ways.
+// After each set of so many failures, until one makes a cycle possible. `graph` must have none
+// without failures, by its shortest paths.
 FailureCheck check_failures(const topo::Graph& graph, const FailureOptions& options = {});
 
 // The graph without what failed, which keeps its numbers.
-topo::Graph without(const topo::Graph& graph, const Failed& failed);
+topo::Graph without(const topo::Graph& graph, const FailureSet& failed);
 
 }  // namespace regatta::fabric

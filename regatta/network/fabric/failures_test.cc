@@ -18,7 +18,7 @@ TEST(Failures, OfAnyLinkOfAClosMakeNoCircle) {
     const FailureCheck check = check_failures(graph, {.switches = false});
     EXPECT_EQ(check.checked,
               static_cast<std::size_t>(std::ranges::count(graph.links, -1, &topo::Link::a_nic)));
-    EXPECT_FALSE(check.circle) << tiers;
+    EXPECT_FALSE(check.cycle) << tiers;
     EXPECT_EQ(check.unreachable, 0U);
   }
 }
@@ -37,12 +37,12 @@ TEST(Failures, AreFoundThatMakeACirclePossible) {
     return link;
   };
   cut("leaf3", "spine0");
-  ASSERT_FALSE(find_circle(graph, Routes(graph)));
+  ASSERT_FALSE(find_dependency_cycle(graph, Routes(graph)));
   const FailureCheck check = check_failures(graph, {.switches = false});
-  ASSERT_TRUE(check.circle);
-  expect_circle(graph, *check.circle);
+  ASSERT_TRUE(check.cycle);
+  expect_cycle(graph, *check.cycle);
   EXPECT_EQ(graph.links[check.failed->links.at(0).index()].name, "leaf0-spine1");
-  EXPECT_EQ(check.circle->size(), 4U);
+  EXPECT_EQ(check.cycle->size(), 4U);
 }
 
 // With one spine every link is needed.
@@ -51,12 +51,12 @@ TEST(Failures, AreNotAskedOfLeavesThatAreCutOff) {
   cluster.fabric.spines = 1;
   const FailureCheck check = check_failures(build_graph(cluster), {.switches = false});
   EXPECT_EQ(check.checked, 4U);
-  EXPECT_EQ(check.rerouted, 0U);  // there is no other way
+  EXPECT_EQ(check.rerouted, 0U);  // there is no other path
   EXPECT_EQ(check.unreachable, 4U);
-  EXPECT_FALSE(check.circle);
+  EXPECT_FALSE(check.cycle);
 }
 
-// Spines of a fabric that has others: traffic only goes fewer ways.
+// Spines of a fabric that has others: traffic only takes fewer paths.
 TEST(Failures, OfSwitchesAreLookedAtToo) {
   const topo::Graph graph = clos(3);
   const FailureCheck check = check_failures(graph);
@@ -77,16 +77,16 @@ TEST(Failures, OfSwitchesAreLookedAtToo) {
 // Two leaves that lost different ones of two spines have none together.
 TEST(Failures, OfTwoLinksMakeACircleWhereOneDoesNot) {
   const topo::Graph graph = build_graph(TestFabric::cluster_of(8, 2, {1e9}));
-  EXPECT_FALSE(check_failures(graph).circle);
+  EXPECT_FALSE(check_failures(graph).cycle);
   const FailureCheck check = check_failures(graph, {.at_once = 2});
-  ASSERT_TRUE(check.circle);
+  ASSERT_TRUE(check.cycle);
   EXPECT_EQ(check.sets, 14 * 13 / 2);
   ASSERT_EQ(check.failed->links.size(), 2U);
   EXPECT_EQ(graph.links[check.failed->links[0].index()].name, "leaf0-spine0");
   EXPECT_EQ(graph.links[check.failed->links[1].index()].name, "leaf1-spine1");
-  expect_circle(graph, *check.circle);
+  expect_cycle(graph, *check.cycle);
   const topo::Graph left = without(graph, *check.failed);
-  EXPECT_TRUE(find_circle(left, Routes(left)));
+  EXPECT_TRUE(find_dependency_cycle(left, Routes(left)));
 }
 
 TEST(Failures, AreDrawnWhereThereAreTooMany) {
@@ -112,7 +112,7 @@ void walk(const topo::Graph& graph, const Routes& routes, NodeId node, NodeId to
 }
 
 // All that traffic goes over between leaves that work.
-std::set<Hop> hops_of(const topo::Graph& graph, const topo::Graph& left, const Failed& failed) {
+std::set<Hop> hops_of(const topo::Graph& graph, const topo::Graph& left, const FailureSet& failed) {
   const Routes routes(left);
   std::set<Hop> hops;
   for (const NodeId from : routes.leaves())
@@ -122,28 +122,28 @@ std::set<Hop> hops_of(const topo::Graph& graph, const topo::Graph& left, const F
   return hops;
 }
 
-// The short way of telling which failures matter against looking at all ways again.
-TEST(Failures, MakeNoCircleThatTheShortWayMisses) {
+// The short path of telling which failures matter against looking at all paths again.
+TEST(Failures, MakeNoCycleThatTheShortWayMisses) {
   std::mt19937 random(3);
-  std::size_t circles = 0;
+  std::size_t cycles = 0;
   for (int i = 0; i < 300; ++i) {
     const topo::Graph whole = clos(2 + i % 2, 16);
-    // Some cables are missing from the beginning, so that single failures lead new ways.
-    Failed missing;
+    // Some cables are missing from the beginning, so that single failures lead new paths.
+    FailureSet missing;
     for (int k = 0; k < 8; ++k) {
       const auto link = static_cast<std::size_t>(random() % whole.links.size());
       if (whole.links[link].a_nic < 0) missing.links.push_back({static_cast<int>(link)});
     }
     const topo::Graph graph = without(whole, missing);
-    if (find_circle(graph, Routes(graph))) continue;
+    if (find_dependency_cycle(graph, Routes(graph))) continue;
     const FailureCheck check = check_failures(graph);
-    std::optional<Circle> first;
+    std::optional<DependencyCycle> first;
     std::size_t led = 0;
     const std::set<Hop> before = hops_of(graph, graph, {});
-    const auto try_one = [&](const Failed& failed) {
+    const auto try_one = [&](const FailureSet& failed) {
       if (first) return;
       const topo::Graph left = without(graph, failed);
-      first = find_circle(left, Routes(left));
+      first = find_dependency_cycle(left, Routes(left));
       const std::set<Hop> now = hops_of(graph, left, failed);
       led += std::ranges::includes(before, now) ? 0 : 1;
     };
@@ -152,11 +152,11 @@ TEST(Failures, MakeNoCircleThatTheShortWayMisses) {
     for (std::size_t node = 0; node < graph.nodes.size(); ++node)
       if (graph.nodes[node].kind != topo::NodeKind::kServer)
         try_one({{}, {{static_cast<int>(node)}}});
-    EXPECT_EQ(check.circle, first) << i;
+    EXPECT_EQ(check.cycle, first) << i;
     EXPECT_EQ(check.rerouted, led) << i;
-    circles += first ? 1 : 0;
+    cycles += first ? 1 : 0;
   }
-  EXPECT_GT(circles, 20U);
+  EXPECT_GT(cycles, 20U);
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <queue>
 
 #include "regatta/base/core/check.h"
-#include "regatta/network/fabric/internal/fair_rates.h"
-#include "regatta/network/fabric/internal/followers.h"
+#include "regatta/network/fabric/internal/flow_dependents.h"
+#include "regatta/network/fabric/internal/incremental_max_min.h"
 
 namespace regatta::fabric {
 namespace {
@@ -26,7 +26,7 @@ struct Later {
   }
 };
 
-// A flow under way, by its number in FairRates.
+// A flow in flight, by its number in IncrementalMaxMin.
 struct Active {
   double left = 0;    // bytes, at `since`
   double since = 0;   // seconds
@@ -78,16 +78,16 @@ struct Carried {
 
 class Simulation {
  public:
-  Simulation(const Links& links, const Paths& paths, const Traffic& traffic,
+  Simulation(const Links& links, const Paths& paths, const FlowGraph& traffic,
              const FlowOptions& options)
       : links_(links),
         paths_(paths),
         traffic_(traffic),
         options_(options),
-        followers_(traffic),
+        dependents_(traffic),
         rates_(links, paths, options.history != nullptr) {
     const std::size_t flows = traffic.flows().size();
-    for (const Traffic::Flow& flow : traffic.flows())
+    for (const FlowGraph::Flow& flow : traffic.flows())
       REGATTA_CHECK(flow.path < paths.size());
     report_.flows.resize(flows);
     report_.bytes_of_link.resize(links.capacity.size(), 0);
@@ -97,14 +97,14 @@ class Simulation {
     if (has_moves_) on_path_ = SlotsOfPaths(paths.size());
     if (options.history != nullptr) carried_.resize(links.capacity.size());
     slot_of_.assign(flows, kNone);
-    waits_for_.reserve(flows);
-    for (const Traffic::Flow& flow : traffic.flows())
-      waits_for_.push_back(flow.waits_for);
+    pending_dependencies_.reserve(flows);
+    for (const FlowGraph::Flow& flow : traffic.flows())
+      pending_dependencies_.push_back(flow.pending_dependencies);
   }
 
   Result<FlowReport> run() {
-    for (std::uint32_t flow = 0; flow < waits_for_.size(); ++flow)
-      if (waits_for_[flow] == 0) events_.push({traffic_.flows()[flow].delay, flow, 0});
+    for (std::uint32_t flow = 0; flow < pending_dependencies_.size(); ++flow)
+      if (pending_dependencies_[flow] == 0) events_.push({traffic_.flows()[flow].delay, flow, 0});
     while (!events_.empty() || has_change()) {
       const bool change_first =
           has_change() && (events_.empty() || next_change().time <= events_.top().time);
@@ -213,11 +213,11 @@ class Simulation {
     report_.end = std::max(report_.end, Seconds{times.arrived});
     ++done_;
     if (options_.on_sent) options_.on_sent(flow, times);
-    followers_.for_each(flow, [&](std::uint32_t next, After after) {
+    dependents_.for_each(flow, [&](std::uint32_t next, After after) {
       FlowTimes& its = report_.flows[next];
       // Until it starts: when it may.
       its.start = std::max(its.start, after == After::kSent ? times.sent : times.arrived);
-      if (--waits_for_[next] == 0)
+      if (--pending_dependencies_[next] == 0)
         events_.push({its.start + traffic_.flows()[next].delay, next, 0});
     });
   }
@@ -247,7 +247,7 @@ class Simulation {
     report_.unfinished = traffic_.flows().size() - done_;
     if (report_.unfinished == 0) return std::move(report_);
     if (std::ranges::all_of(slot_of_, [](std::uint32_t slot) { return slot == kNone; })) {
-      return circle_of_waits(traffic_, waits_for_);
+      return dependency_cycle_error(traffic_, pending_dependencies_);
     }
     for (std::uint32_t flow = 0; flow < slot_of_.size(); ++flow) {
       FlowTimes& times = report_.flows[flow];
@@ -256,34 +256,34 @@ class Simulation {
         book(active_[slot], rates_.path(slot), traffic_.flows()[flow].bytes - active_[slot].left);
         times.sent = times.arrived = kNever;
       }
-      if (waits_for_[flow] != 0) times = {kNever, kNever, kNever};
+      if (pending_dependencies_[flow] != 0) times = {kNever, kNever, kNever};
     }
     return std::move(report_);
   }
 
   const Links& links_;
   const Paths& paths_;
-  const Traffic& traffic_;
+  const FlowGraph& traffic_;
   const FlowOptions& options_;
-  const Followers followers_;
-  FairRates rates_;
+  const FlowDependents dependents_;
+  IncrementalMaxMin rates_;
   FlowReport report_;
   double now_ = 0;
   std::size_t done_ = 0;
   std::size_t change_ = 0;  // the next one
   std::priority_queue<Event, std::vector<Event>, Later> events_;
-  std::vector<std::uint32_t> waits_for_;
-  std::vector<std::uint32_t> slot_of_;   // per flow: its number in rates_; kNone: not under way
+  std::vector<std::uint32_t> pending_dependencies_;
+  std::vector<std::uint32_t> slot_of_;   // per flow: its number in rates_; kNone: not in flight
   std::vector<Active> active_;           // by that number
   std::vector<Carried> carried_;         // per link, where history is kept
   bool has_moves_ = false;               // some path will lead elsewhere
-  SlotsOfPaths on_path_;                 // under way, by the path that they were to take, then
+  SlotsOfPaths on_path_;                 // in flight, by the path that they were to take, then
   std::vector<std::uint32_t> path_now_;  // per path, once one of them leads elsewhere
 };
 
 }  // namespace
 
-Result<FlowReport> simulate_flows(const Links& links, const Paths& paths, const Traffic& traffic,
+Result<FlowReport> simulate_flows(const Links& links, const Paths& paths, const FlowGraph& traffic,
                                   const FlowOptions& options) {
   return Simulation(links, paths, traffic, options).run();
 }

@@ -25,14 +25,14 @@ struct FlowReport {
   std::vector<FlowTimes> flows;
   Seconds end;                        // when the last flow has arrived
   std::vector<double> bytes_of_link;  // that crossed it
-  std::size_t unfinished = 0;         // flows that never arrive: no capacity was left on their way
+  std::size_t unfinished = 0;         // flows that never arrive: no capacity was left on their path
 };
 
 // What happens to the network meanwhile.
 struct NetworkChange {
   enum class Kind : std::uint8_t {
     kCapacity,  // link `which` has `capacity` from then on
-    kPath,  // what path `which` was to carry takes path `other`; what is under way goes on there
+    kPath,  // what path `which` was to carry takes path `other`; what is in flight goes on there
   };
   double time = 0;  // seconds
   Kind kind = Kind::kCapacity;
@@ -51,9 +51,9 @@ struct FlowOptions {
   double resolution = 0;
 };
 
-// Sends the traffic. Fails with kInvalidInput where flows wait for each other in a circle. The
+// Sends the traffic. Fails with kInvalidInput where flows wait for each other in a cycle. The
 // paths of `traffic` are among `paths`, and their links among `links`; deterministic.
-Result<FlowReport> simulate_flows(const Links& links, const Paths& paths, const Traffic& traffic,
+Result<FlowReport> simulate_flows(const Links& links, const Paths& paths, const FlowGraph& traffic,
                                   const FlowOptions& options = {});
 
 }  // namespace regatta::fabric

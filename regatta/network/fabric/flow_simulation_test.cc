@@ -30,7 +30,7 @@ struct Network {
   }
   Links links;
   Paths paths;
-  Traffic traffic;
+  FlowGraph traffic;
 };
 
 TEST(Flows, AloneHaveTheNarrowestLinkAndArriveTheLatencyLater) {
@@ -70,9 +70,9 @@ TEST(Flows, WaitUntilWhatTheyWaitForIsSentOrHasArrived) {
   network.traffic.add(network.over({0}), {100});
   network.traffic.add(network.over({1}), {100});
   network.traffic.add(network.over({1}), {100}, {0.25});
-  network.traffic.wait(1, 0, After::kSent);
-  network.traffic.wait(2, 0, After::kArrived);
-  network.traffic.wait(2, 1, After::kArrived);
+  network.traffic.depend(1, 0, After::kSent);
+  network.traffic.depend(2, 0, After::kArrived);
+  network.traffic.depend(2, 1, After::kArrived);
   const FlowReport report = network.run();
   EXPECT_THAT(report.flows[1].start, DoubleEq(1));
   EXPECT_THAT(report.flows[2].start, DoubleEq(3.25));
@@ -92,42 +92,42 @@ TEST(Flows, ThatWaitForEachOtherAreRefused) {
   const std::uint32_t path = network.over({0});
   for (int i = 0; i < 4; ++i)
     network.traffic.add(path, {1});
-  network.traffic.wait(0, 1);
-  network.traffic.wait(1, 2);
-  network.traffic.wait(2, 1);
+  network.traffic.depend(0, 1);
+  network.traffic.depend(1, 2);
+  network.traffic.depend(2, 1);
   const auto report = simulate_flows(network.links, network.paths, network.traffic);
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().message, HasSubstr("flow 1 waits for itself"));
 }
 
-// The same, in the most obvious way: all rates anew at every change, one change after the other.
+// The same, most directly: all rates anew at every change, one change after the other.
 std::vector<double> sent_times_by_hand(const Network& network) {
   struct State {
     double left;
     double starts;
-    std::uint32_t waits_for;
+    std::uint32_t pending_dependencies;
     bool is_sent = false;
   };
   std::vector<State> flows;
-  for (const Traffic::Flow& flow : network.traffic.flows())
-    flows.push_back({flow.bytes, 0, flow.waits_for});
+  for (const FlowGraph::Flow& flow : network.traffic.flows())
+    flows.push_back({flow.bytes, 0, flow.pending_dependencies});
   std::vector<double> sent(flows.size(), -1);
   double now = 0;
   for (std::size_t done = 0; done < flows.size();) {
-    Sharing sharing{.capacity = network.links.capacity};
+    MaxMinProblem max_min_problem{.capacity = network.links.capacity};
     std::vector<std::size_t> active;
     double next = kNoLimit;
     for (std::size_t i = 0; i < flows.size(); ++i) {
-      if (flows[i].waits_for != 0 || flows[i].is_sent) continue;
+      if (flows[i].pending_dependencies != 0 || flows[i].is_sent) continue;
       const double starts = flows[i].starts + network.traffic.flows()[i].delay;
       if (starts > now) {
         next = std::min(next, starts);
         continue;
       }
       active.push_back(i);
-      sharing.add_flow(network.paths.links(network.traffic.flows()[i].path));
+      max_min_problem.add_flow(network.paths.links(network.traffic.flows()[i].path));
     }
-    const std::vector<double> rates = max_min_rates(sharing);
+    const std::vector<double> rates = max_min_rates(max_min_problem);
     for (std::size_t i = 0; i < active.size(); ++i)
       next = std::min(next, now + flows[active[i]].left / rates[i]);
     for (std::size_t i = 0; i < active.size(); ++i) {
@@ -141,10 +141,10 @@ std::vector<double> sent_times_by_hand(const Network& network) {
       double arrived = next;
       for (const std::uint32_t link : network.paths.links(network.traffic.flows()[active[i]].path))
         arrived += network.links.latency[link];
-      for (const Traffic::Wait& wait : network.traffic.waits()) {
+      for (const FlowGraph::Dependency& wait : network.traffic.dependencies()) {
         if (wait.before != active[i]) continue;
         State& follower = flows[wait.flow_and_after / 2];
-        --follower.waits_for;
+        --follower.pending_dependencies;
         follower.starts = std::max(follower.starts, wait.flow_and_after % 2 == 0 ? next : arrived);
       }
     }
@@ -173,9 +173,9 @@ TEST(Flows, EndWhenTheyDoIfAllRatesAreComputedAnewAtEveryChange) {
       const std::uint32_t flow =
           network.traffic.add(network.over(over), {number(1, 500)}, {number(0, 4) * 0.7});
       for (int k = number(0, 2); k > 0 && flow > 0; --k)
-        network.traffic.wait(flow,
-                             static_cast<std::uint32_t>(number(0, static_cast<int>(flow) - 1)),
-                             number(0, 1) == 0 ? After::kSent : After::kArrived);
+        network.traffic.depend(flow,
+                               static_cast<std::uint32_t>(number(0, static_cast<int>(flow) - 1)),
+                               number(0, 1) == 0 ? After::kSent : After::kArrived);
     }
     const FlowReport report = network.run();
     const std::vector<double> expected = sent_times_by_hand(network);
@@ -185,7 +185,7 @@ TEST(Flows, EndWhenTheyDoIfAllRatesAreComputedAnewAtEveryChange) {
   }
 }
 
-// 2 (n - 1) steps, each a chunk and the latency of the way to the neighbour.
+// 2 (n - 1) steps, each a chunk and the latency of the path to the neighbour.
 TEST(Flows, OfARingFollowEachOtherWithoutWaitingForAll) {
   constexpr std::uint32_t kHosts = 5;
   constexpr std::uint32_t kSteps = 2 * (kHosts - 1);
@@ -196,8 +196,8 @@ TEST(Flows, OfARingFollowEachOtherWithoutWaitingForAll) {
     for (std::uint32_t host = 0; host < kHosts; ++host) {
       const std::uint32_t flow = network.traffic.add(host, {200});
       if (step == 0) continue;
-      network.traffic.wait(flow, (step - 1) * kHosts + host, After::kSent);
-      network.traffic.wait(flow, (step - 1) * kHosts + (host + kHosts - 1) % kHosts);
+      network.traffic.depend(flow, (step - 1) * kHosts + host, After::kSent);
+      network.traffic.depend(flow, (step - 1) * kHosts + (host + kHosts - 1) % kHosts);
     }
   }
   EXPECT_THAT(network.run().end.value, DoubleNear(kSteps * (200 / 100.0 + 1), 1e-9));
@@ -231,7 +231,7 @@ TEST(Flows, GoOnOverAnotherWayWhereTheirsIsLedThere) {
   const std::uint32_t second = network.over({1});
   network.traffic.add(first, {300});
   network.traffic.add(first, {100});
-  network.traffic.wait(1, 0);
+  network.traffic.depend(1, 0);
   const std::vector<NetworkChange> changes = {
       {.time = 1, .which = 0, .capacity = 0},
       {.time = 3, .kind = NetworkChange::Kind::kPath, .which = first, .other = second}};
@@ -247,7 +247,7 @@ TEST(Flows, ThatHaveNoCapacityLeftAreToldAsUnfinishedWithThoseThatWaitForThem) {
   Network network(2);
   network.traffic.add(network.over({0}), {300});
   network.traffic.add(network.over({1}), {100});
-  network.traffic.wait(1, 0);
+  network.traffic.depend(1, 0);
   network.traffic.add(network.over({1}), {100});
   const std::vector<NetworkChange> changes = {{.time = 1, .which = 0, .capacity = 0}};
   const auto report =

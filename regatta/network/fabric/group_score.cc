@@ -138,13 +138,13 @@ Choice choose_from(const topo::Cluster& cluster, std::vector<Group> groups, std:
 
 }  // namespace
 
-bool is_better(const GroupScore& one, const GroupScore& other) {
+bool is_better(const ServerGroupScore& one, const ServerGroupScore& other) {
   return std::tie(one.links, one.collisions) < std::tie(other.links, other.collisions);
 }
 
-GroupScore score_servers(const topo::Cluster& cluster, std::span<const ServerId> servers) {
+ServerGroupScore score_servers(const topo::Cluster& cluster, std::span<const ServerId> servers) {
   const topo::Fabric& fabric = cluster.fabric;
-  GroupScore score;
+  ServerGroupScore score;
   if (servers.size() < 2) return score;
   std::map<int, int> in_block;
   std::map<int, int> in_group;

@@ -12,7 +12,7 @@
 
 namespace regatta::fabric {
 
-struct GroupScore {
+struct ServerGroupScore {
   // Of all pairs of servers: below the same leaves, below others of the same group, across groups.
   double same_leaf = 1;
   double same_group = 0;
@@ -27,10 +27,10 @@ struct GroupScore {
 };
 
 // Lower is better: fewer links between pairs first, then fewer collisions.
-bool is_better(const GroupScore& one, const GroupScore& other);
+bool is_better(const ServerGroupScore& one, const ServerGroupScore& other);
 
 // Of servers of the cluster, in the order of a ring; each once.
-GroupScore score_servers(const topo::Cluster& cluster, std::span<const ServerId> servers);
+ServerGroupScore score_servers(const topo::Cluster& cluster, std::span<const ServerId> servers);
 
 // Of hops from server to server that are sent over at the same time, one connection each.
 struct ServerHop {

@@ -32,7 +32,7 @@ std::vector<ServerId> servers_of(const std::vector<int>& numbers) {
 TEST(ScoreServers, CountsPairsAndHopsByWhatTheyCross) {
   const topo::Cluster cluster = cluster_of(24);
   // Two below the first leaf, one below the second, one in the other group.
-  const GroupScore score = score_servers(cluster, servers_of({0, 1, 4, 12}));
+  const ServerGroupScore score = score_servers(cluster, servers_of({0, 1, 4, 12}));
   EXPECT_THAT(score.same_leaf, DoubleEq(1.0 / 6));
   EXPECT_THAT(score.same_group, DoubleEq(2.0 / 6));
   EXPECT_THAT(score.across, DoubleEq(3.0 / 6));
@@ -45,8 +45,8 @@ TEST(ScoreServers, CountsPairsAndHopsByWhatTheyCross) {
 
 TEST(ScoreServers, ExpectsCollisionsWhereARingLeavesALeafOften) {
   const topo::Cluster cluster = cluster_of(24);
-  const GroupScore in_turn = score_servers(cluster, servers_of({0, 4, 1, 5}));
-  const GroupScore in_order = score_servers(cluster, servers_of({0, 1, 4, 5}));
+  const ServerGroupScore in_turn = score_servers(cluster, servers_of({0, 4, 1, 5}));
+  const ServerGroupScore in_order = score_servers(cluster, servers_of({0, 1, 4, 5}));
   EXPECT_EQ(in_turn.leaf_hops, 4);
   EXPECT_EQ(in_order.leaf_hops, 2);
   // Two flows on four uplinks meet in a quarter of all cases, twice.
@@ -83,7 +83,7 @@ TEST(ScoreHops, AgreesWithTheScoreOfARing) {
     std::vector<ServerHop> hops;
     for (std::size_t i = 0; i < servers.size(); ++i)
       hops.push_back({servers[i], servers[(i + 1) % servers.size()]});
-    const GroupScore whole = score_servers(cluster, servers);
+    const ServerGroupScore whole = score_servers(cluster, servers);
     const HopScore score = score_hops(cluster, hops);
     EXPECT_EQ(score.in_group + score.across, whole.leaf_hops);
     EXPECT_EQ(score.across, whole.group_hops);
@@ -102,7 +102,7 @@ TEST(ScoreServers, ExpectsAsManyCollisionsAsThereAre) {
   for (int i = 0; i < 4; ++i)
     for (int block = 0; block < 3; ++block)
       ring.push_back(4 * block + i);
-  const GroupScore score = score_servers(cluster, servers_of(ring));
+  const ServerGroupScore score = score_servers(cluster, servers_of(ring));
   std::mt19937 random(5);
   constexpr int kTrials = 20'000;
   double met = 0;
@@ -177,15 +177,15 @@ TEST(ChooseServers, MakesARingFasterThanTheFirstFreeServers) {
   const Routes routes(graph);
   const auto seeds = topo::hash_seeds(cluster, graph);
   const auto most_on_a_link = [&](const std::vector<ServerId>& ring) {
-    Pairs pairs;
+    NicPairs pairs;
     for (std::size_t i = 0; i < ring.size(); ++i)
       pairs.add(nic_link(graph, ring[i], 0), nic_link(graph, ring[(i + 1) % ring.size()], 0));
     std::map<std::uint32_t, int> flows;
     int most = 0;
     for (std::uint32_t i = 0; i < pairs.pairs.size(); ++i) {
-      const auto way = routes.way(pairs.pairs[i].from, pairs.pairs[i].to,
-                                  ByHash{.flow = pairs.tuple(i, 0), .seeds = seeds});
-      for (const std::uint32_t link : way.value())
+      const auto path = routes.path(pairs.pairs[i].from, pairs.pairs[i].to,
+                                    EcmpNextHop{.flow = pairs.tuple(i, 0), .seeds = seeds});
+      for (const std::uint32_t link : path.value())
         most = std::max(most, ++flows[link]);
     }
     return most;

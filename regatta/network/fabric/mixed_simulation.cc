@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "regatta/network/fabric/internal/packet/engine.h"
-#include "regatta/network/fabric/internal/packet/network.h"
-#include "regatta/network/fabric/internal/packet/parts.h"
+#include "regatta/network/fabric/internal/packet/packet_engine.h"
+#include "regatta/network/fabric/internal/packet/packet_network.h"
+#include "regatta/network/fabric/internal/packet/traffic_parts.h"
 
 namespace regatta::fabric {
 namespace {
@@ -19,33 +19,33 @@ class Whole {
  public:
   explicit Whole(std::size_t flows) { report_.flows.resize(flows); }
 
-  void add(const packet::Part& part, const MixedReport& of) {
+  void add(const packet::TrafficPart& part, const MixedReport& of) {
     for (std::size_t i = 0; i < part.flows.size(); ++i)
       report_.flows[part.flows[i]] = of.flows[i];
     add_links(of);
     report_.end = std::max(report_.end, of.end);
     report_.bound = std::max(report_.bound, of.bound);
-    report_.still = std::max(report_.still, of.still);
+    report_.quiescent_at = std::max(report_.quiescent_at, of.quiescent_at);
     const auto flows = static_cast<double>(part.flows.size());
-    leapt_ += of.leapt.value * flows;
+    skipped_ += of.skipped.value * flows;
     time_ += of.end.value * flows;
     for (const auto count :
          {&MixedReport::packets, &MixedReport::crossings, &MixedReport::events, &MixedReport::marks,
-          &MixedReport::notices, &MixedReport::pauses, &MixedReport::lost_on_links,
-          &MixedReport::lost, &MixedReport::expired, &MixedReport::reordered})
+          &MixedReport::cnps, &MixedReport::pauses, &MixedReport::lost_on_links, &MixedReport::lost,
+          &MixedReport::expired, &MixedReport::reordered})
       report_.*count += of.*count;
-    for (const auto count : {&MixedReport::leaps, &MixedReport::leaps_by_max_min,
-                             &MixedReport::leaps_by_recurrence, &MixedReport::cycles})
+    for (const auto count : {&MixedReport::fast_forwards, &MixedReport::fast_forwards_by_max_min,
+                             &MixedReport::fast_forwards_by_recurrence, &MixedReport::cycles})
       report_.*count += of.*count;
     report_.not_arrived += of.not_arrived;
-    report_.most_held_back = std::max(report_.most_held_back, of.most_held_back);
+    report_.reorder_buffer_peak = std::max(report_.reorder_buffer_peak, of.reorder_buffer_peak);
     if (report_.deadlock.empty()) report_.deadlock = of.deadlock;
     report_.storms.insert(report_.storms.end(), of.storms.begin(), of.storms.end());
   }
 
   MixedReport take() {
-    if (time_ > 0) report_.leapt = report_.end * (leapt_ / time_);
-    std::ranges::stable_sort(report_.storms, {}, &PauseStorm::since);
+    if (time_ > 0) report_.skipped = report_.end * (skipped_ / time_);
+    std::ranges::stable_sort(report_.storms, {}, &PfcStorm::since);
     return std::move(report_);
   }
 
@@ -71,7 +71,7 @@ class Whole {
   }
 
   MixedReport report_;
-  double leapt_ = 0;  // of all flows
+  double skipped_ = 0;  // of all flows
   double time_ = 0;
 };
 
@@ -91,31 +91,32 @@ void tell(const PacketOptions& options, const MixedReport& report) {
 
 namespace packet {
 
-Result<MixedReport> run_mixed(const PacketScene& scene, const Traffic& traffic,
+Result<MixedReport> run_mixed(const PacketSetup& setup, const FlowGraph& traffic,
                               const PacketOptions& packets, const MixedOptions& options) {
-  auto network = make_network(scene, packets);
+  auto network = make_packet_network(setup, packets);
   if (!network) return network.error();
-  const bool leaps = packets.spread == Spread::kHash && !packets.rate_control;
+  const bool can_fast_forward =
+      packets.load_balancing == LoadBalancing::kHash && !packets.rate_control;
   // What is drawn, or led anew, has to do with all.
-  std::vector<Part> parts;
-  if (leaps && !packets.marks && packets.outages.empty())
-    parts = independent_parts(*network, scene, traffic, kMostParts);
+  std::vector<TrafficPart> parts;
+  if (can_fast_forward && !packets.marks && packets.outages.empty())
+    parts = independent_parts(*network, setup, traffic, kMostParts);
   const auto run_whole = [&] {
-    Engine engine(*std::move(network), scene, traffic, packets);
-    if (leaps) engine.set_leaps(packets, options);
+    PacketEngine engine(*std::move(network), setup, traffic, packets);
+    if (can_fast_forward) engine.enable_fast_forward(packets, options);
     return engine.run();
   };
   if (parts.empty()) return run_whole();
   Whole whole(traffic.flows().size());
   PacketOptions silent = packets;
   silent.on_arrived = {};
-  for (const Part& part : parts) {
-    const PacketScene of{scene.graph, scene.routes, scene.seeds, part.pairs,
-                         scene.pipes == nullptr ? nullptr : &part.pipes};
-    auto one = make_network(of, packets);
+  for (const TrafficPart& part : parts) {
+    const PacketSetup of{setup.graph, setup.routes, setup.seeds, part.pairs,
+                         setup.intra_server_links == nullptr ? nullptr : &part.intra_server_links};
+    auto one = make_packet_network(of, packets);
     if (!one) return one.error();
-    Engine engine(*std::move(one), of, part.traffic, silent);
-    engine.set_leaps(silent, options);
+    PacketEngine engine(*std::move(one), of, part.traffic, silent);
+    engine.enable_fast_forward(silent, options);
     const auto report = engine.run();
     if (!report) return run_whole();  // its error names the flows of the whole
     whole.add(part, *report);

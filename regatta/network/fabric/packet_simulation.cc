@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "regatta/base/core/check.h"
-#include "regatta/network/fabric/internal/packet/engine.h"
-#include "regatta/network/fabric/internal/packet/network.h"
+#include "regatta/network/fabric/internal/packet/packet_engine.h"
+#include "regatta/network/fabric/internal/packet/packet_network.h"
 #include "regatta/network/fabric/mixed_simulation.h"
 
 namespace regatta::fabric {
@@ -39,7 +39,7 @@ Result<void> check_queues(const PacketOptions& options) {
 }
 
 Result<void> check_rates(const Dcqcn& control) {
-  for (const Seconds time : {control.notice_interval, control.alpha_timer, control.increase_timer})
+  for (const Seconds time : {control.cnp_interval, control.alpha_timer, control.increase_timer})
     if (!(time.value >= 1e-9 && time.value < 1e3))
       return wrong(fmt::format("a timer of the rate control is {} s; set it from 1 ns to 1000 s",
                                time.value));
@@ -55,7 +55,7 @@ Result<void> check_rates(const Dcqcn& control) {
   return {};
 }
 
-Result<void> check_storms(const StormOptions& storms) {
+Result<void> check_storms(const PfcStormOptions& storms) {
   for (const Seconds time : {storms.period, storms.rule.detection, storms.rule.recovery})
     if (!(time.value >= 1e-9 && time.value < 1e3))
       return wrong(fmt::format("a time of the watch on pauses is {} s; set it from 1 ns to 1000 s",
@@ -69,9 +69,9 @@ Result<void> check(const PacketOptions& options) {
   if (options.header.value < 0 || options.header.value > 65535)
     return wrong(fmt::format("the header of a packet is {} bytes; set it from 0 to 65535",
                              options.header.value));
-  if (!(options.send_again_after.value > 0 && options.send_again_after.value < 1e3))
+  if (!(options.retransmit_after.value > 0 && options.retransmit_after.value < 1e3))
     return wrong(fmt::format("what is lost is sent again after {} s; set it above 0, below 1000",
-                             options.send_again_after.value));
+                             options.retransmit_after.value));
   if (!(options.flowlet_gap.value >= 0 && options.flowlet_gap.value < 1e3))
     return wrong(fmt::format("the gap of flowlets is {} s; set it from 0, below 1000",
                              options.flowlet_gap.value));
@@ -83,8 +83,8 @@ Result<void> check(const PacketOptions& options) {
 }
 
 // A message is divided over the connections of its pair; packets are counted in 32 bits.
-Result<void> check_sizes(const Traffic& traffic, const PacketOptions& options) {
-  for (const Traffic::Flow& flow : traffic.flows()) {
+Result<void> check_sizes(const FlowGraph& traffic, const PacketOptions& options) {
+  for (const FlowGraph::Flow& flow : traffic.flows()) {
     if (flow.bytes / static_cast<double>(options.mtu.value) < 4e9) continue;
     return wrong(
         fmt::format("a message of {:.0f} bytes in packets of {} are more than can be "
@@ -92,7 +92,7 @@ Result<void> check_sizes(const Traffic& traffic, const PacketOptions& options) {
                     flow.bytes, options.mtu.value));
   }
   double delays = 0;
-  for (const Traffic::Flow& flow : traffic.flows())
+  for (const FlowGraph::Flow& flow : traffic.flows())
     delays += flow.delay;
   if (delays < kLatest) return {};
   return wrong(
@@ -124,25 +124,25 @@ Result<void> check_outages(const topo::Graph& graph, const std::vector<Outage>& 
 
 }  // namespace
 
-Result<PacketReport> simulate_packets(const PacketScene& scene, const Traffic& traffic,
+Result<PacketReport> simulate_packets(const PacketSetup& setup, const FlowGraph& traffic,
                                       const PacketOptions& options) {
   if (const auto good = check(options); !good) return good.error();
-  if (const auto good = check_outages(scene.graph, options.outages); !good) return good.error();
+  if (const auto good = check_outages(setup.graph, options.outages); !good) return good.error();
   if (const auto good = check_sizes(traffic, options); !good) return good.error();
-  for (const Traffic::Flow& flow : traffic.flows())
-    REGATTA_CHECK(flow.path < scene.pairs.pairs.size());
-  auto network = packet::make_network(scene, options);
+  for (const FlowGraph::Flow& flow : traffic.flows())
+    REGATTA_CHECK(flow.path < setup.pairs.pairs.size());
+  auto network = packet::make_packet_network(setup, options);
   if (!network) return network.error();
-  auto report = packet::Engine(*std::move(network), scene, traffic, options).run();
+  auto report = packet::PacketEngine(*std::move(network), setup, traffic, options).run();
   if (!report) return report.error();
   // NOLINTNEXTLINE(cppcoreguidelines-slicing): what leaps say is empty here
   return PacketReport(*std::move(report));
 }
 
-Result<MixedReport> simulate_mixed(const PacketScene& scene, const Traffic& traffic,
+Result<MixedReport> simulate_mixed(const PacketSetup& setup, const FlowGraph& traffic,
                                    const PacketOptions& packets, const MixedOptions& options) {
   if (const auto good = check(packets); !good) return good.error();
-  if (const auto good = check_outages(scene.graph, packets.outages); !good) return good.error();
+  if (const auto good = check_outages(setup.graph, packets.outages); !good) return good.error();
   if (const auto good = check_sizes(traffic, packets); !good) return good.error();
   if (!(options.tolerance >= 0 && options.tolerance < 1))
     return wrong(
@@ -154,9 +154,9 @@ Result<MixedReport> simulate_mixed(const PacketScene& scene, const Traffic& traf
   if (!(options.window.value >= 1e-9 && options.window.value < 1e3))
     return wrong(fmt::format("rates are measured for {} s; set it from 1 ns to 1000 s",
                              options.window.value));
-  for (const Traffic::Flow& flow : traffic.flows())
-    REGATTA_CHECK(flow.path < scene.pairs.pairs.size());
-  return packet::run_mixed(scene, traffic, packets, options);
+  for (const FlowGraph::Flow& flow : traffic.flows())
+    REGATTA_CHECK(flow.path < setup.pairs.pairs.size());
+  return packet::run_mixed(setup, traffic, packets, options);
 }
 
 }  // namespace regatta::fabric

@@ -14,7 +14,7 @@
 #include "regatta/network/fabric/deadlock.h"
 #include "regatta/network/fabric/flow_simulation.h"
 #include "regatta/network/fabric/internal/packet/rate_control.h"
-#include "regatta/network/fabric/internal/pause_watch.h"
+#include "regatta/network/fabric/internal/pfc_watchdog.h"
 #include "regatta/network/fabric/pairs.h"
 #include "regatta/network/fabric/pause_tree.h"
 #include "regatta/network/fabric/queue_history.h"
@@ -25,8 +25,8 @@ namespace regatta::fabric {
 
 // A lossless fabric: a switch that holds more than `xoff` bytes that came by one link asks its
 // other end to pause, and to go on when they are no more than `xon` (priority flow control, IEEE
-// 802.1Qbb). The word takes the latency of the link.
-struct Pauses {
+// 802.1Qbb). The pause frame takes the latency of the link.
+struct PfcOptions {
   Bytes xoff{200'000};
   Bytes xon{150'000};
   std::optional<Bytes> headroom;  // behind xoff; none: as much as the link can need
@@ -34,16 +34,16 @@ struct Pauses {
 
 // Packets are marked by the queue that they meet at a link (explicit congestion notification):
 // never up to `from` bytes, always above `to`, in between by a chance that rises to `most`.
-struct Marks {
+struct EcnOptions {
   Bytes from{50'000};   // Kmin of DCQCN, for 400 Gbit/s
   Bytes to{2'000'000};  // Kmax
   double most = 0.01;   // Pmax
 };
 
-// How packets are spread over equally good ways.
-enum class Spread : std::uint8_t {
-  kHash,           // by the 5-tuple: all of a connection's go one way
-  kConnections,    // a sender leads its packets over the ways of the pair's connections in turn
+// How packets are spread over equally good paths.
+enum class LoadBalancing : std::uint8_t {
+  kHash,           // by the 5-tuple: all of a connection's go one path
+  kConnections,    // a sender leads its packets over the paths of the pair's connections in turn
   kRandom,         // each switch by chance for each packet
   kRoundRobin,     // each switch in turn
   kFlowlets,       // each switch the least loaded hop for what comes after a gap
@@ -51,9 +51,9 @@ enum class Spread : std::uint8_t {
 };
 
 // At a moment, links die or come back, or switches choose by other routes. A dead link eats what
-// crosses it, in both directions. Who sends over a way that hashes and loses a packet so stops, and
-// sends again what was lost until it arrives; who sprays goes on. What is lost at a NIC whose link
-// never comes back is not sent again.
+// crosses it, in both directions. Who sends over a path that hashes and loses a packet so stops,
+// and sends again what was lost until it arrives; who sprays goes on. What is lost at a NIC whose
+// link never comes back is not sent again.
 struct Outage {
   Seconds at;
   std::vector<LinkId> dead;        // from then on
@@ -64,9 +64,9 @@ struct Outage {
 };
 
 // A watch on the queues of switches that pauses hold for good, as switches have.
-struct StormOptions {
+struct PfcStormOptions {
   Seconds period{0.02};  // of polls
-  PauseOptions rule;
+  PfcWatchdogOptions rule;
 };
 
 struct PacketOptions {
@@ -74,46 +74,47 @@ struct PacketOptions {
   Bytes header{30};  // that each packet has beside it on the wire
   HashPolicy policy = HashPolicy::kFields;
   std::uint64_t seed = 1;  // of all that is drawn
-  Spread spread = Spread::kHash;
+  LoadBalancing load_balancing = LoadBalancing::kHash;
   Seconds flowlet_gap{10e-6};
-  std::optional<Pauses> pauses;    // none: the fabric drops what finds no room
-  std::optional<Bytes> buffer;     // of each link, without pauses; none: without end
-  Seconds send_again_after{1e-4};  // what was lost: each packet by itself, before all others
-  std::optional<Marks> marks;
-  std::optional<Dcqcn> rate_control;   // of each connection; does nothing without marks
-  std::vector<Outage> outages;         // by time
-  std::optional<StormOptions> storms;  // does nothing without pauses
-  LinkHistory* history = nullptr;      // gets what crosses each link when; over a leap, evenly
-  QueueHistory* queues = nullptr;      // gets how much waited for each link when
+  std::optional<PfcOptions> pauses;  // none: the fabric drops what finds no room
+  std::optional<Bytes> buffer;       // of each link, without pauses; none: without end
+  Seconds retransmit_after{1e-4};    // what was lost: each packet by itself, before all others
+  std::optional<EcnOptions> marks;
+  std::optional<Dcqcn> rate_control;      // of each connection; does nothing without marks
+  std::vector<Outage> outages;            // by time
+  std::optional<PfcStormOptions> storms;  // does nothing without pauses
+  LinkHistory* history = nullptr;  // gets what crosses each link when; over a fast-forward, evenly
+  QueueHistory* queues = nullptr;  // gets how much waited for each link when
   // Called for each flow once it has arrived, in the order of that.
   std::function<void(std::uint32_t flow, const FlowTimes& times)> on_arrived;
 };
 
-// Links inside servers, as plain pipes, which pause nobody, drop and mark nothing.
-struct Pipes {
+// Links inside servers, as plain intra_server_links, which pause nobody, drop and mark nothing.
+struct IntraServerLinks {
   Links links;  // out of a device (even) and into it (odd), in turn
-  struct Way {
+  struct Path {
     std::uint32_t out = ~0U;  // of the sender; none: it takes no time
     std::uint32_t into = ~0U;
   };
-  std::vector<Way> ways;  // of the first pairs; those of two NICs have none
+  std::vector<Path> paths;  // of the first pairs; those of two NICs have none
 };
 
 // The fabric, and who sends over it: `pairs` are what flows of the traffic name as paths.
-struct PacketScene {
+struct PacketSetup {
   const topo::Graph& graph;
   const Routes& routes;
   std::span<const std::uint32_t> seeds;  // of the switches' hashes, by NodeId
-  const Pairs& pairs;
-  const Pipes* pipes = nullptr;  // numbered behind both directions of the graph's links
+  const NicPairs& pairs;
+  const IntraServerLinks* intra_server_links =
+      nullptr;  // numbered behind both directions of the graph's links
 };
 
-struct LinkPauses {
+struct LinkPauseTotals {
   std::uint64_t count = 0;
   Seconds time;  // in all
 };
 
-struct PauseStorm {
+struct PfcStorm {
   Seconds since;  // the first poll from which on the rule held
   Seconds at;     // when the watch knew
   std::optional<Seconds> over;
@@ -129,33 +130,33 @@ struct PacketReport : FlowReport {
   std::vector<double> longest_queue;  // per link: bytes that waited for it, at most
   std::vector<double> mean_queue;     // the same as packets met it
   std::vector<std::uint64_t> marks_of_link;
-  std::vector<LinkPauses> pauses_of_link;
+  std::vector<LinkPauseTotals> pauses_of_link;
   std::uint64_t packets = 0;    // that arrived
   std::uint64_t crossings = 0;  // of links by packets
   std::uint64_t events = 0;
   std::uint64_t marks = 0;
-  std::uint64_t notices = 0;  // to connections, of congestion
+  std::uint64_t cnps = 0;  // to connections, of congestion
   std::uint64_t pauses = 0;
-  std::uint64_t lost_on_links = 0;  // packets, on dead links or for want of a way; sent again
+  std::uint64_t lost_on_links = 0;  // packets, on dead links or for want of a path; sent again
   std::uint64_t lost = 0;           // packets that found no room; sent again
-  // That crossed too many links, lost their way for good, or whose NIC never comes back.
+  // That crossed too many links, lost their path for good, or whose NIC never comes back.
   std::uint64_t expired = 0;
   std::size_t not_arrived = 0;  // flows
   // Packets that came after one sent later on their connection, and the most of a connection that a
   // receiver held back until all before them had come.
   std::uint64_t reordered = 0;
-  std::uint32_t most_held_back = 0;
-  Seconds still;    // nothing happened any more
-  Circle deadlock;  // links that wait for each other for ever; empty: none do
+  std::uint32_t reorder_buffer_peak = 0;
+  Seconds quiescent_at;      // nothing happened any more
+  DependencyCycle deadlock;  // links that wait for each other for ever; empty: none do
   // Where nothing moves any more, as the watch would find them that goes on.
-  std::vector<PauseStorm> storms;
+  std::vector<PfcStorm> storms;
 };
 
 // A connection sends its messages one after the other, as fast as its NIC can or its rate control
 // says: the connections of a NIC take turns, packet by packet. Fails with kInvalidInput where flows
-// wait for each other in a circle, an option is out of its range, or no way leads from one of a
+// wait for each other in a cycle, an option is out of its range, or no path leads from one of a
 // pair to the other. Deterministic for a seed.
-Result<PacketReport> simulate_packets(const PacketScene& scene, const Traffic& traffic,
+Result<PacketReport> simulate_packets(const PacketSetup& setup, const FlowGraph& traffic,
                                       const PacketOptions& options = {});
 
 }  // namespace regatta::fabric

@@ -16,7 +16,7 @@ double wire_time(double bytes) {
 }
 
 TEST(PacketSimulation, TakesAPacketOverEachLinkAfterTheOther) {
-  TestScene one(8, 2, kRate);
+  TestPacketSetup one(8, 2, kRate);
   one.traffic.add(one.pair(0, 1), {1000});
   one.traffic.add(one.pair(2, 7), {1000});
   const PacketReport report = simulate(one);
@@ -29,7 +29,7 @@ TEST(PacketSimulation, TakesAPacketOverEachLinkAfterTheOther) {
 }
 
 TEST(PacketSimulation, SendsTheNextPacketWhileTheFirstIsUnderWay) {
-  TestScene one(8, 2, kRate);
+  TestPacketSetup one(8, 2, kRate);
   one.traffic.add(one.pair(0, 7), {10 * 4096 + 1});
   const PacketReport report = simulate(one);
   // The short packet goes last, and waits for none but the one before it.
@@ -41,7 +41,7 @@ TEST(PacketSimulation, SendsTheNextPacketWhileTheFirstIsUnderWay) {
 }
 
 TEST(PacketSimulation, DividesALinkPacketByPacketAndTellsWhoWaits) {
-  TestScene one(4, 4, kRate);
+  TestPacketSetup one(4, 4, kRate);
   for (const std::uint32_t from : {0U, 1U})
     one.traffic.add(one.pair(from, 3), {100 * 4096});
   const PacketReport report = simulate(one);
@@ -57,7 +57,7 @@ TEST(PacketSimulation, DividesALinkPacketByPacketAndTellsWhoWaits) {
 }
 
 TEST(PacketSimulation, LetsTheConnectionsOfANicTakeTurns) {
-  TestScene one(4, 4, kRate);
+  TestPacketSetup one(4, 4, kRate);
   one.traffic.add(one.pair(0, 1), {100 * 4096});
   one.traffic.add(one.pair(0, 2), {10 * 4096});
   one.traffic.add(one.pair(0, 2), {10 * 4096});  // another one between the same two
@@ -69,7 +69,7 @@ TEST(PacketSimulation, LetsTheConnectionsOfANicTakeTurns) {
 }
 
 TEST(PacketSimulation, SendsMessagesOfOneConnectionInTurn) {
-  TestScene one(4, 4, kRate);
+  TestPacketSetup one(4, 4, kRate);
   const std::uint32_t pair = one.pair(0, 1);
   one.traffic.add(pair, {10 * 4096});
   one.traffic.add(pair, {10 * 4096});
@@ -79,7 +79,7 @@ TEST(PacketSimulation, SendsMessagesOfOneConnectionInTurn) {
 }
 
 TEST(PacketSimulation, DividesAMessageAmongTheConnectionsOfAPair) {
-  TestScene one(32, 16, kRate, 8);
+  TestPacketSetup one(32, 16, kRate, 8);
   const std::uint32_t pair = one.pair(0, 31);
   one.traffic.add(pair, {8 * 4096 + 3});
   one.traffic.add(pair, {0});
@@ -96,14 +96,14 @@ TEST(PacketSimulation, DividesAMessageAmongTheConnectionsOfAPair) {
 }
 
 TEST(PacketSimulation, StartsFlowsAfterThoseThatTheyWaitFor) {
-  TestScene one(4, 4, kRate);
+  TestPacketSetup one(4, 4, kRate);
   const auto first = one.traffic.add(one.pair(0, 1), {4096});
   const auto second = one.traffic.add(one.pair(1, 2), {4096}, {5e-6});
   const auto third = one.traffic.add(one.pair(0, 3), {4096});
   const auto inside = one.traffic.add(one.pair(2, 2), {4096});
-  one.traffic.wait(second, first);
-  one.traffic.wait(third, first, After::kSent);
-  one.traffic.wait(inside, second);
+  one.traffic.depend(second, first);
+  one.traffic.depend(third, first, After::kSent);
+  one.traffic.depend(inside, second);
   const PacketReport report = simulate(one);
   EXPECT_NEAR(report.flows[second].start, report.flows[first].arrived + 5e-6, 1e-12);
   EXPECT_NEAR(report.flows[third].start, report.flows[first].sent, 1e-12);
@@ -112,37 +112,37 @@ TEST(PacketSimulation, StartsFlowsAfterThoseThatTheyWaitFor) {
 }
 
 TEST(PacketSimulation, RefusesFlowsThatWaitForEachOther) {
-  TestScene one(4, 4, kRate);
+  TestPacketSetup one(4, 4, kRate);
   const std::uint32_t pair = one.pair(0, 1);
   for (int i = 0; i < 3; ++i)
     one.traffic.add(pair, {1});
-  one.traffic.wait(1, 2);
-  one.traffic.wait(2, 1);
-  const auto report = simulate_packets(one.scene(), one.traffic);
+  one.traffic.depend(1, 2);
+  one.traffic.depend(2, 1);
+  const auto report = simulate_packets(one.setup(), one.traffic);
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().message, testing::HasSubstr("waits for itself"));
 }
 
 TEST(PacketSimulation, RefusesPairsWithoutAWay) {
-  TestScene one(8, 2, kRate);
+  TestPacketSetup one(8, 2, kRate);
   one.traffic.add(one.pair(0, 7), {1});
   one.routes.set_next_hops(one.routes.leaves()[0], one.routes.leaves()[3], {});
-  const auto report = simulate_packets(one.scene(), one.traffic);
+  const auto report = simulate_packets(one.setup(), one.traffic);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().message,
             "no way leads from s0.nic0-leaf0 to s7.nic0-leaf3; change the routes or the pair");
 }
 
 TEST(PacketSimulation, RefusesPacketsThatAreTooLarge) {
-  const TestScene one(4, 4, kRate);
+  const TestPacketSetup one(4, 4, kRate);
   for (const long long bytes : {0LL, 65536LL})
-    EXPECT_FALSE(simulate_packets(one.scene(), one.traffic, {.mtu = {bytes}}));
-  EXPECT_FALSE(simulate_packets(one.scene(), one.traffic, {.header = {-1}}));
+    EXPECT_FALSE(simulate_packets(one.setup(), one.traffic, {.mtu = {bytes}}));
+  EXPECT_FALSE(simulate_packets(one.setup(), one.traffic, {.header = {-1}}));
 }
 
 // A route that sends back what comes: packets go round until they have crossed 64 links.
 TEST(PacketSimulation, LosesPacketsThatGoRoundInALoop) {
-  TestScene one(8, 2, kRate);
+  TestPacketSetup one(8, 2, kRate);
   one.traffic.add(one.pair(0, 7), {10 * 4096});
   one.traffic.add(one.pair(2, 3), {4096});
   const NodeId from = one.routes.leaves()[0];
@@ -159,7 +159,7 @@ TEST(PacketSimulation, LosesPacketsThatGoRoundInALoop) {
 
 // In picoseconds ns-3 says 2.959 ms, in its own nanoseconds 2.974 (bench/peers/ns3_peer.cc).
 TEST(PacketSimulation, AgreesWithNs3OnARingOf64) {
-  TestScene one(64, 8, kRate);
+  TestPacketSetup one(64, 8, kRate);
   add_ring_all_reduce(one.traffic, 64, {64LL << 20},
                       [&](std::uint32_t from, std::uint32_t to) { return one.pair(from, to); });
   const PacketReport report = simulate(one);
@@ -170,8 +170,8 @@ TEST(PacketSimulation, AgreesWithNs3OnARingOf64) {
 // Bytes are kept, nothing arrives before light would, and the same seed says the same.
 TEST(PacketSimulation, BringsAllBytesOfDrawnTraffic) {
   for (unsigned seed = 1; seed <= 50; ++seed) {
-    Draw draw(seed);
-    TestScene one(16, 4, kRate, 1 + seed % 3);
+    RandomIndex draw(seed);
+    TestPacketSetup one(16, 4, kRate, 1 + seed % 3);
     one.draw_seeds(seed);
     double bytes = 0;
     double leaving = 0;
@@ -181,7 +181,7 @@ TEST(PacketSimulation, BringsAllBytesOfDrawnTraffic) {
       const long long size = draw(100'000);
       one.traffic.add(one.pair(from, to), {size}, {1e-9 * draw(10'000)});
       if (flow > 4 && draw(2) == 0)
-        one.traffic.wait(flow, draw(flow - 1), draw(2) == 0 ? After::kSent : After::kArrived);
+        one.traffic.depend(flow, draw(flow - 1), draw(2) == 0 ? After::kSent : After::kArrived);
       bytes += from == to ? 0 : static_cast<double>(size);
       leaving += from / 4 == to / 4 ? 0 : static_cast<double>(size);
     }

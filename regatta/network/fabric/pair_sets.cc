@@ -18,16 +18,16 @@ ServerId server_of(std::size_t index) {
   return {static_cast<int>(index)};
 }
 
-class PairsText {
+class NicPairsParser {
  public:
-  PairsText(const topo::Cluster& cluster, const topo::Graph& graph, const std::string& file)
+  NicPairsParser(const topo::Cluster& cluster, const topo::Graph& graph, const std::string& file)
       : cluster_(cluster), graph_(graph), file_(file) {
     for (std::size_t i = 0; i < cluster.servers.size(); ++i)
       servers_.emplace(cluster.servers[i].name, server_of(i));
   }
 
-  Result<Pairs> read(std::string_view text, std::uint32_t connections) {
-    Pairs pairs{.pairs = {}, .connections = connections, .ports = {}};
+  Result<NicPairs> read(std::string_view text, std::uint32_t connections) {
+    NicPairs pairs{.pairs = {}, .connections = connections, .ports = {}};
     for (const std::string& line : split(text, '\n')) {
       ++line_;
       std::vector<std::string> words = words_of(line);
@@ -90,9 +90,9 @@ class PairsText {
 
 }  // namespace
 
-Pairs ring_pairs(const topo::Cluster& cluster, const topo::Graph& graph,
-                 std::uint32_t connections) {
-  Pairs pairs{.pairs = {}, .connections = connections, .ports = {}};
+NicPairs ring_pairs(const topo::Cluster& cluster, const topo::Graph& graph,
+                    std::uint32_t connections) {
+  NicPairs pairs{.pairs = {}, .connections = connections, .ports = {}};
   const std::size_t servers = cluster.servers.size();
   for (std::size_t i = 0; i < servers && servers > 1; ++i) {
     const ServerId from = server_of(i);
@@ -104,9 +104,9 @@ Pairs ring_pairs(const topo::Cluster& cluster, const topo::Graph& graph,
   return pairs;
 }
 
-Pairs permutation_pairs(const topo::Cluster& cluster, const topo::Graph& graph,
-                        std::uint32_t connections, std::uint64_t seed) {
-  Pairs pairs{.pairs = {}, .connections = connections, .ports = {}};
+NicPairs permutation_pairs(const topo::Cluster& cluster, const topo::Graph& graph,
+                           std::uint32_t connections, std::uint64_t seed) {
+  NicPairs pairs{.pairs = {}, .connections = connections, .ports = {}};
   std::vector<ServerId> servers;
   const int nics = cluster.type_of(ServerId{0}).nic_count;
   for (std::size_t i = 0; i < cluster.servers.size(); ++i)
@@ -124,10 +124,10 @@ Pairs permutation_pairs(const topo::Cluster& cluster, const topo::Graph& graph,
   return pairs;
 }
 
-Result<Pairs> parse_pairs(const topo::Cluster& cluster, const topo::Graph& graph,
-                          std::uint32_t connections, std::string_view text,
-                          const std::string& file) {
-  return PairsText(cluster, graph, file).read(text, connections);
+Result<NicPairs> parse_pairs(const topo::Cluster& cluster, const topo::Graph& graph,
+                             std::uint32_t connections, std::string_view text,
+                             const std::string& file) {
+  return NicPairsParser(cluster, graph, file).read(text, connections);
 }
 
 std::string nic_name(const topo::Graph& graph, LinkId nic) {

@@ -17,9 +17,9 @@ topo::Cluster cluster_of(int servers, int nics) {
   return cluster;
 }
 
-std::vector<std::string> names_of(const topo::Graph& graph, const Pairs& pairs) {
+std::vector<std::string> names_of(const topo::Graph& graph, const NicPairs& pairs) {
   std::vector<std::string> names;
-  for (const Pair& pair : pairs.pairs)
+  for (const NicPair& pair : pairs.pairs)
     names.push_back(nic_name(graph, pair.from) + ">" + nic_name(graph, pair.to));
   return names;
 }
@@ -27,7 +27,7 @@ std::vector<std::string> names_of(const topo::Graph& graph, const Pairs& pairs) 
 TEST(RingPairs, GoRoundOnEachNic) {
   const topo::Cluster cluster = cluster_of(3, 2);
   const topo::Graph graph = build_graph(cluster);
-  const Pairs pairs = ring_pairs(cluster, graph, 4);
+  const NicPairs pairs = ring_pairs(cluster, graph, 4);
   EXPECT_THAT(names_of(graph, pairs),
               testing::ElementsAre("s0.nic0>s1.nic0", "s0.nic1>s1.nic1", "s1.nic0>s2.nic0",
                                    "s1.nic1>s2.nic1", "s2.nic0>s0.nic0", "s2.nic1>s0.nic1"));
@@ -39,9 +39,9 @@ TEST(PermutationPairs, SendAndReceiveOnceEachAndNeverToThemselves) {
   const topo::Cluster cluster = cluster_of(20, 2);
   const topo::Graph graph = build_graph(cluster);
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const Pairs pairs = permutation_pairs(cluster, graph, 1, seed);
+    const NicPairs pairs = permutation_pairs(cluster, graph, 1, seed);
     std::set<LinkId> to;
-    for (const Pair& pair : pairs.pairs) {
+    for (const NicPair& pair : pairs.pairs) {
       EXPECT_NE(pair.from, pair.to);
       to.insert(pair.to);
     }

@@ -1,5 +1,5 @@
 // fabric/pairs.h: who sends to whom: pairs of NICs, each joined by some connections, whose ports
-// say which ways they take through switches that hash.
+// say which paths they take through switches that hash.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,14 @@ inline constexpr std::uint16_t kFirstFreePort = 49152;  // of those that the IAN
 inline constexpr std::uint32_t kFreePorts = 16384;
 
 // NICs by their links (topo::nic_link()). The same one twice: inside a server, without a cable.
-struct Pair {
+struct NicPair {
   LinkId from;
   LinkId to;
 };
 
-// What a flow of Traffic names as its path, where a level of simulation chooses the ways itself.
-struct Pairs {
-  std::vector<Pair> pairs;
+// What a flow of Traffic names as its path, where a level of simulation chooses the paths itself.
+struct NicPairs {
+  std::vector<NicPair> pairs;
   std::uint32_t connections = 1;     // of each pair; a message is divided evenly among them
   std::vector<std::uint16_t> ports;  // source ports: pair * connections + connection
 

@@ -7,8 +7,8 @@
 namespace regatta::fabric {
 namespace {
 
-TEST(Pairs, GiveEveryConnectionOfAPairAnotherPort) {
-  Pairs pairs{.connections = 64};
+TEST(NicPairs, GiveEveryConnectionOfAPairAnotherPort) {
+  NicPairs pairs{.connections = 64};
   pairs.add(LinkId{0}, LinkId{1});
   pairs.add(LinkId{1}, LinkId{0});
   std::set<FiveTuple> all;

@@ -51,16 +51,16 @@ class Trees {
   }
 
   // Of the links in no tree: each waits for one, and so, at some point, for itself.
-  std::optional<Circle> circle() const {
+  std::optional<DependencyCycle> cycle() const {
     if (left_.empty()) return std::nullopt;
-    Circle way;
+    DependencyCycle path;
     std::uint32_t link = *left_.begin();
-    while (!std::ranges::count(way, link)) {
-      way.push_back(link);
+    while (!std::ranges::count(path, link)) {
+      path.push_back(link);
       const auto& next = waits_for_.at(link);
       link = *std::ranges::find_if(next, [&](std::uint32_t one) { return left_.contains(one); });
     }
-    return Circle(std::ranges::find(way, link), way.end());
+    return DependencyCycle(std::ranges::find(path, link), path.end());
   }
 
  private:
@@ -78,11 +78,11 @@ std::vector<PauseTree> pause_trees(
   Trees search(held, waits_for);
   std::vector<PauseTree> trees;
   for (auto& [root, links] : search.roots(end_of))
-    trees.push_back({.root = root, .circle = {}, .links = std::move(links)});
+    trees.push_back({.root = root, .cycle = {}, .links = std::move(links)});
   search.grow(trees);
-  while (const auto circle = search.circle()) {
+  while (const auto cycle = search.cycle()) {
     std::vector<PauseTree> one = {
-        {.root = end_of(circle->front()), .circle = *circle, .links = *circle}};
+        {.root = end_of(cycle->front()), .cycle = *cycle, .links = *cycle}};
     search.grow(one);
     trees.push_back(std::move(one.front()));
   }

@@ -1,6 +1,6 @@
 // fabric/pause_tree.h: where pauses come from. A link that is paused pauses the links that feed it,
 // once the switch between is full of what came by them: so pauses spread as a tree, from a NIC that
-// lets nothing in, a switch that more comes to than leaves it, or a circle of links that wait for
+// lets nothing in, a switch that more comes to than leaves it, or a cycle of links that wait for
 // each other.
 #pragma once
 
@@ -14,8 +14,8 @@
 namespace regatta::fabric {
 
 struct PauseTree {
-  std::uint32_t root = 0;  // the node that it begins at, by NodeId; with a circle: any of it
-  Circle circle;           // of links that wait for each other; empty: there is none
+  std::uint32_t root = 0;  // the node that it begins at, by NodeId; with a cycle: any of it
+  DependencyCycle cycle;   // of links that wait for each other; empty: there is none
   std::vector<std::uint32_t> links;  // that are held, by number_of(), the nearest first
 
   friend bool operator==(const PauseTree&, const PauseTree&) = default;

@@ -13,7 +13,7 @@ using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
 // 16 servers on 4 leaves of 4, 4 spines.
-class PauseTrees : public testing::Test {
+class PauseTreeTest : public testing::Test {
  protected:
   std::uint32_t link(const std::string& from, const std::string& to) const {
     return link_between(graph_, node_of(graph_, from), node_of(graph_, to));
@@ -24,7 +24,7 @@ class PauseTrees : public testing::Test {
   topo::Graph graph_ = build_graph(TestFabric::cluster_of(16, 4, {1e9}));
 };
 
-TEST_F(PauseTrees, BeginAtTheNicThatLetsNothingIn) {
+TEST_F(PauseTreeTest, BeginAtTheNicThatLetsNothingIn) {
   const auto down = link("leaf0", "s0");
   const auto spine = link("spine1", "leaf0");
   const auto up = link("leaf2", "spine1");
@@ -32,18 +32,18 @@ TEST_F(PauseTrees, BeginAtTheNicThatLetsNothingIn) {
   const auto trees = pause_trees(graph_, {nic, down, up, spine});
   ASSERT_EQ(trees.size(), 1U);
   EXPECT_EQ(trees[0].root, node("s0"));
-  EXPECT_THAT(trees[0].circle, IsEmpty());
+  EXPECT_THAT(trees[0].cycle, IsEmpty());
   EXPECT_THAT(trees[0].links, ElementsAre(down, spine, up, nic));
 }
 
-TEST_F(PauseTrees, BeginAtTheSwitchThatIsFullWhereNothingItSendsByIsHeld) {
+TEST_F(PauseTreeTest, BeginAtTheSwitchThatIsFullWhereNothingItSendsByIsHeld) {
   const auto trees = pause_trees(graph_, {link("spine1", "leaf0"), link("spine2", "leaf0")});
   ASSERT_EQ(trees.size(), 1U);
   EXPECT_EQ(trees[0].root, node("leaf0"));
   EXPECT_EQ(trees[0].links.size(), 2U);
 }
 
-TEST_F(PauseTrees, AreSeveralWherePausesHaveSeveralCauses) {
+TEST_F(PauseTreeTest, AreSeveralWherePausesHaveSeveralCauses) {
   const auto trees =
       pause_trees(graph_, {link("leaf0", "s0"), link("spine1", "leaf0"), link("leaf3", "s12")});
   ASSERT_EQ(trees.size(), 2U);
@@ -51,7 +51,7 @@ TEST_F(PauseTrees, AreSeveralWherePausesHaveSeveralCauses) {
   EXPECT_EQ(trees[1].root, node("s12"));
 }
 
-TEST_F(PauseTrees, BeginAtACircleThatWaitsForItself) {
+TEST_F(PauseTreeTest, BeginAtACircleThatWaitsForItself) {
   const auto one = link("leaf0", "spine0");
   const auto two = link("spine0", "leaf1");
   const auto three = link("leaf1", "spine1");
@@ -59,11 +59,11 @@ TEST_F(PauseTrees, BeginAtACircleThatWaitsForItself) {
   const auto nic = link("s4", "leaf1");
   const auto trees = pause_trees(graph_, {one, two, three, four, nic});
   ASSERT_EQ(trees.size(), 1U);
-  EXPECT_THAT(trees[0].circle, UnorderedElementsAre(one, two, three, four));
+  EXPECT_THAT(trees[0].cycle, UnorderedElementsAre(one, two, three, four));
   EXPECT_THAT(trees[0].links, UnorderedElementsAre(one, two, three, four, nic));
 }
 
-TEST_F(PauseTrees, AreNoneWhereNothingIsHeld) {
+TEST_F(PauseTreeTest, AreNoneWhereNothingIsHeld) {
   EXPECT_THAT(pause_trees(graph_, {}), IsEmpty());
 }
 

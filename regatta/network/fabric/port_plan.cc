@@ -12,8 +12,8 @@
 namespace regatta::fabric {
 namespace {
 
-// One of a connection's ways between switches, and the ports that lead it there.
-struct Way {
+// One of a connection's paths between switches, and the ports that lead it there.
+struct CandidatePath {
   std::vector<std::uint32_t> links;
   std::vector<std::uint16_t> ports;
 };
@@ -21,7 +21,7 @@ struct Way {
 class Planner {
  public:
   Planner(const Routes& routes, std::span<const std::uint32_t> seeds,
-          std::span<const Connection> connections, const PortOptions& options)
+          std::span<const PlannedConnection> connections, const PortPlanOptions& options)
       : routes_(routes),
         seeds_(seeds),
         connections_(connections),
@@ -30,13 +30,13 @@ class Planner {
     REGATTA_CHECK(options.range.first <= options.range.last);
     std::map<std::tuple<FiveTuple, LinkId, LinkId>, std::size_t> known;
     for (std::size_t i = 0; i < connections.size(); ++i) {
-      const Connection& one = connections[i];
+      const PlannedConnection& one = connections[i];
       FiveTuple flow = one.flow;
       flow.from_port = 0;
       const auto [first, is_new] = known.try_emplace({flow, one.from, one.to}, i);
-      ways_.push_back(is_new ? ways_of(one) : std::vector<Way>(ways_[first->second]));
+      paths_.push_back(is_new ? paths_of(one) : std::vector<CandidatePath>(paths_[first->second]));
       alike_.push_back(first->second);
-      if (is_new) used_[i].assign(ways_[i].size(), 0);
+      if (is_new) used_[i].assign(paths_[i].size(), 0);
     }
     chosen_.assign(connections.size(), 0);
   }
@@ -62,33 +62,33 @@ class Planner {
   }
 
  private:
-  // Ports are tried until no new way has come up for as long as it took to find all so far, twice.
-  std::vector<Way> ways_of(const Connection& one) const {
+  // Ports are tried until no new path has come up for as long as it took to find all so far, twice.
+  std::vector<CandidatePath> paths_of(const PlannedConnection& one) const {
     std::map<std::vector<std::uint32_t>, std::size_t> known;
-    std::vector<Way> ways;
+    std::vector<CandidatePath> paths;
     FiveTuple flow = one.flow;
     std::uint32_t last_new = 0;
     const std::uint32_t ports = options_.range.last - options_.range.first + 1U;
     for (std::uint32_t i = 0;
-         i < ports && i <= 3 * last_new + 64 && ways.size() < options_.most_ways; ++i) {
+         i < ports && i <= 3 * last_new + 64 && paths.size() < options_.most_paths; ++i) {
       flow.from_port = static_cast<std::uint16_t>(options_.range.first + i);
-      auto way = routes_.way(one.from, one.to, ByHash{flow, seeds_, options_.policy});
-      if (!way || way->size() <= 2) return ways;
-      const std::vector<std::uint32_t> between(way->begin() + 1, way->end() - 1);
-      const auto [at, is_new] = known.try_emplace(between, ways.size());
+      auto path = routes_.path(one.from, one.to, EcmpNextHop{flow, seeds_, options_.policy});
+      if (!path || path->size() <= 2) return paths;
+      const std::vector<std::uint32_t> between(path->begin() + 1, path->end() - 1);
+      const auto [at, is_new] = known.try_emplace(between, paths.size());
       if (is_new) {
-        ways.push_back({between, {}});
+        paths.push_back({between, {}});
         last_new = i;
       }
-      ways[at->second].ports.push_back(flow.from_port);
+      paths[at->second].ports.push_back(flow.from_port);
     }
-    return ways;
+    return paths;
   }
 
   void put(std::size_t connection, int more) {
-    if (ways_[connection].empty()) return;
+    if (paths_[connection].empty()) return;
     used_[alike_[connection]][chosen_[connection]] += static_cast<std::uint32_t>(more);
-    for (const std::uint32_t link : ways_[connection][chosen_[connection]].links) {
+    for (const std::uint32_t link : paths_[connection][chosen_[connection]].links) {
       load_[link] += static_cast<std::uint32_t>(more);
       if (more > 0)
         on_[link].insert(connection);
@@ -97,38 +97,38 @@ class Planner {
     }
   }
 
-  // What a way costs beside all others: squares, so that the fullest links count most.
-  std::uint64_t cost(const Way& way) const {
+  // What a path costs beside all others: squares, so that the fullest links count most.
+  std::uint64_t cost(const CandidatePath& path) const {
     std::uint64_t sum = 0;
-    for (const std::uint32_t link : way.links)
+    for (const std::uint32_t link : path.links)
       sum += 2ULL * load_[link] + 1;
     return sum;
   }
 
-  // The cheapest way other than `but`; of such the one that fewest from there to there take, then
+  // The cheapest path other than `but`; of such the one that fewest from there to there take, then
   // by chance.
   std::size_t cheapest(std::size_t connection, std::size_t but) {
     std::size_t best = but;
     std::pair least{~0ULL, ~0U};
     std::uint32_t equals = 0;
     const std::vector<std::uint32_t>& used = used_[alike_[connection]];
-    for (std::size_t way = 0; way < ways_[connection].size(); ++way) {
-      if (way == but) continue;
-      const std::pair here{static_cast<unsigned long long>(cost(ways_[connection][way])),
-                           used[way]};
+    for (std::size_t path = 0; path < paths_[connection].size(); ++path) {
+      if (path == but) continue;
+      const std::pair here{static_cast<unsigned long long>(cost(paths_[connection][path])),
+                           used[path]};
       if (here < least) equals = 0;
       if (here > least || random_() % ++equals != 0) continue;
       least = here;
-      best = way;
+      best = path;
     }
     return best;
   }
 
   void make_room() {
     std::uint32_t links = 0;
-    for (const auto& ways : ways_)
-      for (const Way& way : ways)
-        for (const std::uint32_t link : way.links)
+    for (const auto& paths : paths_)
+      for (const CandidatePath& path : paths)
+        for (const std::uint32_t link : path.links)
           links = std::max(links, link + 1);
     load_.assign(std::max(links, 1U), 0);
     on_.resize(load_.size());
@@ -146,7 +146,7 @@ class Planner {
     for (std::uint32_t step = 0; step < options_.most_steps; ++step) {
       const std::uint32_t most = *std::ranges::max_element(load_);
       if (most <= least) break;
-      if (!lead_another_way(most)) break;
+      if (!lead_another_path(most)) break;
     }
   }
 
@@ -160,13 +160,13 @@ class Planner {
     std::map<std::uint32_t, Shared> leave;  // by the first of the links
     std::map<std::uint32_t, Shared> come;
     for (const std::size_t i : connections) {
-      const std::vector<Way>& ways = ways_[i];
-      if (ways.empty()) continue;
+      const std::vector<CandidatePath>& paths = paths_[i];
+      if (paths.empty()) continue;
       std::set<std::uint32_t> first;
       std::set<std::uint32_t> last;
-      for (const Way& way : ways) {
-        first.insert(way.links.front());
-        last.insert(way.links.back());
+      for (const CandidatePath& path : paths) {
+        first.insert(path.links.front());
+        last.insert(path.links.back());
       }
       for (const auto& [shared, links] : {std::pair{&leave, &first}, {&come, &last}}) {
         Shared& one = (*shared)[*links->begin()];
@@ -188,14 +188,15 @@ class Planner {
   }
 
   // Of those on a link with `most`, one that was not led last.
-  bool lead_another_way(std::uint32_t most) {
+  bool lead_another_path(std::uint32_t most) {
     std::vector<std::uint32_t> full;
     for (std::uint32_t link = 0; link < load_.size(); ++link)
       if (load_[link] == most) full.push_back(link);
     const std::uint32_t link = full[random_() % full.size()];
     std::vector<std::size_t> candidates;
     for (const std::size_t connection : on_[link])
-      if (connection != led_last_ && ways_[connection].size() > 1) candidates.push_back(connection);
+      if (connection != led_last_ && paths_[connection].size() > 1)
+        candidates.push_back(connection);
     if (candidates.empty()) return false;
     const std::size_t connection = candidates[random_() % candidates.size()];
     put(connection, -1);
@@ -211,8 +212,8 @@ class Planner {
     for (std::size_t i = 0; i < connections_.size(); ++i) {
       const FiveTuple& flow = connections_[i].flow;
       plan.ports.push_back(options_.range.first);
-      if (ways_[i].empty()) continue;
-      for (const std::uint16_t port : ways_[i][chosen_[i]].ports) {
+      if (paths_[i].empty()) continue;
+      for (const std::uint16_t port : paths_[i][chosen_[i]].ports) {
         plan.ports.back() = port;
         if (taken.insert({flow.from, flow.to, port, flow.to_port}).second) break;
       }
@@ -226,10 +227,10 @@ class Planner {
     for (std::size_t i = 0; i < connections_.size(); ++i) {
       FiveTuple flow = connections_[i].flow;
       flow.from_port = static_cast<std::uint16_t>(options_.range.first + i % ports);
-      const auto way = routes_.way(connections_[i].from, connections_[i].to,
-                                   ByHash{flow, seeds_, options_.policy});
-      for (std::size_t hop = 1; way && hop + 1 < way->size(); ++hop)
-        most = std::max(most, ++load[{connections_[i].set, (*way)[hop]}]);
+      const auto path = routes_.path(connections_[i].from, connections_[i].to,
+                                     EcmpNextHop{flow, seeds_, options_.policy});
+      for (std::size_t hop = 1; path && hop + 1 < path->size(); ++hop)
+        most = std::max(most, ++load[{connections_[i].set, (*path)[hop]}]);
     }
     return most;
   }
@@ -238,13 +239,13 @@ class Planner {
 
   const Routes& routes_;
   std::span<const std::uint32_t> seeds_;
-  std::span<const Connection> connections_;
-  const PortOptions& options_;
+  std::span<const PlannedConnection> connections_;
+  const PortPlanOptions& options_;
   std::mt19937_64 random_;
-  std::vector<std::vector<Way>> ways_;  // per connection; empty: none, or below one leaf
-  std::vector<std::size_t> chosen_;     // of these
-  std::vector<std::size_t> alike_;      // per connection: the first one from there to there
-  std::map<std::size_t, std::vector<std::uint32_t>> used_;  // by it: connections on each way
+  std::vector<std::vector<CandidatePath>> paths_;  // per connection; empty: none, or below one leaf
+  std::vector<std::size_t> chosen_;                // of these
+  std::vector<std::size_t> alike_;  // per connection: the first one from there to there
+  std::map<std::size_t, std::vector<std::uint32_t>> used_;  // by it: connections on each path
   std::vector<std::uint32_t> load_;        // per directed link, of the set that is led
   std::vector<std::set<std::size_t>> on_;  // connections of the turn that is led, per directed link
   std::size_t led_last_ = kNone;
@@ -253,7 +254,8 @@ class Planner {
 }  // namespace
 
 PortPlan plan_ports(const Routes& routes, std::span<const std::uint32_t> seeds,
-                    std::span<const Connection> connections, const PortOptions& options) {
+                    std::span<const PlannedConnection> connections,
+                    const PortPlanOptions& options) {
   return Planner(routes, seeds, connections, options).plan();
 }
 

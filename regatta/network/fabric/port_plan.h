@@ -13,7 +13,7 @@
 namespace regatta::fabric {
 
 // A connection that is to be made; what its flow says of the source port is not looked at.
-struct Connection {
+struct PlannedConnection {
   LinkId from;  // of the NICs
   LinkId to;
   FiveTuple flow;
@@ -34,25 +34,26 @@ struct PortPlan {
   std::uint32_t most_by_chance = 0;        // the same with the first ports of the range in turn
 };
 
-struct PortOptions {
+struct PortPlanOptions {
   PortRange range;
   HashPolicy policy = HashPolicy::kFields;
   // Of a connection, that are chosen among; three tiers have thousands, of which the first ones
   // that come up do.
-  std::size_t most_ways = 256;
+  std::size_t most_paths = 256;
   std::uint64_t seed = 1;              // of the search
-  std::uint32_t most_steps = 200'000;  // of the search: connections that are led another way
+  std::uint32_t most_steps = 200'000;  // of the search: connections that are rerouted
 };
 
 // Ports for all connections together, so that the link between two switches that most of them take
 // has as few as possible of each set, and no two connections with the same addresses and target
-// port have the same. `seeds` by NodeId, of the switches. A connection that no way leads for keeps
-// the first port. First each takes the way with the least on it, then those on links with too many
-// are led another way, and those that were there before them in turn (an ejection chain; with as
+// port have the same. `seeds` by NodeId, of the switches. A connection that no path leads for keeps
+// the first port. First each takes the path with the least on it, then those on links with too many
+// are rerouted, and those that were there before them in turn (an ejection chain; with as
 // many connections as links this colours the edges of a bipartite graph, which a plan without
 // collisions is). Where sets have turns, those of the first ones together are spread as evenly as
 // all of them.
 PortPlan plan_ports(const Routes& routes, std::span<const std::uint32_t> seeds,
-                    std::span<const Connection> connections, const PortOptions& options = {});
+                    std::span<const PlannedConnection> connections,
+                    const PortPlanOptions& options = {});
 
 }  // namespace regatta::fabric

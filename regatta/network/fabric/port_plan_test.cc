@@ -18,7 +18,7 @@ struct Planned : TestFabric {
     for (std::size_t node = 0; node < graph.nodes.size(); ++node)
       seeds.push_back(static_cast<std::uint32_t>(1000 + 7919 * node));
   }
-  Connection connection(std::size_t from, std::size_t to) const {
+  PlannedConnection connection(std::size_t from, std::size_t to) const {
     return {nics[from],
             nics[to],
             {.from = 0x0a000000 + static_cast<std::uint32_t>(from),
@@ -26,20 +26,20 @@ struct Planned : TestFabric {
              .from_port = 0,
              .to_port = 4791}};
   }
-  std::vector<std::uint32_t> way_of(const Connection& one, std::uint16_t port) const {
+  std::vector<std::uint32_t> path_of(const PlannedConnection& one, std::uint16_t port) const {
     FiveTuple flow = one.flow;
     flow.from_port = port;
-    return routes.way(one.from, one.to, ByHash{flow, seeds}).value();
+    return routes.path(one.from, one.to, EcmpNextHop{flow, seeds}).value();
   }
   // How many there are on the fullest link between two switches, by the switches' own hash.
-  int most_together(const std::vector<Connection>& all,
+  int most_together(const std::vector<PlannedConnection>& all,
                     const std::vector<std::uint16_t>& ports) const {
     std::vector<int> load(links.capacity.size(), 0);
     int most = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const auto way = way_of(all[i], ports[i]);
-      for (std::size_t hop = 1; hop + 1 < way.size(); ++hop)
-        most = std::max(most, ++load[way[hop]]);
+      const auto path = path_of(all[i], ports[i]);
+      for (std::size_t hop = 1; hop + 1 < path.size(); ++hop)
+        most = std::max(most, ++load[path[hop]]);
     }
     return most;
   }
@@ -47,12 +47,12 @@ struct Planned : TestFabric {
 };
 
 // Every server sends to one other: as many connections as links.
-std::vector<Connection> permutation(const Planned& fabric, unsigned seed) {
+std::vector<PlannedConnection> permutation(const Planned& fabric, unsigned seed) {
   std::vector<std::size_t> to(fabric.nics.size());
   std::iota(to.begin(), to.end(), 0U);
   std::mt19937 random(seed);
   std::ranges::shuffle(to, random);
-  std::vector<Connection> all;
+  std::vector<PlannedConnection> all;
   for (std::size_t from = 0; from < to.size(); ++from)
     if (to[from] != from) all.push_back(fabric.connection(from, to[from]));
   return all;
@@ -63,7 +63,7 @@ TEST(Ports, KeepTwoToSixteenConnectionsApartInEachOfAHundredTries) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     std::mt19937 random(seed);
     const std::size_t count = 2 + random() % 15;
-    std::vector<Connection> all;
+    std::vector<PlannedConnection> all;
     for (std::size_t i = 0; i < count; ++i)
       all.push_back(fabric.connection(i, 16 + random() % 16));
     const PortPlan plan = plan_ports(fabric.routes, fabric.seeds, all);
@@ -75,7 +75,7 @@ TEST(Ports, KeepTwoToSixteenConnectionsApartInEachOfAHundredTries) {
 TEST(Ports, SpreadAPermutationOverAllLinksWithoutACollision) {
   for (const int per_leaf : {2, 8, 16, 32}) {
     const Planned fabric(per_leaf, per_leaf);
-    const std::vector<Connection> all = permutation(fabric, 5);
+    const std::vector<PlannedConnection> all = permutation(fabric, 5);
     const PortPlan plan = plan_ports(fabric.routes, fabric.seeds, all);
     EXPECT_EQ(fabric.most_together(all, plan.ports), 1) << per_leaf;
     if (per_leaf >= 8) {
@@ -85,15 +85,15 @@ TEST(Ports, SpreadAPermutationOverAllLinksWithoutACollision) {
 }
 
 // What it is worth, in time: with 32 links, the fullest has 3.5 connections by chance (balls in
-// bins; by both ways, 4 or more).
+// bins; by both directions, 4 or more).
 TEST(Ports, MakeAPermutationAsFastAsTheNics) {
   Planned fabric(32, 32);
-  const std::vector<Connection> all = permutation(fabric, 6);
+  const std::vector<PlannedConnection> all = permutation(fabric, 6);
   const PortPlan plan = plan_ports(fabric.routes, fabric.seeds, all);
   const auto took = [&](auto&& port_of) {
-    Traffic traffic;
+    FlowGraph traffic;
     for (std::size_t i = 0; i < all.size(); ++i)
-      traffic.add(fabric.paths.add(fabric.way_of(all[i], port_of(i))), {100});
+      traffic.add(fabric.paths.add(fabric.path_of(all[i], port_of(i))), {100});
     return simulate_flows(fabric.links, fabric.paths, traffic)->end.value;
   };
   EXPECT_NEAR(took([&](std::size_t i) { return plan.ports[i]; }), 1, 1e-4);
@@ -102,7 +102,7 @@ TEST(Ports, MakeAPermutationAsFastAsTheNics) {
 
 TEST(Ports, DivideMoreConnectionsThanLinksEvenly) {
   const Planned fabric(2, 4);
-  std::vector<Connection> all;
+  std::vector<PlannedConnection> all;
   for (std::size_t i = 0; i < 10; ++i)
     all.push_back(fabric.connection(i % 4, 4 + i % 3));
   const PortPlan plan = plan_ports(fabric.routes, fabric.seeds, all);
@@ -111,7 +111,7 @@ TEST(Ports, DivideMoreConnectionsThanLinksEvenly) {
 
 TEST(Ports, AreDifferentBetweenTheSameTwoPlaces) {
   const Planned fabric(2, 4);
-  const std::vector<Connection> all(8, fabric.connection(0, 5));
+  const std::vector<PlannedConnection> all(8, fabric.connection(0, 5));
   const PortPlan plan = plan_ports(fabric.routes, fabric.seeds, all);
   EXPECT_EQ(std::set(plan.ports.begin(), plan.ports.end()).size(), 8U);
   EXPECT_EQ(fabric.most_together(all, plan.ports), 2);
@@ -119,7 +119,7 @@ TEST(Ports, AreDifferentBetweenTheSameTwoPlaces) {
 
 TEST(Ports, BelowOneLeafAreTheFirstOfTheRange) {
   const Planned fabric(2, 4);
-  const std::vector<Connection> all = {fabric.connection(0, 1), fabric.connection(2, 2)};
+  const std::vector<PlannedConnection> all = {fabric.connection(0, 1), fabric.connection(2, 2)};
   const PortPlan plan =
       plan_ports(fabric.routes, fabric.seeds, all, {.range = {.first = 100, .last = 200}});
   EXPECT_EQ(plan.ports, (std::vector<std::uint16_t>{100, 100}));
@@ -130,7 +130,7 @@ TEST(Ports, BelowOneLeafAreTheFirstOfTheRange) {
 TEST(Ports, SpreadTheFirstTurnAsEvenlyAsAllTogether) {
   const Planned fabric(2, 4);
   for (std::uint32_t senders = 1; senders <= 4; ++senders) {
-    std::vector<Connection> all;
+    std::vector<PlannedConnection> all;
     for (std::uint32_t turn = 0; turn < 4; ++turn) {
       for (std::size_t i = 0; i < senders; ++i) {
         all.push_back(fabric.connection(i, 4 + i));
@@ -150,7 +150,7 @@ TEST(Ports, SpreadTheFirstTurnAsEvenlyAsAllTogether) {
 
 TEST(Ports, CountConnectionsThatDoNotSendTogetherApart) {
   const Planned fabric(2, 4);
-  std::vector<Connection> all;
+  std::vector<PlannedConnection> all;
   for (std::size_t i = 0; i < 8; ++i) {
     all.push_back(fabric.connection(i % 4, 4 + (i + 1) % 4));
     all.back().set = static_cast<std::uint32_t>(i / 4);
@@ -165,10 +165,10 @@ TEST(Ports, CountConnectionsThatDoNotSendTogetherApart) {
   EXPECT_EQ(fabric.most_together(all, plan.ports), 2);
 }
 
-// One port leads only one way.
+// One port leads only one path.
 TEST(Ports, DoWhatTheRangeAllows) {
   const Planned fabric(2, 4);
-  const std::vector<Connection> all = {fabric.connection(0, 5), fabric.connection(1, 6)};
+  const std::vector<PlannedConnection> all = {fabric.connection(0, 5), fabric.connection(1, 6)};
   const PortPlan plan =
       plan_ports(fabric.routes, fabric.seeds, all, {.range = {.first = 100, .last = 100}});
   EXPECT_EQ(plan.ports, (std::vector<std::uint16_t>{100, 100}));
@@ -177,7 +177,7 @@ TEST(Ports, DoWhatTheRangeAllows) {
 
 TEST(Ports, AreTheSameForTheSameSeed) {
   const Planned fabric(8, 8);
-  const std::vector<Connection> all = permutation(fabric, 9);
+  const std::vector<PlannedConnection> all = permutation(fabric, 9);
   EXPECT_EQ(plan_ports(fabric.routes, fabric.seeds, all).ports,
             plan_ports(fabric.routes, fabric.seeds, all).ports);
 }

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::uint8_t kTcp = 6;
 
-Result<std::vector<LinkId>> nics_of(const topo::Graph& graph, std::span<const RankPlace> ranks) {
+Result<std::vector<LinkId>> nics_of(const topo::Graph& graph, std::span<const RankEndpoint> ranks) {
   std::vector<LinkId> nics;
-  for (const RankPlace& rank : ranks) {
+  for (const RankEndpoint& rank : ranks) {
     const auto link = topo::link_of(rank.address);
     if (!link || link->index() >= graph.links.size() || graph.links[link->index()].a_nic < 0) {
       return Error{Code::kInvalidInput,
@@ -29,7 +29,7 @@ Result<std::vector<LinkId>> nics_of(const topo::Graph& graph, std::span<const Ra
 
 class Table {
  public:
-  Table(const topo::Graph& graph, const Routes& routes, std::span<const RankPlace> ranks,
+  Table(const topo::Graph& graph, const Routes& routes, std::span<const RankEndpoint> ranks,
         std::vector<LinkId> nics)
       : graph_(graph),
         routes_(routes),
@@ -58,39 +58,39 @@ class Table {
     }
   }
 
-  std::vector<Connection> connections;
+  std::vector<PlannedConnection> connections;
   std::vector<std::size_t> places;  // in RankPorts::ports
 
  private:
   bool has_choice(std::size_t from, std::size_t to) const {
     const auto& links = graph_.links;
     if (links[nics_[from].index()].a == links[nics_[to].index()].a) return false;
-    const auto way =
-        routes_.way(nics_[from], nics_[to], [](NodeId, std::size_t) { return std::size_t{0}; });
-    return way && way->size() > 2;
+    const auto path =
+        routes_.path(nics_[from], nics_[to], [](NodeId, std::size_t) { return std::size_t{0}; });
+    return path && path->size() > 2;
   }
 
   const topo::Graph& graph_;
   const Routes& routes_;
-  std::span<const RankPlace> ranks_;
+  std::span<const RankEndpoint> ranks_;
   std::vector<LinkId> nics_;
   std::vector<bool> is_named_;  // by pair
 };
 
-// How many ways the connections of a pair take, of the pair with the most.
-std::uint32_t most_ways(const Table& table, const RankPorts& planned, const Routes& routes,
-                        const ByHash& hash) {
+// How many paths the connections of a pair take, of the pair with the most.
+std::uint32_t most_paths(const Table& table, const RankPorts& planned, const Routes& routes,
+                         const EcmpNextHop& hash) {
   std::size_t most = 1;
   for (std::size_t first = 0; first < table.places.size(); first += planned.connections) {
-    std::set<std::vector<std::uint32_t>> ways;
+    std::set<std::vector<std::uint32_t>> paths;
     for (std::size_t i = first; i < first + planned.connections; ++i) {
-      const Connection& one = table.connections[i];
-      ByHash choose = hash;
+      const PlannedConnection& one = table.connections[i];
+      EcmpNextHop choose = hash;
       choose.flow = one.flow;
       choose.flow.from_port = planned.ports[table.places[i]];
-      if (auto way = routes.way(one.from, one.to, choose)) ways.insert(*std::move(way));
+      if (auto path = routes.path(one.from, one.to, choose)) paths.insert(*std::move(path));
     }
-    most = std::max(most, ways.size());
+    most = std::max(most, paths.size());
   }
   return static_cast<std::uint32_t>(most);
 }
@@ -106,8 +106,8 @@ RankPairs ring_of(std::span<const std::size_t> ranks) {
 
 Result<RankPorts> plan_rank_ports(const topo::Graph& graph, const Routes& routes,
                                   std::span<const std::uint32_t> seeds,
-                                  std::span<const RankPlace> ranks, std::uint32_t connections,
-                                  std::span<const RankPairs> sets, const PortOptions& options) {
+                                  std::span<const RankEndpoint> ranks, std::uint32_t connections,
+                                  std::span<const RankPairs> sets, const PortPlanOptions& options) {
   REGATTA_TRY(nics, nics_of(graph, ranks));
   RankPorts planned{.ports = std::vector<std::uint16_t>(ranks.size() * ranks.size() * connections),
                     .ranks = ranks.size(),
@@ -117,7 +117,7 @@ Result<RankPorts> plan_rank_ports(const topo::Graph& graph, const Routes& routes
   Table table(graph, routes, ranks, std::move(nics));
   for (std::uint32_t set = 0; set < sets.size(); ++set)
     table.add(sets[set], set, true, connections);
-  for (const Connection& one : table.connections)
+  for (const PlannedConnection& one : table.connections)
     ++planned.flows[one.set];
   RankPairs all;
   for (std::size_t from = 0; from < ranks.size(); ++from)
@@ -129,7 +129,7 @@ Result<RankPorts> plan_rank_ports(const topo::Graph& graph, const Routes& routes
     planned.ports[table.places[i]] = plan.ports[i];
   std::copy_n(plan.most_of_set.begin(), std::min(sets.size(), plan.most_of_set.size()),
               planned.most.begin());
-  planned.ways = most_ways(table, planned, routes, {{}, seeds, options.policy});
+  planned.paths = most_paths(table, planned, routes, {{}, seeds, options.policy});
   return planned;
 }
 

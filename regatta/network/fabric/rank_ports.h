@@ -15,7 +15,7 @@
 namespace regatta::fabric {
 
 // Where a rank listens: the address of its NIC (topo/addresses.h) and a port.
-struct RankPlace {
+struct RankEndpoint {
   std::uint32_t address = 0;
   std::uint16_t port = 0;
 };
@@ -32,11 +32,11 @@ RankPairs ring_of(std::span<const std::size_t> ranks);
 
 struct RankPorts {
   // Of the connections from one rank to another: [(from * ranks + to) * connections, ...); 0, any,
-  // where no switch has a choice: in one server, below one leaf, and where no way leads.
+  // where no switch has a choice: in one server, below one leaf, and where no path leads.
   std::vector<std::uint16_t> ports;
   std::size_t ranks = 0;
   std::uint32_t connections = 1;
-  std::uint32_t ways = 1;            // that those of one pair take, at most
+  std::uint32_t paths = 1;           // that those of one pair take, at most
   std::vector<std::uint32_t> most;   // by set: its connections on one link between two switches
   std::vector<std::uint32_t> flows;  // by set: its connections that cross the fabric
 
@@ -52,7 +52,8 @@ struct RankPorts {
 // NodeId.
 Result<RankPorts> plan_rank_ports(const topo::Graph& graph, const Routes& routes,
                                   std::span<const std::uint32_t> seeds,
-                                  std::span<const RankPlace> ranks, std::uint32_t connections,
-                                  std::span<const RankPairs> sets, const PortOptions& options = {});
+                                  std::span<const RankEndpoint> ranks, std::uint32_t connections,
+                                  std::span<const RankPairs> sets,
+                                  const PortPlanOptions& options = {});
 
 }  // namespace regatta::fabric

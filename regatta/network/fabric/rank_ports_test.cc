@@ -40,9 +40,9 @@ struct Job {
                              .from_port = port,
                              .to_port = ranks[to].port,
                              .protocol = 6};
-        const auto way = fabric.routes.way(*topo::link_of(flow.from), *topo::link_of(flow.to),
-                                           ByHash{flow, seeds});
-        for (const std::uint32_t link : *way)
+        const auto path = fabric.routes.path(*topo::link_of(flow.from), *topo::link_of(flow.to),
+                                             EcmpNextHop{flow, seeds});
+        for (const std::uint32_t link : *path)
           if (fabric.graph.links[link / 2].a_nic < 0) most = std::max(most, ++on_link[link]);
       }
     }
@@ -50,7 +50,7 @@ struct Job {
   }
   TestFabric fabric;
   std::vector<std::uint32_t> seeds;
-  std::vector<RankPlace> ranks;
+  std::vector<RankEndpoint> ranks;
   std::vector<RankPairs> sets;
 };
 
@@ -68,7 +68,7 @@ TEST(RankPorts, AreEvenHoweverManyOfTheConnectionsAreUsed) {
   const Job job;
   const auto planned = job.plan(8);
   ASSERT_TRUE(planned) << planned.error().message;
-  EXPECT_EQ(planned->ways, 4U);
+  EXPECT_EQ(planned->paths, 4U);
   for (std::size_t used = 1; used <= 8; ++used)
     EXPECT_EQ(job.most_together(*planned, job.sets[0], used), static_cast<int>(used));
 }
@@ -110,7 +110,7 @@ TEST(RankPorts, AreTheSameOnEveryRank) {
   EXPECT_THAT(first->between(2, 2), testing::Each(0));
 }
 
-// Ranks 0 and 2 are in servers of one leaf: one way is there, whatever the port.
+// Ranks 0 and 2 are in servers of one leaf: one path is there, whatever the port.
 TEST(RankPorts, AreAnyBelowOneLeaf) {
   const Job job;
   const auto planned = job.plan(2);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "regatta/network/fabric/internal/failed_parts.h"
+#include "regatta/network/fabric/internal/failed_components.h"
 #include "regatta/network/fabric/internal/failure_sets.h"
 
 namespace regatta::fabric {
@@ -16,7 +16,7 @@ class LostRoutes {
   LostRoutes(const topo::Graph& graph, const Routes& routes)
       : graph_(graph), routes_(routes), parts_(graph), is_reached_(graph.nodes.size(), false) {}
 
-  std::optional<LostRoute> find(const Failed& failed) {
+  std::optional<LostRoute> find(const FailureSet& failed) {
     parts_.mark(failed, true);
     auto found = find_beside(failed);
     parts_.mark(failed, false);
@@ -25,7 +25,7 @@ class LostRoutes {
 
  private:
   // Only switches beside what failed lose next hops.
-  std::optional<LostRoute> find_beside(const Failed& failed) {
+  std::optional<LostRoute> find_beside(const FailureSet& failed) {
     std::vector<NodeId> beside;
     const auto add_ends = [&](LinkId id) {
       for (const NodeId node : {graph_.links[id.index()].a, graph_.links[id.index()].b})
@@ -56,7 +56,7 @@ class LostRoutes {
            std::ranges::all_of(hops, [&](std::uint32_t hop) { return parts_.is_dead(hop); });
   }
 
-  // Where traffic of the leaves that work comes to on its way to `to`.
+  // Where traffic of the leaves that work comes to on its path to `to`.
   void walk(NodeId to) {
     is_reached_.assign(graph_.nodes.size(), false);
     reached_.clear();
@@ -74,7 +74,7 @@ class LostRoutes {
 
   const topo::Graph& graph_;
   const Routes& routes_;
-  FailedParts parts_;
+  FailedComponents parts_;
   std::vector<bool> is_reached_;  // per node
   std::vector<NodeId> reached_;
 };
@@ -83,7 +83,7 @@ class LostRoutes {
 
 RouteFailureCheck check_route_failures(const topo::Graph& graph, const Routes& routes,
                                        const FailureOptions& options, std::size_t most_named) {
-  FailureSets sets(graph, options);
+  FailureSetEnumerator sets(graph, options);
   RouteFailureCheck check{.sets = sets.sets(), .is_sample = sets.is_sample()};
   LostRoutes lost(graph, routes);
   for (; sets.next(); ++check.checked) {

@@ -12,7 +12,7 @@ std::string name_of(const topo::Graph& graph, NodeId node) {
   return graph.nodes[node.index()].name;
 }
 
-// A spine has one cable to each leaf: without it, it has no way for what others bring.
+// A spine has one cable to each leaf: without it, it has no path for what others bring.
 TEST(RouteFailures, NameTheRouteWhoseLinkIsGone) {
   const topo::Graph graph = clos(2);
   const RouteFailureCheck check =
@@ -55,7 +55,7 @@ TEST(RouteFailures, OfSwitchesLoseWhatLedOverThem) {
   std::size_t of_spine = 0;
   for (const LostRoute& lost : check.lost) {
     if (lost.failed.switches.empty()) continue;
-    // Where a leaf is gone nothing is sent to it, and other spines are not the only way.
+    // Where a leaf is gone nothing is sent to it, and other spines are not the only path.
     EXPECT_EQ(name_of(graph, lost.failed.switches[0]), "spine2");
     EXPECT_EQ(name_of(graph, lost.at), "leaf0");
     EXPECT_EQ(name_of(graph, lost.to), "leaf1");

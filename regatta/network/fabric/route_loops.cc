@@ -5,13 +5,13 @@
 namespace regatta::fabric {
 namespace {
 
-// The ways to one leaf, looked at in depth from wherever traffic begins.
-class Search {
+// The paths to one leaf, looked at in depth from wherever traffic begins.
+class LoopSearch {
  public:
-  Search(const topo::Graph& graph, const Routes& routes, NodeId leaf)
+  LoopSearch(const topo::Graph& graph, const Routes& routes, NodeId leaf)
       : graph_(graph), routes_(routes), leaf_(leaf), states_(graph.nodes.size(), State::kNew) {}
 
-  // A loop on the ways from a node; empty: there is none.
+  // A loop on the paths from a node; empty: there is none.
   std::vector<std::uint32_t> from(NodeId node) {
     open(node);
     while (!steps_.empty()) {
@@ -73,7 +73,7 @@ class Search {
 
 std::optional<RouteLoop> find_loop(const topo::Graph& graph, const Routes& routes) {
   for (const NodeId leaf : routes.leaves()) {
-    Search search(graph, routes, leaf);
+    LoopSearch search(graph, routes, leaf);
     for (const NodeId from : routes.leaves()) {
       if (from == leaf) continue;
       if (auto links = search.from(from); !links.empty()) return RouteLoop{leaf, std::move(links)};

@@ -88,7 +88,7 @@ TEST(RouteLoops, AreFoundWhereverAWalkDoesNotEnd) {
     // Without a loop no node comes twice.
     const auto loop = find_loop(graph, routes);
     EXPECT_TRUE(loop || longest < graph.nodes.size()) << seed;
-    if (loop) expect_circle(graph, loop->links);
+    if (loop) expect_cycle(graph, loop->links);
   }
 }
 

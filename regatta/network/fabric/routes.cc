@@ -45,7 +45,7 @@ Routes::Routes(const topo::Graph& graph) : number_of_leaf_(graph.nodes.size(), -
   }
 }
 
-ByDestination::ByDestination(const topo::Graph& graph) : divisor_(graph.nodes.size(), 1) {
+DModKNextHop::DModKNextHop(const topo::Graph& graph) : divisor_(graph.nodes.size(), 1) {
   std::size_t uplinks = 1;
   for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
     if (graph.nodes[node].kind != topo::NodeKind::kLeaf) continue;

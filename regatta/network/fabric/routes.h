@@ -1,4 +1,4 @@
-// fabric/routes.h: the ways of flows through the switches of a graph: shortest ones, of which each
+// fabric/routes.h: the paths of flows through the switches of a graph: shortest ones, of which each
 // switch chooses among equally short next hops.
 #pragma once
 
@@ -23,7 +23,7 @@ class Routes {
   explicit Routes(const topo::Graph& graph);
 
   // The directed links on which `node`, a switch, may send what goes to a server of `leaf`; empty
-  // at the leaf itself, and where no way leads there.
+  // at the leaf itself, and where no path leads there.
   std::span<const std::uint32_t> next_hops(NodeId node, NodeId leaf) const;
 
   // The switches that servers hang on.
@@ -31,11 +31,11 @@ class Routes {
   // Other next hops than the shortest, as a route that somebody wrote: links of `node`.
   void set_next_hops(NodeId node, NodeId leaf, std::span<const std::uint32_t> hops);
 
-  // The way from one NIC to another, each given by its link (topo::nic_link()): up and down the
+  // The path from one NIC to another, each given by its link (topo::nic_link()): up and down the
   // switches, at each one the next hop that choose(node, hops) says, where there are several.
-  // Empty: they are the same. None: no way leads there.
+  // Empty: they are the same. None: no path leads there.
   template <typename Choose>
-  std::optional<std::vector<std::uint32_t>> way(LinkId from, LinkId to, Choose&& choose) const {
+  std::optional<std::vector<std::uint32_t>> path(LinkId from, LinkId to, Choose&& choose) const {
     std::vector<std::uint32_t> links;
     if (from == to) return links;
     links.push_back(number_of({from, true}));
@@ -62,14 +62,14 @@ class Routes {
   std::vector<std::uint32_t> hops_;
 };
 
-// The next hops that a fat tree's switches take by the number of the destination, so that ways to
+// The next hops that a fat tree's switches take by the number of the destination, so that paths to
 // different servers of a leaf stay apart until the last switch (D-mod-k: Zahavi, "Fat-tree routing
 // and node ordering providing contention free traffic for MPI global collectives", 2012).
-class ByDestination {
+class DModKNextHop {
  public:
-  explicit ByDestination(const topo::Graph& graph);
+  explicit DModKNextHop(const topo::Graph& graph);
 
-  // For Routes::way() to the server whose place among those of its leaf is `place`: leaves choose
+  // For Routes::path() to the server whose place among those of its leaf is `place`: leaves choose
   // by it, spines by what leaves leave of it.
   auto to(std::size_t place) const {
     return [this, place](NodeId node, std::size_t hops) {

@@ -14,28 +14,28 @@ namespace regatta::fabric {
 namespace {
 
 std::vector<std::string> names_of(const topo::Graph& graph,
-                                  const std::optional<std::vector<std::uint32_t>>& way) {
+                                  const std::optional<std::vector<std::uint32_t>>& path) {
   std::vector<std::string> names;
-  if (!way) return {"none"};
-  for (const std::uint32_t link : *way)
+  if (!path) return {"none"};
+  for (const std::uint32_t link : *path)
     names.push_back(topo::up_or_down(graph, link));
   return names;
 }
 
 TEST(Routes, GoUpToASpineAndDownAgain) {
   const TestFabric fabric(8, 2, {1e9});
-  const auto way = fabric.routes.way(fabric.nics[0], fabric.nics[5], fabric.by_destination.to(5));
-  EXPECT_THAT(names_of(fabric.graph, way),
+  const auto path = fabric.routes.path(fabric.nics[0], fabric.nics[5], fabric.d_mod_k.to(5));
+  EXPECT_THAT(names_of(fabric.graph, path),
               testing::ElementsAre("s0.nic0-leaf0 up", "leaf0-spine1 up", "leaf2-spine1 down",
                                    "s5.nic0-leaf2 down"));
 }
 
 TEST(Routes, StayBelowALeafAndNowhereToTheSameNic) {
   const TestFabric fabric(8, 2, {1e9});
-  EXPECT_THAT(names_of(fabric.graph, fabric.routes.way(fabric.nics[0], fabric.nics[1],
-                                                       fabric.by_destination.to(1))),
+  EXPECT_THAT(names_of(fabric.graph,
+                       fabric.routes.path(fabric.nics[0], fabric.nics[1], fabric.d_mod_k.to(1))),
               testing::ElementsAre("s0.nic0-leaf0 up", "s1.nic0-leaf0 down"));
-  EXPECT_THAT(fabric.routes.way(fabric.nics[0], fabric.nics[0], fabric.by_destination.to(0)),
+  EXPECT_THAT(fabric.routes.path(fabric.nics[0], fabric.nics[0], fabric.d_mod_k.to(0)),
               testing::Optional(testing::IsEmpty()));
 }
 
@@ -53,8 +53,8 @@ TEST(Routes, AreNoneWhereNoWayLeads) {
     graph.links_of[graph.links[i].b.index()].push_back({static_cast<int>(i)});
   }
   const Routes routes(graph);
-  EXPECT_EQ(routes.way(nic_link(graph, ServerId{0}, 0), nic_link(graph, ServerId{2}, 0),
-                       ByDestination(graph).to(2)),
+  EXPECT_EQ(routes.path(nic_link(graph, ServerId{0}, 0), nic_link(graph, ServerId{2}, 0),
+                        DModKNextHop(graph).to(2)),
             std::nullopt);
 }
 
@@ -69,11 +69,11 @@ TEST(Routes, OfManyChoicesAreTheEqualCostOnes) {
   for (const auto& [to, nic] : {std::pair{1, 1}, {6, 0}, {31, 1}, {17, 0}}) {
     std::set<std::uint32_t> seen;
     for (int i = 0; i < 3000; ++i) {
-      const auto way =
-          routes.way(nic_link(graph, ServerId{0}, 0), nic_link(graph, ServerId{to}, nic),
-                     [&](NodeId, std::size_t hops) { return random() % hops; });
-      ASSERT_TRUE(way);
-      seen.insert(way->begin(), way->end());
+      const auto path =
+          routes.path(nic_link(graph, ServerId{0}, 0), nic_link(graph, ServerId{to}, nic),
+                      [&](NodeId, std::size_t hops) { return random() % hops; });
+      ASSERT_TRUE(path);
+      seen.insert(path->begin(), path->end());
     }
     std::set<std::uint32_t> expected;
     const auto shares = topo::ecmp_shares(graph, ServerId{0}, 0, ServerId{to}, nic);
@@ -84,20 +84,20 @@ TEST(Routes, OfManyChoicesAreTheEqualCostOnes) {
   }
 }
 
-// 16 servers to a group of 4 spines with 4 super-spines each: ways from one server to those of
+// 16 servers to a group of 4 spines with 4 super-spines each: paths from one server to those of
 // another group use every uplink alike.
 TEST(Routes, ByDestinationUseAllLinksOfAllTiersAlike) {
   const topo::Graph graph = build_graph(TestFabric::three_tiers_of(32, 4, 4, 16, {1e9}));
   const Routes routes(graph);
-  const ByDestination by_destination(graph);
+  const DModKNextHop d_mod_k(graph);
   std::map<std::uint32_t, int> flows;
   for (int from = 0; from < 16; ++from) {
     for (int to = 16; to < 32; ++to) {
-      const auto way =
-          routes.way(nic_link(graph, ServerId{from}, 0), nic_link(graph, ServerId{to}, 0),
-                     by_destination.to(static_cast<std::size_t>(to)));
-      ASSERT_TRUE(way);
-      for (const std::uint32_t link : *way)
+      const auto path =
+          routes.path(nic_link(graph, ServerId{from}, 0), nic_link(graph, ServerId{to}, 0),
+                      d_mod_k.to(static_cast<std::size_t>(to)));
+      ASSERT_TRUE(path);
+      for (const std::uint32_t link : *path)
         ++flows[link];
     }
   }

@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::size_t kLongest = 60;  // of a word in a message
 
-class RoutesText {
+class RoutesParser {
  public:
-  RoutesText(const topo::Graph& graph, const std::string& file)
+  RoutesParser(const topo::Graph& graph, const std::string& file)
       : graph_(graph), file_(file), routes_(graph) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i)
       if (graph.nodes[i].kind != topo::NodeKind::kServer)
@@ -151,7 +151,7 @@ class RoutesText {
 
 Result<Routes> parse_routes(const topo::Graph& graph, std::string_view text,
                             const std::string& file) {
-  return RoutesText(graph, file).read(text);
+  return RoutesParser(graph, file).read(text);
 }
 
 }  // namespace regatta::fabric

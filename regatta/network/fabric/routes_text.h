@@ -12,7 +12,7 @@
 namespace regatta::fabric {
 
 // The routes of `text`, a line each: a switch, the leaf that traffic goes to or "*" for all other
-// leaves, and the links out of the switch that it takes. What no line says goes the shortest ways.
+// leaves, and the links out of the switch that it takes. What no line says goes the shortest paths.
 // `file` names the text in messages. Fails with kInvalidInput naming file, line and remedy.
 Result<Routes> parse_routes(const topo::Graph& graph, std::string_view text,
                             const std::string& file);

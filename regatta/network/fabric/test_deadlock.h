@@ -1,4 +1,4 @@
-// fabric/test_deadlock.h: fabrics for tests of deadlocks, and what a circle must be.
+// fabric/test_deadlock.h: fabrics for tests of deadlocks, and what a cycle must be.
 #pragma once
 
 #include <algorithm>
@@ -33,13 +33,13 @@ inline std::uint32_t link_between(const topo::Graph& graph, NodeId from, NodeId 
   return 0;
 }
 
-// Each link of a circle leads to where the next one begins, and none comes twice.
-inline void expect_circle(const topo::Graph& graph, const Circle& circle) {
-  ASSERT_GE(circle.size(), 2U);
-  EXPECT_EQ(std::set(circle.begin(), circle.end()).size(), circle.size());
-  for (std::size_t i = 0; i < circle.size(); ++i) {
-    const std::uint32_t next = circle[(i + 1) % circle.size()];
-    EXPECT_EQ(head_of(graph, circle[i]), tail_of(graph, next));
+// Each link of a cycle leads to where the next one begins, and none comes twice.
+inline void expect_cycle(const topo::Graph& graph, const DependencyCycle& cycle) {
+  ASSERT_GE(cycle.size(), 2U);
+  EXPECT_EQ(std::set(cycle.begin(), cycle.end()).size(), cycle.size());
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    const std::uint32_t next = cycle[(i + 1) % cycle.size()];
+    EXPECT_EQ(head_of(graph, cycle[i]), tail_of(graph, next));
   }
 }
 

@@ -18,7 +18,7 @@ struct TestFabric {
   TestFabric(int servers, int servers_per_leaf, BytesPerSecond rate)
       : graph(build_graph(cluster_of(servers, servers_per_leaf, rate))),
         routes(graph),
-        by_destination(graph),
+        d_mod_k(graph),
         links(links_of(graph)) {
     for (int server = 0; server < servers; ++server)
       nics.push_back(nic_link(graph, ServerId{server}, 0));
@@ -51,14 +51,14 @@ struct TestFabric {
 
   // A path, with the spine chosen by the destination.
   std::uint32_t path(std::uint32_t from, std::uint32_t to) {
-    const auto way = routes.way(nics[from], nics[to], by_destination.to(to));
-    REGATTA_CHECK(way.has_value());
-    return paths.add(*way);
+    const auto path = routes.path(nics[from], nics[to], d_mod_k.to(to));
+    REGATTA_CHECK(path.has_value());
+    return paths.add(*path);
   }
 
   topo::Graph graph;
   Routes routes;
-  ByDestination by_destination;
+  DModKNextHop d_mod_k;
   Links links;
   Paths paths;
   std::vector<LinkId> nics;  // per server

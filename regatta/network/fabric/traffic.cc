@@ -33,21 +33,21 @@ double Paths::latency(std::uint32_t path, const Links& of) const {
   return sum;
 }
 
-std::uint32_t Traffic::add(std::uint32_t path, Bytes bytes, Seconds delay) {
+std::uint32_t FlowGraph::add(std::uint32_t path, Bytes bytes, Seconds delay) {
   REGATTA_CHECK(bytes.value >= 0 && delay.value >= 0 && flows_.size() < (1ULL << 31U));
   flows_.push_back({.bytes = static_cast<double>(bytes.value), .delay = delay.value, .path = path});
   return static_cast<std::uint32_t>(flows_.size() - 1);
 }
 
-void Traffic::wait(std::uint32_t flow, std::uint32_t before, After after) {
+void FlowGraph::depend(std::uint32_t flow, std::uint32_t before, After after) {
   REGATTA_CHECK(flow < flows_.size() && before < flows_.size());
-  ++flows_[flow].waits_for;
-  waits_.push_back({before, 2 * flow + static_cast<std::uint32_t>(after)});
+  ++flows_[flow].pending_dependencies;
+  dependencies_.push_back({before, 2 * flow + static_cast<std::uint32_t>(after)});
 }
 
-void Traffic::reserve(std::size_t flows, std::size_t waits) {
+void FlowGraph::reserve(std::size_t flows, std::size_t waits) {
   flows_.reserve(flows);
-  waits_.reserve(waits);
+  dependencies_.reserve(waits);
 }
 
 }  // namespace regatta::fabric

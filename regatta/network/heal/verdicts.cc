@@ -15,7 +15,7 @@ Harm harm_of(diag::Symptom symptom) {
 
 }  // namespace
 
-std::vector<Fault> faults_of(const diag::Verdict& verdict) {
+std::vector<Fault> faults_of(const diag::FaultVerdict& verdict) {
   const diag::Culprit& culprit = verdict.culprit;
   const Harm harm = harm_of(verdict.symptom);
   if (!diag::is_fault(verdict)) return {};
@@ -31,7 +31,7 @@ std::vector<Fault> faults_of(const diag::Verdict& verdict) {
   return faults;
 }
 
-std::string report_lines(const topo::Graph& graph, const diag::Verdict& verdict) {
+std::string report_lines(const topo::Graph& graph, const diag::FaultVerdict& verdict) {
   std::string lines;
   for (const Fault& fault : faults_of(verdict)) {
     nlohmann::json broken;

@@ -15,8 +15,8 @@ using testing::IsEmpty;
 
 class Verdicts : public testing::Test {
  protected:
-  diag::Verdict of(const diag::Culprit& culprit, diag::Symptom symptom) const {
-    diag::Verdict verdict;
+  diag::FaultVerdict of(const diag::Culprit& culprit, diag::Symptom symptom) const {
+    diag::FaultVerdict verdict;
     verdict.culprit = culprit;
     verdict.symptom = symptom;
     return verdict;
@@ -31,7 +31,8 @@ class Verdicts : public testing::Test {
 TEST_F(Verdicts, HoldALinkInTheDirectionThatSuffers) {
   const auto down = of(diag::link_culprit({link("leaf0", "spine1"), false}), diag::Symptom::kLoss);
   EXPECT_THAT(faults_of(down), ElementsAre(fabric_.broken_link("spine1", "leaf0", Harm::kLoses)));
-  const auto both = of(diag::both_ways_culprit(link("leaf0", "spine1")), diag::Symptom::kNoCarrier);
+  const auto both =
+      of(diag::both_directions_culprit(link("leaf0", "spine1")), diag::Symptom::kNoCarrier);
   EXPECT_THAT(faults_of(both),
               ElementsAre(fabric_.broken_link("leaf0", "spine1", Harm::kNoCarrier),
                           fabric_.broken_link("spine1", "leaf0", Harm::kNoCarrier)));
@@ -44,7 +45,7 @@ TEST_F(Verdicts, HoldASwitchThatEatsSomeFlows) {
 
 TEST_F(Verdicts, HoldNothingForServersAndBusyHosts) {
   EXPECT_THAT(faults_of(of(diag::server_culprit(NodeId{0}), diag::Symptom::kSilent)), IsEmpty());
-  EXPECT_THAT(faults_of(of(diag::noise_culprit(NodeId{0}), diag::Symptom::kLate)), IsEmpty());
+  EXPECT_THAT(faults_of(of(diag::host_noise_culprit(NodeId{0}), diag::Symptom::kLate)), IsEmpty());
   EXPECT_THAT(faults_of({}), IsEmpty());
   EXPECT_EQ(report_lines(fabric_.graph, {}), "");
 }
@@ -52,7 +53,7 @@ TEST_F(Verdicts, HoldNothingForServersAndBusyHosts) {
 TEST_F(Verdicts, AreUnderstoodByTheSocket) {
   for (const auto& verdict :
        {of(diag::switch_culprit(fabric_.node("spine0")), diag::Symptom::kLoss),
-        of(diag::both_ways_culprit(link("leaf1", "spine0")), diag::Symptom::kBlackHole),
+        of(diag::both_directions_culprit(link("leaf1", "spine0")), diag::Symptom::kBlackHole),
         of(diag::nic_culprit(fabric_.graph, link("s0", "leaf0")), diag::Symptom::kLoss)}) {
     std::istringstream lines(report_lines(fabric_.graph, verdict));
     std::vector<Fault> understood;

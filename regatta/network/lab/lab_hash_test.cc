@@ -45,8 +45,8 @@ class Hashes : public Lab {
   const std::string& address_of(int server) const {
     return lab_.servers[static_cast<std::size_t>(server)].nic_addresses[0];
   }
-  fabric::Connection connection(int from, int to, std::uint16_t from_port, std::uint16_t to_port,
-                                std::uint8_t protocol) const {
+  fabric::PlannedConnection connection(int from, int to, std::uint16_t from_port,
+                                       std::uint16_t to_port, std::uint8_t protocol) const {
     return {nic_link(graph_, ServerId{from}, 0),
             nic_link(graph_, ServerId{to}, 0),
             {.from = fabric::address(address_of(from)),
@@ -117,8 +117,8 @@ TEST_F(Hashes, ArePredictedForEachOfTenThousandConnections) {
     const int from = static_cast<int>(random() % kServers);
     const int to = (from + 1 + static_cast<int>(random() % (kServers - 1))) % kServers;
     const auto port = [&] { return static_cast<std::uint16_t>(1 + random() % 65535); };
-    const fabric::Connection one = connection(from, to, port(), port(), i % 2 == 0 ? 17 : 6);
-    const auto way = routes.way(one.from, one.to, fabric::ByHash{one.flow, seeds_});
+    const fabric::PlannedConnection one = connection(from, to, port(), port(), i % 2 == 0 ? 17 : 6);
+    const auto way = routes.path(one.from, one.to, fabric::EcmpNextHop{one.flow, seeds_});
     ASSERT_TRUE(way);
     ASSERT_GE(way->size(), 2U);
     ups += static_cast<int>(way->size()) / 2 - 1;
@@ -136,7 +136,7 @@ TEST_F(Hashes, AreMetByPlannedPortsWithoutACollision) {
   std::mt19937 random(7);
   int collisions_by_chance = 0;
   for (int i = 0; i < 100; ++i) {
-    std::vector<fabric::Connection> all;
+    std::vector<fabric::PlannedConnection> all;
     std::vector<std::pair<int, int>> ends;
     for (std::size_t count = 2 + random() % 15; all.size() < count;) {
       ends.emplace_back(random() % 2, 2 + random() % 2);
@@ -149,7 +149,7 @@ TEST_F(Hashes, AreMetByPlannedPortsWithoutACollision) {
     for (std::size_t k = 0; k < all.size(); ++k) {
       fabric::FiveTuple flow = all[k].flow;
       flow.from_port = plan.ports[k];
-      const auto way = routes.way(all[k].from, all[k].to, fabric::ByHash{flow, seeds_});
+      const auto way = routes.path(all[k].from, all[k].to, fabric::EcmpNextHop{flow, seeds_});
       ASSERT_TRUE(way);
       for (std::size_t hop = 1; hop + 1 < way->size(); ++hop)
         EXPECT_EQ(++load[(*way)[hop]], 1) << "try " << i;

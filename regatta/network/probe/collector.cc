@@ -49,7 +49,7 @@ PairSum& Collector::pair_of(const Probe& probe) {
                 graph_.links[probe.to.index()].a.index()];
 }
 
-void Collector::count(const diag::Report& report) {
+void Collector::count(const diag::ProbeReport& report) {
   for (const diag::SentCount& one : report.sent) {
     std::vector<Counted>& windows = counted_[one.probe];
     if (windows.empty()) windows.resize(kAgain);
@@ -79,7 +79,7 @@ void Collector::count(const std::vector<Latency>& latencies) {
 Status Collector::take(NodeId node, std::string_view text, Seconds now) {
   Server& server = servers_[node.index()];
   REGATTA_TRY(line, parse_line(text, server.part, periods_));
-  const auto* const report = std::get_if<diag::Report>(&line);
+  const auto* const report = std::get_if<diag::ProbeReport>(&line);
   if (report != nullptr && static_cast<double>(report->window) * window_.value >
                                (now + kAheadMost).value + window_.value)
     return Error{Code::kInvalidInput, "server " + graph_.nodes[node.index()].name +

@@ -40,15 +40,15 @@ class Collector {
   // are yet to come.
   Status take(NodeId server, std::string_view line, Seconds now);
   void add(const diag::CarrierEvent& event) { locator_.add(event); }
-  void add(const diag::PassedCount& count) { locator_.add(count); }
-  diag::News look(Seconds now) { return locator_.look(now); }
+  void add(const diag::PassiveCount& count) { locator_.add(count); }
+  diag::FaultChanges look(Seconds now) { return locator_.locate(now); }
 
   void leave_out(std::vector<bool> ways) { locator_.leave_out(std::move(ways)); }
   // As the last look saw it: ways that lose something, and what is broken.
   const std::vector<std::uint32_t>& lossy() const { return locator_.lossy(); }
-  const std::vector<diag::Verdict>& standing() const { return locator_.standing(); }
+  const std::vector<diag::FaultVerdict>& standing() const { return locator_.active_faults(); }
   // Who is not told for a second: routers may say that a switch has changed its hash instead.
-  std::vector<diag::Culprit> doubted() const { return locator_.doubted(); }
+  std::vector<diag::Culprit> doubted() const { return locator_.unconfirmed(); }
 
   std::size_t servers() const { return servers_.size(); }
   const PairSum& pair(std::size_t from, std::size_t to) const {
@@ -68,7 +68,7 @@ class Collector {
     std::uint16_t answered = 0;
   };
 
-  void count(const diag::Report& report);
+  void count(const diag::ProbeReport& report);
   void count(const std::vector<Latency>& latencies);
   PairSum& pair_of(const Probe& probe);
 

@@ -25,7 +25,7 @@ class CollectorOfFour : public testing::Test {
 
   std::string line(int node, diag::Window window, std::uint16_t answered = 3) {
     const ServerPart part = part_of(fabric_.graph, matrix_, NodeId{node});
-    diag::Report report{.server = part.server, .window = window};
+    diag::ProbeReport report{.server = part.server, .window = window};
     report.host.control_sent = 6;
     for (const std::uint32_t probe : part.sends)
       report.sent.push_back({probe, 3, answered});
@@ -110,7 +110,7 @@ TEST_F(CollectorOfFour, BlamesASilentServerThatAnswersNobody) {
     ASSERT_TRUE(take(node, kFirst));
   collector_.begin(at(kFirst));
   const auto run = [&](diag::Window from, diag::Window to, bool answers) {
-    std::vector<diag::Verdict> begun;
+    std::vector<diag::FaultVerdict> begun;
     for (diag::Window window = from; window < to; ++window) {
       for (int node = 0; node < 3; ++node) {
         const ServerPart part = part_of(fabric_.graph, matrix_, NodeId{node});
@@ -123,7 +123,7 @@ TEST_F(CollectorOfFour, BlamesASilentServerThatAnswersNobody) {
             text += " a " + std::to_string(probe) + ":0";
         EXPECT_TRUE(collector_.take(NodeId{node}, text, at(window + 2)));
       }
-      for (const diag::Verdict& verdict : collector_.look(at(window + 2)).begun)
+      for (const diag::FaultVerdict& verdict : collector_.look(at(window + 2)).begun)
         begun.push_back(verdict);
     }
     return begun;
@@ -140,7 +140,7 @@ TEST_F(CollectorOfFour, BlamesASilentServerThatAnswersNobody) {
 TEST_F(CollectorOfFour, HasRoomForTheLongestLineOfEachServer) {
   for (int node = 0; node < 4; ++node) {
     const ServerPart part = part_of(fabric_.graph, matrix_, NodeId{node});
-    diag::Report report{.server = part.server, .window = std::int64_t{1} << 40};
+    diag::ProbeReport report{.server = part.server, .window = std::int64_t{1} << 40};
     report.host = {.worst_gap = {1e5}, .control_sent = ~0U, .control_lost = ~0U, .overflows = ~0U};
     std::vector<Latency> latencies;
     for (const std::uint32_t probe : part.sends) {

@@ -204,7 +204,7 @@ void Inquiry::ask_for_flows(std::span<const std::uint32_t> lossy, Seconds now,
 }
 
 std::vector<Question> Inquiry::ask(std::span<const std::uint32_t> lossy,
-                                   std::span<const diag::Verdict> standing,
+                                   std::span<const diag::FaultVerdict> standing,
                                    std::span<const diag::Culprit> doubted, Seconds now) {
   forget(now);
   is_lossy_.assign(is_lossy_.size(), false);
@@ -213,7 +213,7 @@ std::vector<Question> Inquiry::ask(std::span<const std::uint32_t> lossy,
   // What healed may have led ways around it meanwhile: they are looked at again.
   if (std::exchange(has_broken_, !standing.empty()) && standing.empty()) begin_survey(now);
   is_broken_.assign(is_broken_.size(), false);
-  for (const diag::Verdict& verdict : standing)
+  for (const diag::FaultVerdict& verdict : standing)
     for (const std::uint32_t link : links_to_avoid(graph_, verdict.culprit))
       is_broken_[link] = true;
   std::vector<Question> questions;
@@ -244,12 +244,12 @@ void Inquiry::put_off(const Question& question) {
   to_survey_[question.server.index()].push_back(trace->way);
 }
 
-Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const Trace& trace,
-                                                     Seconds now) {
+Result<std::vector<diag::PassiveCount>> Inquiry::take(NodeId server, const Trace& trace,
+                                                      Seconds now) {
   if (trace.way >= ways_.size() || server_of(trace.way) != server ||
       static_cast<int>(trace.hops.size()) != routers_on(trace.way))
     return Error{Code::kInvalidInput, "tells of a traceroute on a way that is not its own"};
-  std::vector<diag::PassedCount> counts;
+  std::vector<diag::PassiveCount> counts;
   ways_[trace.way].surveys = 0;  // it has been answered
   const KnownWays::Said said = known_.take(trace, has_broken_, now);
   if (said == KnownWays::Said::kElsewhere) to_check_.push_back({now + kCheckAfter, trace.way});
@@ -269,7 +269,7 @@ Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const Trace&
     if (hop >= alike || its.sent == 0 || known.asked < kAskedLeast) continue;
     const double usual = static_cast<double>(known.answered) / static_cast<double>(known.asked);
     if (usual < kAnswersLeast) continue;
-    diag::PassedCount count{
+    diag::PassiveCount count{
         .window = trace.window,
         .links = {links.begin(), links.begin() + static_cast<std::ptrdiff_t>(hop) + 1},
         .sent = its.sent,
@@ -297,8 +297,8 @@ std::optional<std::vector<std::uint32_t>> Inquiry::round_trip(NodeId server,
   const auto to = nic(flow.to);
   if (!from || !to || graph_.links[from->index()].a != server) return std::nullopt;
   const fabric::FiveTuple back{flow.to, flow.from, flow.to_port, flow.from_port, flow.protocol};
-  auto links = routes_.way(*from, *to, fabric::ByHash{flow, seeds_});
-  const auto returns = routes_.way(*to, *from, fabric::ByHash{back, seeds_});
+  auto links = routes_.path(*from, *to, fabric::EcmpNextHop{flow, seeds_});
+  const auto returns = routes_.path(*to, *from, fabric::EcmpNextHop{back, seeds_});
   if (!links || !returns) return std::nullopt;
   links->insert(links->end(), returns->begin(), returns->end());
   return links;
@@ -319,12 +319,12 @@ bool Inquiry::crosses_broken(std::span<const std::uint32_t> links) const {
   return std::ranges::any_of(links, [&](std::uint32_t link) { return is_broken_[link]; });
 }
 
-Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const FlowCounts& counts,
-                                                     Seconds now) {
+Result<std::vector<diag::PassiveCount>> Inquiry::take(NodeId server, const FlowCounts& counts,
+                                                      Seconds now) {
   // Who tells more than it is asked is not heard.
   const bool is_asked = is_flows_asked_[server.index()];
   is_flows_asked_[server.index()] = false;
-  if (!is_asked || !known_.is_hash_known()) return std::vector<diag::PassedCount>();
+  if (!is_asked || !known_.is_hash_known()) return std::vector<diag::PassiveCount>();
   std::vector<RecentFlow> fresh;
   for (const FlowCount& one : counts.flows) {
     auto links = round_trip(server, one.flow);
@@ -335,7 +335,7 @@ Result<std::vector<diag::PassedCount>> Inquiry::take(NodeId server, const FlowCo
   flows_.insert(flows_.end(), fresh.begin(), fresh.end());
   if (flows_.size() > kFlowsKept)
     flows_.erase(flows_.begin(), flows_.end() - static_cast<std::ptrdiff_t>(kFlowsKept));
-  std::vector<diag::PassedCount> passed;
+  std::vector<diag::PassiveCount> passed;
   for (RecentFlow& one : fresh) {
     // Around what is broken a healer may have led it meanwhile.
     if (crosses_broken(one.links)) continue;

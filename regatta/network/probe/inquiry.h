@@ -16,8 +16,8 @@
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/fault_verdict.h"
 #include "regatta/network/diag/observation.h"
-#include "regatta/network/diag/verdict.h"
 #include "regatta/network/fabric/routes.h"
 #include "regatta/network/probe/evidence.h"
 #include "regatta/network/probe/internal/known_ways.h"
@@ -25,8 +25,8 @@
 
 namespace regatta::probe {
 
-// Routers have told within it whether a switch hashes otherwise: what diag::LocatorOptions::doubt
-// should be where somebody asks them.
+// Routers have told within it whether a switch hashes otherwise: what
+// diag::LocatorOptions::confirmation_delay should be where somebody asks them.
 inline constexpr Seconds kDoubt{1};
 
 struct Question {
@@ -59,9 +59,9 @@ class Inquiry {
           std::span<const std::uint32_t> seeds, const Matrix& matrix);
 
   // What to ask now. `lossy`: ways that lose something; `standing`: what is known to be broken;
-  // `doubted`: who may have another hash instead (diag::Locator::doubted()).
+  // `doubted`: who may have another hash instead (diag::Locator::unconfirmed()).
   std::vector<Question> ask(std::span<const std::uint32_t> lossy,
-                            std::span<const diag::Verdict> standing,
+                            std::span<const diag::FaultVerdict> standing,
                             std::span<const diag::Culprit> doubted, Seconds now);
   // Whose packets take this way.
   NodeId server_of(std::uint32_t way) const;
@@ -71,8 +71,9 @@ class Inquiry {
   void put_off(const Question& question);
 
   // What an answer of `server` says about known ways. kInvalidInput for what it cannot know.
-  Result<std::vector<diag::PassedCount>> take(NodeId server, const Trace& trace, Seconds now);
-  Result<std::vector<diag::PassedCount>> take(NodeId server, const FlowCounts& counts, Seconds now);
+  Result<std::vector<diag::PassiveCount>> take(NodeId server, const Trace& trace, Seconds now);
+  Result<std::vector<diag::PassiveCount>> take(NodeId server, const FlowCounts& counts,
+                                               Seconds now);
   Result<diag::CarrierEvent> take(NodeId server, const NicCarrier& nic) const;
 
   // By answers since `since`.

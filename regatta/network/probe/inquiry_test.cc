@@ -64,7 +64,7 @@ class Inquires : public testing::Test {
     return 0;
   }
   std::vector<Question> ask(std::vector<std::uint32_t> lossy,
-                            const std::vector<diag::Verdict>& standing = {}) {
+                            const std::vector<diag::FaultVerdict>& standing = {}) {
     return inquiry_.ask(lossy, standing, {}, now_);
   }
   // How many ways it asks about; all is as planned.
@@ -86,7 +86,7 @@ class Inquires : public testing::Test {
   }
 
   // So that counts of connections are awaited.
-  void ask_for_flows(const std::vector<diag::Verdict>& standing = {}) {
+  void ask_for_flows(const std::vector<diag::FaultVerdict>& standing = {}) {
     now_ = now_ + Seconds{5};
     ask({0}, standing);
   }
@@ -203,7 +203,7 @@ TEST_F(Inquires, AndTakesWholeWaysAsTheyWereMeasured) {
   };
   const LinkId from{static_cast<int>(planned.front() / 2)};
   const LinkId to{static_cast<int>(planned.back() / 2)};
-  const auto taken = *fabric_.routes.way(from, to, other);
+  const auto taken = *fabric_.routes.path(from, to, other);
   ASSERT_NE(taken[1], planned[1]);
   Trace trace = trace_of(way);
   for (std::size_t hop = 0; hop + 1 < taken.size(); ++hop)
@@ -252,9 +252,9 @@ TEST_F(Inquires, AndLearnsNoWayWhileSomethingIsBroken) {
     if (fabric_.graph.links[link.index()].a == cable.a &&
         link.index() != matrix_.ways.links(way)[1] / 2)
       detour.hops[1].router = topo::address_of(link, true);
-  diag::Verdict broken;
+  diag::FaultVerdict broken;
   broken.culprit =
-      diag::both_ways_culprit(LinkId{static_cast<int>(matrix_.ways.links(way)[1] / 2)});
+      diag::both_directions_culprit(LinkId{static_cast<int>(matrix_.ways.links(way)[1] / 2)});
   ask({}, {broken});
   for (int i = 0; i < 5; ++i) {
     now_ = now_ + Seconds{5};
@@ -391,14 +391,14 @@ TEST_F(Inquires, AndKnowsTheWaysOfConnections) {
   const auto passed = inquiry_.take(server, counts, now_);
   ASSERT_TRUE(passed);
   ASSERT_THAT(*passed, SizeIs(2));
-  const auto there = fabric_.routes.way(from, to, fabric::ByHash{flow, fabric_.seeds});
+  const auto there = fabric_.routes.path(from, to, fabric::EcmpNextHop{flow, fabric_.seeds});
   EXPECT_TRUE(std::ranges::equal(*there, std::span((*passed)[0].links).first(there->size())));
   EXPECT_EQ((*passed)[0].links.size(), 2 * there->size()) << "there and back";
   EXPECT_EQ((*passed)[0].sent, 50U) << "its losses are not as many draws as segments";
   EXPECT_EQ((*passed)[0].lost, 5U);
   EXPECT_EQ((*passed)[1].sent, 20U);
 
-  diag::Verdict broken;
+  diag::FaultVerdict broken;
   broken.culprit = diag::nic_culprit(fabric_.graph, from);
   ask_for_flows({broken});
   const auto later = inquiry_.take(server, counts, now_);

@@ -92,8 +92,9 @@ class Planner {
                   .protocol = 17}};
     if (taken_.contains(one.probe.flow)) return std::nullopt;
     const fabric::FiveTuple& flow = one.probe.flow;
-    auto there = routes_.way(from, to, fabric::ByHash{flow, seeds_, options_.policy});
-    auto back = routes_.way(to, from, fabric::ByHash{answer_to(flow), seeds_, options_.policy});
+    auto there = routes_.path(from, to, fabric::EcmpNextHop{flow, seeds_, options_.policy});
+    auto back =
+        routes_.path(to, from, fabric::EcmpNextHop{answer_to(flow), seeds_, options_.policy});
     if (!there || !back) return std::nullopt;
     one.there = std::move(*there);
     one.back = std::move(*back);

@@ -70,7 +70,7 @@ TEST(Matrix, TakesTheWaysThatTheHashOfTheSwitchesSays) {
     expect_is_a_way(fabric.graph, there, probe.from, probe.to);
     expect_is_a_way(fabric.graph, back, probe.to, probe.from);
     const auto said =
-        fabric.routes.way(probe.from, probe.to, fabric::ByHash{probe.flow, fabric.seeds});
+        fabric.routes.path(probe.from, probe.to, fabric::EcmpNextHop{probe.flow, fabric.seeds});
     ASSERT_TRUE(said);
     EXPECT_TRUE(std::ranges::equal(there, *said));
     // The answer leaves from the port that it was asked from, to the one that all listen on.
@@ -79,7 +79,7 @@ TEST(Matrix, TakesTheWaysThatTheHashOfTheSwitchesSays) {
                                    .from_port = probe.flow.from_port,
                                    .to_port = kProbePort};
     const auto answered =
-        fabric.routes.way(probe.to, probe.from, fabric::ByHash{answer, fabric.seeds});
+        fabric.routes.path(probe.to, probe.from, fabric::EcmpNextHop{answer, fabric.seeds});
     ASSERT_TRUE(answered);
     EXPECT_TRUE(std::ranges::equal(back, *answered));
   }

@@ -84,7 +84,7 @@ struct Prober::Impl {
   void send_control(std::int64_t round);
   void send_round(std::int64_t round);
   void note_drops(std::int64_t round);
-  diag::Report report(const Slot& one, std::int64_t newest) const;
+  diag::ProbeReport report(const Slot& one, std::int64_t newest) const;
   Status tell_windows(std::int64_t round, const std::function<Status(const std::string&)>& tell);
   std::string latencies();
 };
@@ -221,8 +221,8 @@ void Prober::Impl::note_drops(std::int64_t round) {
   if (fresh > 0) note(round, [&](Slot& one) { one.overflows += fresh; });
 }
 
-diag::Report Prober::Impl::report(const Slot& one, std::int64_t newest) const {
-  diag::Report report{.server = part.server, .window = one.window};
+diag::ProbeReport Prober::Impl::report(const Slot& one, std::int64_t newest) const {
+  diag::ProbeReport report{.server = part.server, .window = one.window};
   std::int64_t gap = 0;
   for (std::int64_t window = one.window; window <= newest; ++window) {
     const Slot& later = slots[static_cast<std::size_t>(window) % kSlots];

@@ -22,7 +22,7 @@ using testing::SizeIs;
 
 const ServerPart kPart{.server = NodeId{2}, .sends = {4, 9}, .answers = {1, 7}};
 
-diag::Report healthy() {
+diag::ProbeReport healthy() {
   return {.server = NodeId{2},
           .window = 123456789,
           .host = {.worst_gap = {0.000123}, .control_sent = 6},
@@ -32,20 +32,20 @@ diag::Report healthy() {
 
 TEST(ProberLines, NameOnlyWhatIsNotAsItShouldBe) {
   EXPECT_EQ(report_line(healthy(), 3), "w 123456789 123 6 0 0\n");
-  diag::Report report = healthy();
+  diag::ProbeReport report = healthy();
   report.sent[1] = {9, 3, 1};
   report.arrived[0] = {1, 0};
   EXPECT_EQ(report_line(report, 3), "w 123456789 123 6 0 0 s 9:3:1 a 1:0\n");
 }
 
 TEST(ProberLines, AreReadAsTheyAreWritten) {
-  diag::Report report = healthy();
+  diag::ProbeReport report = healthy();
   report.sent[0] = {4, 2, 0};
   report.arrived[1] = {7, 1};
   report.host.overflows = 5;
   const auto line = parse_line(report_line(report, 3), kPart, 3);
   ASSERT_TRUE(line) << line.error().message;
-  const auto& read = std::get<diag::Report>(*line);
+  const auto& read = std::get<diag::ProbeReport>(*line);
   EXPECT_EQ(report_line(read, 3), report_line(report, 3));
   EXPECT_EQ(read.server, NodeId{2});
   ASSERT_THAT(read.sent, SizeIs(2));
@@ -114,12 +114,12 @@ TEST_F(Loopback, AnswersAndCountsWhatItSends) {
   int arrived = 0;
   int windows = 0;
   int latencies = 0;
-  std::map<diag::Window, diag::Report> last;
+  std::map<diag::Window, diag::ProbeReport> last;
   for (const std::string& line : lines) {
     const auto one = parse_line(line, part, 3);
     ASSERT_TRUE(one) << line;
-    if (std::holds_alternative<diag::Report>(*one))
-      last[std::get<diag::Report>(*one).window] = std::get<diag::Report>(*one);
+    if (std::holds_alternative<diag::ProbeReport>(*one))
+      last[std::get<diag::ProbeReport>(*one).window] = std::get<diag::ProbeReport>(*one);
     else
       latencies += static_cast<int>(std::get<std::vector<Latency>>(*one).size());
   }

@@ -1,5 +1,5 @@
 // simulate/scenario.h: what is to be simulated: who sends what to whom over which fabric, how
-// switches choose ways, and what fails meanwhile.
+// switches choose paths, and what fails meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct PacketSettings {
   bool has_dcqcn = false;    // connections are told of marked packets, and slow down
 };
 
-enum class Pattern {
+enum class TrafficPattern {
   kRing,
   kTree,
   kHalvingDoubling,
@@ -63,7 +63,7 @@ struct TraceMessage {
 struct TrafficItem {
   int line = 0;
   std::string name;
-  Pattern pattern = Pattern::kRing;
+  TrafficPattern pattern = TrafficPattern::kRing;
   Bytes bytes;
   RankChoice choice = RankChoice::kAll;
   std::vector<std::string> ranks;  // kListed
@@ -73,7 +73,7 @@ struct TrafficItem {
   std::string after;  // an earlier item whose end this one waits for; empty: none
   int repeat = 1;
   bool folds = true;       // kAllToAll: messages that move alike are one flow, where switches spray
-  StepShape step;          // kStep
+  SimulatedStep step;      // kStep
   std::string job;         // kStep: a job file that `step` is to be derived from
   std::string trace_file;  // kTrace
   std::vector<TraceMessage> trace;  // of that file, once it is read

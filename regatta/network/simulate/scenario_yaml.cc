@@ -15,19 +15,20 @@ namespace {
 constexpr int kMostMtu = 65'535;
 constexpr double kLatest = 1e6;  // seconds: beyond it, fractions of a packet's time are lost
 
-const Choices<Pattern>& patterns() {
-  static const Choices<Pattern> all = {{"ring_all_reduce", Pattern::kRing},
-                                       {"tree_all_reduce", Pattern::kTree},
-                                       {"halving_doubling_all_reduce", Pattern::kHalvingDoubling},
-                                       {"hierarchical_all_reduce", Pattern::kHierarchical},
-                                       {"all_to_all", Pattern::kAllToAll},
-                                       {"pairwise_all_to_all", Pattern::kPairwise},
-                                       {"rail_all_to_all", Pattern::kRail},
-                                       {"permutation", Pattern::kPermutation},
-                                       {"incast", Pattern::kIncast},
-                                       {"message", Pattern::kMessage},
-                                       {"trace", Pattern::kTrace},
-                                       {"step", Pattern::kStep}};
+const Choices<TrafficPattern>& patterns() {
+  static const Choices<TrafficPattern> all = {
+      {"ring_all_reduce", TrafficPattern::kRing},
+      {"tree_all_reduce", TrafficPattern::kTree},
+      {"halving_doubling_all_reduce", TrafficPattern::kHalvingDoubling},
+      {"hierarchical_all_reduce", TrafficPattern::kHierarchical},
+      {"all_to_all", TrafficPattern::kAllToAll},
+      {"pairwise_all_to_all", TrafficPattern::kPairwise},
+      {"rail_all_to_all", TrafficPattern::kRail},
+      {"permutation", TrafficPattern::kPermutation},
+      {"incast", TrafficPattern::kIncast},
+      {"message", TrafficPattern::kMessage},
+      {"trace", TrafficPattern::kTrace},
+      {"step", TrafficPattern::kStep}};
   return all;
 }
 
@@ -81,8 +82,8 @@ PacketSettings read_packet(const YamlMap& map) {
   return packet;
 }
 
-StepShape read_step(const YamlMap& item) {
-  StepShape step;
+SimulatedStep read_step(const YamlMap& item) {
+  SimulatedStep step;
   step.tp = item.integer_or("tp", 1, {1, 1024});
   step.pp = item.integer_or("pp", 1, {1, 1024});
   step.dp = item.integer_or("dp", 1, {1, 65'536});
@@ -110,26 +111,26 @@ void read_ranks(const YamlMap& map, TrafficItem& item) {
 }
 
 // The keys of each pattern beside those of all.
-std::vector<std::string> keys_of(Pattern pattern) {
+std::vector<std::string> keys_of(TrafficPattern pattern) {
   std::vector<std::string> keys = {"pattern", "name", "start", "after"};
   const auto also = [&](std::initializer_list<const char*> more) {
     keys.insert(keys.end(), more.begin(), more.end());
   };
   switch (pattern) {
-    case Pattern::kMessage:
+    case TrafficPattern::kMessage:
       also({"bytes", "from", "to", "repeat"});
       break;
-    case Pattern::kIncast:
+    case TrafficPattern::kIncast:
       also({"bytes", "ranks", "to", "repeat"});
       break;
-    case Pattern::kTrace:
+    case TrafficPattern::kTrace:
       also({"file"});
       break;
-    case Pattern::kStep:
+    case TrafficPattern::kStep:
       also({"job", "tp", "pp", "dp", "micro_batches", "forward", "backward", "optimizer",
             "activations", "gradients", "fold"});
       break;
-    case Pattern::kAllToAll:
+    case TrafficPattern::kAllToAll:
       also({"bytes", "ranks", "repeat", "fold"});
       break;
     default:
@@ -154,19 +155,19 @@ TrafficItem read_item(const YamlMap& map, std::size_t number) {
   if (item.start.value > kLatest) map.fail("start", "later than 10^6 s; count from 0");
   item.after = map.text_or("after", "");
   item.repeat = map.integer_or("repeat", 1, {1, kMostItems});
-  if (item.pattern == Pattern::kTrace) {
+  if (item.pattern == TrafficPattern::kTrace) {
     if (!map.has("file")) map.fail("file", "missing; name the file of messages, like trace.csv");
     item.trace_file = map.text_or("file", "");
     return item;
   }
-  if (item.pattern == Pattern::kStep) {
+  if (item.pattern == TrafficPattern::kStep) {
     item.job = map.text_or("job", "");
     if (item.job.empty()) {
       item.step = read_step(map);
       return item;
     }
     item.step.folds = map.boolean_or("fold", true);
-    for (const std::string& key : keys_of(Pattern::kStep)) {
+    for (const std::string& key : keys_of(TrafficPattern::kStep)) {
       const bool is_beside = key == "pattern" || key == "name" || key == "start" ||
                              key == "after" || key == "job" || key == "fold";
       if (!is_beside && map.has(key))
@@ -175,11 +176,11 @@ TrafficItem read_item(const YamlMap& map, std::size_t number) {
     return item;
   }
   item.bytes = map.bytes("bytes");
-  if (item.pattern == Pattern::kAllToAll) item.folds = map.boolean_or("fold", true);
-  if (item.pattern == Pattern::kMessage) item.from = read_end(map, "from", "sends");
-  if (item.pattern == Pattern::kMessage || item.pattern == Pattern::kIncast)
+  if (item.pattern == TrafficPattern::kAllToAll) item.folds = map.boolean_or("fold", true);
+  if (item.pattern == TrafficPattern::kMessage) item.from = read_end(map, "from", "sends");
+  if (item.pattern == TrafficPattern::kMessage || item.pattern == TrafficPattern::kIncast)
     item.to = read_end(map, "to", "is sent to");
-  if (item.pattern != Pattern::kMessage) read_ranks(map, item);
+  if (item.pattern != TrafficPattern::kMessage) read_ranks(map, item);
   return item;
 }
 

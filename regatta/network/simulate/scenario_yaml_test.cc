@@ -51,7 +51,7 @@ TEST(ScenarioYaml, ReadsAStepAsNumbersOrFromAJob) {
       "  - {pattern: step, tp: 8, pp: 4, dp: 2, micro_batches: 16, forward: 10ms,\n"
       "     backward: 20ms, activations: 4MiB, gradients: 1GiB, fold: false}\n"
       "  - {pattern: step, job: job.yaml}\n");
-  const StepShape& step = scenario.traffic[0].step;
+  const SimulatedStep& step = scenario.traffic[0].step;
   EXPECT_EQ(step.tp * step.pp * step.dp, 64);
   EXPECT_EQ(step.micro_batches, 16);
   EXPECT_DOUBLE_EQ(step.backward.value, 20e-3);

@@ -8,7 +8,7 @@ namespace regatta::simulate {
 // Ranks are numbered tensor first, then data, then pipeline, as Megatron-LM does: rank = tensor +
 // tp (data + dp stage). What tensor-parallel ranks send each other inside a server is part of the
 // times.
-struct StepShape {
+struct SimulatedStep {
   int tp = 1;
   int pp = 1;
   int dp = 1;

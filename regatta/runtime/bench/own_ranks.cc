@@ -114,7 +114,7 @@ Status plan_ports(Board& board, const Ground& ground) {
     os::sleep_for(Seconds{0.001});
   if (board.given.load() < board.ranks) return {};
   REGATTA_TRY(planned, ground.plan_ports(endpoints_of(board)));
-  board.ways = static_cast<int>(planned.ways);
+  board.ways = static_cast<int>(planned.paths);
   board.connections = static_cast<int>(std::min<std::size_t>(planned.connections, kPortsMax));
   for (std::size_t from = 0; from < planned.ranks; ++from)
     for (std::size_t to = 0; to < planned.ranks; ++to)

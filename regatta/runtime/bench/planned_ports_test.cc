@@ -122,7 +122,7 @@ class PlannedPorts : public LabRanks {
       return static_cast<std::uint16_t>(
           std::uniform_int_distribution<unsigned>(49152, 65535)(random));
     }
-    std::vector<fabric::RankPlace> places;
+    std::vector<fabric::RankEndpoint> places;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
       places.push_back({topo::address_of(nic(rank)), ranks[rank].port});
     std::vector<std::size_t> order(ranks.size());
@@ -140,7 +140,7 @@ class PlannedPorts : public LabRanks {
   Times simulate(const std::vector<std::uint16_t>& from_ports,
                  const std::vector<std::uint16_t>& to_ports) const {
     fabric::Paths paths;
-    fabric::Traffic traffic;
+    fabric::FlowGraph traffic;
     std::vector<std::uint32_t> on_link(links_.capacity.size(), 0);
     Times times;
     const auto path = [&](std::uint32_t from, std::uint32_t to) {
@@ -149,7 +149,7 @@ class PlannedPorts : public LabRanks {
                                    .from_port = from_ports[from],
                                    .to_port = to_ports[to],
                                    .protocol = 6};
-      const auto way = routes_.way(nic(from), nic(to), fabric::ByHash{flow, seeds_});
+      const auto way = routes_.path(nic(from), nic(to), fabric::EcmpNextHop{flow, seeds_});
       EXPECT_TRUE(way);
       for (const std::uint32_t link : *way)
         times.most = std::max(times.most, ++on_link[link]);

@@ -24,11 +24,11 @@ struct Wait {
 };
 
 std::vector<Wait> waits_of(const topo::Graph& graph, const fabric::Routes& routes,
-                           const fabric::Circle& circle) {
+                           const fabric::DependencyCycle& circle) {
   std::vector<Wait> waits;
   for (std::size_t i = 0; i < circle.size(); ++i) {
     const auto cause =
-        fabric::cause_of_wait(graph, routes, circle[i], circle[(i + 1) % circle.size()]);
+        fabric::cause_of_dependency(graph, routes, circle[i], circle[(i + 1) % circle.size()]);
     waits.push_back({.link = graph.links[circle[i] / 2].name,
                      .from = graph.nodes[fabric::tail_of(graph, circle[i]).index()].name,
                      .to = graph.nodes[fabric::head_of(graph, circle[i]).index()].name,
@@ -37,7 +37,7 @@ std::vector<Wait> waits_of(const topo::Graph& graph, const fabric::Routes& route
   return waits;
 }
 
-std::vector<std::string> names_of(const topo::Graph& graph, const fabric::Failed& failed) {
+std::vector<std::string> names_of(const topo::Graph& graph, const fabric::FailureSet& failed) {
   std::vector<std::string> names;
   for (const LinkId link : failed.links)
     names.push_back(graph.links[link.index()].name);
@@ -49,10 +49,10 @@ std::vector<std::string> names_of(const topo::Graph& graph, const fabric::Failed
 // The waits of a circle after failures.
 std::vector<Wait> waits_after(const topo::Graph& graph, const fabric::FailureCheck& check) {
   const topo::Graph left = fabric::without(graph, *check.failed);
-  return waits_of(left, fabric::Routes(left), *check.circle);
+  return waits_of(left, fabric::Routes(left), *check.cycle);
 }
 
-void print_circle(const std::vector<Wait>& waits) {
+void print_cycle(const std::vector<Wait>& waits) {
   std::vector<std::vector<std::string>> rows = {{"link", "from", "to", "full with traffic to"}};
   for (const Wait& wait : waits)
     rows.push_back({wait.link, wait.from, wait.to, wait.cause});
@@ -76,9 +76,9 @@ void print_loop(const topo::Graph& graph, const fabric::RouteLoop& loop) {
 
 void print_now(const topo::Graph& graph, const fabric::Routes& routes,
                const fabric::DeadlockCheck& now) {
-  if (now.circle) {
-    fmt::print("deadlock possible: a circle of {}\n\n", counted(now.circle->size(), "link"));
-    print_circle(waits_of(graph, routes, *now.circle));
+  if (now.cycle) {
+    fmt::print("deadlock possible: a circle of {}\n\n", counted(now.cycle->size(), "link"));
+    print_cycle(waits_of(graph, routes, *now.cycle));
     return;
   }
   if (now.links == 0) {
@@ -86,7 +86,7 @@ void print_now(const topo::Graph& graph, const fabric::Routes& routes,
     return;
   }
   fmt::print("no deadlock: {}, {} between them, no circle\n", counted(now.links, "link"),
-             counted(now.waits, "wait"));
+             counted(now.dependencies, "wait"));
   std::vector<std::string> layers;
   for (const std::size_t links : now.layers)
     layers.push_back(std::to_string(links));
@@ -139,16 +139,16 @@ void print_after(const topo::Graph& graph, const FailureFinding& after) {
   }
   fmt::print("\n{}; {} led traffic new ways, {} cut leaves off\n", sets_text(after.at_once, check),
              check.rerouted, check.unreachable);
-  if (!check.circle) {
+  if (!check.cycle) {
     fmt::print("no deadlock: no circle after any of them\n");
     return;
   }
   fmt::print("deadlock possible after {} failed: a circle of {}\n\n",
-             join(names_of(graph, *check.failed), " and "), counted(check.circle->size(), "link"));
-  print_circle(waits_after(graph, check));
+             join(names_of(graph, *check.failed), " and "), counted(check.cycle->size(), "link"));
+  print_cycle(waits_after(graph, check));
 }
 
-json circle_to_json(const std::vector<Wait>& waits) {
+json cycle_to_json(const std::vector<Wait>& waits) {
   json circle = json::array();
   for (const Wait& wait : waits)
     circle.push_back(
@@ -190,13 +190,12 @@ void print_finding(const topo::Graph& graph, const fabric::Routes& routes,
 
 nlohmann::json finding_json(const topo::Graph& graph, const fabric::Routes& routes,
                             const FabricFinding& finding) {
-  json all = {{"has_circle", finding.has_circle()},
+  json all = {{"has_circle", finding.has_cycle()},
               {"links", finding.now.links},
-              {"waits", finding.now.waits},
+              {"waits", finding.now.dependencies},
               {"bounces", finding.now.bounces},
               {"layers", finding.now.layers}};
-  if (finding.now.circle)
-    all["circle"] = circle_to_json(waits_of(graph, routes, *finding.now.circle));
+  if (finding.now.cycle) all["circle"] = cycle_to_json(waits_of(graph, routes, *finding.now.cycle));
   if (finding.loop)
     all["loop"] = {{"leaf", graph.nodes[finding.loop->leaf.index()].name},
                    {"links", loop_names(graph, *finding.loop)}};
@@ -209,10 +208,10 @@ nlohmann::json finding_json(const topo::Graph& graph, const fabric::Routes& rout
                 {"is_sample", check.is_sample},
                 {"rerouted", check.rerouted},
                 {"cut_off", check.unreachable},
-                {"has_circle", check.circle.has_value()}};
-    if (check.circle) {
+                {"has_circle", check.cycle.has_value()}};
+    if (check.cycle) {
       one["failed"] = names_of(graph, *check.failed);
-      one["circle"] = circle_to_json(waits_after(graph, check));
+      one["circle"] = cycle_to_json(waits_after(graph, check));
     }
     all["failures"].push_back(std::move(one));
   }

@@ -33,7 +33,7 @@ struct FabricFinding {
   std::vector<FailureFinding> after;       // by the number of failures, up to the first circle
   std::vector<RouteFinding> routes_after;  // the same with given routes, which make none
 
-  bool has_circle() const { return now.circle || (!after.empty() && after.back().check.circle); }
+  bool has_cycle() const { return now.cycle || (!after.empty() && after.back().check.cycle); }
 };
 
 void print_finding(const topo::Graph& graph, const fabric::Routes& routes,

@@ -6,13 +6,14 @@
 #include "regatta/base/core/units_text.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/model/topo/graph_names.h"
-#include "regatta/network/fabric/witness.h"
+#include "regatta/network/fabric/deadlock_witness.h"
 
 namespace regatta::cli {
 
-FabricProof prove_circle(const topo::Cluster& cluster, const topo::Graph& graph,
-                         const fabric::Routes& routes, const fabric::Circle& circle) {
-  const auto witness = fabric::bring_about(graph, routes, topo::hash_seeds(cluster, graph), circle);
+FabricProof prove_cycle(const topo::Cluster& cluster, const topo::Graph& graph,
+                        const fabric::Routes& routes, const fabric::DependencyCycle& circle) {
+  const auto witness =
+      fabric::find_deadlock_witness(graph, routes, topo::hash_seeds(cluster, graph), circle);
   if (!witness) {
     return {.text = fmt::format("not brought about: {}\n", witness.error().message),
             .json = {{"deadlocks", false}, {"reason", witness.error().message}}};
@@ -30,14 +31,14 @@ FabricProof prove_circle(const topo::Cluster& cluster, const topo::Graph& graph,
   std::vector<std::string> links;
   for (const std::uint32_t link : witness->deadlock)
     links.push_back(topo::up_or_down(graph, link));
-  json["still_s"] = witness->still.value;
+  json["still_s"] = witness->quiescent_at.value;
   json["links"] = links;
   return {
       .text = fmt::format(
           "brought about packet by packet: of {} messages of {} that go over "
           "it {} never arrive; from {} on nothing moves, and these wait for each other:\n  {}\n",
           witness->messages, format_bytes(witness->bytes), witness->messages - witness->arrived,
-          format_seconds(witness->still), join(links, ", ")),
+          format_seconds(witness->quiescent_at), join(links, ", ")),
       .json = std::move(json)};
 }
 

@@ -19,7 +19,7 @@ struct FabricProof {
 };
 
 // The circle is one of the graph's, which is the cluster's or lacks links of it.
-FabricProof prove_circle(const topo::Cluster& cluster, const topo::Graph& graph,
-                         const fabric::Routes& routes, const fabric::Circle& circle);
+FabricProof prove_cycle(const topo::Cluster& cluster, const topo::Graph& graph,
+                        const fabric::Routes& routes, const fabric::DependencyCycle& circle);
 
 }  // namespace regatta::cli

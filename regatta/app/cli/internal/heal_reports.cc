@@ -23,12 +23,12 @@ Result<HealReports> HealReports::open(const std::string& path, const topo::Graph
   return HealReports(path, std::move(*fd), graph);
 }
 
-std::string HealReports::tell(const diag::News& news, Seconds now) {
-  for (const diag::Verdict& verdict : news.over)
+std::string HealReports::tell(const diag::FaultChanges& news, Seconds now) {
+  for (const diag::FaultVerdict& verdict : news.over)
     std::erase_if(lasting_,
-                  [&](const diag::Verdict& one) { return one.culprit == verdict.culprit; });
+                  [&](const diag::FaultVerdict& one) { return one.culprit == verdict.culprit; });
   std::string lines;
-  for (const diag::Verdict& verdict : news.begun) {
+  for (const diag::FaultVerdict& verdict : news.begun) {
     const std::string told = heal::report_lines(*graph_, verdict);
     if (told.empty()) continue;
     lines += told;
@@ -50,7 +50,7 @@ std::string HealReports::tell(const diag::News& news, Seconds now) {
 
 std::string HealReports::all_lasting() const {
   std::string lines;
-  for (const diag::Verdict& verdict : lasting_)
+  for (const diag::FaultVerdict& verdict : lasting_)
     lines += heal::report_lines(*graph_, verdict);
   return lines;
 }

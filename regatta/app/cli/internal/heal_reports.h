@@ -22,7 +22,7 @@ class HealReports {
   // What has begun is told at once, what goes on every second (a healer takes it that nobody sees a
   // fault any more who does not say so). Never waits: a healer that is gone is looked for again
   // every second, and hears of what goes on then. The sentence to print about that, once; "": none.
-  std::string tell(const diag::News& news, Seconds now);
+  std::string tell(const diag::FaultChanges& news, Seconds now);
 
  private:
   HealReports(std::string path, os::UniqueFd fd, const topo::Graph& graph)
@@ -34,7 +34,7 @@ class HealReports {
   std::string path_;
   os::UniqueFd fd_;  // empty while the healer is gone
   const topo::Graph* graph_;
-  std::vector<diag::Verdict> lasting_;
+  std::vector<diag::FaultVerdict> lasting_;
   Seconds told_;
 };
 

@@ -52,8 +52,8 @@ std::optional<std::string> unknown_hash(const topo::Cluster& cluster) {
 }
 
 // Cables between switches that are down; nothing where they cannot be asked for.
-fabric::Failed cables_down(const lab::LabInfo* lab, const topo::Graph& graph) {
-  fabric::Failed failed;
+fabric::FailureSet cables_down(const lab::LabInfo* lab, const topo::Graph& graph) {
+  fabric::FailureSet failed;
   if (lab == nullptr) return failed;
   const auto states = lab::link_states(*lab);
   for (std::size_t i = 0; states && i < std::min(states->size(), graph.links.size()); ++i)
@@ -62,8 +62,8 @@ fabric::Failed cables_down(const lab::LabInfo* lab, const topo::Graph& graph) {
   return failed;
 }
 
-Result<std::vector<fabric::RankPlace>> places_of(const std::vector<std::string>& endpoints) {
-  std::vector<fabric::RankPlace> places;
+Result<std::vector<fabric::RankEndpoint>> places_of(const std::vector<std::string>& endpoints) {
+  std::vector<fabric::RankEndpoint> places;
   for (const std::string& text : endpoints) {
     REGATTA_TRY(endpoint, comm::parse_endpoint(text));
     in_addr address{};
@@ -103,7 +103,7 @@ agent::PeerPorts rows_of(fabric::RankPorts planned) {
                 }
                 return rows;
               },
-          .ways = static_cast<int>(ports->ways)};
+          .ways = static_cast<int>(ports->paths)};
 }
 
 struct Fabric {
@@ -114,7 +114,7 @@ struct Fabric {
 };
 
 // Around `down`.
-Result<fabric::RankPorts> plan_on(const Fabric& fabric, const fabric::Failed& down,
+Result<fabric::RankPorts> plan_on(const Fabric& fabric, const fabric::FailureSet& down,
                                   std::span<const fabric::RankPairs> sets,
                                   const std::vector<std::string>& endpoints) {
   REGATTA_TRY(places, places_of(endpoints));
@@ -127,7 +127,7 @@ Result<fabric::RankPorts> plan_on(const Fabric& fabric, const fabric::Failed& do
 Result<agent::PeerPorts> plan_job(const Fabric& fabric, const lab::LabInfo* lab,
                                   const std::vector<workload::SendSet>& sets,
                                   const std::vector<std::string>& endpoints, report::Ports& told) {
-  const fabric::Failed down = cables_down(lab, fabric.graph);
+  const fabric::FailureSet down = cables_down(lab, fabric.graph);
   std::vector<fabric::RankPairs> pairs;
   for (const workload::SendSet& set : sets) {
     pairs.emplace_back();

@@ -201,7 +201,7 @@ class Run {
     begin_ = os::monotonic_now();
     while (!stop_ && (times_.duration.value <= 0 || since_begin() < times_.duration)) {
       REGATTA_TRY_DO(gather(door));
-      const diag::News news = collector_.look(os::system_now());
+      const diag::FaultChanges news = collector_.look(os::system_now());
       output_.news(news, since_begin());
       gathers_.go_on(news, collector_, door, output_, since_begin());
       if (healer) {

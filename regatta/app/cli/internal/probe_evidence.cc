@@ -23,7 +23,7 @@ void ProbeEvidence::greet(NodeId server, probe::Door& door) {
 Status ProbeEvidence::take(NodeId server, std::string_view line, probe::Collector& collector) {
   REGATTA_TRY(evidence, probe::parse_evidence(line));
   const Seconds now = os::system_now();
-  std::vector<diag::PassedCount> passed;
+  std::vector<diag::PassiveCount> passed;
   if (const auto* trace = std::get_if<probe::Trace>(&evidence)) {
     REGATTA_TRY(counts, inquiry_.take(server, *trace, now));
     passed = std::move(counts);
@@ -34,27 +34,27 @@ Status ProbeEvidence::take(NodeId server, std::string_view line, probe::Collecto
     REGATTA_TRY(event, inquiry_.take(server, *nic));
     collector.add(event);
   }
-  for (const diag::PassedCount& one : passed)
+  for (const diag::PassiveCount& one : passed)
     collector.add(one);
   return {};
 }
 
-void ProbeEvidence::go_on(const diag::News& news, probe::Collector& collector, probe::Door& door,
-                          ProbeOutput& output, Seconds since_begin) {
+void ProbeEvidence::go_on(const diag::FaultChanges& news, probe::Collector& collector,
+                          probe::Door& door, ProbeOutput& output, Seconds since_begin) {
   const Seconds now = os::system_now();
   for (const probe::Question& one :
        inquiry_.ask(collector.lossy(), collector.standing(), collector.doubted(), now))
     if (!door.tell(one.server, order_line(one.order))) inquiry_.put_off(one);
   // Found again, it waits anew: what is asked meanwhile says the same of both.
-  for (const diag::Verdict& over : news.over)
+  for (const diag::FaultVerdict& over : news.over)
     std::erase_if(begun_, [&](const Begun& one) { return one.verdict.culprit == over.culprit; });
-  for (const diag::Verdict& one : news.begun)
+  for (const diag::FaultVerdict& one : news.begun)
     if (is_fault(one)) begun_.push_back({one, now + kGathered});
   for (const Begun& one : begun_) {
     if (now < one.tell_at) continue;
     const auto& standing = collector.standing();
     const auto now_known =
-        std::ranges::find(standing, one.verdict.culprit, &diag::Verdict::culprit);
+        std::ranges::find(standing, one.verdict.culprit, &diag::FaultVerdict::culprit);
     const probe::Gathered gathered = inquiry_.about(one.verdict.culprit, one.verdict.since);
     if (now_known == standing.end() || !(gathered.has_traces() || gathered.has_connections()))
       continue;

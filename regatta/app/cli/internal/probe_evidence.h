@@ -33,12 +33,12 @@ class ProbeEvidence {
   // A line of its prober, for which probe::is_evidence() holds.
   Status take(NodeId server, std::string_view line, probe::Collector& collector);
   // After each look of the collector: asks, and prints what is worth it.
-  void go_on(const diag::News& news, probe::Collector& collector, probe::Door& door,
+  void go_on(const diag::FaultChanges& news, probe::Collector& collector, probe::Door& door,
              ProbeOutput& output, Seconds since_begin);
 
  private:
   struct Begun {
-    diag::Verdict verdict;
+    diag::FaultVerdict verdict;
     Seconds tell_at;
   };
   void tell_ways(ProbeOutput& output, Seconds since_begin);

@@ -150,7 +150,7 @@ void ProbeOutput::refusal(const probe::Refusal& refusal, Seconds since_begin) co
   std::fflush(stdout);
 }
 
-void ProbeOutput::verdict(const char* event, const diag::Verdict& verdict,
+void ProbeOutput::verdict(const char* event, const diag::FaultVerdict& verdict,
                           Seconds since_begin) const {
   if (!json_) {
     std::string text = to_string(graph_, verdict);
@@ -175,23 +175,23 @@ void ProbeOutput::verdict(const char* event, const diag::Verdict& verdict,
               {"confidence", verdict.confidence},
               {"sent", verdict.evidence.sent},
               {"lost", verdict.evidence.lost},
-              {"ways", verdict.evidence.ways},
-              {"ways_hit", verdict.evidence.ways_hit},
+              {"ways", verdict.evidence.paths},
+              {"ways_hit", verdict.evidence.paths_hit},
               {"since_s", verdict.since.value},
               {"at_s", verdict.at.value},
               {"or", alternatives}});
 }
 
-void ProbeOutput::news(const diag::News& news, Seconds since_begin) const {
-  for (const diag::Verdict& one : news.over)
+void ProbeOutput::news(const diag::FaultChanges& news, Seconds since_begin) const {
+  for (const diag::FaultVerdict& one : news.over)
     verdict("over", one, since_begin);
-  for (const diag::Verdict& one : news.begun)
+  for (const diag::FaultVerdict& one : news.begun)
     verdict("begun", one, since_begin);
-  for (const diag::Verdict& one : news.changed)
+  for (const diag::FaultVerdict& one : news.changed)
     verdict("changed", one, since_begin);
 }
 
-void ProbeOutput::gathered(const diag::Verdict& told, const diag::Verdict& now,
+void ProbeOutput::gathered(const diag::FaultVerdict& told, const diag::FaultVerdict& now,
                            const probe::Gathered& gathered, Seconds since_begin) const {
   const std::string culprit = to_string(graph_, now.culprit);
   std::vector<std::string> ruled_out;

@@ -34,9 +34,9 @@ class ProbeOutput {
   // Somebody has fallen silent, or is heard again.
   void roll(const probe::RollNews& news, const probe::RollCall& roll, Seconds since_begin) const;
   void refusal(const probe::Refusal& refusal, Seconds since_begin) const;
-  void news(const diag::News& news, Seconds since_begin) const;
+  void news(const diag::FaultChanges& news, Seconds since_begin) const;
   // What routers and connections say about a verdict as it was told, and as it is since.
-  void gathered(const diag::Verdict& told, const diag::Verdict& now,
+  void gathered(const diag::FaultVerdict& told, const diag::FaultVerdict& now,
                 const probe::Gathered& gathered, Seconds since_begin) const;
   // Ways that do not lead where they should; as text the first few.
   void elsewhere(const std::vector<probe::Elsewhere>& ways, Seconds since_begin);
@@ -47,7 +47,7 @@ class ProbeOutput {
   void pairs(const probe::Collector& collector) const;
 
  private:
-  void verdict(const char* event, const diag::Verdict& verdict, Seconds since_begin) const;
+  void verdict(const char* event, const diag::FaultVerdict& verdict, Seconds since_begin) const;
   void loss_and_latency(const probe::Collector& collector) const;
   void worst_pairs(const probe::Collector& collector) const;
   std::string way_text(std::uint32_t way) const;

@@ -11,15 +11,15 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/network/diag/polarisation.h"
-#include "regatta/network/simulate/pause_cause.h"
+#include "regatta/network/simulate/storm_cause.h"
 
 namespace regatta::cli {
 namespace {
 
 using nlohmann::json;
-using simulate::Network;
-using simulate::Outcome;
 using simulate::Scenario;
+using simulate::SimulatedNetwork;
+using simulate::SimulationResult;
 
 constexpr std::size_t kBusiest = 10;
 constexpr std::size_t kSlowestShown = 5;
@@ -28,7 +28,7 @@ json time_json(double time) {
   return std::isfinite(time) ? json(time) : json();
 }
 
-json item_json(const simulate::OperationOutcome& item) {
+json item_json(const simulate::OperationStats& item) {
   json one = {{"name", item.name},
               {"start_s", time_json(item.start)},
               {"end_s", time_json(item.end)},
@@ -44,8 +44,8 @@ json item_json(const simulate::OperationOutcome& item) {
   return one;
 }
 
-std::vector<simulate::LinkOutcome> busiest_links(const Outcome& outcome) {
-  std::vector<simulate::LinkOutcome> links = outcome.links;
+std::vector<simulate::LinkStats> busiest_links(const SimulationResult& outcome) {
+  std::vector<simulate::LinkStats> links = outcome.links;
   std::erase_if(links, [](const auto& link) { return link.bytes <= 0; });
   const std::size_t count = std::min(kBusiest, links.size());
   std::ranges::partial_sort(links, links.begin() + static_cast<std::ptrdiff_t>(count),
@@ -56,58 +56,59 @@ std::vector<simulate::LinkOutcome> busiest_links(const Outcome& outcome) {
   return links;
 }
 
-std::string device(const Network& network, std::uint32_t rank) {
+std::string device(const SimulatedNetwork& network, std::uint32_t rank) {
   return to_string(network.cluster, network.devices[rank]);
 }
 
-json links_json(const Network& network, const std::vector<std::uint32_t>& links) {
+json links_json(const SimulatedNetwork& network, const std::vector<std::uint32_t>& links) {
   json names = json::array();
   for (const std::uint32_t link : links)
     names.push_back(network.link_name(link));
   return names;
 }
 
-json storms_json(const Network& network, const simulate::PacketOutcome& packets) {
+json storms_json(const SimulatedNetwork& network, const simulate::PacketStats& packets) {
   json storms = json::array();
-  for (const fabric::PauseStorm& storm : packets.storms) {
+  for (const fabric::PfcStorm& storm : packets.storms) {
     storms.push_back({{"since_s", storm.since.value},
                       {"at_s", storm.at.value},
                       {"over_s", storm.over ? json(storm.over->value) : json()},
                       {"is_held", storm.is_held},
-                      {"root", simulate::root_name(network, storm.tree)},
-                      {"circle", links_json(network, storm.tree.circle)},
+                      {"root", simulate::storm_root_name(network, storm.tree)},
+                      {"circle", links_json(network, storm.tree.cycle)},
                       {"links", links_json(network, storm.tree.links)}});
   }
   return storms;
 }
 
-json packets_json(const Network& network, const Outcome& outcome) {
-  const simulate::PacketOutcome& packets = *outcome.packets;
+json packets_json(const SimulatedNetwork& network, const SimulationResult& outcome) {
+  const simulate::PacketStats& packets = *outcome.packets;
   return {{"packets", packets.packets},
           {"events", packets.events},
           {"marks", packets.marks},
           {"pauses", packets.pauses},
           {"lost", packets.lost},
           {"reordered", packets.reordered},
-          {"most_held_back", packets.most_held_back},
+          {"most_held_back", packets.reorder_buffer_peak},
           {"longest_queue_bytes", packets.longest_queue},
           {"longest_queue_link", network.link_name(packets.longest_queue_link)},
           {"deadlock", links_json(network, packets.deadlock)},
           {"storms", storms_json(network, packets)},
           {"bound_s", packets.bound},
-          {"leapt_s", packets.leapt}};
+          {"leapt_s", packets.skipped}};
 }
 
 }  // namespace
 
-json simulation_json(const Scenario& scenario, const Network& network, const Outcome& outcome) {
+json simulation_json(const Scenario& scenario, const SimulatedNetwork& network,
+                     const SimulationResult& outcome) {
   json all = {
       {"scenario", scenario.name},    {"cluster", network.cluster.name},  {"end_s", outcome.end},
       {"messages", outcome.messages}, {"unfinished", outcome.unfinished}, {"items", json::array()},
       {"links", json::array()},       {"slowest", json::array()}};
-  for (const simulate::OperationOutcome& item : outcome.operations)
+  for (const simulate::OperationStats& item : outcome.operations)
     all["items"].push_back(item_json(item));
-  for (const simulate::LinkOutcome& link : busiest_links(outcome)) {
+  for (const simulate::LinkStats& link : busiest_links(outcome)) {
     all["links"].push_back({{"name", network.link_name(link.link)},
                             {"bytes", link.bytes},
                             {"mean", link.mean},
@@ -142,15 +143,15 @@ json simulation_json(const Scenario& scenario, const Network& network, const Out
 
 namespace {
 
-bool is_deadlocked(const Outcome& outcome) {
+bool is_deadlocked(const SimulationResult& outcome) {
   return outcome.packets && !outcome.packets->deadlock.empty();
 }
 
 // By a storm that is not over.
-bool is_held(const Outcome& outcome) {
+bool is_held(const SimulationResult& outcome) {
   return outcome.packets &&
          std::ranges::any_of(outcome.packets->storms,
-                             [](const fabric::PauseStorm& storm) { return storm.is_held; });
+                             [](const fabric::PfcStorm& storm) { return storm.is_held; });
 }
 
 bool has_lost_ways(const Scenario& scenario) {
@@ -160,7 +161,7 @@ bool has_lost_ways(const Scenario& scenario) {
 }
 
 // Why flows never end.
-std::string reason(const Scenario& scenario, const Outcome& outcome) {
+std::string reason(const Scenario& scenario, const SimulationResult& outcome) {
   std::vector<std::string> reasons;
   if (is_deadlocked(outcome))
     reasons.emplace_back("links wait for each other");
@@ -172,7 +173,7 @@ std::string reason(const Scenario& scenario, const Outcome& outcome) {
 }
 
 // "96 messages over 8 devices, all there after 859 ms".
-std::string messages_text(const Network& network, const Outcome& outcome) {
+std::string messages_text(const SimulatedNetwork& network, const SimulationResult& outcome) {
   const std::string all = fmt::format("{} over {}", counted(outcome.messages, "message"),
                                       counted(network.devices.size(), "device"));
   if (outcome.unfinished == 0)
@@ -184,10 +185,10 @@ std::string messages_text(const Network& network, const Outcome& outcome) {
              : never;
 }
 
-void print_items(const Outcome& outcome) {
+void print_items(const SimulationResult& outcome) {
   std::vector<std::vector<std::string>> rows = {
       {"item", "start", "time", "of NIC bound", "busbw", "messages"}};
-  for (const simulate::OperationOutcome& item : outcome.operations) {
+  for (const simulate::OperationStats& item : outcome.operations) {
     const bool ends = std::isfinite(item.end);
     rows.push_back(
         {printable(item.name, 40),
@@ -200,9 +201,9 @@ void print_items(const Outcome& outcome) {
   fmt::print("{}\n", format_table(rows));
 }
 
-void print_links(const Network& network, const Outcome& outcome) {
+void print_links(const SimulatedNetwork& network, const SimulationResult& outcome) {
   std::vector<std::vector<std::string>> rows = {{"busiest links", "mean use", "peak", "carried"}};
-  for (const simulate::LinkOutcome& link : busiest_links(outcome)) {
+  for (const simulate::LinkStats& link : busiest_links(outcome)) {
     rows.push_back({network.link_name(link.link), format_percent(link.mean),
                     outcome.history.used() > 0 ? format_percent(std::min(1.0, link.peak)) : "-",
                     format_bytes({static_cast<long long>(link.bytes)})});
@@ -210,7 +211,7 @@ void print_links(const Network& network, const Outcome& outcome) {
   if (rows.size() > 1) fmt::print("{}\n", format_table(rows));
 }
 
-void print_slowest(const Network& network, const Outcome& outcome) {
+void print_slowest(const SimulatedNetwork& network, const SimulationResult& outcome) {
   std::vector<std::vector<std::string>> rows = {
       {"slowest messages", "item", "size", "takes", "times alone"}};
   for (const simulate::SlowMessage& one : outcome.slowest) {
@@ -225,18 +226,18 @@ void print_slowest(const Network& network, const Outcome& outcome) {
   if (rows.size() > 1) fmt::print("{}", format_table(rows));
 }
 
-std::string end_text(const fabric::PauseStorm& storm) {
+std::string end_text(const fabric::PfcStorm& storm) {
   if (storm.over) return "over at " + format_seconds(*storm.over);
   if (storm.is_held) return "not over by the end";
   return fmt::format("free at the end, but not for the {} after which it is over",
-                     format_seconds(fabric::PauseOptions{}.recovery));
+                     format_seconds(fabric::PfcWatchdogOptions{}.recovery));
 }
 
-std::string storm_text(const Network& network, const fabric::PauseStorm& storm) {
+std::string storm_text(const SimulatedNetwork& network, const fabric::PfcStorm& storm) {
   constexpr std::size_t kShown = 16;
   std::string text =
       fmt::format("pause storm: {}, since {}, known at {}, {}; it {} {}:\n",
-                  simulate::cause_text(network, storm.tree), format_seconds(storm.since),
+                  simulate::storm_cause_text(network, storm.tree), format_seconds(storm.since),
                   format_seconds(storm.at), end_text(storm), storm.is_held ? "holds" : "held",
                   counted(storm.tree.links.size(), "link"));
   for (std::size_t i = 0; i < std::min(kShown, storm.tree.links.size()); ++i)
@@ -246,20 +247,20 @@ std::string storm_text(const Network& network, const fabric::PauseStorm& storm) 
   return text;
 }
 
-std::string packets_text(const Network& network, const Outcome& outcome) {
-  const simulate::PacketOutcome& packets = *outcome.packets;
+std::string packets_text(const SimulatedNetwork& network, const SimulationResult& outcome) {
+  const simulate::PacketStats& packets = *outcome.packets;
   std::string text = fmt::format(
       "{} packets; {} marked, {} pauses, {} lost, {} out of order (at most {} held back)\n"
       "the longest queue: {} at {}\n",
       packets.packets, packets.marks, packets.pauses, packets.lost, packets.reordered,
-      packets.most_held_back, format_bytes({static_cast<long long>(packets.longest_queue)}),
+      packets.reorder_buffer_peak, format_bytes({static_cast<long long>(packets.longest_queue)}),
       network.link_name(packets.longest_queue_link));
   if (outcome.level == simulate::Level::kMixed) {
     text += fmt::format("no time is more than {} from that of the packet level; {}{} leapt\n",
-                        format_seconds({packets.bound}), format_seconds({packets.leapt}),
+                        format_seconds({packets.bound}), format_seconds({packets.skipped}),
                         outcome.unfinished == 0 ? " of " + format_seconds({outcome.end}) : "");
   }
-  for (const fabric::PauseStorm& storm : packets.storms)
+  for (const fabric::PfcStorm& storm : packets.storms)
     text += storm_text(network, storm);
   if (packets.deadlock.empty()) return text;
   text += "deadlock: these links wait for each other for ever\n";
@@ -270,8 +271,8 @@ std::string packets_text(const Network& network, const Outcome& outcome) {
 
 }  // namespace
 
-void print_simulation(const Scenario& scenario, const Network& network, const Outcome& outcome,
-                      double took) {
+void print_simulation(const Scenario& scenario, const SimulatedNetwork& network,
+                      const SimulationResult& outcome, double took) {
   fmt::print("{} on {}: {}; simulated in {}\n\n", printable(scenario.name, 60),
              network.cluster.name, messages_text(network, outcome), format_seconds({took}));
   if (outcome.ports.most > 0) {

@@ -3,18 +3,19 @@
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/network/simulate/network.h"
-#include "regatta/network/simulate/run.h"
+#include "regatta/network/simulate/run_scenario.h"
 #include "regatta/network/simulate/scenario.h"
+#include "regatta/network/simulate/simulated_network.h"
 
 namespace regatta::cli {
 
 // The keys of docs/formats/scenario.md.
-nlohmann::json simulation_json(const simulate::Scenario& scenario, const simulate::Network& network,
-                               const simulate::Outcome& outcome);
+nlohmann::json simulation_json(const simulate::Scenario& scenario,
+                               const simulate::SimulatedNetwork& network,
+                               const simulate::SimulationResult& outcome);
 
 // `took`: seconds of this machine.
-void print_simulation(const simulate::Scenario& scenario, const simulate::Network& network,
-                      const simulate::Outcome& outcome, double took);
+void print_simulation(const simulate::Scenario& scenario, const simulate::SimulatedNetwork& network,
+                      const simulate::SimulationResult& outcome, double took);
 
 }  // namespace regatta::cli

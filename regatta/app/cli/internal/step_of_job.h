@@ -12,7 +12,7 @@
 namespace regatta::cli {
 
 struct JobStep {
-  simulate::StepShape shape;
+  simulate::SimulatedStep shape;
   std::string strategy;  // that of the plan
 };
 

@@ -33,7 +33,7 @@ std::string operation_of(const PairTraffic& pair) {
   return fmt::format("{} ({:.0f} %)", name, 100 * share);
 }
 
-std::string steps_text(const std::optional<diag::Steps>& steps, bool is_too_short) {
+std::string steps_text(const std::optional<diag::StepTiming>& steps, bool is_too_short) {
   if (is_too_short) return "too short a look to tell steps; give a longer --duration";
   if (!steps) return "no steps found";
   return fmt::format("step {} over {} steps, {:.0f} % of the ups and downs repeat",
@@ -107,7 +107,7 @@ json peaks_json(const diag::Peaks& peaks) {
           {"peak_1s_Bps", peaks.peak_coarse.value}};
 }
 
-json steps_json(const std::optional<diag::Steps>& steps) {
+json steps_json(const std::optional<diag::StepTiming>& steps) {
   if (!steps) return nullptr;
   json marks = json::array();
   for (const Seconds mark : steps->marks)

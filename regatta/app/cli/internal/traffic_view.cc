@@ -172,7 +172,7 @@ std::vector<diag::JobGroup> infer(const TrafficRecord& record) {
   const auto node_of = [&](const std::string& server) {
     return nodes.try_emplace(server, NodeId{static_cast<int>(nodes.size())}).first->second;
   };
-  diag::Traffic traffic{record.start, record.interval, {}};
+  diag::TrafficSeries traffic{record.start, record.interval, {}};
   for (const WatchedFlow& flow : record.flows)
     traffic.flows.push_back({node_of(flow.from), node_of(flow.to), flow.bytes, flow.listener});
   return diag::find_jobs(traffic);
@@ -198,7 +198,8 @@ std::optional<Seconds> step_by_ranks(const TrafficRecord& record, const Names& n
 }
 
 // `is_too_short` where what was found may be an accident, or only a part of a step: then nothing.
-std::optional<diag::Steps> told(const std::optional<diag::Steps>& found, bool& is_too_short) {
+std::optional<diag::StepTiming> told(const std::optional<diag::StepTiming>& found,
+                                     bool& is_too_short) {
   is_too_short = found && !are_enough(*found);
   return is_too_short ? std::nullopt : found;
 }
@@ -217,7 +218,7 @@ void compare(JobTraffic& job, const TrafficRecord& record, const Names& names) {
 
 }  // namespace
 
-bool are_enough(const diag::Steps& steps) {
+bool are_enough(const diag::StepTiming& steps) {
   const std::size_t count = steps.marks.size() - 1;
   return count >= kStepsMany || (count >= kStepsTold && steps.regularity >= kClearly);
 }

@@ -49,16 +49,16 @@ struct JobTraffic {
   std::vector<PairTraffic> pairs;
   std::vector<double> bytes;  // by interval
   diag::Peaks peaks;
-  std::optional<Seconds> step_by_ranks;  // what their own records say, over the same time
-  std::optional<diag::Steps> steps;      // what the flows say
-  bool is_too_short = false;             // the look, to tell steps: then the flows say nothing
+  std::optional<Seconds> step_by_ranks;   // what their own records say, over the same time
+  std::optional<diag::StepTiming> steps;  // what the flows say
+  bool is_too_short = false;              // the look, to tell steps: then the flows say nothing
 };
 
 // What flows alone say: nothing of ranks went into it.
 struct InferredJob {
   std::vector<std::string> servers;
   std::size_t flows = 0;
-  std::optional<diag::Steps> steps;
+  std::optional<diag::StepTiming> steps;
   bool is_too_short = false;
   std::vector<std::string> jobs;  // whose flows these are, for comparison; "" for no job's
 };
@@ -87,7 +87,7 @@ std::vector<JobRates> rates_of(const TrafficRecord& record);
 
 // Whether so many steps, so alike, are no accident: what is random seems to repeat over a few, and
 // parts of a step do in a look that is shorter than it.
-bool are_enough(const diag::Steps& steps);
+bool are_enough(const diag::StepTiming& steps);
 
 // When each step of the rank began, by its own record: its collectives follow each other in the
 // same order again and again. Empty when they do not, or fewer than three times.

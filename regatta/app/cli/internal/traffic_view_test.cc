@@ -68,7 +68,7 @@ TEST(TrafficView, TellsNothingOfFewSteps) {
 
 TEST(AreEnough, StepsThatAreManyOrMuchAlike) {
   const auto steps = [](std::size_t count, double regularity) {
-    return diag::Steps{.regularity = regularity, .marks = std::vector<Seconds>(count + 1)};
+    return diag::StepTiming{.regularity = regularity, .marks = std::vector<Seconds>(count + 1)};
   };
   EXPECT_FALSE(are_enough(steps(4, 0.95)));
   EXPECT_TRUE(are_enough(steps(5, 0.6)));

@@ -15,9 +15,9 @@
 namespace regatta::report {
 namespace {
 
-using simulate::LinkOutcome;
-using simulate::Network;
-using simulate::Outcome;
+using simulate::LinkStats;
+using simulate::SimulatedNetwork;
+using simulate::SimulationResult;
 
 constexpr std::size_t kLinksDrawn = 48;
 constexpr int kMapWidth = 960;
@@ -31,7 +31,7 @@ struct Tier {
   std::vector<std::uint32_t> links;
 };
 
-std::vector<Tier> tiers_of(const Network& network) {
+std::vector<Tier> tiers_of(const SimulatedNetwork& network) {
   std::vector<Tier> tiers = {{"NICs send", "forward", {}},
                              {"NICs receive", "backward", {}},
                              {"leaves to spines", "tp_comm", {}},
@@ -50,7 +50,8 @@ std::vector<Tier> tiers_of(const Network& network) {
   return tiers;
 }
 
-double use(const Network& network, const Outcome& outcome, std::uint32_t link, std::size_t bin) {
+double use(const SimulatedNetwork& network, const SimulationResult& outcome, std::uint32_t link,
+           std::size_t bin) {
   return outcome.history.bytes(link, bin) / outcome.history.width() / network.links.capacity[link];
 }
 
@@ -63,7 +64,8 @@ struct Curves {
 };
 
 template <typename Value>
-std::string tier_chart(const Network& network, double end, const Curves& curves, Value&& value) {
+std::string tier_chart(const SimulatedNetwork& network, double end, const Curves& curves,
+                       Value&& value) {
   const TimeFormat format({end});
   const double x_most = format.number({end});
   Chart chart({.title = curves.title,
@@ -117,7 +119,7 @@ std::string map_row(const Map& map, std::uint32_t link, int y, Level&& level) {
 }
 
 template <typename Level>
-std::string map_svg(const Network& network, double end, const Map& map, Level&& level) {
+std::string map_svg(const SimulatedNetwork& network, double end, const Map& map, Level&& level) {
   const int height = static_cast<int>(map.links.size()) * kRowHeight + 24;
   std::string svg =
       fmt::format("<svg class=\"map\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n",
@@ -143,13 +145,14 @@ std::string map_svg(const Network& network, double end, const Map& map, Level&& 
 
 // The links of which more(outcome) is largest, above 0, and of how many.
 template <typename Value>
-std::pair<std::vector<std::uint32_t>, std::size_t> largest(const Outcome& outcome, Value&& value) {
-  std::vector<LinkOutcome> links;
-  for (const LinkOutcome& link : outcome.links)
+std::pair<std::vector<std::uint32_t>, std::size_t> largest(const SimulationResult& outcome,
+                                                           Value&& value) {
+  std::vector<LinkStats> links;
+  for (const LinkStats& link : outcome.links)
     if (value(link) > 0) links.push_back(link);
   const std::size_t drawn = std::min(kLinksDrawn, links.size());
   std::ranges::partial_sort(links, links.begin() + static_cast<std::ptrdiff_t>(drawn),
-                            [&](const LinkOutcome& a, const LinkOutcome& b) {
+                            [&](const LinkStats& a, const LinkStats& b) {
                               return value(a) != value(b) ? value(a) > value(b) : a.link < b.link;
                             });
   std::vector<std::uint32_t> numbers;
@@ -160,7 +163,7 @@ std::pair<std::vector<std::uint32_t>, std::size_t> largest(const Outcome& outcom
 
 }  // namespace
 
-std::string links_over_time(const Network& network, const Outcome& outcome) {
+std::string links_over_time(const SimulatedNetwork& network, const SimulationResult& outcome) {
   if (outcome.history.used() == 0) return "";
   const std::size_t used = outcome.history.used();
   const double width = outcome.history.width();
@@ -174,7 +177,7 @@ std::string links_over_time(const Network& network, const Outcome& outcome) {
     return std::min(10, static_cast<int>(std::lround(10 * use(network, outcome, link, bin))));
   };
   const Curves curves{"Mean use of the links of each kind, %", 100, used, width};
-  const auto [links, all] = largest(outcome, [](const LinkOutcome& link) { return link.mean; });
+  const auto [links, all] = largest(outcome, [](const LinkStats& link) { return link.mean; });
   const std::string hint =
       all > links.size()
           ? fmt::format("The {} of {} links that were used most; the darker, the busier.",
@@ -187,9 +190,9 @@ std::string links_over_time(const Network& network, const Outcome& outcome) {
              map_svg(network, outcome.end, {"use of links over time", links, used, width}, level));
 }
 
-std::string queues_over_time(const Network& network, const Outcome& outcome) {
+std::string queues_over_time(const SimulatedNetwork& network, const SimulationResult& outcome) {
   double most = 0;
-  for (const LinkOutcome& link : outcome.links)
+  for (const LinkStats& link : outcome.links)
     most = std::max(most, link.queue);
   if (outcome.queues.used() == 0 || most <= 0) return "";
   const std::size_t used = outcome.queues.used();
@@ -208,7 +211,7 @@ std::string queues_over_time(const Network& network, const Outcome& outcome) {
   const Curves curves{is_large ? "The longest queue before the links of each kind, MB"
                                : "The longest queue before the links of each kind, kB",
                       most / unit, used, width};
-  const auto [links, all] = largest(outcome, [](const LinkOutcome& link) { return link.queue; });
+  const auto [links, all] = largest(outcome, [](const LinkStats& link) { return link.queue; });
   const std::string hint =
       fmt::format("{} of {} links that something waited for; the darkest: {}.", links.size(), all,
                   format_bytes({static_cast<long long>(most)}));

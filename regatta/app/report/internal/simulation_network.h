@@ -4,15 +4,17 @@
 
 #include <string>
 
-#include "regatta/network/simulate/network.h"
-#include "regatta/network/simulate/run.h"
+#include "regatta/network/simulate/run_scenario.h"
+#include "regatta/network/simulate/simulated_network.h"
 
 namespace regatta::report {
 
 // Empty where no history was kept.
-std::string links_over_time(const simulate::Network& network, const simulate::Outcome& outcome);
+std::string links_over_time(const simulate::SimulatedNetwork& network,
+                            const simulate::SimulationResult& outcome);
 
 // Empty also where nothing ever waited, and at the flow level, which knows no queues.
-std::string queues_over_time(const simulate::Network& network, const simulate::Outcome& outcome);
+std::string queues_over_time(const simulate::SimulatedNetwork& network,
+                             const simulate::SimulationResult& outcome);
 
 }  // namespace regatta::report

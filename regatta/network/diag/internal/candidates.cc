@@ -11,20 +11,20 @@
 namespace regatta::diag {
 namespace {
 
-class Maker {
+class CandidateMaker {
  public:
-  Maker(const Components& components, std::span<const WayCount> ways,
-        std::span<const Standing> standing, const ExplainOptions& options)
-      : components_(components), ways_(ways), standing_(standing), options_(options) {
-    for (std::uint32_t way = 0; way < ways.size(); ++way) {
-      made_.sums.emplace_back(ways[way]);
-      if (made_.sums.back().lost > 0) made_.lossy.push_back(way);
+  CandidateMaker(const Components& components, std::span<const PathCounts> paths,
+                 std::span<const KnownFault> known_faults, const ExplainOptions& options)
+      : components_(components), paths_(paths), known_faults_(known_faults), options_(options) {
+    for (std::uint32_t path = 0; path < paths.size(); ++path) {
+      made_.sums.emplace_back(paths[path]);
+      if (made_.sums.back().lost > 0) made_.lossy.push_back(path);
     }
   }
 
-  Candidates run() {
+  FaultCandidates run() {
     if (made_.lossy.empty()) return std::move(made_);
-    const std::vector<Totals> totals = sum_up();
+    const std::vector<ComponentTotals> totals = sum_up();
     gather(totals);
     count_arrived();
     add_some_flows();
@@ -35,40 +35,40 @@ class Maker {
 
  private:
   template <typename Visit>
-  void visit_way(std::uint32_t number, Visit&& visit) const {
-    const WayCount& way = ways_[number];
+  void visit_path(std::uint32_t number, Visit&& visit) const {
+    const PathCounts& path = paths_[number];
     const auto left_out =
-        way.answered_by.is_valid() ? components_.of(way.answered_by) : components_.size();
-    for (const std::uint32_t link : way.links)
+        path.answered_by.is_valid() ? components_.of(path.answered_by) : components_.size();
+    for (const std::uint32_t link : path.links)
       components_.visit(link, [&](std::uint32_t component) {
         if (component != left_out) visit(component);
       });
   }
 
-  std::vector<Totals> sum_up() const {
-    std::vector<Totals> totals(components_.size());
-    for (std::uint32_t number = 0; number < ways_.size(); ++number) {
-      const Sums& way = made_.sums[number];
-      if (way.sent == 0) continue;
-      // Spread, so that sums of them tell sets of ways apart.
-      Totals one{.signature = splitmix(number)};
-      if (way.is_probe) {
-        one.lost = way.lost;
-        one.ways = 1;
-        one.ways_hit = way.lost > 0 ? 1U : 0U;
+  std::vector<ComponentTotals> sum_up() const {
+    std::vector<ComponentTotals> totals(components_.size());
+    for (std::uint32_t number = 0; number < paths_.size(); ++number) {
+      const PathSums& path = made_.sums[number];
+      if (path.sent == 0) continue;
+      // Spread, so that sums of them tell sets of paths apart.
+      ComponentTotals one{.signature = splitmix(number)};
+      if (path.is_probe) {
+        one.lost = path.lost;
+        one.paths = 1;
+        one.paths_hit = path.lost > 0 ? 1U : 0U;
         one.probes = one.signature;
       }
-      visit_way(number, [&](std::uint32_t component) { totals[component].add(one); });
+      visit_path(number, [&](std::uint32_t component) { totals[component].add(one); });
     }
     return totals;
   }
 
-  void gather(const std::vector<Totals>& totals) {
-    std::unordered_map<std::uint32_t, std::vector<Crossed>> lossy_of;
+  void gather(const std::vector<ComponentTotals>& totals) {
+    std::unordered_map<std::uint32_t, std::vector<PathCrossing>> lossy_of;
     std::vector<std::uint32_t> found;
     for (std::uint32_t at = 0; at < made_.lossy.size(); ++at)
-      visit_way(made_.lossy[at], [&](std::uint32_t component) {
-        std::vector<Crossed>& lossy = lossy_of[component];
+      visit_path(made_.lossy[at], [&](std::uint32_t component) {
+        std::vector<PathCrossing>& lossy = lossy_of[component];
         if (lossy.empty() || lossy.back().lossy != at)
           lossy.push_back({at});
         else
@@ -85,13 +85,13 @@ class Maker {
         made_.all[at->second].same.push_back(components_.culprit(component));
         continue;
       }
-      Candidate one;
+      FaultCandidate one;
       one.component = component;
       one.culprit = components_.culprit(component);
       one.prior = components_.prior(component, options_);
       one.totals = totals[component];
       one.group = totals[component].probes;
-      one.arrived.assign(ways_[0].sent.size(), 0);
+      one.arrived.assign(paths_[0].sent.size(), 0);
       one.lossy = std::move(lossy_of[component]);
       made_.all.push_back(std::move(one));
     }
@@ -101,9 +101,9 @@ class Maker {
     std::unordered_map<std::uint32_t, std::size_t> place;
     for (std::size_t i = 0; i < made_.all.size(); ++i)
       place[made_.all[i].component] = i;
-    for (std::uint32_t number = 0; number < ways_.size(); ++number) {
+    for (std::uint32_t number = 0; number < paths_.size(); ++number) {
       if (made_.sums[number].sent == 0) continue;
-      visit_way(number, [&](std::uint32_t component) {
+      visit_path(number, [&](std::uint32_t component) {
         const auto at = place.find(component);
         if (at != place.end()) add_arrived(number, made_.all[at->second].arrived);
       });
@@ -112,21 +112,21 @@ class Maker {
 
   // To sums over each window and all later ones.
   void add_arrived(std::uint32_t number, std::vector<double>& arrived) const {
-    const WayCount& way = ways_[number];
+    const PathCounts& path = paths_[number];
     double sum = 0;
-    for (std::size_t window = way.sent.size(); window-- > 0;) {
-      sum += way.sent[window] - way.lost[window];
+    for (std::size_t window = path.sent.size(); window-- > 0;) {
+      sum += path.sent[window] - path.lost[window];
       arrived[window] += sum;
     }
   }
 
-  const Standing* find_standing(const Culprit& culprit) const {
-    const auto at = std::ranges::find(standing_, culprit, &Standing::culprit);
-    return at == standing_.end() ? nullptr : &*at;
+  const KnownFault* find_known_fault(const Culprit& culprit) const {
+    const auto at = std::ranges::find(known_faults_, culprit, &KnownFault::culprit);
+    return at == known_faults_.end() ? nullptr : &*at;
   }
-  bool is_standing(const Culprit& culprit) const { return find_standing(culprit) != nullptr; }
+  bool is_standing(const Culprit& culprit) const { return find_known_fault(culprit) != nullptr; }
 
-  // Of components with the same ways the one that is known to be broken has the name, else the
+  // Of components with the same paths the one that is known to be broken has the name, else the
   // smallest.
   void name_all() {
     struct Bonus {
@@ -134,15 +134,15 @@ class Maker {
       double of_others = 0;  // on top
     };
     std::unordered_map<std::uint64_t, Bonus> bonus;  // by group
-    for (Candidate& one : made_.all) {
+    for (FaultCandidate& one : made_.all) {
       for (Culprit& other : one.same)
         if (is_standing(other) && !is_standing(one.culprit)) std::swap(one.culprit, other);
-      if (const Standing* const known = find_standing(one.culprit))
-        bonus[one.group] = {options_.prior_standing - components_.prior(one.component, options_),
+      if (const KnownFault* const known = find_known_fault(one.culprit))
+        bonus[one.group] = {options_.prior_known_fault - components_.prior(one.component, options_),
                             known->is_settled ? options_.prior_settled : options_.prior_look_alike};
     }
     // That one of those is broken whom probes cannot tell apart is known; which one, less so.
-    for (Candidate& one : made_.all) {
+    for (FaultCandidate& one : made_.all) {
       const auto its = bonus.find(one.group);
       if (its == bonus.end()) continue;
       one.prior += its->second.of_group;
@@ -155,9 +155,9 @@ class Maker {
     const std::size_t count = made_.all.size();
     for (std::size_t i = 0; i < count; ++i) {
       if (made_.all[i].some_flows || !is_standing(made_.all[i].culprit)) continue;
-      Candidate worse = made_.all[i];
+      FaultCandidate worse = made_.all[i];
       worse.is_worse = true;
-      worse.prior = options_.prior_standing;
+      worse.prior = options_.prior_known_fault;
       made_.all.push_back(std::move(worse));
     }
   }
@@ -166,29 +166,29 @@ class Maker {
   void add_some_flows() {
     const std::size_t count = made_.all.size();
     for (std::size_t i = 0; i < count; ++i) {
-      const Candidate& whole = made_.all[i];
+      const FaultCandidate& whole = made_.all[i];
       const CulpritKind kind = whole.culprit.kind;
       const bool fits =
           (kind == CulpritKind::kLink && whole.culprit.forward != whole.culprit.backward) ||
           kind == CulpritKind::kSwitch;
-      if (!fits || whole.totals.ways_hit == whole.totals.ways) continue;
-      Candidate some = whole;
+      if (!fits || whole.totals.paths_hit == whole.totals.paths) continue;
+      FaultCandidate some = whole;
       some.some_flows = true;
       some.same.clear();
       some.lossy.clear();
       std::ranges::fill(some.arrived, 0);
-      for (const Crossed& at : whole.lossy) {
-        const Sums& way = made_.sums[made_.lossy[at.lossy]];
-        if (way.lost < 3 || !way.is_dark) continue;
+      for (const PathCrossing& at : whole.lossy) {
+        const PathSums& path = made_.sums[made_.lossy[at.lossy]];
+        if (path.lost < 3 || !path.is_black_hole) continue;
         some.lossy.push_back(at);
         add_arrived(made_.lossy[at.lossy], some.arrived);
       }
-      const auto hits = std::ranges::count_if(some.lossy, [&](const Crossed& at) {
+      const auto hits = std::ranges::count_if(some.lossy, [&](const PathCrossing& at) {
         return made_.sums[made_.lossy[at.lossy]].is_probe;
       });
       if (hits < 2) continue;
       const auto hit = static_cast<double>(hits);
-      const auto all = static_cast<double>(whole.totals.ways);
+      const auto all = static_cast<double>(whole.totals.paths);
       // Which of its flows: each share of them may be hit, very few or nearly all more rarely.
       some.prior += options_.prior_some_flows + std::log(6) + std::lgamma(hit + 2) +
                     std::lgamma(all - hit + 2) - std::lgamma(all + 4);
@@ -197,29 +197,30 @@ class Maker {
   }
 
   const Components& components_;
-  std::span<const WayCount> ways_;
-  std::span<const Standing> standing_;
+  std::span<const PathCounts> paths_;
+  std::span<const KnownFault> known_faults_;
   const ExplainOptions& options_;
-  Candidates made_;
+  FaultCandidates made_;
 };
 
 }  // namespace
 
-Sums::Sums(const WayCount& way) : is_probe(way.background <= 0) {
-  for (std::size_t window = 0; window < way.sent.size(); ++window) {
-    if (way.sent[window] == 0) continue;
-    REGATTA_CHECK(way.lost[window] <= way.sent[window]);
-    sent += way.sent[window];
-    lost += way.lost[window];
-    is_dark = way.lost[window] == way.sent[window] ||
-              (way.lost[window] > 0 && window + 1 < way.sent.size());
-    if (way.lost[window] > 0) windows |= std::uint64_t{1} << window;
+PathSums::PathSums(const PathCounts& path) : is_probe(path.background <= 0) {
+  for (std::size_t window = 0; window < path.sent.size(); ++window) {
+    if (path.sent[window] == 0) continue;
+    REGATTA_CHECK(path.lost[window] <= path.sent[window]);
+    sent += path.sent[window];
+    lost += path.lost[window];
+    is_black_hole = path.lost[window] == path.sent[window] ||
+                    (path.lost[window] > 0 && window + 1 < path.sent.size());
+    if (path.lost[window] > 0) windows |= std::uint64_t{1} << window;
   }
 }
 
-Candidates make_candidates(const Components& components, std::span<const WayCount> ways,
-                           std::span<const Standing> standing, const ExplainOptions& options) {
-  return Maker(components, ways, standing, options).run();
+FaultCandidates make_candidates(const Components& components, std::span<const PathCounts> paths,
+                                std::span<const KnownFault> known_faults,
+                                const ExplainOptions& options) {
+  return CandidateMaker(components, paths, known_faults, options).run();
 }
 
 }  // namespace regatta::diag

@@ -1,5 +1,5 @@
-// diag/internal/candidates.h: who could be to blame for the losses on known ways: each component
-// that a way with losses leads over, with what went over it.
+// diag/internal/candidates.h: who could be to blame for the losses on known paths: each component
+// that a path with losses leads over, with what went over it.
 #pragma once
 
 #include <cmath>
@@ -8,44 +8,44 @@
 #include <span>
 #include <vector>
 
+#include "regatta/network/diag/fault_verdict.h"
 #include "regatta/network/diag/internal/components.h"
 #include "regatta/network/diag/internal/explain.h"
-#include "regatta/network/diag/verdict.h"
 
 namespace regatta::diag {
 
-// Of one way.
-struct Sums {
+// Of one path.
+struct PathSums {
   std::uint32_t sent = 0;
   std::uint32_t lost = 0;
   std::uint64_t windows = 0;  // a bit for each with losses
   // In the last window that something was sent in all was lost, or nothing is sent any more, as
   // answers to probes that do not arrive.
-  bool is_dark = false;
+  bool is_black_hole = false;
   bool is_probe = true;  // else it only helps to choose
 
-  explicit Sums(const WayCount& way);
+  explicit PathSums(const PathCounts& path);
 };
 
-// Of all ways over a component.
-struct Totals {
+// Of all paths over a component.
+struct ComponentTotals {
   std::uint64_t lost = 0;
-  std::uint32_t ways = 0;
-  std::uint32_t ways_hit = 0;
-  std::uint64_t signature = 0;  // of all ways, and of those that probes take
+  std::uint32_t paths = 0;
+  std::uint32_t paths_hit = 0;
+  std::uint64_t signature = 0;  // of all paths, and of those that probes take
   std::uint64_t probes = 0;
 
-  void add(const Totals& other) {
+  void add(const ComponentTotals& other) {
     lost += other.lost;
-    ways += other.ways;
-    ways_hit += other.ways_hit;
+    paths += other.paths;
+    paths_hit += other.paths_hit;
     signature += other.signature;
     probes += other.probes;
   }
 };
 
-// A way with losses that leads over a component: there and back, it may do so twice.
-struct Crossed {
+// A path with losses that leads over a component: there and back, it may do so twice.
+struct PathCrossing {
   std::uint32_t lossy = 0;  // by its place in the list of those
   int times = 1;
 
@@ -53,27 +53,28 @@ struct Crossed {
   double all_of(double share) const { return times == 1 ? share : std::pow(share, times); }
 };
 
-struct Candidate {
+struct FaultCandidate {
   std::uint32_t component = 0;
   bool some_flows = false;
   bool is_worse = false;  // beside the same one in a set: it has come to lose more
   Culprit culprit;
-  std::vector<Culprit> same;  // other components with the same ways
+  std::vector<Culprit> same;  // other components with the same paths
   double prior = 0;
-  Totals totals;
-  std::uint64_t group = 0;      // the same for all whose probes take the very same ways
-  std::vector<double> arrived;  // in each window and all later ones, where it would drop
-  std::vector<Crossed> lossy;   // ways with losses
+  ComponentTotals totals;
+  std::uint64_t group = 0;          // the same for all whose probes take the very same paths
+  std::vector<double> arrived;      // in each window and all later ones, where it would drop
+  std::vector<PathCrossing> lossy;  // paths with losses
 };
 
-struct Candidates {
-  std::vector<Sums> sums;            // per way
-  std::vector<std::uint32_t> lossy;  // ways with losses
-  std::vector<Candidate> all;
+struct FaultCandidates {
+  std::vector<PathSums> sums;        // per path
+  std::vector<std::uint32_t> lossy;  // paths with losses
+  std::vector<FaultCandidate> all;
 };
 
-// `standing`: who is known to be broken.
-Candidates make_candidates(const Components& components, std::span<const WayCount> ways,
-                           std::span<const Standing> standing, const ExplainOptions& options);
+// `known_faults`: who is known to be broken.
+FaultCandidates make_candidates(const Components& components, std::span<const PathCounts> paths,
+                                std::span<const KnownFault> known_faults,
+                                const ExplainOptions& options);
 
 }  // namespace regatta::diag

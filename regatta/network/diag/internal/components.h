@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/fault_verdict.h"
 #include "regatta/network/diag/internal/explain.h"
-#include "regatta/network/diag/verdict.h"
 #include "regatta/network/fabric/directed_links.h"
 
 namespace regatta::diag {
@@ -35,11 +35,12 @@ class Components {
     if (cable.a_nic >= 0 && link % 2 == 0) visit_one(of(cable.a));
   }
 
-  Culprit both_ways(LinkId link) const { return cable_culprit(graph_, link); }
+  Culprit both_directions(LinkId link) const { return cable_culprit(graph_, link); }
 
   Culprit culprit(std::uint32_t component) const {
     if (component < 2 * links_) return link_culprit(fabric::directed_link(component));
-    if (component < 3 * links_) return both_ways(LinkId{static_cast<int>(component - 2 * links_)});
+    if (component < 3 * links_)
+      return both_directions(LinkId{static_cast<int>(component - 2 * links_)});
     const NodeId node{static_cast<int>(component - 3 * links_)};
     return graph_.nodes[node.index()].kind == topo::NodeKind::kServer ? server_culprit(node)
                                                                       : switch_culprit(node);

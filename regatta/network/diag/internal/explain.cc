@@ -15,15 +15,15 @@ bool is_cable(const Culprit& culprit) {
   return culprit.kind == CulpritKind::kLink || culprit.kind == CulpritKind::kNic;
 }
 
-class Telling {
+class Explainer {
  public:
-  Telling(const topo::Graph& graph, std::span<const WayCount> ways,
-          std::span<const Standing> standing, const ExplainOptions& options)
+  Explainer(const topo::Graph& graph, std::span<const PathCounts> paths,
+            std::span<const KnownFault> known_faults, const ExplainOptions& options)
       : components_(graph),
         options_(options),
-        windows_(ways.empty() ? 0 : ways[0].sent.size()),
-        made_(make_candidates(components_, ways, standing, options)),
-        search_(made_, ways, options) {}
+        windows_(paths.empty() ? 0 : paths[0].sent.size()),
+        made_(make_candidates(components_, paths, known_faults, options)),
+        search_(made_, paths, options) {}
 
   std::vector<Explanation> run() {
     if (made_.all.empty()) return {};
@@ -44,8 +44,8 @@ class Telling {
   }
 
  private:
-  bool is_dark(const Member& member) const {
-    return made_.all[member.candidate].some_flows || member.rate > kDark;
+  bool is_black_hole(const FaultMember& member) const {
+    return made_.all[member.candidate].some_flows || member.rate > kBlackHoleLoss;
   }
 
   // Takes the second of a pair into the first where merge(first, second) says that they are one
@@ -63,10 +63,10 @@ class Telling {
 
   // What has become worse is one fault: as it is now, since it began.
   static void join_worse(std::vector<Explanation>& all) {
-    join_pairs(all, [](Verdict& one, const Verdict& other) {
+    join_pairs(all, [](FaultVerdict& one, const FaultVerdict& other) {
       if (one.culprit != other.culprit) return false;
       one.loss_share = 1 - (1 - one.loss_share) * (1 - other.loss_share);
-      if (one.loss_share > kDark) one.symptom = Symptom::kBlackHole;
+      if (one.loss_share > kBlackHoleLoss) one.symptom = Symptom::kBlackHole;
       one.confidence = std::max(one.confidence, other.confidence);
       return true;
     });
@@ -75,18 +75,19 @@ class Telling {
   // Both directions of a cable through which nothing comes are one fault, however much earlier the
   // one was seen than the other.
   void join_directions(std::vector<Explanation>& all) const {
-    const auto is_dark_cable = [](const Verdict& verdict) {
+    const auto is_black_hole_cable = [](const FaultVerdict& verdict) {
       return is_cable(verdict.culprit) && verdict.symptom != Symptom::kLoss;
     };
-    join_pairs(all, [&](Verdict& one, const Verdict& other) {
-      if (!is_dark_cable(one) || !is_dark_cable(other) || one.culprit.link != other.culprit.link)
+    join_pairs(all, [&](FaultVerdict& one, const FaultVerdict& other) {
+      if (!is_black_hole_cable(one) || !is_black_hole_cable(other) ||
+          one.culprit.link != other.culprit.link)
         return false;
-      one.culprit = components_.both_ways(one.culprit.link);
+      one.culprit = components_.both_directions(one.culprit.link);
       one.symptom = Symptom::kBlackHole;
       one.loss_share = std::min(one.loss_share, other.loss_share);
       one.confidence = std::min(one.confidence, other.confidence);
-      one.evidence.ways += other.evidence.ways;
-      one.evidence.ways_hit += other.evidence.ways_hit;
+      one.evidence.paths += other.evidence.paths;
+      one.evidence.paths_hit += other.evidence.paths_hit;
       one.evidence.sent += other.evidence.sent;
       one.evidence.lost += other.evidence.lost;
       return true;
@@ -96,13 +97,13 @@ class Telling {
   // The same of a set, for comparison.
   std::vector<Culprit> culprits_of(const FaultSet& set) const {
     std::vector<Culprit> all;
-    for (const Member& member : set.members) {
+    for (const FaultMember& member : set.members) {
       Culprit culprit = made_.all[member.candidate].culprit;
-      for (const Member& other : set.members) {
+      for (const FaultMember& other : set.members) {
         const Culprit& its = made_.all[other.candidate].culprit;
         if (is_cable(culprit) && is_cable(its) && its.link == culprit.link && its != culprit &&
-            is_dark(member) && is_dark(other))
-          culprit = components_.both_ways(culprit.link);
+            is_black_hole(member) && is_black_hole(other))
+          culprit = components_.both_directions(culprit.link);
       }
       all.push_back(culprit);
     }
@@ -110,17 +111,17 @@ class Telling {
   }
 
   // What speaks for a member of the likeliest set; confidence 1 when it lasts, else 0.
-  Verdict verdict(const FaultSet& set, std::size_t place) const {
-    const Member& member = set.members[place];
-    const Candidate& own = made_.all[member.candidate];
-    const Symptom symptom = own.some_flows        ? Symptom::kSomeFlows
-                            : member.rate > kDark ? Symptom::kBlackHole
-                                                  : Symptom::kLoss;
+  FaultVerdict verdict(const FaultSet& set, std::size_t place) const {
+    const FaultMember& member = set.members[place];
+    const FaultCandidate& own = made_.all[member.candidate];
+    const Symptom symptom = own.some_flows                 ? Symptom::kSomeFlows
+                            : member.rate > kBlackHoleLoss ? Symptom::kBlackHole
+                                                           : Symptom::kLoss;
     return {.culprit = own.culprit,
             .symptom = symptom,
             .loss_share = member.rate,
-            .evidence = {.ways = own.totals.ways,
-                         .ways_hit = own.totals.ways_hit,
+            .evidence = {.paths = own.totals.paths,
+                         .paths_hit = own.totals.paths_hit,
                          .sent = own.totals.lost +
                                  static_cast<std::uint64_t>(arrived_since(own, member.onset)),
                          .lost = own.totals.lost},
@@ -130,17 +131,17 @@ class Telling {
             .alternatives = own.same};
   }
 
-  // Whether probes see them on the very same ways.
+  // Whether probes see them on the very same paths.
   bool look_alike(const Culprit& one, const Culprit& other) const {
     if (one == other) return true;
-    const auto mine = std::ranges::find(made_.all, one, &Candidate::culprit);
-    const auto its = std::ranges::find(made_.all, other, &Candidate::culprit);
+    const auto mine = std::ranges::find(made_.all, one, &FaultCandidate::culprit);
+    const auto its = std::ranges::find(made_.all, other, &FaultCandidate::culprit);
     return mine != made_.all.end() && its != made_.all.end() && mine->group == its->group;
   }
 
   // The share of the likelihood that those sets have that blame the same one, or one that looks
   // like it to the probes: other packets may tell which of these it is, and nobody waits for them.
-  void weigh_against_others(Verdict& verdict) const {
+  void weigh_against_others(FaultVerdict& verdict) const {
     double same = 0;
     double all = 0;
     std::vector<std::pair<Culprit, double>> others;
@@ -168,27 +169,27 @@ class Telling {
 
   // By what no other fault explains.
   bool is_lasting(const FaultSet& set, std::size_t place) const {
-    const Member& member = set.members[place];
-    const Candidate& one = made_.all[member.candidate];
-    const Passing passing = search_.passing_without(set, place);
+    const FaultMember& member = set.members[place];
+    const FaultCandidate& one = made_.all[member.candidate];
+    const DeliveryShares passing = search_.passing_without(set, place);
     std::uint64_t windows = 0;
     std::uint32_t lost = 0;
-    bool all_dark = true;
-    for (const Crossed& crossed : one.lossy) {
+    bool all_black_hole = true;
+    for (const PathCrossing& crossed : one.lossy) {
       const std::uint32_t at = crossed.lossy;
       if (passing.last(at) < 1 - 1e-6) continue;
-      const Sums& way = made_.sums[made_.lossy[at]];
-      if (!way.is_probe) continue;
-      windows |= way.windows;
-      lost += way.lost;
-      all_dark = all_dark && way.is_dark;
+      const PathSums& path = made_.sums[made_.lossy[at]];
+      if (!path.is_probe) continue;
+      windows |= path.windows;
+      lost += path.lost;
+      all_black_hole = all_black_hole && path.is_black_hole;
     }
     const int count = std::popcount(windows);
     if (count == 0) return false;
-    if (all_dark && one.some_flows && count >= options_.windows_some_dark) return true;
-    const bool most = 2 * one.totals.ways_hit > one.totals.ways;
-    if (all_dark && !one.some_flows && member.rate > kDark && most)
-      return count >= options_.windows_dark;
+    if (all_black_hole && one.some_flows && count >= options_.windows_some_black_hole) return true;
+    const bool most = 2 * one.totals.paths_hit > one.totals.paths;
+    if (all_black_hole && !one.some_flows && member.rate > kBlackHoleLoss && most)
+      return count >= options_.windows_black_hole;
     const int first = std::countr_zero(windows);
     const int last = 63 - std::countl_zero(windows);
     if (count < options_.windows_least || last - first < options_.windows_apart) return false;
@@ -201,18 +202,18 @@ class Telling {
   Components components_;
   const ExplainOptions& options_;
   std::size_t windows_;
-  Candidates made_;
-  FaultSearch search_;
+  FaultCandidates made_;
+  FaultSetSearch search_;
   std::vector<FaultSet> sets_;                  // likeliest first
   std::vector<std::vector<Culprit>> culprits_;  // of each
 };
 
 }  // namespace
 
-std::vector<Explanation> explain(const topo::Graph& graph, std::span<const WayCount> ways,
-                                 std::span<const Standing> standing,
+std::vector<Explanation> explain(const topo::Graph& graph, std::span<const PathCounts> paths,
+                                 std::span<const KnownFault> known_faults,
                                  const ExplainOptions& options) {
-  return Telling(graph, ways, standing, options).run();
+  return Explainer(graph, paths, known_faults, options).run();
 }
 
 }  // namespace regatta::diag

@@ -1,7 +1,7 @@
-// diag/internal/explain.h: which components of a network explain the losses on known ways: the
+// diag/internal/explain.h: which components of a network explain the losses on known paths: the
 // likeliest set of few, each with a loss rate of its own.
 //
-// A packet is lost when one component of its way drops it; what no component drops is lost with a
+// A packet is lost when one component of its path drops it; what no component drops is lost with a
 // small background rate. Each member of a set pays for a prior. The likeliest few sets of each size
 // are kept (internal/fault_sets.h), and a culprit is as sure as the sets that hold it are likely
 // among all of them. Idea: Harsh et al., "Flock: accurate network fault localization at scale",
@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "regatta/model/topo/graph.h"
-#include "regatta/network/diag/verdict.h"
+#include "regatta/network/diag/fault_verdict.h"
 
 namespace regatta::diag {
 
-// What was sent over one way, probes or other packets, in a span of time.
-struct WayCount {
+// What was sent over one path, probes or other packets, in a span of time.
+struct PathCounts {
   std::span<const std::uint32_t> links;  // directed, by fabric::number_of
-  // In each window of that time, as many for all ways.
+  // In each window of that time, as many for all paths.
   std::span<const std::uint16_t> sent;
   std::span<const std::uint16_t> lost;
   // Of other packets than probes: the share that is lost without a fault; 0 for probes. A culprit
@@ -36,11 +36,11 @@ struct ExplainOptions {
   double prior_link = -12;  // also a NIC
   double prior_switch = -13;
   double prior_server = -14;
-  double prior_some_flows = -3;  // on top, that it drops all of some flows and nothing of others
-  double prior_standing = -1;    // of what is known to be broken
-  double prior_look_alike = -3;  // on top, of others whom probes cannot tell from it
-  double prior_settled = -12;    // the same where other packets have told them apart before
-  double prior_onset = -4;       // that it began in just that window
+  double prior_some_flows = -3;   // on top, that it drops all of some flows and nothing of others
+  double prior_known_fault = -1;  // of what is known to be broken
+  double prior_look_alike = -3;   // on top, of others whom probes cannot tell from it
+  double prior_settled = -12;     // the same where other packets have told them apart before
+  double prior_onset = -4;        // that it began in just that window
   std::size_t most_faults = 8;
   // For a verdict to be sure, as a short disturbance is no fault: so many windows with losses, the
   // last so long after the first...
@@ -49,26 +49,26 @@ struct ExplainOptions {
   // ... and this share of the windows in which as many losses would fall by chance: those that a
   // busy host loses come in bursts.
   double spread_least = 0.65;
-  int windows_dark = 2;       // where nothing comes through any more, this is all
-  int windows_some_dark = 7;  // and where that is so for some flows
+  int windows_black_hole = 2;       // where nothing comes through any more, this is all
+  int windows_some_black_hole = 7;  // and where that is so for some flows
 };
 
 struct Explanation {
-  Verdict verdict;        // without times
+  FaultVerdict verdict;   // without times
   std::size_t onset = 0;  // the window since which it is so
 };
 
 // What is known to be broken.
-struct Standing {
+struct KnownFault {
   Culprit culprit;
   bool is_settled = false;  // other packets have told it from those that look like it to probes
 };
 
-// Likeliest first; `standing`: of earlier ones. Confidence is the share of the likelihood
-// that sets with the culprit have among all sets that were found; culprits with the very same ways
+// Likeliest first; `known_faults`: of earlier ones. Confidence is the share of the likelihood
+// that sets with the culprit have among all sets that were found; culprits with the very same paths
 // are named as alternatives and count as one.
-std::vector<Explanation> explain(const topo::Graph& graph, std::span<const WayCount> ways,
-                                 std::span<const Standing> standing = {},
+std::vector<Explanation> explain(const topo::Graph& graph, std::span<const PathCounts> paths,
+                                 std::span<const KnownFault> known_faults = {},
                                  const ExplainOptions& options = {});
 
 }  // namespace regatta::diag

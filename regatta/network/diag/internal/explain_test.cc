@@ -18,17 +18,17 @@ using testing::SizeIs;
 
 constexpr std::size_t kWindows = 40;
 
-// Three servers on each of three leaves, three spines; ways between all servers over all spines.
-class Explains : public testing::Test {
+// Three servers on each of three leaves, three spines; paths between all servers over all spines.
+class ExplainTest : public testing::Test {
  protected:
-  Explains() {
+  ExplainTest() {
     for (std::uint32_t from = 0; from < 9; ++from)
       for (std::uint32_t to = 0; to < 9; ++to)
         for (std::size_t spine = 0; spine < 3; ++spine) {
           if (from / 3 == to / 3) continue;
-          const auto way = fabric_.routes.way(fabric_.nics[from], fabric_.nics[to],
-                                              [&](NodeId, std::size_t) { return spine; });
-          ways_.push_back(*way);
+          const auto path = fabric_.routes.path(fabric_.nics[from], fabric_.nics[to],
+                                                [&](NodeId, std::size_t) { return spine; });
+          paths_.push_back(*path);
           sent_.emplace_back(kWindows, std::uint16_t{3});
           lost_.emplace_back(kWindows, std::uint16_t{0});
         }
@@ -37,25 +37,26 @@ class Explains : public testing::Test {
   std::uint32_t link(const std::string& name, bool forward) const {
     return fabric::number_of({topo::find_link(fabric_.graph, name).value(), forward});
   }
-  bool goes_over(std::size_t way, std::uint32_t one) const {
-    return std::ranges::find(ways_[way], one) != ways_[way].end();
+  bool goes_over(std::size_t path, std::uint32_t one) const {
+    return std::ranges::find(paths_[path], one) != paths_[path].end();
   }
 
   // Every `nth` packet over the link, from the window `onset` on.
   void lose(std::uint32_t one, int nth, std::size_t onset = 5) {
     int count = 0;
     for (std::size_t window = onset; window < kWindows; ++window)
-      for (std::size_t way = 0; way < ways_.size(); ++way)
-        for (int packet = 0; packet < sent_[way][window] && goes_over(way, one); ++packet)
-          if (++count % nth == 0 && lost_[way][window] < sent_[way][window]) ++lost_[way][window];
+      for (std::size_t path = 0; path < paths_.size(); ++path)
+        for (int packet = 0; packet < sent_[path][window] && goes_over(path, one); ++packet)
+          if (++count % nth == 0 && lost_[path][window] < sent_[path][window])
+            ++lost_[path][window];
   }
 
-  std::vector<std::string> told(std::vector<Standing> standing = {}) {
-    std::vector<WayCount> counts;
-    for (std::size_t way = 0; way < ways_.size(); ++way)
-      counts.push_back({ways_[way], sent_[way], lost_[way]});
+  std::vector<std::string> told(std::vector<KnownFault> known_faults = {}) {
+    std::vector<PathCounts> counts;
+    for (std::size_t path = 0; path < paths_.size(); ++path)
+      counts.push_back({paths_[path], sent_[path], lost_[path]});
     std::vector<std::string> texts;
-    explanations_ = explain(fabric_.graph, counts, standing);
+    explanations_ = explain(fabric_.graph, counts, known_faults);
     for (const Explanation& one : explanations_)
       if (one.verdict.confidence > 0.99)
         texts.push_back(to_string(fabric_.graph, one.verdict.culprit));
@@ -63,77 +64,77 @@ class Explains : public testing::Test {
   }
 
   fabric::TestFabric fabric_{9, 3, {1e9}};
-  std::deque<std::vector<std::uint32_t>> ways_;
+  std::deque<std::vector<std::uint32_t>> paths_;
   std::deque<std::vector<std::uint16_t>> sent_;
   std::deque<std::vector<std::uint16_t>> lost_;
   std::vector<Explanation> explanations_;
 };
 
-TEST_F(Explains, NothingWhereNothingIsLost) {
+TEST_F(ExplainTest, NothingWhereNothingIsLost) {
   EXPECT_THAT(told(), IsEmpty());
   EXPECT_THAT(explanations_, IsEmpty());
 }
 
-TEST_F(Explains, ALinkThatLosesOneOfAHundred) {
+TEST_F(ExplainTest, ALinkThatLosesOneOfAHundred) {
   lose(link("leaf1-spine2", false), 100);
   EXPECT_THAT(told(), ElementsAre("link leaf1-spine2 from spine2 to leaf1"));
   EXPECT_EQ(explanations_[0].verdict.symptom, Symptom::kLoss);
   EXPECT_NEAR(explanations_[0].verdict.loss_share, 0.01, 0.004);
 }
 
-TEST_F(Explains, ABlackHoleByItsFirstWindows) {
+TEST_F(ExplainTest, ABlackHoleByItsFirstWindows) {
   lose(link("leaf1-spine2", true), 1, kWindows - 2);
   EXPECT_THAT(told(), ElementsAre("link leaf1-spine2 from leaf1 to spine2"));
   EXPECT_EQ(explanations_[0].verdict.symptom, Symptom::kBlackHole);
   EXPECT_EQ(explanations_[0].onset, kWindows - 2);
 }
 
-TEST_F(Explains, ASwitchWhenAllItsLinksSuffer) {
+TEST_F(ExplainTest, ASwitchWhenAllItsLinksSuffer) {
   for (const char* name : {"leaf0-spine1", "leaf1-spine1", "leaf2-spine1"})
     lose(link(name, true), 20);
   EXPECT_THAT(told(), ElementsAre("switch spine1"));
 }
 
-TEST_F(Explains, ANicWhenBothItsDirectionsSuffer) {
+TEST_F(ExplainTest, ANicWhenBothItsDirectionsSuffer) {
   lose(link("s4.nic0-leaf1", true), 20);
   lose(link("s4.nic0-leaf1", false), 20);
   EXPECT_THAT(told(), ElementsAre("nic s4.nic0"));
   EXPECT_THAT(explanations_[0].verdict.alternatives, SizeIs(1)) << "the server has no other";
 }
 
-TEST_F(Explains, ANicAlsoWhenOneDirectionDiesALittleLater) {
+TEST_F(ExplainTest, ANicAlsoWhenOneDirectionDiesALittleLater) {
   lose(link("s4.nic0-leaf1", true), 1, kWindows - 8);
   lose(link("s4.nic0-leaf1", false), 1, kWindows - 7);
   EXPECT_THAT(told(), ElementsAre("nic s4.nic0"));
   EXPECT_EQ(explanations_[0].verdict.symptom, Symptom::kBlackHole);
 }
 
-TEST_F(Explains, TwoFaultsAtOnce) {
+TEST_F(ExplainTest, TwoFaultsAtOnce) {
   lose(link("leaf0-spine0", true), 1);
   lose(link("s8.nic0-leaf2", false), 20);
   EXPECT_THAT(told(), testing::UnorderedElementsAre("link leaf0-spine0 from leaf0 to spine0",
                                                     "link s8.nic0-leaf2 from leaf2 to s8"));
 }
 
-TEST_F(Explains, ALinkThatDropsSomeFlowsWhole) {
+TEST_F(ExplainTest, ALinkThatDropsSomeFlowsWhole) {
   const std::uint32_t one = link("leaf0-spine0", true);
   int count = 0;
-  for (std::size_t way = 0; way < ways_.size(); ++way)
-    if (goes_over(way, one) && ++count % 2 == 0)
+  for (std::size_t path = 0; path < paths_.size(); ++path)
+    if (goes_over(path, one) && ++count % 2 == 0)
       for (std::size_t window = 10; window < kWindows; ++window)
-        lost_[way][window] = sent_[way][window];
+        lost_[path][window] = sent_[path][window];
   EXPECT_THAT(told(), ElementsAre("link leaf0-spine0 from leaf0 to spine0"));
   EXPECT_EQ(explanations_[0].verdict.symptom, Symptom::kSomeFlows);
 }
 
-TEST_F(Explains, ABlackHoleAndSomeFlowsOfAnotherLinkAtTheSameSpine) {
+TEST_F(ExplainTest, ABlackHoleAndSomeFlowsOfAnotherLinkAtTheSameSpine) {
   const std::uint32_t some = link("leaf1-spine0", false);
   lose(link("leaf0-spine0", true), 1, 20);
   int count = 0;
-  for (std::size_t way = 0; way < ways_.size(); ++way)
-    if (goes_over(way, some) && ++count % 2 == 0)
+  for (std::size_t path = 0; path < paths_.size(); ++path)
+    if (goes_over(path, some) && ++count % 2 == 0)
       for (std::size_t window = 20; window < kWindows; ++window)
-        lost_[way][window] = sent_[way][window];
+        lost_[path][window] = sent_[path][window];
   // Which link loses the flows from leaf2 is not clear: from leaf2 on, or to leaf1 on.
   EXPECT_THAT(told(), ElementsAre("link leaf0-spine0 from leaf0 to spine0"))
       << "not the spine, which would drop some flows of both";
@@ -142,32 +143,32 @@ TEST_F(Explains, ABlackHoleAndSomeFlowsOfAnotherLinkAtTheSameSpine) {
 }
 
 // What a server that stood still answered late is lost on a cable that died meanwhile.
-TEST_F(Explains, ANicThatDiesAlthoughSomeSeemsToBeLostBefore) {
+TEST_F(ExplainTest, ANicThatDiesAlthoughSomeSeemsToBeLostBefore) {
   lose(link("s4.nic0-leaf1", true), 1, 20);
   lose(link("s4.nic0-leaf1", false), 1, 20);
   const std::uint32_t from = link("s0.nic0-leaf0", true);
-  for (std::size_t way = 0; way < ways_.size(); ++way)
+  for (std::size_t path = 0; path < paths_.size(); ++path)
     for (std::size_t window = 12; window < 20; ++window)
-      if (goes_over(way, from) && goes_over(way, link("s4.nic0-leaf1", false)))
-        lost_[way][window] = sent_[way][window];
+      if (goes_over(path, from) && goes_over(path, link("s4.nic0-leaf1", false)))
+        lost_[path][window] = sent_[path][window];
   EXPECT_THAT(told(), testing::Contains("nic s4.nic0"));
 }
 
-TEST_F(Explains, NobodyForAFewLossesHereAndThere) {
-  for (const std::size_t way : {3U, 40U, 77U, 120U})
-    lost_[way][way % kWindows] = 1;
+TEST_F(ExplainTest, NobodyForAFewLossesHereAndThere) {
+  for (const std::size_t path : {3U, 40U, 77U, 120U})
+    lost_[path][path % kWindows] = 1;
   EXPECT_THAT(told(), IsEmpty());
 }
 
-TEST_F(Explains, NobodyForAShortBurst) {
+TEST_F(ExplainTest, NobodyForAShortBurst) {
   const std::uint32_t one = link("s4.nic0-leaf1", false);
-  for (std::size_t way = 0; way < ways_.size(); ++way)
+  for (std::size_t path = 0; path < paths_.size(); ++path)
     for (std::size_t window = 10; window < 14; ++window)
-      if (goes_over(way, one)) lost_[way][window] = 1;
+      if (goes_over(path, one)) lost_[path][window] = 1;
   EXPECT_THAT(told(), IsEmpty());
 }
 
-TEST_F(Explains, WhatIsKnownToBeBrokenByFewerLosses) {
+TEST_F(ExplainTest, WhatIsKnownToBeBrokenByFewerLosses) {
   const std::uint32_t one = link("leaf1-spine2", true);
   lose(one, 160);
   const std::size_t unsure = told().size();
@@ -176,15 +177,15 @@ TEST_F(Explains, WhatIsKnownToBeBrokenByFewerLosses) {
   EXPECT_LE(unsure, 1U);
 }
 
-TEST_F(Explains, NobodyElseWhereWhatIsBrokenGetsWorse) {
+TEST_F(ExplainTest, NobodyElseWhereWhatIsBrokenGetsWorse) {
   for (const char* name : {"leaf0-spine1", "leaf2-spine0"}) {
     for (std::vector<std::uint16_t>& lost : lost_)
       std::ranges::fill(lost, std::uint16_t{0});
     const std::uint32_t one = link(name, true);
     lose(one, 20, 2);
     for (std::size_t window = 25; window < kWindows; ++window)
-      for (std::size_t way = 0; way < ways_.size(); ++way)
-        if (goes_over(way, one)) lost_[way][window] = sent_[way][window];
+      for (std::size_t path = 0; path < paths_.size(); ++path)
+        if (goes_over(path, one)) lost_[path][window] = sent_[path][window];
     const Culprit culprit = link_culprit({LinkId{static_cast<int>(one / 2)}, true});
     static_cast<void>(told({{.culprit = culprit}}));
     ASSERT_THAT(explanations_, SizeIs(1)) << name;
@@ -194,62 +195,63 @@ TEST_F(Explains, NobodyElseWhereWhatIsBrokenGetsWorse) {
   }
 }
 
-// Two leaves with two servers each and two spines: each way over an uplink goes on over one other,
+// Two leaves with two servers each and two spines: each path over an uplink goes on over one other,
 // so probes alone cannot tell which of the two it is, or whether it is the spine.
-class ExplainsTwoLeaves : public testing::Test {
+class ExplainTwoLeavesTest : public testing::Test {
  protected:
-  ExplainsTwoLeaves() {
+  ExplainTwoLeavesTest() {
     for (std::uint32_t from = 0; from < 4; ++from)
       for (std::uint32_t to = 0; to < 4; ++to)
         for (std::size_t spine = 0; spine < 2 && from / 2 != to / 2; ++spine)
-          add(*fabric_.routes.way(fabric_.nics[from], fabric_.nics[to],
-                                  [&](NodeId, std::size_t) { return spine; }),
+          add(*fabric_.routes.path(fabric_.nics[from], fabric_.nics[to],
+                                   [&](NodeId, std::size_t) { return spine; }),
               {});
   }
-  struct Way {
+  struct Path {
     std::vector<std::uint32_t> links;
     std::vector<std::uint16_t> sent = std::vector<std::uint16_t>(kWindows);
     std::vector<std::uint16_t> lost = std::vector<std::uint16_t>(kWindows);
     NodeId answered_by;
     bool is_probe = true;
   };
-  Way& add(std::vector<std::uint32_t> links, NodeId answered_by) {
-    ways_.push_back({.links = std::move(links), .answered_by = answered_by});
-    return ways_.back();
+  Path& add(std::vector<std::uint32_t> links, NodeId answered_by) {
+    paths_.push_back({.links = std::move(links), .answered_by = answered_by});
+    return paths_.back();
   }
-  // Traceroutes on each way to its spine and back; from windows on in which probes are lost too.
+  // Traceroutes on each path to its spine and back; from windows on in which probes are lost too.
   void ask_spines() {
-    const std::size_t probes = ways_.size();
+    const std::size_t probes = paths_.size();
     for (std::size_t i = 0; i < probes; ++i) {
-      const auto& links = ways_[i].links;
+      const auto& links = paths_[i].links;
       const NodeId spine = fabric_.graph.links[links[1] / 2].b;
-      Way& way = add({links[0], links[1], links[1] ^ 1U, links[0] ^ 1U}, spine);
-      way.is_probe = false;
-      way.sent[kWindows - 5] = way.sent[kWindows - 3] = 4;
+      Path& path = add({links[0], links[1], links[1] ^ 1U, links[0] ^ 1U}, spine);
+      path.is_probe = false;
+      path.sent[kWindows - 5] = path.sent[kWindows - 3] = 4;
     }
   }
   // Share 1 / nth of what crosses the cable in either direction.
   void lose(const std::string& cable, int nth) {
     int count = 0;
     for (std::size_t window = 5; window < kWindows; ++window)
-      for (Way& way : ways_) {
-        if (way.is_probe) way.sent[window] = 3;
+      for (Path& path : paths_) {
+        if (path.is_probe) path.sent[window] = 3;
         int crossed = 0;
-        for (const std::uint32_t link : way.links)
+        for (const std::uint32_t link : path.links)
           crossed += fabric_.graph.links[link / 2].name == cable ? 1 : 0;
-        for (int packet = 0; packet < way.sent[window] && crossed > 0; ++packet) {
+        for (int packet = 0; packet < path.sent[window] && crossed > 0; ++packet) {
           count += crossed;
           if (count < nth) continue;
           count -= nth;
-          if (way.lost[window] < way.sent[window]) ++way.lost[window];
+          if (path.lost[window] < path.sent[window]) ++path.lost[window];
         }
       }
   }
-  std::vector<Explanation> explanations(std::vector<Standing> standing = {}) const {
-    std::vector<WayCount> counts;
-    for (const Way& way : ways_)
-      counts.push_back({way.links, way.sent, way.lost, way.is_probe ? 0 : 0.02, way.answered_by});
-    return explain(fabric_.graph, counts, standing);
+  std::vector<Explanation> explanations(std::vector<KnownFault> known_faults = {}) const {
+    std::vector<PathCounts> counts;
+    for (const Path& path : paths_)
+      counts.push_back(
+          {path.links, path.sent, path.lost, path.is_probe ? 0 : 0.02, path.answered_by});
+    return explain(fabric_.graph, counts, known_faults);
   }
   std::string name(const Explanation& one) const {
     return to_string(fabric_.graph, one.verdict.culprit);
@@ -259,10 +261,10 @@ class ExplainsTwoLeaves : public testing::Test {
   }
 
   fabric::TestFabric fabric_{4, 2, {1e9}};
-  std::deque<Way> ways_;
+  std::deque<Path> paths_;
 };
 
-TEST_F(ExplainsTwoLeaves, ByProbesAloneAllThatLooksTheSame) {
+TEST_F(ExplainTwoLeavesTest, ByProbesAloneAllThatLooksTheSame) {
   lose("leaf1-spine0", 10);
   const auto all = explanations();
   ASSERT_THAT(all, SizeIs(1));
@@ -270,12 +272,12 @@ TEST_F(ExplainsTwoLeaves, ByProbesAloneAllThatLooksTheSame) {
   EXPECT_THAT(all[0].verdict.alternatives, SizeIs(2));
 }
 
-TEST_F(ExplainsTwoLeaves, ByTraceroutesTheOneThatItIs) {
+TEST_F(ExplainTwoLeavesTest, ByTraceroutesTheOneThatItIs) {
   for (const char* bad : {"leaf0-spine0", "leaf1-spine0", "leaf1-spine1"})
     for (const int nth : {1, 5, 10}) {
-      ways_.resize(16);
-      for (Way& way : ways_)
-        std::ranges::fill(way.lost, std::uint16_t{0});
+      paths_.resize(16);
+      for (Path& path : paths_)
+        std::ranges::fill(path.lost, std::uint16_t{0});
       ask_spines();
       lose(bad, nth);
       const auto all = explanations();
@@ -285,23 +287,24 @@ TEST_F(ExplainsTwoLeaves, ByTraceroutesTheOneThatItIs) {
     }
 }
 
-TEST_F(ExplainsTwoLeaves, ByTraceroutesTheRightOneThoughAnotherWasBlamedBefore) {
+TEST_F(ExplainTwoLeavesTest, ByTraceroutesTheRightOneThoughAnotherWasBlamedBefore) {
   ask_spines();
   lose("leaf1-spine0", 5);
-  const auto all = explanations({{.culprit = both_ways_culprit(link("leaf0-spine0"))}});
+  const auto all = explanations({{.culprit = both_directions_culprit(link("leaf0-spine0"))}});
   ASSERT_THAT(all, SizeIs(1));
   EXPECT_EQ(name(all[0]), "link leaf1-spine0, both ways");
 }
 
-TEST_F(ExplainsTwoLeaves, NoOtherForAFewPacketsOnceTheyWereToldApart) {
+TEST_F(ExplainTwoLeavesTest, NoOtherForAFewPacketsOnceTheyWereToldApart) {
   lose("leaf1-spine0", 5);
   // One traceroute too many is lost beside the culprit.
-  Way& odd = add(
-      {ways_[0].links[0], ways_[0].links[1], ways_[0].links[1] ^ 1U, ways_[0].links[0] ^ 1U}, {});
+  Path& odd = add(
+      {paths_[0].links[0], paths_[0].links[1], paths_[0].links[1] ^ 1U, paths_[0].links[0] ^ 1U},
+      {});
   odd.is_probe = false;
   odd.sent[kWindows - 3] = 4;
   odd.lost[kWindows - 3] = 3;
-  const Culprit right = both_ways_culprit(link("leaf1-spine0"));
+  const Culprit right = both_directions_culprit(link("leaf1-spine0"));
   const auto settled = explanations({{.culprit = right, .is_settled = true}});
   ASSERT_THAT(settled, SizeIs(1));
   EXPECT_EQ(settled[0].verdict.culprit, right);
@@ -310,14 +313,14 @@ TEST_F(ExplainsTwoLeaves, NoOtherForAFewPacketsOnceTheyWereToldApart) {
   EXPECT_NE(open[0].verdict.culprit, right) << "else this test shows nothing";
 }
 
-TEST_F(ExplainsTwoLeaves, ASwitchThatPassesNothingOnThoughItAnswersItself) {
+TEST_F(ExplainTwoLeavesTest, ASwitchThatPassesNothingOnThoughItAnswersItself) {
   ask_spines();
   for (std::size_t window = 5; window < kWindows; ++window)
-    for (Way& way : ways_) {
-      if (!way.is_probe) continue;
-      way.sent[window] = 3;
-      if (fabric_.graph.nodes[fabric_.graph.links[way.links[1] / 2].b.index()].name == "spine0")
-        way.lost[window] = 3;
+    for (Path& path : paths_) {
+      if (!path.is_probe) continue;
+      path.sent[window] = 3;
+      if (fabric_.graph.nodes[fabric_.graph.links[path.links[1] / 2].b.index()].name == "spine0")
+        path.lost[window] = 3;
     }
   const auto all = explanations();
   ASSERT_THAT(all, SizeIs(1));

@@ -31,7 +31,7 @@ bool is_both(const Culprit& culprit) {
 
 std::vector<std::size_t> names(const FaultSet& set) {
   std::vector<std::size_t> all;
-  for (const Member& member : set.members)
+  for (const FaultMember& member : set.members)
     all.push_back(member.candidate);
   return all;
 }
@@ -41,28 +41,29 @@ class Best {
  public:
   explicit Best(std::size_t most) : most_(most) {}
 
-  void offer(const Member& member) {
+  void offer(const FaultMember& member) {
     if (member.gain <= 0) return;
-    all_.insert(std::ranges::upper_bound(all_, member.gain, std::ranges::greater(), &Member::gain),
-                member);
+    all_.insert(
+        std::ranges::upper_bound(all_, member.gain, std::ranges::greater(), &FaultMember::gain),
+        member);
     if (all_.size() > most_) all_.pop_back();
   }
-  const std::vector<Member>& all() const { return all_; }
+  const std::vector<FaultMember>& all() const { return all_; }
 
  private:
   std::size_t most_;
-  std::vector<Member> all_;
+  std::vector<FaultMember> all_;
 };
 
-// What a way that a candidate crosses has lost.
+// What a path that a candidate crosses has lost.
 struct Lost {
   double count = 0;
   double share = 1;  // that the others let through
   double background = 0;
-  const Crossed* way = nullptr;
+  const PathCrossing* path = nullptr;
 
   // The share that is lost where one crossing loses `rate`.
-  double lost_at(double rate) const { return background + 1 - share * way->all_of(1 - rate); }
+  double lost_at(double rate) const { return background + 1 - share * path->all_of(1 - rate); }
 };
 
 // By expectation and maximisation; `lost` is the sum of all.
@@ -71,7 +72,7 @@ double likeliest_rate(const std::vector<Lost>& all, double lost, double arrived)
   for (int step = 0; step < kRateSteps && rate > 1e-9; ++step) {
     double dropped = 0;
     for (const Lost& its : all)
-      dropped += its.count * std::min(1.0, (1 - its.way->all_of(1 - rate)) / its.lost_at(rate));
+      dropped += its.count * std::min(1.0, (1 - its.path->all_of(1 - rate)) / its.lost_at(rate));
     const double next = std::min(kMostLoss, dropped / (lost + arrived));
     const bool settled = std::abs(next - rate) < 0.01 * rate;
     rate = next;
@@ -83,7 +84,7 @@ double likeliest_rate(const std::vector<Lost>& all, double lost, double arrived)
 }  // namespace
 
 // Sets that were found, each once.
-struct FaultSearch::Growth {
+struct FaultSetSearch::Growth {
   std::vector<FaultSet> all;
   std::set<std::vector<std::size_t>> seen;
 
@@ -92,43 +93,43 @@ struct FaultSearch::Growth {
   }
 };
 
-double arrived_since(const Candidate& one, std::size_t onset) {
+double arrived_since(const FaultCandidate& one, std::size_t onset) {
   return onset + 1 < one.arrived.size() ? one.arrived[onset + 1] : 0;
 }
 
-FaultSearch::FaultSearch(const Candidates& made, std::span<const WayCount> ways,
-                         const ExplainOptions& options)
-    : made_(made), options_(options), windows_(ways.empty() ? 0 : ways[0].lost.size()) {
+FaultSetSearch::FaultSetSearch(const FaultCandidates& made, std::span<const PathCounts> paths,
+                               const ExplainOptions& options)
+    : made_(made), options_(options), windows_(paths.empty() ? 0 : paths[0].lost.size()) {
   for (const std::uint32_t number : made.lossy) {
-    const WayCount& way = ways[number];
-    std::vector<double> from(way.lost.size() + 1, 0);
-    for (std::size_t window = way.lost.size(); window-- > 0;)
-      from[window] = from[window + 1] + (way.sent[window] > 0 ? way.lost[window] : 0);
+    const PathCounts& path = paths[number];
+    std::vector<double> from(path.lost.size() + 1, 0);
+    for (std::size_t window = path.lost.size(); window-- > 0;)
+      from[window] = from[window + 1] + (path.sent[window] > 0 ? path.lost[window] : 0);
     lost_from_.push_back(std::move(from));
-    background_.push_back(way.background > 0 ? way.background : options.background);
+    background_.push_back(path.background > 0 ? path.background : options.background);
   }
 }
 
 // The rest of a set as what it lets through.
-Passing FaultSearch::passing_of(const std::vector<Member>& members) const {
+DeliveryShares FaultSetSearch::passing_of(const std::vector<FaultMember>& members) const {
   struct Step {
     std::size_t from = 0;
     double share = 1;
     std::size_t candidate = 0;
   };
   std::vector<Step> steps;
-  for (const Member& member : members) {
+  for (const FaultMember& member : members) {
     const double before = member.early < member.onset ? 1 - kLateShare : 1;
     if (before < 1) steps.push_back({member.early, before, member.candidate});
     steps.push_back({member.onset, (1 - member.rate) / before, member.candidate});
   }
   std::ranges::sort(steps, {}, &Step::from);
-  Passing passing;
+  DeliveryShares passing;
   passing.first.assign(made_.lossy.size() + 1, 0);
   for (std::size_t at = 0; at < made_.lossy.size(); ++at)
     passing.first[at + 1] = 1;
   for (const Step& step : steps)
-    for (const Crossed& at : made_.all[step.candidate].lossy)
+    for (const PathCrossing& at : made_.all[step.candidate].lossy)
       ++passing.first[at.lossy + 1];
   for (std::size_t at = 0; at < made_.lossy.size(); ++at)
     passing.first[at + 1] += passing.first[at];
@@ -137,7 +138,7 @@ Passing FaultSearch::passing_of(const std::vector<Member>& members) const {
   for (std::uint32_t& place : next)
     passing.spans[place++] = {.from = 0, .share = 1};
   for (const Step& step : steps)
-    for (const Crossed& at : made_.all[step.candidate].lossy) {
+    for (const PathCrossing& at : made_.all[step.candidate].lossy) {
       std::uint32_t& place = next[at.lossy];
       passing.spans[place] = {.from = step.from,
                               .share = passing.spans[place - 1].share * at.all_of(step.share)};
@@ -146,10 +147,10 @@ Passing FaultSearch::passing_of(const std::vector<Member>& members) const {
   return passing;
 }
 
-// Losses on the way in windows `first` to before `last`, span by span.
+// Losses on the path in windows `first` to before `last`, span by span.
 template <typename Visit>
-void FaultSearch::visit_losses(std::uint32_t at, std::size_t first, std::size_t last,
-                               const Passing& passing, Visit&& visit) const {
+void FaultSetSearch::visit_losses(std::uint32_t at, std::size_t first, std::size_t last,
+                                  const DeliveryShares& passing, Visit&& visit) const {
   const std::vector<double>& lost_from = lost_from_[at];
   for (std::uint32_t i = passing.first[at]; i < passing.first[at + 1]; ++i) {
     const std::size_t from = std::max(first, passing.spans[i].from);
@@ -162,22 +163,22 @@ void FaultSearch::visit_losses(std::uint32_t at, std::size_t first, std::size_t 
 }
 
 // The likeliest rate and onset of a candidate beside others.
-Member FaultSearch::weigh(std::size_t candidate, const Passing& passing) const {
-  const Candidate& one = made_.all[candidate];
-  Member best{.candidate = candidate, .gain = -1e300};
+FaultMember FaultSetSearch::weigh(std::size_t candidate, const DeliveryShares& passing) const {
+  const FaultCandidate& one = made_.all[candidate];
+  FaultMember best{.candidate = candidate, .gain = -1e300};
   std::uint64_t unexplained = 0;
   std::uint64_t all = 0;
-  for (const Crossed& crossed : one.lossy) {
+  for (const PathCrossing& crossed : one.lossy) {
     const std::uint32_t at = crossed.lossy;
-    const Sums& way = made_.sums[made_.lossy[at]];
-    if (!way.is_probe) continue;
-    all |= way.windows;
+    const PathSums& path = made_.sums[made_.lossy[at]];
+    if (!path.is_probe) continue;
+    all |= path.windows;
     for (std::uint32_t i = passing.first[at]; i < passing.first[at + 1]; ++i) {
       if (passing.spans[i].share <= 0.5) continue;
       const std::size_t until =
           i + 1 < passing.first[at + 1] ? passing.spans[i + 1].from : windows_;
       const std::uint64_t before = until < 64 ? (std::uint64_t{1} << until) - 1 : ~std::uint64_t{0};
-      unexplained |= way.windows & before & ~((std::uint64_t{1} << passing.spans[i].from) - 1);
+      unexplained |= path.windows & before & ~((std::uint64_t{1} << passing.spans[i].from) - 1);
     }
   }
   const auto first =
@@ -197,29 +198,31 @@ Member FaultSearch::weigh(std::size_t candidate, const Passing& passing) const {
   return best;
 }
 
-void FaultSearch::weigh_from(std::size_t onset, const Passing& passing, Member& best) const {
-  const Candidate& one = made_.all[best.candidate];
+void FaultSetSearch::weigh_from(std::size_t onset, const DeliveryShares& passing,
+                                FaultMember& best) const {
+  const FaultCandidate& one = made_.all[best.candidate];
   // Nothing speaks against any of them in the very last window.
   if (one.is_worse && onset + 1 >= windows_) return;
   std::vector<Lost> all;
   double lost = 0;
-  for (const Crossed& at : one.lossy)
+  for (const PathCrossing& at : one.lossy)
     visit_losses(at.lossy, onset, windows_, passing, [&](double count, double share) {
       all.push_back({count, share, background_[at.lossy], &at});
       lost += count;
     });
   const double arrived = arrived_since(one, onset);
   const double rate = likeliest_rate(all, lost, arrived);
-  if (!(rate > 0) || (one.some_flows && rate < kDark) || (one.is_worse && rate < kMostly)) return;
+  if (!(rate > 0) || (one.some_flows && rate < kBlackHoleLoss) || (one.is_worse && rate < kMostly))
+    return;
   double gain = one.prior + options_.prior_onset + arrived * std::log1p(-rate);
   for (const Lost& its : all)
     gain += its.count * std::log(its.lost_at(rate) / its.lost_at(0));
-  Member found{.candidate = best.candidate, .rate = rate, .onset = onset, .early = onset};
-  if (rate > kDark) {
+  FaultMember found{.candidate = best.candidate, .rate = rate, .onset = onset, .early = onset};
+  if (rate > kBlackHoleLoss) {
     found.early = onset - std::min(onset, kLateWindows);
     double lost_early = 0;
     double gain_early = 0;
-    for (const Crossed& at : one.lossy)
+    for (const PathCrossing& at : one.lossy)
       visit_losses(at.lossy, found.early, onset, passing, [&](double count, double share) {
         const Lost its{count, share, background_[at.lossy], &at};
         lost_early += count;
@@ -235,19 +238,19 @@ void FaultSearch::weigh_from(std::size_t onset, const Passing& passing, Member& 
 }
 
 // Worse than it was can only be what is in the set as it was.
-bool FaultSearch::has_as_it_was(const FaultSet& set, const Culprit& culprit) const {
-  return std::ranges::any_of(set.members, [&](const Member& member) {
-    const Candidate& one = made_.all[member.candidate];
+bool FaultSetSearch::has_as_it_was(const FaultSet& set, const Culprit& culprit) const {
+  return std::ranges::any_of(set.members, [&](const FaultMember& member) {
+    const FaultCandidate& one = made_.all[member.candidate];
     return one.culprit == culprit && !one.is_worse && !one.some_flows;
   });
 }
 
 // A cable stands for both of its directions.
-bool FaultSearch::fits(const FaultSet& set, std::size_t candidate) const {
-  const Candidate& one = made_.all[candidate];
+bool FaultSetSearch::fits(const FaultSet& set, std::size_t candidate) const {
+  const FaultCandidate& one = made_.all[candidate];
   const Culprit& own = one.culprit;
   if (one.is_worse && !has_as_it_was(set, own)) return false;
-  return std::ranges::none_of(set.members, [&](const Member& member) {
+  return std::ranges::none_of(set.members, [&](const FaultMember& member) {
     const Culprit& other = made_.all[member.candidate].culprit;
     if (other == own) return one.is_worse == made_.all[member.candidate].is_worse;
     return is_cable(own) && is_cable(other) && own.link == other.link &&
@@ -255,18 +258,18 @@ bool FaultSearch::fits(const FaultSet& set, std::size_t candidate) const {
   });
 }
 
-Passing FaultSearch::passing_without(const FaultSet& set, std::size_t place) const {
-  std::vector<Member> rest = set.members;
+DeliveryShares FaultSetSearch::passing_without(const FaultSet& set, std::size_t place) const {
+  std::vector<FaultMember> rest = set.members;
   rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(place));
   return passing_of(rest);
 }
 
 // Lets all members find their rates beside each other; who explains nothing any more has to go.
-void FaultSearch::settle(FaultSet& set) const {
-  std::ranges::sort(set.members, {}, &Member::candidate);
+void FaultSetSearch::settle(FaultSet& set) const {
+  std::ranges::sort(set.members, {}, &FaultMember::candidate);
   for (int round = 0; round < 2; ++round)
     for (std::size_t i = 0; i < set.members.size();) {
-      const Member again = weigh(set.members[i].candidate, passing_without(set, i));
+      const FaultMember again = weigh(set.members[i].candidate, passing_without(set, i));
       if (again.gain > 0) {
         set.members[i++] = again;
         continue;
@@ -274,15 +277,15 @@ void FaultSearch::settle(FaultSet& set) const {
       set.members.erase(set.members.begin() + static_cast<std::ptrdiff_t>(i));
     }
   for (std::size_t i = 0; i < set.members.size();) {
-    const Candidate& one = made_.all[set.members[i].candidate];
+    const FaultCandidate& one = made_.all[set.members[i].candidate];
     if (one.is_worse && !has_as_it_was(set, one.culprit))
       set.members.erase(set.members.begin() + static_cast<std::ptrdiff_t>(i));
     else
       ++i;
   }
-  const Passing passing = passing_of(set.members);
+  const DeliveryShares passing = passing_of(set.members);
   set.score = 0;
-  for (const Member& member : set.members)
+  for (const FaultMember& member : set.members)
     set.score +=
         made_.all[member.candidate].prior + options_.prior_onset +
         arrived_since(made_.all[member.candidate], member.onset) * std::log1p(-member.rate);
@@ -292,13 +295,13 @@ void FaultSearch::settle(FaultSet& set) const {
     });
 }
 
-void FaultSearch::grow(const FaultSet& set, Growth& growth) const {
+void FaultSetSearch::grow(const FaultSet& set, Growth& growth) const {
   if (set.members.size() >= options_.most_faults) return;
   Best best(kBranches);
-  const Passing passing = passing_of(set.members);
+  const DeliveryShares passing = passing_of(set.members);
   for (std::size_t i = 0; i < made_.all.size(); ++i)
     if (fits(set, i)) best.offer(weigh(i, passing));
-  for (const Member& member : best.all()) {
+  for (const FaultMember& member : best.all()) {
     FaultSet larger = set;
     larger.members.push_back(member);
     settle(larger);
@@ -307,15 +310,15 @@ void FaultSearch::grow(const FaultSet& set, Growth& growth) const {
 }
 
 // Puts others in the place of each member.
-void FaultSearch::swap_members(const FaultSet& set, Growth& growth) const {
+void FaultSetSearch::swap_members(const FaultSet& set, Growth& growth) const {
   for (std::size_t place = 0; place < set.members.size(); ++place) {
     FaultSet rest = set;
     rest.members.erase(rest.members.begin() + static_cast<std::ptrdiff_t>(place));
-    const Passing passing = passing_of(rest.members);
+    const DeliveryShares passing = passing_of(rest.members);
     Best best(kBranches);
     for (std::size_t i = 0; i < made_.all.size(); ++i)
       if (i != set.members[place].candidate && fits(rest, i)) best.offer(weigh(i, passing));
-    for (const Member& member : best.all()) {
+    for (const FaultMember& member : best.all()) {
       FaultSet other = rest;
       other.members.push_back(member);
       settle(other);
@@ -326,7 +329,7 @@ void FaultSearch::swap_members(const FaultSet& set, Growth& growth) const {
   }
 }
 
-std::vector<FaultSet> FaultSearch::run() const {
+std::vector<FaultSet> FaultSetSearch::run() const {
   Growth growth;
   growth.add({});
   const auto by_score = [](std::vector<FaultSet>& sets) {

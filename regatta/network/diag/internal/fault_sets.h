@@ -1,7 +1,7 @@
 // diag/internal/fault_sets.h: sets of faults that explain what was lost, likeliest first.
 //
 // A beam search: the best few sets grow by the candidates that raise the likelihood most, and each
-// of their members gives way to others. So a set that looks worse while it is small is not lost,
+// of their members is replaced by others. So a set that looks worse while it is small is not lost,
 // and what speaks against a culprit are whole other sets, not only another one in its place.
 #pragma once
 
@@ -15,9 +15,10 @@
 
 namespace regatta::diag {
 
-inline constexpr double kDark = 0.9;  // a loss rate from which on nothing is said to come through
+inline constexpr double kBlackHoleLoss =
+    0.9;  // a loss rate from which on nothing is said to come through
 
-struct Member {
+struct FaultMember {
   std::size_t candidate = 0;
   double rate = 0;        // of loss, likeliest given the rest of the set
   std::size_t onset = 0;  // the window since which it is broken
@@ -26,17 +27,17 @@ struct Member {
 };
 
 struct FaultSet {
-  std::vector<Member> members;  // ascending
+  std::vector<FaultMember> members;  // ascending
   double score = 0;  // logarithm of the likelihood against the empty set, priors included
 };
 
-// The share of packets that a set lets through on each lossy way, span by span of windows.
-struct Passing {
+// The share of packets that a set lets through on each lossy path, span by span of windows.
+struct DeliveryShares {
   struct Span {
     std::size_t from = 0;  // a window; until that of the next one
     double share = 1;
   };
-  std::vector<std::uint32_t> first;  // by lossy way, and the end
+  std::vector<std::uint32_t> first;  // by lossy path, and the end
   std::vector<Span> spans;
 
   // In the end.
@@ -45,39 +46,39 @@ struct Passing {
 
 // Of packets over `one`: what came through in the window of its onset before it broke, nobody can
 // tell from the rest.
-double arrived_since(const Candidate& one, std::size_t onset);
+double arrived_since(const FaultCandidate& one, std::size_t onset);
 
 // All arguments must outlive it.
-class FaultSearch {
+class FaultSetSearch {
  public:
-  FaultSearch(const Candidates& made, std::span<const WayCount> ways,
-              const ExplainOptions& options);
+  FaultSetSearch(const FaultCandidates& made, std::span<const PathCounts> paths,
+                 const ExplainOptions& options);
 
-  // At least the empty one. Cost: some hundred times the ways with losses times the candidates.
+  // At least the empty one. Cost: some hundred times the paths with losses times the candidates.
   std::vector<FaultSet> run() const;
 
   // What the other members let through.
-  Passing passing_without(const FaultSet& set, std::size_t place) const;
+  DeliveryShares passing_without(const FaultSet& set, std::size_t place) const;
 
  private:
   struct Growth;
 
-  Passing passing_of(const std::vector<Member>& members) const;
+  DeliveryShares passing_of(const std::vector<FaultMember>& members) const;
   template <typename Visit>
-  void visit_losses(std::uint32_t at, std::size_t first, std::size_t last, const Passing& passing,
-                    Visit&& visit) const;
-  Member weigh(std::size_t candidate, const Passing& passing) const;
-  void weigh_from(std::size_t onset, const Passing& passing, Member& best) const;
+  void visit_losses(std::uint32_t at, std::size_t first, std::size_t last,
+                    const DeliveryShares& passing, Visit&& visit) const;
+  FaultMember weigh(std::size_t candidate, const DeliveryShares& passing) const;
+  void weigh_from(std::size_t onset, const DeliveryShares& passing, FaultMember& best) const;
   bool has_as_it_was(const FaultSet& set, const Culprit& culprit) const;
   bool fits(const FaultSet& set, std::size_t candidate) const;
   void settle(FaultSet& set) const;
   void grow(const FaultSet& set, Growth& growth) const;
   void swap_members(const FaultSet& set, Growth& growth) const;
 
-  const Candidates& made_;
+  const FaultCandidates& made_;
   const ExplainOptions& options_;
   std::size_t windows_;
-  std::vector<std::vector<double>> lost_from_;  // by lossy way: in each window and all later ones
+  std::vector<std::vector<double>> lost_from_;  // by lossy path: in each window and all later ones
   std::vector<double> background_;              // the same: share that is lost without a fault
 };
 

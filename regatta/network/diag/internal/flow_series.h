@@ -21,7 +21,7 @@ struct FlowSeries {
 };
 
 // All flows have the same number of intervals.
-struct Traffic {
+struct TrafficSeries {
   Seconds start;     // of the first interval
   Seconds interval;  // length of each, above 0
   std::vector<FlowSeries> flows;

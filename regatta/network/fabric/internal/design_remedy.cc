@@ -36,29 +36,29 @@ std::optional<BytesPerSecond> fastest_up_to(BytesPerSecond rate, const Check& ca
 
 std::string rate_remedy(const DesignRequest& request, bool has_uplink, BytesPerSecond chip_least,
                         const Check& can_be_made) {
-  std::vector<std::string> ways;
+  std::vector<std::string> paths;
   const auto port = fastest_up_to(request.port, can_be_made, [&](BytesPerSecond rate) {
     DesignRequest other = request;
     other.port = rate;
     if (!has_uplink) other.uplink = rate;
     return other;
   });
-  if (port) ways.push_back("ports of " + format_bits_per_second(*port));
+  if (port) paths.push_back("ports of " + format_bits_per_second(*port));
   if (has_uplink) {
     const auto uplink = fastest_up_to(request.uplink, can_be_made, [&](BytesPerSecond rate) {
       DesignRequest other = request;
       other.uplink = rate;
       return other;
     });
-    if (uplink) ways.push_back("uplinks of " + format_bits_per_second(*uplink));
+    if (uplink) paths.push_back("uplinks of " + format_bits_per_second(*uplink));
   }
   DesignRequest faster = request;
   faster.chip = readable(std::max(request.chip, chip_least));
   for (int doubled = 0; doubled < kMostDoubled && !can_be_made(faster); ++doubled)
     faster.chip = readable(faster.chip * 2);
-  if (can_be_made(faster)) ways.push_back("a chip of " + format_bits_per_second(faster.chip));
-  if (ways.empty()) return "take fewer GPUs";
-  return "take " + join(ways, ", or ");
+  if (can_be_made(faster)) paths.push_back("a chip of " + format_bits_per_second(faster.chip));
+  if (paths.empty()) return "take fewer GPUs";
+  return "take " + join(paths, ", or ");
 }
 
 }  // namespace regatta::fabric

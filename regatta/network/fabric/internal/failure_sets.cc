@@ -20,7 +20,7 @@ double sets_of(std::size_t size, std::size_t count) {
 
 }  // namespace
 
-FailureSets::FailureSets(const topo::Graph& graph, const FailureOptions& options)
+FailureSetEnumerator::FailureSetEnumerator(const topo::Graph& graph, const FailureOptions& options)
     : places_(static_cast<std::size_t>(options.at_once)), random_(options.seed) {
   REGATTA_CHECK(options.at_once >= 1);
   for (std::size_t id = 0; id < graph.links.size(); ++id)
@@ -36,7 +36,7 @@ FailureSets::FailureSets(const topo::Graph& graph, const FailureOptions& options
   std::iota(places_.begin(), places_.end(), 0);
 }
 
-bool FailureSets::next() {
+bool FailureSetEnumerator::next() {
   if (given_ == count_) return false;
   if (is_sample_)
     draw();
@@ -55,7 +55,7 @@ bool FailureSets::next() {
 }
 
 // The next places in the order of a dictionary.
-bool FailureSets::advance() {
+bool FailureSetEnumerator::advance() {
   const std::size_t size = links_.size() + switches_.size();
   for (std::size_t i = places_.size(); i-- > 0;) {
     if (places_[i] + (places_.size() - i) >= size) continue;
@@ -65,7 +65,7 @@ bool FailureSets::advance() {
   return false;
 }
 
-void FailureSets::draw() {
+void FailureSetEnumerator::draw() {
   const std::size_t size = links_.size() + switches_.size();
   for (std::size_t i = 0; i < places_.size();) {
     places_[i] = random_() % size;

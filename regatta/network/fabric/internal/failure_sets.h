@@ -12,16 +12,16 @@
 
 namespace regatta::fabric {
 
-class FailureSets {
+class FailureSetEnumerator {
  public:
-  FailureSets(const topo::Graph& graph, const FailureOptions& options);
+  FailureSetEnumerator(const topo::Graph& graph, const FailureOptions& options);
 
   double sets() const { return sets_; }          // that there are; 0: fewer parts than fail at once
   bool is_sample() const { return is_sample_; }  // they are drawn
   std::size_t count() const { return count_; }   // that next() gives
   // False at the end.
   bool next();
-  const Failed& failed() const { return failed_; }
+  const FailureSet& failed() const { return failed_; }
 
  private:
   bool advance();
@@ -36,7 +36,7 @@ class FailureSets {
   bool is_sample_ = false;
   std::size_t count_ = 0;
   std::size_t given_ = 0;
-  Failed failed_;
+  FailureSet failed_;
 };
 
 }  // namespace regatta::fabric

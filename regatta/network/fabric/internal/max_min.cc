@@ -12,14 +12,15 @@ namespace {
 // All rates that are not fixed yet rise together: a flow of weight w has w times the level.
 class Filling {
  public:
-  explicit Filling(const Sharing& sharing) : sharing_(sharing), rates_(sharing.flows(), -1.0) {
+  explicit Filling(const MaxMinProblem& max_min_problem)
+      : max_min_problem_(max_min_problem), rates_(max_min_problem.flows(), -1.0) {
     const auto has_none_or = [](const std::vector<double>& values, std::size_t count) {
       return values.empty() || values.size() == count;
     };
-    REGATTA_CHECK(sharing.links.size() == sharing.first.back() &&
-                  has_none_or(sharing.amounts, sharing.links.size()) &&
-                  has_none_or(sharing.weights, sharing.flows()) &&
-                  has_none_or(sharing.limits, sharing.flows()));
+    REGATTA_CHECK(max_min_problem.links.size() == max_min_problem.first.back() &&
+                  has_none_or(max_min_problem.amounts, max_min_problem.links.size()) &&
+                  has_none_or(max_min_problem.weights, max_min_problem.flows()) &&
+                  has_none_or(max_min_problem.limits, max_min_problem.flows()));
     add_flows_of_links();
     sort_limits();
   }
@@ -65,10 +66,10 @@ class Filling {
   };
 
   double weight(std::uint32_t flow) const {
-    return sharing_.weights.empty() ? 1 : sharing_.weights[flow];
+    return max_min_problem_.weights.empty() ? 1 : max_min_problem_.weights[flow];
   }
   double amount(std::uint32_t crossing) const {
-    return sharing_.amounts.empty() ? 1 : sharing_.amounts[crossing];
+    return max_min_problem_.amounts.empty() ? 1 : max_min_problem_.amounts[crossing];
   }
   // The level at which the link is full, if nothing else is fixed before.
   double full_at(std::uint32_t link) const {
@@ -76,19 +77,20 @@ class Filling {
   }
 
   void add_flows_of_links() {
-    links_.resize(sharing_.capacity.size());
+    links_.resize(max_min_problem_.capacity.size());
     for (std::size_t link = 0; link < links_.size(); ++link)
-      links_[link].left = sharing_.capacity[link];
-    for (const std::uint32_t link : sharing_.links)
+      links_[link].left = max_min_problem_.capacity[link];
+    for (const std::uint32_t link : max_min_problem_.links)
       ++links_[link].waiting;
     first_flow_.resize(links_.size() + 1, 0);
     for (std::size_t link = 0; link < links_.size(); ++link)
       first_flow_[link + 1] = first_flow_[link] + links_[link].waiting;
-    flows_.resize(sharing_.links.size());
+    flows_.resize(max_min_problem_.links.size());
     std::vector<std::uint32_t> next(first_flow_.begin(), first_flow_.end() - 1);
-    for (std::uint32_t flow = 0; flow < sharing_.flows(); ++flow) {
-      for (std::uint32_t at = sharing_.first[flow]; at < sharing_.first[flow + 1]; ++at) {
-        const std::uint32_t link = sharing_.links[at];
+    for (std::uint32_t flow = 0; flow < max_min_problem_.flows(); ++flow) {
+      for (std::uint32_t at = max_min_problem_.first[flow]; at < max_min_problem_.first[flow + 1];
+           ++at) {
+        const std::uint32_t link = max_min_problem_.links[at];
         flows_[next[link]++] = flow;
         links_[link].rise += amount(at) * weight(flow);
       }
@@ -99,24 +101,27 @@ class Filling {
 
   // Anew, for what is left of a difference is less and less exact.
   void sum_rise(std::uint32_t link) {
-    if (sharing_.weights.empty() && sharing_.amounts.empty()) return;  // whole numbers are exact
+    if (max_min_problem_.weights.empty() && max_min_problem_.amounts.empty())
+      return;  // whole numbers are exact
     double sum = 0;
     for (std::uint32_t i = first_flow_[link]; i < first_flow_[link + 1]; ++i) {
       const std::uint32_t flow = flows_[i];
       if (rates_[flow] >= 0) continue;
-      std::uint32_t at = sharing_.first[flow];
-      while (sharing_.links[at] != link)
+      std::uint32_t at = max_min_problem_.first[flow];
+      while (max_min_problem_.links[at] != link)
         ++at;
       sum += amount(at) * weight(flow);
     }
     links_[link].rise = links_[link].summed = sum;
   }
 
-  double limit_level(std::uint32_t flow) const { return sharing_.limits[flow] / weight(flow); }
+  double limit_level(std::uint32_t flow) const {
+    return max_min_problem_.limits[flow] / weight(flow);
+  }
 
   void sort_limits() {
-    if (sharing_.limits.empty()) return;
-    limited_.resize(sharing_.flows());
+    if (max_min_problem_.limits.empty()) return;
+    limited_.resize(max_min_problem_.flows());
     std::iota(limited_.begin(), limited_.end(), 0U);
     std::erase_if(limited_, [this](std::uint32_t flow) { return limit_level(flow) == kNoLimit; });
     std::ranges::sort(limited_, [this](std::uint32_t a, std::uint32_t b) {
@@ -131,7 +136,7 @@ class Filling {
   void fix_limited(double level) {
     for (; has_limit_at(level); ++next_limited_) {
       const std::uint32_t flow = limited_[next_limited_];
-      if (rates_[flow] < 0) fix(flow, sharing_.limits[flow]);
+      if (rates_[flow] < 0) fix(flow, max_min_problem_.limits[flow]);
     }
   }
 
@@ -142,15 +147,16 @@ class Filling {
 
   void fix(std::uint32_t flow, double rate) {
     rates_[flow] = rate;
-    for (std::uint32_t at = sharing_.first[flow]; at < sharing_.first[flow + 1]; ++at) {
-      Link& link = links_[sharing_.links[at]];
+    for (std::uint32_t at = max_min_problem_.first[flow]; at < max_min_problem_.first[flow + 1];
+         ++at) {
+      Link& link = links_[max_min_problem_.links[at]];
       --link.waiting;
       link.left -= amount(at) * rate;
       link.rise -= amount(at) * weight(flow);
     }
   }
 
-  const Sharing& sharing_;
+  const MaxMinProblem& max_min_problem_;
   std::vector<double> rates_;  // below 0: not fixed
   std::vector<Link> links_;
   // Flow numbers by link.
@@ -163,8 +169,8 @@ class Filling {
 
 }  // namespace
 
-std::vector<double> max_min_rates(const Sharing& sharing) {
-  return Filling(sharing).fill();
+std::vector<double> max_min_rates(const MaxMinProblem& max_min_problem) {
+  return Filling(max_min_problem).fill();
 }
 
 }  // namespace regatta::fabric

@@ -9,7 +9,7 @@
 namespace regatta::fabric {
 
 // Links and flows by number; the vectors are flat, for there may be millions of flows.
-struct Sharing {
+struct MaxMinProblem {
   // Per link, in bytes per second; >= 0, may be infinite.
   std::vector<double> capacity;
   // Flow f crosses links[first[f]] to links[first[f + 1] - 1], each at most once.
@@ -43,6 +43,6 @@ inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 // 1992, section 6.5.2. The level at which a link is full only rises while flows are fixed below it,
 // so a heap of them is corrected as it is read: O((crossings + links) log links) steps, and those
 // of sorting the limits.
-std::vector<double> max_min_rates(const Sharing& sharing);
+std::vector<double> max_min_rates(const MaxMinProblem& max_min_problem);
 
 }  // namespace regatta::fabric

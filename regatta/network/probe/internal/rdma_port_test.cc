@@ -158,7 +158,7 @@ TEST_F(RdmaPorts, CarryAWholeProber) {
   EXPECT_TRUE(prober->run(stop, [&](const std::string& line) -> Status {
     const auto parsed = parse_line(line, part, 3);
     if (!parsed) wrong.push_back(line);
-    const auto* const report = parsed ? std::get_if<diag::Report>(&*parsed) : nullptr;
+    const auto* const report = parsed ? std::get_if<diag::ProbeReport>(&*parsed) : nullptr;
     if (report != nullptr && report->sent[0].answered == 3 && report->sent[1].answered == 3 &&
         report->arrived[0].arrived == 3 && report->arrived[1].arrived == 3)
       ++good;

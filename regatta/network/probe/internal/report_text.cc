@@ -38,7 +38,7 @@ std::optional<std::size_t> place_of(const std::vector<std::uint32_t>& probes, do
 }
 
 bool read_exceptions(const std::vector<std::string>& words, const ServerPart& part,
-                     diag::Report& report) {
+                     diag::ProbeReport& report) {
   for (std::size_t i = 6; i + 1 < words.size(); i += 2) {
     const bool sent = words[i] == "s";
     if (!sent && words[i] != "a") return false;
@@ -78,7 +78,7 @@ std::set<std::uint32_t> own_addresses(const Matrix& matrix, const ServerPart& pa
   return addresses;
 }
 
-std::string report_line(const diag::Report& report, int periods) {
+std::string report_line(const diag::ProbeReport& report, int periods) {
   const diag::HostState& host = report.host;
   std::string line = fmt::format("w {} {:.0f} {} {} {}", report.window, host.worst_gap.value * 1e6,
                                  host.control_sent, host.control_lost, host.overflows);
@@ -99,10 +99,10 @@ std::string latency_line(const std::vector<Latency>& latencies) {
   return line + "\n";
 }
 
-Result<std::variant<diag::Report, std::vector<Latency>>> parse_line(std::string_view line,
-                                                                    const ServerPart& part,
-                                                                    int periods) {
-  using Line = std::variant<diag::Report, std::vector<Latency>>;
+Result<std::variant<diag::ProbeReport, std::vector<Latency>>> parse_line(std::string_view line,
+                                                                         const ServerPart& part,
+                                                                         int periods) {
+  using Line = std::variant<diag::ProbeReport, std::vector<Latency>>;
   const Error wrong{Code::kInvalidInput, "not a prober's line: " + printable(line, 60)};
   const std::vector<std::string> words = split(trim(line), ' ');
   if (words[0] == "l") {
@@ -126,7 +126,7 @@ Result<std::variant<diag::Report, std::vector<Latency>>> parse_line(std::string_
     if (!value || (*value)[0] < 0 || (i > 1 && (*value)[0] > 1'000'000'000'000)) return wrong;
     head.push_back((*value)[0]);
   }
-  diag::Report report{.server = part.server, .window = head[0]};
+  diag::ProbeReport report{.server = part.server, .window = head[0]};
   report.host = {.worst_gap = Seconds{static_cast<double>(head[1]) * 1e-6},
                  .control_sent = static_cast<std::uint32_t>(head[2]),
                  .control_lost = static_cast<std::uint32_t>(head[3]),

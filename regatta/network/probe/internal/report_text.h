@@ -42,12 +42,12 @@ struct Latency {
   double most_us = 0;
 };
 
-std::string report_line(const diag::Report& report, int periods);
+std::string report_line(const diag::ProbeReport& report, int periods);
 std::string latency_line(const std::vector<Latency>& latencies);
 
 // kInvalidInput for what is no such line, or names probes that are not the server's.
-Result<std::variant<diag::Report, std::vector<Latency>>> parse_line(std::string_view line,
-                                                                    const ServerPart& part,
-                                                                    int periods);
+Result<std::variant<diag::ProbeReport, std::vector<Latency>>> parse_line(std::string_view line,
+                                                                         const ServerPart& part,
+                                                                         int periods);
 
 }  // namespace regatta::probe

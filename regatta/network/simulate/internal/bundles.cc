@@ -26,11 +26,11 @@ std::vector<std::vector<bool>> items_before(const Scenario& scenario) {
   return before;
 }
 
-std::vector<std::uint32_t> groups_of(const AlikeRanks& alike,
+std::vector<std::uint32_t> groups_of(const RankClasses& rank_classes,
                                      std::span<const std::uint32_t> ranks) {
   std::vector<std::uint32_t> groups;
   for (const std::uint32_t rank : ranks)
-    groups.push_back(alike.group_of[rank]);
+    groups.push_back(rank_classes.class_of[rank]);
   std::ranges::sort(groups);
   groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
   return groups;
@@ -38,11 +38,11 @@ std::vector<std::uint32_t> groups_of(const AlikeRanks& alike,
 
 class BundleBuilder {
  public:
-  BundleBuilder(Work& work, Bytes part) : work_(work), part_(part) {}
+  BundleBuilder(ScenarioWorkload& workload, Bytes part) : workload_(workload), part_(part) {}
 
   void add(std::uint32_t from, std::uint32_t to) {
-    const std::uint32_t sender = work_.alike.groups[from].front();
-    const std::uint32_t receiver = work_.alike.groups[to].front();
+    const std::uint32_t sender = workload_.rank_classes.classes[from].front();
+    const std::uint32_t receiver = workload_.rank_classes.classes[to].front();
     const std::uint32_t itself = from == to ? 1 : 0;
     const std::uint32_t near_sender = in_server_of(sender, to);
     const std::uint32_t near_receiver = in_server_of(receiver, from);
@@ -61,25 +61,27 @@ class BundleBuilder {
   }
 
  private:
-  std::uint64_t size(std::uint32_t group) const { return work_.alike.groups[group].size(); }
+  std::uint64_t size(std::uint32_t group) const {
+    return workload_.rank_classes.classes[group].size();
+  }
 
   // Ranks of a group in the server of `rank`.
   std::uint32_t in_server_of(std::uint32_t rank, std::uint32_t group) const {
-    return count_beside(rank,
-                        [&](std::uint32_t other) { return work_.alike.group_of[other] == group; });
+    return count_beside(
+        rank, [&](std::uint32_t other) { return workload_.rank_classes.class_of[other] == group; });
   }
   // Of its own group.
   std::uint32_t behind_nic_of(std::uint32_t rank) const {
-    const Network& network = work_.network;
+    const SimulatedNetwork& network = workload_.network;
     const int nic = topo::nic_of(network.cluster, network.devices[rank]);
     return count_beside(rank, [&](std::uint32_t other) {
-      return work_.alike.group_of[other] == work_.alike.group_of[rank] &&
+      return workload_.rank_classes.class_of[other] == workload_.rank_classes.class_of[rank] &&
              topo::nic_of(network.cluster, network.devices[other]) == nic;
     });
   }
   template <typename Counts>
   std::uint32_t count_beside(std::uint32_t rank, Counts&& counts) const {
-    const Network& network = work_.network;
+    const SimulatedNetwork& network = workload_.network;
     const ServerId server = network.devices[rank].server;
     const std::uint32_t first = network.first_device[server.index()];
     const auto devices = static_cast<std::uint32_t>(network.cluster.type_of(server).device_count);
@@ -91,24 +93,26 @@ class BundleBuilder {
 
   void add_bundle(const Bundle& bundle) {
     if (bundle.messages == 0) return;
-    work_.traffic.add(kBundleBits | static_cast<std::uint32_t>(work_.bundles.size()), part_);
-    work_.bundles.push_back(bundle);
+    workload_.traffic.add(kBundleBits | static_cast<std::uint32_t>(workload_.bundles.size()),
+                          part_);
+    workload_.bundles.push_back(bundle);
   }
 
-  Work& work_;
+  ScenarioWorkload& workload_;
   const Bytes part_;
 };
 
 }  // namespace
 
-std::vector<bool> items_to_fold(const Scenario& scenario) {
+std::vector<bool> items_to_aggregate(const Scenario& scenario) {
   const std::size_t count = scenario.traffic.size();
   std::vector<bool> folds(count, false);
   if (scenario.level != Level::kFlow || scenario.routing.policy != RoutePolicy::kSpray ||
       count > kMostSearched)
     return folds;
   for (std::size_t i = 0; i < count; ++i)
-    folds[i] = scenario.traffic[i].pattern == Pattern::kAllToAll && scenario.traffic[i].folds;
+    folds[i] =
+        scenario.traffic[i].pattern == TrafficPattern::kAllToAll && scenario.traffic[i].folds;
   const std::vector<std::vector<bool>> before = items_before(scenario);
   for (bool has_changed = true; has_changed;) {
     has_changed = false;
@@ -124,14 +128,14 @@ std::vector<bool> items_to_fold(const Scenario& scenario) {
   return folds;
 }
 
-std::size_t count_bundles(const AlikeRanks& alike, std::span<const std::uint32_t> ranks) {
-  const std::size_t groups = groups_of(alike, ranks).size();
+std::size_t count_bundles(const RankClasses& rank_classes, std::span<const std::uint32_t> ranks) {
+  const std::size_t groups = groups_of(rank_classes, ranks).size();
   return 2 * groups * groups;
 }
 
-void add_bundles(Work& work, std::span<const std::uint32_t> ranks, Bytes part) {
-  BundleBuilder builder(work, part);
-  const std::vector<std::uint32_t> groups = groups_of(work.alike, ranks);
+void add_bundles(ScenarioWorkload& workload, std::span<const std::uint32_t> ranks, Bytes part) {
+  BundleBuilder builder(workload, part);
+  const std::vector<std::uint32_t> groups = groups_of(workload.rank_classes, ranks);
   for (const std::uint32_t from : groups)
     for (const std::uint32_t to : groups)
       builder.add(from, to);

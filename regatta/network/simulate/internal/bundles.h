@@ -1,7 +1,7 @@
 // simulate/internal/bundles.h: an all-to-all as bundles of messages that move alike: of ranks that
 // a sprayed fabric does not tell apart all send the same at the same time.
 //
-// Groups of alike_ranks.h divide messages so that all of a bundle cross links of the same kinds,
+// Groups of rank_classes.h divide messages so that all of a bundle cross links of the same kinds,
 // and each of these carries as many of each bundle. So rates that are max-min fair with one flow
 // for each bundle, which takes of a link what all its messages on it take, are so with a flow for
 // each message: whoever has a bottleneck there has it here (an equitable partition).
@@ -12,27 +12,27 @@
 #include <vector>
 
 #include "regatta/base/core/units.h"
-#include "regatta/network/simulate/internal/work.h"
+#include "regatta/network/simulate/internal/scenario_workload.h"
 #include "regatta/network/simulate/scenario.h"
 
 namespace regatta::simulate {
 
 // Which items of the scenario may be sent in bundles: all-to-alls that go on only while others do
 // of which the same holds. None where switches hash.
-std::vector<bool> items_to_fold(const Scenario& scenario);
+std::vector<bool> items_to_aggregate(const Scenario& scenario);
 
-// Of ranks all of which are in groups of Work::alike: each sends `part` to each other one, all at
-// once.
-void add_bundles(Work& work, std::span<const std::uint32_t> ranks, Bytes part);
+// Of ranks all of which are in groups of ScenarioWorkload::rank_classes: each sends `part` to each
+// other one, all at once.
+void add_bundles(ScenarioWorkload& workload, std::span<const std::uint32_t> ranks, Bytes part);
 // How many there would be.
-std::size_t count_bundles(const AlikeRanks& alike, std::span<const std::uint32_t> ranks);
+std::size_t count_bundles(const RankClasses& rank_classes, std::span<const std::uint32_t> ranks);
 
 // Calls use(from, to) with the ranks of each message of a bundle.
 template <typename Use>
-void for_each_message(const Work& work, const Bundle& bundle, Use&& use) {
-  const std::vector<topo::DeviceRef>& devices = work.network.devices;
-  for (const std::uint32_t from : work.alike.groups[bundle.from])
-    for (const std::uint32_t to : work.alike.groups[bundle.to])
+void for_each_message(const ScenarioWorkload& workload, const Bundle& bundle, Use&& use) {
+  const std::vector<topo::DeviceRef>& devices = workload.network.devices;
+  for (const std::uint32_t from : workload.rank_classes.classes[bundle.from])
+    for (const std::uint32_t to : workload.rank_classes.classes[bundle.to])
       if (from != to && (devices[from].server == devices[to].server) == bundle.is_inside)
         use(from, to);
 }

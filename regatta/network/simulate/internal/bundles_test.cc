@@ -6,8 +6,8 @@
 
 #include <gmock/gmock.h>
 
-#include "regatta/network/simulate/run.h"
-#include "regatta/network/simulate/test_network.h"
+#include "regatta/network/simulate/run_scenario.h"
+#include "regatta/network/simulate/test_cluster.h"
 #include "regatta/network/simulate/test_scenario.h"
 
 namespace regatta::simulate {
@@ -18,18 +18,18 @@ using Messages =
     std::multimap<std::tuple<std::size_t, std::uint32_t, std::uint32_t>, std::pair<double, double>>;
 
 struct Simulated {
-  Outcome outcome;
+  SimulationResult outcome;
   Messages messages;
 };
 
-Simulated simulated(const Network& network, Scenario scenario, bool folds) {
+Simulated simulated(const SimulatedNetwork& network, Scenario scenario, bool folds) {
   for (TrafficItem& item : scenario.traffic)
     item.folds = item.folds && folds;
   Simulated all;
-  auto outcome = run(scenario, network, {.on_message = [&](const Message& one) {
-                       all.messages.emplace(std::tuple{one.operation, one.from, one.to},
-                                            std::pair{one.start, one.arrived});
-                     }});
+  auto outcome = run_scenario(scenario, network, {.on_message = [&](const MessageRecord& one) {
+                                all.messages.emplace(std::tuple{one.operation, one.from, one.to},
+                                                     std::pair{one.start, one.arrived});
+                              }});
   EXPECT_TRUE(outcome) << outcome.error().message;
   if (outcome) all.outcome = *std::move(outcome);
   return all;
@@ -51,7 +51,7 @@ topo::Cluster random_cluster(std::mt19937& random) {
   return cluster;
 }
 
-std::string random_text(const Network& network, std::mt19937& random) {
+std::string random_text(const SimulatedNetwork& network, std::mt19937& random) {
   const auto ranks = [&]() -> std::string {
     switch (random() % 4) {
       case 0:
@@ -91,7 +91,7 @@ bool are_equal(double a, double b) {
   return a == b || std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
 }
 
-void expect_equal(const Network& network, const Simulated& one, const Simulated& other) {
+void expect_equal(const SimulatedNetwork& network, const Simulated& one, const Simulated& other) {
   EXPECT_EQ(one.outcome.messages, other.outcome.messages);
   EXPECT_EQ(one.outcome.unfinished, other.outcome.unfinished);
   EXPECT_TRUE(are_equal(one.outcome.end, other.outcome.end));
@@ -104,8 +104,8 @@ void expect_equal(const Network& network, const Simulated& one, const Simulated&
         << a->second.second << " " << b->second.second;
   }
   for (std::size_t i = 0; i < one.outcome.operations.size(); ++i) {
-    const OperationOutcome& a = one.outcome.operations[i];
-    const OperationOutcome& b = other.outcome.operations[i];
+    const OperationStats& a = one.outcome.operations[i];
+    const OperationStats& b = other.outcome.operations[i];
     EXPECT_TRUE(are_equal(a.start, b.start) && are_equal(a.end, b.end));
     EXPECT_EQ(a.messages, b.messages);
     EXPECT_TRUE(are_equal(a.network_bytes, b.network_bytes));
@@ -114,8 +114,8 @@ void expect_equal(const Network& network, const Simulated& one, const Simulated&
   }
   ASSERT_EQ(one.outcome.links.size(), other.outcome.links.size());
   for (std::size_t link = 0; link < one.outcome.links.size(); ++link) {
-    const LinkOutcome& a = one.outcome.links[link];
-    const LinkOutcome& b = other.outcome.links[link];
+    const LinkStats& a = one.outcome.links[link];
+    const LinkStats& b = other.outcome.links[link];
     EXPECT_NEAR(a.bytes, b.bytes, 1 + 1e-9 * a.bytes) << network.link_name(a.link);
     EXPECT_NEAR(a.peak, b.peak, 1e-4) << network.link_name(a.link);
   }
@@ -133,14 +133,14 @@ TEST(Bundles, TakeAsLongAsTheirMessages) {
   std::mt19937 random(9);
   std::size_t folded = 0;
   for (int i = 0; i < 120; ++i) {
-    const Network network(random_cluster(random));
+    const SimulatedNetwork network(random_cluster(random));
     const std::string text = random_text(network, random);
     SCOPED_TRACE(std::to_string(i) + " " + text);
     const Scenario scenario = parse(text);
     expect_equal(network, simulated(network, scenario, true), simulated(network, scenario, false));
     if (testing::Test::HasFailure()) return;
-    const auto work = build_work(scenario, network);
-    folded += work && !work->bundles.empty() ? 1 : 0;
+    const auto workload = build_workload(scenario, network);
+    folded += workload && !workload->bundles.empty() ? 1 : 0;
   }
   EXPECT_GT(folded, 60U);
 }
@@ -148,10 +148,10 @@ TEST(Bundles, TakeAsLongAsTheirMessages) {
 std::size_t bundles_of(const std::string& text) {
   topo::Cluster cluster = test_cluster(16, 1);
   cluster.fabric.servers_per_leaf = 8;
-  const Network network(cluster);
-  const auto work = build_work(parse(text), network);
-  EXPECT_TRUE(work) << work.error().message;
-  return work ? work->bundles.size() : 0;
+  const SimulatedNetwork network(cluster);
+  const auto workload = build_workload(parse(text), network);
+  EXPECT_TRUE(workload) << workload.error().message;
+  return workload ? workload->bundles.size() : 0;
 }
 
 TEST(Bundles, AreMadeWhereNothingTellsMessagesApart) {

@@ -49,7 +49,7 @@ comm::Buffers buffers_of(Bytes bytes, std::size_t parts) {
   return {.in = in, .out = out, .count = elements, .element_bytes = 4};
 }
 
-cost::Sites sites_of(const Network& network, std::span<const std::uint32_t> ranks) {
+cost::Sites sites_of(const SimulatedNetwork& network, std::span<const std::uint32_t> ranks) {
   cost::Sites sites;
   for (const std::uint32_t rank : ranks) {
     const ServerId server = network.devices[rank].server;
@@ -61,7 +61,7 @@ cost::Sites sites_of(const Network& network, std::span<const std::uint32_t> rank
 
 }  // namespace
 
-Status add_schedules(Work& work, std::span<const Schedule> schedules,
+Status add_schedules(ScenarioWorkload& workload, std::span<const Schedule> schedules,
                      std::span<const std::uint32_t> ranks) {
   REGATTA_CHECK(schedules.size() == ranks.size());
   // Each message is a flow; what is no message, a flow of nothing.
@@ -70,12 +70,12 @@ Status add_schedules(Work& work, std::span<const Schedule> schedules,
   for (std::size_t rank = 0; rank < schedules.size(); ++rank) {
     for (const Step& step : schedules[rank].steps()) {
       if (step.kind != StepKind::kSend) {
-        flow_of[rank].push_back(receives(step) ? kNothing : work.add_pause({}));
+        flow_of[rank].push_back(receives(step) ? kNothing : workload.add_pause({}));
         continue;
       }
       const auto peer = static_cast<std::size_t>(step.peer);
-      REGATTA_TRY(pair, work.pair(ranks[rank], ranks[peer]));
-      const std::uint32_t flow = work.traffic.add(pair, {static_cast<long long>(step.bytes)});
+      REGATTA_TRY(pair, workload.pair(ranks[rank], ranks[peer]));
+      const std::uint32_t flow = workload.traffic.add(pair, {static_cast<long long>(step.bytes)});
       sent[key_of(rank, peer, step.tag)] = flow;
       flow_of[rank].push_back(flow);
     }
@@ -99,25 +99,25 @@ Status add_schedules(Work& work, std::span<const Schedule> schedules,
       if (!has_condition[i]) {
         flow_of[rank][i] = message;
       } else {
-        flow_of[rank][i] = work.add_pause({});
-        work.traffic.wait(flow_of[rank][i], message);
+        flow_of[rank][i] = workload.add_pause({});
+        workload.traffic.depend(flow_of[rank][i], message);
       }
     }
     for (const auto& [earlier, later] : schedules[rank].edges()) {
       const bool has_come = steps[earlier].kind != StepKind::kSend;
-      work.traffic.wait(flow_of[rank][later], flow_of[rank][earlier],
-                        has_come ? fabric::After::kArrived : fabric::After::kSent);
+      workload.traffic.depend(flow_of[rank][later], flow_of[rank][earlier],
+                              has_come ? fabric::After::kArrived : fabric::After::kSent);
     }
   }
   return {};
 }
 
-Status add_collective(Work& work, Pattern pattern, std::span<const std::uint32_t> ranks,
-                      Bytes bytes) {
+Status add_collective(ScenarioWorkload& workload, TrafficPattern pattern,
+                      std::span<const std::uint32_t> ranks, Bytes bytes) {
   std::vector<Schedule> schedules(ranks.size());
-  const cost::Sites sites = sites_of(work.network, ranks);
+  const cost::Sites sites = sites_of(workload.network, ranks);
   const std::optional<cost::Grid> grid = cost::plan_grid(sites);
-  if (pattern == Pattern::kHierarchical && !grid) {
+  if (pattern == TrafficPattern::kHierarchical && !grid) {
     return Error{Code::kInvalidInput,
                  "these ranks are no equal rows over several servers, so coll would take one ring; "
                  "write ring_all_reduce"};
@@ -128,26 +128,26 @@ Status add_collective(Work& work, Pattern pattern, std::span<const std::uint32_t
     const comm::Buffers part = buffers_of(bytes, ranks.size());
     Schedule& schedule = schedules[rank];
     switch (pattern) {
-      case Pattern::kTree:
+      case TrafficPattern::kTree:
         comm::double_tree_all_reduce(schedule, place, whole);
         break;
-      case Pattern::kHalvingDoubling:
+      case TrafficPattern::kHalvingDoubling:
         comm::halving_doubling_all_reduce(schedule, place, whole);
         break;
-      case Pattern::kHierarchical:
+      case TrafficPattern::kHierarchical:
         comm::hierarchical_all_reduce(schedule, place, whole, *grid);
         break;
-      case Pattern::kPairwise:
+      case TrafficPattern::kPairwise:
         comm::pairwise_all_to_all(schedule, place, part);
         break;
-      case Pattern::kRail:
+      case TrafficPattern::kRail:
         comm::rail_all_to_all(schedule, place, part, cost::ranks_by_server(sites));
         break;
       default:
         REGATTA_CHECK(false);
     }
   }
-  return add_schedules(work, schedules, ranks);
+  return add_schedules(workload, schedules, ranks);
 }
 
 }  // namespace regatta::simulate

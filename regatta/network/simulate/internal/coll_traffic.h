@@ -6,7 +6,7 @@
 #include <span>
 
 #include "regatta/base/core/result.h"
-#include "regatta/network/simulate/internal/work.h"
+#include "regatta/network/simulate/internal/scenario_workload.h"
 #include "regatta/runtime/comm/schedule.h"
 
 namespace regatta::simulate {
@@ -14,13 +14,13 @@ namespace regatta::simulate {
 // The messages of the schedules of all `ranks`, which are numbers in the network, by their place in
 // the communicator. A message leaves once what it waits for is done at the sender, and is received
 // once the receiver has done what comes before; copies and sums take no time. Fails with
-// kInvalidInput where a message has no sender, or as Work::pair() does.
-Status add_schedules(Work& work, std::span<const comm::Schedule> schedules,
+// kInvalidInput where a message has no sender, or as ScenarioWorkload::pair() does.
+Status add_schedules(ScenarioWorkload& workload, std::span<const comm::Schedule> schedules,
                      std::span<const std::uint32_t> ranks);
 
 // One of kTree, kHalvingDoubling, kHierarchical, kPairwise, kRail over `bytes` of each rank
 // (all-reduce: of the vector; all-to-all: of all that a rank sends).
-Status add_collective(Work& work, Pattern pattern, std::span<const std::uint32_t> ranks,
-                      Bytes bytes);
+Status add_collective(ScenarioWorkload& workload, TrafficPattern pattern,
+                      std::span<const std::uint32_t> ranks, Bytes bytes);
 
 }  // namespace regatta::simulate

@@ -19,15 +19,15 @@ constexpr double kBytesOfConnection = 160;
 // Pairs of ranks, at most.
 double pairs_of(const TrafficItem& item, double ranks) {
   switch (item.pattern) {
-    case Pattern::kRing:
+    case TrafficPattern::kRing:
       return ranks;
-    case Pattern::kAllToAll:
-    case Pattern::kPairwise:
-    case Pattern::kRail:
+    case TrafficPattern::kAllToAll:
+    case TrafficPattern::kPairwise:
+    case TrafficPattern::kRail:
       return ranks * ranks;
-    case Pattern::kTrace:
+    case TrafficPattern::kTrace:
       return static_cast<double>(item.trace.size());
-    case Pattern::kStep:
+    case TrafficPattern::kStep:
       return 3.0 * item.step.tp * item.step.pp * item.step.dp;
     default:
       return 4 * ranks;
@@ -40,7 +40,7 @@ Error wrong_at(const Scenario& scenario, int line, std::string_view what) {
   return {Code::kInvalidInput, fmt::format("{}:{}: {}", scenario.file, line, what)};
 }
 
-Result<std::uint32_t> find_rank(const Scenario& scenario, int line, const Network& network,
+Result<std::uint32_t> find_rank(const Scenario& scenario, int line, const SimulatedNetwork& network,
                                 const std::string& text) {
   const auto device = parse_device(network.cluster, text);
   if (device) return network.rank_of(*device);
@@ -48,7 +48,7 @@ Result<std::uint32_t> find_rank(const Scenario& scenario, int line, const Networ
 }
 
 Result<std::vector<Ranks>> groups_of(const Scenario& scenario, const TrafficItem& item,
-                                     const Network& network) {
+                                     const SimulatedNetwork& network) {
   std::vector<Ranks> groups;
   if (item.choice == RankChoice::kListed) {
     groups.emplace_back();
@@ -71,27 +71,27 @@ Result<std::vector<Ranks>> groups_of(const Scenario& scenario, const TrafficItem
 }
 
 double flows_of(const TrafficItem& item, double ranks) {
-  const StepShape& step = item.step;
+  const SimulatedStep& step = item.step;
   switch (item.pattern) {
-    case Pattern::kRing:
-    case Pattern::kHierarchical:
+    case TrafficPattern::kRing:
+    case TrafficPattern::kHierarchical:
       return 2 * ranks * (ranks - 1);
-    case Pattern::kAllToAll:
-    case Pattern::kPairwise:
-    case Pattern::kRail:
+    case TrafficPattern::kAllToAll:
+    case TrafficPattern::kPairwise:
+    case TrafficPattern::kRail:
       return ranks * (ranks - 1);
-    case Pattern::kStep: {
+    case TrafficPattern::kStep: {
       const double pieces = 2.0 * step.micro_batches * step.dp * step.pp * (1 + step.tp);
       return step.folds ? pieces : pieces + 2.0 * step.tp * step.pp * step.dp * step.dp;
     }
-    case Pattern::kMessage:
+    case TrafficPattern::kMessage:
       return 1;
     default:
       return ranks;
   }
 }
 
-Status check_memory(const Scenario& scenario, const Network& network,
+Status check_memory(const Scenario& scenario, const SimulatedNetwork& network,
                     const std::vector<bool>& folds, Bytes memory) {
   if (memory.value == 0) return {};
   const double connections =
@@ -104,8 +104,9 @@ Status check_memory(const Scenario& scenario, const Network& network,
     if (folds[i]) continue;
     double messages = 0;
     double pairs = 0;
-    const bool has_groups = item.pattern != Pattern::kMessage && item.pattern != Pattern::kTrace &&
-                            item.pattern != Pattern::kStep;
+    const bool has_groups = item.pattern != TrafficPattern::kMessage &&
+                            item.pattern != TrafficPattern::kTrace &&
+                            item.pattern != TrafficPattern::kStep;
     std::vector<Ranks> groups(1);
     if (has_groups) {
       REGATTA_TRY(found, groups_of(scenario, item, network));
@@ -113,8 +114,8 @@ Status check_memory(const Scenario& scenario, const Network& network,
     }
     for (const Ranks& ranks : groups) {
       const double count = has_groups ? static_cast<double>(ranks.size()) : 2;
-      messages += item.pattern == Pattern::kTrace ? static_cast<double>(item.trace.size())
-                                                  : flows_of(item, count) * item.repeat;
+      messages += item.pattern == TrafficPattern::kTrace ? static_cast<double>(item.trace.size())
+                                                         : flows_of(item, count) * item.repeat;
       pairs += pairs_of(item, count);
     }
     const double bytes = messages * connections * kBytesOfPart +
@@ -124,7 +125,7 @@ Status check_memory(const Scenario& scenario, const Network& network,
     if (bytes > largest.first) largest = {bytes, &item};
   }
   if (all_bytes <= static_cast<double>(memory.value)) return {};
-  const bool may_fold = largest.second->pattern == Pattern::kAllToAll;
+  const bool may_fold = largest.second->pattern == TrafficPattern::kAllToAll;
   return wrong_at(
       scenario, largest.second->line,
       fmt::format(

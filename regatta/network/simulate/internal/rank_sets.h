@@ -9,8 +9,8 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
-#include "regatta/network/simulate/network.h"
 #include "regatta/network/simulate/scenario.h"
+#include "regatta/network/simulate/simulated_network.h"
 
 namespace regatta::simulate {
 
@@ -20,19 +20,19 @@ using Ranks = std::vector<std::uint32_t>;
 Error wrong_at(const Scenario& scenario, int line, std::string_view what);
 
 // "s0/1" in a scenario, as a rank.
-Result<std::uint32_t> find_rank(const Scenario& scenario, int line, const Network& network,
+Result<std::uint32_t> find_rank(const Scenario& scenario, int line, const SimulatedNetwork& network,
                                 const std::string& text);
 
 // The groups of ranks that run the pattern of an item, each by itself.
 Result<std::vector<Ranks>> groups_of(const Scenario& scenario, const TrafficItem& item,
-                                     const Network& network);
+                                     const SimulatedNetwork& network);
 
 // Flows of a pattern over so many ranks, about; what a file says may be more than a machine holds.
 double flows_of(const TrafficItem& item, double ranks);
 
 // What the items take that are sent message by message, `folds` telling which are not, is at most
 // `memory`; 0: whatever they take. kInvalidInput names the largest of them.
-Status check_memory(const Scenario& scenario, const Network& network,
+Status check_memory(const Scenario& scenario, const SimulatedNetwork& network,
                     const std::vector<bool>& folds, Bytes memory);
 
 }  // namespace regatta::simulate

@@ -16,8 +16,8 @@ using pipeline::PieceKind;
 
 class StepBuilder {
  public:
-  StepBuilder(Work& work, const StepShape& shape, pipeline::Order order)
-      : work_(work), shape_(shape), order_(std::move(order)) {}
+  StepBuilder(ScenarioWorkload& workload, const SimulatedStep& shape, pipeline::Order order)
+      : workload_(workload), shape_(shape), order_(std::move(order)) {}
 
   void build() {
     last_of_.assign(size(shape_.pp) * size(shape_.dp), kNothing);
@@ -45,8 +45,9 @@ class StepBuilder {
       std::uint32_t before = kNothing;
       for (const Piece& piece : order_[size(stage)]) {
         const bool is_forward = piece.kind == PieceKind::kForward;
-        const std::uint32_t one = work_.add_pause(is_forward ? shape_.forward : shape_.backward);
-        if (before != kNothing) work_.traffic.wait(one, before);
+        const std::uint32_t one =
+            workload_.add_pause(is_forward ? shape_.forward : shape_.backward);
+        if (before != kNothing) workload_.traffic.depend(one, before);
         before = one;
         (is_forward ? forward : backward)[at(stage, piece.micro_batch)] = one;
       }
@@ -66,19 +67,19 @@ class StepBuilder {
   void send(int replica, int from, int to, std::uint32_t computed, std::uint32_t next) {
     for (int tensor = 0; tensor < shape_.tp; ++tensor) {
       const std::uint32_t pair =
-          work_.pair_or_fail(rank(tensor, replica, from), rank(tensor, replica, to));
-      const std::uint32_t flow = work_.traffic.add(pair, shape_.activations);
-      work_.traffic.wait(flow, computed);
-      work_.traffic.wait(next, flow);
+          workload_.pair_or_fail(rank(tensor, replica, from), rank(tensor, replica, to));
+      const std::uint32_t flow = workload_.traffic.add(pair, shape_.activations);
+      workload_.traffic.depend(flow, computed);
+      workload_.traffic.depend(next, flow);
     }
   }
 
   void add_gradients(int stage) {
-    const std::uint32_t computed = work_.add_pause({});
+    const std::uint32_t computed = workload_.add_pause({});
     for (int replica = 0; replica < shape_.dp; ++replica)
-      work_.traffic.wait(computed, last_of_[size(stage) * size(shape_.dp) + size(replica)]);
-    const std::uint32_t end = work_.add_pause(shape_.optimizer);
-    work_.traffic.wait(end, computed);
+      workload_.traffic.depend(computed, last_of_[size(stage) * size(shape_.dp) + size(replica)]);
+    const std::uint32_t end = workload_.add_pause(shape_.optimizer);
+    workload_.traffic.depend(end, computed);
     for (int tensor = 0; tensor < shape_.tp && shape_.dp > 1; ++tensor) {
       if (shape_.folds)
         add_folded_ring(tensor, stage, computed, end);
@@ -90,43 +91,44 @@ class StepBuilder {
   void add_folded_ring(int tensor, int stage, std::uint32_t computed, std::uint32_t end) {
     std::vector<std::uint32_t> pairs;
     for (int replica = 0; replica < shape_.dp; ++replica)
-      pairs.push_back(work_.pair_or_fail(rank(tensor, replica, stage),
-                                         rank(tensor, (replica + 1) % shape_.dp, stage)));
-    const auto ring = static_cast<std::uint32_t>(work_.rings.size());
-    work_.rings.push_back(std::move(pairs));
+      pairs.push_back(workload_.pair_or_fail(rank(tensor, replica, stage),
+                                             rank(tensor, (replica + 1) % shape_.dp, stage)));
+    const auto ring = static_cast<std::uint32_t>(workload_.rings.size());
+    workload_.rings.push_back(std::move(pairs));
     const long long chunk = shape_.gradients.value / shape_.dp;
-    const std::uint32_t flow = work_.traffic.add(kRingBit | ring, {2 * (shape_.dp - 1) * chunk});
-    work_.traffic.wait(flow, computed);
-    work_.traffic.wait(end, flow);
+    const std::uint32_t flow =
+        workload_.traffic.add(kRingBit | ring, {2 * (shape_.dp - 1) * chunk});
+    workload_.traffic.depend(flow, computed);
+    workload_.traffic.depend(end, flow);
   }
 
   void add_ring(int tensor, int stage, std::uint32_t computed, std::uint32_t end) {
-    const auto first = static_cast<std::uint32_t>(work_.traffic.flows().size());
+    const auto first = static_cast<std::uint32_t>(workload_.traffic.flows().size());
     const auto ranks = static_cast<std::uint32_t>(shape_.dp);
     fabric::add_ring_all_reduce(
-        work_.traffic, ranks, shape_.gradients, [&](std::uint32_t from, std::uint32_t to) {
-          return work_.pair_or_fail(rank(tensor, static_cast<int>(from), stage),
-                                    rank(tensor, static_cast<int>(to), stage));
+        workload_.traffic, ranks, shape_.gradients, [&](std::uint32_t from, std::uint32_t to) {
+          return workload_.pair_or_fail(rank(tensor, static_cast<int>(from), stage),
+                                        rank(tensor, static_cast<int>(to), stage));
         });
-    const auto last = static_cast<std::uint32_t>(work_.traffic.flows().size());
+    const auto last = static_cast<std::uint32_t>(workload_.traffic.flows().size());
     for (std::uint32_t i = 0; i < ranks; ++i) {
-      work_.traffic.wait(first + i, computed);
-      work_.traffic.wait(end, last - ranks + i);
+      workload_.traffic.depend(first + i, computed);
+      workload_.traffic.depend(end, last - ranks + i);
     }
   }
 
-  Work& work_;
-  const StepShape& shape_;
+  ScenarioWorkload& workload_;
+  const SimulatedStep& shape_;
   const pipeline::Order order_;
   std::vector<std::uint32_t> last_of_;  // computation of each stage and replica
 };
 
 }  // namespace
 
-Status add_step(Work& work, const Scenario& scenario, const TrafficItem& item) {
-  const StepShape& shape = item.step;
+Status add_step(ScenarioWorkload& workload, const Scenario& scenario, const TrafficItem& item) {
+  const SimulatedStep& shape = item.step;
   const long long ranks = 1LL * shape.tp * shape.pp * shape.dp;
-  const auto there = static_cast<long long>(work.network.devices.size());
+  const auto there = static_cast<long long>(workload.network.devices.size());
   const auto wrong = [&](const std::string& what) {
     return Error{Code::kInvalidInput, fmt::format("{}:{}: {}", scenario.file, item.line, what)};
   };
@@ -136,7 +138,7 @@ Status add_step(Work& work, const Scenario& scenario, const TrafficItem& item) {
   }
   const auto order = pipeline::order_of({.stages = shape.pp, .micro_batches = shape.micro_batches});
   if (!order) return wrong(order.error().message);
-  StepBuilder(work, shape, *order).build();
+  StepBuilder(workload, shape, *order).build();
   return {};
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "regatta/base/core/result.h"
-#include "regatta/network/simulate/internal/work.h"
+#include "regatta/network/simulate/internal/scenario_workload.h"
 
 namespace regatta::simulate {
 
@@ -17,6 +17,6 @@ namespace regatta::simulate {
 // 2 (dp - 1) / dp gradients / (rate of that one), and 2 (dp - 1) latencies. A ring that is slowed
 // down for a part of its time only is told too long by up to that part.
 // Fails with kInvalidInput where the cluster has too few devices.
-Status add_step(Work& work, const Scenario& scenario, const TrafficItem& item);
+Status add_step(ScenarioWorkload& workload, const Scenario& scenario, const TrafficItem& item);
 
 }  // namespace regatta::simulate

@@ -10,8 +10,8 @@ namespace regatta::fabric {
 namespace {
 
 // Servers 4 to 11, of two leaves, send to server 0, of another one.
-TestScene incast(long long bytes, Seconds apart = {}) {
-  TestScene one(16, 4, kRate);
+TestPacketSetup incast(long long bytes, Seconds apart = {}) {
+  TestPacketSetup one(16, 4, kRate);
   for (std::uint32_t from = 4; from < 12; ++from)
     one.traffic.add(one.pair(from, 0), {bytes}, Seconds{apart.value * from});
   return one;
@@ -22,8 +22,8 @@ double longest(const PacketReport& report) {
 }
 
 TEST(PacketPauses, KeepAnIncastFromLosingAnything) {
-  const TestScene one = incast(4'000'000);
-  const PacketReport report = simulate(one, {.pauses = Pauses{}});
+  const TestPacketSetup one = incast(4'000'000);
+  const PacketReport report = simulate(one, {.pauses = PfcOptions{}});
   EXPECT_EQ(report.lost, 0U);
   EXPECT_EQ(report.not_arrived, 0U);
   EXPECT_GT(report.pauses, 0U);
@@ -37,9 +37,9 @@ TEST(PacketPauses, KeepAnIncastFromLosingAnything) {
 
 // Whoever pauses does so because of a link that is paused itself, or of the one that all share.
 TEST(PacketPauses, SpreadAsATreeFromWhatIsShared) {
-  TestScene one = incast(4'000'000);
+  TestPacketSetup one = incast(4'000'000);
   one.traffic.add(one.pair(12, 13), {4'000'000});  // has nothing to do with it
-  const PacketReport report = simulate(one, {.pauses = Pauses{}});
+  const PacketReport report = simulate(one, {.pauses = PfcOptions{}});
   const NodeId root = one.graph.links[one.nics[0].index()].b;
   int paused = 0;
   for (std::uint32_t link = 0; link < one.graph.links.size() * 2; ++link) {
@@ -64,14 +64,14 @@ TEST(PacketPauses, SpreadAsATreeFromWhatIsShared) {
 }
 
 TEST(PacketPauses, LosePacketsWithoutRoomForWhatIsUnderWay) {
-  const TestScene one = incast(1'000'000);
-  const PacketReport report = simulate(one, {.pauses = Pauses{.headroom = Bytes{20'000}}});
+  const TestPacketSetup one = incast(1'000'000);
+  const PacketReport report = simulate(one, {.pauses = PfcOptions{.headroom = Bytes{20'000}}});
   EXPECT_GT(report.lost, 0U);
   EXPECT_EQ(report.not_arrived, 0U);  // they were sent again
 }
 
 TEST(PacketBuffers, DropWhatFindsNoRoomAndSendItAgain) {
-  const TestScene one = incast(1'000'000);
+  const TestPacketSetup one = incast(1'000'000);
   const PacketReport free = simulate(one, {});
   EXPECT_EQ(free.lost, 0U);
   const PacketReport full = simulate(one, {.buffer = Bytes{500'000}});
@@ -83,33 +83,34 @@ TEST(PacketBuffers, DropWhatFindsNoRoomAndSendItAgain) {
 }
 
 TEST(PacketMarks, AreMadeFromTheThresholdOn) {
-  const TestScene one = incast(1'000'000);
+  const TestPacketSetup one = incast(1'000'000);
   const PacketReport sure =
-      simulate(one, {.marks = Marks{.from = {100'000}, .to = {100'000}, .most = 1}});
+      simulate(one, {.marks = EcnOptions{.from = {100'000}, .to = {100'000}, .most = 1}});
   const std::uint32_t down = number_of({one.nics[0], false});
   // 8 MB in packets of 4 kB come and most of them find the queue.
   EXPECT_GT(sure.marks_of_link[down], 1500U);
   const PacketReport never =
-      simulate(one, {.marks = Marks{.from = {100'000'000}, .to = {100'000'000}, .most = 1}});
+      simulate(one, {.marks = EcnOptions{.from = {100'000'000}, .to = {100'000'000}, .most = 1}});
   EXPECT_EQ(never.marks, 0U);
   const PacketReport some =
-      simulate(one, {.marks = Marks{.from = {0}, .to = {100'000'000}, .most = 1}});
+      simulate(one, {.marks = EcnOptions{.from = {0}, .to = {100'000'000}, .most = 1}});
   EXPECT_GT(some.marks, 0U);
   EXPECT_LT(some.marks, sure.marks);
-  EXPECT_EQ(sure.notices, 0U);  // nobody listens
+  EXPECT_EQ(sure.cnps, 0U);  // nobody listens
 }
 
 // After the first moments the queue stays where it is marked by chance, nobody pauses, and the
 // senders get the same.
 TEST(PacketRateControl, KeepsQueuesShortAndRatesFair) {
-  const TestScene one = incast(200'000'000);
+  const TestPacketSetup one = incast(200'000'000);
   const std::uint32_t down = number_of({one.nics[0], false});
-  PacketOptions options{.pauses = Pauses{.xoff = {1'000'000}, .xon = {800'000}}, .marks = Marks{}};
+  PacketOptions options{.pauses = PfcOptions{.xoff = {1'000'000}, .xon = {800'000}},
+                        .marks = EcnOptions{}};
   const PacketReport without = simulate(one, options);
   options.rate_control = Dcqcn{};
   const PacketReport with = simulate(one, options);
   EXPECT_EQ(with.lost, 0U);
-  EXPECT_GT(with.notices, 100U);
+  EXPECT_GT(with.cnps, 100U);
   EXPECT_LT(with.pauses, without.pauses / 10);
   EXPECT_GT(without.mean_queue[down], 2'000'000);
   EXPECT_LT(with.mean_queue[down], 500'000);
@@ -137,8 +138,8 @@ std::uint32_t link_between(const topo::Graph& graph, NodeId from, NodeId to) {
 
 // 32 servers on 8 leaves of 4; all of leaf4 to leaf7, and of the two that bounce what is not
 // theirs, send to leaf2 and leaf3.
-TestScene two_targets() {
-  TestScene one(32, 4, kRate);
+TestPacketSetup two_targets() {
+  TestPacketSetup one(32, 4, kRate);
   for (std::uint32_t from = 0; from < 32; ++from) {
     if (from / 4 == 2 || from / 4 == 3) continue;
     for (const std::uint32_t to : {8 + from % 4, 12 + from % 4})
@@ -148,8 +149,8 @@ TestScene two_targets() {
 }
 
 // The example of Tagger (CoNEXT 2017), as in deadlock_test.cc.
-TEST(PacketDeadlocks, HappenOnTheCircleThatTheRoutesAllow) {
-  TestScene one = two_targets();
+TEST(PacketDeadlocks, HappenOnTheCycleThatTheRoutesAllow) {
+  TestPacketSetup one = two_targets();
   const auto node = [&](const char* name) { return node_of(one.graph, name); };
   const auto link = [&](const char* from, const char* to) {
     return link_between(one.graph, node(from), node(to));
@@ -161,11 +162,11 @@ TEST(PacketDeadlocks, HappenOnTheCircleThatTheRoutesAllow) {
   lead("leaf0", "leaf2", "spine1");
   lead("spine1", "leaf3", "leaf1");
   lead("leaf1", "leaf3", "spine0");
-  const auto circle = find_circle(one.graph, one.routes);
-  ASSERT_TRUE(circle);
-  const PacketReport report = simulate(one, {.pauses = Pauses{}});
+  const auto cycle = find_dependency_cycle(one.graph, one.routes);
+  ASSERT_TRUE(cycle);
+  const PacketReport report = simulate(one, {.pauses = PfcOptions{}});
   EXPECT_GT(report.not_arrived, 0U);
-  EXPECT_THAT(report.deadlock, testing::UnorderedElementsAreArray(*circle));
+  EXPECT_THAT(report.deadlock, testing::UnorderedElementsAreArray(*cycle));
   EXPECT_EQ(report.lost, 0U);
   // Who drops does not wait.
   const PacketReport dropping = simulate(one, {.buffer = Bytes{1'000'000}});
@@ -174,9 +175,9 @@ TEST(PacketDeadlocks, HappenOnTheCircleThatTheRoutesAllow) {
 }
 
 TEST(PacketDeadlocks, DoNotHappenWhereWaysGoUpAndDownOnce) {
-  const TestScene one = two_targets();
-  ASSERT_FALSE(find_circle(one.graph, one.routes));
-  const PacketReport report = simulate(one, {.pauses = Pauses{}});
+  const TestPacketSetup one = two_targets();
+  ASSERT_FALSE(find_dependency_cycle(one.graph, one.routes));
+  const PacketReport report = simulate(one, {.pauses = PfcOptions{}});
   EXPECT_GT(report.pauses, 0U);
   EXPECT_EQ(report.not_arrived, 0U);
   EXPECT_TRUE(report.deadlock.empty());
@@ -186,7 +187,7 @@ TEST(PacketDeadlocks, DoNotHappenWhereWaysGoUpAndDownOnce) {
 TEST(PacketDeadlocks, HappenInALoopOfTwoSwitches) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);
-    TestScene one(16, 4, kRate);
+    TestPacketSetup one(16, 4, kRate);
     for (std::uint32_t from = 0; from < 16; ++from)
       one.traffic.add(one.pair(from, (from + 4) % 16), {4'000'000});
     const NodeId leaf = one.routes.leaves()[random() % 4];
@@ -194,18 +195,18 @@ TEST(PacketDeadlocks, HappenInALoopOfTwoSwitches) {
     const std::uint32_t up = one.routes.next_hops(leaf, to)[random() % 4];
     one.routes.set_next_hops(leaf, to, std::vector{up});
     one.routes.set_next_hops(one.graph.links[up / 2].b, to, std::vector{up ^ 1U});
-    const auto circle = find_circle(one.graph, one.routes);
-    ASSERT_TRUE(circle);
-    const PacketReport report = simulate(one, {.pauses = Pauses{}});
+    const auto cycle = find_dependency_cycle(one.graph, one.routes);
+    ASSERT_TRUE(cycle);
+    const PacketReport report = simulate(one, {.pauses = PfcOptions{}});
     EXPECT_THAT(report.deadlock, testing::UnorderedElementsAre(up, up ^ 1U)) << seed;
   }
 }
 
-// Whatever is sent, a fabric with pauses and ways up and down loses nothing and stops nowhere.
+// Whatever is sent, a fabric with pauses and paths up and down loses nothing and stops nowhere.
 TEST(PacketPauses, LoseNothingOfDrawnTraffic) {
   for (unsigned seed = 1; seed <= 30; ++seed) {
-    Draw draw(seed);
-    TestScene one(16, 4, kRate, 1 + seed % 2);
+    RandomIndex draw(seed);
+    TestPacketSetup one(16, 4, kRate, 1 + seed % 2);
     one.draw_seeds(seed);
     double bytes = 0;
     for (std::uint32_t flow = 0; flow < 60; ++flow) {
@@ -215,9 +216,9 @@ TEST(PacketPauses, LoseNothingOfDrawnTraffic) {
       one.traffic.add(one.pair(from, to), {size}, {1e-9 * draw(10'000)});
       bytes += from == to ? 0 : static_cast<double>(size);
     }
-    PacketOptions options{.pauses = Pauses{.xoff = {20'000 + draw(100'000)}, .xon = {20'000}}};
+    PacketOptions options{.pauses = PfcOptions{.xoff = {20'000 + draw(100'000)}, .xon = {20'000}}};
     if (seed % 2 == 0) {
-      options.marks = Marks{};
+      options.marks = EcnOptions{};
       options.rate_control = Dcqcn{};
     }
     const PacketReport report = simulate(one, options);
@@ -228,19 +229,19 @@ TEST(PacketPauses, LoseNothingOfDrawnTraffic) {
 }
 
 TEST(PacketOptions, RefuseWhatCannotBe) {
-  TestScene one(4, 4, kRate);
+  TestPacketSetup one(4, 4, kRate);
   one.traffic.add(one.pair(0, 1), {1});
   const auto refuses = [&](const PacketOptions& options) {
-    const auto report = simulate_packets(one.scene(), one.traffic, options);
+    const auto report = simulate_packets(one.setup(), one.traffic, options);
     return !report && report.error().code == Code::kInvalidInput;
   };
-  EXPECT_TRUE(refuses({.pauses = Pauses{.xoff = {1000}, .xon = {2000}}}));
-  EXPECT_TRUE(refuses({.pauses = Pauses{.headroom = Bytes{-1}}}));
-  EXPECT_TRUE(refuses({.pauses = Pauses{}, .buffer = Bytes{1000}}));
+  EXPECT_TRUE(refuses({.pauses = PfcOptions{.xoff = {1000}, .xon = {2000}}}));
+  EXPECT_TRUE(refuses({.pauses = PfcOptions{.headroom = Bytes{-1}}}));
+  EXPECT_TRUE(refuses({.pauses = PfcOptions{}, .buffer = Bytes{1000}}));
   EXPECT_TRUE(refuses({.buffer = Bytes{-1}}));
-  EXPECT_TRUE(refuses({.send_again_after = {0}}));
-  EXPECT_TRUE(refuses({.marks = Marks{.from = {2}, .to = {1}}}));
-  EXPECT_TRUE(refuses({.marks = Marks{.most = 1.5}}));
+  EXPECT_TRUE(refuses({.retransmit_after = {0}}));
+  EXPECT_TRUE(refuses({.marks = EcnOptions{.from = {2}, .to = {1}}}));
+  EXPECT_TRUE(refuses({.marks = EcnOptions{.most = 1.5}}));
   EXPECT_TRUE(refuses({.rate_control = Dcqcn{.g = 0}}));
   EXPECT_TRUE(refuses({.rate_control = Dcqcn{.alpha_timer = {0}}}));
   EXPECT_TRUE(refuses({.rate_control = Dcqcn{.least = {0}}}));

@@ -15,7 +15,7 @@ namespace regatta::fabric {
 // The paper's names. The defaults are its values for 40 Gbit/s, rates and bytes times ten.
 struct Dcqcn {
   double g = 1.0 / 256;             // how fast alpha follows
-  Seconds notice_interval{50e-6};   // N: a receiver tells a connection at most so often
+  Seconds cnp_interval{50e-6};      // N: a receiver tells a connection at most so often
   Seconds alpha_timer{55e-6};       // K
   Seconds increase_timer{55e-6};    // T
   Bytes byte_counter{100'000'000};  // B
@@ -60,7 +60,7 @@ class RateControl {
   }
 
   // A packet met congestion.
-  void notice(const Dcqcn& options, Picoseconds now) {
+  void on_cnp(const Dcqcn& options, Picoseconds now) {
     advance(options, now);
     target_ = rate_;
     rate_ = std::max(rate_ * (1 - alpha_ / 2), options.least.value * 1e-12);

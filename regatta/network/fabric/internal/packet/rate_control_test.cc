@@ -13,24 +13,24 @@ constexpr Picoseconds kMicrosecond = 1'000'000;
 TEST(RateControl, HalvesAtTheFirstNoticeAndLessAfterALongPeace) {
   const Dcqcn options;
   RateControl rate(kLine);
-  rate.notice(options, 0);
+  rate.on_cnp(options, 0);
   EXPECT_DOUBLE_EQ(rate.rate(), kLine / 2);  // alpha was 1
   RateControl calm(kLine);
-  calm.notice(options, 0);
+  calm.on_cnp(options, 0);
   // alpha loses a 256th every 55 us: e^-2 of it is left after 512 times that.
   calm.advance(options, 512 * 55 * kMicrosecond);
   EXPECT_NEAR(calm.alpha(), std::exp(-2.0), 2e-3);
   EXPECT_EQ(calm.rate(), kLine);
-  calm.notice(options, 512 * 55 * kMicrosecond);
+  calm.on_cnp(options, 512 * 55 * kMicrosecond);
   EXPECT_NEAR(calm.rate(), kLine * (1 - std::exp(-2.0) / 2), 1e-4);
 }
 
-// Five steps of a timer halve the way to where it was; then the target itself rises.
+// Five steps of a timer halve the distance to where it was; then the target itself rises.
 TEST(RateControl, RecoversFastAndThenRises) {
   Dcqcn options;
   RateControl rate(kLine);
-  rate.notice(options, 0);
-  rate.notice(options, 0);
+  rate.on_cnp(options, 0);
+  rate.on_cnp(options, 0);
   const double before = kLine / 2;
   const double cut = rate.rate();
   rate.advance(options, 5 * 55 * kMicrosecond);
@@ -45,7 +45,7 @@ TEST(RateControl, RisesFastestWhereTimerAndBytesAgree) {
   const auto rate_after = [&options](int byte_steps) {
     RateControl rate(kLine);
     for (int i = 0; i < 4; ++i)
-      rate.notice(options, 0);
+      rate.on_cnp(options, 0);
     for (int i = 0; i < byte_steps; ++i)
       rate.sent(options, static_cast<std::uint64_t>(options.byte_counter.value));
     rate.advance(options, 8 * 55 * kMicrosecond);
@@ -58,7 +58,7 @@ TEST(RateControl, NeverLeavesItsBounds) {
   const Dcqcn options;
   RateControl rate(kLine);
   for (int i = 0; i < 1000; ++i)
-    rate.notice(options, i);
+    rate.on_cnp(options, i);
   EXPECT_DOUBLE_EQ(rate.rate(), options.least.value * 1e-12);
   rate.advance(options, 3'600'000'000 * kMicrosecond);  // an hour
   EXPECT_DOUBLE_EQ(rate.rate(), kLine);

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "regatta/network/fabric/internal/packet/flows.h"
-#include "regatta/network/fabric/internal/packet/lines.h"
+#include "regatta/network/fabric/internal/packet/flow_progress.h"
+#include "regatta/network/fabric/internal/packet/link_queues.h"
 #include "regatta/network/fabric/link_history.h"
 #include "regatta/network/fabric/queue_history.h"
 
@@ -24,11 +24,11 @@ class Recorder {
   Picoseconds next_at() const { return is_on() ? next_ : kNever; }
 
   // It is `now` for the packets and `time` for the flows.
-  void look(Lines& lines, Picoseconds now, Picoseconds time) {
+  void look(LinkQueues& link_queues, Picoseconds now, Picoseconds time) {
     if (time > last_) {
-      bytes_.resize(lines.count(), 0);
+      bytes_.resize(link_queues.count(), 0);
       for (std::uint32_t link = 0; link < bytes_.size(); ++link)
-        write(link, lines.glance(link, now), time);
+        write(link, link_queues.sample(link, now), time);
       last_ = time;
     }
     const double width = links_ != nullptr ? links_->width() : queues_->width();
@@ -37,14 +37,14 @@ class Recorder {
   }
 
  private:
-  void write(std::uint32_t link, const Lines::Glance& glance, Picoseconds time) {
+  void write(std::uint32_t link, const LinkQueues::LinkSample& sample, Picoseconds time) {
     const double from = seconds(last_);
     const double to = seconds(time);
-    if (links_ != nullptr && glance.bytes > bytes_[link]) {
-      links_->add(link, (glance.bytes - bytes_[link]) / (to - from), from, to);
-      bytes_[link] = glance.bytes;
+    if (links_ != nullptr && sample.bytes > bytes_[link]) {
+      links_->add(link, (sample.bytes - bytes_[link]) / (to - from), from, to);
+      bytes_[link] = sample.bytes;
     }
-    if (queues_ != nullptr) queues_->add(link, glance.waiting, from, to);
+    if (queues_ != nullptr) queues_->add(link, sample.waiting, from, to);
   }
 
   LinkHistory* links_;

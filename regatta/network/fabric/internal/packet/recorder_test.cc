@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "regatta/network/fabric/collective_traffic.h"
-#include "regatta/network/fabric/internal/packet/test_scene.h"
+#include "regatta/network/fabric/internal/packet/test_packet_setup.h"
 #include "regatta/network/fabric/mixed_simulation.h"
 
 namespace regatta::fabric {
@@ -18,7 +18,7 @@ struct Seen {
   PacketReport report;
 };
 
-Seen look(const TestScene& one, PacketOptions options, bool is_mixed) {
+Seen look(const TestPacketSetup& one, PacketOptions options, bool is_mixed) {
   Seen seen{.links = LinkHistory(one.links.capacity.size(), 64, 1e-6),
             .queues = QueueHistory(one.links.capacity.size(), 64, 1e-6),
             .arrived = {},
@@ -33,11 +33,11 @@ Seen look(const TestScene& one, PacketOptions options, bool is_mixed) {
     seen.arrived.push_back(flow);
   };
   if (is_mixed) {
-    auto report = simulate_mixed(one.scene(), one.traffic, options);
+    auto report = simulate_mixed(one.setup(), one.traffic, options);
     EXPECT_TRUE(report) << report.error().message;
     seen.report = *std::move(report);  // NOLINT(cppcoreguidelines-slicing): what leaps say
   } else {
-    auto report = simulate_packets(one.scene(), one.traffic, options);
+    auto report = simulate_packets(one.setup(), one.traffic, options);
     EXPECT_TRUE(report) << report.error().message;
     seen.report = *std::move(report);
   }
@@ -52,7 +52,7 @@ double sum_of(const Seen& seen, std::uint32_t link) {
 }
 
 // Each link's bins hold its bytes, and none more than the link can carry; each flow is told once.
-void expect_whole(const TestScene& one, const Seen& seen) {
+void expect_whole(const TestPacketSetup& one, const Seen& seen) {
   for (std::uint32_t link = 0; link < one.links.capacity.size(); ++link) {
     EXPECT_NEAR(sum_of(seen, link), seen.report.bytes_of_link[link],
                 1e-5 * seen.report.bytes_of_link[link] + 1);
@@ -71,10 +71,10 @@ void expect_whole(const TestScene& one, const Seen& seen) {
 
 TEST(PacketRecorder, WritesDownWhatCrossedLinksWhen) {
   for (const bool is_mixed : {false, true}) {
-    TestScene one(16, 4, kRate);
+    TestPacketSetup one(16, 4, kRate);
     one.traffic.add(one.pair(0, 15), {5'000'000});
     const std::uint32_t later = one.traffic.add(one.pair(0, 15), {5'000'000}, {1e-3});
-    one.traffic.wait(later, 0);
+    one.traffic.depend(later, 0);
     const Seen seen = look(one, {}, is_mixed);
     expect_whole(one, seen);
     const std::uint32_t nic = number_of({one.nics[0], true});
@@ -89,7 +89,7 @@ TEST(PacketRecorder, WritesDownWhatCrossedLinksWhen) {
 }
 
 TEST(PacketRecorder, WritesDownHowLongQueuesWereWhen) {
-  TestScene one(16, 4, kRate);
+  TestPacketSetup one(16, 4, kRate);
   for (const std::uint32_t from : {1U, 2U, 3U})
     one.traffic.add(one.pair(from, 0), {4'000'000});
   const Seen seen = look(one, {}, false);
@@ -105,7 +105,7 @@ TEST(PacketRecorder, WritesDownHowLongQueuesWereWhen) {
 
 TEST(PacketRecorder, LosesNothingWhereTimeLeapsAndStepsRepeat) {
   for (const bool is_mixed : {false, true}) {
-    TestScene one(16, 4, kRate);
+    TestPacketSetup one(16, 4, kRate);
     add_ring_all_reduce(one.traffic, 16, {64LL << 20},
                         [&](std::uint32_t from, std::uint32_t to) { return one.pair(from, to); });
     expect_whole(one, look(one, {}, is_mixed));
@@ -115,13 +115,13 @@ TEST(PacketRecorder, LosesNothingWhereTimeLeapsAndStepsRepeat) {
 TEST(PacketRecorder, LosesNothingOfDrawnTraffic) {
   for (unsigned seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
-    Draw draw(seed);
-    TestScene one(16, 4, kRate, 1 + seed % 2);
+    RandomIndex draw(seed);
+    TestPacketSetup one(16, 4, kRate, 1 + seed % 2);
     one.draw_seeds(seed);
     for (std::uint32_t flow = 0; flow < 30; ++flow)
       one.traffic.add(one.pair(draw(16), draw(16)), {draw(2'000'000)}, {1e-9 * draw(5'000'000)});
     PacketOptions options;
-    if (seed % 3 == 1) options.pauses = Pauses{};
+    if (seed % 3 == 1) options.pauses = PfcOptions{};
     if (seed % 3 == 2) options.buffer = Bytes{500'000};
     if (seed % 5 == 0) {
       const LinkId link = one.nics[draw(16)];
@@ -134,12 +134,13 @@ TEST(PacketRecorder, LosesNothingOfDrawnTraffic) {
 
 // Looking changes nothing.
 TEST(PacketRecorder, LeavesTheSimulationAsItIs) {
-  TestScene one(16, 4, kRate);
+  TestPacketSetup one(16, 4, kRate);
   for (std::uint32_t from = 1; from < 16; ++from)
     one.traffic.add(one.pair(from, from / 2), {1'000'000}, {1e-6 * from});
-  const PacketOptions options{.pauses = Pauses{}, .marks = Marks{}, .rate_control = Dcqcn{}};
+  const PacketOptions options{
+      .pauses = PfcOptions{}, .marks = EcnOptions{}, .rate_control = Dcqcn{}};
   const PacketReport seen = look(one, options, false).report;
-  const auto unseen = simulate_packets(one.scene(), one.traffic, options);
+  const auto unseen = simulate_packets(one.setup(), one.traffic, options);
   EXPECT_EQ(seen.end.value, unseen->end.value);
   EXPECT_EQ(seen.events, unseen->events);
   EXPECT_EQ(seen.longest_queue, unseen->longest_queue);

@@ -7,29 +7,29 @@
 #include <optional>
 #include <vector>
 
-#include "regatta/network/fabric/internal/packet/fifo.h"
+#include "regatta/network/fabric/internal/packet/fifo_queue.h"
 #include "regatta/network/fabric/internal/packet/packet.h"
-#include "regatta/network/fabric/internal/packet/recurrence.h"
-#include "regatta/network/fabric/internal/packet/steady.h"
+#include "regatta/network/fabric/internal/packet/recurrence_detector.h"
+#include "regatta/network/fabric/internal/packet/steady_state_detector.h"
 #include "regatta/network/fabric/packet_simulation.h"
 
 namespace regatta::fabric::packet {
 
 class Senders {
  public:
-  Senders(const Network& network, std::size_t flows, std::uint32_t connections,
+  Senders(const PacketNetwork& network, std::size_t flows, std::uint32_t connections,
           const PacketOptions& options)
       : network_(network),
         mtu_(static_cast<std::uint64_t>(options.mtu.value)),
         header_(static_cast<std::uint64_t>(options.header.value)),
         per_pair_(connections),
-        by_turns_(options.spread == Spread::kConnections),
+        by_turns_(options.load_balancing == LoadBalancing::kConnections),
         control_(options.rate_control),
-        connections_(network.way_of.size()),
+        connections_(network.path_of.size()),
         following_(flows * connections, kNone),
         nics_(network.links.size()) {
     for (std::uint32_t i = 0; control_ && i < connections_.size(); ++i) {
-      const bool is_inside = network.way_of[i] == kNone;
+      const bool is_inside = network.path_of[i] == kNone;
       rates_.emplace_back(
           is_inside ? 1 : 0x1p20 / static_cast<double>(network.links[first_link(i)].rate));
     }
@@ -57,7 +57,7 @@ class Senders {
   }
 
   std::uint32_t first_link(std::uint32_t connection) const {
-    return network_.ways[network_.way_of[connection]];
+    return network_.paths[network_.path_of[connection]];
   }
 
   struct Next {
@@ -68,7 +68,7 @@ class Senders {
   // whose turn it is first.
   Picoseconds next_at(std::uint32_t link, Picoseconds now) {
     Nic& nic = nics_[link];
-    if (!nic.again.empty()) return now;
+    if (!nic.retransmits.empty()) return now;
     if (!control_) return nic.ready.empty() ? kNever : now;
     Picoseconds earliest = kNever;
     for (std::size_t i = 0; i < nic.ready.size(); ++i) {
@@ -83,7 +83,7 @@ class Senders {
   // The next packet of the NIC. bytes_of(flow) is asked when a message begins.
   template <typename BytesOf>
   Next next(std::uint32_t link, Picoseconds now, BytesOf&& bytes_of) {
-    if (!nics_[link].again.empty()) return {nics_[link].again.pop(), false};
+    if (!nics_[link].retransmits.empty()) return {nics_[link].retransmits.pop(), false};
     const std::uint32_t connection = nics_[link].ready.pop();
     Connection& one = connections_[connection];
     const std::uint64_t bytes = std::min(one.left, mtu_);
@@ -93,12 +93,12 @@ class Senders {
     Next next{.packet = {.flow = message / per_pair_,
                          .connection = connection,
                          .sequence = sequence,
-                         .next = way_of(connection) + 1,
+                         .next = path_of(connection) + 1,
                          .from = link,
                          .bytes = static_cast<std::uint16_t>(bytes),
                          .hops = 1,
                          .is_marked = false,
-                         .is_again = false},
+                         .is_retransmit = false},
               .is_last = one.left == 0};
     if (next.is_last) {
       one.first = following_[message];
@@ -111,8 +111,8 @@ class Senders {
   }
 
   // All connections with something to send, without rate control, and nothing that was lost.
-  std::vector<Sending> sending() const {
-    std::vector<Sending> all;
+  std::vector<ActiveSend> sending() const {
+    std::vector<ActiveSend> all;
     for (const Nic& nic : nics_)
       for (std::size_t i = 0; i < nic.ready.size(); ++i) {
         const Connection& one = connections_[nic.ready.at(i)];
@@ -121,26 +121,26 @@ class Senders {
     return all;
   }
   // Whose turn it is.
-  void print(Print& print) const {
+  void fingerprint(StateFingerprint& fingerprint) const {
     for (const Nic& nic : nics_) {
-      print.add(nic.ready.size() << 1U | std::uint64_t{nic.is_busy});
-      print.add(std::uint64_t{nic.ending != kNone});
-      for (std::size_t i = 0; i < nic.again.size(); ++i)
-        print.add(nic.again.at(i));
+      fingerprint.add(nic.ready.size() << 1U | std::uint64_t{nic.is_busy});
+      fingerprint.add(std::uint64_t{nic.ending != kNone});
+      for (std::size_t i = 0; i < nic.retransmits.size(); ++i)
+        fingerprint.add(nic.retransmits.at(i));
       for (std::size_t i = 0; i < nic.ready.size(); ++i)
-        print.add(nic.ready.at(i));
+        fingerprint.add(nic.ready.at(i));
     }
   }
   // What they still have to send.
-  void print_messages(Print& print) const {
+  void fingerprint_messages(StateFingerprint& fingerprint) const {
     for (const Nic& nic : nics_) {
-      if (nic.ending != kNone) print.add_flow(nic.ending);
+      if (nic.ending != kNone) fingerprint.add_flow(nic.ending);
       for (std::size_t i = 0; i < nic.ready.size(); ++i) {
         const Connection& one = connections_[nic.ready.at(i)];
-        print.add(one.left);
+        fingerprint.add(one.left);
         for (std::uint32_t at = one.first; at != kNone; at = following_[at]) {
-          print.add_flow(at / per_pair_);
-          print.add(at % per_pair_);
+          fingerprint.add_flow(at / per_pair_);
+          fingerprint.add(at % per_pair_);
         }
       }
     }
@@ -153,19 +153,19 @@ class Senders {
         repeat(connections_[nic.ready.at(i)], shift * per_pair_);
     }
   }
-  void leap(std::uint32_t connection, std::uint64_t bytes) {
+  void fast_forward(std::uint32_t connection, std::uint64_t bytes) {
     connections_[connection].left -= bytes;
   }
 
   // A packet that was lost.
-  void send_again(Packet packet) {
+  void retransmit(Packet packet) {
     const std::uint32_t link = first_link(packet.connection);
-    packet.next = way_of(packet.connection) + 1;
+    packet.next = path_of(packet.connection) + 1;
     packet.from = link;
     packet.hops = 1;
     packet.is_marked = false;
-    packet.is_again = true;
-    nics_[link].again.push(packet);
+    packet.is_retransmit = true;
+    nics_[link].retransmits.push(packet);
   }
 
   // Until release() the connection sends nothing but what was lost.
@@ -173,7 +173,7 @@ class Senders {
     Connection& one = connections_[connection];
     if (one.is_held) return;
     one.is_held = true;
-    Fifo<std::uint32_t>& ready = nics_[first_link(connection)].ready;
+    FifoQueue<std::uint32_t>& ready = nics_[first_link(connection)].ready;
     for (std::size_t i = ready.size(); i > 0; --i)
       if (const std::uint32_t next = ready.pop(); next != connection) ready.push(next);
   }
@@ -188,14 +188,14 @@ class Senders {
 
   // A packet of the connection met congestion: the time at which the sender hears of it, unless it
   // has been told lately.
-  std::optional<Picoseconds> notice_of(std::uint32_t connection, Picoseconds now) {
-    if (!control_ || now < connections_[connection].next_notice) return std::nullopt;
-    connections_[connection].next_notice =
-        now + static_cast<Picoseconds>(control_->notice_interval.value * 1e12);
+  std::optional<Picoseconds> cnp_of(std::uint32_t connection, Picoseconds now) {
+    if (!control_ || now < connections_[connection].next_cnp) return std::nullopt;
+    connections_[connection].next_cnp =
+        now + static_cast<Picoseconds>(control_->cnp_interval.value * 1e12);
     return now + network_.latency_of[connection];
   }
-  void take_notice(std::uint32_t connection, Picoseconds now) {
-    rates_[connection].notice(*control_, now);
+  void receive_cnp(std::uint32_t connection, Picoseconds now) {
+    rates_[connection].on_cnp(*control_, now);
   }
 
   // What the NIC is sending the last packet of; kNone: it is not.
@@ -208,22 +208,22 @@ class Senders {
     std::uint32_t first = kNone;  // messages: flow * connections + connection
     std::uint32_t last = kNone;
     std::uint32_t sequence = 0;
-    std::uint32_t turn = 0;  // of its pair's ways
+    std::uint32_t turn = 0;  // of its pair's paths
     bool is_held = false;
     Picoseconds may_send_at = 0;
-    Picoseconds next_notice = 0;
+    Picoseconds next_cnp = 0;
   };
   struct Nic {
-    Fifo<std::uint32_t> ready;  // connections with something to send
-    Fifo<Packet> again;         // that were lost
+    FifoQueue<std::uint32_t> ready;  // connections with something to send
+    FifoQueue<Packet> retransmits;   // that were lost
     std::uint32_t ending = kNone;
     bool is_busy = false;
   };
 
   // Of the next packet.
-  std::uint32_t way_of(std::uint32_t connection) {
-    if (!by_turns_) return network_.way_of[connection];
-    return network_.way_of[connection + connections_[connection].turn++ % per_pair_];
+  std::uint32_t path_of(std::uint32_t connection) {
+    if (!by_turns_) return network_.path_of[connection];
+    return network_.path_of[connection + connections_[connection].turn++ % per_pair_];
   }
 
   void repeat(Connection& one, std::uint32_t shift) {
@@ -244,11 +244,11 @@ class Senders {
         now + static_cast<Picoseconds>(static_cast<double>(bytes) / rate.rate());
   }
 
-  const Network& network_;
+  const PacketNetwork& network_;
   const std::uint64_t mtu_;
   const std::uint64_t header_;
   const std::uint32_t per_pair_;  // connections
-  const bool by_turns_;           // the first one sends over the ways of all
+  const bool by_turns_;           // the first one sends over the paths of all
   const std::optional<Dcqcn> control_;
   std::vector<RateControl> rates_;  // per connection, with control
   std::vector<Connection> connections_;

@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
-#include "regatta/network/fabric/internal/packet/test_scene.h"
+#include "regatta/network/fabric/internal/packet/test_packet_setup.h"
 
 namespace regatta::fabric {
 
-inline PacketReport simulate(const TestScene& one, const PacketOptions& options = {}) {
-  auto report = simulate_packets(one.scene(), one.traffic, options);
+inline PacketReport simulate(const TestPacketSetup& one, const PacketOptions& options = {}) {
+  auto report = simulate_packets(one.setup(), one.traffic, options);
   EXPECT_TRUE(report) << report.error().message;
   return *std::move(report);
 }

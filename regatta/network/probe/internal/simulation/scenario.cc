@@ -90,7 +90,7 @@ Result<diag::Culprit> take_culprit(const topo::Graph& graph, std::vector<std::st
   if (!link) return unknown();
   if (!words.empty() && words[0] == "both") {
     words.erase(words.begin());
-    return diag::both_ways_culprit(*link);
+    return diag::both_directions_culprit(*link);
   }
   if (words.size() < 2 || words[0] != "from")
     return wrong("link " + name + ": needs \"both\" or \"from NODE\"");
@@ -125,7 +125,7 @@ std::vector<diag::Culprit> culprits_of(const topo::Graph& graph,
     } else if (own.forward) {
       const bool is_nic = graph.links[own.link.index()].a_nic >= 0;
       all.push_back(is_nic ? diag::nic_culprit(graph, own.link)
-                           : diag::both_ways_culprit(own.link));
+                           : diag::both_directions_culprit(own.link));
     }
   }
   return all;
@@ -198,7 +198,7 @@ std::vector<SimulatedFault> random_faults(const topo::Graph& graph, const Covera
     const LinkId link{static_cast<int>(draw(graph.links.size()))};
     const topo::Link& cable = graph.links[link.index()];
     if (kind < 5) fault.culprit = diag::link_culprit({link, draw(2) == 0});
-    if (kind == 5 && cable.a_nic < 0) fault.culprit = diag::both_ways_culprit(link);
+    if (kind == 5 && cable.a_nic < 0) fault.culprit = diag::both_directions_culprit(link);
     if ((kind == 6 || kind == 7) && cable.a_nic >= 0)
       fault.culprit = diag::nic_culprit(graph, link);
     if (kind == 8) fault.culprit = diag::switch_culprit(cable.b);
@@ -236,10 +236,10 @@ Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
   if (planned != nullptr) traces.emplace(graph, *planned, matrix);
   outcome.after.resize(outcome.truth.size(), Seconds{-1});
   while (simulation.now() < start + kLimit - options.period * options.periods_per_window) {
-    for (const diag::Report& report : simulation.next_window())
+    for (const diag::ProbeReport& report : simulation.next_window())
       locator.add(report);
     if (traces) traces->go_on(simulation, locator);
-    for (const diag::Verdict& verdict : locator.look(simulation.now()).begun) {
+    for (const diag::FaultVerdict& verdict : locator.locate(simulation.now()).begun) {
       if (!diag::is_fault(verdict)) continue;
       outcome.blamed.push_back(verdict);
       for (std::size_t i = 0; i < outcome.truth.size(); ++i)
@@ -247,7 +247,7 @@ Outcome try_scenario(const topo::Graph& graph, const Matrix& matrix,
     }
   }
   std::vector<diag::Culprit> blamed;
-  for (const diag::Verdict& verdict : outcome.blamed)
+  for (const diag::FaultVerdict& verdict : outcome.blamed)
     blamed.push_back(verdict.culprit);
   outcome.is_right = same_culprits(blamed, outcome.truth);
   std::vector<diag::RoundTrip> trips;

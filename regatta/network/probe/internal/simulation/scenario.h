@@ -11,7 +11,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/model/topo/graph.h"
-#include "regatta/network/diag/verdict.h"
+#include "regatta/network/diag/fault_verdict.h"
 #include "regatta/network/probe/internal/simulation/simulated_traces.h"
 #include "regatta/network/probe/internal/simulation/simulation.h"
 #include "regatta/network/probe/matrix.h"
@@ -42,11 +42,11 @@ std::vector<SimulatedFault> random_faults(const topo::Graph& graph, const Covera
 
 struct Outcome {
   std::vector<diag::Culprit> truth;
-  std::vector<diag::Verdict> blamed;     // faults that were ever said to have begun
-  bool is_right = false;                 // in time all of the truth, and never anything else
-  std::vector<Seconds> after;            // for each of the truth, when it is named in time
-  std::vector<diag::Culprit> vote;       // what 007 says of the same 2 s
-  std::vector<diag::Culprit> threshold;  // what a plain Pingmesh says
+  std::vector<diag::FaultVerdict> blamed;  // faults that were ever said to have begun
+  bool is_right = false;                   // in time all of the truth, and never anything else
+  std::vector<Seconds> after;              // for each of the truth, when it is named in time
+  std::vector<diag::Culprit> vote;         // what 007 says of the same 2 s
+  std::vector<diag::Culprit> threshold;    // what a plain Pingmesh says
 };
 
 // Faults begin about 2.5 s after the probes, at a random instant, and are to be named within 2 s.

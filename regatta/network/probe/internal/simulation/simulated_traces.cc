@@ -10,7 +10,7 @@ namespace regatta::probe {
 void SimulatedTraces::go_on(Simulation& simulation, diag::Locator& locator) {
   const Seconds now = simulation.now();
   for (const Question& one :
-       inquiry_.ask(locator.lossy(), locator.standing(), locator.doubted(), now)) {
+       inquiry_.ask(locator.lossy(), locator.active_faults(), locator.unconfirmed(), now)) {
     const auto* const order = std::get_if<TraceOrder>(&one.order);
     if (order == nullptr) continue;
     if (auto answer = simulation.trace(*order)) coming_.emplace(answer->at, std::move(*answer));
@@ -20,7 +20,7 @@ void SimulatedTraces::go_on(Simulation& simulation, diag::Locator& locator) {
     const Trace& trace = at->second.trace;
     const auto counts = inquiry_.take(inquiry_.server_of(trace.way), trace, now);
     REGATTA_CHECK(counts.has_value());
-    for (const diag::PassedCount& count : *counts)
+    for (const diag::PassiveCount& count : *counts)
       locator.add(count);
   }
   coming_.erase(coming_.begin(), end);

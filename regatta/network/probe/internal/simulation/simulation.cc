@@ -216,7 +216,7 @@ diag::HostState Simulation::state(std::size_t server, double start, double writt
 void Simulation::report(std::size_t server, const std::vector<Seen>& seen) {
   const double start = static_cast<double>(window_) * window_length();
   const double written = awake(servers_[server], start + window_length() + options_.grace.value);
-  diag::Report report{.server = NodeId{static_cast<int>(server)}, .window = window_};
+  diag::ProbeReport report{.server = NodeId{static_cast<int>(server)}, .window = window_};
   report.host = state(server, start, written);
   std::set<double> later;  // when more was known
   const auto known_by = [&](double until, const std::vector<double>& times) {
@@ -250,7 +250,7 @@ void Simulation::report(std::size_t server, const std::vector<Seen>& seen) {
   }
 }
 
-std::vector<diag::Report> Simulation::next_window() {
+std::vector<diag::ProbeReport> Simulation::next_window() {
   const double start = static_cast<double>(window_) * window_length();
   for (Server& server : servers_)
     if (server.drawn_until < start + 10) draw_pauses(server, server.drawn_until + 20);
@@ -261,7 +261,7 @@ std::vector<diag::Report> Simulation::next_window() {
   for (std::size_t server = 0; server < servers_.size(); ++server)
     report(server, seen);
   ++window_;
-  std::vector<diag::Report> reports;
+  std::vector<diag::ProbeReport> reports;
   const auto end = written_.upper_bound(now().value);
   for (auto at = written_.begin(); at != end; ++at)
     reports.push_back(std::move(at->second));

@@ -11,8 +11,8 @@
 
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/fault_verdict.h"
 #include "regatta/network/diag/observation.h"
-#include "regatta/network/diag/verdict.h"
 #include "regatta/network/probe/evidence.h"
 #include "regatta/network/probe/matrix.h"
 
@@ -71,7 +71,7 @@ class Simulation {
              const SimulationOptions& options);
 
   // The next window; the reports that were written until it ended, in the order of their writing.
-  std::vector<diag::Report> next_window();
+  std::vector<diag::ProbeReport> next_window();
   // What a traceroute finds that begins at the end of the last window, and when that is known; none
   // where its server stands still meanwhile. Answers come back over the links they were asked over.
   struct Answer {
@@ -137,7 +137,7 @@ class Simulation {
   std::vector<RoundTrips> since_fault_;
   double first_fault_ = 1e300;
   diag::Window window_ = 0;
-  std::multimap<double, diag::Report> written_;
+  std::multimap<double, diag::ProbeReport> written_;
 };
 
 }  // namespace regatta::probe

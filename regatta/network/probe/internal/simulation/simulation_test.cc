@@ -36,10 +36,10 @@ class Simulated : public testing::Test {
   // Sums over `seconds`, of the last word on each window.
   Sums run(std::vector<SimulatedFault> faults, double seconds, const SimulationOptions& options) {
     Simulation simulation(fabric_.graph, matrix_, std::move(faults), options);
-    std::map<std::pair<diag::Window, int>, diag::Report> last;
+    std::map<std::pair<diag::Window, int>, diag::ProbeReport> last;
     Sums sums;
     while (simulation.now().value < seconds)
-      for (const diag::Report& report : simulation.next_window()) {
+      for (const diag::ProbeReport& report : simulation.next_window()) {
         last[{report.window, report.server.value}] = report;
         ++sums.reports;
       }

@@ -1,0 +1,134 @@
+#include "regatta/network/diag/fault_verdict.h"
+
+#include <fmt/core.h>
+
+#include "regatta/base/core/names.h"
+#include "regatta/base/core/units_text.h"
+#include "regatta/network/fabric/directed_links.h"
+
+namespace regatta::diag {
+namespace {
+
+constexpr Names<6> kKindNames = {"none", "link", "switch", "nic", "server", "host noise"};
+constexpr Names<6> kSymptomNames = {"loss",       "black hole", "some flows",
+                                    "no carrier", "silent",     "late"};
+
+const std::string& name_of(const topo::Graph& graph, NodeId node) {
+  return graph.nodes[node.index()].name;
+}
+
+std::string direction_text(const topo::Graph& graph, const Culprit& culprit) {
+  if (culprit.forward == culprit.backward) return ", both ways";
+  const topo::Link& link = graph.links[culprit.link.index()];
+  const NodeId from = culprit.forward ? link.a : link.b;
+  const NodeId to = culprit.forward ? link.b : link.a;
+  return fmt::format(" from {} to {}", name_of(graph, from), name_of(graph, to));
+}
+
+}  // namespace
+
+Culprit link_culprit(topo::DirectedLink link) {
+  return {.kind = CulpritKind::kLink,
+          .link = link.link,
+          .forward = link.forward,
+          .backward = !link.forward,
+          .node = {}};
+}
+
+Culprit both_directions_culprit(LinkId link) {
+  return {.kind = CulpritKind::kLink, .link = link, .forward = true, .backward = true, .node = {}};
+}
+
+Culprit nic_culprit(const topo::Graph& graph, LinkId link) {
+  return {.kind = CulpritKind::kNic, .link = link, .node = graph.links[link.index()].a};
+}
+
+Culprit cable_culprit(const topo::Graph& graph, LinkId link) {
+  return graph.links[link.index()].a_nic >= 0 ? nic_culprit(graph, link)
+                                              : both_directions_culprit(link);
+}
+
+Culprit switch_culprit(NodeId node) {
+  return {.kind = CulpritKind::kSwitch, .link = {}, .node = node};
+}
+
+Culprit server_culprit(NodeId node) {
+  return {.kind = CulpritKind::kServer, .link = {}, .node = node};
+}
+
+Culprit host_noise_culprit(NodeId node) {
+  return {.kind = CulpritKind::kHostNoise, .link = {}, .node = node};
+}
+
+bool is_fault(const FaultVerdict& verdict) {
+  return verdict.culprit.kind != CulpritKind::kNone &&
+         verdict.culprit.kind != CulpritKind::kHostNoise;
+}
+
+std::vector<std::uint32_t> links_to_avoid(const topo::Graph& graph, const Culprit& culprit) {
+  switch (culprit.kind) {
+    case CulpritKind::kNone:
+    case CulpritKind::kHostNoise:
+      return {};
+    case CulpritKind::kNic:
+      return {fabric::number_of({culprit.link, true}), fabric::number_of({culprit.link, false})};
+    case CulpritKind::kLink: {
+      std::vector<std::uint32_t> links;
+      if (culprit.forward) links.push_back(fabric::number_of({culprit.link, true}));
+      if (culprit.backward) links.push_back(fabric::number_of({culprit.link, false}));
+      return links;
+    }
+    case CulpritKind::kSwitch:
+    case CulpritKind::kServer:
+      break;
+  }
+  std::vector<std::uint32_t> links;
+  for (const LinkId link : graph.links_of[culprit.node.index()]) {
+    links.push_back(fabric::number_of({link, true}));
+    links.push_back(fabric::number_of({link, false}));
+  }
+  return links;
+}
+
+std::string_view to_string(CulpritKind kind) {
+  return kKindNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view to_string(Symptom symptom) {
+  return kSymptomNames[static_cast<std::size_t>(symptom)];
+}
+
+std::string to_string(const topo::Graph& graph, const Culprit& culprit) {
+  std::string kind(to_string(culprit.kind));
+  switch (culprit.kind) {
+    case CulpritKind::kNone:
+      return kind;
+    case CulpritKind::kLink:
+      return kind + " " + graph.links[culprit.link.index()].name + direction_text(graph, culprit);
+    case CulpritKind::kNic:
+      return fmt::format("{} {}.nic{}", kind, name_of(graph, culprit.node),
+                         graph.links[culprit.link.index()].a_nic);
+    case CulpritKind::kHostNoise:
+      return kind + " on " + name_of(graph, culprit.node);
+    case CulpritKind::kSwitch:
+    case CulpritKind::kServer:
+      break;
+  }
+  return kind + " " + name_of(graph, culprit.node);
+}
+
+std::string to_string(const topo::Graph& graph, const FaultVerdict& verdict) {
+  const Evidence& evidence = verdict.evidence;
+  const bool has_probes = evidence.sent > 0;  // a carrier needs none
+  const std::string share = has_probes && verdict.loss_share > 0
+                                ? " " + format_percent(verdict.loss_share)
+                                : std::string();
+  std::string probes;
+  if (has_probes) probes = fmt::format(", {} of {} probes", evidence.lost, evidence.sent);
+  if (has_probes && evidence.paths > 0)  // a busy host's are not counted
+    probes += fmt::format(" on {} of {} ways", evidence.paths_hit, evidence.paths);
+  return fmt::format("{}: {}{}{}, confidence {:.3f}", to_string(graph, verdict.culprit),
+                     to_string(verdict.symptom), share, probes, verdict.confidence);
+}
+
+}  // namespace regatta::diag

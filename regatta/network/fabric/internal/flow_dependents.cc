@@ -1,0 +1,25 @@
+#include "regatta/network/fabric/internal/flow_dependents.h"
+
+#include <fmt/core.h>
+
+namespace regatta::fabric {
+
+Error dependency_cycle_error(const FlowGraph& traffic,
+                             const std::vector<std::uint32_t>& pending_dependencies) {
+  std::vector<std::uint32_t> waits_on(pending_dependencies.size(), 0);
+  for (const FlowGraph::Dependency& wait : traffic.dependencies())
+    if (pending_dependencies[wait.before] != 0) waits_on[wait.flow_and_after / 2] = wait.before;
+  std::vector<bool> is_seen(pending_dependencies.size(), false);
+  std::uint32_t flow = 0;
+  while (pending_dependencies[flow] == 0)
+    ++flow;
+  // Who waits and whom it waits for, until one comes again.
+  for (; !is_seen[flow]; flow = waits_on[flow])
+    is_seen[flow] = true;
+  return {Code::kInvalidInput,
+          fmt::format("flow {} waits for itself, through others or directly; remove one of the "
+                      "waits of that circle",
+                      flow)};
+}
+
+}  // namespace regatta::fabric

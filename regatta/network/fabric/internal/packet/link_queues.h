@@ -1,0 +1,262 @@
+// fabric/internal/packet/link_queues.h: the links, the queues before them, and what switches do
+// when these grow: pause who sends, mark, or drop.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "regatta/network/fabric/internal/packet/calendar_queue.h"
+#include "regatta/network/fabric/internal/packet/fifo_queue.h"
+#include "regatta/network/fabric/internal/packet/packet.h"
+#include "regatta/network/fabric/internal/packet/random.h"
+#include "regatta/network/fabric/internal/packet/recurrence_detector.h"
+#include "regatta/network/fabric/internal/pfc_watchdog.h"
+#include "regatta/network/fabric/packet_simulation.h"
+
+namespace regatta::fabric::packet {
+
+// What happens at a link, as events of a calendar: a packet reaches its end; it is free for the
+// next one; the PFC frame that pauses or resumes reaches its begin.
+enum class LinkEvent : std::uint8_t { kArrival, kFree, kPauseFrame };
+inline constexpr std::uint32_t kLinkEvents = 3;
+
+class LinkQueues {
+ public:
+  LinkQueues(const PacketNetwork& network, const PacketOptions& options, CalendarQueue& calendar,
+             Random& random);
+
+  static std::uint32_t number(std::uint32_t link, LinkEvent event) {
+    return link * kLinkEvents + static_cast<std::uint32_t>(event);
+  }
+
+  // Behind all that waits for the link; false: there is no room, it is lost.
+  bool enqueue(std::uint32_t link, Packet packet, Picoseconds now) {
+    LinkQueue& link_queue = links_[link];
+    const Picoseconds wait = backlog(link, now);
+    if (pauses_) {
+      if (!hold(packet, now)) return false;
+    } else if (wait > link_queue.most_wait) {
+      return false;
+    }
+    if (marks_ && is_to_mark(link_queue, wait)) {
+      packet.is_marked = true;
+      ++link_queue.marks;
+    }
+    link_queue.longest = std::max(link_queue.longest, wait);
+    link_queue.waited += wait;
+    ++link_queue.queued;
+    if (!pauses_) {
+      // Nothing ever holds the link up, so it is known at once when the packet leaves: no queue
+      // needs to be kept beside that of packets to arrive.
+      transmit(link, packet, now + wait);
+    } else if (link_queue.waiting.empty() && !link_queue.is_paused && link_queue.free_at <= now) {
+      leave(link, packet, now);
+    } else {
+      link_queue.waiting.push(packet);
+      link_queue.waiting_time += network_.links[link].time_of(packet.bytes + header_);
+      look_again(link, now);
+    }
+    return true;
+  }
+
+  // How long a packet that comes now waits if nothing is paused.
+  Picoseconds backlog(std::uint32_t link, Picoseconds now) const {
+    const LinkQueue& link_queue = links_[link];
+    return link_queue.waiting_time + std::max<Picoseconds>(link_queue.free_at - now, 0);
+  }
+
+  // From `start` on, when the link is free. The arrival is in the calendar.
+  void transmit(std::uint32_t link, const Packet& packet, Picoseconds start) {
+    LinkQueue& link_queue = links_[link];
+    const PacketNetwork::Link& of = network_.links[link];
+    link_queue.free_at = start + of.time_of(packet.bytes + header_);
+    link_queue.bytes += packet.bytes;
+    const Picoseconds arrives = link_queue.free_at + of.latency;
+    if (link_queue.flying.empty()) calendar_.push(number(link, LinkEvent::kArrival), arrives);
+    link_queue.flying.push({arrives, packet});
+    ++crossings_;
+  }
+
+  // The packet that has arrived at the end of the link; the next one is in the calendar.
+  Packet take(std::uint32_t link) {
+    LinkQueue& link_queue = links_[link];
+    const Packet packet = link_queue.flying.pop().packet;
+    if (!link_queue.flying.empty())
+      calendar_.push(number(link, LinkEvent::kArrival), link_queue.flying.front().arrives);
+    return packet;
+  }
+
+  // It has not crossed the link, which is dead.
+  void cancel_transmit(std::uint32_t link, const Packet& packet) {
+    links_[link].bytes -= packet.bytes;
+  }
+
+  // A switch's link is free.
+  void send_waiting(std::uint32_t link, Picoseconds now) {
+    LinkQueue& link_queue = links_[link];
+    link_queue.is_looking = false;
+    if (link_queue.is_paused || link_queue.waiting.empty()) return;
+    const Packet packet = link_queue.waiting.pop();
+    link_queue.waiting_time -= network_.links[link].time_of(packet.bytes + header_);
+    leave(link, packet, now);
+    look_again(link, now);
+  }
+
+  // The pause frame that was on its path: to pause if the link goes, else to go on.
+  void receive_pause_frame(std::uint32_t link, Picoseconds now) {
+    LinkQueue& link_queue = links_[link];
+    link_queue.pause_frames.pop();
+    if (!link_queue.pause_frames.empty())
+      calendar_.push(number(link, LinkEvent::kPauseFrame), link_queue.pause_frames.front());
+    link_queue.is_paused = !link_queue.is_paused;
+    if (link_queue.is_paused) {
+      ++link_queue.pauses;
+      link_queue.paused_since = now;
+    } else {
+      link_queue.paused_for += now - link_queue.paused_since;
+      longest_pause_ = std::max(longest_pause_, now - link_queue.paused_since);
+      --asked_;
+      look_again(link, now);
+    }
+  }
+
+  // So many whole packets cross the link while time fast-forwards.
+  void fast_forward(std::uint32_t link, std::uint64_t packets, std::uint64_t bytes) {
+    links_[link].bytes += packets * bytes;
+    crossings_ += packets;
+  }
+  void add_crossings(std::uint64_t packets) { crossings_ += packets; }
+
+  // All that bears on what happens next.
+  void fingerprint(StateFingerprint& fingerprint, Picoseconds now) const;
+
+  // What counts up, per link.
+  struct Counts {
+    std::uint64_t bytes = 0;
+    std::uint64_t marks = 0;
+    std::uint64_t pauses = 0;
+    Picoseconds paused_for = 0;
+  };
+  std::vector<Counts> counts() const;
+  // What was counted since `before` comes `times` more, and all that is in flight is of flows
+  // whose numbers are `shift` higher.
+  void repeat(const std::vector<Counts>& before, std::uint64_t times, std::uint32_t shift);
+
+  std::size_t count() const { return links_.size(); }
+  struct LinkSample {
+    double bytes = 0;    // that crossed the link up to now, without headers
+    double waiting = 0;  // bytes, at most since the last sample
+  };
+  LinkSample sample(std::uint32_t link, Picoseconds now);
+
+  // No link pauses, or is about to.
+  bool is_calm() const { return asked_ == 0; }
+  Picoseconds longest_pause() const { return longest_pause_; }
+  bool is_paused(std::uint32_t link) const { return links_[link].is_paused; }
+  Picoseconds free_at(std::uint32_t link) const { return links_[link].free_at; }
+  std::uint64_t crossings() const { return crossings_; }
+
+  // Writes what it knows into the vectors per link; `now`: the end.
+  void report(PacketReport& report, Picoseconds now) const;
+  // Links that wait for each other, where nothing happens any more; empty: none.
+  DependencyCycle find_waits() const;
+  // Those that are paused, and which of them what came by each waits for at its end.
+  std::vector<std::uint32_t> paused() const;
+  std::vector<std::vector<std::uint32_t>> waits() const;
+  // What a switch's counters say of the queue before the link; of the link itself it says nothing.
+  PfcSample pfc_sample(std::uint32_t link, Picoseconds now) const;
+
+  // The NIC at the end of the link asks to pause, or to go on if it has asked.
+  void pause_by_nic(std::uint32_t link, Picoseconds now) { send_pause_frame(link, now); }
+  bool is_asked(std::uint32_t link) const { return links_[link].is_asked; }
+
+ private:
+  struct Flying {
+    Picoseconds arrives = 0;
+    Packet packet = {};
+  };
+  struct LinkQueue {
+    FifoQueue<Flying> flying;  // with pauses; without them also what waits
+    Picoseconds free_at = 0;
+    Picoseconds longest = 0;         // wait, since the last sample
+    Picoseconds longest_before = 0;  // and until then
+    Picoseconds most_wait = kNever;  // more is dropped
+    Picoseconds mark_from = kNever;  // waits that are marked by chance
+    Picoseconds mark_to = kNever;    // longer ones always are
+    Picoseconds waited = 0;          // by all that queued
+    std::uint64_t queued = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t marks = 0;
+    FifoQueue<Packet> waiting;  // with pauses
+    Picoseconds waiting_time = 0;
+    std::uint64_t held = 0;               // bytes at the switch at its end that came by it
+    std::uint64_t most_held = 0;          // for which there is room
+    std::uint64_t xoff = 0;               // more is too much
+    FifoQueue<Picoseconds> pause_frames;  // when they reach its begin
+    Picoseconds paused_since = 0;
+    Picoseconds paused_for = 0;
+    std::uint64_t pauses = 0;
+    bool is_looking = false;  // kFree is in the calendar
+    bool is_paused = false;
+    bool is_asked = false;  // to pause, by its end
+  };
+
+  bool is_to_mark(const LinkQueue& link_queue, Picoseconds wait) {
+    if (wait <= link_queue.mark_from) return false;
+    if (wait > link_queue.mark_to) return true;
+    return random_.part() * static_cast<double>(link_queue.mark_to - link_queue.mark_from) <
+           mark_part_ * static_cast<double>(wait - link_queue.mark_from);
+  }
+
+  // Room for a packet in the buffer of the link that it came by.
+  bool hold(const Packet& packet, Picoseconds now) {
+    LinkQueue& in = links_[packet.from];
+    const std::uint64_t held = in.held + packet.bytes + header_;
+    if (held > in.most_held) return false;
+    in.held = held;
+    if (held > in.xoff && !in.is_asked) send_pause_frame(packet.from, now);
+    return true;
+  }
+
+  void leave(std::uint32_t link, const Packet& packet, Picoseconds now) {
+    LinkQueue& in = links_[packet.from];
+    in.held -= packet.bytes + header_;
+    if (in.is_asked && in.held <= xon_) send_pause_frame(packet.from, now);
+    transmit(link, packet, now);
+  }
+
+  void send_pause_frame(std::uint32_t link, Picoseconds now) {
+    LinkQueue& link_queue = links_[link];
+    link_queue.is_asked = !link_queue.is_asked;
+    if (link_queue.is_asked) ++asked_;
+    const Picoseconds arrives = now + network_.links[link].latency;
+    if (link_queue.pause_frames.empty())
+      calendar_.push(number(link, LinkEvent::kPauseFrame), arrives);
+    link_queue.pause_frames.push(arrives);
+  }
+
+  void look_again(std::uint32_t link, Picoseconds now) {
+    LinkQueue& link_queue = links_[link];
+    if (link_queue.is_looking || link_queue.is_paused || link_queue.waiting.empty()) return;
+    link_queue.is_looking = true;
+    calendar_.push(number(link, LinkEvent::kFree), std::max(link_queue.free_at, now));
+  }
+
+  const PacketNetwork& network_;
+  const std::uint64_t header_;
+  const std::uint64_t whole_;  // bytes of a packet, at most, on the wire
+  const double payload_;       // part of these
+  const bool pauses_;
+  const bool marks_;
+  std::uint64_t xon_ = 0;
+  double mark_part_ = 0;
+  CalendarQueue& calendar_;
+  Random& random_;
+  std::vector<LinkQueue> links_;
+  std::uint64_t crossings_ = 0;
+  std::uint64_t asked_ = 0;  // links that are to pause, and have not gone on
+  Picoseconds longest_pause_ = 0;
+};
+
+}  // namespace regatta::fabric::packet

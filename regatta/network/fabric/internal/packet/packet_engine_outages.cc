@@ -1,0 +1,102 @@
+#include <algorithm>
+
+#include "regatta/network/fabric/internal/packet/packet_engine.h"
+#include "regatta/network/fabric/internal/packet/packet_network.h"
+
+namespace regatta::fabric::packet {
+
+// A packet that came by `link`, which is dead, or from which no path leads on today. Who cannot
+// send another path stops, for all that follows is lost too.
+void PacketEngine::lose_on(std::uint32_t link, const Packet& packet) {
+  constexpr Picoseconds kTriesAnew =
+      10;  // after an outage: packets may still be on paths before it
+  const PacketNetwork::Link& of = network_.links[link];
+  const bool is_of_nic = of.is_to_host || of.is_from_host;  // no intra-server link is ever dead
+  const bool is_led = load_balancing_ == LoadBalancing::kHash || is_of_nic;
+  const bool is_vain =
+      is_led && packet.is_retransmit && now_ - outage_was_at_ > kTriesAnew * retransmit_after_;
+  if (is_led) senders_.hold(packet.connection);
+  if ((is_of_nic && cables_[link] == CableState::kRemoved) ||
+      (is_vain && outages_past_ == outages_.size())) {
+    lose_for_good(packet);
+    return;
+  }
+  ++lost_on_links_;
+  if (!is_vain) {
+    lose(packet);
+    return;
+  }
+  // All tries before the next outage would be in vain too, so that none is made.
+  if (steady_state_) steady_state_->lost_for_good(packet, now_);
+  parked_.push_back({keep(packet), now_ + flows_.skipped()});
+}
+
+void PacketEngine::lose_for_good(const Packet& packet) {
+  ++expired_;
+  if (steady_state_) steady_state_->lost_for_good(packet, now_);
+}
+
+// The next outage happens.
+void PacketEngine::apply_outage() {
+  const Outage& outage = outages_[outages_past_++];
+  outage_was_at_ = now_;
+  const auto set = [&](LinkId link, CableState state) {
+    for (const bool forward : {true, false})
+      cables_[number_of({link, forward})] = state;
+  };
+  const auto comes_back = [&](LinkId link) {
+    return std::any_of(
+        outages_.begin() + static_cast<std::ptrdiff_t>(outages_past_), outages_.end(),
+        [&](const Outage& later) { return std::ranges::count(later.back, link) != 0; });
+  };
+  for (const LinkId link : outage.back)
+    set(link, CableState::kUp);
+  for (const LinkId link : outage.dead)
+    set(link, comes_back(link) ? CableState::kDown : CableState::kRemoved);
+  for (const bool is_stuck : {true, false})
+    for (const LinkId link : is_stuck ? outage.stuck : outage.freed)
+      if (const std::uint32_t down = number_of({link, false});
+          link_queues_.is_asked(down) != is_stuck)
+        link_queues_.pause_by_nic(down, now_);
+  if (outage.routes) take_routes(outage.routes());
+  for (const Parked& one : parked_) {
+    const Picoseconds tries = (now_ + flows_.skipped() - one.lost_at) / retransmit_after_ + 1;
+    set_timer(one.lost_at + tries * retransmit_after_ - flows_.skipped(), TimerKind::kRetransmit,
+              one.place);
+    if (steady_state_) steady_state_->expect_retransmit();
+  }
+  parked_.clear();
+  if (!steady_state_) return;
+  steady_state_->changed(now_);
+  recurrence_detector_.changed();
+  cycle_detector_.forget();
+  flows_.forget_notes();
+  // Rates leave open whose packet goes next, so that others may be lost, and sent again a turn
+  // sooner or later; what recurs does not.
+  if (bound_ > 0 || fast_forwards_ != fast_forwards_by_recurrence_)
+    bound_ += static_cast<double>(retransmit_after_);
+}
+
+void PacketEngine::poll() {
+  storms_.poll(link_queues_, now_, now_ + flows_.skipped(), [this](std::uint32_t link) {
+    return cables_.empty() || cables_[link] == CableState::kUp;
+  });
+}
+
+// Nothing happens any more, so that what is paused stays so: until the watch must know.
+void PacketEngine::poll_until_quiescent() {
+  if (storms_.next_at() == kNever || flows_.not_arrived() == 0) return;
+  const Picoseconds end = now_ + storms_.most();
+  for (; now_ < end && !link_queues_.is_calm();) {
+    now_ = std::max(now_, storms_.next_at() - flows_.skipped());
+    poll();
+  }
+}
+
+void PacketEngine::take_routes(const Routes& routes) {
+  routes_.emplace(routes);
+  update_paths({setup_.graph, *routes_, setup_.seeds, setup_.pairs}, policy_, network_);
+  load_balancer_.set_routes(*routes_);
+}
+
+}  // namespace regatta::fabric::packet

@@ -1,0 +1,32 @@
+// simulate/internal/packet_level.h: some workload at the packet and the mixed level.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "regatta/base/core/result.h"
+#include "regatta/network/fabric/packet_simulation.h"
+#include "regatta/network/simulate/internal/scenario_workload.h"
+#include "regatta/network/simulate/run_scenario.h"
+#include "regatta/network/simulate/scenario.h"
+
+namespace regatta::simulate {
+
+struct PacketRun {
+  fabric::PacketReport times;
+  PacketStats outcome;
+};
+
+struct PacketListeners {
+  fabric::LinkHistory* history = nullptr;  // as in fabric::PacketOptions
+  fabric::QueueHistory* queues = nullptr;
+  std::function<void(std::uint32_t flow, const fabric::FlowTimes& times)> on_arrived;
+};
+
+// Inside a server packets cross the links out of a device and into another, which neither pause nor
+// drop. Fails with kUnsupported for what they cannot do: paths by destination, folded rings; with
+// kInvalidInput for messages of more packets than are counted. Errors name the scenario's file.
+Result<PacketRun> simulate_packets(const Scenario& scenario, const ScenarioWorkload& workload,
+                                   const PacketListeners& listeners);
+
+}  // namespace regatta::simulate

@@ -1,0 +1,24 @@
+// simulate/internal/port_planning.h: source ports for the pairs of some workload that keep their
+// connections apart.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "regatta/network/simulate/internal/scenario_workload.h"
+#include "regatta/network/simulate/scenario.h"
+
+namespace regatta::simulate {
+
+// The seeds of hashing of the switches, by NodeId.
+std::vector<std::uint32_t> seeds_of(const SimulatedNetwork& network, const Routing& routing);
+
+struct PortPlanSummary {
+  std::uint32_t most_by_chance = 0;  // connections on one link between switches
+  std::uint32_t most = 0;            // the same with the planned ports
+};
+
+// Gives all connections of the work the ports of fabric/port_plan.h.
+PortPlanSummary plan_ports(ScenarioWorkload& workload, const Routing& routing, std::uint64_t seed);
+
+}  // namespace regatta::simulate

@@ -1,0 +1,47 @@
+// simulate/simulated_network.h: a cluster as the simulator sees it: cables, routes, and the links
+// inside its servers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/fabric/routes.h"
+#include "regatta/network/fabric/traffic.h"
+
+namespace regatta::simulate {
+
+struct SimulatedNetwork {
+  topo::Cluster cluster;
+  topo::Graph graph;
+  fabric::Routes routes;
+  fabric::DModKNextHop d_mod_k;
+  std::vector<std::uint32_t> seeds;  // of hashing, by NodeId
+  // Both directions of every cable (fabric::number_of()), then out of each device and into it, in
+  // rank order.
+  fabric::Links links;
+  std::vector<topo::DeviceRef> devices;     // in rank order
+  std::vector<std::uint32_t> first_device;  // of each server, as a rank
+
+  explicit SimulatedNetwork(topo::Cluster of);
+
+  std::uint32_t rank_of(topo::DeviceRef device) const {
+    return first_device[device.server.index()] + static_cast<std::uint32_t>(device.index);
+  }
+  std::uint32_t link_out_of(std::uint32_t rank) const {
+    return static_cast<std::uint32_t>(2 * graph.links.size()) + 2 * rank;
+  }
+  std::uint32_t link_into(std::uint32_t rank) const { return link_out_of(rank) + 1; }
+  // "leaf0-spine1 down", "s0/1 out": what messages and pages call it.
+  std::string link_name(std::uint32_t link) const;
+  // The NIC that a device sends through; kInvalidInput where its server has none.
+  Result<LinkId> nic(topo::DeviceRef device) const;
+};
+
+// "s0/1"; kInvalidInput offers the nearest server.
+Result<topo::DeviceRef> parse_device(const topo::Cluster& cluster, const std::string& text);
+
+}  // namespace regatta::simulate
