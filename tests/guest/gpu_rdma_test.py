@@ -13,7 +13,7 @@ import sys
 
 HERE = pathlib.Path(__file__).parent
 SKIPPED = 77
-PROGRAMS = ["regatta", "regatta-gpu-host", "regatta-standin-device", "standin_cuda_test", "remote_bench", "sharing_test"]
+PROGRAMS = ["regatta", "regatta-gpu-host", "regatta-standin-device", "standin_cuda_test", "remote_bench", "remote_test"]
 LIBRARIES = ["libregatta_gpu.so", "libregatta_gpu_remote.so"]
 # Copies of all lengths, launches, streams, events, code; few enough for an emulated machine.
 TESTS = ":".join([
@@ -30,7 +30,7 @@ def main():
         print("skipped: there is no soft-RoCE driver of libibverbs: install ibverbs-providers")
         return SKIPPED
     command = sys.argv[4] if len(sys.argv) > 4 else (
-        f". {HERE}/rdma.sh; sharing_test --gtest_filter='RdmaMeetingTest.*' --gtest_brief=1 --gtest_color=no || exit 1; "
+        f". {HERE}/rdma.sh; remote_test --gtest_filter='RdmaMeetingTest.*' --gtest_brief=1 --gtest_color=no || exit 1; "
         f"FOLDER={folder} DRIVER={driver} TESTS='{TESTS}' BENCH='{BENCH}' sh {HERE}/gpu_rdma.sh")
     arguments = ["--kernel", kernel, "--limit", "280", "--memory", "2048", "--file", "/etc/libibverbs.d/rxe.driver"]
     for name in ("rdma.sh", "gpu_rdma.sh"):
