@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what the collectives must hold and prints it as Markdown rows for docs/measurements.md.
+"""Measures what the collectives must hold and prints it as Markdown rows for docs/benchmarks.md.
 
   bench/collectives.py [--build build/dev] [--rounds 3] [shared] [lab] [choice]
 

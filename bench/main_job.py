@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what the main job must hold and prints it as Markdown rows for docs/measurements.md.
+"""Measures what the main job must hold and prints it as Markdown rows for docs/benchmarks.md.
 
   bench/main_job.py [--build build/dev] [--rounds 1] [--plans 8] [--out out/bench]
 
