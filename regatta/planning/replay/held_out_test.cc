@@ -1,4 +1,4 @@
-// The bars of docs/measurements.md, on rows that nothing was fitted to; where the published tables
+// The bars of docs/benchmarks.md, on rows that nothing was fitted to; where the published tables
 // lie beside the project.
 #include <algorithm>
 #include <filesystem>

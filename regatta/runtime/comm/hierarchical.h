@@ -9,7 +9,7 @@
 // inside a server each rank sends 2(P-1)/P S. The vector is cut into chunks, so that the three
 // parts of different chunks go on at the same time. Elements are reduced in an order that depends
 // on the layout alone: the same bits on every rank and in every run. Sources: Thakur, Rabenseifner
-// and Gropp, IJHPCA 19(1), 2005; for the slow link notes of docs/measurements.md.
+// and Gropp, IJHPCA 19(1), 2005; for the slow link notes of docs/history/2026-11-collectives.md.
 #pragma once
 
 #include "regatta/model/cost/grid.h"
