@@ -16,10 +16,10 @@ ORDER = [
     "base/core", "base/text", "base/os", "base/net", "base/rpc",
     "model/topo", "model/workload", "model/pipeline", "model/cost", "model/collective",
     "gpu/device", "gpu/sharing",
-    "network/fabric", "network/diag", "network/lab", "network/rdma", "network/probe",
+    "network/fabric", "network/diag", "network/simulate", "network/lab", "network/rdma", "network/probe",
     "network/heal",
     "planning/plan", "planning/replay",
-    "runtime/comm", "network/simulate", "runtime/bench", "runtime/train", "runtime/measure", "runtime/agent",
+    "runtime/comm", "runtime/bench", "runtime/train", "runtime/measure", "runtime/agent",
     "experimental/remote",
     "app/report", "app/cli",
 ]
@@ -28,7 +28,7 @@ PUBLIC_HEADERS_MAX = 8
 # Modules that are still to be split; each may only shrink.
 FACES = {
     "base/core": 16, "base/os": 23, "model/cost": 10, "model/workload": 12, "network/fabric": 25,
-    "network/probe": 12, "planning/plan": 17, "runtime/comm": 21, "app/report": 13,
+    "network/probe": 12, "planning/plan": 17, "runtime/comm": 12, "app/report": 13,
 }
 KEYWORDS = {"NAME", "SOURCES", "TESTS", "BENCHMARKS", "DEPS", "SYSTEM"}
 SUFFIXES = {".h", ".c", ".cc", ".cu", ".inc"}

@@ -22,7 +22,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/base/os/clock.h"
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
 #include "regatta/runtime/comm/culprit.h"
 #include "regatta/runtime/comm/flight_file.h"
 #include "regatta/runtime/comm/snapshot.h"

@@ -9,7 +9,7 @@
 
 namespace regatta::cost {
 
-// Up to this many bytes a collective avoids the ring; comm/internal/algorithm/choose.h asks here.
+// Up to this many bytes a collective avoids the ring; collective/internal/choose.h asks here.
 inline constexpr long long kSmallMessageBytes = 16 << 10;
 
 // Cost of one collective for one rank: `steps` latencies one after the other, `bytes` sent.

@@ -46,7 +46,7 @@ struct GridFlow {
   int to = 0;
   double bytes = 0;
 };
-// Every flow of all ranks, as comm/hierarchical.h sends.
+// Every flow of all ranks, as collective/internal/hierarchical.h sends.
 std::vector<GridFlow> grid_flows(const Grid& grid);
 // Latencies one after the other.
 int grid_steps(const Grid& grid);

@@ -9,7 +9,7 @@
 #include "regatta/base/core/units.h"
 #include "regatta/runtime/bench/collective.h"
 #include "regatta/runtime/comm/compression.h"
-#include "regatta/runtime/comm/setting.h"
+#include "regatta/model/collective/setting.h"
 
 namespace regatta::bench {
 

@@ -20,14 +20,11 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
-#include "regatta/runtime/comm/setting.h"
+#include "regatta/model/collective/data_type.h"
+#include "regatta/model/collective/setting.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 namespace regatta::comm {
-
-enum class DataType { kF32, kF64, kF16, kBf16, kI8, kU8, kI32, kI64 };
-enum class ReduceOp { kSum, kProduct, kMin, kMax, kAverage };
-
-std::size_t size_of(DataType type);
 
 struct Choice;  // tuner.h
 

@@ -6,8 +6,9 @@
 
 #include <benchmark/benchmark.h>
 
+#include "regatta/model/collective/streamed_copy.h"
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/comm/internal/shm/stream.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/test_world.h"
 
 namespace regatta::comm {

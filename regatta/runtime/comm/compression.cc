@@ -7,10 +7,6 @@
 namespace regatta::comm::compress {
 namespace {
 
-constexpr std::array kNames = {"none",     "bf16",  "f16",       "int8",     "fp8_e4m3",
-                               "fp8_e5m2", "top_k", "power_sgd", "automatic"};
-static_assert(kNames.size() == kKinds.size());
-
 struct Header {
   std::array<char, 4> magic{'r', 'g', 'f', 'b'};
   std::uint32_t version = 1;
@@ -36,13 +32,9 @@ Error broken(const std::string& what) {
 
 }  // namespace
 
-std::string to_string(Kind kind) {
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 std::optional<Kind> kind_named(std::string_view name) {
   for (const Kind kind : kKinds)
-    if (kNames[static_cast<std::size_t>(kind)] == name) return kind;
+    if (to_string(kind) == name) return kind;
   return std::nullopt;
 }
 

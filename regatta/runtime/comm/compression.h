@@ -19,26 +19,15 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
+#include "regatta/model/collective/call.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 namespace regatta::comm::compress {
 
-enum class Kind : std::uint8_t {
-  kNone,
-  kBf16,
-  kF16,
-  kInt8,
-  kFp8E4m3,
-  kFp8E5m2,
-  kTopK,
-  kPowerSgd,
-  kAutomatic,
-};
-inline constexpr std::array kKinds = {Kind::kNone, Kind::kBf16,     Kind::kF16,
-                                      Kind::kInt8, Kind::kFp8E4m3,  Kind::kFp8E5m2,
-                                      Kind::kTopK, Kind::kPowerSgd, Kind::kAutomatic};
+using Kind = CompressionKind;
+inline constexpr const auto& kKinds = kCompressionKinds;
 
-// "none", "bf16", "f16", "int8", "fp8_e4m3", "fp8_e5m2", "top_k", "power_sgd", "automatic".
-std::string to_string(Kind kind);
+// As to_string(CompressionKind) writes it.
 std::optional<Kind> kind_named(std::string_view name);
 
 // Whether every element has a code of its own, as all but none, top_k and power_sgd.

@@ -9,9 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "regatta/model/collective/data_type.h"
+#include "regatta/model/collective/test_reduction_tree.h"
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/comm/internal/float16.h"
-#include "regatta/runtime/comm/internal/reduction_tree.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/test_ranks.h"
 #include "regatta/runtime/comm/test_status.h"
 #include "regatta/runtime/comm/test_world.h"

@@ -18,9 +18,10 @@
 
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/file.h"
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
 #include "regatta/runtime/comm/communicator.h"
 #include "regatta/runtime/comm/flight_file.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/forked_world.h"
 #include "regatta/runtime/comm/test_ranks.h"
 #include "regatta/runtime/comm/test_world.h"

@@ -11,7 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/base/os/file.h"
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 namespace regatta::comm {
 namespace {

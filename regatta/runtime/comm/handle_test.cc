@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, HandleTest, testing::Values(Layout::kShm, Layo
 // 20 steps of computation, 20 ms each.
 Handle compute_for_long(Communicator& world) {
   const std::uint64_t code =
-      encode_compressed(CallKind::kAllReduce, ReduceOp::kSum, compress::Kind::kInt8);
+      encode_compressed(CallKind::kAllReduce, ReduceOp::kSum, CompressionKind::kInt8);
   return ScheduleRun::start(world, {.code = code, .bytes = 4, .name = "computation"},
                             [](Schedule& schedule, const Place&) {
                               for (int step = 0; step < 20; ++step)

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/runtime/comm/internal/algorithm/varying.h"
+#include "regatta/model/collective/algorithms.h"
+#include "regatta/model/collective/data_type.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/communicator_impl.h"
 #include "regatta/runtime/comm/internal/engine/handle_state.h"
 #include "regatta/runtime/comm/internal/group_scope.h"
-#include "regatta/runtime/comm/internal/range.h"
 
 namespace regatta::comm {
 namespace {

@@ -16,6 +16,8 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
+#include "regatta/model/collective/setting.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 namespace regatta::comm {
 
@@ -26,7 +28,6 @@ inline constexpr std::size_t kSlotBytes = std::size_t{8} << 10;
 // next one to write is nobody's any more while an operation waits (expect_show() in one_shot.h).
 inline constexpr std::size_t kSlots = 4;
 inline constexpr std::size_t kStages = 2;
-inline constexpr std::size_t kStageBytes = std::size_t{2} << 20;
 inline constexpr std::size_t kBufferSpace = std::size_t{64} << 30;
 
 // The offset of something that does not lie in the buffers of its rank.

@@ -11,9 +11,10 @@
 #include <vector>
 
 #include "regatta/base/core/units.h"
-#include "regatta/runtime/comm/internal/tuning/candidates.h"
+#include "regatta/model/collective/candidates.h"
+#include "regatta/model/collective/setting.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/tuning/search.h"
-#include "regatta/runtime/comm/setting.h"
 
 namespace regatta::comm {
 

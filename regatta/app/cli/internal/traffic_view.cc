@@ -9,7 +9,7 @@
 #include <fmt/core.h>
 
 #include "regatta/network/diag/job_groups.h"
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
 
 namespace regatta::cli {
 namespace {

@@ -7,20 +7,16 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/check.h"
+#include "regatta/model/collective/algorithms.h"
 #include "regatta/model/cost/grid.h"
-#include "regatta/runtime/comm/all_to_all.h"
-#include "regatta/runtime/comm/double_tree.h"
-#include "regatta/runtime/comm/halving.h"
-#include "regatta/runtime/comm/hierarchical.h"
-#include "regatta/runtime/comm/rail.h"
 
 namespace regatta::simulate {
 namespace {
 
-using comm::Schedule;
-using comm::Step;
-using comm::StepIndex;
-using comm::StepKind;
+using collective::Schedule;
+using collective::Step;
+using collective::StepIndex;
+using collective::StepKind;
 
 bool receives(const Step& step) {
   return step.kind == StepKind::kReceive || step.kind == StepKind::kReceiveReduce;
@@ -42,7 +38,7 @@ Key key_of(std::size_t from, std::size_t to, std::uint32_t tag) {
 }
 
 // Memory that no step reads or writes here: only where it lies matters.
-comm::Buffers buffers_of(Bytes bytes, std::size_t parts) {
+collective::Buffers buffers_of(Bytes bytes, std::size_t parts) {
   auto* const in = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 44U);   // NOLINT
   auto* const out = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 45U);  // NOLINT
   const auto elements = static_cast<std::size_t>(bytes.value) / 4 / parts;
@@ -123,25 +119,25 @@ Status add_collective(ScenarioWorkload& workload, TrafficPattern pattern,
                  "write ring_all_reduce"};
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const comm::Place place{static_cast<int>(rank), static_cast<int>(ranks.size())};
-    const comm::Buffers whole = buffers_of(bytes, 1);
-    const comm::Buffers part = buffers_of(bytes, ranks.size());
+    const collective::Place place{static_cast<int>(rank), static_cast<int>(ranks.size())};
+    const collective::Buffers whole = buffers_of(bytes, 1);
+    const collective::Buffers part = buffers_of(bytes, ranks.size());
     Schedule& schedule = schedules[rank];
     switch (pattern) {
       case TrafficPattern::kTree:
-        comm::double_tree_all_reduce(schedule, place, whole);
+        collective::double_tree_all_reduce(schedule, place, whole);
         break;
       case TrafficPattern::kHalvingDoubling:
-        comm::halving_doubling_all_reduce(schedule, place, whole);
+        collective::halving_doubling_all_reduce(schedule, place, whole);
         break;
       case TrafficPattern::kHierarchical:
-        comm::hierarchical_all_reduce(schedule, place, whole, *grid);
+        collective::hierarchical_all_reduce(schedule, place, whole, *grid);
         break;
       case TrafficPattern::kPairwise:
-        comm::pairwise_all_to_all(schedule, place, part);
+        collective::pairwise_all_to_all(schedule, place, part);
         break;
       case TrafficPattern::kRail:
-        comm::rail_all_to_all(schedule, place, part, cost::ranks_by_server(sites));
+        collective::rail_all_to_all(schedule, place, part, cost::ranks_by_server(sites));
         break;
       default:
         REGATTA_CHECK(false);

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "regatta/base/core/result.h"
+#include "regatta/model/collective/schedule.h"
 #include "regatta/network/simulate/internal/scenario_workload.h"
-#include "regatta/runtime/comm/schedule.h"
 
 namespace regatta::simulate {
 
@@ -15,7 +15,7 @@ namespace regatta::simulate {
 // the communicator. A message leaves once what it waits for is done at the sender, and is received
 // once the receiver has done what comes before; copies and sums take no time. Fails with
 // kInvalidInput where a message has no sender, or as ScenarioWorkload::pair() does.
-Status add_schedules(ScenarioWorkload& workload, std::span<const comm::Schedule> schedules,
+Status add_schedules(ScenarioWorkload& workload, std::span<const collective::Schedule> schedules,
                      std::span<const std::uint32_t> ranks);
 
 // One of kTree, kHalvingDoubling, kHierarchical, kPairwise, kRail over `bytes` of each rank

@@ -5,10 +5,10 @@
 
 #include <gmock/gmock.h>
 
+#include "regatta/model/collective/algorithms.h"
 #include "regatta/network/fabric/flow_simulation.h"
 #include "regatta/network/simulate/internal/flow_problem.h"
 #include "regatta/network/simulate/test_cluster.h"
-#include "regatta/runtime/comm/ring.h"
 
 namespace regatta::simulate {
 namespace {
@@ -37,13 +37,14 @@ double bytes_of(const ScenarioWorkload& workload) {
 // The simulator's own ring, which keeps no schedules, is that of coll.
 TEST(CollTraffic, OfARingEndsWhenTheSimulatorsOwnRingDoes) {
   const SimulatedNetwork network(test_cluster(8, 1));
-  std::vector<comm::Schedule> schedules(8);
+  std::vector<collective::Schedule> schedules(8);
   const auto at = [](unsigned bit) {
     return reinterpret_cast<std::byte*>(std::uintptr_t{1} << bit);
   };
   for (int rank = 0; rank < 8; ++rank)
-    comm::ring_all_reduce(schedules[static_cast<std::size_t>(rank)], {rank, 8},
-                          {.in = at(44), .out = at(45), .count = 1 << 20, .element_bytes = 4});
+    collective::ring_all_reduce(
+        schedules[static_cast<std::size_t>(rank)], {rank, 8},
+        {.in = at(44), .out = at(45), .count = 1 << 20, .element_bytes = 4});
   ScenarioWorkload workload(network, 1);
   ASSERT_TRUE(add_schedules(workload, schedules, all_ranks(network)));
   Scenario scenario;

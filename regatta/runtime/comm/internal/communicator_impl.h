@@ -10,16 +10,17 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
+#include "regatta/model/collective/algorithms.h"
+#include "regatta/model/collective/call.h"
+#include "regatta/model/collective/candidates.h"
 #include "regatta/model/cost/grid.h"
-#include "regatta/runtime/comm/call.h"
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/comm/internal/algorithm/place.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/engine/conductor.h"
 #include "regatta/runtime/comm/internal/engine/operation.h"
 #include "regatta/runtime/comm/internal/engine/world.h"
 #include "regatta/runtime/comm/internal/shm/group.h"
 #include "regatta/runtime/comm/internal/transport/bootstrap.h"
-#include "regatta/runtime/comm/internal/tuning/candidates.h"
 #include "regatta/runtime/comm/tuner.h"
 
 namespace regatta::comm {

@@ -11,7 +11,7 @@ namespace regatta::measure {
 namespace {
 
 constexpr int kWarmUpRoundTrips = 10;
-// Large collectives travel in pieces of this length (comm/ring.h).
+// Large collectives travel in pieces of this length (collective/internal/ring.h).
 constexpr std::size_t kMessageBytes = std::size_t{512} << 10;
 
 // One side of a pair.

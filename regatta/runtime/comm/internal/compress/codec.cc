@@ -7,7 +7,8 @@
 #include <limits>
 #include <string_view>
 
-#include "regatta/runtime/comm/internal/float16.h"
+#include "regatta/model/collective/data_type.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 // Everything that a loop calls is compiled for the vectors of its caller.
 #define REGATTA_INLINE [[gnu::always_inline]] inline

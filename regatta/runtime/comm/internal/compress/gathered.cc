@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "regatta/runtime/comm/internal/algorithm/chunk_window.h"
-#include "regatta/runtime/comm/internal/algorithm/gather_all.h"
+#include "regatta/model/collective/algorithms.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/compress/power_sgd.h"
 #include "regatta/runtime/comm/internal/compress/schedules.h"
 #include "regatta/runtime/comm/internal/compress/top_k.h"

@@ -19,10 +19,11 @@
 #include <memory>
 #include <vector>
 
+#include "regatta/model/collective/algorithms.h"
+#include "regatta/model/collective/schedule.h"
 #include "regatta/runtime/comm/compression.h"
-#include "regatta/runtime/comm/internal/algorithm/place.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/compress/codec.h"
-#include "regatta/runtime/comm/schedule.h"
 
 namespace regatta::comm::compress {
 

@@ -8,7 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "regatta/runtime/comm/internal/algorithm/schedule_runner_test.h"
+#include "regatta/model/collective/test_schedule_runner.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 namespace regatta::comm::compress {
 namespace {

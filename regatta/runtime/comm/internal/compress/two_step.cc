@@ -4,9 +4,10 @@
 #include <optional>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/runtime/comm/internal/algorithm/chunk_window.h"
+#include "regatta/model/collective/algorithms.h"
+#include "regatta/model/collective/data_type.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/compress/schedules.h"
-#include "regatta/runtime/comm/internal/range.h"
 
 namespace regatta::comm::compress {
 namespace {

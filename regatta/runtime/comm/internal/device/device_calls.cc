@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "regatta/base/os/file.h"
+#include "regatta/model/collective/data_type.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/group_scope.h"
-#include "regatta/runtime/comm/internal/range.h"
 
 namespace regatta::comm {
 namespace {

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/runtime/comm/internal/algorithm/choose.h"
+#include "regatta/model/collective/algorithms.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 namespace regatta::comm {
 namespace {

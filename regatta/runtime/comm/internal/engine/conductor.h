@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "regatta/base/core/units.h"
+#include "regatta/model/collective/algorithms.h"
 #include "regatta/model/cost/grid.h"
-#include "regatta/runtime/comm/internal/algorithm/choose.h"
-#include "regatta/runtime/comm/internal/algorithm/place.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/engine/operation.h"
 #include "regatta/runtime/comm/tuner.h"
 

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "regatta/runtime/comm/internal/reduce_kernels.h"
+#include "regatta/model/collective/reduce_kernels.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 namespace regatta::comm {
 namespace {

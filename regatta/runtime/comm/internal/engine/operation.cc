@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 namespace regatta::comm {
 

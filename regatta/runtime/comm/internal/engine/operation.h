@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
+#include "regatta/model/collective/schedule.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/engine/handle_state.h"
 #include "regatta/runtime/comm/internal/transport/link.h"
-#include "regatta/runtime/comm/schedule.h"
 #include "regatta/runtime/comm/watch_file.h"
 
 namespace regatta::comm {

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "regatta/base/core/check.h"
+#include "regatta/model/collective/reduce_kernels.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/engine/conductor.h"
-#include "regatta/runtime/comm/internal/reduce_kernels.h"
 
 namespace regatta::comm {
 

@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "regatta/base/core/result.h"
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/engine/handle_state.h"
 #include "regatta/runtime/comm/internal/engine/stuck_call.h"
 #include "regatta/runtime/comm/internal/shm/bell.h"

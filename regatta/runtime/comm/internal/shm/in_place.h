@@ -5,7 +5,8 @@
 // Bound: n S bytes read and n S written by the n ranks together (all_reduce of S bytes).
 #pragma once
 
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/shm/peers.h"
 
 namespace regatta::comm {

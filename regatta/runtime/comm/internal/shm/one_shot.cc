@@ -6,7 +6,8 @@
 #include <cstring>
 #include <span>
 
-#include "regatta/runtime/comm/internal/shm/stream.h"
+#include "regatta/model/collective/streamed_copy.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 namespace regatta::comm {
 namespace {

@@ -2,7 +2,8 @@
 // slot, and each computes its result from all slots. One step; a rank reads (n-1) x S bytes.
 #pragma once
 
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/shm/peers.h"
 
 namespace regatta::comm {

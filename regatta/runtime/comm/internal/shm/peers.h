@@ -5,7 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "regatta/runtime/comm/internal/range.h"
+#include "regatta/model/collective/data_type.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/shelf.h"
 
 namespace regatta::comm {

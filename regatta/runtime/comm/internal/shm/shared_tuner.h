@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "regatta/base/core/units.h"
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/tuner.h"
 
 namespace regatta::comm {

@@ -19,9 +19,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
+#include "regatta/model/collective/streamed_copy.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/shm/peers.h"
-#include "regatta/runtime/comm/internal/shm/stream.h"
 
 namespace regatta::comm {
 

@@ -11,7 +11,8 @@
 
 #include <cstdint>
 
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/shm/peers.h"
 #include "regatta/runtime/comm/internal/shm/staged.h"
 

@@ -3,8 +3,9 @@
 #pragma once
 
 #include "regatta/base/core/result.h"
+#include "regatta/model/collective/candidates.h"
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/comm/internal/tuning/candidates.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 namespace regatta::comm {
 

@@ -15,8 +15,9 @@
 #include <vector>
 
 #include "regatta/base/core/units.h"
-#include "regatta/runtime/comm/internal/tuning/candidates.h"
-#include "regatta/runtime/comm/setting.h"
+#include "regatta/model/collective/candidates.h"
+#include "regatta/model/collective/setting.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 namespace regatta::comm {
 

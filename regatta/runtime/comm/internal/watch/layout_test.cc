@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "regatta/base/os/file.h"
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
 #include "regatta/runtime/comm/flight_file.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/snapshot.h"
 #include "regatta/runtime/comm/watch_file.h"
 

@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 namespace regatta::comm {
 namespace {

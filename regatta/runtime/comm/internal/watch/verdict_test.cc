@@ -6,7 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "regatta/runtime/comm/call.h"
+#include "regatta/model/collective/call.h"
+#include "regatta/runtime/comm/internal/collective_names.h"
 
 namespace regatta::comm {
 namespace {

@@ -1,0 +1,48 @@
+// collective/internal/chunk_window.h: a vector worked on in chunks, of which some are under way
+// at the same time, so that the parts of an algorithm go on side by side and memory serves again.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "regatta/model/collective/schedule.h"
+
+namespace regatta::collective {
+
+class ChunkWindow {
+ public:
+  // `ahead` chunks are under way at once.
+  ChunkWindow(Schedule& schedule, std::size_t ahead) : schedule_(schedule), ahead_(ahead) {}
+
+  // The chunk whose steps are added now, from 0, and which of the `ahead` memories is its own.
+  std::size_t chunk() const { return ends_.size(); }
+  std::size_t slot() const { return chunk() % ahead_; }
+
+  // The step belongs to the chunk: it waits until the one that had its memory before has ended.
+  StepIndex add(StepIndex step) {
+    if (ends_.size() >= ahead_) schedule_.wait_for(step, ends_[ends_.size() - ahead_]);
+    steps_.push_back(step);
+    return step;
+  }
+  // All steps of the chunk were added.
+  void end_chunk() {
+    const StepIndex end = schedule_.add({.kind = StepKind::kCopy});
+    for (const StepIndex step : steps_)
+      schedule_.wait_for(end, step);
+    steps_.clear();
+    ends_.push_back(end);
+  }
+  // The step waits for all chunks so far.
+  void wait_for_all(StepIndex step) {
+    for (const StepIndex end : ends_)
+      schedule_.wait_for(step, end);
+  }
+
+ private:
+  Schedule& schedule_;
+  std::size_t ahead_;
+  std::vector<StepIndex> steps_;  // of the chunk under way
+  std::vector<StepIndex> ends_;   // of those before
+};
+
+}  // namespace regatta::collective

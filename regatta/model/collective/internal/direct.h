@@ -1,0 +1,32 @@
+// collective/internal/direct.h: collectives for small messages, where the number of steps
+// decides. With p ranks and S the bytes of the whole vector:
+//   exchange_all_reduce   1 step, every rank sends S to every other: (p-1) S sent per rank
+//   doubling_all_reduce   log2 p steps of S (two more when p is no power of 2)
+//   direct_all_gather     1 step, (p-1)/p S sent per rank
+//   direct_reduce_scatter 1 step, (p-1)/p S sent per rank
+//   tree_broadcast        binomial tree, ceil(log2 p) steps of S
+//   dissemination_barrier ceil(log2 p) steps of empty messages
+// Operands are combined in rank order, so every rank gets the same bits.
+// Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005; Hensgen, Finkel and Manber, 1988.
+#pragma once
+
+#include "regatta/model/collective/internal/place.h"
+#include "regatta/model/collective/internal/segments.h"
+#include "regatta/model/collective/schedule.h"
+
+namespace regatta::collective {
+
+void exchange_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers);
+void doubling_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers);
+// in: count elements, out: count * world_size.
+void direct_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers);
+// in: count * world_size elements, out: count.
+void direct_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers);
+// The parts of `in` are of any length; buffers.count is that of the own one.
+void direct_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
+                             const Segments& segments);
+// out: count elements; `in` is not used.
+void tree_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
+void dissemination_barrier(Schedule& schedule, const Place& place);
+
+}  // namespace regatta::collective

@@ -1,0 +1,50 @@
+// collective/internal/gather_all.h: every rank gives all others one message: 1 step, p-1
+// messages sent. For reductions that need all inputs at one place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "regatta/model/collective/internal/place.h"
+#include "regatta/model/collective/schedule.h"
+
+namespace regatta::collective {
+
+struct Gathered {
+  std::vector<const std::byte*> messages;  // by rank; the own one among them
+  std::vector<StepIndex> steps;            // all of the sends and receives
+};
+
+struct Message {
+  const std::byte* data = nullptr;
+  std::size_t bytes = 0;  // the same on every rank
+  std::uint32_t tag = 0;
+  std::optional<StepIndex> written = {};  // it is sent when this step has ended
+};
+
+// The others' messages arrive in scratch memory.
+inline Gathered gather_all(Schedule& schedule, const Place& place, const Message& message) {
+  Gathered gathered;
+  gathered.messages.assign(static_cast<std::size_t>(place.world_size), message.data);
+  for (int d = 1; d < place.world_size; ++d) {
+    gathered.steps.push_back(schedule.add({.kind = StepKind::kSend,
+                                           .peer = place.neighbour(d),
+                                           .tag = message.tag,
+                                           .src = message.data,
+                                           .bytes = message.bytes}));
+    if (message.written) schedule.wait_for(gathered.steps.back(), *message.written);
+    const int from = place.neighbour(-d);
+    std::byte* const at = schedule.scratch(message.bytes);
+    gathered.messages[static_cast<std::size_t>(from)] = at;
+    gathered.steps.push_back(schedule.add({.kind = StepKind::kReceive,
+                                           .peer = from,
+                                           .tag = message.tag,
+                                           .dst = at,
+                                           .bytes = message.bytes}));
+  }
+  return gathered;
+}
+
+}  // namespace regatta::collective

@@ -1,0 +1,404 @@
+#include "regatta/model/collective/internal/ordered.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "regatta/model/collective/internal/chunk_window.h"
+#include "regatta/model/collective/internal/gather_all.h"
+#include "regatta/model/collective/internal/rows.h"
+#include "regatta/model/collective/streamed_copy.h"
+#include "regatta/model/cost/collective.h"
+
+namespace regatta::collective {
+namespace {
+
+constexpr std::size_t kChunkBytesMin = std::size_t{1} << 20;
+// More chunks hide nothing more, until they become so long that a call works on one for longer than
+// a millisecond. Tags have room for 512 GiB.
+constexpr std::size_t kChunksEnough = 32;
+constexpr std::size_t kChunkBytesMax = std::size_t{8} << 20;
+// Chunks that a rank works on at the same time.
+constexpr std::size_t kChunksAhead = 4;
+// Up to here two ranks exchange whole vectors.
+constexpr std::size_t kSmallOfTwo = std::size_t{256} << 10;
+constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
+constexpr int kEveryone = -1;
+
+// Part k of `count` parts, as even as whole elements allow; ranges in bytes.
+Range nth_part(const Range& range, int k, int count, std::size_t element_bytes) {
+  const auto n = static_cast<std::size_t>(count);
+  const std::size_t elements = range.bytes / element_bytes;
+  const auto begin = [&](std::size_t i) {
+    return (elements / n * i + std::min(elements % n, i)) * element_bytes;
+  };
+  const auto index = static_cast<std::size_t>(k);
+  return {range.from + begin(index), begin(index + 1) - begin(index)};
+}
+
+// Into how many chunks, which are worked on one behind the other, so many bytes are cut.
+int count_chunks(std::size_t bytes) {
+  return static_cast<int>(std::max(
+      std::clamp<std::size_t>(bytes / kChunkBytesMin, 1, kChunksEnough), bytes / kChunkBytesMax));
+}
+
+// The servers in the order of their ranks when each is a whole subtree, else every rank alone.
+Rows rows_of(int ranks, const cost::Grid* grid) {
+  Rows alone;
+  for (int rank = 0; rank < ranks; ++rank)
+    alone.push_back({rank});
+  if (grid == nullptr) return alone;
+  Rows rows = grid->servers;
+  for (auto& row : rows)
+    std::sort(row.begin(), row.end());
+  std::sort(rows.begin(), rows.end());
+  int next = 0;
+  for (const auto& row : rows) {
+    if (!std::has_single_bit(row.size())) return alone;
+    for (const int rank : row)
+      if (rank != next++) return alone;
+  }
+  return rows;
+}
+
+// A step that reduces what lies at `sources` to `out`.
+StepIndex add_reduction(Schedule& schedule, const Reduction& reduction,
+                        std::vector<const std::byte*> sources, std::byte* out, std::size_t bytes) {
+  return schedule.add_call([reduction, sources = std::move(sources), out, bytes] {
+    std::byte* const to = out;
+    combine_many(reduction, {.cached = {&to, 1}, .streamed = {}}, sources, bytes);
+  });
+}
+
+class Builder {
+ public:
+  // The whole result goes to every rank, or to `root` alone.
+  Builder(Schedule& schedule, const Place& place, const Buffers& buffers, Rows rows, int root)
+      : schedule_(schedule),
+        buffers_(buffers),
+        rows_(std::move(rows)),
+        rank_(place.rank),
+        root_(root),
+        window_(schedule, kChunksAhead) {
+    for (std::size_t s = 0; s < rows_.size(); ++s)
+      for (std::size_t l = 0; l < rows_[s].size(); ++l)
+        if (rows_[s][l] == rank_) {
+          server_ = static_cast<int>(s);
+          local_ = static_cast<int>(l);
+        }
+    const int chunks = count_chunks(buffers.bytes());
+    const auto chunk = [&](int k) {
+      return nth_part({0, buffers.bytes()}, k, chunks, buffers.element_bytes);
+    };
+    allot(chunk(0).bytes);
+    for (int k = 0; k < chunks; ++k)
+      add_chunk(chunk(k));
+  }
+
+ private:
+  // Where a chunk's parts arrive; used again kChunksAhead chunks later.
+  struct Desk {
+    std::byte* gathered = nullptr;  // by local: their slices
+    std::byte* partial = nullptr;   // the sum of them
+    std::byte* arrived = nullptr;   // by server: their pieces
+    std::byte* result = nullptr;    // where `out` is not for it
+  };
+
+  int servers() const { return static_cast<int>(rows_.size()); }
+  int locals() const { return static_cast<int>(rows_.front().size()); }
+  static std::size_t times(int count, std::size_t bytes) {
+    return static_cast<std::size_t>(count) * bytes;
+  }
+
+  void allot(std::size_t chunk_bytes) {
+    const auto share = [&](int parts) {
+      const std::size_t elements = chunk_bytes / buffers_.element_bytes;
+      return (elements / static_cast<std::size_t>(parts) + 1) * buffers_.element_bytes;
+    };
+    slice_bytes_ = share(locals());
+    piece_bytes_ = slice_bytes_ / static_cast<std::size_t>(servers()) / buffers_.element_bytes *
+                       buffers_.element_bytes +
+                   2 * buffers_.element_bytes;
+    for (std::size_t i = 0; i < kChunksAhead; ++i) {
+      Desk desk;
+      if (locals() > 1) {
+        desk.gathered = schedule_.scratch(times(locals(), slice_bytes_));
+        desk.partial = schedule_.scratch(slice_bytes_);
+      }
+      desk.arrived = schedule_.scratch(times(servers(), piece_bytes_));
+      if (root_ != kEveryone && root_ != rank_) desk.result = schedule_.scratch(piece_bytes_);
+      desks_.push_back(desk);
+    }
+  }
+
+  void add_chunk(const Range& chunk) {
+    chunk_ = window_.chunk();
+    range_ = chunk;
+    read_in_.assign(static_cast<std::size_t>(locals()), kNone);
+    final_.assign(static_cast<std::size_t>(servers()), kNone);
+    reduce_inside();
+    reduce_between();
+    if (root_ == kEveryone)
+      give_result_back();
+    else
+      give_result_to_root();
+    window_.end_chunk();
+  }
+
+  const Desk& desk() const { return desks_[window_.slot()]; }
+  Range slice(int local) const { return nth_part(range_, local, locals(), buffers_.element_bytes); }
+  Range piece(int local, int server) const {
+    return nth_part(slice(local), server, servers(), buffers_.element_bytes);
+  }
+
+  // kNone where there is nothing to move.
+  StepIndex send(int peer, std::uint32_t tag, const std::byte* from, std::size_t bytes,
+                 StepIndex after) {
+    if (bytes == 0) return kNone;
+    return pace(
+        schedule_.add(
+            {.kind = StepKind::kSend, .peer = peer, .tag = tag, .src = from, .bytes = bytes}),
+        after);
+  }
+  StepIndex receive(int peer, std::uint32_t tag, std::byte* to, std::size_t bytes,
+                    StepIndex after) {
+    if (bytes == 0) return kNone;
+    return pace(
+        schedule_.add(
+            {.kind = StepKind::kReceive, .peer = peer, .tag = tag, .dst = to, .bytes = bytes}),
+        after);
+  }
+  StepIndex pace(StepIndex step, StepIndex after) {
+    if (after != kNone) schedule_.wait_for(step, after);
+    return window_.add(step);
+  }
+  // Waits for all of `after` that there are.
+  StepIndex reduce(const Reduction& reduction, std::vector<const std::byte*> sources,
+                   std::byte* out, std::size_t bytes, const std::vector<StepIndex>& after) {
+    const StepIndex step =
+        pace(add_reduction(schedule_, reduction, std::move(sources), out, bytes), kNone);
+    for (const StepIndex earlier : after)
+      if (earlier != kNone) schedule_.wait_for(step, earlier);
+    return step;
+  }
+
+  // The own slice, summed over the server, to desk().partial.
+  void reduce_inside() {
+    ready_ = kNone;
+    if (locals() == 1) return;
+    const Range own = slice(local_);
+    std::vector<const std::byte*> sources(static_cast<std::size_t>(locals()));
+    std::vector<StepIndex> arrived;
+    sources[static_cast<std::size_t>(local_)] = buffers_.in + own.from;
+    for (int d = 1; d < locals(); ++d) {
+      const auto tag = tag_of(chunk_, Purpose::kGather, 0);
+      const int to = around(local_, d, locals());
+      read_in_[static_cast<std::size_t>(to)] = send(
+          rank_at(rows_, server_, to), tag, buffers_.in + slice(to).from, slice(to).bytes, kNone);
+      const int from = around(local_, -d, locals());
+      std::byte* const at = desk().gathered + times(from, slice_bytes_);
+      sources[static_cast<std::size_t>(from)] = at;
+      arrived.push_back(receive(rank_at(rows_, server_, from), tag, at, own.bytes, kNone));
+    }
+    Reduction partial = schedule_.reduction;
+    if (partial.op == ReduceOp::kAverage) partial.op = ReduceOp::kSum;
+    if (own.bytes > 0)
+      ready_ = reduce(partial, std::move(sources), desk().partial, own.bytes, arrived);
+  }
+
+  // This server's value of what lies at `range` of the vector.
+  const std::byte* value(const Range& range) const {
+    return locals() > 1 ? desk().partial + (range.from - slice(local_).from)
+                        : buffers_.in + range.from;
+  }
+  std::byte* result(const Range& range) const {
+    return desk().result != nullptr ? desk().result : buffers_.out + range.from;
+  }
+
+  void reduce_between() {
+    const int n = servers();
+    const Range own = piece(local_, server_);
+    std::vector<const std::byte*> sources(static_cast<std::size_t>(n));
+    std::vector<StepIndex> after{ready_};
+    sources[static_cast<std::size_t>(server_)] = value(own);
+    sent_.assign(static_cast<std::size_t>(n), kNone);
+    for (int d = 1; d < n; ++d) {
+      const auto tag = tag_of(chunk_, Purpose::kReduce, 0);
+      const int to = around(server_, d, n);
+      const Range theirs = piece(local_, to);
+      sent_[static_cast<std::size_t>(to)] =
+          send(rank_at(rows_, to, local_), tag, value(theirs), theirs.bytes, ready_);
+      const int from = around(server_, -d, n);
+      std::byte* const at = desk().arrived + times(from, piece_bytes_);
+      sources[static_cast<std::size_t>(from)] = at;
+      after.push_back(receive(rank_at(rows_, from, local_), tag, at, own.bytes, kNone));
+    }
+    if (own.bytes > 0)
+      final_[static_cast<std::size_t>(server_)] =
+          reduce(schedule_.reduction, std::move(sources), result(own), own.bytes, after);
+  }
+
+  void give_result_back() {
+    const int n = servers();
+    const Range own = piece(local_, server_);
+    for (int d = 1; d < n; ++d) {
+      const auto tag = tag_of(chunk_, Purpose::kResult, 0);
+      send(rank_at(rows_, around(server_, d, n), local_), tag, buffers_.out + own.from, own.bytes,
+           final_[static_cast<std::size_t>(server_)]);
+      const int owner = around(server_, -d, n);
+      const Range theirs = piece(local_, owner);
+      // In place, what lay there has to be sent before.
+      final_[static_cast<std::size_t>(owner)] =
+          receive(rank_at(rows_, owner, local_), tag, buffers_.out + theirs.from, theirs.bytes,
+                  sent_[static_cast<std::size_t>(owner)]);
+      if (final_[static_cast<std::size_t>(owner)] != kNone && ready_ != kNone)
+        schedule_.wait_for(final_[static_cast<std::size_t>(owner)], ready_);
+    }
+    for (int s = 0; s < n; ++s)
+      spread_inside(s);
+  }
+
+  // The others of the server get server `s`'s piece of the slice.
+  void spread_inside(int s) {
+    const auto tag = tag_of(chunk_, Purpose::kSpread, s);
+    for (int d = 1; d < locals(); ++d) {
+      const Range mine = piece(local_, s);
+      send(rank_at(rows_, server_, around(local_, d, locals())), tag, buffers_.out + mine.from,
+           mine.bytes, final_[static_cast<std::size_t>(s)]);
+      const int from = around(local_, -d, locals());
+      const Range theirs = piece(from, s);
+      receive(rank_at(rows_, server_, from), tag, buffers_.out + theirs.from, theirs.bytes,
+              read_in_[static_cast<std::size_t>(from)]);
+    }
+  }
+
+  void give_result_to_root() {
+    const auto tag = tag_of(chunk_, Purpose::kResult, 0);
+    const Range own = piece(0, server_);
+    if (rank_ != root_) {
+      send(root_, tag, desk().result, own.bytes, final_[static_cast<std::size_t>(server_)]);
+      return;
+    }
+    for (int s = 0; s < servers(); ++s) {
+      if (s == server_) continue;
+      const Range theirs = piece(0, s);
+      receive(rank_at(rows_, s, 0), tag, buffers_.out + theirs.from, theirs.bytes,
+              sent_[static_cast<std::size_t>(s)]);
+    }
+  }
+
+  Schedule& schedule_;
+  const Buffers buffers_;
+  const Rows rows_;
+  const int rank_;
+  const int root_;
+  int server_ = 0;
+  int local_ = 0;
+  std::size_t slice_bytes_ = 0;  // the longest
+  std::size_t piece_bytes_ = 0;
+  std::vector<Desk> desks_;
+  ChunkWindow window_;
+  // Of the chunk under way.
+  std::size_t chunk_ = 0;
+  Range range_;
+  StepIndex ready_ = kNone;         // the own slice is summed over the server
+  std::vector<StepIndex> read_in_;  // by local: the send of the input's slice
+  std::vector<StepIndex> sent_;     // by server: the send of its piece
+  std::vector<StepIndex> final_;    // by server: its piece of the own slice is the result
+};
+
+// One step: everyone gets everything.
+void exchange(Schedule& schedule, const Place& place, const Buffers& buffers) {
+  Gathered all = gather_all(schedule, place, {.data = buffers.in, .bytes = buffers.bytes()});
+  const StepIndex sum = add_reduction(schedule, schedule.reduction, std::move(all.messages),
+                                      buffers.out, buffers.bytes());
+  for (const StepIndex step : all.steps)
+    schedule.wait_for(sum, step);
+}
+
+}  // namespace
+
+void ordered_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
+                        const cost::Grid* grid) {
+  const auto others = static_cast<std::size_t>(place.world_size - 1);
+  // Two ranks send no more this way: what the longer form would save is half of the additions.
+  const auto small =
+      place.world_size == 2 ? kSmallOfTwo : static_cast<std::size_t>(cost::kSmallMessageBytes);
+  if (buffers.bytes() * others <= small) return exchange(schedule, place, buffers);
+  // Sums in f64 would have to travel as such.
+  const bool is_wide = schedule.reduction.sums_in_f64 && can_sum_in_f64(schedule.reduction);
+  Builder(schedule, place, buffers, rows_of(place.world_size, is_wide ? nullptr : grid), kEveryone);
+}
+
+void ordered_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
+  Builder(schedule, place, buffers, rows_of(place.world_size, nullptr), root);
+}
+
+void ordered_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers) {
+  std::vector<Range> parts;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(place.world_size); ++rank)
+    parts.push_back({rank * buffers.bytes(), buffers.bytes()});
+  ordered_reduce_scatter_v(schedule, place, buffers, Segments(std::move(parts)));
+}
+
+void ordered_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
+                              const Segments& parts) {
+  const Range own = parts.of(place.rank);
+  const std::byte* const mine = buffers.in + own.from;
+  const bool is_aside =
+      buffers.out != mine && overlap(buffers.out, own.bytes, buffers.in, parts.end());
+  std::byte* const out = is_aside ? schedule.scratch(own.bytes) : buffers.out;
+  const int chunks = count_chunks(parts.bytes_max());
+  const auto cut = [&](const Range& part, int k) {
+    return nth_part(part, k, chunks, buffers.element_bytes);
+  };
+  const std::size_t desk_bytes = cut(own, 0).bytes;
+  std::vector<std::byte*> desks;
+  for (std::size_t i = 0; i < kChunksAhead; ++i)
+    desks.push_back(schedule.scratch(desk_bytes * static_cast<std::size_t>(place.world_size)));
+  ChunkWindow window(schedule, kChunksAhead);
+  std::vector<StepIndex> ends;
+  for (int k = 0; k < chunks; ++k) {
+    const auto tag = tag_of(window.chunk(), Purpose::kReduce, 0);
+    const Range chunk = cut(own, k);
+    std::vector<const std::byte*> sources(static_cast<std::size_t>(place.world_size),
+                                          buffers.in + chunk.from);
+    std::vector<StepIndex> steps;
+    const auto add = [&](const Step& step) {
+      if (step.bytes > 0) steps.push_back(window.add(schedule.add(step)));
+    };
+    for (int d = 1; d < place.world_size; ++d) {
+      const int to = place.neighbour(d);
+      const Range theirs = cut(parts.of(to), k);
+      add({.kind = StepKind::kSend,
+           .peer = to,
+           .tag = tag,
+           .src = buffers.in + theirs.from,
+           .bytes = theirs.bytes});
+      const int from = place.neighbour(-d);
+      std::byte* const at = desks[window.slot()] + desk_bytes * static_cast<std::size_t>(from);
+      sources[static_cast<std::size_t>(from)] = at;
+      add({.kind = StepKind::kReceive, .peer = from, .tag = tag, .dst = at, .bytes = chunk.bytes});
+    }
+    if (chunk.bytes > 0) {
+      const StepIndex sum =
+          window.add(add_reduction(schedule, schedule.reduction, std::move(sources),
+                                   out + (chunk.from - own.from), chunk.bytes));
+      for (const StepIndex step : steps)
+        schedule.wait_for(sum, step);
+      ends.push_back(sum);
+    }
+    window.end_chunk();
+  }
+  if (!is_aside) return;
+  const StepIndex copy =
+      schedule.add({.kind = StepKind::kCopy, .dst = buffers.out, .src = out, .bytes = own.bytes});
+  for (const StepIndex end : ends)
+    schedule.wait_for(copy, end);
+}
+
+}  // namespace regatta::collective

@@ -1,0 +1,27 @@
+// collective/internal/rooted.h: collectives that one rank, the root, gives to or gets from.
+// With p ranks and S the bytes of one rank's vector:
+//   direct_gather    1 step, S sent per rank but the root
+//   direct_scatter   1 step, (p-1) S sent by the root
+//   direct_reduce    1 step, S sent per rank but the root: for small messages
+//   chain_reduce     p-2 steps until the root gets its first piece, then S; S sent per rank but the
+//                    root: for large messages
+// direct_reduce combines in the order of the ranks, chain_reduce from the far end of the chain: the
+// same bits in every run.
+#pragma once
+
+#include "regatta/model/collective/internal/place.h"
+#include "regatta/model/collective/internal/ring.h"
+#include "regatta/model/collective/schedule.h"
+
+namespace regatta::collective {
+
+// out: count * world_size elements, at the root; elsewhere it is not used.
+void direct_gather(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
+// in: count * world_size elements, at the root; elsewhere it is not used.
+void direct_scatter(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
+// out: count elements, at the root; elsewhere it is not used. schedule.reduction is the caller's.
+void direct_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
+void chain_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
+                  const RingOptions& options = {});
+
+}  // namespace regatta::collective

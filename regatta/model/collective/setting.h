@@ -1,0 +1,54 @@
+// collective/setting.h: how a collective is carried out: what can be chosen for a call, or forced.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace regatta::collective {
+
+enum class Algorithm : std::uint8_t {
+  kAutomatic,
+  kExchange,      // everybody sends everything to everybody
+  kDoubling,      // recursive doubling
+  kHalving,       // recursive halving, then doubling
+  kDoubleTree,    // two binary trees, pipelined
+  kRing,          // a chain where there is one root
+  kHierarchical,  // inside the servers, between them, inside again
+  kDirect,        // every part straight to its rank
+  kTree,          // one binomial tree
+  kPairwise,      // a partner after the other
+  kBruck,         // log2 p steps of gathered parts
+  kRailLocal,     // over the rank of the server that owns the rail
+  kOneShot,       // inside a server, by slots
+  kStaged,        // inside a server, through stages
+  kInPlace,       // inside a server, between buffers that all ranks reach
+};
+
+std::string to_string(Algorithm algorithm);
+std::optional<Algorithm> algorithm_named(const std::string& name);
+
+// A piece that the staged algorithm moves through shared memory at once, at most.
+inline constexpr std::size_t kStageBytes = std::size_t{2} << 20;
+
+struct Setting {
+  Algorithm algorithm = Algorithm::kAutomatic;
+  std::size_t chunk_bytes = 0;  // that one step moves at most; 0: what the algorithm takes
+  int connections = 0;          // over which messages to a rank are striped; 0: all there are
+
+  friend bool operator==(const Setting&, const Setting&) = default;
+};
+
+// What is found out by trying. Algorithms add in different orders, so what they give differs in the
+// last bits; connections and chunks change nothing in a result.
+enum class Measure : std::uint8_t {
+  kNothing,    // the cost model alone chooses, from what is described: in every run the same
+  kTransport,  // connections and chunks; the algorithms are in every run the same
+  kAll,
+};
+
+// "ring, chunks of 512 KiB, 2 connections"
+std::string describe(const Setting& setting);
+
+}  // namespace regatta::collective
