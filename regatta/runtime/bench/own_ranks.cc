@@ -145,7 +145,7 @@ Contender contender_of(const Board& board, const std::string& name, Board::Way w
                   .wrong = cell.wrong};
     if (way == Board::kCompressed) {
       timing.error = cell.error;
-      timing.kind = comm::compress::to_string(cell.kind);
+      timing.kind = to_string(cell.kind);
     }
     contender.timings.push_back(std::move(timing));
   }
