@@ -11,9 +11,9 @@
 
 #include "regatta/base/core/check.h"
 #include "regatta/network/rdma/wire.h"
-#include "regatta/runtime/comm/internal/engine/agreement.h"
-#include "regatta/runtime/comm/internal/transport/farewell.h"
-#include "regatta/runtime/comm/internal/watch/answer.h"
+#include "regatta/runtime/comm/internal/engine/membership_consensus.h"
+#include "regatta/runtime/comm/internal/transport/abort_message.h"
+#include "regatta/runtime/comm/internal/watch/progress_reply.h"
 #include "regatta/runtime/comm/tuning_file.h"
 
 namespace {
@@ -35,7 +35,7 @@ void check_statement(const std::string& text) {
   if (!statement) return;
   REGATTA_CHECK(statement->lost.size() == kRanks);
   const auto again = decode_statement(encode_statement(*statement), kRanks);
-  REGATTA_CHECK(again && again->word == statement->word && again->lost == statement->lost);
+  REGATTA_CHECK(again && again->payload == statement->payload && again->lost == statement->lost);
 }
 
 void check_card(std::span<const std::byte> bytes) {

@@ -9,9 +9,9 @@
 #include <span>
 #include <string>
 
-#include "experimental/remote/internal/host.h"
-#include "experimental/remote/internal/meeting.h"
+#include "experimental/remote/internal/host_process.h"
 #include "experimental/remote/internal/pool.h"
+#include "experimental/remote/internal/rendezvous.h"
 #include "regatta/base/core/check.h"
 
 namespace {
@@ -34,12 +34,12 @@ CUresult parameters(CUfunction, std::size_t index, std::size_t* offset, std::siz
   return CUDA_SUCCESS;
 }
 
-class YesDriver : public Driver {
+class YesDriver : public DriverFunctions {
  public:
   void* find(const char* symbol) override {
     static const std::map<std::string, void*> all = {
 #define CALL(base, name, ...) \
-  {#name, reinterpret_cast<void*>(&Yes<Row<Number::name>::Arguments>::call)},
+  {#name, reinterpret_cast<void*>(&Yes<Row<CallNumber::name>::Arguments>::call)},
 #define TWIN CALL
 #define HAND CALL
 #include "experimental/remote/internal/calls.inc"
@@ -52,9 +52,10 @@ class YesDriver : public Driver {
   }
 };
 
-void check_meeting(std::string_view text) {
-  if (const auto answer = answer_of_text(text)) REGATTA_CHECK(text_of_answer(*answer) == text);
-  if (const auto card = card_of_text(text)) REGATTA_CHECK(text_of_card(*card) == text);
+void check_rendezvous(std::string_view text) {
+  if (const auto answer = parse_rendezvous_reply(text))
+    REGATTA_CHECK(format_rendezvous_reply(*answer) == text);
+  if (const auto card = parse_queue_card(text)) REGATTA_CHECK(format_queue_card(*card) == text);
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ void check_meeting(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static YesDriver driver;
   static auto* const host = [] {
-    auto* const made = new Host(driver);
+    auto* const made = new HostProcess(driver);
     // Handles that fuzzing can guess.
     made->handles().add(reinterpret_cast<CUfunction>(0x1010101010101010));  // NOLINT: a handle
     made->handles().add(reinterpret_cast<CUstream>(0x1010101010101010));    // NOLINT: a handle
@@ -71,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::uint16_t number = 0;
   if (size < sizeof number) return 0;
   std::memcpy(&number, data, sizeof number);
-  number %= static_cast<std::uint16_t>(Number::kCount) + 1;
+  number %= static_cast<std::uint16_t>(CallNumber::kCount) + 1;
   Buffer answer;
   const auto message = std::as_bytes(std::span(data + sizeof number, size - sizeof number));
   const CUresult status = run_call(*host, number, message, answer);
@@ -79,6 +80,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   REGATTA_CHECK(has_result(number) || answer.empty());
   static_cast<void>(
       pool_devices("a:1", std::string(reinterpret_cast<const char*>(data), size)).has_value());
-  check_meeting({reinterpret_cast<const char*>(data), size});
+  check_rendezvous({reinterpret_cast<const char*>(data), size});
   return 0;
 }

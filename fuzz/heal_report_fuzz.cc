@@ -11,15 +11,15 @@
 
 #include "regatta/base/core/check.h"
 #include "regatta/base/core/text.h"
+#include "regatta/network/heal/event_text.h"
 #include "regatta/network/heal/test_fabric.h"
-#include "regatta/network/heal/words.h"
 
 namespace {
 
 using namespace regatta::heal;  // NOLINT(google-build-using-namespace): a program of its own
 
-const TestWays& fabric() {
-  static const TestWays kFabric = TestWays::three_tiers();
+const TestFabricPaths& fabric() {
+  static const TestFabricPaths kFabric = TestFabricPaths::three_tiers();
   return kFabric;
 }
 
@@ -29,7 +29,7 @@ void check(const std::vector<Fault>& faults, const std::string& why) {
     REGATTA_CHECK(!withdrawal.left.empty());
   Event event;
   for (const Fault& fault : faults)
-    event.blames.push_back({fault, why, regatta::Seconds{1}});
+    event.reasons.push_back({fault, why, regatta::Seconds{1}});
   event.changes = Tables(fabric().ways).changes(decision);
   event.refusals = decision.refusals;
   REGATTA_CHECK(!to_text(fabric().graph, event).empty());

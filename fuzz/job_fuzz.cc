@@ -9,7 +9,7 @@
 #include "regatta/base/core/check.h"
 #include "regatta/model/workload/job_json.h"
 #include "regatta/model/workload/job_yaml.h"
-#include "regatta/model/workload/runtime.h"
+#include "regatta/model/workload/runtime_support.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace regatta;  // NOLINT(google-build-using-namespace): one function

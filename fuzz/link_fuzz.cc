@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "regatta/base/core/check.h"
-#include "regatta/runtime/comm/internal/engine/mailbox.h"
+#include "regatta/runtime/comm/internal/engine/message_matcher.h"
 #include "regatta/runtime/comm/internal/transport/tcp_link.h"
 
 namespace {
@@ -31,22 +31,22 @@ constexpr std::array<std::size_t, 6> kSizes = {0, 1, 100, 8000, 60000, 280000};
 // Passes on what a World passes on.
 class Sink final : public LinkSink {
  public:
-  explicit Sink(Mailbox& mailbox) : mailbox_(mailbox) {}
+  explicit Sink(MessageMatcher& matcher) : matcher_(matcher) {}
   std::byte* place(int peer, const PacketHeader& header) override {
-    return has_failed ? nullptr : mailbox_.place(peer, header, {});
+    return has_failed ? nullptr : matcher_.place(peer, header, {});
   }
   void arrived(int peer, const PacketHeader& header, const std::byte* payload) override {
     if (header.kind != PacketKind::kData) REGATTA_CHECK(header.payload_bytes <= kTextBytesMax);
-    if (!has_failed) mailbox_.arrived(peer, header, payload, {});
+    if (!has_failed) matcher_.arrived(peer, header, payload, {});
   }
-  void sent(int, OutMessage& message, std::size_t) override { mailbox_.sent(message, {}); }
+  void sent(int, OutMessage& message, std::size_t) override { matcher_.sent(message, {}); }
   void lost(int, std::string_view) override { is_lost = true; }
 
   bool has_failed = false;
   bool is_lost = false;
 
  private:
-  Mailbox& mailbox_;
+  MessageMatcher& matcher_;
 };
 
 struct Ends {
@@ -62,7 +62,7 @@ Ends connect_pair() {
 // A rank with messages of every size on their way in and out, and the link to its peer.
 class Speaker {
  public:
-  Speaker() : names_{"rank 0", "rank 1"}, mailbox_(links_, names_), sink_(mailbox_) {
+  Speaker() : names_{"rank 0", "rank 1"}, matcher_(links_, names_), sink_(matcher_) {
     TcpConnections connections;
     for (os::UniqueFd* near :
          {&connections.control, &connections.out.emplace_back(), &connections.in.emplace_back()}) {
@@ -99,9 +99,9 @@ class Speaker {
     if (begun_ == operation_.transfers.size() || sink_.has_failed) return;
     Transfer& transfer = operation_.transfers[begun_++];
     if (operation_.schedule.steps()[transfer.step].kind == StepKind::kSend)
-      mailbox_.post_send(transfer);
+      matcher_.post_send(transfer);
     else
-      mailbox_.post_receive(transfer);
+      matcher_.post_receive(transfer);
     note_errors();
   }
 
@@ -132,7 +132,7 @@ class Speaker {
       links_[kPeer]->on_event(static_cast<int>(i), EPOLLIN | EPOLLOUT);
     }
     links_[kPeer]->progress();
-    for (const Transfer* transfer : mailbox_.take_ended())
+    for (const Transfer* transfer : matcher_.take_ended())
       REGATTA_CHECK(transfer->received == transfer->bytes() || transfer->out.written > 0 ||
                     transfer->bytes() == 0 || transfer->received == 0);
     note_errors();
@@ -140,15 +140,15 @@ class Speaker {
 
   // As World::fail().
   void note_errors() {
-    if (!mailbox_.error() || sink_.has_failed) return;
+    if (!matcher_.error() || sink_.has_failed) return;
     sink_.has_failed = true;
     links_[kPeer]->abandon();
-    mailbox_.clear();
+    matcher_.clear();
   }
 
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<Link>> links_;
-  Mailbox mailbox_;
+  MessageMatcher matcher_;
   Sink sink_;
   Operation operation_;
   std::size_t begun_ = 0;
@@ -196,7 +196,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* input, std::size_t siz
         std::vector<std::byte> bytes;
         for (const std::uint8_t byte : raw)
           bytes.push_back(static_cast<std::byte>(byte));
-        rank.hear(connection, bytes);
+        rank.receive(connection, bytes);
         break;
       }
       case 2:
@@ -205,7 +205,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* input, std::size_t siz
         rank.begin_next();
         break;
       default:
-        rank.hear(connection, take_packet(data));
+        rank.receive(connection, take_packet(data));
     }
   }
   return 0;

@@ -14,9 +14,9 @@
 #include "regatta/network/diag/locator.h"
 #include "regatta/network/probe/collector.h"
 #include "regatta/network/probe/evidence.h"
-#include "regatta/network/probe/hello.h"
-#include "regatta/network/probe/inquiry.h"
-#include "regatta/network/probe/internal/lines.h"
+#include "regatta/network/probe/evidence_collector.h"
+#include "regatta/network/probe/handshake.h"
+#include "regatta/network/probe/internal/line_splitter.h"
 #include "regatta/network/probe/internal/report_text.h"
 #include "regatta/network/probe/internal/simulation/scenario.h"
 #include "regatta/network/probe/matrix.h"
@@ -58,24 +58,25 @@ void as_reports(const Fabric& fabric, const Matrix& matrix, std::string_view tex
   }
 }
 
-// Hello, then lines, in pieces whose size the first byte says; the clock is where windows lead.
+// RankHandshake, then lines, in pieces whose size the first byte says; the clock is where windows
+// lead.
 void as_connection(const Fabric& fabric, const Matrix& matrix, std::string_view bytes) {
   using regatta::NodeId;
   using regatta::Seconds;
   regatta::probe::Collector collector(fabric.graph, matrix, Seconds{0.01});
   const Seconds now{3e6};
   collector.begin(Seconds{2e6});
-  const regatta::probe::Expected expected{
+  const regatta::probe::ExpectedReporters expected{
       .servers = {"s0", "s1"}, .period = {0.01}, .plan = 0, .token = {}};
-  regatta::probe::Lines lines(regatta::probe::kLongestHello);
+  regatta::probe::LineSplitter lines(regatta::probe::kHandshakeBytesMax);
   bool is_in = false;
   const std::size_t size = bytes.empty() ? 1 : 1 + static_cast<unsigned char>(bytes.front()) % 64;
   while (!bytes.empty()) {
     const auto status = lines.add(bytes.substr(0, size), [&](std::string_view line) {
       if (is_in) return collector.take(NodeId{1}, line, now);
       is_in = true;  // whatever it says of itself
-      const auto hello = regatta::probe::parse_hello(line);
-      if (hello) static_cast<void>(check(*hello, expected, now).has_value());
+      const auto handshake = regatta::probe::parse_handshake(line);
+      if (handshake) static_cast<void>(check(*handshake, expected, now).has_value());
       lines.set_longest(collector.longest_line(NodeId{1}));
       return regatta::Status();
     });
@@ -88,7 +89,8 @@ void as_connection(const Fabric& fabric, const Matrix& matrix, std::string_view 
 // What probers answer and are asked: what is read is written again as the same.
 void as_evidence(const Fabric& fabric, const Matrix& matrix, std::string_view text) {
   using regatta::Seconds;
-  regatta::probe::Inquiry inquiry(fabric.graph, fabric.routes, fabric.seeds, matrix);
+  regatta::probe::EvidenceCollector evidence_collector(fabric.graph, fabric.routes, fabric.seeds,
+                                                       matrix);
   Seconds now{100};
   for (const std::string& line : regatta::split(text, '\n')) {
     now = now + Seconds{0.1};
@@ -100,12 +102,12 @@ void as_evidence(const Fabric& fabric, const Matrix& matrix, std::string_view te
     std::visit(
         [&](const auto& one) {
           if constexpr (std::is_same_v<std::decay_t<decltype(one)>, regatta::probe::NicCarrier>)
-            static_cast<void>(inquiry.take(regatta::NodeId{1}, one).has_value());
+            static_cast<void>(evidence_collector.take(regatta::NodeId{1}, one).has_value());
           else
-            static_cast<void>(inquiry.take(regatta::NodeId{1}, one, now).has_value());
+            static_cast<void>(evidence_collector.take(regatta::NodeId{1}, one, now).has_value());
         },
         *evidence);
-    static_cast<void>(inquiry.ask(std::vector<std::uint32_t>{0, 3}, {}, {}, now));
+    static_cast<void>(evidence_collector.ask(std::vector<std::uint32_t>{0, 3}, {}, {}, now));
   }
 }
 

@@ -56,8 +56,8 @@ Result<Blow> run_nft(const LabNet& net, NodeId node, const std::string& commands
 }  // namespace
 
 Result<Blow> inflict(const LabNet& net, Damage damage, const Target& target) {
-  const NodeId start = net.ways.start_of[target.link];
-  const NodeId end = net.ways.end_of[target.link];
+  const NodeId start = net.paths.start_of[target.link];
+  const NodeId end = net.paths.end_of[target.link];
   switch (damage) {
     case Damage::kUpstream:
     case Damage::kDownstream:
@@ -82,8 +82,8 @@ Result<Blow> inflict(const LabNet& net, Damage damage, const Target& target) {
 }
 
 Result<Blow> undo(const LabNet& net, Damage damage, const Target& target) {
-  const NodeId start = net.ways.start_of[target.link];
-  const NodeId end = net.ways.end_of[target.link];
+  const NodeId start = net.paths.start_of[target.link];
+  const NodeId end = net.paths.end_of[target.link];
   switch (damage) {
     case Damage::kUpstream:
     case Damage::kDownstream:
@@ -102,7 +102,7 @@ Meets meets(const LabNet& net, Damage damage, const Target& target,
             const std::vector<std::uint32_t>& way) {
   for (const std::uint32_t link : way) {
     const bool yes =
-        damage == Damage::kBlackHole ? net.ways.end_of[link] == target.node : link == target.link;
+        damage == Damage::kBlackHole ? net.paths.end_of[link] == target.node : link == target.link;
     if (yes) return Meets::kYes;
     const bool is_cable = damage != Damage::kBlackHole && damage != Damage::kSilent;
     if (is_cable && link / 2 == target.link / 2) return Meets::kAgainst;

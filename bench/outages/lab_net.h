@@ -19,7 +19,7 @@ namespace regatta::outages {
 struct LabNet {
   lab::LabInfo lab;
   topo::Graph graph;
-  heal::Ways ways;
+  heal::FabricPaths paths;
   std::vector<std::uint32_t> seeds;  // by node
 
   NodeId leaf_of(int server) const {
@@ -46,7 +46,7 @@ std::optional<Flow> find_flow(const LabNet& net, Flow flow, std::uint16_t first_
   const LinkId to = topo::nic_link(net.graph, ServerId{flow.to}, 0);
   for (std::uint16_t port = first_port; port < first_port + 4000; ++port) {
     flow.tuple.from_port = port;
-    const auto way = net.ways.routes.path(from, to, fabric::EcmpNextHop{flow.tuple, net.seeds});
+    const auto way = net.paths.routes.path(from, to, fabric::EcmpNextHop{flow.tuple, net.seeds});
     if (!way || !accept(*way)) continue;
     flow.way = *way;
     return flow;

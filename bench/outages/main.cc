@@ -95,7 +95,7 @@ class Kernels {
       const auto link = kernel.link_of.find(interface);
       if (link == kernel.link_of.end()) break;
       links.push_back(link->second);
-      at = net_.ways.end_of[link->second];
+      at = net_.paths.end_of[link->second];
     }
     return links;
   }
@@ -111,7 +111,7 @@ class Kernels {
   std::map<NodeId, Kernel> of_node_;
 };
 
-// As many each way, between random servers of different leaves, evenly over the ways.
+// As many each way, between random servers of different leaves, evenly over the paths.
 Result<std::vector<Flow>> make_flows(const LabNet& net, std::mt19937& random) {
   const int servers = static_cast<int>(net.lab.servers.size());
   std::map<std::uint32_t, int> used;
@@ -124,7 +124,7 @@ Result<std::vector<Flow>> make_flows(const LabNet& net, std::mt19937& random) {
     flow.tuple = {.from = topo::address_of(topo::nic_link(net.graph, ServerId{flow.from}, 0)),
                   .to = topo::address_of(topo::nic_link(net.graph, ServerId{flow.to}, 0)),
                   .to_port = static_cast<std::uint16_t>(30000 + flows.size())};
-    const auto uplinks = net.ways.routes.next_hops(net.leaf_of(flow.from), net.leaf_of(flow.to));
+    const auto uplinks = net.paths.routes.next_hops(net.leaf_of(flow.from), net.leaf_of(flow.to));
     int least = 1 << 20;
     for (const std::uint32_t uplink : uplinks)
       least = std::min(least, used[uplink]);
@@ -141,13 +141,13 @@ Result<std::vector<Flow>> make_flows(const LabNet& net, std::mt19937& random) {
 
 // A place of this kind of damage that at least one flow meets. `ways`: of the flows, between
 // switches; half of the links of each lead up, half down.
-Target choose(const LabNet& net, Damage damage, const std::vector<std::vector<std::uint32_t>>& ways,
-              std::mt19937& random) {
-  const std::vector<std::uint32_t>& way = ways[random() % ways.size()];
+Target choose(const LabNet& net, Damage damage,
+              const std::vector<std::vector<std::uint32_t>>& paths, std::mt19937& random) {
+  const std::vector<std::uint32_t>& way = ways[random() % paths.size()];
   const std::size_t up = way.size() / 2;
   Target target{way[0], {}};
   if (damage == Damage::kDownstream) target.link = way[up + random() % up];
-  if (damage == Damage::kBlackHole) target.node = net.ways.end_of[way[random() % up]];
+  if (damage == Damage::kBlackHole) target.node = net.paths.end_of[way[random() % up]];
   return target;
 }
 
@@ -163,7 +163,7 @@ class Trials {
 
   Status run(int trial) {
     const Damage damage = kKinds.at(options_.fault);
-    const auto before = ways();
+    const auto before = paths();
     for (const auto& way : before)
       if (way.size() < 2) return Error{Code::kUnavailable, "a flow has no way; is the lab healthy"};
     const Target target = choose(net_, damage, before, random_);
@@ -173,7 +173,7 @@ class Trials {
     blow_ = blow;
     const std::int64_t end = now_ns() + static_cast<std::int64_t>(options_.hold_s * 1e9);
     const std::vector<Silence> silences = traffic_.measure(end);
-    const auto after = ways();
+    const auto after = paths();
     REGATTA_TRY_DO(undo(net_, damage, target));
     tell(trial, damage, target, silences, {before, after});
     os::sleep_for(Seconds{options_.rest_s});
@@ -183,7 +183,7 @@ class Trials {
  private:
   using Ways = std::vector<std::vector<std::uint32_t>>;
 
-  Ways ways() const {
+  Ways paths() const {
     Ways all;
     for (int i = 0; i < kFlows; ++i)
       all.push_back(kernels_.way(traffic_.flows()[static_cast<std::size_t>(i)]));
@@ -191,14 +191,14 @@ class Trials {
   }
 
   void tell(int trial, Damage damage, const Target& target, const std::vector<Silence>& silences,
-            const std::pair<Ways, Ways>& ways) {
+            const std::pair<Ways, Ways>& paths) {
     std::array<Silence, 3> all{};  // by Meets
     int hits = 0;
     int moved = 0;
     for (std::size_t i = 0; i < kFlows; ++i) {
-      const Meets how = meets(net_, damage, target, ways.first[i]);
+      const Meets how = meets(net_, damage, target, paths.first[i]);
       hits += how == Meets::kYes ? 1 : 0;
-      moved += how == Meets::kNot && ways.first[i] != ways.second[i] ? 1 : 0;
+      moved += how == Meets::kNot && paths.first[i] != paths.second[i] ? 1 : 0;
       Silence& worst = all[static_cast<std::size_t>(how)];
       worst.longest_ns = std::max(worst.longest_ns, silences[i].longest_ns);
       worst.with_loss_ns = std::max(worst.with_loss_ns, silences[i].with_loss_ns);
@@ -212,7 +212,8 @@ class Trials {
     const std::string where =
         damage == Damage::kBlackHole
             ? net_.graph.nodes[target.node.index()].name
-            : heal::to_string(net_.graph, {heal::Place::kLink, target.link, {}, heal::Harm::kEats});
+            : heal::to_string(net_.graph,
+                              {heal::Place::kLink, target.link, {}, heal::Harm::kBlackHole});
     fmt::print("{}\n", nlohmann::json{{"trial", trial},
                                       {"fault", options_.fault},
                                       {"where", where},
@@ -234,7 +235,7 @@ class Trials {
   // Until every flow goes its first way again.
   Status wait_for_order(const Ways& before) {
     for (int tries = 0; tries < 200; ++tries) {
-      if (ways() == before) return {};
+      if (paths() == before) return {};
       os::sleep_for(Seconds{0.05});
     }
     return Error{Code::kTimeout, "the routes did not come back within 10 s; does somebody heal"};
@@ -251,8 +252,8 @@ class Trials {
 Status run(const Options& options) {
   REGATTA_TRY(lab, lab::find(options.lab));
   REGATTA_TRY(graph, lab::graph_of(lab));
-  heal::Ways ways(graph);
-  LabNet net{std::move(lab), graph, std::move(ways), {}};
+  heal::FabricPaths paths(graph);
+  LabNet net{std::move(lab), graph, std::move(paths), {}};
   for (const topo::Node& node : graph.nodes)
     net.seeds.push_back(topo::hash_seed(net.lab.name, node.name));
   std::mt19937 random(options.seed);

@@ -54,7 +54,7 @@ Status Watch::open_flows() {
     for (int to = 0; to < servers; ++to) {
       const std::pair pair{net_.leaf_of(from), net_.leaf_of(to)};
       if (pair.first == pair.second || !done.insert(pair).second) continue;
-      std::set<std::vector<std::uint32_t>> ways;
+      std::set<std::vector<std::uint32_t>> paths;
       for (int tries = 0; tries < 400; ++tries) {
         Flow flow;
         flow.from = from;
@@ -63,10 +63,10 @@ Status Watch::open_flows() {
                       .to = topo::address_of(topo::nic_link(net_.graph, ServerId{to}, 0)),
                       .to_port = port};
         auto found = find_flow(net_, std::move(flow), 25000,
-                               [&](const auto& way) { return !ways.contains(way); });
+                               [&](const auto& way) { return !paths.contains(way); });
         if (!found) break;
         ++port;
-        ways.insert(found->way);
+        paths.insert(found->way);
         REGATTA_TRY_DO(open_sockets(net_, *found));
         const int tos = topo::kProbeTos;
         ::setsockopt(found->sender.get(), IPPROTO_IP, IP_TOS, &tos, sizeof tos);
@@ -124,7 +124,7 @@ void Watch::look(std::uint32_t round) {
 void Watch::report(const std::vector<std::size_t>& missing) {
   const auto goes_through = [&](std::size_t flow, NodeId node) {
     return std::ranges::any_of(flows_[flow].way, [&](std::uint32_t link) {
-      return net_.ways.end_of[link] == node && net_.ways.start_of[link] != node;
+      return net_.paths.end_of[link] == node && net_.paths.start_of[link] != node;
     });
   };
   std::vector<nlohmann::json> broken;
@@ -144,7 +144,7 @@ void Watch::report(const std::vector<std::size_t>& missing) {
     const Flow& flow = flows_[missing[k]];
     const std::uint32_t hop = flow.way[1];
     broken.push_back({{"link", net_.graph.links[hop / 2].name},
-                      {"from", net_.graph.nodes[net_.ways.start_of[hop].index()].name},
+                      {"from", net_.graph.nodes[net_.paths.start_of[hop].index()].name},
                       {"towards", net_.graph.nodes[net_.leaf_of(flow.to).index()].name}});
   }
   std::string lines;

@@ -31,8 +31,8 @@
 
 namespace {
 
-using regatta::bench::Op;
-using regatta::bench::Shape;
+using regatta::bench::CollectiveOp;
+using regatta::bench::CollectiveShape;
 using World = std::shared_ptr<gloo::rendezvous::Context>;
 using Combine = void (*)(void*, const void*, const void*, std::size_t);
 
@@ -47,7 +47,7 @@ T all_reduce(const World& world, T value, Combine combine) {
 
 // The options of the operations that have one input, one output and no reduction.
 template <typename Options>
-Options moving(const World& world, const Shape& shape, float* in, float* out) {
+Options moving(const World& world, const CollectiveShape& shape, float* in, float* out) {
   Options options(world);
   options.setInput(in, shape.in_count());
   options.setOutput(out, shape.out_count());
@@ -55,13 +55,13 @@ Options moving(const World& world, const Shape& shape, float* in, float* out) {
 }
 
 template <typename Options>
-Options reducing(const World& world, const Shape& shape, float* in, float* out) {
+Options reducing(const World& world, const CollectiveShape& shape, float* in, float* out) {
   auto options = moving<Options>(world, shape, in, out);
   options.setReduceFunction(static_cast<Combine>(&gloo::sum<float>));
   return options;
 }
 
-void scatter(const World& world, const Shape& shape, float* in, float* out) {
+void scatter(const World& world, const CollectiveShape& shape, float* in, float* out) {
   gloo::ScatterOptions options(world);
   if (shape.rank == 0) {
     std::vector<float*> parts;
@@ -76,32 +76,32 @@ void scatter(const World& world, const Shape& shape, float* in, float* out) {
 }
 
 // False when Gloo has no such operation.
-bool call(const World& world, const Shape& shape, float* in, float* out) {
+bool call(const World& world, const CollectiveShape& shape, float* in, float* out) {
   switch (shape.op) {
-    case Op::kAllReduce: {
+    case CollectiveOp::kAllReduce: {
       auto options = reducing<gloo::AllreduceOptions>(world, shape, in, out);
       gloo::allreduce(options);
       return true;
     }
-    case Op::kAllGather: {
+    case CollectiveOp::kAllGather: {
       auto options = moving<gloo::AllgatherOptions>(world, shape, in, out);
       gloo::allgather(options);
       return true;
     }
-    case Op::kBroadcast: {
+    case CollectiveOp::kBroadcast: {
       gloo::BroadcastOptions options(world);
       options.setOutput(out, shape.count);
       options.setRoot(0);
       gloo::broadcast(options);
       return true;
     }
-    case Op::kReduce: {
+    case CollectiveOp::kReduce: {
       auto options = reducing<gloo::ReduceOptions>(world, shape, in, out);
       options.setRoot(0);
       gloo::reduce(options);
       return true;
     }
-    case Op::kGather: {
+    case CollectiveOp::kGather: {
       gloo::GatherOptions options(world);
       options.setInput(in, shape.count);
       if (shape.rank == 0) options.setOutput(out, shape.out_count());
@@ -109,15 +109,15 @@ bool call(const World& world, const Shape& shape, float* in, float* out) {
       gloo::gather(options);
       return true;
     }
-    case Op::kScatter:
+    case CollectiveOp::kScatter:
       scatter(world, shape, in, out);
       return true;
-    case Op::kAllToAll: {
+    case CollectiveOp::kAllToAll: {
       auto options = moving<gloo::AlltoallOptions>(world, shape, in, out);
       gloo::alltoall(options);
       return true;
     }
-    case Op::kReduceScatter:
+    case CollectiveOp::kReduceScatter:
       return false;
   }
   return false;
@@ -134,9 +134,9 @@ World connect(const char* folder, int rank, int ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto op = argc < 7 ? std::nullopt : regatta::bench::op_named(argv[4]);
+  const auto op = argc < 7 ? std::nullopt : regatta::bench::collective_op_named(argv[4]);
   if (!op) return peer::kUsage;
-  if (*op == Op::kReduceScatter) {
+  if (*op == CollectiveOp::kReduceScatter) {
     std::fprintf(stderr, "Gloo has no reduce_scatter for any number of ranks\n");
     return peer::kNoSuchOperation;
   }
@@ -144,7 +144,8 @@ int main(int argc, char** argv) {
   const int ranks = std::atoi(argv[3]);
   const World world = connect(argv[1], rank, ranks);
   for (int i = 6; i < argc; ++i) {
-    const Shape shape = shape_for(*op, std::strtoull(argv[i], nullptr, 10), ranks, rank);
+    const CollectiveShape shape =
+        collective_shape(*op, std::strtoull(argv[i], nullptr, 10), ranks, rank);
     std::vector<float> in(shape.in_count());
     std::vector<float> out(shape.out_count());
     fill(shape, in.data(), out.data());

@@ -17,28 +17,28 @@
 
 namespace {
 
-using regatta::bench::Op;
-using regatta::bench::Shape;
+using regatta::bench::CollectiveOp;
+using regatta::bench::CollectiveShape;
 
-int call(const Shape& shape, const float* in, float* out) {
+int call(const CollectiveShape& shape, const float* in, float* out) {
   const int count = static_cast<int>(shape.count);
   MPI_Comm world = MPI_COMM_WORLD;
   switch (shape.op) {
-    case Op::kAllReduce:
+    case CollectiveOp::kAllReduce:
       return MPI_Allreduce(in, out, count, MPI_FLOAT, MPI_SUM, world);
-    case Op::kReduceScatter:
+    case CollectiveOp::kReduceScatter:
       return MPI_Reduce_scatter_block(in, out, count, MPI_FLOAT, MPI_SUM, world);
-    case Op::kAllGather:
+    case CollectiveOp::kAllGather:
       return MPI_Allgather(in, count, MPI_FLOAT, out, count, MPI_FLOAT, world);
-    case Op::kBroadcast:
+    case CollectiveOp::kBroadcast:
       return MPI_Bcast(out, count, MPI_FLOAT, 0, world);
-    case Op::kReduce:
+    case CollectiveOp::kReduce:
       return MPI_Reduce(in, out, count, MPI_FLOAT, MPI_SUM, 0, world);
-    case Op::kGather:
+    case CollectiveOp::kGather:
       return MPI_Gather(in, count, MPI_FLOAT, out, count, MPI_FLOAT, 0, world);
-    case Op::kScatter:
+    case CollectiveOp::kScatter:
       return MPI_Scatter(in, count, MPI_FLOAT, out, count, MPI_FLOAT, 0, world);
-    case Op::kAllToAll:
+    case CollectiveOp::kAllToAll:
       return MPI_Alltoall(in, count, MPI_FLOAT, out, count, MPI_FLOAT, world);
   }
   return MPI_ERR_OTHER;
@@ -52,10 +52,11 @@ int main(int argc, char** argv) {
   int ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const auto op = argc < 4 ? std::nullopt : regatta::bench::op_named(argv[1]);
+  const auto op = argc < 4 ? std::nullopt : regatta::bench::collective_op_named(argv[1]);
   if (!op) return peer::kUsage;
   for (int i = 3; i < argc; ++i) {
-    const Shape shape = shape_for(*op, std::strtoull(argv[i], nullptr, 10), ranks, rank);
+    const CollectiveShape shape =
+        collective_shape(*op, std::strtoull(argv[i], nullptr, 10), ranks, rank);
     std::vector<float> in(shape.in_count());
     std::vector<float> out(shape.out_count());
     fill(shape, in.data(), out.data());

@@ -19,9 +19,9 @@
 
 namespace {
 
-using regatta::peers::RingOptions;
+using regatta::peers::Ns3RingOptions;
 
-double simulate_ours(const RingOptions& one, bool is_mixed) {
+double simulate_ours(const Ns3RingOptions& one, bool is_mixed) {
   using namespace regatta::fabric;
   TestPacketSetup setup(static_cast<int>(one.ranks), static_cast<int>(one.per_leaf), {one.rate});
   add_ring_all_reduce(setup.traffic, one.ranks, {one.bytes},
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
                  argv[0]);
     return 2;
   }
-  RingOptions one{.ranks = static_cast<unsigned>(ranks)};
+  Ns3RingOptions one{.ranks = static_cast<unsigned>(ranks)};
   one.per_leaf = static_cast<unsigned>(std::lround(std::sqrt(one.ranks)));
   while (one.ranks % one.per_leaf != 0)
     --one.per_leaf;

@@ -14,7 +14,7 @@ namespace {
 // Sends a chunk for each step, once that of the step before has come and has been sent.
 class Rank {
  public:
-  Rank(const ns3::Ptr<ns3::Node>& node, ns3::Ipv4Address next, const RingOptions& one)
+  Rank(const ns3::Ptr<ns3::Node>& node, ns3::Ipv4Address next, const Ns3RingOptions& one)
       : steps_(2 * (one.ranks - 1)),
         packet_(one.packet),
         time_((one.packet + one.headers) / one.rate),
@@ -61,7 +61,7 @@ class Rank {
 // The servers, their leaves and the spines, with the routes that a ring needs.
 class Fabric {
  public:
-  explicit Fabric(const RingOptions& one) {
+  explicit Fabric(const Ns3RingOptions& one) {
     const unsigned leaf_count = one.ranks / one.per_leaf;
     servers.Create(one.ranks);
     leaves.Create(leaf_count);
@@ -99,7 +99,7 @@ class Fabric {
   }
 
   // Servers are reached by the spine of their place among those of their leaf.
-  void add_cable(const RingOptions& one, unsigned leaf, unsigned spine) {
+  void add_cable(const Ns3RingOptions& one, unsigned leaf, unsigned spine) {
     const auto ends = join(leaves.Get(leaf), spines.Get(spine));
     const auto up = routes_of(leaves.Get(leaf));
     const auto down = routes_of(spines.Get(spine));
@@ -118,7 +118,7 @@ class Fabric {
 
 }  // namespace
 
-double ns3_ring_all_reduce(const RingOptions& one) {
+double ns3_ring_all_reduce(const Ns3RingOptions& one) {
   if (one.is_in_picoseconds) ns3::Time::SetResolution(ns3::Time::PS);
   Fabric fabric(one);
   std::vector<Rank> ranks;

@@ -3,7 +3,7 @@
 
 namespace regatta::peers {
 
-struct RingOptions {
+struct Ns3RingOptions {
   unsigned ranks = 0;
   unsigned per_leaf = 0;          // as many spines
   long long bytes = 64LL << 20;   // on each rank
@@ -14,6 +14,6 @@ struct RingOptions {
 };
 
 // What it takes, in seconds; the latency of a link is 1 us.
-double ns3_ring_all_reduce(const RingOptions& ring);
+double ns3_ring_all_reduce(const Ns3RingOptions& ring);
 
 }  // namespace regatta::peers

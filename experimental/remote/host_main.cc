@@ -9,8 +9,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "experimental/remote/internal/host.h"
-#include "experimental/remote/internal/meeting.h"
+#include "experimental/remote/internal/host_process.h"
+#include "experimental/remote/internal/rendezvous.h"
 #include "regatta/gpu/sharing/messages.h"
 
 namespace {
@@ -41,8 +41,8 @@ Result<Given> receive_connection() {
   return given;
 }
 
-void serve(Host& host, Given given, const std::string& rdma_address) {
-  const auto channel = meet_program(std::move(given.fd), given.offer, rdma_address);
+void serve(HostProcess& host, Given given, const std::string& rdma_address) {
+  const auto channel = accept_program(std::move(given.fd), given.offer, rdma_address);
   if (channel) serve_connection(host, *channel, given.id);
   host.note_end(given.id);
 }
@@ -52,7 +52,7 @@ int run(const std::string& path, const std::string& rdma_address) {
   if (!driver) return fail(driver.error());
   if (const Status ready = sharing::send_message(STDIN_FILENO, "ready"); !ready)
     return fail(ready.error());
-  static Host host(**driver);  // its threads live on
+  static HostProcess host(**driver);  // its threads live on
   os::UniqueFd anchor;
   for (;;) {
     pollfd watched[2] = {{STDIN_FILENO, POLLIN, 0}, {anchor.get(), POLLIN, 0}};

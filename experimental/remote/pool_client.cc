@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "experimental/remote/internal/meeting.h"
-#include "experimental/remote/internal/rdma_port.h"
+#include "experimental/remote/internal/rdma_packet_port.h"
+#include "experimental/remote/internal/rendezvous.h"
 #include "experimental/remote/internal/socket.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/errno_text.h"
@@ -27,7 +27,7 @@ struct Answered {
 };
 
 Result<Answered> ask(const std::string& server, const json& request) {
-  REGATTA_TRY(fd, dial_tcp(server));
+  REGATTA_TRY(fd, connect_tcp(server));
   static_cast<void>(send_text(fd.get(), request.dump()));
   auto answer = receive_text(fd.get());
   if (!answer) return Error{answer.error().code, server + ": " + answer.error().message};
@@ -73,8 +73,8 @@ std::vector<ServerView> view_servers(const std::vector<std::string>& servers,
   return views;
 }
 
-Result<Lease> lease_slice(const std::vector<std::string>& servers, const std::string& token,
-                          SliceRequest request, bool needs_rdma) {
+Result<SliceLease> lease_slice(const std::vector<std::string>& servers, const std::string& token,
+                               SliceRequest request, bool needs_rdma) {
   std::vector<PoolDevice> devices;
   std::optional<Error> problem;  // the last
   for (const ServerView& view : view_servers(servers, token)) {
@@ -84,7 +84,8 @@ Result<Lease> lease_slice(const std::vector<std::string>& servers, const std::st
       problem = view.devices.error();
   }
   if (devices.empty() && problem) return *problem;
-  const Slice slice{{static_cast<long long>(request.memory)}, request.compute_ppm, needs_rdma};
+  const SliceRequirements slice{
+      {static_cast<long long>(request.memory)}, request.compute_ppm, needs_rdma};
   for (;;) {
     auto chosen = choose_device(devices, slice);
     if (!chosen) return chosen.error();
@@ -92,25 +93,28 @@ Result<Lease> lease_slice(const std::vector<std::string>& servers, const std::st
     request.gpu = device.gpu;
     auto answer = ask(device.server, reserve_request(request, token));
     if (answer)
-      return Lease{device.server, device.gpu, answer->text, std::move(answer->connection)};
+      return SliceLease{device.server, device.gpu, answer->text, std::move(answer->connection)};
     // Somebody was faster, or the name is taken there: only the last such answer is told.
     devices.erase(devices.begin() + static_cast<std::ptrdiff_t>(*chosen));
     if (devices.empty()) return answer.error();
   }
 }
 
-Error run_with_lease(Lease lease, const Way& way, const std::vector<std::string>& program) {
-  if (::access(way.library.c_str(), R_OK) != 0)
-    return {Code::kInvalidInput, way.library + ": is not there; it belongs beside this program"};
-  const auto transport = parse_transport(way.transport);
+Error run_with_lease(SliceLease lease, const RemoteProgramOptions& options,
+                     const std::vector<std::string>& program) {
+  if (::access(options.library.c_str(), R_OK) != 0)
+    return {Code::kInvalidInput,
+            options.library + ": is not there; it belongs beside this program"};
+  const auto transport = parse_transport(options.transport);
   if (!transport) return transport.error();
-  if (!way.rdma_address.empty()) {
-    const auto gid = rdma::gid_of(way.rdma_address);
+  if (!options.rdma_address.empty()) {
+    const auto gid = rdma::gid_of(options.rdma_address);
     if (!gid) return {gid.error().code, "--rdma-address: " + gid.error().message};
   }
-  if (*transport == Transport::kRdma) {
-    const Status found = find_rdma(
-        way.rdma_address.empty() ? os::own_end(lease.connection.get()).host : way.rdma_address);
+  if (*transport == TransportChoice::kRdma) {
+    const Status found =
+        find_rdma(options.rdma_address.empty() ? os::local_endpoint(lease.connection.get()).host
+                                               : options.rdma_address);
     if (!found)
       return {
           found.error().code,
@@ -120,13 +124,13 @@ Error run_with_lease(Lease lease, const Way& way, const std::vector<std::string>
     return os::errno_error("cannot keep the reservation");
   const char* const others = std::getenv("LD_PRELOAD");
   const std::string preload =
-      way.library + (others != nullptr && *others != '\0' ? std::string(":") + others : "");
+      options.library + (others != nullptr && *others != '\0' ? std::string(":") + others : "");
   ::setenv("LD_PRELOAD", preload.c_str(), 1);
   ::setenv("REGATTA_GPU_SERVER", lease.server.c_str(), 1);
   ::setenv("REGATTA_GPU_TICKET", lease.ticket.c_str(), 1);
-  ::setenv("REGATTA_GPU_TRANSPORT", way.transport.c_str(), 1);
-  ::setenv("REGATTA_GPU_RDMA_ADDRESS", way.rdma_address.c_str(), 1);
-  ::setenv("REGATTA_GPU_VERBOSE", way.is_verbose ? "1" : "0", 1);
+  ::setenv("REGATTA_GPU_TRANSPORT", options.transport.c_str(), 1);
+  ::setenv("REGATTA_GPU_RDMA_ADDRESS", options.rdma_address.c_str(), 1);
+  ::setenv("REGATTA_GPU_VERBOSE", options.is_verbose ? "1" : "0", 1);
   std::vector<char*> words;
   words.reserve(program.size() + 1);
   for (const std::string& word : program)

@@ -23,7 +23,7 @@ std::vector<ServerView> view_servers(const std::vector<std::string>& servers,
                                      const std::string& token);
 
 // A slice that is lent for as long as the descriptor is open anywhere.
-struct Lease {
+struct SliceLease {
   std::string server;
   int gpu = 0;
   std::string ticket;
@@ -31,11 +31,11 @@ struct Lease {
 };
 // On the server where it fits best; when somebody was faster there, on the next. kUnsupported: with
 // `needs_rdma`, no server has it.
-Result<Lease> lease_slice(const std::vector<std::string>& servers, const std::string& token,
-                          SliceRequest request, bool needs_rdma);
+Result<SliceLease> lease_slice(const std::vector<std::string>& servers, const std::string& token,
+                               SliceRequest request, bool needs_rdma);
 
 // How a program talks to its host process.
-struct Way {
+struct RemoteProgramOptions {
   std::string library;  // takes the driver's place
   std::string transport = "auto";
   std::string rdma_address;  // of this end; "": where its connections leave from
@@ -43,6 +43,7 @@ struct Way {
 };
 // Becomes the program. Returns only an Error; kUnsupported: it would need RDMA, and this end has
 // none.
-Error run_with_lease(Lease lease, const Way& way, const std::vector<std::string>& program);
+Error run_with_lease(SliceLease lease, const RemoteProgramOptions& options,
+                     const std::vector<std::string>& program);
 
 }  // namespace regatta::remote

@@ -77,11 +77,11 @@ struct Loopback {
     if (!listener ||
         ::getsockname(listener->get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
       fail("cannot listen");
-    auto dialed = dial_tcp("127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
+    auto dialed = connect_tcp("127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
     if (!dialed) fail("cannot connect");
     near = std::move(*dialed);
     far.reset(::accept(listener->get(), nullptr, nullptr));
-    regatta::os::watch_peer(far.get());
+    regatta::os::enable_keepalive(far.get());
   }
 };
 

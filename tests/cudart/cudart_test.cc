@@ -12,16 +12,17 @@ const std::string kOwn = REGATTA_CUDART_OWN;
 const std::string kReal = REGATTA_CUDART_REAL;
 
 // With the runtime library of a folder, and the driver or what takes its place.
-std::vector<std::string> with(const std::string& runtime, const Device& device, How how) {
-  std::vector<std::string> environment = on(device, how);
+std::vector<std::string> with(const std::string& runtime, const DeviceProcess& device,
+                              HookMode how) {
+  std::vector<std::string> environment = environment_on(device, how);
   for (std::string& one : environment)
     if (one.starts_with("LD_LIBRARY_PATH=")) one += ":" + runtime;
   return environment;
 }
 
 TEST(CudaRuntimeProgram, WorksOnTheStandInDriver) {
-  const Device device({"--memory", "128MiB", "--context-memory", "10MiB"});
-  const Finished done = run({kProgram}, with(kOwn, device, How::kPlain));
+  const DeviceProcess device({"--memory", "128MiB", "--context-memory", "10MiB"});
+  const ProgramResult done = run({kProgram}, with(kOwn, device, HookMode::kPlain));
   EXPECT_EQ(done.status, 0);
   EXPECT_EQ(done.output,
             "runtime 11080, total 134217728, free 123731968\n"
@@ -30,10 +31,10 @@ TEST(CudaRuntimeProgram, WorksOnTheStandInDriver) {
             "0 wrong\n");
 }
 
-class HookedCudaRuntime : public testing::TestWithParam<How> {};
+class HookedCudaRuntime : public testing::TestWithParam<HookMode> {};
 
 TEST_P(HookedCudaRuntime, IsCountedAsTheDeviceCountsItAndEndsAtTheQuota) {
-  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const DeviceProcess device({"--memory", "1GiB", "--context-memory", "10MiB"});
   const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "steps"},
                         with(kOwn, device, GetParam()));
@@ -54,9 +55,10 @@ TEST_P(HookedCudaRuntime, IsCountedAsTheDeviceCountsItAndEndsAtTheQuota) {
             "0 wrong\n");
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, HookedCudaRuntime, testing::Values(How::kPreloaded, How::kReplaced),
+INSTANTIATE_TEST_SUITE_P(Ways, HookedCudaRuntime,
+                         testing::Values(HookMode::kPreloaded, HookMode::kReplaced),
                          [](const auto& way) {
-                           return way.param == How::kPreloaded ? "preloaded" : "replaced";
+                           return way.param == HookMode::kPreloaded ? "preloaded" : "replaced";
                          });
 
 // It tests whether the driver is NVIDIA's, by a table that the stand-in does not have. Up to there
@@ -64,13 +66,13 @@ INSTANTIATE_TEST_SUITE_P(Ways, HookedCudaRuntime, testing::Values(How::kPreloade
 TEST(NvidiasRuntime, ComesToItsTestOfTheDriverAndTakesNoOther) {
   if (::access((kReal + "/libcudart.so.11.0").c_str(), R_OK) != 0)
     GTEST_SKIP() << "no libcudart.so.11.0 in " << kReal << "; scripts/cuda-runtime.sh fetches it";
-  const Device device({"--memory", "128MiB"});
+  const DeviceProcess device({"--memory", "128MiB"});
   const sharing::TestDaemon daemon;
-  const Finished plain = run({kProgram}, with(kReal, device, How::kPlain));
+  const ProgramResult plain = run({kProgram}, with(kReal, device, HookMode::kPlain));
   EXPECT_EQ(plain.output,
             "not run: the library takes no driver here: 500, named symbol not found\n");
   EXPECT_EQ(plain.status, 77);
-  for (const How how : {How::kPreloaded, How::kReplaced}) {
+  for (const HookMode how : {HookMode::kPreloaded, HookMode::kReplaced}) {
     TenantProgram program(daemon, "a", 100 * kMiB, {kProgram}, with(kReal, device, how));
     EXPECT_EQ(program.read_line() + "\n", plain.output);
     EXPECT_EQ(program.finish(), 77);

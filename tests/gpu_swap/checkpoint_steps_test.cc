@@ -19,14 +19,14 @@ class CheckpointSteps : public OverCommit {
  protected:
   ~CheckpointSteps() override { ::unsetenv("REGATTA_STANDIN_FAULTS"); }
   void start_program(const std::string& kind) {
-    device_ = std::make_unique<Device>(std::vector<std::string>{"--memory", "64MiB"});
+    device_ = std::make_unique<DeviceProcess>(std::vector<std::string>{"--memory", "64MiB"});
     ::setenv("REGATTA_STANDIN", device_->socket().c_str(), 1);
     pids_.push_back(sharing::start_process([&] {
-      return TenantProgram::become({REGATTA_SWAP_PROGRAM, "0", std::to_string(board_fd_.get()),
+      return TenantProgram::become({REGATTA_SWAP_PROGRAM, "0", std::to_string(control_fd_.get()),
                                     std::to_string(kBytes), kind},
-                                   hook_test::on(*device_, How::kPlain));
+                                   hook_test::environment_on(*device_, HookMode::kPlain));
     }));
-    ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 0; }));
+    ASSERT_TRUE(wait_until([&] { return control_->rounds[0] > 0; }));
   }
   CheckpointOutcome step(CheckpointAction action, const std::string& faults = "",
                          const std::string& driver = kDriver) const {
@@ -38,8 +38,8 @@ class CheckpointSteps : public OverCommit {
     return sharing::checkpoint_outcome(status);
   }
   bool goes_on() const {
-    const long rounds = board_->rounds[0];
-    return wait_until([&] { return board_->rounds[0] > rounds + 1; }, 0.3);
+    const long rounds = control_->rounds[0];
+    return wait_until([&] { return control_->rounds[0] > rounds + 1; }, 0.3);
   }
 
   static constexpr std::uint64_t kBytes = 16 * kMiB;
@@ -86,12 +86,12 @@ TEST_F(CheckpointSteps, WhoIsLockedIsOnTheDeviceAndGoesOnAfterTheNextStep) {
 
 TEST_F(CheckpointSteps, WhomTheDriverGaveUpIsBroken) {
   start_program("sharing");
-  board_->idle[0] = true;
+  control_->idle[0] = true;
   os::sleep_for(Seconds{0.1});
   EXPECT_EQ(step(CheckpointAction::kOut), CheckpointOutcome::kBroken);
   EXPECT_GE(device_->used_bytes(), kBytes);
   EXPECT_EQ(step(CheckpointAction::kIn), CheckpointOutcome::kBroken);
-  board_->idle[0] = false;
+  control_->idle[0] = false;
   EXPECT_NE(sharing::wait_status(pids_[0]), 0) << "its calls fail";
 }
 

@@ -39,8 +39,8 @@ class Checkpointed : public OverCommit {
   // The first program, which has worked and is idle now.
   void start_idle(std::size_t bytes, const std::string& kind) {
     start(0, bytes, 0, kind);
-    ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
-    board_->idle[0] = true;
+    ASSERT_TRUE(wait_until([&] { return control_->rounds[0] > 2; }));
+    control_->idle[0] = true;
   }
   // Where the process is as a whole, as the daemon tells it; none: it is no client yet.
   static std::optional<unsigned> place_of(pid_t pid) {
@@ -48,17 +48,17 @@ class Checkpointed : public OverCommit {
     for (const auto& entry :
          std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd", error)) {
       const std::string name = std::filesystem::read_symlink(entry, error).string();
-      if (!name.starts_with("/memfd:" REGATTA_PURSES_PAGE_NAME)) continue;
+      if (!name.starts_with("/memfd:" REGATTA_CLIENT_PAGE_NAME)) continue;
       const os::UniqueFd file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
       regatta_process process{};
-      const auto at = static_cast<off_t>(offsetof(regatta_purses_page, process));
-      if (::pread(file.get(), &process, sizeof process, at) == sizeof process) return process.place;
+      const auto at = static_cast<off_t>(offsetof(regatta_client_page, process));
+      if (::pread(file.get(), &process, sizeof process, at) == sizeof process) return process.state;
     }
     return std::nullopt;
   }
   bool comes_to_work(int number, double seconds) const {
-    const long rounds = board_->rounds[number];
-    return wait_until([&] { return board_->rounds[number] > rounds; }, seconds);
+    const long rounds = control_->rounds[number];
+    return wait_until([&] { return control_->rounds[number] > rounds; }, seconds);
   }
 
   os::TempFolder folder_ = os::TempFolder::create("faults").value();
@@ -67,12 +67,12 @@ class Checkpointed : public OverCommit {
 TEST_F(Checkpointed, OfEightTenantsTwoThatOnlyLeaveAsAWholeTakeTheirTurnsAsTheOthers) {
   start_device(40, "800MB/s", Seconds{2.0}, kDriver);
   for (int i = 0; i < 8; ++i)
-    start(i, 32 * kMiB, 0, i == 2 || i == 5 ? "staying" : "movable");
+    start(i, 32 * kMiB, 0, i == 2 || i == 5 ? "staying" : "swappable");
   const Seconds begin = os::monotonic_now();
   wait_for_turns(8, 3);
   std::printf("3 turns of each in %.1f s; rounds:", (os::monotonic_now() - begin).value);
   for (int i = 0; i < 8; ++i)
-    std::printf(" %ld", board_->rounds[i].load());
+    std::printf(" %ld", control_->rounds[i].load());
   std::printf("\n");
   EXPECT_LE(device_->most_used_bytes(), 40 * kMiB);
   finish();
@@ -84,10 +84,10 @@ TEST_F(Checkpointed, WhoPausesLeavesAsAWholeAndComesBackWhenItCallsTheDriver) {
   os::sleep_for(Seconds{0.3});
   EXPECT_EQ(away(0), 0) << "nobody else wants the device";
   start(1, 32 * kMiB);
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[1] > 2; }, 20));
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[1] > 2; }, 20));
   EXPECT_GE(away(0), 34 * static_cast<long long>(kMiB)) << "with its context";
   EXPECT_TRUE(wait_until([&] { return difference() == "0"; }, 5)) << difference();
-  board_->idle[0] = false;
+  control_->idle[0] = false;
   EXPECT_TRUE(comes_to_work(0, 20));
   finish();
 }
@@ -110,17 +110,17 @@ TEST_F(Checkpointed, NobodyLeavesAsAWholeWhileWhatOthersCanMoveIsEnough) {
 TEST_F(Checkpointed, OthersMakeRoomForAContextThatNobodyKnowsTheSizeOf) {
   start_device(36, "800MB/s", Seconds{2.0}, kDriver, "4MiB");
   start(0, 32 * kMiB);
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[0] > 2; }));
   EXPECT_EQ(device_->used_bytes(), 36 * kMiB) << "the device is full";
   start(1, 24 * kMiB);
-  EXPECT_TRUE(wait_until([&] { return board_->rounds[1] > 2; }, 20));
+  EXPECT_TRUE(wait_until([&] { return control_->rounds[1] > 2; }, 20));
   finish();
 }
 
 TEST_F(Checkpointed, WithoutTheDriversCallsNothingChanges) {
   start_device(40, "800MB/s", Seconds{2.0});
   start(0, 32 * kMiB);
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[0] > 2; }));
   const pid_t refused = start(1, 32 * kMiB, 0, "staying");
   pids_.pop_back();
   EXPECT_EQ(sharing::wait_status(refused), 2) << "out of memory";
@@ -131,7 +131,7 @@ TEST_F(Checkpointed, WithoutTheDriversCallsNothingChanges) {
 TEST_F(Checkpointed, ADaemonThatIsKilledWhileOneIsAwayOrOnItsWayLosesNothing) {
   start_device(40, "800MB/s", Seconds{0.2}, kDriver);
   for (int i = 0; i < 3; ++i)
-    start(i, 32 * kMiB, 0, i == 0 ? "movable" : "staying");
+    start(i, 32 * kMiB, 0, i == 0 ? "swappable" : "staying");
   wait_for_turns(3, 1);
   for (int round = 0; round < 12; ++round) {
     os::sleep_for(Seconds{0.017 * (1 + round)});
@@ -149,17 +149,17 @@ TEST_F(Checkpointed, WhoIsKilledWhileItIsAwayOrOnItsWayLeavesNothingBehind) {
   std::mt19937 random(11);
   const auto below = [&](int limit) { return std::uniform_int_distribution(0, limit - 1)(random); };
   for (int i = 0; i < 4; ++i)
-    start(i, 32 * kMiB, 0, i % 2 == 0 ? "movable" : "staying");
+    start(i, 32 * kMiB, 0, i % 2 == 0 ? "swappable" : "staying");
   for (int round = 0; round < 12; ++round) {
     os::sleep_for(Seconds{0.001 * below(400)});
     const auto victim = static_cast<std::size_t>(below(4));
     ::kill(pids_[victim], SIGKILL);
     EXPECT_NE(sharing::wait_status(pids_[victim]), 0);
     ASSERT_TRUE(wait_until([&] {
-      const auto books = daemon_->ask({{"ask", "ps"}});
-      return books && (*books)["tenants"].size() == 3;
+      const auto listing = daemon_->ask({{"ask", "ps"}});
+      return listing && (*listing)["tenants"].size() == 3;
     }));
-    start(static_cast<int>(victim), 32 * kMiB, 0, victim % 2 == 0 ? "movable" : "staying");
+    start(static_cast<int>(victim), 32 * kMiB, 0, victim % 2 == 0 ? "swappable" : "staying");
     pids_[victim] = pids_.back();
     pids_.pop_back();
   }
@@ -171,7 +171,7 @@ TEST_F(Checkpointed, WhoIsKilledWhileItIsAwayOrOnItsWayLeavesNothingBehind) {
 TEST_F(Checkpointed, WhoSharesMemoryStays) {
   start_device(40, "800MB/s", Seconds{2.0}, kDriver);
   start(0, 32 * kMiB, 0, "sharing");
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[0] > 2; }));
   start(1, 32 * kMiB, 0, "staying");
   wait_for_turns(2, 3);
   EXPECT_GT(memory_of(0)["resident_bytes"], 0) << "what it shares is there";
@@ -181,7 +181,7 @@ TEST_F(Checkpointed, WhoSharesMemoryStays) {
 TEST_F(Checkpointed, NobodyMayShareWhatWouldLeaveOthersNoRoomIfItStayed) {
   start_device(40, "800MB/s", Seconds{2.0}, kDriver);
   start(0, 32 * kMiB);
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[0] > 2; }));
   testing::internal::CaptureStderr();
   const pid_t refused = start(1, 32 * kMiB, 0, "hoarding");
   pids_.pop_back();
@@ -200,13 +200,13 @@ TEST_F(Checkpointed, WhoWantsToShareWhileItLeavesMayOnceItIsBack) {
   ASSERT_NO_FATAL_FAILURE(start_idle(24 * kMiB, "showing"));
   start(1, 8 * kMiB);
   start(2, 8 * kMiB);
-  ASSERT_TRUE(wait_until([&] { return place_of(pids_[0]) == REGATTA_LEAVES; }, 10));
-  board_->shows[0] = 1;
+  ASSERT_TRUE(wait_until([&] { return place_of(pids_[0]) == REGATTA_PROCESS_CHECKPOINTING; }, 10));
+  control_->shows[0] = 1;
   os::sleep_for(Seconds{0.3});
-  EXPECT_EQ(place_of(pids_[0]), REGATTA_LEAVES);
-  EXPECT_EQ(board_->shows[0], 1) << "it waits until it is back";
-  EXPECT_TRUE(wait_until([&] { return board_->shows[0] == 2; }, 20));
-  board_->idle[0] = false;
+  EXPECT_EQ(place_of(pids_[0]), REGATTA_PROCESS_CHECKPOINTING);
+  EXPECT_EQ(control_->shows[0], 1) << "it waits until it is back";
+  EXPECT_TRUE(wait_until([&] { return control_->shows[0] == 2; }, 20));
+  control_->idle[0] = false;
   EXPECT_TRUE(comes_to_work(0, 5));
   wait_for_turns_of({1, 2}, 2);
   EXPECT_EQ(away(0), 0) << "it stays";
@@ -220,12 +220,12 @@ TEST_F(Checkpointed, ADriverThatHangsStopsOnlyWhomItWasAskedFor) {
   start(1, 8 * kMiB);
   start(2, 24 * kMiB);
   // Whoever asked first: at the latest once nobody waits any more for who hangs.
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[1] > 2; }, 15)) << "fits beside it";
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[1] > 2; }, 15)) << "fits beside it";
   const Seconds begin = os::monotonic_now();
   EXPECT_TRUE(daemon_->ask({{"ask", "ps"}}).has_value());
   EXPECT_LT((os::monotonic_now() - begin).value, 1.0);
   os::sleep_for(Seconds{7.0});  // longer than anybody is waited for
-  board_->idle[0] = false;
+  control_->idle[0] = false;
   EXPECT_TRUE(comes_to_work(0, 5)) << "it was left as it was";
   // Who asked for room before it was known that there would be none waits, who asked later was
   // refused.
@@ -243,14 +243,14 @@ TEST_F(Checkpointed, WhoCameBackLockedIsCountedAndGoesOnOnceTheDriverLetsIt) {
   start_device_with_faults("");
   ASSERT_NO_FATAL_FAILURE(start_idle(24 * kMiB, "staying"));
   start(1, 24 * kMiB);
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[1] > 2; }, 20));
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[1] > 2; }, 20));
   ASSERT_GE(away(0), 24 * static_cast<long long>(kMiB));
   set_faults("cuCheckpointProcessUnlock:1+=801");
-  const long rounds = board_->rounds[0];
-  board_->idle[0] = false;
+  const long rounds = control_->rounds[0];
+  control_->idle[0] = false;
   ASSERT_TRUE(wait_until([&] { return away(0) == 0; }, 20));
   os::sleep_for(Seconds{1.5});
-  EXPECT_EQ(board_->rounds[0], rounds) << "its calls wait";
+  EXPECT_EQ(control_->rounds[0], rounds) << "its calls wait";
   EXPECT_EQ(away(0), 0) << "its memory is there";
   EXPECT_TRUE(wait_until([&] { return difference() == "0"; }, 2)) << difference();
   set_faults("");
@@ -263,7 +263,7 @@ TEST_F(Checkpointed, WhoCouldNotLeaveAndIsLockedGoesOnOnceTheDriverLetsIt) {
   ASSERT_NO_FATAL_FAILURE(start_idle(24 * kMiB, "staying"));
   start(1, 24 * kMiB);
   os::sleep_for(Seconds{2.0});
-  board_->idle[0] = false;
+  control_->idle[0] = false;
   EXPECT_FALSE(comes_to_work(0, 0.5)) << "it was locked";
   EXPECT_EQ(away(0), 0) << "its memory is there";
   set_faults("");
@@ -279,7 +279,7 @@ TEST_F(Checkpointed, WhomTheDriverCannotTakeGoesOn) {
   ASSERT_NO_FATAL_FAILURE(start_idle(24 * kMiB, "staying"));
   start(1, 24 * kMiB);
   os::sleep_for(Seconds{2.0});
-  board_->idle[0] = false;
+  control_->idle[0] = false;
   EXPECT_TRUE(comes_to_work(0, 5));
   ::kill(pids_[0], SIGKILL);
   EXPECT_NE(sharing::wait_status(pids_[0]), 0);

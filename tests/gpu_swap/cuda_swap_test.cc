@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/gpu/sharing/internal/swap/movable.h"
+#include "regatta/gpu/sharing/internal/swap/swappable_memory.h"
 #include "tests/gpu_swap/swap_calls.h"
 
 // Nothing of this folder needs a client process of the stand-in's tests.
@@ -18,7 +18,7 @@ namespace regatta::gpu_swap {
 namespace {
 
 using sharing::CudaSwap;
-using sharing::Movable;
+using sharing::SwappableMemory;
 using standin::kMiB;
 
 class CudaSwapTest : public testing::Test {
@@ -44,9 +44,9 @@ class CudaSwapTest : public testing::Test {
       bytes += one.bytes;
     return bytes;
   }
-  std::uint64_t allocate(Movable& movable, std::uint64_t bytes) {
-    const auto address = movable.allocate(context_, bytes);
-    EXPECT_TRUE(address && movable.move_in(~0ULL));
+  std::uint64_t allocate(SwappableMemory& swappable, std::uint64_t bytes) {
+    const auto address = swappable.allocate(context_, bytes);
+    EXPECT_TRUE(address && swappable.move_in(~0ULL));
     return *address;
   }
   static void write(std::uint64_t address, std::uint64_t bytes, unsigned first) {
@@ -69,51 +69,51 @@ class CudaSwapTest : public testing::Test {
 
 TEST_F(CudaSwapTest, MovesOutAndInAtTheSpeedOfTheLinkAndLosesNothing) {
   CudaSwap swap(swap_calls(), 0);
-  Movable movable(swap, 8 * kMiB);
-  const std::uint64_t a = allocate(movable, 100 * kMiB);
-  const std::uint64_t b = allocate(movable, 60 * kMiB + 4);
+  SwappableMemory swappable(swap, 8 * kMiB);
+  const std::uint64_t a = allocate(swappable, 100 * kMiB);
+  const std::uint64_t b = allocate(swappable, 60 * kMiB + 4);
   write(a, 100 * kMiB, 7);
   write(b, 60 * kMiB + 4, 1'000'000'007);
-  movable.wrote(a);
-  movable.wrote(b);
-  ASSERT_TRUE(movable.move_out(0));  // pins the host's memory, too
-  ASSERT_TRUE(movable.move_in(~0ULL));
-  movable.wrote_all();
+  swappable.wrote(a);
+  swappable.wrote(b);
+  ASSERT_TRUE(swappable.move_out(0));  // pins the host's memory, too
+  ASSERT_TRUE(swappable.move_in(~0ULL));
+  swappable.wrote_all();
   const Seconds begin = os::monotonic_now();
-  ASSERT_TRUE(movable.move_out(0));
+  ASSERT_TRUE(swappable.move_out(0));
   const Seconds middle = os::monotonic_now();
   EXPECT_EQ(used_bytes(), 0U);
-  ASSERT_TRUE(movable.move_in(~0ULL));
+  ASSERT_TRUE(swappable.move_in(~0ULL));
   const Seconds end = os::monotonic_now();
-  const auto bytes = static_cast<double>(movable.totals().all);
+  const auto bytes = static_cast<double>(swappable.totals().all);
   std::printf("out %.1f MB/s, in %.1f MB/s, of %.0f\n", bytes / (middle - begin).value / 1e6,
               bytes / (end - middle).value / 1e6, kLink / 1e6);
   EXPECT_GT(bytes / (middle - begin).value, 0.8 * kLink);
   EXPECT_GT(bytes / (end - middle).value, 0.8 * kLink);
   EXPECT_TRUE(has(a, 100 * kMiB, 7));
   EXPECT_TRUE(has(b, 60 * kMiB + 4, 1'000'000'007));
-  EXPECT_EQ(used_bytes(), movable.totals().all);
-  EXPECT_TRUE(movable.free(a));
-  EXPECT_TRUE(movable.free(b));
+  EXPECT_EQ(used_bytes(), swappable.totals().all);
+  EXPECT_TRUE(swappable.free(a));
+  EXPECT_TRUE(swappable.free(b));
   EXPECT_EQ(used_bytes(), 0U);
   swap.forget(context_);
 }
 
 TEST_F(CudaSwapTest, StopsWhereTheDeviceIsFullAndGoesOnLater) {
   CudaSwap swap(swap_calls(), 0);
-  Movable movable(swap, 8 * kMiB);
-  const std::uint64_t a = allocate(movable, 200 * kMiB);
+  SwappableMemory swappable(swap, 8 * kMiB);
+  const std::uint64_t a = allocate(swappable, 200 * kMiB);
   write(a, 64, 1);
-  movable.wrote(a);
-  ASSERT_TRUE(movable.move_out(0));
+  swappable.wrote(a);
+  ASSERT_TRUE(swappable.move_out(0));
   CUdeviceptr other = 0;
   ASSERT_EQ(CU(cuMemAlloc_v2)(&other, 100 * kMiB), CUDA_SUCCESS);
-  EXPECT_FALSE(movable.move_in(~0ULL));
+  EXPECT_FALSE(swappable.move_in(~0ULL));
   EXPECT_LE(used_bytes(), 256 * kMiB);
   ASSERT_EQ(CU(cuMemFree_v2)(other), CUDA_SUCCESS);
-  EXPECT_TRUE(movable.move_in(~0ULL));
+  EXPECT_TRUE(swappable.move_in(~0ULL));
   EXPECT_TRUE(has(a, 64, 1));
-  EXPECT_TRUE(movable.free(a));
+  EXPECT_TRUE(swappable.free(a));
 }
 
 TEST_F(CudaSwapTest, WaitsForWorkAndLeavesCapturesAlone) {

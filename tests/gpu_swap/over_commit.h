@@ -10,13 +10,13 @@
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 
-#include "tests/gpu_swap/board.h"
+#include "tests/gpu_swap/program_control.h"
 #include "tests/hook/tenant.h"
 
 namespace regatta::gpu_swap {
 
-using hook_test::Device;
-using hook_test::How;
+using hook_test::DeviceProcess;
+using hook_test::HookMode;
 using hook_test::kMiB;
 using hook_test::TenantProgram;
 using sharing::TestDaemon;
@@ -24,37 +24,37 @@ using sharing::TestDaemon;
 class OverCommit : public testing::Test {
  protected:
   OverCommit() {
-    board_fd_ = os::UniqueFd(::memfd_create("board", 0));
-    EXPECT_EQ(::ftruncate(board_fd_.get(), sizeof(Board)), 0);
-    void* const memory =
-        ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, board_fd_.get(), 0);
-    board_ = new (memory) Board;
+    control_fd_ = os::UniqueFd(::memfd_create("board", 0));
+    EXPECT_EQ(::ftruncate(control_fd_.get(), sizeof(ProgramControl)), 0);
+    void* const memory = ::mmap(nullptr, sizeof(ProgramControl), PROT_READ | PROT_WRITE, MAP_SHARED,
+                                control_fd_.get(), 0);
+    control_ = new (memory) ProgramControl;
   }
-  ~OverCommit() override { ::munmap(board_, sizeof(Board)); }
+  ~OverCommit() override { ::munmap(control_, sizeof(ProgramControl)); }
 
   // `context`: what a context takes. `driver`: of the daemon's helpers, which take processes off
   // the device; "": there are none.
   void start_device(std::uint64_t mebibytes, const char* speed, Seconds longest_wait,
                     const std::string& driver = "", const std::string& context = "0B") {
     const std::string memory = std::to_string(mebibytes) + "MiB";
-    device_ = std::make_unique<Device>(std::vector<std::string>{
+    device_ = std::make_unique<DeviceProcess>(std::vector<std::string>{
         "--memory", memory, "--copy-speed", speed, "--context-memory", context});
     ::setenv("REGATTA_STANDIN", device_->socket().c_str(), 1);
     link_ = std::stod(speed) * 1e6;
     sharing::DaemonOptions options{
         .policy = REGATTA_SHARE_BURST_WEIGHT,
         .host_memory = Bytes{1LL << 32},
-        .residences = {.link = BytesPerSecond{link_},
-                       .longest_wait = longest_wait,
-                       .patience = Seconds{5.0},
-                       .checkpoints = {.library = driver, .patience = Seconds{5.0}}}};
+        .residency = {.link = BytesPerSecond{link_},
+                      .longest_wait = longest_wait,
+                      .timeout = Seconds{5.0},
+                      .checkpoints = {.library = driver, .timeout = Seconds{5.0}}}};
     daemon_ = std::make_unique<TestDaemon>(
         std::vector<Bytes>{Bytes{static_cast<long long>(mebibytes * kMiB)}}, options);
   }
   // The program of this number, as a tenant of its own with a little more than it takes. `kind`: of
   // its memory, as program.cc knows it.
   pid_t start(int number, std::uint64_t bytes, unsigned lease_s = 0,
-              const std::string& kind = "movable") {
+              const std::string& kind = "swappable") {
     const pid_t pid = sharing::start_process([&, this] {
       os::UniqueFd page;
       const nlohmann::json request{{"ask", "join"},
@@ -63,13 +63,13 @@ class OverCommit : public testing::Test {
                                    {"overcommit", true},
                                    {"lease_s", lease_s},
                                    {"compute_ppm", 10'000}};
-      const auto answer = sharing::ask_daemon(daemon_->socket(), request.dump(), &page);
+      const auto answer = sharing::send_control_request(daemon_->socket(), request.dump(), &page);
       if (!answer) std::fprintf(stderr, "%s\n", answer.error().message.c_str());
       if (!answer) return 99;
       ::fcntl(page.get(), F_SETFD, 0);
       return TenantProgram::become({REGATTA_SWAP_PROGRAM, std::to_string(number),
-                                    std::to_string(board_fd_.get()), std::to_string(bytes), kind},
-                                   hook_test::on(*device_, How::kPreloaded));
+                                    std::to_string(control_fd_.get()), std::to_string(bytes), kind},
+                                   hook_test::environment_on(*device_, HookMode::kPreloaded));
     });
     pids_.push_back(pid);
     return pid;
@@ -94,7 +94,7 @@ class OverCommit : public testing::Test {
     std::size_t last = count;
     const bool all = wait_until([&] {
       for (std::size_t i = 0; i < count; ++i) {
-        const long rounds = board_->rounds[numbers[i]];
+        const long rounds = control_->rounds[numbers[i]];
         if (rounds > seen[i] && last != i) {
           ++turn[i];
           last = i;
@@ -106,9 +106,9 @@ class OverCommit : public testing::Test {
     EXPECT_TRUE(all) << "least turns of one: " << *std::min_element(turn.begin(), turn.end());
   }
   nlohmann::json memory_of(int number) const {
-    const auto books = daemon_->ask({{"ask", "ps"}});
-    if (!books) return {};
-    for (const auto& tenant : (*books)["tenants"])
+    const auto listing = daemon_->ask({{"ask", "ps"}});
+    if (!listing) return {};
+    for (const auto& tenant : (*listing)["tenants"])
       if (tenant["name"] == "t" + std::to_string(number) && !tenant["memory"].empty())
         return tenant["memory"][0];
     return {};
@@ -116,27 +116,27 @@ class OverCommit : public testing::Test {
   // "0", or what the daemon counts on the device is not what the device has.
   std::string difference() const {
     std::uint64_t counted = 0;
-    const auto books = daemon_->ask({{"ask", "ps"}});
-    if (!books) return "no books";
-    for (const auto& tenant : (*books)["tenants"])
+    const auto listing = daemon_->ask({{"ask", "ps"}});
+    if (!listing) return "no answer";
+    for (const auto& tenant : (*listing)["tenants"])
       if (!tenant["memory"].empty())
         counted += tenant["memory"][0]["resident_bytes"].get<std::uint64_t>();
     const std::uint64_t real = device_->used_bytes();
     return counted == real ? "0" : std::to_string(counted) + ", really " + std::to_string(real);
   }
   void finish() {
-    board_->stop = true;
+    control_->stop = true;
     for (const pid_t pid : pids_)
       EXPECT_EQ(sharing::wait_status(pid), 0);
     pids_.clear();
     EXPECT_TRUE(wait_until([&] { return device_->used_bytes() == 0; }, 5));
   }
 
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<DeviceProcess> device_;
   std::unique_ptr<TestDaemon> daemon_;
   double link_ = 0;
-  os::UniqueFd board_fd_;
-  Board* board_ = nullptr;
+  os::UniqueFd control_fd_;
+  ProgramControl* control_ = nullptr;
   std::vector<pid_t> pids_;
 };
 

@@ -61,7 +61,7 @@ TEST_F(OverCommit, NothingMovesWhileAllFit) {
   start_device(100, "800MB/s", Seconds{2.0});
   for (int i = 0; i < 3; ++i)
     start(i, 32 * kMiB);
-  ASSERT_TRUE(wait_until([&] { return board_->ready == 3; }));
+  ASSERT_TRUE(wait_until([&] { return control_->ready == 3; }));
   wait_for_turns(3, 20);
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(memory_of(i)["moved_out_bytes"], 0) << i;
@@ -71,14 +71,14 @@ TEST_F(OverCommit, NothingMovesWhileAllFit) {
 TEST_F(OverCommit, WhoPausesLeavesTheDeviceToTheOthersAndComesBack) {
   start_device(40, "800MB/s", Seconds{2.0});
   start(0, 32 * kMiB);
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
-  board_->idle[0] = true;
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[0] > 2; }));
+  control_->idle[0] = true;
   start(1, 32 * kMiB);
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[1] > 2; }, 5));
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[1] > 2; }, 5));
   EXPECT_EQ(memory_of(0)["resident_bytes"], 8 * kMiB) << "no more than was lacking";
-  const long rounds = board_->rounds[0];
-  board_->idle[0] = false;
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > rounds; }, 5));
+  const long rounds = control_->rounds[0];
+  control_->idle[0] = false;
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[0] > rounds; }, 5));
   finish();
 }
 
@@ -94,12 +94,12 @@ TEST_F(OverCommit, CopiesOfEveryKindBringBackWhatTheyTouch) {
 TEST_F(OverCommit, ALeaseGivesTheDeviceToOneAloneForItsTime) {
   start_device(100, "800MB/s", Seconds{2.0});
   start(0, 16 * kMiB, 3);
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[0] > 2; }));
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[0] > 2; }));
   start(1, 16 * kMiB);
-  ASSERT_TRUE(wait_until([&] { return board_->ready == 2; }, 2));
+  ASSERT_TRUE(wait_until([&] { return control_->ready == 2; }, 2));
   os::sleep_for(Seconds{0.5});
-  EXPECT_EQ(board_->rounds[1], 0);
-  ASSERT_TRUE(wait_until([&] { return board_->rounds[1] > 2; }, 5)) << "the lease is over";
+  EXPECT_EQ(control_->rounds[1], 0);
+  ASSERT_TRUE(wait_until([&] { return control_->rounds[1] > 2; }, 5)) << "the lease is over";
   finish();
 }
 
@@ -120,11 +120,11 @@ TEST_F(OverCommit, WhoIsKilledWhileMemoryMovesLeavesNothingBehind) {
     // Its name is another's once the daemon knows that it is gone.
     std::vector<bool> is_there(4);
     ASSERT_TRUE(wait_until([&] {
-      const auto books = daemon_->ask({{"ask", "ps"}});
-      return books && (*books)["tenants"].size() == 3;
+      const auto listing = daemon_->ask({{"ask", "ps"}});
+      return listing && (*listing)["tenants"].size() == 3;
     }));
-    const auto books = daemon_->ask({{"ask", "ps"}});
-    for (const auto& tenant : (*books)["tenants"])
+    const auto listing = daemon_->ask({{"ask", "ps"}});
+    for (const auto& tenant : (*listing)["tenants"])
       is_there[static_cast<std::size_t>(tenant["name"].get<std::string>()[1] - '0')] = true;
     for (int i = 0; i < 4; ++i)
       if (!is_there[static_cast<std::size_t>(i)]) start(i, 32 * kMiB);

@@ -1,9 +1,9 @@
 // A program that uses the driver and knows nothing of tenants: takes device memory, writes to all
 // of it, and in each round launches, looks whether its memory is as it left it, and changes some.
-// NUMBER BOARD BYTES KIND: its number, a descriptor of the board, what it takes, and how: movable;
-// staying, as memory that cannot be moved piece by piece; sharing, as movable, with a little that
-// others may open; hoarding, as staying, and then tries to share some; showing, as staying, with a
-// little that it shows to others when it is told to; copying, as movable, touched
+// NUMBER CONTROL BYTES KIND: its number, a descriptor of the control, what it takes, and how:
+// swappable; staying, as memory that cannot be moved piece by piece; sharing, as swappable, with a
+// little that others may open; hoarding, as staying, and then tries to share some; showing, as
+// staying, with a little that it shows to others when it is told to; copying, as swappable, touched
 // by no launch but by copies of all kinds.
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tests/gpu_swap/board.h"
+#include "tests/gpu_swap/program_control.h"
 #include "tests/standin/api.h"
 
 namespace regatta::gpu_swap {
@@ -192,11 +192,11 @@ bool copy_round(unsigned round, std::vector<Piece>& pieces, const Way& way) {
 }
 
 // Until it is told to stop: whether all was always as it was left.
-bool copy_until_stopped(int number, Board& board, std::vector<Piece>& pieces, Way way) {
+bool copy_until_stopped(int number, ProgramControl& control, std::vector<Piece>& pieces, Way way) {
   if (!make_way(way)) return false;
-  ++board.ready;
-  for (unsigned round = 0; !board.stop; ++round) {
-    if (board.idle[number]) {
+  ++control.ready;
+  for (unsigned round = 0; !control.stop; ++round) {
+    if (control.idle[number]) {
       usleep(2000);
       continue;
     }
@@ -204,13 +204,13 @@ bool copy_until_stopped(int number, Board& board, std::vector<Piece>& pieces, Wa
       std::fprintf(stderr, "copies of kind %u failed\n", round % 7);
       return false;
     }
-    ++board.rounds[number];
+    ++control.rounds[number];
     usleep(60'000);  // idle again
   }
   return is_as_left(pieces);
 }
 
-int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
+int work(int number, ProgramControl& control, std::size_t bytes, const std::string& kind) {
   CUcontext context = nullptr;
   CUmodule module = nullptr;
   CUfunction function = nullptr;
@@ -241,8 +241,8 @@ int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
     pieces.push_back(piece);
   }
   if (kind == "copying")
-    return copy_until_stopped(number, board, pieces, {.context = context, .stream = stream}) ? 0
-                                                                                             : 1;
+    return copy_until_stopped(number, control, pieces, {.context = context, .stream = stream}) ? 0
+                                                                                               : 1;
   if (kind == "hoarding") {
     for (int i = 0; i < 3; ++i)
       NEED(share_some() == CUDA_ERROR_NOT_SUPPORTED);
@@ -256,13 +256,13 @@ int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
   std::size_t size = 0;
   NEED(CU(cuMemGetAddressRange_v2)(&base, &size, pieces[0].address + 5000) == CUDA_SUCCESS);
   NEED(base == pieces[0].address && size == pieces[0].bytes);
-  ++board.ready;
-  for (unsigned round = 0; !board.stop; ++round) {
-    if (board.idle[number]) {
+  ++control.ready;
+  for (unsigned round = 0; !control.stop; ++round) {
+    if (control.idle[number]) {
       CUipcMemHandle handle{};
-      if (board.shows[number] == 1) {
+      if (control.shows[number] == 1) {
         NEED(CU(cuIpcGetMemHandle)(&handle, shown) == CUDA_SUCCESS);
-        board.shows[number] = 2;
+        control.shows[number] = 2;
       }
       usleep(2000);
       continue;
@@ -277,7 +277,7 @@ int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
     piece.first = piece.value += 0x1000;
     NEED(CU(cuMemsetD32Async)(piece.address, piece.value, piece.bytes / 4, stream) == CUDA_SUCCESS);
     NEED(CU(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
-    ++board.rounds[number];
+    ++control.rounds[number];
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     NEED(holds(pieces[i], buffer));
@@ -293,11 +293,11 @@ int work(int number, Board& board, std::size_t bytes, const std::string& kind) {
 }  // namespace regatta::gpu_swap
 
 int main(int argc, char** argv) {
-  using regatta::gpu_swap::Board;
+  using regatta::gpu_swap::ProgramControl;
   if (argc != 5) return 64;
-  void* const memory =
-      mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, std::stoi(argv[2]), 0);
+  void* const memory = mmap(nullptr, sizeof(ProgramControl), PROT_READ | PROT_WRITE, MAP_SHARED,
+                            std::stoi(argv[2]), 0);
   if (memory == MAP_FAILED) return 65;
-  return regatta::gpu_swap::work(std::stoi(argv[1]), *static_cast<Board*>(memory),
+  return regatta::gpu_swap::work(std::stoi(argv[1]), *static_cast<ProgramControl*>(memory),
                                  std::stoull(argv[3]), argv[4]);
 }

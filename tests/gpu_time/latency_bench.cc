@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "tests/gpu_time/machine.h"
+#include "tests/gpu_time/time_shared_machine.h"
 
 namespace regatta::gpu_time {
 namespace {
@@ -24,7 +24,7 @@ struct Latency {
 
 // Inference of 2 ms at 125 to the second beside a job that always has kernels.
 Latency measure_latency(const Work& batch) {
-  Machine machine;
+  TimeSharedMachine machine;
   machine.set_policy("burst-weight");
   machine.run({.name = "serve", .is_high = true},
               {.kernel = milliseconds(2), .pause = milliseconds(6)});
@@ -43,7 +43,7 @@ Latency measure_latency(const Work& batch) {
 
 // The part that one has of the first 100 ms from its first kernel on, beside one who had all.
 double measure_return() {
-  Machine machine;
+  TimeSharedMachine machine;
   machine.set_policy("burst-weight");
   machine.run({.name = "a"}, {.kernel = milliseconds(1)});
   machine.wait_until_ready();

@@ -1,6 +1,6 @@
 // A program that uses a GPU and knows nothing of others: it launches the same again and again until
-// its board says stop. Words: the board's file, then any of kernel_ns=, graph= (so many kernels in
-// one graph; 0: none), blocks=, pause_us= (waits for each, then pauses), threads= (each with its
+// its control says stop. Words: the control's file, then any of kernel_ns=, graph= (so many kernels
+// in one graph; 0: none), blocks=, pause_us= (waits for each, then pauses), threads= (each with its
 // own stream).
 #include <chrono>
 #include <cstdio>
@@ -17,7 +17,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "tests/gpu_time/board.h"
+#include "tests/gpu_time/program_control.h"
 #include "tests/standin/api.h"
 
 namespace regatta::gpu_time {
@@ -70,26 +70,27 @@ bool capture(Queue& queue, int kernels) {
          CU(cuGraphInstantiateWithFlags)(&queue.graph, graph, 0) == CUDA_SUCCESS;
 }
 
-int work_in_thread(CUcontext context, CUfunction function, const Work& work, Board& board) {
+int work_in_thread(CUcontext context, CUfunction function, const Work& work,
+                   ProgramControl& control) {
   Queue queue{.function = function, .kernel_ns = work.kernel_ns, .blocks = work.blocks};
   if (CU(cuCtxSetCurrent)(context) != CUDA_SUCCESS ||
       CU(cuStreamCreate)(&queue.stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS ||
       (work.graph_kernels != 0 && !capture(queue, work.graph_kernels)))
     return 3;
-  ++board.ready;
-  while (!board.stop) {
+  ++control.ready;
+  while (!control.stop) {
     const auto begin = Clock::now();
     if (queue.launch() != CUDA_SUCCESS) return 4;
     if (work.pause_us == 0) continue;
     if (CU(cuStreamSynchronize)(queue.stream) != CUDA_SUCCESS) return 5;
-    board.latency_ns[board.latency_count++ % Board::kMostLatencies] =
+    control.latency_ns[control.latency_count++ % ProgramControl::kMostLatencies] =
         static_cast<std::uint64_t>((Clock::now() - begin).count());
     std::this_thread::sleep_for(std::chrono::microseconds(work.pause_us));
   }
   return 0;
 }
 
-int work(const Work& work, Board& board) {
+int work(const Work& work, ProgramControl& control) {
   const char* const kernels = ".visible .entry spin_ns(.param .u64 nanoseconds) { ret; }";
   CUcontext context = nullptr;
   CUmodule module = nullptr;
@@ -103,10 +104,10 @@ int work(const Work& work, Board& board) {
   std::vector<std::thread> others;
   for (int i = 1; i < work.threads; ++i)
     others.emplace_back([&] {
-      if (const int failed = work_in_thread(context, function, work, board); failed != 0)
+      if (const int failed = work_in_thread(context, function, work, control); failed != 0)
         status = failed;
     });
-  if (const int failed = work_in_thread(context, function, work, board); failed != 0)
+  if (const int failed = work_in_thread(context, function, work, control); failed != 0)
     status = failed;
   for (std::thread& other : others)
     other.join();
@@ -126,7 +127,8 @@ int main(int argc, char** argv) {
         std::strtoul(equals + 1, nullptr, 10);
   }
   const int file = argc > 1 ? ::open(argv[1], O_RDWR | O_CLOEXEC) : -1;
-  void* const memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void* const memory =
+      ::mmap(nullptr, sizeof(ProgramControl), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return 64;
   ::prctl(PR_SET_TIMERSLACK, 1);
   return work({.kernel_ns = words["kernel_ns"],
@@ -134,5 +136,5 @@ int main(int argc, char** argv) {
                .blocks = static_cast<unsigned>(words["blocks"]),
                .pause_us = static_cast<unsigned>(words["pause_us"]),
                .threads = static_cast<int>(words["threads"])},
-              *static_cast<Board*>(memory));
+              *static_cast<ProgramControl*>(memory));
 }

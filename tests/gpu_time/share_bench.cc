@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-#include "tests/gpu_time/machine.h"
+#include "tests/gpu_time/time_shared_machine.h"
 
 namespace regatta::gpu_time {
 namespace {
@@ -80,7 +80,7 @@ struct Result {
 };
 
 Result measure(const Row& row, Time length) {
-  Machine machine(row.processors);
+  TimeSharedMachine machine(row.processors);
   machine.set_policy(row.policy);
   for (std::size_t i = 0; i < row.tenants.size(); ++i)
     machine.run(row.tenants[i], row.works[i]);

@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/gpu_time/machine.h"
+#include "tests/gpu_time/time_shared_machine.h"
 
 namespace regatta::gpu_time {
 namespace {
@@ -49,7 +49,7 @@ class TimeShares : public testing::Test {
     expect_parts(parts, begin, begin + how_long);
   }
 
-  Machine machine_;
+  TimeSharedMachine machine_;
 };
 
 TEST_F(TimeShares, WithoutTheHookTheDeviceIsNotSharedByParts) {

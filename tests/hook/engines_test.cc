@@ -20,7 +20,7 @@ constexpr std::uint64_t kDecoder = 900 * 1920 * 1088;
 
 class Engines : public testing::Test {
  protected:
-  Device device_{{"--memory", "1GiB", "--copy-speed", "400MB/s"}};
+  DeviceProcess device_{{"--memory", "1GiB", "--copy-speed", "400MB/s"}};
   sharing::TestDaemon daemon_{
       {Bytes{0}},
       {.engine_rates = {kLink, kLink, kEncoder, kDecoder}, .engine_sessions = {0, 0, 10, 4}}};
@@ -29,7 +29,7 @@ class Engines : public testing::Test {
                                        std::vector<std::string> words) {
     words.insert(words.begin(), kProgram);
     auto program = std::make_unique<TenantProgram>(daemon_, name, 256 * kMiB, words,
-                                                   on(device_, How::kPreloaded));
+                                                   environment_on(device_, HookMode::kPreloaded));
     EXPECT_EQ(program->read_line(), "ready");
     EXPECT_TRUE(daemon_.ask({{"ask", "set"}, {"name", name}, {"compute_ppm", compute_ppm}}));
     return program;
@@ -69,8 +69,8 @@ class Engines : public testing::Test {
     }
   }
   double total(const std::string& engine) {
-    const auto books = daemon_.ask({{"ask", "ps"}});
-    for (const auto& one : (*books)["tenants"][0]["engines"])
+    const auto listing = daemon_.ask({{"ask", "ps"}});
+    for (const auto& one : (*listing)["tenants"][0]["engines"])
       if (one["engine"] == engine) return one["total"];
     return 0;
   }

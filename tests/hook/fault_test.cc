@@ -11,8 +11,8 @@ using testing::StartsWith;
 
 const std::string kProgram = REGATTA_PROGRAM;
 
-std::vector<std::string> with_faults(const Device& device, const std::string& faults) {
-  std::vector<std::string> environment = on(device, How::kPreloaded);
+std::vector<std::string> with_faults(const DeviceProcess& device, const std::string& faults) {
+  std::vector<std::string> environment = environment_on(device, HookMode::kPreloaded);
   environment.push_back("REGATTA_STANDIN_FAULTS=" + faults);
   return environment;
 }
@@ -46,7 +46,7 @@ class DriverFault : public testing::Test {
     return lines;
   }
 
-  const Device device_{{"--memory", "1GiB", "--context-memory", "10MiB"}};
+  const DeviceProcess device_{{"--memory", "1GiB", "--context-memory", "10MiB"}};
   const sharing::TestDaemon daemon_;
 };
 
@@ -64,7 +64,7 @@ TEST_F(DriverFault, OfAnAllocationIsTheDriversAndTakesNothing) {
   EXPECT_EQ(lines[2], "addresses 0 0 0, pool 0 0, handles 0, arrays 0");
 }
 
-TEST_F(DriverFault, OfAReleaseLeavesTheMemoryInTheBooks) {
+TEST_F(DriverFault, OfAReleaseLeavesTheMemoryInTheLedger) {
   const auto lines =
       run("cuMemFree_v2:2=999,cuMemFreeAsync:1=999,cuMemRelease:1=999,cuArrayDestroy:2=999");
   EXPECT_EQ(lines[2], "addresses 0 999 0 0, pool 999 0 0, handles 999 0, arrays 0 999");
@@ -104,7 +104,7 @@ TEST_F(DriverFault, ByWhichACallIsSlowHoldsNoOtherThreadUp) {
 
 // What it takes the driver says only while nothing else changes: who waits changes nothing.
 TEST(LostDaemon, LetsAContextBeCountedWhileAnotherThreadWaitsForIt) {
-  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const DeviceProcess device({"--memory", "1GiB", "--context-memory", "10MiB"});
   sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "waits"}, with_faults(device, ""));
   EXPECT_EQ(program.read_line(), "20 MiB spare");
@@ -122,11 +122,11 @@ TEST(LostDaemon, LetsAContextBeCountedWhileAnotherThreadWaitsForIt) {
 // What passed is held, so it counts as soon as there is somebody to count it, as far as the quota
 // goes, and no more is to be had beside it.
 TEST(DaemonFault, LetsMemoryPassThatIsCountedWhenTheDaemonIsThereAgain) {
-  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const DeviceProcess device({"--memory", "1GiB", "--context-memory", "10MiB"});
   sharing::TestDaemon daemon;
   for (const long long quota : {44, 30}) {
     TenantProgram program(daemon, "a", static_cast<std::uint64_t>(quota) * kMiB,
-                          {kProgram, "outage"}, on(device, How::kPreloaded));
+                          {kProgram, "outage"}, environment_on(device, HookMode::kPreloaded));
     ASSERT_EQ(program.read_line(), "ready");
     ASSERT_TRUE(daemon.ask({{"ask", "set"}, {"name", "a"}, {"on_fault", "open"}}));
     daemon.kill();
@@ -138,7 +138,7 @@ TEST(DaemonFault, LetsMemoryPassThatIsCountedWhenTheDaemonIsThereAgain) {
     program.go_on();
     EXPECT_EQ(program.read_line(), "waited 0");
     if (quota == 44) {
-      EXPECT_TRUE(books_are_right(device, daemon, Seconds{5.0}));
+      EXPECT_TRUE(accounting_matches(device, daemon, Seconds{5.0}));
     } else {
       EXPECT_EQ(daemon.memory("used_bytes"), quota * static_cast<long long>(kMiB));
     }
@@ -146,10 +146,10 @@ TEST(DaemonFault, LetsMemoryPassThatIsCountedWhenTheDaemonIsThereAgain) {
     EXPECT_EQ(program.read_line(), "more 2");
     program.go_on();
     EXPECT_EQ(program.read_line(), "freed");
-    EXPECT_TRUE(books_are_right(device, daemon, Seconds{5.0}));
+    EXPECT_TRUE(accounting_matches(device, daemon, Seconds{5.0}));
     program.go_on();  // what was owed is not taken for part of a context
     EXPECT_EQ(program.read_line(), "context 0");
-    EXPECT_TRUE(books_are_right(device, daemon, Seconds{5.0}));
+    EXPECT_TRUE(accounting_matches(device, daemon, Seconds{5.0}));
     program.go_on();  // the daemon has our ends of its pipes, too, so their end says nothing
     EXPECT_EQ(program.finish(), 0);
     EXPECT_TRUE(is_gone(daemon));
@@ -158,9 +158,10 @@ TEST(DaemonFault, LetsMemoryPassThatIsCountedWhenTheDaemonIsThereAgain) {
 
 // It is there, so its socket is, too, and nobody hears what is asked.
 TEST(DaemonFault, ByWhichItHangsHoldsNobodyUpWhoWaitsForWork) {
-  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const DeviceProcess device({"--memory", "1GiB", "--context-memory", "10MiB"});
   const sharing::TestDaemon daemon;
-  TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "hang"}, on(device, How::kPreloaded));
+  TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "hang"},
+                        environment_on(device, HookMode::kPreloaded));
   ASSERT_EQ(program.read_line(), "ready");
   ASSERT_TRUE(daemon.ask({{"ask", "set"}, {"name", "a"}, {"on_fault", "open"}}));
   daemon.stop();
@@ -172,15 +173,16 @@ TEST(DaemonFault, ByWhichItHangsHoldsNobodyUpWhoWaitsForWork) {
   daemon.go_on();
   program.go_on();
   EXPECT_EQ(program.read_line(), "waited 0");
-  EXPECT_TRUE(books_are_right(device, daemon, Seconds{5.0}));
+  EXPECT_TRUE(accounting_matches(device, daemon, Seconds{5.0}));
   program.go_on();
   EXPECT_EQ(program.finish(), 0);
 }
 
 TEST(DaemonFault, LetsNoThreadHaveTheQuotaBesideWhatAnotherOneIsPaying) {
-  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const DeviceProcess device({"--memory", "1GiB", "--context-memory", "10MiB"});
   const sharing::TestDaemon daemon;
-  TenantProgram program(daemon, "a", 44 * kMiB, {kProgram, "debts"}, on(device, How::kPreloaded));
+  TenantProgram program(daemon, "a", 44 * kMiB, {kProgram, "debts"},
+                        environment_on(device, HookMode::kPreloaded));
   ASSERT_EQ(program.read_line(), "ready");
   ASSERT_TRUE(daemon.ask({{"ask", "set"}, {"name", "a"}, {"on_fault", "open"}}));
   daemon.stop();
@@ -189,7 +191,7 @@ TEST(DaemonFault, LetsNoThreadHaveTheQuotaBesideWhatAnotherOneIsPaying) {
   daemon.go_on();
   program.go_on();
   EXPECT_EQ(program.read_line(), "2 2");
-  EXPECT_TRUE(books_are_right(device, daemon, Seconds{5.0}));
+  EXPECT_TRUE(accounting_matches(device, daemon, Seconds{5.0}));
   program.go_on();
   EXPECT_EQ(program.finish(), 0);
 }
@@ -200,7 +202,7 @@ TEST(LostDevice, IsToldToTheProgramAndItsTenantEnds) {
   const sharing::TestDaemon daemon;
   for (const char* const call : {"cuMemAlloc_v2:3!", "cuMemAllocAsync:1!", "cuMemCreate:1!",
                                  "cuArrayDestroy:1!", "cuCtxSynchronize:1!"}) {
-    const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+    const DeviceProcess device({"--memory", "1GiB", "--context-memory", "10MiB"});
     TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "faults"}, with_faults(device, call));
     EXPECT_EQ(program.read_line(), "start 0 0");
     program.go_on();

@@ -28,7 +28,7 @@ bool is_new(const std::string& expected, const std::string& found) {
          found == question + ": " + question.substr(question.rfind(' ') + 1);
 }
 
-void expect_same(const Finished& plain, const Finished& hooked, How how) {
+void expect_same(const ProgramResult& plain, const ProgramResult& hooked, HookMode how) {
   ASSERT_EQ(plain.status, 0);
   ASSERT_EQ(hooked.status, 0);
   const auto expected = lines_of(plain.output);
@@ -37,7 +37,7 @@ void expect_same(const Finished& plain, const Finished& hooked, How how) {
   ASSERT_EQ(found.size(), expected.size());
   int differences = 0;
   for (std::size_t i = 0; i < expected.size() && differences < 10; ++i) {
-    if (expected[i] == found[i] || (how == How::kReplaced && is_new(expected[i], found[i])))
+    if (expected[i] == found[i] || (how == HookMode::kReplaced && is_new(expected[i], found[i])))
       continue;
     ++differences;
     ADD_FAILURE() << "without the hook: " << expected[i] << "\nwith it: " << found[i];
@@ -48,50 +48,50 @@ class Lookup : public testing::TestWithParam<unsigned> {};
 
 TEST_P(Lookup, OfAProgramThatOpensTheDriverFindsTheSame) {
   const std::vector<std::string> words = {kProgram, "lookups", std::to_string(GetParam())};
-  expect_same(run(words, environment_for(How::kPlain)),
-              run(words, environment_for(How::kPreloaded)), How::kPreloaded);
+  expect_same(run(words, environment_for(HookMode::kPlain)),
+              run(words, environment_for(HookMode::kPreloaded)), HookMode::kPreloaded);
 }
 
 TEST_P(Lookup, OfAProgramThatIsLinkedToTheDriverFindsTheSame) {
   const std::vector<std::string> words = {kLinked, "lookups", std::to_string(GetParam())};
-  expect_same(run(words, environment_for(How::kPlain)),
-              run(words, environment_for(How::kPreloaded)), How::kPreloaded);
+  expect_same(run(words, environment_for(HookMode::kPlain)),
+              run(words, environment_for(HookMode::kPreloaded)), HookMode::kPreloaded);
 }
 
 TEST_P(Lookup, InALibraryThatReplacesTheDriverFindsTheSame) {
   for (const std::string& program : {kProgram, kLinked}) {
     const std::vector<std::string> words = {program, "lookups", std::to_string(GetParam())};
-    expect_same(run(words, environment_for(How::kPlain)),
-                run(words, environment_for(How::kReplaced)), How::kReplaced);
+    expect_same(run(words, environment_for(HookMode::kPlain)),
+                run(words, environment_for(HookMode::kReplaced)), HookMode::kReplaced);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Lookup, testing::Values(1U, 2U));
 
 TEST(LookupOfManyThreads, NeitherHangsNorForgets) {
-  for (const How how : {How::kPreloaded, How::kReplaced}) {
-    const Finished done = run({kProgram, "threads"}, environment_for(how));
+  for (const HookMode how : {HookMode::kPreloaded, HookMode::kReplaced}) {
+    const ProgramResult done = run({kProgram, "threads"}, environment_for(how));
     EXPECT_EQ(done.status, 0) << done.output;
   }
 }
 
 TEST(Library, NeitherAllocatesNorStartsAThreadWhenItIsLoaded) {
-  const Finished plain = run({kProgram, "start"}, environment_for(How::kPlain));
-  const Finished hooked = run({kProgram, "start"}, environment_for(How::kPreloaded));
+  const ProgramResult plain = run({kProgram, "start"}, environment_for(HookMode::kPlain));
+  const ProgramResult hooked = run({kProgram, "start"}, environment_for(HookMode::kPreloaded));
   EXPECT_EQ(plain.status, 0);
   EXPECT_THAT(plain.output, testing::EndsWith("1 threads\n"));
   EXPECT_EQ(hooked.output, plain.output);
 }
 
 TEST(Library, NeedsOnlyTheCLibraryAndShowsOnlyWhatItWraps) {
-  const Finished needs = run({"readelf", "-dW", REGATTA_HOOK}, {"LC_ALL=C"});
+  const ProgramResult needs = run({"readelf", "-dW", REGATTA_HOOK}, {"LC_ALL=C"});
   ASSERT_EQ(needs.status, 0);
   for (const std::string& line : lines_of(needs.output)) {
     if (line.find("(NEEDED)") == std::string::npos) continue;
     EXPECT_THAT(line,
                 testing::AnyOf(testing::HasSubstr("[libc.so.6]"), testing::HasSubstr("[ld-linux")));
   }
-  const Finished shows = run({"nm", "-D", "--defined-only", REGATTA_HOOK}, {"LC_ALL=C"});
+  const ProgramResult shows = run({"nm", "-D", "--defined-only", REGATTA_HOOK}, {"LC_ALL=C"});
   ASSERT_EQ(shows.status, 0);
   int wrappers = 0;
   for (const std::string& line : lines_of(shows.output)) {
@@ -103,7 +103,8 @@ TEST(Library, NeedsOnlyTheCLibraryAndShowsOnlyWhatItWraps) {
 }
 
 TEST(Library, LetsAProgramRunThatHasNoDriver) {
-  const Finished done = run({"/bin/echo", "here"}, {std::string("LD_PRELOAD=") + REGATTA_HOOK});
+  const ProgramResult done =
+      run({"/bin/echo", "here"}, {std::string("LD_PRELOAD=") + REGATTA_HOOK});
   EXPECT_EQ(done.output, "here\n");
 }
 

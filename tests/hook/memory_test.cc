@@ -12,7 +12,7 @@ const std::string kLinked = kProgram + "-linked";
 
 struct Way {
   const char* name;
-  How how;
+  HookMode how;
   std::string program;
 };
 void PrintTo(const Way& way, std::ostream* out) {
@@ -22,10 +22,10 @@ void PrintTo(const Way& way, std::ostream* out) {
 class HookedMemory : public testing::TestWithParam<Way> {};
 
 TEST_P(HookedMemory, IsCountedAsTheDeviceCountsIt) {
-  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const DeviceProcess device({"--memory", "1GiB", "--context-memory", "10MiB"});
   const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "memory"},
-                        on(device, GetParam().how));
+                        environment_on(device, GetParam().how));
   const int steps = follow_steps(program, [&](const std::string& line) {
     EXPECT_EQ(daemon.memory("used_bytes"), static_cast<long long>(device.used_bytes())) << line;
   });
@@ -34,11 +34,11 @@ TEST_P(HookedMemory, IsCountedAsTheDeviceCountsIt) {
 }
 
 TEST_P(HookedMemory, EndsAtTheQuota) {
-  const Device device({"--memory", "1GiB"});
+  const DeviceProcess device({"--memory", "1GiB"});
   const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB,
                         {GetParam().program, "take", std::to_string(2 * kMiB)},
-                        on(device, GetParam().how));
+                        environment_on(device, GetParam().how));
   EXPECT_EQ(program.read_line(), "50, then 2");
   EXPECT_EQ(device.used_bytes(), 100 * kMiB);
   EXPECT_EQ(daemon.memory("used_bytes"), static_cast<long long>(100 * kMiB));
@@ -46,31 +46,31 @@ TEST_P(HookedMemory, EndsAtTheQuota) {
 }
 
 TEST_P(HookedMemory, ComesFromTheWrappersAsLaunchesDo) {
-  const Device device({"--memory", "1GiB"});
+  const DeviceProcess device({"--memory", "1GiB"});
   const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "use"},
-                        on(device, GetParam().how));
+                        environment_on(device, GetParam().how));
   EXPECT_EQ(program.read_line(), "7");  // as the gate counts them
   EXPECT_EQ(program.finish(), 0);
 }
 
 TEST_P(HookedMemory, ThatProcessesShowEachOtherIsCountedOnceAsTheDeviceDoes) {
-  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const DeviceProcess device({"--memory", "1GiB", "--context-memory", "10MiB"});
   const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "share"},
-                        on(device, GetParam().how));
+                        environment_on(device, GetParam().how));
   const int steps = follow_steps(program, [&](const std::string& line) {
-    EXPECT_TRUE(books_are_right(device, daemon, Seconds{20.0})) << line;
+    EXPECT_TRUE(accounting_matches(device, daemon, Seconds{20.0})) << line;
   });
   EXPECT_EQ(steps, 17);
   EXPECT_EQ(program.finish(), 0);
 }
 
 TEST_P(HookedMemory, ThatTheRuntimeLibraryTakesByItsTableIsCountedAsTheDeviceCountsIt) {
-  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const DeviceProcess device({"--memory", "1GiB", "--context-memory", "10MiB"});
   const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 100 * kMiB, {GetParam().program, "runtime"},
-                        on(device, GetParam().how));
+                        environment_on(device, GetParam().how));
   const int steps = follow_steps(program, [&](const std::string& line) {
     EXPECT_EQ(daemon.memory("used_bytes"), static_cast<long long>(device.used_bytes())) << line;
   });
@@ -79,34 +79,34 @@ TEST_P(HookedMemory, ThatTheRuntimeLibraryTakesByItsTableIsCountedAsTheDeviceCou
 }
 
 TEST_P(HookedMemory, IsNotToBeHadInAContextThatIsMoreThanTheQuota) {
-  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const DeviceProcess device({"--memory", "1GiB", "--context-memory", "10MiB"});
   const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 8 * kMiB, {GetParam().program, "too-large"},
-                        on(device, GetParam().how));
+                        environment_on(device, GetParam().how));
   EXPECT_EQ(program.read_line(), "0 wrong");
   EXPECT_EQ(program.finish(), 0);
 }
 
 // As the runtime library loads them, which nobody can undo: their kernels are not to be had.
 TEST_P(HookedMemory, IsMissedByAModuleThatIsMoreThanTheQuota) {
-  const Device device({"--memory", "1GiB", "--context-memory", "10MiB"});
+  const DeviceProcess device({"--memory", "1GiB", "--context-memory", "10MiB"});
   const sharing::TestDaemon daemon;
   TenantProgram program(daemon, "a", 14 * kMiB, {GetParam().program, "large-module"},
-                        on(device, GetParam().how));
+                        environment_on(device, GetParam().how));
   EXPECT_EQ(program.read_line(), "0 wrong");
   EXPECT_EQ(program.finish(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, HookedMemory,
-                         testing::Values(Way{"opened", How::kPreloaded, kProgram},
-                                         Way{"linked", How::kPreloaded, kLinked},
-                                         Way{"replaced", How::kReplaced, kProgram},
-                                         Way{"replaced and linked", How::kReplaced, kLinked}));
+                         testing::Values(Way{"opened", HookMode::kPreloaded, kProgram},
+                                         Way{"linked", HookMode::kPreloaded, kLinked},
+                                         Way{"replaced", HookMode::kReplaced, kProgram},
+                                         Way{"replaced and linked", HookMode::kReplaced, kLinked}));
 
 TEST(HookedProgram, OutsideAnyTenantMayNotUseTheDriver) {
-  const Device device({"--memory", "1GiB"});
-  const Finished done =
-      run({kProgram, "take", std::to_string(2 * kMiB)}, on(device, How::kPreloaded));
+  const DeviceProcess device({"--memory", "1GiB"});
+  const ProgramResult done = run({kProgram, "take", std::to_string(2 * kMiB)},
+                                 environment_on(device, HookMode::kPreloaded));
   EXPECT_THAT(done.output, testing::StartsWith("0, then 800\n"));
   EXPECT_EQ(device.used_bytes(), 0U);
 }

@@ -11,22 +11,23 @@
 
 namespace regatta::hook_test {
 
-struct Finished {
+struct ProgramResult {
   std::string output;
   int status = -1;
 };
 
-enum class How { kPlain, kPreloaded, kReplaced };
+enum class HookMode { kPlain, kPreloaded, kReplaced };
 
-inline std::vector<std::string> environment_for(How how) {
+inline std::vector<std::string> environment_for(HookMode how) {
   std::vector<std::string> environment;
   environment.push_back(std::string("LD_LIBRARY_PATH=") +
-                        (how == How::kReplaced ? REGATTA_REPLACED : REGATTA_DRIVER));
-  if (how == How::kPreloaded) environment.push_back(std::string("LD_PRELOAD=") + REGATTA_HOOK);
+                        (how == HookMode::kReplaced ? REGATTA_REPLACED : REGATTA_DRIVER));
+  if (how == HookMode::kPreloaded) environment.push_back(std::string("LD_PRELOAD=") + REGATTA_HOOK);
   return environment;
 }
 
-inline Finished run(const std::vector<std::string>& words, std::vector<std::string> environment) {
+inline ProgramResult run(const std::vector<std::string>& words,
+                         std::vector<std::string> environment) {
   auto output = os::make_pipe();
   const auto pid = os::spawn(
       words, {.environment = std::move(environment), .stdout_fd = output->write_end.get()});
@@ -35,7 +36,7 @@ inline Finished run(const std::vector<std::string>& words, std::vector<std::stri
     return {};
   }
   output->write_end.reset();
-  Finished result;
+  ProgramResult result;
   char part[65536];
   for (ssize_t size = 0; (size = ::read(output->read_end.get(), part, sizeof part)) > 0;)
     result.output.append(part, static_cast<std::size_t>(size));

@@ -14,12 +14,12 @@ constexpr std::uint64_t kQuota = 300 * kMiB;
 
 // Runs the storm and looks at the books whenever it stands still; returns its last line.
 std::string run_storm(int workers, int deaths, bool by_steps = false) {
-  const Device device({"--memory", "1GiB"});
+  const DeviceProcess device({"--memory", "1GiB"});
   const sharing::TestDaemon daemon;
   std::vector<std::string> words = {kProgram, "storm", std::to_string(workers),
                                     std::to_string(deaths)};
   if (by_steps) words.emplace_back("steps");
-  TenantProgram program(daemon, "a", kQuota, words, on(device, How::kPreloaded));
+  TenantProgram program(daemon, "a", kQuota, words, environment_on(device, HookMode::kPreloaded));
   std::string last;
   int steps = 0;
   for (std::string line = program.read_line(); !line.empty() && !testing::Test::HasFailure();
@@ -29,7 +29,7 @@ std::string run_storm(int workers, int deaths, bool by_steps = false) {
       continue;
     }
     ++steps;
-    EXPECT_TRUE(books_are_right(device, daemon, Seconds{1.0})) << line << ", step " << steps;
+    EXPECT_TRUE(accounting_matches(device, daemon, Seconds{1.0})) << line << ", step " << steps;
     if (line == "step end") {
       EXPECT_EQ(device.used_bytes(), 0U);
     }
@@ -83,22 +83,24 @@ TEST(HookStorm, OfProcessesThatDieAtACertainInstructionLosesNothingAndHoldsNobod
 }
 
 TEST(HookedProcess, ThatForksGoesOnAndItsChildIsToldAtOnce) {
-  const Device device({"--memory", "1GiB"});
+  const DeviceProcess device({"--memory", "1GiB"});
   const sharing::TestDaemon daemon;
-  TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "fork"}, on(device, How::kPreloaded));
+  TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "fork"},
+                        environment_on(device, HookMode::kPreloaded));
   EXPECT_EQ(program.read_line(), "step forked");
   EXPECT_EQ(device.used_bytes(), 40 * kMiB);
-  EXPECT_TRUE(books_are_right(device, daemon, Seconds{1.0}));
+  EXPECT_TRUE(accounting_matches(device, daemon, Seconds{1.0}));
   EXPECT_EQ(program.finish(), 0);
 }
 
 TEST(HookedProcess, ThatBecomesAnotherProgramStartsWithNothing) {
-  const Device device({"--memory", "1GiB"});
+  const DeviceProcess device({"--memory", "1GiB"});
   const sharing::TestDaemon daemon;
-  TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "become"}, on(device, How::kPreloaded));
+  TenantProgram program(daemon, "a", 100 * kMiB, {kProgram, "become"},
+                        environment_on(device, HookMode::kPreloaded));
   EXPECT_EQ(program.read_line(), "50, then 2");
   EXPECT_EQ(device.used_bytes(), 100 * kMiB);
-  EXPECT_TRUE(books_are_right(device, daemon, Seconds{1.0}));
+  EXPECT_TRUE(accounting_matches(device, daemon, Seconds{1.0}));
   EXPECT_EQ(program.finish(), 0);
 }
 

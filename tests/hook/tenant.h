@@ -14,16 +14,17 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/internal/daemon/test_daemon.h"
 #include "tests/hook/run.h"
-#include "tests/standin/link.h"
+#include "tests/standin/device_connection.h"
 
 namespace regatta::hook_test {
 
 constexpr std::uint64_t kMiB = 1ULL << 20;
 
 // A stand-in device of this process; ends with it.
-class Device {
+class DeviceProcess {
  public:
-  explicit Device(const std::vector<std::string>& options) : socket_(folder_.path() + "/device") {
+  explicit DeviceProcess(const std::vector<std::string>& options)
+      : socket_(folder_.path() + "/device") {
     std::vector<std::string> words = {REGATTA_STANDIN_DEVICE, "--socket", socket_};
     words.insert(words.end(), options.begin(), options.end());
     pid_ = os::spawn(words, {}).value();
@@ -31,15 +32,15 @@ class Device {
       ::usleep(1000);
     if (!link_->connect(socket_)) ADD_FAILURE() << "no device";
   }
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
-  ~Device() { static_cast<void>(os::terminate(pid_).has_value()); }
+  DeviceProcess(const DeviceProcess&) = delete;
+  DeviceProcess& operator=(const DeviceProcess&) = delete;
+  ~DeviceProcess() { static_cast<void>(os::terminate(pid_).has_value()); }
 
   const std::string& socket() const { return socket_; }
   // What all processes have of it, as it counts itself.
   std::uint64_t used_bytes() const {
     std::vector<standin::Packet> lines;
-    link_->call({.message = standin::Message::kUsage}, &lines);
+    link_->call({.message = standin::PacketType::kUsage}, &lines);
     std::uint64_t bytes = 0;
     for (const standin::Packet& line : lines)
       bytes += line.bytes;
@@ -48,29 +49,29 @@ class Device {
 
   // The most that they ever had.
   std::uint64_t most_used_bytes() const {
-    return link_->call({.message = standin::Message::kMemory}).sequence;
+    return link_->call({.message = standin::PacketType::kMemory}).sequence;
   }
 
  private:
   os::TempFolder folder_ = os::TempFolder::create("device").value();
   std::string socket_;
   pid_t pid_ = -1;
-  standin::Link* link_ = new standin::Link;  // its threads live on
+  standin::DeviceConnection* link_ = new standin::DeviceConnection;  // its threads live on
 };
 
-inline std::vector<std::string> on(const Device& device, How how) {
+inline std::vector<std::string> environment_on(const DeviceProcess& device, HookMode how) {
   std::vector<std::string> environment = environment_for(how);
   environment.push_back("REGATTA_STANDIN=" + device.socket());
   return environment;
 }
 
-// Once they agree, within `patience`: the daemon and the device hear of a death at their own times.
-inline testing::AssertionResult books_are_right(const Device& device,
-                                                const sharing::TestDaemon& daemon,
-                                                Seconds patience) {
+// Once they agree, within `timeout`: the daemon and the device hear of a death at their own times.
+inline testing::AssertionResult accounting_matches(const DeviceProcess& device,
+                                                   const sharing::TestDaemon& daemon,
+                                                   Seconds timeout) {
   long long counted = -1;
   long long real = -2;
-  for (const Seconds end = os::monotonic_now() + patience; os::monotonic_now() < end;) {
+  for (const Seconds end = os::monotonic_now() + timeout; os::monotonic_now() < end;) {
     counted = daemon.memory("used_bytes");
     real = static_cast<long long>(device.used_bytes());
     if (counted == real) return testing::AssertionSuccess();

@@ -5,7 +5,7 @@ import unittest
 
 from remote_case import BIN, RemoteCase
 
-# Host functions are called in the program, and managed memory is touched by it: neither is forwarded, and neither are
+# HostProcess functions are called in the program, and managed memory is touched by it: neither is forwarded, and neither are
 # arrays, copies in batches, what other processes show, taking processes off a device, all that can be said of
 # pointers, and parameters that graphs say of their nodes.
 NOT_FORWARDED = ["CudaStream.IsNotReadyUntilItsWorkIsDone", "CudaStream.CallsHostFunctionsInTheStreamsOrder",

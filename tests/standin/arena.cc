@@ -47,7 +47,7 @@ bool is_small(std::uint64_t bytes) {
 
 }  // namespace
 
-bool Arena::open(Link& link, std::uint64_t device_bytes) {
+bool Arena::open(DeviceConnection& link, std::uint64_t device_bytes) {
   link_ = &link;
   // Twice: free ranges need not be next to each other.
   const std::uint64_t bytes = 2 * round_up(device_bytes, kBlock) + kBlock;
@@ -61,7 +61,7 @@ bool Arena::open(Link& link, std::uint64_t device_bytes) {
       mmap(nullptr, bytes + kBlock, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (addresses == MAP_FAILED) return false;
   addresses_ = round_up(reinterpret_cast<std::uint64_t>(addresses), kBlock);
-  link.send({.message = Message::kFile}, file_.get());
+  link.send({.message = PacketType::kFile}, file_.get());
   free_blocks_[0] = all_bytes_ = bytes;
   return true;
 }
@@ -100,7 +100,7 @@ Arena::Whole Arena::whole_of(std::uint64_t offset, std::uint64_t bytes) {
 std::optional<std::uint64_t> Arena::allocate_blocks(std::uint64_t bytes) {
   const auto offset = take(free_blocks_, bytes);
   if (!offset) return std::nullopt;
-  if (link_->call({.message = Message::kReserve, .bytes = bytes}).status == 1) return offset;
+  if (link_->call({.message = PacketType::kReserve, .bytes = bytes}).status == 1) return offset;
   give(free_blocks_, *offset, bytes);
   return std::nullopt;
 }
@@ -109,9 +109,9 @@ void Arena::free_blocks(std::uint64_t offset, std::uint64_t bytes) {
   fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
             static_cast<off_t>(bytes));
   give(free_blocks_, offset, bytes);
-  link_->send({.message = Message::kRelease, .bytes = bytes});
+  link_->send({.message = PacketType::kRelease, .bytes = bytes});
   // What is free when this returns is free for everybody.
-  link_->call({.message = Message::kMemory});
+  link_->call({.message = PacketType::kMemory});
 }
 
 std::optional<std::uint64_t> Arena::allocate(std::uint64_t bytes) {

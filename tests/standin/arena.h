@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "regatta/base/os/unique_fd.h"
-#include "tests/standin/link.h"
+#include "tests/standin/device_connection.h"
 
 namespace regatta::standin {
 
@@ -19,7 +19,7 @@ class Arena {
   static constexpr std::uint64_t kBlock = 2ULL << 20;
 
   // `device_bytes`: what the device has. The link outlives the arena.
-  bool open(Link& link, std::uint64_t device_bytes);
+  bool open(DeviceConnection& link, std::uint64_t device_bytes);
   // None: the device has no room.
   std::optional<std::uint64_t> allocate(std::uint64_t bytes);
   void free(std::uint64_t offset, std::uint64_t bytes);
@@ -51,7 +51,7 @@ class Arena {
     std::vector<std::byte> bytes;
   };
 
-  Link* link_ = nullptr;
+  DeviceConnection* link_ = nullptr;
   os::UniqueFd file_;
   std::byte* base_ = nullptr;
   std::uint64_t addresses_ = 0;

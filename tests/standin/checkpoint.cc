@@ -40,7 +40,7 @@ void change(CUprocessState to) {
 
 bool is_idle() {
   struct Question {
-    Link* link;
+    DeviceConnection* link;
     std::uint64_t stream;
     std::uint64_t sequence;
   };
@@ -52,7 +52,7 @@ bool is_idle() {
   }
   return std::ranges::all_of(questions, [](const Question& one) {
     return one.link
-               ->call({.message = Message::kQueryStream,
+               ->call({.message = PacketType::kQueryStream,
                        .stream = one.stream,
                        .sequence = one.sequence})
                .status == 1;
@@ -102,7 +102,7 @@ bool move_memory(DeviceState& device, Engine engine, const std::function<void()>
     return true;
   }
   return device.link
-             .call({.message = Message::kWaitStream, .stream = stream->id, .sequence = sequence})
+             .call({.message = PacketType::kWaitStream, .stream = stream->id, .sequence = sequence})
              .status == 1;
 }
 
@@ -115,7 +115,7 @@ CUresult check_out() {
   for (const auto& device : process().devices) {
     Arena& arena = device->arena;
     if (!move_memory(*device, Engine::kToHost, [&] { arena.save(); }) ||
-        device->link.call({.message = Message::kSuspend}).status != 1) {
+        device->link.call({.message = PacketType::kSuspend}).status != 1) {
       change(CU_PROCESS_STATE_FAILED);
       return CUDA_ERROR_UNKNOWN;
     }
@@ -129,9 +129,9 @@ CUresult restore() {
   if (state().is_spoilt) return CUDA_ERROR_OPERATING_SYSTEM;
   const auto& devices = process().devices;
   for (auto at = devices.begin(); at != devices.end(); ++at) {
-    if ((*at)->link.call({.message = Message::kResume}).status == 1) continue;
+    if ((*at)->link.call({.message = PacketType::kResume}).status == 1) continue;
     for (auto before = devices.begin(); before != at; ++before)
-      (*before)->link.call({.message = Message::kSuspend});
+      (*before)->link.call({.message = PacketType::kSuspend});
     state().is_spoilt = true;
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
@@ -151,7 +151,7 @@ CUresult unlock() {
   return CUDA_SUCCESS;
 }
 
-CUresult obey(const Packet& control, std::uint64_t* value) {
+CUresult handle_control(const Packet& control, std::uint64_t* value) {
   switch (static_cast<Control>(control.sequence)) {
     case Control::kGetState:
       *value = static_cast<std::uint64_t>(state().state);
@@ -174,7 +174,7 @@ CUresult obey(const Packet& control, std::uint64_t* value) {
 // Of another process, or of this one.
 CUresult control(int pid, Control what, std::int64_t timeout_ns = 0,
                  std::uint64_t* value = nullptr) {
-  std::vector<Link*> links;
+  std::vector<DeviceConnection*> links;
   {
     const std::lock_guard guard(process().mutex);
     if (!process().is_started || process().is_forked) return CUDA_ERROR_NOT_INITIALIZED;
@@ -182,8 +182,8 @@ CUresult control(int pid, Control what, std::int64_t timeout_ns = 0,
       links.push_back(&device->link);
   }
   if (pid <= 0 || (::kill(pid, 0) != 0 && errno == ESRCH)) return CUDA_ERROR_INVALID_VALUE;
-  for (Link* const link : links) {
-    const Packet reply = link->call({.message = Message::kControl,
+  for (DeviceConnection* const link : links) {
+    const Packet reply = link->call({.message = PacketType::kControl,
                                      .sequence = static_cast<std::uint64_t>(what),
                                      .time_ns = timeout_ns,
                                      .width = static_cast<std::uint32_t>(pid)});
@@ -203,14 +203,14 @@ bool is_zero(const Arguments* arguments) {
 
 }  // namespace
 
-Packet obey(const Packet& control) {
+Packet handle_control(const Packet& control) {
   const std::lock_guard lock(state().mutex);
-  Packet done{.message = Message::kControlDone, .ticket = control.ticket};
-  done.sequence = static_cast<std::uint64_t>(obey(control, &done.bytes));
+  Packet done{.message = PacketType::kControlDone, .ticket = control.ticket};
+  done.sequence = static_cast<std::uint64_t>(handle_control(control, &done.bytes));
   return done;
 }
 
-InCall::InCall() {
+CallScope::CallScope() {
   if (process().is_forked) return;
   for (;;) {
     state().calls.fetch_add(1);
@@ -226,7 +226,7 @@ InCall::InCall() {
   }
 }
 
-InCall::~InCall() {
+CallScope::~CallScope() {
   if (is_counted_) state().calls.fetch_sub(1);
 }
 

@@ -14,7 +14,7 @@ namespace regatta::standin {
 enum class Control : std::uint64_t { kGetState, kGetThread, kLock, kCheckpoint, kRestore, kUnlock };
 
 // Does it in this process; any thread that is not in a call.
-Packet obey(const Packet& control);
+Packet handle_control(const Packet& control);
 
 // Whether a call of this name goes on while its process is locked: it has nothing to do with a
 // device.
@@ -25,12 +25,12 @@ constexpr bool passes_lock(std::string_view name) {
 }
 
 // A thread is in a call while one lives. One that begins while the process is locked waits.
-class InCall {
+class CallScope {
  public:
-  InCall();
-  InCall(const InCall&) = delete;
-  InCall& operator=(const InCall&) = delete;
-  ~InCall();
+  CallScope();
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
+  ~CallScope();
   // What the call returns where nothing can be called any more.
   CUresult refusal() const { return refusal_; }
 

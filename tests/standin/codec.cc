@@ -26,7 +26,7 @@ CUresult open(CUcontext context, int is_encoder, std::uint64_t* session) {
   }
   *session = ++process().last_id;
   sessions()[*session] = {make_stream(context, StreamKind::kNonBlocking, 0, 0), is_encoder != 0};
-  context->device->link.send({.message = Message::kOpenSession,
+  context->device->link.send({.message = PacketType::kOpenSession,
                               .ticket = *session,
                               .engine = is_encoder != 0 ? Engine::kEncode : Engine::kDecode});
   return CUDA_SUCCESS;
@@ -37,11 +37,11 @@ CUresult close(std::uint64_t session) {
   const auto at = sessions().find(session);
   if (at == sessions().end()) return CUDA_ERROR_INVALID_HANDLE;
   CUstream const stream = at->second.stream;
-  Link& link = stream->context->device->link;
+  DeviceConnection& link = stream->context->device->link;
   sessions().erase(at);
-  link.send({.message = Message::kCloseSession, .ticket = session});
+  link.send({.message = PacketType::kCloseSession, .ticket = session});
   if (process().streams.erase(stream) != 0)
-    link.send({.message = Message::kCloseStream, .stream = stream->id});
+    link.send({.message = PacketType::kCloseStream, .stream = stream->id});
   return CUDA_SUCCESS;
 }
 

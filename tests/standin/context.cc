@@ -34,12 +34,12 @@ bool open_device(std::vector<std::unique_ptr<DeviceState>>& devices, const std::
   DeviceState* const device = devices.emplace_back(std::make_unique<DeviceState>()).get();
   device->ordinal = static_cast<int>(devices.size()) - 1;
   if (!device->link.connect(socket)) return false;
-  const Packet hello = device->link.call({.message = Message::kHello});
+  const Packet hello = device->link.call({.message = PacketType::kHandshake});
   if (hello.status != 1) return false;
   device->bytes = hello.bytes;
   device->processors = hello.width;
   device->id = hello.ticket;
-  device->link.set_control(obey);
+  device->link.set_control(handle_control);
   device->default_pool = device->pool = new CUmemPoolHandle_st{.device = device};
   return device->arena.open(device->link, device->bytes);
 }

@@ -13,8 +13,8 @@
 
 namespace {
 
+using regatta::standin::CallScope;
 using regatta::standin::has_faults;
-using regatta::standin::InCall;
 using regatta::standin::next_fault;
 using regatta::standin::passes_lock;
 using regatta::standin::per_thread_default;
@@ -44,7 +44,7 @@ struct Entry<function, row, own_stream> {
     if constexpr (passes_lock(name_of(row))) {
       return begun(arguments...);
     } else {
-      const InCall in_call;
+      const CallScope in_call;
       return in_call.refusal() != CUDA_SUCCESS ? in_call.refusal() : begun(arguments...);
     }
   }

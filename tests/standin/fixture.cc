@@ -13,7 +13,7 @@
 
 #include "regatta/base/os/process.h"
 #include "regatta/base/os/unique_fd.h"
-#include "tests/standin/link.h"
+#include "tests/standin/device_connection.h"
 
 namespace regatta::standin {
 namespace {
@@ -25,12 +25,12 @@ std::string library_path() {
   return named == nullptr ? REGATTA_STANDIN_CUDA : named;
 }
 
-std::vector<Packet> ask(const std::string& socket, Message question) {
+std::vector<Packet> ask(const std::string& socket, PacketType question) {
   // Its threads live on: the link is never freed.
-  static auto* const links = new std::map<std::string, Link*>;
-  Link*& link = (*links)[socket];
+  static auto* const links = new std::map<std::string, DeviceConnection*>;
+  DeviceConnection*& link = (*links)[socket];
   if (link == nullptr) {
-    link = new Link;
+    link = new DeviceConnection;
     if (!link->connect(socket)) return {};
   }
   std::vector<Packet> lines;
@@ -78,21 +78,21 @@ TestDevice::~TestDevice() {
 
 std::vector<Usage> TestDevice::usage() const {
   std::vector<Usage> usage;
-  for (const Packet& line : ask(socket_, Message::kUsage))
+  for (const Packet& line : ask(socket_, PacketType::kUsage))
     usage.push_back({line.width, line.bytes, Time(line.time_ns), line.sequence});
   return usage;
 }
 
 std::vector<Interval> TestDevice::log() const {
   std::vector<Interval> log;
-  for (const Packet& line : ask(socket_, Message::kLog))
+  for (const Packet& line : ask(socket_, PacketType::kLog))
     log.push_back({line.width, line.context, Time(line.time_ns), Time(line.end_time_ns)});
   return log;
 }
 
 std::vector<EngineInterval> TestDevice::engine_log() const {
   std::vector<EngineInterval> log;
-  for (const Packet& line : ask(socket_, Message::kEngineLog))
+  for (const Packet& line : ask(socket_, PacketType::kEngineLog))
     log.push_back({.pid = line.width,
                    .engine = line.engine,
                    .start = Time(line.time_ns),

@@ -11,8 +11,8 @@ using namespace regatta::standin;
 
 namespace {
 
-Ticket ticket_of(const CUipcMemHandle& handle) {
-  Ticket ticket;
+ShareHandle ticket_of(const CUipcMemHandle& handle) {
+  ShareHandle ticket;
   std::memcpy(&ticket, handle.reserved, sizeof ticket);
   return ticket;
 }
@@ -32,7 +32,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   if (at == process().regions.end() || at->second.kind != RegionKind::kDevice)
     return CUDA_ERROR_INVALID_VALUE;
   Region& region = at->second;
-  const Ticket ticket = show(*region.device, region.offset, region.bytes);
+  const ShareHandle ticket = show(*region.device, region.offset, region.bytes);
   if (ticket.share == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   region.share = ticket.share;
   *handle = {};
@@ -47,7 +47,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsi
   CUcontext context = nullptr;
   if (const CUresult result = current_context(&context); result != CUDA_SUCCESS) return result;
   if (const CUresult result = check_no_capture(); result != CUDA_SUCCESS) return result;
-  const Ticket ticket = ticket_of(handle);
+  const ShareHandle ticket = ticket_of(handle);
   // Not in the process that shows it.
   if (ticket.pid == static_cast<std::uint64_t>(getpid())) return CUDA_ERROR_INVALID_CONTEXT;
   for (auto& [own, region] : process().regions)

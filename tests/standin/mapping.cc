@@ -247,7 +247,7 @@ CUresult cuMemExportToShareableHandle(void* file, CUmemGenericAllocationHandle h
       type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || (at->second.handle_types & type) == 0)
     return CUDA_ERROR_INVALID_VALUE;
   Physical& physical = at->second;
-  const Ticket ticket = show(*physical.device, physical.offset, physical.bytes);
+  const ShareHandle ticket = show(*physical.device, physical.offset, physical.bytes);
   const int made = ticket.share == 0 ? -1 : make_ticket_file(ticket);
   if (made < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   physical.share = ticket.share;
@@ -261,7 +261,8 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
   if (!process().is_started) return CUDA_ERROR_NOT_INITIALIZED;
   if (handle == nullptr || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
     return CUDA_ERROR_INVALID_VALUE;
-  const Ticket ticket = read_ticket_file(static_cast<int>(reinterpret_cast<std::intptr_t>(file)));
+  const ShareHandle ticket =
+      read_ticket_file(static_cast<int>(reinterpret_cast<std::intptr_t>(file)));
   const Opened opened = open_share(ticket);
   if (opened.content == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *handle = ++process().last_id;

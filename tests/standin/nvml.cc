@@ -36,7 +36,7 @@ nvmlReturn_t open_devices(std::vector<std::unique_ptr<nvmlDevice_st>>& devices) 
     auto& device = devices.emplace_back(std::make_unique<nvmlDevice_st>());
     device->index = static_cast<unsigned>(devices.size()) - 1;
     if (!device->link.connect(rest.substr(0, end))) return NVML_ERROR_DRIVER_NOT_LOADED;
-    device->bytes = device->link.call({.message = Message::kHello}).bytes;
+    device->bytes = device->link.call({.message = PacketType::kHandshake}).bytes;
     rest = end == std::string::npos ? "" : rest.substr(end + 1);
   }
   return NVML_SUCCESS;

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-#include "tests/standin/link.h"
+#include "tests/standin/device_connection.h"
 #include "tests/standin/nvml_abi.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name is the library's
 struct nvmlDevice_st {
   unsigned index = 0;
-  regatta::standin::Link link;
+  regatta::standin::DeviceConnection link;
   std::uint64_t bytes = 0;
 };
 

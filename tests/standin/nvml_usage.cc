@@ -13,7 +13,7 @@ namespace {
 std::vector<nvmlProcessInfo_t> processes_of(nvmlDevice_st& device) {
   constexpr unsigned kNoInstance = ~0U;
   std::vector<Packet> lines;
-  device.link.call({.message = Message::kUsage}, &lines);
+  device.link.call({.message = PacketType::kUsage}, &lines);
   std::vector<nvmlProcessInfo_t> processes;
   for (const Packet& line : lines) {
     if (line.context == 0) continue;
@@ -28,7 +28,7 @@ std::vector<nvmlProcessInfo_t> processes_of(nvmlDevice_st& device) {
 
 std::vector<nvmlEncoderSessionInfo_t> sessions_of(nvmlDevice_st& device) {
   std::vector<Packet> lines;
-  device.link.call({.message = Message::kSessions}, &lines);
+  device.link.call({.message = PacketType::kSessions}, &lines);
   std::vector<nvmlEncoderSessionInfo_t> sessions;
   for (const Packet& line : lines)
     if (line.engine == Engine::kEncode)
@@ -63,7 +63,7 @@ std::vector<nvmlProcessUtilizationInfo_v1_t> samples_of(nvmlDevice_st& device,
                                                         unsigned long long since) {
   std::vector<Packet> lines;
   const Packet reply = device.link.call(
-      {.message = Message::kSamples, .time_ns = static_cast<std::int64_t>(since) * 1000 + 999},
+      {.message = PacketType::kSamples, .time_ns = static_cast<std::int64_t>(since) * 1000 + 999},
       &lines);
   std::vector<nvmlProcessUtilizationInfo_v1_t> samples;
   for (const Packet& line : lines)
@@ -89,7 +89,7 @@ struct Rates {
 // Of the last whole period.
 Rates rates_of(nvmlDevice_st& device) {
   std::vector<Packet> lines;
-  const Packet reply = device.link.call({.message = Message::kSamples}, &lines);
+  const Packet reply = device.link.call({.message = PacketType::kSamples}, &lines);
   std::uint64_t sums[4] = {};
   for (const Packet& line : lines) {
     if (line.time_ns != reply.time_ns) continue;
@@ -103,7 +103,7 @@ Rates rates_of(nvmlDevice_st& device) {
 }
 
 std::uint64_t free_bytes_of(nvmlDevice_st& device) {
-  return device.link.call({.message = Message::kMemory}).bytes;
+  return device.link.call({.message = PacketType::kMemory}).bytes;
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool* pool, void* file, int 
   if (!process().is_started) return CUDA_ERROR_NOT_INITIALIZED;
   if (pool == nullptr || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || flags != 0)
     return CUDA_ERROR_INVALID_VALUE;
-  const Ticket ticket = read_ticket_file(static_cast<int>(reinterpret_cast<std::intptr_t>(file)));
+  const ShareHandle ticket =
+      read_ticket_file(static_cast<int>(reinterpret_cast<std::intptr_t>(file)));
   for (const auto& device : process().devices)
     if (device->id == ticket.device) {
       *pool = add_pool({.device = device.get(), .is_imported = true});
@@ -45,7 +46,7 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData* data, CUdeviceptr addres
       at->second.pool->handle_types == 0)
     return CUDA_ERROR_INVALID_VALUE;
   Region& region = at->second;
-  Ticket ticket = show(*region.device, region.offset, region.charged);
+  ShareHandle ticket = show(*region.device, region.offset, region.charged);
   if (ticket.share == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   ticket.bytes = region.bytes;
   *data = {};
@@ -60,7 +61,7 @@ CUresult cuMemPoolImportPointer(CUdeviceptr* address, CUmemoryPool pool,
   if (const CUresult result = current_context(&context); result != CUDA_SUCCESS) return result;
   if (address == nullptr || data == nullptr || !is_pool(pool) || !pool->is_imported)
     return CUDA_ERROR_INVALID_VALUE;
-  Ticket ticket;
+  ShareHandle ticket;
   std::memcpy(&ticket, data->reserved, sizeof ticket);
   const Opened opened = open_share(ticket);
   if (opened.content == nullptr) return CUDA_ERROR_INVALID_VALUE;

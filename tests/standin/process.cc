@@ -99,7 +99,7 @@ CUresult find_stream(CUstream handle, CUstream* stream) {
 
 std::uint64_t submit(CUstream_st& stream, Work work) {
   DeviceState& device = *stream.context->device;
-  device.link.send({.message = Message::kSubmit,
+  device.link.send({.message = PacketType::kSubmit,
                     .stream = stream.id,
                     .bytes = work.bytes,
                     .time_ns = work.duration.count(),
@@ -138,7 +138,7 @@ CUresult enqueue(CUstream handle, Work work) {
 CUresult wait_stream(CUstream_st& stream, std::uint64_t sequence) {
   DeviceState& device = *stream.context->device;
   const Packet reply = device.link.call(
-      {.message = Message::kWaitStream, .stream = stream.id, .sequence = sequence});
+      {.message = PacketType::kWaitStream, .stream = stream.id, .sequence = sequence});
   if (reply.status != 1) return CUDA_ERROR_UNKNOWN;
   const std::lock_guard lock(process().mutex);
   stream.known_done = std::max(stream.known_done, sequence);
@@ -154,7 +154,7 @@ CUresult wait_context(CUcontext context) {
       if (stream->context == context) submitted[stream] = stream->submitted;
   }
   const Packet reply =
-      context->device->link.call({.message = Message::kWaitContext, .context = context->id});
+      context->device->link.call({.message = PacketType::kWaitContext, .context = context->id});
   if (reply.status != 1) return CUDA_ERROR_UNKNOWN;
   const std::lock_guard lock(process().mutex);
   for (const auto& [stream, sequence] : submitted)
@@ -172,7 +172,7 @@ CUstream make_stream(CUcontext context, StreamKind kind, unsigned flags, int pri
                                        .priority = priority};
   process().streams.insert(stream);
   process().all_streams.push_back(stream);
-  context->device->link.send({.message = Message::kOpenStream,
+  context->device->link.send({.message = PacketType::kOpenStream,
                               .context = context->id,
                               .stream = stream->id,
                               .time_ns = priority,
@@ -182,7 +182,7 @@ CUstream make_stream(CUcontext context, StreamKind kind, unsigned flags, int pri
 
 CUresult make_context(DeviceState& device, unsigned flags, CUcontext* context) {
   const std::uint64_t id = ++process().last_id;
-  if (device.link.call({.message = Message::kOpenContext, .context = id}).status != 1)
+  if (device.link.call({.message = PacketType::kOpenContext, .context = id}).status != 1)
     return device.link.is_lost() ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_OUT_OF_MEMORY;
   *context = new CUctx_st{.device = &device, .id = id, .flags = flags};
   process().contexts.insert(*context);
@@ -206,8 +206,8 @@ void destroy_context(CUcontext context) {
     return true;
   });
   all.contexts.erase(context);
-  context->device->link.send({.message = Message::kCloseContext, .context = context->id});
-  context->device->link.call({.message = Message::kMemory});  // its memory is free for everybody
+  context->device->link.send({.message = PacketType::kCloseContext, .context = context->id});
+  context->device->link.call({.message = PacketType::kMemory});  // its memory is free for everybody
 }
 
 bool for_each_part(CUdeviceptr address, std::uint64_t bytes,

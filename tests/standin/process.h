@@ -16,14 +16,14 @@
 
 #include "regatta/gpu/device/abi/cuda_sharing.h"
 #include "tests/standin/arena.h"
-#include "tests/standin/link.h"
+#include "tests/standin/device_connection.h"
 
 namespace regatta::standin {
 
 struct DeviceState {
   int ordinal = 0;
   std::uint64_t id = 0;  // the same in all processes
-  Link link;
+  DeviceConnection link;
   std::uint64_t bytes = 0;
   unsigned processors = 0;
   Arena arena;

@@ -92,26 +92,26 @@ void Server::read_client(ClientId id) {
 
 bool Server::handle_memory(ClientId id, const Packet& packet) {
   switch (packet.message) {
-    case Message::kReserve:
+    case PacketType::kReserve:
       send(id, reply_to(packet, device_.reserve(id, packet.bytes) ? 1 : 0));
       return true;
-    case Message::kRelease:
+    case PacketType::kRelease:
       if (!device_.release(id, packet.bytes)) gone_.push_back(id);
       return true;
-    case Message::kMemory: {
+    case PacketType::kMemory: {
       Packet reply = reply_to(packet, 1);
       reply.bytes = device_.free_bytes();
       reply.sequence = device_.most_used_bytes();
       send(id, reply);
       return true;
     }
-    case Message::kOpenContext: {
+    case PacketType::kOpenContext: {
       const bool has_room = device_.reserve(id, device_.settings().context_bytes);
       if (has_room) device_.open_context({id, packet.context});
       send(id, reply_to(packet, has_room ? 1 : 0));
       return true;
     }
-    case Message::kCloseContext:
+    case PacketType::kCloseContext:
       device_.close_context({id, packet.context});
       device_.release(id, device_.settings().context_bytes);
       return true;
@@ -123,23 +123,23 @@ bool Server::handle_memory(ClientId id, const Packet& packet) {
 bool Server::handle_question(ClientId id, const Packet& packet) {
   Packet reply = reply_to(packet, 1);
   switch (packet.message) {
-    case Message::kHello:
+    case PacketType::kHandshake:
       reply.bytes = device_.settings().memory_bytes;
       reply.width = device_.settings().processors;
       reply.ticket = static_cast<std::uint64_t>(getpid());
       break;
-    case Message::kQueryStream:
+    case PacketType::kQueryStream:
       reply.status = device_.is_done({id, packet.stream}, packet.sequence) ? 1 : 0;
       break;
-    case Message::kQueryMark: {
+    case PacketType::kQueryMark: {
       const auto time = device_.mark_time({id, packet.ticket});
       reply.status = time ? 1 : 0;
       reply.time_ns = time.value_or(Time{}).count();
       break;
     }
-    case Message::kUsage:
+    case PacketType::kUsage:
       for (const auto& [client, usage] : device_.usage())
-        send(id, {.message = Message::kUsageLine,
+        send(id, {.message = PacketType::kUsageLine,
                   .request = packet.request,
                   .context = usage.contexts,
                   .sequence = usage.kernels,
@@ -147,18 +147,18 @@ bool Server::handle_question(ClientId id, const Packet& packet) {
                   .time_ns = usage.busy.count(),
                   .width = usage.pid});
       break;
-    case Message::kLog:
+    case PacketType::kLog:
       for (const Interval& interval : device_.log())
-        send(id, {.message = Message::kLogLine,
+        send(id, {.message = PacketType::kLogLine,
                   .request = packet.request,
                   .context = interval.context,
                   .time_ns = interval.start.count(),
                   .end_time_ns = interval.end.count(),
                   .width = interval.pid});
       break;
-    case Message::kEngineLog:
+    case PacketType::kEngineLog:
       for (const EngineInterval& interval : device_.engine_log())
-        send(id, {.message = Message::kEngineLine,
+        send(id, {.message = PacketType::kEngineLine,
                   .request = packet.request,
                   .bytes = interval.bytes,
                   .time_ns = interval.start.count(),
@@ -166,13 +166,13 @@ bool Server::handle_question(ClientId id, const Packet& packet) {
                   .width = interval.pid,
                   .engine = interval.engine});
       break;
-    case Message::kSamples:
+    case PacketType::kSamples:
       send_samples(id, packet);
       return true;
     default:
       return false;
   }
-  if (packet.message != Message::kHello) clients_.at(id).is_patient = true;
+  if (packet.message != PacketType::kHandshake) clients_.at(id).is_patient = true;
   send(id, reply);
   return true;
 }
@@ -185,7 +185,7 @@ void Server::send_samples(ClientId id, const Packet& question) {
   for (const Sample& sample : device_.samples(Time(question.time_ns) - epoch_)) {
     reply.time_ns = (epoch_ + sample.end).count();
     for (const auto& [pid, activity] : sample.processes)
-      send(id, {.message = Message::kSampleLine,
+      send(id, {.message = PacketType::kSampleLine,
                 .request = question.request,
                 .sequence = static_cast<std::uint64_t>(activity.copies.count()),
                 .bytes = static_cast<std::uint64_t>(activity.kernels.count()),
@@ -200,26 +200,26 @@ void Server::send_samples(ClientId id, const Packet& question) {
 void Server::handle_work(ClientId id, const Packet& packet) {
   const Key stream{id, packet.stream};
   switch (packet.message) {
-    case Message::kOpenStream:
+    case PacketType::kOpenStream:
       device_.open_stream(stream, packet.context, packet.stream_kind,
                           static_cast<int>(packet.time_ns));
       break;
-    case Message::kCloseStream:
+    case PacketType::kCloseStream:
       device_.close_stream(stream);
       break;
-    case Message::kSubmit:
+    case PacketType::kSubmit:
       clients_.at(id).is_patient = false;
       if (!device_.submit(stream, op_of(packet))) gone_.push_back(id);
       break;
-    case Message::kAnswer:
+    case PacketType::kAnswer:
       device_.answer(id, packet.ticket);
       break;
-    case Message::kWaitStream:
-    case Message::kWaitContext:
+    case PacketType::kWaitStream:
+    case PacketType::kWaitContext:
       clients_.at(id).is_patient = true;
       clients_.at(id).waits.push_back(packet);
       break;
-    case Message::kForgetMark:
+    case PacketType::kForgetMark:
       device_.forget_mark({id, packet.ticket});
       break;
     default:  // not ours: an end to it
@@ -230,17 +230,17 @@ void Server::handle_work(ClientId id, const Packet& packet) {
 bool Server::handle_share(ClientId id, const Packet& packet, os::UniqueFd& file) {
   Packet reply = reply_to(packet, 1);
   switch (packet.message) {
-    case Message::kFile:
+    case PacketType::kFile:
       shares_.add_file(id, std::move(file));
       return true;
-    case Message::kShow:
+    case PacketType::kShow:
       reply.ticket = shares_.show(id, packet.sequence, packet.bytes);
       reply.status = reply.ticket == 0 ? 0 : 1;
       break;
-    case Message::kGiveUp:
+    case PacketType::kGiveUp:
       reply.status = shares_.give_up(id, packet.ticket, packet.width == 1) ? 1 : 0;
       break;
-    case Message::kOpenShare: {
+    case PacketType::kOpenShare: {
       const Share* const share = shares_.open(id, packet.ticket);
       reply.status = share == nullptr ? 0 : 1;
       if (share == nullptr) break;
@@ -249,7 +249,7 @@ bool Server::handle_share(ClientId id, const Packet& packet, os::UniqueFd& file)
       send(id, reply, share->file.get());
       return true;
     }
-    case Message::kCloseShare:
+    case PacketType::kCloseShare:
       shares_.close(id, packet.ticket);
       return true;
     default:
@@ -261,15 +261,15 @@ bool Server::handle_share(ClientId id, const Packet& packet, os::UniqueFd& file)
 
 bool Server::handle_session(ClientId id, const Packet& packet) {
   switch (packet.message) {
-    case Message::kOpenSession:
+    case PacketType::kOpenSession:
       sessions_[{id, packet.ticket}] = packet.engine;
       return true;
-    case Message::kCloseSession:
+    case PacketType::kCloseSession:
       sessions_.erase({id, packet.ticket});
       return true;
-    case Message::kSessions:
+    case PacketType::kSessions:
       for (const auto& [key, engine] : sessions_)
-        send(id, {.message = Message::kSessionLine,
+        send(id, {.message = PacketType::kSessionLine,
                   .request = packet.request,
                   .ticket = key.id,
                   .width = device_.usage().at(key.client).pid,
@@ -288,8 +288,8 @@ void Server::handle(ClientId id, const Packet& packet, os::UniqueFd file) {
 }
 
 bool Server::is_over(ClientId id, const Packet& wait) const {
-  return wait.message == Message::kWaitStream ? device_.is_done({id, wait.stream}, wait.sequence)
-                                              : device_.is_idle({id, wait.context});
+  return wait.message == PacketType::kWaitStream ? device_.is_done({id, wait.stream}, wait.sequence)
+                                                 : device_.is_idle({id, wait.context});
 }
 
 void Server::answer_waits() {
@@ -333,7 +333,7 @@ void Server::work() {
     answer_waits();
   }
   for (const Notice& notice : notices)
-    send(notice.client, {.message = Message::kCall, .ticket = notice.ticket});
+    send(notice.client, {.message = PacketType::kCall, .ticket = notice.ticket});
 }
 
 // How long nothing happens by itself; none: for ever.

@@ -16,7 +16,7 @@
 namespace regatta::standin {
 
 inline Packet reply_to(const Packet& packet, std::uint32_t status) {
-  return {.message = Message::kReply, .status = status, .request = packet.request};
+  return {.message = PacketType::kReply, .status = status, .request = packet.request};
 }
 
 class Server {

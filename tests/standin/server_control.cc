@@ -5,14 +5,14 @@ namespace regatta::standin {
 
 bool Server::handle_control(ClientId id, const Packet& packet) {
   switch (packet.message) {
-    case Message::kSuspend:
+    case PacketType::kSuspend:
       device_.suspend(id);
       send(id, reply_to(packet, 1));
       return true;
-    case Message::kResume:
+    case PacketType::kResume:
       send(id, reply_to(packet, device_.resume(id) ? 1 : 0));
       return true;
-    case Message::kControl: {
+    case PacketType::kControl: {
       ClientId target = 0;
       for (const auto& [client, usage] : device_.usage())
         if (usage.pid == packet.width && shares_.has_file(client)) target = client;
@@ -21,13 +21,13 @@ bool Server::handle_control(ClientId id, const Packet& packet) {
         return true;
       }
       controls_[++last_control_] = {id, target, packet};
-      send(target, {.message = Message::kControlCall,
+      send(target, {.message = PacketType::kControlCall,
                     .sequence = packet.sequence,
                     .time_ns = packet.time_ns,
                     .ticket = last_control_});
       return true;
     }
-    case Message::kControlDone: {
+    case PacketType::kControlDone: {
       const auto at = controls_.find(packet.ticket);
       if (at == controls_.end() || at->second.does != id) return true;
       Packet reply = reply_to(at->second.question, 1);

@@ -42,8 +42,8 @@ CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
     if (const CUresult result = check_event(event); result != CUDA_SUCCESS) return result;
     if (event->sequence == 0 || (event->flags & kDisableTiming) != 0)
       return CUDA_ERROR_INVALID_HANDLE;
-    marks[i] =
-        event->context->device->link.call({.message = Message::kQueryMark, .ticket = event->mark});
+    marks[i] = event->context->device->link.call(
+        {.message = PacketType::kQueryMark, .ticket = event->mark});
   }
   if (marks[0].status != 1 || marks[1].status != 1) return CUDA_ERROR_NOT_READY;
   *milliseconds = static_cast<float>(marks[1].time_ns - marks[0].time_ns) / 1e6F;
@@ -76,7 +76,7 @@ CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priori
 CUresult cuStreamDestroy_v2(CUstream stream) {
   const std::lock_guard lock(process().mutex);
   if (process().streams.erase(stream) == 0) return CUDA_ERROR_INVALID_HANDLE;
-  stream->context->device->link.send({.message = Message::kCloseStream, .stream = stream->id});
+  stream->context->device->link.send({.message = PacketType::kCloseStream, .stream = stream->id});
   return CUDA_SUCCESS;
 }
 
@@ -96,7 +96,7 @@ CUresult cuStreamQuery(CUstream handle) {
   const CUresult result = find_free_stream(handle, &stream);
   if (result != CUDA_SUCCESS) return result;
   const Packet reply = stream->context->device->link.call(
-      {.message = Message::kQueryStream, .stream = stream->id, .sequence = stream->submitted});
+      {.message = PacketType::kQueryStream, .stream = stream->id, .sequence = stream->submitted});
   return reply.status == 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -196,7 +196,7 @@ CUresult cuEventDestroy_v2(CUevent event) {
   const std::lock_guard lock(process().mutex);
   if (process().events.erase(event) == 0) return CUDA_ERROR_INVALID_HANDLE;
   if (event->mark != 0)
-    event->context->device->link.send({.message = Message::kForgetMark, .ticket = event->mark});
+    event->context->device->link.send({.message = PacketType::kForgetMark, .ticket = event->mark});
   delete event;
   return CUDA_SUCCESS;
 }
@@ -213,8 +213,8 @@ CUresult cuEventRecord(CUevent event, CUstream handle) {
     return CUDA_SUCCESS;
   }
   if (const CUresult result = check_legacy(*stream); result != CUDA_SUCCESS) return result;
-  Link& link = stream->context->device->link;
-  if (event->mark != 0) link.send({.message = Message::kForgetMark, .ticket = event->mark});
+  DeviceConnection& link = stream->context->device->link;
+  if (event->mark != 0) link.send({.message = PacketType::kForgetMark, .ticket = event->mark});
   event->mark = ++process().last_id;  // a new one: what was recorded before no longer counts
   event->stream = stream;
   event->stream_id = stream->id;
@@ -230,8 +230,9 @@ CUresult cuEventQuery(CUevent event) {
   const std::lock_guard lock(process().mutex);
   if (const CUresult result = check_event(event); result != CUDA_SUCCESS) return result;
   if (event->sequence == 0) return CUDA_SUCCESS;
-  const Packet reply = event->context->device->link.call(
-      {.message = Message::kQueryStream, .stream = event->stream_id, .sequence = event->sequence});
+  const Packet reply = event->context->device->link.call({.message = PacketType::kQueryStream,
+                                                          .stream = event->stream_id,
+                                                          .sequence = event->sequence});
   return reply.status == 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 

@@ -8,9 +8,9 @@
 
 namespace regatta::standin {
 
-enum class Message : std::uint32_t {
+enum class PacketType : std::uint32_t {
   // From the process. Those marked * are answered by a kReply with the same `request`.
-  kHello,         // * bytes of the device, width = processors, ticket = which device
+  kHandshake,     // * bytes of the device, width = processors, ticket = which device
   kFile,          // a file comes along: the bytes of the process's memory
   kReserve,       // * bytes; status
   kRelease,       // bytes
@@ -57,7 +57,7 @@ enum class Message : std::uint32_t {
 };
 
 struct Packet {
-  Message message = Message::kHello;
+  PacketType message = PacketType::kHandshake;
   std::uint32_t status = 0;
   std::uint64_t request = 0;
   std::uint64_t context = 0;

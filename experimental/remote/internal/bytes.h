@@ -16,9 +16,9 @@ static_assert(std::endian::native == std::endian::little && sizeof(void*) == 8);
 
 using Buffer = std::vector<std::byte>;
 
-class Writer {
+class MessageWriter {
  public:
-  explicit Writer(Buffer& out) : out_(out) {}
+  explicit MessageWriter(Buffer& out) : out_(out) {}
 
   template <typename T>
   void put(const T& value) {
@@ -40,9 +40,9 @@ class Writer {
 };
 
 // Says no for ever once a message is shorter than what is wanted of it.
-class Reader {
+class MessageReader {
  public:
-  explicit Reader(std::span<const std::byte> rest) : rest_(rest) {}
+  explicit MessageReader(std::span<const std::byte> rest) : rest_(rest) {}
 
   template <typename T>
   bool get(T& value) {

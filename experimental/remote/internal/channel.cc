@@ -9,7 +9,7 @@
 namespace regatta::remote {
 namespace {
 
-class TcpChannel final : public Channel {
+class TcpChannel final : public ByteChannel {
  public:
   explicit TcpChannel(os::UniqueFd fd) : fd_(std::move(fd)) {}
   bool send(std::string_view first, std::string_view second) override {
@@ -27,11 +27,11 @@ class TcpChannel final : public Channel {
 
 }  // namespace
 
-std::unique_ptr<Channel> make_tcp_channel(os::UniqueFd fd) {
+std::unique_ptr<ByteChannel> make_tcp_channel(os::UniqueFd fd) {
   return std::make_unique<TcpChannel>(std::move(fd));
 }
 
-bool Inbox::read(void* into, std::size_t count) {
+bool BufferedReader::read(void* into, std::size_t count) {
   auto* at = static_cast<std::byte*>(into);
   while (count > 0) {
     std::size_t part = 0;

@@ -12,12 +12,12 @@
 namespace regatta::remote {
 
 // One thread sends while another receives. An end that is silent for ten seconds is lost.
-class Channel {
+class ByteChannel {
  public:
-  Channel() = default;
-  Channel(const Channel&) = delete;
-  Channel& operator=(const Channel&) = delete;
-  virtual ~Channel() = default;
+  ByteChannel() = default;
+  ByteChannel(const ByteChannel&) = delete;
+  ByteChannel& operator=(const ByteChannel&) = delete;
+  virtual ~ByteChannel() = default;
 
   // All of both, as soon as the other end takes it.
   virtual bool send(std::string_view first, std::string_view second) = 0;
@@ -29,18 +29,18 @@ class Channel {
   virtual void leave() = 0;
 };
 
-std::unique_ptr<Channel> make_tcp_channel(os::UniqueFd fd);
+std::unique_ptr<ByteChannel> make_tcp_channel(os::UniqueFd fd);
 
 // Reads ahead, so that small messages cost one call for many.
-class Inbox {
+class BufferedReader {
  public:
-  explicit Inbox(Channel& channel) : channel_(channel), bytes_(kAhead) {}
+  explicit BufferedReader(ByteChannel& channel) : channel_(channel), bytes_(kAhead) {}
   // All of it, or false.
   bool read(void* into, std::size_t count);
 
  private:
   static constexpr std::size_t kAhead = 64 << 10;
-  Channel& channel_;
+  ByteChannel& channel_;
   std::vector<std::byte> bytes_;
   std::size_t first_ = 0;
   std::size_t last_ = 0;

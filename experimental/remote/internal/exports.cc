@@ -52,10 +52,10 @@ extern "C" {
 // is, before sanitizers are there.
 #define WITHOUT_SANITIZERS \
   __attribute__((no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
-#define CALL(base, symbol, ...)                                           \
-  WITHOUT_SANITIZERS decltype(&symbol) resolve_##symbol() {               \
-    return &Caller<Number::symbol, Row<Number::symbol>::Arguments>::call; \
-  }                                                                       \
+#define CALL(base, symbol, ...)                                                   \
+  WITHOUT_SANITIZERS decltype(&symbol) resolve_##symbol() {                       \
+    return &Caller<CallNumber::symbol, Row<CallNumber::symbol>::Arguments>::call; \
+  }                                                                               \
   decltype(symbol) symbol __attribute__((ifunc("resolve_" #symbol)));
 #define TWIN CALL
 #define REFUSED(base, symbol, since) \

@@ -5,10 +5,10 @@
 
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's
 extern "C" {
-#define REMOTE_TYPE(symbol)                 \
-  decltype(regatta::remote::Caller<         \
-           regatta::remote::Number::symbol, \
-           regatta::remote::Row<regatta::remote::Number::symbol>::Arguments>::call)
+#define REMOTE_TYPE(symbol)                     \
+  decltype(regatta::remote::Caller<             \
+           regatta::remote::CallNumber::symbol, \
+           regatta::remote::Row<regatta::remote::CallNumber::symbol>::Arguments>::call)
 #define CALL(base, symbol, ...) REMOTE_TYPE(symbol) symbol;
 #define TWIN CALL
 #define HAND CALL

@@ -11,21 +11,21 @@ namespace regatta::remote {
 // In front of each message to the server; `bytes` follow.
 struct Frame {
   std::uint32_t bytes = 0;
-  std::uint16_t number = 0;  // Number of table.h, or Special
+  std::uint16_t number = 0;  // CallNumber of table.h, or ControlMessage
   std::uint16_t wants_answer = 0;
 };
 static_assert(sizeof(Frame) == 8);
 
 // In front of each answer; `bytes` follow.
-struct Answer {
+struct CallReplyHeader {
   std::uint32_t bytes = 0;
   CUresult status = CUDA_SUCCESS;
 };
-static_assert(sizeof(Answer) == 8);
+static_assert(sizeof(CallReplyHeader) == 8);
 
-enum class Special : std::uint16_t {
+enum class ControlMessage : std::uint16_t {
   kFence = 0xff00,  // Fence
-  kLayout,          // handle of a function: its parameters as Parameter
+  kLayout,          // handle of a function: its parameters as KernelParameter
   kCopyIn,          // CopyIn and the bytes
   kCopyOut,         // CopyOut; answers of a piece each until all is there or one fails
 };
@@ -36,23 +36,23 @@ struct Fence {
   std::uint64_t count = 0;
 };
 
-struct Parameter {
+struct KernelParameter {
   std::uint32_t offset = 0;
   std::uint32_t bytes = 0;
 };
 
-enum class Route : std::uint32_t { kNow, kNowOwnStream, kInStream, kInStreamOrOwn };
+enum class CopyMode : std::uint32_t { kNow, kNowOwnStream, kInStream, kInStreamOrOwn };
 struct CopyIn {
   CUdeviceptr to = 0;
   std::uint64_t stream = 0;
-  Route route = Route::kNow;
+  CopyMode route = CopyMode::kNow;
   std::uint32_t unused = 0;
 };
 struct CopyOut {
   CUdeviceptr from = 0;
   std::uint64_t bytes = 0;
   std::uint64_t stream = 0;
-  Route route = Route::kNow;
+  CopyMode route = CopyMode::kNow;
   std::uint32_t unused = 0;
 };
 

@@ -10,23 +10,23 @@
 
 namespace regatta::remote {
 
-class Host;
-using Layout = std::vector<Parameter>;
+class HostProcess;
+using ParameterLayout = std::vector<KernelParameter>;
 
 inline constexpr std::size_t kMostParameters = 4096;
 inline constexpr std::size_t kMostParameterBytes = 32764;  // the driver's own limit
 
 // 0 where there are none.
-std::size_t layout_bytes(const Layout& layout);
+std::size_t layout_bytes(const ParameterLayout& layout);
 
 // The client's: asks the server when it is not known. What this thread found last is
 // found_layout().
 CUresult find_layout(CUfunction function);
-const Layout& found_layout();
+const ParameterLayout& found_layout();
 void forget_layouts();  // functions may have gone, and their handles may be given again
 
 // The server's.
-CUresult host_layout(Host& host, CUfunction function, Layout& layout);
+CUresult host_layout(HostProcess& host, CUfunction function, ParameterLayout& layout);
 
 // True when the header of the image says no more than is there; the last byte is a zero of ours.
 bool holds_image(const std::vector<std::byte>& bytes);

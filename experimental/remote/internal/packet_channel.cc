@@ -26,8 +26,12 @@ constexpr std::string_view kGreeting = "regatta\n";
 
 }  // namespace
 
-PacketChannel::PacketChannel(std::unique_ptr<PacketPort> port, os::UniqueFd tcp, milliseconds nap)
-    : nap_(nap), port_(std::move(port)), tcp_(std::move(tcp)), free_(kPortSends) {
+PacketChannel::PacketChannel(std::unique_ptr<PacketPort> port, os::UniqueFd tcp,
+                             milliseconds poll_interval)
+    : poll_interval_(poll_interval),
+      port_(std::move(port)),
+      tcp_(std::move(tcp)),
+      free_(kPortSends) {
   std::iota(free_.begin(), free_.end(), 0U);
 }
 
@@ -48,7 +52,7 @@ void PacketChannel::wait_until(Lock& lock, Condition condition, Clock::time_poin
       ::sched_yield();
       lock.lock();
     } else if (is_watched_) {
-      changed_.wait_until(lock, std::min(deadline, now + nap_));
+      changed_.wait_until(lock, std::min(deadline, now + poll_interval_));
     } else {
       sleep(lock, deadline);
     }
@@ -60,12 +64,13 @@ void PacketChannel::sleep(Lock& lock, Clock::time_point deadline) {
   port_->arm();
   if (progress()) return;  // what came before the port was armed wakes nobody
   const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
-  const milliseconds nap = std::clamp(left, milliseconds{1}, is_cut_ ? milliseconds{5} : nap_);
+  const milliseconds poll_interval =
+      std::clamp(left, milliseconds{1}, is_cut_ ? milliseconds{5} : poll_interval_);
   pollfd watched[2] = {{port_->fd(), POLLIN, 0},
                        {is_cut_ ? -1 : tcp_.get(), POLLIN | POLLRDHUP, 0}};
   is_watched_ = true;
   lock.unlock();
-  static_cast<void>(::poll(watched, 2, static_cast<int>(nap.count())));
+  static_cast<void>(::poll(watched, 2, static_cast<int>(poll_interval.count())));
   lock.lock();
   is_watched_ = false;
   changed_.notify_all();
@@ -92,7 +97,7 @@ void PacketChannel::complete(const Completion& completion) {
   if (completion.is_send) return free_.push_back(completion.slot);
   if (completion.bytes > kPacketBytes || !credit_.take_back(completion.returned)) return lose();
   if (completion.bytes == 0) return give_back(completion.slot);
-  came_.push_back({completion.slot, completion.bytes, 0});
+  received_.push_back({completion.slot, completion.bytes, 0});
 }
 
 void PacketChannel::give_back(std::uint32_t receive) {
@@ -142,31 +147,31 @@ bool PacketChannel::send(std::string_view first, std::string_view second) {
 std::size_t PacketChannel::receive(void* into, std::size_t count) {
   Lock lock(mutex_);
   wait_until(
-      lock, [this] { return !came_.empty(); }, Clock::time_point::max());
+      lock, [this] { return !received_.empty(); }, Clock::time_point::max());
   auto* const at = static_cast<std::byte*>(into);
   std::size_t done = 0;
-  while (done < count && !came_.empty()) {
-    Came& packet = came_.front();
+  while (done < count && !received_.empty()) {
+    ReceivedPacket& packet = received_.front();
     const std::size_t part = std::min(count - done, packet.bytes - packet.taken);
     std::memcpy(at + done, port_->receive_slot(packet.slot) + packet.taken, part);
     done += part;
     packet.taken += part;
     if (packet.taken < packet.bytes) break;
     const std::uint32_t slot = packet.slot;
-    came_.pop_front();
+    received_.pop_front();
     give_back(slot);
   }
   return_credit();
   return done;
 }
 
-bool PacketChannel::greet(bool begins, milliseconds patience) {
+bool PacketChannel::handshake(bool begins, milliseconds timeout) {
   if (begins && !send(kGreeting, {})) return false;
   {
     Lock lock(mutex_);
     wait_until(
-        lock, [this] { return !came_.empty(); }, Clock::now() + patience);
-    if (is_lost_ || came_.empty() || came_.front().bytes != kGreeting.size()) return false;
+        lock, [this] { return !received_.empty(); }, Clock::now() + timeout);
+    if (is_lost_ || received_.empty() || received_.front().bytes != kGreeting.size()) return false;
   }
   char came[kGreeting.size()];
   if (receive(came, sizeof came) != sizeof came) return false;

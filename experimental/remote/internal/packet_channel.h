@@ -22,14 +22,14 @@
 
 namespace regatta::remote {
 
-class PacketChannel final : public Channel {
+class PacketChannel final : public ByteChannel {
  public:
   // Without an event nobody sleeps longer.
-  static constexpr std::chrono::milliseconds kNap{1000};
+  static constexpr std::chrono::milliseconds kPollInterval{1000};
 
   // `tcp`: nothing is said on it from now on.
   PacketChannel(std::unique_ptr<PacketPort> port, os::UniqueFd tcp,
-                std::chrono::milliseconds nap = kNap);
+                std::chrono::milliseconds poll_interval = kPollInterval);
   ~PacketChannel() override;
 
   bool send(std::string_view first, std::string_view second) override;
@@ -38,12 +38,12 @@ class PacketChannel final : public Channel {
   void leave() override;
 
   // Shows that packets go both ways; the end that asked for the connection begins.
-  bool greet(bool begins, std::chrono::milliseconds patience);
+  bool handshake(bool begins, std::chrono::milliseconds timeout);
 
  private:
   using Clock = std::chrono::steady_clock;
   using Lock = std::unique_lock<std::mutex>;
-  struct Came {
+  struct ReceivedPacket {
     std::uint32_t slot = 0;
     std::size_t bytes = 0;
     std::size_t taken = 0;
@@ -61,7 +61,7 @@ class PacketChannel final : public Channel {
   void sleep(Lock& lock, Clock::time_point deadline);
   void lose();
 
-  const std::chrono::milliseconds nap_;
+  const std::chrono::milliseconds poll_interval_;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
@@ -69,7 +69,7 @@ class PacketChannel final : public Channel {
   os::UniqueFd tcp_;
   rdma::Credit credit_{kPortReceives};
   std::vector<std::uint32_t> free_;  // slots to send from
-  std::deque<Came> came_;
+  std::deque<ReceivedPacket> received_;
   Clock::time_point cut_at_{};
   bool is_cut_ = false;      // the TCP connection is over
   bool is_watched_ = false;  // a thread sleeps until something comes; the others wait for it

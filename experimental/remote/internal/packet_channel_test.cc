@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include "experimental/remote/internal/fake_port.h"
+#include "experimental/remote/internal/fake_packet_port.h"
 
 namespace regatta::remote {
 namespace {
@@ -16,7 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Who sleeps through an event is late by this, and does not come through because a nap is short.
+// Who sleeps through an event is late by this, and does not come through because a poll_interval is
+// short.
 constexpr milliseconds kLongNap{30'000};
 
 std::string text_of(std::size_t bytes, unsigned seed) {
@@ -27,8 +28,8 @@ std::string text_of(std::size_t bytes, unsigned seed) {
   return text;
 }
 
-bool read_all(Channel& channel, std::string& text) {
-  return Inbox(channel).read(text.data(), text.size());
+bool read_all(ByteChannel& channel, std::string& text) {
+  return BufferedReader(channel).read(text.data(), text.size());
 }
 
 class PacketChannelTest : public testing::Test {
@@ -38,7 +39,7 @@ class PacketChannelTest : public testing::Test {
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, tcp), 0);
     for (int side = 0; side < 2; ++side) {
       tcp_[side] = tcp[side];
-      ends_[side] = std::make_unique<PacketChannel>(std::make_unique<FakePort>(wire_, side),
+      ends_[side] = std::make_unique<PacketChannel>(std::make_unique<FakePacketPort>(wire_, side),
                                                     os::UniqueFd(tcp[side]), kLongNap);
     }
   }
@@ -60,13 +61,13 @@ class PacketChannelTest : public testing::Test {
   }
 
   int tcp_[2] = {-1, -1};
-  std::shared_ptr<FakeWire> wire_ = std::make_shared<FakeWire>();
+  std::shared_ptr<FakePacketLink> wire_ = std::make_shared<FakePacketLink>();
   std::unique_ptr<PacketChannel> ends_[2];
 };
 
 TEST_F(PacketChannelTest, CarriesBytesOfAnyLengthInOrderAndBothWays) {
   std::thread echo([&] {
-    Inbox inbox(*ends_[1]);
+    BufferedReader inbox(*ends_[1]);
     std::uint32_t size = 0;
     std::string text;
     while (inbox.read(&size, sizeof size)) {
@@ -74,7 +75,7 @@ TEST_F(PacketChannelTest, CarriesBytesOfAnyLengthInOrderAndBothWays) {
       if (!inbox.read(text.data(), size) || !ends_[1]->send(text, {})) return;
     }
   });
-  Inbox inbox(*ends_[0]);
+  BufferedReader inbox(*ends_[0]);
   for (const std::size_t bytes : {1UL, 7UL, kPacketBytes - 4, kPacketBytes - 3, kPacketBytes,
                                   3 * kPacketBytes + 5, 30 * kPacketBytes, 200'000UL}) {
     const std::string text = text_of(bytes, static_cast<unsigned>(bytes));
@@ -110,7 +111,7 @@ TEST_F(PacketChannelTest, WakesWhoeverSomethingCameFor) {
   constexpr int kRounds = 3000;
   std::thread far([&] {
     std::string question(100, '\0');
-    Inbox inbox(*ends_[1]);
+    BufferedReader inbox(*ends_[1]);
     for (int i = 0; i < kRounds; ++i) {
       if (!inbox.read(question.data(), question.size())) return;
       if (i % 3 == 0) ends_[1]->send("answer", {});
@@ -118,7 +119,7 @@ TEST_F(PacketChannelTest, WakesWhoeverSomethingCameFor) {
   });
   std::thread asker([&] {
     std::string answer(6, '\0');
-    Inbox inbox(*ends_[0]);
+    BufferedReader inbox(*ends_[0]);
     for (int i = 0; i < kRounds; i += 3)
       ASSERT_TRUE(inbox.read(answer.data(), answer.size()));
   });
@@ -205,7 +206,7 @@ TEST_F(PacketChannelTest, EndsWithAnEndThatBreaksTheRules) {
       {.is_good = true, .is_send = false, .slot = slot, .bytes = kPacketBytes + 1},
       {.is_good = true, .is_send = false, .slot = slot, .bytes = 1, .returned = 1}};
   for (const Completion& one : broken) {
-    wire_ = std::make_shared<FakeWire>();
+    wire_ = std::make_shared<FakePacketLink>();
     SetUp();
     inject(0, one);
     char byte = 0;
@@ -216,21 +217,21 @@ TEST_F(PacketChannelTest, EndsWithAnEndThatBreaksTheRules) {
 
 TEST_F(PacketChannelTest, GreetsWherePacketsGoBothWays) {
   bool is_answered = false;
-  std::thread far([&] { is_answered = ends_[1]->greet(false, milliseconds(5000)); });
-  EXPECT_TRUE(ends_[0]->greet(true, milliseconds(5000)));
+  std::thread far([&] { is_answered = ends_[1]->handshake(false, milliseconds(5000)); });
+  EXPECT_TRUE(ends_[0]->handshake(true, milliseconds(5000)));
   far.join();
   EXPECT_TRUE(is_answered);
 }
 
 TEST_F(PacketChannelTest, GivesUpAGreetingThatNobodyAnswers) {
   wire_->loses = true;
-  EXPECT_FALSE(ends_[0]->greet(true, milliseconds(50)));
-  EXPECT_FALSE(ends_[1]->greet(false, milliseconds(50)));
+  EXPECT_FALSE(ends_[0]->handshake(true, milliseconds(50)));
+  EXPECT_FALSE(ends_[1]->handshake(false, milliseconds(50)));
 }
 
 TEST_F(PacketChannelTest, TakesNoOtherWordForAGreeting) {
   ASSERT_TRUE(ends_[0]->send("not that", {}));
-  EXPECT_FALSE(ends_[1]->greet(false, milliseconds(5000)));
+  EXPECT_FALSE(ends_[1]->handshake(false, milliseconds(5000)));
 }
 
 }  // namespace

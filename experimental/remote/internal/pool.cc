@@ -18,11 +18,11 @@ long long free_bytes(const PoolDevice& device) {
   return device.memory_free ? device.memory_free->value : std::numeric_limits<long long>::max();
 }
 
-bool fits(const PoolDevice& device, const Slice& slice) {
+bool fits(const PoolDevice& device, const SliceRequirements& slice) {
   return free_bytes(device) >= slice.memory.value && device.compute_free_ppm >= slice.compute_ppm;
 }
 
-bool is_reachable(const PoolDevice& device, const Slice& slice) {
+bool is_reachable(const PoolDevice& device, const SliceRequirements& slice) {
   return device.has_rdma || !slice.needs_rdma;
 }
 
@@ -36,7 +36,7 @@ std::string memory_text(const PoolDevice& device) {
 
 // What to ask for instead: as much memory as there is with this part of the time, or, where no
 // device has it, the most of the time.
-Error nothing_fits(const std::vector<PoolDevice>& devices, const Slice& slice) {
+Error nothing_fits(const std::vector<PoolDevice>& devices, const SliceRequirements& slice) {
   const std::string asked = fmt::format("no GPU has {} and {} free", format_bytes(slice.memory),
                                         percent(slice.compute_ppm));
   const PoolDevice* best = nullptr;
@@ -63,7 +63,8 @@ Error nothing_fits(const std::vector<PoolDevice>& devices, const Slice& slice) {
 
 }  // namespace
 
-Result<std::size_t> choose_device(const std::vector<PoolDevice>& devices, const Slice& slice) {
+Result<std::size_t> choose_device(const std::vector<PoolDevice>& devices,
+                                  const SliceRequirements& slice) {
   const auto rank = [](const PoolDevice& device) {
     return std::tuple(free_bytes(device), device.compute_free_ppm, std::cref(device.server).get(),
                       device.gpu);

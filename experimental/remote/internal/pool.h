@@ -21,7 +21,7 @@ struct PoolDevice {
   bool has_rdma = false;  // the server
 };
 
-struct Slice {
+struct SliceRequirements {
   Bytes memory{0};
   unsigned compute_ppm = 0;
   bool needs_rdma = false;
@@ -30,7 +30,8 @@ struct Slice {
 // The device where the least memory stays free, then the least time; of equals the first by the
 // server's name and the GPU's number. kExhausted says the largest slice that would fit;
 // kUnsupported: RDMA is needed and no server has it.
-Result<std::size_t> choose_device(const std::vector<PoolDevice>& devices, const Slice& slice);
+Result<std::size_t> choose_device(const std::vector<PoolDevice>& devices,
+                                  const SliceRequirements& slice);
 
 // The devices in what a server shows: the JSON of `regatta gpu ps`, and whether it has RDMA.
 Result<std::vector<PoolDevice>> pool_devices(const std::string& server, const std::string& books);

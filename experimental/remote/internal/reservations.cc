@@ -66,9 +66,9 @@ Result<Reservations::Child> Reservations::start(const std::vector<std::string>& 
   theirs.reset();
   pollfd waiting{child.control.get(), POLLIN, 0};
   const int came = ::poll(&waiting, 1, kStartPatienceMs);
-  const auto ready = came == 1
-                         ? sharing::receive_message(child.control.get(), 16)
-                         : Result<sharing::Message>(Error{Code::kTimeout, "it does not start"});
+  const auto ready =
+      came == 1 ? sharing::receive_message(child.control.get(), 16)
+                : Result<sharing::DaemonMessage>(Error{Code::kTimeout, "it does not start"});
   if (ready && ready->bytes == "ready") return child;
   const int status = stop(child);
   const std::string why = last_line(complaints.get());
@@ -100,10 +100,10 @@ Result<std::string> Reservations::reserve(const SliceRequest& request) {
     words.push_back(fmt::format("--compute={}", request.compute_ppm / 1e4));
   if (request.weight != 0) words.push_back(fmt::format("--weight={}", request.weight));
   if (!request.priority.empty()) words.push_back("--priority=" + request.priority);
-  REGATTA_TRY(keeper, start(words));
+  REGATTA_TRY(tenant_holder, start(words));
   const std::string ticket = random_text();
   const std::lock_guard lock(mutex_);
-  all_[ticket] = {.name = request.name, .keeper = std::move(keeper)};
+  all_[ticket] = {.name = request.name, .tenant_holder = std::move(tenant_holder)};
   return ticket;
 }
 
@@ -113,7 +113,7 @@ void Reservations::end(const std::string& ticket) {
   if (at == all_.end()) return;
   for (auto& [key, host] : at->second.hosts)
     stop(host);
-  stop(at->second.keeper);
+  stop(at->second.tenant_holder);
   all_.erase(at);
 }
 

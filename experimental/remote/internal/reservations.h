@@ -28,7 +28,7 @@ struct SliceRequest {
 
 class Reservations {
  public:
-  explicit Reservations(const ServeOptions& options) : options_(options) {}
+  explicit Reservations(const GpuServerOptions& options) : options_(options) {}
   Reservations(const Reservations&) = delete;
   Reservations& operator=(const Reservations&) = delete;
 
@@ -37,7 +37,7 @@ class Reservations {
   void end(const std::string& ticket);
   // A host process for one more program; what comes back is its key. `anchor` ends it.
   Result<std::string> open(const std::string& ticket, os::UniqueFd anchor);
-  // Hands a connection of that program to its host process, with what it offers (meeting.h).
+  // Hands a connection of that program to its host process, with what it offers (rendezvous.h).
   struct Joining {
     std::uint64_t number = 0;
     std::string offer;
@@ -52,7 +52,7 @@ class Reservations {
   };
   struct Reservation {
     std::string name;
-    Child keeper;                        // is in the tenant, so that it stays
+    Child tenant_holder;                 // is in the tenant, so that it stays
     std::map<std::string, Child> hosts;  // by key
   };
   Result<Child> start(const std::vector<std::string>& tenant) const;
@@ -60,7 +60,7 @@ class Reservations {
   static int stop(Child& child);
   std::map<std::string, Reservation>::iterator find(const std::string& ticket);
 
-  const ServeOptions options_;
+  const GpuServerOptions options_;
   std::mutex mutex_;
   std::map<std::string, Reservation> all_;  // by ticket, guarded by mutex_
 };

@@ -14,9 +14,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "experimental/remote/internal/host.h"
-#include "experimental/remote/internal/meeting.h"
-#include "experimental/remote/internal/rdma_port.h"
+#include "experimental/remote/internal/host_process.h"
+#include "experimental/remote/internal/rdma_packet_port.h"
+#include "experimental/remote/internal/rendezvous.h"
 #include "experimental/remote/internal/reservations.h"
 #include "experimental/remote/internal/socket.h"
 #include "experimental/remote/internal/table.h"
@@ -50,11 +50,11 @@ void wait_for_end(int fd) {
 
 class GpuServer {
  public:
-  explicit GpuServer(const ServeOptions& options) : options_(options), reservations_(options) {}
+  explicit GpuServer(const GpuServerOptions& options) : options_(options), reservations_(options) {}
 
   // A connection, from its first word on.
   void serve(os::UniqueFd fd) {
-    os::watch_peer(fd.get());
+    os::enable_keepalive(fd.get());
     set_patience(fd.get(), 5);
     const bool is_welcome = ++handshakes_ <= kMostHandshakes;
     const auto asked = is_welcome ? receive_text(fd.get(), false)
@@ -83,10 +83,10 @@ class GpuServer {
   }
 
   Result<std::string> show(const os::UniqueFd& fd) {
-    REGATTA_TRY(books, sharing::ask_daemon(options_.daemon_socket, R"({"ask":"ps"})"));
+    REGATTA_TRY(books, sharing::send_control_request(options_.daemon_socket, R"({"ask":"ps"})"));
     json shown = json::parse(books);
     const std::string at =
-        options_.rdma_address.empty() ? os::own_end(fd.get()).host : options_.rdma_address;
+        options_.rdma_address.empty() ? os::local_endpoint(fd.get()).host : options_.rdma_address;
     shown["rdma"] = find_rdma(at).has_value();
     static_cast<void>(send_text(fd.get(), shown.dump()));
     return std::string();
@@ -142,7 +142,7 @@ class GpuServer {
     return std::string();
   }
 
-  const ServeOptions options_;
+  const GpuServerOptions options_;
   Reservations reservations_;
   std::atomic<int> handshakes_ = 0;
 };
@@ -188,12 +188,12 @@ Result<std::string> read_token(const std::string& path) {
 }
 
 // What every program of others will need: a daemon that takes orders from here, and a driver.
-static Status check_parts(const ServeOptions& options) {
-  REGATTA_TRY_DO(sharing::ask_daemon(options.daemon_socket, R"({"ask":"policy"})"));
+static Status check_parts(const GpuServerOptions& options) {
+  REGATTA_TRY_DO(sharing::send_control_request(options.daemon_socket, R"({"ask":"policy"})"));
   return load_driver(options.driver).and_then([](const auto&) { return Status(); });
 }
 
-Status serve_gpus(const ServeOptions& options, const std::atomic<bool>& stop) {
+Status serve_gpus(const GpuServerOptions& options, const std::atomic<bool>& stop) {
   if (!options.rdma_address.empty()) {
     const Status found = find_rdma(options.rdma_address);
     if (!found) return Error{found.error().code, "--rdma-address: " + found.error().message};
@@ -206,7 +206,7 @@ Status serve_gpus(const ServeOptions& options, const std::atomic<bool>& stop) {
   // With port 0 the system chose one.
   log_info(fmt::format("{}:{}: lends GPUs of the daemon at {}",
                        options.listen.substr(0, options.listen.rfind(':')),
-                       os::own_end(listener->get()).port, options.daemon_socket));
+                       os::local_endpoint(listener->get()).port, options.daemon_socket));
   while (!stop) {
     pollfd waiting{listener->get(), POLLIN, 0};
     if (::poll(&waiting, 1, 200) != 1) continue;

@@ -11,7 +11,7 @@
 
 namespace regatta::remote {
 
-struct ServeOptions {
+struct GpuServerOptions {
   std::string listen;         // HOST:PORT
   std::string token;          // who knows it may reserve
   std::string daemon_socket;  // of regatta gpu daemon
@@ -22,7 +22,7 @@ struct ServeOptions {
 };
 
 // Serves until `stop`.
-Status serve_gpus(const ServeOptions& options, const std::atomic<bool>& stop);
+Status serve_gpus(const GpuServerOptions& options, const std::atomic<bool>& stop);
 
 // In a time that says nothing of where the texts differ.
 bool is_same_secret(std::string_view given, std::string_view right);

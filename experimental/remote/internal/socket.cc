@@ -14,20 +14,20 @@
 namespace regatta::remote {
 namespace {
 
-constexpr Seconds kDialPatience{5};
+constexpr Seconds kConnectTimeout{5};
 
 }  // namespace
 
-void watch_silence(int fd) {
+void set_silence_timeout(int fd) {
   const timeval often{.tv_sec = 1};
   static_cast<void>(::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &often, sizeof often));
   static_cast<void>(::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &often, sizeof often));
 }
 
-Result<os::UniqueFd> dial_tcp(const std::string& address) {
+Result<os::UniqueFd> connect_tcp(const std::string& address) {
   REGATTA_TRY(parsed, os::parse_host_port(address));
-  auto fd = os::dial_tcp(parsed, kDialPatience);
-  if (fd) watch_silence(fd->get());
+  auto fd = os::connect_tcp(parsed, kConnectTimeout);
+  if (fd) set_silence_timeout(fd->get());
   if (!fd && fd.error().code == Code::kUnavailable)
     return Error{Code::kUnavailable,
                  fd.error().message + "; start a GPU server with regatta gpu serve"};

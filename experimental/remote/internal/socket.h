@@ -13,10 +13,10 @@
 namespace regatta::remote {
 
 // At "HOST:PORT".
-Result<os::UniqueFd> dial_tcp(const std::string& address);
+Result<os::UniqueFd> connect_tcp(const std::string& address);
 Result<os::UniqueFd> listen_tcp(const std::string& address);
-// The end of os::watch_peer() also while something is under way, as dial_tcp() has it.
-void watch_silence(int fd);
+// The end of os::enable_keepalive() also while something is under way, as connect_tcp() has it.
+void set_silence_timeout(int fd);
 
 bool send_all(int fd, const void* bytes, std::size_t count);
 bool send_both(int fd, std::string_view first, std::string_view second);

@@ -2,11 +2,11 @@
 // The client's functions and the server's are made from these.
 #pragma once
 
-#include "experimental/remote/internal/launch_kinds.h"
+#include "experimental/remote/internal/launch_argument_kinds.h"
 
 namespace regatta::remote {
 
-enum class Number : std::uint16_t {
+enum class CallNumber : std::uint16_t {
 #define CALL(base, symbol, ...) symbol,
 #define TWIN CALL
 #define HAND CALL
@@ -22,11 +22,11 @@ struct Kinds {
   static_assert(mode == Mode::kWait || !has_result, "nobody would wait for the result");
 };
 
-template <Number number>
+template <CallNumber number>
 struct Row;
 #define CALL(base, symbol, since, mode, ...)                        \
   template <>                                                       \
-  struct Row<Number::symbol> {                                      \
+  struct Row<CallNumber::symbol> {                                  \
     static constexpr const char* name = #symbol;                    \
     using Arguments = Kinds<Mode::mode __VA_OPT__(, ) __VA_ARGS__>; \
   };
@@ -49,15 +49,15 @@ constexpr std::uint64_t table_mark() {
 }
 
 // Functions and modules may be gone after these.
-constexpr bool ends_functions(Number number) {
+constexpr bool ends_functions(CallNumber number) {
   switch (number) {
-    case Number::cuCtxDestroy_v2:
-    case Number::cuDevicePrimaryCtxRelease:
-    case Number::cuDevicePrimaryCtxRelease_v2:
-    case Number::cuDevicePrimaryCtxReset:
-    case Number::cuDevicePrimaryCtxReset_v2:
-    case Number::cuModuleUnload:
-    case Number::cuLibraryUnload:
+    case CallNumber::cuCtxDestroy_v2:
+    case CallNumber::cuDevicePrimaryCtxRelease:
+    case CallNumber::cuDevicePrimaryCtxRelease_v2:
+    case CallNumber::cuDevicePrimaryCtxReset:
+    case CallNumber::cuDevicePrimaryCtxReset_v2:
+    case CallNumber::cuModuleUnload:
+    case CallNumber::cuLibraryUnload:
       return true;
     default:
       return false;

@@ -14,10 +14,10 @@
 
 namespace regatta_torch {
 
-struct HandleDeleter {
+struct CommHandleDeleter {
   void operator()(regatta_coll_handle* handle) const { regatta_coll_handle_free(handle); }
 };
-using Handle = std::unique_ptr<regatta_coll_handle, HandleDeleter>;
+using CommHandle = std::unique_ptr<regatta_coll_handle, CommHandleDeleter>;
 
 // Throws "regatta: TEXT" (in Python a RuntimeError) unless the status is REGATTA_COLL_OK.
 void check(std::int32_t status, const regatta_coll_error& error);
@@ -32,28 +32,29 @@ struct ConnectOptions {
 };
 
 // Gives this rank's text, gets the texts of all ranks in rank order. May throw.
-using Exchange = std::function<std::vector<std::string>(const std::string& mine)>;
+using EndpointExchange = std::function<std::vector<std::string>(const std::string& mine)>;
 
 class Comm {
  public:
-  static std::shared_ptr<Comm> connect(const ConnectOptions& options, const Exchange& exchange);
+  static std::shared_ptr<Comm> connect(const ConnectOptions& options,
+                                       const EndpointExchange& exchange);
   // One of the same ranks, whose messages do not meet those of this one. Collective.
-  std::shared_ptr<Comm> twin();
+  std::shared_ptr<Comm> duplicate();
 
   // Calls begin(comm, &handle, &error) with nobody else in the communicator.
   template <typename Begin>
-  Handle begin(Begin&& begin) {
+  CommHandle begin(Begin&& begin) {
     const std::lock_guard lock(mutex_);
     regatta_coll_handle* handle = nullptr;
     regatta_coll_error error{};
     check(begin(comm_.get(), &handle, &error), error);
-    return Handle(handle);
+    return CommHandle(handle);
   }
 
   // The same for several calls that begin together: begin(comm, &error) makes them without handles
   // and gives the status of the first that failed. It does not throw.
   template <typename Begin>
-  Handle begin_together(Begin&& begin) {
+  CommHandle begin_together(Begin&& begin) {
     const std::lock_guard lock(mutex_);
     regatta_coll_error of_group{};
     regatta_coll_error error{};
@@ -61,7 +62,7 @@ class Comm {
     const std::int32_t status = begin(comm_.get(), &error);
     regatta_coll_handle* ended = nullptr;
     check(regatta_coll_group_end(&ended, &of_group), of_group);
-    Handle handle(ended);
+    CommHandle handle(ended);
     check(status, error);
     return handle;
   }

@@ -10,9 +10,9 @@ namespace regatta_torch {
 namespace {
 
 // NOLINTNEXTLINE(readability-function-size): Python names the arguments
-c10::intrusive_ptr<Base> connect(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                                 double timeout_s, const std::string& token,
-                                 const std::string& server, const std::string& address) {
+c10::intrusive_ptr<TorchBase> connect(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                      int size, double timeout_s, const std::string& token,
+                                      const std::string& server, const std::string& address) {
   return ProcessGroup::connect(store, {.rank = rank,
                                        .size = size,
                                        .timeout_s = timeout_s,

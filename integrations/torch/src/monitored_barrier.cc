@@ -15,9 +15,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kForTheAnswer{5000};
 constexpr const char* kAllCame = "+";
 
-bool arrives(c10d::Store& store, const std::string& key, std::chrono::milliseconds patience) {
+bool arrives(c10d::Store& store, const std::string& key, std::chrono::milliseconds timeout) {
   try {
-    store.wait({key}, std::max(patience, std::chrono::milliseconds(1)));
+    store.wait({key}, std::max(timeout, std::chrono::milliseconds(1)));
     return true;
   } catch (const std::exception&) {
     return false;
@@ -26,7 +26,7 @@ bool arrives(c10d::Store& store, const std::string& key, std::chrono::millisecon
 
 std::string missing_ranks(c10d::Store& store, const MonitoredBarrier& barrier,
                           const std::string& prefix) {
-  const auto deadline = Clock::now() + barrier.patience;
+  const auto deadline = Clock::now() + barrier.timeout;
   std::string missing;
   for (int peer = 1; peer < barrier.size; ++peer) {
     const auto rest =
@@ -51,7 +51,7 @@ void monitored_barrier(c10d::Store& store, const MonitoredBarrier& barrier) {
     store.set(verdict, {text.begin(), text.end()});
   } else {
     store.set(prefix + std::to_string(barrier.rank), {'+'});
-    if (!arrives(store, verdict, barrier.patience + kForTheAnswer)) {
+    if (!arrives(store, verdict, barrier.timeout + kForTheAnswer)) {
       missing = "rank 0";
     } else {
       const std::vector<std::uint8_t> text = store.get(verdict);
@@ -60,7 +60,7 @@ void monitored_barrier(c10d::Store& store, const MonitoredBarrier& barrier) {
     }
   }
   TORCH_CHECK(missing.empty(), "regatta: monitored_barrier: no word from ", missing, " within ",
-              barrier.patience.count(), " ms: see whether it runs");
+              barrier.timeout.count(), " ms: see whether it runs");
 }
 
 }  // namespace regatta_torch

@@ -12,7 +12,7 @@ struct MonitoredBarrier {
   int rank = 0;
   int size = 1;
   std::uint64_t number = 0;  // counts the barriers of the group
-  std::chrono::milliseconds patience{0};
+  std::chrono::milliseconds timeout{0};
   bool names_all = false;  // else the first one that is missing
 };
 

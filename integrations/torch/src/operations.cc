@@ -17,8 +17,8 @@ std::uint64_t bytes_of(const at::Tensor& tensor) {
   return static_cast<std::uint64_t>(tensor.nbytes());
 }
 
-Operation make(const Group& group, OpType type, const char* title, Tensors outputs) {
-  Operation operation;
+PendingOperation make(const RankGroup& group, OpType type, const char* title, Tensors outputs) {
+  PendingOperation operation;
   operation.type = type;
   operation.title = title;
   operation.comm = group.comm;
@@ -32,19 +32,19 @@ bool is_dense(const at::Tensor& tensor) {
 }
 
 // Contiguous memory with the elements of the tensor: its own, or a copy. Alive with the operation.
-at::Tensor dense(Operation& operation, const at::Tensor& tensor) {
+at::Tensor dense(PendingOperation& operation, const at::Tensor& tensor) {
   at::Tensor memory = tensor.detach().resolve_conj().resolve_neg().contiguous();
   operation.buffers.push_back(memory);
   return memory;
 }
 
-at::Tensor fresh(Operation& operation, const at::Tensor& like) {
+at::Tensor fresh(PendingOperation& operation, const at::Tensor& like) {
   at::Tensor memory = at::empty_like(like.detach(), at::MemoryFormat::Contiguous);
   operation.buffers.push_back(memory);
   return memory;
 }
 
-void then(Operation& operation, std::function<void()> next) {
+void then(PendingOperation& operation, std::function<void()> next) {
   operation.place = [before = std::move(operation.place), after = std::move(next)] {
     if (before) before();
     after();
@@ -52,7 +52,7 @@ void then(Operation& operation, std::function<void()> next) {
 }
 
 // Memory for a result: the tensor's own, or some that is copied to it at the end.
-at::Tensor room(Operation& operation, const at::Tensor& tensor) {
+at::Tensor room(PendingOperation& operation, const at::Tensor& tensor) {
   if (is_dense(tensor)) return dense(operation, tensor);
   at::Tensor memory = fresh(operation, tensor);
   then(operation, [memory, tensor] { tensor.copy_(memory); });
@@ -60,19 +60,19 @@ at::Tensor room(Operation& operation, const at::Tensor& tensor) {
 }
 
 // The same, where the tensor is an input too.
-at::Tensor in_place(Operation& operation, const at::Tensor& tensor) {
+at::Tensor in_place(PendingOperation& operation, const at::Tensor& tensor) {
   if (is_dense(tensor)) return dense(operation, tensor);
   at::Tensor memory = dense(operation, tensor);
   then(operation, [memory, tensor] { tensor.copy_(memory); });
   return memory;
 }
 
-at::Tensor joined(Operation& operation, const Tensors& parts) {
+at::Tensor joined(PendingOperation& operation, const Tensors& parts) {
   operation.buffers.push_back(join_parts(parts));
   return operation.buffers.back();
 }
 
-at::Tensor room_for(Operation& operation, const Tensors& parts) {
+at::Tensor room_for(PendingOperation& operation, const Tensors& parts) {
   at::Tensor memory = room_for_parts(parts);
   operation.buffers.push_back(memory);
   then(operation, [memory, parts] { place_parts(memory, parts); });
@@ -85,7 +85,7 @@ void check_same_number(const char* call, const Tensors& outputs, const Tensors& 
 }
 
 // Before anything is begun: what has begun cannot be taken back.
-void check_own_part(const Group& group, const Tensors& outputs, const Tensors& inputs) {
+void check_own_part(const RankGroup& group, const Tensors& outputs, const Tensors& inputs) {
   const at::Tensor& in = inputs[static_cast<std::size_t>(group.rank)];
   const at::Tensor& out = outputs[static_cast<std::size_t>(group.rank)];
   TORCH_CHECK(in.nbytes() == out.nbytes(), "regatta: alltoall: rank ", group.rank, " keeps ",
@@ -94,7 +94,7 @@ void check_own_part(const Group& group, const Tensors& outputs, const Tensors& i
 
 // Begins call(i, comm, handle, error) for each i below `count`, together.
 template <typename Call>
-Handle begin_each(const Group& group, std::size_t count, const Call& call) {
+CommHandle begin_each(const RankGroup& group, std::size_t count, const Call& call) {
   if (count == 1)
     return group.comm->begin([&](auto* comm, auto** handle, auto* error) {
       return call(std::size_t{0}, comm, handle, error);
@@ -109,7 +109,7 @@ Handle begin_each(const Group& group, std::size_t count, const Call& call) {
 }
 
 // in[k] goes to rank k, out[k] comes from it, each in memory of its own.
-Handle exchange_all(const Group& group, const Tensors& in, const Tensors& out) {
+CommHandle exchange_all(const RankGroup& group, const Tensors& in, const Tensors& out) {
   return begin_each(group, in.size(),
                     [&](std::size_t peer, auto* comm, auto** handle, auto* error) {
                       const auto rank = static_cast<std::int32_t>(peer);
@@ -152,8 +152,8 @@ Tensors split_rows(const at::Tensor& tensor, const std::vector<std::int64_t>& ro
 
 }  // namespace
 
-Operation broadcast(const Group& group, const at::Tensor& tensor, std::int64_t root) {
-  Operation operation = make(group, OpType::BROADCAST, "regatta:broadcast", {tensor});
+PendingOperation broadcast(const RankGroup& group, const at::Tensor& tensor, std::int64_t root) {
+  PendingOperation operation = make(group, OpType::BROADCAST, "regatta:broadcast", {tensor});
   const at::Tensor data = in_place(operation, tensor);
   operation.handles.push_back(group.comm->begin([&](auto* comm, auto** handle, auto* error) {
     return regatta_coll_broadcast(comm, data.data_ptr(), bytes_of(data), REGATTA_COLL_U8,
@@ -162,9 +162,10 @@ Operation broadcast(const Group& group, const at::Tensor& tensor, std::int64_t r
   return operation;
 }
 
-Operation all_reduce(const Group& group, const Tensors& tensors, const c10d::ReduceOp& op) {
-  Operation operation = make(group, OpType::ALLREDUCE, "regatta:all_reduce", tensors);
-  std::vector<Reduction> reductions;
+PendingOperation all_reduce(const RankGroup& group, const Tensors& tensors,
+                            const c10d::ReduceOp& op) {
+  PendingOperation operation = make(group, OpType::ALLREDUCE, "regatta:all_reduce", tensors);
+  std::vector<ElementReduction> reductions;
   for (const at::Tensor& tensor : tensors) {
     check_tensor("allreduce", tensor);
     reductions.push_back(reduction_of("allreduce", tensor, op));
@@ -174,7 +175,7 @@ Operation all_reduce(const Group& group, const Tensors& tensors, const c10d::Red
     data.push_back(in_place(operation, tensor));
   operation.handles.push_back(
       begin_each(group, data.size(), [&](std::size_t i, auto* comm, auto** handle, auto* error) {
-        const Reduction& reduction = reductions[i];
+        const ElementReduction& reduction = reductions[i];
         return regatta_coll_all_reduce(comm, data[i].data_ptr(), data[i].data_ptr(),
                                        reduction.count, reduction.type, reduction.op, handle,
                                        error);
@@ -182,10 +183,10 @@ Operation all_reduce(const Group& group, const Tensors& tensors, const c10d::Red
   return operation;
 }
 
-Operation reduce(const Group& group, const at::Tensor& tensor, const c10d::ReduceOp& op,
-                 std::int64_t root) {
-  const Reduction reduction = reduction_of("reduce", tensor, op);
-  Operation operation = make(group, OpType::REDUCE, "regatta:reduce", {tensor});
+PendingOperation reduce(const RankGroup& group, const at::Tensor& tensor, const c10d::ReduceOp& op,
+                        std::int64_t root) {
+  const ElementReduction reduction = reduction_of("reduce", tensor, op);
+  PendingOperation operation = make(group, OpType::REDUCE, "regatta:reduce", {tensor});
   const at::Tensor data =
       group.is_root(root) ? in_place(operation, tensor) : dense(operation, tensor);
   operation.handles.push_back(group.comm->begin([&](auto* comm, auto** handle, auto* error) {
@@ -196,9 +197,10 @@ Operation reduce(const Group& group, const at::Tensor& tensor, const c10d::Reduc
   return operation;
 }
 
-Operation all_gather(const Group& group, const Tensors& outputs, const at::Tensor& input) {
+PendingOperation all_gather(const RankGroup& group, const Tensors& outputs,
+                            const at::Tensor& input) {
   check_parts("allgather", outputs, group.size, input);
-  Operation operation = make(group, OpType::ALLGATHER, "regatta:all_gather", outputs);
+  PendingOperation operation = make(group, OpType::ALLGATHER, "regatta:all_gather", outputs);
   const at::Tensor in = dense(operation, input);
   const at::Tensor out = room_for(operation, outputs);
   operation.handles.push_back(group.comm->begin([&](auto* comm, auto** handle, auto* error) {
@@ -208,11 +210,12 @@ Operation all_gather(const Group& group, const Tensors& outputs, const at::Tenso
   return operation;
 }
 
-Operation all_gather_whole(const Group& group, const Tensors& outputs, const Tensors& inputs) {
+PendingOperation all_gather_whole(const RankGroup& group, const Tensors& outputs,
+                                  const Tensors& inputs) {
   check_same_number("_allgather_base", outputs, inputs);
   for (std::size_t i = 0; i < outputs.size(); ++i)
     check_whole("_allgather_base", outputs[i], inputs[i], group.size);
-  Operation operation = make(group, OpType::_ALLGATHER_BASE, "regatta:all_gather", outputs);
+  PendingOperation operation = make(group, OpType::_ALLGATHER_BASE, "regatta:all_gather", outputs);
   Tensors in;
   Tensors out;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -227,9 +230,9 @@ Operation all_gather_whole(const Group& group, const Tensors& outputs, const Ten
   return operation;
 }
 
-Operation gather(const Group& group, const Tensors& outputs, const at::Tensor& input,
-                 std::int64_t root) {
-  Operation operation = make(group, OpType::GATHER, "regatta:gather", outputs);
+PendingOperation gather(const RankGroup& group, const Tensors& outputs, const at::Tensor& input,
+                        std::int64_t root) {
+  PendingOperation operation = make(group, OpType::GATHER, "regatta:gather", outputs);
   const at::Tensor in = dense(operation, input);
   at::Tensor out;
   if (group.is_root(root)) {
@@ -244,9 +247,9 @@ Operation gather(const Group& group, const Tensors& outputs, const at::Tensor& i
   return operation;
 }
 
-Operation scatter(const Group& group, const at::Tensor& output, const Tensors& inputs,
-                  std::int64_t root) {
-  Operation operation = make(group, OpType::SCATTER, "regatta:scatter", {output});
+PendingOperation scatter(const RankGroup& group, const at::Tensor& output, const Tensors& inputs,
+                         std::int64_t root) {
+  PendingOperation operation = make(group, OpType::SCATTER, "regatta:scatter", {output});
   at::Tensor in;
   if (group.is_root(root)) {
     check_parts("scatter", inputs, group.size, output);
@@ -261,11 +264,12 @@ Operation scatter(const Group& group, const at::Tensor& output, const Tensors& i
   return operation;
 }
 
-Operation reduce_scatter(const Group& group, const at::Tensor& output, const Tensors& inputs,
-                         const c10d::ReduceOp& op) {
+PendingOperation reduce_scatter(const RankGroup& group, const at::Tensor& output,
+                                const Tensors& inputs, const c10d::ReduceOp& op) {
   check_parts("reduce_scatter", inputs, group.size, output);
-  const Reduction reduction = reduction_of("reduce_scatter", output, op);
-  Operation operation = make(group, OpType::REDUCE_SCATTER, "regatta:reduce_scatter", {output});
+  const ElementReduction reduction = reduction_of("reduce_scatter", output, op);
+  PendingOperation operation =
+      make(group, OpType::REDUCE_SCATTER, "regatta:reduce_scatter", {output});
   const at::Tensor in = joined(operation, inputs);
   const at::Tensor out = room(operation, output);
   operation.handles.push_back(group.comm->begin([&](auto* comm, auto** handle, auto* error) {
@@ -275,15 +279,15 @@ Operation reduce_scatter(const Group& group, const at::Tensor& output, const Ten
   return operation;
 }
 
-Operation reduce_scatter_whole(const Group& group, const Tensors& outputs, const Tensors& inputs,
-                               const c10d::ReduceOp& op) {
+PendingOperation reduce_scatter_whole(const RankGroup& group, const Tensors& outputs,
+                                      const Tensors& inputs, const c10d::ReduceOp& op) {
   check_same_number("_reduce_scatter_base", outputs, inputs);
-  std::vector<Reduction> reductions;
+  std::vector<ElementReduction> reductions;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     check_whole("_reduce_scatter_base", inputs[i], outputs[i], group.size);
     reductions.push_back(reduction_of("_reduce_scatter_base", outputs[i], op));
   }
-  Operation operation =
+  PendingOperation operation =
       make(group, OpType::_REDUCE_SCATTER_BASE, "regatta:reduce_scatter", outputs);
   Tensors in;
   Tensors out;
@@ -293,7 +297,7 @@ Operation reduce_scatter_whole(const Group& group, const Tensors& outputs, const
   }
   operation.handles.push_back(
       begin_each(group, in.size(), [&](std::size_t i, auto* comm, auto** handle, auto* error) {
-        const Reduction& reduction = reductions[i];
+        const ElementReduction& reduction = reductions[i];
         return regatta_coll_reduce_scatter(comm, in[i].data_ptr(), out[i].data_ptr(),
                                            reduction.count, reduction.type, reduction.op, handle,
                                            error);
@@ -301,12 +305,12 @@ Operation reduce_scatter_whole(const Group& group, const Tensors& outputs, const
   return operation;
 }
 
-Operation all_to_all(const Group& group, const Tensors& outputs, const Tensors& inputs) {
+PendingOperation all_to_all(const RankGroup& group, const Tensors& outputs, const Tensors& inputs) {
   const auto ranks = static_cast<std::size_t>(group.size);
   TORCH_CHECK(inputs.size() == ranks && outputs.size() == ranks, "regatta: alltoall takes ", ranks,
               " inputs and outputs, one of each rank, not ", inputs.size(), " and ",
               outputs.size());
-  Operation operation = make(group, OpType::ALLTOALL, "regatta:all_to_all", outputs);
+  PendingOperation operation = make(group, OpType::ALLTOALL, "regatta:all_to_all", outputs);
   for (std::size_t i = 0; i < ranks; ++i) {
     check_tensor("alltoall", inputs[i]);
     check_tensor("alltoall", outputs[i]);
@@ -322,15 +326,16 @@ Operation all_to_all(const Group& group, const Tensors& outputs, const Tensors& 
   return operation;
 }
 
-Operation all_to_all_rows(const Group& group, const at::Tensor& output, const at::Tensor& input,
-                          const std::vector<std::int64_t>& output_rows,
-                          const std::vector<std::int64_t>& input_rows) {
+PendingOperation all_to_all_rows(const RankGroup& group, const at::Tensor& output,
+                                 const at::Tensor& input,
+                                 const std::vector<std::int64_t>& output_rows,
+                                 const std::vector<std::int64_t>& input_rows) {
   check_tensor("alltoall_base", output);
   check_tensor("alltoall_base", input);
   TORCH_CHECK(output.scalar_type() == input.scalar_type(),
               "regatta: alltoall_base: the tensors have ", output.scalar_type(), " and ",
               input.scalar_type(), " elements: make them alike");
-  Operation operation = make(group, OpType::ALLTOALL_BASE, "regatta:all_to_all", {output});
+  PendingOperation operation = make(group, OpType::ALLTOALL_BASE, "regatta:all_to_all", {output});
   const at::Tensor in = dense(operation, input);
   const at::Tensor out = room(operation, output);
   const Tensors from = split_rows(in, input_rows, group.size);
@@ -356,8 +361,8 @@ Operation all_to_all_rows(const Group& group, const at::Tensor& output, const at
   return operation;
 }
 
-Operation send(const Group& group, const at::Tensor& tensor, int to) {
-  Operation operation = make(group, OpType::SEND, "regatta:send", {tensor});
+PendingOperation send(const RankGroup& group, const at::Tensor& tensor, int to) {
+  PendingOperation operation = make(group, OpType::SEND, "regatta:send", {tensor});
   operation.is_between_two = true;
   const at::Tensor data = dense(operation, tensor);
   operation.handles.push_back(group.comm->begin([&](auto* comm, auto** handle, auto* error) {
@@ -367,8 +372,8 @@ Operation send(const Group& group, const at::Tensor& tensor, int to) {
   return operation;
 }
 
-Operation recv(const Group& group, const at::Tensor& tensor, int from) {
-  Operation operation = make(group, OpType::RECV, "regatta:recv", {tensor});
+PendingOperation recv(const RankGroup& group, const at::Tensor& tensor, int from) {
+  PendingOperation operation = make(group, OpType::RECV, "regatta:recv", {tensor});
   operation.is_between_two = true;
   const at::Tensor data = room(operation, tensor);
   operation.handles.push_back(group.comm->begin([&](auto* comm, auto** handle, auto* error) {
@@ -378,8 +383,8 @@ Operation recv(const Group& group, const at::Tensor& tensor, int from) {
   return operation;
 }
 
-Operation barrier(const Group& group) {
-  Operation operation = make(group, OpType::BARRIER, "regatta:barrier", {});
+PendingOperation barrier(const RankGroup& group) {
+  PendingOperation operation = make(group, OpType::BARRIER, "regatta:barrier", {});
   operation.handles.push_back(group.comm->begin([&](auto* comm, auto** handle, auto* error) {
     return regatta_coll_barrier(comm, handle, error);
   }));

@@ -17,7 +17,7 @@ namespace regatta_torch {
 using Tensors = std::vector<at::Tensor>;
 
 // The group as its operations see it.
-struct Group {
+struct RankGroup {
   std::shared_ptr<Comm> comm;
   int rank = 0;
   int size = 1;
@@ -25,31 +25,35 @@ struct Group {
   bool is_root(std::int64_t root) const { return root == rank; }
 };
 
-Operation broadcast(const Group& group, const at::Tensor& tensor, std::int64_t root);
+PendingOperation broadcast(const RankGroup& group, const at::Tensor& tensor, std::int64_t root);
 // Of one tensor or of several, each reduced by itself.
-Operation all_reduce(const Group& group, const Tensors& tensors, const c10d::ReduceOp& op);
-Operation reduce(const Group& group, const at::Tensor& tensor, const c10d::ReduceOp& op,
-                 std::int64_t root);
-Operation all_gather(const Group& group, const Tensors& outputs, const at::Tensor& input);
+PendingOperation all_reduce(const RankGroup& group, const Tensors& tensors,
+                            const c10d::ReduceOp& op);
+PendingOperation reduce(const RankGroup& group, const at::Tensor& tensor, const c10d::ReduceOp& op,
+                        std::int64_t root);
+PendingOperation all_gather(const RankGroup& group, const Tensors& outputs,
+                            const at::Tensor& input);
 // outputs[i]: as much as the inputs[i] of all ranks.
-Operation all_gather_whole(const Group& group, const Tensors& outputs, const Tensors& inputs);
-Operation gather(const Group& group, const Tensors& outputs, const at::Tensor& input,
-                 std::int64_t root);
-Operation scatter(const Group& group, const at::Tensor& output, const Tensors& inputs,
-                  std::int64_t root);
-Operation reduce_scatter(const Group& group, const at::Tensor& output, const Tensors& inputs,
-                         const c10d::ReduceOp& op);
+PendingOperation all_gather_whole(const RankGroup& group, const Tensors& outputs,
+                                  const Tensors& inputs);
+PendingOperation gather(const RankGroup& group, const Tensors& outputs, const at::Tensor& input,
+                        std::int64_t root);
+PendingOperation scatter(const RankGroup& group, const at::Tensor& output, const Tensors& inputs,
+                         std::int64_t root);
+PendingOperation reduce_scatter(const RankGroup& group, const at::Tensor& output,
+                                const Tensors& inputs, const c10d::ReduceOp& op);
 // inputs[i]: the parts of all ranks for outputs[i].
-Operation reduce_scatter_whole(const Group& group, const Tensors& outputs, const Tensors& inputs,
-                               const c10d::ReduceOp& op);
+PendingOperation reduce_scatter_whole(const RankGroup& group, const Tensors& outputs,
+                                      const Tensors& inputs, const c10d::ReduceOp& op);
 // inputs[k] goes to rank k, outputs[k] comes from it; any counts, even none.
-Operation all_to_all(const Group& group, const Tensors& outputs, const Tensors& inputs);
+PendingOperation all_to_all(const RankGroup& group, const Tensors& outputs, const Tensors& inputs);
 // The rows of `input` that go to each rank, and of `output` that come; empty: equal parts.
-Operation all_to_all_rows(const Group& group, const at::Tensor& output, const at::Tensor& input,
-                          const std::vector<std::int64_t>& output_rows,
-                          const std::vector<std::int64_t>& input_rows);
-Operation send(const Group& group, const at::Tensor& tensor, int to);
-Operation recv(const Group& group, const at::Tensor& tensor, int from);
-Operation barrier(const Group& group);
+PendingOperation all_to_all_rows(const RankGroup& group, const at::Tensor& output,
+                                 const at::Tensor& input,
+                                 const std::vector<std::int64_t>& output_rows,
+                                 const std::vector<std::int64_t>& input_rows);
+PendingOperation send(const RankGroup& group, const at::Tensor& tensor, int to);
+PendingOperation recv(const RankGroup& group, const at::Tensor& tensor, int from);
+PendingOperation barrier(const RankGroup& group);
 
 }  // namespace regatta_torch

@@ -20,7 +20,7 @@ std::string key_of(int rank) {
 }
 
 // The endpoints of all ranks, by the store; get() waits for those that are not there yet.
-Exchange exchange_by(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size) {
+EndpointExchange exchange_by(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size) {
   return [store, rank, size](const std::string& mine) {
     store->set(key_of(rank), bytes_of(mine));
     std::vector<std::string> texts;
@@ -63,13 +63,13 @@ c10::intrusive_ptr<ProcessGroup> ProcessGroup::connect(const c10::intrusive_ptr<
 
 ProcessGroup::ProcessGroup(const c10::intrusive_ptr<c10d::Store>& store,
                            const ConnectOptions& options)
-    : Base(options.rank, options.size),
+    : TorchBase(options.rank, options.size),
       store_(store),
       timeout_s_(options.timeout_s),
       completer_(std::make_shared<Completer>()),
       all_{Comm::connect(options, exchange_by(store, options.rank, options.size)), options.rank,
            options.size},
-      pairwise_{all_.comm->twin(), options.rank, options.size} {
+      pairwise_{all_.comm->duplicate(), options.rank, options.size} {
   init();
 }
 
@@ -81,7 +81,7 @@ ProcessGroup::~ProcessGroup() {
   all_.comm.reset();
 }
 
-ProcessGroup::TorchWork ProcessGroup::begin(Operation operation) {
+ProcessGroup::TorchWork ProcessGroup::begin(PendingOperation operation) {
   if (!operation.is_between_two) sequence_.fetch_add(1);
   WorkPtr work = Work::make(rank_, std::move(operation), completer_);
   if (is_coalescing_) coalesced_.push_back(work);
@@ -134,7 +134,7 @@ ProcessGroup::TorchWork ProcessGroup::allgather_coalesced(
     check_tensor("allgather_coalesced", inputs[i]);
     check_parts("allgather_coalesced", of_input[i], size_, inputs[i]);
   }
-  Operation together;
+  PendingOperation together;
   together.type = c10d::OpType::ALLGATHER_COALESCED;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     sequence_.fetch_add(1);
@@ -196,14 +196,14 @@ ProcessGroup::TorchWork ProcessGroup::barrier(const c10d::BarrierOptions& /*opti
 }
 
 void ProcessGroup::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
-  const std::chrono::milliseconds patience =
+  const std::chrono::milliseconds timeout =
       options.timeout.count() > 0
           ? options.timeout
           : std::chrono::milliseconds(static_cast<std::int64_t>(timeout_s_ * 1000));
   monitored_barrier(*store_, {.rank = rank_,
                               .size = size_,
                               .number = monitored_barriers_++,
-                              .patience = patience,
+                              .timeout = timeout,
                               .names_all = wait_all_ranks});
 }
 
@@ -225,7 +225,7 @@ void ProcessGroup::startCoalescing() {
 
 ProcessGroup::TorchWork ProcessGroup::endCoalescing() {
   is_coalescing_ = false;
-  Operation together;
+  PendingOperation together;
   together.parts = std::exchange(coalesced_, {});
   return begin(std::move(together));
 }

@@ -29,12 +29,12 @@
 namespace regatta_torch {
 
 #if TORCH_VERSION_MAJOR >= 2
-using Base = c10d::Backend;
+using TorchBase = c10d::Backend;
 #else
-using Base = c10d::ProcessGroup;
+using TorchBase = c10d::ProcessGroup;
 #endif
 
-class ProcessGroup final : public Base {
+class ProcessGroup final : public TorchBase {
  public:
   using TorchWork = c10::intrusive_ptr<c10d::Work>;
   using Rows = std::vector<std::int64_t>;
@@ -99,13 +99,13 @@ class ProcessGroup final : public Base {
 #endif
 
  private:
-  TorchWork begin(Operation operation);
+  TorchWork begin(PendingOperation operation);
 
   const c10::intrusive_ptr<c10d::Store> store_;
   const double timeout_s_;
   const std::shared_ptr<Completer> completer_;
-  Group all_;       // for collectives
-  Group pairwise_;  // for messages between two ranks, which collectives must not meet
+  RankGroup all_;       // for collectives
+  RankGroup pairwise_;  // for messages between two ranks, which collectives must not meet
   std::atomic<std::uint64_t> sequence_ = 0;
   std::uint64_t monitored_barriers_ = 0;
   bool is_coalescing_ = false;

@@ -99,7 +99,8 @@ std::string name_of(c10d::ReduceOp::RedOpType op) {
 
 }  // namespace
 
-Reduction reduction_of(const char* call, const at::Tensor& tensor, const c10d::ReduceOp& op) {
+ElementReduction reduction_of(const char* call, const at::Tensor& tensor,
+                              const c10d::ReduceOp& op) {
   const auto type = type_of(tensor.scalar_type());
   TORCH_CHECK(type, "regatta: ", call, " does not reduce ", tensor.scalar_type(),
               ": convert the tensor to another type");

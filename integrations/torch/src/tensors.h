@@ -11,14 +11,14 @@
 namespace regatta_torch {
 
 // What a reduction does to a tensor: complex numbers are pairs, truth values are bytes.
-struct Reduction {
+struct ElementReduction {
   std::int32_t type = 0;  // REGATTA_COLL_F32 ...
   std::int32_t op = 0;    // REGATTA_COLL_SUM ...
   std::uint64_t count = 0;
 };
 
 // Throws where the collectives have no such reduction, naming `call` and the remedy.
-Reduction reduction_of(const char* call, const at::Tensor& tensor, const c10d::ReduceOp& op);
+ElementReduction reduction_of(const char* call, const at::Tensor& tensor, const c10d::ReduceOp& op);
 
 // Dense, on the CPU, or throws.
 void check_tensor(const char* call, const at::Tensor& tensor);

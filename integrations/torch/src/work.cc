@@ -55,18 +55,18 @@ void Completer::drop(const Work* work) {
   }
 }
 
-void Completer::hurry(const WorkPtr& work) {
+void Completer::complete_soon(const WorkPtr& work) {
   const std::lock_guard lock(mutex_);
-  hurried_.push_back(work);
+  completing_soon_.push_back(work);
   changed_.notify_all();
 }
 
 void Completer::run() {
   std::unique_lock lock(mutex_);
-  while (!must_end_ || !hurried_.empty()) {
-    if (!hurried_.empty()) {
-      WorkPtr first = std::move(hurried_.front());
-      hurried_.pop_front();
+  while (!must_end_ || !completing_soon_.empty()) {
+    if (!completing_soon_.empty()) {
+      WorkPtr first = std::move(completing_soon_.front());
+      completing_soon_.pop_front();
       lock.unlock();
       first->complete();
       first.reset();
@@ -100,13 +100,14 @@ void Completer::reap() {
     work->isCompleted();
 }
 
-WorkPtr Work::make(int rank, Operation operation, const std::shared_ptr<Completer>& completer) {
+WorkPtr Work::make(int rank, PendingOperation operation,
+                   const std::shared_ptr<Completer>& completer) {
   auto work = c10::make_intrusive<Work>(rank, std::move(operation), completer);
   completer->keep(work);
   return work;
 }
 
-Work::Work(int rank, Operation operation, const std::shared_ptr<Completer>& completer)
+Work::Work(int rank, PendingOperation operation, const std::shared_ptr<Completer>& completer)
     : c10d::Work(rank, operation.type, operation.title),
       operation_(std::move(operation)),
       completer_(completer) {}
@@ -126,7 +127,7 @@ bool Work::isCompleted() {
 
 // Looks without waiting; the error is the first one.
 bool Work::has_ended(std::exception_ptr& error) {
-  for (const Handle& handle : operation_.handles) {
+  for (const CommHandle& handle : operation_.handles) {
     std::int32_t done = 0;
     regatta_coll_error why{};
     regatta_coll_test(handle.get(), &done, &why);
@@ -141,7 +142,7 @@ bool Work::has_ended(std::exception_ptr& error) {
 }
 
 void Work::await(std::exception_ptr& error) {
-  for (const Handle& handle : operation_.handles) {
+  for (const CommHandle& handle : operation_.handles) {
     regatta_coll_error why{};
     regatta_coll_wait(handle.get(), &why);
     if (error == nullptr) error = exception_of(why);
@@ -219,7 +220,7 @@ c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {
     if (operation_.is_between_two || completer == nullptr)
       std::thread([self] { self->complete(); }).detach();
     else
-      completer->hurry(self);
+      completer->complete_soon(self);
   });
   const std::lock_guard lock(mutex_);
   return future_;

@@ -26,11 +26,11 @@ class Work;
 using WorkPtr = c10::intrusive_ptr<Work>;
 
 // What a call began.
-struct Operation {
+struct PendingOperation {
   c10d::OpType type = c10d::OpType::UNKNOWN;
   const char* title = nullptr;  // for the profiler
   std::shared_ptr<Comm> comm;   // lives as long as the handles
-  std::vector<Handle> handles;
+  std::vector<CommHandle> handles;
   std::vector<WorkPtr> parts;       // of a coalesced call, which has no handles of its own
   std::vector<at::Tensor> buffers;  // alive until the end
   std::vector<at::Tensor> outputs;  // the value of the future
@@ -52,7 +52,7 @@ class Completer {
   void keep(const WorkPtr& work);
   void drop(const Work* work);
   // Ends the work as soon as it can be, in the order of these calls.
-  void hurry(const WorkPtr& work);
+  void complete_soon(const WorkPtr& work);
 
  private:
   void run();
@@ -61,7 +61,7 @@ class Completer {
   std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
   std::unordered_map<const Work*, WorkPtr> kept_;
-  std::deque<WorkPtr> hurried_;
+  std::deque<WorkPtr> completing_soon_;
   bool must_end_ = false;
   std::thread thread_;  // the last: it uses all the others
 };
@@ -69,9 +69,10 @@ class Completer {
 class Work final : public c10d::Work {
  public:
   // Registers the work with the completer.
-  static WorkPtr make(int rank, Operation operation, const std::shared_ptr<Completer>& completer);
+  static WorkPtr make(int rank, PendingOperation operation,
+                      const std::shared_ptr<Completer>& completer);
 
-  Work(int rank, Operation operation, const std::shared_ptr<Completer>& completer);
+  Work(int rank, PendingOperation operation, const std::shared_ptr<Completer>& completer);
 
   bool isCompleted() override;
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
@@ -89,7 +90,7 @@ class Work final : public c10d::Work {
   void mark_future();
   bool is_settled();
 
-  Operation operation_;
+  PendingOperation operation_;
   const std::weak_ptr<Completer> completer_;
   std::atomic<bool> is_claimed_ = false;
   std::once_flag future_once_;

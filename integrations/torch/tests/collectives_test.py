@@ -52,7 +52,7 @@ class Reductions(RankCase):
             numbers = torch.full((4,), complex(1, rank))
             dist.all_reduce(numbers)
             same(numbers, complex(size, size * (size - 1) // 2))
-        self.everywhere(body, sizes=(2,), ways=("shm",))
+        self.everywhere(body, sizes=(2,), transports=("shm",))
 
     def test_reduce_gives_the_result_to_the_root_alone(self):
         def body(rank, size):
@@ -179,7 +179,7 @@ class Movements(RankCase):
             dist.all_gather_object(objects, {"rank": rank})
             if objects != [{"rank": peer} for peer in range(size)]:
                 raise AssertionError(objects)
-        self.everywhere(body, sizes=(2,), ways=("shm",))
+        self.everywhere(body, sizes=(2,), transports=("shm",))
 
 
 class Tensors(RankCase):
@@ -195,7 +195,7 @@ class Tensors(RankCase):
             lazy = torch.full((3,), complex(0, 1)).conj()
             dist.broadcast(lazy, src=0)
             same(lazy, complex(0, -1))
-        self.everywhere(body, ways=("shm",))
+        self.everywhere(body, transports=("shm",))
 
     def test_empty_tensors_are_fine(self):
         def body(rank, size):
@@ -219,7 +219,7 @@ class Tensors(RankCase):
                         raise
                 else:
                     raise AssertionError(f"no error with '{text}'")
-        self.everywhere(body, sizes=(2,), ways=("shm",))
+        self.everywhere(body, sizes=(2,), transports=("shm",))
 
 
 class Groups(RankCase):
@@ -279,7 +279,7 @@ class Groups(RankCase):
                 except RuntimeError as error:
                     if "no word from rank 2 within 1000 ms" not in str(error):
                         raise
-        self.everywhere(body, sizes=(4,), ways=("shm",))
+        self.everywhere(body, sizes=(4,), transports=("shm",))
 
     def test_ranks_that_call_different_operations_are_told(self):
         def body(rank, size):
@@ -292,7 +292,7 @@ class Groups(RankCase):
                     raise
             else:
                 raise AssertionError("no error")
-        self.everywhere(body, sizes=(2,), ways=("shm",))
+        self.everywhere(body, sizes=(2,), transports=("shm",))
 
 
 if __name__ == "__main__":

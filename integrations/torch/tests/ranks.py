@@ -26,7 +26,7 @@ except ImportError as error:
     _skip(f"the torch backend is not there ({error}): install libtorch-dev and pybind11-dev, build torch_backend")
 
 SIZES = (2, 4)
-WAYS = ("shm", "tcp")
+TRANSPORTS = ("shm", "tcp")
 PATIENCE_S = 60
 
 
@@ -47,13 +47,13 @@ def _run_rank(body, rank, size, options, results):
         raise SystemExit(1)
 
 
-def run(size, body, way="shm", backend="regatta"):
+def run(size, body, transport="shm", backend="regatta"):
     """body(rank, size) in `size` processes that are a group; returns what each gave, in rank order.
     Only plain values: tensors would need their process to live on."""
     context = multiprocessing.get_context("fork")
     results = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
-        options = {"way": way, "backend": backend, "store": os.path.join(folder, "store")}
+        options = {"way": transport, "backend": backend, "store": os.path.join(folder, "store")}
         processes = [context.Process(target=_run_rank, args=(body, rank, size, options, results))
                      for rank in range(size)]
         for process in processes:
@@ -73,12 +73,12 @@ def run(size, body, way="shm", backend="regatta"):
 
 
 class RankCase(unittest.TestCase):
-    def everywhere(self, body, sizes=SIZES, ways=WAYS):
+    def everywhere(self, body, sizes=SIZES, transports=TRANSPORTS):
         """body(rank, size) in every size of group, through shared memory and over TCP."""
         for size in sizes:
-            for way in ways:
-                with self.subTest(ranks=size, way=way):
-                    run(size, body, way)
+            for transport in transports:
+                with self.subTest(ranks=size, transport=transport):
+                    run(size, body, transport)
 
 
 def same(actual, expected):

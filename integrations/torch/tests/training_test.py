@@ -85,11 +85,11 @@ class Training(unittest.TestCase):
     def setUpClass(cls):
         cls.expected = alone()
 
-    def check(self, body, tolerance=TOLERANCE, ways=ranks.WAYS):
+    def check(self, body, tolerance=TOLERANCE, transports=ranks.TRANSPORTS):
         for size in ranks.SIZES:
-            for way in ways:
-                with self.subTest(ranks=size, way=way):
-                    for losses in ranks.run(size, body, way):
+            for transport in transports:
+                with self.subTest(ranks=size, transport=transport):
+                    for losses in ranks.run(size, body, transport):
                         for actual, expected in zip(losses, self.expected, strict=True):
                             self.assertAlmostEqual(actual, expected, delta=tolerance)
 
@@ -100,10 +100,10 @@ class Training(unittest.TestCase):
         self.check(data_parallel)
 
     def test_a_communication_hook_awaits_the_future_of_the_backend(self):
-        self.check(data_parallel_with_hook, ways=("shm",))
+        self.check(data_parallel_with_hook, transports=("shm",))
 
     def test_gradients_may_be_halved_to_f16(self):
-        self.check(data_parallel_in_f16, tolerance=5e-2, ways=("shm",))
+        self.check(data_parallel_in_f16, tolerance=5e-2, transports=("shm",))
 
     def test_fully_sharded_has_the_losses_of_one_process(self):
         self.check(fully_sharded)

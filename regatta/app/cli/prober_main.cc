@@ -16,20 +16,20 @@
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/cluster_file.h"
-#include "regatta/app/cli/internal/counted.h"
 #include "regatta/app/cli/internal/help.h"
+#include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/app/cli/internal/time_flag.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/interface_address.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/network/fabric/routes.h"
-#include "regatta/network/probe/hello.h"
+#include "regatta/network/probe/collector_connection.h"
+#include "regatta/network/probe/handshake.h"
 #include "regatta/network/probe/matrix.h"
 #include "regatta/network/probe/plan_text.h"
 #include "regatta/network/probe/prober.h"
-#include "regatta/network/probe/scout.h"
-#include "regatta/network/probe/uplink.h"
+#include "regatta/network/probe/trace_agent.h"
 
 namespace regatta {
 namespace {
@@ -122,29 +122,30 @@ Status check_addresses(const probe::ServerPlan& plan) {
 Status report_to_collector(const Options& options, const probe::ServerPlan& plan, Seconds period,
                            probe::Prober& prober) {
   REGATTA_TRY(token, probe::token_of_environment());
-  std::atomic<probe::Uplink*> answers_to = nullptr;
-  REGATTA_TRY(scout,
-              probe::Scout::open(plan.matrix, plan.part,
-                                 {.window = period * probe::ProberOptions().periods_per_window,
-                                  .tell = [&](const std::string& line) {
-                                    if (auto* const to = answers_to.load()) to->tell(line);
-                                  }}));
-  REGATTA_TRY(uplink, probe::Uplink::open(
-                          {.collector = options.collector,
-                           .hello = {.server = plan.server,
-                                     .period = period,
-                                     .plan = plan.number,
-                                     .clock = {},
-                                     .token = token},
-                           .again = Seconds{1},
-                           .note = [](const std::string& text) { say(text); },
-                           .hear = [&](std::string_view line) { return scout.order(line); }}));
+  std::atomic<probe::CollectorConnection*> answers_to = nullptr;
+  REGATTA_TRY(trace_agent,
+              probe::TraceAgent::open(plan.matrix, plan.part,
+                                      {.window = period * probe::ProberOptions().periods_per_window,
+                                       .tell = [&](const std::string& line) {
+                                         if (auto* const to = answers_to.load()) to->tell(line);
+                                       }}));
+  REGATTA_TRY(uplink,
+              probe::CollectorConnection::open(
+                  {.collector = options.collector,
+                   .handshake = {.server = plan.server,
+                                 .period = period,
+                                 .plan = plan.number,
+                                 .clock = {},
+                                 .token = token},
+                   .again = Seconds{1},
+                   .note = [](const std::string& text) { say(text); },
+                   .hear = [&](std::string_view line) { return trace_agent.order(line); }}));
   answers_to = &uplink;
   Status status = prober.run(g_stop, [&](const std::string& line) -> Status {
     uplink.tell(line);
     return {};
   });
-  scout.stop();  // before its way out ends
+  trace_agent.stop();  // before its way out ends
   return status;
 }
 

@@ -84,8 +84,8 @@ std::vector<const Aggregator::StepState*> Aggregator::complete_steps() const {
   return complete;
 }
 
-Measured Aggregator::measured(int warm_up, const std::vector<plan::LinkTraffic>& traffic) const {
-  Measured measured;
+MeasuredRun Aggregator::measured(int warm_up, const std::vector<plan::LinkTraffic>& traffic) const {
+  MeasuredRun measured;
   const auto complete = complete_steps();
   const int count = static_cast<int>(complete.size());
   measured.warm_up_steps = std::min(warm_up, count / 2);

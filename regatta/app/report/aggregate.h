@@ -13,7 +13,7 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 #include "regatta/model/workload/timeline.h"
-#include "regatta/planning/plan/plan.h"
+#include "regatta/planning/plan/simulated_plan.h"
 
 namespace regatta::report {
 
@@ -30,10 +30,10 @@ class Aggregator {
   long long tokens_per_step() const { return tokens_; }
 
   // The step times of the complete steps: the slowest rank's. Leaves the first `warm_up` out of the
-  // medians (fewer when there are not twice as many steps: Measured::warm_up_steps says how many).
-  // `traffic` is that of the whole run. Phases: mean over ranks, median over steps, scaled to sum
-  // to the step time. The timeline starts at 0.
-  Measured measured(int warm_up, const std::vector<plan::LinkTraffic>& traffic) const;
+  // medians (fewer when there are not twice as many steps: MeasuredRun::warm_up_steps says how
+  // many). `traffic` is that of the whole run. Phases: mean over ranks, median over steps, scaled
+  // to sum to the step time. The timeline starts at 0.
+  MeasuredRun measured(int warm_up, const std::vector<plan::LinkTraffic>& traffic) const;
 
  private:
   struct StepState {

@@ -43,7 +43,7 @@ TEST(Aggregator, TakesTheMedianWithoutTheFirstSteps) {
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(aggregator.add(Rank{0}, step_event(i, times[i])));
   }
-  const Measured measured = aggregator.measured(5, {});
+  const MeasuredRun measured = aggregator.measured(5, {});
   EXPECT_EQ(measured.warm_up_steps, 5);
   EXPECT_EQ(measured.step_time.value, 2.0);
   EXPECT_EQ(measured.step_time_min.value, 1.0);
@@ -57,7 +57,7 @@ TEST(Aggregator, LeavesOutFewerStepsOfAShortRun) {
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(aggregator.add(Rank{0}, step_event(i, 3.0 - i)));
   }
-  const Measured measured = aggregator.measured(5, {});
+  const MeasuredRun measured = aggregator.measured(5, {});
   EXPECT_EQ(measured.warm_up_steps, 1);
   EXPECT_EQ(measured.step_time.value, 1.5);
 }
@@ -68,7 +68,7 @@ TEST(Aggregator, ScalesPhasesToTheStepTime) {
     ASSERT_TRUE(aggregator.add(Rank{rank}, phases_event(0, 1.0 + rank, 2.5)));
     ASSERT_TRUE(aggregator.add(Rank{rank}, step_event(0, 8.0)));
   }
-  const Measured measured = aggregator.measured(0, {});
+  const MeasuredRun measured = aggregator.measured(0, {});
   EXPECT_DOUBLE_EQ(measured.phases[Phase::kForward].value, 3.0);   // 1.5 of 4
   EXPECT_DOUBLE_EQ(measured.phases[Phase::kBackward].value, 5.0);  // 2.5 of 4
 }
@@ -82,7 +82,7 @@ TEST(Aggregator, StartsTheTimelineAtZero) {
       .rank = Rank{0}, .phase = Phase::kBackward, .start = Seconds{104}, .duration = Seconds{1}};
   ASSERT_TRUE(aggregator.add(
       Rank{0}, {{"event", "spans"}, {"step", 0}, {"spans", workload::timeline_to_json(spans)}}));
-  const Measured measured = aggregator.measured(0, {});
+  const MeasuredRun measured = aggregator.measured(0, {});
   ASSERT_EQ(measured.timeline.size(), 2U);
   EXPECT_EQ(measured.timeline[0].start.value, 1);
   EXPECT_EQ(measured.timeline[1].start.value, 0);
@@ -93,7 +93,7 @@ TEST(Aggregator, SharesTrafficAmongTheSteps) {
   ASSERT_TRUE(aggregator.add(Rank{0}, step_event(0, 1)));
   ASSERT_TRUE(aggregator.add(Rank{0}, step_event(1, 1)));
   const topo::DirectedLink used{LinkId{1}, true};
-  const Measured measured =
+  const MeasuredRun measured =
       aggregator.measured(0, {{used, Bytes{100}}, {{LinkId{2}, true}, Bytes{0}}});
   ASSERT_EQ(measured.traffic.size(), 1U);
   EXPECT_EQ(measured.traffic[0].link, used);

@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "regatta/app/report/assets.h"
-#include "regatta/app/report/internal/fabric_draft.h"
+#include "regatta/app/report/internal/fabric_drawing.h"
+#include "regatta/app/report/internal/fabric_drawing_plan.h"
 #include "regatta/app/report/internal/fabric_layout.h"
-#include "regatta/app/report/internal/fabric_picture.h"
 
 namespace regatta::report {
 namespace {
@@ -22,7 +22,8 @@ constexpr double kNotesWidth = 188;  // left of the fabric
 constexpr double kHeading = 84;
 constexpr double kLeastWidth = 640;  // of the fabric
 
-std::string switch_svg(const Picture& picture, const SwitchPlace& place, std::string_view style) {
+std::string switch_svg(const FabricDrawing& picture, const SwitchPlace& place,
+                       std::string_view style) {
   const topo::Node& node = picture.graph.nodes[place.node.index()];
   const NodeId last{place.node.value + place.count - 1};
   const std::string title =
@@ -42,20 +43,20 @@ std::string switch_svg(const Picture& picture, const SwitchPlace& place, std::st
 }
 
 // How many servers and devices a card stands for.
-std::string counted_text(const Picture& picture, const ServerPlace& place) {
+std::string counted_text(const FabricDrawing& picture, const ServerPlace& place) {
   const double x = place.card.middle();
   std::size_t devices = 0;
   for (int i = 0; i < place.count; ++i)
     devices += static_cast<std::size_t>(
         picture.cluster.type_of(ServerId{place.first.value + i}).device_count);
   return text_svg({x, place.card.y + 19}, {12, "middle"},
-                  counted(static_cast<std::size_t>(place.count), "server", "servers")) +
+                  pluralized(static_cast<std::size_t>(place.count), "server", "servers")) +
          text_svg({x, place.card.y + 34}, {11, "middle soft"}, place.label) +
          text_svg({x, place.card.y + 49}, {11, "middle soft"},
-                  counted(devices, "device", "devices"));
+                  pluralized(devices, "device", "devices"));
 }
 
-std::string server_text(const Picture& picture, const ServerPlace& place) {
+std::string server_text(const FabricDrawing& picture, const ServerPlace& place) {
   const Box& card = place.card;
   switch (picture.layout.detail) {
     case FabricDetail::kCables:
@@ -71,7 +72,7 @@ std::string server_text(const Picture& picture, const ServerPlace& place) {
 }
 
 // What lies above the cables: name, devices, NICs.
-std::string server_svg(const Picture& picture, const ServerPlace& place) {
+std::string server_svg(const FabricDrawing& picture, const ServerPlace& place) {
   const topo::Server& server = picture.cluster.servers[place.first.index()];
   std::string svg = fmt::format("<g class=\"server\"><title>{}</title>",
                                 xml_text(fmt::format("{}: {}", server.name, server.type)));
@@ -95,7 +96,7 @@ std::string gap_svg(const GapPlace& gap) {
 }
 
 // Frames and cards, cables over them, and what must be read over the cables.
-std::string fabric_body(const Picture& picture) {
+std::string fabric_body(const FabricDrawing& picture) {
   const FabricLayout& layout = picture.layout;
   std::string below;
   std::string above;
@@ -123,8 +124,8 @@ std::string fabric_body(const Picture& picture) {
 }  // namespace
 
 std::string fabric_svg(const topo::Cluster& cluster) {
-  const Picture picture =
-      picture_of(cluster, {kMargin + kNotesWidth, kMargin + kHeading}, kLeastWidth);
+  const FabricDrawing picture =
+      draw_fabric(cluster, {kMargin + kNotesWidth, kMargin + kHeading}, kLeastWidth);
   const Box& area = picture.layout.area;
   const double width = std::ceil(area.right() + kMargin);
   // The notes beside a row of servers may reach further down than the servers.

@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "regatta/app/report/internal/fabric_draft.h"
+#include "regatta/app/report/internal/fabric_drawing_plan.h"
 #include "regatta/app/report/internal/sample_clusters.h"
 #include "regatta/model/topo/graph.h"
 

@@ -25,12 +25,12 @@ TenantUse parse_use(const json& tenant, const json& memory) {
   TenantUse use{.name = tenant.at("name"),
                 .gpu = memory.at("gpu"),
                 .used = {memory.at("used_bytes").get<long long>()},
-                .away = {memory.value("swapped_bytes", 0LL)},
+                .swapped_out = {memory.value("swapped_bytes", 0LL)},
                 .limit = {memory.at("limit_bytes").get<long long>()},
-                .part_percent = tenant.at("part_percent"),
+                .share_percent = tenant.at("part_percent"),
                 .is_high_priority = tenant.at("priority") == "high"};
   for (const json& time : tenant.at("time")) {
-    if (time.at("gpu") == use.gpu) use.had_percent = time.at("last_second_percent");
+    if (time.at("gpu") == use.gpu) use.used_percent = time.at("last_second_percent");
   }
   const std::map<std::string, double*> engines = {{"copy_to_device", &use.copied_in},
                                                   {"copy_from_device", &use.copied_out},
@@ -109,8 +109,8 @@ std::string gpu_line(const GpuTop& now, int gpu, const Screen& screen) {
   double percent = 0;
   for (const TenantUse& use : now.tenants) {
     if (use.gpu != gpu) continue;
-    used = {used.value + use.used.value - use.away.value};
-    percent += use.had_percent;
+    used = {used.value + use.used.value - use.swapped_out.value};
+    percent += use.used_percent;
   }
   const GpuUse& device = now.gpus[static_cast<std::size_t>(gpu)];
   std::string text = fmt::format("GPU {}", gpu);
@@ -132,9 +132,9 @@ std::string tenant_line(const TenantUse& use, const GpuTopHistory& history, cons
       "  {} {} {} {:>{}} of {:>{}} {} {:5.1f} of {:5.1f} %", cut(use.name, kNameColumns),
       use.is_high_priority ? "!" : " ", bar(part_of(use.used, use.limit), columns.bar, is_utf8),
       format_bytes(use.used), kBytesColumns, format_bytes(use.limit), kBytesColumns,
-      bar(use.had_percent / 100, columns.bar, is_utf8), use.had_percent, use.part_percent);
+      bar(use.used_percent / 100, columns.bar, is_utf8), use.used_percent, use.share_percent);
   if (columns.curve > 0)
-    text += "  " + curve(history.had_percent(use.name, use.gpu), columns.curve, is_utf8);
+    text += "  " + curve(history.used_percent(use.name, use.gpu), columns.curve, is_utf8);
   return text;
 }
 
@@ -150,7 +150,7 @@ std::string process_line(const ProcessUse& process, const Columns& columns) {
 std::string further_line(const TenantUse& use) {
   std::vector<std::string> parts;
   const auto rate = [](double bytes) { return format_bytes_per_second({bytes}); };
-  if (use.away.value > 0) parts.push_back(format_bytes(use.away) + " away");
+  if (use.swapped_out.value > 0) parts.push_back(format_bytes(use.swapped_out) + " away");
   if (use.copied_in > 0) parts.push_back(rate(use.copied_in) + " to the GPU");
   if (use.copied_out > 0) parts.push_back(rate(use.copied_out) + " from it");
   if (use.encoded > 0) parts.push_back(fmt::format("encodes {:.4g} Mpixel/s", use.encoded * 1e-6));
@@ -179,8 +179,8 @@ std::vector<TenantUse> sorted_uses(const GpuTop& now, int gpu) {
     if (use.gpu == gpu) uses.push_back(use);
   }
   std::ranges::sort(uses, [](const TenantUse& a, const TenantUse& b) {
-    const auto left = std::lround(a.had_percent);
-    const auto right = std::lround(b.had_percent);
+    const auto left = std::lround(a.used_percent);
+    const auto right = std::lround(b.used_percent);
     return left != right ? left > right : a.name < b.name;
   });
   return uses;
@@ -217,13 +217,13 @@ void GpuTopHistory::add(const GpuTop& now) {
     auto& of_one = samples[{use.name, use.gpu}];
     if (const auto known = samples_.find({use.name, use.gpu}); known != samples_.end())
       of_one = std::move(known->second);
-    of_one.push_back(use.had_percent);
+    of_one.push_back(use.used_percent);
     if (of_one.size() > kSamples) of_one.pop_front();
   }
   samples_ = std::move(samples);
 }
 
-const std::deque<double>& GpuTopHistory::had_percent(const std::string& tenant, int gpu) const {
+const std::deque<double>& GpuTopHistory::used_percent(const std::string& tenant, int gpu) const {
   static const std::deque<double> none;
   const auto found = samples_.find({tenant, gpu});
   return found == samples_.end() ? none : found->second;

@@ -25,10 +25,10 @@ struct TenantUse {
   std::string name;
   int gpu = 0;
   Bytes used{0};
-  Bytes away{0};  // of these with the host
+  Bytes swapped_out{0};  // of these with the host
   Bytes limit{0};
-  double had_percent = 0;   // of the device's time, in the last second
-  double part_percent = 0;  // what the policy gives it
+  double used_percent = 0;   // of the device's time, in the last second
+  double share_percent = 0;  // what the policy gives it
   bool is_high_priority = false;
   // Of the last second.
   double copied_in = 0;  // bytes to the device
@@ -59,7 +59,7 @@ class GpuTopHistory {
   static constexpr std::size_t kSamples = 60;
   void add(const GpuTop& now);
   // Oldest first, at most kSamples; empty for one that is new.
-  const std::deque<double>& had_percent(const std::string& tenant, int gpu) const;
+  const std::deque<double>& used_percent(const std::string& tenant, int gpu) const;
 
  private:
   std::map<std::pair<std::string, int>, std::deque<double>> samples_;

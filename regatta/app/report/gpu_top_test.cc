@@ -60,7 +60,7 @@ TEST(GpuTop, TheAnswerOfTheDaemonIsRead) {
   EXPECT_FALSE(top.gpus[1].memory);
   EXPECT_TRUE(top.gpus[1].is_drained);
   ASSERT_EQ(top.tenants.size(), 3U);
-  EXPECT_DOUBLE_EQ(top.tenants[0].had_percent, 29.5);
+  EXPECT_DOUBLE_EQ(top.tenants[0].used_percent, 29.5);
   ASSERT_EQ(top.tenants[0].processes.size(), 1U);  // the other has nothing there
   EXPECT_EQ(top.tenants[0].processes[0].pid, 7);
 }
@@ -93,7 +93,7 @@ TEST(GpuTop, WhoHadMostComesFirst) {
 TEST(GpuTop, NoLineIsWiderThanTheScreenAndNoPictureHigher) {
   GpuTop top = sample();
   top.tenants[1].name = std::string(47, 'x');
-  top.tenants[1].had_percent = 250;  // never, but a picture is drawn of anything
+  top.tenants[1].used_percent = 250;  // never, but a picture is drawn of anything
   GpuTopHistory history;
   for (int i = 0; i < 100; ++i)
     history.add(top);
@@ -112,7 +112,7 @@ TEST(GpuTop, NoLineIsWiderThanTheScreenAndNoPictureHigher) {
 
 TEST(GpuTop, WhatIsAwayIsNotOnTheGpu) {
   GpuTop top = sample();
-  top.tenants[0].away = Bytes{512LL << 20};
+  top.tenants[0].swapped_out = Bytes{512LL << 20};
   const std::string picture = gpu_top_picture(top, {}, {.columns = 120, .is_utf8 = false});
   EXPECT_NE(line_with(picture, "GPU 0").find("512 MiB of 80 GiB"), std::string::npos);
   EXPECT_NE(line_with(picture, "  a ").find("1 GiB of      4 GiB"), std::string::npos);
@@ -132,7 +132,7 @@ TEST(GpuTop, BarsAreFullOnlyWhenAllIsUsedAndEmptyOnlyWhenNothingIs) {
   GpuTop top = sample();
   top.tenants.resize(1);
   const auto bars = [&](double had) {
-    top.tenants[0].had_percent = had;
+    top.tenants[0].used_percent = had;
     const std::string line =
         line_with(gpu_top_picture(top, {}, {.columns = 100, .is_utf8 = false}), "  a ");
     const std::size_t begin = line.find("4 GiB ") + 6;
@@ -149,12 +149,12 @@ TEST(GpuTop, ATenantThatLeftLosesItsPast) {
   GpuTop top = sample();
   for (int i = 0; i < 70; ++i)
     history.add(top);
-  EXPECT_EQ(history.had_percent("a", 0).size(), GpuTopHistory::kSamples);
-  EXPECT_TRUE(history.had_percent("a", 1).empty());
+  EXPECT_EQ(history.used_percent("a", 0).size(), GpuTopHistory::kSamples);
+  EXPECT_TRUE(history.used_percent("a", 1).empty());
   top.tenants.erase(top.tenants.begin());
   history.add(top);
-  EXPECT_TRUE(history.had_percent("a", 0).empty());
-  EXPECT_EQ(history.had_percent("b", 0).back(), 60);
+  EXPECT_TRUE(history.used_percent("a", 0).empty());
+  EXPECT_EQ(history.used_percent("b", 0).back(), 60);
 }
 
 }  // namespace

@@ -7,11 +7,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/app/report/internal/network.h"
+#include "regatta/app/report/internal/link_rows.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/model/workload/job_json.h"
-#include "regatta/planning/plan/plan_json.h"
+#include "regatta/planning/plan/simulated_plan_json.h"
 
 namespace regatta::report {
 namespace {
@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kCandidates = 10;
 constexpr std::size_t kRejected = 200;  // the rest is counted
 
-Json plan_json(const topo::Cluster& cluster, const plan::Plan& plan) {
+Json plan_json(const topo::Cluster& cluster, const plan::SimulatedPlan& plan) {
   return {{"strategy", workload::strategy_to_json(plan.strategy)},
           {"placement", plan::placement_to_json(plan.placement, cluster)},
           {"placement_name", plan.placement_name}};
@@ -49,7 +49,7 @@ Json predicted_json(const plan::Prediction& prediction, const std::vector<LinkRo
           {"traffic", traffic_json(rows, false)}};
 }
 
-Json measured_json(const Measured& measured, const std::vector<LinkRow>& rows) {
+Json measured_json(const MeasuredRun& measured, const std::vector<LinkRow>& rows) {
   Json steps = Json::array();
   for (const StepRecord& step : measured.steps)
     steps.push_back({{"step", step.step}, {"loss", step.loss}, {"time_s", step.time.value}});
@@ -63,12 +63,12 @@ Json measured_json(const Measured& measured, const std::vector<LinkRow>& rows) {
           {"traffic", traffic_json(rows, true)}};
 }
 
-Json ports_json(const Ports& ports) {
+Json ports_json(const PortAssignment& ports) {
   Json sets = Json::array();
-  for (const PortSet& set : ports.sets)
+  for (const PortAssignmentSet& set : ports.sets)
     sets.push_back(
         {{"name", set.name}, {"connections", set.connections}, {"most_on_a_link", set.most}});
-  return {{"taken", ports.taken}, {"why", ports.why}, {"sets", sets}, {"avoided", ports.avoided}};
+  return {{"taken", ports.method}, {"why", ports.why}, {"sets", sets}, {"avoided", ports.avoided}};
 }
 
 // plan, predicted, measured, prediction_error and ports of one trained plan.
@@ -102,7 +102,7 @@ Json sweep_json(const RunResult& result) {
 
 Json candidates_json(const RunResult& result) {
   Json list = Json::array();
-  for (const plan::Plan& candidate : result.search.ranked) {
+  for (const plan::SimulatedPlan& candidate : result.search.ranked) {
     if (list.size() == kCandidates) break;
     list.push_back({{"strategy", workload::strategy_to_json(candidate.strategy)},
                     {"placement_name", candidate.placement_name},
@@ -115,7 +115,7 @@ Json candidates_json(const RunResult& result) {
 
 Json rejected_json(const RunResult& result) {
   Json list = Json::array();
-  for (const plan::Rejected& rejected : result.search.rejected) {
+  for (const plan::RejectedStrategy& rejected : result.search.rejected) {
     if (list.size() == kRejected) break;
     list.push_back({{"strategy", workload::strategy_to_json(rejected.strategy)},
                     {"kind", plan::to_string(rejected.kind)},

@@ -11,7 +11,7 @@
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/job.h"
 #include "regatta/model/workload/timeline.h"
-#include "regatta/planning/plan/plan.h"
+#include "regatta/planning/plan/simulated_plan.h"
 
 namespace regatta::report {
 
@@ -21,7 +21,7 @@ struct StepRecord {
   Seconds time;  // wall time of the step, the slowest rank
 };
 
-struct Measured {
+struct MeasuredRun {
   Seconds step_time;      // median without the first steps (warm-up)
   Seconds step_time_min;  // of the same steps
   Seconds step_time_max;
@@ -34,25 +34,25 @@ struct Measured {
 };
 
 // Connections of ranks that send at the same time: those that cross switches which have a choice.
-struct PortSet {
+struct PortAssignmentSet {
   std::string name;     // "data-parallel rings"
   int connections = 0;  // that are planned
   int most = 0;         // of them on one link between two switches
 };
 
 // Where the connections of a run started from.
-struct Ports {
-  std::string taken;                 // "planned", "surveyed", "hashed"; empty: not known
-  std::string why;                   // it was taken
-  std::vector<PortSet> sets;         // planned
-  std::vector<std::string> avoided;  // cables without carrier when it was planned
+struct PortAssignment {
+  std::string method;                   // "planned", "surveyed", "hashed"; empty: not known
+  std::string why;                      // it was taken
+  std::vector<PortAssignmentSet> sets;  // planned
+  std::vector<std::string> avoided;     // cables without carrier when it was planned
 };
 
 // One plan that was trained: what was predicted and what came.
 struct PlanRun {
-  plan::Plan plan;
-  Measured measured;
-  Ports ports = {};
+  plan::SimulatedPlan plan;
+  MeasuredRun measured;
+  PortAssignment ports = {};
 };
 
 struct RunResult {
@@ -62,7 +62,7 @@ struct RunResult {
   std::string rates_source;  // cost::Rates::source
   std::string speed_note;    // lab::LabInfo::speed_note
   std::string machine;       // what ran it: "2 cores of Xeon ..., Linux 6.1"; empty = not stated
-  plan::SearchResult search;
+  plan::SimulatedSearchResult search;
   PlanRun main;
   std::optional<PlanRun> compare;  // --compare pure-dp
   std::vector<PlanRun> sweep;      // --sweep N

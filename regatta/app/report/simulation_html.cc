@@ -10,7 +10,7 @@
 
 #include "regatta/app/report/assets.h"
 #include "regatta/app/report/html_text.h"
-#include "regatta/app/report/internal/simulation_network.h"
+#include "regatta/app/report/internal/simulation_link_charts.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/network/diag/polarisation.h"

@@ -46,8 +46,8 @@ class Events {
         (span.start - origin).value * 1e6, span.duration.value * 1e6, arguments));
   }
 
-  void counter(const Counter& counter, int process) {
-    for (const Counter::Value& value : counter.values) {
+  void counter(const CounterTrack& counter, int process) {
+    for (const CounterTrack::Value& value : counter.values) {
       append(fmt::format(R"({{"ph":"C","name":{},"pid":{},"ts":{:.3f},"args":{{{}:{:.0f}}}}})",
                          quoted(counter.name), process, value.at.value * 1e6, quoted(counter.unit),
                          value.value));
@@ -119,14 +119,14 @@ std::string trace_json_text(const RunResult& result) {
 
 std::string trace_json_text(std::string_view process, const std::vector<std::string>& rows,
                             const workload::Timeline& timeline,
-                            const std::vector<Counter>& counters) {
+                            const std::vector<CounterTrack>& counters) {
   Events events;
   name_process(events, kPredictedProcess, std::string(process));
   for (std::size_t row = 0; row < rows.size(); ++row)
     name_thread(events, kPredictedProcess, 2 * static_cast<int>(row) + 1, rows[row]);
   for (const workload::Span& span : timeline)
     events.span(span, kPredictedProcess, {0});
-  for (const Counter& counter : counters)
+  for (const CounterTrack& counter : counters)
     events.counter(counter, kPredictedProcess);
   return std::move(events).finish();
 }

@@ -20,7 +20,7 @@ namespace regatta::report {
 std::string trace_json_text(const RunResult& result);
 
 // What is counted over time: a track of its own ("ph": "C"). A value holds until the next.
-struct Counter {
+struct CounterTrack {
   struct Value {
     Seconds at;
     double value = 0;
@@ -34,6 +34,6 @@ struct Counter {
 // its row.
 std::string trace_json_text(std::string_view process, const std::vector<std::string>& rows,
                             const workload::Timeline& timeline,
-                            const std::vector<Counter>& counters = {});
+                            const std::vector<CounterTrack>& counters = {});
 
 }  // namespace regatta::report

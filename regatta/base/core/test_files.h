@@ -38,7 +38,8 @@ inline std::vector<BrokenFile> broken_files(const std::string& testdata) {
 
 // The texts of examples/KIND*.yaml and the YAML blocks of docs/formats/KIND.md that are whole
 // files: they begin with a name.
-inline std::vector<std::string> shown_files(const std::string& testdata, const std::string& kind) {
+inline std::vector<std::string> example_files(const std::string& testdata,
+                                              const std::string& kind) {
   const std::filesystem::path root = std::filesystem::path(testdata) / "../../../..";
   std::vector<std::string> texts;
   for (const auto& entry : std::filesystem::directory_iterator(root / "examples")) {

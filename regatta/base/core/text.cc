@@ -76,7 +76,7 @@ std::string printable(std::string_view text, std::size_t longest) {
   const std::string_view part = text.substr(0, longest);
   std::string shown;
   for (std::size_t i = 0; i < part.size();) {
-    const std::size_t size = utf8_letter(part.substr(i));
+    const std::size_t size = utf8_sequence_length(part.substr(i));
     const bool is_shown = size > 1 || (size == 1 && part[i] >= 0x20 && part[i] != 0x7F);
     shown += is_shown ? part.substr(i, size) : "?";
     i += size == 0 ? 1 : size;

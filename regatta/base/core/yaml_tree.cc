@@ -258,7 +258,7 @@ Result<YamlNode> parse_yaml(std::string_view text, std::string_view file) {
         Code::kInvalidInput,
         fmt::format("{}: larger than {} bytes; is this the right file?", file, kYamlMaxBytes)};
   }
-  if (const std::size_t end = utf8_end(text); end < text.size()) {
+  if (const std::size_t end = utf8_valid_prefix(text); end < text.size()) {
     const int line = 1 + static_cast<int>(std::ranges::count(text.substr(0, end), '\n'));
     return refuse(file, line, "a byte that is no letter of UTF-8; write the file as UTF-8");
   }

@@ -128,15 +128,15 @@ Status join_cgroup(const std::string& folder) {
   return write_file(file, std::to_string(::syscall(SYS_gettid)));
 }
 
-Status remove_cgroup(const std::string& folder, Seconds patience) {
+Status remove_cgroup(const std::string& folder, Seconds timeout) {
   if (!exists(folder)) return {};
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     std::error_code ignored;
-    if (entry.is_directory(ignored)) REGATTA_TRY_DO(remove_cgroup(entry.path(), patience));
+    if (entry.is_directory(ignored)) REGATTA_TRY_DO(remove_cgroup(entry.path(), timeout));
   }
   // A thread that ended leaves its group a moment later.
-  const Seconds end = monotonic_now() + patience;
+  const Seconds end = monotonic_now() + timeout;
   while (::rmdir(folder.c_str()) != 0) {
     if (errno == ENOENT) return {};
     if (errno != EBUSY || monotonic_now() > end) return errno_error(folder);

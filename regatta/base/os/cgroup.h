@@ -37,7 +37,7 @@ Result<std::string> make_limited_group(const std::string& parent, const std::str
 Status join_cgroup(const std::string& folder);
 
 // Removes `folder` and the groups within; success when it is not there. kConflict when threads
-// are still inside after `patience`.
-Status remove_cgroup(const std::string& folder, Seconds patience = Seconds{1.0});
+// are still inside after `timeout`.
+Status remove_cgroup(const std::string& folder, Seconds timeout = Seconds{1.0});
 
 }  // namespace regatta::os

@@ -22,7 +22,7 @@ std::size_t count_open() {
 
 }  // namespace
 
-Status allow_descriptors(std::size_t count) {
+Status raise_descriptor_limit(std::size_t count) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return errno_error("ask for the limit of descriptors");
   const std::size_t wanted = count_open() + count;

@@ -9,7 +9,7 @@ namespace regatta::os {
 
 // Sees that `count` more descriptors can be opened: raises the soft limit as far as needed.
 // kExhausted when the hard limit is lower.
-Status allow_descriptors(std::size_t count);
+Status raise_descriptor_limit(std::size_t count);
 
 // Closes all from `first` on, whoever opened them: for a child of fork().
 Status close_descriptors_from(int first);

@@ -31,9 +31,9 @@ TEST_F(Descriptors, RaiseTheSoftLimitNoFurtherThanNeeded) {
   rlimit low = before_;
   low.rlim_cur = 100;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
-  ASSERT_TRUE(allow_descriptors(20));
+  ASSERT_TRUE(raise_descriptor_limit(20));
   EXPECT_EQ(current().rlim_cur, 100U);
-  ASSERT_TRUE(allow_descriptors(300));
+  ASSERT_TRUE(raise_descriptor_limit(300));
   EXPECT_GE(current().rlim_cur, 300U);
   EXPECT_LT(current().rlim_cur, 400U);
 }
@@ -69,7 +69,7 @@ TEST_F(Descriptors, CannotBeClosedBelowNone) {
 }
 
 TEST_F(Descriptors, NameTheHardLimitThatIsTooLow) {
-  const auto status = allow_descriptors(before_.rlim_max);
+  const auto status = raise_descriptor_limit(before_.rlim_max);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, Code::kExhausted);
   EXPECT_THAT(status.error().message,

@@ -194,7 +194,7 @@ Status Netlink::add_address(const std::string& name, const std::string& address,
   return {};
 }
 
-Status Netlink::set_shape(const std::string& name, const Shape& shape) {
+Status Netlink::set_shape(const std::string& name, const EgressShape& shape) {
   REGATTA_TRY(link, impl_->find(name));
   const QdiscPtr qdisc(::rtnl_qdisc_alloc());
   rtnl_tc* tc = TC_CAST(qdisc.get());

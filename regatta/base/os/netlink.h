@@ -26,7 +26,7 @@ struct Interface {
 
 // Token bucket: `rate` of frames on the wire, `burst` at full speed after a pause, at most `queue`
 // waiting (the rest is dropped).
-struct Shape {
+struct EgressShape {
   BytesPerSecond rate;
   Bytes burst;
   Bytes queue;
@@ -62,7 +62,7 @@ class Netlink {
 
   // Sets or changes the egress shape. Rates above 2 GB/s are out of the bucket's range and of what
   // a software cable carries: they remove it.
-  Status set_shape(const std::string& name, const Shape& shape);
+  Status set_shape(const std::string& name, const EgressShape& shape);
 
   // Adds or replaces the route to destination/32; several hops share it by the kernel's hash.
   Status set_route(const std::string& destination, const std::vector<NextHop>& hops);

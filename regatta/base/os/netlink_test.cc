@@ -77,7 +77,7 @@ TEST(Netlink, RoutesAndShapesAreReplacedByTheSecondCall) {
   const auto strange = a->set_route("10.78.0.1", {{hops[0].interface_index, "10.99.0.1"}});
   ASSERT_FALSE(strange);
   EXPECT_NE(strange.error().message.find("route to 10.78.0.1"), std::string::npos);
-  const Shape shape{BytesPerSecond{12.5e6}, Bytes{65536}, Bytes{500000}};
+  const EgressShape shape{BytesPerSecond{12.5e6}, Bytes{65536}, Bytes{500000}};
   ASSERT_TRUE(a->set_shape("nic0", shape));
   ASSERT_TRUE(a->set_shape("nic0", shape));
   ASSERT_TRUE(a->set_shape("nic0", {BytesPerSecond{50e9}, Bytes{65536}, Bytes{500000}}));

@@ -83,12 +83,12 @@ Status send_signal(pid_t pid, int signal) {
   return errno_error("process " + std::to_string(pid));
 }
 
-Result<ExitState> terminate(pid_t pid, Seconds patience) {
+Result<ExitState> terminate(pid_t pid, Seconds timeout) {
   REGATTA_TRY(at_once, try_wait(pid));
   if (at_once) return *at_once;
   ::kill(pid, SIGTERM);
   ::kill(pid, SIGCONT);  // a stopped process would keep the SIGTERM waiting
-  auto state = wait_for(pid, patience);
+  auto state = wait_for(pid, timeout);
   if (state || state.error().code != Code::kTimeout) return state;
   ::kill(pid, SIGKILL);
   return wait_for(pid);

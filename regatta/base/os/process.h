@@ -57,8 +57,8 @@ Result<UniqueFd> open_pidfd(pid_t pid);
 // kNotFound when the process is gone.
 Status send_signal(pid_t pid, int signal);
 
-// SIGTERM, then SIGKILL after `patience`; returns when the child is reaped.
-Result<ExitState> terminate(pid_t pid, Seconds patience = Seconds{1.0});
+// SIGTERM, then SIGKILL after `timeout`; returns when the child is reaped.
+Result<ExitState> terminate(pid_t pid, Seconds timeout = Seconds{1.0});
 
 // The cores that this process may run on, at least 1.
 int usable_cores();

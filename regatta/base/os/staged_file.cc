@@ -62,19 +62,19 @@ Result<StagedFile> StagedFile::begin(const std::string& path) {
 
 StagedFile::StagedFile(StagedFile&& other) noexcept
     : path_(std::move(other.path_)),
-      beside_(std::exchange(other.beside_, {})),
+      temporary_path_(std::exchange(other.temporary_path_, {})),
       text_(std::move(other.text_)),
       is_begun_(other.is_begun_) {}
 
 StagedFile::~StagedFile() {
-  if (is_plain()) ::unlink(beside_.c_str());
+  if (is_plain()) ::unlink(temporary_path_.c_str());
 }
 
 Status StagedFile::publish() {
   if (!is_plain() && is_begun_) return {};
   if (!is_plain()) return write_file(path_, text_);
-  if (std::rename(beside_.c_str(), path_.c_str()) != 0) return errno_error(path_);
-  beside_.clear();
+  if (std::rename(temporary_path_.c_str(), path_.c_str()) != 0) return errno_error(path_);
+  temporary_path_.clear();
   return {};
 }
 

@@ -42,18 +42,18 @@ TEST(StagedFile, ThatIsWrittenBitByBitIsNotSeenBeforeItIsPublished) {
   const std::string path = folder->path() + "/text";
   {
     const auto dropped = StagedFile::begin(path);
-    ASSERT_TRUE(dropped && write_file(dropped->writing_place(), "half"));
+    ASSERT_TRUE(dropped && write_file(dropped->writing_path(), "half"));
   }
   EXPECT_EQ(entries_of(folder->path()), 0U);
   auto staged = StagedFile::begin(path);
-  ASSERT_TRUE(staged && write_file(staged->writing_place(), "all"));
+  ASSERT_TRUE(staged && write_file(staged->writing_path(), "all"));
   EXPECT_FALSE(std::filesystem::exists(path));
   ASSERT_TRUE(staged->publish());
   EXPECT_EQ(*read_file(path), "all");
   EXPECT_EQ(entries_of(folder->path()), 1U);
   auto device = StagedFile::begin("/dev/full");
   ASSERT_TRUE(device);
-  EXPECT_EQ(device->writing_place(), "/dev/full");
+  EXPECT_EQ(device->writing_path(), "/dev/full");
   EXPECT_TRUE(device->publish()) << "it has been written into already";
 }
 

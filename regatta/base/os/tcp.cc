@@ -33,11 +33,11 @@ Result<Found> resolve(const HostPort& end, int flags) {
                                         "known in DNS or /etc/hosts"};
 }
 
-bool connect_in_time(int fd, const addrinfo& to, Seconds patience) {
+bool connect_in_time(int fd, const addrinfo& to, Seconds timeout) {
   if (::connect(fd, to.ai_addr, to.ai_addrlen) == 0) return true;
   if (errno != EINPROGRESS) return false;
   pollfd waiting{fd, POLLOUT, 0};
-  if (::poll(&waiting, 1, static_cast<int>(patience.value * 1e3)) != 1) {
+  if (::poll(&waiting, 1, static_cast<int>(timeout.value * 1e3)) != 1) {
     errno = ETIMEDOUT;
     return false;
   }
@@ -82,20 +82,20 @@ Result<HostPort> parse_host_port(const std::string& text) {
   return HostPort{host, port};
 }
 
-Status look_up(const HostPort& end) {
+Status resolve_host(const HostPort& end) {
   REGATTA_TRY_DO(resolve(end, 0));
   return {};
 }
 
-Result<UniqueFd> dial_tcp(const HostPort& to, Seconds patience) {
+Result<UniqueFd> connect_tcp(const HostPort& to, Seconds timeout) {
   REGATTA_TRY(found, resolve(to, 0));
   errno = ENOENT;
   for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
     UniqueFd fd(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd || !connect_in_time(fd.get(), *one, patience)) continue;
+    if (!fd || !connect_in_time(fd.get(), *one, timeout)) continue;
     int off = 0;
     static_cast<void>(::ioctl(fd.get(), FIONBIO, &off));
-    watch_peer(fd.get());
+    enable_keepalive(fd.get());
     return fd;
   }
   return Error{Code::kUnavailable, to_string(to) + ": nobody answers there (" + errno_text() + ")"};
@@ -115,7 +115,7 @@ Result<UniqueFd> listen_tcp(const HostPort& at, int backlog) {
   return error;
 }
 
-void watch_peer(int fd) {
+void enable_keepalive(int fd) {
   set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 3);
@@ -123,11 +123,11 @@ void watch_peer(int fd) {
   set(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
-HostPort own_end(int fd) {
+HostPort local_endpoint(int fd) {
   return end_of(fd, ::getsockname);
 }
 
-HostPort other_end(int fd) {
+HostPort peer_endpoint(int fd) {
   return end_of(fd, ::getpeername);
 }
 

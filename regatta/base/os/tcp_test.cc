@@ -34,23 +34,23 @@ TEST(HostPort, IsReadAsPeopleWriteIt) {
 TEST(Tcp, CarriesWhatIsSentAndKnowsBothEnds) {
   const auto listener = listen_tcp({"127.0.0.1", "0"});
   ASSERT_TRUE(listener) << listener.error().message;
-  const HostPort at = own_end(listener->get());
+  const HostPort at = local_endpoint(listener->get());
   EXPECT_EQ(at.host, "127.0.0.1");
-  const auto one = dial_tcp(at, Seconds{1});
+  const auto one = connect_tcp(at, Seconds{1});
   ASSERT_TRUE(one) << one.error().message;
   const UniqueFd other(::accept(listener->get(), nullptr, nullptr));
   ASSERT_TRUE(other);
-  EXPECT_EQ(to_string(other_end(one->get())), to_string(at));
-  EXPECT_EQ(to_string(other_end(other.get())), to_string(own_end(one->get())));
+  EXPECT_EQ(to_string(peer_endpoint(one->get())), to_string(at));
+  EXPECT_EQ(to_string(peer_endpoint(other.get())), to_string(local_endpoint(one->get())));
   ASSERT_EQ(::write(one->get(), "news", 4), 4);
   std::array<char, 8> block{};
   ASSERT_EQ(::read(other.get(), block.data(), block.size()), 4);
   EXPECT_EQ(std::string(block.data()), "news");
 }
 
-TEST(LookUp, KnowsWhichHostThereIsNot) {
-  EXPECT_TRUE(look_up({"127.0.0.1", "7000"}));
-  const Status none = look_up({"no host", "7000"});
+TEST(ResolveHost, KnowsWhichHostThereIsNot) {
+  EXPECT_TRUE(resolve_host({"127.0.0.1", "7000"}));
+  const Status none = resolve_host({"no host", "7000"});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, Code::kInvalidInput);
   EXPECT_THAT(none.error().message, HasSubstr("no host: no host is called so"));
@@ -59,14 +59,14 @@ TEST(LookUp, KnowsWhichHostThereIsNot) {
 TEST(Tcp, SaysWhyNobodyAnswers) {
   const HostPort free = [] {
     const auto listener = listen_tcp({"127.0.0.1", "0"});
-    return own_end(listener->get());
+    return local_endpoint(listener->get());
   }();
-  const auto refused = dial_tcp(free, Seconds{1});
+  const auto refused = connect_tcp(free, Seconds{1});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
   EXPECT_EQ(refused.error().message,
             to_string(free) + ": nobody answers there (connection refused)");
-  const auto nameless = dial_tcp({"no such host", "7000"}, Seconds{1});
+  const auto nameless = connect_tcp({"no such host", "7000"}, Seconds{1});
   ASSERT_FALSE(nameless);
   EXPECT_EQ(nameless.error().code, Code::kInvalidInput);
 }
@@ -74,7 +74,7 @@ TEST(Tcp, SaysWhyNobodyAnswers) {
 TEST(Tcp, ListensAtItsOwnFreePortsOnly) {
   const auto listener = listen_tcp({"127.0.0.1", "0"});
   ASSERT_TRUE(listener);
-  const auto taken = listen_tcp(own_end(listener->get()));
+  const auto taken = listen_tcp(local_endpoint(listener->get()));
   ASSERT_FALSE(taken);
   EXPECT_EQ(taken.error().code, Code::kUnavailable);
   EXPECT_THAT(taken.error().message,

@@ -13,13 +13,13 @@ namespace regatta::os {
 namespace {
 
 constexpr int kBacklog = 64;
-constexpr timeval kPatience{.tv_sec = 1, .tv_usec = 0};
+constexpr timeval kTimeout{.tv_sec = 1, .tv_usec = 0};
 
 // 0, or the error's number. A listener that is stopped has a full backlog at last: connect(2) would
 // wait for it without end.
 int connect_to(const UniqueFd& fd, const UnixAddress& address) {
   constexpr timeval kForEver{};
-  if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience) != 0 ||
+  if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kTimeout, sizeof kTimeout) != 0 ||
       ::connect(fd.get(), address.get(), address.size()) != 0 ||
       ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kForEver, sizeof kForEver) != 0)
     return errno;
@@ -51,7 +51,7 @@ Result<UnixAddress> unix_address(const std::string& path) {
   return address;
 }
 
-Result<UniqueFd> dial_unix(const std::string& path, int type) {
+Result<UniqueFd> connect_unix(const std::string& path, int type) {
   REGATTA_TRY(address, unix_address(path));
   UniqueFd fd(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
   const int error = connect_to(fd, address);

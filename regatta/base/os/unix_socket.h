@@ -24,7 +24,7 @@ Result<UnixAddress> unix_address(const std::string& path);
 // A connection that is close-on-exec; `type`: SOCK_STREAM or SOCK_SEQPACKET. The error names the
 // path and the system's reason: kNotFound where nothing has the name, kUnavailable where nobody
 // listens, or takes no connection within a second.
-Result<UniqueFd> dial_unix(const std::string& path, int type = SOCK_STREAM);
+Result<UniqueFd> connect_unix(const std::string& path, int type = SOCK_STREAM);
 
 // Listens at `path`, close-on-exec and non-blocking; `type` as above. Takes the place of a socket
 // that nobody listens at. kConflict when somebody does, kInvalidInput when something that is no

@@ -31,7 +31,7 @@ class UnixSocket : public testing::Test {
 TEST_F(UnixSocket, CarriesWhatIsSentToItsPath) {
   const auto listener = listen_unix(path_);
   ASSERT_TRUE(listener) << listener.error().message;
-  const auto one = dial_unix(path_);
+  const auto one = connect_unix(path_);
   ASSERT_TRUE(one) << one.error().message;
   const UniqueFd other(::accept(listener->get(), nullptr, nullptr));
   ASSERT_EQ(::write(one->get(), "news", 4), 4);
@@ -41,12 +41,12 @@ TEST_F(UnixSocket, CarriesWhatIsSentToItsPath) {
 }
 
 TEST_F(UnixSocket, IsRefusedWhereNobodyListens) {
-  const auto nothing = dial_unix(path_);
+  const auto nothing = connect_unix(path_);
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().code, Code::kNotFound);
   EXPECT_EQ(nothing.error().message, path_ + ": no such file or directory");
   ASSERT_TRUE(listen_unix(path_));  // and ends at once: its name stays
-  const auto left = dial_unix(path_);
+  const auto left = connect_unix(path_);
   ASSERT_FALSE(left);
   EXPECT_EQ(left.error().code, Code::kUnavailable);
 }
@@ -58,7 +58,7 @@ TEST_F(UnixSocket, TakesThePlaceOfOneThatIsDeadAndOfNothingElse) {
   const auto second = listen_unix(path_);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::kConflict);
-  EXPECT_TRUE(dial_unix(path_)) << "the first one still listens";
+  EXPECT_TRUE(connect_unix(path_)) << "the first one still listens";
 
   const std::string file = folder_->path() + "/file";
   ASSERT_TRUE(write_file(file, "mine"));
@@ -72,8 +72,8 @@ TEST_F(UnixSocket, LeavesThePlaceOfWhoIsStoppedOrOfAnotherType) {
   const auto stopped = listen_unix(path_);
   ASSERT_TRUE(stopped);
   std::vector<UniqueFd> waiting;  // until its backlog is full
-  auto one = dial_unix(path_);
-  for (; one && waiting.size() < 1000; one = dial_unix(path_))
+  auto one = connect_unix(path_);
+  for (; one && waiting.size() < 1000; one = connect_unix(path_))
     waiting.push_back(std::move(*one));
   ASSERT_FALSE(one) << "waits for a second, and no longer";
   EXPECT_EQ(one.error().code, Code::kUnavailable);
@@ -88,7 +88,7 @@ TEST_F(UnixSocket, LeavesThePlaceOfWhoIsStoppedOrOfAnotherType) {
   const auto stream = listen_unix(other);
   ASSERT_FALSE(stream);
   EXPECT_EQ(stream.error().code, Code::kConflict);
-  EXPECT_TRUE(dial_unix(other, SOCK_SEQPACKET)) << "it still listens";
+  EXPECT_TRUE(connect_unix(other, SOCK_SEQPACKET)) << "it still listens";
 }
 
 TEST_F(UnixSocket, HasANameOfLimitedLength) {
@@ -97,7 +97,7 @@ TEST_F(UnixSocket, HasANameOfLimitedLength) {
     const auto address = unix_address(path);
     ASSERT_FALSE(address);
     EXPECT_EQ(address.error().code, Code::kInvalidInput);
-    EXPECT_FALSE(dial_unix(path));
+    EXPECT_FALSE(connect_unix(path));
     EXPECT_FALSE(listen_unix(path));
   }
 }

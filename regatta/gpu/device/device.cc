@@ -80,7 +80,7 @@ void prepare_process() {
   ::mallopt(M_TOP_PAD, 64 << 20);
 }
 
-Result<Device> open_device(const DeviceOptions& options) {
+Result<ComputeDevice> open_device(const ComputeDeviceOptions& options) {
   if (options.kind != topo::DeviceKind::kCpu) {
     return Error{
         Code::kUnsupported,
@@ -98,10 +98,10 @@ Result<Device> open_device(const DeviceOptions& options) {
   std::string held = "not held to a share";
   if (options.cpu_share > 0) held = fmt::format("{:.1f} % of a core", 100 * options.cpu_share);
   if (!options.compute_cgroup.empty()) held += ", enforced by " + options.compute_cgroup;
-  return Device{options, fmt::format("cpu {}: one thread, {}", options.index, held)};
+  return ComputeDevice{options, fmt::format("cpu {}: one thread, {}", options.index, held)};
 }
 
-Status bind_compute_thread(const Device& device) {
+Status bind_compute_thread(const ComputeDevice& device) {
   pacer = {};
   if (!device.options.compute_cgroup.empty())
     REGATTA_TRY_DO(os::join_cgroup(device.options.compute_cgroup));
@@ -127,11 +127,11 @@ void end_wait() {
   pacer.due = os::monotonic_now();
 }
 
-void synchronize(const Device& /*device*/) {
+void synchronize(const ComputeDevice& /*device*/) {
   begin_wait();
 }
 
-Result<Memory> memory(const Device& /*device*/) {
+Result<DeviceMemory> device_memory(const ComputeDevice& /*device*/) {
   REGATTA_TRY(meminfo, os::read_file("/proc/meminfo"));
   REGATTA_TRY(total, memory_line(meminfo, "MemTotal:"));
   REGATTA_TRY(available, memory_line(meminfo, "MemAvailable:"));
@@ -139,7 +139,7 @@ Result<Memory> memory(const Device& /*device*/) {
   const auto fields = split(trim(statm), ' ');
   if (fields.size() < 2) return Error{Code::kUnavailable, "/proc/self/statm has too few fields"};
   const long long resident = std::atoll(fields[1].c_str()) * ::sysconf(_SC_PAGESIZE);
-  return Memory{total, available, Bytes{resident}};
+  return DeviceMemory{total, available, Bytes{resident}};
 }
 
 }  // namespace regatta::device

@@ -10,15 +10,15 @@
 
 namespace regatta::device {
 
-struct DeviceOptions {
+struct ComputeDeviceOptions {
   topo::DeviceKind kind = topo::DeviceKind::kCpu;
   int index = 0;               // of its server
   double cpu_share = 0;        // CPU: of a core, the pace of the compute thread; 0 = as it can
   std::string compute_cgroup;  // CPU: the folder that enforces the share; or empty
 };
 
-struct Device {
-  DeviceOptions options;
+struct ComputeDevice {
+  ComputeDeviceOptions options;
   std::string description;  // "cpu 1: one thread, 15.0 % of a core, enforced by /sys/fs/..."
 };
 
@@ -34,12 +34,12 @@ bool pin_math_threads_in_environment();
 void prepare_process();
 
 // Fails with kUnsupported for a kind that this build cannot drive.
-Result<Device> open_device(const DeviceOptions& options);
+Result<ComputeDevice> open_device(const ComputeDeviceOptions& options);
 
 // Makes the calling thread the one that computes for `device`: only it keeps the device's pace and
 // joins its cgroup, so communication threads are not held to the device's share. Fails when the
 // cgroup cannot be joined.
-Status bind_compute_thread(const Device& device);
+Status bind_compute_thread(const ComputeDevice& device);
 
 // A CPU device that is held to a share of a core is as fast as the share in the long run, but its
 // cgroup lets it run at full speed until the quota of the period is used up and then stops it for
@@ -58,14 +58,14 @@ void begin_wait();
 void end_wait();
 
 // Returns when all work given to the device is done: begin_wait().
-void synchronize(const Device& device);
+void synchronize(const ComputeDevice& device);
 
 // Memory of the device: the machine's, for the CPU. kUnavailable when it cannot be read.
-struct Memory {
+struct DeviceMemory {
   Bytes total;
   Bytes available;
   Bytes used_by_process;  // resident set, now
 };
-Result<Memory> memory(const Device& device);
+Result<DeviceMemory> device_memory(const ComputeDevice& device);
 
 }  // namespace regatta::device

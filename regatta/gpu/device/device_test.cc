@@ -48,7 +48,7 @@ TEST(Device, NamesTheCgroupThatCannotBeJoined) {
 TEST(Device, ReadsTheMemoryOfTheMachine) {
   const auto device = open_device({});
   ASSERT_TRUE(device);
-  const auto found = memory(*device);
+  const auto found = device_memory(*device);
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_GT(found->total, found->available);
   EXPECT_GT(found->used_by_process.value, 1 << 20);

@@ -28,7 +28,7 @@ struct DiscoveredServer {
   // vendor:device numbers without figures; without accelerators every core is a device of type cpu.
   // The link between devices is the preset's: NVLink is not probed.
   topo::ServerType type;
-  std::vector<topo::ServerPart> parts;  // devices, then NICs, by PCI address
+  std::vector<topo::ServerComponent> parts;  // devices, then NICs, by PCI address
   std::string cpu_model;
   int packages = 0;
   int cores = 0;

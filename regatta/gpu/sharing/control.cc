@@ -118,43 +118,44 @@ Status check_same(const TenantLimits& has, const TenantLimits& asked) {
 }
 
 // A new tenant whose first process is the one that asks, or one more process of a tenant.
-Result<ControlAnswer> join_tenant(Books& books, const json& request, ProcessId asker) {
-  REGATTA_TRY(tenant, tenant_of_request(books, request));
-  const auto client = books.add_client(tenant.number, asker);
-  if (!client && tenant.is_new) books.remove_tenant(tenant.number);
+Result<ControlReply> join_tenant(TenantStore& tenant_store, const json& request, ProcessId asker) {
+  REGATTA_TRY(tenant, tenant_of_request(tenant_store, request));
+  const auto client = tenant_store.add_client(tenant.number, asker);
+  if (!client && tenant.is_new) tenant_store.remove_tenant(tenant.number);
   if (!client) return client.error();
-  return ControlAnswer{json{{"tenant", books.tenant_name(tenant.number)}}.dump(), tenant.number};
+  return ControlReply{json{{"tenant", tenant_store.tenant_name(tenant.number)}}.dump(),
+                      tenant.number};
 }
 
-Shown shown(const Records& records) {
-  return {records.books, records.membership, records.times, records.engines};
+DaemonStateView shown(const DaemonState& records) {
+  return {records.tenant_store, records.tenant_cgroups, records.turn_manager, records.engines};
 }
 
-Result<ControlAnswer> change_tenant(Records records, const json& request) {
-  Books& books = records.books;
-  REGATTA_TRY(tenant, find_named(books, request.value("name", "")));
-  REGATTA_TRY(limits, with_request(books.limits(tenant), request));
-  REGATTA_TRY_DO(books.set_limits(tenant, limits));
-  return ControlAnswer{tenant_json(shown(records), tenant).dump()};
+Result<ControlReply> change_tenant(DaemonState records, const json& request) {
+  TenantStore& tenant_store = records.tenant_store;
+  REGATTA_TRY(tenant, find_tenant_by_name(tenant_store, request.value("name", "")));
+  REGATTA_TRY(limits, with_request(tenant_store.limits(tenant), request));
+  REGATTA_TRY_DO(tenant_store.set_limits(tenant, limits));
+  return ControlReply{tenant_json(shown(records), tenant).dump()};
 }
 
-Result<ControlAnswer> show_or_set_policy(Books& books, const json& request) {
+Result<ControlReply> show_or_set_policy(TenantStore& tenant_store, const json& request) {
   if (request.contains("policy")) {
     REGATTA_TRY(policy, parse_policy(request.value("policy", "")));
-    REGATTA_TRY_DO(books.set_policy(policy));
+    REGATTA_TRY_DO(tenant_store.set_policy(policy));
   }
-  return ControlAnswer{json{{"policy", kPolicyNames[books.state().policy]}}.dump()};
+  return ControlReply{json{{"policy", kPolicyNames[tenant_store.state().policy]}}.dump()};
 }
 
-Result<ControlAnswer> answer_parsed(Records records, const json& request, ProcessId asker) {
+Result<ControlReply> answer_parsed(DaemonState records, const json& request, ProcessId asker) {
   const std::string what = request.value("ask", "");
-  Books& books = records.books;
-  if (what == "join") return join_tenant(books, request, asker);
+  TenantStore& tenant_store = records.tenant_store;
+  if (what == "join") return join_tenant(tenant_store, request, asker);
   if (what == "set") return change_tenant(records, request);
-  if (what == "policy") return show_or_set_policy(books, request);
-  if (what == "ps") return ControlAnswer{books_json(shown(records)).dump()};
-  if (what == "metrics") return ControlAnswer{metrics_text(shown(records))};
-  return answer_order(books, records.membership, request, asker);
+  if (what == "policy") return show_or_set_policy(tenant_store, request);
+  if (what == "ps") return ControlReply{daemon_state_json(shown(records)).dump()};
+  if (what == "metrics") return ControlReply{metrics_text(shown(records))};
+  return answer_control_command(tenant_store, records.tenant_cgroups, request, asker);
 }
 
 }  // namespace
@@ -163,31 +164,32 @@ Error bad_request(const std::string& what) {
   return {Code::kInvalidInput, "the request " + what + "; see docs/formats/gpu_daemon.md"};
 }
 
-Result<int> find_named(const Books& books, const std::string& name) {
-  if (const auto tenant = books.find_tenant(name)) return *tenant;
+Result<int> find_tenant_by_name(const TenantStore& tenant_store, const std::string& name) {
+  if (const auto tenant = tenant_store.find_tenant(name)) return *tenant;
   std::vector<std::string> known;
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (books.state().tenants[tenant].live != 0) known.push_back(books.tenant_name(tenant));
+    if (tenant_store.state().tenants[tenant].live != 0)
+      known.push_back(tenant_store.tenant_name(tenant));
   }
   return Error{Code::kInvalidInput,
                fmt::format("tenant {}: there is none of this name; there is {}",
                            printable(name, 60), known.empty() ? "none at all" : join(known, ", "))};
 }
 
-Result<RequestedTenant> tenant_of_request(Books& books, const json& request) {
+Result<RequestedTenant> tenant_of_request(TenantStore& tenant_store, const json& request) {
   const std::string name = request.value("name", "");
   if (!request.contains("memory")) {
-    const auto tenant = find_named(books, name);
+    const auto tenant = find_tenant_by_name(tenant_store, name);
     if (!tenant) {
       return Error{tenant.error().code,
                    tenant.error().message + "; give --memory to start one of this name"};
     }
-    const TenantLimits has = books.limits(*tenant);
+    const TenantLimits has = tenant_store.limits(*tenant);
     REGATTA_TRY(asked, with_request(has, request));
     REGATTA_TRY_DO(check_same(has, asked));
     return RequestedTenant{*tenant, false};
   }
-  if (books.find_tenant(name)) {
+  if (tenant_store.find_tenant(name)) {
     return Error{Code::kInvalidInput,
                  fmt::format("tenant {0}: is there already; leave --memory out to join it, or "
                              "change its limits with regatta gpu set {0}",
@@ -202,7 +204,7 @@ Result<RequestedTenant> tenant_of_request(Books& books, const json& request) {
                              "more",
                              printable(name, 60))};
   }
-  REGATTA_TRY(tenant, books.add_tenant(limits));
+  REGATTA_TRY(tenant, tenant_store.add_tenant(limits));
   return RequestedTenant{tenant, true};
 }
 
@@ -215,8 +217,8 @@ Result<regatta_share_policy> parse_policy(const std::string& name) {
       fmt::format("policy '{}': give fixed, equal, weight or burst-weight", printable(name, 40))};
 }
 
-Status check_operator(const Books& books, const Membership& membership, pid_t asker,
-                      unsigned user) {
+Status check_operator(const TenantStore& tenant_store, const TenantCgroups& tenant_cgroups,
+                      pid_t asker, unsigned user) {
   const auto refuse = [&](const std::string& why) {
     return Error{Code::kUnsupported,
                  fmt::format("process {}: {}; ask the operator of this machine", asker, why)};
@@ -227,18 +229,19 @@ Status check_operator(const Books& books, const Membership& membership, pid_t as
   for (pid_t pid = asker; pid > 1;) {
     const auto process = read_process(pid);
     if (!process) return process.error();
-    if (const auto client = books.find_client(process->id)) {
-      const int tenant = static_cast<int>(books.state().clients[*client].tenant);
-      return refuse("belongs to tenant " + books.tenant_name(tenant));
+    if (const auto client = tenant_store.find_client(process->id)) {
+      const int tenant = static_cast<int>(tenant_store.state().clients[*client].tenant);
+      return refuse("belongs to tenant " + tenant_store.tenant_name(tenant));
     }
-    if (const auto tenant = membership.tenant_of(pid))
+    if (const auto tenant = tenant_cgroups.tenant_of(pid))
       return refuse("belongs to tenant " + *tenant);
     pid = process->parent;
   }
   return {};
 }
 
-Result<ControlAnswer> answer_control(Records records, std::string_view request, ProcessId asker) {
+Result<ControlReply> answer_control_request(DaemonState records, std::string_view request,
+                                            ProcessId asker) {
   try {
     const json parsed = json::parse(request);
     if (!parsed.is_object()) return bad_request("is no JSON object");
@@ -248,17 +251,17 @@ Result<ControlAnswer> answer_control(Records records, std::string_view request, 
   }
 }
 
-Result<std::string> ask_daemon(const std::string& socket, const std::string& request,
-                               os::UniqueFd* page) {
-  constexpr Seconds kPatience{10.0};
-  REGATTA_TRY(fd, dial(socket, kPatience));
+Result<std::string> send_control_request(const std::string& socket, const std::string& request,
+                                         os::UniqueFd* page) {
+  constexpr Seconds kTimeout{10.0};
+  REGATTA_TRY(fd, connect_to_daemon(socket, kTimeout));
   REGATTA_TRY_DO(send_message(fd.get(), request));
-  REGATTA_TRY(message, receive_message(fd.get(), sizeof(Reply)));
-  Reply reply;
+  REGATTA_TRY(message, receive_message(fd.get(), sizeof(ClientReply)));
+  ClientReply reply;
   if (message.bytes.size() != sizeof reply)
     return Error{Code::kUnavailable, socket + ": the daemon went away; see its messages"};
   std::memcpy(&reply, message.bytes.data(), sizeof reply);
-  if (reply.answer != Answer::kDone) return to_error(reply);
+  if (reply.status != ReplyStatus::kGranted) return to_error(reply);
   struct stat status {};
   if (!message.fds[0] || ::fstat(message.fds[0].get(), &status) != 0)
     return Error{Code::kUnavailable, socket + ": the daemon sent no text; is it of this version"};

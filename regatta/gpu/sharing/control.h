@@ -7,10 +7,10 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
-#include "regatta/gpu/sharing/internal/daemon/books.h"
-#include "regatta/gpu/sharing/internal/daemon/engines.h"
-#include "regatta/gpu/sharing/internal/daemon/membership.h"
-#include "regatta/gpu/sharing/internal/daemon/timekeeper.h"
+#include "regatta/gpu/sharing/internal/daemon/engine_shares.h"
+#include "regatta/gpu/sharing/internal/daemon/tenant_cgroups.h"
+#include "regatta/gpu/sharing/internal/daemon/tenant_store.h"
+#include "regatta/gpu/sharing/internal/daemon/turn_manager.h"
 
 namespace regatta::sharing {
 
@@ -19,44 +19,47 @@ inline constexpr const char* kPolicyNames[] = {"fixed", "equal", "weight", "burs
 
 Result<regatta_share_policy> parse_policy(const std::string& name);
 
-struct ControlAnswer {
+struct ControlReply {
   std::string text;  // JSON, or Prometheus text
   int tenant = -1;   // that a process joins: its page goes along
 };
 
 // What the daemon keeps, as far as operators ask for it.
-struct Records {
-  Books& books;
-  Membership& membership;
-  const Timekeeper& times;
-  const Engines& engines;
+struct DaemonState {
+  TenantStore& tenant_store;
+  TenantCgroups& tenant_cgroups;
+  const TurnManager& turn_manager;
+  const EngineShares& engines;
 };
 
 // Answers `request` of the process `asker`, which may ask (check_operator()).
-Result<ControlAnswer> answer_control(Records records, std::string_view request, ProcessId asker);
+Result<ControlReply> answer_control_request(DaemonState records, std::string_view request,
+                                            ProcessId asker);
 
 // Operators are processes of root or of the daemon's user, in its PID namespace, that neither
 // belong to a tenant, by descriptor or by cgroup, nor descend from one. kUnsupported names which of
 // these fails.
-Status check_operator(const Books& books, const Membership& membership, pid_t asker, unsigned user);
+Status check_operator(const TenantStore& tenant_store, const TenantCgroups& tenant_cgroups,
+                      pid_t asker, unsigned user);
 
 // Of the two files that answer.
 Error bad_request(const std::string& what);
 // The tenant of this name; kInvalidInput says which there are.
-Result<int> find_named(const Books& books, const std::string& name);
+Result<int> find_tenant_by_name(const TenantStore& tenant_store, const std::string& name);
 // The tenant that the request names: made with its limits when it has a `memory`, else one that is
 // there, which has to have all limits that the request names.
 struct RequestedTenant {
   int number = -1;
   bool is_new = false;
 };
-Result<RequestedTenant> tenant_of_request(Books& books, const nlohmann::json& request);
-Result<ControlAnswer> answer_order(Books& books, Membership& membership,
-                                   const nlohmann::json& request, ProcessId asker);
+Result<RequestedTenant> tenant_of_request(TenantStore& tenant_store, const nlohmann::json& request);
+Result<ControlReply> answer_control_command(TenantStore& tenant_store,
+                                            TenantCgroups& tenant_cgroups,
+                                            const nlohmann::json& request, ProcessId asker);
 
 // The program's side: asks the daemon at `socket` and returns its text; `page` gets the descriptor
 // of a tenant's page when one came.
-Result<std::string> ask_daemon(const std::string& socket, const std::string& request,
-                               os::UniqueFd* page = nullptr);
+Result<std::string> send_control_request(const std::string& socket, const std::string& request,
+                                         os::UniqueFd* page = nullptr);
 
 }  // namespace regatta::sharing

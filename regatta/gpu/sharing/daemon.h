@@ -1,5 +1,5 @@
 // sharing/daemon.h: `regatta gpu daemon`: one thread that waits for messages of clients and for
-// their ends, and keeps the books.
+// their ends, and keeps the tenant store.
 #pragma once
 
 #include <atomic>
@@ -9,9 +9,9 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
-#include "regatta/gpu/sharing/internal/daemon/dispatch.h"
-#include "regatta/gpu/sharing/internal/daemon/engines.h"
-#include "regatta/gpu/sharing/internal/daemon/residences.h"
+#include "regatta/gpu/sharing/internal/daemon/engine_shares.h"
+#include "regatta/gpu/sharing/internal/daemon/residency_manager.h"
+#include "regatta/gpu/sharing/internal/daemon/turn_scheduler.h"
 #include "regatta/gpu/sharing/internal/policy/share.h"
 #include "regatta/gpu/sharing/messages.h"
 
@@ -24,11 +24,11 @@ struct DaemonOptions {
   std::string socket = kDefaultSocket;
   std::optional<regatta_share_policy> policy;  // none: as in the state, at first fixed
   std::vector<Bytes> gpus = {Bytes{0}};        // the memory of each; 0: not known
-  DispatchOptions dispatch;
+  TurnSchedulerOptions turns;
   EngineRates engine_rates{};        // of each GPU
   EngineSessions engine_sessions{};  // likewise
   Bytes host_memory;                 // for memory of tenants with over-commit; 0: there are none
-  ResidenceOptions residences;
+  ResidencyOptions residency;
   bool opens_when_lost = true;  // whether launches go on while no daemon answers
 };
 

@@ -24,7 +24,7 @@ using testing::HasSubstr;
 TEST(Daemon, GrantsATenantItsMemoryToTheByteAndTakesItBack) {
   const TestDaemon daemon;
   const pid_t tenant = daemon.start_tenant("a", 100_MiB, [&](int page) {
-    const auto client = Client::connect(page, kPatience);
+    const auto client = Client::connect(page, kTimeout);
     EXPECT_IN_TENANT(client);
     EXPECT_IN_TENANT((*client)->tenant().quota[0] == 100 * kMiB);
     EXPECT_IN_TENANT((*client)->reserve(0, 99 * kMiB));
@@ -48,7 +48,7 @@ TEST(Daemon, GrantsATenantItsMemoryToTheByteAndTakesItBack) {
 TEST(Daemon, ThatHangsHoldsNobodyUpWhoAsksWithinATimeAndItsLateAnswerIsNoOthers) {
   const TestDaemon daemon;
   const pid_t tenant = daemon.start_tenant("a", 100_MiB, [&](int page) {
-    const auto client = Client::connect(page, kPatience);
+    const auto client = Client::connect(page, kTimeout);
     EXPECT_IN_TENANT(client);
     const auto try_within = [&](std::uint64_t bytes) {
       return (*client)->try_reserve_within(Seconds{0.02}, 0, bytes);
@@ -94,9 +94,9 @@ TEST(Daemon, CallsBackWhatAnIdleClientDoesNotUse) {
   const pid_t tenant = daemon.start_tenant("a", 1_GiB, [&](int page) {
     Shared<std::atomic<int>> step;
     const pid_t idle = start_process([&] {
-      const auto client = Client::connect(page, kPatience);
+      const auto client = Client::connect(page, kTimeout);
       EXPECT_IN_TENANT(client && (*client)->reserve(0, 500 * kMiB));
-      (*client)->release(0, 499 * kMiB);  // stays in its purse
+      (*client)->release(0, 499 * kMiB);  // stays in its lease counter
       *step = 1;
       while (true)
         ::pause();
@@ -104,7 +104,7 @@ TEST(Daemon, CallsBackWhatAnIdleClientDoesNotUse) {
     while (*step == 0)
       os::sleep_for(Seconds{0.001});
     ::kill(idle, SIGSTOP);  // it need not do anything for that
-    const auto client = Client::connect(page, kPatience);
+    const auto client = Client::connect(page, kTimeout);
     EXPECT_IN_TENANT(client);
     EXPECT_IN_TENANT(!(*client)->reserve(0, 1023 * kMiB + 1));
     EXPECT_IN_TENANT((*client)->reserve(0, 1023 * kMiB));
@@ -131,7 +131,7 @@ TEST(Daemon, NeverGrantsSixtyFourRacingProcessesAByteTooMuch) {
         std::vector<pid_t> racers;
         for (unsigned seed = 0; seed < 64; ++seed) {
           racers.push_back(start_process([&, seed] {
-            const auto client = Client::connect(page, kPatience);
+            const auto client = Client::connect(page, kTimeout);
             EXPECT_IN_TENANT(client);
             std::mt19937 random(seed);
             std::vector<std::uint64_t> held;
@@ -163,7 +163,7 @@ TEST(Daemon, NeverGrantsSixtyFourRacingProcessesAByteTooMuch) {
         for (const pid_t racer : racers)
           EXPECT_IN_TENANT(wait_status(racer) == 0);
         // Nothing was lost: all of it is there again.
-        const auto client = Client::connect(page, kPatience);
+        const auto client = Client::connect(page, kTimeout);
         EXPECT_IN_TENANT(client && (*client)->reserve(0, kQuota) && !(*client)->reserve(0, 1));
         return 0;
       });
@@ -211,7 +211,7 @@ TEST(Daemon, IsToldLimitsThatFitAndRefusesOthersInOneSentence) {
   EXPECT_EQ(asked({{"ask", "policy"}, {"policy", "equal"}}), "done");
   EXPECT_EQ(asked({{"ask", "set"}, {"name", "a"}, {"memory", {{"0", 8ULL << 30}}}}), "done");
   EXPECT_EQ(daemon.memory("limit_bytes"), 8LL << 30);
-  const auto metrics = ask_daemon(daemon.socket(), R"({"ask":"metrics"})");
+  const auto metrics = send_control_request(daemon.socket(), R"({"ask":"metrics"})");
   ASSERT_TRUE(metrics);
   EXPECT_THAT(*metrics, HasSubstr("regatta_gpu_memory_limit_bytes{tenant=\"a\",gpu=\"0\"} "
                                   "8589934592\n"));
@@ -224,7 +224,7 @@ TEST(Daemon, LowersALimitAtOnceAndGrantsAgainWhenItIsRaised) {
   const TestDaemon daemon;
   Shared<std::atomic<int>> step;
   const pid_t tenant = daemon.start_tenant("a", 1_GiB, [&](int page) {
-    const auto client = Client::connect(page, kPatience);
+    const auto client = Client::connect(page, kTimeout);
     EXPECT_IN_TENANT(client && (*client)->reserve(0, 100 * kMiB));
     *step = 1;
     while (*step == 1)

@@ -24,7 +24,7 @@ Error socket_error(const char* what) {
   return os::errno_error(what);
 }
 
-void read_control(msghdr& header, Message& message) {
+void read_control(msghdr& header, DaemonMessage& message) {
   std::size_t count = 0;
   for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
     if (part->cmsg_level != SOL_SOCKET) continue;
@@ -46,34 +46,34 @@ void read_control(msghdr& header, Message& message) {
 
 }  // namespace
 
-Reply failed(const Error& error) {
-  Reply reply{.answer = Answer::kFailed, .code = static_cast<std::uint32_t>(error.code)};
+ClientReply failed(const Error& error) {
+  ClientReply reply{.status = ReplyStatus::kFailed, .code = static_cast<std::uint32_t>(error.code)};
   const std::size_t size = std::min(error.message.size(), sizeof reply.text - 1);
   std::memcpy(reply.text, error.message.data(), size);
   return reply;
 }
 
-Error to_error(const Reply& reply) {
+Error to_error(const ClientReply& reply) {
   const auto code =
       static_cast<Code>(std::min(reply.code, static_cast<std::uint32_t>(Code::kUnsupported)));
   return {code, std::string(reply.text, ::strnlen(reply.text, sizeof reply.text))};
 }
 
-void set_patience(int socket, Seconds patience) {
+void set_socket_timeout(int socket, Seconds timeout) {
   timeval limit{};
-  limit.tv_sec = static_cast<time_t>(patience.value);
+  limit.tv_sec = static_cast<time_t>(timeout.value);
   limit.tv_usec =
-      static_cast<suseconds_t>((patience.value - static_cast<double>(limit.tv_sec)) * 1e6 + 1);
+      static_cast<suseconds_t>((timeout.value - static_cast<double>(limit.tv_sec)) * 1e6 + 1);
   limit.tv_usec = std::min<suseconds_t>(limit.tv_usec, 999'999);
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
-Result<os::UniqueFd> dial(const std::string& path, Seconds patience) {
+Result<os::UniqueFd> connect_to_daemon(const std::string& path, Seconds timeout) {
   REGATTA_TRY(address, os::unix_address(path));
   os::UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!fd) return os::errno_error("cannot make a socket");
-  set_patience(fd.get(), patience);
+  set_socket_timeout(fd.get(), timeout);
   if (::connect(fd.get(), address.get(), address.size()) != 0) {
     const int reason = errno;
     if (reason == EACCES || reason == EPERM) {
@@ -115,8 +115,8 @@ Status send_message(int socket, std::string_view bytes, std::array<int, 2> fds) 
   return sent < 0 ? Status(socket_error("cannot ask the daemon")) : Status();
 }
 
-Result<Message> receive_message(int socket, std::size_t longest) {
-  Message message;
+Result<DaemonMessage> receive_message(int socket, std::size_t longest) {
+  DaemonMessage message;
   message.bytes.resize(longest);
   iovec part{message.bytes.data(), message.bytes.size()};
   Control control;

@@ -1,5 +1,5 @@
 // sharing/messages.h: what goes over the daemon's socket (unix, seqpacket): one message asks,
-// one answers. Clients ask with a Request; operators with JSON, which begins with '{'
+// one answers. Clients ask with a ClientRequest; operators with JSON, which begins with '{'
 // (control.h).
 #pragma once
 
@@ -20,65 +20,67 @@ namespace regatta::sharing {
 // the daemon.
 inline constexpr const char* kDefaultSocket = "/run/regatta-gpu/socket";
 
-enum class Ask : std::uint32_t {
-  kHello = 1,  // with the token; a client that has purses already sends their descriptor along
+enum class RequestType : std::uint32_t {
+  kHandshake =
+      1,  // with the token; a client that has lease counters already sends their descriptor along
   kLease = 2,  // `least` bytes more on `device`
-  // On a second connection of a client, with the token: it rings there from now on.
-  kBell = 3,
-  kRing = 4,   // what the client does on `device` has changed (regatta_work); no answer
-  kPlace = 5,  // the page of the tenant whose cgroup the process is in
+  // On a second connection of a client, with the token: it notifies the daemon there from now on.
+  kEventConnection = 3,
+  kNotify = 4,      // what the client does on `device` has changed (regatta_work); no answer
+  kFindTenant = 5,  // the page of the tenant whose cgroup the process is in
   // The client's memory on `device` that can be moved is to be `least` in all: more or less than
   // before. Asked again, it changes nothing.
-  kMovable = 6,
-  kMoved = 7,  // regatta_residence of `device` has changed; no answer
+  kLeaseSwappable = 6,
+  kResidencyChanged = 7,  // regatta_residency_state of `device` has changed; no answer
   // One session more of an engine (`least`, a regatta_engine) of `device`; done when
-  // regatta_feed says so.
-  kSession = 8,
+  // regatta_engine_usage says so.
+  kOpenSession = 8,
   // The client is about to have memory that no checkpoint of it can take: from now on it stays on
   // its devices. Later, while it is not there; refused where others would have no room beside what
   // it has.
-  kBind = 9,
+  kPin = 9,
 };
 
-struct Request {
-  Ask ask = Ask::kHello;
+struct ClientRequest {
+  RequestType type = RequestType::kHandshake;
   std::uint32_t device = 0;
   std::uint64_t least = 0;
   unsigned char token[16] = {};
 };
 
-enum class Answer : std::uint32_t {
-  kDone = 1,     // to a hello: with the tenant's page and, when they are new, the purses'
-  kRefused = 2,  // the quota would be exceeded
-  kFailed = 3,   // `text` says why, `code` is a Code
-  kLater = 4,    // others are asked to make room on the device: ask again
+enum class ReplyStatus : std::uint32_t {
+  kGranted =
+      1,  // to a handshake: with the tenant's page and, when they are new, the lease counters'
+  kRefused = 2,     // the quota would be exceeded
+  kFailed = 3,      // `text` says why, `code` is a Code
+  kRetryLater = 4,  // others are asked to make room on the device: ask again
 };
 
-struct Reply {
-  Answer answer = Answer::kDone;
+struct ClientReply {
+  ReplyStatus status = ReplyStatus::kGranted;
   std::uint32_t code = 0;
   char text[248] = {};
 };
-static_assert(sizeof(Request) == 32 && sizeof(Reply) == 256, "other builds send these");
+static_assert(sizeof(ClientRequest) == 32 && sizeof(ClientReply) == 256, "other builds send these");
 
-Reply failed(const Error& error);
-Error to_error(const Reply& reply);
+ClientReply failed(const Error& error);
+Error to_error(const ClientReply& reply);
 
-struct Message {
+struct DaemonMessage {
   std::string bytes;  // "" at the end of the connection
   std::array<os::UniqueFd, 2> fds;
   pid_t sender = 0;  // as the kernel says; 0 unless the socket has SO_PASSCRED
 };
 
-// Connects to the daemon; calls on the socket give up after `patience`.
-Result<os::UniqueFd> dial(const std::string& path, Seconds patience);
-void set_patience(int socket, Seconds patience);
+// Connects to the daemon; calls on the socket give up after `timeout`.
+Result<os::UniqueFd> connect_to_daemon(const std::string& path, Seconds timeout);
+void set_socket_timeout(int socket, Seconds timeout);
 
 // Sends one message and copies of up to two descriptors (-1: none).
 Status send_message(int socket, std::string_view bytes, std::array<int, 2> fds = {-1, -1});
 
 // kTimeout when there is no message.
-Result<Message> receive_message(int socket, std::size_t longest);
+Result<DaemonMessage> receive_message(int socket, std::size_t longest);
 
 template <typename T>
 std::string_view as_bytes(const T& value) {

@@ -8,7 +8,7 @@
 #include <benchmark/benchmark.h>
 #include <sys/wait.h>
 
-#include "regatta/gpu/sharing/internal/client/gate.h"
+#include "regatta/gpu/sharing/internal/client/launch_gate.h"
 #include "regatta/gpu/sharing/internal/daemon/test_daemon.h"
 
 namespace regatta::sharing {
@@ -55,7 +55,7 @@ void bm_reserve_again(benchmark::State& state) {
   Shared<Times> times;
   for (auto _ : state) {
     in_tenant(state, times, [&](int page) {
-      const auto client = Client::connect(page, kPatience);
+      const auto client = Client::connect(page, kTimeout);
       if (!client) return 1;
       constexpr int kCalls = 10'000'000;
       const Seconds begin = os::monotonic_now();
@@ -77,7 +77,7 @@ void bm_reserve_growing(benchmark::State& state) {
   Shared<Times> times;
   for (auto _ : state) {
     in_tenant(state, times, [&](int page) {
-      const auto client = Client::connect(page, kPatience);
+      const auto client = Client::connect(page, kTimeout);
       if (!client) return 1;
       for (std::uint64_t got = 0; got < 65'536 * kMiB; got += block) {
         const Seconds begin = os::monotonic_now();
@@ -98,13 +98,13 @@ BENCHMARK(bm_reserve_growing)
     ->Unit(benchmark::kNanosecond);
 
 // A device that has done everything at once: what a launch pays the gate, marks left out or in.
-class NoDevice : public Marks {
+class NoDevice : public StreamEvents {
  public:
-  Mark record(void*) override { return this; }
-  void wait(Mark) override {}
-  bool is_reached(Mark) override { return true; }
-  std::optional<std::uint64_t> between_ns(Mark, Mark) override { return 5'000; }
-  void release(Mark) override {}
+  Event record(void*) override { return this; }
+  void wait(Event) override {}
+  bool is_reached(Event) override { return true; }
+  std::optional<std::uint64_t> between_ns(Event, Event) override { return 5'000; }
+  void release(Event) override {}
 
  private:
   bool is_capturing(void*) override { return false; }
@@ -115,15 +115,15 @@ void bm_launch(benchmark::State& state) {
   Shared<Times> times;
   for (auto _ : state) {
     in_tenant(state, times, [&](int page) {
-      const auto client = Client::connect(page, kPatience);
+      const auto client = Client::connect(page, kTimeout);
       if (!client) return 1;
       NoDevice device;
-      Gate gate(**client, 0, device);
+      LaunchGate gate(**client, 0, device);
       constexpr int kCalls = 200;
       for (int round = 0; round < 5000; ++round) {
         const Seconds begin = os::monotonic_now();
         for (int i = 0; i < kCalls; ++i) {
-          const Gate::Pass pass = gate.pass(Durations::key_of(&device, 1), &device);
+          const LaunchGate::Pass pass = gate.pass(KernelDurations::key_of(&device, 1), &device);
           gate.launched(pass, &device);
         }
         times->seconds[times->count++] = (os::monotonic_now() - begin).value / kCalls;
@@ -140,7 +140,7 @@ void bm_ask_daemon(benchmark::State& state) {
   Shared<Times> times;
   for (auto _ : state) {
     in_tenant(state, times, [&](int page) {
-      const auto client = Client::connect(page, kPatience);
+      const auto client = Client::connect(page, kTimeout);
       if (!client) return 1;
       for (int i = 0; i < 50'000; ++i) {
         const Seconds begin = os::monotonic_now();
@@ -171,7 +171,7 @@ void bm_start_clients(benchmark::State& state) {
           ++*ready;
           if (::read(go->read_end.get(), &end, 1) != 0) return 1;
           const Seconds begin = os::monotonic_now();
-          const auto client = Client::connect(page, kPatience);
+          const auto client = Client::connect(page, kTimeout);
           if (!client) return 1;
           times->seconds[times->count++] = (os::monotonic_now() - begin).value;
           return 0;

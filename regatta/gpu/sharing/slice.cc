@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/number_text.h"
+#include "regatta/base/core/parse_number.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/gpu/sharing/internal/ledger/ledger.h"
@@ -35,7 +35,7 @@ Status limit(std::optional<T>& asked, const std::optional<T>& most, const char* 
 
 }  // namespace
 
-Status check_enough(Bytes memory) {
+Status check_minimum_memory(Bytes memory) {
   constexpr Bytes kBlock{REGATTA_BLOCK_BYTES};
   if (memory >= kBlock) return {};
   return wrong(
@@ -69,14 +69,14 @@ Result<std::map<int, Bytes>> parse_memory(const std::string& text, std::optional
                                printable(part, 40)));
     }
     REGATTA_TRY(size, parse_bytes(is_list ? part.substr(equals + 1) : part));
-    if (size.value != 0) REGATTA_TRY_DO(check_enough(size));
+    if (size.value != 0) REGATTA_TRY_DO(check_minimum_memory(size));
     if (!memory.emplace(*number, size).second)
       return wrong(fmt::format("GPU {} is named twice; name it once", *number));
   }
   return memory;
 }
 
-Status set_limit(Slice& slice, const std::string& key, const std::string& text) {
+Status set_limit(GpuSlice& slice, const std::string& key, const std::string& text) {
   if (key == "memory") {
     REGATTA_TRY(memory, parse_memory(text));
     slice.memory = memory;
@@ -103,8 +103,8 @@ Status set_limit(Slice& slice, const std::string& key, const std::string& text) 
   return {};
 }
 
-Result<Slice> within(const Slice& asked, const Slice& most) {
-  Slice slice = asked;
+Result<GpuSlice> restrict_slice(const GpuSlice& asked, const GpuSlice& most) {
+  GpuSlice slice = asked;
   if (asked.memory.empty()) slice.memory = most.memory;
   for (const auto& [gpu, size] : slice.memory) {
     if (most.memory.empty()) break;
@@ -120,7 +120,7 @@ Result<Slice> within(const Slice& asked, const Slice& most) {
   return slice;
 }
 
-void add_to_request(nlohmann::json& request, const Slice& slice) {
+void add_to_request(nlohmann::json& request, const GpuSlice& slice) {
   for (const auto& [gpu, size] : slice.memory)
     request["memory"][std::to_string(gpu)] = size.value;
   if (slice.compute_ppm) request["compute_ppm"] = *slice.compute_ppm;

@@ -11,7 +11,7 @@ using testing::HasSubstr;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-TEST(Slice, ReadsMemoryOfOneGpuAndOfSeveral) {
+TEST(GpuSlice, ReadsMemoryOfOneGpuAndOfSeveral) {
   EXPECT_THAT(parse_memory("4GiB").value(), UnorderedElementsAre(Pair(0, 4_GiB)));
   EXPECT_THAT(parse_memory("4GiB", 3).value(), UnorderedElementsAre(Pair(3, 4_GiB)));
   EXPECT_THAT(parse_memory("0=4GiB,2=512MiB").value(),
@@ -26,7 +26,7 @@ TEST(Slice, ReadsMemoryOfOneGpuAndOfSeveral) {
     EXPECT_THAT(parse_memory("1=4GiB", gpu).error().message, HasSubstr("leave --gpu out")) << gpu;
 }
 
-TEST(Slice, HasNoMemoryOfAGpuOrEnoughForABlock) {
+TEST(GpuSlice, HasNoMemoryOfAGpuOrEnoughForABlock) {
   EXPECT_THAT(parse_memory("0=2MiB,1=0B").value(),
               UnorderedElementsAre(Pair(0, 2_MiB), Pair(1, 0_MiB)));
   EXPECT_EQ(parse_memory("1KiB").error().message,
@@ -36,7 +36,7 @@ TEST(Slice, HasNoMemoryOfAGpuOrEnoughForABlock) {
     EXPECT_THAT(parse_memory(text).error().message, HasSubstr("give 2MiB or more")) << text;
 }
 
-TEST(Slice, ReadsAPartOfTheTime) {
+TEST(GpuSlice, ReadsAPartOfTheTime) {
   EXPECT_EQ(parse_compute("30").value(), 300'000U);
   EXPECT_EQ(parse_compute("12.5%").value(), 125'000U);
   EXPECT_EQ(parse_compute("100").value(), 1'000'000U);
@@ -45,8 +45,8 @@ TEST(Slice, ReadsAPartOfTheTime) {
     EXPECT_FALSE(parse_compute(text)) << text;
 }
 
-TEST(Slice, NamesALimitThatIsNotKnown) {
-  Slice slice;
+TEST(GpuSlice, NamesALimitThatIsNotKnown) {
+  GpuSlice slice;
   EXPECT_TRUE(set_limit(slice, "weight", "3"));
   EXPECT_TRUE(set_limit(slice, "priority", "high"));
   EXPECT_THAT(set_limit(slice, "colour", "3").error().message, HasSubstr("choose one of memory"));
@@ -58,34 +58,35 @@ TEST(Slice, NamesALimitThatIsNotKnown) {
   EXPECT_EQ(request.dump(), R"({"priority":"high","weight":3})");
 }
 
-TEST(Slice, StaysWithinWhatIsAllowed) {
-  Slice most;
+TEST(GpuSlice, StaysWithinWhatIsAllowed) {
+  GpuSlice most;
   most.memory = {{0, 4_GiB}};
   most.compute_ppm = 300'000;
   most.is_high_priority = false;
-  const auto all = within(Slice(), most).value();  // what is not said is what is allowed
+  const auto all = restrict_slice(GpuSlice(), most).value();  // what is not said is what is allowed
   EXPECT_EQ(all.memory.at(0), 4_GiB);
   EXPECT_EQ(all.compute_ppm, 300'000U);
-  Slice less;
+  GpuSlice less;
   less.memory = {{0, 1_GiB}};
   less.compute_ppm = 1;
   less.weight = 9;  // not limited
-  EXPECT_EQ(within(less, most).value().memory.at(0), 1_GiB);
-  EXPECT_EQ(within(less, most).value().weight, 9U);
-  EXPECT_EQ(within(less, Slice()).value().memory.at(0), 1_GiB);
+  EXPECT_EQ(restrict_slice(less, most).value().memory.at(0), 1_GiB);
+  EXPECT_EQ(restrict_slice(less, most).value().weight, 9U);
+  EXPECT_EQ(restrict_slice(less, GpuSlice()).value().memory.at(0), 1_GiB);
   const auto refused = [&](auto&& change) {
-    Slice asked;
+    GpuSlice asked;
     change(asked);
-    const auto result = within(asked, most);
+    const auto result = restrict_slice(asked, most);
     return result ? "" : result.error().message;
   };
-  EXPECT_THAT(refused([](Slice& asked) {
+  EXPECT_THAT(refused([](GpuSlice& asked) {
                 asked.memory = {{0, Bytes{(4_GiB).value + 1}}};
               }),
               HasSubstr("on GPU 0 is more"));
-  EXPECT_THAT(refused([](Slice& asked) { asked.memory = {{1, 1_GiB}}; }), HasSubstr("on GPU 1"));
-  EXPECT_THAT(refused([](Slice& asked) { asked.compute_ppm = 300'001; }), HasSubstr("compute"));
-  EXPECT_THAT(refused([](Slice& asked) { asked.is_high_priority = true; }), HasSubstr("priority"));
+  EXPECT_THAT(refused([](GpuSlice& asked) { asked.memory = {{1, 1_GiB}}; }), HasSubstr("on GPU 1"));
+  EXPECT_THAT(refused([](GpuSlice& asked) { asked.compute_ppm = 300'001; }), HasSubstr("compute"));
+  EXPECT_THAT(refused([](GpuSlice& asked) { asked.is_high_priority = true; }),
+              HasSubstr("priority"));
 }
 
 }  // namespace

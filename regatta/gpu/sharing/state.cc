@@ -81,7 +81,7 @@ Error wrong_place(Error error, const char* right = "of its own that this user ma
 
 }  // namespace
 
-Result<State> State::open(const std::string& folder) {
+Result<MappedState> MappedState::open(const std::string& folder) {
   if (const Status made = os::make_folder(folder, 0700); !made) return wrong_place(made.error());
   const std::string path = folder + "/state";
   os::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -107,7 +107,7 @@ Result<State> State::open(const std::string& folder) {
   void* memory =
       ::mmap(nullptr, sizeof(StateFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return os::errno_error(path);
-  State state(folder, std::move(fd), static_cast<StateFile*>(memory));
+  MappedState state(folder, std::move(fd), static_cast<StateFile*>(memory));
   REGATTA_TRY(boot, boot_id());
   // A daemon that was killed between making the file and writing its head left zeros.
   const bool is_new = state->magic == 0 && state->version <= kVersion;
@@ -117,12 +117,12 @@ Result<State> State::open(const std::string& folder) {
   return state;
 }
 
-State::State(State&& other) noexcept
+MappedState::MappedState(MappedState&& other) noexcept
     : folder_(std::move(other.folder_)),
       lock_(std::move(other.lock_)),
       file_(std::exchange(other.file_, nullptr)) {}
 
-State::~State() {
+MappedState::~MappedState() {
   if (file_ != nullptr) ::munmap(file_, sizeof(StateFile));
 }
 

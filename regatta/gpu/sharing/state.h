@@ -38,12 +38,12 @@ struct TenantRecord {
   std::uint64_t quota[kDevicesMax];
 };
 
-// A lease, and the change of it that is under way: `next` is written first, then the purse gets the
-// turn after `turn`, then `leased` and `turn` follow.
+// A lease, and the change of it that is under way: `next` is written first, then the lease counter
+// gets the generation after `generation`, then `leased` and `generation` follow.
 struct LeaseRecord {
   std::uint64_t leased;
   std::uint64_t next;
-  std::uint32_t turn;
+  std::uint32_t generation;
   std::uint32_t padding;
 };
 
@@ -54,7 +54,7 @@ struct ClientRecord {
   std::uint64_t start;  // when the process began, in ticks since boot: a pid comes again, this not
   std::uint32_t tenant;
   std::uint32_t padding;
-  std::uint64_t page_inode;  // of its purses; 0: it has none
+  std::uint64_t page_inode;  // of its lease counters; 0: it has none
   LeaseRecord leases[kDevicesMax];
 };
 
@@ -68,23 +68,23 @@ struct StateFile {
 };
 
 // The file, mapped, and the lock that keeps other daemons away from it.
-class State {
+class MappedState {
  public:
   // Opens or makes DIR/state. Clients of an earlier boot are dropped. kConflict when another daemon
   // uses the folder, kInvalidInput when the file is damaged or of another version.
-  static Result<State> open(const std::string& folder);
-  State(State&& other) noexcept;
-  State& operator=(State&& other) = delete;
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  ~State();
+  static Result<MappedState> open(const std::string& folder);
+  MappedState(MappedState&& other) noexcept;
+  MappedState& operator=(MappedState&& other) = delete;
+  MappedState(const MappedState&) = delete;
+  MappedState& operator=(const MappedState&) = delete;
+  ~MappedState();
 
   StateFile& operator*() const { return *file_; }
   StateFile* operator->() const { return file_; }
   const std::string& folder() const { return folder_; }
 
  private:
-  State(std::string folder, os::UniqueFd lock, StateFile* file)
+  MappedState(std::string folder, os::UniqueFd lock, StateFile* file)
       : folder_(std::move(folder)), lock_(std::move(lock)), file_(file) {}
 
   std::string folder_;

@@ -53,8 +53,8 @@ enum class CallKind : std::uint8_t {
 
 // By rank of the communicator.
 struct VaryingParts {
-  std::vector<Range> give;  // what of `in` goes to each; of an all_gather_v the same to all
-  std::vector<Range> take;  // where in `out` what comes from each lies
+  std::vector<ByteRange> give;  // what of `in` goes to each; of an all_gather_v the same to all
+  std::vector<ByteRange> take;  // where in `out` what comes from each lies
   // What came in for a reduction inside the server, by rank; `take` lies in it. Null there: no
   // memory was left for it.
   std::unique_ptr<std::byte[]> arrivals;

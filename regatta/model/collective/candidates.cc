@@ -23,15 +23,15 @@ constexpr double kPayloadShare = 0.95;
 // Bytes that a server sends per second into the network, and what its ranks share it for.
 class Model {
  public:
-  Model(const Case& call, const Ground& ground)
-      : ranks_(ground.ranks),
+  Model(const TunedCall& call, const GroupTopology& topology)
+      : ranks_(topology.ranks),
         bytes_(static_cast<double>(call.bytes)),
-        latency_(ground.network.latency.value) {
+        latency_(topology.network.latency.value) {
     for (int rank = 0; rank < ranks_; ++rank) {
       const auto index = static_cast<std::size_t>(rank);
-      server_.push_back(ground.sites == nullptr ? rank : ground.sites->server[index]);
-      const double known = ground.sites == nullptr ? 0 : ground.sites->rate[index].value;
-      rate_[server_.back()] = known > 0 ? known * kPayloadShare : ground.network.rate.value;
+      server_.push_back(topology.sites == nullptr ? rank : topology.sites->server[index]);
+      const double known = topology.sites == nullptr ? 0 : topology.sites->rate[index].value;
+      rate_[server_.back()] = known > 0 ? known * kPayloadShare : topology.network.rate.value;
     }
   }
 
@@ -62,7 +62,7 @@ class Model {
     return {depth * latency_ + move + 2 * std::sqrt(std::max(0.0, depth - 1) * latency_ * move)};
   }
 
-  using Flow = cost::GridFlow;
+  using Flow = cost::HierarchicalFlow;
   // The latencies, and the link that is busy longest, out or in.
   Seconds time(double steps, const std::vector<Flow>& flows) const {
     std::map<int, double> out;
@@ -90,7 +90,8 @@ class Model {
   std::map<int, double> rate_;  // by server
 };
 
-Seconds all_reduce_time(Algorithm algorithm, const Model& model, const cost::Grid* grid) {
+Seconds all_reduce_time(Algorithm algorithm, const Model& model,
+                        const cost::HierarchicalLayout* grid) {
   switch (algorithm) {
     case Algorithm::kExchange:
       return model.spread(1, model.others());
@@ -101,7 +102,7 @@ Seconds all_reduce_time(Algorithm algorithm, const Model& model, const cost::Gri
     case Algorithm::kDoubleTree:
       return model.pipelined(2 * model.levels(), 2);
     case Algorithm::kHierarchical:
-      return model.time(grid_steps(*grid), grid_flows(*grid));
+      return model.time(hierarchical_steps(*grid), hierarchical_flows(*grid));
     default:
       return model.round(2 * model.others(), 2 * model.share());
   }
@@ -138,11 +139,11 @@ Seconds rooted_time(Algorithm algorithm, const Model& model) {
   }
 }
 
-Seconds predict(Algorithm algorithm, const Case& call, const Ground& ground) {
-  const Model model(call, ground);
+Seconds predict(Algorithm algorithm, const TunedCall& call, const GroupTopology& topology) {
+  const Model model(call, topology);
   switch (call.kind) {
     case CallKind::kAllReduce:
-      return all_reduce_time(algorithm, model, ground.grid);
+      return all_reduce_time(algorithm, model, topology.grid);
     case CallKind::kBroadcast:
     case CallKind::kReduce:
       return rooted_time(algorithm, model);
@@ -151,34 +152,36 @@ Seconds predict(Algorithm algorithm, const Case& call, const Ground& ground) {
   }
 }
 
-Shape shape_on(const Ground& ground, const Case& call) {
-  return shape_of(call.kind, call.bytes, ground.ranks,
-                  {.place = {}, .grid = ground.grid, .sites = ground.sites, .setting = {}});
+CallShape shape_on(const GroupTopology& topology, const TunedCall& call) {
+  return call_shape_of(call.kind, call.bytes, topology.ranks,
+                       {.self = {}, .grid = topology.grid, .sites = topology.sites, .setting = {}});
 }
 
 }  // namespace
 
-std::vector<Candidate> rank_algorithms(const Case& call, const Ground& ground, Algorithm wanted) {
-  std::vector<Candidate> ranked;
-  for (const Algorithm algorithm : algorithms_for(shape_on(ground, call)))
-    ranked.push_back({{.algorithm = algorithm}, predict(algorithm, call, ground)});
-  std::stable_sort(ranked.begin(), ranked.end(), [](const Candidate& a, const Candidate& b) {
-    return a.predicted < b.predicted;
-  });
+std::vector<SettingCandidate> rank_algorithms(const TunedCall& call, const GroupTopology& topology,
+                                              Algorithm wanted) {
+  std::vector<SettingCandidate> ranked;
+  for (const Algorithm algorithm : algorithms_for(shape_on(topology, call)))
+    ranked.push_back({{.algorithm = algorithm}, predict(algorithm, call, topology)});
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const SettingCandidate& a, const SettingCandidate& b) {
+                     return a.predicted < b.predicted;
+                   });
   if (ranked.empty()) return ranked;
   const Seconds limit = ranked.front().predicted * kFarBehind;
-  std::erase_if(ranked, [&](const Candidate& one) {
+  std::erase_if(ranked, [&](const SettingCandidate& one) {
     return one.predicted > limit && one.setting.algorithm != wanted;
   });
   return ranked;
 }
 
-std::vector<Setting> vary_connections(const Setting& setting, const Case& call,
-                                      const Ground& ground) {
+std::vector<Setting> vary_connections(const Setting& setting, const TunedCall& call,
+                                      const GroupTopology& topology) {
   std::vector<Setting> settings;
-  const std::size_t message = call.bytes / static_cast<std::size_t>(ground.ranks);
+  const std::size_t message = call.bytes / static_cast<std::size_t>(topology.ranks);
   if (message < kWorthStriping) return settings;
-  const int all = ground.network.connections;
+  const int all = topology.network.connections;
   const int used = setting.connections == 0 ? all : std::min(setting.connections, all);
   for (int count = 1; count <= all; count *= 2) {
     if (count == used) continue;
@@ -188,9 +191,10 @@ std::vector<Setting> vary_connections(const Setting& setting, const Case& call,
   return settings;
 }
 
-std::vector<Setting> vary_chunks(const Setting& setting, const Case& call, const Ground& ground) {
+std::vector<Setting> vary_chunks(const Setting& setting, const TunedCall& call,
+                                 const GroupTopology& topology) {
   std::vector<Setting> settings;
-  const std::size_t usual = chunk_bytes_of(setting.algorithm, shape_on(ground, call));
+  const std::size_t usual = chunk_bytes_of(setting.algorithm, shape_on(topology, call));
   if (usual == 0) return settings;
   for (const std::size_t chunk : {usual / 4, usual * 4}) {
     if (chunk < kWorthStriping / 8 || chunk > call.bytes) continue;
@@ -200,41 +204,41 @@ std::vector<Setting> vary_chunks(const Setting& setting, const Case& call, const
   return settings;
 }
 
-Ways network_ways(const Ground& ground, const Setting& forced) {
-  Ways ways;
-  ways.algorithms = [ground, forced](const Case& call) {
-    std::vector<Candidate> candidates = rank_algorithms(call, ground, forced.algorithm);
-    const auto is_forced = [&](const Candidate& one) {
+TuningSpace network_tuning_space(const GroupTopology& topology, const Setting& forced) {
+  TuningSpace paths;
+  paths.algorithms = [topology, forced](const TunedCall& call) {
+    std::vector<SettingCandidate> candidates = rank_algorithms(call, topology, forced.algorithm);
+    const auto is_forced = [&](const SettingCandidate& one) {
       return one.setting.algorithm == forced.algorithm;
     };
     if (std::any_of(candidates.begin(), candidates.end(), is_forced))
       std::erase_if(candidates, std::not_fn(is_forced));
-    for (Candidate& one : candidates) {
+    for (SettingCandidate& one : candidates) {
       one.setting.chunk_bytes = forced.chunk_bytes;
       one.setting.connections = forced.connections;
-      if (forced.connections == 0 && ground.network.ways < 2)
+      if (forced.connections == 0 && topology.network.paths < 2)
         one.setting.connections = kConnectionsOfOneWay;
     }
     return candidates;
   };
   if (forced.connections == 0)
-    ways.connections = [ground](const Setting& setting, const Case& call) {
-      return vary_connections(setting, call, ground);
+    paths.connections = [topology](const Setting& setting, const TunedCall& call) {
+      return vary_connections(setting, call, topology);
     };
   if (forced.chunk_bytes == 0)
-    ways.chunks = [ground](const Setting& setting, const Case& call) {
-      return vary_chunks(setting, call, ground);
+    paths.chunks = [topology](const Setting& setting, const TunedCall& call) {
+      return vary_chunks(setting, call, topology);
     };
-  return ways;
+  return paths;
 }
 
-Ways shared_ways(const Setting& forced) {
-  Ways ways;
-  ways.algorithms = [forced](const Case&) -> std::vector<Candidate> {
+TuningSpace shared_memory_tuning_space(const Setting& forced) {
+  TuningSpace paths;
+  paths.algorithms = [forced](const TunedCall&) -> std::vector<SettingCandidate> {
     return {{{.algorithm = Algorithm::kStaged, .chunk_bytes = forced.chunk_bytes}, {}}};
   };
   if (forced.chunk_bytes == 0)
-    ways.chunks = [](const Setting& setting, const Case& call) {
+    paths.chunks = [](const Setting& setting, const TunedCall& call) {
       std::vector<Setting> settings;
       for (const std::size_t chunk : {kStageBytes / 2, kStageBytes / 4}) {
         if (chunk >= call.bytes) continue;
@@ -243,7 +247,7 @@ Ways shared_ways(const Setting& forced) {
       }
       return settings;
     };
-  return ways;
+  return paths;
 }
 
 }  // namespace regatta::collective

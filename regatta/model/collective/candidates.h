@@ -12,57 +12,60 @@
 #include "regatta/base/core/units.h"
 #include "regatta/model/collective/call.h"
 #include "regatta/model/collective/setting.h"
-#include "regatta/model/cost/grid.h"
+#include "regatta/model/cost/hierarchical_layout.h"
 
 namespace regatta::collective {
 
 // What the messages of a group meet.
-struct Network {
+struct NetworkParameters {
   Seconds latency{50e-6};    // of one small message, on the way
   BytesPerSecond rate{1e9};  // from one rank to another, one way
   int connections = 1;       // of a pair
-  int ways = 1;              // over equal-cost links, that they spread over
+  int paths = 1;             // over equal-cost links, that they spread over
 };
 
 // What the ranks of a group call; the same on all of them.
-struct Case {
+struct TunedCall {
   CallKind kind = CallKind::kBarrier;
   std::size_t bytes = 0;  // of the whole vector: whole_bytes()
 };
 
-struct Ground {
+struct GroupTopology {
   int ranks = 1;
-  const cost::Grid* grid = nullptr;    // where the ranks lie, if a hierarchical form is worth it
-  const cost::Sites* sites = nullptr;  // null: each rank is alone on a server
-  Network network;
+  const cost::HierarchicalLayout* grid =
+      nullptr;  // where the ranks lie, if a hierarchical form is worth it
+  const cost::RankLocations* sites = nullptr;  // null: each rank is alone on a server
+  NetworkParameters network;
 };
 
-struct Candidate {
+struct SettingCandidate {
   Setting setting;
   Seconds predicted;
 };
 
 // The algorithms that can carry out the call, the best prediction first; at least one, but for a
 // barrier. Those that the model sees far behind the best are left out, but for `wanted`.
-std::vector<Candidate> rank_algorithms(const Case& call, const Ground& ground,
-                                       Algorithm wanted = Algorithm::kAutomatic);
+std::vector<SettingCandidate> rank_algorithms(const TunedCall& call, const GroupTopology& topology,
+                                              Algorithm wanted = Algorithm::kAutomatic);
 
 // What a tuner can choose among, for each kind of call.
-struct Ways {
-  std::function<std::vector<Candidate>(const Case&)> algorithms;  // the best prediction first
+struct TuningSpace {
+  std::function<std::vector<SettingCandidate>(const TunedCall&)>
+      algorithms;  // the best prediction first
   // Variations of a setting, tried one kind after the other.
-  std::function<std::vector<Setting>(const Setting&, const Case&)> connections;
-  std::function<std::vector<Setting>(const Setting&, const Case&)> chunks;
+  std::function<std::vector<Setting>(const Setting&, const TunedCall&)> connections;
+  std::function<std::vector<Setting>(const Setting&, const TunedCall&)> chunks;
 };
-// Settings that `forced` gives are kept. `ground` and what it points to outlive the result.
-Ways network_ways(const Ground& ground, const Setting& forced);
+// Settings that `forced` gives are kept. `topology` and what it points to outlive the result.
+TuningSpace network_tuning_space(const GroupTopology& topology, const Setting& forced);
 // Inside a server, for calls that pass through stages (internal/shm/staged.h).
-Ways shared_ways(const Setting& forced);
+TuningSpace shared_memory_tuning_space(const Setting& forced);
 
 // What else can be tried about a setting: with fewer connections, with other chunks. The model sees
 // no difference; measuring does.
-std::vector<Setting> vary_connections(const Setting& setting, const Case& call,
-                                      const Ground& ground);
-std::vector<Setting> vary_chunks(const Setting& setting, const Case& call, const Ground& ground);
+std::vector<Setting> vary_connections(const Setting& setting, const TunedCall& call,
+                                      const GroupTopology& topology);
+std::vector<Setting> vary_chunks(const Setting& setting, const TunedCall& call,
+                                 const GroupTopology& topology);
 
 }  // namespace regatta::collective

@@ -19,13 +19,13 @@ struct Reduction {
   DataType type = DataType::kF32;
   ReduceOp op = ReduceOp::kSum;
   int divisor = 1;           // ranks that take part: the average divides by it
-  bool is_ordered = false;   // Options::deterministic: by the tree of reduce_many.h
-  bool sums_in_f64 = false;  // Options::sums_in_f64
+  bool is_ordered = false;   // CommunicatorOptions::deterministic: by the tree of reduce_many.h
+  bool sums_in_f64 = false;  // CommunicatorOptions::sums_in_f64
 };
 
 // buffers as bytes, and runs of bytes in them.
 
-struct Range {
+struct ByteRange {
   std::size_t from = 0;  // from the start of the buffer
   std::size_t bytes = 0;
 
@@ -33,9 +33,9 @@ struct Range {
 };
 
 // How far these parts of a buffer reach.
-inline std::size_t end_of(std::span<const Range> parts) {
+inline std::size_t end_of(std::span<const ByteRange> parts) {
   std::size_t end = 0;
-  for (const Range& part : parts)
+  for (const ByteRange& part : parts)
     end = std::max(end, part.end());
   return end;
 }

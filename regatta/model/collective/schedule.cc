@@ -11,7 +11,7 @@
 
 namespace regatta::collective {
 
-StepIndex Schedule::add(const Step& step, std::initializer_list<StepIndex> after) {
+StepIndex CollectiveSchedule::add(const Step& step, std::initializer_list<StepIndex> after) {
   const auto index = static_cast<StepIndex>(steps_.size());
   steps_.push_back(step);
   for (const StepIndex earlier : after)
@@ -19,18 +19,19 @@ StepIndex Schedule::add(const Step& step, std::initializer_list<StepIndex> after
   return index;
 }
 
-StepIndex Schedule::add_call(std::function<void()> work, std::initializer_list<StepIndex> after) {
+StepIndex CollectiveSchedule::add_call(std::function<void()> work,
+                                       std::initializer_list<StepIndex> after) {
   const auto number = static_cast<std::uint32_t>(calls_.size());
   calls_.push_back(std::move(work));
   return add({.kind = StepKind::kCall, .tag = number}, after);
 }
 
-void Schedule::wait_for(StepIndex step, StepIndex earlier) {
+void CollectiveSchedule::wait_for(StepIndex step, StepIndex earlier) {
   REGATTA_CHECK(earlier < step && step < steps_.size());
   edges_.emplace_back(earlier, step);
 }
 
-std::byte* Schedule::scratch(std::size_t bytes) {
+std::byte* CollectiveSchedule::scratch(std::size_t bytes) {
   constexpr std::size_t kLine = 64;
   alignas(kLine) static std::byte nowhere[kLine];
   const std::size_t whole = (bytes + kLine) / kLine * kLine;
@@ -43,7 +44,7 @@ std::byte* Schedule::scratch(std::size_t bytes) {
   return memory;
 }
 
-void Schedule::Free::operator()(std::byte* memory) const {
+void CollectiveSchedule::Free::operator()(std::byte* memory) const {
   std::free(memory);  // NOLINT(cppcoreguidelines-no-malloc): aligned_alloc gave it
 }
 

@@ -39,7 +39,7 @@ struct Step {
 using StepIndex = std::uint32_t;
 
 // Steps in an order that any later step may wait for any earlier one, so there are no cycles.
-class Schedule {
+class CollectiveSchedule {
  public:
   Reduction reduction;
 

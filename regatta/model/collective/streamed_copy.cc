@@ -74,9 +74,9 @@ void end_stream() {}
 
 }  // namespace
 
-void move_bytes(std::byte* to, const std::byte* from, std::size_t bytes, Store store) {
+void move_bytes(std::byte* to, const std::byte* from, std::size_t bytes, StoreMode store) {
   if (to == from || bytes == 0) return;
-  if (store == Store::kCached) {
+  if (store == StoreMode::kCached) {
     std::memcpy(to, from, bytes);
     return;
   }
@@ -84,7 +84,7 @@ void move_bytes(std::byte* to, const std::byte* from, std::size_t bytes, Store s
   end_stream();
 }
 
-void combine_many(const Reduction& reduction, const Targets& targets,
+void combine_many(const Reduction& reduction, const CombineTargets& targets,
                   std::span<const std::byte* const> sources, std::size_t bytes) {
   alignas(kLineBytes) std::byte scratch[kReduceBlockBytes];
   for (std::size_t at = 0; at < bytes; at += kReduceBlockBytes) {
@@ -97,7 +97,7 @@ void combine_many(const Reduction& reduction, const Targets& targets,
     if (in_place) block = scratch;
     reduce_block(reduction, block, sources, at, part);
     for (std::byte* target : targets.cached)
-      move_bytes(target + at, block, part, Store::kCached);
+      move_bytes(target + at, block, part, StoreMode::kCached);
     for (std::byte* target : targets.streamed)
       stream(target + at, block, part);
   }

@@ -13,14 +13,15 @@
 
 #include <gtest/gtest.h>
 
-#include "regatta/model/collective/internal/place.h"
+#include "regatta/model/collective/internal/group_position.h"
 #include "regatta/model/collective/test_schedule_runner.h"
 
 namespace regatta::collective {
 
-using Values = std::vector<std::int32_t>;
-using Build = std::function<void(Schedule&, const Place&, const Buffers&)>;
-using BuildWithRoot = std::function<void(Schedule&, const Place&, const Buffers&, int root)>;
+using TrialValues = std::vector<std::int32_t>;
+using Build = std::function<void(CollectiveSchedule&, const GroupPosition&, const Buffers&)>;
+using BuildWithRoot =
+    std::function<void(CollectiveSchedule&, const GroupPosition&, const Buffers&, int root)>;
 
 inline const std::vector<int> kRankCounts = {2, 3, 4, 5, 6, 7, 8, 9, 16};
 inline const std::vector<std::size_t> kElementCounts = {1, 2, 7, 64, 1001};
@@ -34,7 +35,7 @@ inline std::int32_t float_of(int rank, std::size_t i) {
   return std::bit_cast<std::int32_t>(1.0F / static_cast<float>(value_of(rank, i) + 3));
 }
 
-struct Trial {
+struct CollectiveTrial {
   int ranks = 2;
   std::size_t count = 1;  // of the call
   std::size_t in_count = 1;
@@ -46,9 +47,9 @@ struct Trial {
   std::int32_t (*fill)(int rank, std::size_t i) = value_of;
 };
 
-struct Outcome {
+struct TrialOutcome {
   bool ended = false;
-  std::vector<Values> out;  // by rank
+  std::vector<TrialValues> out;  // by rank
   std::vector<std::vector<std::size_t>> sent;
   int rounds = 0;
 
@@ -60,18 +61,19 @@ struct Outcome {
   }
 };
 
-inline Outcome run_trial(const Trial& trial, const Build& build, unsigned seed, Delivery delivery) {
+inline TrialOutcome run_trial(const CollectiveTrial& trial, const Build& build, unsigned seed,
+                              Delivery delivery) {
   const auto ranks = static_cast<std::size_t>(trial.ranks);
-  std::vector<Schedule> schedules(ranks);
-  std::vector<Values> memory;
+  std::vector<CollectiveSchedule> schedules(ranks);
+  std::vector<TrialValues> memory;
   for (int rank = 0; rank < trial.ranks; ++rank) {
     const std::size_t in_at = trial.in_at(rank);
     const std::size_t out_at = trial.out_at(rank);
-    Values& mine =
+    TrialValues& mine =
         memory.emplace_back(std::max(in_at + trial.in_count, out_at + trial.out_count), -1);
     for (std::size_t i = 0; i < trial.in_count; ++i)
       mine[in_at + i] = trial.fill(rank, i);
-    Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
+    CollectiveSchedule& schedule = schedules[static_cast<std::size_t>(rank)];
     schedule.reduction = trial.reduction;
     schedule.reduction.divisor = trial.ranks;
     build(schedule, {rank, trial.ranks},
@@ -79,11 +81,11 @@ inline Outcome run_trial(const Trial& trial, const Build& build, unsigned seed, 
            reinterpret_cast<std::byte*>(mine.data() + out_at), trial.count, 4});
   }
   ScheduleRunner runner(schedules, seed, delivery);
-  Outcome outcome;
+  TrialOutcome outcome;
   outcome.ended = runner.run();
   outcome.rounds = runner.rounds();
   for (int rank = 0; rank < trial.ranks; ++rank) {
-    const Values& mine = memory[static_cast<std::size_t>(rank)];
+    const TrialValues& mine = memory[static_cast<std::size_t>(rank)];
     const auto first = mine.begin() + static_cast<std::ptrdiff_t>(trial.out_at(rank));
     outcome.out.emplace_back(first, first + static_cast<std::ptrdiff_t>(trial.out_count));
     auto& sent = outcome.sent.emplace_back(ranks);
@@ -94,12 +96,12 @@ inline Outcome run_trial(const Trial& trial, const Build& build, unsigned seed, 
 }
 
 // Runs the trial with both deliveries and compares: `expected` of rank and place in the output.
-inline void expect_outcome(const Trial& trial, const Build& build,
+inline void expect_outcome(const CollectiveTrial& trial, const Build& build,
                            const std::function<std::int32_t(int, std::size_t)>& expected,
                            const std::vector<int>& who = {}) {
   unsigned seed = 1;
   for (const Delivery delivery : {Delivery::kAtOnce, Delivery::kRendezvous, Delivery::kAtOnce}) {
-    const Outcome outcome = run_trial(trial, build, ++seed, delivery);
+    const TrialOutcome outcome = run_trial(trial, build, ++seed, delivery);
     const std::string what = std::to_string(trial.ranks) + " ranks, count " +
                              std::to_string(trial.count) + ", in at " +
                              std::to_string(trial.in_at(0)) + ", out at " +
@@ -143,10 +145,10 @@ inline void expect_all_reduce(const Build& build) {
       expect_outcome({ranks, count, count, count, at_start, at_start, kAverage}, build,
                      [&](int, std::size_t i) { return sum_of(ranks, i) / ranks; });
       // The same bits on every rank and in every run.
-      const Trial floats{
+      const CollectiveTrial floats{
           ranks,   count, count, count, at_start, after(count), {DataType::kF32, ReduceOp::kSum, 1},
           float_of};
-      const Values bits = run_trial(floats, build, 1, Delivery::kAtOnce).out[0];
+      const TrialValues bits = run_trial(floats, build, 1, Delivery::kAtOnce).out[0];
       expect_outcome(floats, build, [&](int, std::size_t i) { return bits[i]; });
     }
 }
@@ -199,8 +201,8 @@ inline void expect_broadcast(const BuildWithRoot& build) {
       for (int root = 0; root < ranks; root += 3)
         expect_outcome(
             {ranks, count, count, count, at_start, at_start},
-            [&](Schedule& schedule, const Place& place, const Buffers& buffers) {
-              build(schedule, place, buffers, root);
+            [&](CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers) {
+              build(schedule, self, buffers, root);
             },
             [&](int, std::size_t i) { return value_of(root, i); });
 }
@@ -212,15 +214,15 @@ inline void expect_reduce(const BuildWithRoot& build) {
         for (const bool in_place : {false, true})
           expect_outcome(
               {ranks, count, count, count, at_start, after(in_place ? 0 : count), kSum},
-              [&](Schedule& schedule, const Place& place, const Buffers& buffers) {
-                build(schedule, place, buffers, root);
+              [&](CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers) {
+                build(schedule, self, buffers, root);
               },
               [&](int, std::size_t i) { return sum_of(ranks, i); }, {root});
 }
 
 // One run out of place, for its bytes and rounds.
-inline Outcome measure(int ranks, std::size_t count, std::size_t in_count, std::size_t out_count,
-                       const Build& build) {
+inline TrialOutcome measure(int ranks, std::size_t count, std::size_t in_count,
+                            std::size_t out_count, const Build& build) {
   return run_trial({ranks, count, in_count, out_count, at_start, after(in_count), kSum}, build, 1,
                    Delivery::kAtOnce);
 }

@@ -11,11 +11,11 @@
 
 namespace regatta::collective {
 
-using Memory = std::vector<std::byte>;
+using ReductionInput = std::vector<std::byte>;
 
 // Numbers of all magnitudes and both signs, some that cancel those of other ranks but for a rest.
-inline Memory adversarial(DataType type, std::size_t count, int rank) {
-  Memory memory(count * size_of(type));
+inline ReductionInput adversarial(DataType type, std::size_t count, int rank) {
+  ReductionInput memory(count * size_of(type));
   std::mt19937 random(static_cast<unsigned>(rank) * 7919U + 1);
   for (std::size_t i = 0; i < count; ++i) {
     const auto bits = static_cast<std::uint32_t>(random());
@@ -36,22 +36,24 @@ inline Memory adversarial(DataType type, std::size_t count, int rank) {
 }
 
 // The value of ranks [first, first + inputs) of the tree.
-inline Memory reduce_by_tree(const Reduction& reduction, const std::vector<Memory>& inputs,
-                             std::size_t first, std::size_t count) {
+inline ReductionInput reduce_by_tree(const Reduction& reduction,
+                                     const std::vector<ReductionInput>& inputs, std::size_t first,
+                                     std::size_t count) {
   if (count == 1) return inputs[first];
   std::size_t left = 1;
   while (left * 2 < count)
     left *= 2;
-  const Memory a = reduce_by_tree(reduction, inputs, first, left);
-  const Memory b = reduce_by_tree(reduction, inputs, first + left, count - left);
-  Memory sum(a.size());
+  const ReductionInput a = reduce_by_tree(reduction, inputs, first, left);
+  const ReductionInput b = reduce_by_tree(reduction, inputs, first + left, count - left);
+  ReductionInput sum(a.size());
   combine(reduction, sum.data(), a.data(), b.data(), a.size());
   return sum;
 }
 
-inline Memory reduce_by_tree(Reduction reduction, const std::vector<Memory>& inputs) {
+inline ReductionInput reduce_by_tree(Reduction reduction,
+                                     const std::vector<ReductionInput>& inputs) {
   reduction.divisor = static_cast<int>(inputs.size());
-  Memory sum = reduce_by_tree(reduction, inputs, 0, inputs.size());
+  ReductionInput sum = reduce_by_tree(reduction, inputs, 0, inputs.size());
   finish(reduction, sum.data(), sum.size());
   return sum;
 }

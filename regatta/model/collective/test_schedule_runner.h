@@ -23,19 +23,19 @@ enum class Delivery { kAtOnce, kRendezvous };
 
 class ScheduleRunner {
  public:
-  ScheduleRunner(const std::vector<Schedule>& schedules, unsigned seed,
+  ScheduleRunner(const std::vector<CollectiveSchedule>& schedules, unsigned seed,
                  Delivery delivery = Delivery::kAtOnce)
       : schedules_(schedules), delivery_(delivery), random_(seed) {}
 
   // False when the ranks wait for each other for ever, or a message has the wrong size.
   bool run() {
-    for (const Schedule& schedule : schedules_) {
+    for (const CollectiveSchedule& schedule : schedules_) {
       const std::size_t count = schedule.steps().size();
       auto& rank = ranks_.emplace_back(Rank{std::vector<int>(count), std::vector<int>(count),
                                             std::vector<std::vector<StepIndex>>(count)});
       for (const auto& [earlier, later] : schedule.edges()) {
         ++rank.conditions[later];
-        rank.followers[earlier].push_back(later);
+        rank.dependents[earlier].push_back(later);
       }
       steps_left_ += count;
     }
@@ -65,7 +65,7 @@ class ScheduleRunner {
   struct Rank {
     std::vector<int> conditions;       // by step
     std::vector<int> messages_before;  // by step: the longest chain that it waited for
-    std::vector<std::vector<StepIndex>> followers;
+    std::vector<std::vector<StepIndex>> dependents;
   };
   struct Message {
     std::vector<std::byte> bytes;
@@ -127,7 +127,7 @@ class ScheduleRunner {
     if (step.finishes) finish(reduction, step.dst, step.bytes);
     --steps_left_;
     rounds_ = std::max(rounds_, before);
-    for (const StepIndex later : ranks_[rank].followers[index]) {
+    for (const StepIndex later : ranks_[rank].dependents[index]) {
       int& later_before = ranks_[rank].messages_before[later];
       later_before = std::max(later_before, before);
       if (--ranks_[rank].conditions[later] == 0) ready_.emplace_back(rank, later);
@@ -135,7 +135,7 @@ class ScheduleRunner {
     return true;
   }
 
-  const std::vector<Schedule>& schedules_;
+  const std::vector<CollectiveSchedule>& schedules_;
   const Delivery delivery_;
   std::mt19937 random_;
   std::vector<Rank> ranks_;

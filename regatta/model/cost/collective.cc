@@ -32,10 +32,10 @@ CollectiveCost reduce_scatter_cost(Bytes size, int world_size) {
           static_cast<double>(world_size - 1) / world_size * static_cast<double>(size.value)};
 }
 
-Seconds slice_wait(double cpu_share, int ranks) {
+Seconds cpu_throttling_wait(double cpu_share, int ranks) {
   if (ranks <= 1 || cpu_share <= 0) return {};
   const double n = ranks;
-  return kSlicePeriod * ((1 - cpu_share) * (n / (n + 1) - 0.5));
+  return kCfsPeriod * ((1 - cpu_share) * (n / (n + 1) - 0.5));
 }
 
 Seconds collective_time(const CollectiveCost& cost, Seconds latency, BytesPerSecond bandwidth) {

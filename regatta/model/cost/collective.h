@@ -28,13 +28,13 @@ CollectiveCost all_reduce_cost(Bytes size, int world_size);
 CollectiveCost reduce_scatter_cost(Bytes size, int world_size);
 
 // The period of CFS bandwidth control in the lab (os/cgroup.h).
-inline constexpr Seconds kSlicePeriod{0.01};
+inline constexpr Seconds kCfsPeriod{0.01};
 
 // Ranks that have `cpu_share` of a core get it in slices, one each period, and stand still for the
 // rest of it at moments of their own. How late the last of `ranks` comes to a collective, over the
 // mean of them: the largest of as many uniform pauses of at most (1 - share) of a period, less
 // their mean. 0 for one rank and for a share of 0 (not known) or 1.
-Seconds slice_wait(double cpu_share, int ranks);
+Seconds cpu_throttling_wait(double cpu_share, int ranks);
 
 // The textbook time on one homogeneous path: steps * latency + bytes / bandwidth.
 Seconds collective_time(const CollectiveCost& cost, Seconds latency, BytesPerSecond bandwidth);

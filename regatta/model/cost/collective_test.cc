@@ -44,13 +44,13 @@ TEST(CollectiveTime, AddsLatencyAndBandwidth) {
 }
 
 // Of n uniform numbers from 0 to 1 the largest is n / (n + 1) in the mean.
-TEST(SliceWait, IsTheLastPauseOverTheMeanOne) {
-  EXPECT_EQ(slice_wait(0.15, 1).value, 0);
-  EXPECT_EQ(slice_wait(0, 4).value, 0);
-  EXPECT_EQ(slice_wait(1, 4).value, 0);
-  EXPECT_NEAR(slice_wait(0.15, 2).value, 8.5e-3 / 6, 1e-12);
-  EXPECT_GT(slice_wait(0.15, 8), slice_wait(0.15, 2));
-  EXPECT_LT(slice_wait(0.15, 1000).value, 8.5e-3 / 2);
+TEST(CpuThrottlingWait, IsTheLastPauseOverTheMeanOne) {
+  EXPECT_EQ(cpu_throttling_wait(0.15, 1).value, 0);
+  EXPECT_EQ(cpu_throttling_wait(0, 4).value, 0);
+  EXPECT_EQ(cpu_throttling_wait(1, 4).value, 0);
+  EXPECT_NEAR(cpu_throttling_wait(0.15, 2).value, 8.5e-3 / 6, 1e-12);
+  EXPECT_GT(cpu_throttling_wait(0.15, 8), cpu_throttling_wait(0.15, 2));
+  EXPECT_LT(cpu_throttling_wait(0.15, 1000).value, 8.5e-3 / 2);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ constexpr PassBytes kOneByOne{13, 15, 15, 13, 4};
 
 class Block {
  public:
-  Block(const GpuEngines& engines, const Stack& stack, const RankWork& work)
+  Block(const GpuEngines& engines, const SoftwareStack& stack, const RankWork& work)
       : engines_(engines),
         stack_(stack),
         work_(work),
@@ -98,7 +98,7 @@ class Block {
       linear(heads_ * (latent.plain_dim + latent.value_dim), latent.kv_rank, tokens_);
     }
     linear(h, heads_ * attention_.value_dim, tokens_);
-    if (model.positions != workload::Positions::kRotary) return;
+    if (model.positions != workload::PositionEncoding::kRotary) return;
     const Seconds turned = pass(2 * element_ * tokens_ * (heads_ + kv_heads_) * attention_.key_dim);
     time_.forward.passes += turned;
     time_.backward.passes += turned;
@@ -177,7 +177,7 @@ class Block {
   }
 
   const GpuEngines& engines_;
-  const Stack& stack_;
+  const SoftwareStack& stack_;
   const RankWork& work_;
   const PassBytes& passes_;
   workload::AttentionShape attention_;
@@ -221,9 +221,10 @@ RankWork rank_work(const workload::ModelShape& model, const workload::Strategy& 
           .ep = strategy.ep};
 }
 
-GpuEngines gpu_engines(const topo::DeviceType& device, const Stack& stack, Precision precision) {
+GpuEngines gpu_engines(const topo::DeviceType& device, const SoftwareStack& stack,
+                       Precision precision) {
   const Calibration& calibration = stack.calibration;
-  const DeviceShares shares = device_shares(device.name);
+  const DeviceEfficiency shares = device_efficiency(device.name);
   const Precision sixteen = precision == Precision::kFp8 ? Precision::kBf16 : precision;
   GpuEngines engines;
   engines.scores = {.processors = device.processors,
@@ -252,12 +253,13 @@ GpuEngines gpu_engines(const topo::DeviceType& device, const Stack& stack, Preci
   return engines;
 }
 
-BlockTime gpu_block_time(const GpuEngines& engines, const Stack& stack, const RankWork& work,
-                         bool has_experts) {
+BlockTime gpu_block_time(const GpuEngines& engines, const SoftwareStack& stack,
+                         const RankWork& work, bool has_experts) {
   return Block(engines, stack, work).time(has_experts);
 }
 
-ComputeTime gpu_ends_time(const GpuEngines& engines, const Stack& stack, const RankWork& work) {
+ComputeTime gpu_embedding_and_head_time(const GpuEngines& engines, const SoftwareStack& stack,
+                                        const RankWork& work) {
   const MatrixEngine& engine = engines.scores;  // logits keep 16 bits
   const double tokens = work.tokens();
   const double h = work.model.hidden;

@@ -6,7 +6,7 @@
 
 #include "regatta/base/core/units.h"
 #include "regatta/model/cost/internal/gpu_matmul.h"
-#include "regatta/model/cost/stack.h"
+#include "regatta/model/cost/software_stack.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
@@ -35,7 +35,7 @@ struct GpuEngines {
   bool casts_to_fp8 = false;
   BytesPerSecond host_link;  // to the server's memory, one way
 };
-GpuEngines gpu_engines(const topo::DeviceType& device, const Stack& stack,
+GpuEngines gpu_engines(const topo::DeviceType& device, const SoftwareStack& stack,
                        workload::Precision precision);
 
 // Time on the device by kind of operator.
@@ -60,13 +60,14 @@ struct BlockTime {
 };
 
 // A block with the plain MLP, and one with experts: `has_experts` requires a model that has them.
-BlockTime gpu_block_time(const GpuEngines& engines, const Stack& stack, const RankWork& work,
-                         bool has_experts = false);
+BlockTime gpu_block_time(const GpuEngines& engines, const SoftwareStack& stack,
+                         const RankWork& work, bool has_experts = false);
 
 // Embedding, final norm, logits and loss, forward and backward together: on the first and last
 // stage; both are counted here, because they follow one another in a micro-batch of any stage
 // count.
-ComputeTime gpu_ends_time(const GpuEngines& engines, const Stack& stack, const RankWork& work);
+ComputeTime gpu_embedding_and_head_time(const GpuEngines& engines, const SoftwareStack& stack,
+                                        const RankWork& work);
 
 // Adam over so many parameters in mixed precision, with the norm of the gradients before it.
 Seconds gpu_optimizer_time(const GpuEngines& engines, double parameters);

@@ -12,8 +12,8 @@ const workload::ModelShape& model(const char* name) {
   return workload::find_model_preset(name)->model;
 }
 
-const Stack& stack() {
-  return *find_stack("megatron-deepspeed-fp16");
+const SoftwareStack& stack() {
+  return *find_software_stack("megatron-deepspeed-fp16");
 }
 
 GpuEngines a100() {
@@ -54,7 +54,7 @@ TEST(GpuBlock, TensorRanksShareTheProductsAndWithTheTokensAllPasses) {
 }
 
 TEST(GpuBlock, FusedAttentionSavesThePassesOverTheScores) {
-  Stack fused = stack();
+  SoftwareStack fused = stack();
   fused.traits.flash_attention = true;
   const RankWork work{.model = model("gpt3-6.7b"), .samples = 1, .tp = 1};
   const BlockTime plain = gpu_block_time(a100(), stack(), work);

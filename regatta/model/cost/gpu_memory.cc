@@ -15,7 +15,7 @@ struct PerToken {
   double scores = 0;  // of attention that is not fused: shared, too, and recomputed selectively
 };
 
-PerToken attention_bytes(const Stack& stack, const RankWork& work, double element) {
+PerToken attention_bytes(const SoftwareStack& stack, const RankWork& work, double element) {
   const workload::ModelShape& model = work.model;
   const workload::AttentionShape shape = attention_shape(model);
   const double h = model.hidden;
@@ -35,7 +35,8 @@ PerToken attention_bytes(const Stack& stack, const RankWork& work, double elemen
   return bytes;
 }
 
-PerToken mlp_bytes(const Stack& stack, const RankWork& work, double element, bool has_experts) {
+PerToken mlp_bytes(const SoftwareStack& stack, const RankWork& work, double element,
+                   bool has_experts) {
   const workload::ModelShape& model = work.model;
   const double h = model.hidden;
   const double inner =
@@ -56,7 +57,7 @@ PerToken mlp_bytes(const Stack& stack, const RankWork& work, double element, boo
 
 }  // namespace
 
-BlockMemory gpu_block_memory(const Stack& stack, const RankWork& work, Recompute recompute,
+BlockMemory gpu_block_memory(const SoftwareStack& stack, const RankWork& work, Recompute recompute,
                              Precision precision, bool has_experts) {
   const double element = bytes_per_element(precision);
   const PerToken attention = attention_bytes(stack, work, element);
@@ -106,7 +107,7 @@ bool shares_gradients(const workload::Strategy& strategy) {
   return strategy.zero == 3 || (strategy.zero == 2 && strategy.pp == 1);
 }
 
-GpuMemory gpu_state_memory(const Stack& stack, const RankParameters& parameters,
+GpuMemory gpu_state_memory(const SoftwareStack& stack, const RankParameters& parameters,
                            const workload::Strategy& strategy, Precision precision) {
   const StackTraits& traits = stack.traits;
   const bool is_mixed = bytes_per_element(precision) == 2;

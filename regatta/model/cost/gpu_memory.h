@@ -4,7 +4,7 @@
 #pragma once
 
 #include "regatta/model/cost/gpu_block.h"
-#include "regatta/model/cost/stack.h"
+#include "regatta/model/cost/software_stack.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
 
@@ -27,7 +27,7 @@ struct BlockMemory {
   double kept = 0;     // under the strategy's recomputation
   double working = 0;  // of a block while it is computed: all that it keeps without recomputation
 };
-BlockMemory gpu_block_memory(const Stack& stack, const RankWork& work,
+BlockMemory gpu_block_memory(const SoftwareStack& stack, const RankWork& work,
                              workload::Recompute recompute, workload::Precision precision,
                              bool has_experts = false);
 
@@ -54,7 +54,7 @@ bool shares_gradients(const workload::Strategy& strategy);
 
 // Weights, gradients and optimizer of a rank: the fields of GpuMemory that do not depend on
 // micro-batches, and `working` of gathered weights.
-GpuMemory gpu_state_memory(const Stack& stack, const RankParameters& parameters,
+GpuMemory gpu_state_memory(const SoftwareStack& stack, const RankParameters& parameters,
                            const workload::Strategy& strategy, workload::Precision precision);
 
 // How many ranks share what ZeRO divides: replicas of plain parameters, and of experts.

@@ -15,7 +15,7 @@ const workload::ModelShape& gpt3() {
 }
 
 BlockMemory block(const char* stack, int tp, bool sequence_parallel, Recompute recompute) {
-  return gpu_block_memory(*find_stack(stack),
+  return gpu_block_memory(*find_software_stack(stack),
                           {.model = gpt3(), .tp = tp, .sequence_parallel = sequence_parallel},
                           recompute, Precision::kFp16);
 }
@@ -46,7 +46,8 @@ TEST(GpuBlockMemory, FusedAttentionKeepsNoScores) {
 }
 
 GpuMemory state(const workload::Strategy& strategy, const RankParameters& parameters) {
-  return gpu_state_memory(*find_stack("megatron-lm-2022"), parameters, strategy, Precision::kBf16);
+  return gpu_state_memory(*find_software_stack("megatron-lm-2022"), parameters, strategy,
+                          Precision::kBf16);
 }
 
 // 2 bytes of weight, 4 of gradient, 12 of Adam and master weight a parameter.

@@ -8,7 +8,7 @@
 namespace regatta::cost {
 
 BytesPerSecond ServerNetwork::network(int extent) const {
-  for (const Reach& part : reach)
+  for (const ScopeBandwidth& part : reach)
     if (extent <= part.devices) return part.rate;
   return reach.back().rate;
 }
@@ -22,24 +22,25 @@ BytesPerSecond ServerNetwork::chain(int stride, int extent) const {
   return slowest;
 }
 
-double slowest_factor(double servers) {
+double straggler_factor(double servers) {
   // Sinha et al., "Not All GPUs Are Created Equal", SC'22, see more between single devices; eight
   // of them, and the sum of many operations, even it out.
   constexpr double kSpread = 0.01;
   return servers > 1 ? 1 + kSpread * std::sqrt(2 * std::log(servers)) : 1;
 }
 
-ServerNetwork server_network(const topo::ServerType& server, const Stack& stack) {
+ServerNetwork server_network(const topo::ServerType& server, const SoftwareStack& stack) {
   const Calibration& calibration = stack.calibration;
-  const Reach all{.devices = std::numeric_limits<int>::max(),
-                  .rate = server.nic_rate * server.nic_count * calibration.network_efficiency};
+  const ScopeBandwidth all{
+      .devices = std::numeric_limits<int>::max(),
+      .rate = server.nic_rate * server.nic_count * calibration.network_efficiency};
   return {.devices = server.device_count,
           .link = server.intra.bandwidth * calibration.link_efficiency,
           .latency = std::max(calibration.collective_latency, server.intra.latency),
           .reach = {all, all, all}};
 }
 
-ServerNetwork cluster_network(const topo::Cluster& cluster, const Stack& stack) {
+ServerNetwork cluster_network(const topo::Cluster& cluster, const SoftwareStack& stack) {
   const topo::ServerType& type = cluster.type_of(ServerId{0});
   ServerNetwork network = server_network(type, stack);
   const topo::Fabric& fabric = cluster.fabric;
@@ -86,7 +87,7 @@ Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, dou
   return time;
 }
 
-Seconds dispatch_time(const ServerNetwork& server, const Dispatch& dispatch, double bytes) {
+Seconds dispatch_time(const ServerNetwork& server, const TokenDispatch& dispatch, double bytes) {
   if (dispatch.ranks <= 1) return {};
   const double inside = std::max(
       1.0, std::min<double>(dispatch.ranks,

@@ -7,14 +7,14 @@
 #include <array>
 
 #include "regatta/base/core/units.h"
-#include "regatta/model/cost/stack.h"
+#include "regatta/model/cost/software_stack.h"
 #include "regatta/model/topo/cluster.h"
 
 namespace regatta::cost {
 
 // What the servers of one leaf, of one group of leaves, or all of them reach of each other: each
 // server with a peer outside the next smaller part, all at once.
-struct Reach {
+struct ScopeBandwidth {
   int devices = 0;      // in the part
   BytesPerSecond rate;  // of a whole server, one way
 };
@@ -26,7 +26,7 @@ struct ServerNetwork {
   Seconds latency;      // of a collective
   Seconds path;         // between servers: latency of the links on the way, where that is more
   // Rising in devices and falling in rate; the last is the whole cluster.
-  std::array<Reach, 3> reach;
+  std::array<ScopeBandwidth, 3> reach;
 
   // Of a server, for ranks spread over `extent` devices in rank order.
   BytesPerSecond network(int extent) const;
@@ -37,14 +37,14 @@ struct ServerNetwork {
   // Of a collective that leaves the server.
   Seconds network_latency() const { return std::max(latency, path); }
 };
-ServerNetwork server_network(const topo::ServerType& server, const Stack& stack);
+ServerNetwork server_network(const topo::ServerType& server, const SoftwareStack& stack);
 // With the fabric of the cluster, all of whose servers are of the type of the first.
-ServerNetwork cluster_network(const topo::Cluster& cluster, const Stack& stack);
+ServerNetwork cluster_network(const topo::Cluster& cluster, const SoftwareStack& stack);
 
 // Servers of one kind are not equally fast, by some per cent of their clocks under load, and a step
 // waits for the slowest of them: the factor on what takes 1 on the mean of `servers`. The largest
 // of so many normal deviates is near sqrt(2 ln servers) of them.
-double slowest_factor(double servers);
+double straggler_factor(double servers);
 
 // A group of a parallel form.
 struct RankGroup {
@@ -71,12 +71,12 @@ Seconds hierarchical_all_reduce_time(const ServerNetwork& server, int ranks, dou
 
 // Tokens of `bytes` a copy to ranks of a group, each copied to `copies` of them at random: a server
 // is sent one copy however many of its ranks want it (DeepSeek-V3, 2024, section 3.2.2).
-struct Dispatch {
+struct TokenDispatch {
   int ranks = 1;
   int stride = 1;  // devices from one of the group to the next
   int copies = 1;
 };
-Seconds dispatch_time(const ServerNetwork& server, const Dispatch& dispatch, double bytes);
+Seconds dispatch_time(const ServerNetwork& server, const TokenDispatch& dispatch, double bytes);
 
 // `bytes` of each rank spread evenly over the group.
 Seconds all_to_all_time(const ServerNetwork& server, const RankGroup& group, double bytes);

@@ -12,7 +12,7 @@ namespace {
 const ServerNetwork kServer{.devices = 8,
                             .link = BytesPerSecond{240e9},
                             .latency = Seconds{50e-6},
-                            .reach = {Reach{1 << 20, BytesPerSecond{160e9}}}};
+                            .reach = {ScopeBandwidth{1 << 20, BytesPerSecond{160e9}}}};
 constexpr double kBytes = 1 << 30;
 
 double time_of(const RankGroup& group, Collective collective) {
@@ -83,7 +83,7 @@ TEST(ClusterNetwork, KnowsWhatTheUplinksOfALeafCarry) {
       .tiers = 2, .rails = 8, .servers_per_leaf = 4, .spines = 2, .uplink = BytesPerSecond{50e9}};
   for (int i = 0; i < 32; ++i)
     cluster.servers.push_back({.name = "s" + std::to_string(i), .type = "gpu"});
-  Stack stack = *find_stack("megatron-core");
+  SoftwareStack stack = *find_software_stack("megatron-core");
   stack.calibration.network_efficiency = 1;
   const ServerNetwork network = cluster_network(cluster, stack);
   EXPECT_DOUBLE_EQ(network.network(32).value, 400e9);
@@ -101,7 +101,7 @@ TEST(ClusterNetwork, TakesLatenciesThatAreLongerThanACollectives) {
   cluster.server_types["gpu"] = *topo::find_server_preset("dgx-h100");
   cluster.fabric = {.tiers = 2, .servers_per_leaf = 4, .spines = 2, .uplink = BytesPerSecond{50e9}};
   cluster.servers.push_back({.name = "s", .type = "gpu"});
-  const Stack& stack = *find_stack("megatron-core");
+  const SoftwareStack& stack = *find_software_stack("megatron-core");
   const Seconds usual = cluster_network(cluster, stack).latency;
   EXPECT_EQ(cluster_network(cluster, stack).network_latency(), usual);
   cluster.fabric.hop_latency = Seconds{1.0};

@@ -5,10 +5,10 @@
 namespace regatta::pipeline {
 namespace {
 
-using workload::Schedule;
+using workload::PipelineSchedule;
 
 // The numbers of a formula in their usual letters.
-struct Letters {
+struct FormulaTerms {
   double p, m, v;
   double f, b, w;  // forward, input gradient, weight gradient
   double c;        // message
@@ -21,13 +21,13 @@ int extra_messages(int turns, int stages) {
   return turns < 1 ? 0 : 2 * (turns - (turns + stages - 1) / stages);
 }
 
-double one_forward_one_backward(const Shape& shape, const Letters& x) {
+double one_forward_one_backward(const PipelineShape& shape, const FormulaTerms& x) {
   const int messages =
       2 * (shape.stages - 1) + extra_messages(shape.micro_batches - 1, shape.stages);
   return (x.m + x.p - 1) * (x.f + x.b + x.w) + messages * x.c;
 }
 
-double interleaved(const Shape& shape, const Letters& x) {
+double interleaved(const PipelineShape& shape, const FormulaTerms& x) {
   const int groups = std::max(1, shape.micro_batches / shape.stages);
   const int smallest = shape.micro_batches / groups;
   const double back = x.b + x.w;
@@ -39,7 +39,7 @@ double interleaved(const Shape& shape, const Letters& x) {
 
 // Three ways: at the end through input gradients alone, at the start through forwards alone, or
 // through both, back and forth between the stages.
-double zb_h1(const Shape& shape, const Letters& x) {
+double zb_h1(const PipelineShape& shape, const FormulaTerms& x) {
   const int p = shape.stages;
   const int m = shape.micro_batches;
   const double k = std::min(m, p) - 1;
@@ -55,7 +55,7 @@ double zb_h1(const Shape& shape, const Letters& x) {
 
 // Up to p micro-batches: the forwards and gradients of all go down and up the V one behind the
 // other, and meet in none of the rounds that more micro-batches fill.
-double short_zb_v(const Letters& x, double m) {
+double short_zb_v(const FormulaTerms& x, double m) {
   const double k = m - 1;
   const double alone = 2 * x.p * (x.f + x.b) + 2 * x.w;
   const double down_and_up = 4 * (x.p - 1) * x.c;
@@ -66,7 +66,7 @@ double short_zb_v(const Letters& x, double m) {
 }
 
 // The ways through the V that are longer than the work of a stage, each for other F, I and W.
-double zb_v(const Shape& shape, const Letters& x) {
+double zb_v(const PipelineShape& shape, const FormulaTerms& x) {
   const double k = x.p - 1;
   const double work = 2 * x.m * (x.f + x.b + x.w);
   if (shape.stages == 1) return work;
@@ -91,7 +91,7 @@ double zb_v(const Shape& shape, const Letters& x) {
 }
 
 // Overlapped pairs wait for a message of both sides, but for one round in p.
-double dual_pipe(const Shape& shape, const Letters& x) {
+double dual_pipe(const PipelineShape& shape, const FormulaTerms& x) {
   const auto [p, m, v, f, b, w, c] = x;
   const double h = p / 2 - 1;
   const int hidden = (shape.micro_batches - 4) / shape.stages;
@@ -101,7 +101,7 @@ double dual_pipe(const Shape& shape, const Letters& x) {
                    (h - 1) * f + h * (2 * b - w) + h * c});
 }
 
-Letters letters_of(const Shape& shape, const PartTimes& part, Seconds message) {
+FormulaTerms formula_terms(const PipelineShape& shape, const PartTimes& part, Seconds message) {
   return {static_cast<double>(shape.stages),
           static_cast<double>(shape.micro_batches),
           static_cast<double>(shape.virtual_stages),
@@ -111,38 +111,38 @@ Letters letters_of(const Shape& shape, const PartTimes& part, Seconds message) {
           shape.stages == 1 ? 0 : message.value};
 }
 
-bool is_exact(const Shape& shape, const Letters& x) {
+bool is_exact(const PipelineShape& shape, const FormulaTerms& x) {
   const int m = shape.micro_batches;
   const int p = shape.stages;
   switch (shape.schedule) {
-    case Schedule::k1F1B:
+    case PipelineSchedule::k1F1B:
       return true;
-    case Schedule::kInterleaved: {
+    case PipelineSchedule::kInterleaved: {
       const bool is_even = m % std::max(1, m / p) == 0;
       const bool is_known = is_even || x.c == 0 || x.v <= 3 || (x.v == 4 && p > 2);
       return is_known && x.c <= std::min(x.f, x.b + x.w);
     }
-    case Schedule::kZbH1:
+    case PipelineSchedule::kZbH1:
       return x.c <= std::min(x.f, x.b);
-    case Schedule::kZbV:
+    case PipelineSchedule::kZbV:
       return (m <= p || m >= 2 * p - 1) && 2 * x.c <= std::min({x.f, x.b, x.w});
-    case Schedule::kDualPipe:
+    case PipelineSchedule::kDualPipe:
       return 2 * x.c <= std::min({x.f, x.b, x.w});
   }
   return false;
 }
 
-double formula(const Shape& shape, const Letters& x) {
+double formula(const PipelineShape& shape, const FormulaTerms& x) {
   switch (shape.schedule) {
-    case Schedule::k1F1B:
+    case PipelineSchedule::k1F1B:
       return one_forward_one_backward(shape, x);
-    case Schedule::kInterleaved:
+    case PipelineSchedule::kInterleaved:
       return interleaved(shape, x);
-    case Schedule::kZbH1:
+    case PipelineSchedule::kZbH1:
       return zb_h1(shape, x);
-    case Schedule::kZbV:
+    case PipelineSchedule::kZbV:
       return zb_v(shape, x);
-    case Schedule::kDualPipe:
+    case PipelineSchedule::kDualPipe:
       return dual_pipe(shape, x);
   }
   return 0;
@@ -150,29 +150,30 @@ double formula(const Shape& shape, const Letters& x) {
 
 }  // namespace
 
-std::optional<Seconds> makespan(const Shape& shape, const PartTimes& part, Seconds message) {
-  const Letters x = letters_of(shape, part, message);
+std::optional<Seconds> makespan(const PipelineShape& shape, const PartTimes& part,
+                                Seconds message) {
+  const FormulaTerms x = formula_terms(shape, part, message);
   if (!is_exact(shape, x)) return std::nullopt;
   return Seconds{formula(shape, x)};
 }
 
-Seconds makespan_bound(const Shape& shape, const PartTimes& part, Seconds message) {
-  return {formula(shape, letters_of(shape, part, message))};
+Seconds makespan_bound(const PipelineShape& shape, const PartTimes& part, Seconds message) {
+  return {formula(shape, formula_terms(shape, part, message))};
 }
 
-int peak_activations(const Shape& shape, int stage) {
+int peak_activations(const PipelineShape& shape, int stage) {
   const int m = shape.micro_batches;
   const int p = shape.stages;
   switch (shape.schedule) {
-    case Schedule::k1F1B:
+    case PipelineSchedule::k1F1B:
       return std::min(m, p - stage);
-    case Schedule::kInterleaved:
-      return std::min(m * shape.virtual_stages, forwards_ahead(shape, stage) + 1);
-    case Schedule::kZbH1:
+    case PipelineSchedule::kInterleaved:
+      return std::min(m * shape.virtual_stages, warmup_forwards(shape, stage) + 1);
+    case PipelineSchedule::kZbH1:
       return std::min(m, p);
-    case Schedule::kZbV:
+    case PipelineSchedule::kZbV:
       return std::min({2 * m, 2 * p, m + 1 + stage});
-    case Schedule::kDualPipe:
+    case PipelineSchedule::kDualPipe:
       return p + 1;
   }
   return 0;

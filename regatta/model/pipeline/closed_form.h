@@ -4,7 +4,7 @@
 //
 // With p, m, v of the shape; F, I, W the forward, input gradient and weight gradient of one
 // micro-batch in one part, B = I + W; c the message between two stages (0 when p = 1). The formulas
-// are the longest ways through the graph of pieces (max-plus algebra: Baccelli et al.,
+// are the longest ways through the graph of passes (max-plus algebra: Baccelli et al.,
 // "Synchronization and Linearity", 1992), found in simulations and held against them by the tests.
 //
 // 1F1B, always exact: a way turns around at the last stage, or earlier, once every p micro-batches
@@ -12,9 +12,9 @@
 //   (m + p - 1) (F + B) + 2 (p - 1) c + 2 (m - 1 - ceil((m - 1) / p)) c
 // With c = 0 the bubble is (p - 1) (F + B): Narayanan et al., SC'21, section 2.2.1.
 //
-// Interleaved, with N and n micro-batches in the largest and the smallest group (order.h), exact
-// while c <= min(F, B) and, for c > 0 and N > n, v <= 3 or v = 4 with p > 2: in the first and in
-// the last group, a part may begin no sooner than the one before it has come down all p stages:
+// Interleaved, with N and n micro-batches in the largest and the smallest group (pipeline_order.h),
+// exact while c <= min(F, B) and, for c > 0 and N > n, v <= 3 or v = 4 with p > 2: in the first and
+// in the last group, a part may begin no sooner than the one before it has come down all p stages:
 //   (v m + p - 1) (F + B) + 2 (p - 1) c
 //     + (v - 1) (max(0, p (F + c) - N F) + max(0, p (B + c) - n B))
 // With c = 0 and m >= p the bubble is (p - 1) (F + B) of parts: the same, section 2.2.2.
@@ -37,23 +37,24 @@
 #include <optional>
 
 #include "regatta/base/core/units.h"
-#include "regatta/model/pipeline/order.h"
-#include "regatta/model/pipeline/simulate.h"
+#include "regatta/model/pipeline/pipeline_order.h"
+#include "regatta/model/pipeline/pipeline_simulation.h"
 
 namespace regatta::pipeline {
 
-// The makespan that simulate() gives for equal_times(shape, part, message), without blocking and
-// with an overlapped_share of 1; nothing where the closed form is not known to be exact (above):
-// there the caller simulates. `shape` must pass check(), no time may be negative.
-std::optional<Seconds> makespan(const Shape& shape, const PartTimes& part, Seconds message);
+// The makespan that simulate_pipeline() gives for equal_times(shape, part, message), without
+// blocking and with an overlapped_share of 1; nothing where the closed form is not known to be
+// exact (above): there the caller simulates. `shape` must pass check_shape(), no time may be
+// negative.
+std::optional<Seconds> makespan(const PipelineShape& shape, const PartTimes& part, Seconds message);
 
 // The same formula, wherever: never more than the makespan, so a search may drop what it shows to
 // be too slow.
-Seconds makespan_bound(const Shape& shape, const PartTimes& part, Seconds message);
+Seconds makespan_bound(const PipelineShape& shape, const PartTimes& part, Seconds message);
 
 // The most pairs of a micro-batch and a part that a stage holds at one time: 1F1B min(m, p - s);
-// interleaved forwards_ahead() + 1, at most m v; ZB-H1 min(m, p); ZB-V min(2 m, 2 p, m + 1 + s), in
-// halves of a stage; DualPipe p + 1. Sources: as in order.h.
-int peak_activations(const Shape& shape, int stage);
+// interleaved warmup_forwards() + 1, at most m v; ZB-H1 min(m, p); ZB-V min(2 m, 2 p, m + 1 + s),
+// in halves of a stage; DualPipe p + 1. Sources: as in order.h.
+int peak_activations(const PipelineShape& shape, int stage);
 
 }  // namespace regatta::pipeline

@@ -10,11 +10,11 @@
 namespace regatta::pipeline {
 namespace {
 
-using workload::Schedule;
+using workload::PipelineSchedule;
 
 // Whole numbers, so that sums are exact; every third case has no messages.
 struct Case {
-  Shape shape;
+  PipelineShape shape;
   PartTimes part;
   Seconds message{};
 
@@ -24,7 +24,7 @@ struct Case {
   }
 };
 
-Case random_case(std::mt19937& random, const Shape& shape) {
+Case random_case(std::mt19937& random, const PipelineShape& shape) {
   const auto time = [&random] { return Seconds{1.0 * number_between(random, 0, 20)}; };
   Case found{shape, {time(), time(), time()}};
   if (number_between(random, 0, 2) > 0) found.message = {1.0 * number_between(random, 0, 8)};
@@ -33,7 +33,7 @@ Case random_case(std::mt19937& random, const Shape& shape) {
 
 double simulated(const Case& x) {
   const auto times = equal_times(x.shape, x.part, x.message);
-  const auto step = simulate(x.shape, *order_of(x.shape), times);
+  const auto step = simulate_pipeline(x.shape, *pipeline_order(x.shape), times);
   return step->makespan.value;
 }
 
@@ -56,7 +56,7 @@ TEST(ClosedForm, IsTheSimulationOrABoundOfItIn100000RandomCases) {
 TEST(ClosedForm, IsTheSimulationForLongPipelines) {
   std::mt19937 random(4);
   for (int i = 0; i < 2000; ++i) {
-    Shape shape = random_shape(random);
+    PipelineShape shape = random_shape(random);
     shape.stages *= number_between(random, 1, 3);
     shape.micro_batches *= number_between(random, 3, 6);
     const Case x = random_case(random, shape);
@@ -83,29 +83,29 @@ TEST(ClosedForm, IsTheSimulationForTimesThatAreNotWhole) {
 
 TEST(ClosedForm, CoversEveryCaseOf1F1BAndEveryScheduleWithoutMessages) {
   const PartTimes part{{2}, {1}, {3}};
-  EXPECT_TRUE(makespan({Schedule::k1F1B, 8, 3, 1}, part, {50}));
-  EXPECT_TRUE(makespan({Schedule::kInterleaved, 4, 7, 9}, part, {0}));
-  EXPECT_TRUE(makespan({Schedule::kZbH1, 4, 3, 1}, part, {0}));
-  EXPECT_TRUE(makespan({Schedule::kZbV, 4, 7, 1}, part, {0}));
-  EXPECT_TRUE(makespan({Schedule::kDualPipe, 4, 8, 1}, part, {0}));
+  EXPECT_TRUE(makespan({PipelineSchedule::k1F1B, 8, 3, 1}, part, {50}));
+  EXPECT_TRUE(makespan({PipelineSchedule::kInterleaved, 4, 7, 9}, part, {0}));
+  EXPECT_TRUE(makespan({PipelineSchedule::kZbH1, 4, 3, 1}, part, {0}));
+  EXPECT_TRUE(makespan({PipelineSchedule::kZbV, 4, 7, 1}, part, {0}));
+  EXPECT_TRUE(makespan({PipelineSchedule::kDualPipe, 4, 8, 1}, part, {0}));
 }
 
 TEST(ClosedForm, SaysNothingWhereItIsNotExact) {
   const PartTimes part{{4}, {4}, {4}};
-  EXPECT_FALSE(makespan({Schedule::kInterleaved, 4, 8, 2}, part, {5}));
-  EXPECT_FALSE(makespan({Schedule::kInterleaved, 4, 9, 5}, part, {1}));
-  EXPECT_FALSE(makespan({Schedule::kZbH1, 4, 8, 1}, part, {5}));
-  EXPECT_FALSE(makespan({Schedule::kZbV, 4, 8, 1}, part, {3}));
-  EXPECT_FALSE(makespan({Schedule::kZbV, 4, 5, 1}, part, {0}));
-  EXPECT_FALSE(makespan({Schedule::kDualPipe, 4, 8, 1}, part, {3}));
+  EXPECT_FALSE(makespan({PipelineSchedule::kInterleaved, 4, 8, 2}, part, {5}));
+  EXPECT_FALSE(makespan({PipelineSchedule::kInterleaved, 4, 9, 5}, part, {1}));
+  EXPECT_FALSE(makespan({PipelineSchedule::kZbH1, 4, 8, 1}, part, {5}));
+  EXPECT_FALSE(makespan({PipelineSchedule::kZbV, 4, 8, 1}, part, {3}));
+  EXPECT_FALSE(makespan({PipelineSchedule::kZbV, 4, 5, 1}, part, {0}));
+  EXPECT_FALSE(makespan({PipelineSchedule::kDualPipe, 4, 8, 1}, part, {3}));
 }
 
 TEST(ClosedForm, KnowsThePeakOfActivations) {
   std::mt19937 random(6);
   for (int i = 0; i < 5000; ++i) {
-    const Shape shape = random_shape(random);
+    const PipelineShape shape = random_shape(random);
     const auto parts = static_cast<std::size_t>(shape.stages * parts_of(shape));
-    const auto counted = peak_activations(shape, *order_of(shape), std::vector(parts, 1.0));
+    const auto counted = peak_activations(shape, *pipeline_order(shape), std::vector(parts, 1.0));
     for (int stage = 0; stage < shape.stages; ++stage)
       ASSERT_EQ(peak_activations(shape, stage), counted[static_cast<std::size_t>(stage)]) << shape;
   }

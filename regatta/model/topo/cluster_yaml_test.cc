@@ -137,7 +137,7 @@ TEST(ParseCluster, NamesFileLineKeyAndRemedyOfEveryBrokenFile) {
 }
 
 TEST(ParseCluster, AcceptsTheExamplesAndTheDocumentedFiles) {
-  const auto texts = shown_files(REGATTA_TESTDATA, "cluster");
+  const auto texts = example_files(REGATTA_TESTDATA, "cluster");
   EXPECT_GE(texts.size(), 3U);
   for (const std::string& text : texts) {
     const auto read = parse_cluster(text, "file.yaml");

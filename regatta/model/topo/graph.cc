@@ -178,7 +178,7 @@ std::vector<int> distances_to(const Graph& graph, NodeId target) {
   return distance;
 }
 
-std::vector<LinkId> downhill_links(const Graph& graph, NodeId node,
+std::vector<LinkId> next_hop_links(const Graph& graph, NodeId node,
                                    const std::vector<int>& distance) {
   std::vector<LinkId> links;
   for (const LinkId id : graph.links_of[node.index()]) {
@@ -228,7 +228,7 @@ Result<std::vector<LinkShare>> ecmp_shares(const Graph& graph, ServerId from, in
   while (!layer.contains(target)) {
     std::map<NodeId, double> next;
     for (const auto& [node, share] : layer) {
-      const std::vector<LinkId> hops = downhill_links(graph, node, distance);
+      const std::vector<LinkId> hops = next_hop_links(graph, node, distance);
       const double part = share / static_cast<double>(hops.size());
       for (const LinkId id : hops) {
         const Link& link = graph.links[id.index()];
@@ -256,7 +256,7 @@ std::vector<LinkId> next_hops(const Graph& graph, NodeId node, ServerId to, int 
   if (node == target) return {nic_link(graph, to, to_nic)};
   const std::vector<int> distance = distances_to(graph, target);
   if (!is_switch(graph, node)) return nearest_nics(graph, node, distance);
-  return downhill_links(graph, node, distance);
+  return next_hop_links(graph, node, distance);
 }
 
 }  // namespace regatta::topo

@@ -77,7 +77,7 @@ inline constexpr int kUnreachable = std::numeric_limits<int>::max();
 std::vector<int> distances_to(const Graph& graph, NodeId target);
 
 // The links of switch `node` that lead one step nearer to the target of `distance`, in id order.
-std::vector<LinkId> downhill_links(const Graph& graph, NodeId node,
+std::vector<LinkId> next_hop_links(const Graph& graph, NodeId node,
                                    const std::vector<int>& distance);
 
 // The equal-cost next hops of `node` towards NIC `to_nic` of `to`: links in id order; empty at the

@@ -18,7 +18,7 @@ std::optional<NodeId> find_node(const Graph& graph, std::string_view name) {
   return NodeId{static_cast<int>(found - graph.nodes.begin())};
 }
 
-std::string up_or_down(const Graph& graph, std::uint32_t directed_link) {
+std::string directed_link_name(const Graph& graph, std::uint32_t directed_link) {
   return graph.links[directed_link / 2].name + (directed_link % 2 == 0 ? " up" : " down");
 }
 

@@ -17,7 +17,7 @@ std::optional<NodeId> find_node(const Graph& graph, std::string_view name);
 
 // "leaf0-spine1 up", "down": the direction from a link's end `a` is twice its number, the other one
 // one more.
-std::string up_or_down(const Graph& graph, std::uint32_t directed_link);
+std::string directed_link_name(const Graph& graph, std::uint32_t directed_link);
 // "leaf0-spine1 from leaf0 to spine1".
 std::string to_string(const Graph& graph, DirectedLink link);
 

@@ -24,8 +24,8 @@ TEST(GraphNames, TellADirectionByItsEnds) {
   const Graph graph = one_cable();
   EXPECT_EQ(to_string(graph, {LinkId{0}, true}), "leaf0-spine1 from leaf0 to spine1");
   EXPECT_EQ(to_string(graph, {LinkId{0}, false}), "leaf0-spine1 from spine1 to leaf0");
-  EXPECT_EQ(up_or_down(graph, 0), "leaf0-spine1 up");
-  EXPECT_EQ(up_or_down(graph, 1), "leaf0-spine1 down");
+  EXPECT_EQ(directed_link_name(graph, 0), "leaf0-spine1 up");
+  EXPECT_EQ(directed_link_name(graph, 1), "leaf0-spine1 down");
 }
 
 }  // namespace

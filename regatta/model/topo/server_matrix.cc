@@ -22,7 +22,7 @@ int numa_of(int index, int count, int numa_nodes) {
   return static_cast<int>(static_cast<long long>(index) * numa_nodes / count);
 }
 
-PathKind pcie_path(const ServerPart& a, const ServerPart& b) {
+PathKind pcie_path(const ServerComponent& a, const ServerComponent& b) {
   std::size_t shared = 0;
   while (shared < a.bridges.size() && shared < b.bridges.size() &&
          a.bridges[shared] == b.bridges[shared])
@@ -40,11 +40,11 @@ BytesPerSecond narrower(BytesPerSecond a, BytesPerSecond b) {
   return std::min(a, b);
 }
 
-bool has_unknown_rate(const ServerPart& part) {
+bool has_unknown_rate(const ServerComponent& part) {
   return part.is_nic && part.rate.value <= 0;
 }
 
-PairPath path_between(const ServerPart& a, const ServerPart& b, const IntraLink& intra) {
+PairPath path_between(const ServerComponent& a, const ServerComponent& b, const IntraLink& intra) {
   const bool two_devices = !a.is_nic && !b.is_nic;
   if (two_devices && intra.kind == IntraKind::kNvlink) return {PathKind::kNvlink, intra.bandwidth};
   if (two_devices && intra.kind == IntraKind::kShm) return {PathKind::kShm, intra.bandwidth};
@@ -78,8 +78,8 @@ std::string_view to_string(PathKind kind) {
   return "X";
 }
 
-std::vector<ServerPart> described_parts(const ServerType& type) {
-  std::vector<ServerPart> parts;
+std::vector<ServerComponent> described_components(const ServerType& type) {
+  std::vector<ServerComponent> parts;
   parts.reserve(static_cast<std::size_t>(type.device_count + type.nic_count));
   for (int i = 0; i < type.device_count; ++i) {
     parts.push_back({.name = fmt::format("dev{}", i),
@@ -98,7 +98,7 @@ std::vector<ServerPart> described_parts(const ServerType& type) {
   return parts;
 }
 
-ServerMatrix matrix_of(std::vector<ServerPart> parts, const IntraLink& intra) {
+ServerMatrix matrix_of(std::vector<ServerComponent> parts, const IntraLink& intra) {
   std::stable_partition(parts.begin(), parts.end(), [](const auto& part) { return !part.is_nic; });
   ServerMatrix matrix{.parts = std::move(parts), .paths = {}};
   const std::size_t count = matrix.parts.size();
@@ -113,7 +113,7 @@ ServerMatrix matrix_of(std::vector<ServerPart> parts, const IntraLink& intra) {
 
 std::vector<std::string> placement_notes(const ServerMatrix& matrix) {
   const auto first_nic = std::find_if(matrix.parts.begin(), matrix.parts.end(),
-                                      [](const ServerPart& part) { return part.is_nic; });
+                                      [](const ServerComponent& part) { return part.is_nic; });
   const auto devices = static_cast<std::size_t>(first_nic - matrix.parts.begin());
   const std::size_t nics = matrix.parts.size() - devices;
   std::vector<std::string> notes;
@@ -137,7 +137,7 @@ std::vector<std::string> placement_notes(const ServerMatrix& matrix) {
 std::vector<std::vector<std::string>> class_table(const ServerMatrix& matrix) {
   std::vector<std::vector<std::string>> rows(1);
   rows[0].emplace_back("");
-  for (const ServerPart& part : matrix.parts)
+  for (const ServerComponent& part : matrix.parts)
     rows[0].push_back(part.name);
   rows[0].emplace_back("NUMA");
   for (std::size_t i = 0; i < matrix.parts.size(); ++i) {

@@ -19,7 +19,7 @@ enum class PathKind { kSelf, kNvlink, kShm, kPix, kPxb, kPhb, kNode, kSys };
 std::string_view to_string(PathKind kind);  // "X", "NVL", "SHM", "PIX", "PXB", "PHB", "NODE", "SYS"
 
 // A device or NIC of one server and where it is plugged in.
-struct ServerPart {
+struct ServerComponent {
   std::string name;  // "dev0", "nic1", or the system's name: "eth0"
   bool is_nic = false;
   int numa = 0;
@@ -34,20 +34,20 @@ struct PairPath {
 };
 
 struct ServerMatrix {
-  std::vector<ServerPart> parts;             // devices first
+  std::vector<ServerComponent> parts;        // devices first
   std::vector<std::vector<PairPath>> paths;  // square, symmetric
 };
 
 // The parts that the description implies: "dev0".., "nic0".., spread evenly over the NUMA nodes in
 // order.
-std::vector<ServerPart> described_parts(const ServerType& type);
+std::vector<ServerComponent> described_components(const ServerType& type);
 
 // Paths of `parts`, devices joined by `intra`. The bandwidth of a pair is that of the narrower
 // end; not known when it has a NIC whose rate is not known.
-ServerMatrix matrix_of(std::vector<ServerPart> parts, const IntraLink& intra);
+ServerMatrix matrix_of(std::vector<ServerComponent> parts, const IntraLink& intra);
 
 inline ServerMatrix server_matrix(const ServerType& type) {
-  return matrix_of(described_parts(type), type.intra);
+  return matrix_of(described_components(type), type.intra);
 }
 
 // Misplacements, one sentence each: devices whose NIC (d % nic_count) sits on another NUMA node

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-ServerPart part(const char* name, int numa, std::vector<std::string> bridges) {
+ServerComponent part(const char* name, int numa, std::vector<std::string> bridges) {
   return {.name = name, .is_nic = false, .numa = numa, .bridges = std::move(bridges), .rate = {}};
 }
 

@@ -104,8 +104,8 @@ ModelShape read_gpt(Config& config, const std::string& type) {
       config.size_or({"n_positions", "max_position_embeddings", "seq_length", "n_ctx"}, 2048);
   model.tied_embeddings = config.boolean_or("tie_word_embeddings", type != "gpt_neox");
   if (type == "bert") model.kind = ModelKind::kEncoder;
-  if (type == "bloom") model.positions = Positions::kNone;
-  if (type == "gpt_neox") model.positions = Positions::kRotary;
+  if (type == "bloom") model.positions = PositionEncoding::kNone;
+  if (type == "gpt_neox") model.positions = PositionEncoding::kRotary;
   model.rope_theta = config.number_or({"rope_theta", "rotary_emb_base"}, 10000);
   model.norm_eps =
       config.number_or({"layer_norm_epsilon", "layer_norm_eps"}, type == "bert" ? 1e-12 : 1e-5);
@@ -118,7 +118,7 @@ ModelShape read_mpt(Config& config) {
   model.seq = config.size({"max_seq_len"});
   model.tied_embeddings = config.boolean_or("tie_word_embeddings", true);
   model.linear_biases = !config.boolean_or("no_bias", true);
-  model.positions = Positions::kNone;
+  model.positions = PositionEncoding::kNone;
   return model;
 }
 
@@ -157,9 +157,9 @@ ModelShape read_llama(Config& config, const std::string& type) {
   model.head_dim = config.size_or({"head_dim"}, 0);
   model.tied_embeddings = config.boolean_or("tie_word_embeddings", false);
   model.activation = Activation::kSwiglu;
-  model.positions = Positions::kRotary;
+  model.positions = PositionEncoding::kRotary;
   model.rope_theta = config.number_or({"rope_theta"}, type == "mixtral" ? 1e6 : 10000);
-  model.norm = Norm::kRmsNorm;
+  model.norm = NormKind::kRmsNorm;
   model.norm_eps = config.number_or({"rms_norm_eps"}, type == "mixtral" ? 1e-5 : 1e-6);
   model.linear_biases = false;
   model.qkv_biases = config.boolean_or("attention_bias", type == "qwen2" || type == "qwen2_moe");

@@ -39,7 +39,7 @@ Job full_job() {
   job.strategy.tp = 4;
   job.strategy.recompute = Recompute::kFull;
   job.strategy.overlap = false;
-  job.strategy.compression = Compression::kPowerSgd;
+  job.strategy.compression = GradientCompression::kPowerSgd;
   job.placement = {"s0/0", "s0/1"};
   job.checkpoint = {.folder = "ckpt", .every = 10};
   return job;
@@ -56,7 +56,7 @@ TEST(JobJson, GivesTheJobBack) {
   EXPECT_EQ(read->strategy.tp, 4);
   EXPECT_FALSE(read->strategy.pp.has_value());
   EXPECT_EQ(read->strategy.overlap, false);
-  EXPECT_EQ(read->strategy.compression, Compression::kPowerSgd);
+  EXPECT_EQ(read->strategy.compression, GradientCompression::kPowerSgd);
   EXPECT_EQ(read->placement, job.placement);
 }
 
@@ -111,10 +111,10 @@ class RandomJobs {
     request.zero = maybe(number(0, 3));
     request.shard_ranks = maybe(number(0, 8));
     request.recompute = maybe(one_of(kRecomputes));
-    request.schedule = maybe(one_of(kSchedules));
-    request.context = maybe(one_of(kContextKinds));
+    request.schedule = maybe(one_of(kPipelineSchedules));
+    request.context = maybe(one_of(kContextParallelisms));
     request.offload = maybe(one_of(kOffloads));
-    request.compression = maybe(one_of(kCompressions));
+    request.compression = maybe(one_of(kGradientCompressions));
     request.sequence_parallel = maybe(coin());
     request.overlap = maybe(coin());
     if (coin()) {
@@ -126,7 +126,7 @@ class RandomJobs {
     if (request.stage_layers && !request.pp)
       request.pp = static_cast<int>(request.stage_layers->size());
     if (request.virtual_stages.value_or(1) > 1 && !request.schedule)
-      request.schedule = Schedule::kInterleaved;
+      request.schedule = PipelineSchedule::kInterleaved;
     return request;
   }
 
@@ -140,12 +140,12 @@ class RandomJobs {
     model.seq = number(1, 99'999);
     model.vocab = number(1, 99'999);
     model.activation = one_of(kActivationKinds);
-    model.positions = one_of(kPositionKinds);
-    model.norm = one_of(kNorms);
+    model.positions = one_of(kPositionEncodings);
+    model.norm = one_of(kNormKinds);
     model.tied_embeddings = coin();
     model.linear_biases = coin();
     model.qkv_biases = coin();
-    if (model.positions == Positions::kRotary) model.rope_theta = number(1, 1'000'000);
+    if (model.positions == PositionEncoding::kRotary) model.rope_theta = number(1, 1'000'000);
     model.norm_eps = 1.0 / number(1, 1'000'000);
     if (coin()) {
       model.latent = {number(0, 9), number(1, 9), number(1, 9), number(1, 9), number(1, 9)};
@@ -253,7 +253,7 @@ TEST(StrategyJson, GivesTheStrategyBack) {
                           .micro_batch = 5,
                           .recompute = Recompute::kFull,
                           .overlap = false,
-                          .compression = Compression::kAutomatic};
+                          .compression = GradientCompression::kAutomatic};
   EXPECT_EQ(*strategy_from_json(strategy_to_json(strategy)), strategy);
   json object = strategy_to_json(strategy);
   EXPECT_FALSE(object.contains("stage_layers"));

@@ -15,7 +15,7 @@
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/yaml_map.h"
 #include "regatta/model/workload/internal/strategy_yaml.h"
-#include "regatta/model/workload/internal/yaml_words.h"
+#include "regatta/model/workload/internal/yaml_enums.h"
 
 namespace regatta::workload {
 namespace {
@@ -129,7 +129,7 @@ Result<Job> parse_job(std::string_view text, const std::string& file, const Mode
     job.data_text = data.text("text");
   }
   job.global_batch = root.integer("global_batch", {1, 10'000'000});
-  job.precision = root.choice_or("precision", job.precision, choices_of(kPrecisions));
+  job.precision = root.choice_or("precision", job.precision, enum_choices(kPrecisions));
   job.optimizer = read_optimizer(root);
   job.steps = root.integer_or("steps", job.steps, {1, 1'000'000'000});
   job.seed = static_cast<std::uint64_t>(

@@ -13,8 +13,8 @@ namespace regatta::workload {
 // The job that `text` describes, presets filled in; paths stay as written (see resolve_path()), but
 // `load` gets that of a model's file resolved. `file` names it in messages. Fails with
 // kInvalidInput naming file, line, key and remedy, and with kUnsupported for what the format knows
-// and this version cannot do yet. What it accepts can be planned; workload/runtime.h says what can
-// be run.
+// and this version cannot do yet. What it accepts can be planned; workload/runtime_support.h says
+// what can be run.
 Result<Job> parse_job(std::string_view text, const std::string& file,
                       const ModelLoader& load = nullptr);
 

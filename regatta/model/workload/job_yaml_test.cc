@@ -69,7 +69,7 @@ checkpoint: {folder: ckpt, every: 2}
   EXPECT_EQ(job->strategy.pp, std::nullopt);
   EXPECT_EQ(job->strategy.recompute, Recompute::kFull);
   EXPECT_EQ(job->strategy.overlap, false);
-  EXPECT_EQ(job->strategy.compression, Compression::kInt8);
+  EXPECT_EQ(job->strategy.compression, GradientCompression::kInt8);
   EXPECT_THAT(job->placement, ElementsAre("s0/0", "s0/1", "s1/0", "s1/1"));
   EXPECT_EQ(job->checkpoint.every, 2);
 }
@@ -152,7 +152,7 @@ TEST(ParseJob, FindsTheFileOfTheModelBesideTheJob) {
 }
 
 TEST(ParseJob, AcceptsTheExamplesAndTheDocumentedFiles) {
-  const auto texts = shown_files(REGATTA_TESTDATA, "job");
+  const auto texts = example_files(REGATTA_TESTDATA, "job");
   EXPECT_GE(texts.size(), 3U);
   for (const std::string& text : texts) {
     const auto read = parse_job(text, "file.yaml");

@@ -5,20 +5,20 @@
 #include <string>
 #include <string_view>
 
-#include "regatta/base/core/names.h"
+#include "regatta/base/core/enum_names.h"
 
 namespace regatta::workload {
 namespace {
 
 // By the value of the enumerator.
-constexpr Names<5> kPrecisionNames = {"fp32", "tf32", "fp16", "bf16", "fp8"};
-constexpr Names<2> kActivationNames = {"gelu", "swiglu"};
-constexpr Names<3> kPositionsNames = {"learned", "rotary", "none"};
-constexpr Names<2> kNormNames = {"layernorm", "rmsnorm"};
+constexpr EnumNames<5> kPrecisionNames = {"fp32", "tf32", "fp16", "bf16", "fp8"};
+constexpr EnumNames<2> kActivationNames = {"gelu", "swiglu"};
+constexpr EnumNames<3> kPositionEncodingNames = {"learned", "rotary", "none"};
+constexpr EnumNames<2> kNormKindNames = {"layernorm", "rmsnorm"};
 static_assert(kPrecisionNames.size() == kPrecisions.size());
 static_assert(kActivationNames.size() == kActivationKinds.size());
-static_assert(kPositionsNames.size() == kPositionKinds.size());
-static_assert(kNormNames.size() == kNorms.size());
+static_assert(kPositionEncodingNames.size() == kPositionEncodings.size());
+static_assert(kNormKindNames.size() == kNormKinds.size());
 
 // A matrix [in, out] and its bias.
 long long linear(long long in, long long out, bool bias) {
@@ -26,7 +26,7 @@ long long linear(long long in, long long out, bool bias) {
 }
 
 long long norm_parameters(const ModelShape& model, long long width) {
-  return (model.norm == Norm::kLayerNorm ? 2 : 1) * width;
+  return (model.norm == NormKind::kLayerNorm ? 2 : 1) * width;
 }
 
 // Queries, keys, values and the output projection.
@@ -97,7 +97,7 @@ double expert_flops(const ModelShape& model) {
 bool is_plain_gpt(const ModelShape& model) {
   const AttentionShape shape = attention_shape(model);
   return model.kind == ModelKind::kGpt && model.activation == Activation::kGelu &&
-         model.positions == Positions::kLearned && model.norm == Norm::kLayerNorm &&
+         model.positions == PositionEncoding::kLearned && model.norm == NormKind::kLayerNorm &&
          model.linear_biases && !has_experts(model) && !has_latent_attention(model) &&
          shape.kv_heads == model.heads && shape.key_dim * model.heads == model.hidden;
 }
@@ -156,7 +156,7 @@ long long layer_parameters(const ModelShape& model) {
 }
 
 long long embedding_parameters(const ModelShape& model) {
-  const long long positions = model.positions == Positions::kLearned ? model.seq : 0;
+  const long long positions = model.positions == PositionEncoding::kLearned ? model.seq : 0;
   return (model.vocab + positions) * model.hidden;
 }
 
@@ -206,34 +206,34 @@ Flops recomputed_flops(const ModelShape& model, int samples, Recompute recompute
 }
 
 std::string to_string(Precision precision) {
-  return name_in(kPrecisionNames, precision);
+  return enum_name(kPrecisionNames, precision);
 }
 std::optional<Precision> precision_named(std::string_view name) {
-  return named_in<Precision>(kPrecisionNames, name);
+  return parse_enum<Precision>(kPrecisionNames, name);
 }
 
 std::string to_string(Activation activation) {
-  return name_in(kActivationNames, activation);
+  return enum_name(kActivationNames, activation);
 }
 std::optional<Activation> activation_named(std::string_view name) {
-  return named_in<Activation>(kActivationNames, name);
+  return parse_enum<Activation>(kActivationNames, name);
 }
 
-std::string to_string(Positions positions) {
-  return name_in(kPositionsNames, positions);
+std::string to_string(PositionEncoding positions) {
+  return enum_name(kPositionEncodingNames, positions);
 }
-std::optional<Positions> positions_named(std::string_view name) {
-  return named_in<Positions>(kPositionsNames, name);
-}
-
-std::string to_string(Norm norm) {
-  return name_in(kNormNames, norm);
-}
-std::optional<Norm> norm_named(std::string_view name) {
-  return named_in<Norm>(kNormNames, name);
+std::optional<PositionEncoding> position_encoding_named(std::string_view name) {
+  return parse_enum<PositionEncoding>(kPositionEncodingNames, name);
 }
 
-std::string kind_word(const ModelShape& model) {
+std::string to_string(NormKind norm) {
+  return enum_name(kNormKindNames, norm);
+}
+std::optional<NormKind> norm_named(std::string_view name) {
+  return parse_enum<NormKind>(kNormKindNames, name);
+}
+
+std::string model_kind_name(const ModelShape& model) {
   if (model.kind == ModelKind::kEncoder) return "encoder";
   return has_experts(model) ? "moe" : "gpt";
 }

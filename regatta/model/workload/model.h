@@ -16,15 +16,15 @@ enum class ModelKind {
 };
 enum class Activation { kGelu, kSwiglu };  // SwiGLU has a third matrix, the gate
 inline constexpr std::array kActivationKinds = {Activation::kGelu, Activation::kSwiglu};
-enum class Positions {
+enum class PositionEncoding {
   kLearned,  // a table of seq x hidden
   kRotary,   // turned into queries and keys
   kNone,     // none, or a bias of the scores (ALiBi)
 };
-inline constexpr std::array kPositionKinds = {Positions::kLearned, Positions::kRotary,
-                                              Positions::kNone};
-enum class Norm { kLayerNorm, kRmsNorm };  // with a bias and without
-inline constexpr std::array kNorms = {Norm::kLayerNorm, Norm::kRmsNorm};
+inline constexpr std::array kPositionEncodings = {
+    PositionEncoding::kLearned, PositionEncoding::kRotary, PositionEncoding::kNone};
+enum class NormKind { kLayerNorm, kRmsNorm };  // with a bias and without
+inline constexpr std::array kNormKinds = {NormKind::kLayerNorm, NormKind::kRmsNorm};
 
 // Keys and values of a token share one short vector, from which each head makes its own: Multi-head
 // Latent Attention, DeepSeek-V2 (2024), section 2.1.
@@ -67,8 +67,8 @@ struct ModelShape {
   bool tied_embeddings = false;
   int kv_heads = 0;  // heads of keys and values, a divisor of `heads`; 0: as many (multi-head)
   int head_dim = 0;  // 0: hidden / heads
-  Positions positions = Positions::kLearned;
-  Norm norm = Norm::kLayerNorm;
+  PositionEncoding positions = PositionEncoding::kLearned;
+  NormKind norm = NormKind::kLayerNorm;
   bool linear_biases = true;  // of the matrices of a block
   bool qkv_biases = false;    // of queries, keys and values where the others have none
   // What changes no time and no memory, but the weights that training ends with.
@@ -163,11 +163,11 @@ std::string to_string(Precision precision);  // "bf16", and the way back
 std::optional<Precision> precision_named(std::string_view name);
 std::string to_string(Activation activation);  // "gelu", "swiglu"
 std::optional<Activation> activation_named(std::string_view name);
-std::string to_string(Positions positions);  // "learned", "rotary", "none"
-std::optional<Positions> positions_named(std::string_view name);
-std::string to_string(Norm norm);  // "layernorm", "rmsnorm"
-std::optional<Norm> norm_named(std::string_view name);
+std::string to_string(PositionEncoding positions);  // "learned", "rotary", "none"
+std::optional<PositionEncoding> position_encoding_named(std::string_view name);
+std::string to_string(NormKind norm);  // "layernorm", "rmsnorm"
+std::optional<NormKind> norm_named(std::string_view name);
 // "gpt", "encoder", "moe": a decoder with experts.
-std::string kind_word(const ModelShape& model);
+std::string model_kind_name(const ModelShape& model);
 
 }  // namespace regatta::workload

@@ -121,8 +121,8 @@ ModelPreset preset_of(const LlamaRow& row) {
                     .activation = Activation::kSwiglu,
                     .tied_embeddings = false,
                     .kv_heads = row.kv_heads,
-                    .positions = Positions::kRotary,
-                    .norm = Norm::kRmsNorm,
+                    .positions = PositionEncoding::kRotary,
+                    .norm = NormKind::kRmsNorm,
                     .linear_biases = false},
           .source = row.source};
 }
@@ -179,7 +179,7 @@ std::vector<ModelPreset> other_presets() {
                       .seq = 2048,
                       .vocab = 250880,
                       .tied_embeddings = true};
-  bloom.positions = Positions::kNone;
+  bloom.positions = PositionEncoding::kNone;
   made.push_back({bloom, "BigScience, 2022 (BLOOM), table 3: ALiBi, vocabulary padded to 250880"});
   ModelShape nemotron = {.preset = "nemotron4-340b",
                          .layers = 96,
@@ -189,7 +189,7 @@ std::vector<ModelPreset> other_presets() {
                          .seq = 4096,
                          .vocab = 256000};
   nemotron.kv_heads = 8;
-  nemotron.positions = Positions::kRotary;
+  nemotron.positions = PositionEncoding::kRotary;
   nemotron.linear_biases = false;
   made.push_back(
       {nemotron, "NVIDIA, 2024 (Nemotron-4 340B), table 1: squared ReLU, taken as GELU"});

@@ -180,23 +180,23 @@ class Recovery {
     return std::max(attentions_.front().mask, 0LL);
   }
 
-  std::optional<Norm> norm() const {
+  std::optional<NormKind> norm() const {
     std::set<std::string> means;
     for (const OnnxNode& node : trace_.graph().nodes) {
-      if (node.op == "LayerNormalization") return Norm::kLayerNorm;
+      if (node.op == "LayerNormalization") return NormKind::kLayerNorm;
       if (node.op == "RMSNormalization" || node.op == "SimplifiedLayerNormalization")
-        return Norm::kRmsNorm;
+        return NormKind::kRmsNorm;
       if (node.op == "ReduceMean") means.insert(node.outputs.begin(), node.outputs.end());
       const bool shifts = node.op == "Sub" && node.inputs.size() == 2;
-      if (shifts && means.contains(node.inputs[1])) return Norm::kLayerNorm;
+      if (shifts && means.contains(node.inputs[1])) return NormKind::kLayerNorm;
     }
-    return means.empty() ? std::nullopt : std::optional(Norm::kRmsNorm);
+    return means.empty() ? std::nullopt : std::optional(NormKind::kRmsNorm);
   }
 
   Result<ModelShape> shape() const {
     const OnnxAttention& attention = attentions_.front();
     const Mlp& mlp = mlps_.front();
-    const std::optional<Norm> found_norm = norm();
+    const std::optional<NormKind> found_norm = norm();
     if (!found_norm) return refuse("no norm was found");
     const auto blocks = static_cast<long long>(attentions_.size());
     for (const long long size : {blocks, attention.hidden, attention.heads, attention.kv_heads,
@@ -220,9 +220,9 @@ class Recovery {
     // Without an output layer there is none to count.
     model.tied_embeddings = head_.empty() || head_ == words_;
     if (attention.is_rotary)
-      model.positions = Positions::kRotary;
+      model.positions = PositionEncoding::kRotary;
     else
-      model.positions = positions_ > 0 ? Positions::kLearned : Positions::kNone;
+      model.positions = positions_ > 0 ? PositionEncoding::kLearned : PositionEncoding::kNone;
     model.norm = *found_norm;
     model.linear_biases = attention.has_out_bias && mlp.has_bias;
     model.qkv_biases = !model.linear_biases && attention.has_qkv_bias;

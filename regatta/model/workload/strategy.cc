@@ -11,23 +11,23 @@
 #include <fmt/core.h>
 
 #include "regatta/base/core/check.h"
-#include "regatta/base/core/names.h"
+#include "regatta/base/core/enum_names.h"
 
 namespace regatta::workload {
 namespace {
 
 // By the value of the enumerator.
-constexpr Names<3> kRecomputeNames = {"none", "selective", "full"};
-constexpr Names<5> kScheduleNames = {"1f1b", "interleaved", "zb-h1", "zb-v", "dualpipe"};
-constexpr Names<2> kContextNames = {"ring", "all-to-all"};
-constexpr Names<4> kOffloadNames = {"none", "optimizer", "activations", "both"};
-constexpr Names<8> kCompressionNames = {"none", "bf16", "fp16",     "fp8",
-                                        "int8", "topk", "powersgd", "auto"};
+constexpr EnumNames<3> kRecomputeNames = {"none", "selective", "full"};
+constexpr EnumNames<5> kScheduleNames = {"1f1b", "interleaved", "zb-h1", "zb-v", "dualpipe"};
+constexpr EnumNames<2> kContextNames = {"ring", "all-to-all"};
+constexpr EnumNames<4> kOffloadNames = {"none", "optimizer", "activations", "both"};
+constexpr EnumNames<8> kCompressionNames = {"none", "bf16", "fp16",     "fp8",
+                                            "int8", "topk", "powersgd", "auto"};
 static_assert(kRecomputeNames.size() == kRecomputes.size());
-static_assert(kContextNames.size() == kContextKinds.size());
-static_assert(kScheduleNames.size() == kSchedules.size());
+static_assert(kContextNames.size() == kContextParallelisms.size());
+static_assert(kScheduleNames.size() == kPipelineSchedules.size());
 static_assert(kOffloadNames.size() == kOffloads.size());
-static_assert(kCompressionNames.size() == kCompressions.size());
+static_assert(kCompressionNames.size() == kGradientCompressions.size());
 
 Error does_not_divide(const char* divisor, int a, const char* name, int b) {
   return {Code::kInvalidInput, fmt::format("{} {} does not divide {} {}; choose a divisor of {}",
@@ -37,7 +37,7 @@ Error does_not_divide(const char* divisor, int a, const char* name, int b) {
 // Tokens and experts.
 Status check_sharing(const ModelShape& model, const Strategy& strategy) {
   // Ranks of a ring hold a part from the front and one from the back, so that causal work is even.
-  const int parts = strategy.context == ContextKind::kRing && strategy.cp > 1 ? 2 : 1;
+  const int parts = strategy.context == ContextParallelism::kRing && strategy.cp > 1 ? 2 : 1;
   if (model.seq % (strategy.cp * parts) != 0 && parts == 1)
     return does_not_divide("cp", strategy.cp, "seq", model.seq);
   if (model.seq % (strategy.cp * parts) != 0) {
@@ -47,7 +47,7 @@ Status check_sharing(const ModelShape& model, const Strategy& strategy) {
                     "not divide seq {}; choose a divisor of {}",
                     strategy.cp, strategy.cp * parts, model.seq, model.seq / 2)};
   }
-  if (strategy.context == ContextKind::kAllToAll &&
+  if (strategy.context == ContextParallelism::kAllToAll &&
       attention_shape(model).kv_heads % (strategy.tp * strategy.cp) != 0) {
     return does_not_divide("tp x cp", strategy.tp * strategy.cp, "kv_heads",
                            attention_shape(model).kv_heads);
@@ -70,7 +70,7 @@ Status check_sharing(const ModelShape& model, const Strategy& strategy) {
 }
 
 Status check_schedule(const ModelShape& model, const Strategy& strategy) {
-  const bool is_interleaved = strategy.schedule == Schedule::kInterleaved;
+  const bool is_interleaved = strategy.schedule == PipelineSchedule::kInterleaved;
   if (is_interleaved != (strategy.virtual_stages > 1)) {
     return Error{
         Code::kInvalidInput,
@@ -85,14 +85,14 @@ Status check_schedule(const ModelShape& model, const Strategy& strategy) {
                              "so choose a product of at most {}",
                              strategy.pp, strategy.virtual_stages, model.layers, model.layers)};
   }
-  if (strategy.schedule == Schedule::kZbV && model.layers < 2 * strategy.pp) {
+  if (strategy.schedule == PipelineSchedule::kZbV && model.layers < 2 * strategy.pp) {
     return Error{
         Code::kInvalidInput,
         fmt::format("zb-v: twice pp {} exceeds layers {}; each of the two parts of a stage "
                     "needs a layer",
                     strategy.pp, model.layers)};
   }
-  if (strategy.schedule == Schedule::kDualPipe && strategy.pp % 2 != 0) {
+  if (strategy.schedule == PipelineSchedule::kDualPipe && strategy.pp % 2 != 0) {
     return Error{Code::kInvalidInput,
                  fmt::format("dualpipe needs an even pp, not {}; micro-batches enter at both ends",
                              strategy.pp)};
@@ -192,8 +192,8 @@ Status check_request(const StrategyRequest& request) {
         "sequence_parallel, but with tp 1 there is no rank to share tokens with; "
         "set tp above 1, or leave sequence_parallel out");
   }
-  const Schedule schedule = request.schedule.value_or(Schedule::k1F1B);
-  if (schedule != Schedule::k1F1B && request.pp == 1) {
+  const PipelineSchedule schedule = request.schedule.value_or(PipelineSchedule::k1F1B);
+  if (schedule != PipelineSchedule::k1F1B && request.pp == 1) {
     return contradicts(
         fmt::format("schedule {}, but pp 1 is no pipeline; set pp above 1, or leave "
                     "schedule and virtual_stages out",
@@ -251,7 +251,7 @@ LayerRange stage_layers(const ModelShape& model, const Strategy& strategy, int p
 }
 
 int parts_per_stage(const Strategy& strategy) {
-  return strategy.schedule == Schedule::kZbV ? 2 : strategy.virtual_stages;
+  return strategy.schedule == PipelineSchedule::kZbV ? 2 : strategy.virtual_stages;
 }
 
 LayerRange part_layers(const ModelShape& model, const Strategy& strategy, int part) {
@@ -261,7 +261,7 @@ LayerRange part_layers(const ModelShape& model, const Strategy& strategy, int pa
   const auto count = [&](int i) {
     const int round = i / strategy.pp;
     const int place = i % strategy.pp;
-    const bool is_back = strategy.schedule == Schedule::kZbV && round == 1;
+    const bool is_back = strategy.schedule == PipelineSchedule::kZbV && round == 1;
     return strategy
                .stage_layers[static_cast<std::size_t>(is_back ? strategy.pp - 1 - place : place)] /
            parts;
@@ -305,7 +305,7 @@ Status check_stage_layers(const ModelShape& model, const Strategy& strategy) {
                     "stage",
                     sum, model.layers));
   }
-  if (strategy.schedule == Schedule::kDualPipe &&
+  if (strategy.schedule == PipelineSchedule::kDualPipe &&
       !std::equal(given.begin(), given.end(), given.rbegin())) {
     return wrong(
         "dualpipe has part i and part pp - 1 - i on stage i; write the same numbers from "
@@ -339,7 +339,8 @@ Result<int> micro_batches(const ModelShape& model, const Strategy& strategy, int
   }
   REGATTA_TRY_DO(check_stage_layers(model, strategy));
   const int count = static_cast<int>(global_batch / samples);
-  if (strategy.schedule == Schedule::kDualPipe && (count % 2 != 0 || count < 2 * strategy.pp)) {
+  if (strategy.schedule == PipelineSchedule::kDualPipe &&
+      (count % 2 != 0 || count < 2 * strategy.pp)) {
     return Error{Code::kInvalidInput,
                  fmt::format("dualpipe with pp {} and {} micro-batches: they must be even and at "
                              "least twice pp; choose a smaller micro_batch or another schedule",
@@ -354,56 +355,56 @@ std::string to_string(const Strategy& strategy) {
                                  strategy.overlap ? "" : " overlap=off");
   if (strategy.cp > 1) {
     text += fmt::format(" cp{}{}", strategy.cp,
-                        strategy.context == ContextKind::kRing ? "" : "(all-to-all)");
+                        strategy.context == ContextParallelism::kRing ? "" : "(all-to-all)");
   }
   if (strategy.ep > 1) text += fmt::format(" ep{}", strategy.ep);
-  if (strategy.schedule == Schedule::kInterleaved)
+  if (strategy.schedule == PipelineSchedule::kInterleaved)
     text += fmt::format(" vp{}", strategy.virtual_stages);
-  else if (strategy.schedule != Schedule::k1F1B)
+  else if (strategy.schedule != PipelineSchedule::k1F1B)
     text += " " + to_string(strategy.schedule);
   if (!strategy.stage_layers.empty()) text += " layers=" + runs_text(strategy.stage_layers);
   if (strategy.sequence_parallel) text += " sp";
   if (strategy.zero > 0) text += fmt::format(" zero{}", strategy.zero);
   if (strategy.shard_ranks > 0) text += fmt::format("/{}", strategy.shard_ranks);
   if (strategy.offload != Offload::kNone) text += " offload=" + to_string(strategy.offload);
-  if (strategy.compression != Compression::kNone)
+  if (strategy.compression != GradientCompression::kNone)
     text += " compression=" + to_string(strategy.compression);
   return text;
 }
 
 std::string to_string(Recompute recompute) {
-  return name_in(kRecomputeNames, recompute);
+  return enum_name(kRecomputeNames, recompute);
 }
 std::optional<Recompute> recompute_named(std::string_view name) {
-  return named_in<Recompute>(kRecomputeNames, name);
+  return parse_enum<Recompute>(kRecomputeNames, name);
 }
 
-std::string to_string(Schedule schedule) {
-  return name_in(kScheduleNames, schedule);
+std::string to_string(PipelineSchedule schedule) {
+  return enum_name(kScheduleNames, schedule);
 }
-std::optional<Schedule> schedule_named(std::string_view name) {
-  return named_in<Schedule>(kScheduleNames, name);
+std::optional<PipelineSchedule> schedule_named(std::string_view name) {
+  return parse_enum<PipelineSchedule>(kScheduleNames, name);
 }
 
-std::string to_string(ContextKind context) {
-  return name_in(kContextNames, context);
+std::string to_string(ContextParallelism context) {
+  return enum_name(kContextNames, context);
 }
-std::optional<ContextKind> context_named(std::string_view name) {
-  return named_in<ContextKind>(kContextNames, name);
+std::optional<ContextParallelism> context_named(std::string_view name) {
+  return parse_enum<ContextParallelism>(kContextNames, name);
 }
 
 std::string to_string(Offload offload) {
-  return name_in(kOffloadNames, offload);
+  return enum_name(kOffloadNames, offload);
 }
 std::optional<Offload> offload_named(std::string_view name) {
-  return named_in<Offload>(kOffloadNames, name);
+  return parse_enum<Offload>(kOffloadNames, name);
 }
 
-std::string to_string(Compression compression) {
-  return name_in(kCompressionNames, compression);
+std::string to_string(GradientCompression compression) {
+  return enum_name(kCompressionNames, compression);
 }
-std::optional<Compression> compression_named(std::string_view name) {
-  return named_in<Compression>(kCompressionNames, name);
+std::optional<GradientCompression> compression_named(std::string_view name) {
+  return parse_enum<GradientCompression>(kCompressionNames, name);
 }
 
 }  // namespace regatta::workload

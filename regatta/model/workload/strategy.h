@@ -18,28 +18,31 @@ inline constexpr std::array kRecomputes = {Recompute::kNone, Recompute::kSelecti
                                            Recompute::kFull};
 
 // How the gradients of data-parallel replicas travel: comm/compression.h has the kinds.
-enum class Compression { kNone, kBf16, kFp16, kFp8, kInt8, kTopK, kPowerSgd, kAutomatic };
-inline constexpr std::array kCompressions = {
-    Compression::kNone, Compression::kBf16, Compression::kFp16,     Compression::kFp8,
-    Compression::kInt8, Compression::kTopK, Compression::kPowerSgd, Compression::kAutomatic};
+enum class GradientCompression { kNone, kBf16, kFp16, kFp8, kInt8, kTopK, kPowerSgd, kAutomatic };
+inline constexpr std::array kGradientCompressions = {
+    GradientCompression::kNone,     GradientCompression::kBf16,     GradientCompression::kFp16,
+    GradientCompression::kFp8,      GradientCompression::kInt8,     GradientCompression::kTopK,
+    GradientCompression::kPowerSgd, GradientCompression::kAutomatic};
 
 // In which order a stage works on the micro-batches.
-enum class Schedule {
+enum class PipelineSchedule {
   k1F1B,         // Narayanan et al., SC'21, section 2.2.1
   kInterleaved,  // the same, section 2.2.2: a stage holds virtual_stages parts of the model
   kZbH1,      // Qi et al., "Zero Bubble Pipeline Parallelism", 2023: weight gradients fill bubbles
   kZbV,       // the same authors, 2024: a stage holds two parts, the second on the way back
   kDualPipe,  // DeepSeek-V3, 2024, section 3.2.1: micro-batches from both ends
 };
-inline constexpr std::array kSchedules = {Schedule::k1F1B, Schedule::kInterleaved, Schedule::kZbH1,
-                                          Schedule::kZbV, Schedule::kDualPipe};
+inline constexpr std::array kPipelineSchedules = {
+    PipelineSchedule::k1F1B, PipelineSchedule::kInterleaved, PipelineSchedule::kZbH1,
+    PipelineSchedule::kZbV, PipelineSchedule::kDualPipe};
 
 // How the ranks that share a sequence see each other's keys and values.
-enum class ContextKind {
+enum class ContextParallelism {
   kRing,      // blocks go round: Liu et al., "Ring Attention", 2023
   kAllToAll,  // heads for tokens: Jacobs et al., "DeepSpeed Ulysses", 2023
 };
-inline constexpr std::array kContextKinds = {ContextKind::kRing, ContextKind::kAllToAll};
+inline constexpr std::array kContextParallelisms = {ContextParallelism::kRing,
+                                                    ContextParallelism::kAllToAll};
 
 // What waits in the memory of the server and crosses the link to it when it is needed.
 enum class Offload { kNone, kOptimizer, kActivations, kBoth };
@@ -55,12 +58,12 @@ struct Strategy {
   int micro_batch = 1;  // samples per micro-batch
   Recompute recompute = Recompute::kNone;
   bool overlap = true;  // data-parallel reduction overlapped with the last backward
-  Compression compression = Compression::kNone;
-  Schedule schedule = Schedule::k1F1B;
+  GradientCompression compression = GradientCompression::kNone;
+  PipelineSchedule schedule = PipelineSchedule::k1F1B;
   int virtual_stages = 1;          // parts of the model that a stage holds, interleaved
   bool sequence_parallel = false;  // tensor ranks share the tokens between the products
   int cp = 1;                      // ranks that share the tokens of a sequence
-  ContextKind context = ContextKind::kRing;
+  ContextParallelism context = ContextParallelism::kRing;
   int ep = 1;  // ranks, of the dp * cp that hold the same blocks, that share their experts
   // Replicas share 1: the optimizer's state, 2: and the gradients, 3: and the weights (Rajbhandari
   // et al., "ZeRO", 2020).
@@ -77,12 +80,12 @@ struct Strategy {
 struct StrategyRequest {
   std::optional<int> tp, pp, dp, cp, ep, micro_batch, virtual_stages, zero, shard_ranks;
   std::optional<Recompute> recompute;
-  std::optional<Schedule> schedule;
-  std::optional<ContextKind> context;
+  std::optional<PipelineSchedule> schedule;
+  std::optional<ContextParallelism> context;
   std::optional<Offload> offload;
   std::optional<bool> sequence_parallel;
   std::optional<bool> overlap;
-  std::optional<Compression> compression;
+  std::optional<GradientCompression> compression;
   std::optional<std::vector<int>> stage_layers;
 
   friend bool operator==(const StrategyRequest&, const StrategyRequest&) = default;
@@ -155,14 +158,14 @@ std::string to_string(const Strategy& strategy);  // "tp2 pp4 dp1 mb1 recompute=
 // As in job files, each, and the way back: "selective", "zb-h1", "all-to-all", "optimizer".
 std::string to_string(Recompute recompute);
 std::optional<Recompute> recompute_named(std::string_view name);
-std::string to_string(Schedule schedule);
-std::optional<Schedule> schedule_named(std::string_view name);
-std::string to_string(ContextKind context);
-std::optional<ContextKind> context_named(std::string_view name);
+std::string to_string(PipelineSchedule schedule);
+std::optional<PipelineSchedule> schedule_named(std::string_view name);
+std::string to_string(ContextParallelism context);
+std::optional<ContextParallelism> context_named(std::string_view name);
 std::string to_string(Offload offload);
 std::optional<Offload> offload_named(std::string_view name);
 // "none", "bf16", "fp16", "fp8", "int8", "topk", "powersgd", "auto", and the way back.
-std::string to_string(Compression compression);
-std::optional<Compression> compression_named(std::string_view name);
+std::string to_string(GradientCompression compression);
+std::optional<GradientCompression> compression_named(std::string_view name);
 
 }  // namespace regatta::workload

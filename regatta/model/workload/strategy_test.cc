@@ -116,10 +116,10 @@ TEST(PartLayers, DivideThoseOfAStageEquallyAmongItsParts) {
   const ModelShape model = model_of(16, 8, 64, 256);
   Strategy strategy{.pp = 3, .stage_layers = {6, 8, 2}};
   EXPECT_THAT(counts_of_parts(model, strategy), ElementsAre(6, 8, 2));
-  strategy.schedule = Schedule::kInterleaved;
+  strategy.schedule = PipelineSchedule::kInterleaved;
   strategy.virtual_stages = 2;
   EXPECT_THAT(counts_of_parts(model, strategy), ElementsAre(3, 4, 1, 3, 4, 1));
-  strategy.schedule = Schedule::kZbV;
+  strategy.schedule = PipelineSchedule::kZbV;
   strategy.virtual_stages = 1;
   EXPECT_THAT(counts_of_parts(model, strategy), ElementsAre(3, 4, 1, 1, 4, 3));
   strategy.stage_layers.clear();
@@ -140,12 +140,13 @@ TEST(StageLayers, MustBeThoseOfTheModel) {
             "stage_layers: stage 1 has 0 layers; a stage needs a layer");
   EXPECT_EQ(refusal({.pp = 3}, {4, 4, 5}),
             "stage_layers: they sum to 13, the model has 12 layers; give every layer to one stage");
-  const Strategy interleaved{.pp = 3, .schedule = Schedule::kInterleaved, .virtual_stages = 2};
+  const Strategy interleaved{
+      .pp = 3, .schedule = PipelineSchedule::kInterleaved, .virtual_stages = 2};
   EXPECT_EQ(refusal(interleaved, {4, 6, 2}), "none");
   EXPECT_EQ(refusal(interleaved, {4, 5, 3}),
             "stage_layers: the 5 layers of stage 1 do not divide into its 2 parts; choose "
             "multiples of 2");
-  const Strategy dual{.pp = 2, .schedule = Schedule::kDualPipe};
+  const Strategy dual{.pp = 2, .schedule = PipelineSchedule::kDualPipe};
   EXPECT_EQ(refusal(dual, {6, 6}), "none");
   EXPECT_EQ(refusal(dual, {7, 5}),
             "stage_layers: dualpipe has part i and part pp - 1 - i on stage i; write the same "
@@ -179,16 +180,16 @@ TEST(MicroBatches, NameTheTwoNumbersThatDoNotDivide) {
       {{.cp = 3},
        "cp 3: a ring gives each rank two parts of a sequence, and 6 parts do not divide seq 16; "
        "choose a divisor of 8"},
-      {{.tp = 4, .cp = 4, .context = ContextKind::kAllToAll},
+      {{.tp = 4, .cp = 4, .context = ContextParallelism::kAllToAll},
        "tp x cp 16 does not divide kv_heads 8; choose a divisor of 8"},
       {{.dp = 2, .ep = 2}, "ep 2: the model has no experts; use ep 1"},
       {{.virtual_stages = 2},
        "schedule 1f1b with virtual_stages 2: interleaved needs at least 2, the others 1; change "
        "one of them"},
-      {{.pp = 3, .schedule = Schedule::kInterleaved, .virtual_stages = 2},
+      {{.pp = 3, .schedule = PipelineSchedule::kInterleaved, .virtual_stages = 2},
        "pp 3 x virtual_stages 2 exceeds layers 4; a part needs a layer, so choose a product "
        "of at most 4"},
-      {{.pp = 3, .schedule = Schedule::kDualPipe},
+      {{.pp = 3, .schedule = PipelineSchedule::kDualPipe},
        "dualpipe needs an even pp, not 3; micro-batches enter at both ends"},
   };
   for (const BadStrategy& bad : cases) {
@@ -216,9 +217,9 @@ TEST(CheckRequest, RefusesKeysThatContradictEachOther) {
   request.tp = 2;
   EXPECT_EQ(message_of(request), "");
   request.pp = 1;
-  request.schedule = Schedule::kZbV;
+  request.schedule = PipelineSchedule::kZbV;
   EXPECT_NE(message_of(request), "");
-  request.schedule = Schedule::k1F1B;
+  request.schedule = PipelineSchedule::k1F1B;
   EXPECT_EQ(message_of(request), "");
 }
 
@@ -227,7 +228,7 @@ TEST(Strategy, ReadsAsOneLine) {
   EXPECT_EQ(to_string(Strategy{.recompute = Recompute::kFull, .overlap = false}),
             "tp1 pp1 dp1 mb1 recompute=full overlap=off");
   EXPECT_EQ(to_string(Strategy{.pp = 4,
-                               .schedule = Schedule::kInterleaved,
+                               .schedule = PipelineSchedule::kInterleaved,
                                .virtual_stages = 2,
                                .sequence_parallel = true,
                                .cp = 2,
@@ -248,10 +249,10 @@ TEST(StrategyRequest, IsFilledUpWithDefaultsOrAnotherRequest) {
   flag.zero = 3;
   StrategyRequest file;
   file.tp = 4;
-  file.schedule = Schedule::kZbV;
+  file.schedule = PipelineSchedule::kZbV;
   file.overlap = false;
   EXPECT_EQ(requested(merged(flag, file)),
-            (Strategy{.tp = 2, .overlap = false, .schedule = Schedule::kZbV, .zero = 3}));
+            (Strategy{.tp = 2, .overlap = false, .schedule = PipelineSchedule::kZbV, .zero = 3}));
   EXPECT_EQ(requested({}), Strategy{});
   file.stage_layers = {{3, 4, 3}};
   EXPECT_EQ(requested(merged(flag, file)).pp, 3);
@@ -269,13 +270,13 @@ TEST(MicroBatches, NameExpertsThatDoNotDivide) {
 }
 
 TEST(Names, OfAKeyAreReadBack) {
-  for (const Schedule schedule : kSchedules)
+  for (const PipelineSchedule schedule : kPipelineSchedules)
     EXPECT_EQ(schedule_named(to_string(schedule)), schedule);
   for (const Offload offload : kOffloads)
     EXPECT_EQ(offload_named(to_string(offload)), offload);
   for (const Recompute one : {Recompute::kNone, Recompute::kSelective, Recompute::kFull})
     EXPECT_EQ(recompute_named(to_string(one)), one);
-  for (const ContextKind one : {ContextKind::kRing, ContextKind::kAllToAll})
+  for (const ContextParallelism one : {ContextParallelism::kRing, ContextParallelism::kAllToAll})
     EXPECT_EQ(context_named(to_string(one)), one);
   for (const Precision one :
        {Precision::kFp32, Precision::kTf32, Precision::kFp16, Precision::kBf16, Precision::kFp8})

@@ -33,7 +33,7 @@ Seconds PhaseTimes::total() const {
   return sum;
 }
 
-Phase grown_most(const PhaseTimes& best, const PhaseTimes& loser) {
+Phase largest_phase_increase(const PhaseTimes& best, const PhaseTimes& loser) {
   std::size_t worst = 0;
   for (std::size_t i = 1; i < kPhaseCount; ++i) {
     if (loser.times[i] - best.times[i] > loser.times[worst] - best.times[worst]) worst = i;

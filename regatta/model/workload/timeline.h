@@ -46,7 +46,7 @@ struct PhaseTimes {
 };
 
 // The phase that takes most time more in `loser` than in `best`; the first one when several do.
-Phase grown_most(const PhaseTimes& best, const PhaseTimes& loser);
+Phase largest_phase_increase(const PhaseTimes& best, const PhaseTimes& loser);
 
 // One interval of a rank's compute thread (background = false) or of a communication in the
 // background (true: drawn on its own row, not counted in PhaseTimes).

@@ -22,14 +22,15 @@ TEST(PhaseTimes, SumToTheStep) {
   EXPECT_DOUBLE_EQ(times.total().value, 1.5);
 }
 
-TEST(GrownMost, IsThePhaseWithTheLargestDifferenceNotTheLargestTime) {
+TEST(LargestPhaseIncrease, IsThePhaseWithTheLargestDifferenceNotTheLargestTime) {
   PhaseTimes best;
   best[Phase::kBackward] = Seconds{10};
   PhaseTimes loser = best;
   loser[Phase::kBackward] = Seconds{11};
   loser[Phase::kDpComm] = Seconds{2};
-  EXPECT_EQ(grown_most(best, loser), Phase::kDpComm);
-  EXPECT_EQ(grown_most(loser, best), Phase::kForward) << "nothing has grown: the first phase";
+  EXPECT_EQ(largest_phase_increase(best, loser), Phase::kDpComm);
+  EXPECT_EQ(largest_phase_increase(loser, best), Phase::kForward)
+      << "nothing has grown: the first phase";
 }
 
 }  // namespace

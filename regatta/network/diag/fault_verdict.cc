@@ -2,16 +2,16 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/names.h"
+#include "regatta/base/core/enum_names.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/network/fabric/directed_links.h"
 
 namespace regatta::diag {
 namespace {
 
-constexpr Names<6> kKindNames = {"none", "link", "switch", "nic", "server", "host noise"};
-constexpr Names<6> kSymptomNames = {"loss",       "black hole", "some flows",
-                                    "no carrier", "silent",     "late"};
+constexpr EnumNames<6> kKindNames = {"none", "link", "switch", "nic", "server", "host noise"};
+constexpr EnumNames<6> kSymptomNames = {"loss",       "black hole", "some flows",
+                                        "no carrier", "silent",     "late"};
 
 const std::string& name_of(const topo::Graph& graph, NodeId node) {
   return graph.nodes[node.index()].name;

@@ -301,8 +301,8 @@ TEST(CableMap, UsesEachPortOnce) {
   std::size_t cables = 0;
   for_each_cable(graph, [&](const CableEntry& cable) {
     ++cables;
-    for (const CableEnd& plug : {cable.low, cable.high})
-      EXPECT_TRUE(plugs.insert(fmt::format("{}:{}", plug.device, plug.port)).second);
+    for (const CableEnd& cable_end : {cable.low, cable.high})
+      EXPECT_TRUE(plugs.insert(fmt::format("{}:{}", cable_end.device, cable_end.port)).second);
     EXPECT_TRUE(labels.insert(std::string(cable.label)).second);
   });
   EXPECT_EQ(cables, graph.links.size());

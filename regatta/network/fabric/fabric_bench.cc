@@ -31,13 +31,13 @@ void bm_routes(benchmark::State& state) {
 }
 BENCHMARK(bm_routes)->Unit(benchmark::kMillisecond);
 
-void bm_find_circle(benchmark::State& state) {
+void bm_find_dependency_cycle(benchmark::State& state) {
   const topo::Graph graph = graph_of_16k();
   const Routes routes(graph);
   for (auto _ : state)
     benchmark::DoNotOptimize(find_dependency_cycle(graph, routes));
 }
-BENCHMARK(bm_find_circle)->Unit(benchmark::kMillisecond);
+BENCHMARK(bm_find_dependency_cycle)->Unit(benchmark::kMillisecond);
 
 // Of links and switches.
 void bm_check_single_failures(benchmark::State& state) {

@@ -1,7 +1,7 @@
 // fabric/group_score.h: how well servers lie together on a fabric, whatever they run: what a
 // scheduler compares sets of free servers by, and chooses them with. Below one set of leaves first,
 // then in one group, then across groups: Baidu AIPod's network-aware scheduling. Where the traffic
-// is known, plan/gpu_placement.h does better.
+// is known, plan/fabric_placement.h does better.
 #pragma once
 
 #include <span>

@@ -43,7 +43,7 @@ auto pairs_of(TestPacketSetup& one) {
   return [&one](std::uint32_t from, std::uint32_t to) { return one.pair(from, to); };
 }
 
-TEST(MixedSimulation, LeapsThroughARingAndRepeatsItsStepsWithoutError) {
+TEST(MixedSimulation, FastForwardsThroughARingAndRepeatsItsStepsWithoutError) {
   TestPacketSetup one(64, 8, kRate);
   add_ring_all_reduce(one.traffic, 64, {64LL << 20}, pairs_of(one));
   const auto [packets, mixed] = simulate(one, {});
@@ -54,7 +54,7 @@ TEST(MixedSimulation, LeapsThroughARingAndRepeatsItsStepsWithoutError) {
   EXPECT_NEAR(mixed.end.value, 2.959e-3, 0.001e-3);  // as ns-3 says
 }
 
-TEST(MixedSimulation, LeapsThroughHalvingAndDoublingWhereNothingCollides) {
+TEST(MixedSimulation, FastForwardsThroughHalvingAndDoublingWhereNothingCollides) {
   TestPacketSetup one(16, 16, kRate);
   add_halving_doubling(one.traffic, 16, {64LL << 20}, pairs_of(one));
   const auto [packets, mixed] = simulate(one, {});
@@ -62,7 +62,7 @@ TEST(MixedSimulation, LeapsThroughHalvingAndDoublingWhereNothingCollides) {
   EXPECT_LT(mixed.events, packets.events / 10);
 }
 
-TEST(MixedSimulation, LeapsWhereSendersShareTheirNic) {
+TEST(MixedSimulation, FastForwardsWhereSendersShareTheirNic) {
   TestPacketSetup one(16, 4, kRate);
   for (const std::uint32_t to : {5U, 6U, 7U})
     one.traffic.add(one.pair(0, to), {30'000'000 + to});
@@ -72,7 +72,7 @@ TEST(MixedSimulation, LeapsWhereSendersShareTheirNic) {
 }
 
 // Pauses come and go, and after a while as they did before.
-TEST(MixedSimulation, LeapsOverPausesThatRecur) {
+TEST(MixedSimulation, FastForwardsOverPausesThatRecur) {
   TestPacketSetup one(16, 4, kRate);
   for (std::uint32_t from = 4; from < 12; ++from)
     one.traffic.add(one.pair(from, 0), {40'000'000});
@@ -83,7 +83,7 @@ TEST(MixedSimulation, LeapsOverPausesThatRecur) {
 }
 
 // With buffers without end an incast only fills them: nothing about it stays.
-TEST(MixedSimulation, DoesNotLeapWhileQueuesGrow) {
+TEST(MixedSimulation, DoesNotFastForwardWhileQueuesGrow) {
   TestPacketSetup one(16, 4, kRate);
   for (std::uint32_t from = 4; from < 12; ++from)
     one.traffic.add(one.pair(from, 0), {4'000'000});
@@ -103,7 +103,7 @@ TEST(MixedSimulation, IsThePacketLevelWhereSwitchesChooseOrRatesAreControlled) {
 
 // A permutation whose paths collide: what shares links with few others soon does the same again,
 // whatever the rest does.
-TEST(MixedSimulation, LeapsInEachPartOfTheTrafficForItself) {
+TEST(MixedSimulation, FastForwardsInEachPartOfTheTrafficForItself) {
   TestPacketSetup one(128, 16, kRate);
   std::vector<std::uint32_t> to(128);
   std::iota(to.begin(), to.end(), 0U);
@@ -118,7 +118,7 @@ TEST(MixedSimulation, LeapsInEachPartOfTheTrafficForItself) {
   EXPECT_GT(mixed.skipped.value, 0.4 * mixed.end.value);
 }
 
-TEST(MixedSimulation, SimulatesPartsAsTheWholeWhereNothingLeaps) {
+TEST(MixedSimulation, SimulatesPartsAsTheWholeWhereNothingFastForwards) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
     RandomIndex draw(seed);
@@ -151,7 +151,7 @@ TEST(MixedSimulation, SimulatesPartsAsTheWholeWhereNothingLeaps) {
 }
 
 // Up to the outage, and after it again.
-TEST(MixedSimulation, LeapsBetweenOutages) {
+TEST(MixedSimulation, FastForwardsBetweenOutages) {
   TestPacketSetup one(16, 4, kRate);
   one.traffic.add(one.pair(0, 5), {600'000'000});
   one.traffic.add(one.pair(9, 13), {600'000'000});

@@ -33,7 +33,7 @@ Routes::Routes(const topo::Graph& graph) : number_of_leaf_(graph.nodes.size(), -
     for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
       const NodeId here{static_cast<int>(node)};
       hops.clear();
-      for (const LinkId id : topo::downhill_links(graph, here, distance))
+      for (const LinkId id : topo::next_hop_links(graph, here, distance))
         hops.push_back(number_of({id, graph.links[id.index()].a == here}));
       const auto [at, is_new] = sets.try_emplace(hops, static_cast<std::uint32_t>(sets.size()));
       if (is_new) {

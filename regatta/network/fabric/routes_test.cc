@@ -18,7 +18,7 @@ std::vector<std::string> names_of(const topo::Graph& graph,
   std::vector<std::string> names;
   if (!path) return {"none"};
   for (const std::uint32_t link : *path)
-    names.push_back(topo::up_or_down(graph, link));
+    names.push_back(topo::directed_link_name(graph, link));
   return names;
 }
 

@@ -58,7 +58,7 @@ std::string CommandSwitches::fill(std::string command, const RouteChange& change
                                   std::uint32_t hop) const {
   const std::array<std::string_view, 4> values = {
       graph_.nodes[change.node.index()].name, graph_.links[hop / 2].name,
-      graph_.nodes[ways_.end_of[hop].index()].name, graph_.nodes[change.leaf.index()].name};
+      graph_.nodes[paths_.end_of[hop].index()].name, graph_.nodes[change.leaf.index()].name};
   for (std::size_t i = 0; i < kPlaces.size(); ++i)
     for (auto at = command.find(kPlaces[i]); at != std::string::npos;
          at = command.find(kPlaces[i], at + values[i].size()))

@@ -32,9 +32,9 @@ Status check(const SwitchCommands& commands);
 class CommandSwitches final : public Switches {
  public:
   // `limit`: how long a command may take; then it is ended, with all that it started.
-  CommandSwitches(const topo::Graph& graph, const Ways& ways, SwitchCommands commands,
+  CommandSwitches(const topo::Graph& graph, const FabricPaths& paths, SwitchCommands commands,
                   Seconds limit = Seconds{10.0})
-      : graph_(graph), ways_(ways), commands_(std::move(commands)), limit_(limit) {}
+      : graph_(graph), paths_(paths), commands_(std::move(commands)), limit_(limit) {}
 
   Result<std::vector<Installed>> installed() override { return std::vector<Installed>(); }
   // Up to 64 commands at the same time; tries all, and fails when one does, with its name. The
@@ -48,7 +48,7 @@ class CommandSwitches final : public Switches {
   std::string fill(std::string command, const RouteChange& change, std::uint32_t hop) const;
 
   const topo::Graph& graph_;
-  const Ways& ways_;
+  const FabricPaths& paths_;
   SwitchCommands commands_;
   Seconds limit_;
 };

@@ -36,7 +36,7 @@ class CommandSwitchesOf : public testing::Test {
     return lines;
   }
 
-  TestWays fabric_ = TestWays::two_tiers(3, 2);
+  TestFabricPaths fabric_ = TestFabricPaths::two_tiers(3, 2);
   std::optional<os::TempFolder> folder_;
   std::string log_;
 };
@@ -45,8 +45,8 @@ TEST_F(CommandSwitchesOf, RunACommandForEachHopThatGoesAndComes) {
   const SwitchCommands commands{"echo out {switch} {link} {neighbor} {towards} >> " + log_,
                                 "echo back {switch} {link} {neighbor} {towards} >> " + log_};
   ASSERT_TRUE(check(commands));
-  CommandSwitches switches(fabric_.graph, fabric_.ways, commands);
-  Healer healer(fabric_.graph, fabric_.ways, switches,
+  CommandSwitches switches(fabric_.graph, fabric_.paths, commands);
+  Healer healer(fabric_.graph, fabric_.paths, switches,
                 {{Seconds{5}, Seconds{60}, Seconds{1}}, false});
   ASSERT_TRUE(healer.start(Seconds{0}));
   healer.report(fabric_.broken_link("spine0", "leaf2"), "probes", Seconds{1});
@@ -59,10 +59,11 @@ TEST_F(CommandSwitchesOf, RunACommandForEachHopThatGoesAndComes) {
 }
 
 TEST_F(CommandSwitchesOf, TellWhichCommandFailed) {
-  CommandSwitches switches(fabric_.graph, fabric_.ways,
+  CommandSwitches switches(fabric_.graph, fabric_.paths,
                            {"false {switch} {link}", "true {switch} {link}"});
   const std::vector<Fault> faults = {fabric_.broken_link("leaf0", "spine1")};
-  const Status status = switches.apply(Tables(fabric_.ways).changes(decide(fabric_.ways, faults)));
+  const Status status =
+      switches.apply(Tables(fabric_.paths).changes(decide(fabric_.paths, faults)));
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message, "command 'false leaf0 leaf0-spine1': exit status 1");
 }
@@ -70,7 +71,7 @@ TEST_F(CommandSwitchesOf, TellWhichCommandFailed) {
 TEST_F(CommandSwitchesOf, RunNoMoreThan64CommandsAtATime) {
   const std::string command =
       "echo + >> " + log_ + "; sleep 0.5; echo - >> " + log_ + " # {switch} {link}";
-  CommandSwitches switches(fabric_.graph, fabric_.ways, {command, command});
+  CommandSwitches switches(fabric_.graph, fabric_.paths, {command, command});
   const std::vector<RouteChange> changes(
       70,
       {fabric_.node("leaf0"), fabric_.node("leaf1"), {}, {fabric_.link("leaf0", "spine1")}, {}});
@@ -89,7 +90,7 @@ TEST_F(CommandSwitchesOf, RunNoMoreThan64CommandsAtATime) {
 
 TEST_F(CommandSwitchesOf, EndACommandThatTakesTooLongWithAllThatItStarted) {
   const std::string command = "(sleep 0.6; echo late >> " + log_ + "); true {switch} {link}";
-  CommandSwitches switches(fabric_.graph, fabric_.ways, {command, command}, Seconds{0.1});
+  CommandSwitches switches(fabric_.graph, fabric_.paths, {command, command}, Seconds{0.1});
   const std::vector<RouteChange> changes = {
       {fabric_.node("leaf0"), fabric_.node("leaf1"), {}, {fabric_.link("leaf0", "spine1")}, {}}};
   const Status status = switches.apply(changes);

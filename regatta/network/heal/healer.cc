@@ -19,18 +19,18 @@ std::array<Fault, 2> both_ways(LinkId link) {
 
 }  // namespace
 
-Healer::Healer(const topo::Graph& graph, const Ways& ways, Switches& switches,
+Healer::Healer(const topo::Graph& graph, const FabricPaths& paths, Switches& switches,
                const HealerOptions& options)
     : graph_(graph),
       switches_(switches),
       dry_run_(options.dry_run),
-      keeper_(options.damping),
-      ways_(ways),
-      tables_(ways),
+      damper_(options.damping),
+      paths_(paths),
+      tables_(paths),
       is_off_(graph.links.size()) {}
 
 std::optional<Seconds> Healer::next() const {
-  const auto due = keeper_.next();
+  const auto due = damper_.next();
   return due && retry_ ? std::min(*due, *retry_) : (due ? due : retry_);
 }
 
@@ -46,7 +46,7 @@ Result<std::vector<Event>> Healer::start(Seconds now) {
   std::vector<Event> events;
   Event taken{EventKind::kTakenOver, now, {}, {}, {}, {}};
   for (Installed& one : installed) {
-    const auto all = ways_.routes.next_hops(one.node, one.leaf);
+    const auto all = paths_.routes.next_hops(one.node, one.leaf);
     RouteChange change{one.node, one.leaf, one.parts, {}, {}};
     const auto has = hops_of(one.parts);
     for (const std::uint32_t hop : all)
@@ -56,10 +56,10 @@ Result<std::vector<Event>> Healer::start(Seconds now) {
     tables_.set(one.node, one.leaf, std::move(one.parts));
   }
   for (const Fault& fault : tables_.missing()) {
-    if (hops_of(tables_.parts(ways_.start_of[fault.link], fault.node)).empty()) continue;
+    if (hops_of(tables_.parts(paths_.start_of[fault.link], fault.node)).empty()) continue;
     const std::string why = "withdrawn by whoever healed before";
-    keeper_.bad(fault, why, now, false);
-    taken.blames.push_back({fault, why, keeper_.held().back().clean});
+    damper_.bad(fault, why, now, false);
+    taken.reasons.push_back({fault, why, damper_.held().back().clean});
   }
   if (!taken.changes.empty()) events.push_back(std::move(taken));
   is_due_ = true;
@@ -69,9 +69,9 @@ Result<std::vector<Event>> Healer::start(Seconds now) {
 }
 
 void Healer::report(const Fault& fault, const std::string& why, Seconds now) {
-  if (!keeper_.bad(fault, why, now, false)) return;
+  if (!damper_.bad(fault, why, now, false)) return;
   is_due_ = true;
-  for (const Held& held : keeper_.held())
+  for (const HeldFault& held : damper_.held())
     if (held.fault.is_at(fault)) news_.push_back({held.fault, held.why, held.clean});
 }
 
@@ -97,10 +97,10 @@ Status Healer::take_carriers(Seconds now) {
     }
     if (is_off == was_off) continue;
     for (const Fault& fault : both_ways(change.link)) {
-      if (!is_off) keeper_.good(fault, now);
-      if (!is_off || !keeper_.bad(fault, "no carrier", now, true)) continue;
+      if (!is_off) damper_.good(fault, now);
+      if (!is_off || !damper_.bad(fault, "no carrier", now, true)) continue;
       is_due_ = true;
-      for (const Held& held : keeper_.held())
+      for (const HeldFault& held : damper_.held())
         if (held.fault.is_at(fault)) news_.push_back({held.fault, held.why, held.clean});
     }
   }
@@ -108,25 +108,25 @@ Status Healer::take_carriers(Seconds now) {
 }
 
 void Healer::tell_refusals(const Decision& decision, Seconds now, std::vector<Event>& events) {
-  const std::vector<Fault> faults = keeper_.faults();
+  const std::vector<Fault> faults = damper_.faults();
   Event event{EventKind::kRefused, now, {}, {}, {}, {}};
   std::vector<Fault> refused;
-  for (const Refusal& refusal : decision.refusals) {
+  for (const RefusedWithdrawal& refusal : decision.refusals) {
     const Fault& fault = faults[refusal.fault];
     if (std::ranges::find(refused, fault) == refused.end()) refused.push_back(fault);
     if (std::ranges::find(refused_, fault) == refused_.end()) event.refusals.push_back(refusal);
   }
-  for (const Held& held : keeper_.held()) {
+  for (const HeldFault& held : damper_.held()) {
     const bool is_new = std::ranges::find(refused, held.fault) != refused.end() &&
                         std::ranges::find(refused_, held.fault) == refused_.end();
-    if (is_new) event.blames.push_back({held.fault, held.why, held.clean});
+    if (is_new) event.reasons.push_back({held.fault, held.why, held.clean});
   }
   refused_ = std::move(refused);
-  if (!event.blames.empty()) events.push_back(std::move(event));
+  if (!event.reasons.empty()) events.push_back(std::move(event));
 }
 
-void Healer::act(const std::vector<Held>& released, Seconds now, std::vector<Event>& events) {
-  const Decision decision = decide(ways_, keeper_.faults());
+void Healer::act(const std::vector<HeldFault>& released, Seconds now, std::vector<Event>& events) {
+  const Decision decision = decide(paths_, damper_.faults());
   const std::vector<RouteChange> changes = tables_.changes(decision);
   Status done;
   if (!changes.empty() && !dry_run_) done = switches_.apply(changes);
@@ -135,15 +135,15 @@ void Healer::act(const std::vector<Held>& released, Seconds now, std::vector<Eve
   tell_failure(done, now, events);
   Event out{EventKind::kWithdrawn, now, std::exchange(news_, {}), {}, {}, {}};
   Event back{EventKind::kReturned, now, {}, {}, {}, {}};
-  for (const Held& held : released)
-    back.blames.push_back({held.fault, held.why, held.clean});
+  for (const HeldFault& held : released)
+    back.reasons.push_back({held.fault, held.why, held.clean});
   // Without news nothing breaks: what a route gets back then was missing for another reason.
-  const bool gives_back = !back.blames.empty() || out.blames.empty();
+  const bool gives_back = !back.reasons.empty() || out.reasons.empty();
   for (const RouteChange& change : changes)
     (change.withdrawn.empty() && gives_back ? back : out).changes.push_back(change);
   if (out.changes.empty()) out.kind = EventKind::kHarmless;
   for (Event* const event : {&back, &out})
-    if (!event->blames.empty() || !event->changes.empty()) events.push_back(std::move(*event));
+    if (!event->reasons.empty() || !event->changes.empty()) events.push_back(std::move(*event));
   tell_refusals(decision, now, events);
 }
 
@@ -166,7 +166,7 @@ Result<std::vector<Event>> Healer::step(Seconds now) {
     if (learnt) is_due_ = true;
     tell_failure(learnt, now, events);
   }
-  const std::vector<Held> released = keeper_.release(now);
+  const std::vector<HeldFault> released = damper_.release(now);
   if (is_due_ || !released.empty()) {
     is_due_ = false;
     act(released, now, events);

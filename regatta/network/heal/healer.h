@@ -11,7 +11,7 @@
 #include "regatta/base/core/units.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/heal/internal/decide.h"
-#include "regatta/network/heal/internal/keeper.h"
+#include "regatta/network/heal/internal/flap_damper.h"
 #include "regatta/network/heal/internal/switches.h"
 #include "regatta/network/heal/internal/tables.h"
 
@@ -26,7 +26,7 @@ enum class EventKind : std::uint8_t {
   kFailed,     // a switch did not do as it was told; it is told again
 };
 
-struct Blame {
+struct EventReason {
   Fault fault;
   std::string why;
   Seconds clean;  // how long it has to be clean before it is used again
@@ -34,11 +34,11 @@ struct Blame {
 
 struct Event {
   EventKind kind = EventKind::kWithdrawn;
-  Seconds at;                        // os::monotonic_now() of the caller
-  std::vector<Blame> blames;         // what broke, or is held no longer
-  std::vector<RouteChange> changes;  // kTakenOver, kWithdrawn, kReturned
-  std::vector<Refusal> refusals;     // kRefused: of blames
-  std::string message;               // kFailed
+  Seconds at;                               // os::monotonic_now() of the caller
+  std::vector<EventReason> reasons;         // what broke, or is held no longer
+  std::vector<RouteChange> changes;         // kTakenOver, kWithdrawn, kReturned
+  std::vector<RefusedWithdrawal> refusals;  // kRefused: of reasons
+  std::string message;                      // kFailed
 };
 
 struct HealerOptions {
@@ -50,7 +50,7 @@ struct HealerOptions {
 class Healer {
  public:
   // `graph`, `ways` and `switches` must outlive this.
-  Healer(const topo::Graph& graph, const Ways& ways, Switches& switches,
+  Healer(const topo::Graph& graph, const FabricPaths& paths, Switches& switches,
          const HealerOptions& options);
 
   // Learns what is installed and which carriers are gone, and acts on it. Whoever healed before may
@@ -65,7 +65,7 @@ class Healer {
   Result<std::vector<Event>> step(Seconds now);
   std::optional<Seconds> next() const;
 
-  const std::vector<Held>& held() const { return keeper_.held(); }
+  const std::vector<HeldFault>& held() const { return damper_.held(); }
   const Tables& tables() const { return tables_; }
 
  private:
@@ -74,17 +74,17 @@ class Healer {
   Status learn_installed();
   Status take_carriers(Seconds now);
   Status come_on(const CarrierChange& change);
-  void act(const std::vector<Held>& released, Seconds now, std::vector<Event>& events);
+  void act(const std::vector<HeldFault>& released, Seconds now, std::vector<Event>& events);
   void tell_failure(const Status& status, Seconds now, std::vector<Event>& events);
   void tell_refusals(const Decision& decision, Seconds now, std::vector<Event>& events);
 
   const topo::Graph& graph_;
   Switches& switches_;
   bool dry_run_;
-  Keeper keeper_;
-  const Ways& ways_;
+  FlapDamper damper_;
+  const FabricPaths& paths_;
   Tables tables_;
-  std::vector<Blame> news_;
+  std::vector<EventReason> news_;
   std::vector<std::pair<bool, bool>> is_off_;  // per link: its ends a and b
   std::vector<Fault> refused_;                 // told
   std::optional<Seconds> retry_;               // what is installed has to be learnt again then

@@ -17,7 +17,7 @@ using testing::SizeIs;
 // Switches that remember what they were told.
 class FakeSwitches final : public Switches {
  public:
-  explicit FakeSwitches(const Ways& ways) : tables(ways) {}
+  explicit FakeSwitches(const FabricPaths& paths) : tables(paths) {}
 
   Result<std::vector<Installed>> installed() override {
     if (!told) return told.error();
@@ -77,10 +77,10 @@ class HealerOf : public testing::Test {
     return kinds;
   }
 
-  TestWays fabric = TestWays::two_tiers(3, 2);
-  FakeSwitches switches{fabric.ways};
+  TestFabricPaths fabric = TestFabricPaths::two_tiers(3, 2);
+  FakeSwitches switches{fabric.paths};
   HealerOptions options{{Seconds{5}, Seconds{60}, Seconds{300}}, false};
-  Healer healer{fabric.graph, fabric.ways, switches, options};
+  Healer healer{fabric.graph, fabric.paths, switches, options};
 };
 
 TEST_F(HealerOf, LeavesAHealthyFabricAlone) {
@@ -95,7 +95,7 @@ TEST_F(HealerOf, WithdrawsALinkWithoutCarrierFromBothSidesAndReturnsItAfterAClea
   carrier("spine0", "leaf2", false);
   const auto down = step(10);
   ASSERT_THAT(kinds(down), ElementsAre(EventKind::kWithdrawn));
-  EXPECT_THAT(down[0].blames, SizeIs(2));
+  EXPECT_THAT(down[0].reasons, SizeIs(2));
   // Towards leaf2 at two leaves, and at leaf2 towards two.
   EXPECT_THAT(down[0].changes, SizeIs(4));
   carrier("leaf2", "spine0", false);  // the other end sees it later
@@ -110,10 +110,10 @@ TEST_F(HealerOf, WithdrawsALinkWithoutCarrierFromBothSidesAndReturnsItAfterAClea
   ASSERT_THAT(kinds(back), ElementsAre(EventKind::kReturned));
   EXPECT_THAT(back[0].changes, SizeIs(4));
   EXPECT_THAT(healer.held(), IsEmpty());
-  for (const NodeId leaf : fabric.ways.routes.leaves())
-    for (const NodeId node : fabric.ways.routes.leaves())
+  for (const NodeId leaf : fabric.paths.routes.leaves())
+    for (const NodeId node : fabric.paths.routes.leaves())
       EXPECT_EQ(switches.tables.parts(node, leaf),
-                even_parts(fabric.ways.routes.next_hops(node, leaf)));
+                even_parts(fabric.paths.routes.next_hops(node, leaf)));
 }
 
 // A spine has one way to a leaf; its kernel drops that route when the interface goes off.
@@ -133,7 +133,7 @@ TEST_F(HealerOf, ActsOnWhatProbesSawAsLongAsTheySeeIt) {
   healer.report(fault, "3 of 3 probes lost", Seconds{1});
   const auto down = step(1);
   ASSERT_THAT(kinds(down), ElementsAre(EventKind::kWithdrawn));
-  EXPECT_EQ(down[0].blames[0].why, "3 of 3 probes lost");
+  EXPECT_EQ(down[0].reasons[0].why, "3 of 3 probes lost");
   EXPECT_THAT(down[0].changes, SizeIs(2));
   healer.report(fault, "3 of 3 probes lost", Seconds{4});
   EXPECT_THAT(step(6.1), IsEmpty());
@@ -147,8 +147,8 @@ TEST_F(HealerOf, TellsOnceThatItRefusesToCutALeafOff) {
   const auto events = step(2);
   ASSERT_THAT(kinds(events), ElementsAre(EventKind::kHarmless, EventKind::kRefused));
   EXPECT_THAT(events[1].refusals, SizeIs(2));
-  ASSERT_THAT(events[1].blames, SizeIs(1));
-  EXPECT_EQ(events[1].blames[0].fault.link, fabric.link("leaf0", "spine1"));
+  ASSERT_THAT(events[1].reasons, SizeIs(1));
+  EXPECT_EQ(events[1].reasons[0].fault.link, fabric.link("leaf0", "spine1"));
   healer.report(fabric.broken_link("leaf0", "spine1"), "probes", Seconds{3});
   EXPECT_THAT(step(3), IsEmpty());
 }
@@ -169,7 +169,7 @@ TEST_F(HealerOf, TellsThatNothingCanBeDoneAboutTheCableOfANic) {
 
 TEST_F(HealerOf, TakesOverWhatAKilledOneLeft) {
   const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine1")};
-  for (const RouteChange& change : switches.tables.changes(decide(fabric.ways, faults)))
+  for (const RouteChange& change : switches.tables.changes(decide(fabric.paths, faults)))
     switches.at_start.push_back({change.node, change.leaf, change.parts});
   const auto events = healer.start(Seconds{100});
   ASSERT_TRUE(events);
@@ -187,7 +187,7 @@ TEST_F(HealerOf, PutsRoutesInThatAreNotThere) {
   ASSERT_THAT(kinds(*events), ElementsAre(EventKind::kReturned));
   ASSERT_THAT(switches.applied, SizeIs(1));
   EXPECT_EQ(switches.applied[0].parts,
-            even_parts(fabric.ways.routes.next_hops(fabric.node("leaf0"), fabric.node("leaf1"))));
+            even_parts(fabric.paths.routes.next_hops(fabric.node("leaf0"), fabric.node("leaf1"))));
 }
 
 TEST_F(HealerOf, TellsWhatASwitchDidNotDo) {
@@ -206,7 +206,7 @@ TEST_F(HealerOf, TellsASwitchAgainThatDidNotDoAsItWasTold) {
   for (const NodeId leaf : {fabric.node("leaf1"), fabric.node("leaf2")})
     switches.at_start.push_back(
         {fabric.node("leaf0"), leaf,
-         even_parts(fabric.ways.routes.next_hops(fabric.node("leaf0"), leaf))});
+         even_parts(fabric.paths.routes.next_hops(fabric.node("leaf0"), leaf))});
   obey();
   EXPECT_THAT(kinds(step(1.2)), ElementsAre(EventKind::kWithdrawn));
   EXPECT_THAT(switches.applied, SizeIs(2));
@@ -274,7 +274,7 @@ TEST_F(HealerOf, GoesOnWhenNobodyTellsWhatIsInstalled) {
 
 TEST_F(HealerOf, ChangesNothingWhenDry) {
   options.dry_run = true;
-  Healer dry(fabric.graph, fabric.ways, switches, options);
+  Healer dry(fabric.graph, fabric.paths, switches, options);
   ASSERT_TRUE(dry.start(Seconds{0}));
   dry.report(fabric.broken_link("leaf0", "spine0"), "probes", Seconds{1});
   const auto events = dry.step(Seconds{1});

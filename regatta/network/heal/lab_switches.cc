@@ -4,14 +4,14 @@ namespace regatta::heal {
 
 Result<std::unique_ptr<LinuxSwitches>> open_lab_switches(const lab::LabInfo& lab,
                                                          const topo::Graph& graph,
-                                                         const Ways& ways) {
+                                                         const FabricPaths& paths) {
   std::vector<SwitchSpace> spaces;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (graph.nodes[i].kind == topo::NodeKind::kServer) continue;
     REGATTA_TRY(space, lab::open_network(lab, graph.nodes[i].name));
     spaces.push_back({NodeId{static_cast<int>(i)}, std::move(space)});
   }
-  return LinuxSwitches::open(graph, ways, std::move(spaces));
+  return LinuxSwitches::open(graph, paths, std::move(spaces));
 }
 
 }  // namespace regatta::heal

@@ -12,6 +12,6 @@ namespace regatta::heal {
 // `graph`: of this lab. For a lab in a user namespace, lab::take_rights() has to come first.
 Result<std::unique_ptr<LinuxSwitches>> open_lab_switches(const lab::LabInfo& lab,
                                                          const topo::Graph& graph,
-                                                         const Ways& ways);
+                                                         const FabricPaths& paths);
 
 }  // namespace regatta::heal

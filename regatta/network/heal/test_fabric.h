@@ -10,20 +10,21 @@
 
 namespace regatta::heal {
 
-struct TestWays {
-  explicit TestWays(const topo::Cluster& cluster) : graph(build_graph(cluster)), ways(graph) {}
+struct TestFabricPaths {
+  explicit TestFabricPaths(const topo::Cluster& cluster)
+      : graph(build_graph(cluster)), paths(graph) {}
 
   // `leaves` leaves with one server each under `spines` spines.
-  static TestWays two_tiers(int leaves, int spines) {
+  static TestFabricPaths two_tiers(int leaves, int spines) {
     topo::Cluster cluster = fabric::TestFabric::cluster_of(leaves, 1, {1e9});
     cluster.fabric.spines = spines;
-    return TestWays(cluster);
+    return TestFabricPaths(cluster);
   }
   // 8 leaves in 4 groups of 2 leaves and 3 spines, 6 super-spines above them.
-  static TestWays three_tiers() {
+  static TestFabricPaths three_tiers() {
     topo::Cluster cluster = fabric::TestFabric::three_tiers_of(8, 1, 2, 6, {1e9});
     cluster.fabric.spines = 3;
-    return TestWays(cluster);
+    return TestFabricPaths(cluster);
   }
 
   NodeId node(const std::string& name) const {
@@ -33,20 +34,21 @@ struct TestWays {
     return {};
   }
   std::uint32_t link(const std::string& from, const std::string& to) const {
-    for (std::uint32_t i = 0; i < ways.end_of.size(); ++i)
-      if (ways.start_of[i] == node(from) && ways.end_of[i] == node(to)) return i;
+    for (std::uint32_t i = 0; i < paths.end_of.size(); ++i)
+      if (paths.start_of[i] == node(from) && paths.end_of[i] == node(to)) return i;
     REGATTA_CHECK(false);
     return 0;
   }
-  Fault broken_link(const std::string& from, const std::string& to, Harm harm = Harm::kEats) const {
+  Fault broken_link(const std::string& from, const std::string& to,
+                    Harm harm = Harm::kBlackHole) const {
     return {Place::kLink, link(from, to), {}, harm};
   }
-  Fault broken_switch(const std::string& name, Harm harm = Harm::kEats) const {
+  Fault broken_switch(const std::string& name, Harm harm = Harm::kBlackHole) const {
     return {Place::kSwitch, 0, node(name), harm};
   }
 
   topo::Graph graph;
-  Ways ways;
+  FabricPaths paths;
 };
 
 }  // namespace regatta::heal

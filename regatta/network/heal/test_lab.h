@@ -44,7 +44,7 @@ inline std::string lab_text(const std::string& name, int servers, int spines, in
 }
 
 // A lab for one test, taken down at its end; skips the test where none can be built.
-class HealedLab : public testing::Test {
+class HealerLabTest : public testing::Test {
  protected:
   void bring_up(const std::string& text) {
     const auto cluster = topo::parse_cluster(text, "test.yaml");
@@ -58,8 +58,8 @@ class HealedLab : public testing::Test {
     const auto graph = lab::graph_of(lab_);
     ASSERT_TRUE(graph);
     graph_ = *graph;
-    ways_.emplace(graph_);
-    auto switches = open_lab_switches(lab_, graph_, *ways_);
+    paths_.emplace(graph_);
+    auto switches = open_lab_switches(lab_, graph_, *paths_);
     ASSERT_TRUE(switches) << switches.error().message;
     switches_ = std::move(*switches);
     for (const topo::Node& node : graph_.nodes)
@@ -80,8 +80,8 @@ class HealedLab : public testing::Test {
   }
   // One direction of the link between two switches.
   std::uint32_t link(const std::string& from, const std::string& to) const {
-    for (std::uint32_t i = 0; i < ways_->end_of.size(); ++i)
-      if (ways_->start_of[i] == node(from) && ways_->end_of[i] == node(to)) return i;
+    for (std::uint32_t i = 0; i < paths_->end_of.size(); ++i)
+      if (paths_->start_of[i] == node(from) && paths_->end_of[i] == node(to)) return i;
     ADD_FAILURE() << from << " to " << to;
     return 0;
   }
@@ -162,7 +162,7 @@ class HealedLab : public testing::Test {
 
   lab::LabInfo lab_;
   topo::Graph graph_;
-  std::optional<Ways> ways_;
+  std::optional<FabricPaths> paths_;
   std::unique_ptr<LinuxSwitches> switches_;
   std::vector<std::uint32_t> seeds_;
 };

@@ -3,14 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/network/fabric/directed_links.h"
-#include "regatta/network/heal/words.h"
+#include "regatta/network/heal/event_text.h"
 
 namespace regatta::heal {
 namespace {
 
 Harm harm_of(diag::Symptom symptom) {
-  if (symptom == diag::Symptom::kLoss) return Harm::kLoses;
-  return symptom == diag::Symptom::kNoCarrier ? Harm::kNoCarrier : Harm::kEats;
+  if (symptom == diag::Symptom::kLoss) return Harm::kLoss;
+  return symptom == diag::Symptom::kNoCarrier ? Harm::kNoCarrier : Harm::kBlackHole;
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "regatta/network/heal/event_text.h"
 #include "regatta/network/heal/test_fabric.h"
-#include "regatta/network/heal/words.h"
 
 namespace regatta::heal {
 namespace {
@@ -25,12 +25,12 @@ class Verdicts : public testing::Test {
     return LinkId{static_cast<int>(fabric_.link(from, to) / 2)};
   }
 
-  TestWays fabric_ = TestWays::two_tiers(2, 2);
+  TestFabricPaths fabric_ = TestFabricPaths::two_tiers(2, 2);
 };
 
 TEST_F(Verdicts, HoldALinkInTheDirectionThatSuffers) {
   const auto down = of(diag::link_culprit({link("leaf0", "spine1"), false}), diag::Symptom::kLoss);
-  EXPECT_THAT(faults_of(down), ElementsAre(fabric_.broken_link("spine1", "leaf0", Harm::kLoses)));
+  EXPECT_THAT(faults_of(down), ElementsAre(fabric_.broken_link("spine1", "leaf0", Harm::kLoss)));
   const auto both =
       of(diag::both_directions_culprit(link("leaf0", "spine1")), diag::Symptom::kNoCarrier);
   EXPECT_THAT(faults_of(both),
@@ -38,7 +38,7 @@ TEST_F(Verdicts, HoldALinkInTheDirectionThatSuffers) {
                           fabric_.broken_link("spine1", "leaf0", Harm::kNoCarrier)));
 }
 
-TEST_F(Verdicts, HoldASwitchThatEatsSomeFlows) {
+TEST_F(Verdicts, HoldASwitchThatDropsSomeFlows) {
   const auto verdict = of(diag::switch_culprit(fabric_.node("spine0")), diag::Symptom::kSomeFlows);
   EXPECT_THAT(faults_of(verdict), ElementsAre(fabric_.broken_switch("spine0")));
 }

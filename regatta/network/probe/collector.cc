@@ -5,7 +5,7 @@
 #include <string>
 
 #include "regatta/network/probe/evidence.h"
-#include "regatta/network/probe/inquiry.h"
+#include "regatta/network/probe/evidence_collector.h"
 
 namespace regatta::probe {
 namespace {

@@ -22,8 +22,8 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/unique_fd.h"
-#include "regatta/network/probe/internal/connection_question.h"
 #include "regatta/network/probe/internal/interface_bytes.h"
+#include "regatta/network/probe/internal/sock_diag_request.h"
 
 namespace regatta::probe {
 namespace {
@@ -63,7 +63,7 @@ struct FlowCounters::Impl {
   Seconds carried_at;
   int lateness = 0;  // dumps in a row that found much of which interfaces told nothing
   std::uint64_t questions_asked = 0;
-  std::vector<ConnectionQuestion> questions;
+  std::vector<SockDiagRequest> questions;
   std::vector<char> buffer = std::vector<char>(std::max(kDumpBytes, kTogether* kAnswerBytes));
 
   Error failure() const { return os::errno_error(std::string(kWhat)); }
@@ -88,7 +88,7 @@ struct FlowCounters::Impl {
   }
 
   Status dump(std::uint8_t family) {
-    const ConnectionQuestion question = question_for(family, NLM_F_DUMP, ++sequence);
+    const SockDiagRequest question = question_for(family, NLM_F_DUMP, ++sequence);
     if (::send(socket.get(), &question, sizeof question, 0) < 0) return failure();
     for (;;) {
       const ssize_t count = ::recv(socket.get(), buffer.data(), buffer.size(), 0);
@@ -189,8 +189,7 @@ struct FlowCounters::Impl {
       questions.clear();
       for (const std::size_t i : asked)
         questions.push_back(question_for(known[i], ++sequence));
-      if (::send(socket.get(), questions.data(), questions.size() * sizeof(ConnectionQuestion), 0) <
-          0)
+      if (::send(socket.get(), questions.data(), questions.size() * sizeof(SockDiagRequest), 0) < 0)
         return failure();
       REGATTA_TRY_DO(take_answers(first, asked, begin));
     }

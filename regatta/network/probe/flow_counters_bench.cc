@@ -16,7 +16,8 @@ namespace regatta::probe {
 namespace {
 
 std::vector<os::UniqueFd> connect_pairs(int count) {
-  static_cast<void>(os::allow_descriptors(static_cast<std::size_t>(2 * count) + 16).has_value());
+  static_cast<void>(
+      os::raise_descriptor_limit(static_cast<std::size_t>(2 * count) + 16).has_value());
   std::vector<os::UniqueFd> sockets;
   const os::UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};

@@ -11,7 +11,7 @@
 
 #include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/system_clock.h"
-#include "regatta/network/probe/hello.h"
+#include "regatta/network/probe/handshake.h"
 #include "regatta/network/probe/internal/batch.h"
 #include "regatta/network/probe/internal/rdma_port.h"
 

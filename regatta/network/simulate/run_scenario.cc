@@ -325,14 +325,14 @@ Status run_flows(const Scenario& scenario, const ScenarioWorkload& workload,
   const SimulatedNetwork& network = workload.network;
   const std::size_t links = options.keeps_history ? problem.links.capacity.size() : 0;
   outcome.history = fabric::LinkHistory(links, kBins, kFirstWidth);
-  MessageReporter teller(workload, problem, options);
+  MessageReporter reporter(workload, problem, options);
   REGATTA_TRY(report,
               fabric::simulate_flows(
                   problem.links, problem.paths, problem.traffic,
                   {.changes = problem.changes,
                    .history = options.keeps_history ? &outcome.history : nullptr,
                    .on_sent = [&](std::uint32_t part,
-                                  const fabric::FlowTimes& times) { teller.tell(part, times); },
+                                  const fabric::FlowTimes& times) { reporter.tell(part, times); },
                    .resolution = scenario.resolution.value}));
   const auto carry = [&](std::uint32_t from, std::uint32_t to) {
     report.bytes_of_link[to] += report.bytes_of_link[from];
@@ -360,9 +360,9 @@ Status run_packets(const Scenario& scenario, const ScenarioWorkload& workload,
   outcome.history = fabric::LinkHistory(links, kBins, kFirstWidth);
   outcome.queues = fabric::QueueHistory(links, kBins, kFirstWidth);
   const FlowProblem whole;
-  MessageReporter teller(workload, whole, options);
+  MessageReporter reporter(workload, whole, options);
   PacketListeners listeners{.on_arrived = [&](std::uint32_t flow, const fabric::FlowTimes& times) {
-    teller.tell(flow, times);
+    reporter.tell(flow, times);
   }};
   if (options.keeps_history) {
     listeners.history = &outcome.history;

@@ -87,7 +87,7 @@ TEST(ScenarioYaml, RefusesBrokenFilesWithLineAndRemedy) {
 }
 
 TEST(ScenarioYaml, ReadsWhatExamplesAndDocumentsShow) {
-  const std::vector<std::string> files = shown_files(REGATTA_TESTDATA, "scenario");
+  const std::vector<std::string> files = example_files(REGATTA_TESTDATA, "scenario");
   EXPECT_GE(files.size(), 2U);
   for (const std::string& text : files) {
     const auto scenario = parse_scenario(text, "scenario.yaml");

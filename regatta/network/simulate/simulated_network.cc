@@ -37,7 +37,7 @@ std::string SimulatedNetwork::link_name(std::uint32_t link) const {
     const topo::DeviceRef device = devices[(link - cables) / 2];
     return to_string(cluster, device) + ((link - cables) % 2 == 0 ? " out" : " in");
   }
-  return topo::up_or_down(graph, link);
+  return topo::directed_link_name(graph, link);
 }
 
 Result<LinkId> SimulatedNetwork::nic(topo::DeviceRef device) const {

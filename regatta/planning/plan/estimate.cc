@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "regatta/model/pipeline/closed_form.h"
-#include "regatta/planning/plan/internal/replica_time.h"
+#include "regatta/planning/plan/internal/replica_communication.h"
 #include "regatta/planning/plan/internal/stage_memory.h"
 #include "regatta/planning/plan/internal/stage_split.h"
 
@@ -16,7 +16,7 @@ namespace regatta::plan {
 namespace {
 
 using workload::Offload;
-using workload::Schedule;
+using workload::PipelineSchedule;
 
 // What one stage does for a micro-batch.
 struct StageTime {
@@ -27,7 +27,7 @@ struct StageTime {
 
 class Assembly {
  public:
-  Assembly(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
+  Assembly(const EstimateInput& input, const MachineModel& machine, const MicroBatchWork& work,
            int micro_batches, const StageSplit* split)
       : input_(input),
         strategy_(input.strategy),
@@ -44,7 +44,7 @@ class Assembly {
     StageTime slot;
     estimate.step = micro_batches(slot);
     const cost::RankParameters held = heaviest_parameters();
-    const ReplicaTime replicas(input_, machine_, held, micro_batches_);
+    const ReplicaCommunication replicas(input_, machine_, held, micro_batches_);
     estimate.step.dp_comm = replicas.exposed_beside(slot.all.total(), slot.forward);
     optimizer(estimate.step, held);
     offload(estimate.step, held, slot);
@@ -59,7 +59,7 @@ class Assembly {
   // the slowest stage does for one.
   StepBreakdown micro_batches(StageTime& slot) const {
     slot = slowest_stage();
-    if (strategy_.schedule == Schedule::kDualPipe) overlap_exchanges(slot.all);
+    if (strategy_.schedule == PipelineSchedule::kDualPipe) overlap_exchanges(slot.all);
     StepBreakdown step = slot.all;
     step.pp_comm = boundary();
     const Seconds fill = bubble(slot.all.total(), step.pp_comm);
@@ -70,7 +70,7 @@ class Assembly {
     return step;
   }
 
-  Bound bound() const {
+  StrategyLowerBound bound() const {
     // Which stage decides depends on the schedule, too.
     if (!strategy_.stage_layers.empty()) return {.time = mean_slot(input_, work_) * micro_batches_};
     // DualPipe hides the exchange of experts' tokens.
@@ -126,8 +126,8 @@ class Assembly {
   }
 
   StageTime with_output(StageTime stage) const {
-    stage.all += work_.ends;
-    stage.forward += work_.ends.total() / 3;
+    stage.all += work_.embedding_and_head;
+    stage.forward += work_.embedding_and_head.total() / 3;
     return stage;
   }
 
@@ -167,8 +167,8 @@ class Assembly {
   }
 
   // What fills and empties the pipeline, for stages of the mean of the model, where layers are
-  // given of all but the slowest or as pipeline/uneven.h has it, and the messages on the way there
-  // and back; those between are in pp_comm. `slot` is that of the slowest stage.
+  // given of all but the slowest or as pipeline/uneven_stages.h has it, and the messages on the way
+  // there and back; those between are in pp_comm. `slot` is that of the slowest stage.
   Seconds bubble(Seconds slot, Seconds messages) const {
     if (strategy_.pp == 1) return {};
     const Seconds ways = messages * ((strategy_.pp - 1) / parts_met());
@@ -188,7 +188,7 @@ class Assembly {
 
   // Of an even split, stages of pp > 1 have one table at most, but where zb-v has both ends.
   cost::RankParameters parameters(const StageBlocks& blocks) const {
-    const bool has_both = strategy_.pp == 1 || strategy_.schedule == Schedule::kZbV;
+    const bool has_both = strategy_.pp == 1 || strategy_.schedule == PipelineSchedule::kZbV;
     const int tables = has_both && !input_.model.tied_embeddings ? 2 : 1;
     return stages_.parameters(blocks, tables);
   }
@@ -242,7 +242,7 @@ class Assembly {
   const EstimateInput& input_;
   const workload::Strategy& strategy_;
   const cost::StackTraits& traits_;
-  const Machine& machine_;
+  const MachineModel& machine_;
   const MicroBatchWork& work_;
   int micro_batches_;
   const StageSplit* split_;  // null: the even split
@@ -252,13 +252,13 @@ class Assembly {
 
 }  // namespace
 
-Machine machine_of(const EstimateInput& input) {
+MachineModel machine_model(const EstimateInput& input) {
   return {.engines = cost::gpu_engines(input.server.device, input.stack, input.precision),
           .network = cost::server_network(input.server, input.stack)};
 }
 
-Estimate assemble(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
-                  int micro_batches, const StageSplit* split) {
+Estimate assemble_estimate(const EstimateInput& input, const MachineModel& machine,
+                           const MicroBatchWork& work, int micro_batches, const StageSplit* split) {
   if (split == nullptr && !input.strategy.stage_layers.empty()) {
     const StageSplit own = stage_split(input, work, micro_batches);
     return Assembly(input, machine, work, micro_batches, &own).run();
@@ -266,13 +266,13 @@ Estimate assemble(const EstimateInput& input, const Machine& machine, const Micr
   return Assembly(input, machine, work, micro_batches, split).run();
 }
 
-Bound bound_of(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
-               int micro_batches) {
+StrategyLowerBound strategy_lower_bound(const EstimateInput& input, const MachineModel& machine,
+                                        const MicroBatchWork& work, int micro_batches) {
   return Assembly(input, machine, work, micro_batches, nullptr).bound();
 }
 
-std::vector<cost::GpuMemory> memory_by_stage(const EstimateInput& input, const Machine& machine,
-                                             int micro_batches) {
+std::vector<cost::GpuMemory> memory_by_stage(const EstimateInput& input,
+                                             const MachineModel& machine, int micro_batches) {
   const MicroBatchWork work = micro_batch_work(input, machine);
   const StageMemory stages(input, work, micro_batches);
   std::vector<cost::GpuMemory> all;
@@ -281,8 +281,8 @@ std::vector<cost::GpuMemory> memory_by_stage(const EstimateInput& input, const M
   return all;
 }
 
-Status check_machine(const Machine& machine, const topo::DeviceType& device,
-                     workload::Precision precision) {
+Status check_machine_model(const MachineModel& machine, const topo::DeviceType& device,
+                           workload::Precision precision) {
   const cost::MatrixEngine& engine = machine.engines.products;
   if (engine.processors == 0 || engine.peak.value * engine.efficiency <= 0) {
     return Error{Code::kUnsupported,
@@ -299,17 +299,18 @@ Status check_machine(const Machine& machine, const topo::DeviceType& device,
   return {};
 }
 
-Seconds least_time(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
-                   int micro_batches, const StageSplit* split) {
+Seconds step_time_lower_bound(const EstimateInput& input, const MachineModel& machine,
+                              const MicroBatchWork& work, int micro_batches,
+                              const StageSplit* split) {
   StageTime slot;
   return Assembly(input, machine, work, micro_batches, split).micro_batches(slot).total();
 }
 
 Result<Estimate> estimate_step(const EstimateInput& input) {
   REGATTA_TRY(count, workload::micro_batches(input.model, input.strategy, input.global_batch));
-  const Machine machine = machine_of(input);
-  REGATTA_TRY_DO(check_machine(machine, input.server.device, input.precision));
-  return assemble(input, machine, micro_batch_work(input, machine), count);
+  const MachineModel machine = machine_model(input);
+  REGATTA_TRY_DO(check_machine_model(machine, input.server.device, input.precision));
+  return assemble_estimate(input, machine, micro_batch_work(input, machine), count);
 }
 
 }  // namespace regatta::plan

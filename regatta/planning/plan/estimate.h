@@ -1,6 +1,6 @@
 // plan/estimate.h: a training step on a GPU cluster in closed form: what each part of it takes and
 // what a device holds, for a complete strategy on equal servers in rank order, under a software
-// stack (cost/stack.h). Pipeline: Narayanan et al., SC'21, section 2.2.
+// stack (cost/software_stack.h). Pipeline: Narayanan et al., SC'21, section 2.2.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include "regatta/model/cost/gpu_block.h"
 #include "regatta/model/cost/gpu_memory.h"
 #include "regatta/model/cost/gpu_network.h"
-#include "regatta/model/cost/stack.h"
+#include "regatta/model/cost/software_stack.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
@@ -26,7 +26,7 @@ struct EstimateInput {
   int global_batch = 0;
   workload::Precision precision = workload::Precision::kBf16;
   const topo::ServerType& server;
-  const cost::Stack& stack;
+  const cost::SoftwareStack& stack;
 };
 
 // The parts of a step on the path that decides it: one after the other, their sum is the step. Of
@@ -58,13 +58,13 @@ inline Seconds exposed(Seconds exchange, Seconds beside, double overlap) {
 }
 
 // Every part of a step by the name that files and messages use.
-struct NamedPart {
+struct NamedStepPart {
   std::string name;  // "tp_comm"
   Seconds time;
 };
-std::vector<NamedPart> named_parts(const StepBreakdown& step);
+std::vector<NamedStepPart> named_step_parts(const StepBreakdown& step);
 
-// What the slowest of `servers` adds to the computation of `step`: cost::slowest_factor().
+// What the slowest of `servers` adds to the computation of `step`: cost::straggler_factor().
 Seconds straggler_time(const StepBreakdown& step, double servers);
 
 struct Estimate {
@@ -84,56 +84,58 @@ struct BlockWork {
 };
 struct MicroBatchWork {
   BlockWork dense;
-  BlockWork expert;     // nothing for a model without experts
-  StepBreakdown ends;   // embedding, output layer and loss
-  double logits = 0;    // bytes
-  double boundary = 0;  // bytes of a rank's part of what crosses to the next stage,
-  double output = 0;    // and of what a rank keeps of it for its backward
-  double table = 0;     // parameters of a rank's part of the token table
+  BlockWork expert;                  // nothing for a model without experts
+  StepBreakdown embedding_and_head;  // embedding, output layer and loss
+  double logits = 0;                 // bytes
+  double boundary = 0;               // bytes of a rank's part of what crosses to the next stage,
+  double output = 0;                 // and of what a rank keeps of it for its backward
+  double table = 0;                  // parameters of a rank's part of the token table
 };
 
 // What EstimateInput implies whatever the strategy is.
-struct Machine {
+struct MachineModel {
   cost::GpuEngines engines;
   cost::ServerNetwork network;
 };
-Machine machine_of(const EstimateInput& input);
+MachineModel machine_model(const EstimateInput& input);
 
-MicroBatchWork micro_batch_work(const EstimateInput& input, const Machine& machine);
+MicroBatchWork micro_batch_work(const EstimateInput& input, const MachineModel& machine);
 
 struct StageSplit;  // plan/internal/stage_split.h
 
 // The rest of the strategy on top of it: pipeline, replicas, optimizer. `micro_batches` as
 // workload::micro_batches() counts them; `split` is that of strategy.stage_layers, where they are
 // given: known, it is not made again.
-Estimate assemble(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
-                  int micro_batches, const StageSplit* split = nullptr);
+Estimate assemble_estimate(const EstimateInput& input, const MachineModel& machine,
+                           const MicroBatchWork& work, int micro_batches,
+                           const StageSplit* split = nullptr);
 
 // Of each stage, first to last: the largest is Estimate::memory (plan/internal/stage_memory.h).
-std::vector<cost::GpuMemory> memory_by_stage(const EstimateInput& input, const Machine& machine,
-                                             int micro_batches);
+std::vector<cost::GpuMemory> memory_by_stage(const EstimateInput& input,
+                                             const MachineModel& machine, int micro_batches);
 
 // What no strategy with the same degrees and micro-batch goes below, whatever its schedule, sharing
 // and offload, with its stage_layers or, where it has none, the even or the balanced split.
-struct Bound {
+struct StrategyLowerBound {
   Seconds time;
   double memory = 0;  // bytes
 };
-Bound bound_of(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
-               int micro_batches);
+StrategyLowerBound strategy_lower_bound(const EstimateInput& input, const MachineModel& machine,
+                                        const MicroBatchWork& work, int micro_batches);
 
 // What no strategy with the same schedule and stages goes below besides, whatever its sharding and
 // offload.
-Seconds least_time(const EstimateInput& input, const Machine& machine, const MicroBatchWork& work,
-                   int micro_batches, const StageSplit* split = nullptr);
+Seconds step_time_lower_bound(const EstimateInput& input, const MachineModel& machine,
+                              const MicroBatchWork& work, int micro_batches,
+                              const StageSplit* split = nullptr);
 
 // Fails with kUnsupported for a device whose processors or whose rate in that precision are not
 // known, or whose memory or links have none.
-Status check_machine(const Machine& machine, const topo::DeviceType& device,
-                     workload::Precision precision);
+Status check_machine_model(const MachineModel& machine, const topo::DeviceType& device,
+                           workload::Precision precision);
 
 // Both. Fails with kInvalidInput where the strategy does not divide the job
-// (workload::micro_batches), and as check_machine().
+// (workload::micro_batches), and as check_machine_model().
 Result<Estimate> estimate_step(const EstimateInput& input);
 
 }  // namespace regatta::plan

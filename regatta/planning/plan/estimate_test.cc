@@ -22,7 +22,7 @@ Result<Estimate> estimate(const Strategy& strategy, int global_batch = 1536,
                         .strategy = strategy,
                         .global_batch = global_batch,
                         .server = *topo::find_server_preset(server),
-                        .stack = *cost::find_stack("megatron-deepspeed-fp16")});
+                        .stack = *cost::find_software_stack("megatron-deepspeed-fp16")});
 }
 
 const Strategy kFull{.tp = 8, .pp = 8, .dp = 8, .micro_batch = 1, .recompute = Recompute::kFull};
@@ -48,7 +48,7 @@ TEST(EstimateStep, PartsSumToTheStep) {
 TEST(EstimateStep, BubbleIsThatOfTheSchedule) {
   const auto plain = estimate(kFull);
   const auto interleaved = estimate(with(kFull, [](Strategy& s) {
-    s.schedule = workload::Schedule::kInterleaved;
+    s.schedule = workload::PipelineSchedule::kInterleaved;
     s.virtual_stages = 3;
   }));
   ASSERT_TRUE(plain && interleaved);
@@ -103,7 +103,7 @@ Estimate modern(const Strategy& strategy, const char* model, int global_batch = 
                                        .global_batch = global_batch,
                                        .precision = precision,
                                        .server = *topo::find_server_preset("dgx-h100"),
-                                       .stack = *cost::find_stack("megatron-core")});
+                                       .stack = *cost::find_software_stack("megatron-core")});
   EXPECT_TRUE(estimate) << estimate.error().message;
   return estimate ? *estimate : Estimate{};
 }
@@ -143,38 +143,38 @@ TEST(EstimateStep, SharedWeightsAreGatheredForEveryMicroBatch) {
 }
 
 TEST(EstimateStep, SchedulesThatSplitTheBackwardHaveSmallerBubbles) {
-  using workload::Schedule;
-  const auto bubble = [](Schedule schedule) {
+  using workload::PipelineSchedule;
+  const auto bubble = [](PipelineSchedule schedule) {
     return modern({.tp = 8, .pp = 8, .dp = 2, .schedule = schedule, .sequence_parallel = true},
                   "llama3-70b", 64)
         .step.bubble;
   };
-  EXPECT_LT(bubble(Schedule::kZbH1), bubble(Schedule::k1F1B) * 0.8);
-  EXPECT_LT(bubble(Schedule::kZbV), bubble(Schedule::kZbH1));
-  EXPECT_LT(bubble(Schedule::kDualPipe), bubble(Schedule::k1F1B) * 0.5);
+  EXPECT_LT(bubble(PipelineSchedule::kZbH1), bubble(PipelineSchedule::k1F1B) * 0.8);
+  EXPECT_LT(bubble(PipelineSchedule::kZbV), bubble(PipelineSchedule::kZbH1));
+  EXPECT_LT(bubble(PipelineSchedule::kDualPipe), bubble(PipelineSchedule::k1F1B) * 0.5);
 }
 
 // Its two parts each send activations forward and gradients back.
 TEST(EstimateStep, ZbVSendsTwiceWhat1F1BSends) {
-  using workload::Schedule;
-  const auto messages = [](Schedule schedule) {
+  using workload::PipelineSchedule;
+  const auto messages = [](PipelineSchedule schedule) {
     return modern({.tp = 8, .pp = 8, .dp = 2, .schedule = schedule}, "llama3-70b", 64)
         .step.pp_comm.value;
   };
-  EXPECT_GT(messages(Schedule::k1F1B), 0);
-  EXPECT_NEAR(messages(Schedule::kZbV), 2 * messages(Schedule::k1F1B), 1e-9);
+  EXPECT_GT(messages(PipelineSchedule::k1F1B), 0);
+  EXPECT_NEAR(messages(PipelineSchedule::kZbV), 2 * messages(PipelineSchedule::k1F1B), 1e-9);
 }
 
 TEST(EstimateStep, OfLayersGivenEvenlyIsThatOfTheEvenSplit) {
-  for (const workload::Schedule schedule : workload::kSchedules) {
+  for (const workload::PipelineSchedule schedule : workload::kPipelineSchedules) {
     Strategy strategy{.tp = 8, .pp = 8, .dp = 8, .schedule = schedule};
-    if (schedule == workload::Schedule::kInterleaved) strategy.virtual_stages = 3;
+    if (schedule == workload::PipelineSchedule::kInterleaved) strategy.virtual_stages = 3;
     const auto even = estimate(strategy);
     strategy.stage_layers = std::vector<int>(8, 12);
     const auto given = estimate(strategy);
     ASSERT_TRUE(even && given);
     EXPECT_NEAR(given->step.total() / even->step.total(), 1, 1e-12) << to_string(strategy);
-    if (schedule == workload::Schedule::kZbV) continue;  // has both ends on the first stage
+    if (schedule == workload::PipelineSchedule::kZbV) continue;  // has both ends on the first stage
     EXPECT_EQ(given->memory.total(), even->memory.total()) << to_string(strategy);
   }
 }

@@ -9,13 +9,13 @@
 
 #include <fmt/format.h>
 
-#include "regatta/base/core/names.h"
+#include "regatta/base/core/enum_names.h"
 #include "regatta/planning/plan/internal/launch_script.h"
 
 namespace regatta::plan {
 namespace {
 
-constexpr Names<3> kLauncherNames = {"megatron", "deepspeed", "torchrun"};
+constexpr EnumNames<3> kLauncherNames = {"megatron", "deepspeed", "torchrun"};
 static_assert(kLauncherNames.size() == kLaunchers.size());
 
 std::string one_line(std::string text) {
@@ -27,29 +27,29 @@ std::string one_line(std::string text) {
 }  // namespace
 
 std::string to_string(Launcher launcher) {
-  return name_in(kLauncherNames, launcher);
+  return enum_name(kLauncherNames, launcher);
 }
 
 std::optional<Launcher> launcher_named(std::string_view name) {
-  return named_in<Launcher>(kLauncherNames, name);
+  return parse_enum<Launcher>(kLauncherNames, name);
 }
 
 int warmup_steps(const LaunchInput& input) {
   return std::min(100, input.steps / 10);
 }
 
-void Flags::add_expanded(std::string_view flag, std::string_view value) {
+void FlagArray::add_expanded(std::string_view flag, std::string_view value) {
   lines_.push_back(fmt::format("{} {}", flag, value));
 }
 
-std::string Flags::text() const {
+std::string FlagArray::text() const {
   std::string text = name_ + "=(\n";
   for (const std::string& line : lines_)
     text += "  " + line + "\n";
   return text + ")\n";
 }
 
-std::string Flags::use() const {
+std::string FlagArray::use() const {
   return "\"${" + name_ + "[@]}\"";
 }
 
@@ -77,8 +77,8 @@ std::string script_head(const LaunchInput& input, const std::vector<std::string>
   return head + "set -euo pipefail\n";
 }
 
-Flags torchrun_flags(const LaunchInput& input) {
-  Flags flags("RANKS");
+FlagArray torchrun_flags(const LaunchInput& input) {
+  FlagArray flags("RANKS");
   flags.add("--nnodes", input.servers);
   flags.add("--nproc-per-node", input.devices_per_server);
   flags.add_expanded("--node-rank", "\"${NODE_RANK:-0}\"");
@@ -100,7 +100,7 @@ bool are_equal(std::span<const int> layers) {
                      [&](int count) { return count == layers.front(); });
 }
 
-Error cannot(Launcher launcher, std::string_view what, std::string_view remedy) {
+Error unsupported_by(Launcher launcher, std::string_view what, std::string_view remedy) {
   return {Code::kUnsupported, fmt::format("{}: {}; {}", to_string(launcher), what, remedy)};
 }
 
@@ -114,9 +114,9 @@ Result<std::string> launch_arguments(Launcher launcher, const LaunchInput& input
                              input.servers, input.devices_per_server, input.strategy.world_size())};
   }
   if (input.model.kind == workload::ModelKind::kEncoder)
-    return cannot(launcher, "an encoder has another training program", "take a decoder");
+    return unsupported_by(launcher, "an encoder has another training program", "take a decoder");
   if (input.precision == workload::Precision::kTf32)
-    return cannot(launcher, "tf32 has no flag", "take bf16, or fp32");
+    return unsupported_by(launcher, "tf32 has no flag", "take bf16, or fp32");
   switch (launcher) {
     case Launcher::kMegatron:
       return megatron_script(input, count);

@@ -31,8 +31,8 @@ std::optional<Launcher> launcher_named(std::string_view name);
 
 // Around the job's rate, which says nothing of it: a cosine down to a tenth, after a first tenth of
 // the steps, at most 100 of them, in which the rate rises.
-inline constexpr double kLeastRatePart = 0.1;
-inline constexpr int kUsualSteps = 1000;  // of a job that has no number of them
+inline constexpr double kFinalLearningRateFraction = 0.1;
+inline constexpr int kDefaultSteps = 1000;  // of a job that has no number of them
 
 // The references outlive the call.
 struct LaunchInput {
@@ -45,7 +45,7 @@ struct LaunchInput {
   std::string job_name = "regatta";
   double dropout = 0;  // of attention and of the outputs of a block, where the launcher has it
   workload::Optimizer optimizer;
-  int steps = kUsualSteps;
+  int steps = kDefaultSteps;
 };
 
 // In which the learning rate rises.

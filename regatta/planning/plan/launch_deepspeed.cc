@@ -15,7 +15,7 @@ namespace regatta::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using workload::Compression;
+using workload::GradientCompression;
 using workload::Offload;
 using workload::Precision;
 using workload::Recompute;
@@ -38,7 +38,7 @@ Status check_degrees(const Strategy& strategy) {
   for (const Degree& degree : {Degree{"tp", strategy.tp}, Degree{"pp", strategy.pp},
                                Degree{"cp", strategy.cp}, Degree{"ep", strategy.ep}}) {
     if (degree.value == 1) continue;
-    return cannot(
+    return unsupported_by(
         kSelf,
         fmt::format("{} {} is the program's, no configuration has it", degree.name, degree.value),
         fmt::format("set {} 1, or launch with megatron", degree.name));
@@ -50,26 +50,27 @@ Status check(const LaunchInput& input) {
   const Strategy& strategy = input.strategy;
   REGATTA_TRY_DO(check_degrees(strategy));
   if (input.precision == Precision::kFp8)
-    return cannot(kSelf, "fp8 is the program's, no configuration has it",
-                  "take bf16, or launch with megatron or torchrun");
+    return unsupported_by(kSelf, "fp8 is the program's, no configuration has it",
+                          "take bf16, or launch with megatron or torchrun");
   if (strategy.recompute == Recompute::kSelective)
-    return cannot(kSelf, "it recomputes whole blocks", "set recompute none or full");
+    return unsupported_by(kSelf, "it recomputes whole blocks", "set recompute none or full");
   if (strategy.shard_ranks > 0 && strategy.zero != 3) {
-    return cannot(kSelf,
-                  fmt::format("only zero 3 shares among {} of the replicas", strategy.shard_ranks),
-                  "set zero 3, or leave shard_ranks out");
+    return unsupported_by(
+        kSelf, fmt::format("only zero 3 shares among {} of the replicas", strategy.shard_ranks),
+        "set zero 3, or leave shard_ranks out");
   }
   if (offloads_optimizer(strategy) && strategy.zero == 0)
-    return cannot(kSelf, "only a shared optimizer can wait in the server's memory",
-                  "set zero 1, 2 or 3");
+    return unsupported_by(kSelf, "only a shared optimizer can wait in the server's memory",
+                          "set zero 1, 2 or 3");
   if (offloads_activations(strategy) && strategy.recompute != Recompute::kFull)
-    return cannot(kSelf, "it offloads the activations that recomputation starts from alone",
-                  "set recompute full, or offload none or optimizer");
-  if (strategy.compression != Compression::kNone && strategy.compression != Compression::kBf16 &&
-      strategy.compression != Compression::kFp16) {
-    return cannot(kSelf,
-                  "gradients travel in 16 or 32 bits, not as " + to_string(strategy.compression),
-                  "set compression none, bf16 or fp16");
+    return unsupported_by(kSelf, "it offloads the activations that recomputation starts from alone",
+                          "set recompute full, or offload none or optimizer");
+  if (strategy.compression != GradientCompression::kNone &&
+      strategy.compression != GradientCompression::kBf16 &&
+      strategy.compression != GradientCompression::kFp16) {
+    return unsupported_by(
+        kSelf, "gradients travel in 16 or 32 bits, not as " + to_string(strategy.compression),
+        "set compression none, bf16 or fp16");
   }
   return {};
 }
@@ -101,7 +102,7 @@ Json config_json(const LaunchInput& input, int micro_batches) {
                  {"zero_optimization", zero_json(strategy)}};
   if (input.precision == Precision::kBf16) config["bf16"] = {{"enabled", true}};
   if (input.precision == Precision::kFp16) config["fp16"] = {{"enabled", true}};
-  if (strategy.compression != Compression::kNone)
+  if (strategy.compression != GradientCompression::kNone)
     config["communication_data_type"] = to_string(strategy.compression);
   config["optimizer"] = {{"type", "AdamW"},
                          {"params",
@@ -113,7 +114,7 @@ Json config_json(const LaunchInput& input, int micro_batches) {
                          {"params",
                           {{"total_num_steps", input.steps},
                            {"warmup_num_steps", warmup_steps(input)},
-                           {"cos_min_ratio", kLeastRatePart}}}};
+                           {"cos_min_ratio", kFinalLearningRateFraction}}}};
   if (strategy.recompute == Recompute::kFull) {
     config["activation_checkpointing"] = {{"number_checkpoints", input.model.layers},
                                           {"partition_activations", false},
@@ -138,7 +139,7 @@ std::vector<std::string> notes(const Strategy& strategy) {
 
 Result<std::string> deepspeed_script(const LaunchInput& input, int micro_batches) {
   REGATTA_TRY_DO(check(input));
-  Flags flags("LAUNCH");
+  FlagArray flags("LAUNCH");
   flags.add_expanded("--hostfile", "\"${HOSTFILE:-hostfile}\"");
   flags.add("--num_nodes", input.servers);
   flags.add("--num_gpus", input.devices_per_server);

@@ -15,9 +15,9 @@ namespace {
 
 using workload::ModelShape;
 using workload::Offload;
+using workload::PipelineSchedule;
 using workload::Precision;
 using workload::Recompute;
-using workload::Schedule;
 using workload::Strategy;
 
 constexpr auto kSelf = Launcher::kMegatron;
@@ -26,24 +26,25 @@ constexpr int kVocabularyMultiple = 128;
 
 Status check_sharing(const Strategy& strategy) {
   if (strategy.zero >= 2) {
-    return cannot(
+    return unsupported_by(
         kSelf,
         fmt::format("zero {} is FSDP, which shares what this script keeps whole", strategy.zero),
         "set zero 1, or launch with torchrun");
   }
   if (strategy.shard_ranks > 0 && strategy.zero != 1) {
-    return cannot(kSelf, fmt::format("shard_ranks {} without zero 1", strategy.shard_ranks),
-                  "set zero 1, or leave shard_ranks out");
+    return unsupported_by(kSelf, fmt::format("shard_ranks {} without zero 1", strategy.shard_ranks),
+                          "set zero 1, or leave shard_ranks out");
   }
   if (strategy.offload == Offload::kActivations || strategy.offload == Offload::kBoth)
-    return cannot(kSelf, "activations stay on the device", "set offload none or optimizer");
+    return unsupported_by(kSelf, "activations stay on the device", "set offload none or optimizer");
   if (strategy.offload == Offload::kOptimizer && strategy.zero != 1)
-    return cannot(kSelf, "only a shared optimizer can wait in the server's memory", "set zero 1");
-  if (strategy.compression != workload::Compression::kNone &&
-      strategy.compression != workload::Compression::kBf16) {
-    return cannot(kSelf,
-                  "gradients travel as fp32 or bf16, not as " + to_string(strategy.compression),
-                  "set compression none or bf16");
+    return unsupported_by(kSelf, "only a shared optimizer can wait in the server's memory",
+                          "set zero 1");
+  if (strategy.compression != workload::GradientCompression::kNone &&
+      strategy.compression != workload::GradientCompression::kBf16) {
+    return unsupported_by(
+        kSelf, "gradients travel as fp32 or bf16, not as " + to_string(strategy.compression),
+        "set compression none or bf16");
   }
   return {};
 }
@@ -51,30 +52,31 @@ Status check_sharing(const Strategy& strategy) {
 Status check(const LaunchInput& input, int micro_batches) {
   const Strategy& strategy = input.strategy;
   const ModelShape& model = input.model;
-  if (strategy.pp > 1 && strategy.schedule != Schedule::k1F1B &&
-      strategy.schedule != Schedule::kInterleaved) {
-    return cannot(kSelf, "it has no schedule " + to_string(strategy.schedule),
-                  "set schedule 1f1b or interleaved");
+  if (strategy.pp > 1 && strategy.schedule != PipelineSchedule::k1F1B &&
+      strategy.schedule != PipelineSchedule::kInterleaved) {
+    return unsupported_by(kSelf, "it has no schedule " + to_string(strategy.schedule),
+                          "set schedule 1f1b or interleaved");
   }
   if (strategy.virtual_stages > 1 && (strategy.pp == 1 || micro_batches % strategy.pp != 0)) {
-    return cannot(kSelf,
-                  fmt::format("interleaved stages need pp above 1 and a multiple of it in "
-                              "micro-batches, not pp {} and {}",
-                              strategy.pp, micro_batches),
-                  "set virtual_stages 1, or another micro_batch");
+    return unsupported_by(kSelf,
+                          fmt::format("interleaved stages need pp above 1 and a multiple of it in "
+                                      "micro-batches, not pp {} and {}",
+                                      strategy.pp, micro_batches),
+                          "set virtual_stages 1, or another micro_batch");
   }
   if (attention_shape(model).kv_heads % strategy.tp != 0) {
-    return cannot(kSelf,
-                  fmt::format("tp {} does not divide the {} heads of keys and values", strategy.tp,
-                              attention_shape(model).kv_heads),
-                  "choose a divisor of them");
+    return unsupported_by(kSelf,
+                          fmt::format("tp {} does not divide the {} heads of keys and values",
+                                      strategy.tp, attention_shape(model).kv_heads),
+                          "choose a divisor of them");
   }
-  if (model.positions == workload::Positions::kRotary &&
+  if (model.positions == workload::PositionEncoding::kRotary &&
       model.rope_theta != std::floor(model.rope_theta))
-    return cannot(kSelf, fmt::format("rope_theta {} is no whole number", model.rope_theta),
-                  "round it");
+    return unsupported_by(kSelf, fmt::format("rope_theta {} is no whole number", model.rope_theta),
+                          "round it");
   if (has_experts(model) && strategy.tp > 1 && !strategy.sequence_parallel)
-    return cannot(kSelf, "experts with tp need shared tokens", "set sequence_parallel, or tp 1");
+    return unsupported_by(kSelf, "experts with tp need shared tokens",
+                          "set sequence_parallel, or tp 1");
   return check_sharing(strategy);
 }
 
@@ -86,7 +88,7 @@ int least_release(const LaunchInput& input) {
     if (is_used) release = std::max(release, minor);
   };
   needs(has_latent_attention(input.model) || has_experts(input.model), 10);
-  needs(input.model.positions == workload::Positions::kNone, 10);
+  needs(input.model.positions == workload::PositionEncoding::kNone, 10);
   needs(strategy.cp > 1 || strategy.shard_ranks > 0, 10);
   needs(strategy.offload == Offload::kOptimizer, 11);
   needs(strategy.shard_ranks > 0 && has_experts(input.model), 13);
@@ -103,7 +105,7 @@ std::string layout(const std::vector<int>& layers) {
 }
 
 // How the blocks divide into stages; the release that can say so.
-int add_stages(Flags& flags, const ModelShape& model, const Strategy& strategy) {
+int add_stages(FlagArray& flags, const ModelShape& model, const Strategy& strategy) {
   if (strategy.pp == 1) return 9;
   const std::vector<int> layers = layers_of_parts(model, strategy);
   if (are_equal(layers)) {
@@ -120,7 +122,7 @@ int add_stages(Flags& flags, const ModelShape& model, const Strategy& strategy) 
   return 13;
 }
 
-void add_attention(Flags& flags, const ModelShape& model) {
+void add_attention(FlagArray& flags, const ModelShape& model) {
   const workload::AttentionShape shape = attention_shape(model);
   flags.add("--num-attention-heads", model.heads);
   if (has_latent_attention(model)) {
@@ -140,8 +142,8 @@ void add_attention(Flags& flags, const ModelShape& model) {
   }
 }
 
-Flags model_flags(const ModelShape& model) {
-  Flags flags("MODEL");
+FlagArray model_flags(const ModelShape& model) {
+  FlagArray flags("MODEL");
   flags.add("--num-layers", model.layers);
   flags.add("--hidden-size", model.hidden);
   flags.add("--ffn-hidden-size", model.ffn_hidden);
@@ -149,18 +151,18 @@ Flags model_flags(const ModelShape& model) {
   flags.add("--seq-length", model.seq);
   flags.add("--max-position-embeddings", model.seq);
   switch (model.positions) {
-    case workload::Positions::kLearned:
+    case workload::PositionEncoding::kLearned:
       flags.add("--position-embedding-type", "learned_absolute");
       break;
-    case workload::Positions::kRotary:
+    case workload::PositionEncoding::kRotary:
       flags.add("--position-embedding-type", "rope");
       flags.add("--rotary-base", static_cast<long long>(model.rope_theta));
       flags.add("--rotary-percent", "1.0");
       break;
-    case workload::Positions::kNone:
+    case workload::PositionEncoding::kNone:
       flags.add("--position-embedding-type", "none");
   }
-  const bool is_rms = model.norm == workload::Norm::kRmsNorm;
+  const bool is_rms = model.norm == workload::NormKind::kRmsNorm;
   flags.add("--normalization", is_rms ? "RMSNorm" : "LayerNorm");
   flags.add("--norm-epsilon", model.norm_eps);
   if (model.activation == workload::Activation::kSwiglu) flags.add("--swiglu");
@@ -171,9 +173,9 @@ Flags model_flags(const ModelShape& model) {
   return flags;
 }
 
-Flags expert_flags(const ModelShape& model, const Strategy& strategy) {
+FlagArray expert_flags(const ModelShape& model, const Strategy& strategy) {
   const workload::Experts& experts = model.experts;
-  Flags flags("EXPERTS");
+  FlagArray flags("EXPERTS");
   flags.add("--num-experts", experts.count);
   flags.add("--expert-model-parallel-size", strategy.ep);
   flags.add("--expert-tensor-parallel-size", strategy.tp);
@@ -193,7 +195,7 @@ Flags expert_flags(const ModelShape& model, const Strategy& strategy) {
   return flags;
 }
 
-void add_optimizer_sharing(Flags& flags, const Strategy& strategy) {
+void add_optimizer_sharing(FlagArray& flags, const Strategy& strategy) {
   if (strategy.zero == 1) flags.add("--use-distributed-optimizer");
   if (strategy.shard_ranks > 0) {
     flags.add("--num-distributed-optimizer-instances",
@@ -203,7 +205,8 @@ void add_optimizer_sharing(Flags& flags, const Strategy& strategy) {
     flags.add("--overlap-grad-reduce");
     if (strategy.zero == 1) flags.add("--overlap-param-gather");
   }
-  if (strategy.compression == workload::Compression::kBf16) flags.add("--grad-reduce-in-bf16");
+  if (strategy.compression == workload::GradientCompression::kBf16)
+    flags.add("--grad-reduce-in-bf16");
   if (strategy.offload == Offload::kOptimizer) {
     flags.add("--optimizer-cpu-offload");
     flags.add("--optimizer-offload-fraction", "1.0");
@@ -211,7 +214,7 @@ void add_optimizer_sharing(Flags& flags, const Strategy& strategy) {
   }
 }
 
-void add_precision(Flags& flags, Precision precision) {
+void add_precision(FlagArray& flags, Precision precision) {
   if (precision == Precision::kFp16) flags.add("--fp16");
   if (precision == Precision::kBf16 || precision == Precision::kFp8) flags.add("--bf16");
   if (precision != Precision::kFp8) return;
@@ -221,9 +224,9 @@ void add_precision(Flags& flags, Precision precision) {
   flags.add("--transformer-impl", "transformer_engine");
 }
 
-Flags training_flags(const LaunchInput& input) {
+FlagArray training_flags(const LaunchInput& input) {
   const workload::Optimizer& adam = input.optimizer;
-  Flags flags("TRAINING");
+  FlagArray flags("TRAINING");
   flags.add("--micro-batch-size", input.strategy.micro_batch);
   flags.add("--global-batch-size", input.global_batch);
   add_precision(flags, input.precision);
@@ -231,7 +234,7 @@ Flags training_flags(const LaunchInput& input) {
   flags.add("--hidden-dropout", input.dropout);
   flags.add("--train-iters", input.steps);
   flags.add("--lr", adam.lr);
-  flags.add("--min-lr", fmt::format("{:.6g}", adam.lr * kLeastRatePart));
+  flags.add("--min-lr", fmt::format("{:.6g}", adam.lr * kFinalLearningRateFraction));
   flags.add("--lr-decay-style", "cosine");
   flags.add("--lr-warmup-iters", warmup_steps(input));
   flags.add("--adam-beta1", adam.beta1);
@@ -245,13 +248,13 @@ Flags training_flags(const LaunchInput& input) {
 }
 
 // How the ranks divide the work; the release that can say so.
-int add_degrees(Flags& flags, const LaunchInput& input) {
+int add_degrees(FlagArray& flags, const LaunchInput& input) {
   const Strategy& strategy = input.strategy;
   flags.add("--tensor-model-parallel-size", strategy.tp);
   flags.add("--pipeline-model-parallel-size", strategy.pp);
   flags.add("--context-parallel-size", strategy.cp);
   if (strategy.cp > 1) {
-    const bool is_ring = strategy.context == workload::ContextKind::kRing;
+    const bool is_ring = strategy.context == workload::ContextParallelism::kRing;
     flags.add("--cp-comm-type", is_ring ? "p2p" : "a2a");
   }
   const int release = add_stages(flags, input.model, strategy);
@@ -293,9 +296,9 @@ std::vector<std::string> notes(const LaunchInput& input, int release) {
 
 Result<std::string> megatron_script(const LaunchInput& input, int micro_batches) {
   REGATTA_TRY_DO(check(input, micro_batches));
-  Flags parallel("PARALLEL");
+  FlagArray parallel("PARALLEL");
   const int release = std::max(least_release(input), add_degrees(parallel, input));
-  std::vector<Flags> parts = {torchrun_flags(input), model_flags(input.model)};
+  std::vector<FlagArray> parts = {torchrun_flags(input), model_flags(input.model)};
   if (has_experts(input.model)) parts.push_back(expert_flags(input.model, input.strategy));
   parts.push_back(parallel);
   parts.push_back(training_flags(input));
@@ -305,7 +308,7 @@ Result<std::string> megatron_script(const LaunchInput& input, int micro_batches)
       "# Kernels start in the order of their launch, so that communication begins before "
       "what hides it.\nexport CUDA_DEVICE_MAX_CONNECTIONS=1\n";
   script += fmt::format("read -ra DATA <<<\"${{DATA_ARGS:-{}}}\"\n", data_words(input.model));
-  for (const Flags& part : parts)
+  for (const FlagArray& part : parts)
     script += part.text();
   script += fmt::format("exec torchrun {} pretrain_gpt.py", parts.front().use());
   for (std::size_t i = 1; i < parts.size(); ++i)

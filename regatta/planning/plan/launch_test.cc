@@ -20,9 +20,9 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using workload::ModelShape;
+using workload::PipelineSchedule;
 using workload::Precision;
 using workload::Recompute;
-using workload::Schedule;
 using workload::Strategy;
 
 // Owns what a LaunchInput refers to.
@@ -55,7 +55,7 @@ Case gpt3() {
                        .pp = 8,
                        .dp = 16,
                        .recompute = Recompute::kSelective,
-                       .schedule = Schedule::kInterleaved,
+                       .schedule = PipelineSchedule::kInterleaved,
                        .virtual_stages = 3,
                        .sequence_parallel = true,
                        .zero = 1},
@@ -68,7 +68,7 @@ Case llama3() {
            .strategy = {.tp = 4,
                         .pp = 4,
                         .dp = 2,
-                        .schedule = Schedule::kInterleaved,
+                        .schedule = PipelineSchedule::kInterleaved,
                         .virtual_stages = 5,
                         .sequence_parallel = true,
                         .cp = 2,
@@ -156,11 +156,12 @@ Case random_case(std::mt19937& random) {
   strategy.ep = has_experts(one.model) ? pick(powers) : 1;
   strategy.micro_batch = pick(std::vector<int>{1, 2});
   strategy.recompute = pick(workload::kRecomputes);
-  strategy.schedule = pick(std::vector<Schedule>{Schedule::k1F1B, Schedule::k1F1B,
-                                                 Schedule::kInterleaved, Schedule::kZbV});
-  if (strategy.schedule == Schedule::kInterleaved) strategy.virtual_stages = 2;
+  strategy.schedule =
+      pick(std::vector<PipelineSchedule>{PipelineSchedule::k1F1B, PipelineSchedule::k1F1B,
+                                         PipelineSchedule::kInterleaved, PipelineSchedule::kZbV});
+  if (strategy.schedule == PipelineSchedule::kInterleaved) strategy.virtual_stages = 2;
   strategy.sequence_parallel = strategy.tp > 1 && pick(std::vector<int>{0, 1, 1, 1}) == 1;
-  strategy.context = pick(workload::kContextKinds);
+  strategy.context = pick(workload::kContextParallelisms);
   strategy.overlap = pick(std::vector<int>{0, 1}) == 1;
   strategy.zero = pick(std::vector<int>{0, 1, 1, 2, 3, 3});
   one.precision = pick(std::vector<Precision>{Precision::kBf16, Precision::kFp8});
@@ -237,7 +238,7 @@ void expect_torchtitan_pipeline(const Case& one, const Values& values) {
   }
   EXPECT_EQ(local, micro_batches * strategy.micro_batch);
   EXPECT_EQ(values.number("--parallelism.pipeline_parallel_microbatch_size"), strategy.micro_batch);
-  const int parts = strategy.schedule == Schedule::kZbV ? 2 : strategy.virtual_stages;
+  const int parts = strategy.schedule == PipelineSchedule::kZbV ? 2 : strategy.virtual_stages;
   const auto layers = [&](const std::string& name) {
     return values.number("--parallelism.pipeline_parallel_" + name);
   };
@@ -317,7 +318,7 @@ TEST(LaunchArguments, RefuseByNameWhatMegatronLacks) {
     return refusal(gpt3(), Launcher::kMegatron, change);
   };
   EXPECT_EQ(refused([](Case& one) {
-              one.strategy.schedule = Schedule::kZbV;
+              one.strategy.schedule = PipelineSchedule::kZbV;
               one.strategy.virtual_stages = 1;
             }),
             "megatron: it has no schedule zb-v; set schedule 1f1b or interleaved");
@@ -392,7 +393,7 @@ TEST(LaunchArguments, WriteTheLayersThatStagesAreGiven) {
   const auto layout = one.script(Launcher::kMegatron);
   ASSERT_TRUE(layout) << layout.error().message;
   EXPECT_THAT(*layout, HasSubstr("--pipeline-model-parallel-layout 'Et*8|t*8|t*9|t*7L'"));
-  one.strategy.schedule = workload::Schedule::kInterleaved;
+  one.strategy.schedule = workload::PipelineSchedule::kInterleaved;
   one.strategy.virtual_stages = 2;
   one.strategy.stage_layers = {8, 10, 8, 6};
   const auto parts = one.script(Launcher::kMegatron);
@@ -420,7 +421,7 @@ TEST(LaunchArguments, LeaveTorchtitanFewerLayersOnTheEndsAlone) {
             "torchrun: only its first and its last stage can hold fewer layers; choose another pp "
             "or stage_layers, or launch with megatron");
   one.strategy.stage_layers = {10, 8, 8, 6};
-  one.strategy.schedule = workload::Schedule::kInterleaved;
+  one.strategy.schedule = workload::PipelineSchedule::kInterleaved;
   one.strategy.virtual_stages = 2;
   EXPECT_EQ(one.script(Launcher::kTorchrun).error().message,
             "torchrun: 32 layers do not divide into 8 equal parts; choose a pp and virtual_stages "

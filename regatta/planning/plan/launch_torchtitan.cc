@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/model/pipeline/order.h"
+#include "regatta/model/pipeline/pipeline_order.h"
 #include "regatta/planning/plan/internal/launch_script.h"
 #include "regatta/planning/plan/internal/launch_torchtitan_model.h"
 
@@ -15,9 +15,9 @@ namespace regatta::plan {
 namespace {
 
 using workload::Offload;
+using workload::PipelineSchedule;
 using workload::Precision;
 using workload::Recompute;
-using workload::Schedule;
 using workload::Strategy;
 
 constexpr auto kSelf = Launcher::kTorchrun;
@@ -28,37 +28,39 @@ int shard_ranks(const Strategy& strategy) {
   return strategy.shard_ranks > 0 ? strategy.shard_ranks : strategy.dp * strategy.cp;
 }
 
-std::string schedule_name(Schedule schedule) {
-  if (schedule == Schedule::kInterleaved) return "Interleaved1F1B";
-  return schedule == Schedule::kZbV ? "ZBVZeroBubble" : "1F1B";
+std::string schedule_name(PipelineSchedule schedule) {
+  if (schedule == PipelineSchedule::kInterleaved) return "Interleaved1F1B";
+  return schedule == PipelineSchedule::kZbV ? "ZBVZeroBubble" : "1F1B";
 }
 
 Status check_pipeline(const LaunchInput& input, int micro_batches) {
   const Strategy& strategy = input.strategy;
   if (strategy.pp == 1) return {};
-  if (strategy.schedule == Schedule::kZbH1 || strategy.schedule == Schedule::kDualPipe) {
-    return cannot(kSelf, "it has no schedule " + to_string(strategy.schedule),
-                  "set schedule 1f1b, interleaved or zb-v");
+  if (strategy.schedule == PipelineSchedule::kZbH1 ||
+      strategy.schedule == PipelineSchedule::kDualPipe) {
+    return unsupported_by(kSelf, "it has no schedule " + to_string(strategy.schedule),
+                          "set schedule 1f1b, interleaved or zb-v");
   }
   // torch.distributed.pipelining: rounds of about pp micro-batches, all alike.
   const int rounds = std::max(1, micro_batches / strategy.pp);
-  if (strategy.schedule == Schedule::kInterleaved && micro_batches % rounds != 0) {
-    return cannot(
+  if (strategy.schedule == PipelineSchedule::kInterleaved && micro_batches % rounds != 0) {
+    return unsupported_by(
         kSelf, fmt::format("{} micro-batches do not make {} equal rounds", micro_batches, rounds),
         "choose another micro_batch, or schedule 1f1b");
   }
   const std::vector<int> layers = layers_of_parts(input.model, strategy);
   if (are_equal(layers)) return {};
   if (parts_per_stage(strategy) > 1) {
-    return cannot(kSelf,
-                  fmt::format("{} layers do not divide into {} equal parts", input.model.layers,
-                              layers.size()),
-                  "choose a pp and virtual_stages that divide them, or launch with megatron");
+    return unsupported_by(
+        kSelf,
+        fmt::format("{} layers do not divide into {} equal parts", input.model.layers,
+                    layers.size()),
+        "choose a pp and virtual_stages that divide them, or launch with megatron");
   }
   const int most = *std::max_element(layers.begin(), layers.end());
   if (std::any_of(layers.begin() + 1, layers.end() - 1, [&](int count) { return count < most; })) {
-    return cannot(kSelf, "only its first and its last stage can hold fewer layers",
-                  "choose another pp or stage_layers, or launch with megatron");
+    return unsupported_by(kSelf, "only its first and its last stage can hold fewer layers",
+                          "choose another pp or stage_layers, or launch with megatron");
   }
   return {};
 }
@@ -66,20 +68,20 @@ Status check_pipeline(const LaunchInput& input, int micro_batches) {
 Status check_sharing(const Strategy& strategy) {
   const int copies = strategy.dp * strategy.cp;
   if (strategy.zero == 1)
-    return cannot(kSelf, "FSDP shares gradients with the optimizer", "set zero 2 or 3");
+    return unsupported_by(kSelf, "FSDP shares gradients with the optimizer", "set zero 2 or 3");
   if (strategy.zero == 0 && copies > 1 && copies != strategy.world_size())
-    return cannot(kSelf, "whole replicas go with no other degree", "set zero 2 or 3");
+    return unsupported_by(kSelf, "whole replicas go with no other degree", "set zero 2 or 3");
   if (strategy.zero == 0 && strategy.cp > 1)
-    return cannot(kSelf, "the ranks of a sequence share their weights", "set zero 2 or 3");
+    return unsupported_by(kSelf, "the ranks of a sequence share their weights", "set zero 2 or 3");
   if (shard_ranks(strategy) % strategy.cp != 0) {
-    return cannot(
+    return unsupported_by(
         kSelf,
         fmt::format("shard_ranks {} is no multiple of cp {}", strategy.shard_ranks, strategy.cp),
         "choose a multiple");
   }
   if (strategy.ep > 1 &&
       (strategy.ep % strategy.cp != 0 || shard_ranks(strategy) % strategy.ep != 0)) {
-    return cannot(
+    return unsupported_by(
         kSelf,
         fmt::format("ep {} must be a multiple of cp {} and divide the {} ranks that share "
                     "weights",
@@ -87,36 +89,37 @@ Status check_sharing(const Strategy& strategy) {
         "choose another ep, or another zero");
   }
   if (strategy.offload != Offload::kNone)
-    return cannot(kSelf, "it offloads weights with the optimizer, and no activations",
-                  "set offload none, or launch with deepspeed");
-  if (strategy.compression != workload::Compression::kNone)
-    return cannot(kSelf, "gradients are summed in fp32", "set compression none");
+    return unsupported_by(kSelf, "it offloads weights with the optimizer, and no activations",
+                          "set offload none, or launch with deepspeed");
+  if (strategy.compression != workload::GradientCompression::kNone)
+    return unsupported_by(kSelf, "gradients are summed in fp32", "set compression none");
   return {};
 }
 
 Status check(const LaunchInput& input, int micro_batches) {
   const Strategy& strategy = input.strategy;
   if (input.precision == Precision::kFp16)
-    return cannot(kSelf, "it has no fp16", "take bf16, or launch with megatron or deepspeed");
-  REGATTA_TRY_DO(check_titan_model(input.model));
+    return unsupported_by(kSelf, "it has no fp16",
+                          "take bf16, or launch with megatron or deepspeed");
+  REGATTA_TRY_DO(check_torchtitan_model(input.model));
   if (strategy.tp > 1 && !strategy.sequence_parallel)
-    return cannot(kSelf, "tensor ranks always share the tokens", "set sequence_parallel");
+    return unsupported_by(kSelf, "tensor ranks always share the tokens", "set sequence_parallel");
   if (attention_shape(input.model).kv_heads % strategy.tp != 0) {
-    return cannot(kSelf,
-                  fmt::format("tp {} does not divide the {} heads of keys and values", strategy.tp,
-                              attention_shape(input.model).kv_heads),
-                  "choose a divisor of them");
+    return unsupported_by(kSelf,
+                          fmt::format("tp {} does not divide the {} heads of keys and values",
+                                      strategy.tp, attention_shape(input.model).kv_heads),
+                          "choose a divisor of them");
   }
-  if (strategy.cp > 1 && strategy.context == workload::ContextKind::kAllToAll)
-    return cannot(kSelf, "it shares a sequence as a ring alone", "set context ring");
+  if (strategy.cp > 1 && strategy.context == workload::ContextParallelism::kAllToAll)
+    return unsupported_by(kSelf, "it shares a sequence as a ring alone", "set context ring");
   REGATTA_TRY_DO(check_pipeline(input, micro_batches));
   return check_sharing(strategy);
 }
 
-Flags degree_flags(const LaunchInput& input) {
+FlagArray degree_flags(const LaunchInput& input) {
   const Strategy& strategy = input.strategy;
   const int shards = shard_ranks(strategy) / strategy.cp;
-  Flags flags("PARALLEL");
+  FlagArray flags("PARALLEL");
   flags.add("--parallelism.data_parallel_replicate_degree", strategy.dp / shards);
   flags.add("--parallelism.data_parallel_shard_degree", shards);
   if (strategy.zero >= 2) {
@@ -141,7 +144,7 @@ Flags degree_flags(const LaunchInput& input) {
   return flags;
 }
 
-void add_precision(Flags& flags, const LaunchInput& input) {
+void add_precision(FlagArray& flags, const LaunchInput& input) {
   const bool is_whole = input.precision == Precision::kFp32;
   flags.add("--training.mixed_precision_param", is_whole ? "float32" : "bfloat16");
   if (input.precision != Precision::kFp8) return;
@@ -155,12 +158,12 @@ void add_precision(Flags& flags, const LaunchInput& input) {
   }
 }
 
-Flags training_flags(const LaunchInput& input, int micro_batches) {
+FlagArray training_flags(const LaunchInput& input, int micro_batches) {
   const Strategy& strategy = input.strategy;
   const workload::Optimizer& adam = input.optimizer;
   // A pipeline cuts a rank's whole batch into its micro-batches; without one they are summed.
   const int local = strategy.micro_batch * (strategy.pp > 1 ? micro_batches : 1);
-  Flags flags("TRAINING");
+  FlagArray flags("TRAINING");
   flags.add("--training.local_batch_size", local);
   flags.add("--training.global_batch_size", input.global_batch);
   flags.add("--training.seq_len", input.model.seq);
@@ -182,12 +185,12 @@ Flags training_flags(const LaunchInput& input, int micro_batches) {
   flags.add("--optimizer.weight_decay", adam.weight_decay);
   flags.add("--lr_scheduler.warmup_steps", warmup_steps(input));
   flags.add("--lr_scheduler.decay_type", "cosine");
-  flags.add("--lr_scheduler.min_lr_factor", kLeastRatePart);
+  flags.add("--lr_scheduler.min_lr_factor", kFinalLearningRateFraction);
   flags.add("--job.description", input.job_name);
   return flags;
 }
 
-std::vector<std::string> notes(const LaunchInput& input, const TitanModel& model) {
+std::vector<std::string> notes(const LaunchInput& input, const TorchtitanModel& model) {
   std::vector<std::string> lines = {
       "torchtitan 0.2: run it in its folder on every server, MASTER_ADDR the first server,",
       "NODE_RANK this server's number. CONFIG_FILE is a configuration to begin with, for data and "
@@ -204,14 +207,14 @@ std::vector<std::string> notes(const LaunchInput& input, const TitanModel& model
 
 Result<std::string> torchtitan_script(const LaunchInput& input, int micro_batches) {
   REGATTA_TRY_DO(check(input, micro_batches));
-  const TitanModel model = titan_model(input.model);
-  Flags model_flags("MODEL");
+  const TorchtitanModel model = torchtitan_model(input.model);
+  FlagArray model_flags("MODEL");
   model_flags.add("--model.name", model.name);
   model_flags.add("--model.flavor", model.flavor);
-  const std::vector<Flags> parts = {torchrun_flags(input), model_flags, degree_flags(input),
-                                    training_flags(input, micro_batches)};
+  const std::vector<FlagArray> parts = {torchrun_flags(input), model_flags, degree_flags(input),
+                                        training_flags(input, micro_batches)};
   std::string script = script_head(input, notes(input, model));
-  for (const Flags& part : parts)
+  for (const FlagArray& part : parts)
     script += part.text();
   script += fmt::format("exec torchrun {} -m torchtitan.train", parts.front().use());
   script += " ${CONFIG_FILE:+--job.config_file \"$CONFIG_FILE\"}";

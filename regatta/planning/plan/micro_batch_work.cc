@@ -6,7 +6,7 @@
 namespace regatta::plan {
 namespace {
 
-using workload::ContextKind;
+using workload::ContextParallelism;
 using workload::Recompute;
 
 // The host prepares backward kernels faster than forward ones: autograd runs them from C++.
@@ -14,7 +14,7 @@ constexpr double kBackwardLaunch = 0.6;
 
 class Work {
  public:
-  Work(const EstimateInput& input, const Machine& machine)
+  Work(const EstimateInput& input, const MachineModel& machine)
       : input_(input),
         strategy_(input.strategy),
         traits_(input.stack.traits),
@@ -27,9 +27,10 @@ class Work {
     const bool has_experts = workload::has_experts(input_.model);
     if (workload::dense_layers(input_.model) > 0) all.dense = block(false);
     if (has_experts) all.expert = block(true);
-    const cost::ComputeTime ends = gpu_ends_time(machine_.engines, input_.stack, work_);
-    all.ends.matmul = ends.matmul;
-    all.ends.passes = ends.passes;
+    const cost::ComputeTime ends =
+        gpu_embedding_and_head_time(machine_.engines, input_.stack, work_);
+    all.embedding_and_head.matmul = ends.matmul;
+    all.embedding_and_head.passes = ends.passes;
     all.logits = gpu_logits_memory(work_);
     const bool is_sliced = traits_.slices_boundaries || strategy_.sequence_parallel;
     const double activations = work_.tokens() * input_.model.hidden * element_;
@@ -139,7 +140,7 @@ class Work {
                                    .inside = std::max(1, machine_.network.devices / strategy_.tp),
                                    .rings = std::min(strategy_.tp, machine_.network.devices),
                                    .extent = strategy_.tp * strategy_.cp};
-    if (strategy_.context == ContextKind::kAllToAll) {
+    if (strategy_.context == ContextParallelism::kAllToAll) {
       const double queries = static_cast<double>(shape.heads) / strategy_.tp * dims;
       const double bytes = times * tokens * element_ * (heads * dims + queries);
       return cost::all_to_all_time(machine_.network, group, bytes);
@@ -153,14 +154,14 @@ class Work {
   const EstimateInput& input_;
   const workload::Strategy& strategy_;
   const cost::StackTraits& traits_;
-  const Machine& machine_;
+  const MachineModel& machine_;
   cost::RankWork work_;
   double element_;  // bytes of an activation
 };
 
 }  // namespace
 
-MicroBatchWork micro_batch_work(const EstimateInput& input, const Machine& machine) {
+MicroBatchWork micro_batch_work(const EstimateInput& input, const MachineModel& machine) {
   return Work(input, machine).micro_batch();
 }
 

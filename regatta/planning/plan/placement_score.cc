@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/model/workload/send_sets.h"
+#include "regatta/model/workload/concurrent_sends.h"
 
 namespace regatta::plan {
 namespace {
@@ -42,7 +42,7 @@ PlacementScore score_placement(const topo::Cluster& cluster, const workload::Mod
   known.cp = 1;
   PlacementScore score;
   double links = 0;
-  for (const workload::SendSet& set : workload::send_sets(model, known)) {
+  for (const workload::ConcurrentSends& set : workload::concurrent_sends(model, known)) {
     std::vector<fabric::ServerHop> hops;
     for (const workload::RankSend& send : set.sends)
       hops.push_back({placement[send.from.index()].server, placement[send.to.index()].server});
@@ -62,7 +62,7 @@ PlacementScore score_placement(const topo::Cluster& cluster, const workload::Mod
 
 std::string score_text(const topo::Cluster& cluster, const PlacementScore& score) {
   std::string text;
-  for (const SetScore& set : score.sets) {
+  for (const ConcurrentSendsScore& set : score.sets) {
     text += fmt::format("{}: {} hop{}, {}", set.name, set.hops.hops, set.hops.hops == 1 ? "" : "s",
                         within(cluster.fabric, set.hops));
     if (set.hops.collisions >= 0.05)
@@ -75,7 +75,7 @@ std::string score_text(const topo::Cluster& cluster, const PlacementScore& score
 
 nlohmann::json score_json(const PlacementScore& score) {
   nlohmann::json sets = nlohmann::json::array();
-  for (const SetScore& set : score.sets) {
+  for (const ConcurrentSendsScore& set : score.sets) {
     nlohmann::json one = hops_json(set.hops);
     one["name"] = set.name;
     sets.push_back(std::move(one));

@@ -12,17 +12,17 @@
 #include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
 #include "regatta/network/fabric/group_score.h"
-#include "regatta/planning/plan/plan.h"
+#include "regatta/planning/plan/simulated_plan.h"
 
 namespace regatta::plan {
 
-struct SetScore {
-  std::string name;  // "data-parallel rings", as workload/send_sets.h has it
+struct ConcurrentSendsScore {
+  std::string name;  // "data-parallel rings", as workload/concurrent_sends.h has it
   fabric::HopScore hops;
 };
 
 struct PlacementScore {
-  std::vector<SetScore> sets;
+  std::vector<ConcurrentSendsScore> sets;
   fabric::HopScore all;  // hops of all sets; links and collisions are those of each set, added up
 };
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/model/cost/rates.h"
-#include "regatta/planning/plan/internal/placement.h"
+#include "regatta/planning/plan/internal/placement_candidates.h"
 #include "regatta/planning/plan/test_plans.h"
 
 namespace regatta::plan {
@@ -80,9 +80,9 @@ TEST(ScorePlacement, DecidesBetweenPlacementsThatAreEquallyFast) {
   workload::Job job = example_job();
   job.strategy = {.tp = 1, .pp = 2, .dp = 4};
   const auto rates = cost::described_rates(cluster);
-  const auto result = search(job, cluster, rates);
+  const auto result = search_simulated_plans(job, cluster, rates);
   ASSERT_TRUE(result) << result.error().message;
-  const Plan& best = result->ranked.front();
+  const SimulatedPlan& best = result->ranked.front();
   const double chosen =
       score_placement(cluster, job.model, best.strategy, best.placement).all.links;
   double nearest = 6;

@@ -36,8 +36,8 @@ StepBreakdown& StepBreakdown::operator*=(double factor) {
   return *this;
 }
 
-std::vector<NamedPart> named_parts(const StepBreakdown& step) {
-  std::vector<NamedPart> parts;
+std::vector<NamedStepPart> named_step_parts(const StepBreakdown& step) {
+  std::vector<NamedStepPart> parts;
   parts.reserve(std::size(kParts));
   for (const auto& [name, part] : kParts)
     parts.push_back({name, step.*part});
@@ -46,7 +46,7 @@ std::vector<NamedPart> named_parts(const StepBreakdown& step) {
 
 Seconds straggler_time(const StepBreakdown& step, double servers) {
   const Seconds computed = step.matmul + step.attention + step.passes + step.recompute;
-  return computed * (cost::slowest_factor(servers) - 1);
+  return computed * (cost::straggler_factor(servers) - 1);
 }
 
 Seconds StepBreakdown::total() const {

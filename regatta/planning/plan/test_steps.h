@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "regatta/model/cost/stack.h"
+#include "regatta/model/cost/software_stack.h"
 #include "regatta/model/topo/presets.h"
 #include "regatta/model/workload/model_presets.h"
 #include "regatta/planning/plan/estimate.h"
@@ -18,7 +18,7 @@ struct GpuStep {
   workload::Strategy strategy;
   int micro_batches = 32;
   topo::ServerType server = *topo::find_server_preset("dgx-a100-80g");
-  const cost::Stack* stack = cost::find_stack("megatron-core");
+  const cost::SoftwareStack* stack = cost::find_software_stack("megatron-core");
 
   EstimateInput input() const {
     return {.model = model,
@@ -28,7 +28,7 @@ struct GpuStep {
             .stack = *stack};
   }
   std::vector<cost::GpuMemory> stages() const {
-    return memory_by_stage(input(), machine_of(input()), micro_batches);
+    return memory_by_stage(input(), machine_model(input()), micro_batches);
   }
 };
 

@@ -29,16 +29,16 @@ TEST(ReadAmp, MakesServersAndStagesOfARow) {
   ASSERT_EQ(runs->size(), 2U);  // the third model is not known
   EXPECT_EQ(runs->at(0).layers, (std::vector<int>{7, 6, 6, 5}));
   EXPECT_EQ(runs->at(0).cluster->type_of(ServerId{0}).device.name, "t4");
-  const Published& failed = runs->at(1);
-  EXPECT_EQ(failed.quantity, Quantity::kFailure);
+  const PublishedRun& failed = runs->at(1);
+  EXPECT_EQ(failed.quantity, MeasuredQuantity::kFailure);
   EXPECT_EQ(failed.layers, (std::vector<int>{0, 1, 4, 4, 4, 4, 4, 3}));
   EXPECT_EQ(failed.cluster->type_of(ServerId{2}).device.name, "v100-sxm2-16g");
   EXPECT_EQ(failed.cluster->type_of(ServerId{3}).device.name, "t4");
 }
 
 struct Trial {
-  Published run;
-  Outlook outlook;
+  PublishedRun run;
+  RunForecast forecast;
 };
 
 // Of the cluster that begins with this device; nothing where the tables are not there.
@@ -49,7 +49,7 @@ std::vector<Trial> trials(const std::string& device) {
   if (text.empty()) return {};
   const auto runs = read_published("amp_real_trials", text);
   EXPECT_TRUE(runs) << runs.error().message;
-  const auto outlooks = outlook(*runs);
+  const auto outlooks = forecast_runs(*runs);
   EXPECT_TRUE(outlooks) << outlooks.error().message;
   std::vector<Trial> found;
   for (std::size_t i = 0; i < runs->size(); ++i)
@@ -58,43 +58,43 @@ std::vector<Trial> trials(const std::string& device) {
   return found;
 }
 
-Score score_of(const std::vector<Trial>& trials,
-               const std::function<bool(const Published&)>& counts) {
-  std::vector<Pair> pairs;
+PredictionScore score_of(const std::vector<Trial>& trials,
+                         const std::function<bool(const PublishedRun&)>& counts) {
+  std::vector<PredictionPair> pairs;
   for (const Trial& trial : trials)
-    if (trial.run.quantity == Quantity::kStep && counts(trial.run))
-      pairs.push_back({trial.outlook.step.value, trial.run.measured, "one"});
+    if (trial.run.quantity == MeasuredQuantity::kStep && counts(trial.run))
+      pairs.push_back({trial.forecast.step.value, trial.run.measured, "one"});
   return score(pairs);
 }
 
 // Failed trials among the tenth that is predicted fastest, what does not fit left out.
 std::vector<Trial> failures_at_the_top(std::vector<Trial> trials) {
-  constexpr double kFillable = 0.94;
+  constexpr double kMaxMemoryFraction = 0.94;
   std::sort(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) {
-    return std::pair(a.outlook.memory_share > kFillable, a.outlook.step) <
-           std::pair(b.outlook.memory_share > kFillable, b.outlook.step);
+    return std::pair(a.forecast.memory_share > kMaxMemoryFraction, a.forecast.step) <
+           std::pair(b.forecast.memory_share > kMaxMemoryFraction, b.forecast.step);
   });
   trials.resize(trials.size() / 10);
-  std::erase_if(trials,
-                [](const Trial& trial) { return trial.run.quantity != Quantity::kFailure; });
+  std::erase_if(
+      trials, [](const Trial& trial) { return trial.run.quantity != MeasuredQuantity::kFailure; });
   return trials;
 }
 
-bool any(const Published& /*run*/) {
+bool any(const PublishedRun& /*run*/) {
   return true;
 }
 
 TEST(Amp, TrialsOnEqualServersAreRankedAsMeasured) {
   const std::vector<Trial> all = trials("t4");
   if (all.empty()) GTEST_SKIP() << "the published tables are not beside the project";
-  const Score result = score_of(all, any);
+  const PredictionScore result = score_of(all, any);
   EXPECT_EQ(result.rows, 47);
   EXPECT_LE(result.mape, 0.22);
   EXPECT_GE(result.spearman.value_or(0), 0.93);
   // One failed trial is predicted fastest: it needs 0.933 of its devices, where 0.94 is the limit.
   const std::vector<Trial> failures = failures_at_the_top(all);
   ASSERT_EQ(failures.size(), 1U);
-  EXPECT_GT(failures[0].outlook.memory_share, 0.93);
+  EXPECT_GT(failures[0].forecast.memory_share, 0.93);
 }
 
 // The bar of 0.8 is missed, for one cause: with tensor ranks in several stages, micro-batches of 1
@@ -104,11 +104,11 @@ TEST(Amp, TrialsOnEqualServersAreRankedAsMeasured) {
 TEST(Amp, TrialsOnMixedServersAreRankedAsMeasuredButForSmallMessages) {
   const std::vector<Trial> all = trials("v100-sxm2-16g");
   if (all.empty()) GTEST_SKIP() << "the published tables are not beside the project";
-  const Score result = score_of(all, any);
+  const PredictionScore result = score_of(all, any);
   EXPECT_EQ(result.rows, 43);
   EXPECT_LE(result.mape, 0.16);
   EXPECT_GE(result.spearman.value_or(0), 0.58);  // AMP's own model: 0.395
-  const Score others = score_of(all, [](const Published& run) {
+  const PredictionScore others = score_of(all, [](const PublishedRun& run) {
     return run.strategy.tp == 1 || run.strategy.pp == 1 || run.strategy.micro_batch > 2;
   });
   EXPECT_EQ(others.rows, 35);

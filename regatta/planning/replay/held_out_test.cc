@@ -12,17 +12,17 @@
 
 #include <gtest/gtest.h>
 
-#include "regatta/model/cost/stack.h"
-#include "regatta/planning/plan/gpu_search.h"
+#include "regatta/model/cost/software_stack.h"
+#include "regatta/planning/plan/estimated_plan_search.h"
+#include "regatta/planning/replay/embedded_sets.h"
 #include "regatta/planning/replay/replay.h"
-#include "regatta/planning/replay/shipped.h"
 
 namespace regatta::replay {
 namespace {
 
 struct Bar {
   const char* set;
-  Quantity quantity;
+  MeasuredQuantity quantity;
   double mape;
   double worst;
   double spearman;
@@ -30,7 +30,7 @@ struct Bar {
 
 class HeldOut : public testing::TestWithParam<Bar> {};
 
-std::optional<std::vector<Published>> runs_of(const std::string& set) {
+std::optional<std::vector<PublishedRun>> runs_of(const std::string& set) {
   // regatta/planning/replay/testdata, from which the project's own folder is three up.
   const auto beside = std::filesystem::path(REGATTA_TESTDATA) / "../../../../shared/data/training";
   std::ifstream file(beside.lexically_normal() / (set + ".csv"));
@@ -45,13 +45,13 @@ TEST_P(HeldOut, RowsArePredictedWithinTheBar) {
   const Bar& bar = GetParam();
   const auto runs = runs_of(bar.set);
   if (!runs) GTEST_SKIP() << "the published tables are not beside the project";
-  const auto pairs = predict(*runs);
+  const auto pairs = predict_runs(*runs);
   ASSERT_TRUE(pairs) << pairs.error().message;
-  std::vector<Pair> scored;
+  std::vector<PredictionPair> scored;
   for (std::size_t i = 0; i < runs->size(); ++i)
     if (runs->at(i).quantity == bar.quantity && !runs->at(i).is_calibration)
       scored.push_back(pairs->at(i));
-  const Score result = score(scored);
+  const PredictionScore result = score(scored);
   EXPECT_GT(result.rows, 2);
   EXPECT_LE(result.mape, bar.mape);
   EXPECT_LE(result.worst, bar.worst);
@@ -61,17 +61,17 @@ TEST_P(HeldOut, RowsArePredictedWithinTheBar) {
 // MAPE as the project promises it, or, where it is better, what it reaches and half a point.
 INSTANTIATE_TEST_SUITE_P(
     Sets, HeldOut,
-    testing::Values(Bar{"vtrain_multi_a100_part", Quantity::kStep, 0.088, 0.485, 0.95},
-                    Bar{"bloom_176b_part", Quantity::kStep, 0.03, 0.115, 0.8},
-                    Bar{"bloom_176b_part", Quantity::kMemory, 0.06, 0.3, 0.9},
-                    Bar{"korthikanti_table5", Quantity::kStep, 0.025, 0.06, 0.99},
-                    Bar{"korthikanti_memory", Quantity::kState, 0.01, 0.01, 0.9},
-                    Bar{"korthikanti_memory", Quantity::kActivations, 0.01, 0.02, 0.99},
-                    Bar{"megatron_sc21_table1", Quantity::kStep, 0.05, 0.1, 0.99},
-                    Bar{"megatron_sc21_table2_zero3", Quantity::kStep, 0.05, 0.15, 0.95},
-                    Bar{"mosaic_fsdp", Quantity::kStep, 0.07, 0.35, 0.95},
-                    Bar{"nemo_2407_h100_fp8", Quantity::kStep, 0.05, 0.12, 0.95},
-                    Bar{"nemo_context_parallel", Quantity::kStep, 0.047, 0.12, 0.95}),
+    testing::Values(Bar{"vtrain_multi_a100_part", MeasuredQuantity::kStep, 0.088, 0.485, 0.95},
+                    Bar{"bloom_176b_part", MeasuredQuantity::kStep, 0.03, 0.115, 0.8},
+                    Bar{"bloom_176b_part", MeasuredQuantity::kMemory, 0.06, 0.3, 0.9},
+                    Bar{"korthikanti_table5", MeasuredQuantity::kStep, 0.025, 0.06, 0.99},
+                    Bar{"korthikanti_memory", MeasuredQuantity::kState, 0.01, 0.01, 0.9},
+                    Bar{"korthikanti_memory", MeasuredQuantity::kActivations, 0.01, 0.02, 0.99},
+                    Bar{"megatron_sc21_table1", MeasuredQuantity::kStep, 0.05, 0.1, 0.99},
+                    Bar{"megatron_sc21_table2_zero3", MeasuredQuantity::kStep, 0.05, 0.15, 0.95},
+                    Bar{"mosaic_fsdp", MeasuredQuantity::kStep, 0.07, 0.35, 0.95},
+                    Bar{"nemo_2407_h100_fp8", MeasuredQuantity::kStep, 0.05, 0.12, 0.95},
+                    Bar{"nemo_context_parallel", MeasuredQuantity::kStep, 0.047, 0.12, 0.95}),
     [](const testing::TestParamInfo<Bar>& bar) {
       return std::string(bar.param.set) + "_" + to_string(bar.param.quantity);
     });
@@ -82,9 +82,9 @@ TEST(HeldOutContext, ParallelismBeginsToWinWithinTwiceTheMeasuredLength) {
   const auto runs = runs_of("nemo_context_parallel");
   if (!runs) GTEST_SKIP() << "the published tables are not beside the project";
   std::map<std::string, int> first;
-  for (const Published& run : *runs) {
+  for (const PublishedRun& run : *runs) {
     if (run.model.seq > 256 * 1024 || first.contains(run.server.device.name)) continue;
-    const cost::Stack& stack = *cost::find_stack(run.stack);
+    const cost::SoftwareStack& stack = *cost::find_software_stack(run.stack);
     workload::StrategyRequest without;
     without.cp = 1;
     without.zero = 1;
@@ -94,15 +94,15 @@ TEST(HeldOutContext, ParallelismBeginsToWinWithinTwiceTheMeasuredLength) {
                                     .precision = run.precision,
                                     .server = run.server,
                                     .stack = stack};
-    const plan::GpuProblem problem{.model = run.model,
-                                   .global_batch = run.global_batch,
-                                   .precision = run.precision,
-                                   .request = without,
-                                   .server = run.server,
-                                   .stack = stack,
-                                   .machine = plan::machine_of(input),
-                                   .devices = run.strategy.world_size()};
-    const auto best = plan::gpu_search(problem, plan::SearchMode::kPruned, 1);
+    const plan::PlanningProblem problem{.model = run.model,
+                                        .global_batch = run.global_batch,
+                                        .precision = run.precision,
+                                        .request = without,
+                                        .server = run.server,
+                                        .stack = stack,
+                                        .machine = plan::machine_model(input),
+                                        .devices = run.strategy.world_size()};
+    const auto best = plan::search_estimated_plans(problem, plan::SearchMode::kPruned, 1);
     ASSERT_TRUE(best) << best.error().message;
     const auto with = plan::estimate_step(input);
     ASSERT_TRUE(with);
@@ -127,12 +127,12 @@ TEST(HeldOutIntervals, HoldSevenToNineOfTenRows) {
                           "nemo_2407_h100_fp8", "nemo_context_parallel"}) {
     const auto runs = runs_of(set);
     if (!runs) GTEST_SKIP() << "the published tables are not beside the project";
-    const auto pairs = predict(*runs);
+    const auto pairs = predict_runs(*runs);
     ASSERT_TRUE(pairs);
     for (std::size_t i = 0; i < runs->size(); ++i) {
-      const Published& run = runs->at(i);
-      if (run.quantity != Quantity::kStep || run.is_calibration) continue;
-      const cost::Stack& stack = *cost::find_stack(run.stack);
+      const PublishedRun& run = runs->at(i);
+      if (run.quantity != MeasuredQuantity::kStep || run.is_calibration) continue;
+      const cost::SoftwareStack& stack = *cost::find_software_stack(run.stack);
       const double ratio = pairs->at(i).measured / pairs->at(i).predicted;
       held += ratio >= stack.low && ratio <= stack.high ? 1 : 0;
       ++rows;
@@ -143,19 +143,19 @@ TEST(HeldOutIntervals, HoldSevenToNineOfTenRows) {
 }
 
 TEST(HeldOutIntervals, HoldSevenToNineOfTenRowsOfExperts) {
-  const auto sets = shipped_sets();
-  const auto set = std::find_if(sets.begin(), sets.end(), [](const ShippedSet& one) {
+  const auto sets = embedded_sets();
+  const auto set = std::find_if(sets.begin(), sets.end(), [](const EmbeddedSet& one) {
     return std::string_view(one.name) == "experts";
   });
   ASSERT_NE(set, sets.end());
   const auto runs = read_published(std::string(set->name), std::string(set->text));
   ASSERT_TRUE(runs);
-  const auto pairs = predict(*runs);
+  const auto pairs = predict_runs(*runs);
   ASSERT_TRUE(pairs);
   int held = 0;
   for (std::size_t i = 0; i < runs->size(); ++i) {
-    const cost::Spread spread =
-        cost::spread_of(*cost::find_stack(runs->at(i).stack), runs->at(i).model);
+    const cost::PredictionErrorRange spread = cost::prediction_error_range(
+        *cost::find_software_stack(runs->at(i).stack), runs->at(i).model);
     const double ratio = pairs->at(i).measured / pairs->at(i).predicted;
     held += ratio >= spread.low && ratio <= spread.high ? 1 : 0;
   }
@@ -168,12 +168,13 @@ TEST(HeldOutIntervals, HoldSevenToNineOfTenRowsOfExperts) {
 TEST(HeldOutCliff, MisalignedHeadsOfBloomAreSlowByAsMuchAsMeasured) {
   const auto runs = runs_of("bloom_176b_part");
   if (!runs) GTEST_SKIP() << "the published tables are not beside the project";
-  const auto pairs = predict(*runs);
+  const auto pairs = predict_runs(*runs);
   ASSERT_TRUE(pairs);
-  std::map<int, Pair> by_heads;
+  std::map<int, PredictionPair> by_heads;
   for (std::size_t i = 0; i < runs->size(); ++i) {
-    const Published& run = runs->at(i);
-    if (run.quantity == Quantity::kStep && run.model.hidden == 13824 && run.model.layers == 78)
+    const PublishedRun& run = runs->at(i);
+    if (run.quantity == MeasuredQuantity::kStep && run.model.hidden == 13824 &&
+        run.model.layers == 78)
       by_heads[run.model.heads] = pairs->at(i);
   }
   const double measured = by_heads.at(128).measured / by_heads.at(64).measured;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "regatta/planning/plan/estimate.h"
-#include "regatta/planning/plan/mixed.h"
+#include "regatta/planning/plan/heterogeneous_estimate.h"
 
 namespace regatta::replay {
 namespace {
@@ -47,14 +47,14 @@ cost::Calibration calibration_of(const Point& point) {
           .collective_latency = Seconds{at(6)}};
 }
 
-using Sets = std::vector<std::vector<Published>>;
+using Sets = std::vector<std::vector<PublishedRun>>;
 
 // Calibration rows of the stack alone.
-Sets rows_of(const cost::Stack& stack, const Sets& sets) {
+Sets rows_of(const cost::SoftwareStack& stack, const Sets& sets) {
   Sets kept;
-  for (const std::vector<Published>& set : sets) {
-    std::vector<Published> rows;
-    std::copy_if(set.begin(), set.end(), std::back_inserter(rows), [&](const Published& run) {
+  for (const std::vector<PublishedRun>& set : sets) {
+    std::vector<PublishedRun> rows;
+    std::copy_if(set.begin(), set.end(), std::back_inserter(rows), [&](const PublishedRun& run) {
       return run.is_calibration && run.stack == stack.name;
     });
     if (!rows.empty()) kept.push_back(std::move(rows));
@@ -62,9 +62,10 @@ Sets rows_of(const cost::Stack& stack, const Sets& sets) {
   return kept;
 }
 
-class Fit {
+class CalibrationFit {
  public:
-  Fit(cost::Stack stack, const Sets& sets) : stack_(std::move(stack)), sets_(sets) {}
+  CalibrationFit(cost::SoftwareStack stack, const Sets& sets)
+      : stack_(std::move(stack)), sets_(sets) {}
 
   cost::Calibration run() {
     constexpr int kRestarts = 3;
@@ -90,10 +91,10 @@ class Fit {
   double miss(const Point& point) {
     stack_.calibration = calibration_of(point);
     double sum = 0;
-    for (const std::vector<Published>& set : sets_) {
+    for (const std::vector<PublishedRun>& set : sets_) {
       double errors = 0;
-      const auto pairs = predict(set, &stack_);
-      for (const Pair& pair : *pairs)
+      const auto pairs = predict_runs(set, &stack_);
+      for (const PredictionPair& pair : *pairs)
         errors += std::abs(std::log(pair.predicted / pair.measured));
       sum += errors / static_cast<double>(set.size());
     }
@@ -152,7 +153,7 @@ class Fit {
     }
   }
 
-  cost::Stack stack_;
+  cost::SoftwareStack stack_;
   const Sets& sets_;
   std::vector<Corner> corners_;
 };
@@ -164,8 +165,8 @@ struct Predicted {
   double memory_share = 0;
 };
 
-Result<Predicted> on_equal_servers(const Published& run, const workload::Strategy& strategy,
-                                   const cost::Stack& stack) {
+Result<Predicted> on_equal_servers(const PublishedRun& run, const workload::Strategy& strategy,
+                                   const cost::SoftwareStack& stack) {
   REGATTA_TRY(estimate, plan::estimate_step({.model = run.model,
                                              .strategy = strategy,
                                              .global_batch = run.global_batch,
@@ -176,48 +177,48 @@ Result<Predicted> on_equal_servers(const Published& run, const workload::Strateg
   return Predicted{estimate.step.total(), estimate.memory, estimate.memory.total() / capacity};
 }
 
-Result<Predicted> on_cluster(const Published& run, const workload::Strategy& strategy,
-                             const cost::Stack& stack) {
-  const plan::MixedInput input{.model = run.model,
-                               .strategy = strategy,
-                               .global_batch = run.global_batch,
-                               .precision = run.precision,
-                               .cluster = *run.cluster,
-                               .stack = stack};
-  plan::MixedSplit split = plan::even_split(input);
+Result<Predicted> on_cluster(const PublishedRun& run, const workload::Strategy& strategy,
+                             const cost::SoftwareStack& stack) {
+  const plan::HeterogeneousInput input{.model = run.model,
+                                       .strategy = strategy,
+                                       .global_batch = run.global_batch,
+                                       .precision = run.precision,
+                                       .cluster = *run.cluster,
+                                       .stack = stack};
+  plan::HeterogeneousSplit split = plan::even_split(input);
   if (!run.layers.empty()) split.layers = run.layers;
-  REGATTA_TRY(estimate, plan::estimate_mixed(input, split));
-  const plan::MixedStage& worst = estimate.worst();
+  REGATTA_TRY(estimate, plan::estimate_heterogeneous(input, split));
+  const plan::HeterogeneousStage& worst = estimate.worst();
   return Predicted{estimate.step.total(), worst.memory,
                    worst.memory.total() / static_cast<double>(worst.capacity.value)};
 }
 
-Result<Predicted> predicted(const Published& run, const workload::Strategy& strategy,
-                            const cost::Stack& stack) {
+Result<Predicted> predicted(const PublishedRun& run, const workload::Strategy& strategy,
+                            const cost::SoftwareStack& stack) {
   return run.cluster ? on_cluster(run, strategy, stack) : on_equal_servers(run, strategy, stack);
 }
 
 // What the run's quantity is predicted to be.
-Result<double> value_of(const Published& run, const workload::Strategy& strategy,
-                        const cost::Stack& stack) {
+Result<double> value_of(const PublishedRun& run, const workload::Strategy& strategy,
+                        const cost::SoftwareStack& stack) {
   REGATTA_TRY(all, predicted(run, strategy, stack));
   const cost::GpuMemory& memory = all.memory;
   switch (run.quantity) {
-    case Quantity::kStep:
+    case MeasuredQuantity::kStep:
       return all.step.value;
-    case Quantity::kMemory:
-    case Quantity::kFailure:
+    case MeasuredQuantity::kMemory:
+    case MeasuredQuantity::kFailure:
       return memory.total();
-    case Quantity::kState:
+    case MeasuredQuantity::kState:
       return memory.weights + memory.gradients + memory.optimizer;
-    case Quantity::kActivations:
+    case MeasuredQuantity::kActivations:
       return memory.activations;
   }
   return 0.0;
 }
 
 // The least over the micro-batches that the source leaves open, or the error of the smallest.
-Result<double> least_value(const Published& run, const cost::Stack& stack) {
+Result<double> least_value(const PublishedRun& run, const cost::SoftwareStack& stack) {
   workload::Strategy strategy = run.strategy;
   strategy.micro_batch = 1;
   Result<double> least = value_of(run, strategy, stack);
@@ -229,18 +230,20 @@ Result<double> least_value(const Published& run, const cost::Stack& stack) {
   return least;
 }
 
-Result<const cost::Stack*> stack_of(const Published& run, const cost::Stack* given) {
-  const cost::Stack* used = given != nullptr ? given : cost::find_stack(run.stack);
+Result<const cost::SoftwareStack*> stack_of(const PublishedRun& run,
+                                            const cost::SoftwareStack* given) {
+  const cost::SoftwareStack* used = given != nullptr ? given : cost::find_software_stack(run.stack);
   if (used != nullptr) return used;
   return Error{Code::kInvalidInput, run.name + ": there is no software stack '" + run.stack +
-                                        "'; add it to cost/stack.cc"};
+                                        "'; add it to cost/software_stack.cc"};
 }
 
 }  // namespace
 
-Result<std::vector<Outlook>> outlook(const std::vector<Published>& runs, const cost::Stack* stack) {
-  std::vector<Outlook> outlooks;
-  for (const Published& run : runs) {
+Result<std::vector<RunForecast>> forecast_runs(const std::vector<PublishedRun>& runs,
+                                               const cost::SoftwareStack* stack) {
+  std::vector<RunForecast> outlooks;
+  for (const PublishedRun& run : runs) {
     REGATTA_TRY(used, stack_of(run, stack));
     const auto all = predicted(run, run.strategy, *used);
     if (!all) return Error{all.error().code, run.name + ": " + all.error().message};
@@ -249,9 +252,10 @@ Result<std::vector<Outlook>> outlook(const std::vector<Published>& runs, const c
   return outlooks;
 }
 
-Result<std::vector<Pair>> predict(const std::vector<Published>& runs, const cost::Stack* stack) {
-  std::vector<Pair> pairs;
-  for (const Published& run : runs) {
+Result<std::vector<PredictionPair>> predict_runs(const std::vector<PublishedRun>& runs,
+                                                 const cost::SoftwareStack* stack) {
+  std::vector<PredictionPair> pairs;
+  for (const PublishedRun& run : runs) {
     REGATTA_TRY(used, stack_of(run, stack));
     const auto value = run.strategy.micro_batch == 0 ? least_value(run, *used)
                                                      : value_of(run, run.strategy, *used);
@@ -261,7 +265,7 @@ Result<std::vector<Pair>> predict(const std::vector<Published>& runs, const cost
   return pairs;
 }
 
-Result<cost::Calibration> fit(const cost::Stack& stack, const Sets& sets) {
+Result<cost::Calibration> fit_calibration(const cost::SoftwareStack& stack, const Sets& sets) {
   const Sets rows = rows_of(stack, sets);
   if (rows.empty()) {
     return Error{Code::kInvalidInput,
@@ -269,9 +273,9 @@ Result<cost::Calibration> fit(const cost::Stack& stack, const Sets& sets) {
                      ": none of the runs is a calibration row of this stack; give the files "
                      "that it is fitted on"};
   }
-  for (const std::vector<Published>& set : rows)
-    REGATTA_TRY_DO(predict(set, &stack));
-  return Fit(stack, rows).run();
+  for (const std::vector<PublishedRun>& set : rows)
+    REGATTA_TRY_DO(predict_runs(set, &stack));
+  return CalibrationFit(stack, rows).run();
 }
 
 }  // namespace regatta::replay

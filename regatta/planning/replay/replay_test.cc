@@ -6,15 +6,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "regatta/planning/replay/shipped.h"
+#include "regatta/planning/replay/embedded_sets.h"
 
 namespace regatta::replay {
 namespace {
 
 using testing::HasSubstr;
 
-std::vector<Published> shipped(const std::string& name) {
-  for (const ShippedSet& set : shipped_sets()) {
+std::vector<PublishedRun> shipped(const std::string& name) {
+  for (const EmbeddedSet& set : embedded_sets()) {
     if (name != set.name) continue;
     const auto runs = read_published(set.name, set.text);
     EXPECT_TRUE(runs) << runs.error().message;
@@ -25,11 +25,11 @@ std::vector<Published> shipped(const std::string& name) {
 
 // No row of it was used to fit anything. The bound is what is reached, rounded up.
 TEST(Predict, MeetsTheTimesOfKorthikantiWithoutHavingSeenThem) {
-  const std::vector<Published> runs = shipped("korthikanti_table5");
+  const std::vector<PublishedRun> runs = shipped("korthikanti_table5");
   ASSERT_EQ(runs.size(), 8U);
-  const auto pairs = predict(runs);
+  const auto pairs = predict_runs(runs);
   ASSERT_TRUE(pairs) << pairs.error().message;
-  const Score result = score(*pairs);
+  const PredictionScore result = score(*pairs);
   EXPECT_LT(result.mape, 0.025);
   EXPECT_LT(result.worst, 0.06);
   EXPECT_DOUBLE_EQ(*result.spearman, 1);
@@ -37,9 +37,9 @@ TEST(Predict, MeetsTheTimesOfKorthikantiWithoutHavingSeenThem) {
 
 // Narayanan et al., SC'21, table 1: 1.7 to 1008 billion parameters on 32 to 3072 devices.
 TEST(Predict, MeetsTheTimesOfMegatronWithoutHavingSeenThem) {
-  const auto pairs = predict(shipped("megatron_sc21_table1"));
+  const auto pairs = predict_runs(shipped("megatron_sc21_table1"));
   ASSERT_TRUE(pairs) << pairs.error().message;
-  const Score result = score(*pairs);
+  const PredictionScore result = score(*pairs);
   EXPECT_EQ(result.rows, 10);
   EXPECT_LT(result.mape, 0.05);
   EXPECT_GT(*result.spearman, 0.98);
@@ -47,9 +47,9 @@ TEST(Predict, MeetsTheTimesOfMegatronWithoutHavingSeenThem) {
 
 // 8 to 16,384 devices of three generations; the bounds are what is reached, rounded up.
 TEST(Predict, MeetsRunsAtScaleWithoutHavingBeenFittedToThem) {
-  const auto pairs = predict(shipped("at_scale"));
+  const auto pairs = predict_runs(shipped("at_scale"));
   ASSERT_TRUE(pairs) << pairs.error().message;
-  const Score result = score(*pairs);
+  const PredictionScore result = score(*pairs);
   EXPECT_EQ(result.rows, 19);
   EXPECT_LT(result.mape, 0.07);
   EXPECT_LT(result.worst, 0.13);
@@ -57,47 +57,47 @@ TEST(Predict, MeetsRunsAtScaleWithoutHavingBeenFittedToThem) {
 }
 
 TEST(Predict, RanksMixturesOfExpertsOfWhichReleasesDifferByTwice) {
-  const auto pairs = predict(shipped("experts"));
+  const auto pairs = predict_runs(shipped("experts"));
   ASSERT_TRUE(pairs) << pairs.error().message;
-  const Score result = score(*pairs);
+  const PredictionScore result = score(*pairs);
   EXPECT_EQ(result.rows, 11);
   EXPECT_LT(result.mape, 0.2);
   EXPECT_GT(*result.spearman, 0.9);
 }
 
 TEST(Predict, NamesTheRunThatCannotBePredicted) {
-  std::vector<Published> runs = shipped("korthikanti_table5");
+  std::vector<PublishedRun> runs = shipped("korthikanti_table5");
   runs[1].strategy.tp = 7;
-  EXPECT_THAT(predict(runs).error().message,
+  EXPECT_THAT(predict_runs(runs).error().message,
               HasSubstr("tp8 pp1 dp1 mb4 recompute=selective sp: tp 7 does not divide"));
   runs = shipped("korthikanti_table5");
   runs[0].stack = "none";
-  EXPECT_THAT(predict(runs).error().message, HasSubstr("there is no software stack 'none'"));
+  EXPECT_THAT(predict_runs(runs).error().message, HasSubstr("there is no software stack 'none'"));
 }
 
 // Runs that a known calibration made: the fit must find predictions as good.
 TEST(Fit, FindsACalibrationThatExplainsWhatOneMade) {
-  cost::Stack truth = *cost::find_stack("megatron-lm-2022");
+  cost::SoftwareStack truth = *cost::find_software_stack("megatron-lm-2022");
   truth.calibration.matrix_efficiency = 0.7;
   truth.calibration.tile_depth = 250;
   truth.calibration.memory_efficiency = 0.6;
-  std::vector<Published> runs = shipped("korthikanti_table5");
-  const auto made = predict(runs, &truth);
+  std::vector<PublishedRun> runs = shipped("korthikanti_table5");
+  const auto made = predict_runs(runs, &truth);
   ASSERT_TRUE(made);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     runs[i].measured = made->at(i).predicted;
     runs[i].is_calibration = true;
   }
-  cost::Stack stack = *cost::find_stack("megatron-lm-2022");
-  const auto calibration = fit(stack, {runs});
+  cost::SoftwareStack stack = *cost::find_software_stack("megatron-lm-2022");
+  const auto calibration = fit_calibration(stack, {runs});
   ASSERT_TRUE(calibration) << calibration.error().message;
   stack.calibration = *calibration;
-  EXPECT_LT(score(*predict(runs, &stack)).mape, 0.01);
+  EXPECT_LT(score(*predict_runs(runs, &stack)).mape, 0.01);
 }
 
 TEST(Fit, RefusesWhatHasNoCalibrationRow) {
-  const auto calibration =
-      fit(*cost::find_stack("megatron-lm-2022"), {shipped("korthikanti_table5")});
+  const auto calibration = fit_calibration(*cost::find_software_stack("megatron-lm-2022"),
+                                           {shipped("korthikanti_table5")});
   ASSERT_FALSE(calibration);
   EXPECT_THAT(calibration.error().message, HasSubstr("none of the runs is a calibration row"));
 }

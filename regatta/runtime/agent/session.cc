@@ -21,7 +21,8 @@ namespace regatta::agent {
 namespace {
 
 constexpr Seconds kTick{0.05};
-constexpr Seconds kHeldUp{1.0};  // a longer gap between two ticks is this process's own fault
+constexpr Seconds kOwnStallLimit{
+    1.0};  // a longer gap between two ticks is this process's own fault
 constexpr Seconds kStopGrace{1.0};
 constexpr Seconds kStopPatience{2.5};
 
@@ -62,7 +63,7 @@ struct Session::Impl {
   std::optional<lab::LabInfo> lab;
   bool owns_lab = false;
   std::string token;
-  Inbox inbox;  // outlives the links
+  AgentMessageQueue inbox;  // outlives the links
   std::vector<AgentHandle> agents;
   int runs = 0;
 
@@ -70,11 +71,11 @@ struct Session::Impl {
   Status open();
   Status open_lab();
   Status check(const std::vector<WorkerLaunch>& workers) const;
-  RunShape shape_of(const std::vector<WorkerLaunch>& workers) const;
-  void launch(const std::vector<WorkerLaunch>& workers, const RunShape& shape);
+  RunDescription shape_of(const std::vector<WorkerLaunch>& workers) const;
+  void launch(const std::vector<WorkerLaunch>& workers, const RunDescription& shape);
   nlohmann::json spec_of(const WorkerLaunch& worker) const;
   void receive(RunTracker& tracker, Seconds limit);
-  Status answer_peers(RunTracker& tracker, const PortPlanner& plan_ports);
+  Status answer_peers(RunTracker& tracker, const RankPortPlanner& plan_ports);
   void lose(std::size_t server, const std::string& end, RunTracker& tracker);
   void end_workers(RunTracker& tracker);
   std::set<std::string> links_down() const;
@@ -142,8 +143,8 @@ Status Session::Impl::check(const std::vector<WorkerLaunch>& workers) const {
   return {};
 }
 
-RunShape Session::Impl::shape_of(const std::vector<WorkerLaunch>& workers) const {
-  RunShape shape;
+RunDescription Session::Impl::shape_of(const std::vector<WorkerLaunch>& workers) const {
+  RunDescription shape;
   shape.run = runs;
   for (const auto& server : cluster.servers) {
     shape.servers.push_back({server.name, {}, is_emulated(server)});
@@ -189,7 +190,7 @@ nlohmann::json Session::Impl::spec_of(const WorkerLaunch& worker) const {
   return spec;
 }
 
-void Session::Impl::launch(const std::vector<WorkerLaunch>& workers, const RunShape& shape) {
+void Session::Impl::launch(const std::vector<WorkerLaunch>& workers, const RunDescription& shape) {
   const std::string job_token = random_token();
   for (std::size_t i = 0; i < workers.size(); ++i) {
     nlohmann::json spec = spec_of(workers[i]);
@@ -225,13 +226,13 @@ void Session::Impl::lose(std::size_t server, const std::string& end, RunTracker&
 }
 
 void Session::Impl::receive(RunTracker& tracker, Seconds limit) {
-  for (auto& arrival : inbox.take(limit)) {
-    AgentHandle& agent = agents[arrival.server];
-    if (!arrival.event) {
-      lose(arrival.server, arrival.end, tracker);
+  for (auto& message : inbox.take(limit)) {
+    AgentHandle& agent = agents[message.server];
+    if (!message.event) {
+      lose(message.server, message.end, tracker);
       continue;
     }
-    const auto& event = *arrival.event;
+    const auto& event = *message.event;
     agent.last_heard = os::monotonic_now();
     if (event.has_stopped()) agent.is_stopped = true;
     if (event.has_carrier() && event.carrier().up()) agent.down.erase(event.carrier().interface());
@@ -240,11 +241,11 @@ void Session::Impl::receive(RunTracker& tracker, Seconds limit) {
     if (event.has_log()) {
       log_info(fmt::format("rank {}: {}", event.log().rank(), event.log().text()));
     }
-    tracker.on_event(arrival.server, event, agent.last_heard);
+    tracker.on_event(message.server, event, agent.last_heard);
   }
 }
 
-Status Session::Impl::answer_peers(RunTracker& tracker, const PortPlanner& plan_ports) {
+Status Session::Impl::answer_peers(RunTracker& tracker, const RankPortPlanner& plan_ports) {
   const auto peers = tracker.take_peers();
   if (!peers) return {};
   nlohmann::json line{{"peers", *peers}};
@@ -252,7 +253,7 @@ Status Session::Impl::answer_peers(RunTracker& tracker, const PortPlanner& plan_
   if (plan_ports) {
     REGATTA_TRY(planned, plan_ports(*peers));
     ports = std::move(planned);
-    line["ways"] = ports.ways;
+    line["ways"] = ports.paths_per_peer;
   }
   const auto& servers = tracker.server_of_rank();
   for (std::size_t i = 0; i < servers.size(); ++i) {
@@ -268,7 +269,7 @@ Status Session::Impl::answer_peers(RunTracker& tracker, const PortPlanner& plan_
 bool Session::Impl::awaits_stopped() const {
   const Seconds now = os::monotonic_now();
   return std::any_of(agents.begin(), agents.end(), [now](const AgentHandle& agent) {
-    return !agent.lost && !agent.is_stopped && now - agent.last_heard < Patience().silence;
+    return !agent.lost && !agent.is_stopped && now - agent.last_heard < FailureTimeouts().silence;
   });
 }
 
@@ -333,11 +334,11 @@ const std::optional<lab::LabInfo>& Session::lab() const {
 
 Status Session::run(const std::vector<WorkerLaunch>& workers,
                     const std::function<void(Rank, const nlohmann::json&)>& on_event,
-                    const std::atomic<bool>& stop, const PortPlanner& plan_ports) {
+                    const std::atomic<bool>& stop, const RankPortPlanner& plan_ports) {
   Impl& self = *impl_;
   REGATTA_TRY_DO(self.check(workers));
   ++self.runs;
-  const RunShape shape = self.shape_of(workers);
+  const RunDescription shape = self.shape_of(workers);
   RunTracker tracker(shape, os::monotonic_now());
   for (std::size_t i = 0; i < self.agents.size(); ++i) {
     for (const auto& interface : self.agents[i].down) {
@@ -358,7 +359,7 @@ Status Session::run(const std::vector<WorkerLaunch>& workers,
       return answered;
     }
     const Seconds now = os::monotonic_now();
-    if (now - last_tick > kHeldUp) tracker.forgive_silence(now);
+    if (now - last_tick > kOwnStallLimit) tracker.restart_silence_timeouts(now);
     last_tick = now;
     if (tracker.is_gathering() && !std::exchange(links_looked_at, true)) {
       self.blame_links(tracker, down_before);

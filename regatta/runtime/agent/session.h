@@ -35,10 +35,10 @@ struct WorkerLaunch {
 struct PeerPorts {
   // Of rank `from`: by rank that it connects to, one port a connection; empty: as it likes.
   std::function<std::vector<std::vector<std::uint16_t>>(std::size_t from)> of_rank;
-  int ways = 1;  // that the connections from one rank to another take, at most
+  int paths_per_peer = 1;  // that the connections from one rank to another take, at most
 };
 // Null where nobody plans. An error ends the run.
-using PortPlanner = std::function<Result<PeerPorts>(const std::vector<std::string>& endpoints)>;
+using RankPortPlanner = std::function<Result<PeerPorts>(const std::vector<std::string>& endpoints)>;
 
 struct SessionOptions {
   bool keep_lab = false;  // leave a lab up that this session brought up
@@ -58,16 +58,16 @@ class Session {
   // Runs one worker per entry (rank = index) to its end. `on_event` gets every event but the
   // endpoint ones, from one thread. Set `stop` true from a signal handler to end everything early
   // (kUnavailable, "stopped on request"). Within 10 s of a fault that shows, all workers are ended
-  // and the error names the culprit, the weightiest cause (verdict.h). What shows, and when it is
-  // named: a worker or an agent that ends (1 s), a cable of the lab on a NIC that the run uses (3 s
-  // without carrier), a server without heartbeat (4 s), a paused worker (4.6 s), a rank that its
-  // peers do not reach (8 s). Ranks that do not join are named after 120 s. Not found out is a rank
-  // that lives and hangs: its agent has a heartbeat, its peers reach it, and nothing limits the
-  // progress of its work (docs/errors.md). `plan_ports` is asked once all ranks are there, in every
-  // run anew.
+  // and the error names the culprit, the weightiest cause (failure_cause.h). What shows, and when
+  // it is named: a worker or an agent that ends (1 s), a cable of the lab on a NIC that the run
+  // uses (3 s without carrier), a server without heartbeat (4 s), a paused worker (4.6 s), a rank
+  // that its peers do not reach (8 s). Ranks that do not join are named after 120 s. Not found out
+  // is a rank that lives and hangs: its agent has a heartbeat, its peers reach it, and nothing
+  // limits the progress of its work (docs/errors.md). `plan_ports` is asked once all ranks are
+  // there, in every run anew.
   Status run(const std::vector<WorkerLaunch>& workers,
              const std::function<void(Rank, const nlohmann::json&)>& on_event,
-             const std::atomic<bool>& stop, const PortPlanner& plan_ports = {});
+             const std::atomic<bool>& stop, const RankPortPlanner& plan_ports = {});
 
  private:
   struct Impl;

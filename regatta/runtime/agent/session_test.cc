@@ -61,7 +61,7 @@ class SessionTest : public testing::Test {
   // Runs a job; events are counted by kind, process ids kept by rank. `at_first_step` is called
   // once every rank has sent a step.
   Status run(Session& session, const json& spec, const std::function<void()>& at_first_step = {},
-             const PortPlanner& plan_ports = {}) {
+             const RankPortPlanner& plan_ports = {}) {
     pids_.clear();
     counts_.clear();
     return session.run(
@@ -125,7 +125,8 @@ TEST_F(SessionTest, HasPortsPlannedForTheEndpointsOfEachRun) {
   auto session = Session::open(cluster_, {});
   ASSERT_TRUE(session) << session.error().message;
   int plans = 0;
-  const PortPlanner planner = [&](const std::vector<std::string>& endpoints) -> Result<PeerPorts> {
+  const RankPortPlanner planner =
+      [&](const std::vector<std::string>& endpoints) -> Result<PeerPorts> {
     EXPECT_THAT(endpoints,
                 testing::ElementsAre("endpoint-0", "endpoint-1", "endpoint-2", "endpoint-3"));
     const auto base = static_cast<std::uint16_t>(61000 + 100 * plans++);
@@ -135,7 +136,7 @@ TEST_F(SessionTest, HasPortsPlannedForTheEndpointsOfEachRun) {
                            rows[0] = {static_cast<std::uint16_t>(base + from)};
                            return rows;
                          },
-                     .ways = 3};
+                     .paths_per_peer = 3};
   };
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(run(*session, {{"steps", 1}}, {}, planner));

@@ -10,7 +10,7 @@
 
 namespace regatta::bench {
 
-enum class Op {
+enum class CollectiveOp {
   kAllReduce,
   kReduceScatter,
   kAllGather,
@@ -20,18 +20,19 @@ enum class Op {
   kScatter,
   kAllToAll,
 };
-inline constexpr std::array kOps = {Op::kAllReduce, Op::kReduceScatter, Op::kAllGather,
-                                    Op::kBroadcast, Op::kReduce,        Op::kGather,
-                                    Op::kScatter,   Op::kAllToAll};
+inline constexpr std::array kCollectiveOps = {
+    CollectiveOp::kAllReduce, CollectiveOp::kReduceScatter, CollectiveOp::kAllGather,
+    CollectiveOp::kBroadcast, CollectiveOp::kReduce,        CollectiveOp::kGather,
+    CollectiveOp::kScatter,   CollectiveOp::kAllToAll};
 
-inline std::string to_string(Op op) {
+inline std::string to_string(CollectiveOp op) {
   constexpr std::array kNames = {"all_reduce", "reduce_scatter", "all_gather", "broadcast",
                                  "reduce",     "gather",         "scatter",    "all_to_all"};
   return kNames[static_cast<std::size_t>(op)];
 }
 
-inline std::optional<Op> op_named(const std::string& name) {
-  for (const Op op : kOps)
+inline std::optional<CollectiveOp> collective_op_named(const std::string& name) {
+  for (const CollectiveOp op : kCollectiveOps)
     if (to_string(op) == name) return op;
   return std::nullopt;
 }
@@ -39,23 +40,25 @@ inline std::optional<Op> op_named(const std::string& name) {
 // What busbw multiplies algbw with, so that it compares with the speed of the links: 2(n-1)/n for
 // all_reduce, (n-1)/n where every rank has a part, 1 for broadcast and reduce.
 // Source: nccl-tests, doc/PERFORMANCE.md.
-inline double bus_factor(Op op, int ranks) {
+inline double bus_factor(CollectiveOp op, int ranks) {
   const double others = static_cast<double>(ranks - 1) / ranks;
-  if (op == Op::kAllReduce) return 2 * others;
-  return op == Op::kBroadcast || op == Op::kReduce ? 1 : others;
+  if (op == CollectiveOp::kAllReduce) return 2 * others;
+  return op == CollectiveOp::kBroadcast || op == CollectiveOp::kReduce ? 1 : others;
 }
 
-inline bool has_parts_in(Op op) {
-  return op == Op::kReduceScatter || op == Op::kScatter || op == Op::kAllToAll;
+inline bool has_parts_in(CollectiveOp op) {
+  return op == CollectiveOp::kReduceScatter || op == CollectiveOp::kScatter ||
+         op == CollectiveOp::kAllToAll;
 }
-inline bool has_parts_out(Op op) {
-  return op == Op::kAllGather || op == Op::kGather || op == Op::kAllToAll;
+inline bool has_parts_out(CollectiveOp op) {
+  return op == CollectiveOp::kAllGather || op == CollectiveOp::kGather ||
+         op == CollectiveOp::kAllToAll;
 }
 
 // One rank's side of a collective of f32 with root 0. `count`: elements of the call, the part of a
 // rank where the operation has parts. A broadcast works on `out` alone.
-struct Shape {
-  Op op = Op::kAllReduce;
+struct CollectiveShape {
+  CollectiveOp op = CollectiveOp::kAllReduce;
   int ranks = 1;
   int rank = 0;
   std::size_t count = 0;
@@ -69,13 +72,13 @@ struct Shape {
 };
 
 // Bytes of the shortest whole vector of which every rank has an element.
-inline std::size_t least_bytes(Op op, int ranks) {
+inline std::size_t least_bytes(CollectiveOp op, int ranks) {
   const bool divided = has_parts_in(op) || has_parts_out(op);
   return sizeof(float) * (divided ? static_cast<std::size_t>(ranks) : 1);
 }
 
 // `bytes` of the whole vector, rounded down to whole parts.
-inline Shape shape_for(Op op, std::size_t bytes, int ranks, int rank) {
+inline CollectiveShape collective_shape(CollectiveOp op, std::size_t bytes, int ranks, int rank) {
   return {op, ranks, rank, bytes / least_bytes(op, ranks)};
 }
 
@@ -89,39 +92,39 @@ inline float sum_of(int ranks, std::size_t i) {
          static_cast<float>(sum_of_ranks);
 }
 
-inline void fill(const Shape& shape, float* in, float* out) {
+inline void fill(const CollectiveShape& shape, float* in, float* out) {
   for (std::size_t i = 0; i < shape.in_count(); ++i)
     in[i] = value_of(shape.rank, i);
-  const bool gives = shape.op == Op::kBroadcast && shape.rank == 0;
+  const bool gives = shape.op == CollectiveOp::kBroadcast && shape.rank == 0;
   for (std::size_t i = 0; i < shape.out_count(); ++i)
     out[i] = gives ? value_of(0, i) : -1.0F;
 }
 
-inline float expected(const Shape& shape, std::size_t i) {
+inline float expected(const CollectiveShape& shape, std::size_t i) {
   const std::size_t mine = static_cast<std::size_t>(shape.rank) * shape.count;
   const auto from = static_cast<int>(i / shape.count);
   switch (shape.op) {
-    case Op::kAllReduce:
-    case Op::kReduce:
+    case CollectiveOp::kAllReduce:
+    case CollectiveOp::kReduce:
       return sum_of(shape.ranks, i);
-    case Op::kReduceScatter:
+    case CollectiveOp::kReduceScatter:
       return sum_of(shape.ranks, mine + i);
-    case Op::kAllGather:
-    case Op::kGather:
+    case CollectiveOp::kAllGather:
+    case CollectiveOp::kGather:
       return value_of(from, i % shape.count);
-    case Op::kBroadcast:
+    case CollectiveOp::kBroadcast:
       return value_of(0, i);
-    case Op::kScatter:
+    case CollectiveOp::kScatter:
       return value_of(0, mine + i);
-    case Op::kAllToAll:
+    case CollectiveOp::kAllToAll:
       return value_of(from, mine + i % shape.count);
   }
   return 0;
 }
 
 // After fill() and the call: how many elements of this rank's result are wrong.
-inline long long count_wrong(const Shape& shape, const float* out) {
-  const bool only_root = shape.op == Op::kReduce || shape.op == Op::kGather;
+inline long long count_wrong(const CollectiveShape& shape, const float* out) {
+  const bool only_root = shape.op == CollectiveOp::kReduce || shape.op == CollectiveOp::kGather;
   if (only_root && shape.rank != 0) return 0;
   long long wrong = 0;
   for (std::size_t i = 0; i < shape.out_count(); ++i)

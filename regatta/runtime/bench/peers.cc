@@ -36,12 +36,12 @@ Result<os::UniqueFd> open_memory(const char* name) {
 }
 
 // A folder in which the processes of Gloo find each other.
-class MeetingFolder {
+class RendezvousFolder {
  public:
-  MeetingFolder() = default;
-  MeetingFolder(const MeetingFolder&) = delete;
-  MeetingFolder& operator=(const MeetingFolder&) = delete;
-  ~MeetingFolder() {
+  RendezvousFolder() = default;
+  RendezvousFolder(const RendezvousFolder&) = delete;
+  RendezvousFolder& operator=(const RendezvousFolder&) = delete;
+  ~RendezvousFolder() {
     std::error_code ignored;
     if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
   }
@@ -59,7 +59,7 @@ class MeetingFolder {
   std::string path_;
 };
 
-std::vector<std::string> arguments_of(const std::string& program, const Task& task) {
+std::vector<std::string> arguments_of(const std::string& program, const BenchTask& task) {
   std::vector<std::string> arguments = {program, to_string(task.op), std::to_string(task.batches)};
   for (const std::size_t size : task.sizes)
     arguments.push_back(std::to_string(size));
@@ -68,7 +68,7 @@ std::vector<std::string> arguments_of(const std::string& program, const Task& ta
 
 // The command lines of the processes to start: a launcher, or Gloo's ranks themselves.
 std::vector<std::vector<std::string>> commands_of(const std::string& peer,
-                                                  const std::string& program, const Task& task,
+                                                  const std::string& program, const BenchTask& task,
                                                   const std::string& folder) {
   const std::vector<std::string> work = arguments_of(program, task);
   const std::string ranks = std::to_string(task.ranks);
@@ -153,11 +153,11 @@ Result<std::string> find_peer(const std::string& peer) {
                            peer, program)};
 }
 
-Result<Contender> run_peer(const std::string& peer, const Task& task) {
+Result<Contender> run_peer(const std::string& peer, const BenchTask& task) {
   REGATTA_TRY(program, find_peer(peer));
   REGATTA_TRY(output, open_memory("peer-output"));
   REGATTA_TRY(errors, open_memory("peer-errors"));
-  MeetingFolder folder;
+  RendezvousFolder folder;
   REGATTA_TRY_DO(folder.make());
   Processes processes;
   os::SpawnOptions options;
@@ -171,7 +171,7 @@ Result<Contender> run_peer(const std::string& peer, const Task& task) {
   return parse_peer_output(peer, task, text_of(output));
 }
 
-Result<Contender> parse_peer_output(const std::string& peer, const Task& task,
+Result<Contender> parse_peer_output(const std::string& peer, const BenchTask& task,
                                     const std::string& text) {
   Contender contender{peer, {}};
   for (const std::string& line : split(text, '\n')) {

@@ -22,11 +22,11 @@ Result<std::string> find_peer(const std::string& peer);
 
 // One round of a peer, with its launcher's and its own defaults. kUnsupported when it has no such
 // operation, kTimeout after kPeerLimit.
-Result<Contender> run_peer(const std::string& peer, const Task& task);
+Result<Contender> run_peer(const std::string& peer, const BenchTask& task);
 
 // What rank 0 of a peer's program prints, one line a size: {"bytes": 1024, "wrong": 0,
 // "batches_s": [1.2e-6, ...]}. kInvalidInput when it is something else.
-Result<Contender> parse_peer_output(const std::string& peer, const Task& task,
+Result<Contender> parse_peer_output(const std::string& peer, const BenchTask& task,
                                     const std::string& text);
 
 }  // namespace regatta::bench

@@ -7,7 +7,8 @@ namespace {
 
 using testing::HasSubstr;
 
-const Task kTask{.op = Op::kAllReduce, .sizes = {1024, 4096}, .ranks = 2, .batches = 2};
+const BenchTask kTask{
+    .op = CollectiveOp::kAllReduce, .sizes = {1024, 4096}, .ranks = 2, .batches = 2};
 
 TEST(ParsePeerOutput, TakesALineASize) {
   const auto contender =

@@ -104,7 +104,7 @@ class PlannedPorts : public LabRanks {
             if (world.rank().value == 0) times.push_back((os::monotonic_now() - start).value);
           }
         },
-        [&](comm::Options& options) {
+        [&](comm::CommunicatorOptions& options) {
           options.connections = 1;
           options.forced.algorithm = comm::Algorithm::kRing;
           options.source_ports = ports;
@@ -149,11 +149,11 @@ class PlannedPorts : public LabRanks {
                                    .from_port = from_ports[from],
                                    .to_port = to_ports[to],
                                    .protocol = 6};
-      const auto way = routes_.path(nic(from), nic(to), fabric::EcmpNextHop{flow, seeds_});
-      EXPECT_TRUE(way);
-      for (const std::uint32_t link : *way)
+      const auto variant = routes_.path(nic(from), nic(to), fabric::EcmpNextHop{flow, seeds_});
+      EXPECT_TRUE(variant);
+      for (const std::uint32_t link : *variant)
         times.most = std::max(times.most, ++on_link[link]);
-      return paths.add(*way);
+      return paths.add(*variant);
     };
     fabric::add_ring_all_reduce(traffic, kRanks, {static_cast<long long>(4 * elements())}, path);
     const auto report = fabric::simulate_flows(links_, paths, traffic);

@@ -5,16 +5,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "regatta/runtime/bench/internal/board.h"
+#include "regatta/runtime/bench/internal/shared_control.h"
 
 int main(int argc, char** argv) {
-  using regatta::bench::Board;
-  void* memory = argc == 2 ? ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED,
-                                    STDIN_FILENO, 0)
+  using regatta::bench::SharedControl;
+  void* memory = argc == 2 ? ::mmap(nullptr, sizeof(SharedControl), PROT_READ | PROT_WRITE,
+                                    MAP_SHARED, STDIN_FILENO, 0)
                            : MAP_FAILED;
   if (memory == MAP_FAILED) {
     std::fprintf(stderr, "regatta-bench-rank: is started by `regatta bench`; run that instead\n");
     return 2;
   }
-  return regatta::bench::be_rank(*static_cast<Board*>(memory), std::atoi(argv[1])) ? 0 : 1;
+  return regatta::bench::run_rank(*static_cast<SharedControl*>(memory), std::atoi(argv[1])) ? 0 : 1;
 }

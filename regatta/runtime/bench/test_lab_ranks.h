@@ -54,9 +54,9 @@ class LabRanks : public testing::Test {
 
   // Rank r, in server r or server_of_[r], runs `body`, with options that `set` may change.
   void run_ranks(const std::function<void(comm::Communicator&)>& body,
-                 const std::function<void(comm::Options&)>& set) {
-    comm::run_all(comm::Layout::kTcp, static_cast<int>(spaces_.size()), body,
-                  [&](int rank, comm::Options& options) {
+                 const std::function<void(comm::CommunicatorOptions&)>& set) {
+    comm::run_all(comm::TestLayout::kTcp, static_cast<int>(spaces_.size()), body,
+                  [&](int rank, comm::CommunicatorOptions& options) {
                     const std::size_t index = server_of_.empty()
                                                   ? static_cast<std::size_t>(rank)
                                                   : server_of_[static_cast<std::size_t>(rank)];

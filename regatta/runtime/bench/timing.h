@@ -7,28 +7,28 @@
 #include <vector>
 
 #include "regatta/base/core/units.h"
+#include "regatta/model/collective/setting.h"
 #include "regatta/runtime/bench/collective.h"
 #include "regatta/runtime/comm/compression.h"
-#include "regatta/model/collective/setting.h"
 
 namespace regatta::bench {
 
 // How Regatta's ranks choose; the peers choose for themselves.
-struct How {
+struct BenchSettings {
   comm::Setting forced;
   comm::Measure measure = comm::Measure::kAll;
   std::string tuning;  // of an earlier run: the text of the file
   // all_reduce only: timed beside the plain calls, with private buffers.
-  comm::compress::Kind compression = comm::compress::Kind::kNone;
+  comm::compress::CompressionKind compression = comm::compress::CompressionKind::kNone;
 };
 
 // What every contender is asked to do in one round.
-struct Task {
-  Op op = Op::kAllReduce;
+struct BenchTask {
+  CollectiveOp op = CollectiveOp::kAllReduce;
   std::vector<std::size_t> sizes;  // bytes of the whole vector
   int ranks = 2;
   int batches = 7;
-  How how;
+  BenchSettings settings;
 };
 
 // One size: seconds a call, per batch, of the slowest rank.

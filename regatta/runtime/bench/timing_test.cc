@@ -23,9 +23,9 @@ TEST(Append, KeepsTheBatchesAndErrorsOfAllRounds) {
 }
 
 TEST(BusFactor, IsThatOfNcclTests) {
-  EXPECT_DOUBLE_EQ(bus_factor(Op::kAllReduce, 4), 1.5);
-  EXPECT_DOUBLE_EQ(bus_factor(Op::kAllToAll, 4), 0.75);
-  EXPECT_DOUBLE_EQ(bus_factor(Op::kBroadcast, 4), 1);
+  EXPECT_DOUBLE_EQ(bus_factor(CollectiveOp::kAllReduce, 4), 1.5);
+  EXPECT_DOUBLE_EQ(bus_factor(CollectiveOp::kAllToAll, 4), 0.75);
+  EXPECT_DOUBLE_EQ(bus_factor(CollectiveOp::kBroadcast, 4), 1);
 }
 
 TEST(TimeBatches, CountsTheSlowestRank) {
@@ -45,7 +45,7 @@ TEST(TimeBatches, EndsWithTheFirstCallThatFails) {
 }
 
 TEST(CountWrong, FindsEveryChangedElement) {
-  const Shape shape = shape_for(Op::kAllToAll, 64, 2, 1);
+  const CollectiveShape shape = collective_shape(CollectiveOp::kAllToAll, 64, 2, 1);
   EXPECT_EQ(shape.count, 8U);
   std::vector<float> out(shape.out_count());
   for (std::size_t i = 0; i < out.size(); ++i)

@@ -1,6 +1,6 @@
 // Two flows of ranks under two uplinks of an emulated cluster: the source ports that coll chooses
-// (comm/internal/transport/survey.h) must fill both. Plain ECMP puts both flows' connections on one
-// of them every other time. The rate of each try is printed:
+// (comm/internal/transport/path_discovery.h) must fill both. Plain ECMP puts both flows'
+// connections on one of them every other time. The rate of each try is printed:
 //   bench_test --gtest_filter='SourcePorts.*' --gtest_repeat=20
 #include <cstddef>
 #include <vector>
@@ -58,7 +58,7 @@ TEST_F(SourcePorts, FillBothUplinksWithTwoFlows) {
     ASSERT_TRUE(world.barrier().wait());
     if (rank == 0) taken = os::monotonic_now() - start;
   };
-  run_ranks(body, [](comm::Options& options) { options.connections = 2; });
+  run_ranks(body, [](comm::CommunicatorOptions& options) { options.connections = 2; });
   const double first = sent_over("leaf0-spine0");
   const double second = sent_over("leaf0-spine1");
   const double share = first / (first + second);

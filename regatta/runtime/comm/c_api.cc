@@ -36,7 +36,7 @@ std::int32_t status_of(Code code) {
 }
 
 void write_defaults(regatta_coll_options& options) {
-  const Options defaults;
+  const CommunicatorOptions defaults;
   options.job_token = nullptr;
   options.server = nullptr;
   options.listen_address = nullptr;
@@ -50,7 +50,7 @@ void write_defaults(regatta_coll_options& options) {
   options.sums_in_f64 = defaults.sums_in_f64 ? 1 : 0;
 }
 
-Result<Options> read_options(const regatta_coll_options* given, int world_size) {
+Result<CommunicatorOptions> read_options(const regatta_coll_options* given, int world_size) {
   regatta_coll_options known{};
   regatta_coll_options_init(&known, sizeof known);
   if (given != nullptr) {
@@ -61,7 +61,7 @@ Result<Options> read_options(const regatta_coll_options* given, int world_size) 
     // A caller of an older version has fewer fields, one of a newer version has more.
     std::memcpy(&known, given, std::min<std::size_t>(given->struct_bytes, sizeof known));
   }
-  Options options;
+  CommunicatorOptions options;
   if (known.job_token != nullptr) options.job_token = known.job_token;
   if (known.server != nullptr) options.server = known.server;
   if (known.listen_address != nullptr) options.listen_address = known.listen_address;

@@ -94,7 +94,8 @@ REGATTA_COLL_API int32_t regatta_coll_endpoints_set(regatta_coll_endpoints* all,
 /* Between servers: where both ranks have a device, never, or else an error. */
 enum { REGATTA_COLL_RDMA_AUTOMATIC = 0, REGATTA_COLL_RDMA_OFF = 1, REGATTA_COLL_RDMA_REQUIRED = 2 };
 
-/* What the ranks may choose; see Options in communicator.h. Later versions add fields at the end.
+/* What the ranks may choose; see CommunicatorOptions in communicator.h. Later versions add fields
+ * at the end.
  */
 typedef struct regatta_coll_options {
   uint64_t struct_bytes;      /* sizeof(regatta_coll_options) where the caller was compiled */

@@ -27,8 +27,8 @@ struct peer {
   int32_t rank;
 };
 
-static int32_t meet(void* context, const char* mine, regatta_coll_endpoints* all,
-                    regatta_coll_error* error) {
+static int32_t exchange_endpoints(void* context, const char* mine, regatta_coll_endpoints* all,
+                                  regatta_coll_error* error) {
   const struct peer* peer = context;
   char own[kTextBytes] = {0};
   char theirs[kTextBytes] = {0};
@@ -77,7 +77,8 @@ static int run(int socket, int32_t rank) {
   struct peer peer = {socket, rank};
   regatta_coll_comm* comm = NULL;
   EXPECT(regatta_coll_version() >> 16 == REGATTA_COLL_VERSION_MAJOR);
-  EXPECT(regatta_coll_connect(rank, 2, meet, &peer, &options, &comm, &error) == REGATTA_COLL_OK);
+  EXPECT(regatta_coll_connect(rank, 2, exchange_endpoints, &peer, &options, &comm, &error) ==
+         REGATTA_COLL_OK);
   EXPECT(regatta_coll_world_size(comm) == 2);
   int failed = all_reduce(comm);
   EXPECT(regatta_coll_barrier(comm, NULL, &error) == REGATTA_COLL_OK);

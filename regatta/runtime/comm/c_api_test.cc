@@ -40,18 +40,18 @@ class Table {
   std::size_t given_ = 0;
 };
 
-struct Seat {
+struct RankContext {
   Table* table;
   int rank;
 };
 
 std::int32_t exchange(void* context, const char* mine, regatta_coll_endpoints* all,
                       regatta_coll_error* error) {
-  const Seat& seat = *static_cast<const Seat*>(context);
-  seat.table->put_and_wait(seat.rank, mine);
-  for (std::size_t rank = 0; rank < seat.table->texts().size(); ++rank)
+  const RankContext& context_of_rank = *static_cast<const RankContext*>(context);
+  context_of_rank.table->put_and_wait(context_of_rank.rank, mine);
+  for (std::size_t rank = 0; rank < context_of_rank.table->texts().size(); ++rank)
     if (regatta_coll_endpoints_set(all, static_cast<std::int32_t>(rank),
-                                   seat.table->texts()[rank].c_str(), error) != 0)
+                                   context_of_rank.table->texts()[rank].c_str(), error) != 0)
       return 1;
   return 0;
 }
@@ -79,10 +79,11 @@ void run_ranks(int ranks, bool is_shared, const Body& body) {
       const std::string server = is_shared ? "s" : "s" + std::to_string(rank);
       options.server = server.c_str();
       options.connections = 1;
-      Seat seat{&table, rank};
+      RankContext context_of_rank{&table, rank};
       regatta_coll_comm* comm = nullptr;
       regatta_coll_error error{};
-      ASSERT_EQ(regatta_coll_connect(rank, ranks, exchange, &seat, &options, &comm, &error), 0)
+      ASSERT_EQ(
+          regatta_coll_connect(rank, ranks, exchange, &context_of_rank, &options, &comm, &error), 0)
           << error.text;
       body(comm, rank);
       regatta_coll_comm_free(comm);
@@ -242,15 +243,17 @@ TEST_P(CApi, ShrinksToTheRanksThatAreLeftAndGrowsAgain) {
     std::thread newcomer;
     if (rank == 0)
       newcomer = std::thread([&] {
-        Seat seat{&second, 2};
+        RankContext context_of_rank{&second, 2};
         regatta_coll_comm* joined = nullptr;
-        ASSERT_EQ(regatta_coll_connect(2, 3, exchange, &seat, nullptr, &joined, nullptr), 0);
+        ASSERT_EQ(regatta_coll_connect(2, 3, exchange, &context_of_rank, nullptr, &joined, nullptr),
+                  0);
         EXPECT_EQ(count_ranks(joined), 3);
         regatta_coll_comm_free(joined);
       });
-    Seat seat{&second, regatta_coll_rank(rest)};
+    RankContext context_of_rank{&second, regatta_coll_rank(rest)};
     regatta_coll_comm* grown = nullptr;
-    ASSERT_EQ(regatta_coll_grow(rest, 3, exchange, &seat, &grown, &error), 0) << error.text;
+    ASSERT_EQ(regatta_coll_grow(rest, 3, exchange, &context_of_rank, &grown, &error), 0)
+        << error.text;
     regatta_coll_comm_free(rest);
     EXPECT_EQ(count_ranks(grown), 3);
     regatta_coll_comm_free(grown);
@@ -318,7 +321,7 @@ TEST_P(CApi, BeginsAGroupOfCallsTogether) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, CApi, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(TuningSpace, CApi, testing::Bool(),
                          [](const auto& way) { return way.param ? "Shm" : "Tcp"; });
 
 TEST(CApiErrors, NameTheArgumentThatIsWrong) {
@@ -406,43 +409,43 @@ TEST(CApiErrors, PassesOnWhyAnExchangeFailed) {
 
 TEST(CApiOptions, TakesThoseOfACallerThatKnowsFewerFields) {
   Table table(1);
-  Seat seat{&table, 0};
+  RankContext context_of_rank{&table, 0};
   regatta_coll_options options;
   std::memset(&options, 0xff, sizeof options);
   regatta_coll_options_init(&options, offsetof(regatta_coll_options, peer_timeout_s));
   regatta_coll_comm* comm = nullptr;
-  EXPECT_EQ(regatta_coll_connect(0, 1, exchange, &seat, &options, &comm, nullptr), 0);
+  EXPECT_EQ(regatta_coll_connect(0, 1, exchange, &context_of_rank, &options, &comm, nullptr), 0);
   regatta_coll_comm_free(comm);
   options.struct_bytes = 0;
-  EXPECT_EQ(regatta_coll_connect(0, 1, exchange, &seat, &options, &comm, nullptr),
+  EXPECT_EQ(regatta_coll_connect(0, 1, exchange, &context_of_rank, &options, &comm, nullptr),
             REGATTA_COLL_INVALID_INPUT);
 }
 
 TEST(CApiOptions, SetTheDeterministicMode) {
   Table table(1);
-  Seat seat{&table, 0};
+  RankContext context_of_rank{&table, 0};
   regatta_coll_options options;
   regatta_coll_options_init(&options, sizeof options);
   options.sums_in_f64 = 1;
   regatta_coll_comm* comm = nullptr;
   regatta_coll_error error{};
-  EXPECT_EQ(regatta_coll_connect(0, 1, exchange, &seat, &options, &comm, &error),
+  EXPECT_EQ(regatta_coll_connect(0, 1, exchange, &context_of_rank, &options, &comm, &error),
             REGATTA_COLL_INVALID_INPUT);
   EXPECT_THAT(error.text, HasSubstr("set deterministic too"));
   options.deterministic = 1;
-  EXPECT_EQ(regatta_coll_connect(0, 1, exchange, &seat, &options, &comm, nullptr), 0);
+  EXPECT_EQ(regatta_coll_connect(0, 1, exchange, &context_of_rank, &options, &comm, nullptr), 0);
   regatta_coll_comm_free(comm);
 }
 
 TEST(CApiOptions, RefusesAChoiceOfRdmaThatThereIsNot) {
   Table table(1);
-  Seat seat{&table, 0};
+  RankContext context_of_rank{&table, 0};
   regatta_coll_options options;
   regatta_coll_options_init(&options, sizeof options);
   options.rdma = 9;
   regatta_coll_comm* comm = nullptr;
   regatta_coll_error error{};
-  EXPECT_EQ(regatta_coll_connect(0, 1, exchange, &seat, &options, &comm, &error),
+  EXPECT_EQ(regatta_coll_connect(0, 1, exchange, &context_of_rank, &options, &comm, &error),
             REGATTA_COLL_INVALID_INPUT);
   EXPECT_THAT(error.text, HasSubstr("options.rdma is 9"));
 }

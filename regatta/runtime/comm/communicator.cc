@@ -19,7 +19,7 @@
 #include "regatta/runtime/comm/internal/engine/handle_state.h"
 #include "regatta/runtime/comm/internal/group_scope.h"
 #include "regatta/runtime/comm/internal/transport/bootstrap.h"
-#include "regatta/runtime/comm/internal/tuning/probe.h"
+#include "regatta/runtime/comm/internal/tuning/network_probe.h"
 #include "regatta/runtime/comm/tuning_file.h"
 #include "regatta/runtime/comm/watch_file.h"
 
@@ -36,8 +36,8 @@ std::uint64_t child_id(std::uint64_t parent, std::uint32_t split, int color) {
   return x ^ (x >> 31);
 }
 
-cost::Sites sites_of(const std::vector<Endpoint>& endpoints) {
-  cost::Sites sites;
+cost::RankLocations sites_of(const std::vector<PeerEndpoint>& endpoints) {
+  cost::RankLocations sites;
   std::map<std::string, int> numbers;
   for (std::size_t rank = 0; rank < endpoints.size(); ++rank) {
     // A rank that names no server is alone on one.
@@ -55,22 +55,23 @@ std::string or_environment(const std::string& given, const char* variable) {
   return found == nullptr ? given : found;
 }
 
-std::string flight_folder(const Options& options) {
+std::string flight_folder(const CommunicatorOptions& options) {
   return or_environment(options.flight_dir, "REGATTA_FLIGHT_DIR");
 }
 
 // Null when it is not wanted or cannot be had.
-std::shared_ptr<WatchFile> open_watch(int rank, const Meeting& meeting, const Options& options) {
+std::shared_ptr<WatchFile> open_watch(int rank, const RendezvousResult& rendezvous,
+                                      const CommunicatorOptions& options) {
   if (!options.watch) return nullptr;
   std::vector<std::string> endpoints;
-  for (const Endpoint& endpoint : meeting.endpoints)
+  for (const PeerEndpoint& endpoint : rendezvous.endpoints)
     endpoints.push_back(format_endpoint(endpoint));
   auto watch = WatchFile::create({.job = or_environment(options.job_name, "REGATTA_JOB_NAME"),
                                   .server = options.server,
                                   .token_hash = hash_token(options.job_token),
                                   .world = hash_texts(endpoints),
                                   .rank = rank,
-                                  .names = meeting.names});
+                                  .names = rendezvous.names});
   if (watch) return std::move(*watch);
   log_warning("coll: nobody can look at this rank's collectives: " + watch.error().message);
   return nullptr;
@@ -83,7 +84,7 @@ int connections_among(int world_size, int wanted) {
   return std::min(wanted, std::max(1, kOfARank / std::max(1, world_size - 1)));
 }
 
-Options fit_connections(Options options, int world_size) {
+CommunicatorOptions fit_connections(CommunicatorOptions options, int world_size) {
   options.connections = connections_among(world_size, options.connections);
   return options;
 }
@@ -93,47 +94,47 @@ void Communicator::Impl::enter_watch() {
     group->log = watch->add_group(group->id, group->rank, group->members);
 }
 
-void Communicator::Impl::conduct() const {
-  cost::Sites mine;
+void Communicator::Impl::create_algorithm_selector() const {
+  cost::RankLocations mine;
   for (const int member : group->members) {
-    mine.server.push_back(surroundings->sites.server[static_cast<std::size_t>(member)]);
-    mine.rate.push_back(surroundings->sites.rate[static_cast<std::size_t>(member)]);
+    mine.server.push_back(world_config->sites.server[static_cast<std::size_t>(member)]);
+    mine.rate.push_back(world_config->sites.rate[static_cast<std::size_t>(member)]);
   }
-  auto conductor = std::make_shared<Conductor>(
-      ConductorSetup{.place = place(),
-                     .grid = cost::plan_grid(mine),
-                     .sites = mine,
-                     .network = surroundings->network,
-                     .forced = surroundings->forced,
-                     .measure = is_ordered ? std::min(surroundings->measure, Measure::kTransport)
-                                           : surroundings->measure});
-  conductor->load(surroundings->loaded);
-  group->conductor = std::move(conductor);
+  auto algorithm_selector = std::make_shared<AlgorithmSelector>(AlgorithmSelectorSetup{
+      .self = group_position(),
+      .grid = cost::plan_hierarchical_layout(mine),
+      .sites = mine,
+      .network = world_config->network,
+      .forced = world_config->forced,
+      .measure = is_ordered ? std::min(world_config->measure, Measure::kTransport)
+                            : world_config->measure});
+  algorithm_selector->load(world_config->loaded);
+  group->algorithm_selector = std::move(algorithm_selector);
 }
 
 void Communicator::Impl::tune_shared() const {
   if (shm != nullptr)
-    shm->tune({.ranks = place().world_size,
-               .forced = surroundings->forced,
-               .measure = surroundings->measure,
-               .loaded = surroundings->loaded});
+    shm->tune({.ranks = group_position().world_size,
+               .forced = world_config->forced,
+               .measure = world_config->measure,
+               .loaded = world_config->loaded});
 }
 
-Seat Communicator::Impl::offer_seat(int region) const {
+SharedMemorySlot Communicator::Impl::offer_slot(int region) const {
   ShmWorld* shared = world->shm();
   if (shared == nullptr || region < 0 || group->members.size() < 2) return {};
   return {shared->start_of(region), region, shared->reaches(group->members) ? 1 : 0};
 }
 
-Status Communicator::Impl::join_shared(const std::vector<Seat>& seats) {
+Status Communicator::Impl::join_shared(const std::vector<SharedMemorySlot>& slots) {
   GroupStart start;
-  for (const Seat& seat : seats) {
-    if (seat.reaches_all == 0) return {};
-    start.sequence = std::max(start.sequence, seat.start.sequence);
-    start.rounds = std::max(start.rounds, seat.start.rounds);
+  for (const SharedMemorySlot& slot : slots) {
+    if (slot.reaches_all == 0) return {};
+    start.sequence = std::max(start.sequence, slot.start.sequence);
+    start.rounds = std::max(start.rounds, slot.start.rounds);
   }
   ShmWorld* shared = world->shm();
-  REGATTA_TRY(joined, shared->make_group(*group, seats[0].region, start));
+  REGATTA_TRY(joined, shared->make_group(*group, slots[0].region, start));
   shm = std::move(joined);
   return {};
 }
@@ -190,7 +191,7 @@ Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 
 Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exchange& exchange,
-                                           const Options& options) {
+                                           const CommunicatorOptions& options) {
   if (world_size < 1 || rank.value < 0 || rank.value >= world_size)
     return Error{Code::kInvalidInput, "connect: rank " + std::to_string(rank.value) +
                                           " is not in a world of " + std::to_string(world_size) +
@@ -211,37 +212,38 @@ Result<Communicator> Communicator::connect(Rank rank, int world_size, const Exch
     return Error{Code::kInvalidInput,
                  "connect: sums_in_f64 belongs to the deterministic mode: set deterministic too"};
   REGATTA_TRY_DO(parse_tuning(options.tuning));
-  const Options fitted = fit_connections(options, world_size);
-  REGATTA_TRY(meeting, meet(rank.value, world_size, exchange, fitted));
-  REGATTA_TRY(impl, Impl::found(rank.value, std::move(meeting), fitted, nullptr));
-  impl->options = std::make_shared<const Options>(options);
+  const CommunicatorOptions fitted = fit_connections(options, world_size);
+  REGATTA_TRY(rendezvous, run_rendezvous(rank.value, world_size, exchange, fitted));
+  REGATTA_TRY(impl, Impl::create(rank.value, std::move(rendezvous), fitted, nullptr));
+  impl->options = std::make_shared<const CommunicatorOptions>(options);
   return Communicator(std::move(impl));
 }
 
-Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::found(int rank, Meeting meeting,
-                                                                      const Options& options,
-                                                                      const Network* network) {
+Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::create(
+    int rank, RendezvousResult rendezvous, const CommunicatorOptions& options,
+    const NetworkParameters* network) {
   REGATTA_TRY(loaded, parse_tuning(options.tuning));
   auto impl = std::make_unique<Impl>();
-  impl->options = std::make_shared<const Options>(options);
-  Surroundings surroundings{.sites = sites_of(meeting.endpoints),
-                            .network = {.connections = options.connections, .ways = meeting.ways},
-                            .forced = options.forced,
-                            .measure = Measure::kNothing,
-                            .loaded = {}};
-  impl->surroundings = std::make_shared<const Surroundings>(surroundings);
-  impl->group = std::make_shared<Group>();
+  impl->options = std::make_shared<const CommunicatorOptions>(options);
+  WorldConfig world_config{
+      .sites = sites_of(rendezvous.endpoints),
+      .network = {.connections = options.connections, .paths = rendezvous.paths},
+      .forced = options.forced,
+      .measure = Measure::kNothing,
+      .loaded = {}};
+  impl->world_config = std::make_shared<const WorldConfig>(world_config);
+  impl->group = std::make_shared<CommunicatorState>();
   impl->group->id = kWorldGroup;
   impl->group->rank = rank;
-  for (std::size_t member = 0; member < meeting.endpoints.size(); ++member)
+  for (std::size_t member = 0; member < rendezvous.endpoints.size(); ++member)
     impl->group->members.push_back(static_cast<int>(member));
-  std::vector<Seat> seats(meeting.endpoints.size());
-  auto watch = open_watch(rank, meeting, options);
+  std::vector<SharedMemorySlot> slots(rendezvous.endpoints.size());
+  auto watch = open_watch(rank, rendezvous, options);
   REGATTA_TRY(world, World::start({.rank = rank,
-                                   .channels = std::move(meeting.channels),
-                                   .names = std::move(meeting.names),
-                                   .shelf = std::move(meeting.shelf),
-                                   .rdma = std::move(meeting.rdma),
+                                   .channels = std::move(rendezvous.channels),
+                                   .names = std::move(rendezvous.names),
+                                   .shared_segment = std::move(rendezvous.shared_segment),
+                                   .rdma = std::move(rendezvous.rdma),
                                    .connections = options.connections,
                                    .caller_moves_data = options.caller_moves_data,
                                    .peer_timeout = options.peer_timeout,
@@ -252,22 +254,22 @@ Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::found(int rank, 
   impl->is_ordered = options.deterministic;
   impl->sums_in_f64 = options.sums_in_f64;
   impl->enter_watch();
-  impl->conduct();
-  const Seat mine = impl->offer_seat(0);
+  impl->create_algorithm_selector();
+  const SharedMemorySlot mine = impl->offer_slot(0);
   Communicator communicator(std::move(impl));
-  REGATTA_TRY_DO(communicator.all_gather(&mine, seats.data(), sizeof mine, DataType::kU8).wait());
-  REGATTA_TRY_DO(communicator.impl_->join_shared(seats));
+  REGATTA_TRY_DO(communicator.all_gather(&mine, slots.data(), sizeof mine, DataType::kU8).wait());
+  REGATTA_TRY_DO(communicator.impl_->join_shared(slots));
   if (network != nullptr) {
-    surroundings.network = *network;
+    world_config.network = *network;
   } else if (communicator.impl_->shm == nullptr && communicator.world_size() > 1 &&
              options.measure == Measure::kAll) {
-    REGATTA_TRY(probed, probe_network(communicator, surroundings.network));
-    surroundings.network = probed;
+    REGATTA_TRY(probed, probe_network(communicator, world_config.network));
+    world_config.network = probed;
   }
-  surroundings.measure = options.measure;
-  surroundings.loaded = std::move(loaded);
-  communicator.impl_->surroundings = std::make_shared<const Surroundings>(std::move(surroundings));
-  communicator.impl_->conduct();
+  world_config.measure = options.measure;
+  world_config.loaded = std::move(loaded);
+  communicator.impl_->world_config = std::make_shared<const WorldConfig>(std::move(world_config));
+  communicator.impl_->create_algorithm_selector();
   communicator.impl_->tune_shared();
   communicator.impl_->world->restart_traffic();
   return std::move(communicator.impl_);
@@ -281,26 +283,27 @@ int Communicator::world_size() const {
   return impl_->group ? static_cast<int>(impl_->group->members.size()) : 0;
 }
 
-Seat Communicator::Impl::be_child_of(const Impl& parent, std::uint32_t split, int color,
-                                     const std::vector<Offer>& offers) {
+SharedMemorySlot Communicator::Impl::init_from_parent(const Impl& parent, std::uint32_t split,
+                                                      int color,
+                                                      const std::vector<SplitRequest>& requests) {
   world = parent.world;
   is_ordered = parent.is_ordered;
   sums_in_f64 = parent.sums_in_f64;
-  group = std::make_shared<Group>();
+  group = std::make_shared<CommunicatorState>();
   group->id = child_id(parent.group->id, split, color);
   std::uint64_t free_regions = ~std::uint64_t{0};
-  for (std::size_t i = 0; i < offers.size(); ++i) {
-    if (offers[i].color != color) continue;
-    free_regions &= offers[i].free_regions;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i].color != color) continue;
+    free_regions &= requests[i].free_regions;
     if (static_cast<int>(i) == parent.group->rank)
       group->rank = static_cast<int>(group->members.size());
     group->members.push_back(parent.group->members[i]);
   }
   options = parent.options;
   enter_watch();
-  surroundings = parent.surroundings;
-  conduct();
-  return free_regions == 0 ? Seat{} : offer_seat(std::countr_zero(free_regions));
+  world_config = parent.world_config;
+  create_algorithm_selector();
+  return free_regions == 0 ? SharedMemorySlot{} : offer_slot(std::countr_zero(free_regions));
 }
 
 Result<Communicator> Communicator::split(int color) {
@@ -309,21 +312,21 @@ Result<Communicator> Communicator::split(int color) {
   REGATTA_TRY_DO(GroupScope::refuse("split"));
   const std::vector<int>& members = impl_->group->members;
   ShmWorld* shared = impl_->world->shm();
-  const Offer offer{.color = color, .free_regions = shared ? shared->free_regions() : 0};
-  std::vector<Offer> offers(members.size());
-  REGATTA_TRY_DO(all_gather(&offer, offers.data(), sizeof offer, DataType::kU8).wait());
+  const SplitRequest offer{.color = color, .free_regions = shared ? shared->free_regions() : 0};
+  std::vector<SplitRequest> requests(members.size());
+  REGATTA_TRY_DO(all_gather(&offer, requests.data(), sizeof offer, DataType::kU8).wait());
   const std::uint32_t split = impl_->splits++;
   auto impl = std::make_unique<Impl>();
-  Seat mine_in_child;
-  if (color >= 0) mine_in_child = impl->be_child_of(*impl_, split, color, offers);
-  std::vector<Seat> seats(members.size());
+  SharedMemorySlot mine_in_child;
+  if (color >= 0) mine_in_child = impl->init_from_parent(*impl_, split, color, requests);
+  std::vector<SharedMemorySlot> slots(members.size());
   REGATTA_TRY_DO(
-      all_gather(&mine_in_child, seats.data(), sizeof mine_in_child, DataType::kU8).wait());
+      all_gather(&mine_in_child, slots.data(), sizeof mine_in_child, DataType::kU8).wait());
   if (color < 0) return Communicator(std::move(impl));
-  std::vector<Seat> seats_in_child;
+  std::vector<SharedMemorySlot> slots_in_child;
   for (std::size_t i = 0; i < members.size(); ++i)
-    if (offers[i].color == color) seats_in_child.push_back(seats[i]);
-  REGATTA_TRY_DO(impl->join_shared(seats_in_child));
+    if (requests[i].color == color) slots_in_child.push_back(slots[i]);
+  REGATTA_TRY_DO(impl->join_shared(slots_in_child));
   impl->tune_shared();
   return Communicator(std::move(impl));
 }
@@ -353,15 +356,15 @@ Result<std::shared_ptr<std::byte>> Communicator::allocate(std::size_t bytes) {
       data, [](std::byte* memory) { std::free(memory); });  // NOLINT(*-no-malloc)
 }
 
-std::vector<Choice> Communicator::choices() const {
-  if (impl_->group == nullptr || impl_->group->conductor == nullptr) return {};
+std::vector<TuningChoice> Communicator::choices() const {
+  if (impl_->group == nullptr || impl_->group->algorithm_selector == nullptr) return {};
   if (impl_->shm != nullptr) return impl_->shm->choices();
-  return impl_->group->conductor->choices();
+  return impl_->group->algorithm_selector->choices();
 }
 
 bool Communicator::is_tuned() const {
   if (impl_->shm != nullptr) return impl_->shm->is_tuned();
-  return impl_->group == nullptr || impl_->group->conductor->is_settled();
+  return impl_->group == nullptr || impl_->group->algorithm_selector->is_settled();
 }
 
 Communicator::Traffic Communicator::traffic() const {

@@ -5,9 +5,9 @@
 // calls, which must be the same on all its ranks; sends and receives run side by side, in order per
 // pair; a collective and a send or receive have no order but the one that waiting gives them.
 // Operations of distinct communicators run side by side. A result has the same bits on every rank;
-// in every run with the same ranks too, unless Options::measure lets algorithms be tried out. A
-// count of 0 is allowed everywhere. Thread rule: one thread calls into a communicator at a time;
-// distinct communicators are independent.
+// in every run with the same ranks too, unless CommunicatorOptions::measure lets algorithms be
+// tried out. A count of 0 is allowed everywhere. Thread rule: one thread calls into a communicator
+// at a time; distinct communicators are independent.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@
 
 namespace regatta::comm {
 
-struct Choice;  // tuner.h
+struct TuningChoice;  // tuner.h
 
 // An operation under way. Destroying a Handle that was not waited for does not cancel the
 // operation; the buffers must stay alive until wait() or done() said so.
@@ -94,7 +94,7 @@ struct RankAddress {
 // What a plan says of the TCP connections from one rank to another.
 struct PlannedPorts {
   std::vector<std::uint16_t> ports;  // that they start from, one each; 0: any
-  int ways = 1;                      // over equal-cost links, that those of a pair take, at most
+  int paths = 1;                     // over equal-cost links, that those of a pair take, at most
 };
 
 // Of the connections of rank `from` to rank `to`, given where all ranks listen. Fewer ports than
@@ -103,10 +103,10 @@ using SourcePorts =
     std::function<PlannedPorts(const std::vector<RankAddress>& ranks, Rank from, Rank to)>;
 
 // Of so many connections that are wanted from a rank to another, those that there are among
-// `world_size` ranks (Options::connections).
+// `world_size` ranks (CommunicatorOptions::connections).
 int connections_among(int world_size, int wanted);
 
-struct Options {
+struct CommunicatorOptions {
   std::string job_token;                     // connections that do not show it are refused
   std::string server;                        // ranks with the same text share memory
   std::string listen_address = "127.0.0.1";  // the address of this rank's NIC
@@ -123,10 +123,10 @@ struct Options {
   // False where the caller is held to a share of a core: then other threads do.
   bool caller_moves_data = true;
   // TCP connections from a rank to another, over which large messages are striped, and as many
-  // back. Where routers tell the way of a port (internal/transport/survey.h), they spread over
-  // equal-cost links. 1 to kConnectionsMax; among more than 16 ranks fewer, so that a rank holds
-  // about 128 of them: with 8 each, 64 ranks took 1.8 s to meet. With RDMA: queue pairs of a pair
-  // of ranks, at most 256, from UDP ports that lie apart.
+  // back. Where routers tell the way of a port (internal/transport/path_discovery.h), they spread
+  // over equal-cost links. 1 to kConnectionsMax; among more than 16 ranks fewer, so that a rank
+  // holds about 128 of them: with 8 each, 64 ranks took 1.8 s to meet. With RDMA: queue pairs of a
+  // pair of ranks, at most 256, from UDP ports that lie apart.
   int connections = 8;
   SourcePorts source_ports;  // where a plan leads them (fabric/rank_ports.h); null: as above
   Rdma rdma = Rdma::kAutomatic;
@@ -163,7 +163,7 @@ class Communicator {
   // control group of the calling thread, so call this before joining a limited one. Only addresses
   // in numbers; kInvalidInput for wrong arguments.
   static Result<Communicator> connect(Rank rank, int world_size, const Exchange& exchange,
-                                      const Options& options);
+                                      const CommunicatorOptions& options);
   // The last one of a world waits up to the peer timeout for operations under way, sends what is
   // queued, and says goodbye.
   ~Communicator();
@@ -181,13 +181,13 @@ class Communicator {
 
   // After an error of a communicator that connect(), shrink() or grow() gave, whatever it was: a
   // new one of the ranks that are left, in their order; each gets the next number. The ranks agree
-  // on who that is (internal/engine/agreement.h), although more may die meanwhile, and make new
-  // connections. Collective: a rank that does not call it within peer_timeout + 10 s of the first
-  // one is left out, as is one that was silent for the peer timeout; where this is such a rank the
-  // error is kUnavailable. Called before any error it ends the operations of all ranks with one.
-  // This communicator and what split() made of it stay failed; destroy them whenever you like.
-  // Inputs that are not the output too are as they were; outputs are undefined, and those in memory
-  // of allocate() may change until shrink() has returned; after that only by a rank that was
+  // on who that is (internal/engine/membership_consensus.h), although more may die meanwhile, and
+  // make new connections. Collective: a rank that does not call it within peer_timeout + 10 s of
+  // the first one is left out, as is one that was silent for the peer timeout; where this is such a
+  // rank the error is kUnavailable. Called before any error it ends the operations of all ranks
+  // with one. This communicator and what split() made of it stay failed; destroy them whenever you
+  // like. Inputs that are not the output too are as they were; outputs are undefined, and those in
+  // memory of allocate() may change until shrink() has returned; after that only by a rank that was
   // stopped and left out, so take new memory from the new communicator. Some ranks may have ended
   // one collective more than others: agree on where to go on, by an all_reduce of kMin over a
   // counter of your own, before you repeat one.
@@ -250,7 +250,7 @@ class Communicator {
 
   // How each kind of call is carried out, what else was considered, what the model predicted and
   // what was measured. format_tuning() makes a file of it.
-  std::vector<Choice> choices() const;
+  std::vector<TuningChoice> choices() const;
   // No trial is under way for the kind of the last collective; the same on all ranks.
   bool is_tuned() const;
 

@@ -25,13 +25,13 @@ void copy(benchmark::State& state) {
   const std::vector<std::byte> from(std::size_t{64} << 20, std::byte{1});
   std::vector<std::byte> to(from.size());
   for ([[maybe_unused]] auto _ : state)
-    move_bytes(to.data(), from.data(), from.size(), Store::kPastCaches);
+    move_bytes(to.data(), from.data(), from.size(), StoreMode::kNonTemporal);
 }
 BENCHMARK(copy)->Threads(1)->Threads(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 // args: layout, ranks, bytes, whether in the deterministic mode.
 void all_reduce(benchmark::State& state) {
-  const auto layout = static_cast<Layout>(state.range(0));
+  const auto layout = static_cast<TestLayout>(state.range(0));
   const auto ranks = static_cast<int>(state.range(1));
   const auto bytes = static_cast<std::size_t>(state.range(2));
   const auto rounds = static_cast<long long>(state.max_iterations);
@@ -53,8 +53,9 @@ void all_reduce(benchmark::State& state) {
         once();
     }
   };
-  note(run_ranks(layout, ranks, body,
-                 [&](int, Options& options) { options.deterministic = is_deterministic; }),
+  note(run_ranks(
+           layout, ranks, body,
+           [&](int, CommunicatorOptions& options) { options.deterministic = is_deterministic; }),
        state);
   const double moved = 2.0 * (ranks - 1) / ranks * static_cast<double>(bytes);
   state.counters["busbw_Bps"] =
@@ -64,7 +65,7 @@ void all_reduce(benchmark::State& state) {
 // Of S bytes per rank: algbw S/t.
 template <typename Exchange>
 void exchange(benchmark::State& state, const Exchange& once) {
-  const auto layout = static_cast<Layout>(state.range(0));
+  const auto layout = static_cast<TestLayout>(state.range(0));
   const auto ranks = static_cast<int>(state.range(1));
   const auto bytes = static_cast<std::size_t>(state.range(2));
   const auto rounds = static_cast<long long>(state.max_iterations);
@@ -117,8 +118,8 @@ void grouped_sends(benchmark::State& state) {
   });
 }
 
-constexpr long long kShm = static_cast<long long>(Layout::kShm);
-constexpr long long kTcp = static_cast<long long>(Layout::kTcp);
+constexpr long long kShm = static_cast<long long>(TestLayout::kShm);
+constexpr long long kTcp = static_cast<long long>(TestLayout::kTcp);
 
 BENCHMARK(all_reduce)
     ->ArgNames({"tcp", "ranks", "bytes", "deterministic"})

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "regatta/runtime/comm/internal/communicator_impl.h"
-#include "regatta/runtime/comm/internal/engine/survival.h"
+#include "regatta/runtime/comm/internal/engine/membership.h"
 #include "regatta/runtime/comm/internal/group_scope.h"
 #include "regatta/runtime/comm/internal/transport/bootstrap.h"
 
@@ -19,11 +19,11 @@ namespace {
 // Attempts that come to nothing although nobody was lost.
 constexpr int kVainAttemptsMax = 3;
 // Connections that are not surveyed by then leave from any port: survivors wait.
-constexpr Seconds kSurveyTime{0.2};
+constexpr Seconds kPathDiscoveryTime{0.2};
 
 // The same on all ranks that were told the same endpoints (FNV-1a, RFC 9923). Endpoints are told to
 // nobody else, and hold random names.
-std::uint64_t meeting_of(const std::vector<std::string>& endpoints) {
+std::uint64_t rendezvous_id_of(const std::vector<std::string>& endpoints) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (const std::string& endpoint : endpoints)
     for (const char c : endpoint)
@@ -32,21 +32,22 @@ std::uint64_t meeting_of(const std::vector<std::string>& endpoints) {
 }
 
 // The plan of a rank of the old world among those that are left.
-MeetingPlan plan_meeting(const Agreement::Outcome& outcome, int old_rank) {
-  MeetingPlan plan;
+RendezvousPlan plan_rendezvous(const MembershipConsensus::Outcome& outcome, int old_rank) {
+  RendezvousPlan plan;
   for (std::size_t rank = 0; rank < outcome.lost.size(); ++rank) {
     if (outcome.lost[rank]) continue;
     if (static_cast<int>(rank) == old_rank) plan.rank = static_cast<int>(plan.endpoints.size());
-    plan.endpoints.push_back(outcome.words[rank]);
+    plan.endpoints.push_back(outcome.payloads[rank]);
   }
-  plan.meeting = meeting_of(plan.endpoints);
-  plan.survey_time = kSurveyTime;
+  plan.rendezvous_id = rendezvous_id_of(plan.endpoints);
+  plan.path_discovery_time = kPathDiscoveryTime;
   return plan;
 }
 
 // Of those that were left after the first outcome the ones that the second one has lost, by their
 // ranks among them.
-std::vector<int> lost_since(const Agreement::Outcome& first, const Agreement::Outcome& second) {
+std::vector<int> lost_since(const MembershipConsensus::Outcome& first,
+                            const MembershipConsensus::Outcome& second) {
   std::vector<int> ranks;
   int new_rank = 0;
   for (std::size_t rank = 0; rank < first.lost.size(); ++rank) {
@@ -57,7 +58,7 @@ std::vector<int> lost_since(const Agreement::Outcome& first, const Agreement::Ou
   return ranks;
 }
 
-Options options_of_rest(Options options, const std::vector<bool>& lost) {
+CommunicatorOptions options_of_rest(CommunicatorOptions options, const std::vector<bool>& lost) {
   std::vector<std::string> names;
   for (std::size_t rank = 0; rank < options.rank_names.size(); ++rank)
     if (rank >= lost.size() || !lost[rank]) names.push_back(std::move(options.rank_names[rank]));
@@ -75,27 +76,28 @@ Status Communicator::Impl::require_world(const std::string& call) const {
 }
 
 Result<std::unique_ptr<Communicator::Impl>> Communicator::Impl::try_shrink() {
-  Survival& survival = world->survival();
-  const Seconds patience = meeting_patience(*options);
+  Membership& membership = world->membership();
+  const Seconds timeout = rendezvous_timeout(*options);
   const std::string host = name_of(world->rank(), *options);
-  REGATTA_TRY(entrance, open_entrance(host, world->size() > 1, *options));
-  REGATTA_TRY(outcome, survival.agree(true, entrance.endpoint, patience));
-  const auto is_off = [&] { return survival.is_outdated(); };
-  const Options rest = options_of_rest(*options, outcome.lost);
-  MeetingPlan plan = plan_meeting(outcome, world->rank());
-  plan.is_off = is_off;
-  const Options fitted = fit_connections(rest, static_cast<int>(plan.endpoints.size()));
-  auto made = meet(std::move(entrance), plan, fitted).and_then([&](Meeting meeting) {
-    return found(plan.rank, std::move(meeting), fitted, &surroundings->network);
-  });
-  if (made) (*made)->options = std::make_shared<const Options>(rest);
+  REGATTA_TRY(listen_endpoint, open_listen_endpoint(host, world->size() > 1, *options));
+  REGATTA_TRY(outcome, membership.agree(true, listen_endpoint.endpoint, timeout));
+  const auto is_cancelled = [&] { return membership.is_outdated(); };
+  const CommunicatorOptions rest = options_of_rest(*options, outcome.lost);
+  RendezvousPlan plan = plan_rendezvous(outcome, world->rank());
+  plan.is_cancelled = is_cancelled;
+  const CommunicatorOptions fitted = fit_connections(rest, static_cast<int>(plan.endpoints.size()));
+  auto made = run_rendezvous(std::move(listen_endpoint), plan, fitted)
+                  .and_then([&](RendezvousResult rendezvous) {
+                    return create(plan.rank, std::move(rendezvous), fitted, &world_config->network);
+                  });
+  if (made) (*made)->options = std::make_shared<const CommunicatorOptions>(rest);
   // Whoever came so far may have lost another rank meanwhile: either all take it or nobody does.
-  const bool is_good = made.has_value() && !is_off();
-  REGATTA_TRY(verdict, survival.agree(is_good, "", patience + options->peer_timeout));
+  const bool is_good = made.has_value() && !is_cancelled();
+  REGATTA_TRY(verdict, membership.agree(is_good, "", timeout + options->peer_timeout));
   if (verdict.all_consent && verdict.lost == outcome.lost) return made;
   if (verdict.lost != outcome.lost) {
     // One that is only slow may hold the new world for good: it must not go on in it alone.
-    if (made) (*made)->world->survival().expel(lost_since(outcome, verdict));
+    if (made) (*made)->world->membership().exclude(lost_since(outcome, verdict));
     return std::unique_ptr<Impl>();
   }
   if (!made) return made.error();
@@ -116,7 +118,7 @@ Result<Communicator> Communicator::shrink() {
     }
     if (made) continue;
     if (++vain == kVainAttemptsMax) {
-      impl_->world->survival().leave();
+      impl_->world->membership().leave();
       return made.error();
     }
   }

@@ -26,16 +26,16 @@ std::vector<T> values(int rank, std::size_t count) {
   return out;
 }
 
-using Case = std::tuple<Layout, int, std::size_t>;
+using Case = std::tuple<TestLayout, int, std::size_t>;
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
-  return std::string(name_of_layout(std::get<0>(info.param))) + "_n" +
+  return std::string(name_of_test_layout(std::get<0>(info.param))) + "_n" +
          std::to_string(std::get<1>(info.param)) + "_c" + std::to_string(std::get<2>(info.param));
 }
 
 class CollectiveTest : public testing::TestWithParam<Case> {
  protected:
-  Layout layout() const { return std::get<0>(GetParam()); }
+  TestLayout layout() const { return std::get<0>(GetParam()); }
   int ranks() const { return std::get<1>(GetParam()); }
   std::size_t count() const { return std::get<2>(GetParam()); }
 
@@ -109,7 +109,7 @@ void reduce_scatter_large_parts(Communicator& world) {
 
 // Parts that take more than the credit of a connection: nobody may wait for the other to begin.
 TEST(ReduceScatter, OfLargePartsNeedsNoCredit) {
-  for (const Layout layout : {Layout::kShm, Layout::kTcp}) {
+  for (const TestLayout layout : {TestLayout::kShm, TestLayout::kTcp}) {
     run_all(layout, 2, reduce_scatter_large_parts);
     run_all(layout, 3, reduce_scatter_large_parts);
   }

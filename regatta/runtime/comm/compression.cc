@@ -32,13 +32,13 @@ Error broken(const std::string& what) {
 
 }  // namespace
 
-std::optional<Kind> kind_named(std::string_view name) {
-  for (const Kind kind : kKinds)
+std::optional<CompressionKind> compression_kind_named(std::string_view name) {
+  for (const CompressionKind kind : kCompressionKinds)
     if (to_string(kind) == name) return kind;
   return std::nullopt;
 }
 
-Status check(const Compression& compression) {
+Status check(const CompressionOptions& compression) {
   if (!(compression.fraction > 0 && compression.fraction <= 1))
     return Error{Code::kInvalidInput,
                  fmt::format("compression: the fraction {} of top_k is not in (0, 1]; give one",
@@ -47,7 +47,7 @@ Status check(const Compression& compression) {
     return Error{Code::kInvalidInput,
                  fmt::format("compression: the rank {} of power_sgd is not from 1 to 64; give one",
                              compression.rank)};
-  for (const Kind kind : compression.allowed)
+  for (const CompressionKind kind : compression.allowed)
     if (!is_elementwise(kind))
       return Error{Code::kInvalidInput,
                    fmt::format("compression: automatic cannot choose {}; allow bf16, f16, int8, "
@@ -56,7 +56,7 @@ Status check(const Compression& compression) {
   return {};
 }
 
-std::vector<std::byte> to_bytes(const Feedback& feedback) {
+std::vector<std::byte> to_bytes(const ErrorFeedback& feedback) {
   const Header header{.calls = feedback.calls,
                       .residual = feedback.residual.size(),
                       .factor = feedback.factor.size()};
@@ -75,7 +75,7 @@ std::vector<std::byte> to_bytes(const Feedback& feedback) {
   return bytes;
 }
 
-Result<Feedback> feedback_from_bytes(const std::vector<std::byte>& bytes) {
+Result<ErrorFeedback> error_feedback_from_bytes(const std::vector<std::byte>& bytes) {
   Header header;
   std::uint64_t sum = 0;
   constexpr std::size_t kAround = sizeof header + sizeof sum;
@@ -92,9 +92,9 @@ Result<Feedback> feedback_from_bytes(const std::vector<std::byte>& bytes) {
   std::memcpy(&sum, bytes.data() + bytes.size() - sizeof sum, sizeof sum);
   if (sum != checksum(bytes.data(), bytes.size() - sizeof sum))
     return broken("its content changed since it was written");
-  Feedback feedback{.residual = std::vector<float>(header.residual),
-                    .factor = std::vector<float>(header.factor),
-                    .calls = header.calls};
+  ErrorFeedback feedback{.residual = std::vector<float>(header.residual),
+                         .factor = std::vector<float>(header.factor),
+                         .calls = header.calls};
   const std::byte* from = bytes.data() + sizeof header;
   for (std::vector<float>* part : {&feedback.residual, &feedback.factor}) {
     const std::size_t size = part->size() * sizeof(float);

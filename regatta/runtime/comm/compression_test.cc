@@ -10,10 +10,10 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Kind, IsFoundByItsName) {
-  for (const Kind kind : kKinds)
-    EXPECT_EQ(kind_named(to_string(kind)), kind);
-  EXPECT_FALSE(kind_named("gzip"));
+TEST(CompressionKind, IsFoundByItsName) {
+  for (const CompressionKind kind : kCompressionKinds)
+    EXPECT_EQ(compression_kind_named(to_string(kind)), kind);
+  EXPECT_FALSE(compression_kind_named("gzip"));
 }
 
 TEST(Compression, RefusesWhatIsOutOfRange) {
@@ -21,17 +21,17 @@ TEST(Compression, RefusesWhatIsOutOfRange) {
   EXPECT_THAT(check({.fraction = 0}).error().message, HasSubstr("fraction 0 of top_k"));
   EXPECT_FALSE(check({.fraction = 1.5}));
   EXPECT_THAT(check({.rank = 0}).error().message, HasSubstr("rank 0 of power_sgd"));
-  EXPECT_THAT(check({.allowed = {Kind::kTopK}}).error().message,
+  EXPECT_THAT(check({.allowed = {CompressionKind::kTopK}}).error().message,
               HasSubstr("automatic cannot choose top_k"));
 }
 
-Feedback sample() {
+ErrorFeedback sample() {
   return {.residual = {1, -2.5F, 0, 1e-30F}, .factor = {3, 4}, .calls = 17};
 }
 
-TEST(Feedback, ComesBackFromItsBytes) {
-  for (const Feedback& given : {sample(), Feedback{}}) {
-    const auto back = feedback_from_bytes(to_bytes(given));
+TEST(ErrorFeedback, ComesBackFromItsBytes) {
+  for (const ErrorFeedback& given : {sample(), ErrorFeedback{}}) {
+    const auto back = error_feedback_from_bytes(to_bytes(given));
     ASSERT_TRUE(back);
     EXPECT_EQ(back->residual, given.residual);
     EXPECT_EQ(back->factor, given.factor);
@@ -39,10 +39,10 @@ TEST(Feedback, ComesBackFromItsBytes) {
   }
 }
 
-TEST(Feedback, RefusesBytesThatAreNotItsOwn) {
+TEST(ErrorFeedback, RefusesBytesThatAreNotItsOwn) {
   const std::vector<std::byte> good = to_bytes(sample());
   const auto message = [](const std::vector<std::byte>& bytes) {
-    const auto read = feedback_from_bytes(bytes);
+    const auto read = error_feedback_from_bytes(bytes);
     return read ? std::string("no error") : read.error().message;
   };
   EXPECT_THAT(message({}), HasSubstr("its head is cut off"));

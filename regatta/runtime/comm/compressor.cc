@@ -7,27 +7,27 @@
 
 namespace regatta::comm::compress {
 
-Compressor::Compressor(Communicator& communicator, Compression compression)
+Compressor::Compressor(Communicator& communicator, CompressionOptions compression)
     : communicator_(&communicator),
       compression_(std::move(compression)),
       tuner_(compression_.allowed) {}
 
-Pending Compressor::all_reduce(const Tensor& tensor, Feedback* feedback) {
-  Compression taken = compression_;
-  if (compression_.kind != Kind::kAutomatic || communicator_->world_size() == 1) {
-    if (taken.kind == Kind::kAutomatic) taken.kind = Kind::kNone;
+CompressedHandle Compressor::all_reduce(const TensorBuffers& tensor, ErrorFeedback* feedback) {
+  CompressionOptions taken = compression_;
+  if (compression_.kind != CompressionKind::kAutomatic || communicator_->world_size() == 1) {
+    if (taken.kind == CompressionKind::kAutomatic) taken.kind = CompressionKind::kNone;
     return compress::all_reduce(*communicator_, tensor, taken, feedback);
   }
   const std::size_t bytes = tensor.count * sizeof(float);
-  KindTuner::Turn turn = tuner_.next(bytes);
+  CompressionTuner::Turn turn = tuner_.next(bytes);
   if (turn.must_settle) {
     if (const Status alone = GroupScope::refuse("automatic compression"); !alone)
-      return Pending(alone.error());
-    if (const Status settled = settle(bytes); !settled) return Pending(settled.error());
+      return CompressedHandle(alone.error());
+    if (const Status settled = settle(bytes); !settled) return CompressedHandle(settled.error());
     turn = tuner_.next(bytes);
   }
   taken.kind = turn.kind;
-  Pending pending = compress::all_reduce(*communicator_, tensor, taken, feedback);
+  CompressedHandle pending = compress::all_reduce(*communicator_, tensor, taken, feedback);
   if (turn.is_trial && !pending.is_refused()) trials_.push_back({pending, bytes, turn.kind});
   return pending;
 }
@@ -36,7 +36,7 @@ Pending Compressor::all_reduce(const Tensor& tensor, Feedback* feedback) {
 Status Compressor::end_trials() {
   Status ended;
   for (Trial& trial : std::exchange(trials_, {})) {
-    if (const Result<Report> report = trial.pending.wait(); report)
+    if (const Result<CompressionReport> report = trial.pending.wait(); report)
       tuner_.record(trial.bytes, trial.kind, trial.pending.ended_at() - trial.pending.started_at());
     else if (ended)
       ended = report.error();
@@ -55,8 +55,9 @@ Status Compressor::settle(std::size_t bytes) {
   return {};
 }
 
-Kind Compressor::choice(std::size_t bytes) const {
-  return compression_.kind == Kind::kAutomatic ? tuner_.choice(bytes) : compression_.kind;
+CompressionKind Compressor::choice(std::size_t bytes) const {
+  return compression_.kind == CompressionKind::kAutomatic ? tuner_.choice(bytes)
+                                                          : compression_.kind;
 }
 
 }  // namespace regatta::comm::compress

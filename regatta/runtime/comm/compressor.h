@@ -1,6 +1,6 @@
-// comm/compressor.h: the compressed sums of one communicator; with Kind::kAutomatic it
-// finds out what pays (kind_tuner.h). What it chooses depends on times, so that automatic runs are
-// not repeated bit by bit.
+// comm/compressor.h: the compressed sums of one communicator; with CompressionKind::kAutomatic it
+// finds out what pays (compression_tuner.h). What it chooses depends on times, so that automatic
+// runs are not repeated bit by bit.
 #pragma once
 
 #include <cstddef>
@@ -10,34 +10,34 @@
 #include "regatta/runtime/comm/communicator.h"
 #include "regatta/runtime/comm/compression.h"
 #include "regatta/runtime/comm/internal/compress/all_reduce.h"
-#include "regatta/runtime/comm/internal/compress/kind_tuner.h"
+#include "regatta/runtime/comm/internal/compress/compression_tuner.h"
 
 namespace regatta::comm::compress {
 
 // Thread rule: that of the communicator, which outlives it.
 class Compressor {
  public:
-  Compressor(Communicator& communicator, Compression compression);
+  Compressor(Communicator& communicator, CompressionOptions compression);
 
   // As the free function; automatic waits for the trials of the size before it settles, and asks
   // all ranks then.
-  Pending all_reduce(const Tensor& tensor, Feedback* feedback);
+  CompressedHandle all_reduce(const TensorBuffers& tensor, ErrorFeedback* feedback);
 
   // What calls of this size take: the kind given, or what automatic settled on.
-  Kind choice(std::size_t bytes) const;
+  CompressionKind choice(std::size_t bytes) const;
 
  private:
   struct Trial {
-    Pending pending;
+    CompressedHandle pending;
     std::size_t bytes = 0;
-    Kind kind = Kind::kNone;
+    CompressionKind kind = CompressionKind::kNone;
   };
   Status end_trials();
   Status settle(std::size_t bytes);
 
   Communicator* communicator_;
-  Compression compression_;
-  KindTuner tuner_;
+  CompressionOptions compression_;
+  CompressionTuner tuner_;
   std::deque<Trial> trials_;  // not yet timed
 };
 

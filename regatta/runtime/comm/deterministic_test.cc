@@ -40,23 +40,24 @@ const std::vector<Placement>& placements() {
 
 void run(const Placement& placement, int ranks, const std::function<void(Communicator&)>& body,
          bool sums_in_f64 = false) {
-  run_all(Layout::kShm, ranks, body, [&](int rank, Options& options) {
+  run_all(TestLayout::kShm, ranks, body, [&](int rank, CommunicatorOptions& options) {
     options.deterministic = true;
     options.sums_in_f64 = sums_in_f64;
     options.server = "s" + std::to_string(placement.server(rank, ranks));
   });
 }
 
-std::vector<Memory> inputs_of(DataType type, int ranks) {
-  std::vector<Memory> all;
+std::vector<ReductionInput> inputs_of(DataType type, int ranks) {
+  std::vector<ReductionInput> all;
   for (int rank = 0; rank < ranks; ++rank)
     all.push_back(adversarial(type, kCount, rank));
   return all;
 }
 
 // all_reduce of the vector in calls of `piece` elements.
-Memory reduce_in_pieces(Communicator& world, const Memory& in, DataType type, std::size_t piece) {
-  Memory out(in.size());
+ReductionInput reduce_in_pieces(Communicator& world, const ReductionInput& in, DataType type,
+                                std::size_t piece) {
+  ReductionInput out(in.size());
   for (std::size_t at = 0; at < kCount; at += piece) {
     const std::size_t from = at * size_of(type);
     expect_ok(world
@@ -80,10 +81,10 @@ INSTANTIATE_TEST_SUITE_P(Worlds, DeterministicMode,
 
 TEST_P(DeterministicMode, GivesTheSameBitsInEveryPlacementAndCut) {
   const auto inputs = inputs_of(type(), ranks());
-  const Memory expected = reduce_by_tree({.type = type(), .op = ReduceOp::kSum}, inputs);
+  const ReductionInput expected = reduce_by_tree({.type = type(), .op = ReduceOp::kSum}, inputs);
   for (const Placement& placement : placements())
     run(placement, ranks(), [&](Communicator& world) {
-      const Memory& in = inputs[world.rank().index()];
+      const ReductionInput& in = inputs[world.rank().index()];
       // Whole: the long forms; pieces: doubling's sizes, the exchange's, and the slots'.
       for (const std::size_t piece : {kCount, std::size_t{70001}, std::size_t{4000}})
         EXPECT_TRUE(reduce_in_pieces(world, in, type(), piece) == expected)
@@ -93,12 +94,12 @@ TEST_P(DeterministicMode, GivesTheSameBitsInEveryPlacementAndCut) {
 
 TEST_P(DeterministicMode, ReducesToARootAndToPartsByTheSameTree) {
   const auto inputs = inputs_of(type(), ranks());
-  const Memory expected = reduce_by_tree({.type = type(), .op = ReduceOp::kSum}, inputs);
+  const ReductionInput expected = reduce_by_tree({.type = type(), .op = ReduceOp::kSum}, inputs);
   const std::size_t part = kCount / static_cast<std::size_t>(ranks());
   for (const Placement& placement : placements())
     run(placement, ranks(), [&](Communicator& world) {
-      const Memory& in = inputs[world.rank().index()];
-      Memory out(in.size());
+      const ReductionInput& in = inputs[world.rank().index()];
+      ReductionInput out(in.size());
       expect_ok(
           world.reduce(in.data(), out.data(), kCount, type(), ReduceOp::kSum, Rank{1}).wait());
       EXPECT_TRUE(world.rank().value != 1 || out == expected) << placement.name;
@@ -111,17 +112,17 @@ TEST_P(DeterministicMode, ReducesToARootAndToPartsByTheSameTree) {
 
 TEST_P(DeterministicMode, HoldsForPartsOfAnyLength) {
   const auto inputs = inputs_of(type(), ranks());
-  const Memory expected = reduce_by_tree({.type = type(), .op = ReduceOp::kSum}, inputs);
+  const ReductionInput expected = reduce_by_tree({.type = type(), .op = ReduceOp::kSum}, inputs);
   // Rank 0 gets nothing, the last one most.
   std::vector<std::size_t> counts(static_cast<std::size_t>(ranks()), 1001);
   counts.front() = 0;
   counts.back() = kCount - 1001 * static_cast<std::size_t>(ranks() - 2);
   for (const Placement& placement : placements())
     run(placement, ranks(), [&](Communicator& world) {
-      const Memory& in = inputs[world.rank().index()];
+      const ReductionInput& in = inputs[world.rank().index()];
       const std::size_t from =
           world.rank().value == 0 ? 0 : 1001 * (world.rank().index() - 1) * size_of(type());
-      Memory out(counts[world.rank().index()] * size_of(type()));
+      ReductionInput out(counts[world.rank().index()] * size_of(type()));
       expect_ok(
           world.reduce_scatter_v(in.data(), {.counts = counts}, out.data(), type(), ReduceOp::kSum)
               .wait());
@@ -133,7 +134,7 @@ TEST_P(DeterministicMode, HoldsForPartsOfAnyLength) {
 
 TEST_P(DeterministicMode, HoldsBetweenBuffersOfTheServer) {
   const auto inputs = inputs_of(type(), ranks());
-  const Memory expected = reduce_by_tree({.type = type(), .op = ReduceOp::kSum}, inputs);
+  const ReductionInput expected = reduce_by_tree({.type = type(), .op = ReduceOp::kSum}, inputs);
   run(placements()[0], ranks(), [&](Communicator& world) {
     const auto data = world.allocate(expected.size());
     ASSERT_TRUE(data);
@@ -146,8 +147,9 @@ TEST_P(DeterministicMode, HoldsBetweenBuffersOfTheServer) {
 // Without the mode the tree is not kept by the ring: the test data would show it.
 TEST(NormalMode, GivesOtherBitsSomewhere) {
   const auto inputs = inputs_of(DataType::kF32, 4);
-  const Memory expected = reduce_by_tree({.type = DataType::kF32, .op = ReduceOp::kSum}, inputs);
-  run_all(Layout::kTcp, 4, [&](Communicator& world) {
+  const ReductionInput expected =
+      reduce_by_tree({.type = DataType::kF32, .op = ReduceOp::kSum}, inputs);
+  run_all(TestLayout::kTcp, 4, [&](Communicator& world) {
     EXPECT_FALSE(reduce_in_pieces(world, inputs[world.rank().index()], DataType::kF32, kCount) ==
                  expected);
   });
@@ -155,7 +157,8 @@ TEST(NormalMode, GivesOtherBitsSomewhere) {
 
 TEST(DeterministicOption, KeptByTheChildrenOfASplit) {
   const auto inputs = inputs_of(DataType::kF32, 4);
-  const Memory expected = reduce_by_tree({.type = DataType::kF32, .op = ReduceOp::kSum}, inputs);
+  const ReductionInput expected =
+      reduce_by_tree({.type = DataType::kF32, .op = ReduceOp::kSum}, inputs);
   run(placements()[1], 5, [&](Communicator& world) {
     auto child = world.split(world.rank().value == 4 ? 1 : 0);
     ASSERT_TRUE(child);
@@ -191,8 +194,8 @@ TEST(SumsInF64, LoseNothingOnTheWay) {
 
 TEST(SumsInF64, BelongToTheDeterministicMode) {
   const auto errors = run_ranks(
-      Layout::kShm, 1, [](Communicator&) {},
-      [](int, Options& options) { options.sums_in_f64 = true; });
+      TestLayout::kShm, 1, [](Communicator&) {},
+      [](int, CommunicatorOptions& options) { options.sums_in_f64 = true; });
   ASSERT_TRUE(errors[0]);
   EXPECT_THAT(errors[0]->message, testing::HasSubstr("set deterministic too"));
 }
@@ -200,7 +203,7 @@ TEST(SumsInF64, BelongToTheDeterministicMode) {
 // Ranks that do not agree on the mode are told so.
 TEST(DeterministicOption, OfSomeRanksOnlyIsAnError) {
   run_all(
-      Layout::kShm, 2,
+      TestLayout::kShm, 2,
       [](Communicator& world) {
         std::vector<float> data(8);
         const Status status =
@@ -208,7 +211,7 @@ TEST(DeterministicOption, OfSomeRanksOnlyIsAnError) {
         ASSERT_FALSE(status);
         EXPECT_THAT(status.error().message, testing::HasSubstr("deterministic"));
       },
-      [](int rank, Options& options) { options.deterministic = rank == 1; });
+      [](int rank, CommunicatorOptions& options) { options.deterministic = rank == 1; });
 }
 
 }  // namespace

@@ -22,7 +22,7 @@
 #include "regatta/runtime/comm/communicator.h"
 #include "regatta/runtime/comm/flight_file.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
-#include "regatta/runtime/comm/internal/forked_world.h"
+#include "regatta/runtime/comm/internal/test_forked_world.h"
 #include "regatta/runtime/comm/test_ranks.h"
 #include "regatta/runtime/comm/test_world.h"
 
@@ -33,7 +33,7 @@ using testing::HasSubstr;
 
 constexpr Seconds kPeerTimeout{1.5};
 
-void adjust_names(Options& options) {
+void adjust_names(CommunicatorOptions& options) {
   options.peer_timeout = kPeerTimeout;
   for (int rank = 0; rank < 4; ++rank)
     options.rank_names.push_back("rank " + std::to_string(rank) + " (s/" + std::to_string(rank) +
@@ -50,7 +50,7 @@ std::string reduce_until_error(Communicator& world, std::size_t count) {
   }
 }
 
-class DeathTest : public testing::TestWithParam<Layout> {};
+class DeathTest : public testing::TestWithParam<TestLayout> {};
 INSTANTIATE_TEST_SUITE_P(Worlds, DeathTest, testing::ValuesIn(test_layouts()));
 
 TEST_P(DeathTest, KilledRankIsNamedByAllOthersInMidOperation) {
@@ -58,12 +58,12 @@ TEST_P(DeathTest, KilledRankIsNamedByAllOthersInMidOperation) {
     ForkedWorld world(4);
     world.start(
         GetParam(),
-        [&](Communicator& ranks, Blackboard& board) {
-          ++board.stage;
+        [&](Communicator& ranks, SharedTestState& state) {
+          ++state.stage;
           return reduce_until_error(ranks, count);
         },
         adjust_names);
-    while (world.board().stage.load() < 4)
+    while (world.state().stage.load() < 4)
       os::sleep_for(Seconds{0.01});
     os::sleep_for(Seconds{0.2});
     const Seconds killed_at = os::monotonic_now();
@@ -81,19 +81,19 @@ TEST_P(DeathTest, KilledRankIsNamedByTheNextCallOfIdleRanks) {
   ForkedWorld world(4);
   world.start(
       GetParam(),
-      [](Communicator& ranks, Blackboard& board) -> std::string {
-        ++board.stage;
-        while (board.stage.load() < 100)
+      [](Communicator& ranks, SharedTestState& state) -> std::string {
+        ++state.stage;
+        while (state.stage.load() < 100)
           os::sleep_for(Seconds{0.01});
         const Status status = ranks.barrier().wait();
         return status ? "no error" : status.error().message;
       },
       adjust_names);
-  while (world.board().stage.load() < 4)
+  while (world.state().stage.load() < 4)
     os::sleep_for(Seconds{0.01});
   kill(world.pid(0), SIGKILL);
   os::sleep_for(Seconds{0.2});
-  world.board().stage = 100;
+  world.state().stage = 100;
   ASSERT_TRUE(world.wait(Seconds{5}));
   for (const int rank : {1, 2, 3})
     EXPECT_THAT(world.result(rank), HasSubstr("rank 0 (s/0) at s0: connection lost"));
@@ -103,12 +103,12 @@ TEST_P(DeathTest, StoppedRankIsNamedByAllOthers) {
   ForkedWorld world(4);
   world.start(
       GetParam(),
-      [](Communicator& ranks, Blackboard& board) {
-        ++board.stage;
+      [](Communicator& ranks, SharedTestState& state) {
+        ++state.stage;
         return reduce_until_error(ranks, 1000);
       },
       adjust_names);
-  while (world.board().stage.load() < 4)
+  while (world.state().stage.load() < 4)
     os::sleep_for(Seconds{0.01});
   const Seconds stopped_at = os::monotonic_now();
   kill(world.pid(3), SIGSTOP);
@@ -120,7 +120,7 @@ TEST_P(DeathTest, StoppedRankIsNamedByAllOthers) {
 }
 
 TEST(ProgressTimeout, NamesTheRankThatHasNotCalled) {
-  for (const Layout layout : {Layout::kShm, Layout::kTcp}) {
+  for (const TestLayout layout : {TestLayout::kShm, TestLayout::kTcp}) {
     std::atomic<int> waiting = 3;
     run_all(
         layout, 4,
@@ -148,14 +148,14 @@ TEST(ProgressTimeout, NamesTheRankThatHasNotCalled) {
           EXPECT_FALSE(world.split(0));
           --waiting;
         },
-        [](int, Options& options) { options.progress_timeout = Seconds{1.0}; });
+        [](int, CommunicatorOptions& options) { options.progress_timeout = Seconds{1.0}; });
   }
 }
 
 TEST(ProgressTimeout, NamesTheRankThatDoesNotReceive) {
   std::atomic<bool> failed = false;
   run_all(
-      Layout::kMixed, 3,
+      TestLayout::kMixed, 3,
       [&](Communicator& world) {
         if (world.rank().value == 0) {
           const std::vector<char> data(1 << 20);
@@ -168,19 +168,19 @@ TEST(ProgressTimeout, NamesTheRankThatDoesNotReceive) {
         while (!failed)
           os::sleep_for(Seconds{0.01});
       },
-      [](int, Options& options) { options.progress_timeout = Seconds{0.5}; });
+      [](int, CommunicatorOptions& options) { options.progress_timeout = Seconds{0.5}; });
 }
 
 TEST(ProgressTimeout, LeavesSlowButLivingOperationsAlone) {
   run_all(
-      Layout::kTcp, 2,
+      TestLayout::kTcp, 2,
       [&](Communicator& world) {
         for (int i = 0; i < 4; ++i) {
           if (world.rank().value == 1) os::sleep_for(Seconds{0.3});
           EXPECT_TRUE(world.barrier().wait());
         }
       },
-      [](int, Options& options) { options.progress_timeout = Seconds{1.5}; });
+      [](int, CommunicatorOptions& options) { options.progress_timeout = Seconds{1.5}; });
 }
 
 TEST(Mistakes, DifferentCountsAreAnErrorOnAllRanks) {
@@ -190,7 +190,7 @@ TEST(Mistakes, DifferentCountsAreAnErrorOnAllRanks) {
                                       {1 << 20, 10},
                                       {1 << 20, (1 << 20) + 64}}) {
     run_all(
-        Layout::kShm, 2,
+        TestLayout::kShm, 2,
         [&, counts = std::vector<std::size_t>{first, second}](Communicator& world) {
           std::vector<std::uint8_t> data(2 << 20);
           const std::size_t count = counts[world.rank().index()];
@@ -204,12 +204,12 @@ TEST(Mistakes, DifferentCountsAreAnErrorOnAllRanks) {
           EXPECT_EQ(status.error().code, Code::kInvalidInput);
           EXPECT_THAT(status.error().message, HasSubstr("call it with the same count"));
         },
-        [](int, Options& options) { options.peer_timeout = Seconds{1.0}; });
+        [](int, CommunicatorOptions& options) { options.peer_timeout = Seconds{1.0}; });
   }
 }
 
 TEST(Mistakes, WrongArgumentsFailAtOnce) {
-  run_all(Layout::kShm, 1, [](Communicator& world) {
+  run_all(TestLayout::kShm, 1, [](Communicator& world) {
     int value = 7;
     EXPECT_EQ(world.send(&value, 1, DataType::kI32, Rank{1}).wait().error().message,
               "send: rank 1 is not in the communicator: it has ranks 0 to 0");
@@ -227,25 +227,25 @@ TEST(Mistakes, WrongArgumentsFailAtOnce) {
   EXPECT_EQ(Communicator::connect(Rank{2}, 2, none, {}).error().code, Code::kInvalidInput);
   EXPECT_EQ(Communicator::connect(Rank{0}, 2, none, {}).error().message, "no launcher");
   for (const double impossible : {-1.0, 1e6, std::numeric_limits<double>::quiet_NaN()}) {
-    Options never;
+    CommunicatorOptions never;
     never.peer_timeout = Seconds{impossible};
     EXPECT_THAT(Communicator::connect(Rank{0}, 2, none, never).error().message,
                 testing::HasSubstr("the peer timeout must be positive"));
   }
   for (const int connections : {0, kConnectionsMax + 1}) {
-    Options many;
+    CommunicatorOptions many;
     many.connections = connections;
     EXPECT_THAT(Communicator::connect(Rank{0}, 2, none, many).error().message,
                 testing::HasSubstr("connections to a peer are not 1 to 1023"));
   }
-  Options options;
+  CommunicatorOptions options;
   options.listen_address = "localhost";
   EXPECT_EQ(Communicator::connect(Rank{0}, 2, none, options).error().message,
             "address 'localhost': write it in numbers, as 10.0.0.1");
 }
 
 TEST(Leaving, WhoLeavesInOrderIsNamedOnlyWhenNeeded) {
-  for (const Layout layout : {Layout::kShm, Layout::kTcp}) {
+  for (const TestLayout layout : {TestLayout::kShm, TestLayout::kTcp}) {
     run_all(layout, 3, [](Communicator& world) {
       EXPECT_TRUE(world.barrier().wait());
       auto pair = world.split(world.rank().value == 1 ? -1 : 0);
@@ -264,7 +264,7 @@ TEST(Leaving, WhoLeavesInOrderIsNamedOnlyWhenNeeded) {
 }
 
 TEST(Leaving, BytesSentBeforeTheEndArrive) {
-  for (const Layout layout : {Layout::kShm, Layout::kTcp}) {
+  for (const TestLayout layout : {TestLayout::kShm, TestLayout::kTcp}) {
     run_all(layout, 2, [](Communicator& world) {
       std::vector<std::uint8_t> data(3 << 20, static_cast<std::uint8_t>(1 - world.rank().value));
       if (world.rank().value == 0) {
@@ -299,7 +299,7 @@ TEST(Leaving, LeavesNoDescriptorAndNoThread) {
   std::thread([] {}).join();  // with the first thread ThreadSanitizer starts one of its own
   const int fds = count_entries("/proc/self/fd");
   const int threads = count_threads();
-  for (const Layout layout : {Layout::kShm, Layout::kTcp, Layout::kMixed})
+  for (const TestLayout layout : {TestLayout::kShm, TestLayout::kTcp, TestLayout::kMixed})
     run_all(layout, 4, [](Communicator& world) { EXPECT_TRUE(world.split(0)); });
   EXPECT_EQ(count_entries("/proc/self/fd"), fds);
   EXPECT_EQ(count_threads(), threads);
@@ -321,8 +321,8 @@ TEST(Memory, RankThatHasNoneLeftSaysSoAndTheOthersNameIt) {
   ASSERT_TRUE(folder);
   ForkedWorld world(4);
   world.start(
-      Layout::kTcp,
-      [](Communicator& ranks, Blackboard&) {
+      TestLayout::kTcp,
+      [](Communicator& ranks, SharedTestState&) {
         std::vector<float> in(std::size_t{16} << 20, 1.0F);
         std::vector<float> out(in.size() / 4);
         EXPECT_TRUE(ranks.barrier().wait());
@@ -332,7 +332,7 @@ TEST(Memory, RankThatHasNoneLeftSaysSoAndTheOthersNameIt) {
                 .wait();
         return status ? "no error" : status.error().message;
       },
-      [&](Options& options) {
+      [&](CommunicatorOptions& options) {
         adjust_names(options);
         options.forced.algorithm = Algorithm::kHalving;
         options.flight_dir = folder->path();
@@ -353,8 +353,8 @@ TEST(Memory, RankThatHasNoneLeftSaysSoAndTheOthersNameIt) {
 TEST(Memory, RankThatHasNoneLeftInsideAServerSaysSoAndTheOthersNameIt) {
   ForkedWorld world(4);
   world.start(
-      Layout::kShm,
-      [](Communicator& ranks, Blackboard&) {
+      TestLayout::kShm,
+      [](Communicator& ranks, SharedTestState&) {
         const std::vector<std::size_t> counts(4, std::size_t{4} << 20);
         std::vector<float> in(std::size_t{16} << 20, 1.0F);
         std::vector<float> out(in.size() / 4);
@@ -385,7 +385,7 @@ Seconds cpu_time() {
 }
 
 TEST(Idleness, FourIdleRanksTakeNextToNoProcessorTime) {
-  for (const Layout layout : {Layout::kShm, Layout::kTcp}) {
+  for (const TestLayout layout : {TestLayout::kShm, TestLayout::kTcp}) {
     std::atomic<double> used = 0;
     run_all(layout, 4, [&](Communicator& world) {
       EXPECT_TRUE(world.barrier().wait());

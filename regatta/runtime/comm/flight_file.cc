@@ -203,7 +203,7 @@ Status write_flight_file(const std::string& folder, const RankView& view) {
   if (written) return written;
   return Error{written.error().code, written.error().message +
                                          "; name a folder that can be written with "
-                                         "REGATTA_FLIGHT_DIR or Options::flight_dir"};
+                                         "REGATTA_FLIGHT_DIR or CommunicatorOptions::flight_dir"};
 }
 
 Result<RankView> read_flight_file(const std::string& path) {

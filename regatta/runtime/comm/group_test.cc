@@ -16,9 +16,9 @@ namespace {
 
 using testing::HasSubstr;
 
-class GroupTest : public testing::TestWithParam<Layout> {};
+class GroupTest : public testing::TestWithParam<TestLayout> {};
 INSTANTIATE_TEST_SUITE_P(Worlds, GroupTest,
-                         testing::Values(Layout::kShm, Layout::kTcp, Layout::kMixed));
+                         testing::Values(TestLayout::kShm, TestLayout::kTcp, TestLayout::kMixed));
 
 // More than fits on credit, so that a send ends only when its receiver has called.
 constexpr std::size_t kMany = 1 << 20;
@@ -160,7 +160,7 @@ TEST_P(GroupTest, TellsTheFirstErrorAndRefusesWhatWaits) {
 }
 
 TEST(Groups, NameTheRankThatDoesNotTakePart) {
-  for (const Layout layout : {Layout::kShm, Layout::kTcp}) {
+  for (const TestLayout layout : {TestLayout::kShm, TestLayout::kTcp}) {
     run_all(
         layout, 3,
         [](Communicator& world) {
@@ -185,7 +185,7 @@ TEST(Groups, NameTheRankThatDoesNotTakePart) {
             EXPECT_FALSE(status);
           }
         },
-        [](int rank, Options& options) {
+        [](int rank, CommunicatorOptions& options) {
           options.progress_timeout = Seconds{rank < 2 ? 0.5 : 5.0};
         });
   }

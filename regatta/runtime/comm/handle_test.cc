@@ -53,7 +53,7 @@ class Waiter {
   std::thread thread_;
 };
 
-class HandleTest : public testing::TestWithParam<Layout> {};
+class HandleTest : public testing::TestWithParam<TestLayout> {};
 
 TEST_P(HandleTest, MayBeWaitedForAndDroppedOnAnotherThread) {
   run_all(GetParam(), 2, [](Communicator& world) {
@@ -74,21 +74,21 @@ TEST_P(HandleTest, MayBeWaitedForAndDroppedOnAnotherThread) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, HandleTest, testing::Values(Layout::kShm, Layout::kTcp));
+INSTANTIATE_TEST_SUITE_P(Layouts, HandleTest, testing::Values(TestLayout::kShm, TestLayout::kTcp));
 
 // 20 steps of computation, 20 ms each.
 Handle compute_for_long(Communicator& world) {
   const std::uint64_t code =
       encode_compressed(CallKind::kAllReduce, ReduceOp::kSum, CompressionKind::kInt8);
   return ScheduleRun::start(world, {.code = code, .bytes = 4, .name = "computation"},
-                            [](Schedule& schedule, const Place&) {
+                            [](CollectiveSchedule& schedule, const GroupPosition&) {
                               for (int step = 0; step < 20; ++step)
                                 schedule.add_call([] { os::sleep_for(Seconds{0.02}); });
                             });
 }
 
 TEST(Computation, LetsMessagesMoveBetweenItsSteps) {
-  run_all(Layout::kTcp, 2, [](Communicator& world) {
+  run_all(TestLayout::kTcp, 2, [](Communicator& world) {
     Handle computed = compute_for_long(world);
     const int mine = world.rank().value;
     int theirs = -1;

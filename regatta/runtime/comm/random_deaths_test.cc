@@ -20,7 +20,7 @@
 
 #include "regatta/base/os/clock.h"
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/comm/internal/forked_world.h"
+#include "regatta/runtime/comm/internal/test_forked_world.h"
 #include "regatta/runtime/comm/test_world.h"
 
 namespace regatta::comm {
@@ -52,23 +52,23 @@ Leftovers look_round() {
   return found;
 }
 
-// What one rank does. Its gift tells in a sum that it took part.
+// What one rank does. Its input tells in a sum that it took part.
 class Worker {
  public:
   Worker(Communicator world, bool has_shared_buffers, std::uint32_t seed)
       : world_(std::make_unique<Communicator>(std::move(world))),
-        gift_(static_cast<std::int64_t>(1) << (8 * world_->rank().value)),
+        input_(static_cast<std::int64_t>(1) << (8 * world_->rank().value)),
         has_shared_buffers_(has_shared_buffers),
         seed_(seed) {}
 
   // "" or what went wrong.
-  std::string run(Blackboard& board) {
+  std::string run(SharedTestState& state) {
     for (;;) {
-      const Status status = go_on(board);
+      const Status status = go_on(state);
       if (status && is_over_) return "";
       if (status) continue;
       if (status.error().code != Code::kUnavailable) return status.error().message;
-      ++board.shrinking;
+      ++state.shrinking;
       auto rest = world_->shrink();
       if (!rest) return rest.error().message;
       // The old one may end before or after, whatever is under way elsewhere.
@@ -80,10 +80,10 @@ class Worker {
 
  private:
   // One call of each kind; then the next round of them.
-  Status go_on(Blackboard& board) {
+  Status go_on(SharedTestState& state) {
     if (members_sum_ == 0) REGATTA_TRY_DO(look_who_is_here());
     // Some may have ended one round more than others.
-    std::int64_t mine[2] = {round_, board.stage.load() >= 100 ? 1 : 0};
+    std::int64_t mine[2] = {round_, state.stage.load() >= 100 ? 1 : 0};
     std::int64_t all[2] = {};
     REGATTA_TRY_DO(world_->all_reduce(mine, all, 2, DataType::kI64, ReduceOp::kMin).wait());
     round_ = all[0];
@@ -91,11 +91,11 @@ class Worker {
     constexpr std::size_t kCounts[] = {1, 100, 5000, 40000, 300000};
     const std::size_t count = kCounts[(seed_ + static_cast<std::uint32_t>(round_) * 7) % 5];
     REGATTA_TRY_DO(make_buffers(count));
-    std::fill_n(in_.get(), count, gift_ + round_);
+    std::fill_n(in_.get(), count, input_ + round_);
     Handle sum = world_->all_reduce(in_.get(), out_.get(), count, DataType::kI64, ReduceOp::kSum);
     const Status status = sum.wait();
     for (std::size_t i = 0; i < count; ++i)
-      if (in_.get()[i] != gift_ + round_) return Error{Code::kConflict, "an input has changed"};
+      if (in_.get()[i] != input_ + round_) return Error{Code::kConflict, "an input has changed"};
     REGATTA_TRY_DO(status);
     const std::int64_t expected = members_sum_ + round_ * world_->world_size();
     for (std::size_t i = 0; i < count; ++i)
@@ -106,11 +106,11 @@ class Worker {
 
   Status look_who_is_here() {
     std::vector<std::int64_t> gifts(static_cast<std::size_t>(world_->world_size()));
-    REGATTA_TRY_DO(world_->all_gather(&gift_, gifts.data(), 1, DataType::kI64).wait());
+    REGATTA_TRY_DO(world_->all_gather(&input_, gifts.data(), 1, DataType::kI64).wait());
     if (!std::is_sorted(gifts.begin(), gifts.end()))
       return Error{Code::kConflict, "the ranks lost their order"};
-    for (const std::int64_t gift : gifts)
-      members_sum_ += gift;
+    for (const std::int64_t input : gifts)
+      members_sum_ += input;
     return {};
   }
 
@@ -131,7 +131,7 @@ class Worker {
 
   std::unique_ptr<Communicator> world_;
   std::unique_ptr<Communicator> former_;
-  std::int64_t gift_;
+  std::int64_t input_;
   bool has_shared_buffers_;
   std::uint32_t seed_;
   std::int64_t round_ = 0;
@@ -163,15 +163,15 @@ std::vector<int> strike(ForkedWorld& world, Fate fate, Moment moment, std::mt199
     os::sleep_for({std::uniform_real_distribution<double>(0, seconds_max)(random)});
   };
   if (moment == Moment::kConnect) {
-    wait_for(world.board().given, std::uniform_int_distribution<int>(1, kRanks)(random));
+    wait_for(world.state().given, std::uniform_int_distribution<int>(1, kRanks)(random));
     pause(0.01);
   } else {
-    wait_for(world.board().stage, kRanks);
+    wait_for(world.state().stage, kRanks);
     pause(0.03);
   }
   kill(world.pid(victims[0]), signal);
   if (moment == Moment::kShrink) {
-    wait_for(world.board().shrinking, 1);
+    wait_for(world.state().shrinking, 1);
     pause(0.006);
   }
   if (victims.size() == 2) kill(world.pid(victims[1]), signal);
@@ -180,7 +180,7 @@ std::vector<int> strike(ForkedWorld& world, Fate fate, Moment moment, std::mt199
 
 void run_round(Fate fate, Seconds peer_timeout, std::uint32_t seed) {
   std::mt19937 random(seed);
-  const auto layout = static_cast<Layout>(random() % 3);
+  const auto layout = static_cast<TestLayout>(random() % 3);
   auto moment = static_cast<Moment>(random() % 4);
   // A rank that is stopped while it connects is waited for.
   if (fate == Fate::kStopped && moment == Moment::kConnect) moment = Moment::kShrink;
@@ -193,17 +193,17 @@ void run_round(Fate fate, Seconds peer_timeout, std::uint32_t seed) {
   ForkedWorld world(kRanks);
   world.start(
       layout,
-      [&](Communicator& ranks, Blackboard& board) -> std::string {
-        ++board.stage;
-        std::string result = Worker(std::move(ranks), has_shared_buffers, seed).run(board);
+      [&](Communicator& ranks, SharedTestState& state) -> std::string {
+        ++state.stage;
+        std::string result = Worker(std::move(ranks), has_shared_buffers, seed).run(state);
         if (result.empty() && look_round() != before) result = "something is left over";
         return result;
       },
-      [&](Options& options) { options.peer_timeout = peer_timeout; });
+      [&](CommunicatorOptions& options) { options.peer_timeout = peer_timeout; });
   const std::vector<int> victims = strike(world, fate, moment, random);
   const Seconds struck_at = os::monotonic_now();
   os::sleep_for(Seconds{0.005});
-  world.board().stage += 100;
+  world.state().stage += 100;
   const bool is_stop = fate == Fate::kStopped;
   ASSERT_TRUE(world.wait(Seconds{20}, is_stop ? victims : std::vector<int>{})) << "it hangs";
   if (is_stop) {

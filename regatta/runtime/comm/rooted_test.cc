@@ -22,11 +22,11 @@
 namespace regatta::comm {
 namespace {
 
-// Layout, ranks, elements of a part, whether the buffers come from allocate().
-using Case = std::tuple<Layout, int, std::size_t, bool>;
+// TestLayout, ranks, elements of a part, whether the buffers come from allocate().
+using Case = std::tuple<TestLayout, int, std::size_t, bool>;
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
-  return std::string(name_of_layout(std::get<0>(info.param))) + "_n" +
+  return std::string(name_of_test_layout(std::get<0>(info.param))) + "_n" +
          std::to_string(std::get<1>(info.param)) + "_c" + std::to_string(std::get<2>(info.param)) +
          (std::get<3>(info.param) ? "_shared" : "_private");
 }
@@ -163,7 +163,7 @@ TEST_P(PartsTest, TheOthersWorkOnTheSameBuffers) {
 // One rank with private memory among sharers: all must take the same way.
 TEST(SharedBuffers, MixWithPrivateOnes) {
   constexpr std::size_t kCount = 100000;
-  run_all(Layout::kShm, 3, [](Communicator& world) {
+  run_all(TestLayout::kShm, 3, [](Communicator& world) {
     const auto memory = world.allocate(kCount * sizeof(float));
     ASSERT_TRUE(memory);
     auto* shared = reinterpret_cast<float*>(memory->get());
@@ -178,7 +178,7 @@ TEST(SharedBuffers, MixWithPrivateOnes) {
 }
 
 TEST(SharedBuffers, AreTakenAgainWhenTheyCameBack) {
-  run_all(Layout::kShm, 2, [](Communicator& world) {
+  run_all(TestLayout::kShm, 2, [](Communicator& world) {
     constexpr std::size_t kBytes = std::size_t{1} << 20;
     std::byte* first = nullptr;
     {
@@ -202,7 +202,7 @@ TEST(SharedBuffers, AreTakenAgainWhenTheyCameBack) {
 
 // More communicators than there are regions, one after the other and at once.
 TEST(Regions, ServeMoreGroupsThanThereAre) {
-  run_all(Layout::kShm, 3, [](Communicator& world) {
+  run_all(TestLayout::kShm, 3, [](Communicator& world) {
     std::vector<Communicator> kept;
     for (int i = 0; i < 200; ++i) {
       auto group = world.split(i % 3 == world.rank().value ? 1 : 0);
@@ -227,7 +227,7 @@ TEST(Regions, ServeMoreGroupsThanThereAre) {
 TEST(Helper, GoesOnWhileTheCallersCompute) {
   for (const bool caller_moves_data : {true, false}) {
     run_all(
-        Layout::kShm, 2,
+        TestLayout::kShm, 2,
         [](Communicator& world) {
           std::vector<float> data(1 << 20, 1.0F);
           std::vector<Handle> handles;
@@ -241,12 +241,12 @@ TEST(Helper, GoesOnWhileTheCallersCompute) {
           EXPECT_TRUE(handles.back().done());
           EXPECT_EQ(data.back(), 8.0F);
         },
-        [&](int, Options& options) { options.caller_moves_data = caller_moves_data; });
+        [&](int, CommunicatorOptions& options) { options.caller_moves_data = caller_moves_data; });
   }
 }
 
 TEST(Mistakes, AnotherCallOnOneRankIsNamed) {
-  run_all(Layout::kShm, 3, [](Communicator& world) {
+  run_all(TestLayout::kShm, 3, [](Communicator& world) {
     std::vector<float> data(1000);
     const bool odd = world.rank().value == 1;
     const Status status =

@@ -16,7 +16,7 @@
 
 #include "regatta/base/os/clock.h"
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/comm/internal/forked_world.h"
+#include "regatta/runtime/comm/internal/test_forked_world.h"
 #include "regatta/runtime/comm/test_ranks.h"
 #include "regatta/runtime/comm/test_world.h"
 
@@ -26,14 +26,14 @@ namespace {
 using testing::HasSubstr;
 
 // What a rank gives, so that a sum, which is exact, tells who took part: among 48 of them.
-double gift_of(int rank) {
+double input_of(int rank) {
   return static_cast<double>(std::uint64_t{1} << rank % 48);
 }
 
 double gifts_of(const std::vector<int>& ranks) {
   double sum = 0;
   for (const int rank : ranks)
-    sum += gift_of(rank);
+    sum += input_of(rank);
   return sum;
 }
 
@@ -49,7 +49,7 @@ Result<double> sum_gifts(Communicator& world, const std::vector<double>& in,
 
 // Sums until a rank is lost, shrinks, and sums once more: that sum, or what went wrong.
 std::string survive(Communicator& ranks, int rank, std::size_t count) {
-  const std::vector<double> in(count, gift_of(rank));
+  const std::vector<double> in(count, input_of(rank));
   std::vector<double> out(count);
   Communicator world = std::move(ranks);
   for (;;) {
@@ -61,7 +61,7 @@ std::string survive(Communicator& ranks, int rank, std::size_t count) {
   if (!rest) return rest.error().message;
   const auto sum = sum_gifts(*rest, in, out);
   if (!sum) return sum.error().message;
-  if (in != std::vector<double>(count, gift_of(rank))) return "the input has changed";
+  if (in != std::vector<double>(count, input_of(rank))) return "the input has changed";
   return std::to_string(*sum) + " of " + std::to_string(rest->world_size());
 }
 
@@ -76,17 +76,17 @@ void gather(std::atomic<int>& arrived, int count) {
     os::sleep_for(Seconds{0.001});
 }
 
-class ShrinkTest : public testing::TestWithParam<Layout> {};
+class ShrinkTest : public testing::TestWithParam<TestLayout> {};
 INSTANTIATE_TEST_SUITE_P(Worlds, ShrinkTest, testing::ValuesIn(test_layouts()));
 
 TEST_P(ShrinkTest, RepeatsTheCollectiveWithinASecondOfTheDeath) {
   for (const std::size_t count : {std::size_t{4}, std::size_t{1} << 18}) {
     ForkedWorld world(4);
-    world.start(GetParam(), [&](Communicator& ranks, Blackboard& board) {
-      ++board.stage;
+    world.start(GetParam(), [&](Communicator& ranks, SharedTestState& state) {
+      ++state.stage;
       return survive(ranks, ranks.rank().value, count);
     });
-    while (world.board().stage.load() < 4)
+    while (world.state().stage.load() < 4)
       os::sleep_for(Seconds{0.01});
     os::sleep_for(Seconds{0.1});
     const Seconds killed_at = os::monotonic_now();
@@ -107,24 +107,27 @@ constexpr double kSlowdown = 1;
 
 // From the kill to the sum of the survivors, whose processes share the cores of this machine.
 TEST(ShrinkTime, IsShortForManyRanks) {
-  struct Case {
-    Layout layout;
+  struct TunedCall {
+    TestLayout layout;
     int ranks;
     Seconds limit;  // at least twice what two idle cores need
   };
-  for (const Case& one :
-       {Case{Layout::kShm, 4, Seconds{1}}, Case{Layout::kTcp, 4, Seconds{1}},
-        Case{Layout::kShm, 16, Seconds{1}}, Case{Layout::kTcp, 16, Seconds{1}},
-        Case{Layout::kShm, 64, Seconds{1.5}}, Case{Layout::kMixed, 64, Seconds{2.5}}}) {
+  for (const TunedCall& one :
+       {TunedCall{TestLayout::kShm, 4, Seconds{1}}, TunedCall{TestLayout::kTcp, 4, Seconds{1}},
+        TunedCall{TestLayout::kShm, 16, Seconds{1}}, TunedCall{TestLayout::kTcp, 16, Seconds{1}},
+        TunedCall{TestLayout::kShm, 64, Seconds{1.5}},
+        TunedCall{TestLayout::kMixed, 64, Seconds{2.5}}}) {
     ForkedWorld world(one.ranks);
     world.start(
         one.layout,
-        [&](Communicator& ranks, Blackboard& board) {
-          ++board.stage;
+        [&](Communicator& ranks, SharedTestState& state) {
+          ++state.stage;
           return survive(ranks, ranks.rank().value, 1000);
         },
-        [](Options& options) { options.connections = Options().connections; });
-    while (world.board().stage.load() < one.ranks)
+        [](CommunicatorOptions& options) {
+          options.connections = CommunicatorOptions().connections;
+        });
+    while (world.state().stage.load() < one.ranks)
       os::sleep_for(Seconds{0.01});
     const Seconds killed_at = os::monotonic_now();
     kill(world.pid(0), SIGKILL);
@@ -137,9 +140,9 @@ TEST(ShrinkTime, IsShortForManyRanks) {
       EXPECT_EQ(world.result(rank), expected(rest)) << rank;
       slowest = std::max(slowest, world.ended_at(rank) - killed_at);
     }
-    const char* where = one.layout == Layout::kShm     ? "one server"
-                        : one.layout == Layout::kMixed ? "half as many servers"
-                                                       : "as many servers";
+    const char* where = one.layout == TestLayout::kShm     ? "one server"
+                        : one.layout == TestLayout::kMixed ? "half as many servers"
+                                                           : "as many servers";
     std::printf("%d ranks on %s: %.3f s from the death to the end of the last survivor\n",
                 one.ranks, where, slowest.value);
     std::fflush(stdout);  // or the next ranks inherit it
@@ -149,11 +152,11 @@ TEST(ShrinkTime, IsShortForManyRanks) {
 
 TEST_P(ShrinkTest, GoesOnAloneWhenAllOthersDied) {
   ForkedWorld world(4);
-  world.start(GetParam(), [&](Communicator& ranks, Blackboard& board) {
-    ++board.stage;
+  world.start(GetParam(), [&](Communicator& ranks, SharedTestState& state) {
+    ++state.stage;
     return survive(ranks, ranks.rank().value, 1000);
   });
-  while (world.board().stage.load() < 4)
+  while (world.state().stage.load() < 4)
     os::sleep_for(Seconds{0.01});
   for (const int rank : {0, 1, 3})
     kill(world.pid(rank), SIGKILL);
@@ -166,12 +169,12 @@ TEST_P(ShrinkTest, LeavesOutARankThatHangsAfterThePeerTimeout) {
   ForkedWorld world(4);
   world.start(
       GetParam(),
-      [&](Communicator& ranks, Blackboard& board) {
-        ++board.stage;
+      [&](Communicator& ranks, SharedTestState& state) {
+        ++state.stage;
         return survive(ranks, ranks.rank().value, 1000);
       },
-      [&](Options& options) { options.peer_timeout = kPeerTimeout; });
-  while (world.board().stage.load() < 4)
+      [&](CommunicatorOptions& options) { options.peer_timeout = kPeerTimeout; });
+  while (world.state().stage.load() < 4)
     os::sleep_for(Seconds{0.01});
   const Seconds stopped_at = os::monotonic_now();
   kill(world.pid(3), SIGSTOP);
@@ -188,14 +191,14 @@ TEST_P(ShrinkTest, LeavesOutARankThatHangsAfterThePeerTimeout) {
 
 TEST_P(ShrinkTest, ShrinksAgainAndAgain) {
   ForkedWorld world(4);
-  world.start(GetParam(), [&](Communicator& ranks, Blackboard& board) -> std::string {
+  world.start(GetParam(), [&](Communicator& ranks, SharedTestState& state) -> std::string {
     const int me = ranks.rank().value;
     Communicator now = std::move(ranks);
     // Rank 3 dies, then rank 2, then rank 1.
     int arrivals = 0;
     for (int left = 3; left > 0; --left) {
       arrivals += left + 1;
-      gather(board.stage, arrivals);
+      gather(state.stage, arrivals);
       if (me == left) kill(getpid(), SIGKILL);
       if (now.barrier().wait()) return "it goes on without rank " + std::to_string(left);
       auto rest = now.shrink();
@@ -226,9 +229,9 @@ TEST_P(ShrinkTest, KeepsEverybodyAfterAnErrorWithoutADeath) {
     EXPECT_FALSE(half->barrier().wait());
     auto new_half = again->split(again->rank().value % 2);
     ASSERT_TRUE(new_half);
-    const double gift = gift_of(again->rank().value);
+    const double input = input_of(again->rank().value);
     double sum = 0;
-    EXPECT_TRUE(new_half->all_reduce(&gift, &sum, 1, DataType::kF64, ReduceOp::kSum).wait());
+    EXPECT_TRUE(new_half->all_reduce(&input, &sum, 1, DataType::kF64, ReduceOp::kSum).wait());
     const int parity = again->rank().value % 2;
     EXPECT_EQ(sum, gifts_of({parity, parity + 2}));
   });
@@ -259,16 +262,16 @@ TEST_P(ShrinkTest, NamesTheRanksThatAreLeftAsBefore) {
         if (rest->rank().value == 1) return;
         EXPECT_THAT(rest->barrier().wait().error().message, HasSubstr("third at s"));
       },
-      [](int, Options& options) {
+      [](int, CommunicatorOptions& options) {
         options.rank_names = {"first", "second", "third"};
       });
 }
 
-class GrowTest : public testing::TestWithParam<Layout> {};
+class GrowTest : public testing::TestWithParam<TestLayout> {};
 INSTANTIATE_TEST_SUITE_P(Worlds, GrowTest,
-                         testing::Values(Layout::kShm, Layout::kTcp, Layout::kMixed));
+                         testing::Values(TestLayout::kShm, TestLayout::kTcp, TestLayout::kMixed));
 
-Options with_token(Options options, const std::string& token) {
+CommunicatorOptions with_token(CommunicatorOptions options, const std::string& token) {
   options.job_token = token;
   return options;
 }
@@ -281,18 +284,18 @@ TEST_P(GrowTest, TakesInNewcomersBehindTheMembers) {
       auto joined = Communicator::connect(Rank{rank + 2}, 4, wider.of(rank + 2),
                                           test_options(GetParam(), rank + 2));
       ASSERT_TRUE(joined) << joined.error().message;
-      const double gift = gift_of(joined->rank().value);
+      const double input = input_of(joined->rank().value);
       double sum = 0;
-      EXPECT_TRUE(joined->all_reduce(&gift, &sum, 1, DataType::kF64, ReduceOp::kSum).wait());
+      EXPECT_TRUE(joined->all_reduce(&input, &sum, 1, DataType::kF64, ReduceOp::kSum).wait());
       EXPECT_EQ(sum, gifts_of({0, 1, 2, 3}));
     });
     auto grown = world.grow(4, wider.of(rank));
     ASSERT_TRUE(grown) << grown.error().message;
     EXPECT_EQ(grown->rank().value, rank);
     EXPECT_TRUE(world.barrier().wait());
-    const double gift = gift_of(grown->rank().value);
+    const double input = input_of(grown->rank().value);
     double sum = 0;
-    EXPECT_TRUE(grown->all_reduce(&gift, &sum, 1, DataType::kF64, ReduceOp::kSum).wait());
+    EXPECT_TRUE(grown->all_reduce(&input, &sum, 1, DataType::kF64, ReduceOp::kSum).wait());
     EXPECT_EQ(sum, gifts_of({0, 1, 2, 3}));
     newcomer.join();
   });
@@ -301,13 +304,13 @@ TEST_P(GrowTest, TakesInNewcomersBehindTheMembers) {
 TEST(Grow, LeavesTheMembersAsTheyWereWhenANewcomerMayNotComeIn) {
   LocalExchange wider(3);
   run_all(
-      Layout::kShm, 2,
+      TestLayout::kShm, 2,
       [&](Communicator& world) {
         std::thread stranger;
         if (world.rank().value == 0)
           stranger = std::thread([&] {
             const auto joined = Communicator::connect(
-                Rank{2}, 3, wider.of(2), with_token(test_options(Layout::kShm, 2), "guess"));
+                Rank{2}, 3, wider.of(2), with_token(test_options(TestLayout::kShm, 2), "guess"));
             EXPECT_FALSE(joined);
           });
         const auto grown = world.grow(3, wider.of(world.rank().value));
@@ -316,7 +319,7 @@ TEST(Grow, LeavesTheMembersAsTheyWereWhenANewcomerMayNotComeIn) {
         EXPECT_EQ(world.grow(1, wider.of(0)).error().code, Code::kInvalidInput);
         if (stranger.joinable()) stranger.join();
       },
-      [](int, Options& options) { options.peer_timeout = Seconds{0.5}; });
+      [](int, CommunicatorOptions& options) { options.peer_timeout = Seconds{0.5}; });
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace regatta::comm {
 namespace {
 
-class WorldTest : public testing::TestWithParam<Layout> {};
+class WorldTest : public testing::TestWithParam<TestLayout> {};
 INSTANTIATE_TEST_SUITE_P(Worlds, WorldTest, testing::ValuesIn(test_layouts()));
 
 TEST_P(WorldTest, SplitOrdersRanksByTheOldOnes) {
@@ -172,7 +172,7 @@ TEST_P(WorldTest, ResultsAreBitEqualOnAllRanksAndInAllRuns) {
                     .wait());
             ranks[world.rank().index()] = out;
           },
-          [](int, Options& options) { options.measure = Measure::kTransport; });
+          [](int, CommunicatorOptions& options) { options.measure = Measure::kTransport; });
       for (const auto& one : ranks)
         EXPECT_TRUE(one == ranks[0]);
       results[static_cast<std::size_t>(run)] = ranks[0];
@@ -184,7 +184,7 @@ TEST_P(WorldTest, ResultsAreBitEqualOnAllRanksAndInAllRuns) {
 template <typename T>
 void expect_reduction(DataType type, ReduceOp op, T expected) {
   for (const std::size_t count : {3U, 70000U})
-    run_all(Layout::kMixed, 3, [&](Communicator& world) {
+    run_all(TestLayout::kMixed, 3, [&](Communicator& world) {
       const auto value = static_cast<T>(world.rank().value * 2 + 4);  // 4, 6, 8
       const std::vector<T> in(count, value);
       std::vector<T> out(count);
@@ -208,7 +208,7 @@ TEST(Reductions, EveryTypeAndOperation) {
 }
 
 TEST(Traffic, CountsTheBytesOfTheSchedule) {
-  run_all(Layout::kMixed, 4, [](Communicator& world) {
+  run_all(TestLayout::kMixed, 4, [](Communicator& world) {
     std::vector<float> data(100000);
     const auto before = world.traffic();
     EXPECT_EQ(before.network_bytes, std::vector<long long>(4, 0));
@@ -229,7 +229,7 @@ TEST(Traffic, CountsTheBytesOfTheSchedule) {
 }
 
 TEST(Handles, TellStartAndEnd) {
-  run_all(Layout::kShm, 2, [](Communicator& world) {
+  run_all(TestLayout::kShm, 2, [](Communicator& world) {
     constexpr Seconds kOff{1e-6};
     const Seconds before = os::monotonic_now();
     Handle handle = world.barrier();

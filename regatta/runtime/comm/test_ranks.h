@@ -11,8 +11,9 @@
 namespace regatta::comm {
 
 // Fails the running test for every rank that could not connect, whose body never ran.
-inline void run_all(Layout layout, int world_size, const std::function<void(Communicator&)>& body,
-                    const std::function<void(int, Options&)>& adjust = {}) {
+inline void run_all(TestLayout layout, int world_size,
+                    const std::function<void(Communicator&)>& body,
+                    const std::function<void(int, CommunicatorOptions&)>& adjust = {}) {
   for (const std::optional<Error>& error : run_ranks(layout, world_size, body, adjust))
     EXPECT_FALSE(error) << (error ? error->message : "");
 }

@@ -18,9 +18,9 @@ namespace regatta::comm {
 
 // How the ranks are spread: all on one server, each on its own, or two by two. kRdma is kTcp by
 // RDMA, for machines that have devices.
-enum class Layout { kShm, kTcp, kMixed, kRdma };
+enum class TestLayout { kShm, kTcp, kMixed, kRdma };
 
-inline const char* name_of_layout(Layout layout) {
+inline const char* name_of_test_layout(TestLayout layout) {
   static constexpr const char* kNames[] = {"Shm", "Tcp", "Mixed", "Rdma"};
   return kNames[static_cast<int>(layout)];
 }
@@ -33,19 +33,19 @@ inline std::vector<std::string> rdma_addresses() {
 }
 
 // What the tests of every layout run over: with RDMA devices only that, the rest runs elsewhere.
-inline std::vector<Layout> test_layouts() {
-  if (!rdma_addresses().empty()) return {Layout::kRdma};
-  return {Layout::kShm, Layout::kTcp, Layout::kMixed};
+inline std::vector<TestLayout> test_layouts() {
+  if (!rdma_addresses().empty()) return {TestLayout::kRdma};
+  return {TestLayout::kShm, TestLayout::kTcp, TestLayout::kMixed};
 }
 
-inline std::string server_of(Layout layout, int rank) {
+inline std::string server_of(TestLayout layout, int rank) {
   switch (layout) {
-    case Layout::kShm:
+    case TestLayout::kShm:
       return "s0";
-    case Layout::kTcp:
-    case Layout::kRdma:
+    case TestLayout::kTcp:
+    case TestLayout::kRdma:
       return "s" + std::to_string(rank);
-    case Layout::kMixed:
+    case TestLayout::kMixed:
       return "s" + std::to_string(rank / 2);
   }
   return "";
@@ -76,12 +76,12 @@ class LocalExchange {
   int given_ = 0;
 };
 
-inline Options test_options(Layout layout, int rank) {
-  Options options;
+inline CommunicatorOptions test_options(TestLayout layout, int rank) {
+  CommunicatorOptions options;
   options.job_token = "test";
   options.server = server_of(layout, rank);
   options.connections = 2;
-  if (layout == Layout::kRdma) {
+  if (layout == TestLayout::kRdma) {
     const std::vector<std::string> addresses = rdma_addresses();
     options.listen_address = addresses[static_cast<std::size_t>(rank) % addresses.size()];
     options.rdma = Rdma::kRequired;
@@ -93,15 +93,15 @@ inline Options test_options(Layout layout, int rank) {
 // the options of a rank. Returns the error of each rank that could not connect: tests that expect
 // none take run_all() (test_ranks.h).
 [[nodiscard]] inline std::vector<std::optional<Error>> run_ranks(
-    Layout layout, int world_size, const std::function<void(Communicator&)>& body,
-    const std::function<void(int, Options&)>& adjust = {}) {
+    TestLayout layout, int world_size, const std::function<void(Communicator&)>& body,
+    const std::function<void(int, CommunicatorOptions&)>& adjust = {}) {
   LocalExchange exchange(world_size);
   std::vector<std::optional<Error>> errors(static_cast<std::size_t>(world_size));
   std::vector<std::thread> threads;
   threads.reserve(errors.size());
   for (int rank = 0; rank < world_size; ++rank)
     threads.emplace_back([&, rank] {
-      Options options = test_options(layout, rank);
+      CommunicatorOptions options = test_options(layout, rank);
       if (adjust) adjust(rank, options);
       auto world = Communicator::connect(Rank{rank}, world_size, exchange.of(rank), options);
       if (world)

@@ -1,6 +1,6 @@
 // comm/tuner.h: chooses the settings of all calls of one group: one search per operation and
-// size class (powers of two of the whole vector). Pure, as search.h: ranks that are told the same
-// times choose the same settings.
+// size class (powers of two of the whole vector). Pure, as setting_search.h: ranks that are told
+// the same times choose the same settings.
 #pragma once
 
 #include <cstddef>
@@ -14,32 +14,32 @@
 #include "regatta/model/collective/candidates.h"
 #include "regatta/model/collective/setting.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
-#include "regatta/runtime/comm/internal/tuning/search.h"
+#include "regatta/runtime/comm/internal/tuning/setting_search.h"
 
 namespace regatta::comm {
 
 // Where a choice comes from.
-enum class Reason { kForced, kOnlyOne, kModel, kMeasured, kLoaded };
-std::string to_string(Reason reason);
-std::optional<Reason> reason_named(const std::string& name);
+enum class ChoiceReason { kForced, kOnlyOne, kModel, kMeasured, kLoaded };
+std::string to_string(ChoiceReason reason);
+std::optional<ChoiceReason> reason_named(const std::string& name);
 
 // What is chosen for one operation and size class, and what else there is.
-struct Choice {
+struct TuningChoice {
   CallKind kind = CallKind::kBarrier;
   std::size_t bytes_from = 0;  // of the whole vector; up to twice as many
   int ranks = 0;
   int servers = 0;
-  Reason reason = Reason::kModel;
+  ChoiceReason reason = ChoiceReason::kModel;
   bool is_settled = true;
   std::size_t chosen = 0;  // of `tried`
-  std::vector<Tried> tried;
+  std::vector<MeasuredSetting> tried;
   long long calls = 0;
 };
 
 struct TunerSetup {
   int ranks = 1;
   int servers = 1;
-  Ways ways;
+  TuningSpace space;
   Algorithm forced = Algorithm::kAutomatic;
   Measure measure = Measure::kAll;
 };
@@ -59,34 +59,34 @@ class Tuner {
     Setting setting;
     Ticket ticket;
   };
-  Next next(const Case& call);
+  Next next(const TunedCall& call);
   void give(const Ticket& ticket, Seconds took);
   // The call was carried out in a way that is not searched for.
   void skip(const Ticket& ticket);
   // The next call of this kind waits for the times of earlier ones.
-  bool waits(const Case& call) const;
+  bool waits(const TunedCall& call) const;
   // For the kind of the last call no trial is under way or to come soon.
   bool is_settled() const { return entries_.empty() || entries_[last_].search.is_settled(); }
 
-  std::vector<Choice> choices() const;
+  std::vector<TuningChoice> choices() const;
   // What an earlier run chose, where it was on the same number of ranks and servers; others are
   // left out. Before the first call.
-  void load(const std::vector<Choice>& choices);
+  void load(const std::vector<TuningChoice>& choices);
 
  private:
   struct Entry {
-    Choice about;
-    Search search;
+    TuningChoice about;
+    SettingSearch search;
   };
-  Entry& entry_for(const Case& call);
-  Search make_search(const Case& call, Choice& about) const;
-  bool can_be(const Setting& setting, const Case& call) const;
+  Entry& entry_for(const TunedCall& call);
+  SettingSearch make_search(const TunedCall& call, TuningChoice& about) const;
+  bool can_be(const Setting& setting, const TunedCall& call) const;
 
   const TunerSetup setup_;
   std::map<std::pair<CallKind, int>, std::size_t> index_;
   std::vector<Entry> entries_;
   std::size_t last_ = 0;
-  std::vector<Choice> loaded_;
+  std::vector<TuningChoice> loaded_;
 };
 
 }  // namespace regatta::comm

@@ -8,14 +8,15 @@
 namespace regatta::comm {
 namespace {
 
-constexpr Ground kEight{.ranks = 8,
-                        .network = {.latency = Seconds{50e-6}, .rate = {125e6}, .connections = 8}};
+constexpr GroupTopology kEight{
+    .ranks = 8, .network = {.latency = Seconds{50e-6}, .rate = {125e6}, .connections = 8}};
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-Tuner tuner_on(const Ground& ground, const Setting& forced = {}, Measure measure = Measure::kAll) {
+Tuner tuner_on(const GroupTopology& ground, const Setting& forced = {},
+               Measure measure = Measure::kAll) {
   return Tuner({.ranks = ground.ranks,
                 .servers = ground.ranks,
-                .ways = network_ways(ground, forced),
+                .space = network_tuning_space(ground, forced),
                 .forced = forced.algorithm,
                 .measure = measure});
 }
@@ -32,9 +33,9 @@ TEST(RankedAlgorithms, BeginWithFewStepsForShortAndFewBytesForLongVectors) {
 }
 
 TEST(RankedAlgorithms, LeaveOutWhatTheModelSeesFarBehindUnlessItIsWanted) {
-  const Case large{CallKind::kBroadcast, 64 * kMiB};
-  const auto has_tree = [](const std::vector<Candidate>& ranked) {
-    for (const Candidate& one : ranked)
+  const TunedCall large{CallKind::kBroadcast, 64 * kMiB};
+  const auto has_tree = [](const std::vector<SettingCandidate>& ranked) {
+    for (const SettingCandidate& one : ranked)
       if (one.setting.algorithm == Algorithm::kTree) return true;
     return false;
   };
@@ -49,19 +50,19 @@ TEST(Tuner, KeepsWhatIsForced) {
     EXPECT_EQ(setting.algorithm, Algorithm::kRing);
     EXPECT_EQ(setting.connections, 3);
   }
-  EXPECT_EQ(tuner.choices().front().reason, Reason::kForced);
+  EXPECT_EQ(tuner.choices().front().reason, ChoiceReason::kForced);
 }
 
 TEST(Tuner, LetsTheModelAloneDecideWhereItMayNotMeasure) {
   Tuner tuner = tuner_on(kEight, {}, Measure::kNothing);
   for (int i = 0; i < 50; ++i)
     EXPECT_FALSE(tuner.next({CallKind::kAllReduce, 64 * kMiB}).ticket.is_timed());
-  EXPECT_EQ(tuner.choices().front().reason, Reason::kModel);
+  EXPECT_EQ(tuner.choices().front().reason, ChoiceReason::kModel);
 }
 
 TEST(Tuner, TriesNoAlgorithmsWhereResultsMustKeepTheirBits) {
   Tuner tuner = tuner_on(kEight, {}, Measure::kTransport);
-  const Case call{CallKind::kAllReduce, 64 * kMiB};
+  const TunedCall call{CallKind::kAllReduce, 64 * kMiB};
   const Algorithm first = tuner.next(call).setting.algorithm;
   bool varies_connections = false;
   for (int i = 0; i < 50; ++i) {
@@ -84,7 +85,7 @@ TEST(Tuner, SearchesEachOperationAndSizeClassByItself) {
 
 Tuner measured_tuner() {
   Tuner tuner = tuner_on(kEight);
-  const Case call{CallKind::kAllReduce, 64 * kMiB};
+  const TunedCall call{CallKind::kAllReduce, 64 * kMiB};
   do {
     const auto [setting, ticket] = tuner.next(call);
     if (ticket.is_timed()) tuner.give(ticket, Seconds{setting.connections == 2 ? 0.5 : 1.0});
@@ -93,9 +94,9 @@ Tuner measured_tuner() {
 }
 
 TEST(TuningFile, GivesTheNextRunWhatThisOneFound) {
-  const std::vector<Choice> found = measured_tuner().choices();
+  const std::vector<TuningChoice> found = measured_tuner().choices();
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].reason, Reason::kMeasured);
+  EXPECT_EQ(found[0].reason, ChoiceReason::kMeasured);
   const auto read = parse_tuning(format_tuning(found));
   ASSERT_TRUE(read) << read.error().message;
   Tuner next = tuner_on(kEight);
@@ -103,30 +104,30 @@ TEST(TuningFile, GivesTheNextRunWhatThisOneFound) {
   const auto call = next.next({CallKind::kAllReduce, 64 * kMiB});
   EXPECT_EQ(call.setting, found[0].tried[found[0].chosen].setting);
   EXPECT_FALSE(call.ticket.is_timed());
-  EXPECT_EQ(next.choices().front().reason, Reason::kLoaded);
+  EXPECT_EQ(next.choices().front().reason, ChoiceReason::kLoaded);
 }
 
 TEST(TuningFile, DoesNotHoldForOtherNumbersOfRanks) {
-  Ground four = kEight;
+  GroupTopology four = kEight;
   four.ranks = 4;
   Tuner next = tuner_on(four);
   next.load(measured_tuner().choices());
   next.next({CallKind::kAllReduce, 64 * kMiB});
-  EXPECT_NE(next.choices().front().reason, Reason::kLoaded);
+  EXPECT_NE(next.choices().front().reason, ChoiceReason::kLoaded);
 }
 
 TEST(TuningFile, DoesNotHoldForServersThatLieOtherwise) {
-  std::vector<Choice> found = measured_tuner().choices();
+  std::vector<TuningChoice> found = measured_tuner().choices();
   found[0].tried[found[0].chosen].setting.algorithm = Algorithm::kHierarchical;
   Tuner next = tuner_on(kEight);
   next.load(found);
   const Setting setting = next.next({CallKind::kAllReduce, 64 * kMiB}).setting;
   EXPECT_NE(setting.algorithm, Algorithm::kHierarchical);
-  EXPECT_NE(next.choices().front().reason, Reason::kLoaded);
+  EXPECT_NE(next.choices().front().reason, ChoiceReason::kLoaded);
 }
 
 TEST(TuningFile, DoesNotHoldAgainstWhatIsForced) {
-  const std::vector<Choice> found = measured_tuner().choices();
+  const std::vector<TuningChoice> found = measured_tuner().choices();
   const Algorithm best = found[0].tried[found[0].chosen].setting.algorithm;
   const Algorithm other = best == Algorithm::kRing ? Algorithm::kHalving : Algorithm::kRing;
   Tuner next = tuner_on(kEight, {.algorithm = other});

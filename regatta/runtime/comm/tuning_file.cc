@@ -14,7 +14,7 @@ using nlohmann::json;
 
 constexpr int kVersion = 1;
 
-json to_json(const Tried& tried) {
+json to_json(const MeasuredSetting& tried) {
   return {{"algorithm", to_string(tried.setting.algorithm)},
           {"chunk_bytes", tried.setting.chunk_bytes},
           {"connections", tried.setting.connections},
@@ -68,7 +68,7 @@ Result<int> connections_at(const json& object, const std::string& where) {
   return static_cast<int>(count);
 }
 
-Result<Tried> parse_tried(const json& object, const std::string& where) {
+Result<MeasuredSetting> parse_tried(const json& object, const std::string& where) {
   if (!object.is_object()) return wrong(where, "no object");
   const auto algorithm = algorithm_named(text_at(object, "algorithm"));
   if (!algorithm) return wrong(where, "\"algorithm\" names none that there is");
@@ -77,7 +77,7 @@ Result<Tried> parse_tried(const json& object, const std::string& where) {
   REGATTA_TRY(predicted, time_at(object, "predicted_s", where));
   REGATTA_TRY(observed, time_at(object, "observed_s", where));
   REGATTA_TRY(calls, count_at(object, "calls", where));
-  Tried tried;
+  MeasuredSetting tried;
   tried.calls = calls;
   tried.setting = {*algorithm, chunk_bytes, connections};
   tried.predicted = predicted;
@@ -85,7 +85,7 @@ Result<Tried> parse_tried(const json& object, const std::string& where) {
   return tried;
 }
 
-Result<Choice> parse_choice(const json& object, const std::string& where) {
+Result<TuningChoice> parse_choice(const json& object, const std::string& where) {
   if (!object.is_object()) return wrong(where, "no object");
   const auto kind = kind_named(text_at(object, "operation"));
   if (!kind) return wrong(where, "\"operation\" names none that there is");
@@ -93,12 +93,13 @@ Result<Choice> parse_choice(const json& object, const std::string& where) {
   REGATTA_TRY(ranks, count_at(object, "ranks", where));
   REGATTA_TRY(servers, count_at(object, "servers", where));
   REGATTA_TRY(chosen, count_at(object, "chosen", where));
-  Choice choice{.kind = *kind,
-                .bytes_from = static_cast<std::size_t>(bytes),
-                .ranks = static_cast<int>(std::min<std::int64_t>(ranks, 1 << 24)),
-                .servers = static_cast<int>(std::min<std::int64_t>(servers, 1 << 24)),
-                .reason = reason_named(text_at(object, "why")).value_or(Reason::kLoaded),
-                .chosen = static_cast<std::size_t>(chosen)};
+  TuningChoice choice{
+      .kind = *kind,
+      .bytes_from = static_cast<std::size_t>(bytes),
+      .ranks = static_cast<int>(std::min<std::int64_t>(ranks, 1 << 24)),
+      .servers = static_cast<int>(std::min<std::int64_t>(servers, 1 << 24)),
+      .reason = reason_named(text_at(object, "why")).value_or(ChoiceReason::kLoaded),
+      .chosen = static_cast<std::size_t>(chosen)};
   REGATTA_TRY(calls, count_at(object, "calls", where));
   choice.calls = calls;
   const auto tried = object.find("tried");
@@ -114,7 +115,7 @@ Result<Choice> parse_choice(const json& object, const std::string& where) {
 
 }  // namespace
 
-std::string buffers_of(const Choice& choice) {
+std::string buffers_of(const TuningChoice& choice) {
   switch (choice.tried[choice.chosen].setting.algorithm) {
     case Algorithm::kStaged:
       return "private";
@@ -125,11 +126,11 @@ std::string buffers_of(const Choice& choice) {
   }
 }
 
-std::string format_tuning(const std::vector<Choice>& choices) {
+std::string format_tuning(const std::vector<TuningChoice>& choices) {
   json list = json::array();
-  for (const Choice& choice : choices) {
+  for (const TuningChoice& choice : choices) {
     json tried = json::array();
-    for (const Tried& one : choice.tried)
+    for (const MeasuredSetting& one : choice.tried)
       tried.push_back(to_json(one));
     list.push_back({{"operation", to_string(choice.kind)},
                     {"bytes_from", choice.bytes_from},
@@ -145,8 +146,8 @@ std::string format_tuning(const std::vector<Choice>& choices) {
   return json{{"version", kVersion}, {"choices", list}}.dump(2) + "\n";
 }
 
-Result<std::vector<Choice>> parse_tuning(const std::string& text) {
-  std::vector<Choice> choices;
+Result<std::vector<TuningChoice>> parse_tuning(const std::string& text) {
+  std::vector<TuningChoice> choices;
   if (text.empty()) return choices;
   const json root = json::parse(text, nullptr, false);
   if (!root.is_object()) return wrong("the top", "no JSON object");

@@ -19,10 +19,10 @@ inline constexpr int kConnectionsMost = 64;
 
 // "private" or "shared": the buffers that the choice holds for, those of a program or those of
 // Communicator::allocate(); "" where it is the same for both.
-std::string buffers_of(const Choice& choice);
+std::string buffers_of(const TuningChoice& choice);
 
-std::string format_tuning(const std::vector<Choice>& choices);
+std::string format_tuning(const std::vector<TuningChoice>& choices);
 // "" gives nothing. kInvalidInput names the entry and its key that is missing or wrong.
-Result<std::vector<Choice>> parse_tuning(const std::string& text);
+Result<std::vector<TuningChoice>> parse_tuning(const std::string& text);
 
 }  // namespace regatta::comm

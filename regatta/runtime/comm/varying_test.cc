@@ -28,8 +28,8 @@ using testing::HasSubstr;
 
 // What the lengths of the parts are drawn from: small ones fit in a slot, large ones take rounds.
 enum class Lengths { kNone, kSmall, kLarge, kMixed };
-// Layout, ranks, lengths.
-using Case = std::tuple<Layout, int, Lengths>;
+// TestLayout, ranks, lengths.
+using Case = std::tuple<TestLayout, int, Lengths>;
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
   static constexpr const char* kLayouts[] = {"Shm", "Tcp", "Mixed"};
@@ -101,8 +101,8 @@ class VaryingTest : public testing::TestWithParam<Case> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Worlds, VaryingTest,
-                         testing::Combine(testing::Values(Layout::kShm, Layout::kTcp,
-                                                          Layout::kMixed),
+                         testing::Combine(testing::Values(TestLayout::kShm, TestLayout::kTcp,
+                                                          TestLayout::kMixed),
                                           testing::Values(1, 2, 3, 4, 7),
                                           testing::Values(Lengths::kNone, Lengths::kSmall,
                                                           Lengths::kLarge, Lengths::kMixed)),
@@ -200,8 +200,9 @@ TEST_P(VaryingTest, ReduceScatterGivesEachRankItsPart) {
   });
 }
 
-class VaryingMistakes : public testing::TestWithParam<Layout> {};
-INSTANTIATE_TEST_SUITE_P(Layouts, VaryingMistakes, testing::Values(Layout::kShm, Layout::kTcp));
+class VaryingMistakes : public testing::TestWithParam<TestLayout> {};
+INSTANTIATE_TEST_SUITE_P(Layouts, VaryingMistakes,
+                         testing::Values(TestLayout::kShm, TestLayout::kTcp));
 
 TEST_P(VaryingMistakes, LengthsThatDoNotMeetAreNamedWithTheirRanks) {
   // Given by rank 1 to rank 0, and taken there: small, large, none.
@@ -231,7 +232,7 @@ TEST_P(VaryingMistakes, LengthsThatDoNotMeetAreNamedWithTheirRanks) {
                 std::to_string(counts[1]), std::string("all_to_all_v")})
             EXPECT_THAT(status.error().message, HasSubstr(part));
         },
-        [](int, Options& options) { options.peer_timeout = Seconds{1.0}; });
+        [](int, CommunicatorOptions& options) { options.peer_timeout = Seconds{1.0}; });
   }
 }
 
@@ -261,7 +262,7 @@ TEST_P(VaryingMistakes, WrongNumbersOfPartsFailAtOnce) {
 }
 
 TEST(VaryingCalls, ShowHowFarTheyAre) {
-  run_all(Layout::kShm, 2, [](Communicator& world) {
+  run_all(TestLayout::kShm, 2, [](Communicator& world) {
     constexpr std::size_t kCount = std::size_t{5} << 20;
     const std::vector<std::size_t> counts(2, kCount);
     const std::vector<std::byte> in(kCount);

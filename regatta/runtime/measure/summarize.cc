@@ -26,7 +26,7 @@ std::vector<double> shares_of(const Samples& samples, std::size_t world_size) {
   return shares;
 }
 
-RatesByTask rates_by_task(const topo::Cluster& cluster, const Schedule& schedule,
+RatesByTask rates_by_task(const topo::Cluster& cluster, const MeasurementSchedule& schedule,
                           const Samples& samples) {
   const std::vector<topo::DeviceRef> devices = topo::all_devices(cluster);
   const std::vector<double> shares = shares_of(samples, devices.size());
@@ -46,7 +46,8 @@ RatesByTask rates_by_task(const topo::Cluster& cluster, const Schedule& schedule
 
 // What all pointwise operators of a block moved over the time they took: the rate of an operator
 // that was not measured by itself. Adam is not part of a block.
-BytesPerSecond common_bandwidth(const Schedule& schedule, const std::vector<double>& rates) {
+BytesPerSecond common_bandwidth(const MeasurementSchedule& schedule,
+                                const std::vector<double>& rates) {
   double bytes = 0;
   double time = 0;
   for (std::size_t i = 0; i < rates.size(); ++i) {
@@ -60,7 +61,8 @@ BytesPerSecond common_bandwidth(const Schedule& schedule, const std::vector<doub
   return {time > 0 ? bytes / time : 0};
 }
 
-cost::DeviceRates device_rates(const Schedule& schedule, const std::vector<double>& rates) {
+cost::DeviceRates device_rates(const MeasurementSchedule& schedule,
+                               const std::vector<double>& rates) {
   cost::DeviceRates device;
   for (std::size_t i = 0; i < rates.size(); ++i) {
     const DeviceTask& task = schedule.device_tasks[i];
@@ -85,7 +87,8 @@ cost::DeviceRates device_rates(const Schedule& schedule, const std::vector<doubl
 }
 
 Result<std::vector<cost::PathRates>> path_rates(const topo::Cluster& cluster,
-                                                const Schedule& schedule, const Samples& samples) {
+                                                const MeasurementSchedule& schedule,
+                                                const Samples& samples) {
   struct Found {
     std::vector<double> latencies;
     std::vector<double> bandwidths;
@@ -125,7 +128,7 @@ Result<std::vector<cost::PathRates>> path_rates(const topo::Cluster& cluster,
 
 }  // namespace
 
-int device_sample_count(const Schedule& schedule, int world_size) {
+int device_sample_count(const MeasurementSchedule& schedule, int world_size) {
   return static_cast<int>(schedule.device_tasks.size()) * schedule.passes * world_size;
 }
 
@@ -145,7 +148,7 @@ double harmonic_mean(const std::vector<double>& rates) {
   return static_cast<double>(rates.size()) / time;
 }
 
-double spread_of_passes(const Samples& samples) {
+double pass_variation(const Samples& samples) {
   std::map<std::pair<Rank, int>, std::vector<double>> rates;
   for (const DeviceSample& sample : samples.devices) {
     if (sample.busy.value <= 0 || sample.work <= 0) continue;
@@ -160,7 +163,7 @@ double spread_of_passes(const Samples& samples) {
   return spreads.empty() ? 0 : median(std::move(spreads));
 }
 
-Result<cost::Rates> summarize(const topo::Cluster& cluster, const Schedule& schedule,
+Result<cost::Rates> summarize(const topo::Cluster& cluster, const MeasurementSchedule& schedule,
                               const Samples& samples) {
   cost::Rates rates;
   for (auto& [type, by_task] : rates_by_task(cluster, schedule, samples)) {

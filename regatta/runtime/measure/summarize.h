@@ -10,7 +10,7 @@
 #include "regatta/base/core/units.h"
 #include "regatta/model/cost/rates.h"
 #include "regatta/model/topo/cluster.h"
-#include "regatta/runtime/measure/schedule.h"
+#include "regatta/runtime/measure/measurement_schedule.h"
 
 namespace regatta::measure {
 
@@ -20,7 +20,7 @@ namespace regatta::measure {
 // its rate is work / busy times the share that it had over all its loops together.
 struct DeviceSample {
   Rank rank;
-  int task = 0;     // index into Schedule::device_tasks
+  int task = 0;     // index into MeasurementSchedule::device_tasks
   double work = 0;  // operations, bytes or launches
   Seconds busy;
 };
@@ -34,7 +34,7 @@ struct ShareSample {
 };
 
 struct PathSample {
-  int task = 0;  // index into Schedule::path_tasks
+  int task = 0;  // index into MeasurementSchedule::path_tasks
   Seconds latency;
   BytesPerSecond bandwidth;
 };
@@ -46,7 +46,7 @@ struct Samples {
 };
 
 // How many samples of devices a complete measurement has: for progress. Of paths it is one a task.
-int device_sample_count(const Schedule& schedule, int world_size);
+int device_sample_count(const MeasurementSchedule& schedule, int world_size);
 
 // The middle value; the mean of the two in the middle of an even number. REGATTA_CHECKs that there
 // is one.
@@ -55,7 +55,7 @@ double median(std::vector<double> values);
 // How far the passes differ: for each loop of each rank the largest minus the smallest rate over
 // the middle one, and of these the median. 0 where no loop ran twice. Above some 0.1 the machine
 // was doing other work.
-double spread_of_passes(const Samples& samples);
+double pass_variation(const Samples& samples);
 
 // The rate at which the same work takes as long as at all these rates on average: n / sum(1/rate).
 // A step is a sum of times: where a core is now fast and now slow, as virtual ones are, it takes
@@ -64,7 +64,7 @@ double harmonic_mean(const std::vector<double>& rates);
 
 // The rates, without `source` and `shared_cores`: the caller knows them. Fails with kUnavailable
 // when a task has no sample from any device of a type, or a pair none: names it.
-Result<cost::Rates> summarize(const topo::Cluster& cluster, const Schedule& schedule,
+Result<cost::Rates> summarize(const topo::Cluster& cluster, const MeasurementSchedule& schedule,
                               const Samples& samples);
 
 }  // namespace regatta::measure

@@ -13,8 +13,8 @@ namespace {
 using testing::HasSubstr;
 
 // A measurement of two ranks: one product, one pass, a copy and a launch each, and one path.
-Schedule small_schedule() {
-  Schedule schedule;
+MeasurementSchedule small_schedule() {
+  MeasurementSchedule schedule;
   const auto fp32 = workload::Precision::kFp32;
   schedule.device_tasks = {
       {.kind = TaskKind::kProduct, .precision = fp32, .m = 64, .n = 128, .k = 256},
@@ -30,7 +30,7 @@ Schedule small_schedule() {
 }
 
 // Every device works 15 % of the time, at `speed` units of work per second of busy time.
-Samples samples_of(const Schedule& schedule, int world_size, double speed) {
+Samples samples_of(const MeasurementSchedule& schedule, int world_size, double speed) {
   Samples samples;
   for (int rank = 0; rank < world_size; ++rank) {
     for (int task = 0; task < static_cast<int>(schedule.device_tasks.size()); ++task)
@@ -43,7 +43,7 @@ Samples samples_of(const Schedule& schedule, int world_size, double speed) {
 }
 
 TEST(DeviceSampleCount, CountsEveryLoopOfEveryPassOnEveryRank) {
-  Schedule schedule;
+  MeasurementSchedule schedule;
   schedule.device_tasks.resize(7);
   schedule.passes = 3;
   EXPECT_EQ(device_sample_count(schedule, 4), 84);
@@ -62,7 +62,7 @@ TEST(HarmonicMean, IsTheRateOfTheMeanTime) {
 }
 
 TEST(Summarize, TakesTheShareOverAllLoopsTogether) {
-  const Schedule schedule = small_schedule();
+  const MeasurementSchedule schedule = small_schedule();
   Samples samples = samples_of(schedule, 2, 1e9);
   for (ShareSample& share : samples.shares)
     share.wall = {6};
@@ -72,7 +72,7 @@ TEST(Summarize, TakesTheShareOverAllLoopsTogether) {
 }
 
 TEST(Summarize, PutsEverySampleWhereItBelongs) {
-  const Schedule schedule = small_schedule();
+  const MeasurementSchedule schedule = small_schedule();
   const auto rates = summarize(two_devices(), schedule, samples_of(schedule, 2, 1e9));
   ASSERT_TRUE(rates.has_value()) << rates.error().message;
   const cost::DeviceRates& device = rates->devices.at("cpu");
@@ -92,7 +92,7 @@ TEST(Summarize, PutsEverySampleWhereItBelongs) {
 
 TEST(Summarize, TakesTheMeanTimeOverTheDevices) {
   const topo::Cluster cluster = two_leaves();
-  const Schedule schedule = make_schedule(cluster, {.quick = true});
+  const MeasurementSchedule schedule = make_measurement_schedule(cluster, {.quick = true});
   Samples samples = samples_of(schedule, 4, 1e9);
   for (DeviceSample& sample : samples.devices) {
     if (sample.rank == Rank{2}) sample.work *= 0.2;  // one slow device
@@ -104,7 +104,7 @@ TEST(Summarize, TakesTheMeanTimeOverTheDevices) {
 }
 
 TEST(Summarize, TakesTheMeanTimeOverThePasses) {
-  const Schedule schedule = small_schedule();
+  const MeasurementSchedule schedule = small_schedule();
   Samples samples = samples_of(schedule, 2, 1e9);
   for (const double speed : {0.8e9, 0.4e9}) {  // the third pass was disturbed
     const Samples pass = samples_of(schedule, 2, speed);
@@ -114,16 +114,16 @@ TEST(Summarize, TakesTheMeanTimeOverThePasses) {
   ASSERT_TRUE(rates.has_value()) << rates.error().message;
   EXPECT_DOUBLE_EQ(rates->devices.at("cpu").matmul.at(0).rate.value,
                    0.15e9 * 3 / (1 + 1 / 0.8 + 1 / 0.4));
-  EXPECT_NEAR(spread_of_passes(samples), 0.75, 1e-9);
+  EXPECT_NEAR(pass_variation(samples), 0.75, 1e-9);
 }
 
-TEST(SpreadOfPasses, IsNothingForOnePass) {
-  EXPECT_EQ(spread_of_passes(samples_of(small_schedule(), 2, 1e9)), 0);
-  EXPECT_EQ(spread_of_passes({}), 0);
+TEST(PassVariation, IsNothingForOnePass) {
+  EXPECT_EQ(pass_variation(samples_of(small_schedule(), 2, 1e9)), 0);
+  EXPECT_EQ(pass_variation({}), 0);
 }
 
 TEST(Summarize, NamesWhatWasNotReported) {
-  const Schedule schedule = small_schedule();
+  const MeasurementSchedule schedule = small_schedule();
   Samples samples = samples_of(schedule, 2, 1e9);
   samples.paths.clear();
   auto rates = summarize(two_devices(), schedule, samples);
@@ -139,7 +139,7 @@ TEST(Summarize, NamesWhatWasNotReported) {
 }
 
 TEST(Summarize, IgnoresSamplesOfOtherSchedules) {
-  const Schedule schedule = small_schedule();
+  const MeasurementSchedule schedule = small_schedule();
   Samples samples = samples_of(schedule, 2, 1e9);
   samples.devices.push_back({Rank{7}, 0, 1, {1}});
   samples.devices.push_back({Rank{0}, -1, 1, {0.001}});

@@ -10,9 +10,9 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/device/device.h"
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/measure/internal/operators.h"
+#include "regatta/runtime/measure/internal/operator_loops.h"
 #include "regatta/runtime/measure/internal/path_loops.h"
-#include "regatta/runtime/measure/schedule_json.h"
+#include "regatta/runtime/measure/measurement_schedule_json.h"
 
 namespace regatta::measure {
 namespace {
@@ -21,15 +21,15 @@ using nlohmann::json;
 
 // What this rank was told.
 struct WorkerSpec {
-  Schedule schedule;
+  MeasurementSchedule schedule;
   Rank rank;
   int world_size = 1;
-  comm::Options options;
-  device::DeviceOptions device;
+  comm::CommunicatorOptions options;
+  device::ComputeDeviceOptions device;
 };
 
 Result<WorkerSpec> parse_spec(const json& spec) {
-  REGATTA_TRY(schedule, parse_schedule(spec));
+  REGATTA_TRY(schedule, parse_measurement_schedule(spec));
   try {
     WorkerSpec told;
     told.schedule = schedule;
@@ -69,7 +69,7 @@ Result<std::optional<comm::Communicator>> connect(const WorkerSpec& told,
   return std::optional<comm::Communicator>(std::move(world));
 }
 
-Status run_pass(const WorkerSpec& told, const device::Device& device, int pass,
+Status run_pass(const WorkerSpec& told, const device::ComputeDevice& device, int pass,
                 rpc::WorkerChannel& channel) {
   const LoopOptions options{.time = told.schedule.time_per_task, .warm_up = pass == 0};
   for (std::size_t i = 0; i < told.schedule.device_tasks.size(); ++i) {
@@ -81,7 +81,7 @@ Status run_pass(const WorkerSpec& told, const device::Device& device, int pass,
   return {};
 }
 
-Status run_device_tasks(const WorkerSpec& told, const device::Device& device,
+Status run_device_tasks(const WorkerSpec& told, const device::ComputeDevice& device,
                         rpc::WorkerChannel& channel) {
   const Seconds start = os::monotonic_now();
   const Seconds busy_start = busy_time(device);

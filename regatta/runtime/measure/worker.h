@@ -10,8 +10,8 @@ namespace regatta::measure {
 
 // Runs the schedule in `spec`, which also holds what agent::Session adds and "device_kind" ("cpu",
 // "gpu"): joins the other ranks, runs every device task together with them, then takes its part in
-// the pairs. Each sample is an event (measure/schedule_json.h); "done" is the caller's. The calling
-// thread becomes the compute thread of the device.
+// the pairs. Each sample is an event (measure/measurement_schedule_json.h); "done" is the caller's.
+// The calling thread becomes the compute thread of the device.
 Status run_measure_worker(const nlohmann::json& spec, rpc::WorkerChannel& channel);
 
 }  // namespace regatta::measure

@@ -64,7 +64,7 @@ double gradient_square_sum(const Parameters& parameters, int tp_rank) {
   const float* gradient = parameters.gradient.data_ptr<float>();
   double total = 0;
   for (const Parameter& parameter : parameters.list) {
-    if (parameter.spec.cut == Cut::kWhole && tp_rank != 0) continue;
+    if (parameter.spec.cut == TensorParallelCut::kWhole && tp_rank != 0) continue;
     if (parameter.spec.second_copy) continue;
     total += square_sum(gradient + parameter.offset, parameter.count);
   }

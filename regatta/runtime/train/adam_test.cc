@@ -10,9 +10,12 @@ namespace regatta::train {
 namespace {
 
 Parameters two_parameters(workload::Precision precision) {
-  const std::vector<ParameterSpec> specs{
-      {.name = "matrix", .rows = 40, .columns = 50, .cut = Cut::kRows, .init = Init::kOne},
-      {.name = "vector", .rows = 3, .init = Init::kOne}};
+  const std::vector<ParameterSpec> specs{{.name = "matrix",
+                                          .rows = 40,
+                                          .columns = 50,
+                                          .cut = TensorParallelCut::kRows,
+                                          .init = Init::kOne},
+                                         {.name = "vector", .rows = 3, .init = Init::kOne}};
   return make_parameters(specs, {.precision = precision});
 }
 

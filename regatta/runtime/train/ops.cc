@@ -27,14 +27,14 @@ namespace {
 constexpr double kNormEpsilon = 1e-5;
 
 // Part 0 (q), 1 (k) or 2 (v) of the projection as [batch * heads, seq, head_dim], without a copy.
-Tensor heads_of(const Tensor& qkv, const AttentionShape& shape, int part) {
+Tensor heads_of(const Tensor& qkv, const AttentionDims& shape, int part) {
   const std::int64_t d = shape.head_dim;
   return qkv.as_strided({shape.batch * shape.heads, shape.seq, d},
                         {3 * d, shape.batch * shape.heads * 3 * d, 1},
                         qkv.storage_offset() + part * d);
 }
 
-Tensor heads_of_context(const Tensor& context, const AttentionShape& shape) {
+Tensor heads_of_context(const Tensor& context, const AttentionDims& shape) {
   const std::int64_t d = shape.head_dim;
   return context.as_strided({shape.batch * shape.heads, shape.seq, d},
                             {d, shape.batch * shape.heads * d, 1}, context.storage_offset());
@@ -46,7 +46,7 @@ Tensor paced(Tensor result) {
   return result;
 }
 
-double score_scale(const AttentionShape& shape) {
+double score_scale(const AttentionDims& shape) {
   return 1.0 / std::sqrt(static_cast<double>(shape.head_dim));
 }
 
@@ -89,20 +89,20 @@ void matmul_add(Tensor& into, const Tensor& weight, const Tensor& x) {
   device::end_operator();
 }
 
-Norm norm_of(const Parameters& parameters, const std::string& name) {
+NormLayer norm_of(const Parameters& parameters, const std::string& name) {
   const Parameter& weight = parameters[name + ".weight"];
   const Parameter& bias = parameters[name + ".bias"];
   return {weight.value, bias.value, weight.gradient, bias.gradient};
 }
 
-NormOutput norm_forward(const Norm& norm, const Tensor& x) {
+NormOutput norm_forward(const NormLayer& norm, const Tensor& x) {
   auto [y, mean, rstd] =
       at::native_layer_norm(x, {x.size(1)}, norm.weight, norm.bias, kNormEpsilon);
   device::end_operator();
   return {y, mean, rstd};
 }
 
-Tensor norm_backward(Norm& norm, const Tensor& dy, const Tensor& x, const NormOutput& output) {
+Tensor norm_backward(NormLayer& norm, const Tensor& dy, const Tensor& x, const NormOutput& output) {
   auto [dx, dweight, dbias] =
       at::native_layer_norm_backward(dy, x, {x.size(1)}, output.mean, output.rstd, norm.weight,
                                      norm.bias, std::array<bool, 3>{true, true, true});
@@ -126,7 +126,7 @@ Tensor causal_mask(std::int64_t seq, at::ScalarType type) {
 }
 
 AttentionOutput attention_forward(const Tensor& qkv, const Tensor& mask,
-                                  const AttentionShape& shape) {
+                                  const AttentionDims& shape) {
   const Tensor scores =
       paced(at::baddbmm(mask, heads_of(qkv, shape, 0), heads_of(qkv, shape, 1).transpose(1, 2), 1,
                         score_scale(shape)));
@@ -140,7 +140,7 @@ AttentionOutput attention_forward(const Tensor& qkv, const Tensor& mask,
 }
 
 Tensor attention_backward(const Tensor& dcontext, const Tensor& qkv, const Tensor& probabilities,
-                          const AttentionShape& shape) {
+                          const AttentionDims& shape) {
   const Tensor dout = heads_of_context(dcontext, shape);
   Tensor dqkv = at::empty_like(qkv);
   Tensor dq = heads_of(dqkv, shape, 0);

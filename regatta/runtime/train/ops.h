@@ -26,24 +26,24 @@ void add_bias_gradient(Tensor& gradient, const Tensor& dy);
 // into += x weight^T
 void matmul_add(Tensor& into, const Tensor& weight, const Tensor& x);
 
-struct Norm {
+struct NormLayer {
   Tensor weight, bias;
   Tensor weight_gradient, bias_gradient;
 };
-Norm norm_of(const Parameters& parameters, const std::string& name);
+NormLayer norm_of(const Parameters& parameters, const std::string& name);
 
 struct NormOutput {
   Tensor y;
   Tensor mean, rstd;  // [tokens, 1]
 };
-NormOutput norm_forward(const Norm& norm, const Tensor& x);
-Tensor norm_backward(Norm& norm, const Tensor& dy, const Tensor& x, const NormOutput& output);
+NormOutput norm_forward(const NormLayer& norm, const Tensor& x);
+Tensor norm_backward(NormLayer& norm, const Tensor& dy, const Tensor& x, const NormOutput& output);
 
 Tensor gelu_forward(const Tensor& x);
 Tensor gelu_backward(const Tensor& dy, const Tensor& x);
 
 // Of one rank: `heads` are its own.
-struct AttentionShape {
+struct AttentionDims {
   std::int64_t seq = 0;
   std::int64_t batch = 0;
   std::int64_t heads = 0;
@@ -58,8 +58,8 @@ struct AttentionOutput {
 };
 // qkv: [tokens, heads * 3 * head_dim].
 AttentionOutput attention_forward(const Tensor& qkv, const Tensor& mask,
-                                  const AttentionShape& shape);
+                                  const AttentionDims& shape);
 Tensor attention_backward(const Tensor& dcontext, const Tensor& qkv, const Tensor& probabilities,
-                          const AttentionShape& shape);
+                          const AttentionDims& shape);
 
 }  // namespace regatta::train

@@ -33,14 +33,15 @@ Status run_rank(const TrainSpec& spec, comm::LocalExchange& exchange,
                 std::vector<StepReport>& steps) {
   std::optional<comm::Communicator> world;
   if (spec.world_size > 1) {
-    comm::Options options;
+    comm::CommunicatorOptions options;
     options.job_token = spec.job_token;
     options.server = spec.server;
     REGATTA_TRY(made, comm::Communicator::connect(spec.rank, spec.world_size,
                                                   exchange.of(spec.rank.value), options));
     world = std::move(made);
   }
-  REGATTA_TRY(groups, make_groups(std::move(world), spec.rank, spec.strategy, spec.job.model));
+  REGATTA_TRY(groups,
+              make_rank_communicators(std::move(world), spec.rank, spec.strategy, spec.job.model));
   const TrainHooks hooks{.on_step = [&](const StepReport& report) { steps.push_back(report); },
                          .stop_requested = {}};
   return train(spec, groups, hooks);
@@ -66,7 +67,7 @@ workload::Job tiny_job() {
 }
 
 std::vector<RankOutcome> run_job(const workload::Job& job, const workload::Strategy& strategy,
-                                 const RunOptions& options) {
+                                 const TestRunOptions& options) {
   static std::atomic<int> runs{0};
   static const bool prepared = [] {
     device::prepare_process();

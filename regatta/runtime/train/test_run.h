@@ -13,7 +13,7 @@ namespace regatta::train::test {
 // 30 steps.
 workload::Job tiny_job();
 
-struct RunOptions {
+struct TestRunOptions {
   bool resume = false;
   int trace_to_step = 0;
 };
@@ -25,7 +25,7 @@ struct RankOutcome {
 
 // Rank order.
 std::vector<RankOutcome> run_job(const workload::Job& job, const workload::Strategy& strategy,
-                                 const RunOptions& options = {});
+                                 const TestRunOptions& options = {});
 
 // Rank 0's losses; EXPECTs that every rank ended well and saw the same losses.
 std::vector<double> losses_of(const std::vector<RankOutcome>& outcomes);

@@ -9,7 +9,7 @@
 #include "regatta/gpu/device/device.h"
 #include "regatta/model/workload/job_json.h"
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/train/internal/spec_json.h"
+#include "regatta/runtime/train/internal/train_spec_json.h"
 #include "regatta/runtime/train/internal/trainer.h"
 
 namespace regatta::train {
@@ -56,7 +56,7 @@ Result<std::optional<comm::Communicator>> connect(const TrainSpec& spec,
     REGATTA_TRY_DO(exchange("alone"));
     return std::optional<comm::Communicator>();
   }
-  comm::Options options;
+  comm::CommunicatorOptions options;
   options.job_token = spec.job_token;
   options.server = spec.server;
   options.listen_address = spec.address;
@@ -90,7 +90,8 @@ Status run_train_worker(const nlohmann::json& spec_json, rpc::WorkerChannel& cha
                                            .compute_cgroup = spec.compute_cgroup}));
   // Communication threads start before the compute thread joins its group: they stay outside.
   REGATTA_TRY(world, connect(spec, channel));
-  REGATTA_TRY(groups, make_groups(std::move(world), spec.rank, spec.strategy, spec.job.model));
+  REGATTA_TRY(groups,
+              make_rank_communicators(std::move(world), spec.rank, spec.strategy, spec.job.model));
   REGATTA_TRY_DO(device::bind_compute_thread(device));
   Status emitted;
   const TrainHooks hooks{.on_step =

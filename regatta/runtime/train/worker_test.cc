@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "regatta/model/workload/job_json.h"
-#include "regatta/runtime/train/internal/spec_json.h"
+#include "regatta/runtime/train/internal/train_spec_json.h"
 #include "regatta/runtime/train/test_run.h"
 
 namespace regatta::train {

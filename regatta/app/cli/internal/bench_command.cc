@@ -17,15 +17,15 @@
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/bench_table.h"
 #include "regatta/app/cli/internal/coll_arguments.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/process.h"
-#include "regatta/model/cost/grid.h"
-#include "regatta/runtime/bench/lab_ground.h"
-#include "regatta/runtime/bench/notes.h"
-#include "regatta/runtime/bench/own_ranks.h"
+#include "regatta/model/cost/hierarchical_layout.h"
+#include "regatta/runtime/bench/caveats.h"
+#include "regatta/runtime/bench/comparison_run.h"
+#include "regatta/runtime/bench/lab_environment.h"
 #include "regatta/runtime/bench/peers.h"
-#include "regatta/runtime/bench/race.h"
+#include "regatta/runtime/bench/regatta_ranks.h"
 
 namespace regatta::cli {
 namespace {
@@ -61,13 +61,14 @@ void show_turn(int round, const std::string& name) {
   if (::isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\rround {}: {:<10}\r", round + 1, name);
 }
 
-// No all_reduce of these sizes ends sooner on that ground.
-std::vector<Seconds> bounds_of(const bench::Task& task, const bench::Ground& ground) {
+// No all_reduce of these sizes ends sooner in that environment.
+std::vector<Seconds> bounds_of(const bench::BenchTask& task,
+                               const bench::TestEnvironment& environment) {
   std::vector<Seconds> bounds;
-  if (task.op != bench::Op::kAllReduce || !ground.lab) return bounds;
+  if (task.op != bench::CollectiveOp::kAllReduce || !environment.lab) return bounds;
   std::map<std::string, int> numbers;
-  cost::Sites sites;
-  for (const bench::Place& place : ground.places) {
+  cost::RankLocations sites;
+  for (const bench::RankHost& place : environment.places) {
     const auto next = static_cast<int>(numbers.size());
     sites.server.push_back(numbers.try_emplace(place.server, next).first->second);
     sites.rate.push_back(place.link_rate);
@@ -92,13 +93,14 @@ Result<Measured> measure(const Options& given) {
   REGATTA_TRY(task, task_of(given.coll));
   result.task = std::move(task);
   result.task.batches = given.batches;
-  result.task.how.compression = *comm::compress::kind_named(given.compression);
-  const bool is_compressed = result.task.how.compression != comm::compress::Kind::kNone;
-  if (is_compressed && result.task.op != bench::Op::kAllReduce)
+  result.task.settings.compression = *comm::compress::compression_kind_named(given.compression);
+  const bool is_compressed =
+      result.task.settings.compression != comm::compress::CompressionKind::kNone;
+  if (is_compressed && result.task.op != bench::CollectiveOp::kAllReduce)
     return Error{Code::kInvalidInput,
                  fmt::format("--compress: {} is not compressed; time all_reduce with it",
                              to_string(result.task.op))};
-  bench::RaceOptions options{.rounds = given.rounds, .ground = {}, .peers = {}};
+  bench::ComparisonOptions options{.rounds = given.rounds, .environment = {}, .peers = {}};
   REGATTA_TRY(peers, parse_peers(given.peers));
   options.peers = std::move(peers);
   if (!given.coll.cluster.empty() && !options.peers.empty())
@@ -106,16 +108,17 @@ Result<Measured> measure(const Options& given) {
                  "--vs: the peers run on this machine only; leave --cluster or --vs out"};
   REGATTA_TRY(lab, open_ground(given.coll, result.task));
   if (lab) {
-    options.ground = lab->ground();
+    options.environment = lab->environment();
     result.own = 1;
   }
   if (is_compressed) ++result.own;
-  result.bounds = bounds_of(result.task, options.ground);
-  REGATTA_TRY(race, bench::race(result.task, options, show_turn));
+  result.bounds = bounds_of(result.task, options.environment);
+  REGATTA_TRY(race, bench::run_comparison(result.task, options, show_turn));
   result.race = std::move(race.contenders);
-  auto notes = bench::tell_unused(result.task, bench::choices_of(result.task, race.choices));
-  append(notes, bench::tell_rounded(result.task));
-  append(notes, bench::tell_unfair(result.task, options.peers, os::usable_cores()));
+  auto notes =
+      bench::describe_unused_settings(result.task, bench::enum_choices(result.task, race.choices));
+  append(notes, bench::describe_rounding(result.task));
+  append(notes, bench::describe_oversubscription(result.task, options.peers, os::usable_cores()));
   return Measured{std::move(result), std::move(notes)};
 }
 
@@ -171,8 +174,8 @@ void add_bench_command(CLI::App& app, int& exit_status) {
   command->add_option("--vs", options->peers, "Peers to time beside: openmpi,mpich,gloo")
       ->check(not_empty());
   std::vector<std::string> kinds;
-  kinds.reserve(comm::compress::kKinds.size());
-  for (const auto kind : comm::compress::kKinds)
+  kinds.reserve(comm::compress::kCompressionKinds.size());
+  for (const auto kind : comm::compress::kCompressionKinds)
     kinds.push_back(to_string(kind));
   command
       ->add_option("--compress", options->compression,

@@ -10,22 +10,22 @@
 namespace regatta::cli {
 namespace {
 
+using bench::BenchTask;
 using bench::Contender;
-using bench::Task;
 using bench::Timing;
 
 // What a call of this size really moves: whole parts.
-std::size_t bytes_of(const Task& task, std::size_t size) {
-  const auto shape = shape_for(task.op, task.sizes[size], task.ranks, 0);
+std::size_t bytes_of(const BenchTask& task, std::size_t size) {
+  const auto shape = collective_shape(task.op, task.sizes[size], task.ranks, 0);
   return std::max(shape.in_count(), shape.out_count()) * sizeof(float);
 }
 
-double algorithm_bandwidth(const Task& task, std::size_t size, const Timing& timing) {
+double algorithm_bandwidth(const BenchTask& task, std::size_t size, const Timing& timing) {
   return static_cast<double>(bytes_of(task, size)) / timing.median().value;
 }
 
 std::string columns(const BenchResult& result, std::size_t size, const Timing& timing) {
-  const Task& task = result.task;
+  const BenchTask& task = result.task;
   const double algbw = algorithm_bandwidth(task, size, timing) / 1e9;
   std::string text = fmt::format("{:>11.2f} {:>8.2f} {:>8.2f}", timing.median().value * 1e6, algbw,
                                  algbw * bus_factor(task.op, task.ranks));
@@ -99,7 +99,7 @@ std::string race_table(const BenchResult& result) {
 }  // namespace
 
 std::string bench_table(const BenchResult& result) {
-  const Task& task = result.task;
+  const BenchTask& task = result.task;
   std::string text = fmt::format(
       "{} of f32 between {} processes, median of {} batches, the slowest rank counts\n\n",
       to_string(task.op), task.ranks, result.race[0].timings[0].batches_s.size());
@@ -109,7 +109,7 @@ std::string bench_table(const BenchResult& result) {
 }
 
 nlohmann::json bench_json(const BenchResult& result) {
-  const Task& task = result.task;
+  const BenchTask& task = result.task;
   nlohmann::json json = {{"op", to_string(task.op)},
                          {"type", "f32"},
                          {"ranks", task.ranks},

@@ -13,7 +13,7 @@
 namespace regatta::cli {
 
 struct BenchResult {
-  bench::Task task;
+  bench::BenchTask task;
   std::vector<bench::Contender> race;  // first `own` of Regatta, then the peers
   std::size_t own = 2;
   std::vector<Seconds> bounds;  // by size: no all_reduce ends sooner; empty: not known

@@ -5,11 +5,11 @@
 #include <fmt/core.h>
 
 #include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/job_ports.h"
-#include "regatta/app/cli/internal/load.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/file.h"
-#include "regatta/runtime/bench/own_ranks.h"
+#include "regatta/runtime/bench/regatta_ranks.h"
 #include "regatta/runtime/comm/tuning_file.h"
 
 namespace regatta::cli {
@@ -96,8 +96,8 @@ Result<std::string> read_tuning(const std::string& path) {
 
 void add_coll_arguments(CLI::App& command, CollArguments& arguments) {
   std::vector<std::string> names;
-  names.reserve(std::size(bench::kOps));
-  for (const bench::Op op : bench::kOps)
+  names.reserve(std::size(bench::kCollectiveOps));
+  for (const bench::CollectiveOp op : bench::kCollectiveOps)
     names.push_back(to_string(op));
   command.add_option("op", arguments.op, "The collective: " + join(names, ", "))
       ->required()
@@ -137,14 +137,15 @@ void add_coll_arguments(CLI::App& command, CollArguments& arguments) {
       ->check(not_empty());
 }
 
-Result<bench::Task> task_of(const CollArguments& arguments) {
-  bench::Task task{.op = *bench::op_named(arguments.op), .sizes = {}, .ranks = arguments.ranks};
+Result<bench::BenchTask> task_of(const CollArguments& arguments) {
+  bench::BenchTask task{
+      .op = *bench::collective_op_named(arguments.op), .sizes = {}, .ranks = arguments.ranks};
   REGATTA_TRY(sizes, parse_sizes(arguments.sizes));
   task.sizes = std::move(sizes);
   REGATTA_TRY(chunk, parse_chunk(arguments.chunk));
-  task.how.forced = {.algorithm = *comm::algorithm_named(arguments.algorithm),
-                     .chunk_bytes = chunk,
-                     .connections = arguments.connections};
+  task.settings.forced = {.algorithm = *comm::algorithm_named(arguments.algorithm),
+                          .chunk_bytes = chunk,
+                          .connections = arguments.connections};
   if (arguments.go_round && arguments.cluster.empty())
     return Error{Code::kInvalidInput,
                  "--go-round: it says how ranks lie on the servers of a cluster; name one with "
@@ -153,24 +154,25 @@ Result<bench::Task> task_of(const CollArguments& arguments) {
     return Error{
         Code::kInvalidInput,
         "--ports: ranks of one machine have no connections; name a cluster with --cluster"};
-  if (arguments.model_only) task.how.measure = comm::Measure::kNothing;
+  if (arguments.model_only) task.settings.measure = comm::Measure::kNothing;
   if (!arguments.tuning.empty()) {
     REGATTA_TRY(tuning, read_tuning(arguments.tuning));
-    task.how.tuning = std::move(tuning);
+    task.settings.tuning = std::move(tuning);
   }
   return task;
 }
 
-Result<std::optional<bench::LabGround>> open_ground(const CollArguments& arguments,
-                                                    const bench::Task& task) {
-  std::optional<bench::LabGround> ground;
-  if (arguments.cluster.empty()) return ground;
+Result<std::optional<bench::LabEnvironment>> open_ground(const CollArguments& arguments,
+                                                         const bench::BenchTask& task) {
+  std::optional<bench::LabEnvironment> environment;
+  if (arguments.cluster.empty()) return environment;
   REGATTA_TRY(cluster, load_cluster(arguments.cluster));
   REGATTA_TRY(choice, choose_ports(arguments.ports, cluster));
-  REGATTA_TRY(opened, bench::LabGround::open(cluster, arguments.ranks, arguments.go_round));
-  ground.emplace(std::move(opened));
-  ground->plan_ports_with(bench_port_planner(choice, cluster, *ground->ground().lab, task));
-  return ground;
+  REGATTA_TRY(opened, bench::LabEnvironment::open(cluster, arguments.ranks, arguments.go_round));
+  environment.emplace(std::move(opened));
+  environment->plan_ports_with(
+      bench_port_planner(choice, cluster, *environment->environment().lab, task));
+  return environment;
 }
 
 }  // namespace regatta::cli

@@ -9,7 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "regatta/base/core/result.h"
-#include "regatta/runtime/bench/lab_ground.h"
+#include "regatta/runtime/bench/lab_environment.h"
 #include "regatta/runtime/bench/timing.h"
 
 namespace regatta::cli {
@@ -33,11 +33,11 @@ void add_coll_arguments(CLI::App& command, CollArguments& arguments);
 
 // What the benchmark's ranks are asked for; kInvalidInput for sizes that are none, for places on
 // the servers of no cluster, and for a tuning file that is missing, empty or none.
-Result<bench::Task> task_of(const CollArguments& arguments);
+Result<bench::BenchTask> task_of(const CollArguments& arguments);
 
 // The emulated servers; nothing where the ranks are processes of this machine.
 // Where ports are planned, for `task`.
-Result<std::optional<bench::LabGround>> open_ground(const CollArguments& arguments,
-                                                    const bench::Task& task);
+Result<std::optional<bench::LabEnvironment>> open_ground(const CollArguments& arguments,
+                                                         const bench::BenchTask& task);
 
 }  // namespace regatta::cli

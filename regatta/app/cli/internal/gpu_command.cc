@@ -20,7 +20,7 @@
 #include "regatta/app/cli/internal/gpu_pool_command.h"
 #include "regatta/app/cli/internal/gpu_table.h"
 #include "regatta/app/cli/internal/gpu_top.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
@@ -68,7 +68,7 @@ Status add_engines(sharing::DaemonOptions& daemon, const Options& options) {
     }
     daemon.engine_rates[REGATTA_COPY_TO_DEVICE] = daemon.engine_rates[REGATTA_COPY_FROM_DEVICE] =
         static_cast<std::uint64_t>(link->value);
-    daemon.residences.link = *link;
+    daemon.residency.link = *link;
   }
   daemon.engine_rates[REGATTA_ENCODE] = static_cast<std::uint64_t>(options.encoder_mpixels * 1e6);
   daemon.engine_rates[REGATTA_DECODE] = static_cast<std::uint64_t>(options.decoder_mpixels * 1e6);
@@ -92,7 +92,7 @@ int run_daemon(const Options& options) {
     if (!policy) return report_error(policy.error());
     daemon.policy = *policy;
   }
-  if (options.no_checkpoint) daemon.residences.checkpoints.library.clear();
+  if (options.no_checkpoint) daemon.residency.checkpoints.library.clear();
   if (!options.host_memory.empty()) {
     const auto memory = parse_memory("--host-memory", options.host_memory);
     if (!memory) return report_error(memory.error());
@@ -102,7 +102,7 @@ int run_daemon(const Options& options) {
   for (const std::string& text : options.gpus) {
     const auto memory = parse_memory("--gpu", text);
     if (!memory) return report_error(memory.error());
-    if (const Status enough = sharing::check_enough(*memory); !enough)
+    if (const Status enough = sharing::check_minimum_memory(*memory); !enough)
       return report_error({enough.error().code, "--gpu: " + enough.error().message});
     daemon.gpus.push_back(*memory);
   }
@@ -151,7 +151,7 @@ int run_program(const Options& options) {
     request["lease_s"] = static_cast<unsigned>(lease->value);
   }
   os::UniqueFd page;
-  const auto answer = sharing::ask_daemon(options.socket, request.dump(), &page);
+  const auto answer = sharing::send_control_request(options.socket, request.dump(), &page);
   if (!answer) return report_error(answer.error());
   if (!page || ::fcntl(page.get(), F_SETFD, 0) != 0)
     return report_error({Code::kUnavailable, "the daemon gave no page; is it of this version"});
@@ -170,7 +170,7 @@ int run_program(const Options& options) {
 // Asks the daemon; prints its JSON, or what `show` makes of it.
 int ask(const Options& options, const json& request,
         const std::function<std::string(const json&)>& show) {
-  const auto answer = sharing::ask_daemon(options.socket, request.dump());
+  const auto answer = sharing::send_control_request(options.socket, request.dump());
   if (!answer) return report_error(answer.error());
   const json parsed = json::parse(*answer);
   std::fputs(options.json ? (parsed.dump(2) + "\n").c_str() : show(parsed).c_str(), stdout);
@@ -200,7 +200,7 @@ int run_policy(const Options& options) {
 }
 
 int run_metrics(const Options& options) {
-  const auto answer = sharing::ask_daemon(options.socket, R"({"ask":"metrics"})");
+  const auto answer = sharing::send_control_request(options.socket, R"({"ask":"metrics"})");
   if (!answer) return report_error(answer.error());
   if (options.json) {
     fmt::print("{}\n", json{{"prometheus", *answer}}.dump(2));

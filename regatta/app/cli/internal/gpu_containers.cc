@@ -11,11 +11,11 @@
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/gpu_limits.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/base/os/errno_text.h"
 #include "regatta/gpu/sharing/control.h"
-#include "regatta/gpu/sharing/hook.h"
 #include "regatta/gpu/sharing/messages.h"
+#include "regatta/gpu/sharing/oci_hook.h"
 
 namespace regatta::cli {
 namespace {
@@ -32,7 +32,7 @@ struct Options {
 
 // Asks the daemon; what it answers is for programs.
 int ask(const Options& options, const json& request) {
-  const auto answer = sharing::ask_daemon(options.socket, request.dump());
+  const auto answer = sharing::send_control_request(options.socket, request.dump());
   return answer ? 0 : report_error(answer.error());
 }
 

@@ -10,7 +10,7 @@
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/gpu_limits.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/os/clock.h"
@@ -46,7 +46,7 @@ std::string text_of(const json& gpu) {
 }
 
 Result<json> ask(const Options& options, const json& request) {
-  REGATTA_TRY(answer, sharing::ask_daemon(options.socket, request.dump()));
+  REGATTA_TRY(answer, sharing::send_control_request(options.socket, request.dump()));
   return json::parse(answer);
 }
 

@@ -61,8 +61,8 @@ void add_fault_option(CLI::App& command, LimitOptions& options) {
       ->check(one_of({"open", "closed"}));
 }
 
-Result<sharing::Slice> limits_of(const LimitOptions& options) {
-  sharing::Slice slice;
+Result<sharing::GpuSlice> limits_of(const LimitOptions& options) {
+  sharing::GpuSlice slice;
   if (!options.memory.empty()) {
     const auto memory = sharing::parse_memory(options.memory, options.gpu);
     if (!memory) return Error{memory.error().code, "--memory: " + memory.error().message};

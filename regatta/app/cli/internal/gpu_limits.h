@@ -33,7 +33,7 @@ void add_limit_options(CLI::App& command, LimitOptions& options);
 void add_fault_option(CLI::App& command, LimitOptions& options);
 
 // kInvalidInput names the option.
-Result<sharing::Slice> limits_of(const LimitOptions& options);
+Result<sharing::GpuSlice> limits_of(const LimitOptions& options);
 // The same, added to what the daemon is asked.
 Status add_limits(nlohmann::json& request, const LimitOptions& options);
 

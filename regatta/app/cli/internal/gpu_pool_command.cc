@@ -13,7 +13,7 @@
 #include "experimental/remote/pool_client.h"
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/gpu_limits.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
@@ -139,7 +139,7 @@ Result<int> run(const Options& options) {
     slice.name = fmt::format("{:.30}-{}", host, ::getpid());
   }
   const auto memory = parse_bytes(options.memory);
-  const Status enough = memory ? sharing::check_enough(*memory) : Status(memory.error());
+  const Status enough = memory ? sharing::check_minimum_memory(*memory) : Status(memory.error());
   if (!enough) return Error{enough.error().code, "--memory: " + enough.error().message};
   slice.memory = static_cast<std::uint64_t>(memory->value);
   if (!options.compute.empty()) {

@@ -15,7 +15,7 @@
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/gpu_limits.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/report/gpu_top.h"
 #include "regatta/base/os/clock.h"
@@ -117,7 +117,7 @@ int run_top(const Options& options) {
   std::optional<report::GpuTop> last;
   std::unique_ptr<Terminal> terminal;
   for (int shown = 0; !stop; ++shown) {
-    const auto answer = sharing::ask_daemon(options.socket, R"({"ask":"ps"})");
+    const auto answer = sharing::send_control_request(options.socket, R"({"ask":"ps"})");
     const auto now = answer ? report::parse_gpu_top(*answer) : answer.error();
     // One that was there may be started again.
     if (!now && (!is_terminal || !last)) return report_error(now.error());

@@ -16,7 +16,7 @@
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/find_lab.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
 #include "regatta/base/core/json_line.h"
@@ -25,10 +25,10 @@
 #include "regatta/base/os/process.h"
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/heal/command_switches.h"
-#include "regatta/network/heal/feed.h"
+#include "regatta/network/heal/event_socket.h"
+#include "regatta/network/heal/event_text.h"
 #include "regatta/network/heal/healer.h"
 #include "regatta/network/heal/lab_switches.h"
-#include "regatta/network/heal/words.h"
 #include "regatta/network/lab/lab.h"
 
 namespace regatta::cli {
@@ -80,7 +80,7 @@ struct Fabric {
   const topo::Graph& graph;
   heal::Switches& switches;
   heal::Healer& healer;
-  heal::Feed& feed;
+  heal::EventSocket& event_socket;
   const Options& options;
   const std::string& socket;
   int end_fd = -1;  // readable when the fabric is gone; -1: never
@@ -94,28 +94,28 @@ bool wait_for_news(const Fabric& fabric) {
   if (const auto next = fabric.healer.next())
     limit = std::clamp((*next - os::monotonic_now()).value, 0.0, kLongest);
   std::array<pollfd, 3> waits{pollfd{fabric.switches.fd(), POLLIN, 0},
-                              pollfd{fabric.feed.fd(), POLLIN, 0},
+                              pollfd{fabric.event_socket.fd(), POLLIN, 0},
                               pollfd{fabric.end_fd, POLLIN, 0}};
   ::poll(waits.data(), waits.size(), static_cast<int>(limit * 1e3 + 1));
   return waits[2].revents == 0;
 }
 
 // Fails when another healer has the socket. `graph` and `healer` must outlive what is returned.
-Result<heal::Feed> open_feed(const std::string& socket, const topo::Graph& graph,
-                             const heal::Healer& healer) {
-  return heal::Feed::open(
+Result<heal::EventSocket> open_event_socket(const std::string& socket, const topo::Graph& graph,
+                                            const heal::Healer& healer) {
+  return heal::EventSocket::open(
       socket, [&] { return json_line(held_to_json(graph, healer.held(), os::monotonic_now())); });
 }
 
 Status heal_until_stopped(const Fabric& fabric) {
   const topo::Graph& graph = fabric.graph;
   heal::Healer& healer = fabric.healer;
-  heal::Feed& feed = fabric.feed;
+  heal::EventSocket& event_socket = fabric.event_socket;
   const bool as_json = fabric.options.json;
   const Seconds began = os::monotonic_now();
   const auto publish = [&](const std::vector<heal::Event>& events) {
     for (const heal::Event& event : events) {
-      feed.tell(json_line(to_json(graph, event)));
+      event_socket.tell(json_line(to_json(graph, event)));
       print(graph, event, began, as_json);
     }
   };
@@ -132,7 +132,7 @@ Status heal_until_stopped(const Fabric& fabric) {
   publish(first);
   while (!stop) {
     if (!wait_for_news(fabric)) return lab::gone(fabric.options.lab);
-    for (const heal::Report& report : feed.take(graph))
+    for (const heal::FaultReport& report : event_socket.take(graph))
       for (const heal::Fault& fault : report.faults)
         healer.report(fault, report.why, os::monotonic_now());
     REGATTA_TRY(events, healer.step(os::monotonic_now()));
@@ -170,11 +170,11 @@ Status heal_lab(const Options& options, const heal::HealerOptions& healer_option
   REGATTA_TRY(graph, lab::graph_of(lab));
   const std::string socket = options.socket.empty() ? lab.folder + "/heal.sock" : options.socket;
   REGATTA_TRY_DO(lab::take_rights(lab));
-  const heal::Ways ways(graph);
-  REGATTA_TRY(switches, open_lab_switches(lab, graph, ways));
+  const heal::FabricPaths paths(graph);
+  REGATTA_TRY(switches, open_lab_switches(lab, graph, paths));
   REGATTA_TRY(holder, os::open_pidfd(lab.holder));
-  heal::Healer healer(graph, ways, *switches, healer_options);
-  REGATTA_TRY(feed, open_feed(socket, graph, healer));
+  heal::Healer healer(graph, paths, *switches, healer_options);
+  REGATTA_TRY(event_socket, open_event_socket(socket, graph, healer));
   // Not before the socket is ours: another healer's routes are not to be handed back.
   std::optional<RoutesTaken> taken;
   if (!options.dry_run) {
@@ -182,7 +182,8 @@ Status heal_lab(const Options& options, const heal::HealerOptions& healer_option
     taken.emplace(lab);
     REGATTA_TRY_DO(switches->keep_probe_ways());
   }
-  return heal_until_stopped({graph, *switches, healer, feed, options, socket, holder.get()});
+  return heal_until_stopped(
+      {graph, *switches, healer, event_socket, options, socket, holder.get()});
 }
 
 Status heal_cluster(const Options& options, const heal::HealerOptions& healer_options) {
@@ -196,11 +197,11 @@ Status heal_cluster(const Options& options, const heal::HealerOptions& healer_op
   const heal::SwitchCommands commands{options.withdraw_command, options.return_command};
   REGATTA_TRY_DO(check(commands));
   const topo::Graph graph = build_graph(cluster);
-  const heal::Ways ways(graph);
-  heal::CommandSwitches switches(graph, ways, commands);
-  heal::Healer healer(graph, ways, switches, healer_options);
-  REGATTA_TRY(feed, open_feed(options.socket, graph, healer));
-  return heal_until_stopped({graph, switches, healer, feed, options, options.socket});
+  const heal::FabricPaths paths(graph);
+  heal::CommandSwitches switches(graph, paths, commands);
+  heal::Healer healer(graph, paths, switches, healer_options);
+  REGATTA_TRY(event_socket, open_event_socket(options.socket, graph, healer));
+  return heal_until_stopped({graph, switches, healer, event_socket, options, options.socket});
 }
 
 int run_heal(const Options& options) {

@@ -16,12 +16,12 @@
 #include "regatta/base/core/text.h"
 #include "regatta/model/topo/addresses.h"
 #include "regatta/model/topo/graph.h"
-#include "regatta/model/workload/send_sets.h"
+#include "regatta/model/workload/concurrent_sends.h"
 #include "regatta/network/fabric/failures.h"
 #include "regatta/network/fabric/rank_ports.h"
 #include "regatta/network/fabric/routes.h"
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/comm/hello.h"
+#include "regatta/runtime/comm/handshake.h"
 
 namespace regatta::cli {
 namespace {
@@ -78,7 +78,7 @@ Result<std::vector<fabric::RankEndpoint>> places_of(const std::vector<std::strin
 
 std::uint32_t connections_of(std::size_t ranks) {
   return static_cast<std::uint32_t>(
-      comm::connections_among(static_cast<int>(ranks), comm::Options().connections));
+      comm::connections_among(static_cast<int>(ranks), comm::CommunicatorOptions().connections));
 }
 
 // Any port to every rank: nobody looks where they lead.
@@ -103,7 +103,7 @@ agent::PeerPorts rows_of(fabric::RankPorts planned) {
                 }
                 return rows;
               },
-          .ways = static_cast<int>(ports->paths)};
+          .paths_per_peer = static_cast<int>(ports->paths)};
 }
 
 struct Fabric {
@@ -125,11 +125,12 @@ Result<fabric::RankPorts> plan_on(const Fabric& fabric, const fabric::FailureSet
 }
 
 Result<agent::PeerPorts> plan_job(const Fabric& fabric, const lab::LabInfo* lab,
-                                  const std::vector<workload::SendSet>& sets,
-                                  const std::vector<std::string>& endpoints, report::Ports& told) {
+                                  const std::vector<workload::ConcurrentSends>& sets,
+                                  const std::vector<std::string>& endpoints,
+                                  report::PortAssignment& told) {
   const fabric::FailureSet down = cables_down(lab, fabric.graph);
   std::vector<fabric::RankPairs> pairs;
-  for (const workload::SendSet& set : sets) {
+  for (const workload::ConcurrentSends& set : sets) {
     pairs.emplace_back();
     for (const workload::RankSend& send : set.sends)
       pairs.back().push_back({send.from.index(), send.to.index()});
@@ -146,11 +147,11 @@ Result<agent::PeerPorts> plan_job(const Fabric& fabric, const lab::LabInfo* lab,
 }
 
 // Whom each rank sends to in one call: the next one of a ring, or every other one.
-fabric::RankPairs pairs_of(const bench::Task& task) {
+fabric::RankPairs pairs_of(const bench::BenchTask& task) {
   std::vector<std::size_t> order(static_cast<std::size_t>(task.ranks));
   std::iota(order.begin(), order.end(), std::size_t{0});
   fabric::RankPairs pairs;
-  if (task.op != bench::Op::kAllToAll) return fabric::ring_of(order);
+  if (task.op != bench::CollectiveOp::kAllToAll) return fabric::ring_of(order);
   for (const std::size_t from : order)
     for (const std::size_t to : order)
       if (from != to) pairs.push_back({from, to});
@@ -174,36 +175,37 @@ Result<PortChoice> choose_ports(const std::string& asked, const topo::Cluster& c
   return PortChoice{kPlanned, "the switches of a lab hash by known seeds"};
 }
 
-agent::PortPlanner port_planner(const PortChoice& choice, const topo::Cluster& cluster,
-                                const lab::LabInfo* lab, const workload::ModelShape& model,
-                                const workload::Strategy& strategy, report::Ports& told) {
-  told = {.taken = choice.taken, .why = choice.why};
-  if (choice.taken == kSurveyed) return {};
-  if (choice.taken == kHashed)
+agent::RankPortPlanner port_planner(const PortChoice& choice, const topo::Cluster& cluster,
+                                    const lab::LabInfo* lab, const workload::ModelShape& model,
+                                    const workload::Strategy& strategy,
+                                    report::PortAssignment& told) {
+  told = {.method = choice.method, .why = choice.why};
+  if (choice.method == kSurveyed) return {};
+  if (choice.method == kHashed)
     return [](const std::vector<std::string>& endpoints) -> Result<agent::PeerPorts> {
       REGATTA_TRY(any, any_ports(endpoints));
       return rows_of(std::move(any));
     };
-  return [fabric = Fabric(cluster), lab, sets = workload::send_sets(model, strategy),
+  return [fabric = Fabric(cluster), lab, sets = workload::concurrent_sends(model, strategy),
           &told](const std::vector<std::string>& endpoints) {
     return plan_job(fabric, lab, sets, endpoints, told);
   };
 }
 
-bench::PortPlanner bench_port_planner(const PortChoice& choice, const topo::Cluster& cluster,
-                                      const lab::LabInfo& lab, const bench::Task& task) {
-  if (choice.taken == kSurveyed) return {};
-  if (choice.taken == kHashed) return any_ports;
+bench::BenchPortPlanner bench_port_planner(const PortChoice& choice, const topo::Cluster& cluster,
+                                           const lab::LabInfo& lab, const bench::BenchTask& task) {
+  if (choice.method == kSurveyed) return {};
+  if (choice.method == kHashed) return any_ports;
   return [fabric = Fabric(cluster), lab, sets = std::vector<fabric::RankPairs>{pairs_of(task)}](
              const std::vector<std::string>& endpoints) {
     return plan_on(fabric, cables_down(&lab, fabric.graph), sets, endpoints);
   };
 }
 
-std::string ports_text(const report::Ports& ports) {
-  if (ports.taken != kPlanned) return fmt::format("{} ({})", ports.taken, ports.why);
+std::string ports_text(const report::PortAssignment& ports) {
+  if (ports.method != kPlanned) return fmt::format("{} ({})", ports.method, ports.why);
   std::vector<std::string> parts;
-  for (const report::PortSet& set : ports.sets)
+  for (const report::PortAssignmentSet& set : ports.sets)
     if (set.connections > 0)
       parts.push_back(fmt::format("{}: {} connections across switches, {} at most on a link",
                                   set.name, set.connections, set.most));

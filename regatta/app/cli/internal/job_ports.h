@@ -1,6 +1,6 @@
 // cli/internal/job_ports.h: which source ports the connections of a training job start from: by a
-// plan that leads those that send at the same time over different links, by coll's own survey of
-// the ways, or as the kernel gives them.
+// plan that leads those that send at the same time over different links, by comm's own path
+// discovery of the ways, or as the kernel gives them.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 #include "regatta/model/workload/job.h"
 #include "regatta/model/workload/strategy.h"
 #include "regatta/runtime/agent/session.h"
-#include "regatta/runtime/bench/own_ranks.h"
+#include "regatta/runtime/bench/regatta_ranks.h"
 
 namespace regatta::cli {
 
@@ -20,26 +20,27 @@ namespace regatta::cli {
 std::vector<std::string> port_choices();
 
 struct PortChoice {
-  std::string taken;  // "planned", "surveyed" or "hashed"
-  std::string why;    // "the switches of a lab hash by known seeds"
+  std::string method;  // "planned", "surveyed" or "hashed"
+  std::string why;     // "the switches of a lab hash by known seeds"
 };
 // `asked`: one of port_choices(), or empty: planned where the hash of the cluster's switches is
 // known. kInvalidInput where planned is asked for and it is not.
 Result<PortChoice> choose_ports(const std::string& asked, const topo::Cluster& cluster);
 
-// For a run of this plan; null where the ranks survey themselves. The plan is made when the ranks
-// are there, around cables of the lab that have no carrier then, and left in `told`, which must
-// outlive the run.
-agent::PortPlanner port_planner(const PortChoice& choice, const topo::Cluster& cluster,
-                                const lab::LabInfo* lab, const workload::ModelShape& model,
-                                const workload::Strategy& strategy, report::Ports& told);
+// For a run of this plan; null where the ranks discover paths themselves. The plan is made when the
+// ranks are there, around cables of the lab that have no carrier then, and left in `told`, which
+// must outlive the run.
+agent::RankPortPlanner port_planner(const PortChoice& choice, const topo::Cluster& cluster,
+                                    const lab::LabInfo* lab, const workload::ModelShape& model,
+                                    const workload::Strategy& strategy,
+                                    report::PortAssignment& told);
 
 // The same for ranks that call one collective: those that `task` has send to each other at the same
-// time. Null where the ranks survey themselves.
-bench::PortPlanner bench_port_planner(const PortChoice& choice, const topo::Cluster& cluster,
-                                      const lab::LabInfo& lab, const bench::Task& task);
+// time. Null where the ranks discover paths themselves.
+bench::BenchPortPlanner bench_port_planner(const PortChoice& choice, const topo::Cluster& cluster,
+                                           const lab::LabInfo& lab, const bench::BenchTask& task);
 
 // "data-parallel rings: 16 connections across switches, at most 1 on a link; ...".
-std::string ports_text(const report::Ports& ports);
+std::string ports_text(const report::PortAssignment& ports);
 
 }  // namespace regatta::cli

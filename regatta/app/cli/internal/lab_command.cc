@@ -13,10 +13,10 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
-#include "regatta/app/cli/internal/counted.h"
 #include "regatta/app/cli/internal/find_lab.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/lab_status.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/base/os/process.h"
@@ -77,7 +77,7 @@ int run_up(const Options& options) {
     return 0;
   }
   fmt::print("lab {}: up in {}, {}{}\n", lab->name, format_seconds(Seconds{lab->up_seconds}),
-             counted(lab->servers.size(), "server"),
+             pluralized(lab->servers.size(), "server"),
              lab->user_namespace ? ", in a user namespace" : "");
   if (!lab->fixed_speed) fmt::print("device speed is not fixed: {}\n", lab->speed_note);
   return 0;

@@ -15,17 +15,17 @@
 #include <unistd.h>
 
 #include "regatta/app/cli/internal/arguments.h"
-#include "regatta/app/cli/internal/inputs.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/measure_table.h"
-#include "regatta/app/cli/internal/outputs.h"
+#include "regatta/app/cli/internal/output_files.h"
+#include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/model/cost/rates.h"
 #include "regatta/model/cost/rates_json.h"
 #include "regatta/runtime/agent/session.h"
-#include "regatta/runtime/measure/schedule.h"
-#include "regatta/runtime/measure/schedule_json.h"
+#include "regatta/runtime/measure/measurement_schedule.h"
+#include "regatta/runtime/measure/measurement_schedule_json.h"
 #include "regatta/runtime/measure/summarize.h"
 
 namespace regatta::cli {
@@ -64,7 +64,7 @@ class MeasureProgress {
 };
 
 std::vector<agent::WorkerLaunch> launches_of(const topo::Cluster& cluster,
-                                             const measure::Schedule& schedule) {
+                                             const measure::MeasurementSchedule& schedule) {
   std::vector<agent::WorkerLaunch> launches;
   for (const topo::DeviceRef device : topo::all_devices(cluster)) {
     nlohmann::json spec = measure::to_json(schedule);
@@ -78,7 +78,7 @@ std::vector<agent::WorkerLaunch> launches_of(const topo::Cluster& cluster,
 }
 
 Status gather(agent::Session& session, const topo::Cluster& cluster,
-              const measure::Schedule& schedule, measure::Samples& samples) {
+              const measure::MeasurementSchedule& schedule, measure::Samples& samples) {
   const std::vector<agent::WorkerLaunch> launches = launches_of(cluster, schedule);
   const auto device_samples = static_cast<std::size_t>(
       measure::device_sample_count(schedule, static_cast<int>(launches.size())));
@@ -109,7 +109,8 @@ bool has_shared_cores(const topo::Cluster& cluster, const agent::Session& sessio
 
 Result<cost::Rates> measure_cluster(const topo::Cluster& cluster, const MeasureOptions& options) {
   REGATTA_TRY_DO(topo::check_can_start(cluster));
-  const measure::Schedule schedule = measure::make_schedule(cluster, {.quick = options.quick});
+  const measure::MeasurementSchedule schedule =
+      measure::make_measurement_schedule(cluster, {.quick = options.quick});
   REGATTA_TRY(session, agent::Session::open(cluster, {}));
   measure::Samples samples;
   REGATTA_TRY_DO(gather(session, cluster, schedule, samples));
@@ -117,7 +118,7 @@ Result<cost::Rates> measure_cluster(const topo::Cluster& cluster, const MeasureO
   rates.source =
       fmt::format("measured {:%Y-%m-%d %H:%M} on {} devices{}, passes within {:.0f} %",
                   fmt::localtime(std::time(nullptr)), topo::all_devices(cluster).size(),
-                  options.quick ? ", quickly" : "", 100 * measure::spread_of_passes(samples));
+                  options.quick ? ", quickly" : "", 100 * measure::pass_variation(samples));
   rates.shared_cores = has_shared_cores(cluster, session);
   const cost::Rates described = cost::described_rates(cluster);
   for (auto& [name, device] : rates.devices)
@@ -129,14 +130,14 @@ int run(const MeasureOptions& options) {
   const auto cluster = load_cluster(options.cluster);
   if (!cluster) return report_error(cluster.error());
   const std::string path = options.out.empty() ? measured_path(options.cluster) : options.out;
-  const Output place{"--out", path};
+  const OutputFile place{"--out", path};
   // Before the measurement, not after it, is the time to learn that it cannot be saved.
   if (const Status good = check_outputs({place}, {options.cluster}); !good)
     return report_error(good.error());
   const auto rates = measure_cluster(*cluster, options);
   if (!rates) return report_error(rates.error());
   const std::string text = cost::rates_to_json(*rates);
-  Outputs outputs;
+  OutputFiles outputs;
   outputs.add(place, [&] { return text; });
   if (const Status saved = outputs.write(); !saved) return report_error(saved.error());
   if (options.json) {

@@ -13,20 +13,20 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
-#include "regatta/app/cli/internal/inputs.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/plan_diff.h"
 #include "regatta/app/cli/internal/plan_gpu.h"
 #include "regatta/app/cli/internal/plan_options.h"
 #include "regatta/app/cli/internal/plan_replay.h"
 #include "regatta/app/cli/internal/plan_what_if.h"
+#include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/model/topo/cluster_yaml.h"
-#include "regatta/planning/plan/gpu_sizes.h"
+#include "regatta/planning/plan/cluster_sizes.h"
 #include "regatta/planning/plan/placement_score.h"
-#include "regatta/planning/plan/plan.h"
-#include "regatta/planning/plan/plan_json.h"
+#include "regatta/planning/plan/simulated_plan.h"
+#include "regatta/planning/plan/simulated_plan_json.h"
 
 namespace regatta::cli {
 namespace {
@@ -43,12 +43,12 @@ Seconds compute_time(const workload::PhaseTimes& phases) {
          phases[Phase::kOptimizer];
 }
 
-void print_ranked(const plan::SearchResult& result, int top) {
+void print_ranked(const plan::SimulatedSearchResult& result, int top) {
   std::vector<std::vector<std::string>> rows = {{"#", "strategy", "step time", "compute", "tp_comm",
                                                  "pp_comm", "dp_comm", "bubble", "memory",
                                                  "placement"}};
   int rank = 0;
-  for (const plan::Plan& plan : result.ranked) {
+  for (const plan::SimulatedPlan& plan : result.ranked) {
     if (++rank > top) break;
     const plan::Prediction& p = plan.prediction;
     rows.push_back(
@@ -68,19 +68,19 @@ std::string range_text(double least, double most) {
 }
 
 // Losers by what ruled them out: one line for each kind of reason.
-void print_rejected(const plan::SearchResult& result) {
+void print_rejected(const plan::SimulatedSearchResult& result) {
   if (result.rejected.empty()) return;
   struct Group {
     int count = 0;
-    const plan::Rejected* example = nullptr;
+    const plan::RejectedStrategy* example = nullptr;
     double least = 0;
     double most = 0;
   };
   std::map<std::string, Group> groups;
-  for (const plan::Rejected& one : result.rejected) {
+  for (const plan::RejectedStrategy& one : result.rejected) {
     std::string name = one.reason;
-    if (one.kind == plan::Reason::kMemory) name = "too much memory per device";
-    if (one.kind == plan::Reason::kSlower) {
+    if (one.kind == plan::RejectionReason::kMemory) name = "too much memory per device";
+    if (one.kind == plan::RejectionReason::kSlower) {
       const std::size_t start = one.reason.find(": ") + 2;
       name = "slower: " + one.reason.substr(start, one.reason.find(" takes") - start);
     }
@@ -96,20 +96,21 @@ void print_rejected(const plan::SearchResult& result) {
   std::vector<std::vector<std::string>> rows = {{"what", "strategies", "for instance"}};
   for (const auto& [name, group] : groups) {
     std::string what = name;
-    if (group.example->kind != plan::Reason::kDoesNotDivide)
+    if (group.example->kind != plan::RejectionReason::kDoesNotDivide)
       what += range_text(group.least, group.most);
     std::string example = workload::to_string(group.example->strategy);
-    if (group.example->kind != plan::Reason::kDoesNotDivide) example += " " + group.example->reason;
+    if (group.example->kind != plan::RejectionReason::kDoesNotDivide)
+      example += " " + group.example->reason;
     rows.push_back({what, std::to_string(group.count), example});
   }
   fmt::print("{}", format_table(rows));
 }
 
-plan::PlacementScore score_of(const Inputs& inputs, const plan::Plan& plan) {
+plan::PlacementScore score_of(const PlanningInputs& inputs, const plan::SimulatedPlan& plan) {
   return plan::score_placement(inputs.cluster, inputs.job.model, plan.strategy, plan.placement);
 }
 
-void print_breakdown(const Inputs& inputs, const plan::Plan& plan) {
+void print_breakdown(const PlanningInputs& inputs, const plan::SimulatedPlan& plan) {
   const plan::Prediction& p = plan.prediction;
   fmt::print("\nplan: {}\nplacement: {}\n", workload::to_string(plan.strategy),
              plan.placement_name);
@@ -138,8 +139,8 @@ void print_breakdown(const Inputs& inputs, const plan::Plan& plan) {
   fmt::print("tokens per second: {:.0f}\n", tokens / p.step_time.value);
 }
 
-json result_to_json(const Inputs& inputs, const plan::SearchResult& result, double seconds,
-                    int top) {
+json result_to_json(const PlanningInputs& inputs, const plan::SimulatedSearchResult& result,
+                    double seconds, int top) {
   const topo::Graph graph = topo::build_graph(inputs.cluster);
   json all = {{"job", inputs.job.name},
               {"cluster", inputs.cluster.name},
@@ -168,10 +169,10 @@ int show_plans(const PlanOptions& options) {
     return job ? show_gpu_plans(options, *job, *cluster) : report_error(job.error());
   }
   if (const Status known = check_cpu_options(options); !known) return report_error(known.error());
-  const auto inputs = load_inputs(options.job, options.cluster, options.strategy);
+  const auto inputs = load_planning_inputs(options.job, options.cluster, options.strategy);
   if (!inputs) return report_error(inputs.error());
   const auto start = std::chrono::steady_clock::now();
-  const auto result = plan::search(inputs->job, inputs->cluster, inputs->rates);
+  const auto result = plan::search_simulated_plans(inputs->job, inputs->cluster, inputs->rates);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (!result) return report_error(result.error());
   if (!options.json) print_warnings(inputs->warnings);
@@ -190,11 +191,11 @@ int show_plans(const PlanOptions& options) {
 
 }  // namespace
 
-std::string count_text(const plan::SearchResult& result) {
+std::string count_text(const plan::SimulatedSearchResult& result) {
   // The best placement of every strategy but the fastest is among the rejected, as slower.
-  const auto slower =
-      std::count_if(result.rejected.begin(), result.rejected.end(),
-                    [](const plan::Rejected& one) { return one.kind == plan::Reason::kSlower; });
+  const auto slower = std::count_if(
+      result.rejected.begin(), result.rejected.end(),
+      [](const plan::RejectedStrategy& one) { return one.kind == plan::RejectionReason::kSlower; });
   const auto ruled_out = static_cast<std::ptrdiff_t>(result.rejected.size()) - slower;
   std::string text =
       fmt::format("{} plans of {} strategies predicted", result.evaluated, slower + 1);

@@ -6,13 +6,13 @@
 
 #include <CLI/App.hpp>
 
-#include "regatta/planning/plan/plan.h"
+#include "regatta/planning/plan/simulated_plan.h"
 
 namespace regatta::cli {
 
 // "544 plans of 80 strategies predicted, 3 strategies ruled out": a plan is a strategy and a
 // placement.
-std::string count_text(const plan::SearchResult& result);
+std::string count_text(const plan::SimulatedSearchResult& result);
 
 void add_plan_command(CLI::App& app, int& exit_status);
 

@@ -11,15 +11,15 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
-#include "regatta/app/cli/internal/inputs.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/plan_gpu.h"
+#include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/base/os/file.h"
 #include "regatta/model/workload/job_yaml.h"
-#include "regatta/planning/plan/gpu_diff.h"
-#include "regatta/planning/plan/gpu_json.h"
+#include "regatta/planning/plan/estimated_plan_json.h"
+#include "regatta/planning/plan/plan_difference.h"
 
 namespace regatta::cli {
 namespace {
@@ -37,7 +37,7 @@ struct DiffOptions {
 
 // A plan, and what it is of.
 struct Side {
-  plan::Comparable plan;
+  plan::ComparedPlan plan;
   std::string job;
   std::string cluster;
 };
@@ -52,10 +52,10 @@ Error wrong_figure(const std::string& path, const std::string& key, const char* 
 }
 
 // Figures that a plan cannot have.
-Status check_figures(const std::string& path, const json& file, const plan::Comparable& plan) {
+Status check_figures(const std::string& path, const json& file, const plan::ComparedPlan& plan) {
   if (!(plan.memory > 0) || plan.memory > kBytesMost)
     return wrong_figure(path, "memory_per_device_bytes", "what a device holds");
-  for (const plan::NamedPart& part : plan.parts)
+  for (const plan::NamedStepPart& part : plan.parts)
     if (!(part.time.value >= 0) || part.time.value > kStepMost)
       return wrong_figure(path, part.name + "_s", "a time");
   const double step = file.value("step_time_s", json(0)).is_number()
@@ -87,7 +87,7 @@ Result<Side> read_plan(const std::string& name, const std::string& path) {
                      ": no plan for GPUs; write one with regatta plan JOB --cluster CLUSTER "
                      "--json > plan.json"};
   }
-  plan::Comparable plan{.name = name, .memory = file["memory_per_device_bytes"].get<double>()};
+  plan::ComparedPlan plan{.name = name, .memory = file["memory_per_device_bytes"].get<double>()};
   for (const auto& [key, value] : file["breakdown"].items()) {
     if (!value.is_number() || !key.ends_with("_s"))
       return Error{Code::kInvalidInput, path + ": breakdown: \"" + printable(key, 40) +
@@ -112,13 +112,13 @@ Result<Side> predict(const DiffOptions& options, const std::string& name,
   job.strategy = workload::merged(request, job.strategy);
   REGATTA_TRY_DO(workload::check_request(job.strategy));
   REGATTA_TRY(stack, stack_of(options.stack, job, cluster));
-  REGATTA_TRY(problem, gpu_problem(job, cluster, *stack));
+  REGATTA_TRY(problem, planning_problem(job, cluster, *stack));
   if (const auto fixed = plan::fixed_strategy(job.strategy, problem.devices)) {
     REGATTA_TRY(estimate, plan::estimate_on(problem, *fixed));
-    return Side{plan::comparable(name, {*fixed, estimate}), job.name, cluster.name};
+    return Side{plan::compared_plan(name, {*fixed, estimate}), job.name, cluster.name};
   }
-  REGATTA_TRY(found, plan::gpu_search(problem, plan::SearchMode::kPruned, 1));
-  return Side{plan::comparable(name, found.ranked.front()), job.name, cluster.name};
+  REGATTA_TRY(found, plan::search_estimated_plans(problem, plan::SearchMode::kPruned, 1));
+  return Side{plan::compared_plan(name, found.ranked.front()), job.name, cluster.name};
 }
 
 bool is_strategy(const std::string& given) {
@@ -163,8 +163,8 @@ std::string time_text(Seconds time) {
 }
 
 json diff_to_json(const Side& of_a, const Side& of_b, const plan::PlanDifference& is) {
-  const plan::Comparable& a = of_a.plan;
-  const plan::Comparable& b = of_b.plan;
+  const plan::ComparedPlan& a = of_a.plan;
+  const plan::ComparedPlan& b = of_b.plan;
   json parts = json::array();
   for (const plan::PartDifference& part : is.parts)
     parts.push_back({{"part", part.part}, {"a_s", part.a.value}, {"b_s", part.b.value}});
@@ -184,7 +184,7 @@ int show_difference(const DiffOptions& options) {
   if (!a) return report_error(a.error());
   const auto b = side(options, "B", options.b);
   if (!b) return report_error(b.error());
-  const plan::PlanDifference is = plan::difference(a->plan, b->plan);
+  const plan::PlanDifference is = plan::compare_plans(a->plan, b->plan);
   if (options.json) {
     fmt::print("{}\n", diff_to_json(*a, *b, is).dump(2));
     return 0;

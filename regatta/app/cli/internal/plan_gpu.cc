@@ -10,38 +10,38 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/app/cli/internal/inputs.h"
-#include "regatta/app/cli/internal/load.h"
-#include "regatta/app/cli/internal/plan_mixed.h"
+#include "regatta/app/cli/internal/job_file.h"
+#include "regatta/app/cli/internal/plan_heterogeneous.h"
 #include "regatta/app/cli/internal/plan_outputs.h"
 #include "regatta/app/cli/internal/plan_sizes.h"
 #include "regatta/app/cli/internal/plan_text.h"
+#include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/cli/internal/search_progress.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
-#include "regatta/planning/plan/gpu_answer.h"
-#include "regatta/planning/plan/gpu_json.h"
-#include "regatta/planning/plan/gpu_placement.h"
-#include "regatta/planning/plan/gpu_traffic.h"
+#include "regatta/planning/plan/estimated_plan_json.h"
+#include "regatta/planning/plan/fabric_placement.h"
 #include "regatta/planning/plan/placement_score.h"
-#include "regatta/planning/plan/plan_json.h"
+#include "regatta/planning/plan/plan_metrics.h"
+#include "regatta/planning/plan/simulated_plan_json.h"
+#include "regatta/planning/plan/strategy_traffic.h"
 
 namespace regatta::cli {
 namespace {
 
 using nlohmann::json;
-using plan::GpuPlan;
-using plan::GpuProblem;
+using plan::EstimatedPlan;
+using plan::PlanningProblem;
 
 std::string bytes_text(double bytes) {
   return format_bytes({static_cast<long long>(bytes)});
 }
 
-void print_ranked(const GpuProblem& problem, const std::vector<GpuPlan>& plans) {
+void print_ranked(const PlanningProblem& problem, const std::vector<EstimatedPlan>& plans) {
   std::vector<std::vector<std::string>> rows = {
       {"#", "strategy", "step time", "mfu", "exposed comm", "bubble", "memory"}};
   int rank = 0;
-  for (const GpuPlan& plan : plans) {
+  for (const EstimatedPlan& plan : plans) {
     const plan::StepBreakdown& step = plan.estimate.step;
     const Seconds all = step.total();
     const Seconds comm = step.tp_comm + step.cp_comm + step.ep_comm + step.pp_comm + step.dp_comm;
@@ -52,11 +52,11 @@ void print_ranked(const GpuProblem& problem, const std::vector<GpuPlan>& plans) 
   fmt::print("{}", format_table(rows));
 }
 
-void print_plan(const GpuProblem& problem, const GpuPlan& plan) {
-  const plan::GpuAnswer answer = plan::answer(problem, plan);
+void print_plan(const PlanningProblem& problem, const EstimatedPlan& plan) {
+  const plan::PlanMetrics answer = plan::plan_metrics(problem, plan);
   fmt::print("\nplan: {}\n", to_string(plan.strategy));
-  if (const std::string misfit = plan::misfit(problem, plan); !misfit.empty())
-    fmt::print("the plan {}\n", misfit);
+  if (const std::string shortfall = plan::memory_shortfall(problem, plan); !shortfall.empty())
+    fmt::print("the plan {}\n", shortfall);
   print_parts(plan.estimate.step);
   fmt::print(
       "\n80 % of such steps take {} to {}; {:.0f} TFLOPS a device of the model's operations "
@@ -75,7 +75,7 @@ void print_plan(const GpuProblem& problem, const GpuPlan& plan) {
 }
 
 json header_json(const workload::Job& job, const topo::Cluster& cluster,
-                 const GpuProblem& problem) {
+                 const PlanningProblem& problem) {
   return {{"job", job.name},
           {"cluster", cluster.name},
           {"stack", problem.stack.name},
@@ -85,63 +85,64 @@ json header_json(const workload::Job& job, const topo::Cluster& cluster,
 
 // Where the ranks go, on fabrics where it matters; nothing where the strategy does not fill
 // servers.
-std::optional<plan::GpuPlacement> placement_of(const PlanOptions& options,
-                                               const topo::Cluster& cluster,
-                                               const GpuProblem& problem, const GpuPlan& plan) {
+std::optional<plan::FabricPlacement> placement_of(const PlanOptions& options,
+                                                  const topo::Cluster& cluster,
+                                                  const PlanningProblem& problem,
+                                                  const EstimatedPlan& plan) {
   if (cluster.fabric.tiers < 2) return std::nullopt;
   const auto servers = plan::servers_without(cluster, options.without);
   if (!servers) return std::nullopt;
   const plan::EstimateInput input = plan::input_of(problem, plan.strategy);
-  const plan::GpuTraffic traffic =
-      plan::gpu_traffic(input, plan::micro_batch_work(input, problem.machine),
-                        plan::micro_batches_of(problem, plan.strategy));
+  const plan::StrategyTraffic traffic =
+      plan::strategy_traffic(input, plan::micro_batch_work(input, problem.machine),
+                             plan::micro_batches_of(problem, plan.strategy));
   const auto placement =
-      plan::place_on_gpus({.cluster = cluster,
-                           .strategy = plan.strategy,
-                           .traffic = traffic,
-                           .servers = *servers,
-                           .network_efficiency = problem.stack.calibration.network_efficiency});
+      plan::place_on_fabric({.cluster = cluster,
+                             .strategy = plan.strategy,
+                             .traffic = traffic,
+                             .servers = *servers,
+                             .network_efficiency = problem.stack.calibration.network_efficiency});
   return placement ? std::optional(*placement) : std::nullopt;
 }
 
-plan::PlacementScore score_of(const plan::GpuPlacement& placement, const topo::Cluster& cluster,
-                              const workload::Job& job, const GpuPlan& plan) {
+plan::PlacementScore score_of(const plan::FabricPlacement& placement, const topo::Cluster& cluster,
+                              const workload::Job& job, const EstimatedPlan& plan) {
   return plan::score_placement(cluster, job.model, plan.strategy, placement.device_of_rank);
 }
 
-void print_placement(const plan::GpuPlacement& placement, const topo::Cluster& cluster,
+void print_placement(const plan::FabricPlacement& placement, const topo::Cluster& cluster,
                      const plan::PlacementScore& score) {
   fmt::print(
       "placement: {}\nthe busiest links between servers take {} of a step, {} in rank order, at "
       "least "
       "{}; a schedule may hide more of it than computation beside it does\n",
       placement.sentence, format_seconds(placement.time.total),
-      format_seconds(placement.rank_order.total), format_seconds(placement.at_least));
+      format_seconds(placement.rank_order.total), format_seconds(placement.lower_bound));
   fmt::print("{}", plan::score_text(cluster, score));
 }
 
-json placement_json(const plan::GpuPlacement& placement, const topo::Cluster& cluster,
+json placement_json(const plan::FabricPlacement& placement, const topo::Cluster& cluster,
                     const plan::PlacementScore& score) {
   return {{"sentence", placement.sentence},
           {"network_time_s", placement.time.total.value},
           {"rank_order_time_s", placement.rank_order.total.value},
-          {"at_least_s", placement.at_least.value},
+          {"at_least_s", placement.lower_bound.value},
           {"devices", plan::placement_to_json(placement.device_of_rank, cluster)},
           {"score", plan::score_json(score)}};
 }
 
 int show_fixed(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
-               const GpuProblem& problem, const workload::Strategy& strategy) {
+               const PlanningProblem& problem, const workload::Strategy& strategy) {
   const auto estimate = plan::estimate_on(problem, strategy);
   if (!estimate) return report_error(estimate.error());
-  const GpuPlan plan{strategy, *estimate};
-  if (const std::string misfit = plan::misfit(problem, plan); !misfit.empty())
-    print_warnings({"the plan " + misfit});
+  const EstimatedPlan plan{strategy, *estimate};
+  if (const std::string shortfall = plan::memory_shortfall(problem, plan); !shortfall.empty())
+    print_warnings({"the plan " + shortfall});
   const auto is_printed = write_outputs(options, {job, cluster, problem, plan});
   if (!is_printed) return report_error(is_printed.error());
   if (*is_printed) return 0;
   if (options.json) {
-    json all = plan::gpu_plan_to_json(problem, plan);
+    json all = plan::estimated_plan_to_json(problem, plan);
     all.update(header_json(job, cluster, problem));
     if (const auto placement = placement_of(options, cluster, problem, plan))
       all["placement"] =
@@ -158,14 +159,14 @@ int show_fixed(const PlanOptions& options, const workload::Job& job, const topo:
 }
 
 int show_search(const PlanOptions& options, const workload::Job& job, const topo::Cluster& cluster,
-                const GpuProblem& problem) {
+                const PlanningProblem& problem) {
   const auto start = std::chrono::steady_clock::now();
   const auto mode = options.exhaustive || options.frontier ? plan::SearchMode::kExhaustive
                                                            : plan::SearchMode::kPruned;
   const int threads = search_threads();
   const auto result = [&] {
     const SearchProgress progress(stderr, "searching");
-    return plan::gpu_search(problem, mode, options.top, threads);
+    return plan::search_estimated_plans(problem, mode, options.top, threads);
   }();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (!result) return report_error(result.error());
@@ -173,20 +174,20 @@ int show_search(const PlanOptions& options, const workload::Job& job, const topo
   if (!is_printed) return report_error(is_printed.error());
   if (*is_printed) return 0;
   if (options.json) {
-    json all = plan::gpu_plan_to_json(problem, result->ranked.front());
+    json all = plan::estimated_plan_to_json(problem, result->ranked.front());
     all.update(header_json(job, cluster, problem));
     all["search_time_s"] = took.count();
     all["points"] = result->points;
     all["evaluated"] = result->evaluated;
     all["fitting"] = result->fitting;
     json ranked = json::array();
-    for (const GpuPlan& plan : result->ranked)
-      ranked.push_back(plan::gpu_plan_row(problem, plan));
+    for (const EstimatedPlan& plan : result->ranked)
+      ranked.push_back(plan::estimated_plan_row(problem, plan));
     all["ranked"] = ranked;
     if (options.frontier) {
       json frontier = json::array();
-      for (const GpuPlan& plan : result->frontier)
-        frontier.push_back(plan::gpu_plan_row(problem, plan));
+      for (const EstimatedPlan& plan : result->frontier)
+        frontier.push_back(plan::estimated_plan_row(problem, plan));
       all["frontier"] = frontier;
     }
     if (const auto placement = placement_of(options, cluster, problem, result->ranked.front()))
@@ -224,19 +225,19 @@ bool is_gpu_cluster(const topo::Cluster& cluster) {
       [](const auto& type) { return type.second.device.kind == topo::DeviceKind::kGpu; });
 }
 
-Result<const cost::Stack*> stack_of(const std::string& name, const workload::Job& job,
-                                    const topo::Cluster& cluster) {
+Result<const cost::SoftwareStack*> stack_of(const std::string& name, const workload::Job& job,
+                                            const topo::Cluster& cluster) {
   if (name.empty()) {
-    return &cost::usual_stack(job.model, job.precision, job.strategy,
-                              cluster.type_of(ServerId{0}).device);
+    return &cost::default_software_stack(job.model, job.precision, job.strategy,
+                                         cluster.type_of(ServerId{0}).device);
   }
-  if (const cost::Stack* stack = cost::find_stack(name)) return stack;
-  const std::string nearest = nearest_word(name, cost::stack_names());
+  if (const cost::SoftwareStack* stack = cost::find_software_stack(name)) return stack;
+  const std::string nearest = nearest_word(name, cost::software_stack_names());
   return Error{
       Code::kInvalidInput,
       fmt::format("--stack: there is no software stack '{}'; {}choose one of {}",
                   printable(name, 60), nearest.empty() ? "" : fmt::format("write {}, or ", nearest),
-                  join(cost::stack_names(), ", "))};
+                  join(cost::software_stack_names(), ", "))};
 }
 
 Status check_gpu_job(const workload::Job& job) {
@@ -247,8 +248,8 @@ Status check_gpu_job(const workload::Job& job) {
                            job.name)};
 }
 
-Result<GpuProblem> gpu_problem(const workload::Job& job, const topo::Cluster& cluster,
-                               const cost::Stack& stack) {
+Result<PlanningProblem> planning_problem(const workload::Job& job, const topo::Cluster& cluster,
+                                         const cost::SoftwareStack& stack) {
   REGATTA_TRY_DO(check_gpu_job(job));
   const topo::ServerType& server = cluster.type_of(ServerId{0});
   for (const topo::Server& one : cluster.servers) {
@@ -259,13 +260,13 @@ Result<GpuProblem> gpu_problem(const workload::Job& job, const topo::Cluster& cl
                              cluster.name, cluster.servers.front().type, one.type)};
   }
   const workload::Strategy none;
-  plan::Machine machine = plan::machine_of({.model = job.model,
-                                            .strategy = none,
-                                            .precision = job.precision,
-                                            .server = server,
-                                            .stack = stack});
+  plan::MachineModel machine = plan::machine_model({.model = job.model,
+                                                    .strategy = none,
+                                                    .precision = job.precision,
+                                                    .server = server,
+                                                    .stack = stack});
   machine.network = cost::cluster_network(cluster, stack);
-  REGATTA_TRY_DO(plan::check_machine(machine, server.device, job.precision));
+  REGATTA_TRY_DO(plan::check_machine_model(machine, server.device, job.precision));
   if (cluster.servers.size() > 1 && machine.network.reach.back().rate.value <= 0) {
     return Error{
         Code::kInvalidInput,
@@ -273,14 +274,14 @@ Result<GpuProblem> gpu_problem(const workload::Job& job, const topo::Cluster& cl
                     "{} NICs with a rate, and the fabric uplinks",
                     cluster.name, cluster.servers.front().type)};
   }
-  return GpuProblem{.model = job.model,
-                    .global_batch = job.global_batch,
-                    .precision = job.precision,
-                    .request = job.strategy,
-                    .server = server,
-                    .stack = stack,
-                    .machine = machine,
-                    .devices = static_cast<int>(cluster.servers.size()) * server.device_count};
+  return PlanningProblem{.model = job.model,
+                         .global_batch = job.global_batch,
+                         .precision = job.precision,
+                         .request = job.strategy,
+                         .server = server,
+                         .stack = stack,
+                         .machine = machine,
+                         .devices = static_cast<int>(cluster.servers.size()) * server.device_count};
 }
 
 int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
@@ -289,8 +290,9 @@ int show_gpu_plans(const PlanOptions& options, const workload::Job& job,
     return report_error(outputs.error());
   const auto stack = stack_of(options.stack, job, cluster);
   if (!stack) return report_error(stack.error());
-  if (has_mixed_servers(cluster)) return show_mixed_plans(options, job, cluster, **stack);
-  auto problem = gpu_problem(job, cluster, **stack);
+  if (has_heterogeneous_servers(cluster))
+    return show_heterogeneous_plans(options, job, cluster, **stack);
+  auto problem = planning_problem(job, cluster, **stack);
   if (!problem) return report_error(problem.error());
   problem->every_form = options.every_form;
   const auto left = plan::servers_without(cluster, options.without);

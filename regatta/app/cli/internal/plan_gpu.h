@@ -4,10 +4,10 @@
 
 #include "regatta/app/cli/internal/plan_options.h"
 #include "regatta/base/core/result.h"
-#include "regatta/model/cost/stack.h"
+#include "regatta/model/cost/software_stack.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/job.h"
-#include "regatta/planning/plan/gpu_search.h"
+#include "regatta/planning/plan/estimated_plan_search.h"
 
 namespace regatta::cli {
 
@@ -22,12 +22,13 @@ Status check_gpu_job(const workload::Job& job);
 // The problem that a job is on a cluster of equal servers, all devices used; the arguments outlive
 // it. Fails with kInvalidInput for servers of several types and for a device whose rate in the
 // job's precision is not known.
-Result<plan::GpuProblem> gpu_problem(const workload::Job& job, const topo::Cluster& cluster,
-                                     const cost::Stack& stack);
+Result<plan::PlanningProblem> planning_problem(const workload::Job& job,
+                                               const topo::Cluster& cluster,
+                                               const cost::SoftwareStack& stack);
 
 // The stack of that name, or the usual one of the job on the first device where it is empty.
-Result<const cost::Stack*> stack_of(const std::string& name, const workload::Job& job,
-                                    const topo::Cluster& cluster);
+Result<const cost::SoftwareStack*> stack_of(const std::string& name, const workload::Job& job,
+                                            const topo::Cluster& cluster);
 
 // Prints the plans, or the one that the job fixes completely. The exit status.
 int show_gpu_plans(const PlanOptions& options, const workload::Job& job,

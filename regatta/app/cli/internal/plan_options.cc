@@ -56,7 +56,7 @@ Status check_cpu_options(const PlanOptions& options) {
   return {};
 }
 
-Status check_mixed_options(const PlanOptions& options, const std::string& cluster_name) {
+Status check_heterogeneous_options(const PlanOptions& options, const std::string& cluster_name) {
   for (const Given& one : gpu_options(options)) {
     if (!one.is_given || one.is_for_mixed) continue;
     return Error{Code::kInvalidInput,

@@ -12,7 +12,7 @@ struct PlanOptions {
   std::string job;
   std::string cluster;
   std::string strategy;
-  std::string stack;  // of cost/stack.h; empty: the usual one
+  std::string stack;  // of cost/software_stack.h; empty: the usual one
   int top = 10;
   bool every_form = false;
   bool exhaustive = false;
@@ -41,6 +41,6 @@ Status read_server_names(PlanOptions& options);
 // that none is left out in silence.
 Status check_cpu_options(const PlanOptions& options);
 // The same where its servers are of several types.
-Status check_mixed_options(const PlanOptions& options, const std::string& cluster_name);
+Status check_heterogeneous_options(const PlanOptions& options, const std::string& cluster_name);
 
 }  // namespace regatta::cli

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/cli/internal/outputs.h"
-#include "regatta/app/report/gpu_plan_html.h"
+#include "regatta/app/cli/internal/output_files.h"
+#include "regatta/app/report/estimated_plan_html.h"
 #include "regatta/base/core/check.h"
-#include "regatta/planning/plan/gpu_timeline.h"
 #include "regatta/planning/plan/launch.h"
+#include "regatta/planning/plan/stage_timeline.h"
 
 namespace regatta::cli {
 
@@ -21,21 +21,21 @@ Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one) {
   const auto& [job, cluster, problem, plan, sizes, picked] = one;
   if (!options.html.empty() || !options.trace.empty()) {
     const plan::EstimateInput input = plan::input_of(problem, plan.strategy);
-    REGATTA_TRY(timeline, plan::gpu_timeline(input, problem.machine));
-    const report::GpuPlanPage page{.job_name = job.name,
-                                   .cluster_name = cluster.name,
-                                   .stack_name = problem.stack.name,
-                                   .model = problem.model,
-                                   .strategy = plan.strategy,
-                                   .precision = problem.precision,
-                                   .global_batch = problem.global_batch,
-                                   .server = problem.server,
-                                   .timeline = timeline,
-                                   .sizes = sizes,
-                                   .picked = picked};
-    Outputs outputs;
-    outputs.add({"--html", options.html}, [&] { return report::gpu_plan_html(page); });
-    outputs.add({"--trace", options.trace}, [&] { return report::gpu_plan_trace(timeline); });
+    REGATTA_TRY(timeline, plan::stage_timeline(input, problem.machine));
+    const report::EstimatedPlanPage page{.job_name = job.name,
+                                         .cluster_name = cluster.name,
+                                         .stack_name = problem.stack.name,
+                                         .model = problem.model,
+                                         .strategy = plan.strategy,
+                                         .precision = problem.precision,
+                                         .global_batch = problem.global_batch,
+                                         .server = problem.server,
+                                         .timeline = timeline,
+                                         .sizes = sizes,
+                                         .picked = picked};
+    OutputFiles outputs;
+    outputs.add({"--html", options.html}, [&] { return report::estimated_plan_html(page); });
+    outputs.add({"--trace", options.trace}, [&] { return report::estimated_plan_trace(timeline); });
     REGATTA_TRY_DO(outputs.write());
   }
   if (options.launcher.empty()) return false;
@@ -50,7 +50,7 @@ Result<bool> write_outputs(const PlanOptions& options, const PlanToWrite& one) {
                                       .devices_per_server = problem.server.device_count,
                                       .job_name = job.name,
                                       .optimizer = job.optimizer,
-                                      .steps = job.steps > 0 ? job.steps : plan::kUsualSteps}));
+                                      .steps = job.steps > 0 ? job.steps : plan::kDefaultSteps}));
   fmt::print("{}", script);
   return true;
 }

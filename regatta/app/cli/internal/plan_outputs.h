@@ -8,8 +8,8 @@
 #include "regatta/base/core/result.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/job.h"
-#include "regatta/planning/plan/gpu_search.h"
-#include "regatta/planning/plan/gpu_sizes.h"
+#include "regatta/planning/plan/cluster_sizes.h"
+#include "regatta/planning/plan/estimated_plan_search.h"
 
 namespace regatta::cli {
 
@@ -17,9 +17,9 @@ namespace regatta::cli {
 struct PlanToWrite {
   const workload::Job& job;
   const topo::Cluster& cluster;
-  const plan::GpuProblem& problem;
-  const plan::GpuPlan& plan;
-  const plan::GpuSizes* sizes = nullptr;  // that it was picked from
+  const plan::PlanningProblem& problem;
+  const plan::EstimatedPlan& plan;
+  const plan::ClusterSizes* sizes = nullptr;  // that it was picked from
   std::size_t picked = 0;
 };
 

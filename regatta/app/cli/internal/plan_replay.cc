@@ -13,18 +13,18 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/base/os/file.h"
+#include "regatta/planning/replay/embedded_sets.h"
 #include "regatta/planning/replay/replay.h"
-#include "regatta/planning/replay/shipped.h"
 
 namespace regatta::cli {
 namespace {
 
 using nlohmann::json;
-using replay::Published;
+using replay::PublishedRun;
 
 struct ReplayOptions {
   std::vector<std::string> files;
@@ -35,23 +35,23 @@ struct ReplayOptions {
 
 struct Set {
   std::string name;
-  std::vector<Published> runs;
-  std::vector<replay::Pair> pairs;  // by run
+  std::vector<PublishedRun> runs;
+  std::vector<replay::PredictionPair> pairs;  // by run
 };
 
 Result<Set> make_set(const std::string& name, std::string_view text) {
   Set set{.name = name};
   REGATTA_TRY(runs, replay::read_published(name, text));
   set.runs = std::move(runs);
-  REGATTA_TRY(pairs, replay::predict(set.runs));
+  REGATTA_TRY(pairs, replay::predict_runs(set.runs));
   set.pairs = std::move(pairs);
   return set;
 }
 
-bool is_shipped(const std::string& name) {
-  const std::vector<replay::ShippedSet> sets = replay::shipped_sets();
+bool is_embedded(const std::string& name) {
+  const std::vector<replay::EmbeddedSet> sets = replay::embedded_sets();
   return std::any_of(sets.begin(), sets.end(),
-                     [&](const replay::ShippedSet& set) { return set.name == name; });
+                     [&](const replay::EmbeddedSet& set) { return set.name == name; });
 }
 
 // A set in place of its file.
@@ -67,7 +67,7 @@ Result<std::vector<Set>> load_sets(const std::vector<std::string>& files) {
   std::vector<Set> sets;
   for (const std::string& file : files) {
     if (is_name_of_set(file)) {
-      if (is_shipped(file)) continue;
+      if (is_embedded(file)) continue;
       return Error{
           Code::kInvalidInput,
           fmt::format("{0}: the table of this set is no part of the program; write it from "
@@ -82,7 +82,7 @@ Result<std::vector<Set>> load_sets(const std::vector<std::string>& files) {
     if (!set) return Error{Code::kInvalidInput, file + ": " + set.error().message};
     sets.push_back(std::move(*set));
   }
-  for (const replay::ShippedSet& shipped : replay::shipped_sets()) {
+  for (const replay::EmbeddedSet& shipped : replay::embedded_sets()) {
     const bool is_given = std::any_of(sets.begin(), sets.end(),
                                       [&](const Set& set) { return set.name == shipped.name; });
     if (is_given) continue;
@@ -94,16 +94,16 @@ Result<std::vector<Set>> load_sets(const std::vector<std::string>& files) {
 
 // Rows that are scored together.
 struct Part {
-  replay::Quantity quantity;
+  replay::MeasuredQuantity quantity;
   bool is_calibration;
 };
 constexpr std::array kParts = {
-    Part{replay::Quantity::kStep, true}, Part{replay::Quantity::kStep, false},
-    Part{replay::Quantity::kMemory, false}, Part{replay::Quantity::kState, false},
-    Part{replay::Quantity::kActivations, false}};
+    Part{replay::MeasuredQuantity::kStep, true}, Part{replay::MeasuredQuantity::kStep, false},
+    Part{replay::MeasuredQuantity::kMemory, false}, Part{replay::MeasuredQuantity::kState, false},
+    Part{replay::MeasuredQuantity::kActivations, false}};
 
-replay::Score score_of(const Set& set, const Part& part) {
-  std::vector<replay::Pair> pairs;
+replay::PredictionScore score_of(const Set& set, const Part& part) {
+  std::vector<replay::PredictionPair> pairs;
   for (std::size_t i = 0; i < set.runs.size(); ++i)
     if (set.runs[i].quantity == part.quantity && set.runs[i].is_calibration == part.is_calibration)
       pairs.push_back(set.pairs[i]);
@@ -123,7 +123,7 @@ void print_scores(const std::vector<Set>& sets) {
       {"set", "of", "rows", "", "MAPE", "median", "worst", "Spearman", "top-1 regret"}};
   for (const Set& set : sets) {
     for (const Part& part : kParts) {
-      const replay::Score score = score_of(set, part);
+      const replay::PredictionScore score = score_of(set, part);
       if (score.rows == 0) continue;
       table.push_back({set.name, to_string(part.quantity), std::to_string(score.rows),
                        split_name(part.is_calibration), percent(score.mape), percent(score.median),
@@ -135,9 +135,10 @@ void print_scores(const std::vector<Set>& sets) {
   fmt::print("{}", format_table(table));
 }
 
-std::string value_text(const Published& run, double value) {
-  return run.quantity == replay::Quantity::kStep ? format_seconds({value})
-                                                 : format_bytes({static_cast<long long>(value)});
+std::string value_text(const PublishedRun& run, double value) {
+  return run.quantity == replay::MeasuredQuantity::kStep
+             ? format_seconds({value})
+             : format_bytes({static_cast<long long>(value)});
 }
 
 void print_rows(const std::vector<Set>& sets) {
@@ -146,7 +147,7 @@ void print_rows(const std::vector<Set>& sets) {
     std::vector<std::vector<std::string>> table = {
         {"run", "measured", "predicted", "difference", "of", ""}};
     for (std::size_t i = 0; i < set.runs.size(); ++i) {
-      const replay::Pair& pair = set.pairs[i];
+      const replay::PredictionPair& pair = set.pairs[i];
       table.push_back({set.runs[i].name, value_text(set.runs[i], pair.measured),
                        value_text(set.runs[i], pair.predicted),
                        fmt::format("{:+.1f} %", 100 * (pair.predicted / pair.measured - 1)),
@@ -157,12 +158,12 @@ void print_rows(const std::vector<Set>& sets) {
 }
 
 Status print_fits(const std::vector<Set>& sets) {
-  std::vector<std::vector<Published>> runs;
+  std::vector<std::vector<PublishedRun>> runs;
   runs.reserve(sets.size());
   for (const Set& set : sets)
     runs.push_back(set.runs);
-  for (const std::string& name : cost::stack_names()) {
-    const auto fitted = replay::fit(*cost::find_stack(name), runs);
+  for (const std::string& name : cost::software_stack_names()) {
+    const auto fitted = replay::fit_calibration(*cost::find_software_stack(name), runs);
     if (!fitted && fitted.error().code == Code::kInvalidInput) {
       fmt::print("\n{}\n", fitted.error().message);
       continue;
@@ -179,7 +180,7 @@ Status print_fits(const std::vector<Set>& sets) {
   return {};
 }
 
-json score_to_json(const replay::Score& score) {
+json score_to_json(const replay::PredictionScore& score) {
   return {{"rows", score.rows},
           {"mape", score.mape},
           {"median", score.median},
@@ -193,7 +194,7 @@ json sets_to_json(const std::vector<Set>& sets) {
   for (const Set& set : sets) {
     json rows = json::array();
     for (std::size_t i = 0; i < set.runs.size(); ++i) {
-      const bool is_time = set.runs[i].quantity == replay::Quantity::kStep;
+      const bool is_time = set.runs[i].quantity == replay::MeasuredQuantity::kStep;
       rows.push_back({{"run", set.runs[i].name},
                       {"quantity", to_string(set.runs[i].quantity)},
                       {is_time ? "measured_s" : "measured_bytes", set.pairs[i].measured},
@@ -202,9 +203,9 @@ json sets_to_json(const std::vector<Set>& sets) {
     }
     json one = {{"set", set.name}, {"rows", rows}};
     for (const Part& part : kParts) {
-      const replay::Score score = score_of(set, part);
+      const replay::PredictionScore score = score_of(set, part);
       if (score.rows == 0) continue;
-      const std::string key = part.quantity == replay::Quantity::kStep
+      const std::string key = part.quantity == replay::MeasuredQuantity::kStep
                                   ? (part.is_calibration ? "calibration" : "held_out")
                                   : to_string(part.quantity);
       one[key] = score_to_json(score);

@@ -23,7 +23,7 @@ std::string share_text(Seconds part, Seconds all) {
 void print_parts(const plan::StepBreakdown& step) {
   const Seconds all = step.total();
   std::vector<std::vector<std::string>> rows = {{"part", "time", "share"}};
-  for (const plan::NamedPart& part : plan::named_parts(step)) {
+  for (const plan::NamedStepPart& part : plan::named_step_parts(step)) {
     if (part.time.value <= 0) continue;
     rows.push_back({part.name, format_seconds(part.time), share_text(part.time, all)});
   }
@@ -37,7 +37,7 @@ void print_memory(const plan::Estimate& estimate, Bytes capacity) {
       "\nmemory of a device of stage {}: {} of {}: {}; weights {}, gradients {}, optimizer {}, "
       "activations {}, working space {}, context {}\n",
       estimate.worst_stage, bytes_text(m.total()), format_bytes(capacity),
-      to_string(plan::fit_of(m, capacity)), bytes_text(m.weights), bytes_text(m.gradients),
+      to_string(plan::memory_fit(m, capacity)), bytes_text(m.weights), bytes_text(m.gradients),
       bytes_text(m.optimizer), bytes_text(m.activations), bytes_text(m.working),
       bytes_text(m.context));
 }

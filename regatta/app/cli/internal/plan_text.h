@@ -6,7 +6,7 @@
 
 #include "regatta/base/core/units.h"
 #include "regatta/model/cost/gpu_memory.h"
-#include "regatta/planning/plan/gpu_search.h"
+#include "regatta/planning/plan/estimated_plan_search.h"
 
 namespace regatta::cli {
 

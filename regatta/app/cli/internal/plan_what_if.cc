@@ -11,16 +11,16 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
-#include "regatta/app/cli/internal/inputs.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/plan_gpu.h"
-#include "regatta/base/core/number_text.h"
+#include "regatta/app/cli/internal/planning_inputs.h"
+#include "regatta/base/core/parse_number.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/model/topo/cluster_yaml.h"
 #include "regatta/model/topo/presets.h"
-#include "regatta/planning/plan/gpu_answer.h"
-#include "regatta/planning/plan/gpu_usage.h"
+#include "regatta/planning/plan/plan_metrics.h"
+#include "regatta/planning/plan/resource_usage.h"
 
 namespace regatta::cli {
 namespace {
@@ -104,7 +104,7 @@ Result<topo::Cluster> changed(topo::Cluster cluster, const std::string& change) 
   return cluster;
 }
 
-Result<std::vector<Choice>> choices_of(const WhatIfOptions& options) {
+Result<std::vector<Choice>> enum_choices(const WhatIfOptions& options) {
   std::vector<Choice> choices;
   for (const std::string& path : options.clusters) {
     REGATTA_TRY(cluster, load_cluster(path));
@@ -122,16 +122,16 @@ Result<std::vector<Choice>> choices_of(const WhatIfOptions& options) {
 struct Row {
   std::string name;
   int devices = 0;
-  std::optional<plan::GpuPlan> plan;
+  std::optional<plan::EstimatedPlan> plan;
   std::string note;  // where there is no plan, or it does not fit
   double tokens_per_s = 0;
-  plan::Usage usage;  // of 1e9 tokens
+  plan::ResourceUsage usage;  // of 1e9 tokens
 };
 
 // A cluster on which the job has no plan is an answer, too; one that cannot be compared is not.
 Result<Row> evaluate(const WhatIfOptions& options, const workload::Job& job, const Choice& choice) {
   REGATTA_TRY(stack, stack_of(options.stack, job, choice.cluster));
-  REGATTA_TRY(problem, gpu_problem(job, choice.cluster, *stack));
+  REGATTA_TRY(problem, planning_problem(job, choice.cluster, *stack));
   Row row{.name = choice.name, .devices = problem.devices};
   const int threads = search_threads();
   auto found = plan::fastest_plan(problem, threads);
@@ -140,11 +140,11 @@ Result<Row> evaluate(const WhatIfOptions& options, const workload::Job& job, con
     return row;
   }
   const Seconds step = found->estimate.step.total();
-  const std::string misfit = plan::misfit(problem, *found);
-  if (!misfit.empty()) row.note = "the plan " + misfit;
+  const std::string shortfall = plan::memory_shortfall(problem, *found);
+  if (!shortfall.empty()) row.note = "the plan " + shortfall;
   row.plan = *std::move(found);
   row.tokens_per_s = plan::tokens_per_step(problem) / step.value;
-  row.usage = plan::usage_of(problem, step, 1e9, options.price);
+  row.usage = plan::resource_usage(problem, step, 1e9, options.price);
   return row;
 }
 
@@ -213,7 +213,7 @@ int compare(const WhatIfOptions& options) {
   }
   const auto job = load_job_with(options.job, options.strategy);
   if (!job) return report_error(job.error());
-  const auto choices = choices_of(options);
+  const auto choices = enum_choices(options);
   if (!choices) return report_error(choices.error());
   std::vector<Row> rows;
   for (const Choice& choice : *choices) {

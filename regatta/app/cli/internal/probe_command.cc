@@ -10,10 +10,10 @@
 #include <fmt/core.h>
 
 #include "regatta/app/cli/internal/arguments.h"
-#include "regatta/app/cli/internal/counted.h"
 #include "regatta/app/cli/internal/find_lab.h"
-#include "regatta/app/cli/internal/heal_reports.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/healer_reporter.h"
+#include "regatta/app/cli/internal/job_file.h"
+#include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/app/cli/internal/probe_evidence.h"
 #include "regatta/app/cli/internal/probe_lab.h"
 #include "regatta/app/cli/internal/probe_output.h"
@@ -25,10 +25,10 @@
 #include "regatta/network/fabric/routes.h"
 #include "regatta/network/lab/lab.h"
 #include "regatta/network/probe/collector.h"
-#include "regatta/network/probe/door.h"
 #include "regatta/network/probe/evidence.h"
-#include "regatta/network/probe/hello.h"
-#include "regatta/network/probe/roll_call.h"
+#include "regatta/network/probe/handshake.h"
+#include "regatta/network/probe/reporter_listener.h"
+#include "regatta/network/probe/reporter_status.h"
 
 namespace regatta::cli {
 namespace {
@@ -137,10 +137,10 @@ Result<Target> find_target(const Options& options) {
   return target;
 }
 
-Result<probe::Door> open_door(const Options& options, const Target& target,
-                              const probe::Matrix& matrix, Seconds period,
-                              const probe::Collector& collector) {
-  probe::Expected expected{
+Result<probe::ReporterListener> open_listener(const Options& options, const Target& target,
+                                              const probe::Matrix& matrix, Seconds period,
+                                              const probe::Collector& collector) {
+  probe::ExpectedReporters expected{
       .servers = {}, .period = period, .plan = plan_number(target.graph, matrix), .token = {}};
   std::vector<std::size_t> longest;
   for (std::size_t i = 0; i < collector.servers(); ++i) {
@@ -150,24 +150,25 @@ Result<probe::Door> open_door(const Options& options, const Target& target,
   REGATTA_TRY(token, probe::token_of_environment());
   expected.token = token;
   const std::string at = target.lab ? "unix:" + target.lab->folder + "/probe.sock" : options.listen;
-  auto door = probe::Door::open(at, std::move(expected), std::move(longest));
-  if (!door && target.lab && door.error().code == Code::kConflict)
+  auto listener = probe::ReporterListener::open(at, std::move(expected), std::move(longest));
+  if (!listener && target.lab && listener.error().code == Code::kConflict)
     return Error{Code::kConflict,
                  "lab " + target.name + ": another regatta probe is at work; end it first"};
-  if (!door && !target.lab) return Error{door.error().code, "--listen " + door.error().message};
-  return door;
+  if (!listener && !target.lab)
+    return Error{listener.error().code, "--listen " + listener.error().message};
+  return listener;
 }
 
-Result<std::optional<HealReports>> open_healer(const Options& options, const Target& target) {
-  if (!options.heals && options.heal_socket.empty()) return std::optional<HealReports>();
+Result<std::optional<HealerReporter>> open_healer(const Options& options, const Target& target) {
+  if (!options.heals && options.heal_socket.empty()) return std::optional<HealerReporter>();
   std::string path = options.heal_socket;
   if (path.empty() && target.lab) path = target.lab->folder + "/heal.sock";
   if (path.empty())
     return Error{Code::kInvalidInput,
                  "--heal: name the healer's socket with --heal-socket, as regatta heal --socket "
                  "has it"};
-  REGATTA_TRY(opened, HealReports::open(path, target.graph));
-  return std::optional<HealReports>(std::move(opened));
+  REGATTA_TRY(opened, HealerReporter::open(path, target.graph));
+  return std::optional<HealerReporter>(std::move(opened));
 }
 
 // One run of the command.
@@ -186,24 +187,24 @@ class Run {
 
   Status probe() {
     REGATTA_TRY(healer, open_healer(options_, target_));
-    REGATTA_TRY(door, open_door(options_, target_, matrix_, times_.period, collector_));
+    REGATTA_TRY(listener, open_listener(options_, target_, matrix_, times_.period, collector_));
     output_.coverage(probe::cover(target_.graph, matrix_));
-    LabProbers probers;  // end before the door is shut
+    LabProbers probers;  // end before the listener is shut
     if (target_.lab) {
       REGATTA_TRY_DO(
-          probers.start(*target_.lab, target_.graph, matrix_, door.address(), options_.period));
+          probers.start(*target_.lab, target_.graph, matrix_, listener.address(), options_.period));
     } else {
-      output_.listens(door.address());
+      output_.listens(listener.address());
     }
-    REGATTA_TRY_DO(wait_until_begun(door, probers));
+    REGATTA_TRY_DO(wait_until_begun(listener, probers));
     collector_.begin(os::system_now());
     has_begun_ = true;
     begin_ = os::monotonic_now();
     while (!stop_ && (times_.duration.value <= 0 || since_begin() < times_.duration)) {
-      REGATTA_TRY_DO(gather(door));
+      REGATTA_TRY_DO(gather(listener));
       const diag::FaultChanges news = collector_.look(os::system_now());
       output_.news(news, since_begin());
-      gathers_.go_on(news, collector_, door, output_, since_begin());
+      gathers_.update(news, collector_, listener, output_, since_begin());
       if (healer) {
         const std::string note = healer->tell(news, os::monotonic_now());
         if (!note.empty()) fmt::print(stderr, "regatta: {}\n", note);
@@ -226,27 +227,27 @@ class Run {
     return {};
   }
 
-  Status gather(probe::Door& door) {
+  Status gather(probe::ReporterListener& listener) {
     if (target_.lab) REGATTA_TRY_DO(carriers_.look(*target_.lab, collector_));
-    Status status = door.wait(
+    Status status = listener.wait(
         kLook, [this](NodeId server, std::string_view line) { return hear(server, line); });
     if (!status) return status;
-    for (const probe::Refusal& one : door.take_refusals())
+    for (const probe::RefusedReporter& one : listener.take_refusals())
       output_.refusal(one, since_begin());
-    for (const NodeId server : door.take_arrivals())
-      gathers_.greet(server, door);
-    for (const probe::RollNews& one : roll_.look(os::monotonic_now()))
+    for (const NodeId server : listener.take_arrivals())
+      gathers_.request_carriers(server, listener);
+    for (const probe::ReporterChange& one : roll_.look(os::monotonic_now()))
       if (has_begun_) output_.roll(one, roll_, since_begin());
     return {};
   }
 
-  Status wait_until_begun(probe::Door& door, LabProbers& probers) {
+  Status wait_until_begun(probe::ReporterListener& listener, LabProbers& probers) {
     begin_ = os::monotonic_now();
     const Seconds wait = target_.lab ? kBegins : times_.wait;
     Seconds told;
     std::size_t told_count = roll_.servers();
     while (!stop_ && !roll_.missing().empty()) {
-      REGATTA_TRY_DO(gather(door));
+      REGATTA_TRY_DO(gather(listener));
       if (roll_.reporting() != told_count && since_begin() - told >= kProgress) {
         output_.reporting(roll_);
         told = since_begin();
@@ -286,7 +287,7 @@ class Run {
   const std::atomic<bool>& stop_ = watch_stop_signals();
   ProbeOutput output_;
   probe::Collector collector_;
-  probe::RollCall roll_;
+  probe::ReporterStatus roll_;
   LabCarriers carriers_;
   probe::Matrix& matrix_;
   ProbeEvidence gathers_;

@@ -15,9 +15,9 @@ constexpr Seconds kGathered{1.5};
 
 }  // namespace
 
-void ProbeEvidence::greet(NodeId server, probe::Door& door) {
-  door.tell(server, order_line(probe::CarriersOrder()));
-  inquiry_.heard(server);
+void ProbeEvidence::request_carriers(NodeId server, probe::ReporterListener& listener) {
+  listener.tell(server, order_line(probe::CarriersOrder()));
+  evidence_collector_.heard(server);
 }
 
 Status ProbeEvidence::take(NodeId server, std::string_view line, probe::Collector& collector) {
@@ -25,13 +25,13 @@ Status ProbeEvidence::take(NodeId server, std::string_view line, probe::Collecto
   const Seconds now = os::system_now();
   std::vector<diag::PassiveCount> passed;
   if (const auto* trace = std::get_if<probe::Trace>(&evidence)) {
-    REGATTA_TRY(counts, inquiry_.take(server, *trace, now));
+    REGATTA_TRY(counts, evidence_collector_.take(server, *trace, now));
     passed = std::move(counts);
   } else if (const auto* flows = std::get_if<probe::FlowCounts>(&evidence)) {
-    REGATTA_TRY(counts, inquiry_.take(server, *flows, now));
+    REGATTA_TRY(counts, evidence_collector_.take(server, *flows, now));
     passed = std::move(counts);
   } else if (const auto* nic = std::get_if<probe::NicCarrier>(&evidence)) {
-    REGATTA_TRY(event, inquiry_.take(server, *nic));
+    REGATTA_TRY(event, evidence_collector_.take(server, *nic));
     collector.add(event);
   }
   for (const diag::PassiveCount& one : passed)
@@ -39,45 +39,48 @@ Status ProbeEvidence::take(NodeId server, std::string_view line, probe::Collecto
   return {};
 }
 
-void ProbeEvidence::go_on(const diag::FaultChanges& news, probe::Collector& collector,
-                          probe::Door& door, ProbeOutput& output, Seconds since_begin) {
+void ProbeEvidence::update(const diag::FaultChanges& news, probe::Collector& collector,
+                           probe::ReporterListener& listener, ProbeOutput& output,
+                           Seconds since_begin) {
   const Seconds now = os::system_now();
-  for (const probe::Question& one :
-       inquiry_.ask(collector.lossy(), collector.standing(), collector.doubted(), now))
-    if (!door.tell(one.server, order_line(one.order))) inquiry_.put_off(one);
+  for (const probe::EvidenceRequest& one :
+       evidence_collector_.ask(collector.lossy(), collector.standing(), collector.doubted(), now))
+    if (!listener.tell(one.server, order_line(one.order))) evidence_collector_.put_off(one);
   // Found again, it waits anew: what is asked meanwhile says the same of both.
   for (const diag::FaultVerdict& over : news.over)
-    std::erase_if(begun_, [&](const Begun& one) { return one.verdict.culprit == over.culprit; });
+    std::erase_if(pending_,
+                  [&](const PendingVerdict& one) { return one.verdict.culprit == over.culprit; });
   for (const diag::FaultVerdict& one : news.begun)
-    if (is_fault(one)) begun_.push_back({one, now + kGathered});
-  for (const Begun& one : begun_) {
+    if (is_fault(one)) pending_.push_back({one, now + kGathered});
+  for (const PendingVerdict& one : pending_) {
     if (now < one.tell_at) continue;
     const auto& standing = collector.standing();
     const auto now_known =
         std::ranges::find(standing, one.verdict.culprit, &diag::FaultVerdict::culprit);
-    const probe::Gathered gathered = inquiry_.about(one.verdict.culprit, one.verdict.since);
+    const probe::CollectedEvidence gathered =
+        evidence_collector_.about(one.verdict.culprit, one.verdict.since);
     if (now_known == standing.end() || !(gathered.has_traces() || gathered.has_connections()))
       continue;
     const auto [told, is_first] = told_.try_emplace(one.verdict.culprit, gathered);
     if (is_first || std::exchange(told->second, gathered) != gathered)
       output.gathered(one.verdict, *now_known, gathered, since_begin);
   }
-  std::erase_if(begun_, [&](const Begun& one) { return now >= one.tell_at; });
-  tell_ways(output, since_begin);
-  if (auto unknown = inquiry_.take_unknown()) collector.leave_out(std::move(*unknown));
+  std::erase_if(pending_, [&](const PendingVerdict& one) { return now >= one.tell_at; });
+  report_paths(output, since_begin);
+  if (auto unknown = evidence_collector_.take_unknown()) collector.leave_out(std::move(*unknown));
 }
 
 // Ways that are not as planned, and at the end of the first round how many are; then they are taken
 // as they were measured.
-void ProbeEvidence::tell_ways(ProbeOutput& output, Seconds since_begin) {
-  const auto elsewhere = inquiry_.take_elsewhere();
+void ProbeEvidence::report_paths(ProbeOutput& output, Seconds since_begin) {
+  const auto elsewhere = evidence_collector_.take_elsewhere();
   if (!elsewhere.empty()) output.elsewhere(elsewhere, since_begin);
-  if (!inquiry_.has_surveyed()) return;
-  if (!std::exchange(is_surveyed_, true)) output.surveyed(inquiry_, since_begin);
-  auto measured = inquiry_.take_measured();
+  if (!evidence_collector_.has_surveyed()) return;
+  if (!std::exchange(is_surveyed_, true)) output.surveyed(evidence_collector_, since_begin);
+  auto measured = evidence_collector_.take_measured();
   if (!measured) return;
   matrix_.ways = std::move(*measured);
-  output.remapped(inquiry_, since_begin);
+  output.remapped(evidence_collector_, since_begin);
 }
 
 }  // namespace regatta::cli

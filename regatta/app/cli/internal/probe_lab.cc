@@ -8,7 +8,7 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/errno_text.h"
 #include "regatta/base/os/process.h"
-#include "regatta/network/probe/hello.h"
+#include "regatta/network/probe/handshake.h"
 #include "regatta/network/probe/plan_text.h"
 
 namespace regatta::cli {

@@ -9,7 +9,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/app/cli/internal/counted.h"
+#include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/base/core/json_line.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
@@ -61,9 +61,11 @@ std::string latency_text(const probe::PairSum& sum) {
 std::string overlaps_in_short(const probe::Coverage& coverage) {
   std::vector<std::string> parts;
   if (!coverage.hidden.empty())
-    parts.push_back(counted(coverage.hidden.size(), "pair") + " of links always crossed together");
+    parts.push_back(pluralized(coverage.hidden.size(), "pair") +
+                    " of links always crossed together");
   if (!coverage.hidden_by_two.empty())
-    parts.push_back(counted(coverage.hidden_by_two.size(), "link") + " that two others can hide");
+    parts.push_back(pluralized(coverage.hidden_by_two.size(), "link") +
+                    " that two others can hide");
   if (parts.empty()) return {};
   return "probes alone cannot tell all apart: " + join(parts, ", ") + "; --coverage lists them\n";
 }
@@ -103,7 +105,7 @@ void ProbeOutput::listens(const std::string& address) const {
   std::fflush(stdout);
 }
 
-void ProbeOutput::reporting(const probe::RollCall& roll) const {
+void ProbeOutput::reporting(const probe::ReporterStatus& roll) const {
   std::vector<std::string> missing;
   for (const NodeId node : roll.missing())
     missing.push_back(server(node.index()));
@@ -118,7 +120,7 @@ void ProbeOutput::reporting(const probe::RollCall& roll) const {
   std::fflush(stdout);
 }
 
-void ProbeOutput::roll(const probe::RollNews& news, const probe::RollCall& roll,
+void ProbeOutput::roll(const probe::ReporterChange& news, const probe::ReporterStatus& roll,
                        Seconds since_begin) const {
   const std::string& name = server(news.server.index());
   if (json_)
@@ -140,7 +142,7 @@ void ProbeOutput::roll(const probe::RollNews& news, const probe::RollCall& roll,
   std::fflush(stdout);
 }
 
-void ProbeOutput::refusal(const probe::Refusal& refusal, Seconds since_begin) const {
+void ProbeOutput::refusal(const probe::RefusedReporter& refusal, Seconds since_begin) const {
   if (json_)
     return print_line({{"event", "refused"},
                        {"seconds", since_begin.value},
@@ -192,7 +194,7 @@ void ProbeOutput::news(const diag::FaultChanges& news, Seconds since_begin) cons
 }
 
 void ProbeOutput::gathered(const diag::FaultVerdict& told, const diag::FaultVerdict& now,
-                           const probe::Gathered& gathered, Seconds since_begin) const {
+                           const probe::CollectedEvidence& gathered, Seconds since_begin) const {
   const std::string culprit = to_string(graph_, now.culprit);
   std::vector<std::string> ruled_out;
   for (const diag::Culprit& other : told.alternatives)
@@ -232,9 +234,9 @@ void ProbeOutput::gathered(const diag::FaultVerdict& told, const diag::FaultVerd
   std::fflush(stdout);
 }
 
-void ProbeOutput::elsewhere(const std::vector<probe::Elsewhere>& ways, Seconds since_begin) {
-  for (const probe::Elsewhere& one : ways) {
-    const std::string way = way_text(one.way);
+void ProbeOutput::elsewhere(const std::vector<probe::DivergentPath>& ways, Seconds since_begin) {
+  for (const probe::DivergentPath& one : ways) {
+    const std::string way = path_text(one.way);
     const std::string planned = probe::link_text(graph_, one.planned);
     const std::string taken = probe::link_text(graph_, one.taken);
     if (json_) {
@@ -253,36 +255,39 @@ void ProbeOutput::elsewhere(const std::vector<probe::Elsewhere>& ways, Seconds s
   std::fflush(stdout);
 }
 
-void ProbeOutput::surveyed(const probe::Inquiry& inquiry, Seconds since_begin) const {
+void ProbeOutput::surveyed(const probe::EvidenceCollector& evidence_collector,
+                           Seconds since_begin) const {
   if (json_)
     return print_line({{"event", "surveyed"},
                        {"seconds", since_begin.value},
-                       {"ways", inquiry.known().count()},
-                       {"confirmed", inquiry.known().confirmed()},
-                       {"elsewhere", inquiry.known().elsewhere()}});
+                       {"ways", evidence_collector.known().count()},
+                       {"confirmed", evidence_collector.known().confirmed()},
+                       {"elsewhere", evidence_collector.known().elsewhere()}});
   fmt::print("{:>7.2f} s  traceroutes confirm {} of {} ways", since_begin.value,
-             inquiry.known().confirmed(), inquiry.known().count());
-  if (inquiry.known().elsewhere() > 0)
+             evidence_collector.known().confirmed(), evidence_collector.known().count());
+  if (evidence_collector.known().elsewhere() > 0)
     fmt::print("; {} lead elsewhere: switches hash otherwise than the cluster file has it",
-               inquiry.known().elsewhere());
+               evidence_collector.known().elsewhere());
   fmt::print("\n");
   std::fflush(stdout);
 }
 
-void ProbeOutput::remapped(const probe::Inquiry& inquiry, Seconds since_begin) const {
+void ProbeOutput::remapped(const probe::EvidenceCollector& evidence_collector,
+                           Seconds since_begin) const {
   if (json_)
     print_line({{"event", "remapped"},
                 {"seconds", since_begin.value},
-                {"confirmed", inquiry.known().confirmed()},
-                {"elsewhere", inquiry.known().elsewhere()}});
+                {"confirmed", evidence_collector.known().confirmed()},
+                {"elsewhere", evidence_collector.known().elsewhere()}});
   else
     fmt::print("{:>7.2f} s  from now on ways are as they were measured; {} of {} are known so\n",
-               since_begin.value, inquiry.known().confirmed(), inquiry.known().count());
+               since_begin.value, evidence_collector.known().confirmed(),
+               evidence_collector.known().count());
   coverage(probe::cover(graph_, matrix_));
 }
 
 // "from s0 (10.64.0.0:27903) to s3 (10.64.0.6:27900)".
-std::string ProbeOutput::way_text(std::uint32_t way) const {
+std::string ProbeOutput::path_text(std::uint32_t way) const {
   fabric::FiveTuple flow = matrix_.probes[way / 2].flow;
   if (way % 2 == 1) flow = probe::answer_to(flow);
   const auto links = matrix_.ways.links(way);

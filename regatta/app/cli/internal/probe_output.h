@@ -9,10 +9,10 @@
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/diag/locator.h"
 #include "regatta/network/probe/collector.h"
-#include "regatta/network/probe/door.h"
-#include "regatta/network/probe/inquiry.h"
+#include "regatta/network/probe/evidence_collector.h"
 #include "regatta/network/probe/matrix.h"
-#include "regatta/network/probe/roll_call.h"
+#include "regatta/network/probe/reporter_listener.h"
+#include "regatta/network/probe/reporter_status.h"
 
 namespace regatta::cli {
 
@@ -30,27 +30,28 @@ class ProbeOutput {
   // Where probers may report.
   void listens(const std::string& address) const;
   // Who does by now.
-  void reporting(const probe::RollCall& roll) const;
+  void reporting(const probe::ReporterStatus& roll) const;
   // Somebody has fallen silent, or is heard again.
-  void roll(const probe::RollNews& news, const probe::RollCall& roll, Seconds since_begin) const;
-  void refusal(const probe::Refusal& refusal, Seconds since_begin) const;
+  void roll(const probe::ReporterChange& news, const probe::ReporterStatus& roll,
+            Seconds since_begin) const;
+  void refusal(const probe::RefusedReporter& refusal, Seconds since_begin) const;
   void news(const diag::FaultChanges& news, Seconds since_begin) const;
   // What routers and connections say about a verdict as it was told, and as it is since.
   void gathered(const diag::FaultVerdict& told, const diag::FaultVerdict& now,
-                const probe::Gathered& gathered, Seconds since_begin) const;
+                const probe::CollectedEvidence& gathered, Seconds since_begin) const;
   // Ways that do not lead where they should; as text the first few.
-  void elsewhere(const std::vector<probe::Elsewhere>& ways, Seconds since_begin);
+  void elsewhere(const std::vector<probe::DivergentPath>& ways, Seconds since_begin);
   // How many of all ways routers have confirmed.
-  void surveyed(const probe::Inquiry& inquiry, Seconds since_begin) const;
+  void surveyed(const probe::EvidenceCollector& evidence_collector, Seconds since_begin) const;
   // From now on ways are as they were measured.
-  void remapped(const probe::Inquiry& inquiry, Seconds since_begin) const;
+  void remapped(const probe::EvidenceCollector& evidence_collector, Seconds since_begin) const;
   void pairs(const probe::Collector& collector) const;
 
  private:
   void verdict(const char* event, const diag::FaultVerdict& verdict, Seconds since_begin) const;
   void loss_and_latency(const probe::Collector& collector) const;
   void worst_pairs(const probe::Collector& collector) const;
-  std::string way_text(std::uint32_t way) const;
+  std::string path_text(std::uint32_t way) const;
   // Servers stand first in a graph.
   const std::string& server(std::size_t number) const { return graph_.nodes[number].name; }
 

@@ -18,20 +18,20 @@
 #include <sys/utsname.h>
 
 #include "regatta/app/cli/internal/arguments.h"
-#include "regatta/app/cli/internal/inputs.h"
-#include "regatta/app/cli/internal/load.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/plan_command.h"
+#include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/cli/internal/run_training.h"
 #include "regatta/app/cli/internal/stop_signal.h"
-#include "regatta/app/report/html.h"
+#include "regatta/app/report/report_html.h"
 #include "regatta/app/report/result_json.h"
 #include "regatta/app/report/text_report.h"
 #include "regatta/app/report/trace_json.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/base/os/file.h"
-#include "regatta/model/workload/runtime.h"
-#include "regatta/planning/plan/plan.h"
+#include "regatta/model/workload/runtime_support.h"
+#include "regatta/planning/plan/simulated_plan.h"
 #include "regatta/runtime/agent/session.h"
 
 namespace regatta::cli {
@@ -58,15 +58,15 @@ struct RunOptions {
 
 // What a run needs, checked and planned before anything is started.
 struct Prepared {
-  Inputs inputs;
-  plan::SearchResult search;
+  PlanningInputs inputs;
+  plan::SimulatedSearchResult search;
   PortChoice ports;
-  std::optional<plan::Plan> compare;
-  std::vector<plan::Plan> sweep;
+  std::optional<plan::SimulatedPlan> compare;
+  std::vector<plan::SimulatedPlan> sweep;
 };
 
 // The servers of a lab see the files of this machine, so what is missing shows before it comes up.
-Status check_data(const Inputs& inputs) {
+Status check_data(const PlanningInputs& inputs) {
   std::error_code ignored;
   const bool is_lab = inputs.cluster.servers.front().address.empty();
   if (!is_lab || std::filesystem::exists(inputs.job.data_text, ignored)) return {};
@@ -77,7 +77,7 @@ Status check_data(const Inputs& inputs) {
 
 Result<Prepared> prepare(const RunOptions& options) {
   Prepared prepared;
-  REGATTA_TRY(inputs, load_inputs(options.job, options.cluster, options.strategy));
+  REGATTA_TRY(inputs, load_planning_inputs(options.job, options.cluster, options.strategy));
   if (options.steps > 0) inputs.job.steps = options.steps;
   if (options.resume && inputs.job.checkpoint.folder.empty()) {
     return Error{Code::kInvalidInput,
@@ -90,7 +90,7 @@ Result<Prepared> prepare(const RunOptions& options) {
   REGATTA_TRY_DO(check_data(inputs));
   REGATTA_TRY(ports, choose_ports(options.ports, inputs.cluster));
   prepared.ports = std::move(ports);
-  REGATTA_TRY(search, plan::search(inputs.job, inputs.cluster, inputs.rates));
+  REGATTA_TRY(search, plan::search_simulated_plans(inputs.job, inputs.cluster, inputs.rates));
   if (!options.compare.empty()) {
     REGATTA_TRY(compare, plan::pure_data_parallel(inputs.job, inputs.cluster, inputs.rates));
     prepared.compare = std::move(compare);
@@ -114,7 +114,7 @@ void print_plans(std::FILE* out, const Prepared& prepared) {
                     format_seconds(plan.prediction.step_time),
                     format_bytes(plan.prediction.memory.total())});
   }
-  fmt::print(out, "{}\nports {}: {}\n", format_table(rows), prepared.ports.taken,
+  fmt::print(out, "{}\nports {}: {}\n", format_table(rows), prepared.ports.method,
              prepared.ports.why);
   std::fflush(out);
 }
@@ -140,7 +140,7 @@ std::string utc_now() {
 }
 
 // Extra runs leave the job's checkpoints alone.
-TrainingRequest extra_run(const Prepared& prepared, const plan::Plan& plan, int steps) {
+TrainingRequest extra_run(const Prepared& prepared, const plan::SimulatedPlan& plan, int steps) {
   TrainingRequest request{.job = prepared.inputs.job, .plan = plan};
   request.job.checkpoint = {};
   request.job.steps = steps;

@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "regatta/app/cli/internal/inputs.h"
+#include "regatta/app/cli/internal/planning_inputs.h"
 #include "regatta/app/cli/internal/run_progress.h"
 #include "regatta/app/report/aggregate.h"
 #include "regatta/base/core/log.h"
@@ -62,8 +62,8 @@ Result<report::PlanRun> train_plan(agent::Session& session, const topo::Cluster&
   report::Aggregator aggregator(static_cast<int>(workers.size()));
   std::optional<Error> broken;
   const auto before = count_links(session, cluster);
-  report::Ports ports;
-  const agent::PortPlanner planner =
+  report::PortAssignment ports;
+  const agent::RankPortPlanner planner =
       port_planner(request.ports, cluster, session.lab() ? &*session.lab() : nullptr,
                    request.job.model, request.plan.strategy, ports);
   Status status;

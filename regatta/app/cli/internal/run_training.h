@@ -10,14 +10,14 @@
 #include "regatta/base/core/result.h"
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/job.h"
-#include "regatta/planning/plan/plan.h"
+#include "regatta/planning/plan/simulated_plan.h"
 #include "regatta/runtime/agent/session.h"
 
 namespace regatta::cli {
 
 struct TrainingRequest {
   workload::Job job;  // its number of steps is trained
-  plan::Plan plan;
+  plan::SimulatedPlan plan;
   bool resume = false;
   std::string title;         // of the progress lines
   std::FILE* out = nullptr;  // where progress goes

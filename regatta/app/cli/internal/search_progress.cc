@@ -13,7 +13,7 @@ SearchProgress::SearchProgress(std::FILE* out, std::string title)
   if (::isatty(::fileno(out)) == 1) thread_ = std::thread([this] { show(); });
 }
 
-void SearchProgress::say(std::string title) {
+void SearchProgress::set_title(std::string title) {
   const std::lock_guard lock(mutex_);
   title_ = std::move(title);
 }

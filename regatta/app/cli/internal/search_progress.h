@@ -16,7 +16,7 @@ class SearchProgress {
   // must outlive it.
   SearchProgress(std::FILE* out, std::string title);
   // Another title, from the next second on.
-  void say(std::string title);
+  void set_title(std::string title);
   // Clears the line.
   ~SearchProgress();
   SearchProgress(const SearchProgress&) = delete;

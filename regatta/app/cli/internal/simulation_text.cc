@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/cli/internal/counted.h"
+#include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/network/diag/polarisation.h"
@@ -174,12 +174,13 @@ std::string reason(const Scenario& scenario, const SimulationResult& outcome) {
 
 // "96 messages over 8 devices, all there after 859 ms".
 std::string messages_text(const SimulatedNetwork& network, const SimulationResult& outcome) {
-  const std::string all = fmt::format("{} over {}", counted(outcome.messages, "message"),
-                                      counted(network.devices.size(), "device"));
+  const std::string all = fmt::format("{} over {}", pluralized(outcome.messages, "message"),
+                                      pluralized(network.devices.size(), "device"));
   if (outcome.unfinished == 0)
     return fmt::format("{}, all there after {}", all, format_seconds({outcome.end}));
-  const std::string never = fmt::format("{}, but {} {}", all, counted(outcome.unfinished, "flow"),
-                                        outcome.unfinished == 1 ? "never ends" : "never end");
+  const std::string never =
+      fmt::format("{}, but {} {}", all, pluralized(outcome.unfinished, "flow"),
+                  outcome.unfinished == 1 ? "never ends" : "never end");
   return outcome.end > 0
              ? fmt::format("{}, the last that does after {}", never, format_seconds({outcome.end}))
              : never;
@@ -239,7 +240,7 @@ std::string storm_text(const SimulatedNetwork& network, const fabric::PfcStorm& 
       fmt::format("pause storm: {}, since {}, known at {}, {}; it {} {}:\n",
                   simulate::storm_cause_text(network, storm.tree), format_seconds(storm.since),
                   format_seconds(storm.at), end_text(storm), storm.is_held ? "holds" : "held",
-                  counted(storm.tree.links.size(), "link"));
+                  pluralized(storm.tree.links.size(), "link"));
   for (std::size_t i = 0; i < std::min(kShown, storm.tree.links.size()); ++i)
     text += "  " + network.link_name(storm.tree.links[i]) + "\n";
   if (storm.tree.links.size() > kShown)

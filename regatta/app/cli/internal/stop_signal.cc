@@ -32,7 +32,7 @@ const std::atomic<bool>& watch_stop_signals() {
   return g_stop;
 }
 
-RemovedWhenStopped::RemovedWhenStopped(const std::string& path) {
+RemoveFileOnSignal::RemoveFileOnSignal(const std::string& path) {
   if (path.empty() || path.size() >= sizeof g_removed) return;
   g_removed[path.copy(g_removed, path.size())] = '\0';
   g_removes = true;
@@ -47,7 +47,7 @@ RemovedWhenStopped::RemovedWhenStopped(const std::string& path) {
   }
 }
 
-RemovedWhenStopped::~RemovedWhenStopped() {
+RemoveFileOnSignal::~RemoveFileOnSignal() {
   g_removes = false;
 }
 

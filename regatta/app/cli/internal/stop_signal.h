@@ -11,13 +11,13 @@ namespace regatta::cli {
 const std::atomic<bool>& watch_stop_signals();
 
 // While it lives, the same signals remove a file before they end this process. One at a time.
-class RemovedWhenStopped {
+class RemoveFileOnSignal {
  public:
   // Of an empty path: none.
-  explicit RemovedWhenStopped(const std::string& path);
-  RemovedWhenStopped(const RemovedWhenStopped&) = delete;
-  RemovedWhenStopped& operator=(const RemovedWhenStopped&) = delete;
-  ~RemovedWhenStopped();
+  explicit RemoveFileOnSignal(const std::string& path);
+  RemoveFileOnSignal(const RemoveFileOnSignal&) = delete;
+  RemoveFileOnSignal& operator=(const RemoveFileOnSignal&) = delete;
+  ~RemoveFileOnSignal();
 };
 
 }  // namespace regatta::cli

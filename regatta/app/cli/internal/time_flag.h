@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/number_text.h"
+#include "regatta/base/core/parse_number.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units_text.h"
 

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "regatta/app/cli/internal/arguments.h"
-#include "regatta/app/cli/internal/counted.h"
-#include "regatta/app/cli/internal/load.h"
-#include "regatta/app/cli/internal/outputs.h"
+#include "regatta/app/cli/internal/job_file.h"
+#include "regatta/app/cli/internal/output_files.h"
+#include "regatta/app/cli/internal/pluralized.h"
 #include "regatta/app/report/fabric_svg.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
@@ -94,7 +94,7 @@ json matrix_to_json(const topo::ServerMatrix& matrix) {
   json paths = json::array();
   json bandwidth = json::array();
   for (std::size_t i = 0; i < matrix.parts.size(); ++i) {
-    const topo::ServerPart& part = matrix.parts[i];
+    const topo::ServerComponent& part = matrix.parts[i];
     parts.push_back({{"name", part.name}, {"nic", part.is_nic}, {"numa", part.numa}});
     json kinds = json::array();
     json rates = json::array();
@@ -204,9 +204,9 @@ int show_this_machine(const TopoOptions& options) {
 }
 
 Status draw_cluster(const topo::Cluster& cluster, const TopoOptions& options) {
-  const Output svg{"--svg", options.svg};
+  const OutputFile svg{"--svg", options.svg};
   REGATTA_TRY_DO(check_outputs({svg}, {options.cluster}));
-  Outputs outputs;
+  OutputFiles outputs;
   outputs.add(svg, [&] { return report::fabric_svg(cluster); });
   return outputs.write();
 }
@@ -227,8 +227,8 @@ int show_cluster(const TopoOptions& options) {
     fmt::print("{}\n", all.dump(2));
     return 0;
   }
-  fmt::print("cluster {}: {}, {}\n\n", cluster->name, counted(fabric.servers, "server"),
-             counted(fabric.devices, "device"));
+  fmt::print("cluster {}: {}, {}\n\n", cluster->name, pluralized(fabric.servers, "server"),
+             pluralized(fabric.devices, "device"));
   for (const auto& [name, type] : cluster->server_types) {
     const topo::ServerMatrix matrix = topo::server_matrix(type);
     print_server_type(type, matrix);

@@ -14,14 +14,14 @@
 
 #include "regatta/app/cli/internal/arguments.h"
 #include "regatta/app/cli/internal/find_lab.h"
+#include "regatta/app/cli/internal/job_file.h"
 #include "regatta/app/cli/internal/lab_polarisation.h"
-#include "regatta/app/cli/internal/load.h"
-#include "regatta/app/cli/internal/outputs.h"
+#include "regatta/app/cli/internal/output_files.h"
 #include "regatta/app/cli/internal/stop_signal.h"
 #include "regatta/app/cli/internal/time_flag.h"
+#include "regatta/app/cli/internal/traffic_analysis.h"
+#include "regatta/app/cli/internal/traffic_recorder.h"
 #include "regatta/app/cli/internal/traffic_text.h"
-#include "regatta/app/cli/internal/traffic_view.h"
-#include "regatta/app/cli/internal/traffic_watch.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/base/os/clock.h"
 
@@ -66,7 +66,7 @@ void print_line(const TrafficRecord& record, Seconds& told) {
   for (WatchedFlow& flow : part.flows)
     flow.bytes.erase(flow.bytes.begin(), flow.bytes.begin() + static_cast<std::ptrdiff_t>(std::min(
                                                                   from, flow.bytes.size())));
-  for (const JobRates& job : rates_of(part))
+  for (const JobRates& job : job_rates(part))
     jobs.push_back({{"job", job.job},
                     {"from", job.from},
                     {"to", job.to},
@@ -78,10 +78,10 @@ void print_line(const TrafficRecord& record, Seconds& told) {
   told = record.interval * static_cast<double>(record.intervals);
 }
 
-Result<TrafficView> watch(const std::optional<lab::LabInfo>& lab, Seconds duration, Seconds period,
-                          bool as_json) {
+Result<TrafficAnalysis> watch(const std::optional<lab::LabInfo>& lab, Seconds duration,
+                              Seconds period, bool as_json) {
   const std::atomic<bool>& stop = watch_stop_signals();
-  REGATTA_TRY(watch, TrafficWatch::open(lab, period));
+  REGATTA_TRY(watch, TrafficRecorder::open(lab, period));
   const Seconds begin = os::monotonic_now();
   Seconds told;
   for (Seconds next = begin + Seconds{1.0}; !stop;) {
@@ -90,22 +90,22 @@ Result<TrafficView> watch(const std::optional<lab::LabInfo>& lab, Seconds durati
     os::sleep_for(std::min({Seconds{0.1}, next - now, begin + duration - now}));
     if (os::monotonic_now() < next) continue;
     next += Seconds{1.0};
-    watch->look_at_ranks();
+    watch->sample_ranks();
     if (as_json) print_line(watch->record(), told);
   }
   REGATTA_TRY_DO(watch->stop());
   TrafficRecord record = watch->record();
   // Operations that were under way at the end are told when they end.
   os::sleep_for(Seconds{0.2});
-  watch->look_at_ranks();
+  watch->sample_ranks();
   record.ranks = watch->record().ranks;
-  return view_of(record);
+  return analyze_traffic(record);
 }
 
 Status run(const Options& options) {
   REGATTA_TRY(period, period_of(options));
   REGATTA_TRY(duration, duration_of(options, period));
-  const Output html{"--html", options.html};
+  const OutputFile html{"--html", options.html};
   REGATTA_TRY_DO(check_outputs({html}));
   std::optional<lab::LabInfo> lab;
   if (!options.lab.empty()) {
@@ -127,7 +127,7 @@ Status run(const Options& options) {
                traffic_json(view).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   else
     fmt::print("{}", traffic_text(view));
-  Outputs outputs;
+  OutputFiles outputs;
   outputs.add(html, [&] { return traffic_html(view, lab ? "lab " + lab->name : "this machine"); });
   return outputs.write();
 }

@@ -22,7 +22,7 @@ constexpr std::size_t kPairsShown = 32;
 constexpr std::size_t kPointsMost = 1000;  // of a curve
 
 std::size_t hidden_of(const PairTraffic& pair) {
-  return static_cast<std::size_t>(std::ranges::count_if(pair.bursts, &BurstAt::is_hidden));
+  return static_cast<std::size_t>(std::ranges::count_if(pair.bursts, &BurstEvent::is_hidden));
 }
 
 std::string operation_of(const PairTraffic& pair) {
@@ -129,7 +129,7 @@ json pair_json(const PairTraffic& pair) {
               {"bursts", json::array()}});
   for (const OperationBytes& one : pair.operations)
     out["operations"].push_back({{"operation", one.operation}, {"bytes", one.bytes.value}});
-  for (const BurstAt& burst : pair.bursts)
+  for (const BurstEvent& burst : pair.bursts)
     out["bursts"].push_back({{"at_s", burst.at.value},
                              {"length_s", burst.length.value},
                              {"bytes", burst.bytes.value},
@@ -155,7 +155,7 @@ std::vector<std::pair<double, double>> curve(const std::vector<double>& bytes, S
   return points;
 }
 
-std::string chart_of(const JobTraffic& job, const TrafficView& view) {
+std::string chart_of(const JobTraffic& job, const TrafficAnalysis& view) {
   const std::size_t fine = std::max<std::size_t>(1, job.bytes.size() / kPointsMost);
   const auto second =
       std::max<std::size_t>(1, static_cast<std::size_t>(Seconds{1.0} / view.interval + 0.5));
@@ -174,7 +174,7 @@ std::string chart_of(const JobTraffic& job, const TrafficView& view) {
                            format_seconds(view.interval * static_cast<double>(fine)));
 }
 
-std::string job_html(const JobTraffic& job, const TrafficView& view) {
+std::string job_html(const JobTraffic& job, const TrafficAnalysis& view) {
   std::vector<report::Column> columns;
   const std::vector<std::string> names = heads(view.interval);
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -201,7 +201,7 @@ constexpr const char* kStyle =
 
 }  // namespace
 
-std::string traffic_text(const TrafficView& view) {
+std::string traffic_text(const TrafficAnalysis& view) {
   std::string text;
   for (const JobTraffic& job : view.jobs)
     text += job_text(job, view.interval);
@@ -219,7 +219,7 @@ std::string traffic_text(const TrafficView& view) {
   return text;
 }
 
-json traffic_json(const TrafficView& view) {
+json traffic_json(const TrafficAnalysis& view) {
   json out = {{"duration_s", view.duration.value},
               {"interval_s", view.interval.value},
               {"other_bytes", view.other_bytes.value},
@@ -250,7 +250,7 @@ json traffic_json(const TrafficView& view) {
   return out;
 }
 
-std::string traffic_html(const TrafficView& view, const std::string& where) {
+std::string traffic_html(const TrafficAnalysis& view, const std::string& where) {
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>Traffic of {0}</title>\n"

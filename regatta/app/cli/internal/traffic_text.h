@@ -6,13 +6,13 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "regatta/app/cli/internal/traffic_view.h"
+#include "regatta/app/cli/internal/traffic_analysis.h"
 
 namespace regatta::cli {
 
-std::string traffic_text(const TrafficView& view);
-nlohmann::json traffic_json(const TrafficView& view);
+std::string traffic_text(const TrafficAnalysis& view);
+nlohmann::json traffic_json(const TrafficAnalysis& view);
 // Without scripts; asks for nothing from outside.
-std::string traffic_html(const TrafficView& view, const std::string& where);
+std::string traffic_html(const TrafficAnalysis& view, const std::string& where);
 
 }  // namespace regatta::cli

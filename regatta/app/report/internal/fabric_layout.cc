@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/app/report/internal/fabric_draft.h"
+#include "regatta/app/report/internal/fabric_drawing_plan.h"
 #include "regatta/app/report/internal/fabric_server.h"
 
 namespace regatta::report {
@@ -18,7 +18,7 @@ constexpr double kCountsHeight = 58;  // of a card that counts servers
 constexpr double kMostAir = 90;       // between blocks, where there is room
 
 // The same form for all switches of a kind: the name when all fit, else the number, else nothing.
-std::string switch_label(const FabricDraft& draft, const topo::Node& node, double width) {
+std::string switch_label(const FabricDrawingPlan& draft, const topo::Node& node, double width) {
   const std::string longest = longest_name(draft, node.kind);
   if (text_width(longest, 12) <= width - 4) return node.name;
   const std::size_t digits = longest.find_first_of("0123456789");
@@ -26,21 +26,21 @@ std::string switch_label(const FabricDraft& draft, const topo::Node& node, doubl
   return fits ? node.name.substr(digits) : "";
 }
 
-SwitchPlace place_switch(const FabricDraft& draft, NodeId node, Box box) {
+SwitchPlace place_switch(const FabricDrawingPlan& draft, NodeId node, Box box) {
   return {node, box, switch_label(draft, draft.graph.nodes[node.index()], box.width)};
 }
 
 // `nodes` spread evenly over `row`; what is left out becomes a gap of two places.
-std::vector<SwitchPlace> place_row(const FabricDraft& draft, const std::vector<NodeId>& nodes,
+std::vector<SwitchPlace> place_row(const FabricDrawingPlan& draft, const std::vector<NodeId>& nodes,
                                    std::size_t most, Box row, std::vector<GapPlace>& gaps) {
   std::vector<SwitchPlace> places;
-  const std::vector<Shown> all = shown_of(nodes.size(), most);
+  const std::vector<VisibleItem> all = visible_items(nodes.size(), most);
   if (all.empty()) return places;
   const std::size_t slots = all.size() + (nodes.size() > most ? 1 : 0);
   const double pitch = row.width / static_cast<double>(slots);
   const double width = std::min(kWidestSwitch, pitch - 4);
   double x = row.x + (pitch - width) / 2;
-  for (const Shown& shown : all) {
+  for (const VisibleItem& shown : all) {
     if (shown.skipped > 0) {
       gaps.push_back({{x, row.y, width + pitch, row.height}, {fmt::format("+{}", shown.skipped)}});
       x += 2 * pitch;
@@ -52,7 +52,7 @@ std::vector<SwitchPlace> place_row(const FabricDraft& draft, const std::vector<N
   return places;
 }
 
-ServerPlace place_server(const FabricDraft& draft, int server, Box card) {
+ServerPlace place_server(const FabricDrawingPlan& draft, int server, Box card) {
   const topo::ServerType& type = draft.cluster.type_of(ServerId{server});
   const std::string& name = draft.cluster.servers[static_cast<std::size_t>(server)].name;
   ServerPlace place{
@@ -71,7 +71,7 @@ ServerPlace place_server(const FabricDraft& draft, int server, Box card) {
 }
 
 // Cards side by side, leaves spread over them.
-BlockPlace place_cables(const FabricDraft& draft, const BlockShape& shape, Box frame,
+BlockPlace place_cables(const FabricDrawingPlan& draft, const BlockShape& shape, Box frame,
                         const FabricLayout& rows) {
   BlockPlace block{.frame = frame, .leaves = {}, .servers = {}};
   std::vector<GapPlace> none;
@@ -106,7 +106,7 @@ Box rail_span(const NicColumns& plan, int rail) {
 }
 
 // The columns of a rail lie under its leaf; a leaf of several stacks reaches over all of them.
-BlockPlace place_rails(const FabricDraft& draft, const BlockShape& shape, Box frame,
+BlockPlace place_rails(const FabricDrawingPlan& draft, const BlockShape& shape, Box frame,
                        const FabricLayout& rows) {
   BlockPlace block{.frame = frame, .leaves = {}, .servers = {}};
   const double left = frame.x + kFramePad;
@@ -135,7 +135,7 @@ std::string name_range(const std::string& first, const std::string& last) {
 }
 
 // One card for all servers of the block.
-BlockPlace place_counts(const FabricDraft& draft, const BlockShape& shape, Box frame,
+BlockPlace place_counts(const FabricDrawingPlan& draft, const BlockShape& shape, Box frame,
                         const FabricLayout& rows) {
   BlockPlace block{.frame = frame, .leaves = {}, .servers = {}};
   std::vector<GapPlace> none;
@@ -157,7 +157,7 @@ BlockPlace place_counts(const FabricDraft& draft, const BlockShape& shape, Box f
   return block;
 }
 
-BlockPlace place_block(const FabricDraft& draft, const BlockShape& shape, double x,
+BlockPlace place_block(const FabricDrawingPlan& draft, const BlockShape& shape, double x,
                        const FabricLayout& rows) {
   const double top = (shape.leaves.empty() ? rows.servers_y : rows.leaves_y) - kFramePad;
   const Box frame{x, top, block_width(draft, shape), 0};
@@ -183,26 +183,26 @@ std::size_t servers_of(const GroupShape& shape) {
   return servers;
 }
 
-GapPlace blocks_left_out(const GroupShape& shape, const Shown& gap, double x,
+GapPlace blocks_left_out(const GroupShape& shape, const VisibleItem& gap, double x,
                          const FabricLayout& rows) {
   std::size_t servers = 0;
   for (std::size_t i = 0; i < gap.skipped; ++i)
     servers += static_cast<std::size_t>(shape.blocks[gap.index + i].servers);
   const double top = rows.leaves_y - kFramePad;
   return {{x, top, kGapWidth, rows.servers_y + kCountsHeight + kFramePad - top},
-          {counted(gap.skipped, "block", "blocks"), counted(servers, "server", "servers")}};
+          {pluralized(gap.skipped, "block", "blocks"), pluralized(servers, "server", "servers")}};
 }
 
-GroupPlace place_group(const FabricDraft& draft, const GroupShape& shape, Cursor at,
+GroupPlace place_group(const FabricDrawingPlan& draft, const GroupShape& shape, Cursor at,
                        FabricLayout& layout) {
   GroupPlace group;
-  const std::vector<Shown> blocks = shown_of(shape.blocks.size(), draft.blocks);
+  const std::vector<VisibleItem> blocks = visible_items(shape.blocks.size(), draft.blocks);
   const double pad = draft.shape.supers.empty() ? 0 : kGroupPad;
   const double stretch = (at.space - draft.block_space) * static_cast<double>(blocks.size() - 1);
   const double inner = group_width(draft, shape) - 2 * pad + stretch;
   double x = at.x + pad + (inner - blocks_width(draft, shape) - stretch) / 2;
   double bottom = layout.servers_y;
-  for (const Shown& shown : blocks) {
+  for (const VisibleItem& shown : blocks) {
     if (shown.skipped > 0) {
       layout.gaps.push_back(blocks_left_out(shape, shown, x, layout));
       x += kGapWidth + at.space;
@@ -220,9 +220,9 @@ GroupPlace place_group(const FabricDraft& draft, const GroupShape& shape, Cursor
 }
 
 // From `x` on; returns how far down the groups reach.
-double place_groups(const FabricDraft& draft, Cursor at, FabricLayout& layout) {
+double place_groups(const FabricDrawingPlan& draft, Cursor at, FabricLayout& layout) {
   double bottom = layout.servers_y;
-  for (const Shown& shown : shown_of(draft.shape.groups.size(), draft.groups)) {
+  for (const VisibleItem& shown : visible_items(draft.shape.groups.size(), draft.groups)) {
     if (shown.skipped > 0) {
       const double top = layout.spines_y - kGroupPad;
       std::size_t servers = 0;
@@ -230,7 +230,8 @@ double place_groups(const FabricDraft& draft, Cursor at, FabricLayout& layout) {
         servers += servers_of(draft.shape.groups[shown.index + i]);
       layout.gaps.push_back(
           {{at.x, top, kGapWidth, layout.servers_y + kCountsHeight + kFramePad + kGroupPad - top},
-           {counted(shown.skipped, "group", "groups"), counted(servers, "server", "servers")}});
+           {pluralized(shown.skipped, "group", "groups"),
+            pluralized(servers, "server", "servers")}});
       at.x += kGapWidth + kGroupSpace;
       continue;
     }
@@ -242,7 +243,7 @@ double place_groups(const FabricDraft& draft, Cursor at, FabricLayout& layout) {
   return bottom;
 }
 
-void place_supers(const FabricDraft& draft, Box row, FabricLayout& layout) {
+void place_supers(const FabricDrawingPlan& draft, Box row, FabricLayout& layout) {
   const int each = draft.supers_of_place;
   std::vector<NodeId> first;
   for (std::size_t i = 0; i < draft.shape.supers.size(); i += static_cast<std::size_t>(each))
@@ -258,7 +259,7 @@ void place_supers(const FabricDraft& draft, Box row, FabricLayout& layout) {
 }
 
 // The tops of the rows: wide pictures need taller gaps, or the cables lie flat.
-void set_rows(const FabricDraft& draft, double top, double width, FabricLayout& layout) {
+void set_rows(const FabricDrawingPlan& draft, double top, double width, FabricLayout& layout) {
   const double between = std::clamp(0.11 * width, 104.0, 220.0);
   layout.switch_height = draft.detail == FabricDetail::kCompact ? 22 : 28;
   layout.supers_y = top;
@@ -276,7 +277,7 @@ void set_rows(const FabricDraft& draft, double top, double width, FabricLayout& 
 
 FabricLayout lay_out_fabric(const topo::Cluster& cluster, const topo::Graph& graph, Point corner,
                             double least_width) {
-  const FabricDraft draft = draft_fabric(cluster, graph);
+  const FabricDrawingPlan draft = plan_fabric_drawing(cluster, graph);
   FabricLayout layout{.detail = draft.detail, .area = {}, .groups = {}, .supers = {}, .gaps = {}};
   const double width = std::max(fabric_width(draft), least_width);
   set_rows(draft, corner.y, width, layout);

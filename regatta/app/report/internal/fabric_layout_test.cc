@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "regatta/app/report/internal/fabric_draft.h"
+#include "regatta/app/report/internal/fabric_drawing_plan.h"
 #include "regatta/app/report/internal/sample_clusters.h"
 #include "regatta/model/topo/graph.h"
 
@@ -225,20 +225,22 @@ TEST(FabricLayout, DrawsManySuperSpinesAsPlanes) {
   }
 }
 
-std::vector<std::pair<std::size_t, std::size_t>> pairs(const std::vector<Shown>& all) {
+std::vector<std::pair<std::size_t, std::size_t>> pairs(const std::vector<VisibleItem>& all) {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   pairs.reserve(all.size());
-  for (const Shown& shown : all)
+  for (const VisibleItem& shown : all)
     pairs.emplace_back(shown.index, shown.skipped);
   return pairs;
 }
 
-TEST(ShownOf, LeavesOutTheOnesBeforeTheLast) {
+TEST(VisibleItems, LeavesOutTheOnesBeforeTheLast) {
   using Pair = std::pair<std::size_t, std::size_t>;
-  EXPECT_THAT(pairs(shown_of(3, 4)), ElementsAre(Pair{0, 0}, Pair{1, 0}, Pair{2, 0}));
-  EXPECT_THAT(pairs(shown_of(4, 4)), ElementsAre(Pair{0, 0}, Pair{1, 0}, Pair{2, 0}, Pair{3, 0}));
-  EXPECT_THAT(pairs(shown_of(9, 4)), ElementsAre(Pair{0, 0}, Pair{1, 0}, Pair{2, 6}, Pair{8, 0}));
-  EXPECT_TRUE(shown_of(0, 4).empty());
+  EXPECT_THAT(pairs(visible_items(3, 4)), ElementsAre(Pair{0, 0}, Pair{1, 0}, Pair{2, 0}));
+  EXPECT_THAT(pairs(visible_items(4, 4)),
+              ElementsAre(Pair{0, 0}, Pair{1, 0}, Pair{2, 0}, Pair{3, 0}));
+  EXPECT_THAT(pairs(visible_items(9, 4)),
+              ElementsAre(Pair{0, 0}, Pair{1, 0}, Pair{2, 6}, Pair{8, 0}));
+  EXPECT_TRUE(visible_items(0, 4).empty());
 }
 
 TEST(FitText, CutsBetweenLetters) {

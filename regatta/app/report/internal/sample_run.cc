@@ -48,7 +48,7 @@ class ToyStep {
     std::vector<std::vector<int>> orders;  // item k >= 0: forward of k; k < 0: backward of -k - 1
     orders.reserve(stages);
     for (int stage = 0; stage < strategy_.pp; ++stage)
-      orders.push_back(order_of(stage));
+      orders.push_back(pipeline_order(stage));
     std::vector<std::size_t> next(stages, 0);
     for (bool is_moving = true; is_moving;) {
       is_moving = false;
@@ -64,7 +64,7 @@ class ToyStep {
   }
 
  private:
-  std::vector<int> order_of(int stage) const {
+  std::vector<int> pipeline_order(int stage) const {
     std::vector<int> order;
     order.reserve(2 * static_cast<std::size_t>(micro_batches_));
     const int warm_up = std::min(micro_batches_, strategy_.pp - stage);
@@ -175,8 +175,9 @@ std::vector<plan::LinkTraffic> sample_traffic(const topo::Graph& graph, double s
   return traffic;
 }
 
-plan::Plan sample_plan(const topo::Cluster& cluster, Strategy strategy, double traffic_scale) {
-  plan::Plan plan;
+plan::SimulatedPlan sample_plan(const topo::Cluster& cluster, Strategy strategy,
+                                double traffic_scale) {
+  plan::SimulatedPlan plan;
   plan.strategy = strategy;
   plan.placement = topo::all_devices(cluster);
   plan.placement_name = strategy.tp > 1 ? "tp within servers, pp across leaves" : "rank order";
@@ -274,16 +275,17 @@ RunResult sample_run_result() {
   result.compare = sample_plan_run(result.cluster, strategies.back(), 6.0, 42);
   for (const PlanRun& run : result.sweep)
     result.search.ranked.push_back(run.plan);
-  result.search.rejected = {
-      {.kind = plan::Reason::kSlower, .strategy = {.tp = 8}, .reason = "6.1x slower: tp_comm"},
-      {.kind = plan::Reason::kDoesNotDivide,
-       .strategy = {.dp = 8, .micro_batch = 8},
-       .placement_name = "rank order",
-       .reason = "dp 8 * micro_batch 8 does not divide global_batch 32"},
-      {.kind = plan::Reason::kSlower,
-       .strategy = {.tp = 4, .pp = 2},
-       .placement_name = "tp across servers",
-       .reason = "3.2x slower: tp_comm takes 64 % of the step"}};
+  result.search.rejected = {{.kind = plan::RejectionReason::kSlower,
+                             .strategy = {.tp = 8},
+                             .reason = "6.1x slower: tp_comm"},
+                            {.kind = plan::RejectionReason::kDoesNotDivide,
+                             .strategy = {.dp = 8, .micro_batch = 8},
+                             .placement_name = "rank order",
+                             .reason = "dp 8 * micro_batch 8 does not divide global_batch 32"},
+                            {.kind = plan::RejectionReason::kSlower,
+                             .strategy = {.tp = 4, .pp = 2},
+                             .placement_name = "tp across servers",
+                             .reason = "3.2x slower: tp_comm takes 64 % of the step"}};
   result.search.evaluated = 148;
   return result;
 }

@@ -2,7 +2,7 @@
 
 namespace regatta {
 
-std::size_t utf8_letter(std::string_view text) {
+std::size_t utf8_sequence_length(std::string_view text) {
   if (text.empty()) return 0;
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
@@ -22,9 +22,9 @@ std::size_t utf8_letter(std::string_view text) {
   return size;
 }
 
-std::size_t utf8_end(std::string_view text) {
+std::size_t utf8_valid_prefix(std::string_view text) {
   std::size_t at = 0;
-  while (const std::size_t size = utf8_letter(text.substr(at)))
+  while (const std::size_t size = utf8_sequence_length(text.substr(at)))
     at += size;
   return at;
 }

@@ -9,26 +9,26 @@ namespace regatta::collective {
 namespace {
 
 // Nothing moves before `ready`, where there is one.
-void exchange(Schedule& schedule, const Place& place, const Buffers& buffers, const Segments& give,
-              const Segments& take, const std::optional<StepIndex>& ready) {
+void exchange(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+              const RankParts& give, const RankParts& take, const std::optional<StepIndex>& ready) {
   const auto begin = [&](const Step& step) {
     const StepIndex index = schedule.add(step);
     if (ready) schedule.wait_for(index, *ready);
     return index;
   };
-  begin({.dst = buffers.out + take.begin(place.rank),
-         .src = buffers.in + give.begin(place.rank),
-         .bytes = give.bytes(place.rank)});
+  begin({.dst = buffers.out + take.begin(self.rank),
+         .src = buffers.in + give.begin(self.rank),
+         .bytes = give.bytes(self.rank)});
   std::optional<StepIndex> sent_before;
-  for (int distance = 1; distance < place.world_size; ++distance) {
+  for (int distance = 1; distance < self.world_size; ++distance) {
     const auto tag = static_cast<std::uint32_t>(distance);
-    const int from = place.neighbour(-distance);
+    const int from = self.neighbour(-distance);
     begin({.kind = StepKind::kReceive,
            .peer = from,
            .tag = tag,
            .dst = buffers.out + take.begin(from),
            .bytes = take.bytes(from)});
-    const int to = place.neighbour(distance);
+    const int to = self.neighbour(distance);
     const StepIndex sent = begin({.kind = StepKind::kSend,
                                   .peer = to,
                                   .tag = tag,
@@ -41,21 +41,22 @@ void exchange(Schedule& schedule, const Place& place, const Buffers& buffers, co
 
 }  // namespace
 
-void pairwise_all_to_all(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  const auto ranks = static_cast<std::size_t>(place.world_size);
-  const Segments parts(buffers.count * ranks, buffers.element_bytes, place.world_size);
+void pairwise_all_to_all(CollectiveSchedule& schedule, const GroupPosition& self,
+                         const Buffers& buffers) {
+  const auto ranks = static_cast<std::size_t>(self.world_size);
+  const RankParts parts(buffers.count * ranks, buffers.element_bytes, self.world_size);
   if (buffers.in != buffers.out)
-    return exchange(schedule, place, buffers, parts, parts, std::nullopt);
+    return exchange(schedule, self, buffers, parts, parts, std::nullopt);
   Buffers apart = buffers;
   std::byte* const aside = schedule.scratch(parts.end());
   apart.in = aside;
   const StepIndex copied = schedule.add({.dst = aside, .src = buffers.in, .bytes = parts.end()});
-  exchange(schedule, place, apart, parts, parts, copied);
+  exchange(schedule, self, apart, parts, parts, copied);
 }
 
-void pairwise_all_to_all_v(Schedule& schedule, const Place& place, const Buffers& buffers,
-                           const Segments& give, const Segments& take) {
-  exchange(schedule, place, buffers, give, take, std::nullopt);
+void pairwise_all_to_all_v(CollectiveSchedule& schedule, const GroupPosition& self,
+                           const Buffers& buffers, const RankParts& give, const RankParts& take) {
+  exchange(schedule, self, buffers, give, take, std::nullopt);
 }
 
 }  // namespace regatta::collective

@@ -7,18 +7,19 @@
 // Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005.
 #pragma once
 
-#include "regatta/model/collective/internal/place.h"
-#include "regatta/model/collective/internal/segments.h"
+#include "regatta/model/collective/internal/group_position.h"
+#include "regatta/model/collective/internal/rank_parts.h"
 #include "regatta/model/collective/schedule.h"
 
 namespace regatta::collective {
 
 // in, out: count * world_size elements; they may be the same, and have no other overlap.
-void pairwise_all_to_all(Schedule& schedule, const Place& place, const Buffers& buffers);
+void pairwise_all_to_all(CollectiveSchedule& schedule, const GroupPosition& self,
+                         const Buffers& buffers);
 
 // give: what of `in` goes to each rank; take: where in `out` what comes from each lies. The buffers
 // do not overlap; buffers.count is not used.
-void pairwise_all_to_all_v(Schedule& schedule, const Place& place, const Buffers& buffers,
-                           const Segments& give, const Segments& take);
+void pairwise_all_to_all_v(CollectiveSchedule& schedule, const GroupPosition& self,
+                           const Buffers& buffers, const RankParts& give, const RankParts& take);
 
 }  // namespace regatta::collective

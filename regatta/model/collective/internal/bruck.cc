@@ -23,9 +23,10 @@ std::size_t part_at(const Buffers& buffers, int rank) {
 
 }  // namespace
 
-void bruck_all_to_all(Schedule& schedule, const Place& place, const Buffers& buffers) {
+void bruck_all_to_all(CollectiveSchedule& schedule, const GroupPosition& self,
+                      const Buffers& buffers) {
   if (buffers.count == 0) return;
-  const int ranks = place.world_size;
+  const int ranks = self.world_size;
   const std::size_t bytes = buffers.bytes();
   const std::byte* in = buffers.in;
   std::optional<StepIndex> aside;
@@ -37,10 +38,10 @@ void bruck_all_to_all(Schedule& schedule, const Place& place, const Buffers& buf
   // parts[i] came from, or goes to, somebody i ranks away.
   std::vector<Part> parts;
   for (int i = 0; i < ranks; ++i)
-    parts.push_back({in + part_at(buffers, place.neighbour(i)), aside});
+    parts.push_back({in + part_at(buffers, self.neighbour(i)), aside});
   std::uint32_t tag = 0;
   for (int distance = 1; distance < ranks; distance *= 2, ++tag) {
-    Sources pieces;
+    SourcePieces pieces;
     std::vector<StepIndex> after;
     for (int i = distance; i < ranks; ++i) {
       const Part& part = parts[static_cast<std::size_t>(i)];
@@ -49,10 +50,10 @@ void bruck_all_to_all(Schedule& schedule, const Place& place, const Buffers& buf
       if (part.made && std::find(after.begin(), after.end(), *part.made) == after.end())
         after.push_back(*part.made);
     }
-    send_bundle(schedule, {place.neighbour(distance), tag}, pieces, after);
+    send_bundle(schedule, {self.neighbour(distance), tag}, pieces, after);
     std::byte* arrived = schedule.scratch(pieces.bytes());
     const StepIndex received = schedule.add({.kind = StepKind::kReceive,
-                                             .peer = place.neighbour(-distance),
+                                             .peer = self.neighbour(-distance),
                                              .tag = tag,
                                              .dst = arrived,
                                              .bytes = pieces.bytes()});
@@ -64,7 +65,7 @@ void bruck_all_to_all(Schedule& schedule, const Place& place, const Buffers& buf
   }
   for (int i = 0; i < ranks; ++i) {
     const Part& part = parts[static_cast<std::size_t>(i)];
-    const StepIndex copy = schedule.add({.dst = buffers.out + part_at(buffers, place.neighbour(-i)),
+    const StepIndex copy = schedule.add({.dst = buffers.out + part_at(buffers, self.neighbour(-i)),
                                          .src = part.at,
                                          .bytes = bytes});
     if (part.made) schedule.wait_for(copy, *part.made);
@@ -72,9 +73,10 @@ void bruck_all_to_all(Schedule& schedule, const Place& place, const Buffers& buf
   }
 }
 
-void bruck_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers) {
+void bruck_all_gather(CollectiveSchedule& schedule, const GroupPosition& self,
+                      const Buffers& buffers) {
   if (buffers.count == 0) return;
-  const int ranks = place.world_size;
+  const int ranks = self.world_size;
   // work[i] is the part of the i-th rank behind this one.
   std::byte* const work = schedule.scratch(part_at(buffers, ranks));
   std::vector<StepIndex> made = {
@@ -83,21 +85,21 @@ void bruck_all_gather(Schedule& schedule, const Place& place, const Buffers& buf
   for (int distance = 1; distance < ranks; distance *= 2, ++tag) {
     const std::size_t bytes = part_at(buffers, std::min(distance, ranks - distance));
     const StepIndex sent = schedule.add({.kind = StepKind::kSend,
-                                         .peer = place.neighbour(-distance),
+                                         .peer = self.neighbour(-distance),
                                          .tag = tag,
                                          .src = work,
                                          .bytes = bytes});
     for (const StepIndex earlier : made)
       schedule.wait_for(sent, earlier);
     made.push_back(schedule.add({.kind = StepKind::kReceive,
-                                 .peer = place.neighbour(distance),
+                                 .peer = self.neighbour(distance),
                                  .tag = tag,
                                  .dst = work + part_at(buffers, distance),
                                  .bytes = bytes}));
   }
-  const std::size_t to_end = part_at(buffers, ranks - place.rank);
-  const Step rest{.dst = buffers.out + part_at(buffers, place.rank), .src = work, .bytes = to_end};
-  const Step front{.dst = buffers.out, .src = work + to_end, .bytes = part_at(buffers, place.rank)};
+  const std::size_t to_end = part_at(buffers, ranks - self.rank);
+  const Step rest{.dst = buffers.out + part_at(buffers, self.rank), .src = work, .bytes = to_end};
+  const Step front{.dst = buffers.out, .src = work + to_end, .bytes = part_at(buffers, self.rank)};
   for (const Step& step : {rest, front}) {
     const StepIndex copy = schedule.add(step);
     for (const StepIndex earlier : made)

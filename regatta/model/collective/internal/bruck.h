@@ -7,14 +7,16 @@
 // 1997.
 #pragma once
 
-#include "regatta/model/collective/internal/place.h"
+#include "regatta/model/collective/internal/group_position.h"
 #include "regatta/model/collective/schedule.h"
 
 namespace regatta::collective {
 
 // in, out: count * world_size elements; they may be the same, and have no other overlap.
-void bruck_all_to_all(Schedule& schedule, const Place& place, const Buffers& buffers);
+void bruck_all_to_all(CollectiveSchedule& schedule, const GroupPosition& self,
+                      const Buffers& buffers);
 // in: count elements, out: count * world_size; `in` may lie anywhere on `out`.
-void bruck_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers);
+void bruck_all_gather(CollectiveSchedule& schedule, const GroupPosition& self,
+                      const Buffers& buffers);
 
 }  // namespace regatta::collective

@@ -25,8 +25,8 @@ TEST(Bruck, TakesALogarithmOfTheStepsForMoreBytes) {
     for (int distance = 1; distance < ranks; distance *= 2, ++rounds)
       for (int i = 1; i < ranks; ++i)
         moved += (i & distance) != 0 ? 1 : 0;
-    const Outcome all_to_all = measure(ranks, 10, 10 * n, 10 * n, bruck_all_to_all);
-    const Outcome gathered = measure(ranks, 10, 10, 10 * n, bruck_all_gather);
+    const TrialOutcome all_to_all = measure(ranks, 10, 10 * n, 10 * n, bruck_all_to_all);
+    const TrialOutcome gathered = measure(ranks, 10, 10, 10 * n, bruck_all_gather);
     EXPECT_LE(all_to_all.rounds, rounds);
     EXPECT_EQ(gathered.rounds, rounds);
     for (int rank = 0; rank < ranks; ++rank) {

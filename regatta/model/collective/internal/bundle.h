@@ -33,25 +33,25 @@ class Pieces {
   std::vector<Piece> all_;
   std::size_t total_ = 0;
 };
-using Sources = Pieces<const std::byte>;
-using Targets = Pieces<std::byte>;
+using SourcePieces = Pieces<const std::byte>;
+using TargetPieces = Pieces<std::byte>;
 
 // A step that does nothing and ends after all of `steps`.
-inline StepIndex join(Schedule& schedule, const std::vector<StepIndex>& steps) {
+inline StepIndex join(CollectiveSchedule& schedule, const std::vector<StepIndex>& steps) {
   const StepIndex index = schedule.add({.kind = StepKind::kCopy});
   for (const StepIndex earlier : steps)
     schedule.wait_for(index, earlier);
   return index;
 }
 
-struct Address {
+struct MessageAddress {
   int peer;
   std::uint32_t tag;
 };
 
 // Sends the pieces after `after`, several through a copy. Gives the send.
-inline StepIndex send_bundle(Schedule& schedule, const Address& to, const Sources& pieces,
-                             const std::vector<StepIndex>& after) {
+inline StepIndex send_bundle(CollectiveSchedule& schedule, const MessageAddress& to,
+                             const SourcePieces& pieces, const std::vector<StepIndex>& after) {
   Step send{.kind = StepKind::kSend, .peer = to.peer, .tag = to.tag, .bytes = pieces.bytes()};
   std::vector<StepIndex> ready = after;
   if (pieces.all().size() == 1) {
@@ -75,8 +75,8 @@ inline StepIndex send_bundle(Schedule& schedule, const Address& to, const Source
 }
 
 // Receives the pieces after `after`, several through a copy. Gives the steps that end it.
-inline std::vector<StepIndex> receive_bundle(Schedule& schedule, const Address& from,
-                                             const Targets& pieces,
+inline std::vector<StepIndex> receive_bundle(CollectiveSchedule& schedule,
+                                             const MessageAddress& from, const TargetPieces& pieces,
                                              const std::vector<StepIndex>& after) {
   const bool is_whole = pieces.all().size() == 1;
   std::byte* next = is_whole ? pieces.all().front().at : schedule.scratch(pieces.bytes());

@@ -38,7 +38,8 @@ std::size_t times_others(std::size_t bytes, int ranks) {
 // Writes the schedule of one call; `algorithm` is one of those for its kind.
 class Writer {
  public:
-  Writer(Schedule& schedule, const Plan& plan, Algorithm algorithm, const Buffers& buffers)
+  Writer(CollectiveSchedule& schedule, const CollectivePlan& plan, Algorithm algorithm,
+         const Buffers& buffers)
       : schedule_(schedule), plan_(plan), algorithm_(algorithm), buffers_(buffers) {
     ring_.piece_bytes = plan.setting.chunk_bytes;
     if (plan.setting.chunk_bytes > 0) tree_.chunk_bytes = plan.setting.chunk_bytes;
@@ -47,75 +48,75 @@ class Writer {
   void all_reduce() {
     switch (algorithm_) {
       case Algorithm::kExchange:
-        return exchange_all_reduce(schedule_, plan_.place, buffers_);
+        return exchange_all_reduce(schedule_, plan_.self, buffers_);
       case Algorithm::kDoubling:
-        return doubling_all_reduce(schedule_, plan_.place, buffers_);
+        return doubling_all_reduce(schedule_, plan_.self, buffers_);
       case Algorithm::kHalving:
-        return halving_doubling_all_reduce(schedule_, plan_.place, buffers_);
+        return halving_doubling_all_reduce(schedule_, plan_.self, buffers_);
       case Algorithm::kDoubleTree:
-        return double_tree_all_reduce(schedule_, plan_.place, buffers_, tree_);
+        return double_tree_all_reduce(schedule_, plan_.self, buffers_, tree_);
       case Algorithm::kHierarchical:
-        return hierarchical_all_reduce(schedule_, plan_.place, buffers_, *plan_.grid);
+        return hierarchical_all_reduce(schedule_, plan_.self, buffers_, *plan_.grid);
       default:
-        return ring_all_reduce(schedule_, plan_.place, buffers_, ring_);
+        return ring_all_reduce(schedule_, plan_.self, buffers_, ring_);
     }
   }
   void reduce_scatter() {
     switch (algorithm_) {
       case Algorithm::kDirect:
-        return direct_reduce_scatter(schedule_, plan_.place, buffers_);
+        return direct_reduce_scatter(schedule_, plan_.self, buffers_);
       case Algorithm::kHalving:
-        return halving_reduce_scatter(schedule_, plan_.place, buffers_);
+        return halving_reduce_scatter(schedule_, plan_.self, buffers_);
       default:
-        return ring_reduce_scatter(schedule_, plan_.place, buffers_, ring_);
+        return ring_reduce_scatter(schedule_, plan_.self, buffers_, ring_);
     }
   }
   void all_gather() {
     switch (algorithm_) {
       case Algorithm::kDirect:
-        return direct_all_gather(schedule_, plan_.place, buffers_);
+        return direct_all_gather(schedule_, plan_.self, buffers_);
       case Algorithm::kDoubling:
-        return doubling_all_gather(schedule_, plan_.place, buffers_);
+        return doubling_all_gather(schedule_, plan_.self, buffers_);
       case Algorithm::kBruck:
-        return bruck_all_gather(schedule_, plan_.place, buffers_);
+        return bruck_all_gather(schedule_, plan_.self, buffers_);
       default:
-        return ring_all_gather(schedule_, plan_.place, buffers_, ring_);
+        return ring_all_gather(schedule_, plan_.self, buffers_, ring_);
     }
   }
   void broadcast(int root) {
     switch (algorithm_) {
       case Algorithm::kTree:
-        return tree_broadcast(schedule_, plan_.place, buffers_, root);
+        return tree_broadcast(schedule_, plan_.self, buffers_, root);
       case Algorithm::kDoubleTree:
-        return double_tree_broadcast(schedule_, plan_.place, buffers_, root, tree_);
+        return double_tree_broadcast(schedule_, plan_.self, buffers_, root, tree_);
       default:
-        return chain_broadcast(schedule_, plan_.place, buffers_, root, ring_);
+        return chain_broadcast(schedule_, plan_.self, buffers_, root, ring_);
     }
   }
   void reduce(int root) {
     switch (algorithm_) {
       case Algorithm::kDirect:
-        return direct_reduce(schedule_, plan_.place, buffers_, root);
+        return direct_reduce(schedule_, plan_.self, buffers_, root);
       case Algorithm::kDoubleTree:
-        return double_tree_reduce(schedule_, plan_.place, buffers_, root, tree_);
+        return double_tree_reduce(schedule_, plan_.self, buffers_, root, tree_);
       default:
-        return chain_reduce(schedule_, plan_.place, buffers_, root, ring_);
+        return chain_reduce(schedule_, plan_.self, buffers_, root, ring_);
     }
   }
   void all_to_all() {
     switch (algorithm_) {
       case Algorithm::kBruck:
-        return bruck_all_to_all(schedule_, plan_.place, buffers_);
+        return bruck_all_to_all(schedule_, plan_.self, buffers_);
       case Algorithm::kRailLocal:
-        return rail_all_to_all(schedule_, plan_.place, buffers_, ranks_by_server(*plan_.sites));
+        return rail_all_to_all(schedule_, plan_.self, buffers_, ranks_by_server(*plan_.sites));
       default:
-        return pairwise_all_to_all(schedule_, plan_.place, buffers_);
+        return pairwise_all_to_all(schedule_, plan_.self, buffers_);
     }
   }
 
  private:
-  Schedule& schedule_;
-  const Plan& plan_;
+  CollectiveSchedule& schedule_;
+  const CollectivePlan& plan_;
   const Algorithm algorithm_;
   const Buffers buffers_;
   RingOptions ring_;
@@ -123,22 +124,22 @@ class Writer {
 };
 
 // The reductions of the deterministic mode; false for other calls.
-bool build_ordered(Schedule& schedule, const Place& place, const Call& call, const Buffers& buffers,
-                   const cost::Grid* grid) {
+bool build_ordered(CollectiveSchedule& schedule, const GroupPosition& self, const Call& call,
+                   const Buffers& buffers, const cost::HierarchicalLayout* grid) {
   if (!call.reduction.is_ordered) return false;
   if (call.kind == CallKind::kAllReduce)
-    ordered_all_reduce(schedule, place, buffers, grid);
+    ordered_all_reduce(schedule, self, buffers, grid);
   else if (call.kind == CallKind::kReduceScatter)
-    ordered_reduce_scatter(schedule, place, buffers);
+    ordered_reduce_scatter(schedule, self, buffers);
   else if (call.kind == CallKind::kReduce)
-    ordered_reduce(schedule, place, buffers, call.root);
+    ordered_reduce(schedule, self, buffers, call.root);
   else
     return false;
   return true;
 }
 
 // What is left of a collective of one rank.
-void copy_alone(Schedule& schedule, const Buffers& buffers) {
+void copy_alone(CollectiveSchedule& schedule, const Buffers& buffers) {
   if (buffers.in == nullptr || buffers.in == buffers.out) return;
   schedule.add(
       {.kind = StepKind::kCopy, .dst = buffers.out, .src = buffers.in, .bytes = buffers.bytes()});
@@ -146,7 +147,7 @@ void copy_alone(Schedule& schedule, const Buffers& buffers) {
 
 }  // namespace
 
-std::vector<Algorithm> algorithms_for(const Shape& shape) {
+std::vector<Algorithm> algorithms_for(const CallShape& shape) {
   std::vector<Algorithm> algorithms;
   const std::size_t bytes = shape.bytes;
   const auto add = [&](Algorithm algorithm, bool is_fit = true) {
@@ -200,7 +201,7 @@ std::vector<Algorithm> algorithms_for(const Shape& shape) {
   return algorithms;
 }
 
-Algorithm usual_algorithm(const Shape& shape) {
+Algorithm usual_algorithm(const CallShape& shape) {
   switch (shape.kind) {
     case CallKind::kAllReduce:
       if (!is_small(shape.bytes))
@@ -227,34 +228,34 @@ Algorithm usual_algorithm(const Shape& shape) {
   return Algorithm::kAutomatic;
 }
 
-std::size_t chunk_bytes_of(Algorithm algorithm, const Shape& shape) {
+std::size_t chunk_bytes_of(Algorithm algorithm, const CallShape& shape) {
   if (algorithm == Algorithm::kDoubleTree) return TreeOptions{}.chunk_bytes;
   if (algorithm != Algorithm::kRing) return 0;
   const bool is_chain = shape.kind == CallKind::kBroadcast || shape.kind == CallKind::kReduce;
   const auto parts = static_cast<std::size_t>(is_chain ? 1 : shape.ranks);
-  return cut_range(shape.bytes / parts).piece_bytes;
+  return split_into_pieces(shape.bytes / parts).piece_bytes;
 }
 
-Shape shape_of(CallKind kind, std::size_t bytes, int ranks, const Plan& plan) {
-  Shape shape{.kind = kind, .bytes = bytes, .ranks = ranks, .has_grid = plan.grid != nullptr};
+CallShape call_shape_of(CallKind kind, std::size_t bytes, int ranks, const CollectivePlan& plan) {
+  CallShape shape{.kind = kind, .bytes = bytes, .ranks = ranks, .has_grid = plan.grid != nullptr};
   if (plan.sites == nullptr) return shape;
   const auto servers = ranks_by_server(*plan.sites).size();
   shape.has_rails = servers > 1 && servers < static_cast<std::size_t>(ranks);
   return shape;
 }
 
-void build_schedule(Schedule& schedule, const Plan& plan, const Call& call) {
+void build_schedule(CollectiveSchedule& schedule, const CollectivePlan& plan, const Call& call) {
   schedule.reduction = call.reduction;
   const std::size_t element_bytes = size_of(call.reduction.type);
   const Buffers buffers{call.in, call.out, call.bytes / element_bytes, element_bytes};
-  const int ranks = plan.place.world_size;
-  if (call.kind == CallKind::kBarrier) return dissemination_barrier(schedule, plan.place);
+  const int ranks = plan.self.world_size;
+  if (call.kind == CallKind::kBarrier) return dissemination_barrier(schedule, plan.self);
   if (buffers.count == 0) return;
   if (ranks == 1) return copy_alone(schedule, buffers);
-  if (build_ordered(schedule, plan.place, call, buffers, plan.grid)) return;
+  if (build_ordered(schedule, plan.self, call, buffers, plan.grid)) return;
   Algorithm algorithm = plan.setting.algorithm;
   if (algorithm == Algorithm::kAutomatic)
-    algorithm = usual_algorithm(shape_of(call.kind, whole_bytes(call, ranks), ranks, plan));
+    algorithm = usual_algorithm(call_shape_of(call.kind, whole_bytes(call, ranks), ranks, plan));
   Writer writer(schedule, plan, algorithm, buffers);
   switch (call.kind) {
     case CallKind::kBarrier:
@@ -270,9 +271,9 @@ void build_schedule(Schedule& schedule, const Plan& plan, const Call& call) {
     case CallKind::kReduce:
       return writer.reduce(call.root);
     case CallKind::kGather:
-      return direct_gather(schedule, plan.place, buffers, call.root);
+      return direct_gather(schedule, plan.self, buffers, call.root);
     case CallKind::kScatter:
-      return direct_scatter(schedule, plan.place, buffers, call.root);
+      return direct_scatter(schedule, plan.self, buffers, call.root);
     case CallKind::kAllToAll:
       return writer.all_to_all();
     case CallKind::kAllToAllV:

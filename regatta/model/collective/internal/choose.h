@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "regatta/model/collective/call.h"
-#include "regatta/model/collective/internal/place.h"
+#include "regatta/model/collective/internal/group_position.h"
 #include "regatta/model/collective/schedule.h"
 #include "regatta/model/collective/setting.h"
-#include "regatta/model/cost/grid.h"
+#include "regatta/model/cost/hierarchical_layout.h"
 
 namespace regatta::collective {
 
 // What the choice depends on.
-struct Shape {
+struct CallShape {
   CallKind kind = CallKind::kBarrier;
   std::size_t bytes = 0;  // of the whole vector: whole_bytes()
   int ranks = 1;
@@ -24,26 +24,26 @@ struct Shape {
 
 // The algorithms for a call. Those that would take memory or bytes out of all proportion are left
 // out.
-std::vector<Algorithm> algorithms_for(const Shape& shape);
+std::vector<Algorithm> algorithms_for(const CallShape& shape);
 
 // What is taken where nothing was measured or asked for.
-Algorithm usual_algorithm(const Shape& shape);
+Algorithm usual_algorithm(const CallShape& shape);
 
 // The chunks that an algorithm cuts a call into by itself; 0 where it has none to choose.
-std::size_t chunk_bytes_of(Algorithm algorithm, const Shape& shape);
+std::size_t chunk_bytes_of(Algorithm algorithm, const CallShape& shape);
 
 // Where the ranks of the group are, and how the call is to be carried out.
-struct Plan {
-  Place place;
-  const cost::Grid* grid = nullptr;    // null: no hierarchical form is worth it
-  const cost::Sites* sites = nullptr;  // null: each rank is alone on a server
-  Setting setting;                     // kAutomatic: usual_algorithm()
+struct CollectivePlan {
+  GroupPosition self;
+  const cost::HierarchicalLayout* grid = nullptr;  // null: no hierarchical form is worth it
+  const cost::RankLocations* sites = nullptr;      // null: each rank is alone on a server
+  Setting setting;                                 // kAutomatic: usual_algorithm()
 };
 
-Shape shape_of(CallKind kind, std::size_t bytes, int ranks, const Plan& plan);
+CallShape call_shape_of(CallKind kind, std::size_t bytes, int ranks, const CollectivePlan& plan);
 
 // Writes the schedule of one rank, schedule.reduction included; one rank alone copies, nothing to
 // do gives no steps.
-void build_schedule(Schedule& schedule, const Plan& plan, const Call& call);
+void build_schedule(CollectiveSchedule& schedule, const CollectivePlan& plan, const Call& call);
 
 }  // namespace regatta::collective

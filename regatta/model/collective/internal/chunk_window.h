@@ -12,7 +12,8 @@ namespace regatta::collective {
 class ChunkWindow {
  public:
   // `ahead` chunks are under way at once.
-  ChunkWindow(Schedule& schedule, std::size_t ahead) : schedule_(schedule), ahead_(ahead) {}
+  ChunkWindow(CollectiveSchedule& schedule, std::size_t ahead)
+      : schedule_(schedule), ahead_(ahead) {}
 
   // The chunk whose steps are added now, from 0, and which of the `ahead` memories is its own.
   std::size_t chunk() const { return ends_.size(); }
@@ -39,7 +40,7 @@ class ChunkWindow {
   }
 
  private:
-  Schedule& schedule_;
+  CollectiveSchedule& schedule_;
   std::size_t ahead_;
   std::vector<StepIndex> steps_;  // of the chunk under way
   std::vector<StepIndex> ends_;   // of those before

@@ -16,8 +16,8 @@ struct Part {
 
 // Combines the parts in the order given, the last operation into `out`, which is written after all
 // of `readers` (steps that read what may lie there) have ended. One part alone is copied.
-void reduce_parts(Schedule& schedule, const std::vector<Part>& parts, const Buffers& buffers,
-                  const std::vector<StepIndex>& readers) {
+void reduce_parts(CollectiveSchedule& schedule, const std::vector<Part>& parts,
+                  const Buffers& buffers, const std::vector<StepIndex>& readers) {
   const std::size_t bytes = buffers.bytes();
   std::byte* const sum = schedule.scratch(bytes);
   Part left = parts.front();
@@ -41,21 +41,21 @@ void reduce_parts(Schedule& schedule, const std::vector<Part>& parts, const Buff
 // Every rank gets from every other what `part_of` names of its `in`, as long as the own `out`, and
 // combines all of it in rank order.
 template <typename PartOf>
-void reduce_from_all(Schedule& schedule, const Place& place, const Buffers& buffers,
-                     const PartOf& part_of) {
+void reduce_from_all(CollectiveSchedule& schedule, const GroupPosition& self,
+                     const Buffers& buffers, const PartOf& part_of) {
   const std::size_t bytes = buffers.bytes();
-  std::vector<Part> parts(static_cast<std::size_t>(place.world_size),
-                          Part{buffers.in + part_of(place.rank).from, 0, true});
+  std::vector<Part> parts(static_cast<std::size_t>(self.world_size),
+                          Part{buffers.in + part_of(self.rank).from, 0, true});
   std::vector<StepIndex> sends;
   std::byte* const arrivals = schedule.scratch(bytes * parts.size());
-  for (int distance = 1; distance < place.world_size; ++distance) {
-    const int to = place.neighbour(distance);
-    const Range given = part_of(to);
+  for (int distance = 1; distance < self.world_size; ++distance) {
+    const int to = self.neighbour(distance);
+    const ByteRange given = part_of(to);
     sends.push_back(schedule.add({.kind = StepKind::kSend,
                                   .peer = to,
                                   .src = buffers.in + given.from,
                                   .bytes = given.bytes}));
-    const int from = place.neighbour(-distance);
+    const int from = self.neighbour(-distance);
     const auto index = static_cast<std::size_t>(from);
     std::byte* const at = arrivals + bytes * index;
     parts[index] = {
@@ -68,8 +68,8 @@ void reduce_from_all(Schedule& schedule, const Place& place, const Buffers& buff
 // The steps of recursive doubling on one rank.
 class Doubling {
  public:
-  Doubling(Schedule& schedule, const Place& place, const Buffers& buffers)
-      : schedule_(schedule), place_(place), bytes_(buffers.bytes()), value_{buffers.in, 0, true} {}
+  Doubling(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers)
+      : schedule_(schedule), self_(self), bytes_(buffers.bytes()), value_{buffers.in, 0, true} {}
 
   void send(int peer, std::uint32_t tag) {
     const StepIndex index = schedule_.add(
@@ -81,8 +81,8 @@ class Doubling {
   // The value of the lower rank is the left operand on both sides.
   void receive_and_combine(int peer, std::uint32_t tag) {
     const Part theirs = received(peer, tag);
-    const Part& left = peer < place_.rank ? theirs : value_;
-    const Part& right = peer < place_.rank ? value_ : theirs;
+    const Part& left = peer < self_.rank ? theirs : value_;
+    const Part& right = peer < self_.rank ? value_ : theirs;
     std::byte* const sum = schedule_.scratch(bytes_);
     const StepIndex index = schedule_.add(
         {.kind = StepKind::kReduce, .dst = sum, .src = left.at, .other = right.at, .bytes = bytes_},
@@ -108,8 +108,8 @@ class Doubling {
             false};
   }
 
-  Schedule& schedule_;
-  Place place_;
+  CollectiveSchedule& schedule_;
+  GroupPosition self_;
   std::size_t bytes_;
   Part value_;
   std::vector<StepIndex> sends_;
@@ -117,100 +117,105 @@ class Doubling {
 
 }  // namespace
 
-void exchange_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  reduce_from_all(schedule, place, buffers, [&](int) { return Range{0, buffers.bytes()}; });
+void exchange_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                         const Buffers& buffers) {
+  reduce_from_all(schedule, self, buffers, [&](int) { return ByteRange{0, buffers.bytes()}; });
 }
 
-void doubling_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers) {
+void doubling_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                         const Buffers& buffers) {
   int power = 1;
-  while (power * 2 <= place.world_size)
+  while (power * 2 <= self.world_size)
     power *= 2;
-  const int extra = place.world_size - power;  // ranks that lend their value to rank - power
+  const int extra = self.world_size - power;  // ranks that lend their value to rank - power
   constexpr std::uint32_t kFold = 100;
   constexpr std::uint32_t kUnfold = 101;
-  Doubling steps(schedule, place, buffers);
-  if (place.rank >= power) {
-    steps.send(place.rank - power, kFold);
-    steps.receive(place.rank - power, kUnfold);
+  Doubling steps(schedule, self, buffers);
+  if (self.rank >= power) {
+    steps.send(self.rank - power, kFold);
+    steps.receive(self.rank - power, kUnfold);
   } else {
-    if (place.rank < extra) steps.receive_and_combine(place.rank + power, kFold);
+    if (self.rank < extra) steps.receive_and_combine(self.rank + power, kFold);
     std::uint32_t tag = 0;
     for (int distance = 1; distance < power; distance *= 2, ++tag) {
-      const int peer = place.rank ^ distance;
+      const int peer = self.rank ^ distance;
       steps.send(peer, tag);
       steps.receive_and_combine(peer, tag);
     }
-    if (place.rank < extra) steps.send(place.rank + power, kUnfold);
+    if (self.rank < extra) steps.send(self.rank + power, kUnfold);
   }
   steps.copy_to(buffers.out);
 }
 
-void direct_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers) {
+void direct_all_gather(CollectiveSchedule& schedule, const GroupPosition& self,
+                       const Buffers& buffers) {
   const std::size_t bytes = buffers.bytes();
   const auto part = [&](int rank) { return buffers.out + bytes * static_cast<std::size_t>(rank); };
-  std::byte* const own = part(place.rank);
+  std::byte* const own = part(self.rank);
   // `in` may lie anywhere on `out`: it is copied to its place before anything else moves.
   const StepIndex copy = schedule.add({.kind = StepKind::kCopy,
                                        .dst = own,
                                        .src = buffers.in,
                                        .bytes = own == buffers.in ? std::size_t{0} : bytes});
-  for (int distance = 1; distance < place.world_size; ++distance) {
+  for (int distance = 1; distance < self.world_size; ++distance) {
     schedule.add(
-        {.kind = StepKind::kSend, .peer = place.neighbour(distance), .src = own, .bytes = bytes},
+        {.kind = StepKind::kSend, .peer = self.neighbour(distance), .src = own, .bytes = bytes},
         {copy});
-    const int from = place.neighbour(-distance);
+    const int from = self.neighbour(-distance);
     schedule.add({.kind = StepKind::kReceive, .peer = from, .dst = part(from), .bytes = bytes},
                  {copy});
   }
 }
 
-void direct_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers) {
+void direct_reduce_scatter(CollectiveSchedule& schedule, const GroupPosition& self,
+                           const Buffers& buffers) {
   const std::size_t bytes = buffers.bytes();
-  reduce_from_all(schedule, place, buffers, [&](int rank) {
-    return Range{bytes * static_cast<std::size_t>(rank), bytes};
+  reduce_from_all(schedule, self, buffers, [&](int rank) {
+    return ByteRange{bytes * static_cast<std::size_t>(rank), bytes};
   });
 }
 
-void direct_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
-                             const Segments& segments) {
-  reduce_from_all(schedule, place, buffers, [&](int rank) { return segments.of(rank); });
+void direct_reduce_scatter_v(CollectiveSchedule& schedule, const GroupPosition& self,
+                             const Buffers& buffers, const RankParts& segments) {
+  reduce_from_all(schedule, self, buffers, [&](int rank) { return segments.of(rank); });
 }
 
-void tree_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
-  const int position = (place.rank - root + place.world_size) % place.world_size;
+void tree_broadcast(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+                    int root) {
+  const int position = (self.rank - root + self.world_size) % self.world_size;
   const std::size_t bytes = buffers.bytes();
   int distance = 1;
   bool has_received = false;
   StepIndex received = 0;
   // The lowest set bit of the position says from whom; all lower bits, to whom.
-  while (distance < place.world_size && (position & distance) == 0)
+  while (distance < self.world_size && (position & distance) == 0)
     distance *= 2;
   if (position != 0) {
     received = schedule.add({.kind = StepKind::kReceive,
-                             .peer = place.neighbour(-distance),
+                             .peer = self.neighbour(-distance),
                              .dst = buffers.out,
                              .bytes = bytes});
     has_received = true;
   }
   for (int step = distance / 2; step >= 1; step /= 2) {
-    if (position + step >= place.world_size) continue;
+    if (position + step >= self.world_size) continue;
     const StepIndex index = schedule.add({.kind = StepKind::kSend,
-                                          .peer = place.neighbour(step),
+                                          .peer = self.neighbour(step),
                                           .src = buffers.out,
                                           .bytes = bytes});
     if (has_received) schedule.wait_for(index, received);
   }
 }
 
-void dissemination_barrier(Schedule& schedule, const Place& place) {
+void dissemination_barrier(CollectiveSchedule& schedule, const GroupPosition& self) {
   std::uint32_t tag = 0;
   std::vector<StepIndex> before;
-  for (int distance = 1; distance < place.world_size; distance *= 2, ++tag) {
-    const Step send{.kind = StepKind::kSend, .peer = place.neighbour(distance), .tag = tag};
+  for (int distance = 1; distance < self.world_size; distance *= 2, ++tag) {
+    const Step send{.kind = StepKind::kSend, .peer = self.neighbour(distance), .tag = tag};
     const StepIndex sent = schedule.add(send);
     for (const StepIndex earlier : before)
       schedule.wait_for(sent, earlier);
-    const Step receive{.kind = StepKind::kReceive, .peer = place.neighbour(-distance), .tag = tag};
+    const Step receive{.kind = StepKind::kReceive, .peer = self.neighbour(-distance), .tag = tag};
     before.push_back(schedule.add(receive));
   }
 }

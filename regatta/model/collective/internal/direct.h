@@ -10,23 +10,28 @@
 // Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005; Hensgen, Finkel and Manber, 1988.
 #pragma once
 
-#include "regatta/model/collective/internal/place.h"
-#include "regatta/model/collective/internal/segments.h"
+#include "regatta/model/collective/internal/group_position.h"
+#include "regatta/model/collective/internal/rank_parts.h"
 #include "regatta/model/collective/schedule.h"
 
 namespace regatta::collective {
 
-void exchange_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers);
-void doubling_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers);
+void exchange_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                         const Buffers& buffers);
+void doubling_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                         const Buffers& buffers);
 // in: count elements, out: count * world_size.
-void direct_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers);
+void direct_all_gather(CollectiveSchedule& schedule, const GroupPosition& self,
+                       const Buffers& buffers);
 // in: count * world_size elements, out: count.
-void direct_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers);
+void direct_reduce_scatter(CollectiveSchedule& schedule, const GroupPosition& self,
+                           const Buffers& buffers);
 // The parts of `in` are of any length; buffers.count is that of the own one.
-void direct_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
-                             const Segments& segments);
+void direct_reduce_scatter_v(CollectiveSchedule& schedule, const GroupPosition& self,
+                             const Buffers& buffers, const RankParts& segments);
 // out: count elements; `in` is not used.
-void tree_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
-void dissemination_barrier(Schedule& schedule, const Place& place);
+void tree_broadcast(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+                    int root);
+void dissemination_barrier(CollectiveSchedule& schedule, const GroupPosition& self);
 
 }  // namespace regatta::collective

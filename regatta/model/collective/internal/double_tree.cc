@@ -60,12 +60,12 @@ Node member_node(int tree, int member, int count) {
 }
 
 // The trees over all ranks but the root, which stands above both.
-Node rooted_node(int tree, const Place& place, int root) {
-  const int count = place.world_size - 1;
-  const auto rank_of = [&](int member) { return (root + 1 + member) % place.world_size; };
+Node rooted_node(int tree, const GroupPosition& self, int root) {
+  const int count = self.world_size - 1;
+  const auto rank_of = [&](int member) { return (root + 1 + member) % self.world_size; };
   const int top = rank_of(tree == 0 ? 0 : other_member(0, count));
-  if (place.rank == root) return {kNobody, {top, kNobody}};
-  const Node node = member_node(tree, place.neighbour(-root - 1), count);
+  if (self.rank == root) return {kNobody, {top, kNobody}};
+  const Node node = member_node(tree, self.neighbour(-root - 1), count);
   const auto name = [&](int member) { return member == kNobody ? kNobody : rank_of(member); };
   return {node.is_root() ? root : rank_of(node.parent),
           {name(node.children[0]), name(node.children[1])}};
@@ -81,7 +81,7 @@ struct Chunk {
 // One of the trees, as one rank sees it.
 class Lane {
  public:
-  Lane(Schedule& schedule, int tree, const Node& node)
+  Lane(CollectiveSchedule& schedule, int tree, const Node& node)
       : schedule_(schedule), tree_(tree), node_(node) {}
 
   // Adds up the chunk of `in` and those of the children in `sum`, which a leaf does not use, and
@@ -149,7 +149,7 @@ class Lane {
     if (after != kNone) schedule_.wait_for(index, after);
   }
 
-  Schedule& schedule_;
+  CollectiveSchedule& schedule_;
   int tree_;
   Node node_;
   std::array<std::vector<StepIndex>, 2> from_children_;
@@ -175,30 +175,30 @@ void for_chunks(const Buffers& buffers, const TreeOptions& options, const Work& 
 
 }  // namespace
 
-void double_tree_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
-                            const TreeOptions& options) {
-  std::array<Lane, 2> lanes = {Lane(schedule, 0, member_node(0, place.rank, place.world_size)),
-                               Lane(schedule, 1, member_node(1, place.rank, place.world_size))};
+void double_tree_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                            const Buffers& buffers, const TreeOptions& options) {
+  std::array<Lane, 2> lanes = {Lane(schedule, 0, member_node(0, self.rank, self.world_size)),
+                               Lane(schedule, 1, member_node(1, self.rank, self.world_size))};
   for_chunks(buffers, options, [&](std::size_t tree, const Chunk& chunk) {
     const StepIndex made = lanes[tree].up(chunk, buffers.in, buffers.out);
     lanes[tree].down(chunk, buffers.out, made);
   });
 }
 
-void double_tree_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
-                           const TreeOptions& options) {
-  std::array<Lane, 2> lanes = {Lane(schedule, 0, rooted_node(0, place, root)),
-                               Lane(schedule, 1, rooted_node(1, place, root))};
+void double_tree_broadcast(CollectiveSchedule& schedule, const GroupPosition& self,
+                           const Buffers& buffers, int root, const TreeOptions& options) {
+  std::array<Lane, 2> lanes = {Lane(schedule, 0, rooted_node(0, self, root)),
+                               Lane(schedule, 1, rooted_node(1, self, root))};
   for_chunks(buffers, options, [&](std::size_t tree, const Chunk& chunk) {
     lanes[tree].down(chunk, buffers.out, kNone);
   });
 }
 
-void double_tree_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
-                        const TreeOptions& options) {
-  std::array<Lane, 2> lanes = {Lane(schedule, 0, rooted_node(0, place, root)),
-                               Lane(schedule, 1, rooted_node(1, place, root))};
-  std::byte* const sum = place.rank == root ? buffers.out : schedule.scratch(buffers.bytes());
+void double_tree_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                        const Buffers& buffers, int root, const TreeOptions& options) {
+  std::array<Lane, 2> lanes = {Lane(schedule, 0, rooted_node(0, self, root)),
+                               Lane(schedule, 1, rooted_node(1, self, root))};
+  std::byte* const sum = self.rank == root ? buffers.out : schedule.scratch(buffers.bytes());
   for_chunks(buffers, options,
              [&](std::size_t tree, const Chunk& chunk) { lanes[tree].up(chunk, buffers.in, sum); });
 }

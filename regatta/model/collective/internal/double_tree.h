@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-#include "regatta/model/collective/internal/place.h"
+#include "regatta/model/collective/internal/group_position.h"
 #include "regatta/model/collective/schedule.h"
 
 namespace regatta::collective {
@@ -22,13 +22,13 @@ struct TreeOptions {
 };
 
 // schedule.reduction is set by the caller; in, out: count elements, the same place or apart.
-void double_tree_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
-                            const TreeOptions& options = {});
+void double_tree_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                            const Buffers& buffers, const TreeOptions& options = {});
 // out: count elements; `in` is not used.
-void double_tree_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
-                           const TreeOptions& options = {});
+void double_tree_broadcast(CollectiveSchedule& schedule, const GroupPosition& self,
+                           const Buffers& buffers, int root, const TreeOptions& options = {});
 // out: count elements, at the root; elsewhere it is not used.
-void double_tree_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
-                        const TreeOptions& options = {});
+void double_tree_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                        const Buffers& buffers, int root, const TreeOptions& options = {});
 
 }  // namespace regatta::collective

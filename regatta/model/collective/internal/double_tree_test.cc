@@ -14,22 +14,25 @@ constexpr std::size_t kChunkBytes[] = {64, 1 << 20};
 
 TEST(DoubleTree, GivesTheSumOnEveryRank) {
   for (const std::size_t bytes : kChunkBytes)
-    expect_all_reduce([&](Schedule& schedule, const Place& place, const Buffers& buffers) {
-      double_tree_all_reduce(schedule, place, buffers, {.chunk_bytes = bytes});
-    });
+    expect_all_reduce(
+        [&](CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers) {
+          double_tree_all_reduce(schedule, self, buffers, {.chunk_bytes = bytes});
+        });
 }
 
 TEST(DoubleTree, BroadcastsFromAnyRoot) {
   for (const std::size_t bytes : kChunkBytes)
-    expect_broadcast([&](Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
-      double_tree_broadcast(schedule, place, buffers, root, {.chunk_bytes = bytes});
+    expect_broadcast([&](CollectiveSchedule& schedule, const GroupPosition& self,
+                         const Buffers& buffers, int root) {
+      double_tree_broadcast(schedule, self, buffers, root, {.chunk_bytes = bytes});
     });
 }
 
 TEST(DoubleTree, ReducesToAnyRoot) {
   for (const std::size_t bytes : kChunkBytes)
-    expect_reduce([&](Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
-      double_tree_reduce(schedule, place, buffers, root, {.chunk_bytes = bytes});
+    expect_reduce([&](CollectiveSchedule& schedule, const GroupPosition& self,
+                      const Buffers& buffers, int root) {
+      double_tree_reduce(schedule, self, buffers, root, {.chunk_bytes = bytes});
     });
 }
 
@@ -37,17 +40,17 @@ TEST(DoubleTree, SendsNoMoreThanItsHeaderSays) {
   constexpr std::size_t kCount = 2048;
   constexpr std::size_t kBytes = kCount * 4;
   for (const int ranks : {2, 3, 4, 5, 8, 9, 16, 31, 32, 33}) {
-    const Outcome reduced =
-        measure(ranks, kCount, kCount, kCount, [](auto& schedule, auto& place, auto& buffers) {
-          double_tree_all_reduce(schedule, place, buffers, {.chunk_bytes = 256});
+    const TrialOutcome reduced =
+        measure(ranks, kCount, kCount, kCount, [](auto& schedule, auto& self, auto& buffers) {
+          double_tree_all_reduce(schedule, self, buffers, {.chunk_bytes = 256});
         });
-    const Outcome spread =
-        measure(ranks, kCount, kCount, kCount, [](auto& schedule, auto& place, auto& buffers) {
-          double_tree_broadcast(schedule, place, buffers, 1, {.chunk_bytes = 256});
+    const TrialOutcome spread =
+        measure(ranks, kCount, kCount, kCount, [](auto& schedule, auto& self, auto& buffers) {
+          double_tree_broadcast(schedule, self, buffers, 1, {.chunk_bytes = 256});
         });
-    const Outcome collected =
-        measure(ranks, kCount, kCount, kCount, [](auto& schedule, auto& place, auto& buffers) {
-          double_tree_reduce(schedule, place, buffers, 1, {.chunk_bytes = 256});
+    const TrialOutcome collected =
+        measure(ranks, kCount, kCount, kCount, [](auto& schedule, auto& self, auto& buffers) {
+          double_tree_reduce(schedule, self, buffers, 1, {.chunk_bytes = 256});
         });
     for (int rank = 0; rank < ranks; ++rank) {
       EXPECT_LE(reduced.sent_by(rank), 2 * kBytes) << ranks;
@@ -63,9 +66,10 @@ TEST(DoubleTree, IsAsDeepAsALogarithm) {
     int depth = 1;
     while (1 << (depth - 1) < ranks)
       ++depth;
-    const Outcome reduced = measure(ranks, 2, 2, 2, [](auto& schedule, auto& place, auto& buffers) {
-      double_tree_all_reduce(schedule, place, buffers);
-    });
+    const TrialOutcome reduced =
+        measure(ranks, 2, 2, 2, [](auto& schedule, auto& self, auto& buffers) {
+          double_tree_all_reduce(schedule, self, buffers);
+        });
     // A sum waits for both children, whose messages may come at the same time.
     EXPECT_LE(reduced.rounds, 2 * depth) << ranks;
   }

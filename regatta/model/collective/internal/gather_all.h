@@ -7,17 +7,17 @@
 #include <optional>
 #include <vector>
 
-#include "regatta/model/collective/internal/place.h"
+#include "regatta/model/collective/internal/group_position.h"
 #include "regatta/model/collective/schedule.h"
 
 namespace regatta::collective {
 
-struct Gathered {
+struct GatheredMessages {
   std::vector<const std::byte*> messages;  // by rank; the own one among them
   std::vector<StepIndex> steps;            // all of the sends and receives
 };
 
-struct Message {
+struct GatherMessage {
   const std::byte* data = nullptr;
   std::size_t bytes = 0;  // the same on every rank
   std::uint32_t tag = 0;
@@ -25,17 +25,18 @@ struct Message {
 };
 
 // The others' messages arrive in scratch memory.
-inline Gathered gather_all(Schedule& schedule, const Place& place, const Message& message) {
-  Gathered gathered;
-  gathered.messages.assign(static_cast<std::size_t>(place.world_size), message.data);
-  for (int d = 1; d < place.world_size; ++d) {
+inline GatheredMessages gather_all(CollectiveSchedule& schedule, const GroupPosition& self,
+                                   const GatherMessage& message) {
+  GatheredMessages gathered;
+  gathered.messages.assign(static_cast<std::size_t>(self.world_size), message.data);
+  for (int d = 1; d < self.world_size; ++d) {
     gathered.steps.push_back(schedule.add({.kind = StepKind::kSend,
-                                           .peer = place.neighbour(d),
+                                           .peer = self.neighbour(d),
                                            .tag = message.tag,
                                            .src = message.data,
                                            .bytes = message.bytes}));
     if (message.written) schedule.wait_for(gathered.steps.back(), *message.written);
-    const int from = place.neighbour(-d);
+    const int from = self.neighbour(-d);
     std::byte* const at = schedule.scratch(message.bytes);
     gathered.messages[static_cast<std::size_t>(from)] = at;
     gathered.steps.push_back(schedule.add({.kind = StepKind::kReceive,

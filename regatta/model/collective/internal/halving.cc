@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "regatta/model/collective/internal/segments.h"
+#include "regatta/model/collective/internal/rank_parts.h"
 
 namespace regatta::collective {
 namespace {
@@ -22,11 +22,8 @@ std::vector<int> halves(int ranks) {
 // reducing, a rank works for `parts` ranks, itself and those behind it.
 class Halving {
  public:
-  Halving(Schedule& schedule, const Place& place, const Segments& segments)
-      : schedule_(schedule),
-        place_(place),
-        segments_(segments),
-        halves_(halves(place.world_size)) {}
+  Halving(CollectiveSchedule& schedule, const GroupPosition& self, const RankParts& segments)
+      : schedule_(schedule), self_(self), segments_(segments), halves_(halves(self.world_size)) {}
 
   // Reduces the own part to `result`. Partial results lie in `work`, which has the shape of `in`
   // and may be `in`.
@@ -36,12 +33,12 @@ class Halving {
       const int count = halves_[k] - half;
       const bool is_last = half == 1;
       const std::byte* const from = k == 0 ? in : work;
-      send(place_.neighbour(half), runs(half, count), from, tag(k));
+      send(self_.neighbour(half), runs(half, count), from, tag(k));
       std::vector<StepIndex> received;
       std::uint32_t number = 0;
-      for (const Range& run : runs(0, count)) {
+      for (const ByteRange& run : runs(0, count)) {
         const Step step{.kind = StepKind::kReceiveReduce,
-                        .peer = place_.neighbour(-half),
+                        .peer = self_.neighbour(-half),
                         .tag = tag(k) + number++,
                         .dst = is_last ? result : work + run.from,
                         .src = from + run.from,
@@ -62,12 +59,12 @@ class Halving {
       const int half = halves_[k + 1];
       const int count = halves_[k] - half;
       const std::uint32_t first = tag(k + halves_.size());
-      send(place_.neighbour(-half), runs(0, count), out, first);
+      send(self_.neighbour(-half), runs(0, count), out, first);
       std::uint32_t number = 0;
       std::vector<StepIndex> received;
-      for (const Range& run : runs(half, count))
+      for (const ByteRange& run : runs(half, count))
         received.push_back(add({.kind = StepKind::kReceive,
-                                .peer = place_.neighbour(half),
+                                .peer = self_.neighbour(half),
                                 .tag = first + number++,
                                 .dst = out + run.from,
                                 .bytes = run.bytes},
@@ -83,10 +80,10 @@ class Halving {
   static std::uint32_t tag(std::size_t round) { return static_cast<std::uint32_t>(round) * 2; }
 
   // The parts [first, first + count) that have bytes.
-  std::vector<Range> runs(int first, int count) const {
-    const int begin = place_.neighbour(first);
-    const int end = std::min(begin + count, place_.world_size);
-    std::vector<Range> all;
+  std::vector<ByteRange> runs(int first, int count) const {
+    const int begin = self_.neighbour(first);
+    const int end = std::min(begin + count, self_.world_size);
+    std::vector<ByteRange> all;
     const auto append = [&](int from, int to) {
       const std::size_t at = segments_.begin(from);
       const std::size_t end_at = segments_.of(to - 1).end();
@@ -104,9 +101,10 @@ class Halving {
     return index;
   }
 
-  void send(int peer, const std::vector<Range>& what, const std::byte* from, std::uint32_t first) {
+  void send(int peer, const std::vector<ByteRange>& what, const std::byte* from,
+            std::uint32_t first) {
     std::uint32_t number = 0;
-    for (const Range& run : what)
+    for (const ByteRange& run : what)
       add({.kind = StepKind::kSend,
            .peer = peer,
            .tag = first + number++,
@@ -116,39 +114,41 @@ class Halving {
   }
 
   void keep_middle(const std::byte* in, std::byte* work, int part) {
-    for (const Range& run : runs(part, 1))
+    for (const ByteRange& run : runs(part, 1))
       note(schedule_.add({.kind = StepKind::kCopy,
                           .dst = work + run.from,
                           .src = in + run.from,
                           .bytes = run.bytes}));
   }
 
-  Schedule& schedule_;
-  Place place_;
-  Segments segments_;
+  CollectiveSchedule& schedule_;
+  GroupPosition self_;
+  RankParts segments_;
   std::vector<int> halves_;
   std::vector<StepIndex> made_;  // what made the parts that are here
 };
 
 }  // namespace
 
-void halving_doubling_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  const Segments segments{buffers.count, buffers.element_bytes, place.world_size};
-  Halving halving(schedule, place, segments);
-  halving.reduce(buffers.in, buffers.out, buffers.out + segments.begin(place.rank));
+void halving_doubling_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                                 const Buffers& buffers) {
+  const RankParts segments{buffers.count, buffers.element_bytes, self.world_size};
+  Halving halving(schedule, self, segments);
+  halving.reduce(buffers.in, buffers.out, buffers.out + segments.begin(self.rank));
   halving.gather(buffers.out, {});
 }
 
-void halving_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  const auto parts = static_cast<std::size_t>(place.world_size);
-  const Segments segments{buffers.count * parts, buffers.element_bytes, place.world_size};
+void halving_reduce_scatter(CollectiveSchedule& schedule, const GroupPosition& self,
+                            const Buffers& buffers) {
+  const auto parts = static_cast<std::size_t>(self.world_size);
+  const RankParts segments{buffers.count * parts, buffers.element_bytes, self.world_size};
   const std::size_t all = segments.end();
   // The last receive must not wait for the sends, which read `in`: the partner's would wait too.
   const bool is_aside = overlap(buffers.in, all, buffers.out, buffers.bytes());
   std::byte* const result = is_aside ? schedule.scratch(buffers.bytes()) : buffers.out;
   // Half of it is touched, so half of it is real memory.
   std::byte* const work = schedule.scratch(all);
-  Halving(schedule, place, segments).reduce(buffers.in, work, result);
+  Halving(schedule, self, segments).reduce(buffers.in, work, result);
   if (!is_aside) return;
   const StepIndex copy = schedule.add(
       {.kind = StepKind::kCopy, .dst = buffers.out, .src = result, .bytes = buffers.bytes()});
@@ -156,11 +156,12 @@ void halving_reduce_scatter(Schedule& schedule, const Place& place, const Buffer
     schedule.wait_for(copy, step);
 }
 
-void doubling_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  const auto parts = static_cast<std::size_t>(place.world_size);
-  const Segments segments{buffers.count * parts, buffers.element_bytes, place.world_size};
-  Halving halving(schedule, place, segments);
-  std::byte* const own = buffers.out + segments.begin(place.rank);
+void doubling_all_gather(CollectiveSchedule& schedule, const GroupPosition& self,
+                         const Buffers& buffers) {
+  const auto parts = static_cast<std::size_t>(self.world_size);
+  const RankParts segments{buffers.count * parts, buffers.element_bytes, self.world_size};
+  Halving halving(schedule, self, segments);
+  std::byte* const own = buffers.out + segments.begin(self.rank);
   std::vector<StepIndex> ready;
   if (own != buffers.in && buffers.count > 0) {
     ready.push_back(schedule.add(

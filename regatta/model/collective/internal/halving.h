@@ -12,16 +12,19 @@
 // Sources: Traeff, arXiv 2410.14234, 2024; Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005.
 #pragma once
 
-#include "regatta/model/collective/internal/place.h"
+#include "regatta/model/collective/internal/group_position.h"
 #include "regatta/model/collective/schedule.h"
 
 namespace regatta::collective {
 
 // schedule.reduction is set by the caller. in, out: count elements, the same place or apart.
-void halving_doubling_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers);
+void halving_doubling_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                                 const Buffers& buffers);
 // in: count * world_size elements, out: count; `out` may lie anywhere on `in`.
-void halving_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers);
+void halving_reduce_scatter(CollectiveSchedule& schedule, const GroupPosition& self,
+                            const Buffers& buffers);
 // in: count elements, out: count * world_size; `in` may lie anywhere on `out`.
-void doubling_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers);
+void doubling_all_gather(CollectiveSchedule& schedule, const GroupPosition& self,
+                         const Buffers& buffers);
 
 }  // namespace regatta::collective

@@ -34,11 +34,11 @@ TEST(HalvingDoubling, TakesTheStepsAndBytesOfItsHeaderForAnyNumberOfRanks) {
     const std::size_t each = 120;
     const std::size_t all = each * n;
     const std::size_t least = (n - 1) * each * 4;
-    const Outcome reduced = measure(ranks, all, all, all, halving_doubling_all_reduce);
+    const TrialOutcome reduced = measure(ranks, all, all, all, halving_doubling_all_reduce);
     EXPECT_EQ(reduced.rounds, 2 * rounds_for(ranks)) << ranks;
-    const Outcome scattered = measure(ranks, each, all, each, halving_reduce_scatter);
+    const TrialOutcome scattered = measure(ranks, each, all, each, halving_reduce_scatter);
     EXPECT_EQ(scattered.rounds, rounds_for(ranks)) << ranks;
-    const Outcome gathered = measure(ranks, each, each, all, doubling_all_gather);
+    const TrialOutcome gathered = measure(ranks, each, each, all, doubling_all_gather);
     EXPECT_EQ(gathered.rounds, rounds_for(ranks)) << ranks;
     for (int rank = 0; rank < ranks; ++rank) {
       EXPECT_EQ(reduced.sent_by(rank), 2 * least) << ranks;

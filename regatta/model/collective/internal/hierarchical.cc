@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "regatta/model/collective/data_type.h"
-#include "regatta/model/collective/internal/rows.h"
+#include "regatta/model/collective/internal/server_rows.h"
 
 namespace regatta::collective {
 namespace {
@@ -22,17 +22,18 @@ constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
 
 class Builder {
  public:
-  Builder(Schedule& schedule, const Place& place, const Buffers& buffers, const cost::Grid& grid)
+  Builder(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+          const cost::HierarchicalLayout& grid)
       : schedule_(schedule), buffers_(buffers), grid_(grid) {
     for (std::size_t s = 0; s < grid.servers.size(); ++s)
       for (std::size_t l = 0; l < grid.servers[s].size(); ++l)
-        if (grid.servers[s][l] == place.rank) {
+        if (grid.servers[s][l] == self.rank) {
           server_ = static_cast<int>(s);
           local_ = static_cast<int>(l);
         }
   }
 
-  void add_chunk(std::size_t number, const Range& chunk) {
+  void add_chunk(std::size_t number, const ByteRange& chunk) {
     chunk_ = number;
     range_ = chunk;
     first_step_ = static_cast<StepIndex>(schedule_.steps().size());
@@ -56,7 +57,7 @@ class Builder {
   int locals() const { return grid_.ranks_per_server(); }
 
   // The part [begin, end) of the elements of `range`, as shares of the whole.
-  Range part(const Range& range, double begin, double end) const {
+  ByteRange part(const ByteRange& range, double begin, double end) const {
     const std::size_t elements = range.bytes / buffers_.element_bytes;
     const auto at = [&](double share) {
       const auto index =
@@ -66,12 +67,12 @@ class Builder {
     return {range.from + at(begin), at(end) - at(begin)};
   }
   // What rank `local` of each server reduces of the chunk.
-  Range slice(int local) const {
+  ByteRange slice(int local) const {
     const double count = locals();
     return part(range_, local / count, (local + 1) / count);
   }
   // Server `server`'s part of a slice.
-  Range piece(int local, int server) const {
+  ByteRange piece(int local, int server) const {
     double begin = 0;
     for (int s = 0; s < server; ++s)
       begin += grid_.weights[static_cast<std::size_t>(s)];
@@ -82,7 +83,7 @@ class Builder {
 
   // kNone where there is nothing to move. What goes to a peer for one purpose goes chunk after
   // chunk: side by side all of them would end late, and nothing would come back meanwhile.
-  StepIndex send(int peer, std::uint32_t tag, const std::byte* base, const Range& what,
+  StepIndex send(int peer, std::uint32_t tag, const std::byte* base, const ByteRange& what,
                  StepIndex after) {
     if (what.bytes == 0) return kNone;
     const StepIndex step = add({.kind = StepKind::kSend,
@@ -95,7 +96,7 @@ class Builder {
     if (!is_first) schedule_.wait_for(step, std::exchange(last->second, step));
     return step;
   }
-  StepIndex receive(int peer, std::uint32_t tag, const Range& what, StepIndex after) {
+  StepIndex receive(int peer, std::uint32_t tag, const ByteRange& what, StepIndex after) {
     if (what.bytes == 0) return kNone;
     return add({.kind = StepKind::kReceive,
                 .peer = peer,
@@ -105,7 +106,7 @@ class Builder {
                after);
   }
   // out = base (op) what comes.
-  StepIndex reduce(int peer, std::uint32_t tag, const std::byte* base, const Range& what,
+  StepIndex reduce(int peer, std::uint32_t tag, const std::byte* base, const ByteRange& what,
                    StepIndex after, bool finishes) {
     if (what.bytes == 0) return kNone;
     return add({.kind = StepKind::kReceiveReduce,
@@ -127,15 +128,16 @@ class Builder {
   // Every rank gets its slice of the chunk, summed over the server.
   void reduce_inside() {
     for (int d = 1; d < locals(); ++d) {
-      const int local = around(local_, d, locals());
+      const int local = wrap_around(local_, d, locals());
       read_in_[static_cast<std::size_t>(local)] =
-          send(rank_at(grid_.servers, server_, local), tag_of(chunk_, Purpose::kGather, 0),
+          send(rank_at(grid_.servers, server_, local), tag_of(chunk_, MessagePurpose::kGather, 0),
                buffers_.in, slice(local), kNone);
     }
     for (int d = 1; d < locals(); ++d) {
       const std::byte* base = d == 1 ? buffers_.in : buffers_.out;
-      ready_ = reduce(rank_at(grid_.servers, server_, around(local_, -d, locals())),
-                      tag_of(chunk_, Purpose::kGather, 0), base, slice(local_), ready_, false);
+      ready_ =
+          reduce(rank_at(grid_.servers, server_, wrap_around(local_, -d, locals())),
+                 tag_of(chunk_, MessagePurpose::kGather, 0), base, slice(local_), ready_, false);
     }
   }
 
@@ -145,23 +147,23 @@ class Builder {
 
   void ring_between() {
     const int n = servers();
-    const int to = partner(around(server_, 1, n));
-    const int from = partner(around(server_, -1, n));
+    const int to = partner(wrap_around(server_, 1, n));
+    const int from = partner(wrap_around(server_, -1, n));
     std::vector<StepIndex> sent(static_cast<std::size_t>(n), kNone);
     StepIndex made = ready_;
     for (int k = 0; k + 1 < n; ++k) {
-      const int out = around(server_, -1 - k, n);
-      const int in = around(server_, -2 - k, n);
-      const auto tag = tag_of(chunk_, Purpose::kReduce, k);
+      const int out = wrap_around(server_, -1 - k, n);
+      const int in = wrap_around(server_, -2 - k, n);
+      const auto tag = tag_of(chunk_, MessagePurpose::kReduce, k);
       sent[static_cast<std::size_t>(out)] =
           send(to, tag, k == 0 ? sum() : buffers_.out, piece(local_, out), made);
       made = reduce(from, tag, sum(), piece(local_, in), ready_, k + 2 == n);
     }
     final_[static_cast<std::size_t>(server_)] = made;
     for (int k = 0; k + 1 < n; ++k) {
-      const int out = around(server_, -k, n);
-      const int in = around(server_, -1 - k, n);
-      const auto tag = tag_of(chunk_, Purpose::kResult, k);
+      const int out = wrap_around(server_, -k, n);
+      const int in = wrap_around(server_, -1 - k, n);
+      const auto tag = tag_of(chunk_, MessagePurpose::kResult, k);
       send(to, tag, buffers_.out, piece(local_, out), final_[static_cast<std::size_t>(out)]);
       // Its old content went away in the first half.
       final_[static_cast<std::size_t>(in)] =
@@ -173,22 +175,24 @@ class Builder {
     const int n = servers();
     std::vector<StepIndex> sent(static_cast<std::size_t>(n), kNone);
     for (int d = 1; d < n; ++d) {
-      const int owner = around(server_, d, n);
-      sent[static_cast<std::size_t>(owner)] = send(
-          partner(owner), tag_of(chunk_, Purpose::kReduce, 0), sum(), piece(local_, owner), ready_);
+      const int owner = wrap_around(server_, d, n);
+      sent[static_cast<std::size_t>(owner)] =
+          send(partner(owner), tag_of(chunk_, MessagePurpose::kReduce, 0), sum(),
+               piece(local_, owner), ready_);
     }
     StepIndex made = ready_;
-    const Range own = piece(local_, server_);
+    const ByteRange own = piece(local_, server_);
     for (int d = 1; d < n; ++d)
-      made = reduce(partner(around(server_, -d, n)), tag_of(chunk_, Purpose::kReduce, 0),
-                    d == 1 ? sum() : buffers_.out, own, made, d + 1 == n);
+      made =
+          reduce(partner(wrap_around(server_, -d, n)), tag_of(chunk_, MessagePurpose::kReduce, 0),
+                 d == 1 ? sum() : buffers_.out, own, made, d + 1 == n);
     final_[static_cast<std::size_t>(server_)] = made;
     for (int d = 1; d < n; ++d) {
-      send(partner(around(server_, d, n)), tag_of(chunk_, Purpose::kResult, 0), buffers_.out, own,
-           made);
-      const int owner = around(server_, -d, n);
+      send(partner(wrap_around(server_, d, n)), tag_of(chunk_, MessagePurpose::kResult, 0),
+           buffers_.out, own, made);
+      const int owner = wrap_around(server_, -d, n);
       final_[static_cast<std::size_t>(owner)] =
-          receive(partner(owner), tag_of(chunk_, Purpose::kResult, 0), piece(local_, owner),
+          receive(partner(owner), tag_of(chunk_, MessagePurpose::kResult, 0), piece(local_, owner),
                   sent[static_cast<std::size_t>(owner)]);
     }
   }
@@ -196,11 +200,11 @@ class Builder {
   // The others of the server get each piece of the slice as it is known.
   void spread_inside() {
     for (int s = 0; s < servers(); ++s) {
-      const auto tag = tag_of(chunk_, Purpose::kSpread, s);
+      const auto tag = tag_of(chunk_, MessagePurpose::kSpread, s);
       for (int d = 1; d < locals(); ++d) {
-        send(rank_at(grid_.servers, server_, around(local_, d, locals())), tag, buffers_.out,
+        send(rank_at(grid_.servers, server_, wrap_around(local_, d, locals())), tag, buffers_.out,
              piece(local_, s), final_[static_cast<std::size_t>(s)]);
-        const int local = around(local_, -d, locals());
+        const int local = wrap_around(local_, -d, locals());
         // In place its old content has to be sent before.
         const bool in_place = buffers_.in == buffers_.out;
         receive(rank_at(grid_.servers, server_, local), tag, piece(local, s),
@@ -209,16 +213,16 @@ class Builder {
     }
   }
 
-  Schedule& schedule_;
+  CollectiveSchedule& schedule_;
   const Buffers buffers_;
-  const cost::Grid& grid_;
+  const cost::HierarchicalLayout& grid_;
   int server_ = 0;
   int local_ = 0;
   std::vector<StepIndex> ends_;                                    // of the chunks so far
   std::map<std::pair<int, std::uint32_t>, StepIndex> last_sends_;  // by peer, purpose and index
   // Of the chunk under way.
   std::size_t chunk_ = 0;
-  Range range_;
+  ByteRange range_;
   StepIndex first_step_ = 0;
   std::vector<StepIndex> read_in_;  // by local: the send of the input's slice
   StepIndex ready_ = kNone;         // the own slice is summed over the server
@@ -227,12 +231,12 @@ class Builder {
 
 }  // namespace
 
-void hierarchical_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
-                             const cost::Grid& grid) {
+void hierarchical_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                             const Buffers& buffers, const cost::HierarchicalLayout& grid) {
   const std::size_t chunks =
       std::clamp<std::size_t>(buffers.bytes() / kChunkBytesMin, 1, kChunksMax);
   const std::size_t elements = (buffers.count + chunks - 1) / chunks;
-  Builder builder(schedule, place, buffers, grid);
+  Builder builder(schedule, self, buffers, grid);
   for (std::size_t chunk = 0; chunk * elements < buffers.count; ++chunk) {
     const std::size_t first = chunk * elements;
     const std::size_t count = std::min(elements, buffers.count - first);

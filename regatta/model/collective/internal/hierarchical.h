@@ -1,8 +1,7 @@
 // collective/internal/hierarchical.h: all_reduce between servers that each have the same number of
-// ranks (cost/grid.h): inside the server, then between the ranks that hold the same slice, then
-// inside again.
-// With N servers of P ranks and S the bytes of the vector, for a server with the share w of the
-// work (1/N where all links are alike), over the network:
+// ranks (cost/hierarchical_layout.h): inside the server, then between the ranks that hold the same
+// slice, then inside again. With N servers of P ranks and S the bytes of the vector, for a server
+// with the share w of the work (1/N where all links are alike), over the network:
 //   ring     sends 2(N-1)/N S, in 2(N-1) steps
 //   direct   sends (1 + (N-2) w) S, in 2 steps: everybody gives every owner its part and gets
 //            the results back, so a server on a slow link owns little, down to S sent at w = 0
@@ -12,14 +11,14 @@
 // and Gropp, IJHPCA 19(1), 2005; for the slow link notes of docs/history/2026-11-collectives.md.
 #pragma once
 
-#include "regatta/model/collective/internal/place.h"
+#include "regatta/model/collective/internal/group_position.h"
 #include "regatta/model/collective/schedule.h"
-#include "regatta/model/cost/grid.h"
+#include "regatta/model/cost/hierarchical_layout.h"
 
 namespace regatta::collective {
 
 // schedule.reduction is set by the caller; in, out: count elements.
-void hierarchical_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
-                             const cost::Grid& grid);
+void hierarchical_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                             const Buffers& buffers, const cost::HierarchicalLayout& grid);
 
 }  // namespace regatta::collective

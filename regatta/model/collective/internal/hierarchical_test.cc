@@ -12,21 +12,21 @@
 namespace regatta::collective {
 namespace {
 
-using cost::Grid;
+using cost::HierarchicalLayout;
 
-struct Outcome {
+struct TrialOutcome {
   std::vector<std::vector<std::int32_t>> in;
   std::vector<std::vector<std::int32_t>> out;
   bool ended = false;
 };
 
 // All ranks of the grid add their vectors; `sent` gets the bytes between each two.
-Outcome run(const Grid& grid, std::size_t count, bool in_place, unsigned seed,
-            std::vector<std::vector<std::size_t>>* sent = nullptr) {
+TrialOutcome run(const HierarchicalLayout& grid, std::size_t count, bool in_place, unsigned seed,
+                 std::vector<std::vector<std::size_t>>* sent = nullptr) {
   const int ranks = static_cast<int>(grid.servers.size()) * grid.ranks_per_server();
   const auto size = static_cast<std::size_t>(ranks);
-  Outcome result;
-  std::vector<Schedule> schedules(size);
+  TrialOutcome result;
+  std::vector<CollectiveSchedule> schedules(size);
   for (int rank = 0; rank < ranks; ++rank) {
     auto& in = result.in.emplace_back(count);
     for (std::size_t i = 0; i < count; ++i)
@@ -51,8 +51,8 @@ Outcome run(const Grid& grid, std::size_t count, bool in_place, unsigned seed,
   return result;
 }
 
-Grid random_grid(std::mt19937& random) {
-  Grid grid;
+HierarchicalLayout random_grid(std::mt19937& random) {
+  HierarchicalLayout grid;
   const std::size_t servers = 2 + random() % 4;
   const std::size_t locals = 1 + random() % 3;
   std::vector<int> ranks(servers * locals);
@@ -74,9 +74,9 @@ Grid random_grid(std::mt19937& random) {
 TEST(HierarchicalAllReduce, GivesEveryRankTheSumInAnyOrderOfSteps) {
   std::mt19937 random(11);
   for (unsigned round = 0; round < 60; ++round) {
-    const Grid grid = random_grid(random);
+    const HierarchicalLayout grid = random_grid(random);
     const std::size_t count = round % 5 == 0 ? 1 + random() % 9 : 1 + random() % 700000;
-    const Outcome result = run(grid, count, round % 2 == 0, round);
+    const TrialOutcome result = run(grid, count, round % 2 == 0, round);
     ASSERT_TRUE(result.ended) << "round " << round;
     for (std::size_t i = 0; i < count; ++i) {
       std::int32_t sum = 0;
@@ -92,12 +92,12 @@ TEST(HierarchicalAllReduce, SendsWhatItsHeaderSays) {
   constexpr std::size_t kCount = 1 << 20;
   constexpr std::size_t kBytes = kCount * 4;
   std::vector<std::vector<std::size_t>> sent;
-  const Grid two_by_two{{{0, 1}, {2, 3}}, {0.5, 0.5}, true};
+  const HierarchicalLayout two_by_two{{{0, 1}, {2, 3}}, {0.5, 0.5}, true};
   ASSERT_TRUE(run(two_by_two, kCount, false, 1, &sent).ended);
   EXPECT_EQ(sent[0][2] + sent[1][3] + sent[0][3] + sent[1][2], kBytes);  // of a server
   EXPECT_EQ(sent[0][3] + sent[1][2], 0U);
   EXPECT_EQ(sent[0][1], kBytes);  // 2 (P-1)/P S
-  const Grid slow{{{0}, {1}, {2}, {3}}, {1.0 / 3, 1.0 / 3, 1.0 / 3, 0}, false};
+  const HierarchicalLayout slow{{{0}, {1}, {2}, {3}}, {1.0 / 3, 1.0 / 3, 1.0 / 3, 0}, false};
   ASSERT_TRUE(run(slow, kCount, false, 2, &sent).ended);
   EXPECT_NEAR(static_cast<double>(sent[3][0] + sent[3][1] + sent[3][2]), kBytes, 64);
   EXPECT_NEAR(static_cast<double>(sent[0][3] + sent[1][3] + sent[2][3]), kBytes, 64);

@@ -10,7 +10,7 @@
 
 #include "regatta/model/collective/internal/chunk_window.h"
 #include "regatta/model/collective/internal/gather_all.h"
-#include "regatta/model/collective/internal/rows.h"
+#include "regatta/model/collective/internal/server_rows.h"
 #include "regatta/model/collective/streamed_copy.h"
 #include "regatta/model/cost/collective.h"
 
@@ -30,7 +30,7 @@ constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
 constexpr int kEveryone = -1;
 
 // Part k of `count` parts, as even as whole elements allow; ranges in bytes.
-Range nth_part(const Range& range, int k, int count, std::size_t element_bytes) {
+ByteRange nth_part(const ByteRange& range, int k, int count, std::size_t element_bytes) {
   const auto n = static_cast<std::size_t>(count);
   const std::size_t elements = range.bytes / element_bytes;
   const auto begin = [&](std::size_t i) {
@@ -47,12 +47,12 @@ int count_chunks(std::size_t bytes) {
 }
 
 // The servers in the order of their ranks when each is a whole subtree, else every rank alone.
-Rows rows_of(int ranks, const cost::Grid* grid) {
-  Rows alone;
+ServerRows rows_of(int ranks, const cost::HierarchicalLayout* grid) {
+  ServerRows alone;
   for (int rank = 0; rank < ranks; ++rank)
     alone.push_back({rank});
   if (grid == nullptr) return alone;
-  Rows rows = grid->servers;
+  ServerRows rows = grid->servers;
   for (auto& row : rows)
     std::sort(row.begin(), row.end());
   std::sort(rows.begin(), rows.end());
@@ -66,7 +66,7 @@ Rows rows_of(int ranks, const cost::Grid* grid) {
 }
 
 // A step that reduces what lies at `sources` to `out`.
-StepIndex add_reduction(Schedule& schedule, const Reduction& reduction,
+StepIndex add_reduction(CollectiveSchedule& schedule, const Reduction& reduction,
                         std::vector<const std::byte*> sources, std::byte* out, std::size_t bytes) {
   return schedule.add_call([reduction, sources = std::move(sources), out, bytes] {
     std::byte* const to = out;
@@ -77,11 +77,12 @@ StepIndex add_reduction(Schedule& schedule, const Reduction& reduction,
 class Builder {
  public:
   // The whole result goes to every rank, or to `root` alone.
-  Builder(Schedule& schedule, const Place& place, const Buffers& buffers, Rows rows, int root)
+  Builder(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+          ServerRows rows, int root)
       : schedule_(schedule),
         buffers_(buffers),
         rows_(std::move(rows)),
-        rank_(place.rank),
+        rank_(self.rank),
         root_(root),
         window_(schedule, kChunksAhead) {
     for (std::size_t s = 0; s < rows_.size(); ++s)
@@ -135,7 +136,7 @@ class Builder {
     }
   }
 
-  void add_chunk(const Range& chunk) {
+  void add_chunk(const ByteRange& chunk) {
     chunk_ = window_.chunk();
     range_ = chunk;
     read_in_.assign(static_cast<std::size_t>(locals()), kNone);
@@ -150,8 +151,10 @@ class Builder {
   }
 
   const Desk& desk() const { return desks_[window_.slot()]; }
-  Range slice(int local) const { return nth_part(range_, local, locals(), buffers_.element_bytes); }
-  Range piece(int local, int server) const {
+  ByteRange slice(int local) const {
+    return nth_part(range_, local, locals(), buffers_.element_bytes);
+  }
+  ByteRange piece(int local, int server) const {
     return nth_part(slice(local), server, servers(), buffers_.element_bytes);
   }
 
@@ -190,16 +193,16 @@ class Builder {
   void reduce_inside() {
     ready_ = kNone;
     if (locals() == 1) return;
-    const Range own = slice(local_);
+    const ByteRange own = slice(local_);
     std::vector<const std::byte*> sources(static_cast<std::size_t>(locals()));
     std::vector<StepIndex> arrived;
     sources[static_cast<std::size_t>(local_)] = buffers_.in + own.from;
     for (int d = 1; d < locals(); ++d) {
-      const auto tag = tag_of(chunk_, Purpose::kGather, 0);
-      const int to = around(local_, d, locals());
+      const auto tag = tag_of(chunk_, MessagePurpose::kGather, 0);
+      const int to = wrap_around(local_, d, locals());
       read_in_[static_cast<std::size_t>(to)] = send(
           rank_at(rows_, server_, to), tag, buffers_.in + slice(to).from, slice(to).bytes, kNone);
-      const int from = around(local_, -d, locals());
+      const int from = wrap_around(local_, -d, locals());
       std::byte* const at = desk().gathered + times(from, slice_bytes_);
       sources[static_cast<std::size_t>(from)] = at;
       arrived.push_back(receive(rank_at(rows_, server_, from), tag, at, own.bytes, kNone));
@@ -211,28 +214,28 @@ class Builder {
   }
 
   // This server's value of what lies at `range` of the vector.
-  const std::byte* value(const Range& range) const {
+  const std::byte* value(const ByteRange& range) const {
     return locals() > 1 ? desk().partial + (range.from - slice(local_).from)
                         : buffers_.in + range.from;
   }
-  std::byte* result(const Range& range) const {
+  std::byte* result(const ByteRange& range) const {
     return desk().result != nullptr ? desk().result : buffers_.out + range.from;
   }
 
   void reduce_between() {
     const int n = servers();
-    const Range own = piece(local_, server_);
+    const ByteRange own = piece(local_, server_);
     std::vector<const std::byte*> sources(static_cast<std::size_t>(n));
     std::vector<StepIndex> after{ready_};
     sources[static_cast<std::size_t>(server_)] = value(own);
     sent_.assign(static_cast<std::size_t>(n), kNone);
     for (int d = 1; d < n; ++d) {
-      const auto tag = tag_of(chunk_, Purpose::kReduce, 0);
-      const int to = around(server_, d, n);
-      const Range theirs = piece(local_, to);
+      const auto tag = tag_of(chunk_, MessagePurpose::kReduce, 0);
+      const int to = wrap_around(server_, d, n);
+      const ByteRange theirs = piece(local_, to);
       sent_[static_cast<std::size_t>(to)] =
           send(rank_at(rows_, to, local_), tag, value(theirs), theirs.bytes, ready_);
-      const int from = around(server_, -d, n);
+      const int from = wrap_around(server_, -d, n);
       std::byte* const at = desk().arrived + times(from, piece_bytes_);
       sources[static_cast<std::size_t>(from)] = at;
       after.push_back(receive(rank_at(rows_, from, local_), tag, at, own.bytes, kNone));
@@ -244,13 +247,13 @@ class Builder {
 
   void give_result_back() {
     const int n = servers();
-    const Range own = piece(local_, server_);
+    const ByteRange own = piece(local_, server_);
     for (int d = 1; d < n; ++d) {
-      const auto tag = tag_of(chunk_, Purpose::kResult, 0);
-      send(rank_at(rows_, around(server_, d, n), local_), tag, buffers_.out + own.from, own.bytes,
-           final_[static_cast<std::size_t>(server_)]);
-      const int owner = around(server_, -d, n);
-      const Range theirs = piece(local_, owner);
+      const auto tag = tag_of(chunk_, MessagePurpose::kResult, 0);
+      send(rank_at(rows_, wrap_around(server_, d, n), local_), tag, buffers_.out + own.from,
+           own.bytes, final_[static_cast<std::size_t>(server_)]);
+      const int owner = wrap_around(server_, -d, n);
+      const ByteRange theirs = piece(local_, owner);
       // In place, what lay there has to be sent before.
       final_[static_cast<std::size_t>(owner)] =
           receive(rank_at(rows_, owner, local_), tag, buffers_.out + theirs.from, theirs.bytes,
@@ -264,36 +267,36 @@ class Builder {
 
   // The others of the server get server `s`'s piece of the slice.
   void spread_inside(int s) {
-    const auto tag = tag_of(chunk_, Purpose::kSpread, s);
+    const auto tag = tag_of(chunk_, MessagePurpose::kSpread, s);
     for (int d = 1; d < locals(); ++d) {
-      const Range mine = piece(local_, s);
-      send(rank_at(rows_, server_, around(local_, d, locals())), tag, buffers_.out + mine.from,
+      const ByteRange mine = piece(local_, s);
+      send(rank_at(rows_, server_, wrap_around(local_, d, locals())), tag, buffers_.out + mine.from,
            mine.bytes, final_[static_cast<std::size_t>(s)]);
-      const int from = around(local_, -d, locals());
-      const Range theirs = piece(from, s);
+      const int from = wrap_around(local_, -d, locals());
+      const ByteRange theirs = piece(from, s);
       receive(rank_at(rows_, server_, from), tag, buffers_.out + theirs.from, theirs.bytes,
               read_in_[static_cast<std::size_t>(from)]);
     }
   }
 
   void give_result_to_root() {
-    const auto tag = tag_of(chunk_, Purpose::kResult, 0);
-    const Range own = piece(0, server_);
+    const auto tag = tag_of(chunk_, MessagePurpose::kResult, 0);
+    const ByteRange own = piece(0, server_);
     if (rank_ != root_) {
       send(root_, tag, desk().result, own.bytes, final_[static_cast<std::size_t>(server_)]);
       return;
     }
     for (int s = 0; s < servers(); ++s) {
       if (s == server_) continue;
-      const Range theirs = piece(0, s);
+      const ByteRange theirs = piece(0, s);
       receive(rank_at(rows_, s, 0), tag, buffers_.out + theirs.from, theirs.bytes,
               sent_[static_cast<std::size_t>(s)]);
     }
   }
 
-  Schedule& schedule_;
+  CollectiveSchedule& schedule_;
   const Buffers buffers_;
-  const Rows rows_;
+  const ServerRows rows_;
   const int rank_;
   const int root_;
   int server_ = 0;
@@ -304,7 +307,7 @@ class Builder {
   ChunkWindow window_;
   // Of the chunk under way.
   std::size_t chunk_ = 0;
-  Range range_;
+  ByteRange range_;
   StepIndex ready_ = kNone;         // the own slice is summed over the server
   std::vector<StepIndex> read_in_;  // by local: the send of the input's slice
   std::vector<StepIndex> sent_;     // by server: the send of its piece
@@ -312,8 +315,8 @@ class Builder {
 };
 
 // One step: everyone gets everything.
-void exchange(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  Gathered all = gather_all(schedule, place, {.data = buffers.in, .bytes = buffers.bytes()});
+void exchange(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers) {
+  GatheredMessages all = gather_all(schedule, self, {.data = buffers.in, .bytes = buffers.bytes()});
   const StepIndex sum = add_reduction(schedule, schedule.reduction, std::move(all.messages),
                                       buffers.out, buffers.bytes());
   for (const StepIndex step : all.steps)
@@ -322,64 +325,66 @@ void exchange(Schedule& schedule, const Place& place, const Buffers& buffers) {
 
 }  // namespace
 
-void ordered_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
-                        const cost::Grid* grid) {
-  const auto others = static_cast<std::size_t>(place.world_size - 1);
+void ordered_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                        const Buffers& buffers, const cost::HierarchicalLayout* grid) {
+  const auto others = static_cast<std::size_t>(self.world_size - 1);
   // Two ranks send no more this way: what the longer form would save is half of the additions.
   const auto small =
-      place.world_size == 2 ? kSmallOfTwo : static_cast<std::size_t>(cost::kSmallMessageBytes);
-  if (buffers.bytes() * others <= small) return exchange(schedule, place, buffers);
+      self.world_size == 2 ? kSmallOfTwo : static_cast<std::size_t>(cost::kSmallMessageBytes);
+  if (buffers.bytes() * others <= small) return exchange(schedule, self, buffers);
   // Sums in f64 would have to travel as such.
   const bool is_wide = schedule.reduction.sums_in_f64 && can_sum_in_f64(schedule.reduction);
-  Builder(schedule, place, buffers, rows_of(place.world_size, is_wide ? nullptr : grid), kEveryone);
+  Builder(schedule, self, buffers, rows_of(self.world_size, is_wide ? nullptr : grid), kEveryone);
 }
 
-void ordered_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
-  Builder(schedule, place, buffers, rows_of(place.world_size, nullptr), root);
+void ordered_reduce(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+                    int root) {
+  Builder(schedule, self, buffers, rows_of(self.world_size, nullptr), root);
 }
 
-void ordered_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers) {
-  std::vector<Range> parts;
-  for (std::size_t rank = 0; rank < static_cast<std::size_t>(place.world_size); ++rank)
+void ordered_reduce_scatter(CollectiveSchedule& schedule, const GroupPosition& self,
+                            const Buffers& buffers) {
+  std::vector<ByteRange> parts;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(self.world_size); ++rank)
     parts.push_back({rank * buffers.bytes(), buffers.bytes()});
-  ordered_reduce_scatter_v(schedule, place, buffers, Segments(std::move(parts)));
+  ordered_reduce_scatter_v(schedule, self, buffers, RankParts(std::move(parts)));
 }
 
-void ordered_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
-                              const Segments& parts) {
-  const Range own = parts.of(place.rank);
+void ordered_reduce_scatter_v(CollectiveSchedule& schedule, const GroupPosition& self,
+                              const Buffers& buffers, const RankParts& parts) {
+  const ByteRange own = parts.of(self.rank);
   const std::byte* const mine = buffers.in + own.from;
   const bool is_aside =
       buffers.out != mine && overlap(buffers.out, own.bytes, buffers.in, parts.end());
   std::byte* const out = is_aside ? schedule.scratch(own.bytes) : buffers.out;
   const int chunks = count_chunks(parts.bytes_max());
-  const auto cut = [&](const Range& part, int k) {
+  const auto cut = [&](const ByteRange& part, int k) {
     return nth_part(part, k, chunks, buffers.element_bytes);
   };
   const std::size_t desk_bytes = cut(own, 0).bytes;
   std::vector<std::byte*> desks;
   for (std::size_t i = 0; i < kChunksAhead; ++i)
-    desks.push_back(schedule.scratch(desk_bytes * static_cast<std::size_t>(place.world_size)));
+    desks.push_back(schedule.scratch(desk_bytes * static_cast<std::size_t>(self.world_size)));
   ChunkWindow window(schedule, kChunksAhead);
   std::vector<StepIndex> ends;
   for (int k = 0; k < chunks; ++k) {
-    const auto tag = tag_of(window.chunk(), Purpose::kReduce, 0);
-    const Range chunk = cut(own, k);
-    std::vector<const std::byte*> sources(static_cast<std::size_t>(place.world_size),
+    const auto tag = tag_of(window.chunk(), MessagePurpose::kReduce, 0);
+    const ByteRange chunk = cut(own, k);
+    std::vector<const std::byte*> sources(static_cast<std::size_t>(self.world_size),
                                           buffers.in + chunk.from);
     std::vector<StepIndex> steps;
     const auto add = [&](const Step& step) {
       if (step.bytes > 0) steps.push_back(window.add(schedule.add(step)));
     };
-    for (int d = 1; d < place.world_size; ++d) {
-      const int to = place.neighbour(d);
-      const Range theirs = cut(parts.of(to), k);
+    for (int d = 1; d < self.world_size; ++d) {
+      const int to = self.neighbour(d);
+      const ByteRange theirs = cut(parts.of(to), k);
       add({.kind = StepKind::kSend,
            .peer = to,
            .tag = tag,
            .src = buffers.in + theirs.from,
            .bytes = theirs.bytes});
-      const int from = place.neighbour(-d);
+      const int from = self.neighbour(-d);
       std::byte* const at = desks[window.slot()] + desk_bytes * static_cast<std::size_t>(from);
       sources[static_cast<std::size_t>(from)] = at;
       add({.kind = StepKind::kReceive, .peer = from, .tag = tag, .dst = at, .bytes = chunk.bytes});

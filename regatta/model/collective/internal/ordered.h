@@ -1,6 +1,6 @@
 // collective/internal/ordered.h: reductions whose bits depend on the inputs and their ranks
-// alone (Options::deterministic): every element is reduced by one tree (reduce_many.h). With p
-// ranks and S the bytes of the whole vector, a rank sends:
+// alone (CommunicatorOptions::deterministic): every element is reduced by one tree (reduce_many.h).
+// With p ranks and S the bytes of the whole vector, a rank sends:
 //   ordered_all_reduce      up to 16 KiB / (p-1) (p = 2: 256 KiB): 1 step, S to everyone; else
 //                           2 steps, 2(p-1)/p S: everyone gives every owner its part and gets
 //                           the result back
@@ -11,23 +11,25 @@
 // for some chunks of the vector, not for all of it.
 #pragma once
 
-#include "regatta/model/collective/internal/place.h"
-#include "regatta/model/collective/internal/segments.h"
+#include "regatta/model/collective/internal/group_position.h"
+#include "regatta/model/collective/internal/rank_parts.h"
 #include "regatta/model/collective/schedule.h"
-#include "regatta/model/cost/grid.h"
+#include "regatta/model/cost/hierarchical_layout.h"
 
 namespace regatta::collective {
 
 // schedule.reduction is set by the caller; in, out: count elements. `grid`: where the ranks are, or
 // null.
-void ordered_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
-                        const cost::Grid* grid);
+void ordered_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                        const Buffers& buffers, const cost::HierarchicalLayout* grid);
 // in: count * world_size elements, out: count.
-void ordered_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers);
+void ordered_reduce_scatter(CollectiveSchedule& schedule, const GroupPosition& self,
+                            const Buffers& buffers);
 // The parts of `in` are of any length; out: the own one.
-void ordered_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
-                              const Segments& parts);
+void ordered_reduce_scatter_v(CollectiveSchedule& schedule, const GroupPosition& self,
+                              const Buffers& buffers, const RankParts& parts);
 // in: count elements, out: count at the root.
-void ordered_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
+void ordered_reduce(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+                    int root);
 
 }  // namespace regatta::collective

@@ -17,17 +17,17 @@ constexpr std::uint32_t kGathered = 1;  // and the number of the batch
 
 class RailBuilder {
  public:
-  RailBuilder(Schedule& schedule, const Place& place, const Buffers& buffers,
+  RailBuilder(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
               const RailLayout& servers)
-      : schedule_(schedule), place_(place), buffers_(buffers), servers_(servers) {
+      : schedule_(schedule), self_(self), buffers_(buffers), servers_(servers) {
     for (std::size_t s = 0; s < servers.size(); ++s)
       for (std::size_t l = 0; l < servers[s].size(); ++l)
-        if (servers[s][l] == place.rank) {
+        if (servers[s][l] == self.rank) {
           server_ = s;
           local_ = l;
         }
     if (buffers.in != buffers.out) return;
-    const std::size_t all = part() * static_cast<std::size_t>(place.world_size);
+    const std::size_t all = part() * static_cast<std::size_t>(self.world_size);
     std::byte* const copy = schedule.scratch(all);
     aside_.push_back(schedule.add({.dst = copy, .src = buffers.in, .bytes = all}));
     buffers_.in = copy;
@@ -37,21 +37,21 @@ class RailBuilder {
     for (std::size_t d = 1; d < locals(); ++d) {
       const int to = own_server()[(local_ + d) % locals()];
       const int from = own_server()[(local_ + locals() - d) % locals()];
-      Sources given;
+      SourcePieces given;
       given.add(in_part(to), part());
       send_bundle(schedule_, {to, kDirect}, given, aside_);
-      Targets taken;
+      TargetPieces taken;
       taken.add(out_part(from), part());
       receive_bundle(schedule_, {from, kDirect}, taken, aside_);
     }
-    add_copy(out_part(place_.rank), in_part(place_.rank));
+    add_copy(out_part(self_.rank), in_part(self_.rank));
   }
 
   // Posted first: what comes over the network waits for nothing here.
   void receive_between() {
     for (std::size_t d = 1; d < servers_.size(); ++d) {
       const std::vector<int>& senders = servers_[(server_ + servers_.size() - d) % servers_.size()];
-      Targets parts;
+      TargetPieces parts;
       for (const int sender : senders)
         parts.add(out_part(sender), part());
       receive_bundle(schedule_, {senders[local_ % senders.size()], kDirect}, parts, aside_);
@@ -68,7 +68,7 @@ class RailBuilder {
     for (std::size_t step = 1; step < locals(); ++step) {
       give(first, last, (local_ + step) % locals(), batch);
       const std::size_t from = (local_ + locals() - step) % locals();
-      Targets places;
+      TargetPieces places;
       for (std::byte* parts : gathered)
         places.add(parts + part() * from, part());
       if (gathered.empty()) continue;
@@ -85,7 +85,7 @@ class RailBuilder {
         std::vector<StepIndex> after = {all, add_copy(parts + part() * local_, in_part(to))};
         // One after the other, each to another server: nobody is sent to by two at once.
         if (sent_before_) after.push_back(*sent_before_);
-        Sources message;
+        SourcePieces message;
         message.add(parts, part() * locals());
         sent_before_ = send_bundle(schedule_, {to, kDirect}, message, after);
       }
@@ -113,7 +113,7 @@ class RailBuilder {
 
   // The own parts for what local rank `local` serves.
   void give(std::size_t first, std::size_t last, std::size_t local, std::uint32_t batch) {
-    Sources parts;
+    SourcePieces parts;
     for (std::size_t d = first; d < last; ++d)
       for (const int to : owned(d, local))
         parts.add(in_part(to), part());
@@ -128,8 +128,8 @@ class RailBuilder {
     return copy;
   }
 
-  Schedule& schedule_;
-  Place place_;
+  CollectiveSchedule& schedule_;
+  GroupPosition self_;
   Buffers buffers_;
   const RailLayout& servers_;
   std::size_t server_ = 0;
@@ -140,10 +140,11 @@ class RailBuilder {
 
 }  // namespace
 
-void rail_all_to_all(Schedule& schedule, const Place& place, const Buffers& buffers,
-                     const RailLayout& servers, const RailOptions& options) {
+void rail_all_to_all(CollectiveSchedule& schedule, const GroupPosition& self,
+                     const Buffers& buffers, const RailLayout& servers,
+                     const RailOptions& options) {
   if (buffers.count == 0) return;
-  RailBuilder builder(schedule, place, buffers, servers);
+  RailBuilder builder(schedule, self, buffers, servers);
   const std::size_t others = servers.size() - 1;
   const std::size_t in_batch =
       std::clamp<std::size_t>(options.local_message_bytes / buffers.bytes(), 1, others + 1);

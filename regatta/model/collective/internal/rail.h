@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "regatta/model/collective/internal/place.h"
+#include "regatta/model/collective/internal/group_position.h"
 #include "regatta/model/collective/schedule.h"
 
 namespace regatta::collective {
@@ -30,7 +30,8 @@ struct RailOptions {
 };
 
 // in, out: count * world_size elements; they may be the same, and have no other overlap.
-void rail_all_to_all(Schedule& schedule, const Place& place, const Buffers& buffers,
-                     const RailLayout& servers, const RailOptions& options = {});
+void rail_all_to_all(CollectiveSchedule& schedule, const GroupPosition& self,
+                     const Buffers& buffers, const RailLayout& servers,
+                     const RailOptions& options = {});
 
 }  // namespace regatta::collective

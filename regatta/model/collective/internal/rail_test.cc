@@ -14,8 +14,9 @@ namespace regatta::collective {
 namespace {
 
 Build over(const RailLayout& servers, const RailOptions& options = {}) {
-  return [servers, options](Schedule& schedule, const Place& place, const Buffers& buffers) {
-    rail_all_to_all(schedule, place, buffers, servers, options);
+  return [servers, options](CollectiveSchedule& schedule, const GroupPosition& self,
+                            const Buffers& buffers) {
+    rail_all_to_all(schedule, self, buffers, servers, options);
   };
 }
 
@@ -61,7 +62,7 @@ TEST(RailAllToAll, LeavesNoRailAndSendsNoMoreThanItHasTo) {
   const RailLayout layout = {{0, 4, 8}, {1, 5, 9}, {2, 6, 10}, {3, 7, 11}};
   constexpr std::size_t kCount = 16;
   constexpr std::size_t kPart = kCount * 4;
-  const Outcome outcome = measure(12, kCount, 12 * kCount, 12 * kCount, over(layout));
+  const TrialOutcome outcome = measure(12, kCount, 12 * kCount, 12 * kCount, over(layout));
   ASSERT_TRUE(outcome.ended);
   for (std::size_t from = 0; from < 12; ++from)
     for (std::size_t to = 0; to < 12; ++to) {

@@ -23,27 +23,27 @@ constexpr StepIndex kNone = std::numeric_limits<StepIndex>::max();
 // Builds the steps of one rank; remembers for each segment what its pieces wait for.
 class RingBuilder {
  public:
-  RingBuilder(Schedule& schedule, const Place& place, const Segments& segments,
+  RingBuilder(CollectiveSchedule& schedule, const GroupPosition& self, const RankParts& segments,
               const RingOptions& options)
       : schedule_(schedule),
-        place_(place),
+        self_(self),
         segments_(segments),
         options_(options),
-        ready_(static_cast<std::size_t>(place.world_size)) {}
+        ready_(static_cast<std::size_t>(self.world_size)) {}
 
-  int segment(int distance) const { return place_.neighbour(distance); }
+  int segment(int distance) const { return self_.neighbour(distance); }
 
   // Sends segment k from `from` (its first byte); each piece after the step that made it.
   void send(int k, const std::byte* from, std::uint32_t step) {
     const std::size_t bytes = segments_.bytes(k);
-    const Cut cut = cut_range(bytes, options_);
+    const PieceSplit cut = split_into_pieces(bytes, options_);
     auto& ready = ready_[static_cast<std::size_t>(k)];
     ready.resize(cut.pieces, kNone);
     last_sends_.assign(cut.pieces, kNone);
     for (std::uint32_t i = 0; i < cut.pieces; ++i) {
       const std::size_t at = i * cut.piece_bytes;
       const StepIndex index = schedule_.add({.kind = StepKind::kSend,
-                                             .peer = place_.neighbour(1),
+                                             .peer = self_.neighbour(1),
                                              .tag = tag(step, i),
                                              .src = from + at,
                                              .bytes = std::min(cut.piece_bytes, bytes - at)});
@@ -61,14 +61,14 @@ class RingBuilder {
   void receive(int k, const Target& target, std::uint32_t step,
                const std::vector<StepIndex>& after = {}) {
     const std::size_t bytes = segments_.bytes(k);
-    const Cut cut = cut_range(bytes, options_);
+    const PieceSplit cut = split_into_pieces(bytes, options_);
     auto& ready = ready_[static_cast<std::size_t>(k)];
     ready.assign(cut.pieces, kNone);
     last_receives_.clear();
     for (std::uint32_t i = 0; i < cut.pieces; ++i) {
       const std::size_t at = i * cut.piece_bytes;
       Step piece{.kind = StepKind::kReceive,
-                 .peer = place_.neighbour(-1),
+                 .peer = self_.neighbour(-1),
                  .tag = tag(step, i),
                  .dst = target.to + at,
                  .bytes = std::min(cut.piece_bytes, bytes - at),
@@ -96,9 +96,9 @@ class RingBuilder {
   // Pieces of a step are fewer than 2^20.
   static std::uint32_t tag(std::uint32_t step, std::uint32_t piece) { return step << 20 | piece; }
 
-  Schedule& schedule_;
-  Place place_;
-  Segments segments_;
+  CollectiveSchedule& schedule_;
+  GroupPosition self_;
+  RankParts segments_;
   RingOptions options_;
   std::vector<std::vector<StepIndex>> ready_;  // by segment, then piece
   std::vector<StepIndex> receives_;
@@ -108,7 +108,7 @@ class RingBuilder {
 
 }  // namespace
 
-Cut cut_range(std::size_t bytes, const RingOptions& options) {
+PieceSplit split_into_pieces(std::size_t bytes, const RingOptions& options) {
   if (bytes == 0) return {};
   constexpr std::size_t kAlignment = 64;
   std::size_t piece =
@@ -118,11 +118,11 @@ Cut cut_range(std::size_t bytes, const RingOptions& options) {
   return {piece, static_cast<std::uint32_t>((bytes + piece - 1) / piece)};
 }
 
-void ring_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
-                     const RingOptions& options) {
-  const Segments segments{buffers.count, buffers.element_bytes, place.world_size};
-  RingBuilder ring(schedule, place, segments, options);
-  const int last = place.world_size - 2;
+void ring_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                     const Buffers& buffers, const RingOptions& options) {
+  const RankParts segments{buffers.count, buffers.element_bytes, self.world_size};
+  RingBuilder ring(schedule, self, segments, options);
+  const int last = self.world_size - 2;
   std::uint32_t step = 0;
   for (int s = 0; s <= last; ++s, ++step) {
     const int out_segment = ring.segment(-1 - s);
@@ -146,17 +146,18 @@ void ring_all_reduce(Schedule& schedule, const Place& place, const Buffers& buff
   }
 }
 
-void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers,
-                         const RingOptions& options) {
-  const auto parts = static_cast<std::size_t>(place.world_size);
-  ring_reduce_scatter_v(schedule, place, buffers,
-                        {buffers.count * parts, buffers.element_bytes, place.world_size}, options);
+void ring_reduce_scatter(CollectiveSchedule& schedule, const GroupPosition& self,
+                         const Buffers& buffers, const RingOptions& options) {
+  const auto parts = static_cast<std::size_t>(self.world_size);
+  ring_reduce_scatter_v(schedule, self, buffers,
+                        {buffers.count * parts, buffers.element_bytes, self.world_size}, options);
 }
 
-void ring_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
-                           const Segments& segments, const RingOptions& options) {
-  RingBuilder ring(schedule, place, segments, options);
-  const int last = place.world_size - 2;
+void ring_reduce_scatter_v(CollectiveSchedule& schedule, const GroupPosition& self,
+                           const Buffers& buffers, const RankParts& segments,
+                           const RingOptions& options) {
+  RingBuilder ring(schedule, self, segments, options);
+  const int last = self.world_size - 2;
   // Partial results alternate between two places: one arrives while the other leaves.
   // Of two ranks each sends while it receives the result. Were the receive to wait for the sends,
   // both would: a large message leaves when its receiver is ready. So a result on top of the input,
@@ -203,22 +204,23 @@ void ring_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers
   }
 }
 
-void ring_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers,
-                     const RingOptions& options) {
-  const auto parts = static_cast<std::size_t>(place.world_size);
-  ring_all_gather_v(schedule, place, buffers,
-                    {buffers.count * parts, buffers.element_bytes, place.world_size}, options);
+void ring_all_gather(CollectiveSchedule& schedule, const GroupPosition& self,
+                     const Buffers& buffers, const RingOptions& options) {
+  const auto parts = static_cast<std::size_t>(self.world_size);
+  ring_all_gather_v(schedule, self, buffers,
+                    {buffers.count * parts, buffers.element_bytes, self.world_size}, options);
 }
 
-void ring_all_gather_v(Schedule& schedule, const Place& place, const Buffers& buffers,
-                       const Segments& segments, const RingOptions& options) {
-  RingBuilder ring(schedule, place, segments, options);
-  std::byte* const own = buffers.out + segments.begin(place.rank);
+void ring_all_gather_v(CollectiveSchedule& schedule, const GroupPosition& self,
+                       const Buffers& buffers, const RankParts& segments,
+                       const RingOptions& options) {
+  RingBuilder ring(schedule, self, segments, options);
+  std::byte* const own = buffers.out + segments.begin(self.rank);
   std::vector<StepIndex> copied;
   if (own != buffers.in && buffers.count > 0)
     copied.push_back(schedule.add(
         {.kind = StepKind::kCopy, .dst = own, .src = buffers.in, .bytes = buffers.bytes()}));
-  for (int s = 0; s + 1 < place.world_size; ++s) {
+  for (int s = 0; s + 1 < self.world_size; ++s) {
     const auto step = static_cast<std::uint32_t>(s);
     const int out_segment = ring.segment(-s);
     const int in_segment = ring.segment(-1 - s);
@@ -233,11 +235,11 @@ void ring_all_gather_v(Schedule& schedule, const Place& place, const Buffers& bu
   }
 }
 
-void chain_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
-                     const RingOptions& options) {
-  const int position = (place.rank - root + place.world_size) % place.world_size;
+void chain_broadcast(CollectiveSchedule& schedule, const GroupPosition& self,
+                     const Buffers& buffers, int root, const RingOptions& options) {
+  const int position = (self.rank - root + self.world_size) % self.world_size;
   const std::size_t bytes = buffers.bytes();
-  const Cut cut = cut_range(bytes, options);
+  const PieceSplit cut = split_into_pieces(bytes, options);
   std::vector<StepIndex> receives;
   for (std::uint32_t i = 0; i < cut.pieces; ++i) {
     const std::size_t at = i * cut.piece_bytes;
@@ -248,14 +250,14 @@ void chain_broadcast(Schedule& schedule, const Place& place, const Buffers& buff
     if (position > 0) {
       Step receive = piece;
       receive.kind = StepKind::kReceive;
-      receive.peer = place.neighbour(-1);
+      receive.peer = self.neighbour(-1);
       receives.push_back(schedule.add(receive));
       if (i >= kReceivesAhead) schedule.wait_for(receives[i], receives[i - kReceivesAhead]);
     }
-    if (position + 1 < place.world_size) {
+    if (position + 1 < self.world_size) {
       Step send = piece;
       send.kind = StepKind::kSend;
-      send.peer = place.neighbour(1);
+      send.peer = self.neighbour(1);
       const StepIndex index = schedule.add(send);
       if (position > 0) schedule.wait_for(index, receives[i]);
     }

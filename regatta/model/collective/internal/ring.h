@@ -10,43 +10,45 @@
 // Source: Patarasuk and Yuan, JPDC 69(2), 2009.
 #pragma once
 
-#include "regatta/model/collective/internal/place.h"
-#include "regatta/model/collective/internal/segments.h"
+#include "regatta/model/collective/internal/group_position.h"
+#include "regatta/model/collective/internal/rank_parts.h"
 #include "regatta/model/collective/schedule.h"
 
 namespace regatta::collective {
 
 struct RingOptions {
-  // What a step is cut into, 4 KiB or more; 0: by its length (cut_range).
+  // What a step is cut into, 4 KiB or more; 0: by its length (split_into_pieces).
   std::size_t piece_bytes = 0;
 };
 
 // schedule.reduction is set by the caller; in, out: count elements.
-void ring_all_reduce(Schedule& schedule, const Place& place, const Buffers& buffers,
-                     const RingOptions& options = {});
+void ring_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                     const Buffers& buffers, const RingOptions& options = {});
 // in: count * world_size elements, out: count.
-void ring_reduce_scatter(Schedule& schedule, const Place& place, const Buffers& buffers,
-                         const RingOptions& options = {});
+void ring_reduce_scatter(CollectiveSchedule& schedule, const GroupPosition& self,
+                         const Buffers& buffers, const RingOptions& options = {});
 // in: count elements, out: count * world_size.
-void ring_all_gather(Schedule& schedule, const Place& place, const Buffers& buffers,
-                     const RingOptions& options = {});
+void ring_all_gather(CollectiveSchedule& schedule, const GroupPosition& self,
+                     const Buffers& buffers, const RingOptions& options = {});
 // The same with parts of any length: those of the whole vector, `in` of the first and `out` of the
 // second; buffers.count is that of the own part.
-void ring_reduce_scatter_v(Schedule& schedule, const Place& place, const Buffers& buffers,
-                           const Segments& segments, const RingOptions& options = {});
-void ring_all_gather_v(Schedule& schedule, const Place& place, const Buffers& buffers,
-                       const Segments& segments, const RingOptions& options = {});
+void ring_reduce_scatter_v(CollectiveSchedule& schedule, const GroupPosition& self,
+                           const Buffers& buffers, const RankParts& segments,
+                           const RingOptions& options = {});
+void ring_all_gather_v(CollectiveSchedule& schedule, const GroupPosition& self,
+                       const Buffers& buffers, const RankParts& segments,
+                       const RingOptions& options = {});
 // out: count elements; `in` is not used.
-void chain_broadcast(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
-                     const RingOptions& options = {});
+void chain_broadcast(CollectiveSchedule& schedule, const GroupPosition& self,
+                     const Buffers& buffers, int root, const RingOptions& options = {});
 
 // How a range of bytes is cut: pieces of equal length but the last, at most kPiecesMax unless they
 // would pass kPieceBytesMax, or of the bytes in `options`. The same on sender and receiver, who
 // both know only the length.
-struct Cut {
+struct PieceSplit {
   std::size_t piece_bytes = 0;
   std::uint32_t pieces = 0;
 };
-Cut cut_range(std::size_t bytes, const RingOptions& options = {});
+PieceSplit split_into_pieces(std::size_t bytes, const RingOptions& options = {});
 
 }  // namespace regatta::collective

@@ -14,21 +14,23 @@ std::size_t part_at(const Buffers& buffers, int rank) {
   return buffers.bytes() * static_cast<std::size_t>(rank);
 }
 
-void copy_part(Schedule& schedule, std::byte* to, const std::byte* from, std::size_t bytes) {
+void copy_part(CollectiveSchedule& schedule, std::byte* to, const std::byte* from,
+               std::size_t bytes) {
   if (to != from) schedule.add({.kind = StepKind::kCopy, .dst = to, .src = from, .bytes = bytes});
 }
 
 }  // namespace
 
-void direct_gather(Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
+void direct_gather(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+                   int root) {
   const std::size_t bytes = buffers.bytes();
-  if (place.rank != root) {
+  if (self.rank != root) {
     schedule.add({.kind = StepKind::kSend, .peer = root, .src = buffers.in, .bytes = bytes});
     return;
   }
   copy_part(schedule, buffers.out + part_at(buffers, root), buffers.in, bytes);
-  for (int distance = 1; distance < place.world_size; ++distance) {
-    const int from = place.neighbour(distance);
+  for (int distance = 1; distance < self.world_size; ++distance) {
+    const int from = self.neighbour(distance);
     schedule.add({.kind = StepKind::kReceive,
                   .peer = from,
                   .dst = buffers.out + part_at(buffers, from),
@@ -36,15 +38,16 @@ void direct_gather(Schedule& schedule, const Place& place, const Buffers& buffer
   }
 }
 
-void direct_scatter(Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
+void direct_scatter(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+                    int root) {
   const std::size_t bytes = buffers.bytes();
-  if (place.rank != root) {
+  if (self.rank != root) {
     schedule.add({.kind = StepKind::kReceive, .peer = root, .dst = buffers.out, .bytes = bytes});
     return;
   }
   copy_part(schedule, buffers.out, buffers.in + part_at(buffers, root), bytes);
-  for (int distance = 1; distance < place.world_size; ++distance) {
-    const int to = place.neighbour(distance);
+  for (int distance = 1; distance < self.world_size; ++distance) {
+    const int to = self.neighbour(distance);
     schedule.add({.kind = StepKind::kSend,
                   .peer = to,
                   .src = buffers.in + part_at(buffers, to),
@@ -52,17 +55,18 @@ void direct_scatter(Schedule& schedule, const Place& place, const Buffers& buffe
   }
 }
 
-void direct_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root) {
+void direct_reduce(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+                   int root) {
   const std::size_t bytes = buffers.bytes();
-  if (place.rank != root) {
+  if (self.rank != root) {
     schedule.add({.kind = StepKind::kSend, .peer = root, .src = buffers.in, .bytes = bytes});
     return;
   }
-  std::vector<const std::byte*> parts(static_cast<std::size_t>(place.world_size), buffers.in);
+  std::vector<const std::byte*> parts(static_cast<std::size_t>(self.world_size), buffers.in);
   std::vector<StepIndex> receives;
   std::byte* const arrivals = schedule.scratch(bytes * parts.size());
-  for (int distance = 1; distance < place.world_size; ++distance) {
-    const int from = place.neighbour(distance);
+  for (int distance = 1; distance < self.world_size; ++distance) {
+    const int from = self.neighbour(distance);
     std::byte* const at = arrivals + part_at(buffers, from);
     parts[static_cast<std::size_t>(from)] = at;
     receives.push_back(
@@ -88,14 +92,14 @@ void direct_reduce(Schedule& schedule, const Place& place, const Buffers& buffer
   }
 }
 
-void chain_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
-                  const RingOptions& options) {
+void chain_reduce(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+                  int root, const RingOptions& options) {
   // Position 0 is the root; the last position begins.
-  const int position = (place.rank - root + place.world_size) % place.world_size;
-  const bool is_first = position == place.world_size - 1;
+  const int position = (self.rank - root + self.world_size) % self.world_size;
+  const bool is_first = position == self.world_size - 1;
   const bool is_root = position == 0;
   const std::size_t bytes = buffers.bytes();
-  const Cut cut = cut_range(bytes, options);
+  const PieceSplit cut = split_into_pieces(bytes, options);
   std::byte* const partial = is_root ? buffers.out : (is_first ? nullptr : schedule.scratch(bytes));
   for (std::uint32_t i = 0; i < cut.pieces; ++i) {
     const std::size_t at = i * cut.piece_bytes;
@@ -103,7 +107,7 @@ void chain_reduce(Schedule& schedule, const Place& place, const Buffers& buffers
     StepIndex received = 0;
     if (!is_first)
       received = schedule.add({.kind = StepKind::kReceiveReduce,
-                               .peer = place.neighbour(1),
+                               .peer = self.neighbour(1),
                                .tag = i,
                                .dst = partial + at,
                                .src = buffers.in + at,
@@ -111,7 +115,7 @@ void chain_reduce(Schedule& schedule, const Place& place, const Buffers& buffers
                                .finishes = is_root});
     if (is_root) continue;
     const StepIndex sent = schedule.add({.kind = StepKind::kSend,
-                                         .peer = place.neighbour(-1),
+                                         .peer = self.neighbour(-1),
                                          .tag = i,
                                          .src = (is_first ? buffers.in : partial) + at,
                                          .bytes = part});

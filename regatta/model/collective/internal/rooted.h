@@ -9,19 +9,22 @@
 // same bits in every run.
 #pragma once
 
-#include "regatta/model/collective/internal/place.h"
+#include "regatta/model/collective/internal/group_position.h"
 #include "regatta/model/collective/internal/ring.h"
 #include "regatta/model/collective/schedule.h"
 
 namespace regatta::collective {
 
 // out: count * world_size elements, at the root; elsewhere it is not used.
-void direct_gather(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
+void direct_gather(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+                   int root);
 // in: count * world_size elements, at the root; elsewhere it is not used.
-void direct_scatter(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
+void direct_scatter(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+                    int root);
 // out: count elements, at the root; elsewhere it is not used. schedule.reduction is the caller's.
-void direct_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root);
-void chain_reduce(Schedule& schedule, const Place& place, const Buffers& buffers, int root,
-                  const RingOptions& options = {});
+void direct_reduce(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+                   int root);
+void chain_reduce(CollectiveSchedule& schedule, const GroupPosition& self, const Buffers& buffers,
+                  int root, const RingOptions& options = {});
 
 }  // namespace regatta::collective

@@ -9,12 +9,12 @@
 #pragma once
 
 #include "regatta/model/collective/call.h"
-#include "regatta/model/collective/internal/place.h"
+#include "regatta/model/collective/internal/group_position.h"
 #include "regatta/model/collective/schedule.h"
 
 namespace regatta::collective {
 
 // Writes the schedule of one rank, schedule.reduction included.
-void build_varying(Schedule& schedule, const Place& place, const Call& call);
+void build_varying(CollectiveSchedule& schedule, const GroupPosition& self, const Call& call);
 
 }  // namespace regatta::collective

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "regatta/base/core/text.h"
-#include "regatta/model/workload/internal/yaml_words.h"
+#include "regatta/model/workload/internal/yaml_enums.h"
 #include "regatta/model/workload/model_presets.h"
 
 namespace regatta::workload {
@@ -108,15 +108,15 @@ void read_sizes(const YamlMap& map, ModelShape& model) {
 }
 
 void read_kinds(const YamlMap& map, ModelShape& model) {
-  model.activation = map.choice_or("activation", model.activation, choices_of(kActivationKinds));
-  model.positions = map.choice_or("positions", model.positions, choices_of(kPositionKinds));
-  model.norm = map.choice_or("norm", model.norm, choices_of(kNorms));
+  model.activation = map.choice_or("activation", model.activation, enum_choices(kActivationKinds));
+  model.positions = map.choice_or("positions", model.positions, enum_choices(kPositionEncodings));
+  model.norm = map.choice_or("norm", model.norm, enum_choices(kNormKinds));
   model.linear_biases = map.boolean_or("linear_biases", model.linear_biases);
   model.qkv_biases = map.boolean_or("qkv_biases", model.qkv_biases);
   model.tied_embeddings = map.boolean_or("tied_embeddings", model.tied_embeddings);
   model.rope_theta = map.number_or("rope_theta", model.rope_theta, kRopeTheta);
   model.norm_eps = map.number_or("norm_eps", model.norm_eps, kNormEps);
-  if (map.has("rope_theta") && model.positions != Positions::kRotary)
+  if (map.has("rope_theta") && model.positions != PositionEncoding::kRotary)
     map.fail("rope_theta",
              "belongs to rotary positions; add positions: rotary, or leave the key out");
 }

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "regatta/model/workload/internal/yaml_words.h"
+#include "regatta/model/workload/internal/yaml_enums.h"
 
 namespace regatta::workload {
 namespace {
@@ -18,26 +18,26 @@ constexpr IntRange kDegree{1, 1'000'000};
 constexpr std::string_view kStageLayers = "stage_layers: ";
 
 std::optional<int> number(const YamlMap& map, const char* key, IntRange range) {
-  if (is_left_open(map, key)) return std::nullopt;
+  if (is_unset_or_auto(map, key)) return std::nullopt;
   return map.integer(key, range);
 }
 
 std::optional<std::vector<int>> numbers(const YamlMap& map, const char* key, IntRange range) {
-  if (is_left_open(map, key)) return std::nullopt;
+  if (is_unset_or_auto(map, key)) return std::nullopt;
   std::vector<int> values = map.integers(key, range);
   if (values.empty()) map.fail(key, "empty; give one number a stage, or leave the key out");
   return values;
 }
 
 std::optional<bool> boolean(const YamlMap& map, const char* key) {
-  if (is_left_open(map, key)) return std::nullopt;
+  if (is_unset_or_auto(map, key)) return std::nullopt;
   return map.boolean_or(key, false);
 }
 
 template <typename E, std::size_t kCount>
 std::optional<E> word(const YamlMap& map, const char* key, const std::array<E, kCount>& values) {
-  if (is_left_open(map, key)) return std::nullopt;
-  return map.choice(key, choices_of(values));
+  if (is_unset_or_auto(map, key)) return std::nullopt;
+  return map.choice(key, enum_choices(values));
 }
 
 // `a` of the key must divide b.
@@ -50,7 +50,7 @@ void divides(const YamlMap& map, const char* key, int a, const char* name, int b
 void check_schedule(const YamlMap& map, const StrategyRequest& request, const ModelShape& model) {
   const int parts = request.virtual_stages.value_or(1);
   if (request.schedule && request.virtual_stages) {
-    const bool is_interleaved = *request.schedule == Schedule::kInterleaved;
+    const bool is_interleaved = *request.schedule == PipelineSchedule::kInterleaved;
     if (is_interleaved && parts < 2)
       map.fail("virtual_stages", "schedule interleaved needs at least 2; change one of them");
     if (!is_interleaved && parts > 1) {
@@ -71,7 +71,7 @@ void check_schedule(const YamlMap& map, const StrategyRequest& request, const Mo
                          "so choose a product of at most {}",
                          *request.pp, parts, model.layers, model.layers));
   }
-  if (request.schedule == Schedule::kDualPipe && *request.pp % 2 != 0)
+  if (request.schedule == PipelineSchedule::kDualPipe && *request.pp % 2 != 0)
     map.fail("pp",
              fmt::format("dualpipe needs an even pp, not {}; change one of them", *request.pp));
 }
@@ -112,17 +112,17 @@ StrategyRequest read_strategy(const YamlMap& map) {
   // They say how many stages there are.
   if (request.stage_layers && !request.pp)
     request.pp = static_cast<int>(request.stage_layers->size());
-  request.schedule = word(map, "schedule", kSchedules);
-  request.context = word(map, "context", kContextKinds);
+  request.schedule = word(map, "schedule", kPipelineSchedules);
+  request.context = word(map, "context", kContextParallelisms);
   request.offload = word(map, "offload", kOffloads);
   request.recompute = word(map, "recompute", kRecomputes);
   request.sequence_parallel = boolean(map, "sequence_parallel");
   request.overlap = boolean(map, "overlap");
   // Here auto is a kind of compression.
   if (map.has("compression"))
-    request.compression = map.choice("compression", choices_of(kCompressions));
+    request.compression = map.choice("compression", enum_choices(kGradientCompressions));
   if (request.virtual_stages.value_or(1) > 1 && !request.schedule)
-    request.schedule = Schedule::kInterleaved;
+    request.schedule = PipelineSchedule::kInterleaved;
   return request;
 }
 

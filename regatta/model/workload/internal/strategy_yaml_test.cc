@@ -28,12 +28,12 @@ TEST(ReadStrategy, ReadsEveryKey) {
                                           .micro_batch = 3,
                                           .recompute = Recompute::kSelective,
                                           .overlap = false,
-                                          .compression = Compression::kAutomatic,
-                                          .schedule = Schedule::kInterleaved,
+                                          .compression = GradientCompression::kAutomatic,
+                                          .schedule = PipelineSchedule::kInterleaved,
                                           .virtual_stages = 5,
                                           .sequence_parallel = true,
                                           .cp = 2,
-                                          .context = ContextKind::kAllToAll,
+                                          .context = ContextParallelism::kAllToAll,
                                           .ep = 16,
                                           .zero = 3,
                                           .shard_ranks = 8,
@@ -53,7 +53,7 @@ TEST(ReadStrategy, LeavesToThePlannerWhatSaysAuto) {
 }
 
 TEST(ReadStrategy, TakesVirtualStagesForInterleaving) {
-  EXPECT_EQ(good_request("{virtual_stages: 2}").schedule, Schedule::kInterleaved);
+  EXPECT_EQ(good_request("{virtual_stages: 2}").schedule, PipelineSchedule::kInterleaved);
   EXPECT_EQ(good_request("{virtual_stages: 1}").schedule, std::nullopt);
 }
 

@@ -17,8 +17,8 @@ namespace {
 // worse.
 class Ranks {
  public:
-  Ranks(const Ways& ways, std::span<const Fault> faults)
-      : links_(ways.end_of.size(), 0), nodes_(count_nodes(ways), 0) {
+  Ranks(const FabricPaths& paths, std::span<const Fault> faults)
+      : links_(paths.end_of.size(), 0), nodes_(count_nodes(paths), 0) {
     std::vector<std::size_t> order(faults.size());  // the worst last, of equal harm the oldest
     std::iota(order.begin(), order.end(), 0);
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
@@ -42,9 +42,9 @@ class Ranks {
   std::size_t fault_of(std::uint32_t rank) const { return fault_of_[rank - 1]; }
 
  private:
-  static std::size_t count_nodes(const Ways& ways) {
+  static std::size_t count_nodes(const FabricPaths& paths) {
     int last = 0;
-    for (const NodeId node : ways.end_of)
+    for (const NodeId node : paths.end_of)
       last = std::max(last, node.value);
     return static_cast<std::size_t>(last) + 1;
   }
@@ -56,16 +56,16 @@ class Ranks {
 };
 
 // Whether a fault lies on some way to `leaf`.
-bool touches(const Ways& ways, const Fault& fault, NodeId leaf) {
+bool touches(const FabricPaths& paths, const Fault& fault, NodeId leaf) {
   if (fault.place == Place::kSwitch) return true;
   if (fault.place == Place::kHop && fault.node != leaf) return false;
-  const auto hops = ways.routes.next_hops(ways.start_of[fault.link], leaf);
+  const auto hops = paths.routes.next_hops(paths.start_of[fault.link], leaf);
   return std::ranges::find(hops, fault.link) != hops.end();
 }
 
 }  // namespace
 
-Ways::Ways(const topo::Graph& graph) : routes(graph) {
+FabricPaths::FabricPaths(const topo::Graph& graph) : routes(graph) {
   for (const topo::Link& link : graph.links) {
     start_of.insert(start_of.end(), {link.a, link.b});
     end_of.insert(end_of.end(), {link.b, link.a});
@@ -79,26 +79,26 @@ Ways::Ways(const topo::Graph& graph) : routes(graph) {
   }
 }
 
-Decision decide(const Ways& ways, std::span<const Fault> faults) {
+Decision decide(const FabricPaths& paths, std::span<const Fault> faults) {
   Decision decision;
   if (faults.empty()) return decision;
-  const Ranks ranks(ways, faults);
-  std::vector<bool> is_leaf(ways.end_of.size(), false);  // nodes are fewer than link ends
-  for (const NodeId leaf : ways.routes.leaves())
+  const Ranks ranks(paths, faults);
+  std::vector<bool> is_leaf(paths.end_of.size(), false);  // nodes are fewer than link ends
+  for (const NodeId leaf : paths.routes.leaves())
     is_leaf[leaf.index()] = true;
   // Of the best way from each switch: its worst fault, without the switch's own.
-  std::vector<std::uint32_t> worst(ways.end_of.size(), 0);
+  std::vector<std::uint32_t> worst(paths.end_of.size(), 0);
   std::vector<std::uint32_t> costs;
-  for (std::size_t i = 0; i < ways.switches.size(); ++i) {
-    const NodeId leaf = ways.routes.leaves()[i];
-    if (std::ranges::none_of(faults, [&](const Fault& one) { return touches(ways, one, leaf); }))
+  for (std::size_t i = 0; i < paths.switches.size(); ++i) {
+    const NodeId leaf = paths.routes.leaves()[i];
+    if (std::ranges::none_of(faults, [&](const Fault& one) { return touches(paths, one, leaf); }))
       continue;
     worst[leaf.index()] = 0;
-    for (const NodeId node : ways.switches[i]) {
-      const auto hops = ways.routes.next_hops(node, leaf);
+    for (const NodeId node : paths.switches[i]) {
+      const auto hops = paths.routes.next_hops(node, leaf);
       costs.clear();
       for (const std::uint32_t hop : hops) {
-        const NodeId next = ways.end_of[hop];
+        const NodeId next = paths.end_of[hop];
         costs.push_back(
             std::max({ranks.of_hop(hop, leaf), ranks.of_node(next), worst[next.index()]}));
       }

@@ -21,8 +21,8 @@
 namespace regatta::heal {
 
 enum class Harm : std::uint8_t {
-  kLoses,      // some packets
-  kEats,       // all packets, of all flows or of some
+  kLoss,       // some packets
+  kBlackHole,  // all packets, of all flows or of some
   kNoCarrier,  // it is down, as one of its ends says
 };
 
@@ -36,7 +36,7 @@ struct Fault {
   Place place = Place::kLink;
   std::uint32_t link = 0;  // kLink, kHop: by fabric::number_of()
   NodeId node;             // kSwitch: itself; kHop: the leaf that traffic goes to
-  Harm harm = Harm::kEats;
+  Harm harm = Harm::kBlackHole;
 
   // The same place, whatever its harm.
   bool is_at(const Fault& other) const {
@@ -46,8 +46,8 @@ struct Fault {
 };
 
 // The ways of a fabric as they are meant to be.
-struct Ways {
-  explicit Ways(const topo::Graph& graph);
+struct FabricPaths {
+  explicit FabricPaths(const topo::Graph& graph);
 
   fabric::Routes routes;
   std::vector<NodeId> start_of;               // per directed link
@@ -67,23 +67,23 @@ struct Withdrawal {
 };
 
 // Traffic between two leaves has no way that avoids this fault.
-struct Refusal {
+struct RefusedWithdrawal {
   NodeId from;
   NodeId to;
   std::size_t fault = 0;  // place in what decide() was given
 
-  friend bool operator==(const Refusal&, const Refusal&) = default;
+  friend bool operator==(const RefusedWithdrawal&, const RefusedWithdrawal&) = default;
 };
 
 struct Decision {
   std::vector<Withdrawal> withdrawals;  // by (leaf, node), only where a hop is missing
-  std::vector<Refusal> refusals;
+  std::vector<RefusedWithdrawal> refusals;
 };
 
 // `faults`: oldest first. Of two ways whose worst faults do equal harm, that of the younger fault
 // is the better one: what broke last is what stays in use when nothing else is left, so that
 // nothing has to move. Time: switches x leaves x next hops.
-Decision decide(const Ways& ways, std::span<const Fault> faults);
+Decision decide(const FabricPaths& paths, std::span<const Fault> faults);
 
 // "leaf0-spine1 from leaf0 to spine1", "switch spine0", "leaf0-spine1 from leaf0 towards leaf2".
 std::string to_string(const topo::Graph& graph, const Fault& fault);

@@ -18,14 +18,14 @@ topo::Graph graph_of_16k() {
 // A spine's link to a leaf breaks: the decision, and what changes at every switch.
 void bm_decide(benchmark::State& state) {
   const topo::Graph graph = graph_of_16k();
-  const Ways ways(graph);
-  const Tables tables(ways);
+  const FabricPaths paths(graph);
+  const Tables tables(paths);
   std::uint32_t link = 0;
-  while (graph.nodes[ways.start_of[link].index()].kind != topo::NodeKind::kSpine)
+  while (graph.nodes[paths.start_of[link].index()].kind != topo::NodeKind::kSpine)
     ++link;
-  const std::vector<Fault> faults = {{Place::kLink, link, {}, Harm::kEats}};
+  const std::vector<Fault> faults = {{Place::kLink, link, {}, Harm::kBlackHole}};
   for (auto _ : state)
-    benchmark::DoNotOptimize(tables.changes(decide(ways, faults)));
+    benchmark::DoNotOptimize(tables.changes(decide(paths, faults)));
 }
 BENCHMARK(bm_decide)->Unit(benchmark::kMillisecond);
 

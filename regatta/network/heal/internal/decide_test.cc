@@ -17,16 +17,16 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 TEST(Decide, WithdrawsNothingWhenNothingIsBroken) {
-  const TestWays fabric = TestWays::three_tiers();
-  const Decision decision = decide(fabric.ways, {});
+  const TestFabricPaths fabric = TestFabricPaths::three_tiers();
+  const Decision decision = decide(fabric.paths, {});
   EXPECT_THAT(decision.withdrawals, IsEmpty());
   EXPECT_THAT(decision.refusals, IsEmpty());
 }
 
 TEST(Decide, WithdrawsABrokenUplinkAtItsLeafOnly) {
-  const TestWays fabric = TestWays::two_tiers(3, 3);
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(3, 3);
   const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine1")};
-  const Decision decision = decide(fabric.ways, faults);
+  const Decision decision = decide(fabric.paths, faults);
   const std::vector<std::uint32_t> left = {fabric.link("leaf0", "spine0"),
                                            fabric.link("leaf0", "spine2")};
   EXPECT_THAT(decision.withdrawals,
@@ -36,9 +36,9 @@ TEST(Decide, WithdrawsABrokenUplinkAtItsLeafOnly) {
 }
 
 TEST(Decide, WithdrawsABrokenDownlinkAtAllLeavesForWhatLiesBelowItOnly) {
-  const TestWays fabric = TestWays::two_tiers(4, 2);
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(4, 2);
   const std::vector<Fault> faults = {fabric.broken_link("spine0", "leaf2")};
-  const Decision decision = decide(fabric.ways, faults);
+  const Decision decision = decide(fabric.paths, faults);
   std::vector<Withdrawal> expected;
   for (const std::string from : {"leaf0", "leaf1", "leaf3"})
     expected.push_back({fabric.node(from), fabric.node("leaf2"), {fabric.link(from, "spine1")}});
@@ -47,49 +47,49 @@ TEST(Decide, WithdrawsABrokenDownlinkAtAllLeavesForWhatLiesBelowItOnly) {
 }
 
 TEST(Decide, WithdrawsABrokenSwitchEverywhere) {
-  const TestWays fabric = TestWays::two_tiers(4, 3);
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(4, 3);
   const std::vector<Fault> faults = {fabric.broken_switch("spine2")};
-  const Decision decision = decide(fabric.ways, faults);
+  const Decision decision = decide(fabric.paths, faults);
   EXPECT_EQ(decision.withdrawals.size(), 12U);
   for (const Withdrawal& withdrawal : decision.withdrawals)
     for (const std::uint32_t hop : withdrawal.left)
-      EXPECT_NE(fabric.ways.end_of[hop], fabric.node("spine2"));
+      EXPECT_NE(fabric.paths.end_of[hop], fabric.node("spine2"));
 }
 
 TEST(Decide, WithdrawsAHopForOneLeafOnly) {
-  const TestWays fabric = TestWays::two_tiers(3, 2);
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(3, 2);
   const std::vector<Fault> faults = {
-      {Place::kHop, fabric.link("leaf0", "spine0"), fabric.node("leaf2"), Harm::kEats}};
-  EXPECT_THAT(decide(fabric.ways, faults).withdrawals,
+      {Place::kHop, fabric.link("leaf0", "spine0"), fabric.node("leaf2"), Harm::kBlackHole}};
+  EXPECT_THAT(decide(fabric.paths, faults).withdrawals,
               ElementsAre(Withdrawal{
                   fabric.node("leaf0"), fabric.node("leaf2"), {fabric.link("leaf0", "spine1")}}));
 }
 
 TEST(Decide, LeavesThoseAboveASpineAloneWhenItsWaysUpAreLeft) {
-  const TestWays fabric = TestWays::three_tiers();
+  const TestFabricPaths fabric = TestFabricPaths::three_tiers();
   // Each spine has two super-spines; one goes.
   const NodeId spine = fabric.node("spine0");
   std::uint32_t up = 0;
-  for (std::uint32_t link = 0; link < fabric.ways.end_of.size(); ++link)
-    if (fabric.ways.start_of[link] == spine &&
-        fabric.graph.nodes[fabric.ways.end_of[link].index()].kind == topo::NodeKind::kSuperSpine)
+  for (std::uint32_t link = 0; link < fabric.paths.end_of.size(); ++link)
+    if (fabric.paths.start_of[link] == spine &&
+        fabric.graph.nodes[fabric.paths.end_of[link].index()].kind == topo::NodeKind::kSuperSpine)
       up = link;
-  const std::vector<Fault> faults = {{Place::kLink, up, {}, Harm::kEats}};
-  const Decision decision = decide(fabric.ways, faults);
+  const std::vector<Fault> faults = {{Place::kLink, up, {}, Harm::kBlackHole}};
+  const Decision decision = decide(fabric.paths, faults);
   EXPECT_FALSE(decision.withdrawals.empty());
   for (const Withdrawal& withdrawal : decision.withdrawals)
     EXPECT_EQ(withdrawal.node, spine);
 }
 
 TEST(Decide, TakesNoSpineThatHasNoWayOn) {
-  const TestWays fabric = TestWays::three_tiers();
+  const TestFabricPaths fabric = TestFabricPaths::three_tiers();
   const NodeId spine = fabric.node("spine0");
   std::vector<Fault> faults;
-  for (std::uint32_t link = 0; link < fabric.ways.end_of.size(); ++link)
-    if (fabric.ways.start_of[link] == spine &&
-        fabric.graph.nodes[fabric.ways.end_of[link].index()].kind == topo::NodeKind::kSuperSpine)
-      faults.push_back({Place::kLink, link, {}, Harm::kEats});
-  const Decision decision = decide(fabric.ways, faults);
+  for (std::uint32_t link = 0; link < fabric.paths.end_of.size(); ++link)
+    if (fabric.paths.start_of[link] == spine &&
+        fabric.graph.nodes[fabric.paths.end_of[link].index()].kind == topo::NodeKind::kSuperSpine)
+      faults.push_back({Place::kLink, link, {}, Harm::kBlackHole});
+  const Decision decision = decide(fabric.paths, faults);
   // The two leaves of its group for the six leaves elsewhere; for each other the spine still
   // serves.
   std::set<std::pair<int, int>> ends;
@@ -103,47 +103,47 @@ TEST(Decide, TakesNoSpineThatHasNoWayOn) {
 }
 
 TEST(Decide, RefusesToCutALeafOffAndSaysWhichFaultItKeeps) {
-  const TestWays fabric = TestWays::two_tiers(2, 2);
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(2, 2);
   const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine0"),
                                      fabric.broken_link("leaf0", "spine1")};
-  const Decision decision = decide(fabric.ways, faults);
+  const Decision decision = decide(fabric.paths, faults);
   // What broke last stays in use.
   EXPECT_THAT(decision.withdrawals,
               ElementsAre(Withdrawal{
                   fabric.node("leaf0"), fabric.node("leaf1"), {fabric.link("leaf0", "spine1")}}));
   EXPECT_THAT(decision.refusals,
-              ElementsAre(Refusal{fabric.node("leaf0"), fabric.node("leaf1"), 1}));
+              ElementsAre(RefusedWithdrawal{fabric.node("leaf0"), fabric.node("leaf1"), 1}));
 }
 
 TEST(Decide, GoesBackToALossyWayWhenTheLastOneIsDead) {
-  const TestWays fabric = TestWays::two_tiers(2, 2);
-  const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine0", Harm::kLoses),
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(2, 2);
+  const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine0", Harm::kLoss),
                                      fabric.broken_link("leaf0", "spine1", Harm::kNoCarrier)};
-  const Decision decision = decide(fabric.ways, faults);
+  const Decision decision = decide(fabric.paths, faults);
   EXPECT_THAT(decision.withdrawals,
               ElementsAre(Withdrawal{
                   fabric.node("leaf0"), fabric.node("leaf1"), {fabric.link("leaf0", "spine0")}}));
   EXPECT_THAT(decision.refusals,
-              ElementsAre(Refusal{fabric.node("leaf0"), fabric.node("leaf1"), 0}));
+              ElementsAre(RefusedWithdrawal{fabric.node("leaf0"), fabric.node("leaf1"), 0}));
 }
 
 TEST(Decide, KeepsAllWaysToASwitchThatNoneLeadsAround) {
-  const TestWays fabric = TestWays::two_tiers(3, 2);
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(3, 2);
   const std::vector<Fault> faults = {fabric.broken_switch("leaf1")};
-  const Decision decision = decide(fabric.ways, faults);
+  const Decision decision = decide(fabric.paths, faults);
   EXPECT_THAT(decision.withdrawals, IsEmpty());
   EXPECT_THAT(decision.refusals,
-              ElementsAre(Refusal{fabric.node("leaf0"), fabric.node("leaf1"), 0},
-                          Refusal{fabric.node("leaf2"), fabric.node("leaf1"), 0}));
+              ElementsAre(RefusedWithdrawal{fabric.node("leaf0"), fabric.node("leaf1"), 0},
+                          RefusedWithdrawal{fabric.node("leaf2"), fabric.node("leaf1"), 0}));
 }
 
 TEST(Decide, NamesFaultsAsPeopleDo) {
-  const TestWays fabric = TestWays::two_tiers(3, 2);
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(3, 2);
   EXPECT_EQ(to_string(fabric.graph, fabric.broken_link("spine1", "leaf0")),
             "leaf0-spine1 from spine1 to leaf0");
   EXPECT_EQ(to_string(fabric.graph, fabric.broken_switch("spine1")), "switch spine1");
   EXPECT_EQ(to_string(fabric.graph, {Place::kHop, fabric.link("leaf0", "spine1"),
-                                     fabric.node("leaf2"), Harm::kEats}),
+                                     fabric.node("leaf2"), Harm::kBlackHole}),
             "leaf0-spine1 from leaf0 towards leaf2");
 }
 
@@ -151,22 +151,22 @@ TEST(Decide, NamesFaultsAsPeopleDo) {
 // the best and on the worst of them; -1: none on it.
 class Walk {
  public:
-  Walk(const TestWays& fabric, const std::vector<Fault>& faults)
+  Walk(const TestFabricPaths& fabric, const std::vector<Fault>& faults)
       : fabric_(fabric), faults_(faults) {
-    for (Withdrawal& one : decide(fabric.ways, faults).withdrawals)
+    for (Withdrawal& one : decide(fabric.paths, faults).withdrawals)
       left_[{one.node, one.leaf}] = std::move(one.left);
   }
 
   std::pair<int, int> decided(NodeId from, NodeId to) {
     return walk(from, to, -1, 0, [&](NodeId node) {
       const auto found = left_.find({node, to});
-      const auto all = fabric_.ways.routes.next_hops(node, to);
+      const auto all = fabric_.paths.routes.next_hops(node, to);
       return found == left_.end() ? std::vector(all.begin(), all.end()) : found->second;
     });
   }
   std::pair<int, int> possible(NodeId from, NodeId to) {
     return walk(from, to, -1, 0, [&](NodeId node) {
-      const auto all = fabric_.ways.routes.next_hops(node, to);
+      const auto all = fabric_.paths.routes.next_hops(node, to);
       return std::vector(all.begin(), all.end());
     });
   }
@@ -184,30 +184,30 @@ class Walk {
       for (const Fault& fault : faults_) {
         const bool meets =
             fault.place == Place::kSwitch
-                ? fault.node == fabric_.ways.end_of[hop]
+                ? fault.node == fabric_.paths.end_of[hop]
                 : fault.link == hop && (fault.place == Place::kLink || fault.node == to);
         if (meets) harm = std::max(harm, static_cast<int>(fault.harm));
       }
-      const auto ends = walk(fabric_.ways.end_of[hop], to, harm, depth + 1, hops);
+      const auto ends = walk(fabric_.paths.end_of[hop], to, harm, depth + 1, hops);
       range = {std::min(range.first, ends.first), std::max(range.second, ends.second)};
     }
     return range;
   }
 
-  const TestWays& fabric_;
+  const TestFabricPaths& fabric_;
   const std::vector<Fault>& faults_;
   std::map<std::pair<NodeId, NodeId>, std::vector<std::uint32_t>> left_;
 };
 
-std::vector<Fault> random_faults(const TestWays& fabric, std::mt19937& random) {
+std::vector<Fault> random_faults(const TestFabricPaths& fabric, std::mt19937& random) {
   std::vector<Fault> faults;
-  const auto& leaves = fabric.ways.routes.leaves();
+  const auto& leaves = fabric.paths.routes.leaves();
   for (auto count = random() % 12; count > 0; --count) {
     Fault fault;
     fault.place = static_cast<Place>(random() % 3);
     fault.harm = static_cast<Harm>(random() % 3);
     if (fault.place != Place::kSwitch)
-      fault.link = static_cast<std::uint32_t>(random() % fabric.ways.end_of.size());
+      fault.link = static_cast<std::uint32_t>(random() % fabric.paths.end_of.size());
     if (fault.place == Place::kHop) fault.node = leaves[random() % leaves.size()];
     if (fault.place == Place::kSwitch)
       fault.node = NodeId{static_cast<int>(random() % fabric.graph.nodes.size())};
@@ -221,11 +221,12 @@ std::vector<Fault> random_faults(const TestWays& fabric, std::mt19937& random) {
 TEST(Decide, NeverPartitionsNorLoopsAndUsesOnlyTheBestWaysThereAre) {
   std::mt19937 random(1);
   for (int i = 0; i < 400; ++i) {
-    const TestWays fabric = i % 2 == 0 ? TestWays::two_tiers(4, 3) : TestWays::three_tiers();
+    const TestFabricPaths fabric =
+        i % 2 == 0 ? TestFabricPaths::two_tiers(4, 3) : TestFabricPaths::three_tiers();
     const std::vector<Fault> faults = random_faults(fabric, random);
     Walk walk(fabric, faults);
-    for (const NodeId from : fabric.ways.routes.leaves()) {
-      for (const NodeId to : fabric.ways.routes.leaves()) {
+    for (const NodeId from : fabric.paths.routes.leaves()) {
+      for (const NodeId to : fabric.paths.routes.leaves()) {
         if (from == to) continue;
         const auto [best, worst] = walk.decided(from, to);
         EXPECT_EQ(best, walk.possible(from, to).first) << "try " << i;

@@ -68,9 +68,9 @@ struct LinuxSwitches::Switch {
   }
 };
 
-LinuxSwitches::LinuxSwitches(const topo::Graph& graph, const Ways& ways)
+LinuxSwitches::LinuxSwitches(const topo::Graph& graph, const FabricPaths& paths)
     : graph_(graph),
-      ways_(ways),
+      paths_(paths),
       of_node_(graph.nodes.size(), nullptr),
       addresses_of_(graph.nodes.size()) {
   for (std::size_t i = 0; i < graph.links.size(); ++i) {
@@ -83,9 +83,9 @@ LinuxSwitches::LinuxSwitches(const topo::Graph& graph, const Ways& ways)
 LinuxSwitches::~LinuxSwitches() = default;
 
 Result<std::unique_ptr<LinuxSwitches>> LinuxSwitches::open(const topo::Graph& graph,
-                                                           const Ways& ways,
+                                                           const FabricPaths& paths,
                                                            std::vector<SwitchSpace> spaces) {
-  std::unique_ptr<LinuxSwitches> all(new LinuxSwitches(graph, ways));
+  std::unique_ptr<LinuxSwitches> all(new LinuxSwitches(graph, paths));
   all->epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   if (!all->epoll_) return os::errno_error("epoll");
   for (SwitchSpace& space : spaces)
@@ -135,7 +135,7 @@ Status LinuxSwitches::learn_links(Switch& one, std::vector<CarrierChange>& chang
 
 Result<std::vector<Installed>> LinuxSwitches::installed() {
   std::map<std::uint32_t, NodeId> leaf_of;
-  for (const NodeId leaf : ways_.routes.leaves())
+  for (const NodeId leaf : paths_.routes.leaves())
     for (const std::uint32_t address : addresses_of_[leaf.index()])
       leaf_of[address] = leaf;
   std::vector<Installed> all;
@@ -152,8 +152,8 @@ Result<std::vector<Installed>> LinuxSwitches::installed() {
       if (!known) known = parts;
       if (known == parts) ++count;
     }));
-    for (const NodeId leaf : ways_.routes.leaves()) {
-      if (ways_.routes.next_hops(one->node, leaf).empty()) continue;
+    for (const NodeId leaf : paths_.routes.leaves()) {
+      if (paths_.routes.next_hops(one->node, leaf).empty()) continue;
       const auto& [known, count] = found[leaf];
       const bool is_whole = known && count == addresses_of_[leaf.index()].size();
       all.push_back({one->node, leaf, is_whole ? *known : std::vector<Part>()});
@@ -243,8 +243,8 @@ Status LinuxSwitches::keep_probe_ways() {
     Status made = await(*one);
     if (!made && made.error().code != Code::kConflict) return made;
     std::vector<RouteChange> routes;
-    for (const NodeId leaf : ways_.routes.leaves()) {
-      const auto hops = ways_.routes.next_hops(one->node, leaf);
+    for (const NodeId leaf : paths_.routes.leaves()) {
+      const auto hops = paths_.routes.next_hops(one->node, leaf);
       if (!hops.empty()) routes.push_back({one->node, leaf, even_parts(hops), {}, {}});
     }
     REGATTA_TRY_DO(send(*one, routes, kProbeTable));
@@ -259,8 +259,8 @@ Status LinuxSwitches::restore_probe_ways(const CarrierChange& change) {
   const bool forward = graph_.links[change.link.index()].a == change.node;
   const std::uint32_t link = fabric::number_of({change.link, forward});
   std::vector<RouteChange> routes;
-  for (const NodeId leaf : ways_.routes.leaves()) {
-    const auto hops = ways_.routes.next_hops(change.node, leaf);
+  for (const NodeId leaf : paths_.routes.leaves()) {
+    const auto hops = paths_.routes.next_hops(change.node, leaf);
     if (std::ranges::find(hops, link) != hops.end())
       routes.push_back({change.node, leaf, even_parts(hops), {}, {}});
   }
@@ -302,7 +302,7 @@ void LinuxSwitches::restore_all() {
 }
 
 Result<std::vector<CarrierChange>> LinuxSwitches::carriers() {
-  // Told apart from the changes, which count whatever becomes of the probes' ways.
+  // Told apart from the changes, which count whatever becomes of the probes' paths.
   if (!restored_) return std::exchange(restored_, {}).error();
   REGATTA_TRY_DO(hear(first_));
   std::vector<CarrierChange> changes = std::exchange(first_, {});

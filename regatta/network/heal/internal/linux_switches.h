@@ -26,7 +26,8 @@ struct SwitchSpace {
 class LinuxSwitches final : public Switches {
  public:
   // Visits each namespace for a moment. `graph` and `ways` must outlive this.
-  static Result<std::unique_ptr<LinuxSwitches>> open(const topo::Graph& graph, const Ways& ways,
+  static Result<std::unique_ptr<LinuxSwitches>> open(const topo::Graph& graph,
+                                                     const FabricPaths& paths,
                                                      std::vector<SwitchSpace> spaces);
   ~LinuxSwitches() override;
 
@@ -42,7 +43,7 @@ class LinuxSwitches final : public Switches {
 
  private:
   struct Switch;
-  LinuxSwitches(const topo::Graph& graph, const Ways& ways);
+  LinuxSwitches(const topo::Graph& graph, const FabricPaths& paths);
   Status add(SwitchSpace space);
   Status learn_links(Switch& one, std::vector<CarrierChange>& changes);
   Status send(Switch& one, std::span<const RouteChange> changes, std::uint8_t table);
@@ -52,7 +53,7 @@ class LinuxSwitches final : public Switches {
   void restore_all();
 
   const topo::Graph& graph_;
-  const Ways& ways_;
+  const FabricPaths& paths_;
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<Switch*> of_node_;
   std::vector<std::vector<std::uint32_t>> addresses_of_;  // per node: of the NICs below a leaf

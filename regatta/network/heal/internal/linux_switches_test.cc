@@ -15,7 +15,7 @@ namespace {
 
 using testing::SizeIs;
 
-class LinuxSwitchesOfALab : public HealedLab {
+class LinuxSwitchesOfALab : public HealerLabTest {
  protected:
   // Between random servers of different leaves: the flows, and where they go.
   void make_flows(int count) {
@@ -38,7 +38,7 @@ class LinuxSwitchesOfALab : public HealedLab {
   // By which link each flow leaves every switch on its way, as the kernels say; how many of these
   // are as predicted.
   std::vector<std::vector<std::uint32_t>> walk(const Tables& tables) {
-    std::vector<std::vector<std::uint32_t>> ways(flows_.size());
+    std::vector<std::vector<std::uint32_t>> paths(flows_.size());
     std::vector<NodeId> at;
     for (const auto& [from, to] : ends_)
       at.push_back(from);
@@ -53,14 +53,14 @@ class LinuxSwitchesOfALab : public HealedLab {
         const auto links = taken(node, asked);
         EXPECT_EQ(links.size(), asked.size());
         for (std::size_t k = 0; k < which.size(); ++k) {
-          ways[which[k]].push_back(links[k]);
+          paths[which[k]].push_back(links[k]);
           ++asked_;
           right_ += links[k] == predicted(tables, node, asked[k], ends_[which[k]].second) ? 1 : 0;
-          at[which[k]] = ways_->end_of[links[k]];
+          at[which[k]] = paths_->end_of[links[k]];
         }
       }
     }
-    return ways;
+    return paths;
   }
 
   std::vector<fabric::FiveTuple> flows_;
@@ -76,7 +76,7 @@ TEST_F(LinuxSwitchesOfALab, FindTheRoutesThatTheLabInstalled) {
   ASSERT_TRUE(installed) << installed.error().message;
   EXPECT_FALSE(installed->empty());
   for (const Installed& one : *installed)
-    EXPECT_EQ(one.parts, even_parts(ways_->routes.next_hops(one.node, one.leaf)));
+    EXPECT_EQ(one.parts, even_parts(paths_->routes.next_hops(one.node, one.leaf)));
   const auto carriers = switches_->carriers();
   ASSERT_TRUE(carriers);
   EXPECT_THAT(*carriers, SizeIs(0));
@@ -90,16 +90,16 @@ TEST_F(LinuxSwitchesOfALab, MoveNoHealthyFlowAndSendEachAsPredicted) {
   if (!std::filesystem::exists("/proc/sys/net/ipv4/fib_multipath_hash_seed"))
     GTEST_SKIP() << "this kernel has no hash seed per namespace";
   make_flows(10'000);
-  Tables tables(*ways_);
+  Tables tables(*paths_);
   auto before = walk(tables);
-  const std::vector<Fault> all = {{Place::kSwitch, 0, node("spine1"), Harm::kEats},
-                                  {Place::kLink, link("leaf2", "spine3"), {}, Harm::kEats},
-                                  {Place::kLink, link("spine4", "leaf3"), {}, Harm::kLoses},
-                                  {Place::kSwitch, 0, node("super0"), Harm::kEats}};
+  const std::vector<Fault> all = {{Place::kSwitch, 0, node("spine1"), Harm::kBlackHole},
+                                  {Place::kLink, link("leaf2", "spine3"), {}, Harm::kBlackHole},
+                                  {Place::kLink, link("spine4", "leaf3"), {}, Harm::kLoss},
+                                  {Place::kSwitch, 0, node("super0"), Harm::kBlackHole}};
   std::vector<Fault> faults;
   for (const Fault& fault : all) {
     faults.push_back(fault);
-    const auto changes = tables.changes(decide(*ways_, faults));
+    const auto changes = tables.changes(decide(*paths_, faults));
     ASSERT_FALSE(changes.empty());
     const Status applied = switches_->apply(changes);
     ASSERT_TRUE(applied) << applied.error().message;
@@ -109,7 +109,7 @@ TEST_F(LinuxSwitchesOfALab, MoveNoHealthyFlowAndSendEachAsPredicted) {
     int were_broken = 0;
     for (std::size_t i = 0; i < flows_.size(); ++i) {
       const bool was_broken = std::ranges::any_of(before[i], [&](std::uint32_t link) {
-        return fault.place == Place::kSwitch ? ways_->end_of[link] == fault.node
+        return fault.place == Place::kSwitch ? paths_->end_of[link] == fault.node
                                              : link == fault.link;
       });
       were_broken += was_broken ? 1 : 0;
@@ -123,7 +123,7 @@ TEST_F(LinuxSwitchesOfALab, MoveNoHealthyFlowAndSendEachAsPredicted) {
   ASSERT_TRUE(switches_->apply(back));
   tables.apply(back);
   for (const Installed& one : installed())
-    EXPECT_EQ(one.parts, even_parts(ways_->routes.next_hops(one.node, one.leaf)));
+    EXPECT_EQ(one.parts, even_parts(paths_->routes.next_hops(one.node, one.leaf)));
   walk(tables);
   EXPECT_EQ(right_, asked_);
   std::printf("%ld of %ld choices as predicted\n", right_, asked_);
@@ -177,8 +177,8 @@ TEST_F(LinuxSwitchesOfALab, KeepProbesOnTheWaysThatWereMeant) {
   ASSERT_GT(flows_.size(), 30U);
   ASSERT_TRUE(switches_->keep_probe_ways());
   const auto meant = taken(node("leaf0"), flows_);
-  const std::vector<Fault> faults = {{Place::kSwitch, 0, node("spine1"), Harm::kEats}};
-  ASSERT_TRUE(switches_->apply(Tables(*ways_).changes(decide(*ways_, faults))));
+  const std::vector<Fault> faults = {{Place::kSwitch, 0, node("spine1"), Harm::kBlackHole}};
+  ASSERT_TRUE(switches_->apply(Tables(*paths_).changes(decide(*paths_, faults))));
   EXPECT_NE(taken(node("leaf0"), flows_), meant);
   EXPECT_EQ(taken(node("leaf0"), flows_, topo::kProbeTos), meant);
   // Also after the interface of one was off, and for a second healer.
@@ -205,7 +205,7 @@ TEST_F(LinuxSwitchesOfALab, KeepProbesOnTheWaysThatWereMeant) {
 TEST_F(LinuxSwitchesOfALab, GetBackWhatAKernelForgot) {
   bring_up(lab_text("forgot", 4, 2, 0));
   if (IsSkipped()) return;
-  Healer healer(graph_, *ways_, *switches_, {{Seconds{0.2}, Seconds{1}, Seconds{10}}, false});
+  Healer healer(graph_, *paths_, *switches_, {{Seconds{0.2}, Seconds{1}, Seconds{10}}, false});
   ASSERT_TRUE(healer.start(os::monotonic_now()));
   set_up("spine1", "leaf0", false);
   const auto wait_for = [&](EventKind kind) {
@@ -229,7 +229,7 @@ TEST_F(LinuxSwitchesOfALab, GetBackWhatAKernelForgot) {
   set_up("spine1", "leaf0", true);
   ASSERT_TRUE(wait_for(EventKind::kReturned));
   for (const Installed& one : installed())
-    EXPECT_EQ(one.parts, even_parts(ways_->routes.next_hops(one.node, one.leaf)));
+    EXPECT_EQ(one.parts, even_parts(paths_->routes.next_hops(one.node, one.leaf)));
 }
 
 }  // namespace

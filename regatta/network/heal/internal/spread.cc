@@ -54,13 +54,13 @@ std::vector<std::size_t> gifts(const std::vector<std::uint32_t>& holder,
   std::vector<std::size_t> load;
   for (const std::uint32_t hop : left)
     load.push_back(pieces[hop]);
-  std::vector<std::size_t> gift(left.size(), 0);
+  std::vector<std::size_t> transfer(left.size(), 0);
   for (auto rest = std::ranges::count(holder, kNobody); rest > 0; --rest) {
     const auto least = static_cast<std::size_t>(std::ranges::min_element(load) - load.begin());
     ++load[least];
-    ++gift[least];
+    ++transfer[least];
   }
-  return gift;
+  return transfer;
 }
 
 std::vector<Part> to_parts(const std::vector<std::uint32_t>& holder) {
@@ -109,14 +109,14 @@ std::vector<Part> respread(std::span<const Part> installed, std::span<const std:
     for (std::uint32_t& one : range)
       if (!contains(left, one)) one = kNobody;
   }
-  std::vector<std::size_t> gift = gifts(holder, left);
+  std::vector<std::size_t> transfer = gifts(holder, left);
   std::size_t taker = 0;
   for (std::uint32_t& one : holder) {
     if (one != kNobody) continue;
-    while (gift[taker] == 0)
+    while (transfer[taker] == 0)
       ++taker;
     one = left[taker];
-    --gift[taker];
+    --transfer[taker];
   }
   return to_parts(holder);
 }

@@ -30,7 +30,7 @@ std::vector<std::uint32_t> hops_of(std::span<const Part> parts);
 class Tables {
  public:
   // As they are meant to be.
-  explicit Tables(const Ways& ways) : ways_(ways) {}
+  explicit Tables(const FabricPaths& paths) : paths_(paths) {}
 
   std::vector<Part> parts(NodeId node, NodeId leaf) const;
   // What is installed; what is not set is as it is meant to be.
@@ -52,7 +52,7 @@ class Tables {
  private:
   using Key = std::pair<int, int>;  // leaf, node
 
-  const Ways& ways_;
+  const FabricPaths& paths_;
   std::map<Key, std::vector<Part>> altered_;  // where they are not as meant
 };
 

@@ -14,10 +14,10 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 TEST(Tables, ChangeOnlyTheRoutesThatHaveTo) {
-  const TestWays fabric = TestWays::two_tiers(4, 3);
-  Tables tables(fabric.ways);
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(4, 3);
+  Tables tables(fabric.paths);
   const std::vector<Fault> faults = {fabric.broken_link("spine0", "leaf2")};
-  const auto changes = tables.changes(decide(fabric.ways, faults));
+  const auto changes = tables.changes(decide(fabric.paths, faults));
   ASSERT_THAT(changes, SizeIs(3));
   for (const RouteChange& change : changes) {
     EXPECT_EQ(change.leaf, fabric.node("leaf2"));
@@ -28,33 +28,33 @@ TEST(Tables, ChangeOnlyTheRoutesThatHaveTo) {
         0);
   }
   tables.apply(changes);
-  EXPECT_THAT(tables.changes(decide(fabric.ways, faults)), IsEmpty());
+  EXPECT_THAT(tables.changes(decide(fabric.paths, faults)), IsEmpty());
 }
 
 TEST(Tables, ComeBackToWhatTheyAreMeantToBe) {
-  const TestWays fabric = TestWays::three_tiers();
+  const TestFabricPaths fabric = TestFabricPaths::three_tiers();
   std::mt19937 random(9);
-  Tables tables(fabric.ways);
+  Tables tables(fabric.paths);
   for (int i = 0; i < 200; ++i) {
     std::vector<Fault> faults;
     for (auto count = random() % 5; count > 0; --count)
       faults.push_back({Place::kLink,
-                        static_cast<std::uint32_t>(random() % fabric.ways.end_of.size()),
+                        static_cast<std::uint32_t>(random() % fabric.paths.end_of.size()),
                         {},
-                        Harm::kEats});
-    tables.apply(tables.changes(decide(fabric.ways, faults)));
+                        Harm::kBlackHole});
+    tables.apply(tables.changes(decide(fabric.paths, faults)));
   }
   tables.apply(tables.changes({}));
-  for (const NodeId leaf : fabric.ways.routes.leaves())
-    for (const NodeId node : fabric.ways.switches[0])
-      EXPECT_EQ(tables.parts(node, leaf), even_parts(fabric.ways.routes.next_hops(node, leaf)));
+  for (const NodeId leaf : fabric.paths.routes.leaves())
+    for (const NodeId node : fabric.paths.switches[0])
+      EXPECT_EQ(tables.parts(node, leaf), even_parts(fabric.paths.routes.next_hops(node, leaf)));
 }
 
 TEST(Tables, TellWhatWasReturned) {
-  const TestWays fabric = TestWays::two_tiers(2, 2);
-  Tables tables(fabric.ways);
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(2, 2);
+  Tables tables(fabric.paths);
   const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine0")};
-  tables.apply(tables.changes(decide(fabric.ways, faults)));
+  tables.apply(tables.changes(decide(fabric.paths, faults)));
   const auto changes = tables.changes({});
   ASSERT_THAT(changes, SizeIs(1));
   EXPECT_THAT(changes[0].returned, ElementsAre(fabric.link("leaf0", "spine0")));
@@ -63,28 +63,28 @@ TEST(Tables, TellWhatWasReturned) {
 
 // Whoever takes over from a killed healer finds its withdrawals and decides the same.
 TEST(Tables, ExplainWhatIsInstalledByFaults) {
-  const TestWays fabric = TestWays::two_tiers(3, 3);
-  Tables before(fabric.ways);
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(3, 3);
+  Tables before(fabric.paths);
   const std::vector<Fault> faults = {fabric.broken_link("leaf0", "spine1"),
                                      fabric.broken_link("spine0", "leaf2")};
-  const auto changes = before.changes(decide(fabric.ways, faults));
+  const auto changes = before.changes(decide(fabric.paths, faults));
   before.apply(changes);
-  Tables after(fabric.ways);
+  Tables after(fabric.paths);
   for (const RouteChange& change : changes)
     after.set(change.node, change.leaf, change.parts);
   const auto found = after.missing();
   EXPECT_THAT(found, SizeIs(4));  // leaf0 towards leaf1, and twice towards leaf2; leaf1 towards it
-  EXPECT_THAT(after.changes(decide(fabric.ways, found)), IsEmpty());
+  EXPECT_THAT(after.changes(decide(fabric.paths, found)), IsEmpty());
   EXPECT_THAT(after.changes({}), SizeIs(3));
 }
 
 TEST(Tables, KnowWhichRoutesUseALink) {
-  const TestWays fabric = TestWays::two_tiers(3, 2);
-  Tables tables(fabric.ways);
+  const TestFabricPaths fabric = TestFabricPaths::two_tiers(3, 2);
+  Tables tables(fabric.paths);
   const std::uint32_t up = fabric.link("leaf0", "spine0");
   EXPECT_THAT(tables.through(fabric.node("leaf0"), up), SizeIs(2));
   const std::vector<Fault> faults = {fabric.broken_link("spine0", "leaf2")};
-  tables.apply(tables.changes(decide(fabric.ways, faults)));
+  tables.apply(tables.changes(decide(fabric.paths, faults)));
   const auto left = tables.through(fabric.node("leaf0"), up);
   ASSERT_THAT(left, SizeIs(1));
   EXPECT_EQ(left[0].leaf, fabric.node("leaf1"));

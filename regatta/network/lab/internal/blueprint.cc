@@ -167,7 +167,7 @@ Result<Blueprint> make_blueprint(const topo::Cluster& cluster, int cores) {
   return blueprint;
 }
 
-os::Shape shape_for(BytesPerSecond rate) {
+os::EgressShape shape_for(BytesPerSecond rate) {
   const double burst = std::max(kLeastBurstBytes, rate.value * kBurstSeconds);
   const double queue = std::max(kLeastQueueBytes, rate.value * kQueueSeconds);
   return {rate, Bytes{static_cast<long long>(std::min(burst, 1e8))},

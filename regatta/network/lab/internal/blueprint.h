@@ -70,6 +70,6 @@ inline constexpr int kMtu = 9000;
 // The shaping of a cable's end. The burst holds one packet, so that a message after a pause takes
 // its size over the rate (with 64 KiB the first 64 KiB of each message would be free); the queue
 // of 40 ms lets TCP fill the link without seconds of waiting.
-os::Shape shape_for(BytesPerSecond rate);
+os::EgressShape shape_for(BytesPerSecond rate);
 
 }  // namespace regatta::lab

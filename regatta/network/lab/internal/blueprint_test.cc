@@ -115,7 +115,7 @@ TEST(Blueprint, RefusesRealServersAndNamesThatAreNoFileNames) {
 
 TEST(Shape, HoldsOnePacketAndFortyMilliseconds) {
   using namespace literals;
-  const os::Shape slow = shape_for(100_Mbps);
+  const os::EgressShape slow = shape_for(100_Mbps);
   EXPECT_EQ(slow.burst.value, 10 * 1024);
   EXPECT_GT(slow.burst.value, kMtu);
   EXPECT_EQ(slow.queue.value, 500000);

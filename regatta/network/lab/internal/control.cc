@@ -67,7 +67,7 @@ nlohmann::json parse(const std::string& text) {
 
 Result<nlohmann::json> request(const LabInfo& lab, const nlohmann::json& message) {
   REGATTA_TRY(path, path_in(lab.folder));
-  const auto socket = os::dial_unix(path);
+  const auto socket = os::connect_unix(path);
   if (!socket) return gone(lab.name);
   limit_waits(socket->get(), kClientSeconds);
   REGATTA_TRY_DO(send_all(socket->get(), message.dump()));

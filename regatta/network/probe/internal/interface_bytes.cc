@@ -20,14 +20,14 @@ namespace {
 const std::string kWhat = "counters of interfaces";
 
 template <typename Body>
-struct Question {
+struct EvidenceRequest {
   nlmsghdr head{};
   Body body{};
 };
 
 template <typename Body>
-Question<Body> question_for(std::uint16_t type) {
-  Question<Body> question;
+EvidenceRequest<Body> question_for(std::uint16_t type) {
+  EvidenceRequest<Body> question;
   question.head.nlmsg_len = sizeof question;
   question.head.nlmsg_type = type;
   question.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;

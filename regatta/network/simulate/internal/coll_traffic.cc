@@ -8,12 +8,12 @@
 
 #include "regatta/base/core/check.h"
 #include "regatta/model/collective/algorithms.h"
-#include "regatta/model/cost/grid.h"
+#include "regatta/model/cost/hierarchical_layout.h"
 
 namespace regatta::simulate {
 namespace {
 
-using collective::Schedule;
+using collective::CollectiveSchedule;
 using collective::Step;
 using collective::StepIndex;
 using collective::StepKind;
@@ -45,8 +45,9 @@ collective::Buffers buffers_of(Bytes bytes, std::size_t parts) {
   return {.in = in, .out = out, .count = elements, .element_bytes = 4};
 }
 
-cost::Sites sites_of(const SimulatedNetwork& network, std::span<const std::uint32_t> ranks) {
-  cost::Sites sites;
+cost::RankLocations sites_of(const SimulatedNetwork& network,
+                             std::span<const std::uint32_t> ranks) {
+  cost::RankLocations sites;
   for (const std::uint32_t rank : ranks) {
     const ServerId server = network.devices[rank].server;
     sites.server.push_back(server.value);
@@ -57,7 +58,7 @@ cost::Sites sites_of(const SimulatedNetwork& network, std::span<const std::uint3
 
 }  // namespace
 
-Status add_schedules(ScenarioWorkload& workload, std::span<const Schedule> schedules,
+Status add_schedules(ScenarioWorkload& workload, std::span<const CollectiveSchedule> schedules,
                      std::span<const std::uint32_t> ranks) {
   REGATTA_CHECK(schedules.size() == ranks.size());
   // Each message is a flow; what is no message, a flow of nothing.
@@ -110,19 +111,19 @@ Status add_schedules(ScenarioWorkload& workload, std::span<const Schedule> sched
 
 Status add_collective(ScenarioWorkload& workload, TrafficPattern pattern,
                       std::span<const std::uint32_t> ranks, Bytes bytes) {
-  std::vector<Schedule> schedules(ranks.size());
-  const cost::Sites sites = sites_of(workload.network, ranks);
-  const std::optional<cost::Grid> grid = cost::plan_grid(sites);
+  std::vector<CollectiveSchedule> schedules(ranks.size());
+  const cost::RankLocations sites = sites_of(workload.network, ranks);
+  const std::optional<cost::HierarchicalLayout> grid = cost::plan_hierarchical_layout(sites);
   if (pattern == TrafficPattern::kHierarchical && !grid) {
     return Error{Code::kInvalidInput,
                  "these ranks are no equal rows over several servers, so coll would take one ring; "
                  "write ring_all_reduce"};
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const collective::Place place{static_cast<int>(rank), static_cast<int>(ranks.size())};
+    const collective::GroupPosition place{static_cast<int>(rank), static_cast<int>(ranks.size())};
     const collective::Buffers whole = buffers_of(bytes, 1);
     const collective::Buffers part = buffers_of(bytes, ranks.size());
-    Schedule& schedule = schedules[rank];
+    CollectiveSchedule& schedule = schedules[rank];
     switch (pattern) {
       case TrafficPattern::kTree:
         collective::double_tree_all_reduce(schedule, place, whole);

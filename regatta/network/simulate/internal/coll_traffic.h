@@ -15,7 +15,8 @@ namespace regatta::simulate {
 // the communicator. A message leaves once what it waits for is done at the sender, and is received
 // once the receiver has done what comes before; copies and sums take no time. Fails with
 // kInvalidInput where a message has no sender, or as ScenarioWorkload::pair() does.
-Status add_schedules(ScenarioWorkload& workload, std::span<const collective::Schedule> schedules,
+Status add_schedules(ScenarioWorkload& workload,
+                     std::span<const collective::CollectiveSchedule> schedules,
                      std::span<const std::uint32_t> ranks);
 
 // One of kTree, kHalvingDoubling, kHierarchical, kPairwise, kRail over `bytes` of each rank

@@ -37,7 +37,7 @@ double bytes_of(const ScenarioWorkload& workload) {
 // The simulator's own ring, which keeps no schedules, is that of coll.
 TEST(CollTraffic, OfARingEndsWhenTheSimulatorsOwnRingDoes) {
   const SimulatedNetwork network(test_cluster(8, 1));
-  std::vector<collective::Schedule> schedules(8);
+  std::vector<collective::CollectiveSchedule> schedules(8);
   const auto at = [](unsigned bit) {
     return reinterpret_cast<std::byte*>(std::uintptr_t{1} << bit);
   };

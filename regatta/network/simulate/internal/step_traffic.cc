@@ -5,18 +5,18 @@
 
 #include <fmt/format.h>
 
-#include "regatta/model/pipeline/order.h"
+#include "regatta/model/pipeline/pipeline_order.h"
 #include "regatta/network/fabric/collective_traffic.h"
 
 namespace regatta::simulate {
 namespace {
 
-using pipeline::Piece;
-using pipeline::PieceKind;
+using pipeline::Pass;
+using pipeline::PassKind;
 
 class StepBuilder {
  public:
-  StepBuilder(ScenarioWorkload& workload, const SimulatedStep& shape, pipeline::Order order)
+  StepBuilder(ScenarioWorkload& workload, const SimulatedStep& shape, pipeline::PipelineOrder order)
       : workload_(workload), shape_(shape), order_(std::move(order)) {}
 
   void build() {
@@ -43,8 +43,8 @@ class StepBuilder {
     std::vector<std::uint32_t> backward(pieces);
     for (int stage = 0; stage < shape_.pp; ++stage) {
       std::uint32_t before = kNothing;
-      for (const Piece& piece : order_[size(stage)]) {
-        const bool is_forward = piece.kind == PieceKind::kForward;
+      for (const Pass& piece : order_[size(stage)]) {
+        const bool is_forward = piece.kind == PassKind::kForward;
         const std::uint32_t one =
             workload_.add_pause(is_forward ? shape_.forward : shape_.backward);
         if (before != kNothing) workload_.traffic.depend(one, before);
@@ -119,7 +119,7 @@ class StepBuilder {
 
   ScenarioWorkload& workload_;
   const SimulatedStep& shape_;
-  const pipeline::Order order_;
+  const pipeline::PipelineOrder order_;
   std::vector<std::uint32_t> last_of_;  // computation of each stage and replica
 };
 
@@ -136,7 +136,8 @@ Status add_step(ScenarioWorkload& workload, const Scenario& scenario, const Traf
     return wrong(fmt::format("tp {} x pp {} x dp {} are {} ranks; the cluster has {} devices",
                              shape.tp, shape.pp, shape.dp, ranks, there));
   }
-  const auto order = pipeline::order_of({.stages = shape.pp, .micro_batches = shape.micro_batches});
+  const auto order =
+      pipeline::pipeline_order({.stages = shape.pp, .micro_batches = shape.micro_batches});
   if (!order) return wrong(order.error().message);
   StepBuilder(workload, shape, *order).build();
   return {};

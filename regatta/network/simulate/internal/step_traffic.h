@@ -8,9 +8,9 @@
 namespace regatta::simulate {
 
 // The step of `item` on the first tp dp pp devices. Each stage of each replica computes its
-// micro-batches in the order of 1F1B (pipeline/order.h); all its tensor-parallel ranks send when it
-// has computed one. After its last backward the replicas of a stage add up their gradients, each
-// tensor-parallel rank in a ring of its own.
+// micro-batches in the order of 1F1B (pipeline/pipeline_order.h); all its tensor-parallel ranks
+// send when it has computed one. After its last backward the replicas of a stage add up their
+// gradients, each tensor-parallel rank in a ring of its own.
 //
 // Folded, such a ring is one flow: its 2 (dp - 1) steps wait for each other, so that all its
 // messages soon move as fast as the slowest of them; it then takes

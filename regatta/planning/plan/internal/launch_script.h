@@ -15,9 +15,9 @@
 namespace regatta::plan {
 
 // A part of the script's command line: a bash array of one flag a line.
-class Flags {
+class FlagArray {
  public:
-  explicit Flags(std::string name) : name_(std::move(name)) {}
+  explicit FlagArray(std::string name) : name_(std::move(name)) {}
 
   void add(std::string_view flag) { lines_.emplace_back(flag); }
   // The value is one word: quoted where it has to be.
@@ -42,14 +42,14 @@ std::string shell_word(std::string_view text);
 std::string script_head(const LaunchInput& input, const std::vector<std::string>& notes);
 
 // torchrun's flags for equal servers, of which each runs the script.
-Flags torchrun_flags(const LaunchInput& input);
+FlagArray torchrun_flags(const LaunchInput& input);
 
 // Of every part of the model, in its order.
 std::vector<int> layers_of_parts(const workload::ModelShape& model,
                                  const workload::Strategy& strategy);
 bool are_equal(std::span<const int> layers);
 
-Error cannot(Launcher launcher, std::string_view what, std::string_view remedy);
+Error unsupported_by(Launcher launcher, std::string_view what, std::string_view remedy);
 
 // The launchers. `micro_batches` as workload::micro_batches() counts them.
 Result<std::string> megatron_script(const LaunchInput& input, int micro_batches);
@@ -57,7 +57,7 @@ Result<std::string> deepspeed_script(const LaunchInput& input, int micro_batches
 Result<std::string> torchtitan_script(const LaunchInput& input, int micro_batches);
 
 template <typename Value>
-void Flags::add(std::string_view flag, const Value& value) {
+void FlagArray::add(std::string_view flag, const Value& value) {
   lines_.push_back(fmt::format("{} {}", flag, shell_word(fmt::format("{}", value))));
 }
 

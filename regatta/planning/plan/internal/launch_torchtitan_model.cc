@@ -89,13 +89,14 @@ std::string deepseek_definition(const ModelShape& model) {
 
 }  // namespace
 
-Status check_titan_model(const ModelShape& model) {
+Status check_torchtitan_model(const ModelShape& model) {
   const auto lacks = [](std::string_view what) {
-    return cannot(Launcher::kTorchrun, fmt::format("none of its models has {}", what),
-                  "take another model, or launch with megatron");
+    return unsupported_by(Launcher::kTorchrun, fmt::format("none of its models has {}", what),
+                          "take another model, or launch with megatron");
   };
-  if (model.positions != workload::Positions::kRotary) return lacks("other than rotary positions");
-  if (model.norm != workload::Norm::kRmsNorm) return lacks("layer norms");
+  if (model.positions != workload::PositionEncoding::kRotary)
+    return lacks("other than rotary positions");
+  if (model.norm != workload::NormKind::kRmsNorm) return lacks("layer norms");
   if (model.activation != workload::Activation::kSwiglu) return lacks("an MLP without a gate");
   if (model.linear_biases || model.qkv_biases) return lacks("biases");
   if (model.tied_embeddings) return lacks("tied embeddings");
@@ -106,7 +107,7 @@ Status check_titan_model(const ModelShape& model) {
   return {};
 }
 
-TitanModel titan_model(const ModelShape& model) {
+TorchtitanModel torchtitan_model(const ModelShape& model) {
   if (is_unchanged(model)) {
     for (const Known& known : kKnown) {
       if (known.preset == model.preset)

@@ -8,16 +8,16 @@
 
 namespace regatta::plan {
 
-struct TitanModel {
+struct TorchtitanModel {
   std::string name;        // "llama3"
   std::string flavor;      // "70B"
   std::string definition;  // of a flavor that torchtitan has not: how its source would write it
 };
 
 // Fails with kUnsupported for a shape that none of its models has.
-Status check_titan_model(const workload::ModelShape& model);
+Status check_torchtitan_model(const workload::ModelShape& model);
 
-// Requires check_titan_model(). Sources: torchtitan/models/{llama3,qwen3,deepseek_v3} of 0.2.
-TitanModel titan_model(const workload::ModelShape& model);
+// Requires check_torchtitan_model(). Sources: torchtitan/models/{llama3,qwen3,deepseek_v3} of 0.2.
+TorchtitanModel torchtitan_model(const workload::ModelShape& model);
 
 }  // namespace regatta::plan

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "regatta/planning/plan/internal/placement_tiles.h"
-#include "regatta/planning/plan/internal/slot_state.h"
+#include "regatta/planning/plan/internal/initial_assignments.h"
+#include "regatta/planning/plan/internal/placement_state.h"
 
 namespace regatta::plan {
 namespace {
@@ -19,22 +19,22 @@ constexpr int kDisturbances = 1000;  // without success, in turn: then the searc
 // Which of two scores a descent follows.
 enum class Aim { kTime, kSmooth, kCarried };
 
-bool is_below(const PlacementScore& a, const PlacementScore& b, Aim aim) {
+bool is_below(const PlacementObjective& a, const PlacementObjective& b, Aim aim) {
   if (aim == Aim::kTime) return a.is_below(b);
   constexpr double kLess = 1 - 1e-9;
   return aim == Aim::kSmooth ? a.smooth < b.smooth * kLess : a.carried < b.carried * kLess;
 }
 
-class Search {
+class PlacementLocalSearch {
  public:
-  Search(const SlotNetwork& network, const SearchLimits& limits)
+  PlacementLocalSearch(const PlacementProblem& network, const PlacementSearchLimits& limits)
       : network_(network), limits_(limits), random_(limits.seed) {}
 
-  SearchedLeaves run() {
-    std::vector<SlotState> starts = best_starts();
-    for (SlotState& start : starts) {
+  SearchedAssignment run() {
+    std::vector<PlacementState> starts = best_starts();
+    for (PlacementState& start : starts) {
       for (const Aim first : {Aim::kTime, Aim::kSmooth, Aim::kCarried}) {
-        SlotState state = start;
+        PlacementState state = start;
         improve(state, first);
         if (first == Aim::kCarried) improve(state, Aim::kSmooth);
         improve(state, Aim::kTime);
@@ -42,25 +42,26 @@ class Search {
         if (state.score().is_below(start.score())) start = state;
       }
     }
-    SlotState best = *std::min_element(
-        starts.begin(), starts.end(),
-        [](const SlotState& a, const SlotState& b) { return a.score().is_below(b.score()); });
+    PlacementState best = *std::min_element(starts.begin(), starts.end(),
+                                            [](const PlacementState& a, const PlacementState& b) {
+                                              return a.score().is_below(b.score());
+                                            });
     disturb(best);
     return {.leaf_of = best.leaves(), .evaluations = evaluations_};
   }
 
  private:
   bool is_spent() const { return evaluations_ >= limits_.evaluations; }
-  bool is_enough(const SlotState& state) const {
+  bool is_enough(const PlacementState& state) const {
     return state.score().time <= limits_.enough * (1 + 1e-9);
   }
 
   // Rank order is among them.
-  std::vector<SlotState> best_starts() const {
-    std::vector<SlotState> best = {SlotState(network_, rank_order_leaves(network_))};
-    for (const SlotLeaves& leaves : tiled_leaves(network_)) {
-      SlotState next(network_, leaves);
-      for (SlotState& held : best)
+  std::vector<PlacementState> best_starts() const {
+    std::vector<PlacementState> best = {PlacementState(network_, rank_order_assignment(network_))};
+    for (const LeafAssignment& leaves : initial_assignments(network_)) {
+      PlacementState next(network_, leaves);
+      for (PlacementState& held : best)
         if (next.score().is_below(held.score())) std::swap(next, held);
       const bool is_new = best.back().score().is_below(next.score());
       if (best.size() < kStarts && is_new) best.push_back(std::move(next));
@@ -70,17 +71,17 @@ class Search {
 
   // Slot -1: none helps.
   struct Best {
-    Change change{.slot = -1};
-    PlacementScore score;
+    PlacementMove change{.slot = -1};
+    PlacementObjective score;
   };
 
   // The best change of `slot` with the slots and free servers of `leaf`.
-  void consider(SlotState& state, Change change, Aim aim, Best& best) {
+  void consider(PlacementState& state, PlacementMove change, Aim aim, Best& best) {
     if (change.leaf == state.leaf(change.slot)) return;
     const auto attempt = [&](int other) {
       ++evaluations_;
       change.other = other;
-      const PlacementScore score = state.score_after(change);
+      const PlacementObjective score = state.score_after(change);
       if (is_below(score, best.score, aim)) best = {.change = change, .score = score};
     };
     if (state.free(change.leaf) > 0) attempt(-1);
@@ -89,7 +90,7 @@ class Search {
   }
 
   // Leaves that `slot` may want to go to: of those it talks to; where there are few slots, all.
-  std::vector<int> leaves_near(const SlotState& state, int slot) const {
+  std::vector<int> leaves_near(const PlacementState& state, int slot) const {
     std::vector<int> leaves;
     if (network_.slots <= kAllPairs) {
       for (std::size_t leaf = 0; leaf < network_.leaves.size(); ++leaf)
@@ -102,7 +103,7 @@ class Search {
     for (int i = network_.first_exchange[s]; i < network_.first_exchange[s + 1]; ++i) {
       const auto which =
           static_cast<std::size_t>(network_.exchange_of[static_cast<std::size_t>(i)]);
-      for (const Exchange::Member& member : network_.exchanges[which].members)
+      for (const AllToAllGroup::Member& member : network_.exchanges[which].members)
         leaves.push_back(state.leaf(member.slot));
     }
     std::sort(leaves.begin(), leaves.end());
@@ -110,7 +111,7 @@ class Search {
     return leaves;
   }
 
-  bool improve_slot(SlotState& state, int slot, const std::vector<int>& leaves, Aim aim) {
+  bool improve_slot(PlacementState& state, int slot, const std::vector<int>& leaves, Aim aim) {
     Best best{.score = state.score()};
     for (const int leaf : leaves)
       consider(state, {.slot = slot, .leaf = leaf}, aim, best);
@@ -120,7 +121,7 @@ class Search {
   }
 
   // Until no exchange with a near leaf helps.
-  void improve(SlotState& state, Aim aim) {
+  void improve(PlacementState& state, Aim aim) {
     bool is_better = true;
     while (is_better && !is_spent()) {
       is_better = false;
@@ -130,7 +131,7 @@ class Search {
   }
 
   // Exchanges of the slots behind the busiest uplinks with any others, while one helps.
-  void relieve(SlotState& state) {
+  void relieve(PlacementState& state) {
     std::vector<int> leaves(network_.leaves.size());
     for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
       leaves[leaf] = static_cast<int>(leaf);
@@ -151,7 +152,7 @@ class Search {
   int below(int count) { return static_cast<int>(random_() % static_cast<unsigned>(count)); }
 
   // Exchanges a few slots at random, one of them behind the busiest uplink.
-  std::vector<int> shake(SlotState& state) {
+  std::vector<int> shake(PlacementState& state) {
     std::vector<int> moved;
     const std::vector<int> busiest = state.busiest_slots();
     const int changes = 1 + below(6);
@@ -173,10 +174,10 @@ class Search {
     return moved;
   }
 
-  void disturb(SlotState& best) {
+  void disturb(PlacementState& best) {
     int failures = 0;
     while (failures < kDisturbances && !is_spent() && !is_enough(best)) {
-      SlotState state = best;
+      PlacementState state = best;
       const std::vector<int> moved = shake(state);
       if (network_.slots <= kAllPairs) {
         improve(state, Aim::kTime);
@@ -192,16 +193,16 @@ class Search {
     }
   }
 
-  const SlotNetwork& network_;
-  SearchLimits limits_;
+  const PlacementProblem& network_;
+  PlacementSearchLimits limits_;
   std::mt19937 random_;
   long long evaluations_ = 0;
 };
 
 }  // namespace
 
-SlotLeaves rank_order_leaves(const SlotNetwork& network) {
-  SlotLeaves leaf_of;
+LeafAssignment rank_order_assignment(const PlacementProblem& network) {
+  LeafAssignment leaf_of;
   for (std::size_t leaf = 0; leaf < network.leaves.size(); ++leaf)
     for (int i = 0; i < network.leaves[leaf].capacity(); ++i)
       leaf_of.push_back(static_cast<int>(leaf));
@@ -209,8 +210,9 @@ SlotLeaves rank_order_leaves(const SlotNetwork& network) {
   return leaf_of;
 }
 
-SearchedLeaves search_leaves(const SlotNetwork& network, const SearchLimits& limits) {
-  return Search(network, limits).run();
+SearchedAssignment search_assignment(const PlacementProblem& network,
+                                     const PlacementSearchLimits& limits) {
+  return PlacementLocalSearch(network, limits).run();
 }
 
 }  // namespace regatta::plan

@@ -2,23 +2,23 @@
 // with, and by construction and exchanges of two, for clusters of any size.
 #pragma once
 
-#include "regatta/planning/plan/internal/slot_network.h"
+#include "regatta/planning/plan/internal/placement_problem.h"
 
 namespace regatta::plan {
 
 // Slots in order onto the usable servers in order.
-SlotLeaves rank_order_leaves(const SlotNetwork& network);
+LeafAssignment rank_order_assignment(const PlacementProblem& network);
 
 // All of them, less those that cannot be below the best so far: for a dozen servers.
-SlotLeaves exhaustive_leaves(const SlotNetwork& network);
+LeafAssignment exhaustive_assignment(const PlacementProblem& network);
 
-struct SearchLimits {
+struct PlacementSearchLimits {
   unsigned seed = 1;
   long long evaluations = 1'500'000;  // of changes, in all
   double enough = 0;                  // seconds: no placement takes less
 };
-struct SearchedLeaves {
-  SlotLeaves leaf_of;
+struct SearchedAssignment {
+  LeafAssignment leaf_of;
   long long evaluations = 0;
 };
 // Tiles of stages and replicas (the shapes that cut the fewest connections off a grid) are laid
@@ -26,6 +26,7 @@ struct SearchedLeaves {
 // (Kernighan and Lin, Bell System Technical Journal 49(2), 1970, exchange pairs likewise), and
 // disturbed at their busiest uplink and improved again while `limits` last. Never worse than rank
 // order; the same for the same seed.
-SearchedLeaves search_leaves(const SlotNetwork& network, const SearchLimits& limits);
+SearchedAssignment search_assignment(const PlacementProblem& network,
+                                     const PlacementSearchLimits& limits);
 
 }  // namespace regatta::plan

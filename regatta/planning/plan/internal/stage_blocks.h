@@ -1,10 +1,10 @@
 // plan/internal/stage_blocks.h: which blocks of the model each part of a pipeline stage holds.
-// pipeline/order.h says how every schedule lays the model.
+// pipeline/pipeline_order.h says how every schedule lays the model.
 #pragma once
 
 #include <algorithm>
 
-#include "regatta/model/pipeline/order.h"
+#include "regatta/model/pipeline/pipeline_order.h"
 #include "regatta/model/workload/model.h"
 #include "regatta/model/workload/strategy.h"
 
@@ -23,20 +23,21 @@ struct StageBlocks {
 };
 
 // The model in as many chunks as the pipeline is long; DualPipe has every chunk twice.
-inline int chunk_count(const pipeline::Shape& shape) {
-  return shape.schedule == workload::Schedule::kDualPipe ? shape.stages
-                                                         : shape.stages * pipeline::parts_of(shape);
+inline int chunk_count(const pipeline::PipelineShape& shape) {
+  return shape.schedule == workload::PipelineSchedule::kDualPipe
+             ? shape.stages
+             : shape.stages * pipeline::parts_of(shape);
 }
 
-inline int chunk_of(const pipeline::Shape& shape, int stage, int part) {
-  if (part == 0 || shape.schedule == workload::Schedule::kInterleaved)
+inline int chunk_of(const pipeline::PipelineShape& shape, int stage, int part) {
+  if (part == 0 || shape.schedule == workload::PipelineSchedule::kInterleaved)
     return part * shape.stages + stage;
-  return (shape.schedule == workload::Schedule::kZbV ? 2 : 1) * shape.stages - 1 - stage;
+  return (shape.schedule == workload::PipelineSchedule::kZbV ? 2 : 1) * shape.stages - 1 - stage;
 }
 
 // The first stage that holds it.
-inline int stage_of_chunk(const pipeline::Shape& shape, int chunk) {
-  if (shape.schedule == workload::Schedule::kZbV && chunk >= shape.stages)
+inline int stage_of_chunk(const pipeline::PipelineShape& shape, int chunk) {
+  if (shape.schedule == workload::PipelineSchedule::kZbV && chunk >= shape.stages)
     return 2 * shape.stages - 1 - chunk;
   return chunk % shape.stages;
 }

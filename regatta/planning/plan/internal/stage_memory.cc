@@ -8,7 +8,7 @@
 namespace regatta::plan {
 
 using workload::Offload;
-using workload::Schedule;
+using workload::PipelineSchedule;
 
 StageMemory::StageMemory(const EstimateInput& input, const MicroBatchWork& work, int micro_batches)
     : input_(input),
@@ -60,15 +60,15 @@ StageBlocks StageMemory::blocks_of(int stage) const {
 // ZB-V comes back to the first stage; DualPipe has the model there and back.
 bool StageMemory::has_output_layer(int stage) const {
   const bool is_last = stage == strategy_.pp - 1;
-  if (strategy_.schedule == Schedule::kZbV) return stage == 0;
-  return is_last || (stage == 0 && strategy_.schedule == Schedule::kDualPipe);
+  if (strategy_.schedule == PipelineSchedule::kZbV) return stage == 0;
+  return is_last || (stage == 0 && strategy_.schedule == PipelineSchedule::kDualPipe);
 }
 
 // Token tables: of the embedding and of the output layer, which share one where they meet and the
 // model ties them.
 int StageMemory::tables(int stage) const {
   const bool is_last = stage == strategy_.pp - 1;
-  const bool embeds = stage == 0 || (is_last && strategy_.schedule == Schedule::kDualPipe);
+  const bool embeds = stage == 0 || (is_last && strategy_.schedule == PipelineSchedule::kDualPipe);
   const int both = (embeds ? 1 : 0) + (has_output_layer(stage) ? 1 : 0);
   return input_.model.tied_embeddings ? std::min(both, 1) : both;
 }
@@ -107,7 +107,7 @@ StageMemory::Worst StageMemory::worst() const {
   const int first = workload::first_larger_part(input_.model, chunks_);
   const int dense = workload::dense_layers(input_.model);
   if (dense == 0 || dense == input_.model.layers) {
-    if (strategy_.schedule != Schedule::kZbV) consider(first_larger(first));
+    if (strategy_.schedule != PipelineSchedule::kZbV) consider(first_larger(first));
     return worst;
   }
   // Kinds of blocks differ: where they, and larger chunks, begin and end.
@@ -133,7 +133,8 @@ StageMemory::Worst StageMemory::worst_of(const std::vector<int>& stages) const {
 // Larger chunks lie in the middle of the model. DualPipe's middle stages hold two of them; where
 // the larger ones of interleaved stages reach around to the first, that is of them.
 int StageMemory::first_larger(int chunk) const {
-  return strategy_.schedule == Schedule::kDualPipe ? strategy_.pp / 2 - 1 : chunk % strategy_.pp;
+  return strategy_.schedule == PipelineSchedule::kDualPipe ? strategy_.pp / 2 - 1
+                                                           : chunk % strategy_.pp;
 }
 
 // The first stage holds the mean of the blocks, rounded down, and a table; else another one holds

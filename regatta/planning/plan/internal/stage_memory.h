@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "regatta/model/cost/gpu_memory.h"
-#include "regatta/model/pipeline/order.h"
+#include "regatta/model/pipeline/pipeline_order.h"
 #include "regatta/planning/plan/estimate.h"
 #include "regatta/planning/plan/internal/stage_blocks.h"
 
@@ -41,7 +41,7 @@ class StageMemory {
 
   StageBlocks blocks_of(int stage) const;  // all parts
   StageBlocks blocks_of(int stage, int part) const;
-  const pipeline::Shape& shape() const { return shape_; }
+  const pipeline::PipelineShape& shape() const { return shape_; }
 
   // Of a rank of a stage with these blocks and so many token tables.
   cost::RankParameters parameters(const StageBlocks& blocks, int tables) const;
@@ -55,7 +55,7 @@ class StageMemory {
   const workload::Strategy& strategy_;
   const MicroBatchWork& work_;
   int micro_batches_;
-  pipeline::Shape shape_;
+  pipeline::PipelineShape shape_;
   int parts_;  // of a stage
   int chunks_;
   bool are_alike_ = false;  // all stages hold `alike_`

@@ -11,7 +11,7 @@
 namespace regatta::plan {
 namespace {
 
-using workload::Schedule;
+using workload::PipelineSchedule;
 using workload::Strategy;
 
 Estimate estimate_of(const GpuStep& one) {
@@ -20,10 +20,10 @@ Estimate estimate_of(const GpuStep& one) {
   return found ? *found : Estimate{};
 }
 
-GpuStep staged(int pp, Schedule schedule = Schedule::k1F1B) {
+GpuStep staged(int pp, PipelineSchedule schedule = PipelineSchedule::k1F1B) {
   GpuStep one;
   one.strategy = {.tp = 8, .pp = pp, .schedule = schedule};
-  if (schedule == Schedule::kInterleaved) one.strategy.virtual_stages = 2;
+  if (schedule == PipelineSchedule::kInterleaved) one.strategy.virtual_stages = 2;
   return one;
 }
 
@@ -34,13 +34,14 @@ TEST(StageMemory, OfTheWorstStageIsTheEstimates) {
   };
   int uneven = 0;
   for (int i = 0; i < 3000; ++i) {
-    const Schedule schedule = workload::kSchedules[random() % workload::kSchedules.size()];
+    const PipelineSchedule schedule =
+        workload::kPipelineSchedules[random() % workload::kPipelineSchedules.size()];
     GpuStep one = staged(2 * (1 + below(20)), schedule);
     if (below(3) == 0) one.model = workload::find_model_preset("deepseek-v3")->model;
     one.model.layers = 4 * one.strategy.pp + below(60);
     one.micro_batches = 2 * (1 + below(60));
-    if (schedule == Schedule::kDualPipe) one.micro_batches += 2 * one.strategy.pp;
-    if (schedule == Schedule::kInterleaved) one.strategy.virtual_stages = 2 + below(3);
+    if (schedule == PipelineSchedule::kDualPipe) one.micro_batches += 2 * one.strategy.pp;
+    if (schedule == PipelineSchedule::kInterleaved) one.strategy.virtual_stages = 2 + below(3);
     one.strategy.zero = below(2);
     SCOPED_TRACE(to_string(one.strategy) + ", layers " + std::to_string(one.model.layers) +
                  ", micro-batches " + std::to_string(one.micro_batches));
@@ -52,9 +53,9 @@ TEST(StageMemory, OfTheWorstStageIsTheEstimates) {
       if (stages[stage].total() > stages[most].total()) most = stage;
     ASSERT_EQ(most, found);
     ASSERT_EQ(estimate.memory.total(), stages[most].total());
-    const Bound bound =
-        bound_of(one.input(), machine_of(one.input()),
-                 micro_batch_work(one.input(), machine_of(one.input())), one.micro_batches);
+    const StrategyLowerBound bound = strategy_lower_bound(
+        one.input(), machine_model(one.input()),
+        micro_batch_work(one.input(), machine_model(one.input())), one.micro_batches);
     ASSERT_LE(bound.memory, estimate.memory.total());
     uneven += most != 0 && most + 1 != stages.size() ? 1 : 0;
   }
@@ -71,7 +72,7 @@ TEST(StageMemory, MiddleStagesWithMoreBlocksMayHoldMost) {
 }
 
 TEST(StageMemory, TablesAreWhereTheModelBeginsAndEnds) {
-  const auto weights = [](Schedule schedule, bool is_tied) {
+  const auto weights = [](PipelineSchedule schedule, bool is_tied) {
     GpuStep one = staged(4, schedule);
     one.model.tied_embeddings = is_tied;
     std::vector<double> tables;
@@ -81,11 +82,11 @@ TEST(StageMemory, TablesAreWhereTheModelBeginsAndEnds) {
       tables.push_back((stage.weights - stages[1].weights) / table);
     return tables;
   };
-  EXPECT_EQ(weights(Schedule::k1F1B, false), (std::vector<double>{1, 0, 0, 1}));
-  EXPECT_EQ(weights(Schedule::kZbV, false), (std::vector<double>{2, 0, 0, 0}));
-  EXPECT_EQ(weights(Schedule::kZbV, true), (std::vector<double>{1, 0, 0, 0}));
-  EXPECT_EQ(weights(Schedule::kDualPipe, false), (std::vector<double>{2, 0, 0, 2}));
-  EXPECT_EQ(weights(Schedule::kDualPipe, true), (std::vector<double>{1, 0, 0, 1}));
+  EXPECT_EQ(weights(PipelineSchedule::k1F1B, false), (std::vector<double>{1, 0, 0, 1}));
+  EXPECT_EQ(weights(PipelineSchedule::kZbV, false), (std::vector<double>{2, 0, 0, 0}));
+  EXPECT_EQ(weights(PipelineSchedule::kZbV, true), (std::vector<double>{1, 0, 0, 0}));
+  EXPECT_EQ(weights(PipelineSchedule::kDualPipe, false), (std::vector<double>{2, 0, 0, 2}));
+  EXPECT_EQ(weights(PipelineSchedule::kDualPipe, true), (std::vector<double>{1, 0, 0, 1}));
 }
 
 }  // namespace

@@ -5,23 +5,23 @@
 #include <cstddef>
 #include <optional>
 
-#include "regatta/model/pipeline/uneven.h"
+#include "regatta/model/pipeline/uneven_stages.h"
 
 namespace regatta::plan {
 namespace {
 
-using workload::Schedule;
+using workload::PipelineSchedule;
 
 // Sums are compared across orders of summation.
 constexpr double kRounding = 1e-9;
 
 std::vector<StageBlocks> blocks_of(const EstimateInput& input) {
   const workload::Strategy& strategy = input.strategy;
-  const pipeline::Shape shape{.schedule = strategy.schedule,
-                              .stages = strategy.pp,
-                              .micro_batches = 1,
-                              .virtual_stages = strategy.virtual_stages};
-  const double share = strategy.schedule == Schedule::kDualPipe ? 0.5 : 1;
+  const pipeline::PipelineShape shape{.schedule = strategy.schedule,
+                                      .stages = strategy.pp,
+                                      .micro_batches = 1,
+                                      .virtual_stages = strategy.virtual_stages};
+  const double share = strategy.schedule == PipelineSchedule::kDualPipe ? 0.5 : 1;
   std::vector<StageBlocks> stages;
   for (int stage = 0; stage < strategy.pp; ++stage) {
     StageBlocks blocks;
@@ -40,14 +40,14 @@ Seconds slot_of(const EstimateInput& input, const MicroBatchWork& work, const St
   StepBreakdown experts = work.expert.time;
   experts *= blocks.expert;
   all += experts;
-  if (has_output) all += work.ends;
-  if (input.strategy.schedule == Schedule::kDualPipe) overlap_exchanges(all);
+  if (has_output) all += work.embedding_and_head;
+  if (input.strategy.schedule == PipelineSchedule::kDualPipe) overlap_exchanges(all);
   return all.total();
 }
 
 // Stages between the ends of which none holds fewer of both kinds than one whose activations stay
 // longer. That is the one before it; with zb-v, the one behind.
-void add_fullest(StageSplit& split, Schedule schedule) {
+void add_fullest(StageSplit& split, PipelineSchedule schedule) {
   const auto is_below = [](const StageBlocks& a, const StageBlocks& b) {
     return a.dense <= b.dense && a.expert <= b.expert;
   };
@@ -56,7 +56,7 @@ void add_fullest(StageSplit& split, Schedule schedule) {
   if (stages > 1) split.fullest.push_back(stages - 1);
   const std::size_t ends = split.fullest.size();
   for (int i = 1; i + 1 < stages; ++i) {
-    const int stage = schedule == Schedule::kZbV ? stages - 1 - i : i;
+    const int stage = schedule == PipelineSchedule::kZbV ? stages - 1 - i : i;
     const StageBlocks& blocks = split.blocks[static_cast<std::size_t>(stage)];
     const bool is_known = std::any_of(
         split.fullest.begin() + static_cast<std::ptrdiff_t>(ends), split.fullest.end(),
@@ -67,10 +67,11 @@ void add_fullest(StageSplit& split, Schedule schedule) {
 
 std::optional<Seconds> makespan_of(const EstimateInput& input, const MicroBatchWork& work,
                                    const std::vector<StageBlocks>& stages, int micro_batches) {
-  if (input.strategy.schedule != Schedule::k1F1B || stages.size() == 1) return std::nullopt;
-  const pipeline::Shape shape{
-      .schedule = Schedule::k1F1B, .stages = input.strategy.pp, .micro_batches = micro_batches};
-  pipeline::Times times = pipeline::equal_times(shape, {}, {});
+  if (input.strategy.schedule != PipelineSchedule::k1F1B || stages.size() == 1) return std::nullopt;
+  const pipeline::PipelineShape shape{.schedule = PipelineSchedule::k1F1B,
+                                      .stages = input.strategy.pp,
+                                      .micro_batches = micro_batches};
+  pipeline::PipelineTimes times = pipeline::equal_times(shape, {}, {});
   for (std::size_t i = 0; i < stages.size(); ++i) {
     pipeline::PartTimes& part = times.parts[i];
     const auto add = [&](const BlockWork& block, double blocks) {
@@ -80,7 +81,7 @@ std::optional<Seconds> makespan_of(const EstimateInput& input, const MicroBatchW
     add(work.dense, stages[i].dense);
     add(work.expert, stages[i].expert);
   }
-  const Seconds output = work.ends.total();
+  const Seconds output = work.embedding_and_head.total();
   times.parts.back().forward += output / 3;
   times.parts.back().input_gradient += output / 1.5;
   return pipeline::makespan(shape, times);
@@ -88,7 +89,7 @@ std::optional<Seconds> makespan_of(const EstimateInput& input, const MicroBatchW
 
 // Stages of `pieces` blocks in all, that take `block` each; on the first they take `saved` less in
 // all, on the last is the output layer.
-struct Balance {
+struct SplitBalance {
   int stages = 0;
   int pieces = 0;
   double block = 0;
@@ -145,18 +146,19 @@ struct Balance {
 };
 
 // Nothing where the stages hold more kinds of blocks than a balance knows.
-std::optional<Balance> balance_of(const EstimateInput& input, const MicroBatchWork& work) {
+std::optional<SplitBalance> balance_of(const EstimateInput& input, const MicroBatchWork& work) {
   const workload::Strategy& strategy = input.strategy;
   const int unit = strategy.virtual_stages;
   const int layers = input.model.layers;
-  if (strategy.pp == 1 || strategy.schedule == Schedule::kZbV ||
-      strategy.schedule == Schedule::kDualPipe || layers % unit != 0 || layers / unit < strategy.pp)
+  if (strategy.pp == 1 || strategy.schedule == PipelineSchedule::kZbV ||
+      strategy.schedule == PipelineSchedule::kDualPipe || layers % unit != 0 ||
+      layers / unit < strategy.pp)
     return std::nullopt;
   const double dense = work.dense.time.total().value;
-  Balance balance{.stages = strategy.pp,
-                  .pieces = layers / unit,
-                  .block = dense * unit,
-                  .output = work.ends.total().value};
+  SplitBalance balance{.stages = strategy.pp,
+                       .pieces = layers / unit,
+                       .block = dense * unit,
+                       .output = work.embedding_and_head.total().value};
   if (has_experts(input.model)) {
     const int first = dense_layers(input.model);
     if (first > (unit == 1 ? layers / strategy.pp : 0)) return std::nullopt;
@@ -182,7 +184,7 @@ void overlap_exchanges(StepBreakdown& slot) {
 }
 
 int output_stage(const workload::Strategy& strategy) {
-  return strategy.schedule == Schedule::kZbV ? 0 : strategy.pp - 1;
+  return strategy.schedule == PipelineSchedule::kZbV ? 0 : strategy.pp - 1;
 }
 
 int tables_of(const EstimateInput& input, int stage) {
@@ -246,7 +248,7 @@ Seconds mean_slot(const EstimateInput& input, const MicroBatchWork& work) {
   };
   const double dense = dense_layers(input.model);
   const double all = time(work.dense) * dense + time(work.expert) * (input.model.layers - dense) +
-                     work.ends.total().value;
+                     work.embedding_and_head.total().value;
   return Seconds{all / input.strategy.pp * (1 - kRounding)};
 }
 

@@ -17,7 +17,8 @@ struct StageSplit {
   int slowest = 0;                  // with the output layer and the loss, where it has them
   int heaviest = 0;                 // has the most parameters
   std::vector<int> fullest;         // one of them needs the most memory, whatever is shared
-  // All micro-batches through the stages without messages, where pipeline/uneven.h has it exactly.
+  // All micro-batches through the stages without messages, where pipeline/uneven_stages.h has it
+  // exactly.
   std::optional<Seconds> makespan;
 };
 

@@ -18,7 +18,7 @@ namespace regatta::plan {
 namespace {
 
 using testing::ElementsAre;
-using workload::Schedule;
+using workload::PipelineSchedule;
 using workload::Strategy;
 
 // Blocks and ends of given seconds, so that slots can be counted by hand.
@@ -27,7 +27,7 @@ MicroBatchWork work_of(double dense, double expert, double output) {
   work.dense.time.matmul = {dense};
   work.expert.time.matmul = {expert};
   work.expert.time.ep_comm = {expert / 8};
-  work.ends.matmul = {output};
+  work.embedding_and_head.matmul = {output};
   return work;
 }
 
@@ -35,7 +35,7 @@ struct Case {
   workload::ModelShape model = workload::find_model_preset("llama2-7b")->model;
   Strategy strategy;
   topo::ServerType server = *topo::find_server_preset("dgx-a100-80g");
-  const cost::Stack& stack = *cost::find_stack("megatron-core");
+  const cost::SoftwareStack& stack = *cost::find_software_stack("megatron-core");
 
   EstimateInput input() const {
     return {
@@ -51,7 +51,7 @@ struct Case {
     double most = 0;
     for (std::size_t stage = 0; stage < layers.size(); ++stage) {
       const StageBlocks& blocks = split.blocks[stage];
-      const double output = stage + 1 == layers.size() ? work.ends.total().value : 0;
+      const double output = stage + 1 == layers.size() ? work.embedding_and_head.total().value : 0;
       most = std::max(most, work.dense.time.total().value * blocks.dense +
                                 work.expert.time.total().value * blocks.expert + output);
     }
@@ -72,12 +72,12 @@ TEST(BalancedLayers, GiveTheLastStageRoomForTheOutputLayer) {
   EXPECT_THAT(one.balanced(work_of(1, 0, 2)), ElementsAre(8, 8, 9, 7));
   EXPECT_THAT(one.balanced(work_of(1, 0, 5)), ElementsAre(9, 9, 9, 5));
   EXPECT_THAT(one.balanced(work_of(1, 0, 0)), ElementsAre());
-  one.strategy.schedule = Schedule::kInterleaved;
+  one.strategy.schedule = PipelineSchedule::kInterleaved;
   one.strategy.virtual_stages = 2;
   EXPECT_THAT(one.balanced(work_of(1, 0, 4)), ElementsAre(8, 8, 10, 6));
   // A stage more on another is no faster than the output layer on the last.
   EXPECT_THAT(one.balanced(work_of(1, 0, 2)), ElementsAre());
-  one.strategy = {.pp = 4, .schedule = Schedule::kZbV};
+  one.strategy = {.pp = 4, .schedule = PipelineSchedule::kZbV};
   EXPECT_THAT(one.balanced(work_of(1, 0, 5)), ElementsAre());
   one.strategy = {.pp = 1};
   EXPECT_THAT(one.balanced(work_of(1, 0, 5)), ElementsAre());
@@ -147,19 +147,20 @@ TEST(StageSplit, NamesEveryStageThatCanNeedTheMostMemory) {
   const auto number = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);
   };
-  const auto kinds = static_cast<int>(workload::kSchedules.size());
+  const auto kinds = static_cast<int>(workload::kPipelineSchedules.size());
   for (int i = 0; i < 1000; ++i) {
     Case one;
     if (number(0, 1) == 0) one.model = workload::find_model_preset("deepseek-v2-lite")->model;
     one.strategy = {.tp = 1, .pp = 2 * number(1, 4), .dp = 2};
-    one.strategy.schedule = workload::kSchedules[static_cast<std::size_t>(number(0, kinds - 1))];
-    if (one.strategy.schedule == Schedule::kInterleaved) one.strategy.virtual_stages = 2;
+    one.strategy.schedule =
+        workload::kPipelineSchedules[static_cast<std::size_t>(number(0, kinds - 1))];
+    if (one.strategy.schedule == PipelineSchedule::kInterleaved) one.strategy.virtual_stages = 2;
     one.strategy.zero = number(0, 3);
     one.model.layers = 0;
     for (int stage = 0; stage < one.strategy.pp; ++stage) {
       auto& layers = one.strategy.stage_layers;
       const bool is_mirror =
-          one.strategy.schedule == Schedule::kDualPipe && 2 * stage >= one.strategy.pp;
+          one.strategy.schedule == PipelineSchedule::kDualPipe && 2 * stage >= one.strategy.pp;
       layers.push_back(is_mirror ? layers[static_cast<std::size_t>(one.strategy.pp - 1 - stage)]
                                  : 2 * number(1, 5));
       one.model.layers += layers.back();
@@ -167,13 +168,13 @@ TEST(StageSplit, NamesEveryStageThatCanNeedTheMostMemory) {
     const EstimateInput input = one.input();
     const auto count = workload::micro_batches(one.model, one.strategy, input.global_batch);
     ASSERT_TRUE(count) << count.error().message;
-    const Machine machine = machine_of(input);
+    const MachineModel machine = machine_model(input);
     const MicroBatchWork work = micro_batch_work(input, machine);
     StageSplit split = stage_split(input, work, *count);
-    const double known = assemble(input, machine, work, *count, &split).memory.total();
+    const double known = assemble_estimate(input, machine, work, *count, &split).memory.total();
     split.fullest.resize(static_cast<std::size_t>(one.strategy.pp));
     std::iota(split.fullest.begin(), split.fullest.end(), 0);
-    EXPECT_EQ(known, assemble(input, machine, work, *count, &split).memory.total())
+    EXPECT_EQ(known, assemble_estimate(input, machine, work, *count, &split).memory.total())
         << to_string(one.strategy);
   }
 }

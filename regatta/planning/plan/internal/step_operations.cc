@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "regatta/model/cost/collective.h"
-#include "regatta/model/cost/grid.h"
+#include "regatta/model/cost/hierarchical_layout.h"
 #include "regatta/model/cost/memory.h"
 
 namespace regatta::plan {
@@ -20,9 +20,9 @@ std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
 
-class Maker {
+class StepOperationsBuilder {
  public:
-  Maker(const StepShape& shape, BuiltStep& step) : shape_(shape), step_(step) {}
+  StepOperationsBuilder(const StepShape& shape, BuiltStep& step) : shape_(shape), step_(step) {}
 
   Result<StepOperations> make() {
     REGATTA_TRY_DO(make_tensor_patterns());
@@ -35,14 +35,14 @@ class Maker {
  private:
   // Pattern of a set of flows that each carry `bytes` and of `steps` latencies; `count` of them
   // run in a step, for traffic.
-  Result<Pattern> pattern(const std::vector<DevicePair>& pairs, const cost::CollectiveCost& cost,
-                          double count) {
+  Result<OperationTemplate> pattern(const std::vector<DevicePair>& pairs,
+                                    const cost::CollectiveCost& cost, double count) {
     REGATTA_TRY(flows, shape_.context.network.flows(pairs));
     for (const DevicePair& pair : pairs)
       step_.traffic.push_back({pair, cost.bytes * pair.share * count});
     step_.program.transfers.push_back({std::move(flows.loads), cost.bytes});
-    return Pattern{static_cast<int>(step_.program.transfers.size()) - 1,
-                   flows.latency.value * cost.steps};
+    return OperationTemplate{static_cast<int>(step_.program.transfers.size()) - 1,
+                             flows.latency.value * cost.steps};
   }
 
   // The flows of an all-reduce over each of `groups`, as coll chooses them: in one ring, or between
@@ -55,12 +55,12 @@ class Maker {
     Reduction reduction{.pairs = {}, .cost = {.bytes = static_cast<double>(size.value)}};
     int& steps = reduction.cost.steps;
     for (const auto& group : groups) {
-      cost::Sites sites;
+      cost::RankLocations sites;
       for (const topo::DeviceRef device : group) {
         sites.server.push_back(device.server.value);
         sites.rate.push_back(shape_.context.cluster.type_of(device.server).nic_rate);
       }
-      const auto grid = cost::plan_grid(sites);
+      const auto grid = cost::plan_hierarchical_layout(sites);
       if (size.value <= cost::kSmallMessageBytes || !grid) {
         const auto ring = cost::all_reduce_cost(size, static_cast<int>(group.size()));
         steps = std::max(steps, ring.steps);
@@ -69,8 +69,8 @@ class Maker {
               {group[i], group[(i + 1) % group.size()], ring.bytes / reduction.cost.bytes});
         continue;
       }
-      steps = std::max(steps, cost::grid_steps(*grid));
-      for (const cost::GridFlow& flow : cost::grid_flows(*grid))
+      steps = std::max(steps, cost::hierarchical_steps(*grid));
+      for (const cost::HierarchicalFlow& flow : cost::hierarchical_flows(*grid))
         reduction.pairs.push_back({group[at(flow.from)], group[at(flow.to)], flow.bytes});
     }
     return reduction;
@@ -85,8 +85,8 @@ class Maker {
     return pairs;
   }
 
-  // The all-reduces of every cell: of [tokens, hidden], of the loss's [tokens] and [2, tokens], and
-  // the gather that makes a received boundary whole.
+  // The all-reduces of every lockstep group: of [tokens, hidden], of the loss's [tokens] and [2,
+  // tokens], and the gather that makes a received boundary whole.
   Status make_tensor_patterns() {
     if (shape_.strategy.tp == 1) return {};
     const Bytes whole{static_cast<long long>(shape_.boundary_bytes)};
@@ -239,7 +239,8 @@ StepShape::StepShape(const PlanContext& plan_context, const workload::Strategy& 
                      model.hidden),
       is_sliced(static_cast<long long>(tokens) % chosen.tp == 0) {}
 
-int add_operation(StepProgram& program, const Pattern& pattern, const Operation& like) {
+int add_operation(StepProgram& program, const OperationTemplate& pattern,
+                  const CommOperation& like) {
   program.operations.push_back(like);
   program.operations.back().transfer = pattern.transfer;
   program.operations.back().latency += pattern.latency;
@@ -247,7 +248,7 @@ int add_operation(StepProgram& program, const Pattern& pattern, const Operation&
 }
 
 Result<StepOperations> make_operations(const StepShape& shape, BuiltStep& step) {
-  return Maker(shape, step).make();
+  return StepOperationsBuilder(shape, step).make();
 }
 
 }  // namespace regatta::plan

@@ -1,6 +1,6 @@
 // plan/internal/step_operations.h: the collectives and transfers of a step, which the programs of
-// its cells start and wait for. A cell is the tensor-parallel group of one stage and one replica:
-// its ranks move in lockstep.
+// its lockstep groups start and wait for. A lockstep group is the tensor-parallel group of one
+// stage and one replica: its ranks move in lockstep.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 namespace regatta::plan {
 
 // A collective or transfer that many operations are made of.
-struct Pattern {
+struct OperationTemplate {
   int transfer = -1;
   double latency = 0;
 };
@@ -21,7 +21,7 @@ struct StepShape {
   StepShape(const PlanContext& plan_context, const workload::Strategy& chosen,
             const std::vector<topo::DeviceRef>& devices, int count);
 
-  int cell_of(int pp, int dp) const { return pp * strategy.dp + dp; }
+  int group_of(int pp, int dp) const { return pp * strategy.dp + dp; }
   topo::DeviceRef device(int pp, int dp, int tp) const {
     return placement[workload::rank_at(strategy, {.tp = tp, .dp = dp, .pp = pp}).index()];
   }
@@ -37,12 +37,12 @@ struct StepShape {
 };
 
 struct StepOperations {
-  // By cell, empty when tp is 1: the all-reduces of [tokens, hidden] and of the loss's [tokens] and
-  // [2, tokens], and the gather that makes a received boundary whole.
-  std::vector<Pattern> tensor_sums;
-  std::vector<Pattern> tensor_gathers;
-  std::vector<Pattern> loss_largest;
-  std::vector<Pattern> loss_sums;
+  // By group, empty when tp is 1: the all-reduces of [tokens, hidden] and of the loss's [tokens]
+  // and [2, tokens], and the gather that makes a received boundary whole.
+  std::vector<OperationTemplate> tensor_sums;
+  std::vector<OperationTemplate> tensor_gathers;
+  std::vector<OperationTemplate> loss_largest;
+  std::vector<OperationTemplate> loss_sums;
   // Operations by boundary, dp, micro-batch.
   std::vector<int> activations;
   std::vector<int> gradients;
@@ -53,9 +53,11 @@ struct StepOperations {
 
 // Appends an operation to `program` and returns its index; its latency is that of the pattern
 // beside what `like` has.
-int add_operation(StepProgram& program, const Pattern& pattern, const Operation& like);
+int add_operation(StepProgram& program, const OperationTemplate& pattern,
+                  const CommOperation& like);
 
-// Fills the transfers of `step`, the operations that several cells share, and the traffic of all.
+// Fills the transfers of `step`, the operations that several lockstep groups share, and the traffic
+// of all.
 Result<StepOperations> make_operations(const StepShape& shape, BuiltStep& step);
 
 }  // namespace regatta::plan

@@ -44,14 +44,14 @@ GradientLayout gradient_layout(const workload::ModelShape& model,
           .embedding = h * model.vocab / tp + h * model.seq};
 }
 
-// Writes the program of one cell after the other.
+// Writes the program of one lockstep group after the other.
 class Builder {
  public:
   explicit Builder(const StepShape& shape)
       : shape_(shape), layout_(gradient_layout(shape.model, shape.strategy)) {}
 
   Result<BuiltStep> build() {
-    step_.program.cells.resize(at(shape_.strategy.pp * shape_.strategy.dp));
+    step_.program.groups.resize(at(shape_.strategy.pp * shape_.strategy.dp));
     make_rank_times();
     REGATTA_TRY(made, make_operations(shape_, step_));
     made_ = std::move(made);
@@ -69,14 +69,14 @@ class Builder {
     std::map<std::string, RankTimes> by_type;
     for (int pp = 0; pp < shape_.strategy.pp; ++pp) {
       for (int dp = 0; dp < shape_.strategy.dp; ++dp) {
-        RankTimes cell;
+        RankTimes group;
         double optimizer = 0;
         for (int tp = 0; tp < shape_.strategy.tp; ++tp) {
           const std::string& type =
               shape_.context.cluster.type_of(shape_.device(pp, dp, tp).server).device.name;
           const cost::DeviceRates& rates = shape_.context.rates.devices.at(type);
           if (!by_type.contains(type)) by_type[type] = rank_times(rates, shape);
-          cell = slower_of(cell, by_type[type]);
+          group = slower_of(group, by_type[type]);
           const double time =
               cost::operators_time(
                   rates, shape_.context.job.precision,
@@ -85,7 +85,7 @@ class Builder {
                   .value;
           optimizer = std::max(optimizer, time);
         }
-        times_.push_back(cell);
+        times_.push_back(group);
         optimizer_times_.push_back(optimizer);
       }
     }
@@ -98,44 +98,44 @@ class Builder {
 
   void compute(Phase phase, double seconds) {
     since_tensor_ += seconds;
-    auto& actions = step_.program.cells[at(cell_)];
-    if (!actions.empty() && actions.back().kind == ActionKind::kCompute &&
+    auto& actions = step_.program.groups[at(group_)];
+    if (!actions.empty() && actions.back().kind == StepActionKind::kCompute &&
         actions.back().phase == phase && actions.back().micro_batch == micro_batch_ &&
         actions.back().layer == layer_) {
       actions.back().seconds += seconds;
       return;
     }
-    actions.push_back({ActionKind::kCompute, phase, micro_batch_, layer_, seconds, -1});
+    actions.push_back({StepActionKind::kCompute, phase, micro_batch_, layer_, seconds, -1});
   }
 
   void post(int operation) {
-    step_.program.cells[at(cell_)].push_back(
-        {ActionKind::kPost, Phase::kOther, micro_batch_, layer_, 0, operation});
+    step_.program.groups[at(group_)].push_back(
+        {StepActionKind::kPost, Phase::kOther, micro_batch_, layer_, 0, operation});
   }
 
   void wait(Phase phase, int operation) {
-    step_.program.cells[at(cell_)].push_back(
-        {ActionKind::kWait, phase, micro_batch_, layer_, 0, operation});
+    step_.program.groups[at(group_)].push_back(
+        {StepActionKind::kWait, phase, micro_batch_, layer_, 0, operation});
   }
 
-  // How long the tensor ranks wait for the last of them: as long as cost::slice_wait() where they
-  // computed for a period since they last met, in proportion where for less.
+  // How long the tensor ranks wait for the last of them: as long as cost::cpu_throttling_wait()
+  // where they computed for a period since they last met, in proportion where for less.
   double last_rank() const {
     const double share =
         shape_.context.cluster.type_of(shape_.placement.front().server).device.cpu_share;
-    return cost::slice_wait(share, shape_.strategy.tp).value *
-           std::min(1.0, since_tensor_ / cost::kSlicePeriod.value);
+    return cost::cpu_throttling_wait(share, shape_.strategy.tp).value *
+           std::min(1.0, since_tensor_ / cost::kCfsPeriod.value);
   }
 
-  // A collective of this cell that runs while `overlapped` is computed.
-  void tensor(const std::vector<Pattern>& patterns, Phase overlap_phase = Phase::kBackward,
-              double overlapped = 0) {
+  // A collective of this group that runs while `overlapped` is computed.
+  void tensor(const std::vector<OperationTemplate>& patterns,
+              Phase overlap_phase = Phase::kBackward, double overlapped = 0) {
     if (shape_.strategy.tp == 1) {
       if (overlapped > 0) compute(overlap_phase, overlapped);
       return;
     }
     const int operation = add_operation(
-        step_.program, patterns[at(cell_)],
+        step_.program, patterns[at(group_)],
         {.latency = last_rank(), .phase = Phase::kTpComm, .micro_batch = micro_batch_});
     since_tensor_ = 0;
     post(operation);
@@ -144,7 +144,7 @@ class Builder {
   }
 
   void block_forward_pass(Phase phase) {
-    const RankTimes& t = times_[at(cell_)];
+    const RankTimes& t = times_[at(group_)];
     const bool again = phase == Phase::kRecompute;
     compute(phase, again ? t.attention_recompute : t.attention_forward);
     tensor(made_.tensor_sums);
@@ -156,7 +156,7 @@ class Builder {
   void enter_layer(int layer) { layer_ = shape_.strategy.tp > 1 ? layer : -1; }
 
   void forward(int pp, int dp, int micro_batch) {
-    const RankTimes& t = times_[at(cell_)];
+    const RankTimes& t = times_[at(group_)];
     micro_batch_ = micro_batch;
     layer_ = -1;
     if (pp == 0) {
@@ -182,7 +182,7 @@ class Builder {
   }
 
   void block_backward_pass(const std::function<void(long long)>& ready) {
-    const RankTimes& t = times_[at(cell_)];
+    const RankTimes& t = times_[at(group_)];
     if (shape_.strategy.recompute == workload::Recompute::kFull)
       block_forward_pass(Phase::kRecompute);
     compute(Phase::kBackward, t.mlp_backward);
@@ -195,7 +195,7 @@ class Builder {
   }
 
   void backward(int pp, int dp, int micro_batch) {
-    const RankTimes& t = times_[at(cell_)];
+    const RankTimes& t = times_[at(group_)];
     micro_batch_ = micro_batch;
     layer_ = -1;
     long long final_elements = 0;
@@ -237,7 +237,7 @@ class Builder {
   }
 
   void make_cell(int pp, int dp) {
-    cell_ = shape_.cell_of(pp, dp);
+    group_ = shape_.group_of(pp, dp);
     since_tensor_ = 0;
     const int warm_up = std::min(shape_.micro_batches, shape_.strategy.pp - pp - 1);
     for (int i = 0; i < warm_up; ++i)
@@ -265,17 +265,17 @@ class Builder {
       // With stages it is the wait for the one that drains last.
       wait(shape_.strategy.pp > 1 ? Phase::kBubble : Phase::kDpComm, made_.norm);
     }
-    compute(Phase::kOptimizer, optimizer_times_[at(cell_)]);
+    compute(Phase::kOptimizer, optimizer_times_[at(group_)]);
   }
 
   const StepShape shape_;
   const GradientLayout layout_;
 
   BuiltStep step_;
-  std::vector<RankTimes> times_;         // by cell
-  std::vector<double> optimizer_times_;  // by cell
+  std::vector<RankTimes> times_;         // by group
+  std::vector<double> optimizer_times_;  // by group
   StepOperations made_;
-  int cell_ = 0;
+  int group_ = 0;
   int micro_batch_ = -1;
   int layer_ = -1;
   double since_tensor_ = 0;  // seconds computed

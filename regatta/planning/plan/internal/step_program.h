@@ -1,5 +1,5 @@
 // plan/internal/step_program.h: one training step of every rank as a program for
-// plan/internal/simulate.h: the operators, collectives, transfers and their order as
+// plan/internal/step_simulation.h: the operators, collectives, transfers and their order as
 // regatta/runtime/train runs them: 1F1B (Narayanan et al., SOSP'19 and SC'21), tensor parallelism
 // inside the block, gradient buckets during the last backward, then clipping and Adam.
 #pragma once
@@ -11,8 +11,8 @@
 #include "regatta/model/topo/cluster.h"
 #include "regatta/model/workload/job.h"
 #include "regatta/model/workload/strategy.h"
-#include "regatta/planning/plan/internal/network.h"
-#include "regatta/planning/plan/internal/simulate.h"
+#include "regatta/planning/plan/internal/device_network.h"
+#include "regatta/planning/plan/internal/step_simulation.h"
 
 namespace regatta::plan {
 
@@ -21,7 +21,7 @@ struct PlanContext {
   const workload::Job& job;
   const topo::Cluster& cluster;
   const cost::Rates& rates;
-  const Network& network;
+  const DeviceNetwork& network;
 };
 
 // Bytes that one rank sends to another in a step, for traffic per link.
@@ -31,7 +31,7 @@ struct PairBytes {
 };
 
 struct BuiltStep {
-  StepProgram program;  // cell = pp * strategy.dp + dp
+  StepProgram program;  // group = pp * strategy.dp + dp
   std::vector<PairBytes> traffic;
 };
 

@@ -18,21 +18,21 @@ constexpr Seconds kConnectPatience{10.0};
 
 }  // namespace
 
-void Inbox::put(Arrival arrival) {
+void AgentMessageQueue::put(AgentMessage message) {
   {
     const std::lock_guard lock(mutex_);
-    arrivals_.push_back(std::move(arrival));
+    messages_.push_back(std::move(message));
   }
-  news_.notify_one();
+  arrived_.notify_one();
 }
 
-std::vector<Arrival> Inbox::take(Seconds limit) {
+std::vector<AgentMessage> AgentMessageQueue::take(Seconds limit) {
   std::unique_lock lock(mutex_);
-  news_.wait_for(lock, std::chrono::duration<double>(limit.value),
-                 [this] { return !arrivals_.empty(); });
-  std::vector<Arrival> taken(std::make_move_iterator(arrivals_.begin()),
-                             std::make_move_iterator(arrivals_.end()));
-  arrivals_.clear();
+  arrived_.wait_for(lock, std::chrono::duration<double>(limit.value),
+                    [this] { return !messages_.empty(); });
+  std::vector<AgentMessage> taken(std::make_move_iterator(messages_.begin()),
+                                  std::make_move_iterator(messages_.end()));
+  messages_.clear();
   return taken;
 }
 
@@ -58,7 +58,7 @@ Result<AgentHandle> start_agent(const lab::LabInfo& lab, const std::string& serv
 }
 
 Status connect_agent(AgentHandle& agent, const std::string& target, const std::string& token,
-                     std::size_t index, Inbox& inbox) {
+                     std::size_t index, AgentMessageQueue& inbox) {
   const Seconds give_up = os::monotonic_now() + kConnectPatience;
   while (!agent.socket.empty() && ::access(agent.socket.c_str(), F_OK) != 0) {
     if (os::monotonic_now() > give_up) {

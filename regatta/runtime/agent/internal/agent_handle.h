@@ -22,23 +22,23 @@
 namespace regatta::agent {
 
 // An event of one agent; without one the stream ended, and `end` says why.
-struct Arrival {
+struct AgentMessage {
   std::size_t server = 0;
   std::optional<proto::AgentEvent> event;
   std::string end;
 };
 
 // Filled by the links' threads, emptied by one.
-class Inbox {
+class AgentMessageQueue {
  public:
-  void put(Arrival arrival);
+  void put(AgentMessage message);
   // Everything that arrived; waits up to `limit` for the first.
-  std::vector<Arrival> take(Seconds limit);
+  std::vector<AgentMessage> take(Seconds limit);
 
  private:
   std::mutex mutex_;
-  std::condition_variable news_;
-  std::deque<Arrival> arrivals_;
+  std::condition_variable arrived_;
+  std::deque<AgentMessage> messages_;
 };
 
 // One agent. The session's thread alone touches it.
@@ -58,7 +58,7 @@ Result<AgentHandle> start_agent(const lab::LabInfo& lab, const std::string& serv
                                 const std::string& token);
 // Connects to the agent that listens at `target`. `inbox` must outlive the link.
 Status connect_agent(AgentHandle& agent, const std::string& target, const std::string& token,
-                     std::size_t index, Inbox& inbox);
+                     std::size_t index, AgentMessageQueue& inbox);
 
 // Ends an agent of the lab and so its workers: waits up to `patience` for it to end by itself,
 // then kills it, also when it is stopped. "" or how it ended: "signal 9 (Killed)".

@@ -65,31 +65,31 @@ class AgentTest : public testing::Test {
     request.mutable_stop()->set_grace_s(grace_s);
     agent_.link->send(request);
   }
-  // Takes arrivals one by one until `wanted` says yes to the one in `arrival_`.
+  // Takes arrivals one by one until `wanted` says yes to the one in `message_`.
   template <typename F>
   bool wait_until(F wanted) {
     const Seconds give_up = os::monotonic_now() + Seconds{10.0};
     while (os::monotonic_now() < give_up) {
-      for (auto& arrival : inbox_.take(Seconds{pending_.empty() ? 0.1 : 0.0})) {
-        pending_.push_back(std::move(arrival));
+      for (auto& message : inbox_.take(Seconds{pending_.empty() ? 0.1 : 0.0})) {
+        pending_.push_back(std::move(message));
       }
       while (!pending_.empty()) {
-        arrival_ = std::move(pending_.front());
+        message_ = std::move(pending_.front());
         pending_.pop_front();
-        if (wanted(arrival_)) return true;
+        if (wanted(message_)) return true;
       }
     }
     return false;
   }
   bool wait_for_line(const std::string& event) {
-    return wait_until([&](const Arrival& arrival) {
-      if (!arrival.event || !arrival.event->has_line()) return false;
-      last_line_ = json::parse(arrival.event->line().text());
+    return wait_until([&](const AgentMessage& message) {
+      if (!message.event || !message.event->has_line()) return false;
+      last_line_ = json::parse(message.event->line().text());
       return last_line_["event"] == event;
     });
   }
   bool wait_for_exit() {
-    return wait_until([&](const Arrival& a) {
+    return wait_until([&](const AgentMessage& a) {
       if (!a.event || !a.event->has_exit()) return false;
       exit_ = a.event->exit();
       return true;
@@ -107,10 +107,10 @@ class AgentTest : public testing::Test {
   }
 
   std::unique_ptr<os::TempFolder> folder_;
-  Inbox inbox_;
+  AgentMessageQueue inbox_;
   AgentHandle agent_;
-  std::deque<Arrival> pending_;
-  Arrival arrival_;
+  std::deque<AgentMessage> pending_;
+  AgentMessage message_;
   json last_line_;
   proto::WorkerExit exit_;
 };
@@ -132,8 +132,8 @@ TEST_F(AgentTest, CarriesAWorkersLinesAndItsEnd) {
 
 TEST_F(AgentTest, RefusesASessionWithAnotherToken) {
   ASSERT_TRUE(connect_agent(agent_, "unix:" + agent_.socket, "wrong", 0, inbox_));
-  ASSERT_TRUE(wait_until([](const Arrival& a) { return !a.event; }));
-  EXPECT_THAT(arrival_.end, testing::HasSubstr("token"));
+  ASSERT_TRUE(wait_until([](const AgentMessage& a) { return !a.event; }));
+  EXPECT_THAT(message_.end, testing::HasSubstr("token"));
   ::kill(agent_.pid, SIGTERM);
 }
 
@@ -150,7 +150,7 @@ TEST_F(AgentTest, TellsThatAWorkerIsPausedAndContinued) {
   const pid_t pid = start_endless_worker();
   ::kill(pid, SIGSTOP);
   const auto is_pause = [](bool paused) {
-    return [paused](const Arrival& a) {
+    return [paused](const AgentMessage& a) {
       return a.event && a.event->has_pause() && a.event->pause().paused() == paused;
     };
   };
@@ -163,8 +163,8 @@ TEST_F(AgentTest, TellsThatAProgramIsMissing) {
   connect();
   launch({{"rank", 0}}, "regatta-nothing");
   ASSERT_TRUE(
-      wait_until([](const Arrival& a) { return a.event && a.event->has_launch_failure(); }));
-  EXPECT_THAT(arrival_.event->launch_failure().message(),
+      wait_until([](const AgentMessage& a) { return a.event && a.event->has_launch_failure(); }));
+  EXPECT_THAT(message_.event->launch_failure().message(),
               testing::StartsWith("regatta-nothing is not beside the agent"));
 }
 
@@ -177,7 +177,7 @@ TEST_F(AgentTest, StopKillsAWorkerThatDoesNotListen) {
   ASSERT_TRUE(wait_for_exit());
   EXPECT_TRUE(exit_.stopping());
   EXPECT_EQ(exit_.signal(), SIGKILL);
-  EXPECT_TRUE(wait_until([](const Arrival& a) { return a.event && a.event->has_stopped(); }));
+  EXPECT_TRUE(wait_until([](const AgentMessage& a) { return a.event && a.event->has_stopped(); }));
   EXPECT_LT((os::monotonic_now() - start).value, 2.0);
   EXPECT_FALSE(is_alive(pid));
 }
@@ -205,7 +205,7 @@ TEST_F(AgentTest, TakesItsWorkersAlongWhenItIsKilledWhileAllAreStopped) {
 TEST_F(AgentTest, SendsHeartbeats) {
   connect();
   int beats = 0;
-  EXPECT_TRUE(wait_until([&](const Arrival& a) {
+  EXPECT_TRUE(wait_until([&](const AgentMessage& a) {
     beats += a.event && a.event->has_heartbeat() ? 1 : 0;
     return beats == 3;
   }));

@@ -25,7 +25,7 @@ Code code_of_name(const std::string& name) {
 
 }  // namespace
 
-RunTracker::RunTracker(RunShape shape, Seconds now)
+RunTracker::RunTracker(RunDescription shape, Seconds now)
     : shape_(std::move(shape)),
       started_(now),
       ranks_(shape_.rank_names.size()),
@@ -73,7 +73,7 @@ void RunTracker::on_event(std::size_t server, const proto::AgentEvent& event, Se
     const auto& failure = event.launch_failure();
     if (!knows_rank(failure.run(), failure.rank())) return;
     auto& rank = ranks_[static_cast<std::size_t>(failure.rank())];
-    rank.ended = rank.told_error = true;
+    rank.ended = rank.has_reported_error = true;
     causes_.push_back(
         {CauseKind::kWorkerLost, now,
          Error{code_of_name(failure.code()),
@@ -100,7 +100,7 @@ void RunTracker::on_line(const proto::WorkerLine& line, Seconds now) {
   }
   if (kind == "done") rank.done = true;
   if (kind == "error") {
-    rank.told_error = true;
+    rank.has_reported_error = true;
     const Error error = rpc::error_of_event(event);
     causes_.push_back(
         {kind_of(error.code), now,
@@ -120,10 +120,10 @@ void RunTracker::on_exit(const proto::WorkerExit& exit, Seconds now) {
   std::string how;
   if (exit.signal() != 0) {
     how = fmt::format("{}: killed by {}", name, os::signal_text(exit.signal()));
-  } else if (exit.status() != 0 && !rank.told_error) {
+  } else if (exit.status() != 0 && !rank.has_reported_error) {
     how = fmt::format("{}: ended with exit status {}", name, exit.status());
     if (!rank.last_log.empty()) how += fmt::format("; its last line was: {}", rank.last_log);
-  } else if (exit.status() == 0 && !rank.done && !rank.told_error) {
+  } else if (exit.status() == 0 && !rank.done && !rank.has_reported_error) {
     how = fmt::format("{}: ended before its work was done", name);
   }
   if (!how.empty()) causes_.push_back({CauseKind::kWorkerLost, now, {Code::kUnavailable, how}});
@@ -138,7 +138,7 @@ void RunTracker::on_server_lost(std::size_t server, const std::string& how, Seco
        {Code::kUnavailable, fmt::format("server {}: {}", shape_.servers[server].name, how)}});
 }
 
-void RunTracker::forgive_silence(Seconds now) {
+void RunTracker::restart_silence_timeouts(Seconds now) {
   for (auto& server : servers_) {
     server.last_heartbeat = now;
   }
@@ -184,7 +184,7 @@ Cause RunTracker::carrier_cause(std::size_t server, const std::string& interface
 
 std::vector<Cause> RunTracker::open_causes(Seconds now, bool ripe_only) const {
   std::vector<Cause> causes;
-  const Patience& patience = shape_.patience;
+  const FailureTimeouts& patience = shape_.timeouts;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     const auto& paused = ranks_[i].paused;
     if (!paused || (ripe_only && now - paused->first < patience.pause)) continue;
@@ -220,7 +220,7 @@ std::vector<Cause> RunTracker::open_causes(Seconds now, bool ripe_only) const {
 bool RunTracker::is_suspect(Seconds now) const {
   return std::any_of(servers_.begin(), servers_.end(), [&](const ServerState& server) {
     const Seconds silent = now - server.last_heartbeat;
-    return !server.lost && silent >= shape_.patience.silence && silent < shape_.patience.heartbeat;
+    return !server.lost && silent >= shape_.timeouts.silence && silent < shape_.timeouts.heartbeat;
   });
 }
 
@@ -235,13 +235,13 @@ std::optional<Error> RunTracker::failure(Seconds now) const {
         std::min_element(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) {
           return a.at < b.at;
         })->at;
-    const bool sure = first_cause(causes).kind != CauseKind::kPeerTrouble;
-    const Seconds gather = sure ? shape_.patience.gather_sure : shape_.patience.gather;
+    const bool sure = root_cause(causes).kind != CauseKind::kPeerTrouble;
+    const Seconds gather = sure ? shape_.timeouts.gather_sure : shape_.timeouts.gather;
     if (now - earliest < gather || (!sure && is_suspect(now))) return std::nullopt;
   }
   const auto open = open_causes(now, false);
   causes.insert(causes.end(), open.begin(), open.end());
-  return first_cause(causes).error;
+  return root_cause(causes).error;
 }
 
 }  // namespace regatta::agent

@@ -13,7 +13,7 @@
 #include "regatta/base/core/ids.h"
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
-#include "regatta/runtime/agent/internal/verdict.h"
+#include "regatta/runtime/agent/internal/failure_cause.h"
 
 namespace regatta::agent::proto {
 class AgentEvent;
@@ -25,7 +25,7 @@ namespace regatta::agent {
 
 // Limits of patience: a fault that shows is named and everything ended within 10 s, but for `join`.
 // There is none for a rank that joined, lives and hangs: its run goes on until it is stopped.
-struct Patience {
+struct FailureTimeouts {
   Seconds heartbeat{4.0};    // a server without one for this long is lost
   Seconds silence{1.2};      // a server without one for this long is suspect: worth waiting for
   Seconds pause{4.6};        // a paused worker: longer than `heartbeat`, as a stopped server pauses
@@ -44,23 +44,23 @@ struct TrackedServer {
   bool links_known = false;
 };
 
-struct RunShape {
+struct RunDescription {
   int run = 0;
   std::vector<std::string> rank_names;      // "rank 3 (s1/1)"
   std::vector<std::size_t> server_of_rank;  // index into `servers`
   std::vector<TrackedServer> servers;
-  Patience patience;
+  FailureTimeouts timeouts;
 };
 
 class RunTracker {
  public:
-  RunTracker(RunShape shape, Seconds now);
+  RunTracker(RunDescription shape, Seconds now);
 
   // An interface that was down already when the run started: told only where links are known.
   void carrier_was_down(std::size_t server, const std::string& interface, Seconds now);
   void on_event(std::size_t server, const proto::AgentEvent& event, Seconds now);
   // This process itself was held up: silence until now is nobody's fault.
-  void forgive_silence(Seconds now);
+  void restart_silence_timeouts(Seconds now);
   void on_server_lost(std::size_t server, const std::string& how, Seconds now);
 
   const std::vector<std::size_t>& server_of_rank() const { return shape_.server_of_rank; }
@@ -83,7 +83,7 @@ class RunTracker {
   struct RankState {
     std::optional<std::string> endpoint;
     bool done = false;
-    bool told_error = false;
+    bool has_reported_error = false;
     bool ended = false;
     std::optional<std::pair<Seconds, int>> paused;  // since, signal
     std::string last_log;
@@ -103,7 +103,7 @@ class RunTracker {
   bool is_suspect(Seconds now) const;
   bool knows_rank(int run, int rank) const;
 
-  RunShape shape_;
+  RunDescription shape_;
   Seconds started_;
   std::vector<RankState> ranks_;
   std::vector<ServerState> servers_;

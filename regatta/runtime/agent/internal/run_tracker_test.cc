@@ -17,8 +17,8 @@ Seconds at(double s) {
   return kStart + Seconds{s};
 }
 
-RunShape shape_of_four() {
-  RunShape shape;
+RunDescription shape_of_four() {
+  RunDescription shape;
   shape.run = 1;
   shape.rank_names = {"rank 0 (s0/0)", "rank 1 (s0/1)", "rank 2 (s1/0)", "rank 3 (s1/1)"};
   shape.server_of_rank = {0, 0, 1, 1};
@@ -177,7 +177,7 @@ TEST_F(RunTrackerTest, SurvivesAFlappingLinkAndForeignInterfaces) {
 }
 
 TEST_F(RunTrackerTest, BlamesNoInterfaceOfARealServerThatWasDownBefore) {
-  RunShape shape = shape_of_four();
+  RunDescription shape = shape_of_four();
   shape.servers = {{"s0", {}, false}, {"s1", {}, false}};
   tracker_ = RunTracker(shape, kStart);
   tracker_.carrier_was_down(0, "eth7", at(0));

@@ -118,18 +118,18 @@ std::vector<std::string> WorkerProcess::read_log(bool at_end) {
   return read_lines(log_, log_lines_, at_end);
 }
 
-std::optional<WorkerChange> WorkerProcess::next_change() {
+std::optional<WorkerStateChange> WorkerProcess::next_change() {
   if (pid_ < 0) return std::nullopt;
   int status = 0;
   const pid_t got = ::waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED);
   if (got == 0 || (got < 0 && errno == EINTR)) return std::nullopt;
-  using Kind = WorkerChange::Kind;
-  if (got > 0 && WIFSTOPPED(status)) return WorkerChange{Kind::kPaused, WSTOPSIG(status)};
-  if (got > 0 && WIFCONTINUED(status)) return WorkerChange{Kind::kContinued, SIGCONT};
+  using Kind = WorkerStateChange::Kind;
+  if (got > 0 && WIFSTOPPED(status)) return WorkerStateChange{Kind::kPaused, WSTOPSIG(status)};
+  if (got > 0 && WIFCONTINUED(status)) return WorkerStateChange{Kind::kContinued, SIGCONT};
   ::kill(-pid_, SIGKILL);  // what the worker itself may have started
   pid_ = -1;
-  if (got > 0 && WIFSIGNALED(status)) return WorkerChange{Kind::kKilled, WTERMSIG(status)};
-  return WorkerChange{Kind::kExited, got > 0 ? WEXITSTATUS(status) : 0};
+  if (got > 0 && WIFSIGNALED(status)) return WorkerStateChange{Kind::kKilled, WTERMSIG(status)};
+  return WorkerStateChange{Kind::kExited, got > 0 ? WEXITSTATUS(status) : 0};
 }
 
 void WorkerProcess::send_signal(int signal) const {

@@ -18,7 +18,7 @@ class Launch;
 namespace regatta::agent {
 
 // What waiting for a worker showed: an end (status or signal), a pause or a continuation.
-struct WorkerChange {
+struct WorkerStateChange {
   enum class Kind { kExited, kKilled, kPaused, kContinued } kind = Kind::kExited;
   int value = 0;  // exit status, or the signal
 };
@@ -47,7 +47,7 @@ class WorkerProcess {
   std::vector<std::string> read_log(bool at_end = false);
 
   // The next change of the process, if any; after an end it is reaped and its group is killed.
-  std::optional<WorkerChange> next_change();
+  std::optional<WorkerStateChange> next_change();
   void send_signal(int signal) const;
 
  private:

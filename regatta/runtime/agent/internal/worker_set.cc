@@ -188,7 +188,7 @@ void WorkerSet::Impl::carry_lines(WorkerProcess& worker, bool at_end) const {
 bool WorkerSet::Impl::carry_changes(WorkerProcess& worker) const {
   while (const auto change = worker.next_change()) {
     proto::AgentEvent event;
-    using Kind = WorkerChange::Kind;
+    using Kind = WorkerStateChange::Kind;
     if (change->kind == Kind::kPaused || change->kind == Kind::kContinued) {
       auto* pause = event.mutable_pause();
       pause->set_run(worker.run());
@@ -260,8 +260,8 @@ void WorkerSet::Impl::kill_all() {
     }
     workers.remove_if([](WorkerProcess& worker) {
       const auto change = worker.next_change();
-      return change && (change->kind == WorkerChange::Kind::kExited ||
-                        change->kind == WorkerChange::Kind::kKilled);
+      return change && (change->kind == WorkerStateChange::Kind::kExited ||
+                        change->kind == WorkerStateChange::Kind::kKilled);
     });
     os::sleep_for(Seconds{0.005});
   }

@@ -13,47 +13,47 @@
 #include "regatta/model/collective/algorithms.h"
 #include "regatta/model/collective/call.h"
 #include "regatta/model/collective/candidates.h"
-#include "regatta/model/cost/grid.h"
+#include "regatta/model/cost/hierarchical_layout.h"
 #include "regatta/runtime/comm/communicator.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
-#include "regatta/runtime/comm/internal/engine/conductor.h"
+#include "regatta/runtime/comm/internal/engine/algorithm_selector.h"
 #include "regatta/runtime/comm/internal/engine/operation.h"
 #include "regatta/runtime/comm/internal/engine/world.h"
-#include "regatta/runtime/comm/internal/shm/group.h"
+#include "regatta/runtime/comm/internal/shm/shm_group.h"
 #include "regatta/runtime/comm/internal/transport/bootstrap.h"
 #include "regatta/runtime/comm/tuner.h"
 
 namespace regatta::comm {
 
 // Where a rank can meet the others of a new group inside their server.
-struct Seat {
+struct SharedMemorySlot {
   GroupStart start;
   std::int32_t region = -1;
   std::int32_t reaches_all = 0;  // it has the memory of every one of them
 };
 
 // What a rank of the parent tells the others when a communicator is split.
-struct Offer {
+struct SplitRequest {
   std::int64_t color = 0;
   std::uint64_t free_regions = 0;
 };
 
 // What all communicators of a world share.
-struct Surroundings {
-  cost::Sites sites;  // by rank of the world
-  Network network;
+struct WorldConfig {
+  cost::RankLocations sites;  // by rank of the world
+  NetworkParameters network;
   Setting forced;
   Measure measure = Measure::kNothing;
-  std::vector<Choice> loaded;  // by an earlier run
+  std::vector<TuningChoice> loaded;  // by an earlier run
 };
 
 struct Communicator::Impl {
   std::shared_ptr<World> world;  // null: the caller of split() took no part
-  std::shared_ptr<Group> group;
-  std::shared_ptr<const Options> options;  // of the world, by its ranks
-  std::shared_ptr<const Surroundings> surroundings;
+  std::shared_ptr<CommunicatorState> group;
+  std::shared_ptr<const CommunicatorOptions> options;  // of the world, by its ranks
+  std::shared_ptr<const WorldConfig> world_config;
   std::shared_ptr<ShmGroup> shm;  // when all ranks share a server and a region was free
-  bool is_ordered = false;        // Options::deterministic
+  bool is_ordered = false;        // CommunicatorOptions::deterministic
   bool sums_in_f64 = false;
   std::uint32_t collectives = 0;  // calls so far
   std::uint32_t splits = 0;
@@ -61,12 +61,15 @@ struct Communicator::Impl {
   std::map<int, std::uint32_t> sends;     // by rank
   std::map<int, std::uint32_t> receives;  // by rank
 
-  Place place() const { return {group->rank, static_cast<int>(group->members.size())}; }
+  GroupPosition group_position() const {
+    return {group->rank, static_cast<int>(group->members.size())};
+  }
 
   // The world of the ranks that have met: rank `rank` of it. `network`: what is known of it, the
   // same on all ranks; null: find out.
-  static Result<std::unique_ptr<Impl>> found(int rank, Meeting meeting, const Options& options,
-                                             const Network* network);
+  static Result<std::unique_ptr<Impl>> create(int rank, RendezvousResult rendezvous,
+                                              const CommunicatorOptions& options,
+                                              const NetworkParameters* network);
 
   // An error unless this is the communicator of a whole world: "shrink".
   Status require_world(const std::string& call) const;
@@ -80,20 +83,21 @@ struct Communicator::Impl {
   void enter_watch();
 
   // Who chooses how the collectives go over the network, for where the members are.
-  void conduct() const;
+  void create_algorithm_selector() const;
   // The same inside a server, once the group is there.
   void tune_shared() const;
 
-  Seat offer_seat(int region) const;
+  SharedMemorySlot offer_slot(int region) const;
 
   // Becomes the communicator of the ranks of `parent` that gave this colour; the `split`-th of
   // them. Gives where this rank can meet the others inside its server.
-  Seat be_child_of(const Impl& parent, std::uint32_t split, int color,
-                   const std::vector<Offer>& offers);
+  SharedMemorySlot init_from_parent(const Impl& parent, std::uint32_t split, int color,
+                                    const std::vector<SplitRequest>& requests);
 
-  // `seats`: of the ranks of the group. All of them take the same way: by their shelves, when each
-  // reaches all. A region may have served before: the group starts after what any rank did there.
-  Status join_shared(const std::vector<Seat>& seats);
+  // `slots`: of the ranks of the group. All of them take the same way: by their shared segments,
+  // when each reaches all. A region may have served before: the group starts after what any rank
+  // did there.
+  Status join_shared(const std::vector<SharedMemorySlot>& slots);
 
   Reduction reduction(DataType type, ReduceOp op = ReduceOp::kSum) const;
 
@@ -109,13 +113,14 @@ struct Communicator::Impl {
   }
 
   // The error of a call with these arguments, or "".
-  std::string objection(const std::string& call, Rank peer) const;
+  std::string validate(const std::string& call, Rank peer) const;
   // The same of parts that should be one for each rank.
-  std::string objection(const std::string& call, const Parts& parts) const;
+  std::string validate(const std::string& call, const Parts& parts) const;
 };
 
-// The options with as many connections of a pair as a world of that size takes (Options).
-Options fit_connections(Options options, int world_size);
+// The options with as many connections of a pair as a world of that size takes
+// (CommunicatorOptions).
+CommunicatorOptions fit_connections(CommunicatorOptions options, int world_size);
 
 // For the parts of coll that bring schedules of their own (compress/).
 class ScheduleRun {
@@ -131,7 +136,7 @@ class ScheduleRun {
   // many connections into one port are slower (64 MiB in int8 between 4 servers at 1 Gbit/s: 255 to
   // 296 ms over 8 of a pair, 246 ms over 1 or 2).
   static Handle start(Communicator& communicator, const Call& call,
-                      const std::function<void(Schedule&, const Place&)>& build);
+                      const std::function<void(CollectiveSchedule&, const GroupPosition&)>& build);
 };
 
 }  // namespace regatta::comm

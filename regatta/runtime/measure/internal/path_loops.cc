@@ -51,13 +51,14 @@ Result<Seconds> time_round_trips(Peer& peer, int count) {
 // Both sides send at the same time, message after message, as the neighbours of a ring do. What one
 // direction alone bears is more than that: acknowledgements share the links with data, and the
 // slower of the two directions counts.
-struct Both {
-  explicit Both(std::int64_t size) : out(static_cast<std::size_t>(size), 1), in(out.size()) {}
+struct BidirectionalTransfer {
+  explicit BidirectionalTransfer(std::int64_t size)
+      : out(static_cast<std::size_t>(size), 1), in(out.size()) {}
   std::vector<char> out;
   std::vector<char> in;
 };
 
-Status exchange(Peer& peer, Both& both) {
+Status exchange(Peer& peer, BidirectionalTransfer& both) {
   std::vector<comm::Handle> handles;
   for (std::size_t at = 0; at < both.out.size(); at += kMessageBytes) {
     const std::size_t bytes = std::min(kMessageBytes, both.out.size() - at);
@@ -75,7 +76,7 @@ Status exchange(Peer& peer, Both& both) {
 
 // Bytes per second and direction of `size` bytes, until both sides have all of the other's.
 Result<BytesPerSecond> time_transfer(Peer& peer, Bytes size, Seconds round_trip) {
-  Both both(size.value);
+  BidirectionalTransfer both(size.value);
   std::int64_t word = size.value;
   REGATTA_TRY_DO(peer.send(&word, sizeof word));
   REGATTA_TRY_DO(peer.receive(&word, sizeof word));
@@ -90,13 +91,13 @@ Result<BytesPerSecond> time_transfer(Peer& peer, Bytes size, Seconds round_trip)
 Status answer_transfer(Peer& peer) {
   std::int64_t word = 0;
   REGATTA_TRY_DO(peer.receive(&word, sizeof word));
-  Both both(word);
+  BidirectionalTransfer both(word);
   REGATTA_TRY_DO(peer.send(&word, sizeof word));
   REGATTA_TRY_DO(exchange(peer, both));
   return peer.send(&word, sizeof word);
 }
 
-Result<PathSample> lead(Peer& peer, const Schedule& schedule) {
+Result<PathSample> lead(Peer& peer, const MeasurementSchedule& schedule) {
   REGATTA_TRY(round_trip, time_round_trips(peer, schedule.round_trips + kWarmUpRoundTrips));
   // The first message finds the size of the others, and wakes up the connections.
   REGATTA_TRY(first, time_transfer(peer, schedule.transfer_size_min, round_trip));
@@ -114,7 +115,7 @@ Result<PathSample> lead(Peer& peer, const Schedule& schedule) {
 }  // namespace
 
 Result<PathSample> run_path(comm::Communicator& communicator, const PathTask& task,
-                            const Schedule& schedule) {
+                            const MeasurementSchedule& schedule) {
   const bool leads = communicator.rank() == task.from;
   Peer peer{communicator, leads ? task.to : task.from};
   if (leads) return lead(peer, schedule);

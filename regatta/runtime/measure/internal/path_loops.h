@@ -4,7 +4,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/measure/schedule.h"
+#include "regatta/runtime/measure/measurement_schedule.h"
 #include "regatta/runtime/measure/summarize.h"
 
 namespace regatta::measure {
@@ -14,6 +14,6 @@ namespace regatta::measure {
 // both send at the same time, as the neighbours of a ring do: timed until 8 bytes came back in
 // answer, less one round trip.
 Result<PathSample> run_path(comm::Communicator& communicator, const PathTask& task,
-                            const Schedule& schedule);
+                            const MeasurementSchedule& schedule);
 
 }  // namespace regatta::measure

@@ -8,8 +8,8 @@
 namespace regatta::measure {
 namespace {
 
-Schedule short_schedule() {
-  Schedule schedule;
+MeasurementSchedule short_schedule() {
+  MeasurementSchedule schedule;
   schedule.round_trips = 20;
   schedule.transfers = 3;
   schedule.transfer_time = Seconds{0.001};
@@ -18,10 +18,10 @@ Schedule short_schedule() {
   return schedule;
 }
 
-class RunPath : public testing::TestWithParam<comm::Layout> {};
+class RunPath : public testing::TestWithParam<comm::TestLayout> {};
 
 TEST_P(RunPath, FindsLatencyAndBandwidthAndLeavesTheOthersAlone) {
-  const Schedule schedule = short_schedule();
+  const MeasurementSchedule schedule = short_schedule();
   const PathTask task{cost::PathClass::kSameLeaf, Rank{0}, Rank{2}};
   comm::run_all(GetParam(), 3, [&](comm::Communicator& world) {
     if (world.rank() != task.from && world.rank() != task.to) return;
@@ -35,7 +35,8 @@ TEST_P(RunPath, FindsLatencyAndBandwidthAndLeavesTheOthersAlone) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, RunPath, testing::Values(comm::Layout::kShm, comm::Layout::kTcp));
+INSTANTIATE_TEST_SUITE_P(Layouts, RunPath,
+                         testing::Values(comm::TestLayout::kShm, comm::TestLayout::kTcp));
 
 }  // namespace
 }  // namespace regatta::measure

@@ -15,7 +15,7 @@ namespace regatta::train {
 
 struct Block {
   int layer = 0;  // of the full model
-  Norm norm1, norm2;
+  NormLayer norm1, norm2;
   Linear qkv, proj, up, down;
   // Where this block's gradients lie in the flat array: the MLP's end before attention's.
   std::int64_t mlp_end = 0;
@@ -35,7 +35,7 @@ struct BlockCache {
 
 struct BlockContext {
   TpGroup& tp;
-  AttentionShape attention;
+  AttentionDims attention;
   Tensor mask;
 };
 

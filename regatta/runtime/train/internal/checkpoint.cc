@@ -197,13 +197,13 @@ Status check_manifest(const std::string& folder, int step, const workload::Job& 
                  workload::to_string(job.precision));
 }
 
-int saved_feedbacks(const std::string& folder, int step) {
+int saved_error_feedbacks(const std::string& folder, int step) {
   const Result<std::string> text = os::read_file(manifest_path(folder, step));
   const auto saved = nlohmann::json::parse(text.value_or(""), nullptr, false);
   if (!saved.is_object() || !saved.contains("strategy")) return 0;
   const Result<workload::Strategy> strategy = workload::strategy_from_json(saved["strategy"]);
   const bool has_some =
-      strategy && strategy->dp > 1 && strategy->compression != workload::Compression::kNone;
+      strategy && strategy->dp > 1 && strategy->compression != workload::GradientCompression::kNone;
   return has_some ? strategy->dp : 0;
 }
 

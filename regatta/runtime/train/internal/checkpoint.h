@@ -31,9 +31,9 @@ Result<int> newest_checkpoint(const std::string& folder);
 Status check_manifest(const std::string& folder, int step, const workload::Job& job,
                       const workload::Strategy& strategy);
 
-// How many replicas saved what their compressed gradients left out (feedback_file.h): 0 where the
-// run had no compression, or one replica. Of a manifest that was checked.
-int saved_feedbacks(const std::string& folder, int step);
+// How many replicas saved what their compressed gradients left out (error_feedback_file.h): 0 where
+// the run had no compression, or one replica. Of a manifest that was checked.
+int saved_error_feedbacks(const std::string& folder, int step);
 
 // Fills master, moments and compute weights. kInvalidInput names the file: missing, of another
 // size, truncated or changed since.

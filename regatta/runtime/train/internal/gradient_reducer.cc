@@ -11,25 +11,25 @@ constexpr std::int64_t kBucket = workload::kGradientBucketElements;
 
 }  // namespace
 
-comm::compress::Compression compression_of(workload::Compression compression) {
-  using comm::compress::Kind;
+comm::compress::CompressionOptions compression_of(workload::GradientCompression compression) {
+  using comm::compress::CompressionKind;
   switch (compression) {
-    case workload::Compression::kNone:
+    case workload::GradientCompression::kNone:
       return {};
-    case workload::Compression::kBf16:
-      return {.kind = Kind::kBf16};
-    case workload::Compression::kFp16:
-      return {.kind = Kind::kF16};
-    case workload::Compression::kFp8:
-      return {.kind = Kind::kFp8E4m3};
-    case workload::Compression::kInt8:
-      return {.kind = Kind::kInt8};
-    case workload::Compression::kTopK:
-      return {.kind = Kind::kTopK, .fraction = 0.01};
-    case workload::Compression::kPowerSgd:
-      return {.kind = Kind::kPowerSgd, .rank = 4};
-    case workload::Compression::kAutomatic:
-      return {.kind = Kind::kAutomatic};
+    case workload::GradientCompression::kBf16:
+      return {.kind = CompressionKind::kBf16};
+    case workload::GradientCompression::kFp16:
+      return {.kind = CompressionKind::kF16};
+    case workload::GradientCompression::kFp8:
+      return {.kind = CompressionKind::kFp8E4m3};
+    case workload::GradientCompression::kInt8:
+      return {.kind = CompressionKind::kInt8};
+    case workload::GradientCompression::kTopK:
+      return {.kind = CompressionKind::kTopK, .fraction = 0.01};
+    case workload::GradientCompression::kPowerSgd:
+      return {.kind = CompressionKind::kPowerSgd, .rank = 4};
+    case workload::GradientCompression::kAutomatic:
+      return {.kind = CompressionKind::kAutomatic};
   }
   return {};
 }
@@ -39,7 +39,7 @@ GradientReducer::GradientReducer(comm::Communicator* communicator, Tensor gradie
     : gradient_(std::move(gradient)), overlap_(options.overlap), clock_(clock) {
   if (communicator == nullptr) return;
   compressor_.emplace(*communicator, options.compression);
-  if (options.compression.kind != comm::compress::Kind::kNone)
+  if (options.compression.kind != comm::compress::CompressionKind::kNone)
     feedback_.resize(static_cast<std::size_t>((gradient_.numel() + kBucket - 1) / kBucket));
 }
 
@@ -65,7 +65,7 @@ Status GradientReducer::finish() {
   while (submitted_ < total)
     submit_until(std::min(submitted_ + kBucket, total));
   Status status;
-  for (comm::compress::Pending& pending : pending_) {
+  for (comm::compress::CompressedHandle& pending : pending_) {
     const auto done = pending.wait();
     if (!done && status) status = done.error();
     if (done) {

@@ -15,13 +15,13 @@
 namespace regatta::train {
 
 // What a strategy's compression means to coll.
-comm::compress::Compression compression_of(workload::Compression compression);
+comm::compress::CompressionOptions compression_of(workload::GradientCompression compression);
 
 class GradientReducer {
  public:
   struct Options {
     bool overlap = true;  // false: everything leaves in finish()
-    comm::compress::Compression compression;
+    comm::compress::CompressionOptions compression;
   };
   // gradient: flat fp32, in the order in which backward finishes it. `communicator`: null when
   // there is one replica.
@@ -36,7 +36,7 @@ class GradientReducer {
 
   // What the compressed calls left out, by bucket: part of a checkpoint. Empty where nothing is
   // compressed.
-  std::vector<comm::compress::Feedback>& feedback() { return feedback_; }
+  std::vector<comm::compress::ErrorFeedback>& feedback() { return feedback_; }
 
  private:
   void submit_until(std::int64_t end);
@@ -46,8 +46,8 @@ class GradientReducer {
   bool overlap_;
   PhaseClock& clock_;
   std::int64_t submitted_ = 0;
-  std::vector<comm::compress::Pending> pending_;
-  std::vector<comm::compress::Feedback> feedback_;
+  std::vector<comm::compress::CompressedHandle> pending_;
+  std::vector<comm::compress::ErrorFeedback> feedback_;
 };
 
 }  // namespace regatta::train

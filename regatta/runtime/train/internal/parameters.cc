@@ -38,9 +38,9 @@ Tensor full_parameter(const ParameterSpec& spec, std::uint64_t seed) {
 }
 
 // This rank's part of a parameter, [rows, columns].
-Tensor cut_of(const Tensor& full, Cut cut, const ParameterOptions& options) {
-  if (cut == Cut::kWhole) return full;
-  const int dimension = cut == Cut::kRows ? 0 : 1;
+Tensor cut_of(const Tensor& full, TensorParallelCut cut, const ParameterOptions& options) {
+  if (cut == TensorParallelCut::kWhole) return full;
+  const int dimension = cut == TensorParallelCut::kRows ? 0 : 1;
   const std::int64_t size = full.size(dimension) / options.tp_size;
   return full.narrow(dimension, options.tp_rank * size, size);
 }
@@ -51,9 +51,10 @@ struct LocalShape {
 };
 
 LocalShape local_shape(const ParameterSpec& spec, int tp_size) {
-  const std::int64_t rows = spec.cut == Cut::kRows ? spec.rows / tp_size : spec.rows;
+  const std::int64_t rows = spec.cut == TensorParallelCut::kRows ? spec.rows / tp_size : spec.rows;
   if (spec.columns == 0) return {{rows}, rows};
-  const std::int64_t columns = spec.cut == Cut::kColumns ? spec.columns / tp_size : spec.columns;
+  const std::int64_t columns =
+      spec.cut == TensorParallelCut::kColumns ? spec.columns / tp_size : spec.columns;
   return {{rows, columns}, rows * columns};
 }
 
@@ -65,17 +66,17 @@ void add_block(std::vector<ParameterSpec>& specs, const workload::ModelShape& mo
   // with depth (GPT-2).
   const double residual = kDeviation / std::sqrt(2.0 * model.layers);
   const auto normal = Init::kNormal;
-  specs.push_back({name("down.weight"), h, f, Cut::kColumns, normal, residual});
+  specs.push_back({name("down.weight"), h, f, TensorParallelCut::kColumns, normal, residual});
   specs.push_back({name("down.bias"), h});
-  specs.push_back({name("up.weight"), f, h, Cut::kRows, normal, kDeviation});
-  specs.push_back({name("up.bias"), f, 0, Cut::kRows});
-  specs.push_back({name("norm2.weight"), h, 0, Cut::kWhole, Init::kOne});
+  specs.push_back({name("up.weight"), f, h, TensorParallelCut::kRows, normal, kDeviation});
+  specs.push_back({name("up.bias"), f, 0, TensorParallelCut::kRows});
+  specs.push_back({name("norm2.weight"), h, 0, TensorParallelCut::kWhole, Init::kOne});
   specs.push_back({name("norm2.bias"), h});
-  specs.push_back({name("proj.weight"), h, h, Cut::kColumns, normal, residual});
+  specs.push_back({name("proj.weight"), h, h, TensorParallelCut::kColumns, normal, residual});
   specs.push_back({name("proj.bias"), h});
-  specs.push_back({name("qkv.weight"), 3 * h, h, Cut::kRows, normal, kDeviation});
-  specs.push_back({name("qkv.bias"), 3 * h, 0, Cut::kRows});
-  specs.push_back({name("norm1.weight"), h, 0, Cut::kWhole, Init::kOne});
+  specs.push_back({name("qkv.weight"), 3 * h, h, TensorParallelCut::kRows, normal, kDeviation});
+  specs.push_back({name("qkv.bias"), 3 * h, 0, TensorParallelCut::kRows});
+  specs.push_back({name("norm1.weight"), h, 0, TensorParallelCut::kWhole, Init::kOne});
   specs.push_back({name("norm1.bias"), h});
 }
 
@@ -94,16 +95,18 @@ std::vector<ParameterSpec> stage_parameters(const workload::ModelShape& model,
   const std::int64_t h = model.hidden;
   const bool first = at.pp == 0;
   const bool last = at.pp == strategy.pp - 1;
-  ParameterSpec table{"token.weight", model.vocab, h, Cut::kRows, Init::kNormal, kDeviation};
+  ParameterSpec table{"token.weight",           model.vocab,   h,
+                      TensorParallelCut::kRows, Init::kNormal, kDeviation};
   std::vector<ParameterSpec> specs;
   if (last) {
     if (!model.tied_embeddings) {
-      specs.push_back({"output.weight", model.vocab, h, Cut::kRows, Init::kNormal, kDeviation});
+      specs.push_back(
+          {"output.weight", model.vocab, h, TensorParallelCut::kRows, Init::kNormal, kDeviation});
     } else if (!first) {
       table.second_copy = true;
       specs.push_back(table);
     }
-    specs.push_back({"norm.weight", h, 0, Cut::kWhole, Init::kOne});
+    specs.push_back({"norm.weight", h, 0, TensorParallelCut::kWhole, Init::kOne});
     specs.push_back({"norm.bias", h});
   }
   const workload::LayerRange range = workload::stage_layers(model, strategy, at.pp);
@@ -111,7 +114,8 @@ std::vector<ParameterSpec> stage_parameters(const workload::ModelShape& model,
     add_block(specs, model, layer);
   if (first) {
     table.second_copy = false;
-    specs.push_back({"position.weight", model.seq, h, Cut::kWhole, Init::kNormal, kDeviation});
+    specs.push_back(
+        {"position.weight", model.seq, h, TensorParallelCut::kWhole, Init::kNormal, kDeviation});
     specs.push_back(table);
   }
   return specs;

@@ -14,14 +14,14 @@
 namespace regatta::train {
 
 // How a tensor-parallel group cuts a parameter.
-enum class Cut { kWhole, kRows, kColumns };
+enum class TensorParallelCut { kWhole, kRows, kColumns };
 enum class Init { kZero, kOne, kNormal };
 
 struct ParameterSpec {
   std::string name;          // of the full model: "block3.qkv.weight"
   std::int64_t rows = 0;     // of the full parameter
   std::int64_t columns = 0;  // 0: a vector of `rows`
-  Cut cut = Cut::kWhole;
+  TensorParallelCut cut = TensorParallelCut::kWhole;
   Init init = Init::kZero;
   double deviation = 0;      // of kNormal
   bool second_copy = false;  // the tied table on the last stage: the first stage counts it

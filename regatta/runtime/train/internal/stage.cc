@@ -42,7 +42,7 @@ Stage::Stage(const workload::Job& job, const workload::Strategy& strategy,
 }
 
 std::vector<std::int64_t> Stage::boundary_shape() const {
-  const AttentionShape& shape = context_.attention;
+  const AttentionDims& shape = context_.attention;
   return {shape.seq * shape.batch, shape.heads * shape.head_dim * context_.tp.size()};
 }
 

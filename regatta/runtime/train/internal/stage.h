@@ -10,7 +10,7 @@
 #include "regatta/base/core/result.h"
 #include "regatta/model/workload/job.h"
 #include "regatta/runtime/train/internal/block.h"
-#include "regatta/runtime/train/internal/ends.h"
+#include "regatta/runtime/train/internal/embedding_and_head.h"
 
 namespace regatta::train {
 

@@ -17,9 +17,9 @@
 #include "regatta/runtime/train/adam.h"
 #include "regatta/runtime/train/internal/checkpoint.h"
 #include "regatta/runtime/train/internal/dataset.h"
-#include "regatta/runtime/train/internal/feedback_file.h"
+#include "regatta/runtime/train/internal/error_feedback_file.h"
 #include "regatta/runtime/train/internal/gradient_reducer.h"
-#include "regatta/runtime/train/internal/pipeline.h"
+#include "regatta/runtime/train/internal/pipeline_step.h"
 
 namespace regatta::train {
 namespace {
@@ -29,7 +29,7 @@ using workload::Phase;
 // Everything of one rank between the first step and the last. Members refer to earlier ones.
 struct Trainer {
   const TrainSpec& spec;
-  Groups& groups;
+  RankCommunicators& groups;
   const TrainHooks& hooks;
   int micro_batches;
   Dataset dataset;  // empty on stages that read no tokens
@@ -37,12 +37,13 @@ struct Trainer {
   TpGroup tp;
   Parameters parameters;
   Stage stage;
-  Transfers activations;
-  Transfers gradients;
+  StageTransfers activations;
+  StageTransfers gradients;
   GradientReducer reducer;
   int first_step = 0;  // of this process: the steps that the checkpoint had done
 
-  Trainer(const TrainSpec& given, Groups& all, const TrainHooks& calls, int count, Dataset data);
+  Trainer(const TrainSpec& given, RankCommunicators& all, const TrainHooks& calls, int count,
+          Dataset data);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 };
@@ -51,7 +52,7 @@ comm::Communicator* pointer(std::optional<comm::Communicator>& communicator) {
   return communicator ? &*communicator : nullptr;
 }
 
-Trainer::Trainer(const TrainSpec& given, Groups& all, const TrainHooks& calls, int count,
+Trainer::Trainer(const TrainSpec& given, RankCommunicators& all, const TrainHooks& calls, int count,
                  Dataset data)
     : spec(given),
       groups(all),
@@ -167,7 +168,7 @@ Status check_finite(const Trainer& trainer, int step, double loss, double norm) 
 
 Result<StepReport> run_one_step(Trainer& trainer, int step) {
   const TrainSpec& spec = trainer.spec;
-  const StepPlan plan{
+  const PipelineStep plan{
       .actions = one_f_one_b(trainer.groups.at.pp, spec.strategy.pp, trainer.micro_batches),
       .micro_batch = [&](int index) { return make_micro_batch(trainer, step, index); },
       .ready = [&](std::int64_t end) { trainer.reducer.ready(end); },
@@ -194,7 +195,7 @@ Result<StepReport> run_one_step(Trainer& trainer, int step) {
 }
 
 // All ranks learn whether all of them did well; a rank that did not returns its own error.
-Status agree(Groups& groups, const Status& mine) {
+Status agree(RankCommunicators& groups, const Status& mine) {
   if (!groups.world) return mine;
   int good = mine ? 1 : 0;
   auto handle =
@@ -217,7 +218,7 @@ Status save_checkpoint(Trainer& trainer, int steps_done) {
   if (trainer.groups.at.dp == 0)
     saved = save_part(folder, steps_done, trainer.groups.at, trainer.parameters);
   if (const auto& feedback = trainer.reducer.feedback(); saved && !feedback.empty())
-    saved = save_feedback(folder, steps_done, trainer.groups.at, feedback);
+    saved = save_error_feedback(folder, steps_done, trainer.groups.at, feedback);
   REGATTA_TRY_DO(agree(trainer.groups, saved));
   Status manifest;
   if (trainer.spec.rank.value == 0)
@@ -249,14 +250,14 @@ Result<int> load_checkpoint(Trainer& trainer) {
   Status loaded = check_manifest(folder, step, spec.job, spec.strategy);
   if (loaded) loaded = load_part(folder, step, trainer.groups.at, trainer.parameters);
   if (auto& feedback = trainer.reducer.feedback(); loaded && !feedback.empty())
-    loaded = load_feedback(folder, step,
-                           {trainer.groups.at, spec.strategy.dp, saved_feedbacks(folder, step)},
-                           feedback);
+    loaded = load_error_feedback(
+        folder, step, {trainer.groups.at, spec.strategy.dp, saved_error_feedbacks(folder, step)},
+        feedback);
   REGATTA_TRY_DO(agree(trainer.groups, loaded));
   return step;
 }
 
-Status train_unguarded(const TrainSpec& spec, Groups& groups, const TrainHooks& hooks) {
+Status train_unguarded(const TrainSpec& spec, RankCommunicators& groups, const TrainHooks& hooks) {
   const workload::Job& job = spec.job;
   REGATTA_TRY(count, workload::micro_batches(job.model, spec.strategy, job.global_batch));
   Dataset dataset;
@@ -278,7 +279,7 @@ Status train_unguarded(const TrainSpec& spec, Groups& groups, const TrainHooks& 
 
 }  // namespace
 
-Status train(const TrainSpec& spec, Groups& groups, const TrainHooks& hooks) {
+Status train(const TrainSpec& spec, RankCommunicators& groups, const TrainHooks& hooks) {
   at::set_num_threads(1);
   // No autograd: gradients are computed by the layers themselves.
   const c10::InferenceMode inference;

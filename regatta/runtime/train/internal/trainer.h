@@ -5,9 +5,9 @@
 #include <functional>
 
 #include "regatta/base/core/result.h"
-#include "regatta/runtime/train/internal/groups.h"
 #include "regatta/runtime/train/internal/phase_clock.h"
-#include "regatta/runtime/train/internal/spec.h"
+#include "regatta/runtime/train/internal/rank_communicators.h"
+#include "regatta/runtime/train/internal/train_spec.h"
 
 namespace regatta::train {
 
@@ -30,6 +30,6 @@ struct TrainHooks {
 // kExhausted when memory runs out, kUnavailable for a failure of libtorch, kConflict at the first
 // step whose loss or gradient norm is not finite: it is neither applied nor reported. Messages do
 // not say which rank this is: the session puts its name before them.
-Status train(const TrainSpec& spec, Groups& groups, const TrainHooks& hooks);
+Status train(const TrainSpec& spec, RankCommunicators& groups, const TrainHooks& hooks);
 
 }  // namespace regatta::train

@@ -181,10 +181,11 @@ TEST(Trainer, ResumesBitEqualInBf16WithTiedEmbeddings) {
 
 // With compression the residuals belong to the state, too.
 TEST(Trainer, ResumesBitEqualWithCompressedGradients) {
-  using workload::Compression;
-  for (const Compression kind : {Compression::kInt8, Compression::kTopK, Compression::kPowerSgd})
+  using workload::GradientCompression;
+  for (const GradientCompression kind :
+       {GradientCompression::kInt8, GradientCompression::kTopK, GradientCompression::kPowerSgd})
     expect_resumes_bit_equal({.dp = 4, .compression = kind}, tiny_job());
-  expect_resumes_bit_equal({.tp = 2, .pp = 2, .dp = 2, .compression = Compression::kBf16},
+  expect_resumes_bit_equal({.tp = 2, .pp = 2, .dp = 2, .compression = GradientCompression::kBf16},
                            tiny_job());
 }
 
@@ -193,10 +194,10 @@ TEST(Trainer, ResumesCompressedWithAnotherNumberOfReplicas) {
   workload::Job job = tiny_job();
   job.checkpoint.folder = folder.path();
   job.steps = 15;
-  losses_of(run_job(job, {.dp = 4, .compression = workload::Compression::kInt8}));
+  losses_of(run_job(job, {.dp = 4, .compression = workload::GradientCompression::kInt8}));
   job.steps = 30;
-  const auto rest = losses_of(
-      run_job(job, {.dp = 2, .compression = workload::Compression::kInt8}, {.resume = true}));
+  const auto rest = losses_of(run_job(
+      job, {.dp = 2, .compression = workload::GradientCompression::kInt8}, {.resume = true}));
   ASSERT_EQ(rest.size(), 15U);
   EXPECT_NEAR(rest.back(), reference_losses(false).back(), 0.02 * rest.back());
 }
@@ -205,14 +206,15 @@ TEST(Trainer, ResumesCompressedWithAnotherNumberOfReplicas) {
 // may move an end by a tenth of that. top_k and power_sgd send 1 % and a thin matrix: after 30
 // steps they lag far behind (3.4 and 3.7), but learn.
 TEST(Trainer, LearnsWithCompressedGradientsAsWithout) {
-  using workload::Compression;
+  using workload::GradientCompression;
   for (const std::uint64_t seed : {7U, 8U, 9U}) {
     workload::Job job = tiny_job();
     job.seed = seed;
     const double plain = losses_of(run_job(job, {.dp = 4})).back();
-    for (const Compression kind : workload::kCompressions) {
+    for (const GradientCompression kind : workload::kGradientCompressions) {
       const auto losses = losses_of(run_job(job, {.dp = 4, .compression = kind}));
-      const bool is_rough = kind == Compression::kTopK || kind == Compression::kPowerSgd;
+      const bool is_rough =
+          kind == GradientCompression::kTopK || kind == GradientCompression::kPowerSgd;
       if (is_rough) {
         EXPECT_LT(losses.back(), 0.75 * losses.front()) << to_string(kind) << ", seed " << seed;
       } else {

@@ -32,7 +32,7 @@ class BusyTime {
   // How much work the device does in a nanosecond, counted as if the streams took turns; at least
   // 1, in parts of 1024.
   static constexpr std::uint64_t kOne = 1024;
-  std::uint64_t at_once() const { return at_once_; }
+  std::uint64_t concurrency() const { return concurrency_; }
 
  private:
   static constexpr std::uint64_t kLateNs = 200'000;
@@ -47,7 +47,7 @@ class BusyTime {
     const std::uint64_t passed = now_ns - window_begin_ns_;
     if (passed < kWindowNs) return;
     const std::uint64_t seen = std::max(kOne, window_taken_ns_ * kOne / passed);
-    at_once_ = (3 * at_once_ + seen) / 4;
+    concurrency_ = (3 * concurrency_ + seen) / 4;
     window_begin_ns_ = now_ns;
     window_taken_ns_ = 0;
   }
@@ -55,7 +55,7 @@ class BusyTime {
   std::uint64_t begin_ns_ = 0;
   std::uint64_t taken_ns_ = 0;    // in the period
   std::uint64_t counted_ns_ = 0;  // of it
-  std::uint64_t at_once_ = kOne;
+  std::uint64_t concurrency_ = kOne;
   std::uint64_t window_begin_ns_ = 0;
   std::uint64_t window_taken_ns_ = 0;
 };

@@ -16,7 +16,7 @@ TEST(BusyTime, OfOneStreamIsWhatItsWorkTook) {
   for (std::uint64_t i = 1; i <= 1000; ++i)
     sum += busy.add(100 * kUs, kStart + i * 100 * kUs + (i * 37 % 50) * kUs);  // seen late or later
   EXPECT_NEAR(static_cast<double>(sum), 100.0 * kMs, 0.1 * kMs);
-  EXPECT_NEAR(static_cast<double>(busy.at_once()) / BusyTime::kOne, 1, 0.05);
+  EXPECT_NEAR(static_cast<double>(busy.concurrency()) / BusyTime::kOne, 1, 0.05);
 }
 
 TEST(BusyTime, OfStreamsThatWorkAtOnceCountsOnce) {
@@ -27,7 +27,7 @@ TEST(BusyTime, OfStreamsThatWorkAtOnceCountsOnce) {
     for (int stream = 0; stream < 4; ++stream)
       sum += busy.add(100 * kUs, kStart + i * 100 * kUs);
   EXPECT_NEAR(static_cast<double>(sum), 100.0 * kMs, 0.5 * kMs);
-  EXPECT_NEAR(static_cast<double>(busy.at_once()) / BusyTime::kOne, 4, 0.1);
+  EXPECT_NEAR(static_cast<double>(busy.concurrency()) / BusyTime::kOne, 4, 0.1);
 }
 
 TEST(BusyTime, DoesNotCountPausesBetweenPeriods) {
@@ -68,10 +68,10 @@ TEST(BusyTime, ComesBackToOneStreamAfterMany) {
   for (int i = 0; i < 1000; ++i, now += 100 * kUs)
     for (int stream = 0; stream < 8; ++stream)
       busy.add(100 * kUs, now);
-  EXPECT_GT(busy.at_once(), 7 * BusyTime::kOne);
+  EXPECT_GT(busy.concurrency(), 7 * BusyTime::kOne);
   for (int i = 0; i < 1000; ++i, now += 100 * kUs)
     busy.add(100 * kUs, now);
-  EXPECT_NEAR(static_cast<double>(busy.at_once()) / BusyTime::kOne, 1, 0.05);
+  EXPECT_NEAR(static_cast<double>(busy.concurrency()) / BusyTime::kOne, 1, 0.05);
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ Result<void*> map_shared(int fd, int protection, void* where) {
   return memory;
 }
 
-Result<Reply> read_reply(const Message& message) {
-  Reply reply;
+Result<ClientReply> read_reply(const DaemonMessage& message) {
+  ClientReply reply;
   if (message.bytes.size() != sizeof reply)
     return Error{Code::kUnavailable, "the daemon went away"};
   std::memcpy(&reply, message.bytes.data(), sizeof reply);
@@ -55,22 +55,22 @@ bool is_lost(const Error& error) {
   return error.code == Code::kUnavailable || error.code == Code::kTimeout;
 }
 
-Result<os::UniqueFd> ask_for_place_once(const std::string& path, Seconds patience) {
-  REGATTA_TRY(socket, dial(path, patience));
-  const Request request{.ask = Ask::kPlace};
+Result<os::UniqueFd> ask_for_place_once(const std::string& path, Seconds timeout) {
+  REGATTA_TRY(socket, connect_to_daemon(path, timeout));
+  const ClientRequest request{.type = RequestType::kFindTenant};
   REGATTA_TRY_DO(send_message(socket.get(), as_bytes(request)));
-  REGATTA_TRY(message, receive_message(socket.get(), sizeof(Reply)));
+  REGATTA_TRY(message, receive_message(socket.get(), sizeof(ClientReply)));
   REGATTA_TRY(reply, read_reply(message));
-  if (reply.answer != Answer::kDone) return to_error(reply);
+  if (reply.status != ReplyStatus::kGranted) return to_error(reply);
   if (!message.fds[0]) return Error{Code::kUnavailable, path + ": the daemon gave no page"};
   return std::move(message.fds[0]);
 }
 
 // The page of the tenant whose cgroup this process is in.
-Result<os::UniqueFd> ask_for_place(const std::string& path, Seconds patience) {
-  const Seconds end = os::monotonic_now() + patience;
+Result<os::UniqueFd> ask_for_place(const std::string& path, Seconds timeout) {
+  const Seconds end = os::monotonic_now() + timeout;
   for (;;) {
-    auto page = ask_for_place_once(path, patience);
+    auto page = ask_for_place_once(path, timeout);
     if (page || !is_lost(page.error()) || os::monotonic_now() > end) return page;
     os::sleep_for(kRetry);
   }
@@ -78,29 +78,29 @@ Result<os::UniqueFd> ask_for_place(const std::string& path, Seconds patience) {
 
 }  // namespace
 
-Result<std::unique_ptr<Client>> Client::connect(Seconds patience) {
+Result<std::unique_ptr<Client>> Client::connect(Seconds timeout) {
   const auto page = find_tenant_page();
-  if (page) return connect(*page, patience);
+  if (page) return connect(*page, timeout);
   // Where no daemon ever was, nobody waits for one.
   const std::string socket = kDefaultSocket;
   const std::string folder = socket.substr(0, socket.rfind('/'));
   if (::access(folder.c_str(), X_OK) != 0) return page.error();
-  return connect_by_cgroup(kDefaultSocket, patience);
+  return connect_by_cgroup(kDefaultSocket, timeout);
 }
 
 Result<std::unique_ptr<Client>> Client::connect_by_cgroup(const std::string& socket,
-                                                          Seconds patience) {
-  REGATTA_TRY(page, ask_for_place(socket, patience));
-  return connect_to(socket, page.get(), patience);
+                                                          Seconds timeout) {
+  REGATTA_TRY(page, ask_for_place(socket, timeout));
+  return connect_to(socket, page.get(), timeout);
 }
 
-Result<std::unique_ptr<Client>> Client::connect(int tenant_page, Seconds patience) {
-  return connect_to("", tenant_page, patience);
+Result<std::unique_ptr<Client>> Client::connect(int tenant_page, Seconds timeout) {
+  return connect_to("", tenant_page, timeout);
 }
 
 Result<std::unique_ptr<Client>> Client::connect_to(const std::string& socket, int tenant_page,
-                                                   Seconds patience) {
-  std::unique_ptr<Client> client(new Client(patience));
+                                                   Seconds timeout) {
+  std::unique_ptr<Client> client(new Client(timeout));
   client->path_ = socket;
   REGATTA_TRY_DO(client->open_pages(tenant_page));
   REGATTA_TRY_DO(client->reserve_slowly(0, 0));
@@ -109,8 +109,8 @@ Result<std::unique_ptr<Client>> Client::connect_to(const std::string& socket, in
 
 Client::~Client() {
   if (tenant_ != nullptr) ::munmap(tenant_, REGATTA_PAGE_SIZE);
-  if (purses_ != nullptr) ::munmap(purses_, REGATTA_PAGE_SIZE);
-  if (here_ != nullptr) ::munmap(const_cast<unsigned*>(here_), REGATTA_PAGE_SIZE);
+  if (client_page_ != nullptr) ::munmap(client_page_, REGATTA_PAGE_SIZE);
+  if (fork_marker_ != nullptr) ::munmap(const_cast<unsigned*>(fork_marker_), REGATTA_PAGE_SIZE);
 }
 
 Error Client::no_device(int device) {
@@ -130,51 +130,53 @@ Status Client::open_pages(int tenant_page) {
   void* mark = ::mmap(nullptr, REGATTA_PAGE_SIZE, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mark == MAP_FAILED) return os::errno_error("cannot map a page");
-  here_ = static_cast<unsigned*>(mark);
+  fork_marker_ = static_cast<unsigned*>(mark);
   if (::madvise(mark, REGATTA_PAGE_SIZE, MADV_WIPEONFORK) != 0)
     return os::errno_error("cannot mark a page");
-  *here_ = 1;
+  *fork_marker_ = 1;
   return {};
 }
 
-// The pages that came with the answer to a hello: the tenant's, and purses where there were none.
-Status Client::accept_pages(Message& message) {
+// The pages that came with the answer to a hello: the tenant's, and lease counters where there were
+// none.
+Status Client::accept_pages(DaemonMessage& message) {
   if (message.fds[0]) {
     const auto page = map_shared(message.fds[0].get(), PROT_READ, tenant_);
     if (!page) return page.error();
   }
   if (message.fds[1]) {
-    REGATTA_TRY(page, map_shared(message.fds[1].get(), PROT_READ | PROT_WRITE, purses_));
-    purses_ = static_cast<regatta_purses_page*>(page);
-    purses_page_ = std::move(message.fds[1]);
+    REGATTA_TRY(page, map_shared(message.fds[1].get(), PROT_READ | PROT_WRITE, client_page_));
+    client_page_ = static_cast<regatta_client_page*>(page);
+    client_page_fd_ = std::move(message.fds[1]);
   }
-  if (purses_ == nullptr) return Error{Code::kUnavailable, "the daemon gave no purses"};
+  if (client_page_ == nullptr)
+    return Error{Code::kUnavailable, "the daemon gave no lease counters"};
   return {};
 }
 
-Result<os::UniqueFd> Client::open_bell() {
-  if (!is_here()) return was_forked();
+Result<os::UniqueFd> Client::open_event_connection() {
+  if (!is_joined_process()) return was_forked();
   const std::scoped_lock lock(mutex_);
   socket_.reset();
-  REGATTA_TRY_DO(say_hello());
-  REGATTA_TRY(bell, dial(path_, patience_));
-  Request request{.ask = Ask::kBell};
+  REGATTA_TRY_DO(handshake());
+  REGATTA_TRY(event_connection, connect_to_daemon(path_, timeout_));
+  ClientRequest request{.type = RequestType::kEventConnection};
   std::memcpy(request.token, tenant_->token, sizeof request.token);
-  REGATTA_TRY_DO(send_message(bell.get(), as_bytes(request)));
-  REGATTA_TRY(message, receive_message(bell.get(), sizeof(Reply)));
+  REGATTA_TRY_DO(send_message(event_connection.get(), as_bytes(request)));
+  REGATTA_TRY(message, receive_message(event_connection.get(), sizeof(ClientReply)));
   REGATTA_TRY(reply, read_reply(message));
-  if (reply.answer != Answer::kDone) return to_error(reply);
-  return bell;
+  if (reply.status != ReplyStatus::kGranted) return to_error(reply);
+  return event_connection;
 }
 
-Status Client::say_hello(Seconds patience) {
-  REGATTA_TRY(socket, dial(path_, patience));
-  Request request{.ask = Ask::kHello};
+Status Client::handshake(Seconds timeout) {
+  REGATTA_TRY(socket, connect_to_daemon(path_, timeout));
+  ClientRequest request{.type = RequestType::kHandshake};
   std::memcpy(request.token, tenant_->token, sizeof request.token);
-  REGATTA_TRY_DO(send_message(socket.get(), as_bytes(request), {purses_page_.get(), -1}));
-  REGATTA_TRY(message, receive_message(socket.get(), sizeof(Reply)));
+  REGATTA_TRY_DO(send_message(socket.get(), as_bytes(request), {client_page_fd_.get(), -1}));
+  REGATTA_TRY(message, receive_message(socket.get(), sizeof(ClientReply)));
   REGATTA_TRY(reply, read_reply(message));
-  if (reply.answer != Answer::kDone) return to_error(reply);
+  if (reply.status != ReplyStatus::kGranted) return to_error(reply);
   REGATTA_TRY_DO(accept_pages(message));
   socket_ = std::move(socket);
   return {};
@@ -182,21 +184,22 @@ Status Client::say_hello(Seconds patience) {
 
 // kExhausted: refused, or to be asked again later. kUnavailable, kTimeout: no answer, and it is not
 // known whether there was one.
-Status Client::ask_for(const Request& request, bool* is_later) {
+Status Client::ask_for(const ClientRequest& request, bool* is_later) {
   REGATTA_TRY_DO(send_message(socket_.get(), as_bytes(request)));
-  REGATTA_TRY(message, receive_message(socket_.get(), sizeof(Reply)));
+  REGATTA_TRY(message, receive_message(socket_.get(), sizeof(ClientReply)));
   REGATTA_TRY(reply, read_reply(message));
-  if (reply.answer == Answer::kDone) return {};
-  if (reply.answer == Answer::kFailed) return to_error(reply);
-  if (reply.answer == Answer::kLater && is_later != nullptr) *is_later = true;
+  if (reply.status == ReplyStatus::kGranted) return {};
+  if (reply.status == ReplyStatus::kFailed) return to_error(reply);
+  if (reply.status == ReplyStatus::kRetryLater && is_later != nullptr) *is_later = true;
   return refused(request);
 }
 
-Error Client::refused(const Request& request) const {
+Error Client::refused(const ClientRequest& request) const {
   std::string why = "its memory on GPU " + std::to_string(request.device) +
                     " is used up; free some or raise its --memory";
-  if (request.ask == Ask::kSession) why = "its sessions of the codec are all open; close one";
-  if (request.ask == Ask::kBind) {
+  if (request.type == RequestType::kOpenSession)
+    why = "its sessions of the codec are all open; close one";
+  if (request.type == RequestType::kPin) {
     why =
         "shared and managed memory would keep this process on its GPU, and others would have no "
         "room beside it; take less memory, or let the others have less";
@@ -204,20 +207,20 @@ Error Client::refused(const Request& request) const {
   return {Code::kExhausted, std::string("tenant ") + tenant_->name + ": " + why};
 }
 
-Status Client::ask_until_answered(const Request& request) {
-  if (!is_here()) return was_forked();
+Status Client::ask_until_answered(const ClientRequest& request) {
+  if (!is_joined_process()) return was_forked();
   std::unique_lock lock(mutex_);
   const Seconds begin = os::monotonic_now();
-  Seconds end = begin + patience_;
+  Seconds end = begin + timeout_;
   Seconds pause = kRetry;
   for (;;) {
     Status status;
     bool is_later = false;
-    if (!socket_) status = say_hello();
+    if (!socket_) status = handshake();
     if (status) status = ask_for(request, &is_later);
     if (is_later && os::monotonic_now() < begin + kRoomPatience) {
       wait_unlocked(lock, pause);
-      end = os::monotonic_now() + patience_;
+      end = os::monotonic_now() + timeout_;
       continue;
     }
     if (status || !is_lost(status.error())) return status;
@@ -228,33 +231,35 @@ Status Client::ask_until_answered(const Request& request) {
 }
 
 Status Client::reserve_slowly(int device, std::uint64_t bytes) {
-  return reserve_slowly(device, bytes, patience_, kRoomPatience);
+  return reserve_slowly(device, bytes, timeout_, kRoomPatience);
 }
 
-// Takes it from the purse, or has the daemon put there what is lacking: false, to be taken then.
+// Takes it from the lease counter, or has the daemon put there what is lacking: false, to be taken
+// then.
 Result<bool> Client::take_or_lease(int device, std::uint64_t bytes, bool* is_later) {
-  // What a daemon granted that then died is in the purse, though it did not say so.
-  if (regatta_purse_take(&purses_->purses[device], bytes) != 0) return true;
+  // What a daemon granted that then died is in the lease counter, though it did not say so.
+  if (regatta_lease_counter_take(&client_page_->lease_counters[device], bytes) != 0) return true;
   const std::uint64_t there = spare(device);
   if (there >= bytes) return false;
-  REGATTA_TRY_DO(ask_for(
-      {.ask = Ask::kLease, .device = static_cast<std::uint32_t>(device), .least = bytes - there},
-      is_later));
+  REGATTA_TRY_DO(ask_for({.type = RequestType::kLease,
+                          .device = static_cast<std::uint32_t>(device),
+                          .least = bytes - there},
+                         is_later));
   return false;
 }
 
 // Waits for the daemon and for those who make room, so long each.
-Status Client::reserve_slowly(int device, std::uint64_t bytes, Seconds patience,
-                              Seconds room_patience) {
-  if (!is_here()) return was_forked();
+Status Client::reserve_slowly(int device, std::uint64_t bytes, Seconds timeout,
+                              Seconds room_timeout) {
+  if (!is_joined_process()) return was_forked();
   std::unique_lock lock(mutex_);
   const Seconds begin = os::monotonic_now();
-  Seconds end = begin + patience;  // with a daemon that does not answer
+  Seconds end = begin + timeout;  // with a daemon that does not answer
   Seconds pause = kRetry;
   for (;;) {
     Status status;
     bool is_later = false;
-    if (!socket_) status = say_hello();
+    if (!socket_) status = handshake();
     const bool is_greeted = status.has_value();
     if (is_greeted) {
       const auto is_taken = take_or_lease(device, bytes, &is_later);
@@ -262,9 +267,9 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes, Seconds patience,
       if (is_taken) continue;
       status = is_taken.error();
     }
-    if (is_later && os::monotonic_now() < begin + room_patience) {
+    if (is_later && os::monotonic_now() < begin + room_timeout) {
       wait_unlocked(lock, pause);
-      end = os::monotonic_now() + patience;
+      end = os::monotonic_now() + timeout;
       continue;
     }
     if (!is_lost(status.error())) return status;
@@ -275,15 +280,15 @@ Status Client::reserve_slowly(int device, std::uint64_t bytes, Seconds patience,
   }
 }
 
-Status Client::try_reserve_within(Seconds patience, int device, std::uint64_t bytes) {
+Status Client::try_reserve_within(Seconds timeout, int device, std::uint64_t bytes) {
   if (device < 0 || device >= REGATTA_DEVICES_MAX) return no_device(device);
-  if (!is_here()) return was_forked();
+  if (!is_joined_process()) return was_forked();
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return Error{Code::kConflict, "another thread asks the daemon"};
-  const Seconds end = os::monotonic_now() + patience;
+  const Seconds end = os::monotonic_now() + timeout;
   Status status;
-  if (socket_) set_patience(socket_.get(), patience);
-  if (!socket_) status = say_hello(patience);
+  if (socket_) set_socket_timeout(socket_.get(), timeout);
+  if (!socket_) status = handshake(timeout);
   while (status) {
     const auto is_taken = take_or_lease(device, bytes, nullptr);
     if (is_taken && *is_taken) break;
@@ -293,56 +298,58 @@ Status Client::try_reserve_within(Seconds patience, int device, std::uint64_t by
   }
   // An answer that comes later would be taken for that to the next question.
   if (!status && is_lost(status.error())) socket_.reset();
-  if (socket_) set_patience(socket_.get(), patience_);
+  if (socket_) set_socket_timeout(socket_.get(), timeout_);
   return status;
 }
 
-Status Client::lease_movable(int device, std::uint64_t total) {
+Status Client::lease_swappable(int device, std::uint64_t total) {
   if (device < 0 || device >= REGATTA_DEVICES_MAX) return no_device(device);
-  return ask_until_answered(
-      {.ask = Ask::kMovable, .device = static_cast<std::uint32_t>(device), .least = total});
+  return ask_until_answered({.type = RequestType::kLeaseSwappable,
+                             .device = static_cast<std::uint32_t>(device),
+                             .least = total});
 }
 
-Status Client::bind() {
-  return ask_until_answered({.ask = Ask::kBind});
+Status Client::pin() {
+  return ask_until_answered({.type = RequestType::kPin});
 }
 
 Status Client::open_session(int device, regatta_engine engine) {
-  if (!is_here()) return was_forked();
+  if (!is_joined_process()) return was_forked();
   if (device < 0 || device >= REGATTA_DEVICES_MAX) return no_device(device);
-  const Request request{.ask = Ask::kSession,
-                        .device = static_cast<std::uint32_t>(device),
-                        .least = static_cast<std::uint64_t>(engine)};
+  const ClientRequest request{.type = RequestType::kOpenSession,
+                              .device = static_cast<std::uint32_t>(device),
+                              .least = static_cast<std::uint64_t>(engine)};
   const std::scoped_lock lock(mutex_);
-  const Seconds end = os::monotonic_now() + patience_;
+  const Seconds end = os::monotonic_now() + timeout_;
   Status status;
-  if (!socket_) status = say_hello();
-  const unsigned before = purses_->feeds[device][engine].sessions;
+  if (!socket_) status = handshake();
+  const unsigned before = client_page_->engine_usage[device][engine].sessions;
   for (;;) {
     if (status) status = ask_for(request);
     // What a daemon granted that then died is in the page, though it did not say so.
-    if (status || purses_->feeds[device][engine].sessions != before) return {};
+    if (status || client_page_->engine_usage[device][engine].sessions != before) return {};
     if (!is_lost(status.error())) return status;
     socket_.reset();
     if (os::monotonic_now() > end) return status;
     os::sleep_for(kRetry);
-    status = say_hello();
+    status = handshake();
   }
 }
 
 void Client::close_session(int device, regatta_engine engine) {
-  if (!is_here() || device < 0 || device >= REGATTA_DEVICES_MAX) return;
+  if (!is_joined_process() || device < 0 || device >= REGATTA_DEVICES_MAX) return;
   const std::scoped_lock lock(mutex_);
-  unsigned& sessions = purses_->feeds[device][engine].sessions;
+  unsigned& sessions = client_page_->engine_usage[device][engine].sessions;
   if (__atomic_load_n(&sessions, __ATOMIC_RELAXED) != 0)
     __atomic_fetch_sub(&sessions, 1U, __ATOMIC_RELAXED);
 }
 
-Status Client::tell_moved(int device) {
-  if (!is_here()) return was_forked();
+Status Client::notify_residency_changed(int device) {
+  if (!is_joined_process()) return was_forked();
   const std::scoped_lock lock(mutex_);
-  if (!socket_) REGATTA_TRY_DO(say_hello());
-  const Request request{.ask = Ask::kMoved, .device = static_cast<std::uint32_t>(device)};
+  if (!socket_) REGATTA_TRY_DO(handshake());
+  const ClientRequest request{.type = RequestType::kResidencyChanged,
+                              .device = static_cast<std::uint32_t>(device)};
   const Status sent = send_message(socket_.get(), as_bytes(request));
   if (!sent) socket_.reset();
   return sent;

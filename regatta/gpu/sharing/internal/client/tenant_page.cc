@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "regatta/base/os/unique_fd.h"
-#include "regatta/gpu/sharing/internal/ledger/page.h"
+#include "regatta/gpu/sharing/internal/ledger/page_layout.h"
 
 namespace regatta::sharing {
 namespace {

@@ -7,40 +7,40 @@
 
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/control.h"
-#include "regatta/gpu/sharing/internal/daemon/residences.h"
+#include "regatta/gpu/sharing/internal/daemon/residency_manager.h"
 
 namespace regatta::sharing {
 namespace {
 
 using nlohmann::json;
 
-std::vector<int> live_tenants(const Books& books) {
+std::vector<int> live_tenants(const TenantStore& tenant_store) {
   std::vector<int> tenants;
   for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
-    if (books.state().tenants[tenant].live != 0) tenants.push_back(tenant);
+    if (tenant_store.state().tenants[tenant].live != 0) tenants.push_back(tenant);
   }
   return tenants;
 }
 
 // Where a tenant's memory is: on the device, what cannot be moved included; in the host.
-void add_places(json& memory, const Books& books, int tenant, int device) {
-  const auto held = books.tenant_holding(tenant, device);
-  const auto place = Residences::place_of(books, tenant, device);
+void add_places(json& memory, const TenantStore& tenant_store, int tenant, int device) {
+  const auto held = tenant_store.tenant_holding(tenant, device);
+  const auto place = ResidencyManager::usage_of(tenant_store, tenant, device);
   memory["resident_bytes"] = held.leased - held.spare - place.leased_away + place.resident;
   memory["swapped_bytes"] = place.away;
   memory["moved_in_bytes"] = place.moved_in;
   memory["moved_out_bytes"] = place.moved_out;
 }
 
-json process_json(const Books& books, int client) {
+json process_json(const TenantStore& tenant_store, int client) {
   json memory = json::array();
-  for (int device = 0; device < books.device_count(); ++device) {
-    const auto held = books.holding(client, device);
-    const std::uint64_t used = held.leased - held.spare + books.movable(client, device);
+  for (int device = 0; device < tenant_store.device_count(); ++device) {
+    const auto held = tenant_store.holding(client, device);
+    const std::uint64_t used = held.leased - held.spare + tenant_store.swappable(client, device);
     if (held.leased == 0 && used == 0) continue;
     memory.push_back({{"gpu", device}, {"used_bytes", used}});
   }
-  const pid_t pid = books.state().clients[client].pid;
+  const pid_t pid = tenant_store.state().clients[client].pid;
   return {{"pid", pid}, {"name", process_name(pid)}, {"memory", memory}};
 }
 
@@ -54,9 +54,9 @@ constexpr EngineName kEngineNames[] = {{REGATTA_COPY_TO_DEVICE, "copy_to_device"
                                        {REGATTA_ENCODE, "encode"},
                                        {REGATTA_DECODE, "decode"}};
 
-json engines_json(const Shown& shown, int tenant) {
+json engines_json(const DaemonStateView& shown, int tenant) {
   json engines = json::array();
-  for (int device = 0; device < shown.books.device_count(); ++device) {
+  for (int device = 0; device < shown.tenant_store.device_count(); ++device) {
     for (const auto& [engine, name] : kEngineNames) {
       const std::uint64_t total = shown.engines.total(tenant, device, engine);
       if (total == 0) continue;
@@ -78,35 +78,36 @@ struct Metric {
 
 // One metric with a value of each tenant on each GPU.
 template <typename T>
-void add_of_gpu(std::string& text, const Books& books, const Metric& metric,
+void add_of_gpu(std::string& text, const TenantStore& tenant_store, const Metric& metric,
                 const std::function<T(int, int)>& value) {
   text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", metric.name, metric.help, metric.type);
-  for (const int tenant : live_tenants(books)) {
-    for (int device = 0; device < books.device_count(); ++device) {
+  for (const int tenant : live_tenants(tenant_store)) {
+    for (int device = 0; device < tenant_store.device_count(); ++device) {
       text += fmt::format("{}{{tenant=\"{}\",gpu=\"{}\"}} {}\n", metric.name,
-                          books.tenant_name(tenant), device, value(tenant, device));
+                          tenant_store.tenant_name(tenant), device, value(tenant, device));
     }
   }
 }
 
-void add_of_tenant(std::string& text, const Books& books, const char* name, const char* help,
-                   const std::function<double(int)>& value) {
+void add_of_tenant(std::string& text, const TenantStore& tenant_store, const char* name,
+                   const char* help, const std::function<double(int)>& value) {
   text += fmt::format("# HELP {} {}\n# TYPE {} gauge\n", name, help, name);
-  for (const int tenant : live_tenants(books))
-    text += fmt::format("{}{{tenant=\"{}\"}} {}\n", name, books.tenant_name(tenant), value(tenant));
+  for (const int tenant : live_tenants(tenant_store))
+    text += fmt::format("{}{{tenant=\"{}\"}} {}\n", name, tenant_store.tenant_name(tenant),
+                        value(tenant));
 }
 
-void add_engines(std::string& text, const Shown& shown) {
+void add_engines(std::string& text, const DaemonStateView& shown) {
   text +=
       "# HELP regatta_gpu_engine_units_total What the tenant gave to an engine: bytes of copies, "
       "pixels of pictures.\n"
       "# TYPE regatta_gpu_engine_units_total counter\n";
-  for (const int tenant : live_tenants(shown.books)) {
-    for (int device = 0; device < shown.books.device_count(); ++device) {
+  for (const int tenant : live_tenants(shown.tenant_store)) {
+    for (int device = 0; device < shown.tenant_store.device_count(); ++device) {
       for (const auto& [engine, name] : kEngineNames) {
         text += fmt::format(
             "regatta_gpu_engine_units_total{{tenant=\"{}\",gpu=\"{}\",engine=\"{}\"}} {}\n",
-            shown.books.tenant_name(tenant), device, name,
+            shown.tenant_store.tenant_name(tenant), device, name,
             shown.engines.total(tenant, device, engine));
       }
     }
@@ -115,35 +116,35 @@ void add_engines(std::string& text, const Shown& shown) {
 
 }  // namespace
 
-json tenant_json(const Shown& shown, int tenant) {
-  const Books& books = shown.books;
-  const Timekeeper& times = shown.times;
-  const TenantLimits limits = books.limits(tenant);
+json tenant_json(const DaemonStateView& shown, int tenant) {
+  const TenantStore& tenant_store = shown.tenant_store;
+  const TurnManager& turn_manager = shown.turn_manager;
+  const TenantLimits limits = tenant_store.limits(tenant);
   json memory = json::array();
-  for (int device = 0; device < books.device_count(); ++device) {
-    const auto held = books.tenant_holding(tenant, device);
+  for (int device = 0; device < tenant_store.device_count(); ++device) {
+    const auto held = tenant_store.tenant_holding(tenant, device);
     if (limits.memory[device].value == 0 && held.leased == 0) continue;
-    const std::uint64_t movable = books.tenant_movable(tenant, device);
+    const std::uint64_t swappable = tenant_store.tenant_swappable(tenant, device);
     memory.push_back({{"gpu", device},
                       {"limit_bytes", limits.memory[device].value},
-                      {"used_bytes", held.leased - held.spare + movable},
+                      {"used_bytes", held.leased - held.spare + swappable},
                       {"spare_bytes", held.spare}});
-    if (limits.is_overcommitted) add_places(memory.back(), books, tenant, device);
+    if (limits.is_overcommitted) add_places(memory.back(), tenant_store, tenant, device);
   }
   json time = json::array();
-  for (int device = 0; device < books.device_count(); ++device) {
-    const double seconds = times.seconds(tenant, device);
+  for (int device = 0; device < tenant_store.device_count(); ++device) {
+    const double seconds = turn_manager.seconds(tenant, device);
     if (seconds == 0) continue;
     time.push_back({{"gpu", device},
-                    {"last_second_percent", 100 * times.last_second(tenant, device)},
+                    {"last_second_percent", 100 * turn_manager.last_second(tenant, device)},
                     {"seconds", seconds}});
   }
   json processes = json::array();
-  for (const int client : books.clients_of(tenant))
-    processes.push_back(process_json(books, client));
+  for (const int client : tenant_store.clients_of(tenant))
+    processes.push_back(process_json(tenant_store, client));
   return {{"name", limits.name},
           {"compute_percent", limits.compute_ppm / 1e4},
-          {"part_percent", books.part_ppm(tenant) / 1e4},
+          {"part_percent", tenant_store.part_ppm(tenant) / 1e4},
           {"weight", limits.weight},
           {"priority", limits.is_high_priority ? "high" : "normal"},
           {"on_fault", limits.is_open_on_fault ? "open" : "closed"},
@@ -155,79 +156,85 @@ json tenant_json(const Shown& shown, int tenant) {
           {"processes", processes}};
 }
 
-json books_json(const Shown& shown) {
-  const Books& books = shown.books;
+json daemon_state_json(const DaemonStateView& shown) {
+  const TenantStore& tenant_store = shown.tenant_store;
   json gpus = json::array();
-  for (int device = 0; device < books.device_count(); ++device) {
-    const Bytes capacity = books.capacity()[device];
+  for (int device = 0; device < tenant_store.device_count(); ++device) {
+    const Bytes capacity = tenant_store.capacity()[device];
     gpus.push_back({{"memory_bytes", capacity.value == 0 ? json() : json(capacity.value)},
-                    {"drained", books.is_drained(device)}});
+                    {"drained", tenant_store.is_drained(device)}});
   }
   json tenants = json::array();
-  for (const int tenant : live_tenants(books)) {
+  for (const int tenant : live_tenants(tenant_store)) {
     tenants.push_back(tenant_json(shown, tenant));
     json groups = json::array();
-    for (const Group& group : shown.membership.groups()) {
-      if (group.tenant == books.tenant_name(tenant))
+    for (const TenantCgroup& group : shown.tenant_cgroups.groups()) {
+      if (group.tenant == tenant_store.tenant_name(tenant))
         groups.push_back({{"cgroup", os::to_string(group.cgroup)}, {"container", group.container}});
     }
     tenants.back()["cgroups"] = groups;
   }
-  return {{"policy", kPolicyNames[books.state().policy]}, {"gpus", gpus}, {"tenants", tenants}};
+  return {
+      {"policy", kPolicyNames[tenant_store.state().policy]}, {"gpus", gpus}, {"tenants", tenants}};
 }
 
-std::string metrics_text(const Shown& shown) {
-  const Books& books = shown.books;
+std::string metrics_text(const DaemonStateView& shown) {
+  const TenantStore& tenant_store = shown.tenant_store;
   std::string text;
   using Whole = std::uint64_t;
-  add_of_gpu<Whole>(text, books,
+  add_of_gpu<Whole>(text, tenant_store,
                     {"regatta_gpu_memory_limit_bytes", "Device memory that the tenant may have."},
                     [&](int tenant, int device) {
-                      return static_cast<Whole>(books.limits(tenant).memory[device].value);
-                    });
-  add_of_gpu<Whole>(text, books,
-                    {"regatta_gpu_memory_used_bytes", "Device memory that the tenant has."},
-                    [&](int tenant, int device) {
-                      const auto held = books.tenant_holding(tenant, device);
-                      return held.leased - held.spare + books.tenant_movable(tenant, device);
+                      return static_cast<Whole>(tenant_store.limits(tenant).memory[device].value);
                     });
   add_of_gpu<Whole>(
-      text, books,
+      text, tenant_store, {"regatta_gpu_memory_used_bytes", "Device memory that the tenant has."},
+      [&](int tenant, int device) {
+        const auto held = tenant_store.tenant_holding(tenant, device);
+        return held.leased - held.spare + tenant_store.tenant_swappable(tenant, device);
+      });
+  add_of_gpu<Whole>(
+      text, tenant_store,
       {"regatta_gpu_memory_swapped_bytes", "Of what the tenant has, what is not on the device."},
-      [&](int tenant, int device) { return Residences::place_of(books, tenant, device).away; });
-  add_of_gpu<Whole>(
-      text, books, {"regatta_gpu_swap_in_bytes_total", "Copied to the device.", "counter"},
-      [&](int tenant, int device) { return Residences::place_of(books, tenant, device).moved_in; });
-  add_of_gpu<Whole>(text, books,
+      [&](int tenant, int device) {
+        return ResidencyManager::usage_of(tenant_store, tenant, device).away;
+      });
+  add_of_gpu<Whole>(text, tenant_store,
+                    {"regatta_gpu_swap_in_bytes_total", "Copied to the device.", "counter"},
+                    [&](int tenant, int device) {
+                      return ResidencyManager::usage_of(tenant_store, tenant, device).moved_in;
+                    });
+  add_of_gpu<Whole>(text, tenant_store,
                     {"regatta_gpu_swap_out_bytes_total", "Copied to the host.", "counter"},
                     [&](int tenant, int device) {
-                      return Residences::place_of(books, tenant, device).moved_out;
+                      return ResidencyManager::usage_of(tenant_store, tenant, device).moved_out;
                     });
   add_of_gpu<Whole>(
-      text, books,
+      text, tenant_store,
       {"regatta_gpu_memory_spare_bytes",
        "Leased to processes of the tenant and not in use; called back when needed."},
-      [&](int tenant, int device) { return books.tenant_holding(tenant, device).spare; });
+      [&](int tenant, int device) { return tenant_store.tenant_holding(tenant, device).spare; });
   add_of_gpu<double>(
-      text, books,
+      text, tenant_store,
       {"regatta_gpu_time_seconds_total", "Time that the tenant had the device.", "counter"},
-      [&](int tenant, int device) { return shown.times.seconds(tenant, device); });
+      [&](int tenant, int device) { return shown.turn_manager.seconds(tenant, device); });
   add_engines(text, shown);
   text +=
       "# HELP regatta_gpu_drained 1 when the device takes nothing new.\n"
       "# TYPE regatta_gpu_drained gauge\n";
-  for (int device = 0; device < books.device_count(); ++device) {
+  for (int device = 0; device < tenant_store.device_count(); ++device) {
     text += fmt::format("regatta_gpu_drained{{gpu=\"{}\"}} {}\n", device,
-                        books.is_drained(device) ? 1 : 0);
+                        tenant_store.is_drained(device) ? 1 : 0);
   }
-  add_of_tenant(text, books, "regatta_gpu_compute_quota_ratio",
+  add_of_tenant(text, tenant_store, "regatta_gpu_compute_quota_ratio",
                 "Part of the device's time that the tenant was promised.",
-                [&](int tenant) { return books.limits(tenant).compute_ppm / 1e6; });
-  add_of_tenant(text, books, "regatta_gpu_compute_part_ratio",
+                [&](int tenant) { return tenant_store.limits(tenant).compute_ppm / 1e6; });
+  add_of_tenant(text, tenant_store, "regatta_gpu_compute_part_ratio",
                 "Part of the device's time under the policy of now.",
-                [&](int tenant) { return books.part_ppm(tenant) / 1e6; });
-  add_of_tenant(text, books, "regatta_gpu_processes", "Processes of the tenant.",
-                [&](int tenant) { return static_cast<double>(books.clients_of(tenant).size()); });
+                [&](int tenant) { return tenant_store.part_ppm(tenant) / 1e6; });
+  add_of_tenant(
+      text, tenant_store, "regatta_gpu_processes", "Processes of the tenant.",
+      [&](int tenant) { return static_cast<double>(tenant_store.clients_of(tenant).size()); });
   return text;
 }
 

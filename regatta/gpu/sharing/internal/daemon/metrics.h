@@ -1,4 +1,4 @@
-// sharing/internal/daemon/metrics.h: the books as JSON for `regatta gpu ps`, and as text for
+// sharing/internal/daemon/metrics.h: the tenant store as JSON for `regatta gpu ps`, and as text for
 // Prometheus.
 #pragma once
 
@@ -6,24 +6,24 @@
 
 #include <nlohmann/json.hpp>
 
-#include "regatta/gpu/sharing/internal/daemon/books.h"
-#include "regatta/gpu/sharing/internal/daemon/engines.h"
-#include "regatta/gpu/sharing/internal/daemon/membership.h"
-#include "regatta/gpu/sharing/internal/daemon/timekeeper.h"
+#include "regatta/gpu/sharing/internal/daemon/engine_shares.h"
+#include "regatta/gpu/sharing/internal/daemon/tenant_cgroups.h"
+#include "regatta/gpu/sharing/internal/daemon/tenant_store.h"
+#include "regatta/gpu/sharing/internal/daemon/turn_manager.h"
 
 namespace regatta::sharing {
 
-struct Shown {
-  const Books& books;
-  const Membership& membership;
-  const Timekeeper& times;
-  const Engines& engines;
+struct DaemonStateView {
+  const TenantStore& tenant_store;
+  const TenantCgroups& tenant_cgroups;
+  const TurnManager& turn_manager;
+  const EngineShares& engines;
 };
 
-nlohmann::json tenant_json(const Shown& shown, int tenant);
-nlohmann::json books_json(const Shown& shown);
+nlohmann::json tenant_json(const DaemonStateView& shown, int tenant);
+nlohmann::json daemon_state_json(const DaemonStateView& shown);
 
 // Source: Prometheus, "Exposition formats", text format 0.0.4.
-std::string metrics_text(const Shown& shown);
+std::string metrics_text(const DaemonStateView& shown);
 
 }  // namespace regatta::sharing

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "regatta/base/core/units.h"
-#include "regatta/gpu/sharing/internal/daemon/books.h"
+#include "regatta/gpu/sharing/internal/daemon/tenant_store.h"
 #include "regatta/gpu/sharing/internal/daemon/test_daemon.h"
 
 namespace regatta::sharing {
@@ -40,7 +40,7 @@ struct Storm {
 
 // Reserves and releases at random without end; what goes wrong is counted.
 int work(Storm& storm, Slot& slot, int page, unsigned seed) {
-  const auto client = Client::connect(page, kPatience);
+  const auto client = Client::connect(page, kTimeout);
   if (!client) {
     std::fprintf(stderr, "worker: %s\n", client.error().message.c_str());
     ++storm.wrong;
@@ -114,7 +114,7 @@ struct Crew {
 
 // While all are stopped: what they have is within the quota, and the daemon knows it, up to what a
 // worker was about to change. The dead count for nothing within 100 ms.
-::testing::AssertionResult books_are_right(const Storm& storm, const TestDaemon& daemon) {
+::testing::AssertionResult ledger_is_consistent(const Storm& storm, const TestDaemon& daemon) {
   std::uint64_t has = 0;
   std::uint64_t coming = 0;
   for (const Slot& slot : storm.slots) {
@@ -170,7 +170,7 @@ int run_tenant(int page, Storm& storm, Control& control) {
   for (int i = 0; i < kWorkers; ++i)
     crew.kill(i);
   // All is there again, and within 100 ms.
-  const auto client = Client::connect(page, kPatience);
+  const auto client = Client::connect(page, kTimeout);
   const Seconds begin = os::monotonic_now();
   if (!client || !(*client)->reserve(0, kQuota) || (*client)->reserve(0, 1)) return 1;
   return os::monotonic_now() - begin < Seconds{0.1} ? 0 : 2;
@@ -206,7 +206,7 @@ TEST(Storm, OfKilledClientsLeavesNothingBehindAndHangsNobody) {
     ASSERT_GE(control->kills_done, done + 50) << "a hang";
     control->state = 1;
     ASSERT_TRUE(wait_for_state(*control, 2));
-    EXPECT_TRUE(books_are_right(*storm, daemon)) << "after " << done + 50 << " deaths";
+    EXPECT_TRUE(ledger_is_consistent(*storm, daemon)) << "after " << done + 50 << " deaths";
     control->state = 3;
     ASSERT_TRUE(wait_for_state(*control, 0));
   }
@@ -244,7 +244,7 @@ TEST(Storm, OfKilledDaemonsLosesNothing) {
     ASSERT_GE(calls(*storm), before + 100) << "clients did not go on";
     control->state = 1;
     ASSERT_TRUE(wait_for_state(*control, 2));
-    EXPECT_TRUE(books_are_right(*storm, daemon)) << "after " << round + 1 << " daemons";
+    EXPECT_TRUE(ledger_is_consistent(*storm, daemon)) << "after " << round + 1 << " daemons";
     control->state = 3;
     ASSERT_TRUE(wait_for_state(*control, 0));
   }

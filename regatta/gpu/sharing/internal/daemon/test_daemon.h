@@ -28,7 +28,7 @@
 
 namespace regatta::sharing {
 
-inline constexpr Seconds kPatience{10.0};
+inline constexpr Seconds kTimeout{10.0};
 inline constexpr std::uint64_t kMiB = 1ULL << 20;
 
 // In processes of tenants: what does not hold is said and ends them.
@@ -117,15 +117,15 @@ class TestDaemon {
   void go_on() const { ::kill(pid_, SIGCONT); }
 
   Result<nlohmann::json> ask(const nlohmann::json& request) const {
-    REGATTA_TRY(text, ask_daemon(socket(), request.dump()));
+    REGATTA_TRY(text, send_control_request(socket(), request.dump()));
     return nlohmann::json::parse(text);
   }
 
   // The only tenant's figure of GPU 0: limit_bytes, used_bytes or spare_bytes; -1: there is none.
   long long memory(const char* what) const {
-    const auto books = ask({{"ask", "ps"}});
-    if (!books || (*books)["tenants"].empty()) return -1;
-    const auto& memory = (*books)["tenants"][0]["memory"];
+    const auto listing = ask({{"ask", "ps"}});
+    if (!listing || (*listing)["tenants"].empty()) return -1;
+    const auto& memory = (*listing)["tenants"][0]["memory"];
     return memory.empty() ? 0 : memory[0][what].get<long long>();
   }
 
@@ -139,7 +139,7 @@ class TestDaemon {
                                    {"name", name},
                                    {"memory", {{"0", memory.value}}},
                                    {"compute_ppm", 100'000}};
-      const auto answer = ask_daemon(socket(), request.dump(), &page);
+      const auto answer = send_control_request(socket(), request.dump(), &page);
       if (!answer) {
         std::fprintf(stderr, "tenant: %s\n", answer.error().message.c_str());
         return 99;

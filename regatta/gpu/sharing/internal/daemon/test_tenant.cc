@@ -7,9 +7,9 @@
 #include "regatta/gpu/sharing/internal/client/client.h"
 
 int main(int argc, char** argv) {
-  constexpr regatta::Seconds kPatience{10.0};
-  const auto client = argc > 1 ? regatta::sharing::Client::connect_by_cgroup(argv[1], kPatience)
-                               : regatta::sharing::Client::connect(kPatience);
+  constexpr regatta::Seconds kTimeout{10.0};
+  const auto client = argc > 1 ? regatta::sharing::Client::connect_by_cgroup(argv[1], kTimeout)
+                               : regatta::sharing::Client::connect(kTimeout);
   if (!client) {
     std::fprintf(stderr, "regatta-test-tenant: %s\n", client.error().message.c_str());
     return 255;

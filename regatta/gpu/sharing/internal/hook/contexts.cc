@@ -13,7 +13,7 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/internal/client/client.h"
 #include "regatta/gpu/sharing/internal/hook/exports.h"
-#include "regatta/gpu/sharing/internal/hook/gate.h"
+#include "regatta/gpu/sharing/internal/hook/launch_gate.h"
 #include "regatta/gpu/sharing/internal/hook/memory.h"
 #include "regatta/gpu/sharing/internal/hook/nvml.h"
 #include "regatta/gpu/sharing/internal/hook/swap.h"
@@ -21,14 +21,14 @@
 
 namespace regatta::sharing::hook {
 
-std::atomic<int> Busy::under_way = 0;
-std::atomic<std::uint64_t> Busy::ended = 0;
+std::atomic<int> AccountingGuard::under_way = 0;
+std::atomic<std::uint64_t> AccountingGuard::ended = 0;
 
 namespace {
 
 // Of one device.
 struct Share {
-  Measured memory;
+  DriverReportedUsage memory;
   std::atomic<std::uint64_t> context_bytes = 0;  // of one context, once one has been seen
   std::atomic<double> measured_at = 0;
   std::atomic<CUcontext> met = nullptr;  // the last one
@@ -51,13 +51,13 @@ constexpr std::uint64_t kLeastContext = 2ULL << 20;
 
 bool has_overcommit() {
   Client* const client = tenant_client();
-  return client != nullptr && client->is_overcommitted() && client->is_here();
+  return client != nullptr && client->is_overcommitted() && client->is_joined_process();
 }
 
 // Else NVML knows nothing of it.
 bool is_on_devices() {
   Client* const client = tenant_client();
-  return client == nullptr || !client->is_here() || client->is_on_devices();
+  return client == nullptr || !client->is_joined_process() || client->is_on_devices();
 }
 
 // What the process has of the device beyond what is counted call by call. Looked at in a moment
@@ -66,25 +66,27 @@ std::optional<std::uint64_t> uncounted_bytes(CUdevice device) {
   constexpr int kTries = 20;
   for (int i = 0; i < kTries; ++i) {
     if (i > 0) os::sleep_for(Seconds{100e-6});
-    const std::uint64_t ended = Busy::ended.load();
-    if (Busy::under_way.load() != 0 || !is_on_devices()) continue;
+    const std::uint64_t ended = AccountingGuard::ended.load();
+    if (AccountingGuard::under_way.load() != 0 || !is_on_devices()) continue;
     settle_pools(false);
     const auto total = process_bytes(device);
     if (!total) return std::nullopt;
     const std::uint64_t counted =
-        reserved_bytes(device) - share(device).memory.held_bytes() + movable_bytes_there(device);
-    if (Busy::under_way.load() != 0 || Busy::ended.load() != ended || !is_on_devices()) continue;
+        reserved_bytes(device) - share(device).memory.held_bytes() + swappable_bytes_there(device);
+    if (AccountingGuard::under_way.load() != 0 || AccountingGuard::ended.load() != ended ||
+        !is_on_devices())
+      continue;
     return *total > counted ? *total - counted : 0;
   }
   return std::nullopt;
 }
 
-std::optional<Measured::Call> begin(CUdevice device, std::uint64_t most) {
-  Busy busy;
+std::optional<DriverReportedUsage::Call> begin(CUdevice device, std::uint64_t most) {
+  AccountingGuard busy;
   return share(device).memory.begin(device, most, &busy);
 }
 
-Measured::Outcome settle(CUdevice device, const Measured::Call& call) {
+DriverReportedUsage::Outcome settle(CUdevice device, const DriverReportedUsage::Call& call) {
   share(device).measured_at = os::monotonic_now().value;
   return share(device).memory.settle(device, call, [&] { return uncounted_bytes(device); });
 }
@@ -96,7 +98,7 @@ CUresult note_context(CUresult result, const CUcontext* context, CUdevice device
   return result;
 }
 
-bool is_seen(const Place& place) {
+bool is_seen(const DeviceContext& place) {
   if (is_known_primary(place)) return true;
   const std::scoped_lock lock(state().mutex);
   return state().contexts.contains(place.context);
@@ -106,7 +108,7 @@ bool is_seen(const Place& place) {
 // takes time: what they take is counted at most so often, and with the next one. False: too much.
 bool settle_now_and_then() {
   constexpr double kApart = 0.1;
-  const auto place = current_place();
+  const auto place = current_device_context();
   if (!place || !is_known(place->device) ||
       os::monotonic_now().value < share(place->device).measured_at + kApart)
     return true;
@@ -115,12 +117,12 @@ bool settle_now_and_then() {
 
 // After something that gives such memory back, or where it is told to.
 bool settle_here() {
-  const auto place = current_place();
+  const auto place = current_device_context();
   return !place || !is_known(place->device) || settle(place->device, {}).is_within;
 }
 
-template <typename Ask, typename Undo>
-CUresult load(Ask&& ask, Undo&& undo) {
+template <typename RequestType, typename Undo>
+CUresult load(RequestType&& ask, Undo&& undo) {
   const CUresult result = ask();
   if (result != CUDA_SUCCESS || settle_now_and_then()) return result;
   undo();
@@ -135,7 +137,7 @@ CUresult ask_for_context(CUdevice device, const std::function<CUresult()>& ask,
   if (!is_known(device)) return ask();
   std::uint64_t expected = share(device).context_bytes;
   CUresult result = CUDA_SUCCESS;
-  Measured::Outcome outcome;
+  DriverReportedUsage::Outcome outcome;
   for (;;) {
     auto call = begin(device, expected);
     if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -176,20 +178,20 @@ void forget_allocations(const std::vector<Allocation>& had, CUdevice device) {
 
 CUresult end_context(CUcontext context, CUdevice device, const std::function<CUresult()>& ask,
                      const std::function<bool()>& is_gone) {
-  free_movable_of(context);
-  const std::vector<Allocation> had = sizes().take_of(context);
+  free_swappable_of(context);
+  const std::vector<Allocation> had = allocations().take_of(context);
   leave_context(context);
   const CUresult result = ask();
   if (result != CUDA_SUCCESS || !is_gone()) {
     for (const Allocation& allocation : had)
-      sizes().put(allocation);
+      allocations().put(allocation);
     return result;
   }
   forget_allocations(had, device);
   return result;
 }
 
-bool meet_context(const Place& place) {
+bool account_context(const DeviceContext& place) {
   if (!is_known(place.device)) return true;
   Share& here = share(place.device);
   if (here.met.load(std::memory_order_relaxed) == place.context) [[likely]]
@@ -204,14 +206,14 @@ bool meet_context(const Place& place) {
 }
 
 // More than the tenant may have cannot be undone: nobody asked for it here.
-void settle_known_shares(When when) {
-  if (when == When::kNow)
+void settle_known_shares(SettleMode when) {
+  if (when == SettleMode::kAlways)
     settle_here();
   else
     settle_now_and_then();
 }
 
-CUresult start(Driver<Entry::cuInit> real, unsigned flags) {
+CUresult start(DriverFunction<DriverEntry::cuInit> real, unsigned flags) {
   const CUresult result = real(flags);
   if (result != CUDA_SUCCESS) return result;
   if (!join_tenant()) return CUDA_ERROR_NOT_PERMITTED;
@@ -219,31 +221,31 @@ CUresult start(Driver<Entry::cuInit> real, unsigned flags) {
   return result;
 }
 
-CUresult create_context(Driver<Entry::cuCtxCreate_v2> real, CUcontext* context, unsigned flags,
-                        CUdevice device) {
-  const CUresult result = ask_for_context(
-      device, [&] { return real(context, flags, device); },
-      [&] { driver<Entry::cuCtxDestroy_v2>()(*context); });
-  return note_context(result, context, device);
-}
-
-CUresult create_context(Driver<Entry::cuCtxCreate_v3> real, CUcontext* context, void* affinities,
-                        int count, unsigned flags, CUdevice device) {
-  const CUresult result = ask_for_context(
-      device, [&] { return real(context, affinities, count, flags, device); },
-      [&] { driver<Entry::cuCtxDestroy_v2>()(*context); });
-  return note_context(result, context, device);
-}
-
-CUresult create_context(Driver<Entry::cuCtxCreate_v4> real, CUcontext* context, void* parameters,
+CUresult create_context(DriverFunction<DriverEntry::cuCtxCreate_v2> real, CUcontext* context,
                         unsigned flags, CUdevice device) {
   const CUresult result = ask_for_context(
-      device, [&] { return real(context, parameters, flags, device); },
-      [&] { driver<Entry::cuCtxDestroy_v2>()(*context); });
+      device, [&] { return real(context, flags, device); },
+      [&] { driver<DriverEntry::cuCtxDestroy_v2>()(*context); });
   return note_context(result, context, device);
 }
 
-CUresult destroy_context(Driver<Entry::cuCtxDestroy_v2> real, CUcontext context) {
+CUresult create_context(DriverFunction<DriverEntry::cuCtxCreate_v3> real, CUcontext* context,
+                        void* affinities, int count, unsigned flags, CUdevice device) {
+  const CUresult result = ask_for_context(
+      device, [&] { return real(context, affinities, count, flags, device); },
+      [&] { driver<DriverEntry::cuCtxDestroy_v2>()(*context); });
+  return note_context(result, context, device);
+}
+
+CUresult create_context(DriverFunction<DriverEntry::cuCtxCreate_v4> real, CUcontext* context,
+                        void* parameters, unsigned flags, CUdevice device) {
+  const CUresult result = ask_for_context(
+      device, [&] { return real(context, parameters, flags, device); },
+      [&] { driver<DriverEntry::cuCtxDestroy_v2>()(*context); });
+  return note_context(result, context, device);
+}
+
+CUresult destroy_context(DriverFunction<DriverEntry::cuCtxDestroy_v2> real, CUcontext context) {
   const CUdevice device = forget_context(context);
   const CUresult result = end_context(
       context, device, [&] { return real(context); }, [] { return true; });
@@ -251,64 +253,66 @@ CUresult destroy_context(Driver<Entry::cuCtxDestroy_v2> real, CUcontext context)
   return result;
 }
 
-CUresult load_module(Driver<Entry::cuModuleLoad> real, CUmodule* module, const char* path) {
+CUresult load_module(DriverFunction<DriverEntry::cuModuleLoad> real, CUmodule* module,
+                     const char* path) {
   return load([&] { return real(module, path); },
-              [&] { driver<Entry::cuModuleUnload>()(*module); });
+              [&] { driver<DriverEntry::cuModuleUnload>()(*module); });
 }
 
-CUresult load_module(Driver<Entry::cuModuleLoadData> real, CUmodule* module, const void* image) {
+CUresult load_module(DriverFunction<DriverEntry::cuModuleLoadData> real, CUmodule* module,
+                     const void* image) {
   return load([&] { return real(module, image); },
-              [&] { driver<Entry::cuModuleUnload>()(*module); });
+              [&] { driver<DriverEntry::cuModuleUnload>()(*module); });
 }
 
-CUresult load_module(Driver<Entry::cuModuleLoadDataEx> real, CUmodule* module, const void* image,
-                     unsigned options, int* names, void** values) {
+CUresult load_module(DriverFunction<DriverEntry::cuModuleLoadDataEx> real, CUmodule* module,
+                     const void* image, unsigned options, int* names, void** values) {
   return load([&] { return real(module, image, options, names, values); },
-              [&] { driver<Entry::cuModuleUnload>()(*module); });
+              [&] { driver<DriverEntry::cuModuleUnload>()(*module); });
 }
 
-CUresult unload_module(Driver<Entry::cuModuleUnload> real, CUmodule module) {
+CUresult unload_module(DriverFunction<DriverEntry::cuModuleUnload> real, CUmodule module) {
   const CUresult result = real(module);
   if (result == CUDA_SUCCESS) settle_here();
   return result;
 }
 
 // Its module may have been loaded past us: the runtime library has a table for that, too.
-CUresult find_kernel(Driver<Entry::cuModuleGetFunction> real, CUfunction* function, CUmodule module,
-                     const char* name) {
+CUresult find_kernel(DriverFunction<DriverEntry::cuModuleGetFunction> real, CUfunction* function,
+                     CUmodule module, const char* name) {
   const CUresult result = real(function, module, name);
   return result == CUDA_SUCCESS && !settle_now_and_then() ? CUDA_ERROR_OUT_OF_MEMORY : result;
 }
 
-CUresult load_library(Driver<Entry::cuLibraryLoadData> real, CUlibrary* library, const void* image,
-                      int* jit_options, void** jit_values, unsigned jit_count, int* options,
-                      void** values, unsigned count) {
+CUresult load_library(DriverFunction<DriverEntry::cuLibraryLoadData> real, CUlibrary* library,
+                      const void* image, int* jit_options, void** jit_values, unsigned jit_count,
+                      int* options, void** values, unsigned count) {
   return load(
       [&] {
         return real(library, image, jit_options, jit_values, jit_count, options, values, count);
       },
-      [&] { driver<Entry::cuLibraryUnload>()(*library); });
+      [&] { driver<DriverEntry::cuLibraryUnload>()(*library); });
 }
 
-CUresult load_library(Driver<Entry::cuLibraryLoadFromFile> real, CUlibrary* library,
+CUresult load_library(DriverFunction<DriverEntry::cuLibraryLoadFromFile> real, CUlibrary* library,
                       const char* path, int* jit_options, void** jit_values, unsigned jit_count,
                       int* options, void** values, unsigned count) {
   return load(
       [&] {
         return real(library, path, jit_options, jit_values, jit_count, options, values, count);
       },
-      [&] { driver<Entry::cuLibraryUnload>()(*library); });
+      [&] { driver<DriverEntry::cuLibraryUnload>()(*library); });
 }
 
-CUresult unload_library(Driver<Entry::cuLibraryUnload> real, CUlibrary library) {
+CUresult unload_library(DriverFunction<DriverEntry::cuLibraryUnload> real, CUlibrary library) {
   const CUresult result = real(library);
   if (result == CUDA_SUCCESS) settle_here();
   return result;
 }
 
 // Stacks, heaps and buffers of a context.
-CUresult set_limit(Driver<Entry::cuCtxSetLimit> real, int limit, std::size_t value) {
-  auto* const get = driver<Entry::cuCtxGetLimit>();
+CUresult set_limit(DriverFunction<DriverEntry::cuCtxSetLimit> real, int limit, std::size_t value) {
+  auto* const get = driver<DriverEntry::cuCtxGetLimit>();
   std::size_t before = 0;
   const bool can_undo = get != nullptr && get(&before, limit) == CUDA_SUCCESS;
   const CUresult result = real(limit, value);

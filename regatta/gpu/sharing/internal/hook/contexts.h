@@ -27,10 +27,10 @@ CUdevice forget_context(CUcontext context);
 // What the driver freed with a context.
 void forget_allocations(const std::vector<Allocation>& had, CUdevice device);
 
-// primary.cc. Null: the device has none now. One that nobody was seen to retain is found by
-// retaining it.
+// contexts_primary.cc. Null: the device has none now. One that nobody was seen to retain is found
+// by retaining it.
 CUcontext primary_context(CUdevice device);
 // Whether it was seen before; asks no driver.
-bool is_known_primary(const Place& place);
+bool is_known_primary(const DeviceContext& place);
 
 }  // namespace regatta::sharing::hook

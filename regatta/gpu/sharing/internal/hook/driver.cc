@@ -19,15 +19,15 @@ namespace {
 struct Row {
   const char* name;
   void* wrapper;  // null: the hook uses it only
-  Library library;
+  DriverLibrary library;
 };
 const Row kRows[] = {
-#define CUDA(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), Library::kCuda},
-#define CUDA_USED(symbol, ...) {#symbol, nullptr, Library::kCuda},
-#define NVML(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), Library::kNvml},
-#define NVML_USED(symbol, ...) {#symbol, nullptr, Library::kNvml},
-#define DECODER(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), Library::kDecoder},
-#define ENCODER(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), Library::kEncoder},
+#define CUDA(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), DriverLibrary::kCuda},
+#define CUDA_USED(symbol, ...) {#symbol, nullptr, DriverLibrary::kCuda},
+#define NVML(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), DriverLibrary::kNvml},
+#define NVML_USED(symbol, ...) {#symbol, nullptr, DriverLibrary::kNvml},
+#define DECODER(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), DriverLibrary::kDecoder},
+#define ENCODER(symbol, ...) {#symbol, reinterpret_cast<void*>(&::symbol), DriverLibrary::kEncoder},
 #include "regatta/gpu/sharing/internal/hook/entries.inc"
 #undef CUDA
 #undef CUDA_USED
@@ -36,7 +36,7 @@ const Row kRows[] = {
 #undef DECODER
 #undef ENCODER
 };
-constexpr std::size_t kCount = static_cast<std::size_t>(Entry::kCount);
+constexpr std::size_t kCount = static_cast<std::size_t>(DriverEntry::kCount);
 
 // What tells a library: its names, and functions that none but it has.
 struct Sign {
@@ -55,12 +55,12 @@ constexpr Sign kSigns[] = {
      {"NvEncodeAPICreateInstance", "NvEncodeAPIGetMaxSupportedVersion",
       "NvEncodeAPICreateInstance"}},
 };
-const Sign& sign_of(Library library) {
+const Sign& sign_of(DriverLibrary library) {
   return kSigns[static_cast<std::size_t>(library)];
 }
 
 std::atomic<bool> is_known[std::size(kSigns)] = {};
-std::atomic<bool>& known(Library library) {
+std::atomic<bool>& known(DriverLibrary library) {
   return is_known[static_cast<std::size_t>(library)];
 }
 
@@ -72,7 +72,7 @@ void* library_of(void* function) {
 }
 
 // Whether the library is loaded or can be.
-bool find(Library library) {
+bool find(DriverLibrary library) {
   const Sign& sign = sign_of(library);
   if (learn(library, real_dlsym()(RTLD_NEXT, sign.functions[0]))) return true;
   for (const char* const name : sign.names) {
@@ -109,7 +109,7 @@ FindSymbol* real_dlsym() {
   return found;
 }
 
-bool learn(Library library, void* function) {
+bool learn(DriverLibrary library, void* function) {
   if (known(library).load(std::memory_order_acquire)) return true;
   if (function == nullptr || is_own(function)) return false;
   void* const handle = library_of(function);
@@ -129,9 +129,9 @@ bool learn(Library library, void* function) {
   return true;
 }
 
-void* find_driver_function(Entry entry) {
+void* find_driver_function(DriverEntry entry) {
   const auto i = static_cast<std::size_t>(entry);
-  const Library library = kRows[i].library;
+  const DriverLibrary library = kRows[i].library;
   if (!known(library).load(std::memory_order_acquire) && !find(library)) return nullptr;
   return driver_functions[i].load(std::memory_order_acquire);
 }
@@ -148,7 +148,8 @@ void* wrapped(void* function) {
 
 bool is_answered(void* wrapper) {
   for (std::size_t i = 0; i < kCount; ++i) {
-    if (kRows[i].wrapper == wrapper) return find_driver_function(static_cast<Entry>(i)) != nullptr;
+    if (kRows[i].wrapper == wrapper)
+      return find_driver_function(static_cast<DriverEntry>(i)) != nullptr;
   }
   return true;
 }

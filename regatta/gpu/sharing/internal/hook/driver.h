@@ -16,7 +16,7 @@
 namespace regatta::sharing::hook {
 
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's
-enum class Entry : unsigned {
+enum class DriverEntry : unsigned {
 #define CUDA(symbol, ...) symbol,
 #define CUDA_USED(symbol, ...) symbol,
 #define NVML(symbol, ...) symbol,
@@ -34,12 +34,12 @@ enum class Entry : unsigned {
 };
 // NOLINTEND(readability-identifier-naming)
 
-template <Entry entry>
+template <DriverEntry entry>
 struct Signature;
-#define CUDA_USED(symbol, ...)          \
-  template <>                           \
-  struct Signature<Entry::symbol> {     \
-    using Type = CUresult(__VA_ARGS__); \
+#define CUDA_USED(symbol, ...)            \
+  template <>                             \
+  struct Signature<DriverEntry::symbol> { \
+    using Type = CUresult(__VA_ARGS__);   \
   };
 #define CUDA(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
 #define NVML(symbol, handler, ...) CUDA_USED(symbol, __VA_ARGS__)
@@ -54,21 +54,21 @@ struct Signature;
 #undef DECODER
 #undef ENCODER
 
-template <Entry entry>
-using Driver = typename Signature<entry>::Type*;
+template <DriverEntry entry>
+using DriverFunction = typename Signature<entry>::Type*;
 
-extern std::atomic<void*> driver_functions[static_cast<std::size_t>(Entry::kCount)];
+extern std::atomic<void*> driver_functions[static_cast<std::size_t>(DriverEntry::kCount)];
 
 // Loads the library when nobody has yet; null when it has no such function.
-void* find_driver_function(Entry entry);
+void* find_driver_function(DriverEntry entry);
 
-template <Entry entry>
-Driver<entry> driver() {
+template <DriverEntry entry>
+DriverFunction<entry> driver() {
   void* function =
       driver_functions[static_cast<std::size_t>(entry)].load(std::memory_order_acquire);
   if (function == nullptr) [[unlikely]]
     function = find_driver_function(entry);
-  return reinterpret_cast<Driver<entry>>(function);
+  return reinterpret_cast<DriverFunction<entry>>(function);
 }
 
 // What a program gets that found `function`: our wrapper, or the same.
@@ -77,11 +77,11 @@ void* wrapped(void* function);
 // Whether the driver has the function of this wrapper.
 bool is_answered(void* wrapper);
 
-enum class Library : std::uint8_t { kCuda, kNvml, kDecoder, kEncoder };
+enum class DriverLibrary : std::uint8_t { kCuda, kNvml, kDecoder, kEncoder };
 
 // Learns a library from one of its functions, unless it is known; false when `function` is in
 // another one.
-bool learn(Library library, void* function);
+bool learn(DriverLibrary library, void* function);
 
 // Whether an address is of this library.
 bool is_own(const void* address);

@@ -49,17 +49,17 @@ constexpr NVENCSTATUS kNoEncoder = NV_ENC_ERR_NO_ENCODE_DEVICE;
 
 // Nothing of ours leaves by an exception. std::exception and not all: a thread that is cancelled
 // unwinds through here.
-#define EXPORT(missing, symbol, handler, ...)               \
-  CUresult symbol(PARAMETERS(__VA_ARGS__)) {                \
-    auto* const real = hook::driver<hook::Entry::symbol>(); \
-    if (real == nullptr) [[unlikely]]                       \
-      return missing;                                       \
-    const hook::InCall in_call;                             \
-    try {                                                   \
-      return hook::handler(real ARGUMENTS(__VA_ARGS__));    \
-    } catch (const std::exception&) {                       \
-      return hook::report_fault(#symbol);                   \
-    }                                                       \
+#define EXPORT(missing, symbol, handler, ...)                     \
+  CUresult symbol(PARAMETERS(__VA_ARGS__)) {                      \
+    auto* const real = hook::driver<hook::DriverEntry::symbol>(); \
+    if (real == nullptr) [[unlikely]]                             \
+      return missing;                                             \
+    const hook::DriverCallGuard in_call;                          \
+    try {                                                         \
+      return hook::handler(real ARGUMENTS(__VA_ARGS__));          \
+    } catch (const std::exception&) {                             \
+      return hook::report_fault(#symbol);                         \
+    }                                                             \
   }
 #define CUDA(symbol, handler, ...) EXPORT(kNoCuda, symbol, handler, __VA_ARGS__)
 #define NVML(symbol, handler, ...) EXPORT(kNoNvml, symbol, handler, __VA_ARGS__)

@@ -10,8 +10,8 @@
 
 namespace regatta::sharing::hook {
 
-Sizes& sizes() {
-  static auto* const only = new Sizes;  // other threads use it until the very end
+AllocationTable& allocations() {
+  static auto* const only = new AllocationTable;  // other threads use it until the very end
   return *only;
 }
 
@@ -20,10 +20,10 @@ Blocks& blocks(int device) {
   return (*all)[static_cast<std::size_t>(device)];
 }
 
-std::optional<Place> current_place() {
-  Place place;
-  auto* const get_current = driver<Entry::cuCtxGetCurrent>();
-  auto* const get_device = driver<Entry::cuCtxGetDevice>();
+std::optional<DeviceContext> current_device_context() {
+  DeviceContext place;
+  auto* const get_current = driver<DriverEntry::cuCtxGetCurrent>();
+  auto* const get_device = driver<DriverEntry::cuCtxGetDevice>();
   if (get_current == nullptr || get_device == nullptr ||
       get_current(&place.context) != CUDA_SUCCESS || place.context == nullptr ||
       get_device(&place.device) != CUDA_SUCCESS)
@@ -38,7 +38,8 @@ void give_back(const Allocation& allocation) {
   release(allocation.device, bytes);
 }
 
-std::optional<Measured::Call> Measured::begin(int device, std::uint64_t most, Busy* busy) {
+std::optional<DriverReportedUsage::Call> DriverReportedUsage::begin(int device, std::uint64_t most,
+                                                                    AccountingGuard* busy) {
   const auto granted = reserve(device, most, busy);
   if (!granted) return std::nullopt;
   const std::scoped_lock lock(mutex_);
@@ -47,8 +48,9 @@ std::optional<Measured::Call> Measured::begin(int device, std::uint64_t most, Bu
   return Call{.expected = *granted, .number = ++begun_, .measured_before = measured_};
 }
 
-Measured::Outcome Measured::apply(int device, const Call& call, std::uint64_t number,
-                                  std::optional<std::uint64_t> measured) {
+DriverReportedUsage::Outcome DriverReportedUsage::apply(int device, const Call& call,
+                                                        std::uint64_t number,
+                                                        std::optional<std::uint64_t> measured) {
   const std::scoped_lock lock(mutex_);
   expected_ -= call.expected;
   if (measured && number > applied_) {
@@ -71,7 +73,7 @@ Measured::Outcome Measured::apply(int device, const Call& call, std::uint64_t nu
   return outcome;
 }
 
-std::uint64_t Measured::held_bytes() {
+std::uint64_t DriverReportedUsage::held_bytes() {
   const std::scoped_lock lock(mutex_);
   return held_;
 }
@@ -81,10 +83,10 @@ namespace {
 // Asks the driver by `call` for about `bytes`, `size()` of them when it is done.
 template <typename Call, typename Size>
 CUresult allocate_blocks(CUdeviceptr* address, std::uint64_t bytes, Call&& call, Size&& size) {
-  const auto place = current_place();
+  const auto place = current_device_context();
   if (!place || address == nullptr || bytes == 0) return call();
-  if (!meet_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
-  Busy busy;
+  if (!account_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
+  AccountingGuard busy;
   const auto granted = reserve(place->device, whole_blocks(bytes), &busy);
   if (!granted) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = call();
@@ -97,25 +99,26 @@ CUresult allocate_blocks(CUdeviceptr* address, std::uint64_t bytes, Call&& call,
       .address = *address, .bytes = size(), .context = place->context, .device = place->device};
   if (taken > *granted && !reserve(place->device, taken - *granted)) {
     // More than was asked for: rare, and undone.
-    driver<Entry::cuMemFree_v2>()(*address);
+    driver<DriverEntry::cuMemFree_v2>()(*address);
     blocks(place->device).remove(*address, size());
     release(place->device, *granted);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   if (taken < *granted) release(place->device, *granted - taken);
-  sizes().put(made);
+  allocations().put(made);
   return CUDA_SUCCESS;
 }
 
 }  // namespace
 
-CUresult allocate(Driver<Entry::cuMemAlloc_v2> real, CUdeviceptr* address, std::size_t bytes) {
-  if (const auto done = allocate_movable(address, bytes)) return *done;
+CUresult allocate(DriverFunction<DriverEntry::cuMemAlloc_v2> real, CUdeviceptr* address,
+                  std::size_t bytes) {
+  if (const auto done = allocate_swappable(address, bytes)) return *done;
   return allocate_blocks(
       address, bytes, [&] { return real(address, bytes); }, [&] { return bytes; });
 }
 
-CUresult allocate_pitch(Driver<Entry::cuMemAllocPitch_v2> real, CUdeviceptr* address,
+CUresult allocate_pitch(DriverFunction<DriverEntry::cuMemAllocPitch_v2> real, CUdeviceptr* address,
                         std::size_t* pitch, std::size_t width, std::size_t height,
                         unsigned element_bytes) {
   constexpr std::size_t kPitchStep = 512;  // of every GPU so far
@@ -123,7 +126,7 @@ CUresult allocate_pitch(Driver<Entry::cuMemAllocPitch_v2> real, CUdeviceptr* add
   const std::size_t likely_pitch = (width + kPitchStep - 1) / kPitchStep * kPitchStep;
   const std::size_t likely = likely_pitch * height;
   if (element_bytes == 4 || element_bytes == 8 || element_bytes == 16) {
-    const auto done = allocate_movable(address, likely);
+    const auto done = allocate_swappable(address, likely);
     if (done && *done == CUDA_SUCCESS) *pitch = likely_pitch;
     if (done) return *done;
   }
@@ -132,27 +135,27 @@ CUresult allocate_pitch(Driver<Entry::cuMemAllocPitch_v2> real, CUdeviceptr* add
       [&] { return *pitch * height; });
 }
 
-CUresult allocate_managed(Driver<Entry::cuMemAllocManaged> real, CUdeviceptr* address,
+CUresult allocate_managed(DriverFunction<DriverEntry::cuMemAllocManaged> real, CUdeviceptr* address,
                           std::size_t bytes, unsigned flags) {
-  if (!bind_process()) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!pin_process()) return CUDA_ERROR_OUT_OF_MEMORY;
   return allocate_blocks(
       address, bytes, [&] { return real(address, bytes, flags); }, [&] { return bytes; });
 }
 
 namespace {
 
-CUresult free_known(Driver<Entry::cuMemFree_v2> real, CUdeviceptr address) {
-  if (free_movable(address)) {
+CUresult free_known(DriverFunction<DriverEntry::cuMemFree_v2> real, CUdeviceptr address) {
+  if (free_swappable(address)) {
     settle_pools(false);  // work was waited for
     return CUDA_SUCCESS;
   }
-  const Busy busy;
+  const AccountingGuard busy;
   // Taken out first: as soon as it is free, another thread may get the same address.
-  const auto known = sizes().take(address);
+  const auto known = allocations().take(address);
   const CUresult result = real(address);
   if (!known) return result;
   if (result != CUDA_SUCCESS) {
-    sizes().put(*known);
+    allocations().put(*known);
     return result;
   }
   give_back(*known);
@@ -163,25 +166,27 @@ CUresult free_known(Driver<Entry::cuMemFree_v2> real, CUdeviceptr address) {
 
 }  // namespace
 
-CUresult free_memory(Driver<Entry::cuMemFree_v2> real, CUdeviceptr address) {
+CUresult free_memory(DriverFunction<DriverEntry::cuMemFree_v2> real, CUdeviceptr address) {
   const CUresult result = free_known(real, address);
-  if (result == CUDA_SUCCESS) settle_shares(When::kNow);
+  if (result == CUDA_SUCCESS) settle_shares(SettleMode::kAlways);
   return result;
 }
 
-CUresult show_memory(Driver<Entry::cuMemGetInfo_v2> real, std::size_t* free, std::size_t* total) {
+CUresult show_memory(DriverFunction<DriverEntry::cuMemGetInfo_v2> real, std::size_t* free,
+                     std::size_t* total) {
   MemoryView view;
   const CUresult result = real(&view.free_bytes, &view.total_bytes);
-  const auto place = current_place();
+  const auto place = current_device_context();
   if (result != CUDA_SUCCESS || !place) return result;
-  meet_context(*place);
+  account_context(*place);
   view = tenant_view(place->device, view);
   if (free != nullptr) *free = view.free_bytes;
   if (total != nullptr) *total = view.total_bytes;
   return result;
 }
 
-CUresult show_total(Driver<Entry::cuDeviceTotalMem_v2> real, std::size_t* bytes, CUdevice device) {
+CUresult show_total(DriverFunction<DriverEntry::cuDeviceTotalMem_v2> real, std::size_t* bytes,
+                    CUdevice device) {
   const CUresult result = real(bytes, device);
   if (result == CUDA_SUCCESS && bytes != nullptr)
     *bytes = tenant_view(device, {*bytes, *bytes}).total_bytes;

@@ -7,34 +7,34 @@
 #include <mutex>
 #include <optional>
 
+#include "regatta/gpu/sharing/internal/hook/allocation_table.h"
 #include "regatta/gpu/sharing/internal/hook/driver.h"
-#include "regatta/gpu/sharing/internal/hook/sizes.h"
 #include "regatta/gpu/sharing/internal/hook/tenant.h"
 
 namespace regatta::sharing::hook {
 
-Sizes& sizes();
+AllocationTable& allocations();
 Blocks& blocks(int device);
 
 // Where an allocation of the calling thread goes; none: no context is current, as the driver will
 // say itself.
-struct Place {
+struct DeviceContext {
   CUcontext context = nullptr;
   CUdevice device = 0;
 };
-std::optional<Place> current_place();
+std::optional<DeviceContext> current_device_context();
 
 // Whether work given to the stream is recorded and not begun: nothing may wait for it.
 bool is_capturing(CUstream stream);
 
 // Around every call that changes how much memory the process has: what the driver holds is compared
 // with what is counted only when none is under way.
-class Busy {
+class AccountingGuard {
  public:
-  Busy() { go_on(); }
-  ~Busy() { pause(); }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
+  AccountingGuard() { go_on(); }
+  ~AccountingGuard() { pause(); }
+  AccountingGuard(const AccountingGuard&) = delete;
+  AccountingGuard& operator=(const AccountingGuard&) = delete;
 
   // From pause() to go_on() the call changes nothing: it waits to be allowed.
   void pause() {
@@ -52,7 +52,7 @@ void give_back(const Allocation& allocation);
 
 // Memory whose extent only the driver can tell, like that of a pool: what is counted follows what
 // it says after each call, and what a call under way may take is counted before it.
-class Measured {
+class DriverReportedUsage {
  public:
   struct Call {
     std::uint64_t expected = 0;
@@ -61,7 +61,7 @@ class Measured {
     bool has_failed = false;
   };
   // Before a call that may take up to `most`; none: the tenant may not have it. As reserve().
-  std::optional<Call> begin(int device, std::uint64_t most, Busy* busy);
+  std::optional<Call> begin(int device, std::uint64_t most, AccountingGuard* busy);
 
   struct Outcome {
     bool is_within = true;    // else the call has to be undone and settled again
@@ -91,27 +91,30 @@ class Measured {
   std::uint64_t held_ = 0;
 };
 
-// graphs.cc: a launch that may take memory.
-CUresult launch_with_memory(Driver<Entry::cuGraphLaunch> real, CUgraphExec graph, CUstream stream);
+// exports_graphs.cc: a launch that may take memory.
+CUresult launch_with_memory(DriverFunction<DriverEntry::cuGraphLaunch> real, CUgraphExec graph,
+                            CUstream stream);
 extern std::atomic<bool> has_graph_memory;
 
-// pools.cc: takes notice of what pools gave back to the device. `is_idle`: all work was waited for.
+// exports_pools.cc: takes notice of what pools gave back to the device. `is_idle`: all work was
+// waited for.
 void settle_pools(bool is_idle);
 // The driver has freed what is known of a pool's allocation, or will when its stream comes to it.
 void forget_in_pool(const Allocation& allocation);
 
 // contexts.cc: counts what a context takes that was made past us, as the runtime library makes them
 // by a table of its own (cuGetExportTable), the first time that it is met. False: it is more than
-// the tenant may have. Not within a Busy of the same thread.
-bool meet_context(const Place& place);
+// the tenant may have. Not within a AccountingGuard of the same thread.
+bool account_context(const DeviceContext& place);
 
-// shares.cc: whether this process showed memory to others, or opened some of theirs.
+// exports_shares.cc: whether this process showed memory to others, or opened some of theirs.
 extern std::atomic<bool> shares_memory;
-enum class When : std::uint8_t { kNow, kNowAndThen };
+enum class SettleMode : std::uint8_t { kAlways, kPeriodically };
 // contexts.cc: takes notice of memory that is now, or is no more, this process's because another
-// one has it open or had it. Not within a Busy of the same thread. Of the current context's device.
-void settle_known_shares(When when);
-inline void settle_shares(When when) {
+// one has it open or had it. Not within a AccountingGuard of the same thread. Of the current
+// context's device.
+void settle_known_shares(SettleMode when);
+inline void settle_shares(SettleMode when) {
   if (shares_memory.load(std::memory_order_relaxed)) [[unlikely]]
     settle_known_shares(when);
 }

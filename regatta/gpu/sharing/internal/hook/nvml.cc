@@ -17,13 +17,13 @@ namespace {
 // NVML's handle of the device that the driver calls by this number; null without one.
 nvmlDevice_t device_of(int device) {
   static std::array<std::atomic<nvmlDevice_t>, REGATTA_DEVICES_MAX> known{};
-  static const bool is_started =
-      driver<Entry::nvmlInit_v2>() != nullptr && driver<Entry::nvmlInit_v2>()() == NVML_SUCCESS;
+  static const bool is_started = driver<DriverEntry::nvmlInit_v2>() != nullptr &&
+                                 driver<DriverEntry::nvmlInit_v2>()() == NVML_SUCCESS;
   if (!is_started) return nullptr;
   auto& entry = known[static_cast<std::size_t>(device)];
   if (nvmlDevice_t const found = entry.load()) return found;
   CUuuid id{};
-  if (driver<Entry::cuDeviceGetUuid>()(&id, device) != CUDA_SUCCESS) return nullptr;
+  if (driver<DriverEntry::cuDeviceGetUuid>()(&id, device) != CUDA_SUCCESS) return nullptr;
   char text[48] = "GPU-";
   std::size_t at = 4;
   for (std::size_t i = 0; i < sizeof id.bytes; ++i) {
@@ -32,7 +32,8 @@ nvmlDevice_t device_of(int device) {
     at += 2;
   }
   nvmlDevice_t found = nullptr;
-  if (driver<Entry::nvmlDeviceGetHandleByUUID>()(text, &found) != NVML_SUCCESS) return nullptr;
+  if (driver<DriverEntry::nvmlDeviceGetHandleByUUID>()(text, &found) != NVML_SUCCESS)
+    return nullptr;
   entry = found;
   return found;
 }
@@ -40,7 +41,7 @@ nvmlDevice_t device_of(int device) {
 template <typename Memory>
 void show_tenant(Memory& memory, nvmlDevice_t device) {
   unsigned index = 0;
-  auto* const get_index = driver<Entry::nvmlDeviceGetIndex>();
+  auto* const get_index = driver<DriverEntry::nvmlDeviceGetIndex>();
   if (get_index == nullptr || get_index(device, &index) != NVML_SUCCESS) return;
   const MemoryView view = tenant_view(static_cast<int>(index), {memory.total, memory.free});
   memory.total = view.total_bytes;
@@ -52,7 +53,7 @@ void show_tenant(Memory& memory, nvmlDevice_t device) {
 
 std::optional<std::uint64_t> process_bytes(int device) {
   nvmlDevice_t const handle = device_of(device);
-  auto* const list = driver<Entry::nvmlDeviceGetComputeRunningProcesses_v3>();
+  auto* const list = driver<DriverEntry::nvmlDeviceGetComputeRunningProcesses_v3>();
   if (handle == nullptr || list == nullptr) return std::nullopt;
   std::vector<nvmlProcessInfo_t> processes(64);
   auto count = static_cast<unsigned>(processes.size());
@@ -75,15 +76,15 @@ std::optional<std::uint64_t> process_bytes(int device) {
   return std::nullopt;
 }
 
-nvmlReturn_t show_nvml_memory(Driver<Entry::nvmlDeviceGetMemoryInfo> real, nvmlDevice_t device,
-                              nvmlMemory_t* memory) {
+nvmlReturn_t show_nvml_memory(DriverFunction<DriverEntry::nvmlDeviceGetMemoryInfo> real,
+                              nvmlDevice_t device, nvmlMemory_t* memory) {
   const nvmlReturn_t result = real(device, memory);
   if (result == NVML_SUCCESS) show_tenant(*memory, device);
   return result;
 }
 
-nvmlReturn_t show_nvml_memory(Driver<Entry::nvmlDeviceGetMemoryInfo_v2> real, nvmlDevice_t device,
-                              nvmlMemory_v2_t* memory) {
+nvmlReturn_t show_nvml_memory(DriverFunction<DriverEntry::nvmlDeviceGetMemoryInfo_v2> real,
+                              nvmlDevice_t device, nvmlMemory_v2_t* memory) {
   const nvmlReturn_t result = real(device, memory);
   if (result != NVML_SUCCESS) return result;
   memory->reserved = 0;  // of the whole device, not of the tenant

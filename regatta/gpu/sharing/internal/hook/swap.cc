@@ -13,7 +13,7 @@
 
 namespace regatta::sharing::hook {
 
-std::atomic<bool> has_movable = false;
+std::atomic<bool> has_swappable = false;
 std::atomic<bool> counts_calls = false;
 std::atomic<int> calls_under_way = 0;
 
@@ -22,27 +22,27 @@ namespace {
 constexpr std::uint64_t kLeast = 1 << 20;  // smaller ones share blocks, which the driver does
 
 SwapCalls swap_calls() {
-  return {.address_reserve = driver<Entry::cuMemAddressReserve>(),
-          .address_free = driver<Entry::cuMemAddressFree>(),
-          .create = driver<Entry::cuMemCreate>(),
-          .release = driver<Entry::cuMemRelease>(),
-          .map = driver<Entry::cuMemMap>(),
-          .unmap = driver<Entry::cuMemUnmap>(),
-          .set_access = driver<Entry::cuMemSetAccess>(),
-          .host_alloc = driver<Entry::cuMemHostAlloc>(),
-          .host_free = driver<Entry::cuMemFreeHost>(),
-          .copy_to_device = driver<Entry::cuMemcpyHtoDAsync_v2>(),
-          .copy_to_host = driver<Entry::cuMemcpyDtoHAsync_v2>(),
-          .stream_create = driver<Entry::cuStreamCreate>(),
-          .stream_destroy = driver<Entry::cuStreamDestroy_v2>(),
-          .event_create = driver<Entry::cuEventCreate>(),
-          .event_record = driver<Entry::cuEventRecord>(),
-          .event_wait = driver<Entry::cuEventSynchronize>(),
-          .event_destroy = driver<Entry::cuEventDestroy_v2>(),
-          .context_push = driver<Entry::cuCtxPushCurrent_v2>(),
-          .context_pop = driver<Entry::cuCtxPopCurrent_v2>(),
-          .context_wait = driver<Entry::cuCtxSynchronize>(),
-          .may_exchange_capture_mode = driver<Entry::cuThreadExchangeStreamCaptureMode>()};
+  return {.address_reserve = driver<DriverEntry::cuMemAddressReserve>(),
+          .address_free = driver<DriverEntry::cuMemAddressFree>(),
+          .create = driver<DriverEntry::cuMemCreate>(),
+          .release = driver<DriverEntry::cuMemRelease>(),
+          .map = driver<DriverEntry::cuMemMap>(),
+          .unmap = driver<DriverEntry::cuMemUnmap>(),
+          .set_access = driver<DriverEntry::cuMemSetAccess>(),
+          .host_alloc = driver<DriverEntry::cuMemHostAlloc>(),
+          .host_free = driver<DriverEntry::cuMemFreeHost>(),
+          .copy_to_device = driver<DriverEntry::cuMemcpyHtoDAsync_v2>(),
+          .copy_to_host = driver<DriverEntry::cuMemcpyDtoHAsync_v2>(),
+          .stream_create = driver<DriverEntry::cuStreamCreate>(),
+          .stream_destroy = driver<DriverEntry::cuStreamDestroy_v2>(),
+          .event_create = driver<DriverEntry::cuEventCreate>(),
+          .event_record = driver<DriverEntry::cuEventRecord>(),
+          .event_wait = driver<DriverEntry::cuEventSynchronize>(),
+          .event_destroy = driver<DriverEntry::cuEventDestroy_v2>(),
+          .context_push = driver<DriverEntry::cuCtxPushCurrent_v2>(),
+          .context_pop = driver<DriverEntry::cuCtxPopCurrent_v2>(),
+          .context_wait = driver<DriverEntry::cuCtxSynchronize>(),
+          .may_exchange_capture_mode = driver<DriverEntry::cuThreadExchangeStreamCaptureMode>()};
 }
 
 bool is_complete(const SwapCalls& calls) {
@@ -55,13 +55,13 @@ class CountedSwap : public CudaSwap {
  public:
   using CudaSwap::CudaSwap;
   bool map(std::uint64_t address, std::uint64_t bytes) override {
-    const Busy busy;
+    const AccountingGuard busy;
     if (!CudaSwap::map(address, bytes)) return false;
     there += bytes;
     return true;
   }
   void unmap(std::uint64_t address, std::uint64_t bytes) override {
-    const Busy busy;
+    const AccountingGuard busy;
     CudaSwap::unmap(address, bytes);
     there -= bytes;
   }
@@ -72,11 +72,11 @@ class CountedSwap : public CudaSwap {
 // For the life of the process: its thread may be at work when the process ends.
 struct Device {
   CountedSwap swap;
-  Residence residence;
+  DeviceResidency residency;
 
   Device(Client& client, int number)
       : swap(swap_calls(), number),
-        residence(client, number, swap, Movable::kChunk, &calls_under_way) {}
+        residency(client, number, swap, SwappableMemory::kChunk, &calls_under_way) {}
 };
 
 std::array<std::atomic<Device*>, REGATTA_DEVICES_MAX> devices{};
@@ -90,7 +90,7 @@ Device* device_at(int number) {
 Device* make_device(int number) {
   Client* const client = tenant_client();
   if (number < 0 || number >= REGATTA_DEVICES_MAX || client == nullptr ||
-      !client->is_overcommitted() || !client->is_here())
+      !client->is_overcommitted() || !client->is_joined_process())
     return nullptr;
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);
@@ -102,31 +102,31 @@ Device* make_device(int number) {
   }
   auto* const made = new Device(*client, number);
   devices[static_cast<std::size_t>(number)].store(made, std::memory_order_release);
-  has_movable.store(true, std::memory_order_release);
+  has_swappable.store(true, std::memory_order_release);
   return made;
 }
 
 // Calls `use` with each device and its number.
 template <typename F>
 void for_each_device(F&& use) {
-  if (!has_movable.load(std::memory_order_acquire)) return;
+  if (!has_swappable.load(std::memory_order_acquire)) return;
   for (int number = 0; number < REGATTA_DEVICES_MAX; ++number)
     if (Device* const device = device_at(number)) use(*device, number);
 }
 
 }  // namespace
 
-Residence* find_residence() {
+DeviceResidency* find_residency() {
   Client* const client = tenant_client();
-  if (client == nullptr || !client->is_here()) return nullptr;  // the driver will refuse
-  const auto place = current_place();
+  if (client == nullptr || !client->is_joined_process()) return nullptr;  // the driver will refuse
+  const auto place = current_device_context();
   Device* const device = place ? device_at(place->device) : nullptr;
-  return device == nullptr ? nullptr : &device->residence;
+  return device == nullptr ? nullptr : &device->residency;
 }
 
 void watch_devices() {
   Client* const client = tenant_client();
-  auto* const count_devices = driver<Entry::cuDeviceGetCount>();
+  auto* const count_devices = driver<DriverEntry::cuDeviceGetCount>();
   int count = 0;
   if (client == nullptr || !client->is_overcommitted() || count_devices == nullptr ||
       count_devices(&count) != CUDA_SUCCESS)
@@ -134,15 +134,15 @@ void watch_devices() {
   counts_calls = true;
   for (int number = 0; number < count && number < REGATTA_DEVICES_MAX; ++number) {
     if (__atomic_load_n(&client->tenant().quota[number], __ATOMIC_RELAXED) == 0) continue;
-    if (Device* const device = make_device(number)) device->residence.watch();
+    if (Device* const device = make_device(number)) device->residency.watch();
   }
 }
 
-bool bind_process() {
+bool pin_process() {
   Client* const client = tenant_client();
-  if (client == nullptr || !client->is_overcommitted() || !client->is_here()) return true;
-  if (__atomic_load_n(&client->process().bound, __ATOMIC_RELAXED) != 0) return true;
-  const Status bound = client->bind();
+  if (client == nullptr || !client->is_overcommitted() || !client->is_joined_process()) return true;
+  if (__atomic_load_n(&client->process().pinned, __ATOMIC_RELAXED) != 0) return true;
+  const Status bound = client->pin();
   if (bound) return true;
   // Some programs ask again and again, and a process has few lines.
   static std::atomic<bool> is_said = false;
@@ -151,60 +151,61 @@ bool bind_process() {
   return false;
 }
 
-HereAt::HereAt() {
-  for_each_device([this](Device& device, int) { add(&device.residence); });
+AddressResidencyGuard::AddressResidencyGuard() {
+  for_each_device([this](Device& device, int) { add(&device.residency); });
   enter();
   for (std::size_t i = 0; i < count_; ++i)
-    residences_[i]->launches();
+    residencies_[i]->launches();
 }
 
-HereAt::HereAt(std::span<const CUdeviceptr> to, std::span<const CUdeviceptr> from) {
-  if (!has_movable.load(std::memory_order_acquire)) return;
-  add(find_residence());
+AddressResidencyGuard::AddressResidencyGuard(std::span<const CUdeviceptr> to,
+                                             std::span<const CUdeviceptr> from) {
+  if (!has_swappable.load(std::memory_order_acquire)) return;
+  add(find_residency());
   for (const auto addresses : {to, from})
     for (const CUdeviceptr address : addresses)
-      if (const auto found = find_movable(address)) add(&device_at(found->device)->residence);
+      if (const auto found = find_swappable(address)) add(&device_at(found->device)->residency);
   enter();
   for (const CUdeviceptr address : to)
-    if (const auto found = find_movable(address))
-      device_at(found->device)->residence.writes(address);
+    if (const auto found = find_swappable(address))
+      device_at(found->device)->residency.writes(address);
 }
 
-HereAt::~HereAt() {
+AddressResidencyGuard::~AddressResidencyGuard() {
   for (std::size_t i = 0; i < count_; ++i)
-    residences_[i]->leave();
+    residencies_[i]->leave();
 }
 
-void HereAt::add(Residence* residence) {
-  if (residence == nullptr || count_ == residences_.size()) return;
+void AddressResidencyGuard::add(DeviceResidency* residency) {
+  if (residency == nullptr || count_ == residencies_.size()) return;
   for (std::size_t i = 0; i < count_; ++i)
-    if (residences_[i] == residence) return;
-  residences_[count_++] = residence;
+    if (residencies_[i] == residency) return;
+  residencies_[count_++] = residency;
 }
 
 // Nothing is kept from going while another one is waited for: two processes could wait for each
 // other.
-void HereAt::enter() {
+void AddressResidencyGuard::enter() {
   for (std::size_t first = 0; count_ != 0;) {
-    residences_[first]->enter();
+    residencies_[first]->enter();
     std::size_t lacking = 0;
-    while (lacking < count_ && (lacking == first || residences_[lacking]->try_enter()))
+    while (lacking < count_ && (lacking == first || residencies_[lacking]->try_enter()))
       ++lacking;
     if (lacking == count_) return;
     for (std::size_t i = 0; i < lacking; ++i)
-      if (i != first) residences_[i]->leave();
-    residences_[first]->leave();
+      if (i != first) residencies_[i]->leave();
+    residencies_[first]->leave();
     first = lacking;
   }
 }
 
-std::optional<CUresult> allocate_movable(CUdeviceptr* address, std::uint64_t bytes) {
+std::optional<CUresult> allocate_swappable(CUdeviceptr* address, std::uint64_t bytes) {
   if (address == nullptr || bytes < kLeast) return std::nullopt;
-  const auto place = current_place();
+  const auto place = current_device_context();
   Device* const device = place ? make_device(place->device) : nullptr;
   if (device == nullptr) return std::nullopt;
-  if (!meet_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const auto made = device->residence.allocate(place->context, bytes);
+  if (!account_context(*place)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const auto made = device->residency.allocate(place->context, bytes);
   if (made) {
     *address = *made;
     return CUDA_SUCCESS;
@@ -213,28 +214,28 @@ std::optional<CUresult> allocate_movable(CUdeviceptr* address, std::uint64_t byt
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-bool free_movable(CUdeviceptr address) {
-  const auto found = find_movable(address);
+bool free_swappable(CUdeviceptr address) {
+  const auto found = find_swappable(address);
   return found && found->range.address == address &&
-         device_at(found->device)->residence.free(address);
+         device_at(found->device)->residency.free(address);
 }
 
-void free_movable_of(CUcontext context) {
+void free_swappable_of(CUcontext context) {
   for_each_device([&](Device& device, int) {
-    device.residence.free_all(context);
+    device.residency.free_all(context);
     device.swap.forget(context);
   });
 }
 
-std::optional<MovableRange> find_movable(CUdeviceptr address) {
-  std::optional<MovableRange> found;
+std::optional<SwappableRange> find_swappable(CUdeviceptr address) {
+  std::optional<SwappableRange> found;
   for_each_device([&](Device& device, int number) {
-    if (const auto range = device.residence.find(address)) found = {*range, number};
+    if (const auto range = device.residency.find(address)) found = {*range, number};
   });
   return found;
 }
 
-std::uint64_t movable_bytes_there(int device) {
+std::uint64_t swappable_bytes_there(int device) {
   const Device* const known = device_at(device);
   return known == nullptr ? 0 : known->swap.there.load();
 }

@@ -12,57 +12,57 @@
 #include <span>
 
 #include "regatta/gpu/device/abi/cuda_sharing.h"
-#include "regatta/gpu/sharing/internal/swap/residence.h"
+#include "regatta/gpu/sharing/internal/swap/device_residency.h"
 
 namespace regatta::sharing::hook {
 
 // Whether this process ever had such memory.
-extern std::atomic<bool> has_movable;
+extern std::atomic<bool> has_swappable;
 
 // Of the device of the calling thread's context; null: nothing of it moves.
-Residence* find_residence();
+DeviceResidency* find_residency();
 
 // While one lives, what can move of the device that the calling thread uses is there.
-class Here {
+class ResidencyGuard {
  public:
-  Here() {
-    if (!has_movable.load(std::memory_order_acquire)) [[likely]]
+  ResidencyGuard() {
+    if (!has_swappable.load(std::memory_order_acquire)) [[likely]]
       return;
-    residence_ = find_residence();
-    if (residence_ != nullptr) residence_->enter();
+    residency_ = find_residency();
+    if (residency_ != nullptr) residency_->enter();
   }
-  Here(const Here&) = delete;
-  Here& operator=(const Here&) = delete;
-  ~Here() {
-    if (residence_ != nullptr) residence_->leave();
+  ResidencyGuard(const ResidencyGuard&) = delete;
+  ResidencyGuard& operator=(const ResidencyGuard&) = delete;
+  ~ResidencyGuard() {
+    if (residency_ != nullptr) residency_->leave();
   }
 
   // What is called now may write to anything, or to the allocation at this address.
   void launches() const {
-    if (residence_ != nullptr) residence_->launches();
+    if (residency_ != nullptr) residency_->launches();
   }
   void writes(CUdeviceptr address) const {
-    if (residence_ != nullptr) residence_->writes(address);
+    if (residency_ != nullptr) residency_->writes(address);
   }
 
  private:
-  Residence* residence_ = nullptr;
+  DeviceResidency* residency_ = nullptr;
 };
 
 // The same for memory at any addresses, on whatever devices it is: what is at `to` may be written.
-class HereAt {
+class AddressResidencyGuard {
  public:
-  HereAt(std::span<const CUdeviceptr> to, std::span<const CUdeviceptr> from);
-  HereAt();  // all that the process has, and it may be written
-  HereAt(const HereAt&) = delete;
-  HereAt& operator=(const HereAt&) = delete;
-  ~HereAt();
+  AddressResidencyGuard(std::span<const CUdeviceptr> to, std::span<const CUdeviceptr> from);
+  AddressResidencyGuard();  // all that the process has, and it may be written
+  AddressResidencyGuard(const AddressResidencyGuard&) = delete;
+  AddressResidencyGuard& operator=(const AddressResidencyGuard&) = delete;
+  ~AddressResidencyGuard();
 
  private:
-  void add(Residence* residence);
+  void add(DeviceResidency* residency);
   void enter();
 
-  std::array<Residence*, REGATTA_DEVICES_MAX> residences_{};
+  std::array<DeviceResidency*, REGATTA_DEVICES_MAX> residencies_{};
   std::size_t count_ = 0;
 };
 
@@ -70,15 +70,15 @@ class HereAt {
 // then such a call waits in the driver, and nobody else knows of it.
 extern std::atomic<bool> counts_calls;
 extern std::atomic<int> calls_under_way;
-class InCall {
+class DriverCallGuard {
  public:
-  InCall() : is_counted_(counts_calls.load(std::memory_order_relaxed)) {
+  DriverCallGuard() : is_counted_(counts_calls.load(std::memory_order_relaxed)) {
     if (is_counted_) [[unlikely]]
       calls_under_way.fetch_add(1);
   }
-  InCall(const InCall&) = delete;
-  InCall& operator=(const InCall&) = delete;
-  ~InCall() {
+  DriverCallGuard(const DriverCallGuard&) = delete;
+  DriverCallGuard& operator=(const DriverCallGuard&) = delete;
+  ~DriverCallGuard() {
     if (is_counted_) [[unlikely]]
       calls_under_way.fetch_sub(1);
   }
@@ -89,22 +89,22 @@ class InCall {
 // After cuInit: where the tenant has over-commit, threads say from now on what the process does.
 void watch_devices();
 // Before the process has memory that no checkpoint can take; false: others would have no room.
-bool bind_process();
+bool pin_process();
 
 // Of memory that is to have `bytes`: none where the driver is to allocate it.
-std::optional<CUresult> allocate_movable(CUdeviceptr* address, std::uint64_t bytes);
+std::optional<CUresult> allocate_swappable(CUdeviceptr* address, std::uint64_t bytes);
 // False: it is none of that, and the driver is to free it.
-bool free_movable(CUdeviceptr address);
+bool free_swappable(CUdeviceptr address);
 // All of a context that is about to be destroyed.
-void free_movable_of(CUcontext context);
+void free_swappable_of(CUcontext context);
 // The allocation that the address lies in.
-struct MovableRange {
-  Movable::Range range;
+struct SwappableRange {
+  SwappableMemory::Range range;
   int device = 0;
 };
-std::optional<MovableRange> find_movable(CUdeviceptr address);
+std::optional<SwappableRange> find_swappable(CUdeviceptr address);
 
-// What of it is on the device, counted while Busy.
-std::uint64_t movable_bytes_there(int device);
+// What of it is on the device, counted while AccountingGuard.
+std::uint64_t swappable_bytes_there(int device);
 
 }  // namespace regatta::sharing::hook

@@ -10,9 +10,9 @@
 
 #include "regatta/base/os/clock.h"
 #include "regatta/gpu/sharing/internal/client/client.h"
-#include "regatta/gpu/sharing/internal/client/feeder.h"
+#include "regatta/gpu/sharing/internal/client/engine_rate_limiter.h"
 #include "regatta/gpu/sharing/internal/client/tenant_page.h"
-#include "regatta/gpu/sharing/internal/hook/gate.h"
+#include "regatta/gpu/sharing/internal/hook/launch_gate.h"
 #include "regatta/gpu/sharing/internal/hook/memory.h"
 #include "regatta/gpu/sharing/internal/hook/report.h"
 
@@ -22,9 +22,9 @@ std::atomic<std::uint64_t> debt_bytes = 0;
 
 namespace {
 
-constexpr Seconds kPatience{5.0};  // with a daemon that is started again
-constexpr Seconds kPause{1.0};     // after a fault, before the daemon is asked again
-constexpr Seconds kMoment{0.05};   // for its answer, where the program must not wait
+constexpr Seconds kTimeout{5.0};  // with a daemon that is started again
+constexpr Seconds kPause{1.0};    // after a fault, before the daemon is asked again
+constexpr Seconds kMoment{0.05};  // for its answer, where the program must not wait
 
 // All for the life of the process: other threads may be in it when it ends.
 struct Tenant {
@@ -36,7 +36,7 @@ struct Tenant {
   // Of these, what passed while nobody could be asked, and is not leased yet.
   std::array<std::atomic<std::uint64_t>, REGATTA_DEVICES_MAX> owed{};
   std::atomic<double> pay_at = 0;  // not before
-  Feeder feeder;
+  EngineRateLimiter rate_limiter;
 };
 
 Tenant& tenant() {
@@ -145,7 +145,7 @@ Client* connected(std::string& error) {
   if (is_paused()) return nullptr;
   const std::scoped_lock lock(tenant().mutex);
   if (tenant().client.load() != nullptr) return tenant().client;
-  auto client = Client::connect(kPatience);
+  auto client = Client::connect(kTimeout);
   if (client && !open_gates()) {
     error = "no memory for the gates of launches";
   } else if (client) {
@@ -173,7 +173,7 @@ static std::optional<std::uint64_t> ask_for(int device, std::uint64_t bytes) {
   Client* const client = connected(error);
   if (client == nullptr) return owe(device, bytes, error);
   // The driver refuses a child of a process that used it, in its own words.
-  if (!client->is_here()) return 0;
+  if (!client->is_joined_process()) return 0;
   // First, or a program could have its quota beside them.
   if (debt_bytes != 0) pay_known_debts(!is_paused());
   // While the daemon is away, what the process has spare is all that can be had without waiting.
@@ -185,7 +185,7 @@ static std::optional<std::uint64_t> ask_for(int device, std::uint64_t bytes) {
   return owe(device, bytes, status.error().message);
 }
 
-std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes, Busy* busy) {
+std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes, AccountingGuard* busy) {
   if (bytes == 0) return 0;
   if (busy != nullptr) busy->pause();
   const auto granted = ask_for(device, bytes);
@@ -204,7 +204,7 @@ void release(int device, std::uint64_t bytes) {
 
 void pay_known_debts(bool is_pressing) {
   Client* const client = tenant().client.load(std::memory_order_acquire);
-  if (client == nullptr || !client->is_here()) return;
+  if (client == nullptr || !client->is_joined_process()) return;
   if (!is_pressing && os::monotonic_now().value < tenant().pay_at.load()) return;
   // Where one device's are not paid for want of an answer, there is no need to ask for the others.
   for (int device = 0; device < REGATTA_DEVICES_MAX; ++device)
@@ -219,24 +219,25 @@ std::uint64_t reserved_bytes(int device) {
 // Null where the tenant has no part of the device's engines.
 static Client* client_on(int device) {
   Client* const client = tenant().client.load(std::memory_order_acquire);
-  return client != nullptr && client->is_here() && is_known(device) ? client : nullptr;
+  return client != nullptr && client->is_joined_process() && is_known(device) ? client : nullptr;
 }
 
 std::uint64_t engine_rate(int device, regatta_engine engine) {
   const Client* const client = client_on(device);
-  return client == nullptr ? 0 : Feeder::rate(*client, device, engine);
+  return client == nullptr ? 0 : EngineRateLimiter::rate(*client, device, engine);
 }
 
-void give_to_engine(int device, regatta_engine engine, std::uint64_t units) {
+void acquire_engine(int device, regatta_engine engine, std::uint64_t units) {
   if (Client* const client = client_on(device))
-    tenant().feeder.give(*client, device, engine, units);
+    tenant().rate_limiter.give(*client, device, engine, units);
 }
 
 bool open_session(int device, regatta_engine engine) {
   std::string error;
   Client* const client = connected(error);
   if (client == nullptr) return after_fault(error, kSession).has_value();
-  if (!client->is_here() || device < 0) return true;  // the driver has its own words for it
+  if (!client->is_joined_process() || device < 0)
+    return true;  // the driver has its own words for it
   if (is_paused()) return after_fault("the daemon does not answer", kSession).has_value();
   const Status status = client->open_session(device, engine);
   if (status) return true;
@@ -257,7 +258,8 @@ MemoryView tenant_view(int device, MemoryView real) {
   const std::uint64_t quota = __atomic_load_n(&page->quota[device], __ATOMIC_RELAXED);
   const std::uint64_t leased = __atomic_load_n(&page->leased[device], __ATOMIC_RELAXED);
   // What is leased to others and spare there cannot be seen from here: it counts as used.
-  const std::uint64_t spare = client != nullptr && client->is_here() ? client->spare(device) : 0;
+  const std::uint64_t spare =
+      client != nullptr && client->is_joined_process() ? client->spare(device) : 0;
   const std::uint64_t free = quota - std::min(quota, leased) + spare;
   const std::uint64_t total = std::min(real.total_bytes, quota);
   // With over-commit it matters little what others have on the device now.

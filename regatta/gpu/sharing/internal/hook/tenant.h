@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "regatta/gpu/sharing/internal/ledger/page.h"
+#include "regatta/gpu/sharing/internal/ledger/page_layout.h"
 
 namespace regatta::sharing {
 class Client;
@@ -14,7 +14,7 @@ class Client;
 
 namespace regatta::sharing::hook {
 
-class Busy;
+class AccountingGuard;
 
 // Null: this process is of no tenant, or has not joined it yet.
 Client* tenant_client();
@@ -27,7 +27,8 @@ bool join_tenant();
 // fault is met by letting things pass, they are a debt: leased as soon as a daemon is there. May
 // wait for the daemon, or hours for room; `busy` is paused meanwhile, not when what is reserved
 // counts.
-std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes, Busy* busy = nullptr);
+std::optional<std::uint64_t> reserve(int device, std::uint64_t bytes,
+                                     AccountingGuard* busy = nullptr);
 void release(int device, std::uint64_t bytes);
 // Leases what is owed, as far as the quota goes. Asks at most once in a second, and gives up on a
 // daemon that does not answer at once, or while another thread asks it: for calls that wait anyway.
@@ -45,7 +46,7 @@ std::uint64_t reserved_bytes(int device);
 // What this process may give to an engine in a second; 0: as much as it likes.
 std::uint64_t engine_rate(int device, regatta_engine engine);
 // Waits until it may give so much, and counts it.
-void give_to_engine(int device, regatta_engine engine, std::uint64_t units);
+void acquire_engine(int device, regatta_engine engine, std::uint64_t units);
 
 // One more session of a codec; false when the tenant may have no more.
 bool open_session(int device, regatta_engine engine);

@@ -1,10 +1,10 @@
 /* sharing/internal/ledger/ledger.h: how much device memory a tenant may have and has, exact to the
  * byte. Memory is handed out in leases: a client (a process of the tenant) leases a piece, fills it
- * without asking (purse.h), and what it does not fill can be called back. What counts against the
- * quota is the lease, so the sum of what clients really use never exceeds it, whatever they do at
- * the same time. A reservation is thus part of a lease from the moment it is made: there is
- * nothing to commit, and one that is not needed is released.
- * Pure, in integers, in C: the user-space engine and the kernel module compile the same source.
+ * without asking (lease_counter.h), and what it does not fill can be called back. What counts
+ * against the quota is the lease, so the sum of what clients really use never exceeds it, whatever
+ * they do at the same time. A reservation is thus part of a lease from the moment it is made: there
+ * is nothing to commit, and one that is not needed is released. Pure, in integers, in C: the
+ * user-space engine and the kernel module compile the same source.
  */
 #ifndef REGATTA_VGPU_LEDGER_LEDGER_H
 #define REGATTA_VGPU_LEDGER_LEDGER_H
@@ -15,7 +15,7 @@ extern "C" {
 
 enum { REGATTA_DEVICES_MAX = 16 };
 
-/* The most that a quota, a lease or a request can be: 48 bits, see purse.h. */
+/* The most that a quota, a lease or a request can be: 48 bits, see lease_counter.h. */
 #define REGATTA_MEMORY_MAX ((1ULL << 48) - 1)
 /* A client asks the daemon at most once for so much. */
 #define REGATTA_LEASE_LEAST (16ULL << 20)

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "regatta/gpu/sharing/internal/ledger/purse.h"
+#include "regatta/gpu/sharing/internal/ledger/lease_counter.h"
 
 namespace regatta::sharing {
 namespace {
@@ -95,29 +95,31 @@ TEST(Account, EqualsAPlainModelUnderRandomCalls) {
   }
 }
 
-TEST(Purse, GivesOutOnlyWhatIsInIt) {
-  regatta_purse purse = {regatta_word(7, 100)};
-  EXPECT_FALSE(regatta_purse_take(&purse, 101));
-  EXPECT_TRUE(regatta_purse_take(&purse, 100));
-  EXPECT_FALSE(regatta_purse_take(&purse, 1));
-  regatta_purse_give(&purse, 40);
-  EXPECT_EQ(regatta_word_spare(regatta_purse_read(&purse)), 40U);
-  EXPECT_EQ(regatta_word_turn(regatta_purse_read(&purse)), 7U);
+TEST(LeaseCounter, GivesOutOnlyWhatIsInIt) {
+  regatta_lease_counter counter = {regatta_lease_word(7, 100)};
+  EXPECT_FALSE(regatta_lease_counter_take(&counter, 101));
+  EXPECT_TRUE(regatta_lease_counter_take(&counter, 100));
+  EXPECT_FALSE(regatta_lease_counter_take(&counter, 1));
+  regatta_lease_counter_give(&counter, 40);
+  EXPECT_EQ(regatta_lease_word_spare(regatta_lease_counter_read(&counter)), 40U);
+  EXPECT_EQ(regatta_lease_word_generation(regatta_lease_counter_read(&counter)), 7U);
 }
 
-TEST(Purse, IsNotReplacedWhenTheClientWasFaster) {
-  regatta_purse purse = {regatta_word(0xffff, 100)};
-  const unsigned long long seen = regatta_purse_read(&purse);
-  ASSERT_TRUE(regatta_purse_take(&purse, 1));
-  EXPECT_FALSE(regatta_purse_replace(&purse, seen, 0x10000, 0));
-  EXPECT_TRUE(regatta_purse_replace(&purse, regatta_purse_read(&purse), 0x10000, 50));
-  EXPECT_EQ(regatta_word_turn(regatta_purse_read(&purse)), 0U);  // it starts over
-  EXPECT_EQ(regatta_word_spare(regatta_purse_read(&purse)), 50U);
+TEST(LeaseCounter, IsNotReplacedWhenTheClientWasFaster) {
+  regatta_lease_counter counter = {regatta_lease_word(0xffff, 100)};
+  const unsigned long long seen = regatta_lease_counter_read(&counter);
+  ASSERT_TRUE(regatta_lease_counter_take(&counter, 1));
+  EXPECT_FALSE(regatta_lease_counter_replace(&counter, seen, 0x10000, 0));
+  EXPECT_TRUE(
+      regatta_lease_counter_replace(&counter, regatta_lease_counter_read(&counter), 0x10000, 50));
+  EXPECT_EQ(regatta_lease_word_generation(regatta_lease_counter_read(&counter)),
+            0U);  // it starts over
+  EXPECT_EQ(regatta_lease_word_spare(regatta_lease_counter_read(&counter)), 50U);
 }
 
 // Two threads of a client and the daemon's at one word: leased - spare is what is in use.
-TEST(Purse, LosesNothingBetweenClientAndDaemon) {
-  regatta_purse purse = {0};
+TEST(LeaseCounter, LosesNothingBetweenClientAndDaemon) {
+  regatta_lease_counter counter = {0};
   std::atomic<bool> stop = false;
   unsigned long long leased = 0;
   std::vector<unsigned long long> in_use(2);
@@ -129,9 +131,9 @@ TEST(Purse, LosesNothingBetweenClientAndDaemon) {
       while (!stop) {
         const unsigned long long bytes = random() % 1000;
         if (in_use[i] >= bytes && random() % 2 == 0) {
-          regatta_purse_give(&purse, bytes);
+          regatta_lease_counter_give(&counter, bytes);
           in_use[i] -= bytes;
-        } else if (regatta_purse_take(&purse, bytes)) {
+        } else if (regatta_lease_counter_take(&counter, bytes)) {
           in_use[i] += bytes;
         }
       }
@@ -139,15 +141,16 @@ TEST(Purse, LosesNothingBetweenClientAndDaemon) {
   }
   std::mt19937_64 random(5);
   for (unsigned turn = 1; turn < 200'000; ++turn) {
-    const unsigned long long word = regatta_purse_read(&purse);
-    const unsigned long long spare = regatta_word_spare(word);
+    const unsigned long long word = regatta_lease_counter_read(&counter);
+    const unsigned long long spare = regatta_lease_word_spare(word);
     const unsigned long long now = random() % 2 == 0 ? spare + random() % 1000 : spare / 2;
-    if (regatta_purse_replace(&purse, word, turn, now)) leased += now - spare;
+    if (regatta_lease_counter_replace(&counter, word, turn, now)) leased += now - spare;
   }
   stop = true;
   for (std::thread& client : clients)
     client.join();
-  EXPECT_EQ(leased - regatta_word_spare(regatta_purse_read(&purse)), in_use[0] + in_use[1]);
+  EXPECT_EQ(leased - regatta_lease_word_spare(regatta_lease_counter_read(&counter)),
+            in_use[0] + in_use[1]);
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ static u64 most_of(u64 a, u64 b) {
   return a > b ? a : b;
 }
 
-static int is_waiting(const regatta_resident* tenant) {
-  return tenant->is_runnable && !tenant->is_in;
+static int is_waiting(const regatta_residency_tenant* tenant) {
+  return tenant->is_runnable && !tenant->is_admitted;
 }
 
 void regatta_residency_init(regatta_residency* residency, u64 bytes_per_us, u64 longest_wait_ns) {
@@ -27,7 +27,7 @@ void regatta_residency_init(regatta_residency* residency, u64 bytes_per_us, u64 
 }
 
 void regatta_residency_forget(regatta_residency* residency, unsigned tenant) {
-  static const regatta_resident kNobody = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  static const regatta_residency_tenant kNobody = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   residency->tenants[tenant] = kNobody;
 }
 
@@ -35,11 +35,11 @@ u64 regatta_swap_cost_ns(const regatta_residency* residency, unsigned tenant) {
   return 2 * residency->tenants[tenant].demand * 1000 / residency->bytes_per_us;
 }
 
-/* Where many wait, stays are shorter, but never so short that more time is lost than used. */
-u64 regatta_stay_ns(const regatta_residency* residency, unsigned tenant) {
+/* Where many wait, time slices are shorter, but never so short that more time is lost than used. */
+u64 regatta_residency_slice_ns(const regatta_residency* residency, unsigned tenant) {
   const u64 cost = regatta_swap_cost_ns(residency, tenant);
-  const u64 wanted =
-      most_of(REGATTA_STAY_LEAST_NS, cost * (100 - REGATTA_SWAP_PERCENT) / REGATTA_SWAP_PERCENT);
+  const u64 wanted = most_of(REGATTA_RESIDENCY_SLICE_MIN_NS,
+                             cost * (100 - REGATTA_SWAP_PERCENT) / REGATTA_SWAP_PERCENT);
   u64 waiting = 1;
   unsigned i;
   if (residency->tenants[tenant].lease_ns != 0) return residency->tenants[tenant].lease_ns;
@@ -48,38 +48,39 @@ u64 regatta_stay_ns(const regatta_residency* residency, unsigned tenant) {
   return most_of(least_of(wanted, residency->longest_wait_ns / waiting), cost);
 }
 
-void regatta_residency_see(regatta_residency* residency, unsigned tenant,
-                           const regatta_resident* seen, u64 now_ns) {
-  regatta_resident* const known = &residency->tenants[tenant];
+void regatta_residency_update(regatta_residency* residency, unsigned tenant,
+                              const regatta_residency_tenant* seen, u64 now_ns) {
+  regatta_residency_tenant* const known = &residency->tenants[tenant];
   const int was_waiting = is_waiting(known);
-  const int was_in = known->is_in;
+  const int was_in = known->is_admitted;
   const int was_runnable = known->is_runnable;
   if (tenant >= residency->count) residency->count = tenant + 1;
-  if (was_runnable && !seen->is_runnable) known->idle_ns = now_ns;
+  if (was_runnable && !seen->is_runnable) known->idle_since_ns = now_ns;
   known->demand = seen->demand;
   known->resident = seen->resident;
   known->bound = seen->bound;
-  known->may = seen->may;
+  known->granted = seen->granted;
   known->lease_ns = seen->lease_ns;
   known->is_stuck = seen->is_stuck;
   known->is_runnable = seen->is_runnable;
-  known->is_in = known->may >= known->demand && known->resident >= known->demand;
-  /* One whose demand grows while it stays goes on with its stay when it is in again. Who comes back
-   * from a pause that was long enough to take its memory begins a new one.
+  known->is_admitted = known->granted >= known->demand && known->resident >= known->demand;
+  /* One whose demand grows while it stays goes on with its time slice when it is in again. Who
+   * comes back from a pause that was long enough to take its memory begins a new one.
    */
-  if (known->is_in && (!was_in || !was_runnable) &&
-      (!known->has_stay || (!was_runnable && known->is_runnable &&
-                            now_ns - known->idle_ns >= regatta_swap_cost_ns(residency, tenant)))) {
-    known->has_stay = 1;
+  if (known->is_admitted && (!was_in || !was_runnable) &&
+      (!known->has_slice ||
+       (!was_runnable && known->is_runnable &&
+        now_ns - known->idle_since_ns >= regatta_swap_cost_ns(residency, tenant)))) {
+    known->has_slice = 1;
     known->began_ns = now_ns;
   }
-  if (known->may < known->resident) known->has_stay = 0;
-  if (is_waiting(known) && !was_waiting) known->waits_ns = now_ns;
+  if (known->granted < known->resident) known->has_slice = 0;
+  if (is_waiting(known) && !was_waiting) known->waiting_since_ns = now_ns;
 }
 
-static u64 stay_end(const regatta_residency* residency, unsigned tenant) {
-  const regatta_resident* const one = &residency->tenants[tenant];
-  return one->has_stay ? one->began_ns + regatta_stay_ns(residency, tenant) : 0;
+static u64 slice_end(const regatta_residency* residency, unsigned tenant) {
+  const regatta_residency_tenant* const one = &residency->tenants[tenant];
+  return one->has_slice ? one->began_ns + regatta_residency_slice_ns(residency, tenant) : 0;
 }
 
 /* What those who were given up keep beyond what they may have. */
@@ -87,52 +88,53 @@ static u64 kept_by_stuck(const regatta_residency* residency, int except) {
   u64 sum = 0;
   unsigned i;
   for (i = 0; i < residency->count; ++i) {
-    const regatta_resident* const one = &residency->tenants[i];
-    if ((int)i != except && one->is_stuck && one->resident > one->may)
-      sum += one->resident - one->may;
+    const regatta_residency_tenant* const one = &residency->tenants[i];
+    if ((int)i != except && one->is_stuck && one->resident > one->granted)
+      sum += one->resident - one->granted;
   }
   return sum;
 }
 
-/* Who lacks memory in its stay, then who waits longest; nobody who can never be served. */
-static int find_head(const regatta_residency* residency, u64 now_ns) {
+/* Who lacks memory in its time slice, then who waits longest; nobody who can never be served. */
+static int find_queue_head(const regatta_residency* residency, u64 now_ns) {
   int head = -1;
-  int head_stays = 0;
+  int head_in_slice = 0;
   unsigned i;
   for (i = 0; i < residency->count; ++i) {
-    const regatta_resident* const one = &residency->tenants[i];
-    const int stays = stay_end(residency, i) > now_ns;
+    const regatta_residency_tenant* const one = &residency->tenants[i];
+    const int in_slice = slice_end(residency, i) > now_ns;
     if (!is_waiting(one) || one->demand == 0 || one->is_stuck) continue;
     if (one->demand + kept_by_stuck(residency, (int)i) > residency->capacity) continue;
-    if (head >= 0 && (head_stays > stays ||
-                      (head_stays == stays && residency->tenants[head].waits_ns <= one->waits_ns)))
+    if (head >= 0 && (head_in_slice > in_slice ||
+                      (head_in_slice == in_slice &&
+                       residency->tenants[head].waiting_since_ns <= one->waiting_since_ns)))
       continue;
     head = (int)i;
-    head_stays = stays;
+    head_in_slice = in_slice;
   }
   return head;
 }
 
 /* When a tenant can be asked for memory. */
 static u64 free_from(const regatta_residency* residency, unsigned tenant) {
-  const regatta_resident* const one = &residency->tenants[tenant];
-  const u64 end = stay_end(residency, tenant);
-  if (one->is_runnable || !one->has_stay) return end;
+  const regatta_residency_tenant* const one = &residency->tenants[tenant];
+  const u64 end = slice_end(residency, tenant);
+  if (one->is_runnable || !one->has_slice) return end;
   /* As long idle as its swap takes: then it was right to take it, whenever it comes back. */
-  return least_of(end, one->idle_ns + regatta_swap_cost_ns(residency, tenant));
+  return least_of(end, one->idle_since_ns + regatta_swap_cost_ns(residency, tenant));
 }
 
 /* Who is asked first: the idle, longest idle first; those who work, longest there first; then those
  * who wait with a part of their memory there, the last in the queue first: it is used last.
  */
-static int class_of(const regatta_resident* one) {
-  return !one->is_runnable ? 0 : one->is_in ? 1 : 2;
+static int class_of(const regatta_residency_tenant* one) {
+  return !one->is_runnable ? 0 : one->is_admitted ? 1 : 2;
 }
-static int is_asked_before(const regatta_resident* a, const regatta_resident* b) {
+static int is_asked_before(const regatta_residency_tenant* a, const regatta_residency_tenant* b) {
   if (class_of(a) != class_of(b)) return class_of(a) < class_of(b);
-  if (class_of(a) == 0) return a->idle_ns < b->idle_ns;
+  if (class_of(a) == 0) return a->idle_since_ns < b->idle_since_ns;
   if (class_of(a) == 1) return a->began_ns < b->began_ns;
-  return a->waits_ns > b->waits_ns;
+  return a->waiting_since_ns > b->waiting_since_ns;
 }
 
 /* What can be asked back by `when`, from others than `head`. */
@@ -146,7 +148,7 @@ static u64 available_by(const regatta_residency* residency, int head, const u64*
 }
 
 /* What can be taken of a tenant without what is bound of it. */
-static u64 loose_part(const regatta_resident* one, u64 may) {
+static u64 loose_part(const regatta_residency_tenant* one, u64 may) {
   return may < one->bound ? may : may - one->bound;
 }
 
@@ -159,7 +161,7 @@ static u64 ask_class(const regatta_residency* residency, int head, u64* may, u64
     unsigned i;
     u64 part;
     for (i = 0; i < residency->count; ++i) {
-      const regatta_resident* const one = &residency->tenants[i];
+      const regatta_residency_tenant* const one = &residency->tenants[i];
       const u64 there = takes_bound ? may[i] : loose_part(one, may[i]);
       if ((int)i == head || there == 0 || one->is_stuck || class_of(one) != of_class ||
           free_from(residency, i) > when)
@@ -199,7 +201,7 @@ static u64 enough_from(const regatta_residency* residency, int head, const u64* 
 }
 
 u64 regatta_residency_step(const regatta_residency* residency, u64 now_ns, u64* may) {
-  const int head = find_head(residency, now_ns);
+  const int head = find_queue_head(residency, now_ns);
   const u64 stuck = kept_by_stuck(residency, -1);
   const u64 capacity = residency->capacity > stuck ? residency->capacity - stuck : 0;
   u64 held = 0;
@@ -207,10 +209,10 @@ u64 regatta_residency_step(const regatta_residency* residency, u64 now_ns, u64* 
   u64 lacking = 0;
   unsigned i;
   for (i = 0; i < residency->count; ++i) {
-    const regatta_resident* const one = &residency->tenants[i];
-    may[i] = one->may;
-    held += most_of(one->resident, one->may);
-    promised += one->may;
+    const regatta_residency_tenant* const one = &residency->tenants[i];
+    may[i] = one->granted;
+    held += most_of(one->resident, one->granted);
+    promised += one->granted;
   }
   if (head >= 0) {
     const u64 room = residency->capacity > held ? residency->capacity - held : 0;
@@ -226,7 +228,8 @@ u64 regatta_residency_step(const regatta_residency* residency, u64 now_ns, u64* 
     promised += grant;
     lacking -= grant;
   }
-  /* What was promised already has to fit, stay or no stay: the device may have less than before. */
+  /* What was promised already has to fit, time slice or not: the device may have less than before.
+   */
   if (promised > capacity) {
     ask_back(residency, head, may, promised - capacity, kForever);
     promised = capacity; /* at most */

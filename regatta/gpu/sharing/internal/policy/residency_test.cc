@@ -24,7 +24,7 @@ struct Tenant {
   bool obeys = true;
   U64 lease_ns = 0;
   U64 resident = 0;
-  U64 may = 0;
+  U64 granted = 0;
   U64 moved = 0;      // both directions
   U64 worked_ns = 0;  // while in
   U64 waits_since = 0;
@@ -47,7 +47,7 @@ class Machine {
       decide();
       move(step);
       for (Tenant& one : tenants) {
-        const bool is_in = one.may >= one.demand && one.resident >= one.demand;
+        const bool is_in = one.granted >= one.demand && one.resident >= one.demand;
         if (one.runnable && is_in) one.worked_ns += step;
         if (!one.runnable || is_in) one.waits_since = now;
         one.longest_wait = std::max(one.longest_wait, now - one.waits_since);
@@ -60,11 +60,11 @@ class Machine {
     U64 may[REGATTA_TENANTS_MAX] = {};
     const U64 wake = regatta_residency_step(&policy, now, may);
     for (std::size_t i = 0; i < tenants.size(); ++i)
-      tenants[i].may = may[i] < tenants[i].bound ? 0 : may[i];
+      tenants[i].granted = may[i] < tenants[i].bound ? 0 : may[i];
     see();
     U64 held = 0;
     for (const Tenant& one : tenants)
-      held += std::max(one.resident, one.may);
+      held += std::max(one.resident, one.granted);
     most_held = std::max(most_held, held);
     return wake;
   }
@@ -86,15 +86,15 @@ class Machine {
   void see() {
     for (unsigned i = 0; i < tenants.size(); ++i) {
       const Tenant& one = tenants[i];
-      regatta_resident seen{};
+      regatta_residency_tenant seen{};
       seen.demand = one.demand;
       seen.resident = one.resident;
       seen.bound = one.bound;
-      seen.may = one.may;
+      seen.granted = one.granted;
       seen.lease_ns = one.lease_ns;
       seen.is_runnable = one.runnable ? 1 : 0;
       seen.is_stuck = one.obeys ? 0 : 1;
-      regatta_residency_see(&policy, i, &seen, now);
+      regatta_residency_update(&policy, i, &seen, now);
     }
   }
   // Of what is bound, part by part, but it is there until all has gone, and gone until all is
@@ -114,16 +114,16 @@ class Machine {
     U64 in = out;
     for (Tenant& one : tenants) {
       const U64 kept = one.bound_there ? one.bound : 0;
-      if (one.resident > one.may && one.obeys) {
-        const U64 part = std::min(out, one.resident - std::max(one.may, kept));
+      if (one.resident > one.granted && one.obeys) {
+        const U64 part = std::min(out, one.resident - std::max(one.granted, kept));
         one.resident -= part;
         one.moved += part;
         out -= part;
-        if (one.may < kept && one.resident == kept) move_bound(one, out, false);
-      } else if (one.bound != 0 && !one.bound_there && one.may >= one.bound) {
+        if (one.granted < kept && one.resident == kept) move_bound(one, out, false);
+      } else if (one.bound != 0 && !one.bound_there && one.granted >= one.bound) {
         move_bound(one, in, true);
-      } else if (one.resident < std::min(one.may, one.demand)) {
-        const U64 part = std::min(in, std::min(one.may, one.demand) - one.resident);
+      } else if (one.resident < std::min(one.granted, one.demand)) {
+        const U64 part = std::min(in, std::min(one.granted, one.demand) - one.resident);
         one.resident += part;
         one.moved += part;
         in -= part;
@@ -152,7 +152,7 @@ TEST(Residency, ServesEightTenantsOfFourFifthsInTurn) {
               static_cast<double>(machine.worked_ns()) / (1000.0 * kS), machine.moved() / kGiB,
               static_cast<double>(machine.tenants[7].longest_wait) / kS);
   EXPECT_GT(machine.worked_ns(), 850 * kS);
-  const U64 round = 8 * (regatta_stay_ns(&machine.policy, 0) + 6 * kS);
+  const U64 round = 8 * (regatta_residency_slice_ns(&machine.policy, 0) + 6 * kS);
   for (const Tenant& one : machine.tenants) {
     EXPECT_GT(one.worked_ns, 60 * kS);
     EXPECT_LE(one.longest_wait, round);
@@ -162,8 +162,9 @@ TEST(Residency, ServesEightTenantsOfFourFifthsInTurn) {
 TEST(Residency, CutsStaysWhereManyWaitButNotBelowWhatASwapCosts) {
   Machine machine(80 * kGiB, equal_tenants(8, 64 * kGiB), 40 * kS);
   machine.run(500 * kS);
-  EXPECT_LT(regatta_stay_ns(&machine.policy, 0), 10 * kS);
-  EXPECT_GE(regatta_stay_ns(&machine.policy, 0), regatta_swap_cost_ns(&machine.policy, 0));
+  EXPECT_LT(regatta_residency_slice_ns(&machine.policy, 0), 10 * kS);
+  EXPECT_GE(regatta_residency_slice_ns(&machine.policy, 0),
+            regatta_swap_cost_ns(&machine.policy, 0));
   for (const Tenant& one : machine.tenants)
     EXPECT_LE(one.longest_wait, 40 * kS + 8 * 6 * kS);
 }
@@ -178,8 +179,8 @@ TEST(Residency, AsksTheLongestIdleFirstAndNoMoreThanIsLacking) {
   machine.run(20 * kS);
   machine.tenants[2].runnable = true;
   machine.decide();
-  EXPECT_EQ(machine.tenants[0].may, 40 * kGiB);
-  EXPECT_EQ(machine.tenants[1].may, 20 * kGiB);
+  EXPECT_EQ(machine.tenants[0].granted, 40 * kGiB);
+  EXPECT_EQ(machine.tenants[1].granted, 20 * kGiB);
 }
 
 TEST(Residency, WaitsUntilAStayIsOverAndSaysWhen) {
@@ -188,13 +189,13 @@ TEST(Residency, WaitsUntilAStayIsOverAndSaysWhen) {
   machine.run(10 * kS);
   machine.tenants[1].runnable = true;
   const U64 wake = machine.decide();
-  EXPECT_EQ(machine.tenants[0].may, 80 * kGiB);
+  EXPECT_EQ(machine.tenants[0].granted, 80 * kGiB);
   ASSERT_NE(wake, ~0ULL);
   machine.now = wake - 1;
   EXPECT_EQ(machine.decide(), wake);
   machine.now = wake;
   machine.decide();
-  EXPECT_EQ(machine.tenants[0].may, 20 * kGiB);  // what the other lacks, it keeps the rest
+  EXPECT_EQ(machine.tenants[0].granted, 20 * kGiB);  // what the other lacks, it keeps the rest
 }
 
 TEST(Residency, BringsNothingInBeforeSpaceWasGivenBack) {
@@ -212,9 +213,9 @@ TEST(Residency, AShortPauseDoesNotCostATenantItsMemory) {
   machine.tenants[1].runnable = true;
   machine.tenants[0].runnable = false;
   machine.run(kS);
-  EXPECT_EQ(machine.tenants[0].may, 80 * kGiB);
+  EXPECT_EQ(machine.tenants[0].granted, 80 * kGiB);
   machine.run(7 * kS);  // longer than its swap takes
-  EXPECT_LT(machine.tenants[0].may, 80 * kGiB);
+  EXPECT_LT(machine.tenants[0].granted, 80 * kGiB);
 }
 
 TEST(Residency, ATenantThatGrowsInItsStayComesFirst) {
@@ -223,7 +224,7 @@ TEST(Residency, ATenantThatGrowsInItsStayComesFirst) {
   machine.tenants[0].demand = 50 * kGiB;
   machine.run(kS);
   EXPECT_EQ(machine.tenants[0].resident, 50 * kGiB);
-  EXPECT_EQ(machine.tenants[2].may, 10 * kGiB);  // it had the rest of the device
+  EXPECT_EQ(machine.tenants[2].granted, 10 * kGiB);  // it had the rest of the device
 }
 
 TEST(Residency, GoesOnWithoutATenantThatDoesNotObey) {
@@ -241,7 +242,7 @@ TEST(Residency, ShrinksAtOnceWhenTheDeviceHasLess) {
   machine.run(10 * kS);
   machine.policy.capacity = 70 * kGiB;
   machine.decide();
-  EXPECT_EQ(machine.tenants[0].may + machine.tenants[1].may, 70 * kGiB);
+  EXPECT_EQ(machine.tenants[0].granted + machine.tenants[1].granted, 70 * kGiB);
 }
 
 TEST(Residency, TakesWhatIsBoundWhereTheRestIsNotEnoughAndThenAllOfIt) {
@@ -255,13 +256,13 @@ TEST(Residency, TakesWhatIsBoundWhereTheRestIsNotEnoughAndThenAllOfIt) {
   machine.tenants[2].runnable = true;
   machine.tenants[2].demand = 30 * kGiB;
   machine.decide();
-  EXPECT_EQ(machine.tenants[0].may, 25 * kGiB) << "20 GiB of what is loose";
-  EXPECT_EQ(machine.tenants[1].may, 45 * kGiB);
+  EXPECT_EQ(machine.tenants[0].granted, 25 * kGiB) << "20 GiB of what is loose";
+  EXPECT_EQ(machine.tenants[1].granted, 45 * kGiB);
   machine.run(20 * kS);
   machine.tenants[2].demand = 60 * kGiB;
   machine.decide();
-  EXPECT_EQ(machine.tenants[0].may, 0U) << "the rest of what is loose, and what is bound";
-  EXPECT_EQ(machine.tenants[1].may, 0U) << "not less, though less was lacking";
+  EXPECT_EQ(machine.tenants[0].granted, 0U) << "the rest of what is loose, and what is bound";
+  EXPECT_EQ(machine.tenants[1].granted, 0U) << "not less, though less was lacking";
 }
 
 TEST(Residency, ServesThoseWhoseMemoryIsBoundAsTheOthers) {
@@ -270,7 +271,7 @@ TEST(Residency, ServesThoseWhoseMemoryIsBoundAsTheOthers) {
   machine.tenants[6].bound = 1 * kGiB;
   machine.run(2000 * kS);
   EXPECT_LE(machine.most_held, 80 * kGiB);
-  const U64 round = 8 * (regatta_stay_ns(&machine.policy, 0) + 7 * kS);
+  const U64 round = 8 * (regatta_residency_slice_ns(&machine.policy, 0) + 7 * kS);
   for (const Tenant& one : machine.tenants) {
     EXPECT_GT(one.worked_ns, 120 * kS);
     EXPECT_LE(one.longest_wait, round);
@@ -281,9 +282,9 @@ TEST(Residency, StaysALeaseWhereOneIsGiven) {
   Machine machine(100 * kGiB, equal_tenants(2, 80 * kGiB));
   machine.tenants[0].lease_ns = 60 * kS;
   machine.run(50 * kS);
-  EXPECT_EQ(machine.tenants[0].may, 80 * kGiB);
+  EXPECT_EQ(machine.tenants[0].granted, 80 * kGiB);
   machine.run(15 * kS);
-  EXPECT_LT(machine.tenants[0].may, 80 * kGiB);
+  EXPECT_LT(machine.tenants[0].granted, 80 * kGiB);
 }
 
 // Any tenants, who come, grow, shrink, pause and die: never more than the device has, nobody waits
@@ -321,7 +322,8 @@ TEST(Residency, HoldsUnderAnyLoad) {
     machine.run(3000 * kS, 100 * kMs);
     U64 round_ns = 0;
     for (unsigned i = 0; i < machine.tenants.size(); ++i)
-      round_ns += regatta_stay_ns(&machine.policy, i) + regatta_swap_cost_ns(&machine.policy, i);
+      round_ns +=
+          regatta_residency_slice_ns(&machine.policy, i) + regatta_swap_cost_ns(&machine.policy, i);
     for (const Tenant& one : machine.tenants) {
       ASSERT_LE(one.longest_wait, round_ns) << "seed " << seed;
       ASSERT_GT(one.worked_ns, 0U) << "seed " << seed;

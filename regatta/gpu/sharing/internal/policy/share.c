@@ -64,8 +64,8 @@ static void by_weight(regatta_share_policy policy, const regatta_share_request* 
   }
 }
 
-void regatta_shares(regatta_share_policy policy, const regatta_share_request* tenants,
-                    unsigned count, unsigned* parts_ppm) {
+void regatta_compute_shares(regatta_share_policy policy, const regatta_share_request* tenants,
+                            unsigned count, unsigned* parts_ppm) {
   if (policy == REGATTA_SHARE_FIXED)
     by_quota(tenants, count, parts_ppm);
   else

@@ -35,8 +35,8 @@ typedef struct {
  * without work. The parts never sum to more than the whole: quotas that do are scaled down alike.
  * Requires count <= REGATTA_TENANTS_MAX.
  */
-void regatta_shares(regatta_share_policy policy, const regatta_share_request* tenants,
-                    unsigned count, unsigned* parts_ppm);
+void regatta_compute_shares(regatta_share_policy policy, const regatta_share_request* tenants,
+                            unsigned count, unsigned* parts_ppm);
 
 /* Whether quotas of `count` tenants can all be kept: they sum to at most the whole. */
 int regatta_quotas_fit(const regatta_share_request* tenants, unsigned count);

@@ -15,7 +15,8 @@ using Requests = std::vector<regatta_share_request>;
 
 std::vector<unsigned> shares(regatta_share_policy policy, const Requests& tenants) {
   std::vector<unsigned> parts(tenants.size());
-  regatta_shares(policy, tenants.data(), static_cast<unsigned>(tenants.size()), parts.data());
+  regatta_compute_shares(policy, tenants.data(), static_cast<unsigned>(tenants.size()),
+                         parts.data());
   return parts;
 }
 

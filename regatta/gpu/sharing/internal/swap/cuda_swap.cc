@@ -84,8 +84,8 @@ CudaSwap::Lane* CudaSwap::lane_of(CUcontext context) {
   return &lane;
 }
 
-SwapDevice::Ticket CudaSwap::copy(Home home, To to, std::uint64_t address, void* host,
-                                  std::uint64_t bytes) {
+SwapDevice::CopyHandle CudaSwap::copy(Home home, To to, std::uint64_t address, void* host,
+                                      std::uint64_t bytes) {
   const In in(calls_, home);
   Lane* const lane = in ? lane_of(static_cast<CUcontext>(home)) : nullptr;
   if (lane == nullptr) return nullptr;
@@ -100,7 +100,7 @@ SwapDevice::Ticket CudaSwap::copy(Home home, To to, std::uint64_t address, void*
   return nullptr;
 }
 
-bool CudaSwap::wait(Home home, Ticket ticket) {
+bool CudaSwap::wait(Home home, CopyHandle ticket) {
   const In in(calls_, home);
   auto* const event = static_cast<CUevent>(ticket);
   const bool is_done = in && calls_.event_wait(event) == CUDA_SUCCESS;

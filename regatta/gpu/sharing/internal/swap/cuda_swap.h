@@ -51,8 +51,9 @@ class CudaSwap : public SwapDevice {
   void unmap(std::uint64_t address, std::uint64_t bytes) override;
   void* pin(Home home, std::uint64_t bytes) override;
   void unpin(Home home, void* memory) override;
-  Ticket copy(Home home, To to, std::uint64_t address, void* host, std::uint64_t bytes) override;
-  bool wait(Home home, Ticket ticket) override;
+  CopyHandle copy(Home home, To to, std::uint64_t address, void* host,
+                  std::uint64_t bytes) override;
+  bool wait(Home home, CopyHandle ticket) override;
   bool drain(Home home) override;
 
   // Of a context that is about to be destroyed: its memory was freed.

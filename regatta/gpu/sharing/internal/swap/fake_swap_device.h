@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "regatta/gpu/sharing/internal/swap/movable.h"
+#include "regatta/gpu/sharing/internal/swap/swappable_memory.h"
 
 namespace regatta::sharing {
 
 class FakeSwapDevice : public SwapDevice {
  public:
-  static constexpr std::uint64_t kBlock = Movable::kBlock;
+  static constexpr std::uint64_t kBlock = SwappableMemory::kBlock;
 
   std::uint64_t room = ~0ULL;       // bytes of the device
   std::uint64_t host_room = ~0ULL;  // of the host
@@ -75,7 +75,7 @@ class FakeSwapDevice : public SwapDevice {
     host_used -= static_cast<std::vector<int>*>(memory)->size() * kBlock;
     host_.erase(memory);
   }
-  Ticket copy(Home, To to, std::uint64_t address, void* host, std::uint64_t bytes) override {
+  CopyHandle copy(Home, To to, std::uint64_t address, void* host, std::uint64_t bytes) override {
     if (--copies_left < 0) return nullptr;
     ++copies;
     auto* const ticket = new int;
@@ -83,7 +83,7 @@ class FakeSwapDevice : public SwapDevice {
     most_under_way = std::max(most_under_way, under_way_.size());
     return ticket;
   }
-  bool wait(Home, Ticket ticket) override {
+  bool wait(Home, CopyHandle ticket) override {
     const Copy one = under_way_.at(ticket);
     under_way_.erase(ticket);
     delete static_cast<int*>(ticket);

@@ -10,8 +10,8 @@ namespace regatta::sharing {
 
 class SwapDevice {
  public:
-  using Home = void*;    // what memory belongs to and copies run in: a context
-  using Ticket = void*;  // of a copy under way; null: it could not be started
+  using Home = void*;        // what memory belongs to and copies run in: a context
+  using CopyHandle = void*;  // of a copy under way; null: it could not be started
   enum class To : std::uint8_t { kHost, kDevice };
 
   SwapDevice() = default;
@@ -30,8 +30,9 @@ class SwapDevice {
   virtual void unpin(Home home, void* memory) = 0;
 
   // Begins after the copies of this home before it, or beside them.
-  virtual Ticket copy(Home home, To to, std::uint64_t address, void* host, std::uint64_t bytes) = 0;
-  virtual bool wait(Home home, Ticket ticket) = 0;  // false: it failed
+  virtual CopyHandle copy(Home home, To to, std::uint64_t address, void* host,
+                          std::uint64_t bytes) = 0;
+  virtual bool wait(Home home, CopyHandle ticket) = 0;  // false: it failed
   // Waits for all work of the process in this home; false when nobody can say, as in a capture.
   virtual bool drain(Home home) = 0;
 };

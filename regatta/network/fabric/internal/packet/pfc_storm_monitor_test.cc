@@ -70,7 +70,7 @@ TEST(PfcStorms, ThatNeverEndAreFoundWhereNothingMovesAnyMore) {
 }
 
 // 13 and 12 go on as fast as ever, so that the mixed level leaps over all but the last polls.
-TEST(PfcStorms, AreOverWhenAPollWouldSaySoThoughItIsLeaptOver) {
+TEST(PfcStorms, AreOverWhenAPollWouldSaySoThoughItIsSkipped) {
   TestPacketSetup one(16, 4, kRate);
   one.traffic.add(one.pair(4, 0), {20'000'000});
   one.traffic.add(one.pair(12, 13), {2'000'000'000});

@@ -103,7 +103,7 @@ TEST(PacketRecorder, WritesDownHowLongQueuesWereWhen) {
   EXPECT_NEAR(bytes_at(120e-6) - bytes_at(160e-6), 40e-6 * kRate.value, 0.2e6);
 }
 
-TEST(PacketRecorder, LosesNothingWhereTimeLeapsAndStepsRepeat) {
+TEST(PacketRecorder, LosesNothingWhereTimeSkipsAndStepsRepeat) {
   for (const bool is_mixed : {false, true}) {
     TestPacketSetup one(16, 4, kRate);
     add_ring_all_reduce(one.traffic, 16, {64LL << 20},

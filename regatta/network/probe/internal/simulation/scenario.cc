@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "regatta/base/core/number_text.h"
+#include "regatta/base/core/parse_number.h"
 #include "regatta/base/core/text.h"
 #include "regatta/base/core/units_text.h"
 #include "regatta/model/topo/graph_names.h"

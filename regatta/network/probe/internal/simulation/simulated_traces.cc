@@ -9,8 +9,8 @@ namespace regatta::probe {
 
 void SimulatedTraces::go_on(Simulation& simulation, diag::Locator& locator) {
   const Seconds now = simulation.now();
-  for (const Question& one :
-       inquiry_.ask(locator.lossy(), locator.active_faults(), locator.unconfirmed(), now)) {
+  for (const EvidenceRequest& one : evidence_collector_.ask(
+           locator.lossy(), locator.active_faults(), locator.unconfirmed(), now)) {
     const auto* const order = std::get_if<TraceOrder>(&one.order);
     if (order == nullptr) continue;
     if (auto answer = simulation.trace(*order)) coming_.emplace(answer->at, std::move(*answer));
@@ -18,7 +18,8 @@ void SimulatedTraces::go_on(Simulation& simulation, diag::Locator& locator) {
   const auto end = coming_.upper_bound(now);
   for (auto at = coming_.begin(); at != end; ++at) {
     const Trace& trace = at->second.trace;
-    const auto counts = inquiry_.take(inquiry_.server_of(trace.way), trace, now);
+    const auto counts =
+        evidence_collector_.take(evidence_collector_.server_of(trace.way), trace, now);
     REGATTA_CHECK(counts.has_value());
     for (const diag::PassiveCount& count : *counts)
       locator.add(count);

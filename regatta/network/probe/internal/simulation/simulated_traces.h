@@ -10,7 +10,7 @@
 #include "regatta/model/topo/graph.h"
 #include "regatta/network/diag/locator.h"
 #include "regatta/network/fabric/routes.h"
-#include "regatta/network/probe/inquiry.h"
+#include "regatta/network/probe/evidence_collector.h"
 #include "regatta/network/probe/internal/simulation/simulation.h"
 #include "regatta/network/probe/matrix.h"
 
@@ -26,14 +26,14 @@ class SimulatedTraces {
  public:
   // All must outlive this.
   SimulatedTraces(const topo::Graph& graph, const Planned& planned, const Matrix& matrix)
-      : inquiry_(graph, planned.routes, planned.seeds, matrix) {}
+      : evidence_collector_(graph, planned.routes, planned.seeds, matrix) {}
 
   // After each window: asks the routers of the simulation, and hands over to the locator what has
   // been answered by now.
   void go_on(Simulation& simulation, diag::Locator& locator);
 
  private:
-  Inquiry inquiry_;
+  EvidenceCollector evidence_collector_;
   std::multimap<Seconds, Simulation::Answer> coming_;
 };
 

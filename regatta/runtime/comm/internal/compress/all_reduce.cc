@@ -25,46 +25,47 @@ std::uint32_t seed_of(std::uint64_t calls, Rank rank) {
 
 }  // namespace
 
-// One call, from its arguments to its Pending.
-class Starter {
+// One call, from its arguments to its CompressedHandle.
+class CompressedCallStarter {
  public:
-  Starter(Communicator& communicator, const Tensor& tensor, const Compression& compression,
-          Feedback* feedback)
+  CompressedCallStarter(Communicator& communicator, const TensorBuffers& tensor,
+                        const CompressionOptions& compression, ErrorFeedback* feedback)
       : communicator_(communicator),
         tensor_(tensor),
         compression_(compression),
         feedback_(feedback) {
-    pending_.kind_ = communicator.world_size() > 1 ? compression.kind : Kind::kNone;
+    pending_.kind_ = communicator.world_size() > 1 ? compression.kind : CompressionKind::kNone;
   }
 
-  Pending all_reduce() {
+  CompressedHandle all_reduce() {
     if (!check_call("all_reduce", tensor_.count)) return std::move(pending_);
-    if (pending_.kind_ == Kind::kNone) return plain_all_reduce();
-    const Vector vector = start(tensor_.count);
-    if (vector.kind == Kind::kPowerSgd) take_factor();
-    return run(CallKind::kAllReduce, [&](Schedule& schedule, const Place& place) {
-      if (vector.kind == Kind::kTopK)
-        top_k_all_reduce(schedule, place, vector, compression_.fraction, pending_.tally_);
-      else if (vector.kind == Kind::kPowerSgd)
-        power_sgd_all_reduce(schedule, place, vector, compression_.rank, pending_.tally_);
+    if (pending_.kind_ == CompressionKind::kNone) return plain_all_reduce();
+    const CompressionInput vector = start(tensor_.count);
+    if (vector.kind == CompressionKind::kPowerSgd) take_factor();
+    return run(CallKind::kAllReduce, [&](CollectiveSchedule& schedule, const GroupPosition& self) {
+      if (vector.kind == CompressionKind::kTopK)
+        top_k_all_reduce(schedule, self, vector, compression_.fraction, pending_.stats_);
+      else if (vector.kind == CompressionKind::kPowerSgd)
+        power_sgd_all_reduce(schedule, self, vector, compression_.rank, pending_.stats_);
       else
-        two_step_all_reduce(schedule, place, vector, pending_.tally_);
+        two_step_all_reduce(schedule, self, vector, pending_.stats_);
     });
   }
 
-  Pending reduce_scatter() {
+  CompressedHandle reduce_scatter() {
     const std::size_t all = tensor_.count * static_cast<std::size_t>(communicator_.world_size());
     if (!check_call("reduce_scatter", all)) return std::move(pending_);
-    if (pending_.kind_ == Kind::kNone) return plain_reduce_scatter();
+    if (pending_.kind_ == CompressionKind::kNone) return plain_reduce_scatter();
     if (!is_elementwise(pending_.kind_)) {
       refuse(fmt::format("reduce_scatter with {}: take bf16, f16, int8, fp8_e4m3 or fp8_e5m2",
                          to_string(pending_.kind_)));
       return std::move(pending_);
     }
-    const Vector vector = start(all);
-    return run(CallKind::kReduceScatter, [&](Schedule& schedule, const Place& place) {
-      one_step_reduce_scatter(schedule, place, vector, pending_.tally_);
-    });
+    const CompressionInput vector = start(all);
+    return run(CallKind::kReduceScatter,
+               [&](CollectiveSchedule& schedule, const GroupPosition& self) {
+                 one_step_reduce_scatter(schedule, self, vector, pending_.stats_);
+               });
   }
 
  private:
@@ -74,9 +75,9 @@ class Starter {
   bool check_call(const char* name, std::size_t in_count) {
     if (const Status checked = check(compression_); !checked)
       pending_.error_ = checked.error();
-    else if (compression_.kind == Kind::kAutomatic)
+    else if (compression_.kind == CompressionKind::kAutomatic)
       refuse(fmt::format("{} with automatic compression: call it through a Compressor", name));
-    else if (compression_.kind != Kind::kNone && tensor_.op != ReduceOp::kSum &&
+    else if (compression_.kind != CompressionKind::kNone && tensor_.op != ReduceOp::kSum &&
              tensor_.op != ReduceOp::kAverage)
       refuse(fmt::format("{} with {}: only sums and averages can be compressed", name,
                          to_string(compression_.kind)));
@@ -92,7 +93,7 @@ class Starter {
   bool has_residual() const { return feedback_ != nullptr && !feedback_->residual.empty(); }
 
   // Plain calls send what earlier ones left out too.
-  Pending plain_all_reduce() {
+  CompressedHandle plain_all_reduce() {
     const float* in = tensor_.in;
     if (has_residual()) {
       for (std::size_t i = 0; i < tensor_.count; ++i)
@@ -104,7 +105,7 @@ class Starter {
         communicator_.all_reduce(in, tensor_.out, tensor_.count, DataType::kF32, tensor_.op);
     return std::move(pending_);
   }
-  Pending plain_reduce_scatter() {
+  CompressedHandle plain_reduce_scatter() {
     const float* in = tensor_.in;
     if (has_residual()) {
       for (std::size_t i = 0; i < feedback_->residual.size(); ++i)
@@ -117,23 +118,23 @@ class Starter {
     return std::move(pending_);
   }
 
-  Vector start(std::size_t in_count) {
-    pending_.tally_ = std::make_shared<Tally>();
-    Vector vector{.in = tensor_.in,
-                  .out = tensor_.out,
-                  .count = tensor_.count,
-                  .scale = tensor_.op == ReduceOp::kAverage
-                               ? 1 / static_cast<float>(communicator_.world_size())
-                               : 1,
-                  .kind = pending_.kind_};
+  CompressionInput start(std::size_t in_count) {
+    pending_.stats_ = std::make_shared<ReductionStats>();
+    CompressionInput vector{.in = tensor_.in,
+                            .out = tensor_.out,
+                            .count = tensor_.count,
+                            .scale = tensor_.op == ReduceOp::kAverage
+                                         ? 1 / static_cast<float>(communicator_.world_size())
+                                         : 1,
+                            .kind = pending_.kind_};
     std::uint64_t calls = 0;
     if (feedback_ != nullptr) {
       feedback_->residual.resize(in_count);
       vector.residual = feedback_->residual.data();
       calls = feedback_->calls++;
     } else if (!is_elementwise(pending_.kind_)) {
-      pending_.tally_->residual.resize(in_count);
-      vector.residual = pending_.tally_->residual.data();
+      pending_.stats_->residual.resize(in_count);
+      vector.residual = pending_.stats_->residual.data();
     }
     if (compression_.stochastic) vector.seed = seed_of(calls, communicator_.rank());
     return vector;
@@ -143,66 +144,66 @@ class Starter {
   void take_factor() {
     if (feedback_ == nullptr) return;
     if (feedback_->factor.size() == shape_matrix(tensor_.count, compression_.rank).right())
-      pending_.tally_->factor = feedback_->factor;
+      pending_.stats_->factor = feedback_->factor;
     pending_.feedback_ = feedback_;
   }
 
   template <typename Build>
-  Pending run(CallKind call, const Build& build) {
+  CompressedHandle run(CallKind call, const Build& build) {
     const std::size_t bytes = tensor_.count * sizeof(float);
     const std::string size = format_bytes(Bytes{static_cast<long long>(bytes)});
-    const Kind way = pending_.kind_;
+    const CompressionKind way = pending_.kind_;
     pending_.handle_ = ScheduleRun::start(
         communicator_,
         {.code = encode_compressed(call, tensor_.op, way),
          .bytes = bytes,
          .name = fmt::format("{} of {} in {}", to_string(call), size, to_string(way))},
-        [&](Schedule& schedule, const Place& place) { build(schedule, place); });
+        [&](CollectiveSchedule& schedule, const GroupPosition& self) { build(schedule, self); });
     return std::move(pending_);
   }
 
   Communicator& communicator_;
-  const Tensor& tensor_;
-  const Compression& compression_;
-  Feedback* feedback_;
-  Pending pending_;
+  const TensorBuffers& tensor_;
+  const CompressionOptions& compression_;
+  ErrorFeedback* feedback_;
+  CompressedHandle pending_;
 };
 
-bool Pending::done() const {
+bool CompressedHandle::done() const {
   return error_ || handle_.done();
 }
 
-Result<Report> Pending::wait() {
+Result<CompressionReport> CompressedHandle::wait() {
   if (error_) return *error_;
   REGATTA_TRY_DO(handle_.wait());
-  Feedback* const feedback = std::exchange(feedback_, nullptr);
-  if (kind_ == Kind::kNone) {
+  ErrorFeedback* const feedback = std::exchange(feedback_, nullptr);
+  if (kind_ == CompressionKind::kNone) {
     if (feedback != nullptr) feedback->residual.clear();
-    return Report{};
+    return CompressionReport{};
   }
-  if (feedback != nullptr) feedback->factor = tally_->factor;
-  return Report{.kind = kind_, .relative_error = tally_->relative_error()};
+  if (feedback != nullptr) feedback->factor = stats_->factor;
+  return CompressionReport{.kind = kind_, .relative_error = stats_->relative_error()};
 }
 
-Seconds Pending::started_at() const {
+Seconds CompressedHandle::started_at() const {
   const Seconds moved = handle_.started_at();
-  if (kind_ == Kind::kNone || tally_ == nullptr) return moved;
-  const double began_s = tally_->started_s.load(std::memory_order_relaxed);
+  if (kind_ == CompressionKind::kNone || stats_ == nullptr) return moved;
+  const double began_s = stats_->started_s.load(std::memory_order_relaxed);
   return began_s == 0 ? moved : std::min(moved, Seconds{began_s});
 }
 
-Seconds Pending::ended_at() const {
+Seconds CompressedHandle::ended_at() const {
   return handle_.ended_at();
 }
 
-Pending all_reduce(Communicator& communicator, const Tensor& tensor, const Compression& compression,
-                   Feedback* feedback) {
-  return Starter(communicator, tensor, compression, feedback).all_reduce();
+CompressedHandle all_reduce(Communicator& communicator, const TensorBuffers& tensor,
+                            const CompressionOptions& compression, ErrorFeedback* feedback) {
+  return CompressedCallStarter(communicator, tensor, compression, feedback).all_reduce();
 }
 
-Pending reduce_scatter(Communicator& communicator, const Tensor& tensor,
-                       const Compression& compression, Feedback* feedback) {
-  return Starter(communicator, tensor, compression, feedback).reduce_scatter();
+CompressedHandle reduce_scatter(Communicator& communicator, const TensorBuffers& tensor,
+                                const CompressionOptions& compression, ErrorFeedback* feedback) {
+  return CompressedCallStarter(communicator, tensor, compression, feedback).reduce_scatter();
 }
 
 }  // namespace regatta::comm::compress

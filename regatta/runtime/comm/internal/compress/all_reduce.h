@@ -14,37 +14,37 @@
 
 namespace regatta::comm::compress {
 
-struct Tally;
+struct ReductionStats;
 
 // A call under way. As with a Handle, the buffers and the feedback must stay alive until wait() or
 // done() said that it has ended.
-class Pending {
+class CompressedHandle {
  public:
-  Pending() = default;
+  CompressedHandle() = default;
   // Of a call that could not be made.
-  explicit Pending(Error error) : error_(std::move(error)) {}
+  explicit CompressedHandle(Error error) : error_(std::move(error)) {}
 
   // Whether the call could not be made: the other ranks have heard nothing of it.
   bool is_refused() const { return error_.has_value(); }
 
   bool done() const;
   // Errors: those of Handle::wait(); kInvalidInput for wrong arguments.
-  Result<Report> wait();
+  Result<CompressionReport> wait();
   Seconds started_at() const;
   Seconds ended_at() const;
 
  private:
-  friend class Starter;  // all_reduce.cc
+  friend class CompressedCallStarter;  // all_reduce.cc
   Handle handle_;
-  Kind kind_ = Kind::kNone;
-  std::shared_ptr<Tally> tally_;
-  Feedback* feedback_ = nullptr;  // to be brought up to date by wait()
+  CompressionKind kind_ = CompressionKind::kNone;
+  std::shared_ptr<ReductionStats> stats_;
+  ErrorFeedback* feedback_ = nullptr;  // to be brought up to date by wait()
   std::optional<Error> error_;
 };
 
 // `in` may be `out`; of reduce_scatter they may overlap in any way. Exactly at the own part of
 // `in`, `out` takes no memory beside it.
-struct Tensor {
+struct TensorBuffers {
   const float* in = nullptr;
   float* out = nullptr;
   std::size_t count = 0;         // of all_reduce; of a rank's part of reduce_scatter
@@ -59,12 +59,12 @@ struct Tensor {
 // `compression.kind` is not automatic: see Compressor. Order: as any collective of the
 // communicator; but where all ranks share a server, only waiting orders it and the communicator's
 // own collectives.
-Pending all_reduce(Communicator& communicator, const Tensor& tensor, const Compression& compression,
-                   Feedback* feedback);
+CompressedHandle all_reduce(Communicator& communicator, const TensorBuffers& tensor,
+                            const CompressionOptions& compression, ErrorFeedback* feedback);
 
 // The own part of the sum. in: count * world_size elements. Element-wise kinds and none only. The
 // error reported is that of the own part.
-Pending reduce_scatter(Communicator& communicator, const Tensor& tensor,
-                       const Compression& compression, Feedback* feedback);
+CompressedHandle reduce_scatter(Communicator& communicator, const TensorBuffers& tensor,
+                                const CompressionOptions& compression, ErrorFeedback* feedback);
 
 }  // namespace regatta::comm::compress

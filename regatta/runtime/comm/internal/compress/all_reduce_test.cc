@@ -17,8 +17,10 @@
 namespace regatta::comm::compress {
 namespace {
 
-constexpr Kind kAll[] = {Kind::kNone,    Kind::kBf16,    Kind::kF16,  Kind::kInt8,
-                         Kind::kFp8E4m3, Kind::kFp8E5m2, Kind::kTopK, Kind::kPowerSgd};
+constexpr CompressionKind kAll[] = {CompressionKind::kNone,    CompressionKind::kBf16,
+                                    CompressionKind::kF16,     CompressionKind::kInt8,
+                                    CompressionKind::kFp8E4m3, CompressionKind::kFp8E5m2,
+                                    CompressionKind::kTopK,    CompressionKind::kPowerSgd};
 
 std::vector<float> gradient(int rank, std::size_t count) {
   std::mt19937 random(static_cast<unsigned>(rank) + 60);
@@ -49,18 +51,18 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
   return std::sqrt(error / value);
 }
 
-void run(Layout layout, int ranks, const std::function<void(Communicator&)>& body) {
+void run(TestLayout layout, int ranks, const std::function<void(Communicator&)>& body) {
   run_all(layout, ranks, body);
 }
 
-class CompressedCall : public testing::TestWithParam<std::tuple<Layout, int>> {
+class CompressedCall : public testing::TestWithParam<std::tuple<TestLayout, int>> {
  protected:
-  Layout layout() const { return std::get<0>(GetParam()); }
+  TestLayout layout() const { return std::get<0>(GetParam()); }
   int ranks() const { return std::get<1>(GetParam()); }
 };
 INSTANTIATE_TEST_SUITE_P(Worlds, CompressedCall,
-                         testing::Combine(testing::Values(Layout::kShm, Layout::kTcp,
-                                                          Layout::kMixed),
+                         testing::Combine(testing::Values(TestLayout::kShm, TestLayout::kTcp,
+                                                          TestLayout::kMixed),
                                           testing::Values(1, 2, 4)));
 
 TEST_P(CompressedCall, ComesNearTheSumWithTheSameBitsOnEveryRank) {
@@ -68,14 +70,14 @@ TEST_P(CompressedCall, ComesNearTheSumWithTheSameBitsOnEveryRank) {
   const std::vector<float> sum = sum_of(ranks(), kCount);
   run(layout(), ranks(), [&](Communicator& world) {
     const std::vector<float> in = gradient(world.rank().value, kCount);
-    for (const Kind kind : kAll) {
-      Feedback feedback;
+    for (const CompressionKind kind : kAll) {
+      ErrorFeedback feedback;
       std::vector<float> out(kCount);
       auto pending = all_reduce(world, {in.data(), out.data(), kCount}, {.kind = kind}, &feedback);
-      const Result<Report> report = pending.wait();
+      const Result<CompressionReport> report = pending.wait();
       ASSERT_TRUE(report) << report.error().message;
       const double truth = distance(out, sum);
-      const bool is_rough = kind == Kind::kTopK || kind == Kind::kPowerSgd;
+      const bool is_rough = kind == CompressionKind::kTopK || kind == CompressionKind::kPowerSgd;
       EXPECT_LT(truth, is_rough ? 1.0 : 0.08) << to_string(kind);
       if (!is_rough) {
         EXPECT_NEAR(report->relative_error, truth, 0.15 * truth + 1e-6);
@@ -94,8 +96,9 @@ TEST_P(CompressedCall, MakesUpForWhatItLeftOut) {
   const std::vector<float> sum = sum_of(ranks(), kCount);
   run(layout(), ranks(), [&](Communicator& world) {
     const std::vector<float> in = gradient(world.rank().value, kCount);
-    for (const Kind kind : {Kind::kInt8, Kind::kFp8E5m2, Kind::kTopK, Kind::kPowerSgd}) {
-      Feedback feedback;
+    for (const CompressionKind kind : {CompressionKind::kInt8, CompressionKind::kFp8E5m2,
+                                       CompressionKind::kTopK, CompressionKind::kPowerSgd}) {
+      ErrorFeedback feedback;
       std::vector<float> total(kCount);
       std::vector<float> out(kCount);
       double first = 0;
@@ -119,13 +122,13 @@ TEST_P(CompressedCall, AveragesInPlaceAndQueues) {
     x /= static_cast<float>(ranks());
   run(layout(), ranks(), [&](Communicator& world) {
     std::array<std::vector<float>, 4> buckets;
-    std::array<Feedback, 4> feedback;
-    std::vector<Pending> pending;
+    std::array<ErrorFeedback, 4> feedback;
+    std::vector<CompressedHandle> pending;
     for (std::size_t i = 0; i < buckets.size(); ++i) {
       buckets[i] = gradient(world.rank().value, kCount);
       pending.push_back(
           all_reduce(world, {buckets[i].data(), buckets[i].data(), kCount, ReduceOp::kAverage},
-                     {.kind = Kind::kInt8}, &feedback[i]));
+                     {.kind = CompressionKind::kInt8}, &feedback[i]));
     }
     for (std::size_t i = 0; i < buckets.size(); ++i) {
       ASSERT_TRUE(pending[i].wait());
@@ -139,11 +142,11 @@ TEST_P(CompressedCall, OfAnyKindNeedsNoFeedback) {
   constexpr std::size_t kCount = 5000;
   run(layout(), ranks(), [](Communicator& world) {
     const std::vector<float> in = gradient(world.rank().value, kCount);
-    for (const Kind kind : kAll) {
-      Feedback feedback;
+    for (const CompressionKind kind : kAll) {
+      ErrorFeedback feedback;
       std::vector<float> kept(kCount);
       std::vector<float> lost(kCount);
-      const Compression compression{.kind = kind};
+      const CompressionOptions compression{.kind = kind};
       ASSERT_TRUE(
           all_reduce(world, {in.data(), kept.data(), kCount}, compression, &feedback).wait());
       ASSERT_TRUE(all_reduce(world, {in.data(), lost.data(), kCount}, compression, nullptr).wait());
@@ -158,12 +161,12 @@ TEST_P(CompressedCall, WithNoneSendsTheRest) {
   const std::vector<float> sum = sum_of(ranks(), kCount);
   run(layout(), ranks(), [&](Communicator& world) {
     const std::vector<float> in = gradient(world.rank().value, kCount);
-    Feedback feedback;
+    ErrorFeedback feedback;
     std::vector<float> first(kCount);
     std::vector<float> second(kCount);
-    ASSERT_TRUE(
-        all_reduce(world, {in.data(), first.data(), kCount}, {.kind = Kind::kTopK}, &feedback)
-            .wait());
+    ASSERT_TRUE(all_reduce(world, {in.data(), first.data(), kCount},
+                           {.kind = CompressionKind::kTopK}, &feedback)
+                    .wait());
     ASSERT_TRUE(all_reduce(world, {in.data(), second.data(), kCount}, {}, &feedback).wait());
     for (std::size_t i = 0; i < kCount; ++i)
       ASSERT_NEAR(first[i] + second[i], 2 * sum[i], 1e-5);
@@ -176,8 +179,9 @@ TEST_P(CompressedCall, ScattersParts) {
   const std::vector<float> sum = sum_of(ranks(), all);
   run(layout(), ranks(), [&](Communicator& world) {
     const std::vector<float> in = gradient(world.rank().value, all);
-    for (const Kind kind : {Kind::kNone, Kind::kBf16, Kind::kInt8}) {
-      Feedback feedback;
+    for (const CompressionKind kind :
+         {CompressionKind::kNone, CompressionKind::kBf16, CompressionKind::kInt8}) {
+      ErrorFeedback feedback;
       std::vector<float> out(12000);
       const auto report =
           reduce_scatter(world, {in.data(), out.data(), 12000}, {.kind = kind}, &feedback).wait();
@@ -193,12 +197,13 @@ TEST_P(CompressedCall, ScattersParts) {
 TEST(CompressedCalls, RoundByAnotherChanceOnEveryRank) {
   constexpr std::size_t kCount = 20000;
   constexpr int kRanks = 4;
-  run(Layout::kTcp, kRanks, [](Communicator& world) {
+  run(TestLayout::kTcp, kRanks, [](Communicator& world) {
     const std::vector<float> in = gradient(0, kCount * kRanks);
     std::vector<float> out(kCount);
-    const auto report = reduce_scatter(world, {in.data(), out.data(), kCount},
-                                       {.kind = Kind::kInt8, .stochastic = true}, nullptr)
-                            .wait();
+    const auto report =
+        reduce_scatter(world, {in.data(), out.data(), kCount},
+                       {.kind = CompressionKind::kInt8, .stochastic = true}, nullptr)
+            .wait();
     ASSERT_TRUE(report);
     std::vector<float> sum(kCount);
     for (std::size_t i = 0; i < kCount; ++i)
@@ -209,34 +214,36 @@ TEST(CompressedCalls, RoundByAnotherChanceOnEveryRank) {
 }
 
 TEST(CompressedCalls, RefuseWhatCannotBe) {
-  run(Layout::kTcp, 2, [](Communicator& world) {
+  run(TestLayout::kTcp, 2, [](Communicator& world) {
     std::vector<float> data(10);
-    Feedback feedback{.residual = std::vector<float>(9)};
-    const auto message = [&](const Compression& compression, ReduceOp op, Feedback* state) {
+    ErrorFeedback feedback{.residual = std::vector<float>(9)};
+    const auto message = [&](const CompressionOptions& compression, ReduceOp op,
+                             ErrorFeedback* state) {
       const auto report =
           all_reduce(world, {data.data(), data.data(), 10, op}, compression, state).wait();
       return report ? std::string("no error") : report.error().message;
     };
-    EXPECT_THAT(message({.kind = Kind::kInt8}, ReduceOp::kMax, nullptr),
+    EXPECT_THAT(message({.kind = CompressionKind::kInt8}, ReduceOp::kMax, nullptr),
                 testing::HasSubstr("only sums and averages"));
-    EXPECT_THAT(message({.kind = Kind::kInt8}, ReduceOp::kSum, &feedback),
+    EXPECT_THAT(message({.kind = CompressionKind::kInt8}, ReduceOp::kSum, &feedback),
                 testing::HasSubstr("of a tensor of 9 elements, not 10"));
-    EXPECT_THAT(message({.kind = Kind::kAutomatic}, ReduceOp::kSum, nullptr),
+    EXPECT_THAT(message({.kind = CompressionKind::kAutomatic}, ReduceOp::kSum, nullptr),
                 testing::HasSubstr("through a Compressor"));
-    EXPECT_THAT(message({.kind = Kind::kTopK, .fraction = 2}, ReduceOp::kSum, nullptr),
+    EXPECT_THAT(message({.kind = CompressionKind::kTopK, .fraction = 2}, ReduceOp::kSum, nullptr),
                 testing::HasSubstr("the fraction 2"));
-    EXPECT_FALSE(
-        reduce_scatter(world, {data.data(), data.data(), 5}, {.kind = Kind::kTopK}, nullptr)
-            .wait());
+    EXPECT_FALSE(reduce_scatter(world, {data.data(), data.data(), 5},
+                                {.kind = CompressionKind::kTopK}, nullptr)
+                     .wait());
     EXPECT_TRUE(world.barrier().wait());
   });
 }
 
 // Two ranks that asked for different codes: the sizes of their messages tell.
 TEST(CompressedCalls, OfDifferentKindsAreAnError) {
-  run_all(Layout::kTcp, 2, [](Communicator& world) {
+  run_all(TestLayout::kTcp, 2, [](Communicator& world) {
     std::vector<float> data(1000, 1);
-    const Kind kind = world.rank().value == 0 ? Kind::kInt8 : Kind::kBf16;
+    const CompressionKind kind =
+        world.rank().value == 0 ? CompressionKind::kInt8 : CompressionKind::kBf16;
     EXPECT_FALSE(
         all_reduce(world, {data.data(), data.data(), data.size()}, {.kind = kind}, nullptr).wait());
   });
@@ -244,13 +251,13 @@ TEST(CompressedCalls, OfDifferentKindsAreAnError) {
 
 TEST(CompressorInAutomaticMode, ForgetsCallsThatWereRefused) {
   constexpr std::size_t kCount = 1000;
-  run(Layout::kTcp, 2, [](Communicator& world) {
-    Compressor compressor(world, {.kind = Kind::kAutomatic});
+  run(TestLayout::kTcp, 2, [](Communicator& world) {
+    Compressor compressor(world, {.kind = CompressionKind::kAutomatic});
     std::vector<float> data(kCount, 1.0F);
-    Feedback of_another{.residual = std::vector<float>(kCount / 2)};
+    ErrorFeedback of_another{.residual = std::vector<float>(kCount / 2)};
     EXPECT_FALSE(compressor.all_reduce({data.data(), data.data(), kCount}, &of_another).wait());
-    Feedback feedback;
-    for (int call = 0; call < 3 * KindTuner::kTrials + 2; ++call) {
+    ErrorFeedback feedback;
+    for (int call = 0; call < 3 * CompressionTuner::kTrials + 2; ++call) {
       const auto report =
           compressor.all_reduce({data.data(), data.data(), kCount}, &feedback).wait();
       EXPECT_TRUE(report) << report.error().message;
@@ -260,20 +267,20 @@ TEST(CompressorInAutomaticMode, ForgetsCallsThatWereRefused) {
 
 TEST(CompressorInAutomaticMode, PicksNoneInsideAServerAndNothingThatIsNotAllowed) {
   constexpr std::size_t kCount = 1 << 20;
-  run(Layout::kShm, 2, [](Communicator& world) {
-    Compressor compressor(world, {.kind = Kind::kAutomatic});
-    Feedback feedback;
+  run(TestLayout::kShm, 2, [](Communicator& world) {
+    Compressor compressor(world, {.kind = CompressionKind::kAutomatic});
+    ErrorFeedback feedback;
     std::vector<float> data = gradient(world.rank().value, kCount);
-    for (int call = 0; call < 3 * KindTuner::kTrials + 2; ++call) {
+    for (int call = 0; call < 3 * CompressionTuner::kTrials + 2; ++call) {
       const auto report =
           compressor.all_reduce({data.data(), data.data(), kCount}, &feedback).wait();
       ASSERT_TRUE(report) << report.error().message;
-      if (call >= 3 * KindTuner::kTrials) {
-        EXPECT_EQ(report->kind, Kind::kNone);
+      if (call >= 3 * CompressionTuner::kTrials) {
+        EXPECT_EQ(report->kind, CompressionKind::kNone);
       }
       std::fill(data.begin(), data.end(), 1.0F);
     }
-    EXPECT_EQ(compressor.choice(kCount * 4), Kind::kNone);
+    EXPECT_EQ(compressor.choice(kCount * 4), CompressionKind::kNone);
   });
 }
 

@@ -115,7 +115,7 @@ REGATTA_INLINE Scale scale_for(std::uint32_t largest_bits) {
 }
 
 // error = x - what the codes say, to be written where there is a residual.
-REGATTA_INLINE Squares sum_squares(const float* x, const float* error, std::size_t count) {
+REGATTA_INLINE ErrorSquares sum_squares(const float* x, const float* error, std::size_t count) {
   float value_squares = 0;
   float error_squares = 0;
 #pragma omp simd reduction(+ : value_squares, error_squares)
@@ -147,18 +147,18 @@ REGATTA_INLINE void encode_block(const float* x, float* error, std::byte* out, s
 }
 
 template <typename Code, bool kHasResidual, bool kDithers>
-REGATTA_INLINE Squares encode_blocks(const Encoding& work) {
+REGATTA_INLINE ErrorSquares encode_blocks(const Encoding& work) {
   alignas(64) float x[kBlock];
   alignas(64) float own_error[kBlock];
   std::byte* out = work.out;
-  Squares sums;
+  ErrorSquares sums;
   for (std::size_t at = 0; at < work.count; at += kBlock) {
     const std::size_t count = std::min(kBlock, work.count - at);
     float* const error = kHasResidual ? work.residual + at : own_error;
     const std::uint32_t largest = load_block<kHasResidual>(work.in + at, error, count, x);
     encode_block<Code, kDithers>(x, error, out, count, scale_for<Code>(largest),
                                  static_cast<std::uint32_t>(at), work.seed);
-    const Squares squares = sum_squares(x, error, count);
+    const ErrorSquares squares = sum_squares(x, error, count);
     sums.value += squares.value;
     sums.error += squares.error;
     // What is not finite shall show in the result once, not in all that follow.
@@ -169,10 +169,10 @@ REGATTA_INLINE Squares encode_blocks(const Encoding& work) {
 }
 
 template <typename Half, bool kHasResidual>
-REGATTA_INLINE Squares encode_halves(const Encoding& work) {
+REGATTA_INLINE ErrorSquares encode_halves(const Encoding& work) {
   alignas(64) float x[kBlock];
   alignas(64) float own_error[kBlock];
-  Squares sums;
+  ErrorSquares sums;
   for (std::size_t at = 0; at < work.count; at += kBlock) {
     const std::size_t count = std::min(kBlock, work.count - at);
     float* const error = kHasResidual ? work.residual + at : own_error;
@@ -184,7 +184,7 @@ REGATTA_INLINE Squares encode_halves(const Encoding& work) {
 #pragma omp simd
     for (std::size_t i = 0; i < count; ++i)
       error[i] = finite_or_zero(x[i] - widen(Half{bits[i]}));
-    const Squares squares = sum_squares(x, error, count);
+    const ErrorSquares squares = sum_squares(x, error, count);
     sums.value += squares.value;
     sums.error += squares.error;
   }
@@ -222,15 +222,15 @@ using E4m3 = Fp8Code<3, 7>;
 using E5m2 = Fp8Code<2, 15>;
 
 template <bool kHasResidual>
-REGATTA_INLINE Squares encode_as(const Encoding& work) {
+REGATTA_INLINE ErrorSquares encode_as(const Encoding& work) {
   switch (work.kind) {
-    case Kind::kBf16:
+    case CompressionKind::kBf16:
       return encode_halves<Bf16, kHasResidual>(work);
-    case Kind::kF16:
+    case CompressionKind::kF16:
       return encode_halves<F16, kHasResidual>(work);
-    case Kind::kFp8E4m3:
+    case CompressionKind::kFp8E4m3:
       return encode_blocks<E4m3, kHasResidual, false>(work);
-    case Kind::kFp8E5m2:
+    case CompressionKind::kFp8E5m2:
       return encode_blocks<E5m2, kHasResidual, false>(work);
     default:
       return work.seed != 0 ? encode_blocks<Int8Code, kHasResidual, true>(work)
@@ -238,12 +238,12 @@ REGATTA_INLINE Squares encode_as(const Encoding& work) {
   }
 }
 
-REGATTA_INLINE Squares encode_here(const Encoding& work) {
+REGATTA_INLINE ErrorSquares encode_here(const Encoding& work) {
   return work.residual != nullptr ? encode_as<true>(work) : encode_as<false>(work);
 }
 
 struct Decoding {
-  Kind kind = Kind::kInt8;
+  CompressionKind kind = CompressionKind::kInt8;
   const std::byte* in = nullptr;
   float* out = nullptr;
   std::size_t count = 0;
@@ -253,13 +253,13 @@ struct Decoding {
 template <bool kAdds>
 REGATTA_INLINE void decode_here(const Decoding& work) {
   switch (work.kind) {
-    case Kind::kBf16:
+    case CompressionKind::kBf16:
       return decode_halves<Bf16, kAdds>(work.in, work.out, work.count, work.factor);
-    case Kind::kF16:
+    case CompressionKind::kF16:
       return decode_halves<F16, kAdds>(work.in, work.out, work.count, work.factor);
-    case Kind::kFp8E4m3:
+    case CompressionKind::kFp8E4m3:
       return decode_blocks<E4m3, kAdds>(work.in, work.out, work.count, work.factor);
-    case Kind::kFp8E5m2:
+    case CompressionKind::kFp8E5m2:
       return decode_blocks<E5m2, kAdds>(work.in, work.out, work.count, work.factor);
     default:
       return decode_blocks<Int8Code, kAdds>(work.in, work.out, work.count, work.factor);
@@ -269,7 +269,7 @@ REGATTA_INLINE void decode_here(const Decoding& work) {
 // One set of loops for each width of vectors.
 struct Loops {
   const char* name;
-  Squares (*encode)(const Encoding&);
+  ErrorSquares (*encode)(const Encoding&);
   void (*decode)(const Decoding&);
   void (*decode_add)(const Decoding&);
 };
@@ -282,7 +282,7 @@ constexpr Loops kBaseline{"baseline", [](const Encoding& work) { return encode_h
 #define REGATTA_AVX2 [[gnu::target("avx2")]]
 #define REGATTA_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]]
 
-REGATTA_AVX2 Squares encode_avx2(const Encoding& work) {
+REGATTA_AVX2 ErrorSquares encode_avx2(const Encoding& work) {
   return encode_here(work);
 }
 REGATTA_AVX2 void decode_avx2(const Decoding& work) {
@@ -291,7 +291,7 @@ REGATTA_AVX2 void decode_avx2(const Decoding& work) {
 REGATTA_AVX2 void decode_add_avx2(const Decoding& work) {
   decode_here<true>(work);
 }
-REGATTA_AVX512 Squares encode_avx512(const Encoding& work) {
+REGATTA_AVX512 ErrorSquares encode_avx512(const Encoding& work) {
   return encode_here(work);
 }
 REGATTA_AVX512 void decode_avx512(const Decoding& work) {
@@ -326,20 +326,21 @@ const Loops& loops() {
 
 }  // namespace
 
-std::size_t encoded_bytes(Kind kind, std::size_t count) {
-  if (kind == Kind::kBf16 || kind == Kind::kF16) return count * 2;
+std::size_t encoded_bytes(CompressionKind kind, std::size_t count) {
+  if (kind == CompressionKind::kBf16 || kind == CompressionKind::kF16) return count * 2;
   return count + (count + kBlock - 1) / kBlock * sizeof(float);
 }
 
-Squares encode(const Encoding& encoding) {
+ErrorSquares encode(const Encoding& encoding) {
   return loops().encode(encoding);
 }
 
-void decode(Kind kind, const std::byte* in, float* out, std::size_t count, float factor) {
+void decode(CompressionKind kind, const std::byte* in, float* out, std::size_t count,
+            float factor) {
   loops().decode({kind, in, out, count, factor});
 }
 
-void decode_add(Kind kind, const std::byte* in, float* sum, std::size_t count) {
+void decode_add(CompressionKind kind, const std::byte* in, float* sum, std::size_t count) {
   loops().decode_add({kind, in, sum, count, 1});
 }
 

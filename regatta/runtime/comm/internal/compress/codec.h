@@ -20,28 +20,28 @@ namespace regatta::comm::compress {
 inline constexpr std::size_t kBlock = 256;
 
 // Of `count` elements; kind is element-wise.
-std::size_t encoded_bytes(Kind kind, std::size_t count);
+std::size_t encoded_bytes(CompressionKind kind, std::size_t count);
 
 // Sums over the elements of a call.
-struct Squares {
+struct ErrorSquares {
   double value = 0;  // of what was to be encoded
   double error = 0;  // of what was left out
 };
 
 struct Encoding {
-  Kind kind = Kind::kInt8;
+  CompressionKind kind = CompressionKind::kInt8;
   const float* in = nullptr;
   float* residual = nullptr;  // or null; added to `in`, replaced by what was left out
   std::byte* out = nullptr;   // encoded_bytes()
   std::size_t count = 0;
   std::uint32_t seed = 0;  // not 0: int8 rounds by chance
 };
-Squares encode(const Encoding& encoding);
+ErrorSquares encode(const Encoding& encoding);
 
 // out = what `in` says, times `factor`.
-void decode(Kind kind, const std::byte* in, float* out, std::size_t count, float factor);
+void decode(CompressionKind kind, const std::byte* in, float* out, std::size_t count, float factor);
 // sum += what `in` says.
-void decode_add(Kind kind, const std::byte* in, float* sum, std::size_t count);
+void decode_add(CompressionKind kind, const std::byte* in, float* sum, std::size_t count);
 
 // The vectors that encode() and decode() use here: "avx512", "avx2" or "baseline".
 const char* vector_level();

@@ -24,7 +24,7 @@ std::vector<float> gradient(std::size_t count) {
 
 // args: kind, bytes of f32, residual or not.
 void encode_kind(benchmark::State& state) {
-  const auto kind = static_cast<Kind>(state.range(0));
+  const auto kind = static_cast<CompressionKind>(state.range(0));
   const std::vector<float> in = gradient(static_cast<std::size_t>(state.range(1)) / 4);
   std::vector<float> residual(in.size());
   std::vector<std::byte> code(encoded_bytes(kind, in.size()));
@@ -40,7 +40,7 @@ void encode_kind(benchmark::State& state) {
 
 // args: kind, bytes of f32, adds or not.
 void decode_kind(benchmark::State& state) {
-  const auto kind = static_cast<Kind>(state.range(0));
+  const auto kind = static_cast<CompressionKind>(state.range(0));
   std::vector<float> out = gradient(static_cast<std::size_t>(state.range(1)) / 4);
   std::vector<std::byte> code(encoded_bytes(kind, out.size()));
   encode({.kind = kind, .in = out.data(), .out = code.data(), .count = out.size()});
@@ -58,7 +58,7 @@ void decode_kind(benchmark::State& state) {
 void top_k(benchmark::State& state) {
   const std::vector<float> in = gradient(1 << 20);
   std::vector<float> residual(in.size());
-  std::vector<Entry> entries(top_k_count(in.size(), 0.01));
+  std::vector<TopKEntry> entries(top_k_count(in.size(), 0.01));
   for ([[maybe_unused]] auto _ : state)
     benchmark::DoNotOptimize(select_top_k(in, residual, entries));
   state.SetBytesProcessed(state.iterations() * static_cast<long long>(in.size() * sizeof(float)));
@@ -67,7 +67,7 @@ void top_k(benchmark::State& state) {
 // All products of a call on one rank. args: rank.
 void power_sgd(benchmark::State& state) {
   std::vector<float> m = gradient(1 << 20);
-  const Matrix shape = shape_matrix(m.size(), static_cast<int>(state.range(0)));
+  const MatrixShape shape = shape_matrix(m.size(), static_cast<int>(state.range(0)));
   std::vector<float> q = first_factor(shape);
   std::vector<float> p(shape.left());
   for ([[maybe_unused]] auto _ : state) {
@@ -79,8 +79,8 @@ void power_sgd(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<long long>(m.size() * sizeof(float)));
 }
 
-constexpr auto kBf16 = static_cast<long long>(Kind::kBf16);
-constexpr auto kFp8E5m2 = static_cast<long long>(Kind::kFp8E5m2);
+constexpr auto kBf16 = static_cast<long long>(CompressionKind::kBf16);
+constexpr auto kFp8E5m2 = static_cast<long long>(CompressionKind::kFp8E5m2);
 
 void all_codes(benchmark::internal::Benchmark* benchmark) {
   for (long long kind = kBf16; kind <= kFp8E5m2; ++kind)

@@ -13,7 +13,9 @@
 namespace regatta::comm::compress {
 namespace {
 
-constexpr Kind kCodes[] = {Kind::kBf16, Kind::kF16, Kind::kInt8, Kind::kFp8E4m3, Kind::kFp8E5m2};
+constexpr CompressionKind kCodes[] = {CompressionKind::kBf16, CompressionKind::kF16,
+                                      CompressionKind::kInt8, CompressionKind::kFp8E4m3,
+                                      CompressionKind::kFp8E5m2};
 
 std::vector<float> gradients(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
@@ -27,9 +29,9 @@ std::vector<float> gradients(std::size_t count, unsigned seed) {
 struct Coded {
   std::vector<std::byte> code;
   std::vector<float> decoded;
-  Squares squares;
+  ErrorSquares squares;
 };
-Coded code(Kind kind, const std::vector<float>& in, float* residual = nullptr,
+Coded code(CompressionKind kind, const std::vector<float>& in, float* residual = nullptr,
            std::uint32_t seed = 0) {
   Coded coded;
   coded.code.resize(encoded_bytes(kind, in.size()));
@@ -45,23 +47,23 @@ Coded code(Kind kind, const std::vector<float>& in, float* residual = nullptr,
 }
 
 // What codec.h allows, for a value of a block with the largest magnitude m.
-double bound(Kind kind, double x, double m) {
+double bound(CompressionKind kind, double x, double m) {
   constexpr double kRounding = 1.00001;
   switch (kind) {
-    case Kind::kBf16:
+    case CompressionKind::kBf16:
       return x / 256 * kRounding;
-    case Kind::kF16:
+    case CompressionKind::kF16:
       return x / 2048 * kRounding + std::ldexp(1, -25);
-    case Kind::kFp8E4m3:
+    case CompressionKind::kFp8E4m3:
       return (x / 16 + std::ldexp(m, -18)) * kRounding;
-    case Kind::kFp8E5m2:
+    case CompressionKind::kFp8E5m2:
       return (x / 8 + std::ldexp(m, -32)) * kRounding;
     default:
       return m / 254 * kRounding;
   }
 }
 
-void expect_within_bound(Kind kind, const std::vector<float>& in) {
+void expect_within_bound(CompressionKind kind, const std::vector<float>& in) {
   const Coded coded = code(kind, in);
   for (std::size_t at = 0; at < in.size(); at += kBlock) {
     const std::size_t end = std::min(at + kBlock, in.size());
@@ -76,7 +78,7 @@ void expect_within_bound(Kind kind, const std::vector<float>& in) {
 }
 
 TEST(Codec, KeepsEveryValueWithinItsBound) {
-  for (const Kind kind : kCodes)
+  for (const CompressionKind kind : kCodes)
     for (const std::size_t count : {1U, 2U, 255U, 256U, 257U, 1000U, 100003U})
       expect_within_bound(kind, gradients(count, 5));
 }
@@ -87,12 +89,12 @@ TEST(Codec, KeepsTheBoundOverAllMagnitudesOfABlock) {
   for (float& x : values)
     x = std::ldexp(static_cast<float>(random()) * 0x1p-32F - 0.5F,
                    static_cast<int>(random() % 40) - 25);
-  for (const Kind kind : kCodes)
-    if (kind != Kind::kF16) expect_within_bound(kind, values);
+  for (const CompressionKind kind : kCodes)
+    if (kind != CompressionKind::kF16) expect_within_bound(kind, values);
 }
 
 // Every code of an 8-bit float, as its definition has it, comes back from the value it stands for.
-void expect_all_codes(Kind kind, int digits, int bias, double largest) {
+void expect_all_codes(CompressionKind kind, int digits, int bias, double largest) {
   for (int code = 0; code < 128; ++code) {
     const int exponent = code >> digits;
     const int fraction = code & ((1 << digits) - 1);
@@ -109,20 +111,20 @@ void expect_all_codes(Kind kind, int digits, int bias, double largest) {
 }
 
 TEST(Codec, KeepsEveryValueOfTheEightBitFloats) {
-  expect_all_codes(Kind::kFp8E4m3, 3, 7, 448);
-  expect_all_codes(Kind::kFp8E5m2, 2, 15, 57344);
+  expect_all_codes(CompressionKind::kFp8E4m3, 3, 7, 448);
+  expect_all_codes(CompressionKind::kFp8E5m2, 2, 15, 57344);
 }
 
 TEST(Codec, RoundsTiesOfEightBitFloatsToEven) {
   // Between 16 and 18 and between 18 and 20, and half the smallest step.
   const std::vector<float> in{17, 19, 0x1p-10F, 0x1.8p-9F, 448};
   const std::vector<float> expected{16, 20, 0, 0x1p-8F, 448};
-  EXPECT_EQ(code(Kind::kFp8E4m3, in).decoded, expected);
+  EXPECT_EQ(code(CompressionKind::kFp8E4m3, in).decoded, expected);
 }
 
 TEST(Codec, TellsWhatItLeavesOut) {
   const std::vector<float> in = gradients(3000, 7);
-  for (const Kind kind : kCodes) {
+  for (const CompressionKind kind : kCodes) {
     std::vector<float> residual(in.size(), 1e-4F);
     const Coded coded = code(kind, in, residual.data());
     double value = 0;
@@ -141,7 +143,7 @@ TEST(Codec, TellsWhatItLeavesOut) {
 
 TEST(Codec, AddsAndScalesWhatItDecodes) {
   const std::vector<float> in = gradients(777, 8);
-  for (const Kind kind : kCodes) {
+  for (const CompressionKind kind : kCodes) {
     const Coded coded = code(kind, in);
     std::vector<float> sum(in.size(), 2);
     decode_add(kind, coded.code.data(), sum.data(), sum.size());
@@ -156,7 +158,7 @@ TEST(Codec, AddsAndScalesWhatItDecodes) {
 
 TEST(Codec, KeepsZerosAndShowsWhatIsNotFinite) {
   const float infinity = std::numeric_limits<float>::infinity();
-  for (const Kind kind : kCodes) {
+  for (const CompressionKind kind : kCodes) {
     std::vector<float> in(600, 0.0F);
     EXPECT_EQ(code(kind, in).decoded, in) << to_string(kind);
     for (const float bad : {infinity, std::nanf("")}) {
@@ -178,19 +180,19 @@ TEST(Codec, RoundsRightOnAverageByChance) {
   for (std::size_t i = 0; i < in.size(); i += kBlock)
     in[i] = 1;
   double sum = 0;
-  const Coded once = code(Kind::kInt8, in, nullptr, 1);
+  const Coded once = code(CompressionKind::kInt8, in, nullptr, 1);
   for (std::size_t i = 1; i < kBlock; ++i)
     EXPECT_TRUE(once.decoded[i] == 0 || std::abs(once.decoded[i] - 1.0F / 127) < 1e-6F);
   for (std::size_t i = 0; i < in.size(); ++i)
     if (i % kBlock != 0) sum += static_cast<double>(once.decoded[i]) * 127;
   EXPECT_NEAR(sum / static_cast<double>(in.size()), 0.3, 0.01);
-  EXPECT_NE(code(Kind::kInt8, in, nullptr, 3).code, once.code);
-  EXPECT_EQ(code(Kind::kInt8, in, nullptr, 1).code, once.code);
+  EXPECT_NE(code(CompressionKind::kInt8, in, nullptr, 3).code, once.code);
+  EXPECT_EQ(code(CompressionKind::kInt8, in, nullptr, 1).code, once.code);
 }
 
 TEST(Codec, GivesTheSameBitsOnEveryWidthOfVectors) {
   const std::vector<float> in = gradients(5001, 9);
-  for (const Kind kind : kCodes)
+  for (const CompressionKind kind : kCodes)
     for (const std::uint32_t seed : {0U, 5U}) {
       limit_vectors("baseline");
       std::vector<float> expected_residual(in.size());

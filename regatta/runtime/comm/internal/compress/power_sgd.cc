@@ -10,7 +10,7 @@ namespace {
 // A column that keeps less than this of its length was a sum of those before it.
 constexpr double kDependent = 1e-6;
 
-std::size_t row_length(const Matrix& shape, std::size_t row) {
+std::size_t row_length(const MatrixShape& shape, std::size_t row) {
   return std::min(shape.columns, shape.count - row * shape.columns);
 }
 
@@ -22,7 +22,7 @@ double dot(const float* a, const float* b, std::size_t count) {
 }
 
 // One row of P Q^T.
-void expand_row(const Matrix& shape, const float* p, const float* q, std::size_t length,
+void expand_row(const MatrixShape& shape, const float* p, const float* q, std::size_t length,
                 float* row) {
   std::fill_n(row, length, 0.0F);
   for (std::size_t c = 0; c < shape.rank; ++c) {
@@ -44,8 +44,8 @@ float squares_of(const float* row, std::size_t length) {
 
 }  // namespace
 
-Matrix shape_matrix(std::size_t count, int rank) {
-  Matrix shape{.count = count};
+MatrixShape shape_matrix(std::size_t count, int rank) {
+  MatrixShape shape{.count = count};
   if (count == 0) return shape;
   shape.columns = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(count))));
   shape.rows = (count + shape.columns - 1) / shape.columns;
@@ -54,8 +54,8 @@ Matrix shape_matrix(std::size_t count, int rank) {
   return shape;
 }
 
-std::vector<Matrix> cut_rows(const Matrix& shape, std::size_t elements) {
-  std::vector<Matrix> blocks;
+std::vector<MatrixShape> cut_rows(const MatrixShape& shape, std::size_t elements) {
+  std::vector<MatrixShape> blocks;
   const std::size_t rows =
       std::max<std::size_t>(elements / std::max<std::size_t>(shape.columns, 1), 1);
   for (std::size_t from = 0; from < shape.rows; from += rows) {
@@ -66,7 +66,7 @@ std::vector<Matrix> cut_rows(const Matrix& shape, std::size_t elements) {
   return blocks;
 }
 
-std::vector<float> first_factor(const Matrix& shape) {
+std::vector<float> first_factor(const MatrixShape& shape) {
   std::vector<float> factor(shape.right());
   std::uint64_t state = 0x9e3779b97f4a7c15ULL;
   for (float& x : factor) {
@@ -80,7 +80,7 @@ std::vector<float> first_factor(const Matrix& shape) {
   return factor;
 }
 
-void multiply(const Matrix& shape, std::span<const float> m, std::span<const float> q,
+void multiply(const MatrixShape& shape, std::span<const float> m, std::span<const float> q,
               std::span<float> p) {
   for (std::size_t i = shape.from; i < shape.to; ++i) {
     const float* row = m.data() + i * shape.columns;
@@ -96,7 +96,7 @@ void multiply(const Matrix& shape, std::span<const float> m, std::span<const flo
   }
 }
 
-void make_orthonormal(const Matrix& shape, std::span<float> p) {
+void make_orthonormal(const MatrixShape& shape, std::span<float> p) {
   for (std::size_t c = 0; c < shape.rank; ++c) {
     float* column = p.data() + c * shape.rows;
     const double before = std::sqrt(dot(column, column, shape.rows));
@@ -114,8 +114,8 @@ void make_orthonormal(const Matrix& shape, std::span<float> p) {
   }
 }
 
-void multiply_transposed(const Matrix& shape, std::span<const float> m, std::span<const float> p,
-                         std::span<float> q) {
+void multiply_transposed(const MatrixShape& shape, std::span<const float> m,
+                         std::span<const float> p, std::span<float> q) {
   if (shape.from == 0) std::fill(q.begin(), q.end(), 0.0F);
   for (std::size_t i = shape.from; i < shape.to; ++i) {
     const float* row = m.data() + i * shape.columns;
@@ -130,7 +130,7 @@ void multiply_transposed(const Matrix& shape, std::span<const float> m, std::spa
   }
 }
 
-double expand(const Matrix& shape, std::span<const float> p, std::span<const float> q,
+double expand(const MatrixShape& shape, std::span<const float> p, std::span<const float> q,
               std::span<float> out, float factor) {
   double squares = 0;
   for (std::size_t i = shape.from; i < shape.to; ++i) {
@@ -146,7 +146,7 @@ double expand(const Matrix& shape, std::span<const float> p, std::span<const flo
   return squares;
 }
 
-double subtract(const Matrix& shape, std::span<const float> p, std::span<const float> q,
+double subtract(const MatrixShape& shape, std::span<const float> p, std::span<const float> q,
                 std::span<float> m) {
   std::vector<float> part(shape.columns);
   double squares = 0;

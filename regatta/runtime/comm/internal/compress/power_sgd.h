@@ -15,7 +15,7 @@
 
 namespace regatta::comm::compress {
 
-struct Matrix {
+struct MatrixShape {
   std::size_t count = 0;  // elements of the vector; the last row may be short
   std::size_t rows = 0;
   std::size_t columns = 0;
@@ -28,28 +28,28 @@ struct Matrix {
   std::size_t right() const { return columns * rank; }
 };
 // rank is lowered to that of the matrix. count 0 gives no rows.
-Matrix shape_matrix(std::size_t count, int rank);
+MatrixShape shape_matrix(std::size_t count, int rank);
 
 // As blocks of about so many elements, a row at least; in their order.
-std::vector<Matrix> cut_rows(const Matrix& shape, std::size_t elements);
+std::vector<MatrixShape> cut_rows(const MatrixShape& shape, std::size_t elements);
 
 // Where the first call begins: the same numbers on every rank.
-std::vector<float> first_factor(const Matrix& shape);
+std::vector<float> first_factor(const MatrixShape& shape);
 
 // P = M Q; of a block, its rows of P.
-void multiply(const Matrix& shape, std::span<const float> m, std::span<const float> q,
+void multiply(const MatrixShape& shape, std::span<const float> m, std::span<const float> q,
               std::span<float> p);
 // The columns of P become orthonormal (modified Gram-Schmidt in f64, in one order on every
 // processor); a column that depends on those before it becomes zero.
-void make_orthonormal(const Matrix& shape, std::span<float> p);
+void make_orthonormal(const MatrixShape& shape, std::span<float> p);
 // Q = M^T P; the first block sets Q, those that follow in their order add to it.
-void multiply_transposed(const Matrix& shape, std::span<const float> m, std::span<const float> p,
-                         std::span<float> q);
+void multiply_transposed(const MatrixShape& shape, std::span<const float> m,
+                         std::span<const float> p, std::span<float> q);
 // out = P Q^T times factor; the same bits on every processor. Gives the sum of its squares.
-double expand(const Matrix& shape, std::span<const float> p, std::span<const float> q,
+double expand(const MatrixShape& shape, std::span<const float> p, std::span<const float> q,
               std::span<float> out, float factor);
 // m -= P Q^T; gives the sum of the squares that are left.
-double subtract(const Matrix& shape, std::span<const float> p, std::span<const float> q,
+double subtract(const MatrixShape& shape, std::span<const float> p, std::span<const float> q,
                 std::span<float> m);
 
 }  // namespace regatta::comm::compress

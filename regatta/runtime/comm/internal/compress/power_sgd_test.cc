@@ -19,7 +19,7 @@ std::vector<float> normal(std::size_t count, unsigned seed) {
 }
 
 TEST(MakeOrthonormal, GivesColumnsThatAre) {
-  const Matrix shape = shape_matrix(10000, 6);
+  const MatrixShape shape = shape_matrix(10000, 6);
   std::vector<float> p = normal(shape.left(), 41);
   make_orthonormal(shape, p);
   for (std::size_t a = 0; a < shape.rank; ++a)
@@ -33,7 +33,7 @@ TEST(MakeOrthonormal, GivesColumnsThatAre) {
 }
 
 TEST(MakeOrthonormal, DropsAColumnThatDependsOnOthers) {
-  const Matrix shape{.count = 9, .rows = 3, .columns = 3, .rank = 3};
+  const MatrixShape shape{.count = 9, .rows = 3, .columns = 3, .rank = 3};
   std::vector<float> p{1, 2, 3, 2, 4, 6, 0, 0, 0};
   make_orthonormal(shape, p);
   for (std::size_t i = 3; i < 9; ++i)
@@ -41,7 +41,7 @@ TEST(MakeOrthonormal, DropsAColumnThatDependsOnOthers) {
 }
 
 // One round of the iteration: what is left of m.
-double iterate(const Matrix& shape, const std::vector<float>& m, std::vector<float>& q) {
+double iterate(const MatrixShape& shape, const std::vector<float>& m, std::vector<float>& q) {
   std::vector<float> p(shape.left());
   multiply(shape, m, q, p);
   make_orthonormal(shape, p);
@@ -60,7 +60,7 @@ double iterate(const Matrix& shape, const std::vector<float>& m, std::vector<flo
 }
 
 TEST(PowerSgd, FindsAMatrixOfItsRank) {
-  const Matrix shape = shape_matrix(5041, 2);
+  const MatrixShape shape = shape_matrix(5041, 2);
   const std::vector<float> a = normal(shape.left(), 42);
   const std::vector<float> b = normal(shape.right(), 43);
   std::vector<float> m(shape.count);
@@ -71,7 +71,7 @@ TEST(PowerSgd, FindsAMatrixOfItsRank) {
 }
 
 TEST(PowerSgd, LeavesLessInEveryRoundOfTheIteration) {
-  const Matrix shape = shape_matrix(39990, 4);
+  const MatrixShape shape = shape_matrix(39990, 4);
   const std::vector<float> m = normal(shape.count, 44);
   std::vector<float> q = first_factor(shape);
   const double first = iterate(shape, m, q);
@@ -82,7 +82,7 @@ TEST(PowerSgd, LeavesLessInEveryRoundOfTheIteration) {
 }
 
 TEST(PowerSgd, GivesTheSameInBlocksOfRows) {
-  const Matrix shape = shape_matrix(39990, 4);
+  const MatrixShape shape = shape_matrix(39990, 4);
   const std::vector<float> m = normal(shape.count, 47);
   const std::vector<float> q = first_factor(shape);
   std::vector<float> p(shape.left());
@@ -91,18 +91,18 @@ TEST(PowerSgd, GivesTheSameInBlocksOfRows) {
   multiply_transposed(shape, m, p, back);
   std::vector<float> p_of_blocks(shape.left());
   std::vector<float> back_of_blocks(shape.right(), 7);
-  const std::vector<Matrix> blocks = cut_rows(shape, 3000);
+  const std::vector<MatrixShape> blocks = cut_rows(shape, 3000);
   EXPECT_GT(blocks.size(), 10U);
-  for (const Matrix& block : blocks)
+  for (const MatrixShape& block : blocks)
     multiply(block, m, q, p_of_blocks);
-  for (const Matrix& block : blocks)
+  for (const MatrixShape& block : blocks)
     multiply_transposed(block, m, p, back_of_blocks);
   EXPECT_EQ(p_of_blocks, p);
   EXPECT_EQ(back_of_blocks, back);
 }
 
 TEST(PowerSgd, ScalesWhatItExpands) {
-  const Matrix shape = shape_matrix(100, 3);
+  const MatrixShape shape = shape_matrix(100, 3);
   const std::vector<float> p = normal(shape.left(), 45);
   const std::vector<float> q = normal(shape.right(), 46);
   std::vector<float> whole(shape.count);
@@ -114,7 +114,7 @@ TEST(PowerSgd, ScalesWhatItExpands) {
 
 TEST(ShapeMatrix, HoldsEveryElementNearASquare) {
   for (const std::size_t count : {1U, 2U, 3U, 10U, 101U, 1U << 20}) {
-    const Matrix shape = shape_matrix(count, 4);
+    const MatrixShape shape = shape_matrix(count, 4);
     EXPECT_GE(shape.rows * shape.columns, count);
     EXPECT_LT((shape.rows - 1) * shape.columns, count);
     EXPECT_LE(shape.rows, shape.columns);

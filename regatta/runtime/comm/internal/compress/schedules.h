@@ -28,24 +28,24 @@
 namespace regatta::comm::compress {
 
 // What one rank brings. `in` may be `out`. Lives until the schedule has run.
-struct Vector {
+struct CompressionInput {
   const float* in = nullptr;
   float* out = nullptr;
   std::size_t count = 0;      // of `out`
   float* residual = nullptr;  // of `in`, added to it and renewed; null: what is left out is lost
   float scale = 1;            // of the result: an average has 1/p
-  Kind kind = Kind::kInt8;
+  CompressionKind kind = CompressionKind::kInt8;
   std::uint32_t seed = 0;  // not 0: int8 rounds by chance
 };
 
 // What the steps of a call find out; complete when the schedule has run. started_s may be read
 // before.
-struct Tally {
-  std::vector<Squares>
+struct ReductionStats {
+  std::vector<ErrorSquares>
       parts;  // of the result and of what was left out of it; the same on all ranks
   std::atomic<double> started_s = 0;  // when the first step ran; 0: none did
   std::vector<float> factor;          // power_sgd: for the next call
-  // For a call without a Feedback whose steps need a place for what they leave out.
+  // For a call without an ErrorFeedback whose steps need a place for what they leave out.
   std::vector<float> residual;
 
   // By each step that may be the first.
@@ -54,20 +54,24 @@ struct Tally {
 };
 
 // `vector.kind` is element-wise. Of all ranks alike but for the addresses.
-void two_step_all_reduce(Schedule& schedule, const Place& place, const Vector& vector,
-                         const std::shared_ptr<Tally>& tally);
+void two_step_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                         const CompressionInput& vector,
+                         const std::shared_ptr<ReductionStats>& stats);
 // in: count * world_size elements; `out` may be this rank's part of it, and where it overlaps `in`
-// otherwise, the result lies in scratch memory until all of `in` was read. Each rank's tally is its
-// own.
-void one_step_reduce_scatter(Schedule& schedule, const Place& place, const Vector& vector,
-                             const std::shared_ptr<Tally>& tally);
+// otherwise, the result lies in scratch memory until all of `in` was read. Each rank's statistics
+// is its own.
+void one_step_reduce_scatter(CollectiveSchedule& schedule, const GroupPosition& self,
+                             const CompressionInput& vector,
+                             const std::shared_ptr<ReductionStats>& stats);
 
 // Of every 2^20 elements the given fraction; vector.residual is not null.
-void top_k_all_reduce(Schedule& schedule, const Place& place, const Vector& vector, double fraction,
-                      const std::shared_ptr<Tally>& tally);
-// tally->factor: where to begin, with the size of shape_matrix(), or empty. vector.residual is not
+void top_k_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                      const CompressionInput& vector, double fraction,
+                      const std::shared_ptr<ReductionStats>& stats);
+// stats->factor: where to begin, with the size of shape_matrix(), or empty. vector.residual is not
 // null.
-void power_sgd_all_reduce(Schedule& schedule, const Place& place, const Vector& vector, int rank,
-                          const std::shared_ptr<Tally>& tally);
+void power_sgd_all_reduce(CollectiveSchedule& schedule, const GroupPosition& self,
+                          const CompressionInput& vector, int rank,
+                          const std::shared_ptr<ReductionStats>& stats);
 
 }  // namespace regatta::comm::compress

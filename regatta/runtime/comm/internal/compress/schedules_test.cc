@@ -14,8 +14,8 @@
 namespace regatta::comm::compress {
 namespace {
 
-struct Case {
-  Kind kind = Kind::kInt8;
+struct TunedCall {
+  CompressionKind kind = CompressionKind::kInt8;
   int ranks = 4;
   std::size_t count = 1000;
   bool in_place = false;
@@ -52,22 +52,22 @@ std::vector<float> gradient(std::size_t count, std::mt19937& random) {
   return values;
 }
 
-void build(Schedule& schedule, const Place& place, const Vector& vector,
-           const std::shared_ptr<Tally>& tally) {
-  if (vector.kind == Kind::kTopK)
-    top_k_all_reduce(schedule, place, vector, 0.05, tally);
-  else if (vector.kind == Kind::kPowerSgd)
-    power_sgd_all_reduce(schedule, place, vector, 3, tally);
+void build(CollectiveSchedule& schedule, const GroupPosition& self, const CompressionInput& vector,
+           const std::shared_ptr<ReductionStats>& stats) {
+  if (vector.kind == CompressionKind::kTopK)
+    top_k_all_reduce(schedule, self, vector, 0.05, stats);
+  else if (vector.kind == CompressionKind::kPowerSgd)
+    power_sgd_all_reduce(schedule, self, vector, 3, stats);
   else
-    two_step_all_reduce(schedule, place, vector, tally);
+    two_step_all_reduce(schedule, self, vector, stats);
 }
 
-Outcome run(const Case& given) {
+Outcome run(const TunedCall& given) {
   Outcome result;
   std::mt19937 random(given.seed);
   const auto ranks = static_cast<std::size_t>(given.ranks);
-  std::vector<Schedule> schedules(ranks);
-  std::vector<std::shared_ptr<Tally>> tallies;
+  std::vector<CollectiveSchedule> schedules(ranks);
+  std::vector<std::shared_ptr<ReductionStats>> tallies;
   result.out.resize(ranks);
   result.residual.assign(ranks, std::vector<float>(given.count, kBefore));
   for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -75,7 +75,7 @@ Outcome run(const Case& given) {
     result.out[rank] = given.in_place ? result.in[rank] : std::vector<float>(given.count, -7);
   }
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    tallies.push_back(std::make_shared<Tally>());
+    tallies.push_back(std::make_shared<ReductionStats>());
     build(schedules[rank], {static_cast<int>(rank), given.ranks},
           {.in = given.in_place ? result.out[rank].data() : result.in[rank].data(),
            .out = result.out[rank].data(),
@@ -87,17 +87,19 @@ Outcome run(const Case& given) {
   }
   ScheduleRunner runner(schedules, given.seed);
   result.ended = runner.run();
-  for (const auto& tally : tallies)
-    result.errors.push_back(tally->relative_error());
+  for (const auto& stats : tallies)
+    result.errors.push_back(stats->relative_error());
   for (int peer = 1; peer < given.ranks; ++peer)
     result.sent += runner.sent(0, peer);
   return result;
 }
 
-constexpr Kind kAll[] = {Kind::kBf16,    Kind::kF16,  Kind::kInt8,    Kind::kFp8E4m3,
-                         Kind::kFp8E5m2, Kind::kTopK, Kind::kPowerSgd};
+constexpr CompressionKind kAll[] = {CompressionKind::kBf16,    CompressionKind::kF16,
+                                    CompressionKind::kInt8,    CompressionKind::kFp8E4m3,
+                                    CompressionKind::kFp8E5m2, CompressionKind::kTopK,
+                                    CompressionKind::kPowerSgd};
 
-Case random_case(Kind kind, std::mt19937& random) {
+TunedCall random_case(CompressionKind kind, std::mt19937& random) {
   return {.kind = kind,
           .ranks = 2 + static_cast<int>(random() % 6),
           .count = random() % 3 == 0 ? 1 + random() % 600 : 1 + random() % 900000,
@@ -110,8 +112,8 @@ Case random_case(Kind kind, std::mt19937& random) {
 TEST(CompressedAllReduce, LosesNothingButToTheResiduals) {
   std::mt19937 random(51);
   for (int round = 0; round < 5; ++round)
-    for (const Kind kind : kAll) {
-      const Case given = random_case(kind, random);
+    for (const CompressionKind kind : kAll) {
+      const TunedCall given = random_case(kind, random);
       const Outcome result = run(given);
       ASSERT_TRUE(result.ended) << to_string(kind);
       const std::vector<double> sum = result.sum(static_cast<double>(kBefore));
@@ -128,8 +130,8 @@ TEST(CompressedAllReduce, LosesNothingButToTheResiduals) {
 
 TEST(CompressedAllReduce, GivesTheSameBitsOnEveryRankInAnyOrderOfSteps) {
   std::mt19937 random(52);
-  for (const Kind kind : kAll) {
-    Case given = random_case(kind, random);
+  for (const CompressionKind kind : kAll) {
+    TunedCall given = random_case(kind, random);
     const Outcome once = run(given);
     for (const auto& out : once.out)
       EXPECT_EQ(out, once.out[0]) << to_string(kind);
@@ -142,7 +144,7 @@ TEST(CompressedAllReduce, GivesTheSameBitsOnEveryRankInAnyOrderOfSteps) {
 
 // The reported error beside the true one.
 TEST(CompressedAllReduce, ReportsItsError) {
-  for (const Kind kind : kAll) {
+  for (const CompressionKind kind : kAll) {
     const Outcome result = run({.kind = kind, .ranks = 4, .count = 200000, .seed = 53});
     const std::vector<double> sum = result.sum(static_cast<double>(kBefore));
     double error = 0;
@@ -164,18 +166,19 @@ TEST(CompressedAllReduce, ReportsItsError) {
 TEST(CompressedAllReduce, SendsWhatItsHeaderSays) {
   constexpr std::size_t kCount = 1 << 20;
   const double each = 2.0 * 3 / 4 * kCount;  // elements that a rank sends
-  const auto bytes = [&](Kind kind) {
+  const auto bytes = [&](CompressionKind kind) {
     return static_cast<double>(run({.kind = kind, .ranks = 4, .count = kCount}).sent) / each;
   };
-  EXPECT_NEAR(bytes(Kind::kBf16), 2, 0.01);
-  EXPECT_NEAR(bytes(Kind::kInt8), 260.0 / 256, 0.01);
-  EXPECT_NEAR(bytes(Kind::kFp8E5m2), 260.0 / 256, 0.01);
-  EXPECT_NEAR(bytes(Kind::kTopK) * each, 3 * 0.05 * kCount * 8, 200);
-  EXPECT_NEAR(bytes(Kind::kPowerSgd) * each, 3 * 3 * (1024 + 1024) * 4.0, 200);
+  EXPECT_NEAR(bytes(CompressionKind::kBf16), 2, 0.01);
+  EXPECT_NEAR(bytes(CompressionKind::kInt8), 260.0 / 256, 0.01);
+  EXPECT_NEAR(bytes(CompressionKind::kFp8E5m2), 260.0 / 256, 0.01);
+  EXPECT_NEAR(bytes(CompressionKind::kTopK) * each, 3 * 0.05 * kCount * 8, 200);
+  EXPECT_NEAR(bytes(CompressionKind::kPowerSgd) * each, 3 * 3 * (1024 + 1024) * 4.0, 200);
 }
 
 TEST(CompressedAllReduce, WorksWithoutResiduals) {
-  for (const Kind kind : {Kind::kBf16, Kind::kInt8, Kind::kFp8E4m3}) {
+  for (const CompressionKind kind :
+       {CompressionKind::kBf16, CompressionKind::kInt8, CompressionKind::kFp8E4m3}) {
     const Outcome result =
         run({.kind = kind, .ranks = 3, .count = 70000, .keeps_residual = false, .seed = 54});
     ASSERT_TRUE(result.ended);
@@ -193,7 +196,7 @@ void check_scatter(std::size_t count, bool to_own_part) {
   std::mt19937 random(55);
   std::vector<std::vector<float>> in;
   std::vector<std::vector<float>> residual(kRanks, std::vector<float>(count * kRanks));
-  std::vector<Schedule> schedules(kRanks);
+  std::vector<CollectiveSchedule> schedules(kRanks);
   for (int rank = 0; rank < kRanks; ++rank)
     in.push_back(gradient(count * kRanks, random));
   const auto before = in;
@@ -204,8 +207,8 @@ void check_scatter(std::size_t count, bool to_own_part) {
                              .out = in[index].data() + (to_own_part ? index * count : 0),
                              .count = count,
                              .residual = residual[index].data(),
-                             .kind = Kind::kInt8},
-                            std::make_shared<Tally>());
+                             .kind = CompressionKind::kInt8},
+                            std::make_shared<ReductionStats>());
   }
   ScheduleRunner runner(schedules, 5);
   ASSERT_TRUE(runner.run());
@@ -223,12 +226,14 @@ void check_scatter(std::size_t count, bool to_own_part) {
 TEST(CompressedAllReduce, CutsALargeVectorIntoShortChunks) {
   constexpr std::size_t kCount = std::size_t{1} << 28;
   const std::unique_ptr<float[]> data(new float[kCount]);  // never touched
-  Schedule schedule;
-  two_step_all_reduce(schedule, {0, 2},
-                      {.in = data.get(), .out = data.get(), .count = kCount, .kind = Kind::kInt8},
-                      std::make_shared<Tally>());
+  CollectiveSchedule schedule;
+  two_step_all_reduce(
+      schedule, {0, 2},
+      {.in = data.get(), .out = data.get(), .count = kCount, .kind = CompressionKind::kInt8},
+      std::make_shared<ReductionStats>());
   for (const Step& step : schedule.steps())
-    ASSERT_LE(step.bytes, encoded_bytes(Kind::kInt8, std::size_t{1} << 20) + sizeof(Squares));
+    ASSERT_LE(step.bytes,
+              encoded_bytes(CompressionKind::kInt8, std::size_t{1} << 20) + sizeof(ErrorSquares));
 }
 
 TEST(CompressedReduceScatter, GivesEachRankItsPart) {

@@ -34,8 +34,8 @@ std::size_t top_k_count(std::size_t count, double fraction) {
   return std::clamp<std::size_t>(wanted, std::min<std::size_t>(count, 1), count);
 }
 
-Squares select_top_k(std::span<const float> in, std::span<float> residual,
-                     std::span<Entry> entries) {
+ErrorSquares select_top_k(std::span<const float> in, std::span<float> residual,
+                          std::span<TopKEntry> entries) {
   for (std::size_t i = 0; i < in.size(); ++i)
     residual[i] += in[i];
   if (entries.empty()) return {};
@@ -49,7 +49,7 @@ Squares select_top_k(std::span<const float> in, std::span<float> residual,
     if (magnitude_of(x) >> kLowBits == high) ++counts[magnitude_of(x) & (kLowBuckets - 1)];
   const std::uint32_t threshold = high << kLowBits | find_bucket(counts, rank);
   // `rank` of those that are equal to the threshold go too.
-  Squares squares;
+  ErrorSquares squares;
   std::size_t used = 0;
   for (std::size_t i = 0; i < residual.size(); ++i) {
     const std::uint32_t magnitude = magnitude_of(residual[i]);
@@ -67,8 +67,8 @@ Squares select_top_k(std::span<const float> in, std::span<float> residual,
   return squares;
 }
 
-void add_entries(std::span<const Entry> entries, std::span<float> out, float factor) {
-  for (const Entry& entry : entries)
+void add_entries(std::span<const TopKEntry> entries, std::span<float> out, float factor) {
+  for (const TopKEntry& entry : entries)
     if (entry.index < out.size()) out[entry.index] += entry.value * factor;
 }
 

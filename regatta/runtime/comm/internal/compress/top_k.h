@@ -10,7 +10,7 @@
 
 namespace regatta::comm::compress {
 
-struct Entry {
+struct TopKEntry {
   std::uint32_t index = 0;
   float value = 0;
 };
@@ -21,10 +21,10 @@ std::size_t top_k_count(std::size_t count, double fraction);
 // Of x = in + residual, the entries.size() elements of the largest magnitude (of equal ones the
 // first; NaN is the largest), in the order of their places. They leave `residual`, which keeps the
 // rest of x; `residual` has in.size() elements, fewer than 2^32. Exact: a radix selection.
-Squares select_top_k(std::span<const float> in, std::span<float> residual,
-                     std::span<Entry> entries);
+ErrorSquares select_top_k(std::span<const float> in, std::span<float> residual,
+                          std::span<TopKEntry> entries);
 
 // out += the entries, times factor. Indices that are not in `out` are left out.
-void add_entries(std::span<const Entry> entries, std::span<float> out, float factor);
+void add_entries(std::span<const TopKEntry> entries, std::span<float> out, float factor);
 
 }  // namespace regatta::comm::compress

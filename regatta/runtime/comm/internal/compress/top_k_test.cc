@@ -20,8 +20,8 @@ TEST(TopK, SelectsWhatASortWouldAndKeepsTheRest) {
       x = static_cast<float>(static_cast<int>(random() % 41) - 20) * (round % 2 == 0 ? 1 : 1e-3F);
     std::vector<float> before(count, round % 3 == 0 ? 0.5F : 0.0F);
     std::vector<float> residual = before;
-    std::vector<Entry> entries(top_k_count(count, 0.1));
-    const Squares squares = select_top_k(in, residual, entries);
+    std::vector<TopKEntry> entries(top_k_count(count, 0.1));
+    const ErrorSquares squares = select_top_k(in, residual, entries);
 
     std::vector<std::uint32_t> order(count);
     std::iota(order.begin(), order.end(), 0U);
@@ -50,7 +50,7 @@ TEST(TopK, SelectsWhatASortWouldAndKeepsTheRest) {
 TEST(TopK, TakesNanFirst) {
   std::vector<float> in{5, 1, std::nanf(""), 7};
   std::vector<float> residual(4);
-  std::vector<Entry> entries(1);
+  std::vector<TopKEntry> entries(1);
   select_top_k(in, residual, entries);
   EXPECT_EQ(entries[0].index, 2U);
 }
@@ -63,7 +63,7 @@ TEST(TopK, CountsAtLeastOneAndAtMostAll) {
 }
 
 TEST(TopK, AddsEntriesThatAreInRange) {
-  const std::vector<Entry> entries{{0, 2}, {3, 1}, {4, 9}};
+  const std::vector<TopKEntry> entries{{0, 2}, {3, 1}, {4, 9}};
   std::vector<float> out(4, 1);
   add_entries(entries, out, 0.5F);
   EXPECT_EQ(out, (std::vector<float>{2, 1, 1, 1.5F}));

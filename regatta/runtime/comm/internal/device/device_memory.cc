@@ -47,20 +47,20 @@ std::optional<int> device_of(const device::CudaDriver& driver, const void* data)
   return device;
 }
 
-Result<std::unique_ptr<DeviceQueue>> DeviceQueue::open(const device::CudaDriver& driver,
-                                                       int device) {
-  std::unique_ptr<DeviceQueue> queue(new DeviceQueue(driver, device));
-  REGATTA_TRY_DO(queue->start());
-  return queue;
+Result<std::unique_ptr<DeviceStream>> DeviceStream::open(const device::CudaDriver& driver,
+                                                         int device) {
+  std::unique_ptr<DeviceStream> stream(new DeviceStream(driver, device));
+  REGATTA_TRY_DO(stream->start());
+  return stream;
 }
 
-Status DeviceQueue::start() {
+Status DeviceStream::start() {
   REGATTA_TRY_DO(check(driver_.primary_context_retain(&context_, device_), "use"));
   const InContext in(driver_, context_);
   return check(driver_.stream_create(&stream_, CU_STREAM_DEFAULT), "make a stream of");
 }
 
-DeviceQueue::~DeviceQueue() {
+DeviceStream::~DeviceStream() {
   if (context_ == nullptr) return;
   if (stream_ != nullptr) {
     const InContext in(driver_, context_);
@@ -70,11 +70,11 @@ DeviceQueue::~DeviceQueue() {
   driver_.primary_context_release(device_);
 }
 
-Status DeviceQueue::check(CUresult result, const char* what) const {
+Status DeviceStream::check(CUresult result, const char* what) const {
   return device::check(driver_, result, std::string(what) + " device " + std::to_string(device_));
 }
 
-Result<std::shared_ptr<std::byte>> DeviceQueue::make_stage(std::size_t bytes) {
+Result<std::shared_ptr<std::byte>> DeviceStream::make_stage(std::size_t bytes) {
   const InContext in(driver_, context_);
   void* memory = nullptr;
   REGATTA_TRY_DO(check(driver_.alloc_host(&memory, bytes), "lock pages for"));
@@ -84,10 +84,10 @@ Result<std::shared_ptr<std::byte>> DeviceQueue::make_stage(std::size_t bytes) {
   });
 }
 
-Result<DeviceQueue::Mark> DeviceQueue::mark() {
+Result<DeviceStream::Event> DeviceStream::mark() {
   CUevent event = nullptr;
   REGATTA_TRY_DO(check(driver_.event_create(&event, CU_EVENT_DISABLE_TIMING), "make an event of"));
-  Mark mark(event, [this](CUevent ended) {
+  Event mark(event, [this](CUevent ended) {
     const InContext back(driver_, context_);
     driver_.event_destroy(ended);
   });
@@ -95,37 +95,38 @@ Result<DeviceQueue::Mark> DeviceQueue::mark() {
   return mark;
 }
 
-Result<DeviceQueue::Mark> DeviceQueue::to_host(void* host, const void* device, std::size_t bytes) {
+Result<DeviceStream::Event> DeviceStream::to_host(void* host, const void* device,
+                                                  std::size_t bytes) {
   const InContext in(driver_, context_);
   REGATTA_TRY_DO(check(driver_.copy_to_host(host, address(device), bytes, stream_), "copy from"));
   return mark();
 }
 
-Result<DeviceQueue::Mark> DeviceQueue::to_device(void* device, const void* host,
-                                                 std::size_t bytes) {
+Result<DeviceStream::Event> DeviceStream::to_device(void* device, const void* host,
+                                                    std::size_t bytes) {
   const InContext in(driver_, context_);
   REGATTA_TRY_DO(check(driver_.copy_to_device(address(device), host, bytes, stream_), "copy to"));
   return mark();
 }
 
-Status DeviceQueue::wait(const Mark& mark) {
+Status DeviceStream::wait(const Event& mark) {
   if (mark == nullptr) return {};
   const InContext in(driver_, context_);
   return check(driver_.event_synchronize(mark.get()), "wait for");
 }
 
-Result<DeviceQueue::Shown> DeviceQueue::show(const void* data) {
+Result<DeviceStream::IpcAddress> DeviceStream::export_memory(const void* data) {
   const InContext in(driver_, context_);
   CUdeviceptr base = 0;
   std::size_t bytes = 0;
   REGATTA_TRY_DO(check(driver_.get_address_range(&base, &bytes, address(data)), "find memory of"));
-  Shown shown{};
+  IpcAddress shown{};
   REGATTA_TRY_DO(check(driver_.ipc_get_handle(&shown.handle, base), "share memory of"));
   shown.offset = address(data) - base;
   return shown;
 }
 
-Status DeviceQueue::take(void* to, const Shown& from, std::size_t bytes) {
+Status DeviceStream::copy_from_peer(void* to, const IpcAddress& from, std::size_t bytes) {
   const InContext in(driver_, context_);
   CUdeviceptr opened = 0;
   REGATTA_TRY_DO(

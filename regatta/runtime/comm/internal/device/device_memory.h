@@ -18,39 +18,39 @@ std::optional<int> device_of(const device::CudaDriver& driver, const void* data)
 // Copies of one device, one after the other on a stream of its own. The stream waits for what the
 // default stream was given before; who writes on another stream waits for it first. All calls from
 // one thread at a time.
-class DeviceQueue {
+class DeviceStream {
  public:
   // `driver` outlives it. Uses the primary context of the device, as the CUDA runtime does.
-  static Result<std::unique_ptr<DeviceQueue>> open(const device::CudaDriver& driver, int device);
-  DeviceQueue(const DeviceQueue&) = delete;
-  DeviceQueue& operator=(const DeviceQueue&) = delete;
-  ~DeviceQueue();
+  static Result<std::unique_ptr<DeviceStream>> open(const device::CudaDriver& driver, int device);
+  DeviceStream(const DeviceStream&) = delete;
+  DeviceStream& operator=(const DeviceStream&) = delete;
+  ~DeviceStream();
 
   // Page-locked memory of the host; it must not outlive this object.
   Result<std::shared_ptr<std::byte>> make_stage(std::size_t bytes);
 
   // A point in the queue.
-  using Mark = std::shared_ptr<CUevent_st>;
-  Result<Mark> to_host(void* host, const void* device, std::size_t bytes);
-  Result<Mark> to_device(void* device, const void* host, std::size_t bytes);
+  using Event = std::shared_ptr<CUevent_st>;
+  Result<Event> to_host(void* host, const void* device, std::size_t bytes);
+  Result<Event> to_device(void* device, const void* host, std::size_t bytes);
   // Sleeps or spins, as the driver does, until all before the mark is done; null: nothing to wait
   // for.
-  Status wait(const Mark& mark);
+  Status wait(const Event& mark);
 
   // What another process needs to open the allocation that `data` lies in, and where it lies there.
-  struct Shown {
+  struct IpcAddress {
     CUipcMemHandle handle;
     std::size_t offset;
   };
-  Result<Shown> show(const void* data);
+  Result<IpcAddress> export_memory(const void* data);
   // Copies `bytes` of another process's memory to `to`, memory of this device; waits for the end.
-  Status take(void* to, const Shown& from, std::size_t bytes);
+  Status copy_from_peer(void* to, const IpcAddress& from, std::size_t bytes);
 
  private:
-  DeviceQueue(const device::CudaDriver& driver, int device) : driver_(driver), device_(device) {}
+  DeviceStream(const device::CudaDriver& driver, int device) : driver_(driver), device_(device) {}
 
   Status start();
-  Result<Mark> mark();
+  Result<Event> mark();
   Status check(CUresult result, const char* what) const;
 
   const device::CudaDriver& driver_;

@@ -13,9 +13,9 @@
 namespace regatta::comm {
 
 // Moves the data of operations while somebody waits for them.
-class Driver {
+class ProgressDriver {
  public:
-  virtual ~Driver() = default;
+  virtual ~ProgressDriver() = default;
   // Returns when the operation of `state` ended.
   virtual void wait(Handle::State& state) = 0;
   // Goes on as far as that takes no waiting.
@@ -23,7 +23,7 @@ class Driver {
 };
 
 struct Handle::State {
-  Driver* driver = nullptr;  // lives until `done`; null: the progress thread moves the data
+  ProgressDriver* driver = nullptr;  // lives until `done`; null: the progress thread moves the data
   std::atomic<double> started_s = 0;
   std::atomic<double> ended_s = 0;
   std::atomic<bool> done = false;

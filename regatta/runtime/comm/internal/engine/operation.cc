@@ -22,26 +22,26 @@ void Operation::prepare() {
   steps_left = count;
   transfers.resize(count);
   conditions.assign(count, 0);
-  followers_from.assign(count + 1, 0);
+  dependents_from.assign(count + 1, 0);
   for (const auto& [earlier, later] : schedule.edges()) {
     ++conditions[later];
-    ++followers_from[earlier + 1];
+    ++dependents_from[earlier + 1];
   }
   for (std::size_t i = 0; i < count; ++i)
-    followers_from[i + 1] += followers_from[i];
-  followers.resize(schedule.edges().size());
-  std::vector<std::uint32_t> next(followers_from.begin(), followers_from.end() - 1);
+    dependents_from[i + 1] += dependents_from[i];
+  dependents.resize(schedule.edges().size());
+  std::vector<std::uint32_t> next(dependents_from.begin(), dependents_from.end() - 1);
   for (const auto& [earlier, later] : schedule.edges())
-    followers[next[earlier]++] = later;
+    dependents[next[earlier]++] = later;
 
   // Numbers that have grown into the bits of the marks begin again.
-  const std::uint32_t key_number = !is_collective ? number | kPointToPoint
-                                   : is_agreement ? number
-                                                  : number & (kAgreementNumber - 1);
+  const std::uint32_t key_number = !is_collective       ? number | kPointToPoint
+                                   : is_timing_exchange ? number
+                                                        : number & (kTimingExchangeNumber - 1);
   const std::uint32_t mark = fingerprint(code, bytes);
   for (std::size_t i = 0; i < count; ++i) {
     const Step& step = steps[i];
-    Transfer& transfer = transfers[i];
+    MessageTransfer& transfer = transfers[i];
     transfer.operation = this;
     transfer.step = static_cast<StepIndex>(i);
     if (step.peer < 0) continue;

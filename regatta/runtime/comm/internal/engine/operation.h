@@ -13,19 +13,19 @@
 #include "regatta/model/collective/schedule.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
 #include "regatta/runtime/comm/internal/engine/handle_state.h"
-#include "regatta/runtime/comm/internal/transport/link.h"
+#include "regatta/runtime/comm/internal/transport/peer_link.h"
 #include "regatta/runtime/comm/watch_file.h"
 
 namespace regatta::comm {
 
 struct Operation;
-class Conductor;
+class AlgorithmSelector;
 
-// Of the numbers of agreements (conductor.h), which count separately from the calls.
-inline constexpr std::uint32_t kAgreementNumber = 0x40000000U;
+// Of the numbers of timing exchanges (conductor.h), which count separately from the calls.
+inline constexpr std::uint32_t kTimingExchangeNumber = 0x40000000U;
 
 // One message of an operation, in or out. `peer` is a rank of the world.
-struct Transfer {
+struct MessageTransfer {
   Operation* operation = nullptr;
   StepIndex step = 0;
   int peer = -1;
@@ -34,7 +34,7 @@ struct Transfer {
   std::size_t received = 0;
   bool is_active = false;
   bool is_granted = false;  // moves by permission of the receiver, not on credit
-  int reminders = 0;        // times that remind() passed it
+  int reminders = 0;        // times that repeat_requests() passed it
 
   const MessageKey& key() const { return out.key; }
   std::size_t bytes() const { return out.bytes; }
@@ -42,7 +42,7 @@ struct Transfer {
 
 // The part of a communicator that the progress thread uses. Members are constant; the rest is
 // touched by the progress thread alone.
-struct Group {
+struct CommunicatorState {
   std::uint64_t id = 0;
   int rank = 0;
   std::vector<int> members;       // world ranks, by rank of the communicator
@@ -52,37 +52,38 @@ struct Group {
   std::vector<std::unique_ptr<Operation>> active;
   bool runs_collective = false;
   std::uint32_t collectives_started = 0;
-  std::shared_ptr<Conductor> conductor;  // of the collectives over the network
+  std::shared_ptr<AlgorithmSelector> algorithm_selector;  // of the collectives over the network
 };
 
 // The collectives of a communicator run one after the other; sends and receives run at once, side
 // by side with all else.
 struct Operation {
-  std::shared_ptr<Group> group;
+  std::shared_ptr<CommunicatorState> group;
   std::shared_ptr<Handle::State> handle;
   std::string name;          // "all_reduce of 4 MiB"
   std::uint32_t number = 0;  // within the communicator (collectives) or pair (send, receive)
-  std::uint64_t code = 0;    // encode_call() or encode_transfer(), and the bytes; of an agreement
-  std::uint64_t bytes = 0;   // those of the call that it comes before
+  std::uint64_t code =
+      0;  // encode_call() or encode_transfer(), and the bytes; of a timing exchange
+  std::uint64_t bytes = 0;  // those of the call that it comes before
   bool is_collective = true;
-  bool is_agreement = false;  // of the ranks on what they measured, not a call
-  bool is_logged = true;      // false: the log of the communicator has another writer
-  std::uint32_t before = 0;   // of an agreement: the number of the call that it comes before
-  std::optional<Call> call;   // a collective whose schedule is written when it starts
-  Schedule schedule;
+  bool is_timing_exchange = false;  // of the ranks on what they measured, not a call
+  bool is_logged = true;            // false: the log of the communicator has another writer
+  std::uint32_t before = 0;  // of a timing exchange: the number of the call that it comes before
+  std::optional<Call> call;  // a collective whose schedule is written when it starts
+  CollectiveSchedule schedule;
   int connections = 0;  // over which its messages are striped; 0: all there are
 
   // Set by prepare().
-  std::vector<Transfer> transfers;            // by step
-  std::vector<std::uint32_t> conditions;      // by step: steps that must end before
-  std::vector<std::uint32_t> followers_from;  // by step: begin in `followers`
-  std::vector<StepIndex> followers;
+  std::vector<MessageTransfer> transfers;      // by step
+  std::vector<std::uint32_t> conditions;       // by step: steps that must end before
+  std::vector<std::uint32_t> dependents_from;  // by step: begin in `dependents`
+  std::vector<StepIndex> dependents;
   std::size_t steps_left = 0;
 
   Seconds begun_at;
   Seconds progressed_at;  // last time that a byte moved, or a step was computed
 
-  std::uint32_t call_number() const { return is_agreement ? before : number; }
+  std::uint32_t call_number() const { return is_timing_exchange ? before : number; }
   // Null: not watched.
   GroupLog* log() const { return is_logged ? group->log.get() : nullptr; }
   // What the communicator's log is told of it.

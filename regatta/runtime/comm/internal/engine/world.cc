@@ -21,7 +21,7 @@
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/errno_text.h"
 #include "regatta/network/rdma/wire.h"
-#include "regatta/runtime/comm/internal/transport/farewell.h"
+#include "regatta/runtime/comm/internal/transport/abort_message.h"
 #include "regatta/runtime/comm/internal/transport/self_link.h"
 #include "regatta/runtime/comm/internal/transport/shm_link.h"
 #include "regatta/runtime/comm/internal/transport/socket.h"
@@ -49,9 +49,9 @@ World::World(WorldSetup setup)
       rdma_(std::move(setup.rdma)),
       is_shared_(names_.size()),
       pids_(names_.size()),
-      survival_(setup.rank, static_cast<int>(names_.size()), [this] { wake(); }),
-      mailbox_(links_, names_),
-      runner_(mailbox_),
+      membership_(setup.rank, static_cast<int>(names_.size()), [this] { wake(); }),
+      matcher_(links_, names_),
+      executor_(matcher_),
       peers_(names_.size()),
       now_(os::monotonic_now()),
       ticked_at_(now_),
@@ -63,21 +63,21 @@ World::World(WorldSetup setup)
   if (watch_) tick_time_ = std::min(tick_time_, kLookTime);
   tick_time_ = std::max(tick_time_, Seconds{0.02});
   for (PeerState& peer : peers_)
-    peer.heard_at = peer.told_at = now_;
+    peer.heard_at = peer.heartbeat_sent_at = now_;
 }
 
 Result<std::unique_ptr<World>> World::start(WorldSetup setup) {
-  std::vector<Channel> channels = std::move(setup.channels);
+  std::vector<PeerChannel> channels = std::move(setup.channels);
   ShmWorldSetup shared{.rank = setup.rank,
-                       .own = std::move(setup.shelf),
-                       .shelves = {},
+                       .own = std::move(setup.shared_segment),
+                       .shared_segments = {},
                        .names = setup.names,
                        .drives_in_wait = setup.caller_moves_data,
-                       .patience_of_close = setup.peer_timeout};
+                       .close_timeout = setup.peer_timeout};
   bool is_shared = false;
-  for (Channel& channel : channels) {
-    is_shared |= channel.shelf.is_open();
-    shared.shelves.push_back(std::move(channel.shelf));
+  for (PeerChannel& channel : channels) {
+    is_shared |= channel.shared_segment.is_open();
+    shared.shared_segments.push_back(std::move(channel.shared_segment));
   }
   const int queue_pairs = std::clamp(setup.connections, 1, static_cast<int>(rdma::kQueuePairsMax));
   std::unique_ptr<World> world(new World(std::move(setup)));
@@ -94,7 +94,7 @@ Result<std::unique_ptr<World>> World::start(WorldSetup setup) {
   return world;
 }
 
-Status World::make_links(std::vector<Channel> channels, int queue_pairs) {
+Status World::make_links(std::vector<PeerChannel> channels, int queue_pairs) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = kWakeEvent}};
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0)
     return os::errno_error("watch the wake-up descriptor");
@@ -102,7 +102,7 @@ Status World::make_links(std::vector<Channel> channels, int queue_pairs) {
     const auto index = static_cast<std::size_t>(peer);
     is_shared_[index] = peer == rank_ || channels[index].segment;
     if (peer != rank_ && channels[index].segment)
-      pids_[index] = peer_pid(channels[index].bell.get());
+      pids_[index] = peer_pid(channels[index].wake_socket.get());
     REGATTA_TRY(link, make_link(peer, std::move(channels[index]), queue_pairs));
     int slot = 0;
     for (const int fd : link->fds())
@@ -112,14 +112,14 @@ Status World::make_links(std::vector<Channel> channels, int queue_pairs) {
   return {};
 }
 
-Result<std::unique_ptr<Link>> World::make_link(int peer, Channel channel, int queue_pairs) {
+Result<std::unique_ptr<PeerLink>> World::make_link(int peer, PeerChannel channel, int queue_pairs) {
   LinkSink& sink = *this;
-  std::unique_ptr<Link> link;
+  std::unique_ptr<PeerLink> link;
   if (peer == rank_) {
     link = std::make_unique<SelfLink>(peer, sink);
   } else if (channel.segment) {
     link = std::make_unique<ShmLink>(peer, std::move(*channel.segment), channel.is_creator,
-                                     std::move(channel.bell), sink);
+                                     std::move(channel.wake_socket), sink);
   } else if (channel.uses_rdma) {
     return make_verbs_link({.peer = peer,
                             .control = std::move(channel.tcp.control),
@@ -189,11 +189,12 @@ void World::run() {
   for (;;) {
     now_ = os::monotonic_now();
     bool moved = take_operations(now_);
-    moved |= attend_survival();
+    moved |= serve_membership();
     for (const auto& link : links_)
       moved |= link->progress();
     moved |= advance(now_);
-    if (now_ - ticked_at_ >= (inquiries_.empty() ? tick_time_ : kInquiryTick)) tick(now_);
+    if (now_ - ticked_at_ >= (stall_diagnoses_.empty() ? tick_time_ : kStallDiagnosisTick))
+      tick(now_);
     if (close_until_ && !moved && close_step(now_)) return;
     if (moved)
       handle_events(0);
@@ -217,19 +218,20 @@ bool World::take_operations(Seconds now) {
       continue;
     }
     if (operation->number == 0 && operation->is_collective) remember(operation->group);
-    runner_.submit(std::move(operation), now);
+    executor_.submit(std::move(operation), now);
   }
   if (!taken.empty() && any_departed_) check_departed();
   return !taken.empty();
 }
 
 bool World::advance(Seconds now) {
-  const bool moved = runner_.advance(now);
+  const bool moved = executor_.advance(now);
   // What an ended operation made way for may wait for somebody who left.
   if (moved && any_departed_) check_departed();
-  if (mailbox_.error()) fail(*mailbox_.error());
-  if (runner_.error()) fail({runner_.error()->code, name(rank_) + ": " + runner_.error()->message});
-  if (mailbox_.contradicted() != nullptr && inquiries_.empty()) check_stalls(now);
+  if (matcher_.error()) fail(*matcher_.error());
+  if (executor_.error())
+    fail({executor_.error()->code, name(rank_) + ": " + executor_.error()->message});
+  if (matcher_.contradicted() != nullptr && stall_diagnoses_.empty()) check_stalls(now);
   return moved;
 }
 
@@ -242,7 +244,7 @@ void World::sleep() {
     has_work = !submitted_.empty();
     is_sleeping_ = !has_work;
   }
-  Seconds rest = ticked_at_ + (inquiries_.empty() ? tick_time_ : kInquiryTick) - now_;
+  Seconds rest = ticked_at_ + (stall_diagnoses_.empty() ? tick_time_ : kStallDiagnosisTick) - now_;
   if (close_until_) rest = std::min(rest, Seconds{0.001});
   // Rounded up, or the last part of a millisecond would be waited for with no rest at all.
   const int rest_ms = static_cast<int>(std::max(rest.value, 0.0) * 1000) + 1;
@@ -277,28 +279,29 @@ void World::tick(Seconds now) {
   const bool stood_still = now - ticked_at_ > tick_time_ * 2 + Seconds{0.5};
   ticked_at_ = now;
   if (stood_still) {
-    for (const Inquiry& ended : std::exchange(inquiries_, {}))
+    for (const StallDiagnosis& ended : std::exchange(stall_diagnoses_, {}))
       note_end(ended, now);
     for (PeerState& peer : peers_)
       peer.heard_at = now;
   }
-  mailbox_.remind();
+  matcher_.repeat_requests();
   if (rdma_ != nullptr) expire_memory(*rdma_);
-  beat(now);
+  send_heartbeats(now);
   check_silence(now);
   if (any_departed_) check_departed();
   take_shared_error();
   check_stalls(now);
   if (!watch_) return;
-  check_pace(now);
+  check_link_utilization(now);
   show_progress(now);
 }
 
-void World::beat(Seconds now) {
+void World::send_heartbeats(Seconds now) {
   for (int rank = 0; rank < size(); ++rank) {
     PeerState& state = peer(rank);
-    if (rank == rank_ || state.departed || now - state.told_at < peer_timeout_ / 5) continue;
-    state.told_at = now;
+    if (rank == rank_ || state.departed || now - state.heartbeat_sent_at < peer_timeout_ / 5)
+      continue;
+    state.heartbeat_sent_at = now;
     links_[static_cast<std::size_t>(rank)]->post_control({.kind = PacketKind::kHeartbeat}, {});
   }
 }
@@ -308,14 +311,14 @@ void World::check_silence(Seconds now) {
     const PeerState& state = peer(rank);
     if (rank == rank_ || state.departed || state.said_goodbye) continue;
     if (now - state.heard_at <= peer_timeout_) continue;
-    survival_.lose(rank);
+    membership_.mark_lost(rank);
     fail({Code::kUnavailable,
           name(rank) + ": no sign of life for " + format_seconds(peer_timeout_)});
   }
 }
 
 void World::check_departed() {
-  for (const auto& group : runner_.groups())
+  for (const auto& group : executor_.groups())
     for (const auto& operation : group->active)
       for (const int rank : waited_for(*operation))
         if (peer(rank).departed)
@@ -341,16 +344,16 @@ bool World::close_step(Seconds now) {
   const bool in_time = now < *close_until_;
   const auto flushed = [this] {
     for (int rank = 0; rank < size(); ++rank) {
-      const bool is_gone = survival_.is_lost(rank) && !peer(rank).said_goodbye;
+      const bool is_gone = membership_.is_lost(rank) && !peer(rank).said_goodbye;
       if (!is_gone && !links_[static_cast<std::size_t>(rank)]->is_flushed()) return false;
     }
     return true;
   };
   switch (close_phase_) {
     case ClosePhase::kOperations:
-      if (!runner_.is_idle() && in_time) return false;
+      if (!executor_.is_idle() && in_time) return false;
       take_shared_error();
-      if (!runner_.is_idle())
+      if (!executor_.is_idle())
         fail({Code::kConflict, name(rank_) + ": the communicator was closed with operations under "
                                              "way: wait for their handles first"});
       close_phase_ = ClosePhase::kMessages;
@@ -379,7 +382,7 @@ void World::fail(const Error& error) {
   failed_ = true;
   for (const auto& link : links_)
     link->abandon();
-  inquiries_.clear();
+  stall_diagnoses_.clear();
   // Before any caller hears of the error: who does may let go of its communicator, and the file
   // shows those that are there.
   if (watch_) write_flight(error);
@@ -387,7 +390,7 @@ void World::fail(const Error& error) {
     const std::lock_guard lock(mutex_);
     error_ = error;
   }
-  runner_.fail_all(error, os::monotonic_now());
+  executor_.fail_all(error, os::monotonic_now());
   if (shm_ != nullptr) shm_->fail(error);
   const std::string text = encode_abort(error);
   for (int rank = 0; rank < size(); ++rank)
@@ -397,7 +400,7 @@ void World::fail(const Error& error) {
 
 void World::note_abort(std::string_view text) {
   // What the peer sent before it gave up is here: operations that have all they need end well.
-  while (!failed_ && runner_.advance(now_)) {
+  while (!failed_ && executor_.advance(now_)) {
   }
   fail(decode_abort(text));
 }
@@ -405,7 +408,7 @@ void World::note_abort(std::string_view text) {
 std::byte* World::place(int peer_rank, const PacketHeader& header) {
   peer(peer_rank).heard_at = now_;
   if (failed_) return nullptr;
-  return mailbox_.place(peer_rank, header, now_);
+  return matcher_.place(peer_rank, header, now_);
 }
 
 void World::arrived(int peer_rank, const PacketHeader& header, const std::byte* payload) {
@@ -418,16 +421,16 @@ void World::arrived(int peer_rank, const PacketHeader& header, const std::byte* 
       return note_abort(text);
     case PacketKind::kGoodbye:
       state.said_goodbye = true;
-      return survival_.lose(peer_rank);
+      return membership_.mark_lost(peer_rank);
     case PacketKind::kStatement:
-      return survival_.hear(peer_rank, text);
+      return membership_.receive(peer_rank, text);
     case PacketKind::kQuery:
-      return answer_query(peer_rank, header.key);
+      return reply_to_query(peer_rank, header.key);
     case PacketKind::kReply:
       return note_reply(peer_rank, header.key, text);
     default:
       if (failed_) return;
-      return mailbox_.arrived(peer_rank, header, payload, now_);
+      return matcher_.arrived(peer_rank, header, payload, now_);
   }
 }
 
@@ -435,13 +438,13 @@ void World::sent(int peer_rank, OutMessage& message, std::size_t bytes) {
   const auto index = static_cast<std::size_t>(peer_rank);
   auto& counters = is_shared_[index] ? shared_bytes_ : network_bytes_;
   counters[index].bytes.fetch_add(static_cast<long long>(bytes), std::memory_order_relaxed);
-  mailbox_.sent(message, now_);
+  matcher_.sent(message, now_);
 }
 
 void World::lost(int peer_rank, std::string_view reason) {
   PeerState& state = peer(peer_rank);
   state.departed = any_departed_ = true;
-  survival_.lose(peer_rank);
+  membership_.mark_lost(peer_rank);
   if (state.said_goodbye) return check_departed();
   fail({Code::kUnavailable, name(peer_rank) + ": " + std::string(reason)});
 }

@@ -1,7 +1,7 @@
 // comm/internal/engine/world.h: the ranks of a job as one process sees them, and its one progress
 // thread. All communicators that come from one connect() share a World. The thread sleeps in
-// epoll_wait; callers' operations (eventfd), packets (TCP, the bells of shared memory) and the
-// clock wake it.
+// epoll_wait; callers' operations (eventfd), packets (TCP, the wake-up sockets of shared memory)
+// and the clock wake it.
 #pragma once
 
 #include <atomic>
@@ -20,14 +20,14 @@
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
 #include "regatta/runtime/comm/communicator.h"
-#include "regatta/runtime/comm/internal/engine/inquiry.h"
-#include "regatta/runtime/comm/internal/engine/mailbox.h"
+#include "regatta/runtime/comm/internal/engine/membership.h"
+#include "regatta/runtime/comm/internal/engine/message_matcher.h"
 #include "regatta/runtime/comm/internal/engine/operation.h"
-#include "regatta/runtime/comm/internal/engine/runner.h"
-#include "regatta/runtime/comm/internal/engine/survival.h"
+#include "regatta/runtime/comm/internal/engine/operation_executor.h"
+#include "regatta/runtime/comm/internal/engine/stall_diagnosis.h"
 #include "regatta/runtime/comm/internal/shm/shm_world.h"
-#include "regatta/runtime/comm/internal/transport/channel.h"
-#include "regatta/runtime/comm/internal/transport/link.h"
+#include "regatta/runtime/comm/internal/transport/peer_channel.h"
+#include "regatta/runtime/comm/internal/transport/peer_link.h"
 #include "regatta/runtime/comm/internal/transport/verbs.h"
 #include "regatta/runtime/comm/watch_file.h"
 
@@ -35,9 +35,9 @@ namespace regatta::comm {
 
 struct WorldSetup {
   int rank = 0;
-  std::vector<Channel> channels;      // by world rank; empty at the own place
+  std::vector<PeerChannel> channels;  // by world rank; empty at the own place
   std::vector<std::string> names;     // by world rank: "rank 3 (s1/1) at s1"
-  Shelf shelf;                        // the own one
+  SharedSegment shared_segment;       // the own one
   std::shared_ptr<VerbsDevice> rdma;  // null: no channel uses RDMA
   int connections = 1;                // queue pairs towards each of those
   bool caller_moves_data = true;
@@ -69,10 +69,10 @@ class World final : private LinkSink {
   // Ends all operations unless an error did; nothing here touches their memory after that.
   void stop();
   // The agreement on who is left.
-  Survival& survival() { return survival_; }
+  Membership& membership() { return membership_; }
   // Where this rank shows what it does; null when nobody looks.
   WatchFile* watch() { return watch_.get(); }
-  // Bytes that another rank took from this one's shelf.
+  // Bytes that another rank took from this one's shared segment.
   void count_shared(int peer, std::size_t bytes) {
     shared_bytes_[static_cast<std::size_t>(peer)].bytes.fetch_add(static_cast<long long>(bytes),
                                                                   std::memory_order_relaxed);
@@ -81,7 +81,7 @@ class World final : private LinkSink {
  private:
   struct PeerState {
     Seconds heard_at;
-    Seconds told_at;  // when a heartbeat went out last
+    Seconds heartbeat_sent_at;  // when a heartbeat went out last
     bool said_goodbye = false;
     bool departed = false;
   };
@@ -90,8 +90,8 @@ class World final : private LinkSink {
   };
 
   explicit World(WorldSetup setup);
-  Status make_links(std::vector<Channel> channels, int queue_pairs);
-  Result<std::unique_ptr<Link>> make_link(int peer, Channel channel, int queue_pairs);
+  Status make_links(std::vector<PeerChannel> channels, int queue_pairs);
+  Result<std::unique_ptr<PeerLink>> make_link(int peer, PeerChannel channel, int queue_pairs);
   Status listen_to(int fd, int peer, int slot);
 
   // The progress thread.
@@ -101,37 +101,37 @@ class World final : private LinkSink {
   void sleep();
   void handle_events(int timeout_ms);
   void tick(Seconds now);
-  void beat(Seconds now);
+  void send_heartbeats(Seconds now);
   void check_silence(Seconds now);
   void check_departed();
   void take_shared_error();
   bool close_step(Seconds now);
-  bool attend_survival();
+  bool serve_membership();
   void wake() const;
 
   // Diagnosis of operations that stand still (world_stall.cc).
-  void remember(const std::shared_ptr<Group>& group);
+  void remember(const std::shared_ptr<CommunicatorState>& group);
   void check_stalls(Seconds now);
-  Seconds patience_with_stalls() const;
+  Seconds stall_timeout() const;
   Seconds asking_time() const;
-  std::vector<StuckCall> find_stuck(Seconds now, Seconds still);
-  std::vector<bool> held_ranks(const Inquiry& inquiry) const;
-  bool is_due(const Inquiry& inquiry, Seconds now) const;
-  void decide(Inquiry& inquiry, Seconds now);
-  void ask_peers(Inquiry& inquiry, Seconds now);
-  void answer_query(int peer, const MessageKey& key);
-  MemberReport standing(int asker, const MessageKey& key);
+  std::vector<StalledCall> find_stalled(Seconds now, Seconds still);
+  std::vector<bool> held_ranks(const StallDiagnosis& diagnosis) const;
+  bool is_due(const StallDiagnosis& diagnosis, Seconds now) const;
+  void decide(StallDiagnosis& diagnosis, Seconds now);
+  void ask_peers(StallDiagnosis& diagnosis, Seconds now);
+  void reply_to_query(int peer, const MessageKey& key);
+  MemberReport member_report(int asker, const MessageKey& key);
   void tell_running(MemberReport& report);
   void note_reply(int peer, const MessageKey& key, std::string_view text);
-  Verdict judge_inquiry(const Inquiry& inquiry) const;
-  std::string describe(const StuckCall& stuck) const;
-  void tell(Inquiry& inquiry, Verdict verdict, Seconds now);
-  void note_end(const Inquiry& inquiry, Seconds now);
-  // Of operations that move slowly (world_pace.cc).
+  Verdict judge_stall(const StallDiagnosis& diagnosis) const;
+  std::string describe(const StalledCall& stalled) const;
+  void report(StallDiagnosis& diagnosis, Verdict verdict, Seconds now);
+  void note_end(const StallDiagnosis& diagnosis, Seconds now);
+  // Of operations that move slowly (world_slow_links.cc).
   const Operation* long_operation(Seconds now) const;
-  std::optional<LinkPace> busiest_link() const;
-  void check_pace(Seconds now);
-  void note_pace(int peer, const std::optional<LinkPace>& pace);
+  std::optional<LinkUtilization> busiest_link() const;
+  void check_link_utilization(Seconds now);
+  void note_link_utilization(int peer, const std::optional<LinkUtilization>& utilization);
   // What others may see of it (world_watch.cc).
   void show_progress(Seconds now);
   void refresh_peers();
@@ -157,26 +157,26 @@ class World final : private LinkSink {
   const std::string flight_dir_;
   Seconds tick_time_;
   std::shared_ptr<VerbsDevice> rdma_;
-  std::vector<std::unique_ptr<Link>> links_;
+  std::vector<std::unique_ptr<PeerLink>> links_;
   std::vector<bool> is_shared_;  // by rank: the link is shared memory
   std::vector<pid_t> pids_;      // by rank: on this server, as far as they can be known
   std::unique_ptr<ShmWorld> shm_;
   os::UniqueFd epoll_;
   os::UniqueFd wake_;
-  Survival survival_;
+  Membership membership_;
 
   // The progress thread's own.
-  Mailbox mailbox_;
-  Runner runner_;
+  MessageMatcher matcher_;
+  OperationExecutor executor_;
   std::vector<PeerState> peers_;
-  std::vector<std::weak_ptr<Group>> known_groups_;
-  std::vector<Inquiry> inquiries_;
+  std::vector<std::weak_ptr<CommunicatorState>> known_groups_;
+  std::vector<StallDiagnosis> stall_diagnoses_;
   std::optional<Seconds> told_late_at_;
   // While a collective takes long: since when, the own links by rank, and the others' busiest ones.
-  Seconds paced_since_;
-  Seconds pace_asked_at_;
-  std::vector<PaceMeter> meters_;
-  std::vector<LinkPace> paces_;
+  Seconds utilization_measured_since_;
+  Seconds utilization_asked_at_;
+  std::vector<LinkUtilizationMeter> meters_;
+  std::vector<LinkUtilization> link_utilizations_;
   std::optional<Verdict> slow_link_;
   bool failed_ = false;
   bool any_departed_ = false;

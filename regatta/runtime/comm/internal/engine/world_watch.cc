@@ -18,7 +18,7 @@ namespace {
 std::uint64_t moved_bytes(const Operation& operation) {
   double all = 0;
   double through = 0;
-  for (const Transfer& transfer : operation.transfers) {
+  for (const MessageTransfer& transfer : operation.transfers) {
     if (transfer.peer < 0) continue;
     all += static_cast<double>(transfer.bytes());
     through += static_cast<double>(std::max(transfer.received, transfer.out.written));
@@ -32,7 +32,7 @@ std::uint64_t moved_bytes(const Operation& operation) {
 
 void World::show_progress(Seconds now) {
   watch_->tick(now);
-  for (const auto& group : runner_.groups()) {
+  for (const auto& group : executor_.groups()) {
     if (group->log == nullptr || group->active.empty()) continue;
     const Operation& oldest = *group->active.front();
     const LoggedCall call = oldest.logged();

@@ -23,13 +23,13 @@ std::shared_ptr<std::byte> BufferPool::take(std::size_t bytes) {
   }
   if (kBufferSpace - at < whole) return nullptr;
   taken_.emplace(at, whole);
-  return {shelf_.buffers() + at,
+  return {shared_segment_.buffers() + at,
           [pool = shared_from_this()](std::byte* data) { pool->give_back(data); }};
 }
 
 void BufferPool::give_back(std::byte* data) {
   const std::lock_guard lock(mutex_);
-  const auto found = taken_.find(static_cast<std::size_t>(data - shelf_.buffers()));
+  const auto found = taken_.find(static_cast<std::size_t>(data - shared_segment_.buffers()));
   madvise(data, found->second, MADV_REMOVE);
   taken_.erase(found);
 }

@@ -17,9 +17,9 @@ constexpr std::size_t kStreamAllFrom = std::size_t{8} << 20;
 
 struct Work {
   const Call& call;
-  const Peers& peers;
-  const std::vector<Offsets>& offsets;
-  Store store = Store::kCached;
+  const ShmPeers& peers;
+  const std::vector<BufferOffsets>& offsets;
+  StoreMode store = StoreMode::kCached;
 
   const std::byte* in_of(int peer) const {
     const auto index = static_cast<std::size_t>(peer);
@@ -40,14 +40,14 @@ void reduce_all(const Work& work, std::size_t at, std::size_t bytes,
   for (int peer = 0; peer < work.peers.size(); ++peer)
     sources.push_back(work.in_of(peer) + at);
   const std::span<std::byte* const> none;
-  const bool streams = work.store == Store::kPastCaches;
+  const bool streams = work.store == StoreMode::kNonTemporal;
   combine_many(work.call.reduction,
                {.cached = streams ? none : outs, .streamed = streams ? outs : none}, sources,
                bytes);
 }
 
 void all_reduce(const Work& work) {
-  const Range own = part_of(work.call.bytes, work.peers.size(), work.peers.rank);
+  const ByteRange own = part_of(work.call.bytes, work.peers.size(), work.peers.rank);
   std::vector<std::byte*> outs;
   for (int peer = 0; peer < work.peers.size(); ++peer)
     if (work.call.kind == CallKind::kAllReduce || peer == work.call.root)
@@ -76,7 +76,7 @@ void collect(const Work& work) {
 }
 
 // Whether a rank writes where others still read, when the call works on the buffers themselves.
-bool is_hazardous(const Call& call, const Peers& peers) {
+bool is_hazardous(const Call& call, const ShmPeers& peers) {
   const std::size_t all = call.bytes * static_cast<std::size_t>(peers.size());
   const std::size_t mine = call.bytes * static_cast<std::size_t>(peers.rank);
   switch (call.kind) {
@@ -109,7 +109,7 @@ bool needs_out(const Call& call, int rank) {
 
 }  // namespace
 
-void settle_input(Call& call, const Peers& peers) {
+void settle_input(Call& call, const ShmPeers& peers) {
   if (call.kind != CallKind::kAllGather) return;
   std::byte* place = call.out + call.bytes * static_cast<std::size_t>(peers.rank);
   const std::size_t all = call.bytes * static_cast<std::size_t>(peers.size());
@@ -118,20 +118,22 @@ void settle_input(Call& call, const Peers& peers) {
   call.in = place;
 }
 
-Offsets show_buffers(const Call& call, const Peers& peers, const Shelf& shelf) {
+BufferOffsets show_buffers(const Call& call, const ShmPeers& peers,
+                           const SharedSegment& shared_segment) {
   if (is_hazardous(call, peers)) return {};
-  Offsets offsets{.in = 0, .out = 0};
+  BufferOffsets offsets{.in = 0, .out = 0};
   if (needs_in(call, peers.rank))
-    offsets.in = shelf.offset_of(call.in, in_bytes(call, peers.size()));
+    offsets.in = shared_segment.offset_of(call.in, in_bytes(call, peers.size()));
   if (needs_out(call, peers.rank))
-    offsets.out = shelf.offset_of(call.out, out_bytes(call, peers.size()));
+    offsets.out = shared_segment.offset_of(call.out, out_bytes(call, peers.size()));
   return offsets;
 }
 
-void run_in_place(const Call& call, const Peers& peers, const std::vector<Offsets>& offsets) {
+void run_in_place(const Call& call, const ShmPeers& peers,
+                  const std::vector<BufferOffsets>& offsets) {
   Work work{.call = call, .peers = peers, .offsets = offsets};
   if (whole_bytes(call, peers.size()) * static_cast<std::size_t>(peers.size()) >= kStreamAllFrom)
-    work.store = Store::kPastCaches;
+    work.store = StoreMode::kNonTemporal;
   switch (call.kind) {
     case CallKind::kBarrier:
       return;

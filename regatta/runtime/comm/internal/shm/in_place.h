@@ -1,5 +1,6 @@
 // comm/internal/shm/in_place.h: collectives between buffers that all ranks of the server can reach
-// (Shelf's buffers): no stage, every input byte is read and every output byte written once in all.
+// (SharedSegment's buffers): no stage, every input byte is read and every output byte written once
+// in all.
 //   all_reduce, reduce   rank k reduces the k-th part of all inputs and writes it to all outputs
 //   the others           each rank reads its results from the others' inputs
 // Bound: n S bytes read and n S written by the n ranks together (all_reduce of S bytes).
@@ -7,12 +8,12 @@
 
 #include "regatta/model/collective/call.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
-#include "regatta/runtime/comm/internal/shm/peers.h"
+#include "regatta/runtime/comm/internal/shm/shm_peers.h"
 
 namespace regatta::comm {
 
 // What a rank showed of its buffers: offsets, kPrivate, or 0 where the call has no such buffer.
-struct Offsets {
+struct BufferOffsets {
   std::uint64_t in = kPrivate;
   std::uint64_t out = kPrivate;
 
@@ -20,14 +21,16 @@ struct Offsets {
 };
 
 // Moves an input that lies elsewhere on its own result to its place.
-void settle_input(Call& call, const Peers& peers);
+void settle_input(Call& call, const ShmPeers& peers);
 
 // What this rank can show of the call's buffers; nothing where a rank would write what others still
 // read.
-Offsets show_buffers(const Call& call, const Peers& peers, const Shelf& shelf);
+BufferOffsets show_buffers(const Call& call, const ShmPeers& peers,
+                           const SharedSegment& shared_segment);
 
 // The whole work of one rank; `offsets` by rank of the group. All ranks have entered the call, and
 // none leaves it before all have done this.
-void run_in_place(const Call& call, const Peers& peers, const std::vector<Offsets>& offsets);
+void run_in_place(const Call& call, const ShmPeers& peers,
+                  const std::vector<BufferOffsets>& offsets);
 
 }  // namespace regatta::comm

@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, RandomCalls, testing::Values(2, 3, 4));
 
 TEST_P(RandomCalls, GiveTheRightResults) {
   constexpr int kCalls = 300;
-  run_all(Layout::kShm, GetParam(), [](Communicator& world) {
+  run_all(TestLayout::kShm, GetParam(), [](Communicator& world) {
     auto row = world.split(world.rank().value / 2);
     auto column = world.split(world.rank().value % 2);
     ASSERT_TRUE(row && column);

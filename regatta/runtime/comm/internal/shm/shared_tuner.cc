@@ -9,7 +9,7 @@ SharedTuner::SharedTuner(const Setup& setup)
     : ranks_(setup.ranks),
       tuner_({.ranks = setup.ranks,
               .servers = 1,
-              .ways = shared_ways(setup.forced),
+              .space = shared_memory_tuning_space(setup.forced),
               .measure = setup.measure}) {
   tuner_.load(setup.loaded);
 }
@@ -43,20 +43,20 @@ void SharedTuner::end(const Call& call, Seconds took, bool is_staged) {
   ++calls.calls;
 }
 
-std::vector<Choice> SharedTuner::choices() const {
+std::vector<TuningChoice> SharedTuner::choices() const {
   const std::lock_guard lock(mutex_);
-  std::vector<Choice> choices = tuner_.choices();
+  std::vector<TuningChoice> choices = tuner_.choices();
   // A call between buffers that all reach was begun as if it were staged.
-  std::erase_if(choices, [&](const Choice& choice) {
+  std::erase_if(choices, [&](const TuningChoice& choice) {
     const auto found = in_place_.find({choice.kind, choice.bytes_from});
     return found != in_place_.end() && found->second.calls >= choice.calls;
   });
-  const auto add = [&](CallKind kind, std::size_t bytes, const Tried& only) {
+  const auto add = [&](CallKind kind, std::size_t bytes, const MeasuredSetting& only) {
     choices.push_back({.kind = kind,
                        .bytes_from = bytes,
                        .ranks = ranks_,
                        .servers = 1,
-                       .reason = Reason::kOnlyOne,
+                       .reason = ChoiceReason::kOnlyOne,
                        .tried = {only},
                        .calls = only.calls});
   };

@@ -24,7 +24,7 @@ class SharedTuner {
     int ranks = 1;
     Setting forced;
     Measure measure = Measure::kAll;
-    std::vector<Choice> loaded;
+    std::vector<TuningChoice> loaded;
   };
   explicit SharedTuner(const Setup& setup);
 
@@ -43,7 +43,7 @@ class SharedTuner {
   }
 
   // Any thread.
-  std::vector<Choice> choices() const;
+  std::vector<TuningChoice> choices() const;
   bool is_settled() const;
 
  private:

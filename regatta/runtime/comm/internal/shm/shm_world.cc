@@ -12,9 +12,10 @@
 namespace regatta::comm {
 namespace {
 
-ShmGroup::Help more_eager(ShmGroup::Help a, ShmGroup::Help b) {
-  if (a == ShmGroup::Help::kMoved || b == ShmGroup::Help::kMoved) return ShmGroup::Help::kMoved;
-  return a == ShmGroup::Help::kBlocked ? a : b;
+ShmGroup::Progress more_eager(ShmGroup::Progress a, ShmGroup::Progress b) {
+  if (a == ShmGroup::Progress::kMoved || b == ShmGroup::Progress::kMoved)
+    return ShmGroup::Progress::kMoved;
+  return a == ShmGroup::Progress::kBlocked ? a : b;
 }
 
 Status run_call(ShmGroup& group, const Call& call) {
@@ -31,7 +32,7 @@ Status choose_stages(ShmGroup& group) {
   constexpr std::size_t kProbeBytes = std::size_t{256} << 10;
   constexpr int kRuns = 8;
   constexpr double kClearly = 0.75;
-  constexpr std::array kStores = {Store::kCached, Store::kPastCaches};
+  constexpr std::array kStores = {StoreMode::kCached, StoreMode::kNonTemporal};
   std::vector<std::byte> data(kProbeBytes);
   const Call probe{.kind = CallKind::kAllReduce,
                    .reduction = {DataType::kF32, ReduceOp::kMax, 1},
@@ -62,15 +63,16 @@ Status choose_stages(ShmGroup& group) {
 Result<std::unique_ptr<ShmWorld>> ShmWorld::start(ShmWorldSetup setup) {
   std::unique_ptr<ShmWorld> world(new ShmWorld(std::move(setup)));
   int on_server = 1;
-  for (const Shelf& shelf : world->setup_.shelves)
-    on_server += shelf.is_open() ? 1 : 0;
+  for (const SharedSegment& shared_segment : world->setup_.shared_segments)
+    on_server += shared_segment.is_open() ? 1 : 0;
   // Callers that are held to a share of a core share the cores with more than the ranks here.
-  if (world->setup_.drives_in_wait) world->patience_ = patience_for(on_server, os::usable_cores());
+  if (world->setup_.drives_in_wait)
+    world->spin_policy_ = spin_policy_for(on_server, os::usable_cores());
   ShmWorld* self = world.get();
   const auto round = [self] {
-    auto did = ShmGroup::Help::kIdle;
+    auto did = ShmGroup::Progress::kIdle;
     for (const auto& group : self->groups())
-      did = more_eager(did, group->help());
+      did = more_eager(did, group->make_progress());
     return did;
   };
   const auto is_ready = [self] {
@@ -78,18 +80,21 @@ Result<std::unique_ptr<ShmWorld>> ShmWorld::start(ShmWorldSetup setup) {
     return std::any_of(groups.begin(), groups.end(),
                        [](const auto& group) { return group->is_ready(); });
   };
-  REGATTA_TRY_DO(world->helper_.start(world->own().header(), world->patience_, round, is_ready));
+  REGATTA_TRY_DO(
+      world->helper_thread_.start(world->own().header(), world->spin_policy_, round, is_ready));
   return world;
 }
 
-const Shelf& ShmWorld::shelf_of(int world_rank) const {
-  return world_rank == setup_.rank ? own() : setup_.shelves[static_cast<std::size_t>(world_rank)];
+const SharedSegment& ShmWorld::shared_segment_of(int world_rank) const {
+  return world_rank == setup_.rank ? own()
+                                   : setup_.shared_segments[static_cast<std::size_t>(world_rank)];
 }
 
 bool ShmWorld::reaches(const std::vector<int>& members) const {
   if (members.size() > kPeersMax) return false;
   return std::all_of(members.begin(), members.end(), [&](int member) {
-    return member == setup_.rank || setup_.shelves[static_cast<std::size_t>(member)].is_open();
+    return member == setup_.rank ||
+           setup_.shared_segments[static_cast<std::size_t>(member)].is_open();
   });
 }
 
@@ -98,7 +103,7 @@ std::uint64_t ShmWorld::free_regions() {
   std::erase_if(retired_, [&](const Retired& retired) {
     const bool all_ended =
         std::all_of(retired.members.begin(), retired.members.end(), [&](int member) {
-          const Region& region = shelf_of(member).region(retired.region);
+          const SegmentRegion& region = shared_segment_of(member).region(retired.region);
           return region.ended.rounds.load(std::memory_order_acquire) >= retired.sequence;
         });
     if (all_ended) used_ &= ~(std::uint64_t{1} << retired.region);
@@ -108,30 +113,31 @@ std::uint64_t ShmWorld::free_regions() {
 }
 
 GroupStart ShmWorld::start_of(int region) const {
-  const Region& seat = own().region(region);
-  return {last_entered(seat), std::max(seat.filled.rounds.load(std::memory_order_relaxed),
-                                       seat.combined.rounds.load(std::memory_order_relaxed))};
+  const SegmentRegion& candidate = own().region(region);
+  return {last_entered(candidate),
+          std::max(candidate.filled.rounds.load(std::memory_order_relaxed),
+                   candidate.combined.rounds.load(std::memory_order_relaxed))};
 }
 
-Result<std::shared_ptr<ShmGroup>> ShmWorld::make_group(const Group& communicator, int region,
-                                                       const GroupStart& start) {
+Result<std::shared_ptr<ShmGroup>> ShmWorld::make_group(const CommunicatorState& communicator,
+                                                       int region, const GroupStart& start) {
   const std::vector<int>& members = communicator.members;
   ShmGroupSetup setup{
       .peers = {.rank = communicator.rank, .regions = {}, .buffers = {}, .others = {}},
       .names = {},
-      .shelf = &own(),
+      .shared_segment = &own(),
       .start = start,
       .id = communicator.id,
-      .patience = patience_,
+      .spin_policy = spin_policy_,
       .drives_in_wait = setup_.drives_in_wait};
   for (const int member : members) {
-    const Shelf& shelf = shelf_of(member);
-    setup.peers.regions.push_back(&shelf.region(region));
-    setup.peers.buffers.push_back(shelf.buffers());
-    if (member != setup_.rank) setup.peers.others.push_back(&shelf.header());
+    const SharedSegment& shared_segment = shared_segment_of(member);
+    setup.peers.regions.push_back(&shared_segment.region(region));
+    setup.peers.buffers.push_back(shared_segment.buffers());
+    if (member != setup_.rank) setup.peers.others.push_back(&shared_segment.header());
     setup.names.push_back(setup_.names[static_cast<std::size_t>(member)]);
   }
-  std::shared_ptr<ShmGroup> group(new ShmGroup(std::move(setup), helper_),
+  std::shared_ptr<ShmGroup> group(new ShmGroup(std::move(setup), helper_thread_),
                                   [this, region, members](ShmGroup* ended) {
                                     retire(std::unique_ptr<ShmGroup>(ended), region, members);
                                   });
@@ -152,7 +158,7 @@ Result<std::shared_ptr<ShmGroup>> ShmWorld::make_group(const Group& communicator
 void ShmWorld::retire(std::unique_ptr<ShmGroup> group, int region,
                       const std::vector<int>& members) {
   // The helper may not know the group any more, so this thread goes on with what is left.
-  group->finish(setup_.patience_of_close);
+  group->finish(setup_.close_timeout);
   const std::uint64_t sequence = group->reached().sequence;
   own().region(region).ended.rounds.store(sequence, std::memory_order_release);
   const std::lock_guard lock(mutex_);
@@ -203,9 +209,9 @@ std::optional<std::string> ShmWorld::operation_waiting_for(int world_rank) {
   return std::nullopt;
 }
 
-std::vector<StuckCall> ShmWorld::find_stuck(Seconds now, Seconds still) {
+std::vector<StalledCall> ShmWorld::find_stalled(Seconds now, Seconds still) {
   std::vector<std::shared_ptr<ShmGroup>> alive;  // released after the lock: retire() takes it
-  std::vector<StuckCall> stuck;
+  std::vector<StalledCall> stalled;
   const std::lock_guard lock(mutex_);
   for (Entry& entry : entries_) {
     const auto group = alive.emplace_back(entry.group.lock());
@@ -217,7 +223,7 @@ std::vector<StuckCall> ShmWorld::find_stuck(Seconds now, Seconds still) {
       continue;
     }
     if (now - entry.since < still) continue;
-    StuckCall call = group->stuck_call();
+    StalledCall call = group->stalled_call();
     // What was read holds only if the operation stood still meanwhile.
     if (group->progress() != entry.progress || call.sequence == 0) continue;
     call.since = entry.since;
@@ -225,22 +231,23 @@ std::vector<StuckCall> ShmWorld::find_stuck(Seconds now, Seconds still) {
     std::for_each(call.waited_for.begin(), call.waited_for.end(), to_world);
     for (MemberReport& report : call.seen)
       to_world(report.rank);
-    stuck.push_back(std::move(call));
+    stalled.push_back(std::move(call));
   }
-  return stuck;
+  return stalled;
 }
 
-std::optional<MemberReport> ShmWorld::standing(std::uint64_t communicator, std::uint32_t sequence) {
+std::optional<MemberReport> ShmWorld::member_report(std::uint64_t communicator,
+                                                    std::uint32_t sequence) {
   for (const auto& group : groups())
-    if (group->id() == communicator) return group->standing(sequence);
+    if (group->id() == communicator) return group->member_report(sequence);
   return std::nullopt;
 }
 
 bool ShmWorld::tell_running(MemberReport& report) {
   for (const auto& group : groups()) {
     if (group->is_idle()) continue;
-    const MemberReport own = group->standing(group->entered());
-    if (own.standing != Standing::kInIt || !own.knows_call) continue;
+    const MemberReport own = group->member_report(group->entered());
+    if (own.state != MemberState::kEntered || !own.knows_call) continue;
     report.is_elsewhere = true;
     report.other_call = own.call;
     report.other_bytes = own.bytes;

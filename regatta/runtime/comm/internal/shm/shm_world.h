@@ -1,5 +1,5 @@
 // comm/internal/shm/shm_world.h: all that a rank shares with the ranks of its server: their
-// shelves, the groups that use them, and the helper thread.
+// shared segments, the groups that use them, and the helper thread.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/core/units.h"
-#include "regatta/runtime/comm/internal/engine/stuck_call.h"
+#include "regatta/runtime/comm/internal/engine/stalled_call.h"
 #include "regatta/runtime/comm/internal/shm/buffer_pool.h"
-#include "regatta/runtime/comm/internal/shm/group.h"
-#include "regatta/runtime/comm/internal/shm/helper.h"
-#include "regatta/runtime/comm/shelf.h"
+#include "regatta/runtime/comm/internal/shm/helper_thread.h"
+#include "regatta/runtime/comm/internal/shm/shm_group.h"
+#include "regatta/runtime/comm/shared_segment.h"
 
 namespace regatta::comm {
 
-struct Group;
+struct CommunicatorState;
 
 struct ShmWorldSetup {
   int rank = 0;  // of the world
-  Shelf own;
-  std::vector<Shelf> shelves;      // by rank of the world; closed where none is shared
-  std::vector<std::string> names;  // by rank of the world
+  SharedSegment own;
+  std::vector<SharedSegment> shared_segments;  // by rank of the world; closed where none is shared
+  std::vector<std::string> names;              // by rank of the world
   bool drives_in_wait = true;
-  Seconds patience_of_close;  // how long the end of a group waits for its operations
+  Seconds close_timeout;  // how long the end of a group waits for its operations
 };
 
 class ShmWorld {
@@ -37,7 +37,7 @@ class ShmWorld {
 
   // Whether this rank shares memory with all of these ranks of the world, at most kPeersMax.
   bool reaches(const std::vector<int>& members) const;
-  // Bit i: region i of the own shelf is free.
+  // Bit i: region i of the own shared segment is free.
   std::uint64_t free_regions();
   // Where a group in that region would have to start for this rank's sake.
   GroupStart start_of(int region) const;
@@ -46,7 +46,7 @@ class ShmWorld {
   // and start are agreed on, the region is free on all of them. A few milliseconds go into finding
   // out how these ranks best show each other their stages. The end of the group waits for its
   // operations.
-  Result<std::shared_ptr<ShmGroup>> make_group(const Group& communicator, int region,
+  Result<std::shared_ptr<ShmGroup>> make_group(const CommunicatorState& communicator, int region,
                                                const GroupStart& start);
 
   // Any thread.
@@ -59,9 +59,9 @@ class ShmWorld {
   std::optional<std::string> operation_waiting_for(int world_rank);
   // The oldest operation of each group that made no progress for `still`. Called regularly: it is
   // here that progress is noticed.
-  std::vector<StuckCall> find_stuck(Seconds now, Seconds still);
+  std::vector<StalledCall> find_stalled(Seconds now, Seconds still);
   // Where this rank is, seen from an operation of a communicator; nothing where that is no group.
-  std::optional<MemberReport> standing(std::uint64_t communicator, std::uint32_t sequence);
+  std::optional<MemberReport> member_report(std::uint64_t communicator, std::uint32_t sequence);
   // An operation under way, as MemberReport's other call tells it.
   bool tell_running(MemberReport& report);
 
@@ -86,19 +86,19 @@ class ShmWorld {
       : buffers_(std::make_shared<BufferPool>(std::move(setup.own))), setup_(std::move(setup)) {}
   void retire(std::unique_ptr<ShmGroup> group, int region, const std::vector<int>& members);
   std::vector<std::shared_ptr<ShmGroup>> groups();
-  const Shelf& own() const { return buffers_->shelf(); }
-  const Shelf& shelf_of(int world_rank) const;
+  const SharedSegment& own() const { return buffers_->shared_segment(); }
+  const SharedSegment& shared_segment_of(int world_rank) const;
 
   std::shared_ptr<BufferPool> buffers_;
   ShmWorldSetup setup_;
-  Patience patience_;
+  SpinPolicy spin_policy_;
   std::mutex mutex_;  // guards the following
   std::vector<Entry> entries_;
   std::vector<Retired> retired_;
   std::uint64_t used_ = 0;
   std::optional<Error> error_;
   std::optional<Error> left_error_;  // of a group that is gone
-  Helper helper_;                    // the last: its thread uses all the others
+  HelperThread helper_thread_;       // the last: its thread uses all the others
 };
 
 }  // namespace regatta::comm

@@ -17,7 +17,7 @@ constexpr std::size_t kRoundBytes = std::size_t{2} << 20;
 static_assert(kRoundBytes <= kStageBytes);
 
 // What round `round` moves of the call's bytes.
-Range round_range(const Staged& staged, std::uint64_t round) {
+ByteRange round_range(const Staged& staged, std::uint64_t round) {
   const std::size_t from = staged.piece_bytes * round;
   return {from, std::min(staged.piece_bytes, staged.call.bytes - from)};
 }
@@ -26,7 +26,7 @@ Range round_range(const Staged& staged, std::uint64_t round) {
 // other half as often, while as many bytes pass between their caches. Of a long one it would read
 // twice as much past the caches.
 bool reduces_all(const Call& call, int ranks) {
-  return call.kind == CallKind::kAllReduce && ranks == 2 && call.bytes < kStreamFrom;
+  return call.kind == CallKind::kAllReduce && ranks == 2 && call.bytes < kNonTemporalFromBytes;
 }
 
 // Where the vector's part for or of `rank` begins.
@@ -40,9 +40,9 @@ void write_stage(const Staged& staged, std::byte* to, const std::byte* from, std
 }
 
 // Own input and the pieces of the others, in the order of the ranks.
-class Sources {
+class SourcePieces {
  public:
-  Sources(const Peers& peers, unsigned stage, std::size_t at_piece, const std::byte* own) {
+  SourcePieces(const ShmPeers& peers, unsigned stage, std::size_t at_piece, const std::byte* own) {
     for (int peer = 0; peer < peers.size(); ++peer)
       all_[static_cast<std::size_t>(peer)] =
           peer == peers.rank ? own : peers.of(peer).pieces[stage] + at_piece;
@@ -55,15 +55,15 @@ class Sources {
   std::size_t count_ = 0;
 };
 
-void reduce_to(const Staged& staged, const Sources& sources, std::byte* shown, std::byte* out,
+void reduce_to(const Staged& staged, const SourcePieces& sources, std::byte* shown, std::byte* out,
                std::size_t bytes) {
   std::array<std::byte*, 2> cached{};
   std::array<std::byte*, 2> streamed{};
   std::size_t cached_count = 0;
   std::size_t streamed_count = 0;
-  const auto add = [&](std::byte* target, Store store) {
+  const auto add = [&](std::byte* target, StoreMode store) {
     if (target == nullptr) return;
-    if (store == Store::kCached)
+    if (store == StoreMode::kCached)
       cached[cached_count++] = target;
     else
       streamed[streamed_count++] = target;
@@ -76,19 +76,20 @@ void reduce_to(const Staged& staged, const Sources& sources, std::byte* shown, s
       sources.all(), bytes);
 }
 
-void fill_all_but_own(const Staged& staged, const Peers& peers, const Range& range,
+void fill_all_but_own(const Staged& staged, const ShmPeers& peers, const ByteRange& range,
                       unsigned stage) {
   const std::byte* from = staged.call.in + range.from;
   std::byte* piece = peers.own().pieces[stage];
   if (reduces_all(staged.call, peers.size())) return write_stage(staged, piece, from, range.bytes);
-  const Range own = part_of(range.bytes, peers.size(), peers.rank);
+  const ByteRange own = part_of(range.bytes, peers.size(), peers.rank);
   write_stage(staged, piece, from, own.from);
   const std::size_t after = own.from + own.bytes;
   write_stage(staged, piece + after, from + after, range.bytes - after);
 }
 
 // The part for every other rank; the own one of an all_to_all goes straight to its place.
-void fill_divided(const Staged& staged, const Peers& peers, const Range& range, unsigned stage) {
+void fill_divided(const Staged& staged, const ShmPeers& peers, const ByteRange& range,
+                  unsigned stage) {
   const Call& call = staged.call;
   const bool only_root = call.kind == CallKind::kScatter;
   if (only_root && peers.rank != call.root) return;
@@ -106,15 +107,15 @@ void fill_divided(const Staged& staged, const Peers& peers, const Range& range, 
   }
 }
 
-void combine_all_reduce(const Staged& staged, const Peers& peers, const Range& range,
+void combine_all_reduce(const Staged& staged, const ShmPeers& peers, const ByteRange& range,
                         unsigned stage) {
   const Call& call = staged.call;
   if (reduces_all(call, peers.size())) {
-    const Sources both(peers, stage, 0, call.in + range.from);
+    const SourcePieces both(peers, stage, 0, call.in + range.from);
     return reduce_to(staged, both, nullptr, call.out + range.from, range.bytes);
   }
-  const Range own = part_of(range.bytes, peers.size(), peers.rank);
-  const Sources sources(peers, stage, own.from, call.in + range.from + own.from);
+  const ByteRange own = part_of(range.bytes, peers.size(), peers.rank);
+  const SourcePieces sources(peers, stage, own.from, call.in + range.from + own.from);
   const bool wants = call.kind == CallKind::kAllReduce || peers.rank == call.root;
   const bool shows = call.kind == CallKind::kAllReduce || peers.rank != call.root;
   reduce_to(staged, sources, shows ? peers.own().results[stage] + own.from : nullptr,
@@ -122,8 +123,8 @@ void combine_all_reduce(const Staged& staged, const Peers& peers, const Range& r
 }
 
 // From every other rank what lies `at_piece` in its piece, to its place in the result.
-void collect_pieces(const Staged& staged, const Peers& peers, const Range& range, unsigned stage,
-                    std::size_t at_piece) {
+void collect_pieces(const Staged& staged, const ShmPeers& peers, const ByteRange& range,
+                    unsigned stage, std::size_t at_piece) {
   for (int peer = 0; peer < peers.size(); ++peer) {
     if (peer == peers.rank) continue;
     move_bytes(staged.call.out + part_at(staged, peer) + range.from,
@@ -133,7 +134,7 @@ void collect_pieces(const Staged& staged, const Peers& peers, const Range& range
 
 }  // namespace
 
-Staged plan_staged(const Call& call, int ranks, Store stage, std::size_t round_bytes) {
+Staged plan_staged(const Call& call, int ranks, StoreMode stage, std::size_t round_bytes) {
   Staged staged{.call = call, .stage = stage};
   std::size_t round = kRoundBytes;
   if (round_bytes > 0) {
@@ -146,13 +147,13 @@ Staged plan_staged(const Call& call, int ranks, Store stage, std::size_t round_b
   staged.rounds = (call.bytes + staged.piece_bytes - 1) / staged.piece_bytes;
   staged.has_take = (call.kind == CallKind::kAllReduce && !reduces_all(call, ranks)) ||
                     call.kind == CallKind::kReduce;
-  if (whole_bytes(call, ranks) >= kStreamFrom) staged.store = Store::kPastCaches;
+  if (whole_bytes(call, ranks) >= kNonTemporalFromBytes) staged.store = StoreMode::kNonTemporal;
   return staged;
 }
 
-void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned stage) {
+void fill(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage) {
   const Call& call = staged.call;
-  const Range range = round_range(staged, round);
+  const ByteRange range = round_range(staged, round);
   switch (call.kind) {
     case CallKind::kBarrier:
       return;
@@ -188,9 +189,9 @@ void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigne
   }
 }
 
-void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned stage) {
+void combine(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage) {
   const Call& call = staged.call;
-  const Range range = round_range(staged, round);
+  const ByteRange range = round_range(staged, round);
   switch (call.kind) {
     case CallKind::kBarrier:
       return;
@@ -199,8 +200,8 @@ void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsi
       return combine_all_reduce(staged, peers, range, stage);
     case CallKind::kReduceScatter: {
       const std::size_t mine = static_cast<std::size_t>(peers.rank);
-      const Sources sources(peers, stage, mine * staged.piece_bytes,
-                            call.in + part_at(staged, peers.rank) + range.from);
+      const SourcePieces sources(peers, stage, mine * staged.piece_bytes,
+                                 call.in + part_at(staged, peers.rank) + range.from);
       return reduce_to(staged, sources, nullptr, call.out + range.from, range.bytes);
     }
     case CallKind::kAllGather:
@@ -230,13 +231,13 @@ void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsi
   }
 }
 
-void take(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned stage) {
+void take(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage) {
   const Call& call = staged.call;
   if (call.kind == CallKind::kReduce && peers.rank != call.root) return;
-  const Range range = round_range(staged, round);
+  const ByteRange range = round_range(staged, round);
   for (int peer = 0; peer < peers.size(); ++peer) {
     if (peer == peers.rank) continue;
-    const Range part = part_of(range.bytes, peers.size(), peer);
+    const ByteRange part = part_of(range.bytes, peers.size(), peer);
     move_bytes(call.out + range.from + part.from, peers.of(peer).results[stage] + part.from,
                part.bytes, staged.store);
   }

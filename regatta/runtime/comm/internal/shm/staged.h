@@ -22,20 +22,20 @@
 #include "regatta/model/collective/call.h"
 #include "regatta/model/collective/streamed_copy.h"
 #include "regatta/runtime/comm/internal/collective_names.h"
-#include "regatta/runtime/comm/internal/shm/peers.h"
+#include "regatta/runtime/comm/internal/shm/shm_peers.h"
 
 namespace regatta::comm {
 
 // Results that are larger than this are not read again soon enough to find them in a cache.
-inline constexpr std::size_t kStreamFrom = std::size_t{4} << 20;
+inline constexpr std::size_t kNonTemporalFromBytes = std::size_t{4} << 20;
 
 struct Staged {
   Call call;
   // Of what goes to the stages: a rank whose core shares no cache with the reader's gets it faster
   // from memory than line by line from the writer's cache.
-  Store stage = Store::kCached;
-  Store store = Store::kCached;  // of what goes to the callers' memory
-  std::size_t piece_bytes = 0;   // of the call's bytes that one round moves
+  StoreMode stage = StoreMode::kCached;
+  StoreMode store = StoreMode::kCached;  // of what goes to the callers' memory
+  std::size_t piece_bytes = 0;           // of the call's bytes that one round moves
   std::uint64_t rounds = 0;
   bool has_take = false;
   // Of calls whose parts vary (varying.h):
@@ -45,11 +45,11 @@ struct Staged {
 
 // The same on all ranks for the same call, but for the addresses and `stage`. `round_bytes`: that a
 // stage takes in a round, at most kStageBytes; 0: all of it.
-Staged plan_staged(const Call& call, int ranks, Store stage, std::size_t round_bytes = 0);
+Staged plan_staged(const Call& call, int ranks, StoreMode stage, std::size_t round_bytes = 0);
 
 // One round's parts; `round` counts from 0 within the call, `stage` is 0 or 1.
-void fill(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned stage);
-void combine(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned stage);
-void take(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned stage);
+void fill(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage);
+void combine(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage);
+void take(const Staged& staged, const ShmPeers& peers, std::uint64_t round, unsigned stage);
 
 }  // namespace regatta::comm

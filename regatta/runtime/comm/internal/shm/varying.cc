@@ -24,37 +24,37 @@ std::size_t table_bytes(int ranks) {
   return sizeof(Entry) * static_cast<std::size_t>(ranks);
 }
 
-Entry* table_of(const Peers& peers, int peer, unsigned slot) {
+Entry* table_of(const ShmPeers& peers, int peer, unsigned slot) {
   return reinterpret_cast<Entry*>(peers.of(peer).slots[slot]);
 }
 
-const Entry& entry_for_us(const Peers& peers, int peer, unsigned slot) {
+const Entry& entry_for_us(const ShmPeers& peers, int peer, unsigned slot) {
   return table_of(peers, peer, slot)[peers.rank];
 }
 
-std::byte* parts_in_slot(const Peers& peers, int peer, unsigned slot) {
+std::byte* parts_in_slot(const ShmPeers& peers, int peer, unsigned slot) {
   return peers.of(peer).slots[slot] + table_bytes(peers.size());
 }
 
 enum class Way { kSlot, kPlace, kStages };
 
-Way way_of(const Peers& peers, std::uint64_t in, std::uint64_t stream_bytes) {
+Way way_of(const ShmPeers& peers, std::uint64_t in, std::uint64_t stream_bytes) {
   if (table_bytes(peers.size()) + stream_bytes <= kSlotBytes) return Way::kSlot;
   return in != kPrivate ? Way::kPlace : Way::kStages;
 }
 
-Way way_of(const Peers& peers, int peer, unsigned slot) {
-  const Post& post = peers.of(peer).entries[slot].post;
+Way way_of(const ShmPeers& peers, int peer, unsigned slot) {
+  const CallAnnouncement& post = peers.of(peer).entries[slot].post;
   return way_of(peers, post.in, stream_bytes(post));
 }
 
 // Calls work(part of the input, place in the stream) for what the stream holds, in its order.
 template <typename Work>
-void for_stream(const Call& call, const Peers& peers, const Work& work) {
+void for_stream(const Call& call, const ShmPeers& peers, const Work& work) {
   std::size_t at = 0;
   for (int step = 1; step < peers.size(); ++step) {
     const int peer = (peers.rank + step) % peers.size();
-    const Range& part = call.parts->give[static_cast<std::size_t>(peer)];
+    const ByteRange& part = call.parts->give[static_cast<std::size_t>(peer)];
     work(peer, part, at);
     // All ranks read the same part of an all_gather_v.
     if (call.kind != CallKind::kAllGatherV) at += part.bytes;
@@ -67,40 +67,41 @@ std::byte* place_of(const Call& call, int peer) {
   return out + call.parts->take[static_cast<std::size_t>(peer)].from;
 }
 
-void keep_own(const Staged& staged, const Peers& peers) {
+void keep_own(const Staged& staged, const ShmPeers& peers) {
   if (staged.call.kind == CallKind::kReduceScatterV) return;  // end_varying() reads it in place
-  const Range& own = staged.call.parts->give[static_cast<std::size_t>(peers.rank)];
+  const ByteRange& own = staged.call.parts->give[static_cast<std::size_t>(peers.rank)];
   if (own.bytes > 0)
     move_bytes(place_of(staged.call, peers.rank), staged.call.in + own.from, own.bytes,
                staged.store);
 }
 
 // Where the input of `peer` lies in this process.
-const std::byte* input_of(const Peers& peers, int peer, unsigned slot) {
+const std::byte* input_of(const ShmPeers& peers, int peer, unsigned slot) {
   return peers.buffers[static_cast<std::size_t>(peer)] + peers.of(peer).entries[slot].post.in;
 }
 
 }  // namespace
 
-Shown show_parts(const Call& call, const Peers& peers, unsigned slot, const Shelf& shelf) {
+ShownParts show_parts(const Call& call, const ShmPeers& peers, unsigned slot,
+                      const SharedSegment& shared_segment) {
   Entry* const table = table_of(peers, peers.rank, slot);
-  Shown shown;
-  for_stream(call, peers, [&](int peer, const Range& part, std::size_t at) {
+  ShownParts shown;
+  for_stream(call, peers, [&](int peer, const ByteRange& part, std::size_t at) {
     table[peer] = {part.from, part.bytes, at};
     shown.stream_bytes = std::max<std::uint64_t>(shown.stream_bytes, at + part.bytes);
   });
   if (way_of(peers, kPrivate, shown.stream_bytes) == Way::kSlot) {
     std::byte* const to = parts_in_slot(peers, peers.rank, slot);
-    for_stream(call, peers, [&](int, const Range& part, std::size_t at) {
+    for_stream(call, peers, [&](int, const ByteRange& part, std::size_t at) {
       if (part.bytes > 0) std::memcpy(to + at, call.in + part.from, part.bytes);
     });
   } else {
-    shown.in = shelf.offset_of(call.in, in_bytes(call, peers.size()));
+    shown.in = shared_segment.offset_of(call.in, in_bytes(call, peers.size()));
   }
   return shown;
 }
 
-Mismatch find_mismatch(const Call& call, const Peers& peers, unsigned slot) {
+PartMismatch find_mismatch(const Call& call, const ShmPeers& peers, unsigned slot) {
   for (int peer = 0; peer < peers.size(); ++peer) {
     if (peer == peers.rank) continue;
     const std::uint64_t given = entry_for_us(peers, peer, slot).bytes;
@@ -110,14 +111,14 @@ Mismatch find_mismatch(const Call& call, const Peers& peers, unsigned slot) {
   return {};
 }
 
-Staged plan_varying(const Call& call, const Peers& peers, unsigned slot, Store stage) {
+Staged plan_varying(const Call& call, const ShmPeers& peers, unsigned slot, StoreMode stage) {
   Staged staged{.call = call, .stage = stage};
   staged.piece_bytes = kStageBytes;
   staged.slot = slot;
   std::size_t taken = 0;
-  for (const Range& part : call.parts->take)
+  for (const ByteRange& part : call.parts->take)
     taken += part.bytes;
-  if (taken >= kStreamFrom) staged.store = Store::kPastCaches;
+  if (taken >= kNonTemporalFromBytes) staged.store = StoreMode::kNonTemporal;
   for (int peer = 0; peer < peers.size(); ++peer) {
     const Way way = way_of(peers, peer, slot);
     if (way == Way::kSlot) continue;
@@ -129,12 +130,13 @@ Staged plan_varying(const Call& call, const Peers& peers, unsigned slot, Store s
   return staged;
 }
 
-void fill_varying(const Staged& staged, const Peers& peers, std::uint64_t round, unsigned stage) {
+void fill_varying(const Staged& staged, const ShmPeers& peers, std::uint64_t round,
+                  unsigned stage) {
   if (way_of(peers, peers.rank, staged.slot) != Way::kStages) return;
   const std::size_t begin = round * kStageBytes;
   const std::size_t end = begin + kStageBytes;
   std::size_t done = 0;  // of an all_gather_v only the first rank's part is copied: it is all
-  for_stream(staged.call, peers, [&](int, const Range& part, std::size_t at) {
+  for_stream(staged.call, peers, [&](int, const ByteRange& part, std::size_t at) {
     const std::size_t from = std::max({begin, at, done});
     const std::size_t to = std::min(end, at + part.bytes);
     if (from >= to) return;
@@ -144,7 +146,7 @@ void fill_varying(const Staged& staged, const Peers& peers, std::uint64_t round,
   });
 }
 
-void combine_varying(const Staged& staged, const Peers& peers, std::uint64_t round,
+void combine_varying(const Staged& staged, const ShmPeers& peers, std::uint64_t round,
                      unsigned stage) {
   const std::size_t begin = round * kStageBytes;
   const std::size_t end = begin + kStageBytes;
@@ -161,7 +163,7 @@ void combine_varying(const Staged& staged, const Peers& peers, std::uint64_t rou
   }
 }
 
-void collect_parts(const Staged& staged, const Peers& peers) {
+void collect_parts(const Staged& staged, const ShmPeers& peers) {
   keep_own(staged, peers);
   for (int step = 1; step < peers.size(); ++step) {
     const int peer = (peers.rank + peers.size() - step) % peers.size();
@@ -175,9 +177,9 @@ void collect_parts(const Staged& staged, const Peers& peers) {
   }
 }
 
-void end_varying(const Call& call, const Peers& peers) {
+void end_varying(const Call& call, const ShmPeers& peers) {
   if (call.kind != CallKind::kReduceScatterV) return;
-  const Range& own = call.parts->give[static_cast<std::size_t>(peers.rank)];
+  const ByteRange& own = call.parts->give[static_cast<std::size_t>(peers.rank)];
   if (own.bytes == 0) return;
   std::array<const std::byte*, kPeersMax> sources{};
   const auto ranks = static_cast<std::size_t>(peers.size());

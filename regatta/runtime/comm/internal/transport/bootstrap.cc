@@ -16,12 +16,12 @@
 #include "regatta/base/core/units_text.h"
 #include "regatta/base/os/clock.h"
 #include "regatta/base/os/descriptors.h"
-#include "regatta/runtime/comm/hello.h"
-#include "regatta/runtime/comm/internal/transport/dial.h"
-#include "regatta/runtime/comm/internal/transport/door.h"
-#include "regatta/runtime/comm/internal/transport/farewell.h"
-#include "regatta/runtime/comm/internal/transport/knock.h"
-#include "regatta/runtime/comm/internal/transport/survey.h"
+#include "regatta/runtime/comm/handshake.h"
+#include "regatta/runtime/comm/internal/transport/abort_message.h"
+#include "regatta/runtime/comm/internal/transport/bootstrap_listener.h"
+#include "regatta/runtime/comm/internal/transport/connector.h"
+#include "regatta/runtime/comm/internal/transport/liveness_probe.h"
+#include "regatta/runtime/comm/internal/transport/path_discovery.h"
 #include "regatta/runtime/comm/internal/transport/tcp_link.h"
 
 namespace regatta::comm {
@@ -30,12 +30,12 @@ namespace {
 constexpr Seconds kPatience{10.0};  // added to the peer timeout
 constexpr Seconds kPollTime{0.05};
 // A survey has up to 64 sockets.
-constexpr std::size_t kSurveysAtOnce = 4;
-constexpr std::size_t kSurveySockets = 256;
-// A large world that starts slowly is not to be flooded by knocks.
-constexpr std::size_t kKnocksAtOnce = 4;
+constexpr std::size_t kPathDiscoveriesAtOnce = 4;
+constexpr std::size_t kPathDiscoverySockets = 256;
+// A large world that starts slowly is not to be flooded by probes.
+constexpr std::size_t kLivenessProbesAtOnce = 4;
 
-bool is_whole(const Channel& channel) {
+bool is_whole(const PeerChannel& channel) {
   const TcpConnections& tcp = channel.tcp;
   if (channel.uses_rdma) return static_cast<bool>(tcp.control);
   const auto are_open = [](const std::vector<os::UniqueFd>& fds) {
@@ -47,19 +47,20 @@ bool is_whole(const Channel& channel) {
 
 class Bootstrap {
  public:
-  Bootstrap(Entrance entrance, const MeetingPlan& plan, const Options& options)
+  Bootstrap(ListenEndpoint listen_endpoint, const RendezvousPlan& plan,
+            const CommunicatorOptions& options)
       : rank_(plan.rank),
         world_size_(static_cast<int>(plan.endpoints.size())),
         plan_(plan),
         options_(options),
-        door_(std::move(entrance.door)),
-        shelf_(std::move(entrance.shelf)),
-        rdma_(std::move(entrance.rdma)) {
-    door_.set_rank(rank_);
+        listener_(std::move(listen_endpoint.listener)),
+        shared_segment_(std::move(listen_endpoint.shared_segment)),
+        rdma_(std::move(listen_endpoint.rdma)) {
+    listener_.set_rank(rank_);
   }
 
   Status read_endpoints();
-  Result<Meeting> meet_all();
+  Result<RendezvousResult> connect_all();
 
  private:
   // Data connections that each side of a pair sends over.
@@ -68,14 +69,14 @@ class Bootstrap {
   }
   Status allow_descriptors() const;
   Status choose_rdma();
-  Hello hello(int peer, std::size_t connection, bool is_shared) const;
+  RankHandshake handshake(int peer, std::size_t connection, bool is_shared) const;
   void call(int peer, bool is_shared);
-  void survey(int peer);
-  bool dial_from_given_ports(int peer);
+  void discover_paths(int peer);
+  bool connect_from_planned_ports(int peer);
   void serve_surveys(Seconds now);
   void serve_dials(Seconds now);
-  void serve_door(Seconds now);
-  std::string judge(const Hello& hello) const;
+  void serve_listener(Seconds now);
+  std::string check_admission(const RankHandshake& handshake) const;
   void wait(Seconds limit);
   std::vector<int> missing() const;
   Error describe_missing(const std::vector<int>& absent) const;
@@ -85,18 +86,19 @@ class Bootstrap {
 
   const int rank_;
   const int world_size_;
-  const MeetingPlan& plan_;
-  const Options& options_;
-  Door door_;
-  Shelf shelf_;
+  const RendezvousPlan& plan_;
+  const CommunicatorOptions& options_;
+  BootstrapListener listener_;
+  SharedSegment shared_segment_;
   std::shared_ptr<VerbsDevice> rdma_;
-  std::vector<Endpoint> endpoints_;
-  std::vector<Channel> channels_;
-  std::vector<Dial> dials_;
-  std::vector<Knock> knocks_;                     // of the ranks that this one waits for
-  std::vector<std::unique_ptr<Survey>> surveys_;  // the first kSurveysAtOnce are under way
-  std::optional<Seconds> surveys_end_;
-  int ways_ = 1;
+  std::vector<PeerEndpoint> endpoints_;
+  std::vector<PeerChannel> channels_;
+  std::vector<Connector> connectors_;
+  std::vector<LivenessProbe> liveness_probes_;  // of the ranks that this one waits for
+  std::vector<std::unique_ptr<PathDiscovery>>
+      path_discoveries_;  // the first kPathDiscoveriesAtOnce are under way
+  std::optional<Seconds> path_discovery_end_;
+  int paths_ = 1;
   ReadyFds ready_;
 };
 
@@ -109,7 +111,7 @@ Status Bootstrap::read_endpoints() {
   REGATTA_TRY_DO(choose_rdma());
   REGATTA_TRY_DO(allow_descriptors());
   for (int peer = 0; peer < rank_; ++peer) {
-    const Endpoint& theirs = endpoints_[static_cast<std::size_t>(peer)];
+    const PeerEndpoint& theirs = endpoints_[static_cast<std::size_t>(peer)];
     call(peer, theirs.server == options_.server && !theirs.unix_name.empty());
   }
   return {};
@@ -119,7 +121,7 @@ Status Bootstrap::read_endpoints() {
 // where that cannot be had.
 Status Bootstrap::choose_rdma() {
   for (int peer = 0; peer < world_size_; ++peer) {
-    const Endpoint& theirs = endpoints_[static_cast<std::size_t>(peer)];
+    const PeerEndpoint& theirs = endpoints_[static_cast<std::size_t>(peer)];
     const bool is_remote = peer != rank_ && theirs.server != options_.server;
     channels_[static_cast<std::size_t>(peer)].uses_rdma =
         is_remote && theirs.has_rdma && rdma_ != nullptr;
@@ -136,104 +138,106 @@ Status Bootstrap::choose_rdma() {
 Status Bootstrap::allow_descriptors() const {
   const auto remote =
       std::count_if(endpoints_.begin(), endpoints_.end(),
-                    [&](const Endpoint& theirs) { return theirs.server != options_.server; });
+                    [&](const PeerEndpoint& theirs) { return theirs.server != options_.server; });
   const std::size_t wanted =
-      static_cast<std::size_t>(remote) * (2 * connections() + 1) + kSurveySockets;
-  const Status allowed = os::allow_descriptors(wanted);
+      static_cast<std::size_t>(remote) * (2 * connections() + 1) + kPathDiscoverySockets;
+  const Status allowed = os::raise_descriptor_limit(wanted);
   if (allowed) return {};
   return Error{Code::kExhausted, name_of(rank_, options_) + ": " + allowed.error().message +
                                      ", or use fewer connections"};
 }
 
-Hello Bootstrap::hello(int peer, std::size_t connection, bool is_shared) const {
+RankHandshake Bootstrap::handshake(int peer, std::size_t connection, bool is_shared) const {
   const bool uses_rdma = channels_[static_cast<std::size_t>(peer)].uses_rdma;
   const std::size_t count = is_shared ? 0 : uses_rdma ? 1 : connections() + 1;
   return {.rank = static_cast<std::uint32_t>(rank_),
           .world_size = static_cast<std::uint32_t>(world_size_),
           .connection = static_cast<std::uint32_t>(connection),
           .connections = static_cast<std::uint32_t>(count),
-          .meeting = plan_.meeting,
+          .rendezvous_id = plan_.rendezvous_id,
           .token = options_.job_token};
 }
 
 void Bootstrap::call(int peer, bool is_shared) {
-  dials_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
-                      TcpAddress{.address = options_.listen_address}, hello(peer, 0, is_shared),
-                      shelf_.fd());
-  if (!is_shared) survey(peer);
+  connectors_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
+                           TcpAddress{.address = options_.listen_address},
+                           handshake(peer, 0, is_shared), shared_segment_.fd());
+  if (!is_shared) discover_paths(peer);
 }
 
-void Bootstrap::survey(int peer) {
+void Bootstrap::discover_paths(int peer) {
   if (channels_[static_cast<std::size_t>(peer)].uses_rdma) return;
-  const Endpoint& to = endpoints_[static_cast<std::size_t>(peer)];
+  const PeerEndpoint& to = endpoints_[static_cast<std::size_t>(peer)];
   channels_[static_cast<std::size_t>(peer)].tcp.out.resize(connections());
   // No router on the way to the own machine.
   if (to.address == options_.listen_address) {
     for (std::size_t connection = 1; connection <= connections(); ++connection)
-      dials_.emplace_back(peer, to, TcpAddress{.address = options_.listen_address},
-                          hello(peer, connection, false), -1);
+      connectors_.emplace_back(peer, to, TcpAddress{.address = options_.listen_address},
+                               handshake(peer, connection, false), -1);
     return;
   }
-  if (dial_from_given_ports(peer)) return;
-  surveys_.push_back(std::make_unique<Survey>(peer, options_.listen_address,
-                                              TcpAddress{to.address, to.port}, connections()));
+  if (connect_from_planned_ports(peer)) return;
+  path_discoveries_.push_back(std::make_unique<PathDiscovery>(
+      peer, options_.listen_address, TcpAddress{to.address, to.port}, connections()));
 }
 
 // Whether somebody has planned where they start from.
-bool Bootstrap::dial_from_given_ports(int peer) {
+bool Bootstrap::connect_from_planned_ports(int peer) {
   if (!options_.source_ports) return false;
   std::vector<RankAddress> ranks;
-  for (const Endpoint& endpoint : endpoints_)
+  for (const PeerEndpoint& endpoint : endpoints_)
     ranks.push_back({endpoint.address, endpoint.port});
   const PlannedPorts planned = options_.source_ports(ranks, Rank{rank_}, Rank{peer});
   if (planned.ports.size() < connections()) return false;
-  ways_ = std::max(ways_, planned.ways);
+  paths_ = std::max(paths_, planned.paths);
   for (std::size_t connection = 1; connection <= connections(); ++connection)
-    dials_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
-                        TcpAddress{options_.listen_address, planned.ports[connection - 1]},
-                        hello(peer, connection, false), -1);
+    connectors_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
+                             TcpAddress{options_.listen_address, planned.ports[connection - 1]},
+                             handshake(peer, connection, false), -1);
   return true;
 }
 
 void Bootstrap::serve_surveys(Seconds now) {
-  if (surveys_.empty()) return;
-  if (!surveys_end_) surveys_end_ = now + plan_.survey_time;
-  const bool is_late = now >= *surveys_end_;
-  const std::size_t count = is_late ? surveys_.size() : std::min(surveys_.size(), kSurveysAtOnce);
+  if (path_discoveries_.empty()) return;
+  if (!path_discovery_end_) path_discovery_end_ = now + plan_.path_discovery_time;
+  const bool is_late = now >= *path_discovery_end_;
+  const std::size_t count = is_late ? path_discoveries_.size()
+                                    : std::min(path_discoveries_.size(), kPathDiscoveriesAtOnce);
   for (std::size_t i = 0; i < count; ++i) {
-    if (!is_late && !surveys_[i]->serve(now)) continue;
-    const int peer = surveys_[i]->peer();
-    ways_ = std::max(ways_, surveys_[i]->ways());
+    if (!is_late && !path_discoveries_[i]->serve(now)) continue;
+    const int peer = path_discoveries_[i]->peer();
+    paths_ = std::max(paths_, path_discoveries_[i]->paths());
     std::size_t connection = 1;
-    for (Survey::Start& start : surveys_[i]->take())
-      dials_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
-                          TcpAddress{options_.listen_address, start.port},
-                          hello(peer, connection++, false), -1, std::move(start.fd));
-    surveys_[i].reset();
+    for (PathDiscovery::Start& start : path_discoveries_[i]->take())
+      connectors_.emplace_back(peer, endpoints_[static_cast<std::size_t>(peer)],
+                               TcpAddress{options_.listen_address, start.port},
+                               handshake(peer, connection++, false), -1, std::move(start.fd));
+    path_discoveries_[i].reset();
   }
-  std::erase(surveys_, nullptr);
+  std::erase(path_discoveries_, nullptr);
 }
 
 void Bootstrap::serve_dials(Seconds now) {
   std::vector<int> without_memory;
-  std::erase_if(dials_, [&](Dial& dial) {
-    if (dial.poll_fd() >= 0 && !ready_.has(dial.poll_fd())) return false;
-    const Dial::State state = dial.serve(now);
-    if (state == Dial::State::kGoesOn) return false;
-    Channel& channel = channels_[static_cast<std::size_t>(dial.peer())];
-    if (state == Dial::State::kNoSharedMemory) {
-      log_warning("coll: no shared memory with " + name(dial.peer()) + ", TCP is used instead");
-      without_memory.push_back(dial.peer());
-    } else if (dial.is_shared()) {
-      channel.segment = dial.take_segment();
+  std::erase_if(connectors_, [&](Connector& connector) {
+    if (connector.poll_fd() >= 0 && !ready_.has(connector.poll_fd())) return false;
+    const Connector::State state = connector.serve(now);
+    if (state == Connector::State::kInProgress) return false;
+    PeerChannel& channel = channels_[static_cast<std::size_t>(connector.peer())];
+    if (state == Connector::State::kNoSharedMemory) {
+      log_warning("coll: no shared memory with " + name(connector.peer()) +
+                  ", TCP is used instead");
+      without_memory.push_back(connector.peer());
+    } else if (connector.is_shared()) {
+      channel.segment = connector.take_segment();
       channel.is_creator = true;
-      channel.bell = dial.take_fd();
-      channel.shelf = dial.take_shelf();
+      channel.wake_socket = connector.take_fd();
+      channel.shared_segment = connector.take_shared_segment();
     } else {
-      os::UniqueFd& fd =
-          dial.connection() == 0 ? channel.tcp.control : channel.tcp.out[dial.connection() - 1];
-      fd = dial.take_fd();
-      tune_tcp(fd.get(), options_.peer_timeout.value, dial.connection() == 0);
+      os::UniqueFd& fd = connector.connection() == 0 ? channel.tcp.control
+                                                     : channel.tcp.out[connector.connection() - 1];
+      fd = connector.take_fd();
+      tune_tcp(fd.get(), options_.peer_timeout.value, connector.connection() == 0);
     }
     return true;
   });
@@ -242,52 +246,55 @@ void Bootstrap::serve_dials(Seconds now) {
 }
 
 // Why a caller may not come in.
-std::string Bootstrap::judge(const Hello& hello) const {
-  if (hello.token != options_.job_token) return "its job token is wrong";
-  if (hello.world_size != static_cast<std::uint32_t>(world_size_))
-    return "it counts " + std::to_string(hello.world_size) + " ranks, not " +
+std::string Bootstrap::check_admission(const RankHandshake& handshake) const {
+  if (handshake.token != options_.job_token) return "its job token is wrong";
+  if (handshake.world_size != static_cast<std::uint32_t>(world_size_))
+    return "it counts " + std::to_string(handshake.world_size) + " ranks, not " +
            std::to_string(world_size_);
-  if (hello.meeting != plan_.meeting) return "it means another meeting of these ranks";
+  if (handshake.rendezvous_id != plan_.rendezvous_id)
+    return "it means another meeting of these ranks";
   // Lower ranks come for data only.
-  const bool is_data = hello.connections != 0 && hello.connection != 0;
+  const bool is_data = handshake.connections != 0 && handshake.connection != 0;
   const auto own_rank = static_cast<std::uint32_t>(rank_);
-  if (hello.rank >= hello.world_size || hello.rank == own_rank ||
-      (hello.rank < own_rank && !is_data))
-    return "rank " + std::to_string(hello.rank) + " has no business here";
-  const Channel& channel = channels_[hello.rank];
-  constexpr std::uint32_t kDialledMax = kConnectionsMax + 1;  // one for control
-  if (hello.connections == 0) return channel.segment ? "its place is taken" : "";
-  if (channel.uses_rdma != (hello.connections == 1))
+  if (handshake.rank >= handshake.world_size || handshake.rank == own_rank ||
+      (handshake.rank < own_rank && !is_data))
+    return "rank " + std::to_string(handshake.rank) + " has no business here";
+  const PeerChannel& channel = channels_[handshake.rank];
+  constexpr std::uint32_t kConnectedMax = kConnectionsMax + 1;  // one for control
+  if (handshake.connections == 0) return channel.segment ? "its place is taken" : "";
+  if (channel.uses_rdma != (handshake.connections == 1))
     return channel.uses_rdma ? "it wants TCP where this rank wants RDMA"
                              : "it wants RDMA where this rank wants TCP";
-  if (channel.uses_rdma && hello.connection == 0)
+  if (channel.uses_rdma && handshake.connection == 0)
     return channel.tcp.control ? "its place is taken" : "";
-  if (hello.connections < 2 || hello.connections > kDialledMax ||
-      hello.connection >= hello.connections)
+  if (handshake.connections < 2 || handshake.connections > kConnectedMax ||
+      handshake.connection >= handshake.connections)
     return "its connection count is wrong";
   if (!is_data) return channel.tcp.control ? "its place is taken" : "";
   if (channel.tcp.in.empty()) return "";
-  if (channel.tcp.in.size() != hello.connections - 1) return "its connection count changed";
-  return channel.tcp.in[hello.connection - 1] ? "its place is taken" : "";
+  if (channel.tcp.in.size() != handshake.connections - 1) return "its connection count changed";
+  return channel.tcp.in[handshake.connection - 1] ? "its place is taken" : "";
 }
 
-void Bootstrap::serve_door(Seconds now) {
-  const auto judge_hello = [this](const Hello& hello) { return judge(hello); };
-  for (Arrival& arrival : door_.serve(now, ready_, judge_hello)) {
-    Channel& channel = channels_[arrival.hello.rank];
-    if (arrival.segment) {
-      channel.segment = std::move(arrival.segment);
-      channel.bell = std::move(arrival.fd);
-      channel.shelf = std::move(arrival.shelf);
+void Bootstrap::serve_listener(Seconds now) {
+  const auto check_handshake = [this](const RankHandshake& handshake) {
+    return check_admission(handshake);
+  };
+  for (AcceptedConnection& accepted : listener_.serve(now, ready_, check_handshake)) {
+    PeerChannel& channel = channels_[accepted.handshake.rank];
+    if (accepted.segment) {
+      channel.segment = std::move(accepted.segment);
+      channel.wake_socket = std::move(accepted.fd);
+      channel.shared_segment = std::move(accepted.shared_segment);
     } else {
-      tune_tcp(arrival.fd.get(), options_.peer_timeout.value, arrival.hello.connection == 0);
-      channel.tcp.in.resize(arrival.hello.connections - 1);
-      if (arrival.hello.connection == 0) {
+      tune_tcp(accepted.fd.get(), options_.peer_timeout.value, accepted.handshake.connection == 0);
+      channel.tcp.in.resize(accepted.handshake.connections - 1);
+      if (accepted.handshake.connection == 0) {
         const bool is_again = static_cast<bool>(channel.tcp.control);
-        channel.tcp.control = std::move(arrival.fd);
-        if (!is_again) survey(static_cast<int>(arrival.hello.rank));
+        channel.tcp.control = std::move(accepted.fd);
+        if (!is_again) discover_paths(static_cast<int>(accepted.handshake.rank));
       } else {
-        channel.tcp.in[arrival.hello.connection - 1] = std::move(arrival.fd);
+        channel.tcp.in[accepted.handshake.connection - 1] = std::move(accepted.fd);
       }
     }
   }
@@ -295,22 +302,22 @@ void Bootstrap::serve_door(Seconds now) {
 
 void Bootstrap::wait(Seconds limit) {
   std::vector<pollfd> fds;
-  door_.add_poll_fds(fds);
-  for (const Dial& dial : dials_)
-    if (dial.poll_fd() >= 0)
-      fds.push_back(
-          {dial.poll_fd(), static_cast<short>(dial.wants_to_write() ? POLLOUT : POLLIN), 0});
-  for (const auto& survey : surveys_)
-    survey->add_poll_fds(fds);
-  for (const Channel& channel : channels_)
-    if (const int fd = hang_up_fd(channel); fd >= 0) fds.push_back({fd, POLLRDHUP, 0});
+  listener_.add_poll_fds(fds);
+  for (const Connector& connector : connectors_)
+    if (connector.poll_fd() >= 0)
+      fds.push_back({connector.poll_fd(),
+                     static_cast<short>(connector.wants_to_write() ? POLLOUT : POLLIN), 0});
+  for (const auto& discovery : path_discoveries_)
+    discovery->add_poll_fds(fds);
+  for (const PeerChannel& channel : channels_)
+    if (const int fd = close_event_fd(channel); fd >= 0) fds.push_back({fd, POLLRDHUP, 0});
   ready_.wait(fds, std::clamp(limit, Seconds{0.0}, kPollTime));
 }
 
 std::vector<int> Bootstrap::missing() const {
   std::vector<int> ranks;
   for (int peer = 0; peer < world_size_; ++peer) {
-    const Channel& channel = channels_[static_cast<std::size_t>(peer)];
+    const PeerChannel& channel = channels_[static_cast<std::size_t>(peer)];
     if (peer == rank_ || channel.segment) continue;
     if (!is_whole(channel)) ranks.push_back(peer);
   }
@@ -323,68 +330,68 @@ Error Bootstrap::describe_missing(const std::vector<int>& absent) const {
   for (const int peer : absent)
     names.push_back(name(peer));
   return {Code::kTimeout, join(names, ", ") + ": no connection within " +
-                              format_seconds(meeting_patience(options_)) +
+                              format_seconds(rendezvous_timeout(options_)) +
                               "; see whether it runs and can be reached"};
 }
 
 // Whether all can still come: those that are connected live, the others have a door.
 Status Bootstrap::look_after(const std::vector<int>& absent, Seconds now) {
   for (int peer = 0; peer < world_size_; ++peer) {
-    Channel& channel = channels_[static_cast<std::size_t>(peer)];
-    const int fd = hang_up_fd(channel);
+    PeerChannel& channel = channels_[static_cast<std::size_t>(peer)];
+    const int fd = close_event_fd(channel);
     if (fd < 0 || !ready_.has(fd)) continue;
-    if (const auto reason = read_farewell(channel)) return *reason;
+    if (const auto reason = read_abort_message(channel)) return *reason;
     return Error{Code::kUnavailable,
                  name(peer) + ": connection lost while the ranks were connecting"};
   }
   for (const int peer : absent) {
-    if (knocks_.size() == kKnocksAtOnce) break;
-    const auto is_of_peer = [&](const Knock& knock) { return knock.peer() == peer; };
-    if (std::any_of(knocks_.begin(), knocks_.end(), is_of_peer)) continue;
-    const Endpoint& to = endpoints_[static_cast<std::size_t>(peer)];
-    knocks_.emplace_back(peer, to, options_.listen_address, to.server == options_.server);
+    if (liveness_probes_.size() == kLivenessProbesAtOnce) break;
+    const auto is_of_peer = [&](const LivenessProbe& probe) { return probe.peer() == peer; };
+    if (std::any_of(liveness_probes_.begin(), liveness_probes_.end(), is_of_peer)) continue;
+    const PeerEndpoint& to = endpoints_[static_cast<std::size_t>(peer)];
+    liveness_probes_.emplace_back(peer, to, options_.listen_address, to.server == options_.server);
   }
-  std::erase_if(knocks_, [&](const Knock& knock) {
-    return hang_up_fd(channels_[static_cast<std::size_t>(knock.peer())]) >= 0;
+  std::erase_if(liveness_probes_, [&](const LivenessProbe& probe) {
+    return close_event_fd(channels_[static_cast<std::size_t>(probe.peer())]) >= 0;
   });
-  for (Knock& knock : knocks_)
-    if (knock.finds_it_gone(now))
+  for (LivenessProbe& probe : liveness_probes_)
+    if (probe.finds_peer_gone(now))
       return Error{Code::kUnavailable,
-                   name(knock.peer()) + ": nobody answers at its address: its process has ended"};
+                   name(probe.peer()) + ": nobody answers at its address: its process has ended"};
   return {};
 }
 
 Error Bootstrap::give_up(const Error& error) {
-  for (Channel& channel : channels_)
-    say_farewell(channel, error);
+  for (PeerChannel& channel : channels_)
+    send_abort_message(channel, error);
   return error;
 }
 
-Result<Meeting> Bootstrap::meet_all() {
-  const Seconds deadline = os::monotonic_now() + meeting_patience(options_);
+Result<RendezvousResult> Bootstrap::connect_all() {
+  const Seconds deadline = os::monotonic_now() + rendezvous_timeout(options_);
   for (std::vector<int> absent = missing(); !absent.empty(); absent = missing()) {
     const Seconds now = os::monotonic_now();
     if (now >= deadline) return give_up(describe_missing(absent));
-    if (plan_.is_off && plan_.is_off())
+    if (plan_.is_cancelled && plan_.is_cancelled())
       return give_up({Code::kUnavailable, "another rank gave the meeting up"});
     const Status all_well = look_after(absent, now);
     if (!all_well) return give_up(all_well.error());
-    serve_door(now);
+    serve_listener(now);
     serve_surveys(now);
     serve_dials(now);
     if (!missing().empty()) wait(deadline - now);
   }
-  shelf_.close_fd();
-  Meeting meeting{.channels = std::move(channels_),
-                  .names = {},
-                  .endpoints = endpoints_,
-                  .shelf = std::move(shelf_),
-                  .ways = ways_,
-                  .rdma = std::move(rdma_)};
-  meeting.names.reserve(endpoints_.size());
+  shared_segment_.close_fd();
+  RendezvousResult rendezvous{.channels = std::move(channels_),
+                              .names = {},
+                              .endpoints = endpoints_,
+                              .shared_segment = std::move(shared_segment_),
+                              .paths = paths_,
+                              .rdma = std::move(rdma_)};
+  rendezvous.names.reserve(endpoints_.size());
   for (int peer = 0; peer < world_size_; ++peer)
-    meeting.names.push_back(name(peer));
-  return meeting;
+    rendezvous.names.push_back(name(peer));
+  return rendezvous;
 }
 
 std::string Bootstrap::name(int peer) const {
@@ -393,16 +400,17 @@ std::string Bootstrap::name(int peer) const {
 }
 
 // A closed one where it cannot be had: collectives inside a server then go by messages.
-Shelf make_shelf() {
-  auto shelf = Shelf::create();
-  if (shelf) return std::move(*shelf);
-  log_warning("coll: collectives inside the server will be slow: " + shelf.error().message);
+SharedSegment make_shared_segment() {
+  auto shared_segment = SharedSegment::create();
+  if (shared_segment) return std::move(*shared_segment);
+  log_warning("coll: collectives inside the server will be slow: " +
+              shared_segment.error().message);
   return {};
 }
 
 }  // namespace
 
-std::string name_of(int rank, const Options& options) {
+std::string name_of(int rank, const CommunicatorOptions& options) {
   const auto index = static_cast<std::size_t>(rank);
   return index < options.rank_names.size() ? options.rank_names[index]
                                            : "rank " + std::to_string(rank);
@@ -412,7 +420,8 @@ namespace {
 
 // Null where RDMA is not used; an error where it has to be. `host`: whose device it is, for
 // messages.
-Result<std::shared_ptr<VerbsDevice>> open_rdma(const std::string& host, const Options& options) {
+Result<std::shared_ptr<VerbsDevice>> open_rdma(const std::string& host,
+                                               const CommunicatorOptions& options) {
   if (options.rdma == Rdma::kOff) return std::shared_ptr<VerbsDevice>();
   auto device = open_verbs(options.listen_address);
   if (device) return device;
@@ -426,41 +435,46 @@ Result<std::shared_ptr<VerbsDevice>> open_rdma(const std::string& host, const Op
 
 }  // namespace
 
-Seconds meeting_patience(const Options& options) {
+Seconds rendezvous_timeout(const CommunicatorOptions& options) {
   return options.peer_timeout + kPatience;
 }
 
-Result<Entrance> open_entrance(const std::string& host, bool has_shelf, const Options& options) {
+Result<ListenEndpoint> open_listen_endpoint(const std::string& host, bool has_shared_segment,
+                                            const CommunicatorOptions& options) {
   if (options.job_token.size() > kTokenBytesMax)
     return Error{Code::kInvalidInput, "the job token is longer than " +
                                           std::to_string(kTokenBytesMax) + " bytes: shorten it"};
   REGATTA_TRY(rdma, open_rdma(host, options));
-  Shelf shelf = has_shelf ? make_shelf() : Shelf();
-  REGATTA_TRY(door, Door::open(host, options.listen_address, shelf.fd()));
+  SharedSegment shared_segment = has_shared_segment ? make_shared_segment() : SharedSegment();
+  REGATTA_TRY(listener, BootstrapListener::open(host, options.listen_address, shared_segment.fd()));
   std::string endpoint = format_endpoint({.address = options.listen_address,
-                                          .port = door.port(),
-                                          .unix_name = door.unix_name(),
+                                          .port = listener.port(),
+                                          .unix_name = listener.unix_name(),
                                           .link_rate = options.link_rate,
                                           .has_rdma = rdma != nullptr,
                                           .server = options.server});
-  return Entrance{std::move(shelf), std::move(door), std::move(rdma), std::move(endpoint)};
+  return ListenEndpoint{std::move(shared_segment), std::move(listener), std::move(rdma),
+                        std::move(endpoint)};
 }
 
-Result<Meeting> meet(Entrance entrance, const MeetingPlan& plan, const Options& options) {
-  Bootstrap bootstrap(std::move(entrance), plan, options);
+Result<RendezvousResult> run_rendezvous(ListenEndpoint listen_endpoint, const RendezvousPlan& plan,
+                                        const CommunicatorOptions& options) {
+  Bootstrap bootstrap(std::move(listen_endpoint), plan, options);
   REGATTA_TRY_DO(bootstrap.read_endpoints());
-  return bootstrap.meet_all();
+  return bootstrap.connect_all();
 }
 
-Result<Meeting> meet(int rank, int world_size, const Exchange& exchange, const Options& options) {
-  REGATTA_TRY(entrance, open_entrance(name_of(rank, options), world_size > 1, options));
-  REGATTA_TRY(texts, exchange(entrance.endpoint));
+Result<RendezvousResult> run_rendezvous(int rank, int world_size, const Exchange& exchange,
+                                        const CommunicatorOptions& options) {
+  REGATTA_TRY(listen_endpoint,
+              open_listen_endpoint(name_of(rank, options), world_size > 1, options));
+  REGATTA_TRY(texts, exchange(listen_endpoint.endpoint));
   if (texts.size() != static_cast<std::size_t>(world_size))
     return Error{Code::kInvalidInput, "the exchange gave " + std::to_string(texts.size()) +
                                           " endpoints for " + std::to_string(world_size) +
                                           " ranks: give one for each rank, in rank order"};
-  const MeetingPlan plan{.rank = rank, .endpoints = std::move(texts), .is_off = {}};
-  return meet(std::move(entrance), plan, options);
+  const RendezvousPlan plan{.rank = rank, .endpoints = std::move(texts), .is_cancelled = {}};
+  return run_rendezvous(std::move(listen_endpoint), plan, options);
 }
 
 }  // namespace regatta::comm

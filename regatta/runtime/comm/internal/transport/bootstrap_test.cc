@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 #include "regatta/base/os/clock.h"
-#include "regatta/runtime/comm/hello.h"
+#include "regatta/runtime/comm/handshake.h"
 #include "regatta/runtime/comm/internal/transport/socket.h"
 #include "regatta/runtime/comm/test_world.h"
 
@@ -21,7 +21,7 @@ namespace {
 // Calls the rank at `endpoint`, says `bytes` and returns the connection.
 os::UniqueFd call(const std::string& endpoint, const std::vector<std::byte>& bytes) {
   const auto to = parse_endpoint(endpoint);
-  auto fd = dial_tcp({.address = "127.0.0.1"}, {to->address, to->port});
+  auto fd = connect_tcp({.address = "127.0.0.1"}, {to->address, to->port});
   pollfd ready{fd->get(), POLLOUT, 0};
   poll(&ready, 1, 1000);
   EXPECT_EQ(send(fd->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
@@ -37,7 +37,7 @@ bool is_closed_by_peer(const os::UniqueFd& fd) {
 }
 
 TEST(Bootstrap, RefusesStrangersAndLosesNothing) {
-  for (const Layout layout : {Layout::kTcp, Layout::kShm}) {
+  for (const TestLayout layout : {TestLayout::kTcp, TestLayout::kShm}) {
     LocalExchange exchange(3);
     std::vector<std::thread> threads;
     threads.reserve(3);
@@ -47,17 +47,17 @@ TEST(Bootstrap, RefusesStrangersAndLosesNothing) {
         const auto with_strangers =
             [&](const std::string& mine) -> Result<std::vector<std::string>> {
           REGATTA_TRY(texts, exchange.of(rank)(mine));
-          const Hello hello{
+          const RankHandshake handshake{
               .rank = 2, .world_size = 3, .connection = 0, .connections = 3, .token = "test"};
           if (rank != 2) return texts;
-          Hello wrong_token = hello;
+          RankHandshake wrong_token = handshake;
           wrong_token.token = "guess";
-          Hello wrong_world = hello;
+          RankHandshake wrong_world = handshake;
           wrong_world.world_size = 4;
-          Hello wrong_rank = hello;
+          RankHandshake wrong_rank = handshake;
           wrong_rank.rank = 0;
-          for (const Hello& wrong : {wrong_token, wrong_world, wrong_rank})
-            strangers.push_back(call(texts[0], encode_hello(wrong)));
+          for (const RankHandshake& wrong : {wrong_token, wrong_world, wrong_rank})
+            strangers.push_back(call(texts[0], encode_handshake(wrong)));
           strangers.push_back(call(texts[0], std::vector<std::byte>(64, std::byte{'x'})));
           strangers.push_back(call(texts[0], {std::byte{1}}));  // says nothing more
           return texts;
@@ -84,18 +84,19 @@ struct Stranger {
 };
 
 std::vector<Stranger> all_strangers() {
-  const Hello right{.rank = 2, .world_size = 3, .connection = 0, .connections = 3, .token = "test"};
+  const RankHandshake right{
+      .rank = 2, .world_size = 3, .connection = 0, .connections = 3, .token = "test"};
   const auto with = [&](auto change) {
-    Hello hello = right;
-    change(hello);
-    return encode_hello(hello);
+    RankHandshake handshake = right;
+    change(handshake);
+    return encode_handshake(handshake);
   };
-  std::vector<std::byte> old_version = encode_hello(right);
+  std::vector<std::byte> old_version = encode_handshake(right);
   old_version[8] = std::byte{1};
-  std::vector<std::byte> long_token = encode_hello(right);
+  std::vector<std::byte> long_token = encode_handshake(right);
   long_token[38] = std::byte{1};
   const std::vector<std::byte> garbage(300, std::byte{0xa5});
-  const std::vector<std::byte> whole = encode_hello(right);
+  const std::vector<std::byte> whole = encode_handshake(right);
   const std::vector<std::byte> half(whole.begin(), whole.begin() + 20);
   const std::string web = "GET / HTTP/1.1\r\nHost: regatta\r\n\r\n";
   const auto* web_bytes = reinterpret_cast<const std::byte*>(web.data());
@@ -105,16 +106,19 @@ std::vector<Stranger> all_strangers() {
       {old_version, false, "it speaks another version of this protocol"},
       {long_token, false, "its job token is too long"},
       {half, false, "it closed the connection before it showed a job token"},
-      {with([](Hello& h) { h.token = "guess"; }), false, "its job token is wrong"},
-      {with([](Hello& h) { h.token = ""; }), false, "its job token is wrong"},
-      {with([](Hello& h) { h.world_size = 4; }), false, "it counts 4 ranks, not 3"},
-      {with([](Hello& h) { h.rank = 0; }), false, "rank 0 has no business here"},
-      {with([](Hello& h) { h.rank = 3; }), false, "rank 3 has no business here"},
-      {with([](Hello& h) { h.connections = 1; }), false, "it wants RDMA where this rank wants TCP"},
-      {with([](Hello& h) { h.meeting = 9; }), false, "it means another meeting of these ranks"},
-      {with([](Hello& h) { h.connections = 1U << 30; }), false, "its connection count is wrong"},
-      {with([](Hello& h) { h.connection = 77; }), false, "its connection count is wrong"},
-      {with([](Hello& h) { h.connections = 0; }), false, "it came by the wrong door"},
+      {with([](RankHandshake& h) { h.token = "guess"; }), false, "its job token is wrong"},
+      {with([](RankHandshake& h) { h.token = ""; }), false, "its job token is wrong"},
+      {with([](RankHandshake& h) { h.world_size = 4; }), false, "it counts 4 ranks, not 3"},
+      {with([](RankHandshake& h) { h.rank = 0; }), false, "rank 0 has no business here"},
+      {with([](RankHandshake& h) { h.rank = 3; }), false, "rank 3 has no business here"},
+      {with([](RankHandshake& h) { h.connections = 1; }), false,
+       "it wants RDMA where this rank wants TCP"},
+      {with([](RankHandshake& h) { h.rendezvous_id = 9; }), false,
+       "it means another meeting of these ranks"},
+      {with([](RankHandshake& h) { h.connections = 1U << 30; }), false,
+       "its connection count is wrong"},
+      {with([](RankHandshake& h) { h.connection = 77; }), false, "its connection count is wrong"},
+      {with([](RankHandshake& h) { h.connections = 0; }), false, "it came by the wrong door"},
       {whole, true, "it came by the wrong door"},
       {garbage, true, "it does not speak this protocol"},
   };
@@ -122,7 +126,7 @@ std::vector<Stranger> all_strangers() {
 
 os::UniqueFd call_as(const Stranger& stranger, const std::string& endpoint) {
   if (!stranger.is_shared) return call(endpoint, stranger.bytes);
-  auto fd = dial_unix(parse_endpoint(endpoint)->unix_name);
+  auto fd = connect_unix(parse_endpoint(endpoint)->unix_name);
   EXPECT_EQ(send(fd->get(), stranger.bytes.data(), stranger.bytes.size(), MSG_NOSIGNAL),
             static_cast<ssize_t>(stranger.bytes.size()));
   return std::move(*fd);
@@ -148,8 +152,8 @@ TEST(Bootstrap, RefusesEveryWrongPeerWithALogLineAndGoesOn) {
         }
         return texts;
       };
-      auto world =
-          Communicator::connect(Rank{rank}, 3, after_strangers, test_options(Layout::kMixed, rank));
+      auto world = Communicator::connect(Rank{rank}, 3, after_strangers,
+                                         test_options(TestLayout::kMixed, rank));
       ASSERT_TRUE(world) << world.error().message;
       int sum = rank;
       EXPECT_TRUE(world->all_reduce(&sum, &sum, 1, DataType::kI32, ReduceOp::kSum).wait());
@@ -176,7 +180,7 @@ TEST(Bootstrap, NamesTheMissingRanksInTime) {
   threads.reserve(3);
   for (int rank = 0; rank < 2; ++rank)
     threads.emplace_back([&, rank] {
-      Options options = test_options(Layout::kTcp, rank);
+      CommunicatorOptions options = test_options(TestLayout::kTcp, rank);
       options.peer_timeout = Seconds{0.5};
       options.rank_names = {"rank 0 (a)", "rank 1 (b)", "rank 2 (c)"};
       const auto world = Communicator::connect(Rank{rank}, 3, exchange.of(rank), options);
@@ -187,10 +191,10 @@ TEST(Bootstrap, NamesTheMissingRanksInTime) {
                 "reached");
     });
   // It gives an endpoint and is never seen again, though its process lives.
-  const auto door = listen_tcp("127.0.0.1");
-  ASSERT_TRUE(door);
+  const auto listener = listen_tcp("127.0.0.1");
+  ASSERT_TRUE(listener);
   const auto texts = exchange.of(2)(format_endpoint(
-      {.address = "127.0.0.1", .port = door->port, .unix_name = "", .server = "s2"}));
+      {.address = "127.0.0.1", .port = listener->port, .unix_name = "", .server = "s2"}));
   EXPECT_TRUE(texts);
   for (std::thread& thread : threads)
     thread.join();
@@ -209,15 +213,15 @@ TEST(Bootstrap, NamesARankWhoseProcessEndedSoonToAllOthers) {
         if (rank == dead) {
           std::uint16_t port = 0;
           {
-            const auto door = listen_tcp("127.0.0.1");
-            ASSERT_TRUE(door);
-            port = door->port;
+            const auto listener = listen_tcp("127.0.0.1");
+            ASSERT_TRUE(listener);
+            port = listener->port;
           }
           EXPECT_TRUE(exchange.of(rank)(format_endpoint(
               {.address = "127.0.0.1", .port = port, .unix_name = "gone", .server = "s0"})));
           return;
         }
-        const Options options = test_options(Layout::kShm, rank);
+        const CommunicatorOptions options = test_options(TestLayout::kShm, rank);
         const auto world = Communicator::connect(Rank{rank}, 4, exchange.of(rank), options);
         ASSERT_FALSE(world);
         EXPECT_EQ(world.error().code, Code::kUnavailable);
@@ -243,7 +247,7 @@ TEST(Bootstrap, FallsBackToTcpWhenSharedMemoryIsOutOfReach) {
         return exchange.of(rank)(format_endpoint(*endpoint));
       };
       auto world =
-          Communicator::connect(Rank{rank}, 2, misleading, test_options(Layout::kShm, rank));
+          Communicator::connect(Rank{rank}, 2, misleading, test_options(TestLayout::kShm, rank));
       ASSERT_TRUE(world) << world.error().message;
       std::vector<int> data(50000, rank);
       EXPECT_TRUE(

@@ -6,11 +6,11 @@
 #include <deque>
 #include <string_view>
 
-#include "regatta/runtime/comm/internal/transport/link.h"
+#include "regatta/runtime/comm/internal/transport/peer_link.h"
 
 namespace regatta::comm {
 
-class SelfLink : public Link {
+class SelfLink : public PeerLink {
  public:
   SelfLink(int self, LinkSink& sink) : self_(self), sink_(sink) {}
 

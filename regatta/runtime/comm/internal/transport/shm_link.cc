@@ -20,13 +20,14 @@ constexpr int kRecordsPerTurn = 16;
 
 }  // namespace
 
-ShmLink::ShmLink(int peer, ShmSegment segment, bool is_creator, os::UniqueFd bell, LinkSink& sink)
+ShmLink::ShmLink(int peer, RingSegment segment, bool is_creator, os::UniqueFd wake_socket,
+                 LinkSink& sink)
     : peer_(peer),
       sink_(sink),
       segment_(std::move(segment)),
       writer_(segment_.writer(is_creator ? 0 : 1)),
       reader_(segment_.reader(is_creator ? 1 : 0)),
-      bell_(std::move(bell)) {
+      wake_socket_(std::move(wake_socket)) {
   segment_.close_fd();
 }
 
@@ -55,7 +56,7 @@ bool ShmLink::write_some() {
     if (!slot) return moved;
     if (!control.text.empty()) std::memcpy(slot->payload, control.text.data(), control.text.size());
     control.header.payload_bytes = static_cast<std::uint32_t>(control.text.size());
-    if (writer_.publish(control.header)) ring_bell();
+    if (writer_.publish(control.header)) wake_peer();
     controls_.pop_front();
     moved = true;
   }
@@ -77,7 +78,7 @@ bool ShmLink::write_fragment(OutMessage& message) {
                             .offset = message.cut,
                             .payload_bytes = static_cast<std::uint32_t>(slot->bytes),
                             .call = message.call};
-  if (writer_.publish(header)) ring_bell();
+  if (writer_.publish(header)) wake_peer();
   message.cut += slot->bytes;
   message.written = message.cut;
   const std::size_t bytes = slot->bytes;
@@ -96,7 +97,7 @@ bool ShmLink::read_some() {
     }
     if (!record->has_value()) return moved;
     sink_.arrived(peer_, (*record)->header, (*record)->payload);
-    if (reader_.pop()) ring_bell();
+    if (reader_.pop()) wake_peer();
     moved = true;
   }
   return moved;
@@ -117,7 +118,7 @@ void ShmLink::disarm() {
 void ShmLink::on_event(int /*slot*/, std::uint32_t events) {
   char rings[64];
   for (;;) {
-    const ssize_t got = recv(bell_.get(), rings, sizeof rings, MSG_DONTWAIT);
+    const ssize_t got = recv(wake_socket_.get(), rings, sizeof rings, MSG_DONTWAIT);
     if (got > 0) continue;
     if (got < 0 && errno == EINTR) continue;
     if (got == 0 || errno != EAGAIN) peer_closed_ = true;
@@ -136,13 +137,13 @@ bool ShmLink::is_flushed() {
 }
 
 void ShmLink::shut_down() {
-  if (bell_) shutdown(bell_.get(), SHUT_WR);
+  if (wake_socket_) shutdown(wake_socket_.get(), SHUT_WR);
 }
 
-void ShmLink::ring_bell() {
+void ShmLink::wake_peer() {
   // A full socket means rings that were not heard yet: they will do.
   const char ring = 1;
-  while (send(bell_.get(), &ring, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  while (send(wake_socket_.get(), &ring, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EINTR) {
   }
 }
 

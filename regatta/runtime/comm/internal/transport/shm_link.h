@@ -1,6 +1,6 @@
 // comm/internal/transport/shm_link.h: the way to a rank of the same server: two rings in shared
-// memory, and a unix socket as the bell that wakes the other side and tells that its process is
-// gone.
+// memory, and a unix socket as the wake-up socket that wakes the other side and tells that its
+// process is gone.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 #include <string_view>
 
 #include "regatta/base/os/unique_fd.h"
-#include "regatta/runtime/comm/internal/transport/link.h"
+#include "regatta/runtime/comm/internal/transport/peer_link.h"
 #include "regatta/runtime/comm/internal/transport/shm_ring.h"
 
 namespace regatta::comm {
 
-class ShmLink : public Link {
+class ShmLink : public PeerLink {
  public:
   // The creator of the segment writes direction 0.
-  ShmLink(int peer, ShmSegment segment, bool is_creator, os::UniqueFd bell, LinkSink& sink);
+  ShmLink(int peer, RingSegment segment, bool is_creator, os::UniqueFd wake_socket, LinkSink& sink);
 
-  std::vector<int> fds() const override { return {bell_.get()}; }
+  std::vector<int> fds() const override { return {wake_socket_.get()}; }
   void post_control(const PacketHeader& header, std::string_view text) override;
   void post_message(OutMessage& message) override;
   bool progress() override;
@@ -40,18 +40,18 @@ class ShmLink : public Link {
   bool write_some();
   bool read_some();
   bool write_fragment(OutMessage& message);
-  void ring_bell();
+  void wake_peer();
   void lose(std::string_view reason);
 
   int peer_;
   LinkSink& sink_;
-  ShmSegment segment_;
+  RingSegment segment_;
   RingWriter writer_;
   RingReader reader_;
-  os::UniqueFd bell_;
+  os::UniqueFd wake_socket_;
   std::deque<Control> controls_;
   std::deque<OutMessage*> messages_;
-  bool peer_closed_ = false;  // the bell's other end is closed
+  bool peer_closed_ = false;  // the wake-up socket's other end is closed
   bool lost_ = false;
 };
 

@@ -113,7 +113,7 @@ void RingReader::wake() {
   control_->reader_sleeps.store(0, std::memory_order_relaxed);
 }
 
-Result<ShmSegment> ShmSegment::create() {
+Result<RingSegment> RingSegment::create() {
   os::UniqueFd fd(memfd_create("regatta-coll", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return os::errno_error("create shared memory");
   if (ftruncate(fd.get(), static_cast<off_t>(kSegmentBytes)) != 0)
@@ -124,7 +124,7 @@ Result<ShmSegment> ShmSegment::create() {
   return map(std::move(fd));
 }
 
-Result<ShmSegment> ShmSegment::open(os::UniqueFd fd) {
+Result<RingSegment> RingSegment::open(os::UniqueFd fd) {
   struct stat status {};
   if (fstat(fd.get(), &status) != 0) return os::errno_error("look at shared memory");
   const int seals = fcntl(fd.get(), F_GET_SEALS);
@@ -135,39 +135,39 @@ Result<ShmSegment> ShmSegment::open(os::UniqueFd fd) {
   return map(std::move(fd));
 }
 
-Result<ShmSegment> ShmSegment::map(os::UniqueFd fd) {
+Result<RingSegment> RingSegment::map(os::UniqueFd fd) {
   void* memory = mmap(nullptr, kSegmentBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return os::errno_error("map shared memory");
-  return ShmSegment(std::move(fd), static_cast<std::byte*>(memory));
+  return RingSegment(std::move(fd), static_cast<std::byte*>(memory));
 }
 
-ShmSegment::ShmSegment(ShmSegment&& other) noexcept
+RingSegment::RingSegment(RingSegment&& other) noexcept
     : fd_(std::move(other.fd_)), memory_(std::exchange(other.memory_, nullptr)) {}
 
-ShmSegment& ShmSegment::operator=(ShmSegment&& other) noexcept {
+RingSegment& RingSegment::operator=(RingSegment&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(memory_, other.memory_);
   return *this;
 }
 
-ShmSegment::~ShmSegment() {
+RingSegment::~RingSegment() {
   if (memory_ != nullptr) munmap(memory_, kSegmentBytes);
 }
 
-RingControl* ShmSegment::control(int direction) {
+RingControl* RingSegment::control(int direction) {
   return reinterpret_cast<RingControl*>(memory_ +
                                         kControlBytes * static_cast<std::size_t>(direction));
 }
 
-std::byte* ShmSegment::data(int direction) {
+std::byte* RingSegment::data(int direction) {
   return memory_ + 2 * kControlBytes + kRingBytes * static_cast<std::size_t>(direction);
 }
 
-RingWriter ShmSegment::writer(int direction) {
+RingWriter RingSegment::writer(int direction) {
   return {control(direction), data(direction)};
 }
 
-RingReader ShmSegment::reader(int direction) {
+RingReader RingSegment::reader(int direction) {
   return {control(direction), data(direction)};
 }
 

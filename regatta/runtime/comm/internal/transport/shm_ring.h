@@ -78,14 +78,14 @@ class RingReader {
 };
 
 // Both directions between two ranks: an unnamed, sealed memory file that ends with its users.
-class ShmSegment {
+class RingSegment {
  public:
-  static Result<ShmSegment> create();
+  static Result<RingSegment> create();
   // Maps a peer's segment; kInvalidInput when it is no sealed file of the right size.
-  static Result<ShmSegment> open(os::UniqueFd fd);
-  ShmSegment(ShmSegment&& other) noexcept;
-  ShmSegment& operator=(ShmSegment&& other) noexcept;
-  ~ShmSegment();
+  static Result<RingSegment> open(os::UniqueFd fd);
+  RingSegment(RingSegment&& other) noexcept;
+  RingSegment& operator=(RingSegment&& other) noexcept;
+  ~RingSegment();
 
   int fd() const { return fd_.get(); }
   // The mapping keeps the memory; the descriptor is not needed any more.
@@ -95,8 +95,8 @@ class ShmSegment {
   RingReader reader(int direction);
 
  private:
-  ShmSegment(os::UniqueFd fd, std::byte* memory) : fd_(std::move(fd)), memory_(memory) {}
-  static Result<ShmSegment> map(os::UniqueFd fd);
+  RingSegment(os::UniqueFd fd, std::byte* memory) : fd_(std::move(fd)), memory_(memory) {}
+  static Result<RingSegment> map(os::UniqueFd fd);
   RingControl* control(int direction);
   std::byte* data(int direction);
 

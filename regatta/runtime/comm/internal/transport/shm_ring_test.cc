@@ -25,7 +25,7 @@ PacketHeader data_header(std::size_t payload) {
 }
 
 struct Ring {
-  ShmSegment segment = *ShmSegment::create();
+  RingSegment segment = *RingSegment::create();
   RingWriter writer = segment.writer(0);
   RingReader reader = segment.reader(0);
 
@@ -117,10 +117,10 @@ TEST(ShmRing, RefusesBytesThatAreNoHeader) {
   EXPECT_EQ(record.error().code, Code::kInvalidInput);
 }
 
-TEST(ShmSegment, OfAnotherSizeIsRefused) {
+TEST(RingSegment, OfAnotherSizeIsRefused) {
   auto other = os::UniqueFd(::memfd_create("other", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(::ftruncate(other.get(), 4096), 0);
-  const auto opened = ShmSegment::open(std::move(other));
+  const auto opened = RingSegment::open(std::move(other));
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::kInvalidInput);
 }

@@ -146,7 +146,7 @@ std::string random_unix_name() {
   return fmt::format("regatta-coll-{:016x}{:016x}", bits[0], bits[1]);
 }
 
-Result<os::UniqueFd> dial_tcp(const TcpAddress& from, const TcpAddress& to, int hops) {
+Result<os::UniqueFd> connect_tcp(const TcpAddress& from, const TcpAddress& to, int hops) {
   REGATTA_TRY(source, parse_address(from.address, from.port));
   REGATTA_TRY(target, parse_address(to.address, to.port));
   os::UniqueFd fd = make_socket(target.family());
@@ -170,7 +170,7 @@ Result<os::UniqueFd> dial_tcp(const TcpAddress& from, const TcpAddress& to, int 
   return fd;
 }
 
-Result<os::UniqueFd> dial_unix(const std::string& name) {
+Result<os::UniqueFd> connect_unix(const std::string& name) {
   os::UniqueFd fd = make_socket(AF_UNIX);
   Address to = abstract_address(name);
   if (!fd || !has_begun(connect(fd.get(), to.get(), to.length)))

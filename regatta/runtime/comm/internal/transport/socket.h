@@ -38,8 +38,8 @@ struct TcpAddress {
 // `from`: port 0 is any free one; another must be at an address of the family of `to`, which is
 // kInvalidInput otherwise. `hops`: only the first `hops` - 1 routers pass its packets on, the next
 // one answers that their time is exceeded (RFC 792); 0: as many as it takes.
-Result<os::UniqueFd> dial_tcp(const TcpAddress& from, const TcpAddress& to, int hops = 0);
-Result<os::UniqueFd> dial_unix(const std::string& name);
+Result<os::UniqueFd> connect_tcp(const TcpAddress& from, const TcpAddress& to, int hops = 0);
+Result<os::UniqueFd> connect_unix(const std::string& name);
 int connect_error(int fd);  // errno value, 0 when connected
 // How an attempt with few hops ended, once its descriptor polls ready; asked once.
 struct AttemptEnd {

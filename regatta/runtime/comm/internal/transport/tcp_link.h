@@ -14,14 +14,14 @@
 #include <vector>
 
 #include "regatta/base/os/unique_fd.h"
-#include "regatta/runtime/comm/internal/transport/channel.h"
-#include "regatta/runtime/comm/internal/transport/link.h"
+#include "regatta/runtime/comm/internal/transport/peer_channel.h"
+#include "regatta/runtime/comm/internal/transport/peer_link.h"
 
 namespace regatta::comm {
 
 inline constexpr std::size_t kControlBytesMax = std::size_t{8} << 10;
 
-class TcpLink : public Link {
+class TcpLink : public PeerLink {
  public:
   // All connected and non-blocking. Without data connections it takes packets without data only.
   TcpLink(int peer, TcpConnections connections, LinkSink& sink);

@@ -8,7 +8,7 @@
 
 #include "regatta/base/core/result.h"
 #include "regatta/base/os/unique_fd.h"
-#include "regatta/runtime/comm/internal/transport/link.h"
+#include "regatta/runtime/comm/internal/transport/peer_link.h"
 
 namespace regatta::comm {
 
@@ -29,6 +29,6 @@ struct VerbsLinkSetup {
   std::shared_ptr<VerbsDevice> device;
   int queue_pairs = 1;  // the smaller of what the two ends give counts
 };
-Result<std::unique_ptr<Link>> make_verbs_link(VerbsLinkSetup setup, LinkSink& sink);
+Result<std::unique_ptr<PeerLink>> make_verbs_link(VerbsLinkSetup setup, LinkSink& sink);
 
 }  // namespace regatta::comm

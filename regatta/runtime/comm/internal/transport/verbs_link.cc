@@ -90,22 +90,22 @@ void VerbsLink::post_grant(const PacketHeader& header, std::byte* place) {
         {.data = place, .bytes = header.message_bytes, .is_writable = true}, header.key);
     // Memory that cannot be registered gets its message through slots.
     if (memory) {
-      if (free_landings_.empty()) {
-        free_landings_.push_back(static_cast<std::uint32_t>(landings_.size()));
-        landings_.emplace_back();
+      if (free_incoming_writes_.empty()) {
+        free_incoming_writes_.push_back(static_cast<std::uint32_t>(incoming_writes_.size()));
+        incoming_writes_.emplace_back();
       }
-      const std::uint32_t number = free_landings_.back();
-      free_landings_.pop_back();
+      const std::uint32_t number = free_incoming_writes_.back();
+      free_incoming_writes_.pop_back();
       const auto bytes = rdma::encode_place({.address = reinterpret_cast<std::uint64_t>(place),
                                              .key = memory->keys().remote,
                                              .landing = number});
       text = text_of(bytes);
-      landings_[number] = {.key = header.key,
-                           .place = place,
-                           .bytes = header.message_bytes,
-                           .received = 0,
-                           .call = header.call,
-                           .memory = std::move(*memory)};
+      incoming_writes_[number] = {.key = header.key,
+                                  .place = place,
+                                  .bytes = header.message_bytes,
+                                  .received = 0,
+                                  .call = header.call,
+                                  .memory = std::move(*memory)};
     }
   }
   controls_.emplace_back(header, std::move(text));
@@ -118,7 +118,7 @@ void VerbsLink::post_message(OutMessage& message) {
     small_.push_back(&message);
     return;
   }
-  auto bulk = std::make_shared<Bulk>();
+  auto bulk = std::make_shared<LargeMessage>();
   bulk->message = &message;
   if (message.bytes > kCopiedBytesMax) {
     auto memory =
@@ -169,7 +169,7 @@ bool VerbsLink::write_next() {
     return true;
   }
   if (bulk_.empty() || in_flight_[next_queue()] >= kInFlightMax) return false;
-  write_bulk(std::shared_ptr<Bulk>(bulk_.front()));
+  write_bulk(std::shared_ptr<LargeMessage>(bulk_.front()));
   return true;
 }
 
@@ -184,7 +184,7 @@ std::size_t VerbsLink::next_queue() {
 }
 
 std::uint32_t VerbsLink::take_slot(std::size_t queue, std::size_t bytes,
-                                   std::shared_ptr<Bulk> bulk) {
+                                   std::shared_ptr<LargeMessage> bulk) {
   const std::uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
   ++in_flight_[queue];
@@ -216,7 +216,7 @@ void VerbsLink::write_small(OutMessage& message) {
 }
 
 // Writes shrink towards the end of a message, so that all queue pairs end at about one time.
-void VerbsLink::write_bulk(const std::shared_ptr<Bulk>& bulk) {
+void VerbsLink::write_bulk(const std::shared_ptr<LargeMessage>& bulk) {
   OutMessage& message = *bulk->message;
   const std::size_t left = message.bytes - message.cut;
   const bool is_copied = !bulk->memory;
@@ -314,20 +314,20 @@ void VerbsLink::complete_write(const ibv_wc& completion) {
   const std::uint32_t number = ntohl(completion.imm_data);
   const std::size_t bytes = completion.byte_len;
   (void)credit_.receive(0);
-  if (bytes == 0 || number >= landings_.size() ||
-      bytes > landings_[number].bytes - landings_[number].received)
+  if (bytes == 0 || number >= incoming_writes_.size() ||
+      bytes > incoming_writes_[number].bytes - incoming_writes_[number].received)
     return lose("wrote where it may not");
-  Landing& landing = landings_[number];
-  const PacketHeader header{.key = landing.key,
-                            .message_bytes = landing.bytes,
-                            .offset = landing.received,
+  IncomingWrite& incoming = incoming_writes_[number];
+  const PacketHeader header{.key = incoming.key,
+                            .message_bytes = incoming.bytes,
+                            .offset = incoming.received,
                             .payload_bytes = static_cast<std::uint32_t>(bytes),
-                            .call = landing.call};
-  std::byte* const place = landing.place + landing.received;
-  landing.received += bytes;
-  if (landing.received == landing.bytes) {
-    landing = {};
-    free_landings_.push_back(number);
+                            .call = incoming.call};
+  std::byte* const place = incoming.place + incoming.received;
+  incoming.received += bytes;
+  if (incoming.received == incoming.bytes) {
+    incoming = {};
+    free_incoming_writes_.push_back(number);
   }
   sink_.arrived(peer_, header, place);
 }
@@ -381,8 +381,8 @@ void VerbsLink::stop() {
   small_.clear();
   bulk_.clear();
   grants_.clear();
-  landings_.clear();
-  free_landings_.clear();
+  incoming_writes_.clear();
+  free_incoming_writes_.clear();
 }
 
 void VerbsLink::abandon() {
@@ -441,13 +441,13 @@ void expire_memory(VerbsDevice& device) {
   device.memory().expire();
 }
 
-Result<std::unique_ptr<Link>> make_verbs_link(VerbsLinkSetup setup, LinkSink& sink) {
+Result<std::unique_ptr<PeerLink>> make_verbs_link(VerbsLinkSetup setup, LinkSink& sink) {
   REGATTA_TRY(queues,
               rdma::Queues::create(setup.device->device(), {.queue_pairs = setup.queue_pairs,
                                                             .receive_slots = kReceiveSlots,
                                                             .send_slots = kSendSlots,
                                                             .header_bytes = kHeaderBytes}));
-  return std::unique_ptr<Link>(
+  return std::unique_ptr<PeerLink>(
       std::make_unique<VerbsLink>(std::move(setup), std::move(queues), sink));
 }
 

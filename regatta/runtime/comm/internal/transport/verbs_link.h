@@ -24,7 +24,7 @@
 #include "regatta/network/rdma/credit.h"
 #include "regatta/network/rdma/queues.h"
 #include "regatta/network/rdma/wire.h"
-#include "regatta/runtime/comm/internal/transport/link.h"
+#include "regatta/runtime/comm/internal/transport/peer_link.h"
 #include "regatta/runtime/comm/internal/transport/tcp_link.h"
 #include "regatta/runtime/comm/internal/transport/verbs.h"
 #include "regatta/runtime/comm/internal/transport/verbs_device.h"
@@ -35,7 +35,7 @@ namespace regatta::comm {
 inline constexpr std::uint32_t kReceiveSlots = 64;
 inline constexpr std::uint32_t kSendSlots = 64;
 
-class VerbsLink final : public Link, private LinkSink {
+class VerbsLink final : public PeerLink, private LinkSink {
  public:
   VerbsLink(VerbsLinkSetup setup, std::unique_ptr<rdma::Queues> queues, LinkSink& sink);
   ~VerbsLink() override;
@@ -53,7 +53,7 @@ class VerbsLink final : public Link, private LinkSink {
 
  private:
   // A large message on its way out.
-  struct Bulk {
+  struct LargeMessage {
     OutMessage* message = nullptr;
     std::optional<rdma::RemotePlace> place;
     RegistrationCache::Lease memory;  // none: packets are copied
@@ -62,10 +62,10 @@ class VerbsLink final : public Link, private LinkSink {
   struct Posted {
     std::size_t queue = 0;
     std::size_t bytes = 0;
-    std::shared_ptr<Bulk> bulk;  // whose memory it reads; null: the slot's
+    std::shared_ptr<LargeMessage> bulk;  // whose memory it reads; null: the slot's
   };
   // A message on its way in, to where it belongs.
-  struct Landing {
+  struct IncomingWrite {
     MessageKey key;
     std::byte* place = nullptr;
     std::size_t bytes = 0;
@@ -79,8 +79,8 @@ class VerbsLink final : public Link, private LinkSink {
   bool write_next();
   void write_packet(const PacketHeader& header, const std::byte* payload, std::size_t bytes);
   void write_small(OutMessage& message);
-  void write_bulk(const std::shared_ptr<Bulk>& bulk);
-  std::uint32_t take_slot(std::size_t queue, std::size_t bytes, std::shared_ptr<Bulk> bulk);
+  void write_bulk(const std::shared_ptr<LargeMessage>& bulk);
+  std::uint32_t take_slot(std::size_t queue, std::size_t bytes, std::shared_ptr<LargeMessage> bulk);
   std::size_t next_queue();
   void check_posted(int error);
 
@@ -111,10 +111,10 @@ class VerbsLink final : public Link, private LinkSink {
 
   std::deque<std::pair<PacketHeader, std::string>> controls_;
   std::deque<OutMessage*> small_;
-  std::deque<std::shared_ptr<Bulk>> bulk_;
+  std::deque<std::shared_ptr<LargeMessage>> bulk_;
   std::unordered_map<MessageKey, rdma::RemotePlace> grants_;  // of the other end, not yet used
-  std::vector<Landing> landings_;                             // by number
-  std::vector<std::uint32_t> free_landings_;
+  std::vector<IncomingWrite> incoming_writes_;                // by number
+  std::vector<std::uint32_t> free_incoming_writes_;
 
   std::array<Posted, kSendSlots> posted_;
   std::vector<std::uint32_t> free_slots_;

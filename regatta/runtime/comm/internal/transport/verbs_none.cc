@@ -20,7 +20,7 @@ Result<std::shared_ptr<VerbsDevice>> open_verbs(const std::string& /*address*/) 
   return not_built();
 }
 void expire_memory(VerbsDevice& /*device*/) {}
-Result<std::unique_ptr<Link>> make_verbs_link(VerbsLinkSetup /*setup*/, LinkSink& /*sink*/) {
+Result<std::unique_ptr<PeerLink>> make_verbs_link(VerbsLinkSetup /*setup*/, LinkSink& /*sink*/) {
   return not_built();
 }
 

@@ -36,8 +36,8 @@ TEST(Rdma, IsRefusedWhereTheAddressHasNoDevice) {
   ASSERT_FALSE(device);
   EXPECT_EQ(device.error().code, Code::kUnsupported);
   const auto errors = run_ranks(
-      Layout::kTcp, 1, [](Communicator&) {},
-      [](int, Options& options) { options.rdma = Rdma::kRequired; });
+      TestLayout::kTcp, 1, [](Communicator&) {},
+      [](int, CommunicatorOptions& options) { options.rdma = Rdma::kRequired; });
   ASSERT_TRUE(errors[0]);
   EXPECT_EQ(errors[0]->code, Code::kUnsupported);
   EXPECT_THAT(errors[0]->message, HasSubstr("rank 0: "));
@@ -59,7 +59,7 @@ std::vector<std::uint8_t> bytes_of(std::size_t count, std::size_t seed) {
 }
 
 TEST_F(RdmaWorld, MessagesOfAllSizesComeWholeAndBothWays) {
-  run_all(Layout::kRdma, 2, [](Communicator& world) {
+  run_all(TestLayout::kRdma, 2, [](Communicator& world) {
     const std::size_t mine = world.rank().index();
     const Rank peer{world.rank().value == 0 ? 1 : 0};
     for (const std::size_t count : {0UL, 1UL, 4096UL, 32768UL, 32769UL, 65536UL, 65537UL, 1000001UL,
@@ -77,7 +77,7 @@ TEST_F(RdmaWorld, MessagesOfAllSizesComeWholeAndBothWays) {
 }
 
 TEST_F(RdmaWorld, MemoryThatCameToLieAtTheSameAddressIsAnother) {
-  run_all(Layout::kRdma, 2, [](Communicator& world) {
+  run_all(TestLayout::kRdma, 2, [](Communicator& world) {
     constexpr std::size_t kBytes = 3 << 20;
     for (std::size_t round = 0; round < 6; ++round) {
       // Large enough to be mapped and unmapped: it comes again at the same address.
@@ -90,7 +90,7 @@ TEST_F(RdmaWorld, MemoryThatCameToLieAtTheSameAddressIsAnother) {
 }
 
 TEST_F(RdmaWorld, ManySmallMessagesWaitForCreditAndAllCome) {
-  run_all(Layout::kRdma, 2, [](Communicator& world) {
+  run_all(TestLayout::kRdma, 2, [](Communicator& world) {
     constexpr int kMessages = 1000;
     const Rank peer{world.rank().value == 0 ? 1 : 0};
     std::vector<std::vector<std::int32_t>> in(kMessages, std::vector<std::int32_t>(100));
@@ -110,7 +110,7 @@ TEST_F(RdmaWorld, ManySmallMessagesWaitForCreditAndAllCome) {
 
 TEST_F(RdmaWorld, RanksThatMayChooseUseTcpWithOneThatTurnedRdmaOff) {
   run_all(
-      Layout::kRdma, 3,
+      TestLayout::kRdma, 3,
       [](Communicator& world) {
         std::vector<float> data(100000, 1.0F);
         expect_ok(
@@ -118,13 +118,15 @@ TEST_F(RdmaWorld, RanksThatMayChooseUseTcpWithOneThatTurnedRdmaOff) {
                 .wait());
         EXPECT_EQ(data, std::vector<float>(100000, 3.0F));
       },
-      [](int rank, Options& options) { options.rdma = rank == 1 ? Rdma::kOff : Rdma::kAutomatic; });
+      [](int rank, CommunicatorOptions& options) {
+        options.rdma = rank == 1 ? Rdma::kOff : Rdma::kAutomatic;
+      });
 }
 
 TEST_F(RdmaWorld, ARankThatRequiresItNamesOneThatTurnedItOff) {
   const auto errors = run_ranks(
-      Layout::kRdma, 2, [](Communicator&) {},
-      [](int rank, Options& options) {
+      TestLayout::kRdma, 2, [](Communicator&) {},
+      [](int rank, CommunicatorOptions& options) {
         options.peer_timeout = Seconds{0.5};
         options.rdma = rank == 1 ? Rdma::kOff : Rdma::kRequired;
       });
@@ -160,12 +162,12 @@ TEST_F(RdmaWorld, QueuePairsSendFromPortsOfTheirOwn) {
   if (!listener.is_open()) GTEST_SKIP() << "only root sees the packets of an interface";
   constexpr int kQueuePairs = 6;
   run_all(
-      Layout::kRdma, 2,
+      TestLayout::kRdma, 2,
       [](Communicator& world) {
         std::vector<std::uint8_t> data(std::size_t{4} << 20);
         expect_ok(world.broadcast(data.data(), data.size(), DataType::kU8, Rank{0}).wait());
       },
-      [](int, Options& options) { options.connections = kQueuePairs; });
+      [](int, CommunicatorOptions& options) { options.connections = kQueuePairs; });
   const auto ports = listener.ports();
   // Data one way, acknowledgements the other: both ends chose.
   EXPECT_GE(ports.size(), std::size_t{kQueuePairs});
@@ -181,7 +183,7 @@ TEST_F(RdmaWorld, RateOfLargeMessagesIsToldBesideThatOfTcp) {
     constexpr std::size_t kBytes = 4 << 20;
     constexpr int kRounds = 4;
     run_all(
-        Layout::kRdma, 2,
+        TestLayout::kRdma, 2,
         [&](Communicator& world) {
           std::vector<std::uint8_t> data(kBytes, 1);
           const auto once = [&] {
@@ -197,7 +199,7 @@ TEST_F(RdmaWorld, RateOfLargeMessagesIsToldBesideThatOfTcp) {
           expect_ok(world.barrier().wait());
           if (world.rank().value == 0) seconds = (os::monotonic_now() - before).value;
         },
-        [&](int, Options& options) { options.rdma = rdma; });
+        [&](int, CommunicatorOptions& options) { options.rdma = rdma; });
     const BytesPerSecond rate{kBytes * kRounds / seconds.load()};
     std::printf("messages of 4 MiB, %s: %s\n", rdma == Rdma::kOff ? "TCP" : "RDMA",
                 format_bytes_per_second(rate).c_str());

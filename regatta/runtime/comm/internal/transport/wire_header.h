@@ -41,7 +41,8 @@ enum class PacketKind : std::uint8_t {
   kQuery,      // how far is operation (group, operation) at your place?
   kReply,      // payload: the answer
   kConnect,    // payload: the sender's queue pairs (rdma/wire.h)
-  kStatement,  // payload: what a rank says about who is left (internal/engine/agreement.h)
+  kStatement,  // payload: what a rank says about who is left
+               // (internal/engine/membership_consensus.h)
 };
 
 struct PacketHeader {

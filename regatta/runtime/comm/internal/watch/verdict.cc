@@ -27,7 +27,7 @@ bool same_call(const MemberReport& a, const MemberReport& b) {
 
 bool showed_call(const MemberReport& member) {
   return member.knows_call &&
-         (member.standing == Standing::kInIt || member.standing == Standing::kPast);
+         (member.state == MemberState::kEntered || member.state == MemberState::kCompleted);
 }
 
 std::string verb(const std::vector<int>& ranks, const char* one, const char* several) {
@@ -54,14 +54,14 @@ std::optional<Verdict> find_mismatch(const Reports& members,
   std::copy_if(members.begin(), members.end(), std::back_inserter(shown), showed_call);
   std::sort(shown.begin(), shown.end(),
             [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  const auto followers = [&](const MemberReport& of) {
+  const auto dependents = [&](const MemberReport& of) {
     return std::count_if(shown.begin(), shown.end(),
                          [&](const MemberReport& one) { return same_call(one, of); });
   };
   // The first of the largest party: the lowest rank decides between equal ones.
   const auto most = std::max_element(
       shown.begin(), shown.end(),
-      [&](const MemberReport& a, const MemberReport& b) { return followers(a) < followers(b); });
+      [&](const MemberReport& a, const MemberReport& b) { return dependents(a) < dependents(b); });
   if (most == shown.end()) return std::nullopt;
   const auto odd = std::find_if(shown.begin(), shown.end(),
                                 [&](const MemberReport& one) { return !same_call(one, *most); });
@@ -76,10 +76,10 @@ std::optional<Verdict> find_mismatch(const Reports& members,
           " called " + describe_call(most->call, most->bytes) +
           ": call the same on all ranks, in the same order",
       shown.size() == members.size() ||
-          2 * static_cast<std::size_t>(followers(*most)) > members.size()};
+          2 * static_cast<std::size_t>(dependents(*most)) > members.size()};
 }
 
-Verdict judge(const StalledOperation& operation, const std::vector<std::string>& names) {
+Verdict diagnose_stall(const StalledOperation& operation, const std::vector<std::string>& names) {
   const Reports& members = operation.members;
   if (auto mismatch = find_mismatch(members, names)) return *std::move(mismatch);
   const auto find = [&](const auto& condition) { return ranks_where(members, condition); };
@@ -93,11 +93,11 @@ Verdict judge(const StalledOperation& operation, const std::vector<std::string>&
                 " held by SIGSTOP or a debugger";
     return {Finding::kStopped, std::move(held), std::move(text)};
   }
-  const auto silent = find([](const auto& m) { return m.standing == Standing::kUnknown; });
-  auto late = find([](const auto& m) { return m.standing == Standing::kNotCalled; });
+  const auto silent = find([](const auto& m) { return m.state == MemberState::kUnknown; });
+  auto late = find([](const auto& m) { return m.state == MemberState::kNotCalled; });
   // Who has not called it because another operation holds it up is no culprit where one is silent.
   const bool is_excused = std::all_of(members.begin(), members.end(), [](const auto& m) {
-    return m.standing != Standing::kNotCalled || m.is_elsewhere;
+    return m.state != MemberState::kNotCalled || m.is_elsewhere;
   });
   if (!late.empty() && (silent.empty() || !is_excused))
     return absent(members, std::move(late), names);
@@ -112,7 +112,7 @@ Verdict judge(const StalledOperation& operation, const std::vector<std::string>&
   const bool is_one = operation.waited_for.size() == 1;
   const auto is_behind = [&](int rank) {
     return std::any_of(members.begin(), members.end(), [&](const MemberReport& m) {
-      return m.rank == rank && m.standing == Standing::kBehind;
+      return m.rank == rank && m.state == MemberState::kBehind;
     });
   };
   if (std::all_of(operation.waited_for.begin(), operation.waited_for.end(), is_behind))

@@ -14,19 +14,19 @@
 namespace regatta::comm {
 
 // Where a rank is, seen from an operation of its communicator.
-enum class Standing : std::uint8_t {
+enum class MemberState : std::uint8_t {
   kUnknown,    // it did not answer
   kNotCalled,  // it has called all before it, and not this one
   kBehind,     // it is still in an earlier operation of this communicator
-  kInIt,
-  kPast,  // it has ended its part
+  kEntered,
+  kCompleted,  // it has ended its part
 };
 
 // What is known of one rank.
 struct MemberReport {
   int rank = 0;  // of the world
-  Standing standing = Standing::kUnknown;
-  bool knows_call = false;  // of kInIt and kPast: what it called
+  MemberState state = MemberState::kUnknown;
+  bool knows_call = false;  // of kEntered and kCompleted: what it called
   std::uint64_t call = 0;
   std::uint64_t bytes = 0;
   bool is_stopped = false;        // its process is held, by SIGSTOP or a debugger
@@ -51,7 +51,7 @@ enum class Finding : std::uint8_t {
   kSilent,     // they do not answer
   kNotCalled,  // they have not called it yet: they may only be busy
   kBlocked,    // all are in it: the path between the asking rank and the culprits
-  kSlowLink,   // it moves: the links that go out of the culprits hold it up (link_pace.h)
+  kSlowLink,   // it moves: the links that go out of the culprits hold it up (link_utilization.h)
 };
 
 struct Verdict {
@@ -63,7 +63,7 @@ struct Verdict {
 };
 
 // The weightiest finding that the reports bear out. names: by world rank.
-Verdict judge(const StalledOperation& operation, const std::vector<std::string>& names);
+Verdict diagnose_stall(const StalledOperation& operation, const std::vector<std::string>& names);
 
 // Who called something else than most others: of two equal parties the one without the lowest rank.
 // Nothing when all that is known is the same call.

@@ -23,14 +23,14 @@ std::uint64_t code_of(CallKind kind) {
 
 MemberReport in_it(int rank, CallKind kind = CallKind::kAllReduce, std::uint64_t bytes = 4096) {
   return {.rank = rank,
-          .standing = Standing::kInIt,
+          .state = MemberState::kEntered,
           .knows_call = true,
           .call = code_of(kind),
           .bytes = bytes};
 }
 
-MemberReport at(int rank, Standing standing) {
-  return {.rank = rank, .standing = standing};
+MemberReport at(int rank, MemberState state) {
+  return {.rank = rank, .state = state};
 }
 
 // Rank 0 asks.
@@ -40,7 +40,7 @@ Verdict verdict_on(std::vector<MemberReport> others) {
                              .members = std::move(others),
                              .waited_for = {1}};
   operation.members.push_back(in_it(0));
-  return judge(operation, kNames);
+  return diagnose_stall(operation, kNames);
 }
 
 TEST(Verdict, NamesTheOneThatCalledAnotherSize) {
@@ -53,8 +53,9 @@ TEST(Verdict, NamesTheOneThatCalledAnotherSize) {
 }
 
 TEST(Verdict, NamesTheAskerItselfWhenTheOthersAgree) {
-  const Verdict verdict = verdict_on(
-      {in_it(1, CallKind::kBarrier, 0), in_it(2, CallKind::kBarrier, 0), at(3, Standing::kPast)});
+  const Verdict verdict =
+      verdict_on({in_it(1, CallKind::kBarrier, 0), in_it(2, CallKind::kBarrier, 0),
+                  at(3, MemberState::kCompleted)});
   EXPECT_EQ(verdict.finding, Finding::kMismatch);
   EXPECT_THAT(verdict.ranks, ElementsAre(0));
 }
@@ -68,60 +69,60 @@ TEST(Verdict, OfTwoTheHigherRankIsTheOdd) {
 TEST(Verdict, IsCertainOfTheOddOnceMostHaveCalledTheSame) {
   EXPECT_TRUE(verdict_on({in_it(1), in_it(2, CallKind::kBarrier, 0), in_it(3)}).is_certain);
   EXPECT_TRUE(
-      verdict_on({in_it(1, CallKind::kBarrier, 0), in_it(2), at(3, Standing::kNotCalled)}).ranks ==
-      std::vector<int>{1});
-  EXPECT_FALSE(verdict_on({in_it(1, CallKind::kBarrier, 0), at(2, Standing::kNotCalled),
-                           at(3, Standing::kNotCalled)})
+      verdict_on({in_it(1, CallKind::kBarrier, 0), in_it(2), at(3, MemberState::kNotCalled)})
+          .ranks == std::vector<int>{1});
+  EXPECT_FALSE(verdict_on({in_it(1, CallKind::kBarrier, 0), at(2, MemberState::kNotCalled),
+                           at(3, MemberState::kNotCalled)})
                    .is_certain);
 }
 
 TEST(Verdict, ACallThatNobodyKnowsIsNoMismatch) {
-  const Verdict verdict = verdict_on({in_it(1), at(2, Standing::kPast), in_it(3)});
+  const Verdict verdict = verdict_on({in_it(1), at(2, MemberState::kCompleted), in_it(3)});
   EXPECT_EQ(verdict.finding, Finding::kBlocked);
   EXPECT_THAT(verdict.ranks, ElementsAre(1));
 }
 
 TEST(Verdict, AStoppedProcessWeighsMoreThanOneThatIsLate) {
-  MemberReport stopped = at(3, Standing::kUnknown);
+  MemberReport stopped = at(3, MemberState::kUnknown);
   stopped.is_stopped = true;
-  const Verdict verdict = verdict_on({in_it(1), at(2, Standing::kNotCalled), stopped});
+  const Verdict verdict = verdict_on({in_it(1), at(2, MemberState::kNotCalled), stopped});
   EXPECT_EQ(verdict.finding, Finding::kStopped);
   EXPECT_THAT(verdict.ranks, ElementsAre(3));
 }
 
 TEST(Verdict, AnEndedProcessWeighsMoreThanAStoppedOne) {
-  MemberReport stopped = at(3, Standing::kInIt);
+  MemberReport stopped = at(3, MemberState::kEntered);
   stopped.is_stopped = true;
-  MemberReport gone = at(1, Standing::kUnknown);
+  MemberReport gone = at(1, MemberState::kUnknown);
   gone.is_gone = true;
   EXPECT_THAT(verdict_on({gone, stopped}).ranks, ElementsAre(1));
 }
 
 TEST(Verdict, WhoIsLateIsAtFaultBeforeWhoIsSilent) {
   const Verdict verdict =
-      verdict_on({at(1, Standing::kUnknown), at(2, Standing::kNotCalled), in_it(3)});
+      verdict_on({at(1, MemberState::kUnknown), at(2, MemberState::kNotCalled), in_it(3)});
   EXPECT_EQ(verdict.finding, Finding::kNotCalled);
   EXPECT_EQ(verdict.text, "rank 2 has not called it");
 }
 
 TEST(Verdict, WhoIsHeldUpElsewhereIsExcusedByTheSilentOne) {
-  MemberReport elsewhere = at(2, Standing::kNotCalled);
+  MemberReport elsewhere = at(2, MemberState::kNotCalled);
   elsewhere.is_elsewhere = true;
   elsewhere.other_call = code_of(CallKind::kBarrier);
-  EXPECT_THAT(verdict_on({at(1, Standing::kUnknown), elsewhere}).ranks, ElementsAre(1));
+  EXPECT_THAT(verdict_on({at(1, MemberState::kUnknown), elsewhere}).ranks, ElementsAre(1));
   EXPECT_EQ(verdict_on({in_it(1), elsewhere}).text,
             "rank 2 has not called it: it is in another operation, barrier");
 }
 
 TEST(Verdict, WhoIsStillInTheCallBeforeIsNotBlamed) {
-  const Verdict verdict =
-      verdict_on({at(1, Standing::kBehind), at(2, Standing::kUnknown), at(3, Standing::kBehind)});
+  const Verdict verdict = verdict_on(
+      {at(1, MemberState::kBehind), at(2, MemberState::kUnknown), at(3, MemberState::kBehind)});
   EXPECT_EQ(verdict.finding, Finding::kSilent);
   EXPECT_THAT(verdict.ranks, ElementsAre(2));
 }
 
 TEST(Verdict, WhoIsStillInTheCallBeforeIsSaidToBe) {
-  const Verdict verdict = verdict_on({at(1, Standing::kBehind), in_it(2), in_it(3)});
+  const Verdict verdict = verdict_on({at(1, MemberState::kBehind), in_it(2), in_it(3)});
   EXPECT_EQ(verdict.finding, Finding::kBlocked);
   EXPECT_EQ(verdict.text, "rank 0 waits for rank 1, which is still in an earlier operation");
 }

@@ -63,8 +63,8 @@ double median_of(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-struct Case {
-  Layout layout = Layout::kShm;
+struct TunedCall {
+  TestLayout layout = TestLayout::kShm;
   std::size_t bytes = 0;
   bool is_registered = false;
 };
@@ -75,7 +75,7 @@ struct Medians {
 };
 
 // What one rank of a pair of worlds sees.
-Medians take_turns(Communicator& watched, Communicator& bare, const Case& given) {
+Medians take_turns(Communicator& watched, Communicator& bare, const TunedCall& given) {
   Buffers ones = Buffers::make(watched, given.bytes, given.is_registered);
   Buffers others = Buffers::make(bare, given.bytes, given.is_registered);
   // The ranks agree on how many calls a batch has.
@@ -94,9 +94,9 @@ Medians take_turns(Communicator& watched, Communicator& bare, const Case& given)
 
 // args: layout, bytes, registered.
 void watch_overhead(benchmark::State& state) {
-  const Case given{.layout = static_cast<Layout>(state.range(0)),
-                   .bytes = static_cast<std::size_t>(state.range(1)),
-                   .is_registered = state.range(2) != 0};
+  const TunedCall given{.layout = static_cast<TestLayout>(state.range(0)),
+                        .bytes = static_cast<std::size_t>(state.range(1)),
+                        .is_registered = state.range(2) != 0};
   std::vector<double> on;
   std::vector<double> off;
   std::vector<double> ratios;
@@ -106,7 +106,7 @@ void watch_overhead(benchmark::State& state) {
         given.layout, kRanks,
         [&](Communicator& watched) {
           const int rank = watched.rank().value;
-          Options options = test_options(given.layout, rank);
+          CommunicatorOptions options = test_options(given.layout, rank);
           options.watch = false;
           options.measure = Measure::kNothing;
           auto bare = Communicator::connect(watched.rank(), kRanks, exchange.of(rank), options);
@@ -117,7 +117,7 @@ void watch_overhead(benchmark::State& state) {
           off.push_back(seen.off_s);
           ratios.push_back(seen.on_s / seen.off_s);
         },
-        [](int, Options& options) { options.measure = Measure::kNothing; });
+        [](int, CommunicatorOptions& options) { options.measure = Measure::kNothing; });
     for (const auto& error : errors)
       if (error) state.SkipWithError(error->message.c_str());
   }
@@ -130,9 +130,9 @@ void watch_overhead(benchmark::State& state) {
 void sizes(benchmark::internal::Benchmark* bench) {
   for (const long long registered : {0, 1})
     for (const long long bytes : {1LL << 10, 64LL << 10, 256LL << 10, 1LL << 20, 16LL << 20})
-      bench->Args({static_cast<long long>(Layout::kShm), bytes, registered});
+      bench->Args({static_cast<long long>(TestLayout::kShm), bytes, registered});
   for (const long long bytes : {64LL << 10, 1LL << 20})
-    bench->Args({static_cast<long long>(Layout::kTcp), bytes, 0});
+    bench->Args({static_cast<long long>(TestLayout::kTcp), bytes, 0});
 }
 
 BENCHMARK(watch_overhead)

@@ -16,7 +16,7 @@
 #include "regatta/runtime/comm/communicator.h"
 #include "regatta/runtime/comm/flight_file.h"
 #include "regatta/runtime/comm/internal/compress/all_reduce.h"
-#include "regatta/runtime/comm/internal/forked_world.h"
+#include "regatta/runtime/comm/internal/test_forked_world.h"
 #include "regatta/runtime/comm/snapshot.h"
 #include "regatta/runtime/comm/test_ranks.h"
 #include "regatta/runtime/comm/test_world.h"
@@ -44,7 +44,7 @@ std::string outcome(const Status& status, Seconds since) {
          status.error().message;
 }
 
-class WatchTest : public testing::TestWithParam<Layout> {
+class WatchTest : public testing::TestWithParam<TestLayout> {
  protected:
   using Calls = std::function<Status(Communicator&, bool is_odd)>;
 
@@ -54,14 +54,14 @@ class WatchTest : public testing::TestWithParam<Layout> {
     ForkedWorld world(kRanks);
     world.start(
         GetParam(),
-        [&](Communicator& ranks, Blackboard&) -> std::string {
+        [&](Communicator& ranks, SharedTestState&) -> std::string {
           std::vector<float> data(100);
           if (const Status status = reduce(ranks, data, 100); !status)
             return status.error().message;
           const Seconds start = os::monotonic_now();
           return outcome(calls(ranks, ranks.rank().value == 2), start);
         },
-        [](Options& options) { options.peer_timeout = Seconds{10}; });
+        [](CommunicatorOptions& options) { options.peer_timeout = Seconds{10}; });
     ASSERT_TRUE(world.wait(Seconds{20}));
     for (int rank = 0; rank < kRanks; ++rank) {
       EXPECT_THAT(world.result(rank), StartsWith("conflict: rank 2 at s")) << rank;
@@ -71,7 +71,7 @@ class WatchTest : public testing::TestWithParam<Layout> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Worlds, WatchTest,
-                         testing::Values(Layout::kShm, Layout::kTcp, Layout::kMixed));
+                         testing::Values(TestLayout::kShm, TestLayout::kTcp, TestLayout::kMixed));
 
 TEST_P(WatchTest, NamesWhoGivesAnotherSize) {
   std::vector<float> data(1 << 20);
@@ -112,7 +112,7 @@ TEST_P(WatchTest, NamesWhoCallsInAnotherOrder) {
       "barrier", "all_reduce of 1 MiB (f32, sum)");
 }
 
-Status compress_as(Communicator& world, std::vector<float>& data, compress::Kind way) {
+Status compress_as(Communicator& world, std::vector<float>& data, compress::CompressionKind way) {
   const auto report =
       compress::all_reduce(world, {data.data(), data.data(), data.size()}, {.kind = way}, nullptr)
           .wait();
@@ -123,7 +123,9 @@ TEST_P(WatchTest, NamesWhoCompressesInAnotherWay) {
   std::vector<float> data(100);
   expect_conflict(
       [&](Communicator& world, bool is_odd) {
-        return compress_as(world, data, is_odd ? compress::Kind::kFp8E4m3 : compress::Kind::kInt8);
+        return compress_as(
+            world, data,
+            is_odd ? compress::CompressionKind::kFp8E4m3 : compress::CompressionKind::kInt8);
       },
       "all_reduce of 400 B (f32, sum, as fp8_e4m3)", "all_reduce of 400 B (f32, sum, as int8)");
 }
@@ -131,10 +133,10 @@ TEST_P(WatchTest, NamesWhoCompressesInAnotherWay) {
 // They count on their own where the others go through shared memory.
 TEST_P(WatchTest, FailsNothingWhereARankIsLateAfterCompressedCalls) {
   ForkedWorld world(kRanks);
-  world.start(GetParam(), [](Communicator& ranks, Blackboard&) -> std::string {
+  world.start(GetParam(), [](Communicator& ranks, SharedTestState&) -> std::string {
     std::vector<float> data(1000);
     for (int call = 0; call < 30; ++call)
-      if (const Status status = compress_as(ranks, data, compress::Kind::kInt8); !status)
+      if (const Status status = compress_as(ranks, data, compress::CompressionKind::kInt8); !status)
         return status.error().message;
     if (ranks.rank().value == 2) os::sleep_for(Seconds{1.5});
     const Status status = ranks.barrier().wait();
@@ -161,7 +163,7 @@ std::string verdict_of(ForkedWorld& world, int rank) {
 }
 
 void wait_for_stage(ForkedWorld& world, int stage) {
-  while (world.board().stage.load() < stage)
+  while (world.state().stage.load() < stage)
     os::sleep_for(Seconds{0.005});
 }
 
@@ -169,12 +171,12 @@ TEST_P(WatchTest, NamesWhoIsStoppedUntilItGoesOn) {
   ForkedWorld world(kRanks);
   world.start(
       GetParam(),
-      [](Communicator& ranks, Blackboard& board) -> std::string {
+      [](Communicator& ranks, SharedTestState& state) -> std::string {
         std::vector<float> data(1000);
-        ++board.stage;
+        ++state.stage;
         // The ranks agree on the end.
         for (float ends = 0; ends == 0;) {
-          ends = ranks.rank().value == 0 && board.stage.load() >= 100 ? 1.0F : 0.0F;
+          ends = ranks.rank().value == 0 && state.stage.load() >= 100 ? 1.0F : 0.0F;
           data.back() = ends;
           if (const Status status = reduce(ranks, data, data.size()); !status)
             return status.error().message;
@@ -182,7 +184,7 @@ TEST_P(WatchTest, NamesWhoIsStoppedUntilItGoesOn) {
         }
         return "";
       },
-      [](Options& options) { options.peer_timeout = Seconds{20}; });
+      [](CommunicatorOptions& options) { options.peer_timeout = Seconds{20}; });
   wait_for_stage(world, kRanks);
   os::sleep_for(Seconds{0.1});
   const Seconds stopped_at = os::monotonic_now();
@@ -195,7 +197,7 @@ TEST_P(WatchTest, NamesWhoIsStoppedUntilItGoesOn) {
   while (!verdict_of(world, 0).empty() && os::monotonic_now() - continued_at < kNamedWithin)
     os::sleep_for(Seconds{0.01});
   EXPECT_THAT(verdict_of(world, 0), IsEmpty());
-  world.board().stage = 100;
+  world.state().stage = 100;
   EXPECT_TRUE(world.wait(Seconds{10}));
   for (int rank = 0; rank < kRanks; ++rank)
     EXPECT_EQ(world.result(rank), "") << rank;
@@ -203,9 +205,9 @@ TEST_P(WatchTest, NamesWhoIsStoppedUntilItGoesOn) {
 
 TEST_P(WatchTest, NamesWhoHasNotCalledAndFailsNothing) {
   ForkedWorld world(kRanks);
-  world.start(GetParam(), [](Communicator& ranks, Blackboard& board) -> std::string {
-    ++board.stage;
-    while (ranks.rank().value == 1 && board.stage.load() < 100)
+  world.start(GetParam(), [](Communicator& ranks, SharedTestState& state) -> std::string {
+    ++state.stage;
+    while (ranks.rank().value == 1 && state.stage.load() < 100)
       os::sleep_for(Seconds{0.01});
     const Status status = ranks.barrier().wait();
     return status ? "" : status.error().message;
@@ -217,7 +219,7 @@ TEST_P(WatchTest, NamesWhoHasNotCalledAndFailsNothing) {
     EXPECT_THAT(verdict_of(world, rank), HasSubstr(": rank 1 at s")) << rank;
     EXPECT_THAT(verdict_of(world, rank), HasSubstr("has not called it")) << rank;
   }
-  world.board().stage = 100;
+  world.state().stage = 100;
   EXPECT_TRUE(world.wait(Seconds{10}));
   for (int rank = 0; rank < kRanks; ++rank)
     EXPECT_EQ(world.result(rank), "") << rank;
@@ -229,14 +231,14 @@ TEST_P(WatchTest, LeavesAFlightFileOfEveryRankThatFailed) {
   ForkedWorld world(kRanks);
   world.start(
       GetParam(),
-      [](Communicator& ranks, Blackboard& board) -> std::string {
+      [](Communicator& ranks, SharedTestState& state) -> std::string {
         std::vector<float> data(1000);
-        ++board.stage;
+        ++state.stage;
         for (;;)
           if (const Status status = reduce(ranks, data, data.size()); !status)
             return status.error().message;
       },
-      [&](Options& options) {
+      [&](CommunicatorOptions& options) {
         options.flight_dir = folder->path() + "/flights";
         options.job_name = "flown";
       });
@@ -258,12 +260,12 @@ TEST_P(WatchTest, LeavesAFlightFileOfEveryRankThatFailed) {
 
 TEST(Watch, ShowsNothingWhenItIsOff) {
   run_all(
-      Layout::kShm, 2,
+      TestLayout::kShm, 2,
       [](Communicator& world) {
         EXPECT_TRUE(world.barrier().wait());
         EXPECT_FALSE(inspect_process(getpid()));
       },
-      [](int, Options& options) { options.watch = false; });
+      [](int, CommunicatorOptions& options) { options.watch = false; });
 }
 
 }  // namespace

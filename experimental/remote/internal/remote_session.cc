@@ -1,0 +1,285 @@
+#include "experimental/remote/internal/remote_session.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "experimental/remote/internal/rdma_packet_port.h"
+#include "experimental/remote/internal/socket.h"
+#include "experimental/remote/internal/table.h"
+#include "regatta/base/os/signal_masked_thread.h"
+
+namespace regatta::remote {
+
+namespace {
+
+constexpr std::size_t kGathered = 32 << 10;   // bytes; more go out at once
+constexpr useconds_t kGatheringMicros = 100;  // the longest that anything waits for company
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+// Closes a thread's connection when the thread ends.
+struct ThreadEnd {
+  std::shared_ptr<SessionConnection> connection;
+  ~ThreadEnd() {
+    if (!connection) return;
+    RemoteSession& session = RemoteSession::instance();
+    if (session.is_forked_) return;  // locks may be those of threads that are not here
+    {
+      const std::lock_guard lock(connection->mutex);
+      static_cast<void>(session.flush(*connection));
+      connection->is_open = false;
+    }
+    // This may take a second, which is nobody else's. A child of fork() has to find it meanwhile.
+    connection->channel->close();
+    const std::lock_guard lock(session.order_);
+    std::erase(session.connections_, connection);
+  }
+};
+static thread_local ThreadEnd of_thread;
+
+RemoteSession& RemoteSession::instance() {
+  static auto* const session = new RemoteSession;
+  return *session;
+}
+
+RemoteSession::RemoteSession() {
+  const std::string blocking = variable("CUDA_LAUNCH_BLOCKING");
+  is_blocking_ = !blocking.empty() && blocking != "0";
+  static RemoteSession* self = nullptr;
+  self = this;
+  ::pthread_atfork(
+      [] {
+        self->joining_.lock();
+        self->order_.lock();
+      },
+      [] {
+        self->order_.unlock();
+        self->joining_.unlock();
+      },
+      [] {
+        // The connections are the parent's; the driver has no life after fork() either.
+        self->is_forked_ = true;
+        self->anchor_.reset();
+        for (const auto& connection : self->connections_)
+          connection->channel->leave();
+        leave_rdma();
+        self->order_.unlock();
+        self->joining_.unlock();
+      });
+}
+
+void RemoteSession::lose(const char* why) {
+  if (is_lost_.exchange(true)) return;
+  std::fprintf(stderr,
+               "regatta: the GPU server is lost (%s); calls of the driver fail from now on\n", why);
+}
+
+// Under joining_. Asks the server for a host process.
+bool RemoteSession::open() {
+  join_.server = variable("REGATTA_GPU_SERVER");
+  join_.ticket = variable("REGATTA_GPU_TICKET");
+  join_.rdma_address = variable("REGATTA_GPU_RDMA_ADDRESS");
+  if (join_.server.empty() || join_.ticket.empty()) {
+    std::fputs("regatta: no GPU server is named; start the program with regatta gpu pool run\n",
+               stderr);
+    return false;
+  }
+  const auto transport = parse_transport(variable("REGATTA_GPU_TRANSPORT"));
+  if (!transport) {
+    std::fprintf(stderr, "regatta: REGATTA_GPU_TRANSPORT: %s\n", transport.error().message.c_str());
+    return false;
+  }
+  join_.transport = *transport;
+  auto anchor = connect_tcp(join_.server);
+  if (!anchor) {
+    std::fprintf(stderr, "regatta: %s\n", anchor.error().message.c_str());
+    return false;
+  }
+  const std::string ask = R"({"ask":"open","ticket":")" + join_.ticket + R"(","table":")" +
+                          std::to_string(table_mark()) + R"("})";
+  static_cast<void>(send_text(anchor->get(), ask));
+  auto key = receive_text(anchor->get());
+  if (!key) {
+    std::fprintf(stderr, "regatta: %s: %s\n", join_.server.c_str(), key.error().message.c_str());
+    return false;
+  }
+  join_.key = *key;
+  anchor_ = std::move(*anchor);
+  is_open_ = true;
+  return true;
+}
+
+// Takes seconds where the server or its device is slow: order_ is free, and threads that have
+// joined go on.
+std::shared_ptr<SessionConnection> RemoteSession::connect() {
+  const std::lock_guard joining(joining_);
+  if (is_lost_ || failed_ != CUDA_SUCCESS) return nullptr;
+  if (!is_open_ && !open()) {
+    failed_ = CUDA_ERROR_NO_DEVICE;
+    return nullptr;
+  }
+  auto joined = connect_to_host(join_, next_id_);
+  if (!joined) {
+    lose(joined.error().message.c_str());
+    return nullptr;
+  }
+  if (!std::exchange(has_reported_transport_, true) && variable("REGATTA_GPU_VERBOSE") == "1")
+    std::fprintf(stderr, "regatta: %s: %s\n", join_.server.c_str(), joined->how.c_str());
+  // What was tried once and cannot be had is not tried again.
+  if (!joined->is_rdma) join_.transport = TransportChoice::kTcp;
+  auto connection = std::make_shared<SessionConnection>(std::move(joined->channel), joined->number);
+  const std::lock_guard lock(order_);
+  connections_.push_back(connection);
+  return connection;
+}
+
+std::shared_ptr<SessionConnection> RemoteSession::own_connection() {
+  if (!of_thread.connection) of_thread.connection = connect();
+  return of_thread.connection;
+}
+
+bool RemoteSession::flush(SessionConnection& connection) {
+  if (connection.out.empty()) return true;
+  const bool is_sent = connection.channel->send(
+      {reinterpret_cast<const char*>(connection.out.data()), connection.out.size()}, {});
+  connection.out.clear();
+  if (!is_sent) lose("it closed the connection");
+  return is_sent;
+}
+
+void RemoteSession::fence(SessionConnection& connection) {
+  const std::shared_ptr<SessionConnection> other = std::exchange(last_, of_thread.connection);
+  if (!other || other.get() == &connection || other->last_sent <= other->last_done) return;
+  {
+    const std::lock_guard lock(other->mutex);
+    if (other->is_open) static_cast<void>(flush(*other));
+  }
+  const std::lock_guard lock(connection.mutex);
+  MessageWriter writer(connection.out);
+  writer.put(Frame{sizeof(Fence), static_cast<std::uint16_t>(ControlMessage::kFence), 0});
+  writer.put(Fence{other->id, other->last_sent});
+  connection.last_sent = ++connection.issued;
+}
+
+// Under order_.
+void RemoteSession::start_flusher() {
+  if (has_flusher_) return;
+  has_flusher_ = true;
+  os::signal_masked_thread([this] { run_flusher(); }).detach();
+}
+
+void RemoteSession::run_flusher() {
+  for (;;) {
+    has_unsent_.wait(false);
+    ::usleep(kGatheringMicros);
+    has_unsent_ = false;
+    std::vector<std::shared_ptr<SessionConnection>> all;
+    {
+      const std::lock_guard lock(order_);
+      all = connections_;
+    }
+    for (const auto& connection : all) {
+      const std::lock_guard lock(connection->mutex);
+      if (connection->is_open) static_cast<void>(flush(*connection));
+    }
+  }
+}
+
+RemoteSession::Message::Message(std::uint16_t number, bool wants_answer)
+    : session_(RemoteSession::instance()), wants_answer_(wants_answer || session_.is_blocking_) {
+  if (session_.is_lost_) status_ = kServerLost;
+  if (session_.failed_ != CUDA_SUCCESS) status_ = session_.failed_;
+  if (session_.is_forked_) status_ = CUDA_ERROR_NOT_INITIALIZED;
+  if (status_ != CUDA_SUCCESS) return;
+  connection_ = session_.own_connection();
+  if (!connection_) {
+    status_ = session_.is_lost_ ? kServerLost : session_.failed_.load();
+    return;
+  }
+  order_ = std::unique_lock(session_.order_);
+  session_.fence(*connection_);
+  index_ = ++connection_->issued;
+  if (!wants_answer_) connection_->last_sent = index_;
+  writing_ = std::unique_lock(connection_->mutex);
+  start_ = connection_->out.size();
+  writer().put(Frame{0, number, wants_answer_});
+}
+
+RemoteSession::Message::~Message() = default;
+
+void RemoteSession::Message::finish_frame(std::size_t more) {
+  const std::size_t bytes = connection_->out.size() - start_ - sizeof(Frame) + more;
+  const auto stated = static_cast<std::uint32_t>(bytes);
+  std::memcpy(connection_->out.data() + start_, &stated, sizeof stated);
+}
+
+CUresult RemoteSession::Message::lose() {
+  session_.lose("it closed the connection");
+  return kServerLost;
+}
+
+CUresult RemoteSession::Message::send() {
+  finish_frame(0);
+  const bool is_much = connection_->out.size() >= kGathered;
+  if (is_much && !session_.flush(*connection_)) return kServerLost;
+  if (!is_much && !session_.has_unsent_.load(std::memory_order_relaxed)) {
+    session_.start_flusher();
+    session_.has_unsent_ = true;
+    session_.has_unsent_.notify_one();
+  }
+  writing_.unlock();
+  order_.unlock();
+  return CUDA_SUCCESS;
+}
+
+CUresult RemoteSession::Message::exchange(std::span<const std::byte>& answer) {
+  finish_frame(0);
+  order_.unlock();
+  const bool is_sent = session_.flush(*connection_);
+  writing_.unlock();
+  CallReplyHeader head;
+  if (!is_sent || !receive_head(head)) return lose();
+  connection_->answer.resize(head.bytes);
+  if (!receive(connection_->answer.data(), head.bytes)) return lose();
+  note_answer();
+  answer = connection_->answer;
+  return head.status;
+}
+
+CUresult RemoteSession::Message::send_with(const void* bytes, std::size_t count) {
+  finish_frame(count);
+  order_.unlock();
+  const auto text = [](const void* from, std::size_t size) {
+    return std::string_view(static_cast<const char*>(from), size);
+  };
+  const bool is_sent = connection_->channel->send(
+      text(connection_->out.data(), connection_->out.size()), text(bytes, count));
+  connection_->out.clear();
+  writing_.unlock();
+  return is_sent ? CUDA_SUCCESS : lose();
+}
+
+bool RemoteSession::Message::receive_head(CallReplyHeader& head) {
+  return receive(&head, sizeof head) && head.bytes <= kLongestMessage;
+}
+
+bool RemoteSession::Message::receive(void* into, std::size_t count) {
+  return connection_->inbox.read(into, count);
+}
+
+void RemoteSession::Message::note_answer() {
+  const std::lock_guard lock(session_.order_);
+  connection_->last_done = index_;
+}
+
+}  // namespace regatta::remote

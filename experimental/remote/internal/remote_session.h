@@ -1,0 +1,112 @@
+// experimental/remote/internal/remote_session.h: the client's side of a server: what each thread
+// says to its own thread of the host process. Of all threads together the server sees one order:
+// before a call goes out, what another thread sent without waiting goes out too, and a fence holds
+// the call back until it ran.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "experimental/remote/internal/bytes.h"
+#include "experimental/remote/internal/channel.h"
+#include "experimental/remote/internal/frames.h"
+#include "experimental/remote/internal/rendezvous.h"
+#include "regatta/base/os/unique_fd.h"
+
+namespace regatta::remote {
+
+// One thread's.
+struct SessionConnection {
+  SessionConnection(std::unique_ptr<ByteChannel> own, std::uint64_t own_id)
+      : id(own_id), channel(std::move(own)), inbox(*channel) {}
+  const std::uint64_t id;
+  const std::unique_ptr<ByteChannel> channel;  // sent to under mutex, received from by its thread
+  BufferedReader inbox;                        // of its thread
+  Buffer answer;                               // of its thread
+
+  std::uint64_t issued = 0;     // messages, guarded by the session's order
+  std::uint64_t last_sent = 0;  // the last that nobody waits for; likewise
+  std::uint64_t last_done = 0;  // the last that was answered; likewise
+
+  std::mutex mutex;
+  bool is_open = true;  // guarded by mutex
+  Buffer out;           // guarded by mutex
+};
+
+class RemoteSession {
+ public:
+  // The process's, opened by its first call. Never freed.
+  static RemoteSession& instance();
+
+  // A message of this thread. Between begin() and finish() or send() it is written to writer().
+  class Message {
+   public:
+    Message(std::uint16_t number, bool wants_answer);
+    Message(const Message&) = delete;
+    Message& operator=(const Message&) = delete;
+    ~Message();
+
+    CUresult status() const { return status_; }  // not CUDA_SUCCESS: nothing can be said
+    MessageWriter writer() { return MessageWriter(connection_->out); }
+    // Done with writing: sent soon.
+    CUresult send();
+    // Sends, waits, and returns what came; `answer` is valid until this thread's next call.
+    CUresult exchange(std::span<const std::byte>& answer);
+    // Sends these bytes after what was written, without copying them.
+    CUresult send_with(const void* bytes, std::size_t count);
+    // The answer's head, then its bytes with receive(); for answers that come in pieces.
+    bool receive_head(CallReplyHeader& head);
+    bool receive(void* into, std::size_t count);
+    void note_answer();
+    CUresult lose();
+
+   private:
+    void finish_frame(std::size_t more);
+
+    RemoteSession& session_;
+    std::shared_ptr<SessionConnection> connection_;
+    std::unique_lock<std::mutex> order_;
+    std::unique_lock<std::mutex> writing_;
+    std::size_t start_ = 0;
+    std::uint64_t index_ = 0;
+    bool wants_answer_;
+    CUresult status_ = CUDA_SUCCESS;
+  };
+
+  bool is_blocking() const { return is_blocking_; }
+  void lose(const char* why);
+
+ private:
+  RemoteSession();
+  std::shared_ptr<SessionConnection> own_connection();
+  std::shared_ptr<SessionConnection> connect();
+  bool open();
+  bool flush(SessionConnection& connection);  // its mutex is held
+  void fence(SessionConnection& connection);  // order_ is held
+  void start_flusher();
+  void run_flusher();
+  friend struct ThreadEnd;
+
+  bool is_blocking_ = false;  // constant
+  std::atomic<bool> is_lost_ = false;
+  std::atomic<bool> is_forked_ = false;
+  std::atomic<CUresult> failed_ = CUDA_SUCCESS;  // of the start
+
+  std::mutex joining_;                   // taken before order_
+  std::uint64_t next_id_ = 1;            // guarded by joining_
+  os::UniqueFd anchor_;                  // guarded by joining_
+  ConnectOptions join_;                  // guarded by joining_
+  bool is_open_ = false;                 // guarded by joining_
+  bool has_reported_transport_ = false;  // guarded by joining_
+
+  std::mutex order_;
+  std::shared_ptr<SessionConnection> last_;                      // guarded by order_
+  std::vector<std::shared_ptr<SessionConnection>> connections_;  // guarded by order_
+  bool has_flusher_ = false;                                     // guarded by order_
+  std::atomic<bool> has_unsent_ = false;
+};
+
+}  // namespace regatta::remote

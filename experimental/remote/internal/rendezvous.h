@@ -1,0 +1,59 @@
+// experimental/remote/internal/rendezvous.h: how a thread's connection begins at both ends, and
+// which way it takes. The program offers its queue pair, the host process answers with its own or
+// says why not, and packets have to go both ways before anything else does:
+// docs/formats/gpu_remote.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "experimental/remote/internal/channel.h"
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
+#include "regatta/network/rdma/wire.h"
+
+namespace regatta::remote {
+
+enum class TransportChoice : std::uint8_t { kAuto, kTcp, kRdma };
+
+// "auto", "tcp" or "rdma"; "" is auto.
+Result<TransportChoice> parse_transport(std::string_view word);
+
+// A queue pair as text, in hexadecimal digits.
+inline constexpr std::size_t kCardTextMax = 128;
+std::string format_queue_card(const rdma::QueueCard& card);
+Result<rdma::QueueCard> parse_queue_card(std::string_view text);
+
+// What the host process says to an offer: that this connection stays TCP, and why if RDMA was
+// wanted, or its own queue pair.
+struct RendezvousReply {
+  std::string card;     // "": TCP
+  std::string why_tcp;  // "": nothing else was offered
+};
+std::string format_rendezvous_reply(const RendezvousReply& answer);
+Result<RendezvousReply> parse_rendezvous_reply(std::string_view text);
+
+struct ConnectOptions {
+  std::string server;  // HOST:PORT
+  std::string ticket;
+  std::string key;
+  TransportChoice transport = TransportChoice::kAuto;
+  std::string rdma_address;  // of this end; "": that of its TCP connection
+};
+struct HostChannel {
+  std::uint64_t number = 0;  // of the connection
+  std::unique_ptr<ByteChannel> channel;
+  bool is_rdma = false;
+  std::string how;  // "RDMA by mlx5_0 port 1", "TCP", "TCP: why not RDMA"
+};
+// A connection of its own for a thread. With kAuto it is a TCP connection where RDMA cannot be had.
+Result<HostChannel> connect_to_host(const ConnectOptions& options, std::uint64_t& next_number);
+
+// The host process's side; `offer` is the program's card, "" for TCP. Null: it failed.
+std::unique_ptr<ByteChannel> accept_program(os::UniqueFd fd, const std::string& offer,
+                                            const std::string& rdma_address);
+
+}  // namespace regatta::remote

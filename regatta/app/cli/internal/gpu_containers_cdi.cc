@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "regatta/app/cli/internal/arguments.h"
+#include "regatta/app/cli/internal/gpu_containers.h"
+#include "regatta/app/cli/internal/gpu_limits.h"
+#include "regatta/app/cli/internal/job_file.h"
+#include "regatta/base/core/text.h"
+#include "regatta/base/os/file.h"
+#include "regatta/base/os/process.h"
+#include "regatta/gpu/sharing/cdi.h"
+#include "regatta/gpu/sharing/messages.h"
+
+namespace regatta::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLibrary = "libregatta_gpu.so";
+constexpr const char* kInstalled = "/usr/lib/regatta";
+
+struct Options {
+  std::string name = "default";
+  std::string socket = sharing::kDefaultSocket;
+  std::string library;
+  std::string preload;
+  LimitOptions limits;
+  bool json = false;
+};
+
+Error wrong(const std::string& what) {
+  return {Code::kInvalidInput, what};
+}
+
+bool exists(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+// Beside this program, as it is built; else where it is installed.
+Result<std::string> find_library(const Options& options) {
+  std::vector<std::string> places = {options.library};
+  if (options.library.empty()) {
+    REGATTA_TRY(folder, os::executable_folder());
+    places = {folder + "/" + kLibrary, folder + "/../lib/" + kLibrary,
+              std::string(kInstalled) + "/" + kLibrary};
+  }
+  for (const std::string& place : places) {
+    if (exists(place)) return fs::absolute(place).lexically_normal().string();
+  }
+  return wrong(
+      fmt::format("--library: {}: no such file; give the path of {}", places.back(), kLibrary));
+}
+
+// The file that the container's loader reads; its one line must name the library.
+Result<std::string> find_preload(const Options& options, const std::string& library) {
+  if (options.preload == "env") return std::string();
+  const std::string path = options.preload.empty()
+                               ? fs::path(library).parent_path().string() + "/ld.so.preload"
+                               : fs::absolute(options.preload).lexically_normal().string();
+  std::error_code error;
+  if (fs::is_directory(path, error))
+    return wrong(fmt::format("--preload: {}: is a folder; name the file in it", path));
+  const auto text = os::read_file(path);
+  if (text && text->find(library) != std::string::npos) return path;
+  return wrong(fmt::format("--preload: {}: {}; write it with: echo {} > {}", path,
+                           text ? "does not name the library" : "no such file", library, path));
+}
+
+// Containers see the whole folder of the socket.
+Status check_socket(const std::string& socket) {
+  const fs::path path(socket);
+  const std::string name = fs::path(sharing::kDefaultSocket).filename().string();
+  if (!path.is_absolute() || path.filename() != name) {
+    return wrong(
+        fmt::format("--socket: {}: containers look for a socket that is called {} in a "
+                    "folder of its own; start the daemon with --socket {}",
+                    socket, name, sharing::kDefaultSocket));
+  }
+  std::error_code error;
+  for (fs::directory_iterator entry(path.parent_path(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().filename() == name) continue;
+    return wrong(
+        fmt::format("--socket: {}: containers would see {}, too; start the daemon with a "
+                    "socket in a folder of its own",
+                    socket, entry->path().string()));
+  }
+  return {};
+}
+
+// The limits as words for the hook.
+std::vector<std::string> words_of(const LimitOptions& limits) {
+  std::vector<std::string> words;
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {option, value});
+  };
+  add("--memory", limits.memory);
+  add("--compute", limits.compute);
+  add("--weight", limits.weight == 0 ? "" : std::to_string(limits.weight));
+  add("--priority", limits.priority);
+  add("--on-fault", limits.on_fault);
+  add("--gpu", limits.gpu ? std::to_string(*limits.gpu) : "");
+  return words;
+}
+
+Status check_name(const std::string& name) {
+  const auto is_plain = [](unsigned char letter) { return std::isalnum(letter) != 0; };
+  const auto is_allowed = [&](unsigned char letter) {
+    return is_plain(letter) || letter == '-' || letter == '_' || letter == '.';
+  };
+  if (is_plain(name.front()) && is_plain(name.back()) &&
+      std::all_of(name.begin(), name.end(), is_allowed))
+    return {};
+  return wrong(
+      fmt::format("--name: '{}': a device's name has letters, digits, and between them "
+                  "'-', '_' and '.'",
+                  printable(name, 60)));
+}
+
+Result<std::string> cdi_text(const Options& options) {
+  REGATTA_TRY_DO(check_name(options.name));
+  if (const auto limits = limits_of(options.limits); !limits) return limits.error();
+  REGATTA_TRY_DO(check_socket(options.socket));
+  REGATTA_TRY(library, find_library(options));
+  REGATTA_TRY(preload, find_preload(options, library));
+  REGATTA_TRY(folder, os::executable_folder());
+  const auto spec = sharing::cdi_spec({.name = options.name,
+                                       .socket = options.socket,
+                                       .library = library,
+                                       .preload = preload,
+                                       .program = folder + "/regatta",
+                                       .limits = words_of(options.limits)});
+  return options.json ? spec.dump(2) + "\n" : sharing::yaml_text(spec);
+}
+
+int run_cdi(const Options& options) {
+  const auto text = cdi_text(options);
+  if (!text) return report_error(text.error());
+  std::fputs(text->c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+void add_gpu_cdi(CLI::App& gpu, int& exit_status) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* cdi = gpu.add_subcommand(
+      "cdi", "Print the device that container runtimes put into containers (CDI, as YAML)");
+  cdi->footer(
+      "Of the limits that are given here, a container's annotations may ask for less only.\n"
+      "Example:\n"
+      "  regatta gpu cdi --name small --memory 4GiB --compute 30 > /etc/cdi/regatta-small.yaml\n"
+      "  podman run --device regatta.gpu/slice=small --device nvidia.com/gpu=0 IMAGE");
+  cdi->add_option("--name", options->name, "The device's: regatta.gpu/slice=NAME")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->check(not_empty());
+  add_limit_options(*cdi, options->limits);
+  add_fault_option(*cdi, options->limits);
+  cdi->add_option("--socket", options->socket, "The daemon's socket; containers get its folder")
+      ->type_name("PATH")
+      ->capture_default_str()
+      ->check(not_empty());
+  cdi->add_option(
+         "--library", options->library,
+         fmt::format("{}; beside this program or in {} when left out", kLibrary, kInstalled))
+      ->type_name("PATH")
+      ->check(not_empty());
+  cdi->add_option("--preload", options->preload,
+                  "File that becomes /etc/ld.so.preload, by default beside the library; or env, "
+                  "for LD_PRELOAD, which a program may drop")
+      ->type_name("PATH")
+      ->check(not_empty());
+  cdi->add_flag("--json", options->json, "Print JSON");
+  cdi->callback([=, &exit_status] { exit_status = run_cdi(*options); });
+}
+
+}  // namespace regatta::cli

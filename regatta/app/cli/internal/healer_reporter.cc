@@ -1,0 +1,78 @@
+#include "regatta/app/cli/internal/healer_reporter.h"
+
+#include <cerrno>
+#include <utility>
+
+#include <sys/socket.h>
+
+#include "regatta/base/os/unix_socket.h"
+#include "regatta/network/heal/verdicts.h"
+
+namespace regatta::cli {
+namespace {
+
+constexpr Seconds kAgain{1};
+
+}  // namespace
+
+Result<HealerReporter> HealerReporter::open(const std::string& path, const topo::Graph& graph) {
+  auto fd = os::connect_unix(path);
+  if (!fd)
+    return Error{Code::kInvalidInput,
+                 fd.error().message + ": no healer listens there; start regatta heal first"};
+  return HealerReporter(path, std::move(*fd), graph);
+}
+
+std::string HealerReporter::tell(const diag::FaultChanges& news, Seconds now) {
+  for (const diag::FaultVerdict& verdict : news.over)
+    std::erase_if(lasting_,
+                  [&](const diag::FaultVerdict& one) { return one.culprit == verdict.culprit; });
+  std::string lines;
+  for (const diag::FaultVerdict& verdict : news.begun) {
+    const std::string told = heal::report_lines(*graph_, verdict);
+    if (told.empty()) continue;
+    lines += told;
+    lasting_.push_back(verdict);
+  }
+  const bool is_due = now - told_ >= kAgain;
+  if (is_due) told_ = now;
+  if (!fd_) {
+    auto fd = is_due ? os::connect_unix(path_) : Result<os::UniqueFd>(Error{});
+    if (!fd) return {};
+    fd_ = std::move(*fd);
+    if (send(all_lasting())) return path_ + ": the healer is back";
+    return {};
+  }
+  discard_input();
+  if (send(is_due ? all_lasting() : lines)) return {};
+  return path_ + ": the healer is gone; this looks for it again, start regatta heal";
+}
+
+std::string HealerReporter::all_lasting() const {
+  std::string lines;
+  for (const diag::FaultVerdict& verdict : lasting_)
+    lines += heal::report_lines(*graph_, verdict);
+  return lines;
+}
+
+// False: the healer is gone, or does not read.
+bool HealerReporter::send(const std::string& lines) {
+  if (lines.empty() || !fd_) return static_cast<bool>(fd_);
+  const ssize_t count = ::send(fd_.get(), lines.data(), lines.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  // Half a line is as bad as none.
+  if (count != static_cast<ssize_t>(lines.size())) fd_.reset();
+  return static_cast<bool>(fd_);
+}
+
+// It drops subscribers that do not read; when it ends there is nothing more to read.
+void HealerReporter::discard_input() {
+  char buffer[4096];
+  for (;;) {
+    const ssize_t count = ::recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    if (count > 0 || (count < 0 && errno == EINTR)) continue;
+    if (count == 0 || errno != EAGAIN) fd_.reset();
+    return;
+  }
+}
+
+}  // namespace regatta::cli

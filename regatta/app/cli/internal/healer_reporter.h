@@ -1,0 +1,42 @@
+// cli/internal/healer_reporter.h: tells a healer what a locator finds, again and again while it
+// lasts.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/base/os/unique_fd.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/diag/locator.h"
+
+namespace regatta::cli {
+
+class HealerReporter {
+ public:
+  // `path`: the socket of `regatta heal`. kInvalidInput where none listens there. `graph` outlives
+  // it.
+  static Result<HealerReporter> open(const std::string& path, const topo::Graph& graph);
+
+  // What has begun is told at once, what goes on every second (a healer takes it that nobody sees a
+  // fault any more who does not say so). Never waits: a healer that is gone is looked for again
+  // every second, and hears of what goes on then. The sentence to print about that, once; "": none.
+  std::string tell(const diag::FaultChanges& news, Seconds now);
+
+ private:
+  HealerReporter(std::string path, os::UniqueFd fd, const topo::Graph& graph)
+      : path_(std::move(path)), fd_(std::move(fd)), graph_(&graph) {}
+  std::string all_lasting() const;
+  bool send(const std::string& lines);
+  void discard_input();
+
+  std::string path_;
+  os::UniqueFd fd_;  // empty while the healer is gone
+  const topo::Graph* graph_;
+  std::vector<diag::FaultVerdict> lasting_;
+  Seconds told_;
+};
+
+}  // namespace regatta::cli

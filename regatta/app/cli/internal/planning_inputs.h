@@ -1,0 +1,43 @@
+// cli/internal/planning_inputs.h: what every command that predicts starts from: cluster, job and
+// rates.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/model/cost/rates.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/model/workload/job.h"
+
+namespace regatta::cli {
+
+// Where `regatta measure CLUSTER` puts its rates and every command looks for them: beside the
+// cluster file, "examples/cluster.yaml" -> "examples/cluster.measured.json".
+std::string measured_path(const std::string& cluster_path);
+
+struct PlanningInputs {
+  topo::Cluster cluster;
+  workload::Job job;
+  cost::Rates rates;
+  std::vector<std::string> warnings;  // one sentence each: print them with print_warnings()
+};
+
+// The rates measured for `cluster_path` when the file is there, else those of the description with
+// a warning. Fails with kInvalidInput when the file is there and cannot be read or is wrong.
+Result<cost::Rates> load_rates(const std::string& cluster_path, const topo::Cluster& cluster,
+                               std::vector<std::string>& warnings);
+
+// Both files and the rates. `strategy`: the flag --strategy, empty when not given; what it fixes
+// replaces what the job file says.
+Result<PlanningInputs> load_planning_inputs(const std::string& job_path,
+                                            const std::string& cluster_path,
+                                            const std::string& strategy);
+
+// The job of a file, with what the flag --strategy fixes.
+Result<workload::Job> load_job_with(const std::string& job_path, const std::string& strategy);
+
+// "regatta: warning: ..." to standard error.
+void print_warnings(const std::vector<std::string>& warnings);
+
+}  // namespace regatta::cli

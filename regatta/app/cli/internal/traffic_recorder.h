@@ -1,0 +1,84 @@
+// cli/internal/traffic_recorder.h: looks at the connections of servers at a steady pace, and at the
+// ranks that own them. Acts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "regatta/app/cli/internal/connection_pairs.h"
+#include "regatta/app/cli/internal/traffic_record.h"
+#include "regatta/base/core/result.h"
+#include "regatta/network/lab/lab.h"
+#include "regatta/network/probe/flow_counters.h"
+
+namespace regatta::cli {
+
+class TrafficRecorder {
+ public:
+  // Of all servers of the lab, or of this machine alone. Connections of a machine with itself are
+  // left out.
+  static Result<std::unique_ptr<TrafficRecorder>> open(const std::optional<lab::LabInfo>& lab,
+                                                       Seconds interval);
+  TrafficRecorder(const TrafficRecorder&) = delete;
+  TrafficRecorder& operator=(const TrafficRecorder&) = delete;
+  ~TrafficRecorder();
+
+  // Looks for ranks and what they did since the last time: at least once a second, because a rank
+  // remembers a thousand operations.
+  void sample_ranks();
+  // What was seen so far.
+  TrafficRecord record() const;
+  // Ends it; fails when the kernel did not answer any more.
+  Status stop();
+
+ private:
+  struct ObservedConnection;
+  struct ObservedServer {
+    std::string server;
+    unsigned long long namespace_inode = 0;
+    probe::FlowCounters counters;
+    std::vector<ObservedConnection*> told = {};  // as the counters told them last
+  };
+  struct ObservedConnection {
+    Seconds first;
+    probe::ConnectionCounters last;
+    std::uint64_t retransmits_before = 0;
+    std::size_t place = 0;
+    std::vector<double> sent;
+    std::vector<double> received;
+  };
+  explicit TrafficRecorder(Seconds interval);
+  void run();
+  Status sample(std::size_t place);
+  void take(std::size_t place, const probe::ConnectionCounters& one, ObservedConnection*& told);
+  void add(std::vector<double>& series, double bytes, Seconds from, Seconds to) const;
+  const ObservedConnection* paired_end(const ObservedConnection& seen) const;
+  int rank_of(const ObservedConnection* seen) const;
+  std::map<probe::Connection, std::uint32_t> listeners() const;
+  const std::vector<double>& sent_by(const ObservedConnection& seen) const;
+  std::string server_of(const probe::Connection& connection) const;
+
+  const Seconds start_;
+  const Seconds interval_;
+  std::vector<ObservedServer> places_;            // of the sampling thread, once it runs
+  std::map<std::string, std::string> addresses_;  // "10.0.0.1": server
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  std::map<std::pair<std::size_t, std::uint64_t>, ObservedConnection> seen_;  // by place and cookie
+  ConnectionPairs<ObservedConnection> ends_;                                  // of seen_
+  std::vector<WatchedRank> ranks_;
+  std::map<std::uint64_t, int> owners_;  // of sockets, by inode
+  bool has_to_stop_ = false;
+  Seconds used_;  // processor time
+  Status status_;
+  std::thread thread_;
+};
+
+}  // namespace regatta::cli

@@ -1,0 +1,232 @@
+#include "regatta/app/report/estimated_plan_html.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "regatta/app/report/internal/stage_memory_svg.h"
+#include "regatta/app/report/internal/stage_timeline_svg.h"
+#include "regatta/app/report/internal/stage_timeline_window.h"
+#include "regatta/base/core/units_text.h"
+#include "regatta/model/topo/presets.h"
+#include "regatta/model/workload/model_presets.h"
+
+namespace regatta::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using workload::PipelineSchedule;
+using workload::Strategy;
+
+// Owns what a page refers to.
+struct Sample {
+  workload::ModelShape model = workload::find_model_preset("gpt3-175b")->model;
+  Strategy strategy;
+  int global_batch = 0;
+  topo::ServerType server = *topo::find_server_preset("dgx-a100-80g");
+  plan::StageTimeline timeline;
+
+  std::string page(const std::string& name = "pretraining") const {
+    return estimated_plan_html({.job_name = name,
+                                .cluster_name = "hall 1",
+                                .stack_name = "megatron-core",
+                                .model = model,
+                                .strategy = strategy,
+                                .global_batch = global_batch,
+                                .server = server,
+                                .timeline = timeline});
+  }
+};
+
+Sample sample(const Strategy& strategy, int global_batch) {
+  Sample one;
+  one.strategy = strategy;
+  one.global_batch = global_batch;
+  auto timeline = plan::stage_timeline({.model = one.model,
+                                        .strategy = one.strategy,
+                                        .global_batch = global_batch,
+                                        .server = one.server,
+                                        .stack = *cost::find_software_stack("megatron-core")});
+  EXPECT_TRUE(timeline) << timeline.error().message;
+  if (timeline) one.timeline = *std::move(timeline);
+  return one;
+}
+
+Strategy staged(int pp, PipelineSchedule schedule = PipelineSchedule::k1F1B) {
+  return {.tp = 8,
+          .pp = pp,
+          .dp = 2,
+          .schedule = schedule,
+          .virtual_stages = schedule == PipelineSchedule::kInterleaved ? 3 : 1,
+          .sequence_parallel = true,
+          .zero = 1};
+}
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos;
+       at = text.find(part, at + part.size()))
+    ++found;
+  return found;
+}
+
+TEST(EstimatedPlanHtml, IsOnePageWithoutScriptsThatAsksForNothing) {
+  const std::string page = sample(staged(4), 32).page();
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+  EXPECT_THAT(page, Not(HasSubstr("http")));
+  EXPECT_THAT(page, Not(HasSubstr("url(")));
+  EXPECT_EQ(count(page, "<svg"), 2U);
+  EXPECT_EQ(count(page, "<section>"), count(page, "</section>"));
+  EXPECT_EQ(count(page, "<g "), count(page, "</g>"));
+}
+
+TEST(EstimatedPlanHtml, NumbersEveryMicroBatchOfAShortStep) {
+  const std::string page = sample(staged(4), 16).page();
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(count(page, ">" + std::to_string(i) + "</text>"), 8U) << i;  // 4 stages, both ways
+  for (int stage = 0; stage < 4; ++stage)
+    EXPECT_THAT(page, HasSubstr(">stage " + std::to_string(stage) + "</text>"));
+}
+
+TEST(EstimatedPlanHtml, LeavesTheMiddleOfALongStepOut) {
+  const Sample small = sample(staged(4), 16);
+  EXPECT_EQ(timeline_windows(small.timeline, 60).shown.size(), 1U);
+  const Sample large = sample(staged(4), 1024);
+  const TimelineWindows windows = timeline_windows(large.timeline, 60);
+  ASSERT_EQ(windows.shown.size(), 2U);
+  EXPECT_EQ(windows.shown.front().start, Seconds{});
+  EXPECT_EQ(windows.shown.back().end, large.timeline.makespan);
+  EXPECT_FALSE(windows.x(large.timeline.makespan * 0.5));
+  EXPECT_THAT(large.page(), HasSubstr("alike</text>"));
+  EXPECT_LT(large.page().size(), 200'000U);
+}
+
+TEST(EstimatedPlanHtml, StaysReadableForManyStages) {
+  for (const int pp : {4, 8, 16, 32, 64}) {
+    const Sample one = sample(staged(pp), 512);
+    const TimelineWindows windows = timeline_windows(one.timeline, 60);
+    EXPECT_LT(windows.width, 3400) << pp;
+    EXPECT_LT(one.page().size(), 3'000'000U) << pp;
+  }
+}
+
+TEST(EstimatedPlanHtml, NamesTheColoursThatItHas) {
+  const auto styles = [](PipelineSchedule schedule) {
+    std::set<std::string_view> found;
+    for (const LegendEntry& entry : stage_timeline_legend(sample(staged(4, schedule), 32).timeline))
+      found.insert(entry.style);
+    return found;
+  };
+  EXPECT_TRUE(styles(PipelineSchedule::k1F1B).contains("backward"));
+  EXPECT_FALSE(styles(PipelineSchedule::k1F1B).contains("weight_gradient"));
+  EXPECT_TRUE(styles(PipelineSchedule::kZbH1).contains("weight_gradient"));
+  EXPECT_FALSE(styles(PipelineSchedule::kZbH1).contains("backward"));
+  EXPECT_THAT(sample(staged(4, PipelineSchedule::kDualPipe), 32).page(), HasSubstr("run at once"));
+}
+
+TEST(EstimatedPlanHtml, SaysHowFarTimelineAndEstimateAreApart) {
+  EXPECT_THAT(sample(staged(4), 32).page(), HasSubstr("the estimate is"));
+  EXPECT_THAT(sample(staged(4), 32).page(), Not(HasSubstr("slowest stage for all")));
+  EXPECT_THAT(sample(staged(36), 144).page(), HasSubstr("the stages hold different blocks"));
+}
+
+TEST(EstimatedPlanHtml, SaysWhatDoesNotFit) {
+  const std::string page = sample(staged(1), 32).page();
+  EXPECT_THAT(page, HasSubstr("the bar is all it would need"));
+  EXPECT_THAT(page, HasSubstr("class=\"value bad\""));
+}
+
+TEST(EstimatedPlanHtml, DrawsWhatStagesHoldBesideWhatADeviceHas) {
+  const Sample few = sample(staged(4), 32);
+  const std::string svg = stage_memory_svg(few.timeline, few.server.device.memory);
+  EXPECT_EQ(count(svg, "class=\"limit\""), 4U);
+  EXPECT_THAT(few.page(), HasSubstr(svg));
+  for (int stage = 0; stage < 4; ++stage)
+    EXPECT_THAT(svg, HasSubstr(">stage " + std::to_string(stage) + "</text>"));
+  const double most = few.timeline.estimate.memory.total();
+  EXPECT_THAT(svg, HasSubstr(">" + format_bytes({static_cast<long long>(most)}) + "</text>"));
+  // All of the first stage's micro-batches begin and end within the picture.
+  const std::string first =
+      svg.substr(svg.find(" d=\""), svg.find("\"><title>") - svg.find(" d=\""));
+  EXPECT_GE(count(first, "V"), 16U);
+}
+
+TEST(EstimatedPlanHtml, DrawsEightOfManyStagesAndTheOneThatHoldsMost) {
+  const Sample many = sample(staged(64), 512);
+  ASSERT_EQ(many.timeline.estimate.worst_stage, 16);
+  const std::string svg = stage_memory_svg(many.timeline, many.server.device.memory);
+  for (const char* stage : {"stage 0<", "stage 16<", "stage 63<"})
+    EXPECT_THAT(svg, HasSubstr(stage));
+  EXPECT_LE(count(svg, "<text x=\"0\""), 16U);  // its name and its peak
+}
+
+TEST(EstimatedPlanHtml, ShowsTheSizesThatItWasPickedFrom) {
+  const Sample one = sample(staged(4), 32);
+  plan::ClusterSizes sizes;
+  for (const int devices : {64, 128, 256}) {
+    plan::ClusterSize size;
+    size.devices = devices;
+    size.tokens_per_s = 100.0 * devices;
+    size.usage = {.time = {1e7 / devices}, .device_hours = 3e3};
+    sizes.sizes.push_back(size);
+  }
+  const std::string page = estimated_plan_html({.job_name = "a",
+                                                .cluster_name = "b",
+                                                .stack_name = "c",
+                                                .model = one.model,
+                                                .strategy = one.strategy,
+                                                .global_batch = one.global_batch,
+                                                .server = one.server,
+                                                .timeline = one.timeline,
+                                                .sizes = &sizes,
+                                                .picked = 1});
+  EXPECT_THAT(page, HasSubstr("on 64 to 256 devices; this page is about 128"));
+  EXPECT_EQ(count(page, "class=\"dot"), 8U);  // in two charts, two of them with a number
+  EXPECT_EQ(count(page, "class=\"dot best\""), 2U);
+  EXPECT_THAT(one.page(), Not(HasSubstr("How many devices")));
+}
+
+TEST(EstimatedPlanHtml, EscapesNames) {
+  EXPECT_THAT(sample(staged(4), 16).page("<b>&"), HasSubstr("&lt;b&gt;&amp;"));
+}
+
+TEST(EstimatedPlanTrace, HasAThreadForEachStageThatIsFilled) {
+  const Sample one = sample(staged(4), 16);
+  const auto trace = nlohmann::json::parse(estimated_plan_trace(one.timeline));
+  std::set<std::string> threads;
+  double sum = 0;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["name"] == "thread_name") threads.insert(event["args"]["name"]);
+    if (event["ph"] == "X") sum += event["dur"].get<double>() * 1e-6;
+  }
+  EXPECT_EQ(threads, (std::set<std::string>{"stage 0", "stage 1", "stage 2", "stage 3"}));
+  EXPECT_NEAR(sum / (4 * one.timeline.makespan.value), 1, 1e-4);
+}
+
+TEST(EstimatedPlanTrace, CountsTheMemoryOfEachStage) {
+  const Sample one = sample(staged(4), 16);
+  const auto trace = nlohmann::json::parse(estimated_plan_trace(one.timeline));
+  std::map<std::string, double> peaks;
+  std::map<std::string, double> at;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] != "C") continue;
+    const std::string name = event["name"];
+    EXPECT_GE(event["ts"].get<double>(), at[name]);
+    at[name] = event["ts"];
+    peaks[name] = std::max(peaks[name], event["args"]["bytes"].get<double>());
+  }
+  ASSERT_EQ(peaks.size(), 4U);
+  EXPECT_NEAR(peaks["memory of stage 0"] / one.timeline.estimate.memory.total(), 1, 1e-9);
+  EXPECT_LT(peaks["memory of stage 2"], peaks["memory of stage 1"]);
+}
+
+}  // namespace
+}  // namespace regatta::report

@@ -1,0 +1,32 @@
+// sharing/internal/client/engine_rate_limiter.h: gives the work of this process to the engines
+// beside the processors no faster than its tenant's part of them. Any thread may call; none holds a
+// lock while it waits.
+#pragma once
+
+#include <array>
+#include <mutex>
+
+#include "regatta/gpu/sharing/internal/client/client.h"
+#include "regatta/gpu/sharing/internal/client/token_bucket.h"
+
+namespace regatta::sharing {
+
+class EngineRateLimiter {
+ public:
+  // Units a second that this process may give now; 0: as many as it likes.
+  static std::uint64_t rate(const Client& client, int device, regatta_engine engine) {
+    return __atomic_load_n(&client.tenant().rates[device][engine], __ATOMIC_RELAXED);
+  }
+
+  // Waits until `units` may be given, and counts them. Not for work that is captured.
+  void give(Client& client, int device, regatta_engine engine, std::uint64_t units);
+
+ private:
+  struct Engine {
+    std::mutex mutex;
+    TokenBucket bucket;  // guarded by mutex
+  };
+  std::array<std::array<Engine, REGATTA_ENGINES>, REGATTA_DEVICES_MAX> engines_;
+};
+
+}  // namespace regatta::sharing

@@ -1,0 +1,160 @@
+#include "regatta/gpu/sharing/internal/daemon/engine_shares.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "regatta/base/os/clock.h"
+#include "regatta/gpu/sharing/internal/policy/share.h"
+
+namespace regatta::sharing {
+namespace {
+
+constexpr std::uint64_t kStepNs = 20'000'000;
+// What one gets that was idle until now, before the next step.
+constexpr unsigned kLeastPpm = 10'000;
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+bool shares_any(const EngineRates& rates) {
+  return std::ranges::any_of(rates, [](std::uint64_t rate) { return rate != 0; });
+}
+
+}  // namespace
+
+EngineShares::EngineShares(TimerFd alarm, int devices, const EngineRates& rates,
+                           const EngineSessions& sessions)
+    : timer_fd_(std::move(alarm)), rates_(rates), sessions_(sessions), devices_(at(devices)) {
+  for (auto& device : devices_) {
+    for (Engine& engine : device)
+      engine.uses.resize(kClientsMax);
+  }
+}
+
+Result<EngineShares> EngineShares::create(const TenantStore& tenant_store, const EngineRates& rates,
+                                          const EngineSessions& sessions) {
+  REGATTA_TRY(alarm, TimerFd::create());
+  if (shares_any(rates)) alarm.set(os::monotonic_ns() + kStepNs);
+  return EngineShares(std::move(alarm), tenant_store.device_count(), rates, sessions);
+}
+
+void EngineShares::begin(const TenantStore& tenant_store, int client) {
+  for (int device = 0; device < tenant_store.device_count(); ++device) {
+    const regatta_engine_usage* feeds = tenant_store.engine_usage(client, device);
+    for (int engine = 0; engine < REGATTA_ENGINES; ++engine) {
+      devices_[at(device)][at(engine)].uses[at(client)] = {
+          .known = feeds == nullptr ? 0 : __atomic_load_n(&feeds[engine].given, __ATOMIC_RELAXED)};
+    }
+  }
+}
+
+void EngineShares::end(const TenantStore& tenant_store, int client, std::uint64_t now_ns) {
+  look(tenant_store, client, now_ns);
+  for (auto& device : devices_) {
+    for (Engine& engine : device)
+      engine.uses[at(client)] = Use();
+  }
+}
+
+void EngineShares::forget(int tenant) {
+  for (auto& device : devices_) {
+    for (Engine& engine : device)
+      engine.history.forget(tenant);
+  }
+}
+
+void EngineShares::look(const TenantStore& tenant_store, int client, std::uint64_t now_ns) {
+  const int tenant = static_cast<int>(tenant_store.state().clients[client].tenant);
+  for (int device = 0; device < tenant_store.device_count(); ++device) {
+    const regatta_engine_usage* feeds = tenant_store.engine_usage(client, device);
+    if (feeds == nullptr) return;
+    for (int number = 0; number < REGATTA_ENGINES; ++number) {
+      Engine& engine = devices_[at(device)][at(number)];
+      Use& use = engine.uses[at(client)];
+      const std::uint64_t given = __atomic_load_n(&feeds[number].given, __ATOMIC_RELAXED);
+      const bool waits = __atomic_load_n(&feeds[number].waiting, __ATOMIC_RELAXED) != 0;
+      // Clients write there: a figure that goes back is not believed.
+      if (given > use.known) engine.history.count(tenant, given - use.known, now_ns);
+      if (given != use.known || waits) use.active_ns = now_ns;
+      use.known = given;
+    }
+  }
+}
+
+void EngineShares::share(const TenantStore& tenant_store, int device, regatta_engine engine,
+                         std::uint64_t now_ns) const {
+  std::array<regatta_share_request, kTenantsMax> requests{};
+  std::array<unsigned, kTenantsMax> parts{};
+  std::array<unsigned, kTenantsMax> active{};
+  const std::vector<Use>& uses = devices_[at(device)][engine].uses;
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (tenant_store.state().tenants[tenant].live == 0) continue;
+    for (const int client : tenant_store.clients_of(tenant)) {
+      const std::uint64_t last = uses[at(client)].active_ns;
+      if (last != 0 && now_ns - last < kActiveNs) ++active[at(tenant)];
+    }
+    requests[at(tenant)] = tenant_store.share_request(tenant);
+    requests[at(tenant)].runnable = active[at(tenant)] != 0 ? 1 : 0;
+  }
+  regatta_compute_shares(tenant_store.policy(), requests.data(), kTenantsMax, parts.data());
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    unsigned long long* shown = tenant_store.rates(tenant, device);
+    if (shown == nullptr) continue;
+    unsigned part = parts[at(tenant)];
+    if (part == 0) part = std::max(requests[at(tenant)].quota_ppm, kLeastPpm);
+    const std::uint64_t rate = rates_[engine] / REGATTA_WHOLE_PPM * part +
+                               rates_[engine] % REGATTA_WHOLE_PPM * part / REGATTA_WHOLE_PPM;
+    store(shown[engine],
+          std::max(1ULL, static_cast<unsigned long long>(rate / std::max(1U, active[at(tenant)]))));
+  }
+}
+
+void EngineShares::step(const TenantStore& tenant_store, std::uint64_t now_ns) {
+  if (shares_any(rates_)) timer_fd_.set(now_ns + kStepNs);
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (tenant_store.state().tenants[tenant].live == 0) continue;
+    for (const int client : tenant_store.clients_of(tenant))
+      look(tenant_store, client, now_ns);
+  }
+  for (int device = 0; device < tenant_store.device_count(); ++device) {
+    for (int engine = 0; engine < REGATTA_ENGINES; ++engine) {
+      if (rates_[at(engine)] != 0)
+        share(tenant_store, device, static_cast<regatta_engine>(engine), now_ns);
+    }
+  }
+}
+
+unsigned EngineShares::sessions(const TenantStore& tenant_store, int tenant, int device,
+                                regatta_engine engine) const {
+  unsigned sum = 0;
+  for (const int client : tenant_store.clients_of(tenant)) {
+    if (const regatta_engine_usage* feeds = tenant_store.engine_usage(client, device))
+      sum += __atomic_load_n(&feeds[engine].sessions, __ATOMIC_RELAXED);
+  }
+  return sum;
+}
+
+bool EngineShares::open_session(const TenantStore& tenant_store, int client, int device,
+                                regatta_engine engine) const {
+  regatta_engine_usage* feeds = tenant_store.engine_usage(client, device);
+  if (feeds == nullptr) return false;
+  const int tenant = static_cast<int>(tenant_store.state().clients[client].tenant);
+  const std::uint64_t most = std::max<std::uint64_t>(
+      1, std::uint64_t{sessions_[engine]} * tenant_store.part_ppm(tenant) / REGATTA_WHOLE_PPM);
+  if (sessions_[engine] != 0 && sessions(tenant_store, tenant, device, engine) >= most)
+    return false;
+  __atomic_fetch_add(&feeds[engine].sessions, 1U, __ATOMIC_RELAXED);
+  return true;
+}
+
+std::uint64_t EngineShares::total(int tenant, int device, regatta_engine engine) const {
+  return devices_[at(device)][engine].history.total(tenant);
+}
+
+std::uint64_t EngineShares::last_second(int tenant, int device, regatta_engine engine,
+                                        std::uint64_t now_ns) const {
+  return devices_[at(device)][engine].history.last_second(tenant, now_ns);
+}
+
+}  // namespace regatta::sharing

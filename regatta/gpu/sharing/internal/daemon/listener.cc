@@ -1,0 +1,52 @@
+#include "regatta/gpu/sharing/internal/daemon/listener.h"
+
+#include <filesystem>
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "regatta/base/os/errno_text.h"
+#include "regatta/base/os/file.h"
+#include "regatta/base/os/unix_socket.h"
+#include "regatta/gpu/sharing/messages.h"
+
+namespace regatta::sharing {
+
+Result<os::UniqueFd> open_listener(const std::string& path) {
+  if (connect_to_daemon(path, Seconds{1.0})) {
+    return Error{Code::kConflict, path + ": another daemon answers there; give another --socket"};
+  }
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
+    return Error{Code::kInvalidInput, path + ": is there and no socket; give another --socket"};
+  }
+  // Containers mount this folder and not the socket, which is another file after each start.
+  const auto folder = std::filesystem::path(path).parent_path();
+  const auto wrong_place = [](Error error) {
+    if (error.code != Code::kExhausted) error.code = Code::kInvalidInput;
+    error.message += "; give --socket a path in a folder that this user may write";
+    return error;
+  };
+  if (!folder.empty()) {
+    if (const Status made = os::make_folder(folder.string()); !made)
+      return wrong_place(made.error());
+  }
+  ::unlink(path.c_str());
+  os::UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return os::errno_error("cannot make a socket");
+  const int on = 1;
+  REGATTA_TRY(address, os::unix_address(path));
+  // SO_PASSCRED goes over to the connections that are accepted.
+  // All may come in from the first moment on: who is turned away is not told to come again.
+  const mode_t before = ::umask(0111);
+  const bool is_bound = ::setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
+                        ::bind(fd.get(), address.get(), address.size()) == 0;
+  const int reason = errno;
+  ::umask(before);
+  if (!is_bound) return wrong_place(os::errno_error(path, reason));
+  if (::listen(fd.get(), 1024) != 0) return os::errno_error(path);
+  return fd;
+}
+
+}  // namespace regatta::sharing

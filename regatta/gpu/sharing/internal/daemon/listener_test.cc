@@ -1,0 +1,213 @@
+// What a tenant may try in order to raise its limits, one entry point after the other.
+
+#include <cstddef>
+#include <cstring>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "regatta/base/core/units.h"
+#include "regatta/gpu/sharing/internal/client/tenant_page.h"
+#include "regatta/gpu/sharing/internal/daemon/test_daemon.h"
+#include "regatta/gpu/sharing/state.h"
+
+namespace regatta::sharing {
+namespace {
+
+using namespace regatta::literals;
+
+// A tenant of 100 MiB that has all of it tries `attempt`, and still has no byte more.
+void expect_refused(const std::function<int(const TestDaemon&, Client&, int page)>& attempt) {
+  const TestDaemon daemon;
+  const pid_t tenant = daemon.start_tenant("a", 100_MiB, [&](int page) {
+    const auto client = Client::connect(page, kTimeout);
+    EXPECT_IN_TENANT(client && (*client)->reserve(0, 100 * kMiB));
+    const int status = attempt(daemon, **client, page);
+    if (status != 0) return status;
+    const Status more = (*client)->reserve(0, 1);
+    EXPECT_IN_TENANT(!more && more.error().code == Code::kExhausted);
+    EXPECT_IN_TENANT((*client)->tenant().quota[0] == 100 * kMiB);
+    return 0;
+  });
+  EXPECT_EQ(wait_status(tenant), 0);
+}
+
+// Runs `body` in a process whose parent is gone.
+int in_orphan(const std::function<int()>& body) {
+  Shared<std::atomic<int>> status;
+  *status = -1;
+  const pid_t middle = start_process([&] {
+    const pid_t parent = ::getpid();
+    if (::fork() == 0) {
+      while (::getppid() == parent)
+        os::sleep_for(Seconds{0.001});
+      *status = body();
+      ::_exit(0);
+    }
+    return 0;
+  });
+  EXPECT_EQ(wait_status(middle), 0);
+  const Seconds end = os::monotonic_now() + Seconds{10.0};
+  while (*status == -1 && os::monotonic_now() < end)
+    os::sleep_for(Seconds{0.001});
+  return *status;
+}
+
+bool is_refused(const TestDaemon& daemon, const nlohmann::json& request) {
+  const auto answer = daemon.ask(request);
+  return !answer && answer.error().code == Code::kUnsupported;
+}
+
+TEST(Listener, TheEnvironmentSaysNothing) {
+  expect_refused([](const TestDaemon&, Client&, int) {
+    ::clearenv();
+    ::setenv("CUDA_DEVICE_MEMORY_LIMIT", "80g", 1);
+    ::setenv("REGATTA_GPU_MEMORY", "80GiB", 1);
+    ::setenv("REGATTA_GPU_SOCKET", "/tmp/other", 1);
+    const auto again = Client::connect(kTimeout);  // finds its tenant without it
+    EXPECT_IN_TENANT(!again && again.error().code == Code::kConflict);  // one account each
+    EXPECT_IN_TENANT(find_tenant_page());
+    return 0;
+  });
+}
+
+TEST(Listener, TheTenantsPageIsNotWritten) {
+  expect_refused([](const TestDaemon&, Client&, int page) {
+    const std::uint64_t more = 1ULL << 40;
+    const auto at = offsetof(regatta_tenant_page, quota);
+    EXPECT_IN_TENANT(::pwrite(page, &more, sizeof more, at) < 0);
+    EXPECT_IN_TENANT(::ftruncate(page, 0) < 0);
+    for (const int flags : {O_RDWR, O_RDWR | O_TRUNC}) {
+      const std::string path = "/proc/self/fd/" + std::to_string(page);
+      const os::UniqueFd again(::open(path.c_str(), flags));
+      if (!again) continue;
+      EXPECT_IN_TENANT(::pwrite(again.get(), &more, sizeof more, at) < 0);
+      EXPECT_IN_TENANT(::mmap(nullptr, REGATTA_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+                              again.get(), 0) == MAP_FAILED);
+    }
+    void* shown = ::mmap(nullptr, REGATTA_PAGE_SIZE, PROT_READ, MAP_SHARED, page, 0);
+    EXPECT_IN_TENANT(shown != MAP_FAILED);
+    EXPECT_IN_TENANT(::mprotect(shown, REGATTA_PAGE_SIZE, PROT_READ | PROT_WRITE) < 0);
+    return 0;
+  });
+}
+
+TEST(Listener, TheSocketTakesNoOrdersFromATenantAndItsChildren) {
+  expect_refused([](const TestDaemon& daemon, Client&, int) {
+    const auto try_all = [&] {
+      EXPECT_IN_TENANT(
+          is_refused(daemon, {{"ask", "set"}, {"name", "a"}, {"memory", {{"0", 1ULL << 40}}}}));
+      EXPECT_IN_TENANT(is_refused(daemon, {{"ask", "policy"}, {"policy", "equal"}}));
+      EXPECT_IN_TENANT(is_refused(
+          daemon,
+          {{"ask", "join"}, {"name", "b"}, {"memory", {{"0", 1 << 30}}}, {"compute_ppm", 1}}));
+      EXPECT_IN_TENANT(is_refused(daemon, {{"ask", "ps"}}));
+      return 0;
+    };
+    EXPECT_IN_TENANT(try_all() == 0);
+    EXPECT_IN_TENANT(
+        wait_status(start_process([&] { return wait_status(start_process(try_all)); })) == 0);
+    return 0;
+  });
+}
+
+TEST(Listener, AnotherUserGivesNoOrders) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+  const TestDaemon daemon;
+  // The folder is this test's alone; a real socket stands where all can reach it.
+  const std::string folder = daemon.socket().substr(0, daemon.socket().rfind('/'));
+  ASSERT_EQ(::chmod(folder.c_str(), 0755), 0);
+  const pid_t other = start_process([&] {
+    EXPECT_IN_TENANT(::setgid(65534) == 0 && ::setuid(65534) == 0);
+    EXPECT_IN_TENANT(is_refused(daemon, {{"ask", "policy"}, {"policy", "equal"}}));
+    return 0;
+  });
+  EXPECT_EQ(wait_status(other), 0);
+}
+
+TEST(Listener, AnOrphanThatKeepsNoDescriptorBelongsToNoTenant) {
+  expect_refused([](const TestDaemon& daemon, Client& client, int page) {
+    return in_orphan([&] {
+      ::close(page);
+      EXPECT_IN_TENANT(!find_tenant_page());
+      // It may know the address and guess a token.
+      const auto socket = connect_to_daemon(daemon.socket(), kTimeout);
+      EXPECT_IN_TENANT(socket);
+      ClientRequest request{.type = RequestType::kHandshake};
+      std::memset(request.token, 7, sizeof request.token);
+      EXPECT_IN_TENANT(send_message(socket->get(), as_bytes(request)));
+      const auto answer = receive_message(socket->get(), sizeof(ClientReply));
+      EXPECT_IN_TENANT(answer && answer->bytes.size() == sizeof(ClientReply));
+      ClientReply reply;
+      std::memcpy(&reply, answer->bytes.data(), sizeof reply);
+      EXPECT_IN_TENANT(reply.status == ReplyStatus::kFailed && !answer->fds[0]);
+      EXPECT_IN_TENANT(client.reserve(0, 1).error().code == Code::kConflict);
+      return 0;
+    });
+  });
+}
+
+TEST(Listener, AForkedChildCountsForItsTenantToo) {
+  expect_refused([](const TestDaemon&, Client& client, int page) {
+    return wait_status(start_process([&] {
+      EXPECT_IN_TENANT(client.reserve(0, 0).error().code == Code::kConflict);
+      const auto own = Client::connect(page, kTimeout);
+      EXPECT_IN_TENANT(own && (*own)->reserve(0, 1).error().code == Code::kExhausted);
+      return 0;
+    }));
+  });
+}
+
+TEST(Listener, ReExecutionKeepsTheLimits) {
+  const TestDaemon daemon;
+  const pid_t tenant = daemon.start_tenant("a", 100_MiB, [&](int page) {
+    const auto client = Client::connect(page, kTimeout);
+    EXPECT_IN_TENANT(client && (*client)->reserve(0, 60 * kMiB));
+    EXPECT_IN_TENANT(::fcntl(page, F_SETFD, 0) == 0);
+    const auto folder = os::executable_folder();
+    EXPECT_IN_TENANT(folder);
+    const std::string program = *folder + "/regatta-test-tenant";
+    // As env -i does; the program reserves 1 MiB at a time until it is refused, and says how often.
+    const char* argv[] = {program.c_str(), nullptr};
+    const char* environment[] = {nullptr};
+    ::execve(program.c_str(), const_cast<char**>(argv), const_cast<char**>(environment));
+    return 1;
+  });
+  EXPECT_EQ(wait_status(tenant), 100);  // what the program before had went with it
+}
+
+TEST(Listener, NonsenseOnTheSocketEndsOnlyItsConnection) {
+  expect_refused([](const TestDaemon& daemon, Client&, int) {
+    std::string text = "x";
+    for (int size = 1; size < 10'000; size += 37) {
+      const auto socket = connect_to_daemon(daemon.socket(), kTimeout);
+      EXPECT_IN_TENANT(socket);
+      text.assign(static_cast<std::size_t>(size), static_cast<char>(size));
+      if (size % 2 == 0) text[0] = '{';
+      static_cast<void>(send_message(socket->get(), text, {0, 1}).has_value());
+      static_cast<void>(receive_message(socket->get(), sizeof(ClientReply)).has_value());
+    }
+    // A lease before any hello, and of devices that are not there.
+    const auto socket = connect_to_daemon(daemon.socket(), kTimeout);
+    const ClientRequest request{.type = RequestType::kLease, .device = ~0U, .least = ~0ULL};
+    EXPECT_IN_TENANT(send_message(socket->get(), as_bytes(request)));
+    EXPECT_IN_TENANT(receive_message(socket->get(), sizeof(ClientReply)));
+    return 0;
+  });
+}
+
+TEST(Listener, TheStateIsOfItsOwnerAlone) {
+  const TestDaemon daemon;
+  struct stat status {};
+  ASSERT_EQ(::stat(daemon.state().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700U);
+  ASSERT_EQ(::stat((daemon.state() + "/state").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+}
+
+}  // namespace
+}  // namespace regatta::sharing

@@ -1,0 +1,307 @@
+#include "regatta/gpu/sharing/internal/daemon/residency_manager.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "regatta/base/core/log.h"
+#include "regatta/base/os/clock.h"
+#include "regatta/base/os/futex.h"
+
+namespace regatta::sharing {
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+// A daemon that was started again waits so long for clients whose pages it could not open.
+constexpr std::uint64_t kReturnNs = 2'000 * kMs;
+// How often it looks while a turn ends, or somebody is waited for.
+constexpr std::uint64_t kLookNs = kMs;
+constexpr std::uint64_t kWatchNs = 500 * kMs;
+// A turn that does not end is not waited for any longer.
+constexpr std::uint64_t kTurnNs = 10'000 * kMs;
+
+std::uint64_t in_ns(Seconds time) {
+  return static_cast<std::uint64_t>(time.value * 1e9);
+}
+
+bool is_at_work(const TenantStore& tenant_store, int client, int device) {
+  const regatta_work* const work = tenant_store.work(client, device);
+  return work != nullptr && regatta_work_activity(load(work->word)) == REGATTA_WORKING;
+}
+
+bool has_work(const TenantStore& tenant_store, int client, int device) {
+  const regatta_residency_state& page = *tenant_store.residency(client, device);
+  return load(page.doing) != static_cast<unsigned>(REGATTA_IDLE);
+}
+
+void write_may(regatta_residency_state& page, std::uint64_t may) {
+  store(page.granted, static_cast<unsigned long long>(may));
+  store(page.order, page.order + 1);
+  os::futex_wake_all(&page.order);
+}
+
+}  // namespace
+
+ResidencyManager::ResidencyManager(TimerFd alarm, const ResidencyOptions& options)
+    : timer_fd_(std::move(alarm)),
+      options_(options),
+      checkpoints_(options.checkpoints),
+      began_ns_(os::monotonic_ns()) {}
+
+Result<ResidencyManager> ResidencyManager::create(const TenantStore& tenant_store,
+                                                  const ResidencyOptions& options) {
+  REGATTA_TRY(alarm, TimerFd::create());
+  ResidencyManager made(std::move(alarm), options);
+  made.devices_.resize(static_cast<std::size_t>(tenant_store.device_count()));
+  for (Device& device : made.devices_) {
+    regatta_residency_init(&device.policy, static_cast<std::uint64_t>(options.link.value / 1e6),
+                           in_ns(options.longest_wait));
+    regatta_exclusive_leases_init(&device.leases);
+  }
+  return made;
+}
+
+void ResidencyManager::acknowledge_timer() {
+  if (timer_fd_.acknowledge() != TimerFd::kNever) is_changed_ = true;
+}
+
+// Whether the pages of all clients are known: before that nobody can say what is on a device.
+bool ResidencyManager::is_complete(const TenantStore& tenant_store, std::uint64_t now) const {
+  if (now >= began_ns_ + kReturnNs) return true;
+  for (int client = 0; client < kClientsMax; ++client) {
+    const ClientRecord& record = tenant_store.state().clients[client];
+    if (record.live != 0 && record.page_inode != 0 && !tenant_store.has_client_page(client) &&
+        tenant_store.is_overcommitted(static_cast<int>(record.tenant)))
+      return false;
+  }
+  return true;
+}
+
+// Whether what stays of the tenant's memory comes and goes with its processes.
+bool ResidencyManager::can_leave(const TenantStore& tenant_store, int tenant, int device) const {
+  bool is_any_away = false;
+  for (const int client : tenant_store.clients_of(tenant)) {
+    if (tenant_store.unswappable_bytes(client, device) == 0) continue;
+    const bool is_here = CheckpointManager::place(tenant_store, client) == REGATTA_PROCESS_RUNNING;
+    if (is_here && !checkpoints_.may_leave(tenant_store, client, device)) return false;
+    if (checkpoints_.is_stuck(tenant_store, client)) return false;
+    is_any_away = is_any_away || !is_here;
+  }
+  return is_any_away || checkpoints_.is_available();
+}
+
+void ResidencyManager::see_client(const TenantStore& tenant_store, int client, int device,
+                                  bool leaves, std::uint64_t now, regatta_residency_tenant& seen) {
+  regatta_residency_state* const page = tenant_store.residency(client, device);
+  if (page == nullptr || checkpoints_.is_lost(client)) return;
+  checkpoints_.notice(tenant_store, client);
+  const std::uint64_t swappable = tenant_store.swappable(client, device);
+  const std::uint64_t stays = leaves ? tenant_store.unswappable_bytes(client, device) : 0;
+  if (swappable == 0 && stays == 0 && load(page->resident) == 0 && load(page->granted) == 0) return;
+  if (load(page->granted) > swappable) write_may(*page, swappable);  // what it has freed
+  const bool is_away =
+      CheckpointManager::place(tenant_store, client) == REGATTA_PROCESS_CHECKPOINTED;
+  seen.demand += swappable + stays;
+  seen.bound += stays;
+  seen.resident += load(page->resident) + (is_away ? 0 : stays);
+  seen.granted +=
+      load(page->granted) + (checkpoints_.is_wanted_here(tenant_store, client) ? stays : 0);
+  // Nobody sees the calls of every name that wait while a process is away.
+  const std::uint64_t away_since = checkpoints_.away_since_ns(client);
+  const bool is_long_away = away_since != 0 && now - away_since >= in_ns(options_.longest_wait);
+  if (has_work(tenant_store, client, device) || is_long_away) seen.is_runnable = 1;
+}
+
+regatta_residency_tenant ResidencyManager::see(const TenantStore& tenant_store, int tenant,
+                                               int device, std::uint64_t now) {
+  regatta_residency_tenant seen{};
+  TenantState& asked =
+      devices_[static_cast<std::size_t>(device)].asked[static_cast<std::size_t>(tenant)];
+  asked.is_at_work = false;
+  const bool leaves = tenant_store.is_checkpointable(tenant, device);
+  for (const int client : tenant_store.clients_of(tenant)) {
+    see_client(tenant_store, client, device, leaves, now, seen);
+    asked.is_at_work = asked.is_at_work || is_at_work(tenant_store, client, device);
+  }
+  if (now >= asked.wanted_until_ns) asked.wanted = asked.may_lease = 0;
+  if (asked.wanted != 0) seen.is_runnable = 1;
+  seen.demand += asked.wanted;
+  seen.granted += asked.may_lease;
+  seen.lease_ns =
+      std::uint64_t{tenant_store.state().tenants[tenant].flags >> kLeaseBit} * 1'000'000'000U;
+  // What is only allowed to be leased is not there.
+  const std::uint64_t may = seen.granted - asked.may_lease;
+  if (seen.resident <= may || seen.resident != asked.resident) {
+    asked.since_ns = now;
+    asked.resident = seen.resident;
+    asked.is_stuck = false;
+  } else if (!asked.is_stuck && now - asked.since_ns >= in_ns(options_.timeout)) {
+    asked.is_stuck = true;
+    log_warning(fmt::format("gpu daemon: tenant {} was asked for memory of GPU {} and gives none",
+                            tenant_store.tenant_name(tenant), device));
+  }
+  seen.is_stuck = asked.is_stuck ? 1 : 0;
+  return seen;
+}
+
+void ResidencyManager::update_checkpointable(TenantStore& tenant_store, int device) const {
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (tenant_store.state().tenants[tenant].live == 0 || !tenant_store.is_overcommitted(tenant))
+      continue;
+    tenant_store.set_checkpointable(tenant, device, can_leave(tenant_store, tenant, device));
+  }
+}
+
+void ResidencyManager::forget_tenant(int tenant) {
+  const auto number = static_cast<unsigned>(tenant);
+  for (Device& of : devices_) {
+    regatta_residency_forget(&of.policy, number);
+    regatta_exclusive_leases_update(&of.leases, number, 0, 0, os::monotonic_ns());
+    of.asked[number] = {};
+  }
+}
+
+void ResidencyManager::see_all(TenantStore& tenant_store, int device, std::uint64_t now) {
+  Device& of = devices_[static_cast<std::size_t>(device)];
+  update_checkpointable(tenant_store, device);
+  of.policy.capacity = tenant_store.capacity_for_swappable(device);
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    const auto number = static_cast<unsigned>(tenant);
+    const regatta_residency_tenant& known = of.policy.tenants[number];
+    if (tenant_store.state().tenants[tenant].live == 0 || !tenant_store.is_overcommitted(tenant)) {
+      if (known.demand != 0 || known.granted != 0 || known.is_runnable != 0)
+        regatta_residency_forget(&of.policy, number);
+      if (of.leases.tenants[number].lease_ns != 0)
+        regatta_exclusive_leases_update(&of.leases, number, 0, 0, now);
+      continue;
+    }
+    const regatta_residency_tenant seen = see(tenant_store, tenant, device, now);
+    regatta_residency_update(&of.policy, number, &seen, now);
+    if (seen.lease_ns != 0)
+      regatta_exclusive_leases_update(&of.leases, number, seen.lease_ns,
+                                      known.is_runnable != 0 && known.is_admitted != 0 ? 1 : 0,
+                                      now);
+  }
+}
+
+// Who may have turns: whose memory is there, and while one has the device alone, that one. Returns
+// when that changes.
+std::uint64_t ResidencyManager::give_turns(const TenantStore& tenant_store,
+                                           TurnManager& turn_manager, int device,
+                                           std::uint64_t now) {
+  Device& of = devices_[static_cast<std::size_t>(device)];
+  unsigned long long wake = TimerFd::kNever;
+  const int alone = regatta_exclusive_leases_step(&of.leases, now, &wake);
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (tenant_store.state().tenants[tenant].live == 0) continue;
+    const auto number = static_cast<std::size_t>(tenant);
+    const regatta_residency_tenant& known = of.policy.tenants[number];
+    const bool is_away =
+        known.demand != 0 && (known.is_admitted == 0 || of.asked[number].leaves_ns != 0);
+    turn_manager.set_swapped_out(tenant_store, tenant, device,
+                                 is_away || (alone >= 0 && tenant != alone));
+  }
+  return wake;
+}
+
+// Whether a tenant can be asked for memory: its turn has ended. It gets no other one meanwhile.
+bool ResidencyManager::may_be_told(const TurnManager& turn_manager, int tenant, int device,
+                                   std::uint64_t now) {
+  TenantState& asked =
+      devices_[static_cast<std::size_t>(device)].asked[static_cast<std::size_t>(tenant)];
+  if (asked.leaves_ns == 0) asked.leaves_ns = std::max<std::uint64_t>(now, 1);
+  if (now - asked.leaves_ns >= kTurnNs) return true;
+  return !asked.is_at_work && !turn_manager.has_turn(tenant, device);
+}
+
+// Shares `may` among the tenant's clients: first what leaves only as a whole, where there is enough
+// for all of it, else nothing is there; then who has work, and nobody gets more than it has memory;
+// then what the tenant wants to lease.
+void ResidencyManager::tell(const TenantStore& tenant_store, int tenant, int device,
+                            std::uint64_t may) {
+  const bool leaves = tenant_store.is_checkpointable(tenant, device);
+  std::uint64_t bound = 0;
+  for (const int client : tenant_store.clients_of(tenant))
+    if (leaves && !checkpoints_.is_lost(client))
+      bound += tenant_store.unswappable_bytes(client, device);
+  const bool is_here = may >= bound;
+  for (const int client : tenant_store.clients_of(tenant))
+    if (!leaves || tenant_store.unswappable_bytes(client, device) != 0)
+      checkpoints_.want(tenant_store, client, is_here);
+  may = is_here ? may - bound : 0;
+  for (const bool working : {true, false}) {
+    for (const int client : tenant_store.clients_of(tenant)) {
+      regatta_residency_state* const page = tenant_store.residency(client, device);
+      if (page == nullptr || has_work(tenant_store, client, device) != working ||
+          checkpoints_.is_lost(client))
+        continue;
+      const std::uint64_t part = std::min(may, tenant_store.swappable(client, device));
+      may -= part;
+      if (load(page->granted) != part) write_may(*page, part);
+    }
+  }
+  TenantState& asked =
+      devices_[static_cast<std::size_t>(device)].asked[static_cast<std::size_t>(tenant)];
+  asked.may_lease = std::min(may, asked.wanted);
+}
+
+// Asks, tells and looks again until nothing changes. Returns when to look again.
+std::uint64_t ResidencyManager::step_device(TenantStore& tenant_store, TurnManager& turn_manager,
+                                            int device, std::uint64_t now) {
+  Device& of = devices_[static_cast<std::size_t>(device)];
+  std::uint64_t wake = TimerFd::kNever;
+  for (int round = 0; round < 4; ++round) {
+    see_all(tenant_store, device, now);
+    const std::uint64_t turns_wake = give_turns(tenant_store, turn_manager, device, now);
+    std::array<unsigned long long, REGATTA_TENANTS_MAX> may{};
+    wake = std::min<std::uint64_t>(regatta_residency_step(&of.policy, now, may.data()), turns_wake);
+    bool is_changed = false;
+    for (unsigned i = 0; i < of.policy.count; ++i) {
+      const regatta_residency_tenant& one = of.policy.tenants[i];
+      if (may[i] < one.bound) may[i] = 0;  // then nothing is there
+      const int tenant = static_cast<int>(i);
+      if (one.resident > one.granted) wake = std::min(wake, now + kWatchNs);
+      if (may[i] < one.granted && !may_be_told(turn_manager, tenant, device, now)) {
+        turn_manager.set_swapped_out(tenant_store, tenant, device, true);
+        wake = std::min(wake, now + kLookNs);
+        continue;
+      }
+      of.asked[i].leaves_ns = 0;
+      if (may[i] == one.granted) continue;
+      tell(tenant_store, tenant, device, may[i]);
+      is_changed = true;
+    }
+    if (!is_changed) break;
+  }
+  return wake;
+}
+
+void ResidencyManager::step(TenantStore& tenant_store, TurnManager& turn_manager) {
+  if (!is_changed_) return;
+  is_changed_ = false;
+  const std::uint64_t now = os::monotonic_ns();
+  if (!is_complete(tenant_store, now)) {
+    is_changed_ = true;
+    return timer_fd_.set(now + 20 * kMs);
+  }
+  std::uint64_t wake = TimerFd::kNever;
+  for (int round = 0; round < 2; ++round) {
+    wake = TimerFd::kNever;
+    for (int device = 0; device < tenant_store.device_count(); ++device)
+      wake = std::min(wake, step_device(tenant_store, turn_manager, device, now));
+    const bool is_any = std::any_of(devices_.begin(), devices_.end(),
+                                    [](const Device& of) { return of.policy.count != 0; });
+    if (tenant_store.host_memory().value == 0 && !is_any) break;
+    bool is_changed = false;
+    const auto may_go = [&](int client, bool here) {
+      return may_begin(tenant_store, client, here);
+    };
+    wake = std::min(wake, checkpoints_.step(tenant_store, now, may_go, is_changed));
+    if (!is_changed) break;
+    wake = now;
+  }
+  timer_fd_.set(wake);
+}
+
+}  // namespace regatta::sharing

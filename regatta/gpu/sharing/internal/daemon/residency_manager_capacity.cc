@@ -1,0 +1,152 @@
+// The part of residency_manager.h that is about room: what of a device is taken, and whether more
+// may be leased there.
+
+#include <algorithm>
+
+#include "regatta/base/os/clock.h"
+#include "regatta/gpu/sharing/internal/daemon/residency_manager.h"
+
+namespace regatta::sharing {
+namespace {
+
+// Who is told to ask again for memory does so within this time.
+constexpr std::uint64_t kWantedNs = 1'000'000'000;
+
+bool is_waiting(const regatta_residency_tenant& one) {
+  return one.is_runnable != 0 && one.is_admitted == 0;
+}
+
+}  // namespace
+
+ResidencyManager::Usage ResidencyManager::usage_of(const TenantStore& tenant_store, int tenant,
+                                                   int device) {
+  Usage sum;
+  for (const int client : tenant_store.clients_of(tenant)) {
+    const regatta_residency_state* const page = tenant_store.residency(client, device);
+    if (page == nullptr) continue;
+    sum.resident += load(page->resident);
+    sum.away += load(page->away);
+    sum.moved_in += load(page->moved_in);
+    sum.moved_out += load(page->moved_out);
+    if (CheckpointManager::place(tenant_store, client) != REGATTA_PROCESS_CHECKPOINTED) continue;
+    const auto held = tenant_store.holding(client, device);
+    sum.away += held.leased - held.spare;
+    sum.leased_away += held.leased - held.spare;
+  }
+  return sum;
+}
+
+// What is on the device or was promised a place there.
+std::uint64_t ResidencyManager::taken(const TenantStore& tenant_store, int device) const {
+  const Device& of = devices_[static_cast<std::size_t>(device)];
+  std::uint64_t sum = 0;
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (tenant_store.state().tenants[tenant].live == 0) continue;
+    const bool moves = tenant_store.is_overcommitted(tenant);
+    if (moves) sum += of.asked[static_cast<std::size_t>(tenant)].may_lease;
+    for (const int client : tenant_store.clients_of(tenant)) {
+      if (checkpoints_.is_lost(client)) continue;
+      const bool is_away =
+          CheckpointManager::place(tenant_store, client) == REGATTA_PROCESS_CHECKPOINTED;
+      if (!is_away || checkpoints_.is_wanted_here(tenant_store, client))
+        sum += tenant_store.unswappable_bytes(client, device);
+      const regatta_residency_state* const page = tenant_store.residency(client, device);
+      if (page != nullptr && moves) sum += std::max(load(page->resident), load(page->granted));
+    }
+  }
+  return sum;
+}
+
+// Whether a process can leave: nothing of it has to be moved before. Or come back: there is room
+// for all it had, for the driver does not get over a lack of it.
+bool ResidencyManager::may_begin(const TenantStore& tenant_store, int client, bool here) const {
+  if (here && CheckpointManager::place(tenant_store, client) != REGATTA_PROCESS_CHECKPOINTED)
+    return true;
+  for (int device = 0; device < tenant_store.device_count(); ++device) {
+    const std::uint64_t whole = tenant_store.whole(device);
+    if (here && tenant_store.unswappable_bytes(client, device) == 0 &&
+        tenant_store.swappable(client, device) == 0)
+      continue;
+    if (here && whole != 0 && taken(tenant_store, device) > whole)
+      return false;  // with what it had
+    if (!here && load(tenant_store.residency(client, device)->resident) != 0) return false;
+  }
+  return true;
+}
+
+// Who waits for room has its turn when the policy allowed it as much; nobody else takes what is
+// being freed for those who wait.
+bool ResidencyManager::is_its_turn(int tenant, int device, std::uint64_t bytes) const {
+  const Device& of = devices_[static_cast<std::size_t>(device)];
+  if (of.asked[static_cast<std::size_t>(tenant)].may_lease >= bytes) return true;
+  const regatta_residency_tenant& known = of.policy.tenants[static_cast<std::size_t>(tenant)];
+  if (known.has_slice != 0 && known.is_admitted != 0) return true;
+  for (unsigned other = 0; other < of.policy.count; ++other)
+    if (static_cast<int>(other) != tenant && is_waiting(of.policy.tenants[other])) return false;
+  return !is_waiting(known);
+}
+
+// Whether there can be room for all tenants, one after the other, when this client has so much more
+// there. One that gets memory on a second device cannot leave the first one any more.
+bool ResidencyManager::may_ever(TenantStore& tenant_store, int client, int device,
+                                std::uint64_t bytes) const {
+  const auto tenant = static_cast<int>(tenant_store.state().clients[client].tenant);
+  for (int other = 0; other < tenant_store.device_count(); ++other) {
+    const bool has_other = tenant_store.unswappable_bytes(client, other) != 0 ||
+                           tenant_store.swappable(client, other) != 0;
+    if (other != device && has_other && !tenant_store.may_pin(tenant)) return false;
+  }
+  const bool leaves = tenant_store.is_checkpointable(tenant, device);
+  const bool can = checkpoints_.may_leave(tenant_store, client, device) ||
+                   CheckpointManager::place(tenant_store, client) != REGATTA_PROCESS_RUNNING;
+  tenant_store.set_checkpointable(tenant, device, leaves && can);
+  const bool may = tenant_store.fits_unswappable(tenant, device, bytes);
+  tenant_store.set_checkpointable(tenant, device, leaves);
+  return may;
+}
+
+// What it says stands in the client's page, for this daemon and the next.
+ResidencyManager::Admission ResidencyManager::pin(TenantStore& tenant_store, int client) {
+  is_changed_ = true;
+  for (int device = 0; device < tenant_store.device_count(); ++device)
+    update_checkpointable(tenant_store, device);
+  if (!tenant_store.may_pin(static_cast<int>(tenant_store.state().clients[client].tenant)))
+    return Admission::kNever;
+  if (CheckpointManager::place(tenant_store, client) != REGATTA_PROCESS_RUNNING)
+    return Admission::kLater;
+  checkpoints_.want(tenant_store, client, true);  // it may have been about to leave
+  store(tenant_store.process(client)->pinned, 1U);
+  return Admission::kNow;
+}
+
+ResidencyManager::Admission ResidencyManager::admit(TenantStore& tenant_store, int client,
+                                                    int device, std::uint64_t bytes) {
+  Device& of = devices_[static_cast<std::size_t>(device)];
+  if (of.policy.count == 0) return Admission::kNow;  // nobody's memory moves
+  const auto tenant = static_cast<int>(tenant_store.state().clients[client].tenant);
+  TenantState& asked = of.asked[static_cast<std::size_t>(tenant)];
+  const bool moves = tenant_store.is_overcommitted(tenant);
+  is_changed_ = true;
+  if (moves && !checkpoints_.is_decided()) return Admission::kLater;
+  for (int other = 0; other < tenant_store.device_count(); ++other)
+    update_checkpointable(tenant_store, other);
+  if (moves && !may_ever(tenant_store, client, device, bytes)) tenant_store.recall_spare(device);
+  if (moves && !may_ever(tenant_store, client, device, bytes)) {
+    asked.wanted = asked.may_lease = 0;
+    return Admission::kNever;
+  }
+  const std::uint64_t whole = tenant_store.whole(device);
+  const std::uint64_t others = taken(tenant_store, device) - (moves ? asked.may_lease : 0);
+  const bool fits = whole == 0 || others + bytes <= whole;
+  if (fits && (!moves || is_its_turn(tenant, device, bytes))) {
+    asked.wanted = asked.may_lease = 0;
+    return Admission::kNow;
+  }
+  if (moves) {
+    asked.wanted = std::max(asked.wanted, bytes);
+    asked.wanted_until_ns = os::monotonic_ns() + kWantedNs;
+  }
+  return Admission::kLater;
+}
+
+}  // namespace regatta::sharing

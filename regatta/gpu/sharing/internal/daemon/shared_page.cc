@@ -1,0 +1,71 @@
+#include "regatta/gpu/sharing/internal/daemon/shared_page.h"
+
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "regatta/base/os/errno_text.h"
+#include "regatta/gpu/sharing/internal/ledger/page_layout.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+namespace regatta::sharing {
+namespace {
+
+constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+Result<void*> map_page(int fd) {
+  void* memory = ::mmap(nullptr, REGATTA_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) return os::errno_error("cannot map a shared page");
+  return memory;
+}
+
+}  // namespace
+
+Result<SharedPage> SharedPage::create(const char* name, bool is_read_only) {
+  os::UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return os::errno_error("cannot make a shared page");
+  if (::ftruncate(fd.get(), REGATTA_PAGE_SIZE) != 0) return os::errno_error("a shared page");
+  REGATTA_TRY(memory, map_page(fd.get()));
+  struct stat status {};
+  const int seals = kSizeSeals | F_SEAL_SEAL | (is_read_only ? F_SEAL_FUTURE_WRITE : 0);
+  const bool ok = ::fcntl(fd.get(), F_ADD_SEALS, seals) == 0 && ::fstat(fd.get(), &status) == 0;
+  SharedPage page(std::move(fd), memory, status.st_ino);
+  if (!ok) return os::errno_error("a shared page cannot be sealed; Linux 5.1 can");
+  return page;
+}
+
+Result<SharedPage> SharedPage::map(os::UniqueFd fd) {
+  struct stat status {};
+  // A file that could be shortened would end the daemon at its next look.
+  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & kSizeSeals) != kSizeSeals || ::fstat(fd.get(), &status) != 0 ||
+      status.st_size != REGATTA_PAGE_SIZE) {
+    return Error{Code::kInvalidInput, "the descriptor is no page that a daemon made"};
+  }
+  REGATTA_TRY(memory, map_page(fd.get()));
+  return SharedPage(std::move(fd), memory, status.st_ino);
+}
+
+SharedPage::SharedPage(SharedPage&& other) noexcept
+    : fd_(std::move(other.fd_)),
+      memory_(std::exchange(other.memory_, nullptr)),
+      inode_(std::exchange(other.inode_, 0)) {}
+
+SharedPage& SharedPage::operator=(SharedPage&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(memory_, other.memory_);
+  std::swap(inode_, other.inode_);
+  return *this;
+}
+
+SharedPage::~SharedPage() {
+  if (memory_ != nullptr) ::munmap(memory_, REGATTA_PAGE_SIZE);
+}
+
+}  // namespace regatta::sharing

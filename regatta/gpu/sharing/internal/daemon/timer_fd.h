@@ -1,0 +1,34 @@
+// sharing/internal/daemon/timer_fd.h: a descriptor that becomes readable at a time of
+// CLOCK_MONOTONIC.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/os/unique_fd.h"
+
+namespace regatta::sharing {
+
+class TimerFd {
+ public:
+  static constexpr std::uint64_t kNever = ~0ULL;
+
+  static Result<TimerFd> create();
+
+  int descriptor() const { return timer_.get(); }
+  std::uint64_t set_ns() const { return set_ns_; }
+  // Instead of the time before; kNever: not at all.
+  void set(std::uint64_t at_ns);
+  // When the descriptor is readable: the time that had been set; none is set afterwards. kNever
+  // when that time has not come.
+  std::uint64_t acknowledge();
+
+ private:
+  explicit TimerFd(os::UniqueFd timer) : timer_(std::move(timer)) {}
+
+  os::UniqueFd timer_;
+  std::uint64_t set_ns_ = kNever;
+};
+
+}  // namespace regatta::sharing

@@ -1,0 +1,188 @@
+#include "regatta/gpu/sharing/internal/daemon/turn_manager.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "regatta/base/os/clock.h"
+#include "regatta/base/os/futex.h"
+
+namespace regatta::sharing {
+namespace {
+
+// When the client's work in flight ends; 0: not known.
+std::uint64_t ends_of(const regatta_work& work, unsigned number) {
+  if (__atomic_load_n(&work.ends_number, __ATOMIC_ACQUIRE) != number) return 0;
+  return __atomic_load_n(&work.ends_ns, __ATOMIC_RELAXED);
+}
+
+// How long it took from the opening of the turn to the client's first launch in it.
+void learn_delay(const regatta_work& work, TurnScheduler& scheduler) {
+  const unsigned word = __atomic_load_n(&work.word, __ATOMIC_ACQUIRE);
+  const std::uint64_t entered = __atomic_load_n(&work.entered_ns, __ATOMIC_RELAXED);
+  if (regatta_work_number(word) == scheduler.turn_number() && entered > scheduler.opened_ns())
+    scheduler.learn_delay(entered - scheduler.opened_ns());
+}
+
+// The word comes last: who sees it sees the rest.
+void write_turn(regatta_turn& turn, const TurnCommand& order) {
+  store(turn.deadline_ns, static_cast<unsigned long long>(order.deadline_ns));
+  store(turn.bound_ns, static_cast<unsigned long long>(order.bound_ns));
+  if (order.kind == TurnCommand::Kind::kChange) return;
+  store(turn.word, regatta_turn_word(order.number, order.kind == TurnCommand::Kind::kOpen ? 1 : 0));
+  os::futex_wake_all(&turn.word);
+}
+
+}  // namespace
+
+TurnManager::TurnManager(TimerFd alarm, const TurnSchedulerOptions& options, int devices,
+                         std::uint64_t hold_until_ns)
+    : timer_fd_(std::move(alarm)),
+      is_swapped_out_(static_cast<std::size_t>(devices)),
+      is_connected_(kClientsMax),
+      used_ns_(kClientsMax),
+      hold_until_ns_(hold_until_ns) {
+  for (int i = 0; i < devices; ++i)
+    devices_.emplace_back(options, os::monotonic_ns());
+}
+
+Result<TurnManager> TurnManager::create(const TenantStore& tenant_store,
+                                        const TurnSchedulerOptions& options,
+                                        std::uint64_t hold_ns) {
+  REGATTA_TRY(alarm, TimerFd::create());
+  TurnManager holder(std::move(alarm), options, tenant_store.device_count(),
+                     os::monotonic_ns() + hold_ns);
+  holder.set_tenants(tenant_store);
+  return holder;
+}
+
+void TurnManager::set_event_connection(const TenantStore& tenant_store, int client,
+                                       bool is_connected) {
+  is_connected_[static_cast<std::size_t>(client)] = is_connected ? 1 : 0;
+  for (int device = 0; device < tenant_store.device_count(); ++device) {
+    const regatta_work* work = tenant_store.work(client, device);
+    used_ns_[static_cast<std::size_t>(client)][static_cast<std::size_t>(device)] =
+        work == nullptr ? 0 : __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED);
+  }
+  look(tenant_store, static_cast<int>(tenant_store.state().clients[client].tenant));
+}
+
+void TurnManager::look(const TenantStore& tenant_store) {
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    if (tenant_store.state().tenants[tenant].live != 0) look(tenant_store, tenant);
+  }
+}
+
+void TurnManager::look(const TenantStore& tenant_store, int tenant) {
+  const std::uint64_t now = os::monotonic_ns();
+  for (int device = 0; device < tenant_store.device_count(); ++device)
+    look(tenant_store, tenant, device, now);
+}
+
+void TurnManager::look(const TenantStore& tenant_store, int tenant, int device, std::uint64_t now) {
+  TurnScheduler& scheduler = devices_[static_cast<std::size_t>(device)];
+  TenantActivity doing;
+  bool all_end = scheduler.open_tenant() == tenant;
+  bool all_used_up = scheduler.open_tenant() == tenant;
+  for (const int client : tenant_store.clients_of(tenant)) {
+    const regatta_work* work = tenant_store.work(client, device);
+    if (work == nullptr || is_connected_[static_cast<std::size_t>(client)] == 0) continue;
+    const unsigned word = __atomic_load_n(&work->word, __ATOMIC_SEQ_CST);
+    const regatta_activity what = regatta_work_activity(word);
+    std::uint64_t& known =
+        used_ns_[static_cast<std::size_t>(client)][static_cast<std::size_t>(device)];
+    const std::uint64_t used = __atomic_load_n(&work->used_ns, __ATOMIC_RELAXED);
+    if (used > known) doing.used_ns += used - known;
+    known = used;
+    if (what == REGATTA_WORKING) {
+      doing.works = true;
+      const std::uint64_t ends = ends_of(*work, scheduler.turn_number());
+      all_end = all_end && ends != 0;
+      doing.ends_ns = std::max(doing.ends_ns, ends);
+      if (scheduler.open_tenant() == tenant) learn_delay(*work, scheduler);
+    }
+    if (what != REGATTA_WAITING) continue;
+    doing.wants = true;
+    all_used_up = all_used_up && regatta_work_number(word) == scheduler.turn_number();
+  }
+  if (!all_end) doing.ends_ns = 0;
+  doing.is_used_up = doing.wants && all_used_up;
+  if (is_swapped_out_[static_cast<std::size_t>(device)][static_cast<std::size_t>(tenant)]) {
+    doing.is_swapped_out = true;
+    doing.wants = false;
+  }
+  scheduler.see(tenant, doing, now);
+}
+
+void TurnManager::set_tenants(const TenantStore& tenant_store) {
+  TurnScheduler::Tenants tenants{};
+  for (int tenant = 0; tenant < kTenantsMax; ++tenant) {
+    const TenantRecord& record = tenant_store.state().tenants[tenant];
+    if (record.live == 0) continue;
+    auto& one = tenants[static_cast<std::size_t>(tenant)];
+    one.limits = tenant_store.share_request(tenant);
+    one.is_high = (record.flags & kHighPriority) != 0;
+  }
+  for (std::size_t device = 0; device < devices_.size(); ++device) {
+    TurnScheduler::Tenants here = tenants;
+    for (std::size_t tenant = 0; tenant < here.size(); ++tenant)
+      if (is_swapped_out_[device][tenant]) here[tenant].limits.present = 0;
+    devices_[device].set_tenants(tenant_store.policy(), here, os::monotonic_ns());
+  }
+}
+
+void TurnManager::set_swapped_out(const TenantStore& tenant_store, int tenant, int device,
+                                  bool is_swapped_out) {
+  bool& known = is_swapped_out_[static_cast<std::size_t>(device)][static_cast<std::size_t>(tenant)];
+  if (known == is_swapped_out) return;
+  known = is_swapped_out;
+  set_tenants(tenant_store);
+  look(tenant_store, tenant, device, os::monotonic_ns());
+}
+
+void TurnManager::forget(int tenant) {
+  for (auto& is_swapped_out : is_swapped_out_)
+    is_swapped_out[static_cast<std::size_t>(tenant)] = false;
+  for (TurnScheduler& scheduler : devices_)
+    scheduler.forget(tenant, os::monotonic_ns());
+}
+
+void TurnManager::acknowledge_timer() {
+  const std::uint64_t due = timer_fd_.acknowledge();
+  const std::uint64_t now = os::monotonic_ns();
+  for (TurnScheduler& scheduler : devices_) {
+    if (scheduler.wake_ns() == due && now > due) scheduler.learn_lateness(now - due);
+  }
+}
+
+void TurnManager::step(const TenantStore& tenant_store) {
+  std::uint64_t wake = hold_until_ns_;
+  if (os::monotonic_ns() >= hold_until_ns_) {
+    wake = TimerFd::kNever;
+    for (int device = 0; device < tenant_store.device_count(); ++device) {
+      TurnScheduler& scheduler = devices_[static_cast<std::size_t>(device)];
+      if (scheduler.open_tenant() >= 0 && os::monotonic_ns() >= scheduler.wake_ns())
+        look(tenant_store, scheduler.open_tenant(), device, os::monotonic_ns());
+      while (const auto order = scheduler.next_order(os::monotonic_ns())) {
+        if (regatta_turn* turn = tenant_store.turn(order->tenant, device))
+          write_turn(*turn, *order);
+        if (order->kind == TurnCommand::Kind::kClose)
+          look(tenant_store, order->tenant, device, os::monotonic_ns());
+      }
+      wake = std::min(wake, scheduler.wake_ns());
+    }
+  }
+  timer_fd_.set(wake);
+}
+
+double TurnManager::last_second(int tenant, int device) const {
+  return 1e-9 *
+         static_cast<double>(devices_[static_cast<std::size_t>(device)].history().last_second(
+             tenant, os::monotonic_ns()));
+}
+
+double TurnManager::seconds(int tenant, int device) const {
+  return 1e-9 *
+         static_cast<double>(devices_[static_cast<std::size_t>(device)].history().total(tenant));
+}
+
+}  // namespace regatta::sharing

@@ -1,0 +1,235 @@
+#include "regatta/gpu/sharing/internal/daemon/turn_scheduler.h"
+
+#include <algorithm>
+
+#include "regatta/gpu/sharing/internal/ledger/page_layout.h"
+
+namespace regatta::sharing {
+namespace {
+
+constexpr std::uint64_t kNever = ~0ULL;
+
+std::size_t at(int tenant) {
+  return static_cast<std::size_t>(tenant);
+}
+
+bool is_runnable(const TenantActivity& doing) {
+  return doing.wants || doing.works;
+}
+
+}  // namespace
+
+TurnScheduler::TurnScheduler(const TurnSchedulerOptions& options, std::uint64_t now_ns)
+    : options_(options) {
+  regatta_turns_init(&turns_, 0, options.quantum_ns, now_ns);
+}
+
+void TurnScheduler::set_tenants(regatta_share_policy policy, const Tenants& tenants,
+                                std::uint64_t now_ns) {
+  policy_ = policy;
+  tenants_ = tenants;
+  any_high_ = false;
+  for (int i = 0; i < REGATTA_TENANTS_MAX; ++i) {
+    const ScheduledTenant& one = tenants_[at(i)];
+    if (one.limits.present == 0 && one.limits.quota_ppm == 0) continue;
+    count_ = std::max(count_, static_cast<unsigned>(i) + 1);
+    any_high_ = any_high_ || (one.is_high && one.limits.present != 0);
+  }
+  turns_.count = count_;
+  for (unsigned i = 0; i < count_; ++i)
+    regatta_turns_set_high(&turns_, i, tenants_[i].is_high ? 1 : 0);
+  divide(now_ns);
+}
+
+void TurnScheduler::see(int tenant, TenantActivity doing, std::uint64_t now_ns) {
+  const bool was_runnable = is_runnable(doings_[at(tenant)]);
+  doings_[at(tenant)] = doing;
+  if (tenant == leaving_ && !doing.works) leaving_ = -1;
+  history_.add(tenant, now_ns - std::min(now_ns, doing.used_ns), now_ns);
+  accounts_[at(tenant)].used_ns += doing.used_ns;
+  if (!doing.works && turns_.holder != tenant) settle(tenant);
+  if (is_runnable(doing) == was_runnable) return;
+  if (static_cast<unsigned>(tenant) >= count_)
+    turns_.count = count_ = static_cast<unsigned>(tenant) + 1;
+  regatta_turns_set_runnable(&turns_, static_cast<unsigned>(tenant), is_runnable(doing) ? 1 : 0,
+                             now_ns);
+  if (policy_ == REGATTA_SHARE_BURST_WEIGHT) divide(now_ns);
+}
+
+void TurnScheduler::forget(int tenant, std::uint64_t now_ns) {
+  see(tenant, {}, now_ns);
+  if (turns_.holder == tenant) end_turn(now_ns);
+  if (open_ == tenant) {  // in a page that has gone: who gets the number next has another
+    open_ = -1;
+    phase_ = Phase::kFree;
+  }
+  turns_.tenants[tenant].balance = 0;
+  accounts_[at(tenant)] = {};
+  history_.forget(tenant);
+}
+
+// The parts under the policy. Those that are idle get the part that they would have if they came
+// back: nothing runs on it, but by it their debts shrink.
+void TurnScheduler::divide(std::uint64_t now_ns) {
+  std::array<regatta_share_request, REGATTA_TENANTS_MAX> requests{};
+  std::array<unsigned, REGATTA_TENANTS_MAX> if_all_work{};
+  for (unsigned i = 0; i < count_; ++i) {
+    requests[i] = tenants_[i].limits;
+    requests[i].runnable = requests[i].present;
+  }
+  regatta_compute_shares(policy_, requests.data(), count_, if_all_work.data());
+  for (unsigned i = 0; i < count_; ++i)
+    requests[i].runnable = requests[i].present != 0 && is_runnable(doings_[i]) ? 1 : 0;
+  regatta_compute_shares(policy_, requests.data(), count_, parts_.data());
+  for (unsigned i = 0; i < count_; ++i) {
+    if (requests[i].runnable == 0) parts_[i] = if_all_work[i];
+  }
+  regatta_turns_set_parts(&turns_, parts_.data(), policy_ == REGATTA_SHARE_BURST_WEIGHT ? 1 : 0,
+                          now_ns);
+}
+
+std::uint64_t TurnScheduler::bound_of(int tenant) const {
+  return any_high_ && !tenants_[at(tenant)].is_high ? options_.bound_beside_high_ns
+                                                    : options_.bound_ns;
+}
+
+// When the turn under way is over; 0: as long as nothing changes, never.
+std::uint64_t TurnScheduler::deadline(std::uint64_t now_ns) {
+  if (turns_.holder < 0) return 0;
+  const std::uint64_t left = regatta_turns_left(&turns_, now_ns);
+  return left == kNever ? 0 : now_ns + left;
+}
+
+TurnCommand TurnScheduler::order(TurnCommand::Kind kind, std::uint64_t now_ns) {
+  told_deadline_ns_ = deadline(now_ns);
+  told_bound_ns_ = bound_of(open_);
+  return {kind, open_, number_, told_deadline_ns_, told_bound_ns_};
+}
+
+void TurnScheduler::learn_delay(std::uint64_t delay_ns) {
+  const std::uint64_t delay = std::min(delay_ns, options_.lead_most_ns);
+  delay_ns_ = (7 * delay_ns_ + delay) / 8;
+}
+
+void TurnScheduler::learn_lateness(std::uint64_t lateness_ns) {
+  const std::uint64_t lateness = std::min(lateness_ns, options_.lead_most_ns);
+  lateness_ns_ = (7 * lateness_ns_ + lateness) / 8;
+}
+
+// Charges what the tenant used instead of how long its turns were: messages that came late are not
+// its fault, and a kernel that went on into the next turn is. Who holds the device and leaves it
+// idle is charged for half of the time at least.
+void TurnScheduler::settle(int tenant) {
+  Account& account = accounts_[at(tenant)];
+  if (account.held_ns != 0) {
+    const std::uint64_t charge = std::max(account.used_ns, account.held_ns / 2);
+    turns_.tenants[tenant].balance -=
+        (static_cast<long long>(charge) - static_cast<long long>(account.held_ns)) *
+        REGATTA_WHOLE_PPM;
+  }
+  account = {};
+}
+
+void TurnScheduler::end_turn(std::uint64_t now_ns) {
+  if (turns_.holder < 0) return;
+  const int tenant = turns_.holder;
+  regatta_turns_end(&turns_, now_ns);
+  accounts_[at(tenant)].held_ns += now_ns - began_ns_;
+  if (!doings_[at(tenant)].works) settle(tenant);
+}
+
+TurnCommand TurnScheduler::close(std::uint64_t now_ns) {
+  phase_ = Phase::kClosing;
+  closed_ns_ = now_ns;
+  is_preempted_ = false;
+  for (unsigned i = 0; i < count_ && !tenants_[at(open_)].is_high; ++i)
+    is_preempted_ = is_preempted_ || (tenants_[i].is_high && turns_.tenants[i].runnable != 0);
+  return order(TurnCommand::Kind::kClose, now_ns);
+}
+
+std::optional<TurnCommand> TurnScheduler::choose(std::uint64_t now_ns) {
+  unsigned long long wait = 0;
+  const int tenant = regatta_turns_next(&turns_, now_ns, &wait);
+  if (tenant < 0) {
+    wake_ns_ = wait == kNever ? kNever : now_ns + wait;
+    return std::nullopt;
+  }
+  number_ = (number_ + 1) & REGATTA_TURN_NUMBER_MAX;
+  open_ = tenant;
+  if (leaving_ == tenant) leaving_ = -1;
+  phase_ = Phase::kOpen;
+  doings_[at(tenant)].is_used_up = false;  // it was of the turn before
+  began_ns_ = opened_ns_ = now_ns;
+  regatta_turns_begin(&turns_, static_cast<unsigned>(tenant), now_ns);
+  return order(TurnCommand::Kind::kOpen, now_ns);
+}
+
+std::optional<TurnCommand> TurnScheduler::watch_open(std::uint64_t now_ns) {
+  const TenantActivity& doing = doings_[at(open_)];
+  if (doing.is_swapped_out) return close(now_ns);
+  if (turns_.holder < 0 && is_runnable(doing)) {  // it began while nobody waited
+    began_ns_ = now_ns;
+    regatta_turns_begin(&turns_, static_cast<unsigned>(open_), now_ns);
+  }
+  if (!is_runnable(doing)) {
+    end_turn(now_ns);
+    unsigned long long wait = 0;
+    const bool is_wanted = regatta_turns_next(&turns_, now_ns, &wait) >= 0;
+    const bool may_go_on = turns_.conserves != 0 || turns_.tenants[open_].balance >= 0;
+    if (is_wanted || !may_go_on) return close(now_ns);
+    // Launches stay open: the next one begins a turn without being waited for.
+    wake_ns_ = wait == kNever ? kNever : now_ns + wait;
+    if (told_deadline_ns_ == 0) return std::nullopt;
+    return order(TurnCommand::Kind::kChange, now_ns);
+  }
+  if (doing.is_used_up && !doing.works) {
+    end_turn(now_ns);
+    unsigned long long wait = 0;
+    if (regatta_turns_next(&turns_, now_ns, &wait) == open_) return choose(now_ns);
+    return close(now_ns);
+  }
+  const std::uint64_t left = regatta_turns_left(&turns_, now_ns);
+  if (left == 0 || (left <= lead_ns() && doing.ends_ns != 0)) return close(now_ns);
+  const std::uint64_t due = left == kNever ? 0 : now_ns + left;
+  wake_ns_ = due == 0 ? kNever : left > lead_ns() ? due - lead_ns() : due;
+  // Rounding makes deadlines differ by some ns.
+  const std::uint64_t moved = std::max(due, told_deadline_ns_) - std::min(due, told_deadline_ns_);
+  if (moved < 1000 && bound_of(open_) == told_bound_ns_) return std::nullopt;
+  return order(TurnCommand::Kind::kChange, now_ns);
+}
+
+std::optional<TurnCommand> TurnScheduler::watch_closing(std::uint64_t now_ns) {
+  if (doings_[at(open_)].works) {
+    if (turns_.holder < 0) {  // it had begun just before it was closed
+      began_ns_ = closed_ns_;
+      regatta_turns_begin(&turns_, static_cast<unsigned>(open_), now_ns);
+    }
+    const std::uint64_t overdue = closed_ns_ + options_.overdue_ns;
+    const std::uint64_t ends = doings_[at(open_)].ends_ns;
+    const bool is_about_to_end = ends != 0 && now_ns + lead_ns() >= ends;
+    wake_ns_ = ends != 0 && !is_about_to_end ? std::min(ends - lead_ns(), overdue) : overdue;
+    if (leaving_ < 0 && (is_about_to_end || is_preempted_)) {
+      leaving_ = open_;
+    } else if (now_ns < overdue) {
+      return std::nullopt;
+    }
+  }
+  end_turn(now_ns);
+  open_ = -1;
+  phase_ = Phase::kFree;
+  return choose(now_ns);
+}
+
+std::optional<TurnCommand> TurnScheduler::next_order(std::uint64_t now_ns) {
+  switch (phase_) {
+    case Phase::kFree:
+      return choose(now_ns);
+    case Phase::kOpen:
+      return watch_open(now_ns);
+    case Phase::kClosing:
+      return watch_closing(now_ns);
+  }
+  return std::nullopt;
+}
+
+}  // namespace regatta::sharing

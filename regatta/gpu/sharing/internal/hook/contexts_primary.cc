@@ -1,0 +1,116 @@
+// Primary contexts: each device has at most one, which libraries share. It lives while somebody
+// retains it.
+#include <array>
+#include <mutex>
+#include <utility>
+
+#include "regatta/gpu/sharing/internal/hook/contexts.h"
+#include "regatta/gpu/sharing/internal/hook/exports.h"
+#include "regatta/gpu/sharing/internal/hook/launch_gate.h"
+#include "regatta/gpu/sharing/internal/hook/swap.h"
+
+namespace regatta::sharing::hook {
+namespace {
+
+struct State {
+  std::mutex mutex;
+  std::array<CUcontext, REGATTA_DEVICES_MAX> primaries{};  // guarded by mutex
+};
+State& state() {
+  static auto* const only = new State;
+  return *only;
+}
+
+bool is_primary_gone(CUdevice device) {
+  unsigned flags = 0;
+  int is_active = 1;
+  return driver<DriverEntry::cuDevicePrimaryCtxGetState>()(device, &flags, &is_active) ==
+             CUDA_SUCCESS &&
+         is_active == 0;
+}
+
+// The primary context has ended.
+CUcontext forget_primary(CUdevice device) {
+  CUcontext context = nullptr;
+  {
+    const std::scoped_lock lock(state().mutex);
+    std::swap(context, state().primaries[static_cast<std::size_t>(device)]);
+  }
+  forget_context(context);
+  return context;
+}
+
+// Gives one reference back, and forgets what was in the context when that was the last.
+CUresult give_up_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxRelease_v2> real,
+                         CUdevice device) {
+  const CUresult result = real(device);
+  if (result != CUDA_SUCCESS || !is_primary_gone(device)) return result;
+  CUcontext context = forget_primary(device);
+  if (context == nullptr) return result;
+  free_swappable_of(context);
+  forget_allocations(allocations().take_of(context), device);
+  return result;
+}
+
+}  // namespace
+
+CUcontext primary_context(CUdevice device) {
+  const auto at = static_cast<std::size_t>(device);
+  {
+    const std::scoped_lock lock(state().mutex);
+    if (state().primaries[at] != nullptr) return state().primaries[at];
+  }
+  CUcontext found = nullptr;
+  if (is_primary_gone(device) ||
+      driver<DriverEntry::cuDevicePrimaryCtxRetain>()(&found, device) != CUDA_SUCCESS)
+    return nullptr;
+  {
+    const std::scoped_lock lock(state().mutex);
+    state().primaries[at] = found;
+  }
+  // Others may have released it meanwhile: then it ends here.
+  return give_up_primary(driver<DriverEntry::cuDevicePrimaryCtxRelease_v2>(), device) ==
+                     CUDA_SUCCESS &&
+                 is_primary_gone(device)
+             ? nullptr
+             : found;
+}
+
+bool is_known_primary(const DeviceContext& place) {
+  const std::scoped_lock lock(state().mutex);
+  return state().primaries[static_cast<std::size_t>(place.device)] == place.context;
+}
+
+CUresult retain_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxRetain> real,
+                        CUcontext* context, CUdevice device) {
+  const CUresult result =
+      is_known(device) && is_primary_gone(device)
+          ? ask_for_context(
+                device, [&] { return real(context, device); },
+                [&] { driver<DriverEntry::cuDevicePrimaryCtxRelease_v2>()(device); })
+          : real(context, device);
+  if (result != CUDA_SUCCESS || !is_known(device)) return result;
+  const std::scoped_lock lock(state().mutex);
+  state().primaries[static_cast<std::size_t>(device)] = *context;
+  return result;
+}
+
+CUresult release_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxRelease_v2> real,
+                         CUdevice device) {
+  if (!is_known(device)) return real(device);
+  leave_context(primary_context(device));
+  return give_up_primary(real, device);
+}
+
+CUresult reset_primary(DriverFunction<DriverEntry::cuDevicePrimaryCtxReset_v2> real,
+                       CUdevice device) {
+  if (!is_known(device)) return real(device);
+  CUcontext const context = primary_context(device);
+  if (context == nullptr) return real(device);
+  const CUresult result = end_context(
+      context, device, [&] { return real(device); }, [&] { return is_primary_gone(device); });
+  if (result == CUDA_SUCCESS && is_primary_gone(device)) forget_primary(device);
+  return result;
+}
+
+}  // namespace regatta::sharing::hook

@@ -1,0 +1,24 @@
+// collective/internal/server_rows.h: the ranks as rows of equal length, one for each server: what
+// reductions that go inside the servers, between them and inside again have in common.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace regatta::collective {
+
+using ServerRows = std::vector<std::vector<int>>;
+
+inline int rank_at(const ServerRows& rows, int server, int local) {
+  return rows[static_cast<std::size_t>(server)][static_cast<std::size_t>(local)];
+}
+
+// What a message is for; a pair exchanges one of each kind, chunk and index.
+enum class MessagePurpose : std::uint32_t { kGather, kReduce, kResult, kSpread };
+inline std::uint32_t tag_of(std::size_t chunk, MessagePurpose purpose, int index) {
+  return static_cast<std::uint32_t>(chunk) << 16 | static_cast<std::uint32_t>(purpose) << 14 |
+         static_cast<std::uint32_t>(index);
+}
+
+}  // namespace regatta::collective

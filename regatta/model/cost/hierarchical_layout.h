@@ -1,0 +1,55 @@
+// cost/hierarchical_layout.h: how an all_reduce of a long vector crosses servers: which ranks work
+// together, and how much of the work each server takes. coll follows it, plan predicts it: both ask
+// here.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "regatta/base/core/units.h"
+
+namespace regatta::cost {
+
+// Where the ranks of a group are. By rank.
+struct RankLocations {
+  std::vector<int> server;           // the same number: the same server
+  std::vector<BytesPerSecond> rate;  // of the rank's network link, one way; 0: not known
+};
+
+// The ranks as rows (servers, in the order of their first rank) of equal length.
+struct HierarchicalLayout {
+  std::vector<std::vector<int>> servers;
+  std::vector<double> weights;  // by server: its share of the work between servers; the sum is 1
+  bool is_ring = true;          // between servers; else direct
+
+  int ranks_per_server() const { return static_cast<int>(servers.front().size()); }
+};
+
+// The ranks of each server, in the order of its first rank.
+std::vector<std::vector<int>> ranks_by_server(const RankLocations& sites);
+
+// How to all_reduce a long vector; nothing where the ranks lie on one server, or their numbers per
+// server differ, or each is alone on its server and all links are alike: one ring is best there.
+std::optional<HierarchicalLayout> plan_hierarchical_layout(const RankLocations& sites);
+
+// The shares that let the slowest link end first in a direct exchange: minimises the largest of
+// (1 + (N-2) w) / rate over N >= 3 servers.
+std::vector<double> balanced_link_shares(const std::vector<BytesPerSecond>& rates);
+
+// No all_reduce of `bytes` ends sooner: the time of the slowest link, one way, when the work is
+// shared out best; 0 where all ranks lie on one server. All rates are known. Of a server the rate
+// of its first rank counts.
+Seconds all_reduce_bound(Bytes bytes, const RankLocations& sites);
+
+// What a rank sends of an all_reduce of 1 byte, to whom.
+struct HierarchicalFlow {
+  int from = 0;  // ranks
+  int to = 0;
+  double bytes = 0;
+};
+// Every flow of all ranks, as collective/internal/hierarchical.h sends.
+std::vector<HierarchicalFlow> hierarchical_flows(const HierarchicalLayout& grid);
+// Latencies one after the other.
+int hierarchical_steps(const HierarchicalLayout& grid);
+
+}  // namespace regatta::cost

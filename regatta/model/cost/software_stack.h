@@ -1,0 +1,110 @@
+// cost/software_stack.h: what a software stack reaches on a device: how it runs a block, and at
+// most eight scalars that were fitted to published measurements. The table of all stacks is in
+// stack.cc.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/base/core/units.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/model/workload/model.h"
+#include "regatta/model/workload/strategy.h"
+
+namespace regatta::cost {
+
+// Each is a share or a time that a benchmark of the device could measure by itself.
+struct Calibration {
+  double matrix_efficiency = 1;  // share of the matrix peak: full waves of deep products
+  double tile_depth = 0;         // elements of k that beginning and ending a tile are worth
+  double misalignment = 0;       // of products: time added per halving of alignment below 128 bytes
+  double memory_efficiency = 1;  // share of the memory bandwidth: passes over large tensors
+  Seconds launch;                // host time of one kernel of a block
+  double link_efficiency = 1;    // share of the bandwidth between devices: collectives
+  double network_efficiency = 1;  // share of the rate of NICs
+  Seconds collective_latency;     // of one collective inside a server, between servers per doubling
+};
+
+// How a stack runs a training step.
+struct StackTraits {
+  bool flash_attention = false;  // scores never reach memory
+  bool latest_attention = true;  // kernels written for the device, not for the one before it
+  double attention_share = 1;    // of the rate of those kernels
+  bool fuses_passes = true;      // bias, mask, dropout and sums with what is before or after them
+  double logit_bytes = 20;       // read and written for each logit between its product and the loss
+  bool has_dropout = true;       // keeps masks
+  bool slices_boundaries =
+      false;                  // a tensor rank sends its share of a stage boundary, not all of it
+  bool sends_mask = false;    // that of attention, with the activations of a stage boundary
+  double boundary_share = 1;  // of the NICs' rate, that messages between stages reach
+  double gradient_bytes = 2;  // per parameter in the data-parallel reduction, of fp16
+  bool scatters_gradients = false;  // ZeRO-1 sends each replica its share of the sums, not all
+  double tied_bytes = 0;            // the same of a token table that the first and last stage share
+  double accumulated_bytes = 6;  // read and written per parameter to add a micro-batch's gradient
+  int kernels_forward = 0;       // kernels of one block; an MLP of experts has more
+  int kernels_backward = 0;
+  Seconds kernel_gap;  // the device idles between two of them
+  // Communication that computation hides: shares of it at most, where there is as much to compute.
+  // Net of what the computation loses by it: kernels that share processors and memory with a
+  // collective are slower, and the fit sees both at once.
+  double tp_overlap = 0;
+  double pp_overlap = 0;
+  double dp_overlap = 0;
+  double ep_overlap = 0;
+  // Replicas that share weights gather them over each device's own NIC, not around the server
+  // first.
+  bool gathers_flat = false;
+  // In device memory per parameter, in 16-bit training: gradients, and the optimizer's master
+  // weights and moments.
+  double held_gradient_bytes = 4;
+  double state_bytes = 12;
+  bool keeps_outputs = false;  // of every stage, of all micro-batches in flight
+  // The driver's and the libraries' work space, and the buffers of some four communicators.
+  Bytes context{2'500'000'000};
+};
+
+// What kernels make of a device's data sheet, beside an A100, on which stacks are fitted.
+struct DeviceEfficiency {
+  double matrix = 1;               // of Calibration::matrix_efficiency, in 16 bits and more
+  double matrix_fp8 = 1;           // of the same, in fp8
+  double attention = 0.5;          // share of the 16-bit peak that fused attention reaches
+  double older_attention = 0.5;    // the same with kernels written for the device before it
+  BytesPerSecond host_link{25e9};  // to the server's memory, one way
+  double server_watts = 0;         // of the whole server under load, per device; 0: not known
+};
+DeviceEfficiency device_efficiency(std::string_view device);
+
+struct SoftwareStack {
+  std::string name;  // "megatron-deepspeed-fp16"
+  StackTraits traits;
+  Calibration calibration;
+  std::string fitted_on;  // which published rows, or whose scalars it takes
+  // Of measured over predicted step times, replay/: a tenth lie below, a tenth above.
+  double low = 0.9;
+  double high = 1.1;
+};
+
+// Measured over predicted step times: a tenth lie below, a tenth above. Those of the stack's
+// replayed rows, and for models with experts those of the 11 rows of the replay's set of them, on
+// any stack: 0.81 to 1.48, nine of them in this spread.
+struct PredictionErrorRange {
+  double low = 0;
+  double high = 0;
+};
+PredictionErrorRange prediction_error_range(const SoftwareStack& stack,
+                                            const workload::ModelShape& model);
+
+// nullptr when there is none of that name.
+const SoftwareStack* find_software_stack(std::string_view name);
+std::vector<std::string> software_stack_names();
+
+// The stack that people use for such a job where none is named: Transformer Engine for fp8, FSDP
+// where replicas share the weights, Megatron-LM of 2022, before fused attention, where a plain GPT
+// recomputes or trains in fp16 on a device of that time (none of fp8), else Megatron-Core.
+const SoftwareStack& default_software_stack(const workload::ModelShape& model,
+                                            workload::Precision precision,
+                                            const workload::StrategyRequest& request,
+                                            const topo::DeviceType& device);
+
+}  // namespace regatta::cost

@@ -1,0 +1,45 @@
+#include "regatta/model/cost/software_stack.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "regatta/model/topo/presets.h"
+#include "regatta/model/workload/model_presets.h"
+
+namespace regatta::cost {
+namespace {
+
+using workload::Precision;
+using workload::Recompute;
+
+std::string usual(const char* model, Precision precision,
+                  const workload::StrategyRequest& request = {},
+                  const char* device = "a100-sxm4-80g") {
+  return default_software_stack(workload::find_model_preset(model)->model, precision, request,
+                                topo::find_device_preset(device)->device)
+      .name;
+}
+
+TEST(DefaultSoftwareStack, IsOfTheTimeOfTheModelTheDeviceAndThePrecision) {
+  EXPECT_EQ(usual("gpt3-175b", Precision::kBf16), "megatron-core");
+  EXPECT_EQ(usual("gpt3-175b", Precision::kFp16), "megatron-lm-2022");
+  EXPECT_EQ(usual("gpt3-175b", Precision::kBf16, {.recompute = Recompute::kSelective}),
+            "megatron-lm-2022");
+  EXPECT_EQ(usual("gpt3-175b", Precision::kBf16, {.recompute = Recompute::kNone}), "megatron-core");
+  // Neither the model nor the device is of 2022.
+  EXPECT_EQ(usual("llama3-70b", Precision::kBf16, {.recompute = Recompute::kSelective}),
+            "megatron-core");
+  EXPECT_EQ(usual("gpt3-175b", Precision::kFp16, {}, "h100-sxm"), "megatron-core");
+  EXPECT_EQ(usual("llama3-70b", Precision::kFp8, {}, "h100-sxm"), "nemo");
+  EXPECT_EQ(usual("llama3-70b", Precision::kBf16, {.zero = 3}), "fsdp");
+}
+
+TEST(FindSoftwareStack, KnowsEveryNameAndNoOther) {
+  for (const std::string& name : software_stack_names())
+    EXPECT_NE(find_software_stack(name), nullptr) << name;
+  EXPECT_EQ(find_software_stack("megatron"), nullptr);
+}
+
+}  // namespace
+}  // namespace regatta::cost

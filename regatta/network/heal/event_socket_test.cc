@@ -1,0 +1,136 @@
+#include "regatta/network/heal/event_socket.h"
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "regatta/base/os/file.h"
+#include "regatta/base/os/unix_socket.h"
+#include "regatta/network/heal/test_fabric.h"
+
+namespace regatta::heal {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class EventSocketOf : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto folder = os::TempFolder::create("event_socket");
+    ASSERT_TRUE(folder);
+    folder_.emplace(std::move(*folder));
+    path_ = folder_->path() + "/heal.sock";
+    auto event_socket = EventSocket::open(path_, [] { return std::string("hello"); });
+    ASSERT_TRUE(event_socket) << event_socket.error().message;
+    event_socket_.emplace(std::move(*event_socket));
+  }
+
+  os::UniqueFd connect() {
+    auto fd = os::connect_unix(path_);
+    EXPECT_TRUE(fd) << fd.error().message;
+    return fd ? std::move(*fd) : os::UniqueFd();
+  }
+  std::vector<FaultReport> take() { return event_socket_->take(fabric_.graph); }
+  static void send(const os::UniqueFd& fd, const std::string& text) {
+    EXPECT_EQ(::send(fd.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  }
+  static std::string read(const os::UniqueFd& fd) {
+    std::array<char, 4096> block{};
+    const ssize_t count = ::recv(fd.get(), block.data(), block.size(), MSG_DONTWAIT);
+    return count > 0 ? std::string(block.data(), static_cast<std::size_t>(count)) : "";
+  }
+
+  TestFabricPaths fabric_ = TestFabricPaths::two_tiers(2, 2);
+  std::optional<os::TempFolder> folder_;
+  std::string path_;
+  std::optional<EventSocket> event_socket_;
+};
+
+TEST_F(EventSocketOf, GreetsAndTellsEverySubscriber) {
+  const os::UniqueFd one = connect();
+  const os::UniqueFd two = connect();
+  pollfd wait{event_socket_->fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&wait, 1, 0), 1);
+  EXPECT_THAT(take(), IsEmpty());
+  event_socket_->tell("news");
+  EXPECT_EQ(read(one), "hello\nnews\n");
+  EXPECT_EQ(read(two), "hello\nnews\n");
+  EXPECT_EQ(::poll(&wait, 1, 0), 0);
+}
+
+TEST_F(EventSocketOf, TakesReportsThatComeInPieces) {
+  const os::UniqueFd fd = connect();
+  take();
+  send(fd, R"({"broken": {"switch)");
+  EXPECT_THAT(take(), IsEmpty());
+  send(fd, "\": \"spine0\"}}\n\n{\"broken\": {\"switch\": \"spine1\"}}\n");
+  const auto reports = take();
+  ASSERT_THAT(reports, SizeIs(2));
+  EXPECT_EQ(reports[1].faults[0], fabric_.broken_switch("spine1"));
+}
+
+TEST_F(EventSocketOf, AnswersALineThatIsNoReport) {
+  const os::UniqueFd fd = connect();
+  take();
+  read(fd);
+  send(fd, "what?\n");
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_THAT(read(fd), testing::StartsWith(R"({"error":"report: not understood)"));
+}
+
+TEST_F(EventSocketOf, ForgetsASubscriberThatLeavesOrDoesNotRead) {
+  {
+    const os::UniqueFd fd = connect();
+    take();
+    EXPECT_EQ(event_socket_->subscribers(), 1U);
+  }
+  take();
+  EXPECT_EQ(event_socket_->subscribers(), 0U);
+  const os::UniqueFd deaf = connect();
+  take();
+  const std::string line(100'000, 'x');
+  for (int i = 0; i < 50 && event_socket_->subscribers() > 0; ++i)
+    event_socket_->tell(line);
+  EXPECT_EQ(event_socket_->subscribers(), 0U);
+}
+
+TEST_F(EventSocketOf, TakesThePlaceOfAKilledOneOnly) {
+  const auto second = EventSocket::open(path_, [] { return std::string(); });
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::kConflict);
+  event_socket_.reset();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  // What a killed one leaves: a name that nobody listens on.
+  {
+    const os::UniqueFd left(::socket(AF_UNIX, SOCK_STREAM, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+    ASSERT_EQ(::bind(left.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  EXPECT_TRUE(std::filesystem::exists(path_));
+  EXPECT_TRUE(EventSocket::open(path_, [] { return std::string(); }));
+}
+
+TEST_F(EventSocketOf, LeavesAloneWhatIsNoSocket) {
+  event_socket_.reset();
+  ASSERT_TRUE(os::write_file(path_, "somebody's text"));
+  const auto event_socket = EventSocket::open(path_, [] { return std::string(); });
+  ASSERT_FALSE(event_socket);
+  EXPECT_EQ(event_socket.error().code, Code::kInvalidInput);
+  EXPECT_EQ(event_socket.error().message,
+            path_ +
+                ": something that is no socket lies here; move it away "
+                "or choose another path for the socket");
+  const auto text = os::read_file(path_);
+  ASSERT_TRUE(text);
+  EXPECT_EQ(*text, "somebody's text");
+}
+
+}  // namespace
+}  // namespace regatta::heal

@@ -1,0 +1,37 @@
+// heal/event_text.h: faults and events in JSON, one object a line, and in sentences. The format:
+// docs/formats/heal.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "regatta/base/core/result.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/heal/healer.h"
+
+namespace regatta::heal {
+
+// What a prober, a locator or a person says.
+struct FaultReport {
+  std::vector<Fault> faults;  // one; two for a link without a direction
+  std::string why;
+};
+
+// {"broken": {"link": "leaf0-spine1", "from": "leaf0"}, "harm": "eats", "why": "..."}.
+// kInvalidInput names what is wrong and what exists.
+Result<FaultReport> parse_report(const topo::Graph& graph, std::string_view text);
+
+nlohmann::json to_json(const topo::Graph& graph, const Event& event);
+// What is held now, for subscribers that come later: {"event": "held", ...}.
+nlohmann::json held_to_json(const topo::Graph& graph, const std::vector<HeldFault>& held,
+                            Seconds now);
+
+std::string_view to_string(EventKind kind);  // "withdrawn"
+std::string_view to_string(Harm harm);       // "no carrier"
+// "withdrawn: leaf0-spine1 from leaf0 to spine1 (no carrier), from 2 routes of leaf0".
+std::string to_text(const topo::Graph& graph, const Event& event);
+
+}  // namespace regatta::heal

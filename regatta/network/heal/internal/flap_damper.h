@@ -1,0 +1,64 @@
+// heal/internal/flap_damper.h: what is broken now, from sightings over time, and when it may be
+// used again: after a clean period that doubles with every relapse. A function of what it is told:
+// time is given.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/units.h"
+#include "regatta/network/heal/internal/decide.h"
+
+namespace regatta::heal {
+
+struct Damping {
+  Seconds clean{5.0};  // without a sighting before what broke for the first time is used again
+  Seconds clean_max{600.0};  // doubled for each relapse up to this
+  Seconds forget{300.0};     // of good behaviour take one relapse back
+};
+
+// One fault that is held against its place.
+struct HeldFault {
+  Fault fault;
+  std::string why;
+  Seconds since;       // the first sighting
+  Seconds last_bad;    // the last one
+  bool lasts = false;  // bad until good() is said
+  Seconds clean;       // how long it has to be clean now
+};
+
+class FlapDamper {
+ public:
+  explicit FlapDamper(const Damping& damping) : damping_(damping) {}
+
+  // A sighting. `lasts`: until good() is called for this place; otherwise the clean period begins
+  // anew. True when it is news: the place was held for good, or less harm was known of it.
+  bool bad(const Fault& fault, const std::string& why, Seconds now, bool lasts);
+  // What lasted is over: its clean period begins. Nothing when that place is not held.
+  void good(const Fault& fault, Seconds now);
+  // Those whose clean period is over, which are no longer held.
+  std::vector<HeldFault> release(Seconds now);
+
+  // Oldest first.
+  const std::vector<HeldFault>& held() const { return held_; }
+  std::vector<Fault> faults() const;
+  // When release() has something to do; none while all is well or everything lasts.
+  std::optional<Seconds> next() const;
+
+ private:
+  struct Record {
+    Fault fault;
+    int relapses = 0;
+    Seconds released;
+  };
+  Seconds clean_period(const Fault& fault, Seconds now);
+  HeldFault* find(const Fault& fault);
+
+  Damping damping_;
+  std::vector<HeldFault> held_;
+  std::vector<Record> records_;  // of places that were released within `forget` x relapses
+};
+
+}  // namespace regatta::heal

@@ -1,0 +1,101 @@
+// probe/internal/measured_paths.h: where the ways of probes lead, as routers tell it, held against
+// where the matrix has them. A switch whose hash is not the one that was planned with sends some of
+// its ways elsewhere: those are unknown until all their routers have told, twice. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "regatta/base/core/ids.h"
+#include "regatta/base/core/units.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/network/fabric/routes.h"
+#include "regatta/network/fabric/traffic.h"
+#include "regatta/network/probe/evidence.h"
+#include "regatta/network/probe/matrix.h"
+
+namespace regatta::probe {
+
+// A router answered that does not stand on the way: the switches hash otherwise than was planned.
+struct DivergentPath {
+  std::uint32_t way = 0;
+  std::uint32_t planned = 0;  // directed link
+  std::uint32_t taken = 0;    // the same
+};
+
+// After a way was first seen elsewhere: what it does then is believed.
+inline constexpr Seconds kCheckAfter{3};
+
+class MeasuredPaths {
+ public:
+  // What a traceroute says of its way.
+  enum class Said : std::uint8_t { kAsPlanned, kElsewhere, kElsewhereAsKnown };
+
+  // All must outlive this; the ways of the matrix may be replaced by take_measured().
+  MeasuredPaths(const topo::Graph& graph, const fabric::Routes& routes, const Matrix& matrix);
+
+  // Of a way of the matrix, with as many hops as it has routers. While something is broken
+  // everybody may lead ways around it: then nothing elsewhere is kept.
+  Said take(const Trace& trace, bool has_broken, Seconds now);
+
+  std::size_t count() const { return ways_.size(); }
+  // Routers said that the way leads there, as far as they answered.
+  bool is_confirmed(std::uint32_t way) const { return ways_[way].confirmed > 0; }
+  bool is_elsewhere(std::uint32_t way) const { return ways_[way].is_elsewhere; }
+  // Of those that can be traced, how many are neither elsewhere nor told by nobody.
+  std::size_t confirmed() const;
+  std::size_t elsewhere() const { return elsewhere_; }
+  // No way was ever found elsewhere and taken as measured: also connections go as is computed.
+  bool is_hash_known() const { return is_hash_known_; }
+
+  // A switch that was seen to send ways as planned sends them elsewhere now: all ways need to be
+  // looked at. Once.
+  bool take_rehashed() { return std::exchange(has_rehashed_, false); }
+  // Of ways that were not known to be so at the last call.
+  std::vector<DivergentPath> take_elsewhere() { return std::exchange(fresh_, {}); }
+  // By way, when something of it is new since the last call: whether nobody knows where it leads.
+  // So are ways elsewhere, and those beyond a switch that was seen to hash otherwise, unless
+  // routers behind it have confirmed them since.
+  std::optional<std::vector<bool>> take_unknown();
+  // How many these were at the last call.
+  std::size_t unknown() const { return unknown_; }
+  // All ways as they are known now, where routers have told whole ways that lead elsewhere than
+  // the matrix has them; none where there is no such way. Whoever takes them puts them into the
+  // matrix, and with them the way counts as confirmed.
+  std::optional<fabric::Paths> take_measured();
+
+ private:
+  struct Way {
+    // Leading links that routers have confirmed; the first one is no news.
+    std::uint32_t confirmed = 0;
+    Seconds confirmed_at;
+    bool is_elsewhere = false;
+    Seconds elsewhere_at;                 // when that was found
+    std::vector<std::uint32_t> measured;  // links; empty: as in the matrix, or not known as a whole
+  };
+
+  std::optional<std::uint32_t> link_to(std::uint32_t router) const;
+  std::vector<std::uint32_t> measure(const Trace& trace) const;
+  std::optional<DivergentPath> leads_elsewhere(const Trace& trace) const;
+  void keep_elsewhere(const DivergentPath& found, Seconds now);
+  void confirm(const Trace& trace, Seconds now);
+  bool is_unknown(std::uint32_t way) const;
+
+  const topo::Graph& graph_;
+  const fabric::Routes& routes_;
+  const Matrix& matrix_;
+  std::vector<Way> ways_;
+  std::vector<Seconds> rehashed_;  // by node: when it was seen to send elsewhere
+  std::vector<DivergentPath> fresh_;
+  std::size_t elsewhere_ = 0;
+  std::size_t unknown_ = 0;
+  bool is_hash_known_ = true;
+  bool has_changed_ = false;   // since take_unknown()
+  bool has_rehashed_ = false;  // since take_rehashed()
+};
+
+}  // namespace regatta::probe

@@ -1,0 +1,57 @@
+// probe/reporter_listener.h: where the probers of all servers report: a socket that lets in who
+// probes by the same plan, and bounds what anybody can make it keep.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/base/os/unique_fd.h"
+#include "regatta/network/probe/handshake.h"
+
+namespace regatta::probe {
+
+// Somebody who was not let in, or was sent away.
+struct RefusedReporter {
+  std::string from;  // "10.0.0.3:41234"
+  std::string why;
+};
+
+class ReporterListener {
+ public:
+  // `at`: "unix:PATH", "ADDRESS:PORT" or "PORT". LineSplitter of server i are at most `longest[i]`
+  // bytes.
+  static Result<ReporterListener> open(const std::string& at, ExpectedReporters expected,
+                                       std::vector<std::size_t> longest);
+  ~ReporterListener();
+  ReporterListener(ReporterListener&&) noexcept;
+  ReporterListener& operator=(ReporterListener&&) noexcept;
+
+  // Each line that comes within `limit` to `take`, whose error sends its prober away. Returns at
+  // once after a signal.
+  using Take = std::function<Status(NodeId, std::string_view)>;
+  Status wait(Seconds limit, const Take& take);
+
+  // A line, with its end, to the prober of this server. Never waits: false where nobody reports for
+  // it, or does not read what it is told.
+  bool tell(NodeId server, std::string_view line);
+
+  // Whose probers were let in since the last call.
+  std::vector<NodeId> take_arrivals();
+  // Since the last call, the first 16.
+  std::vector<RefusedReporter> take_refusals();
+  // Where it listens: "10.0.0.1:27899", "unix:/run/...".
+  const std::string& address() const;
+
+ private:
+  struct Impl;
+  explicit ReporterListener(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace regatta::probe

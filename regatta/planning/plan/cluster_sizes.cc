@@ -1,0 +1,127 @@
+#include "regatta/planning/plan/cluster_sizes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "regatta/base/core/enum_names.h"
+#include "regatta/base/core/units_text.h"
+#include "regatta/planning/plan/plan_metrics.h"
+
+namespace regatta::plan {
+namespace {
+
+constexpr EnumNames<4> kObjectives = {"time", "cost", "devices", "memory"};
+constexpr double kBillion = 1e9;
+constexpr int kFew = 8;
+
+// The fastest plan; a strategy that is fixed must fit, too.
+Result<EstimatedPlan> plan_of(const PlanningProblem& problem, int threads) {
+  REGATTA_TRY(plan, fastest_plan(problem, threads));
+  const Bytes has = problem.server.device.memory;
+  if (memory_fit(plan.estimate.memory, has) == MemoryFit::kFits) return plan;
+  const Bytes needs{static_cast<long long>(plan.estimate.memory.total())};
+  return Error{Code::kInvalidInput,
+               fmt::format("{} needs {} of {} a device; use more devices, or free a degree",
+                           to_string(plan.strategy), format_bytes(needs), format_bytes(has))};
+}
+
+// A size is not worth a look when another one is as fast and as cheap, and one of both better.
+void mark_optimal(std::vector<ClusterSize>& sizes) {
+  for (ClusterSize& size : sizes) {
+    size.is_optimal = std::none_of(sizes.begin(), sizes.end(), [&](const ClusterSize& other) {
+      const bool is_slower = other.usage.time > size.usage.time;
+      const bool is_dearer = other.usage.device_hours > size.usage.device_hours;
+      const bool is_equal = other.usage.time == size.usage.time &&
+                            other.usage.device_hours == size.usage.device_hours;
+      return !is_slower && !is_dearer && !is_equal;
+    });
+  }
+}
+
+double measure(const ClusterSize& size, Objective objective) {
+  switch (objective) {
+    case Objective::kTime:
+      return size.usage.time.value;
+    case Objective::kCost:
+      return size.usage.device_hours;
+    case Objective::kDevices:
+      return size.devices;
+    case Objective::kMemory:
+      break;
+  }
+  return size.plan.estimate.memory.total();
+}
+
+}  // namespace
+
+std::vector<std::string> objective_names() {
+  return {kObjectives.begin(), kObjectives.end()};
+}
+std::optional<Objective> objective_named(std::string_view name) {
+  return parse_enum<Objective>(kObjectives, name);
+}
+std::string to_string(Objective objective) {
+  return enum_name(kObjectives, objective);
+}
+
+std::vector<int> server_counts(int most) {
+  std::vector<int> counts;
+  for (int count = 1; count <= most; ++count) {
+    const int odd = count >> std::countr_zero(static_cast<unsigned>(count));
+    if (most <= kFew || odd == 1 || odd == 3 || count == most) counts.push_back(count);
+  }
+  return counts;
+}
+
+Result<ClusterSizes> plan_cluster_sizes(const PlanningProblem& problem,
+                                        const ClusterSizesOptions& options) {
+  ClusterSizes all;
+  all.steps = options.steps;
+  all.tokens = options.steps > 0 ? tokens_per_step(problem) * options.steps : kBillion;
+  for (const int servers : server_counts(problem.devices / problem.server.device_count)) {
+    PlanningProblem sized = problem;
+    sized.devices = servers * problem.server.device_count;
+    auto plan = plan_of(sized, options.threads);
+    if (!plan) {
+      all.left_out.push_back({servers, plan.error().message});
+      continue;
+    }
+    const Seconds step = plan->estimate.step.total();
+    ClusterSize size{.servers = servers, .devices = sized.devices, .plan = *std::move(plan)};
+    size.tokens_per_s = tokens_per_step(sized) / step.value;
+    size.mfu = mfu(sized, size.plan);
+    size.usage = resource_usage(sized, step, all.tokens, options.price);
+    all.sizes.push_back(std::move(size));
+  }
+  if (all.sizes.empty()) return Error{Code::kInvalidInput, all.left_out.back().reason};
+  const ClusterSize& smallest = all.sizes.front();
+  for (ClusterSize& size : all.sizes)
+    size.efficiency = size.tokens_per_s / size.devices * smallest.devices / smallest.tokens_per_s;
+  mark_optimal(all.sizes);
+  return all;
+}
+
+Result<std::size_t> select_size(const ClusterSizes& sizes, Objective objective,
+                                std::optional<Seconds> within) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < sizes.sizes.size(); ++i) {
+    const ClusterSize& size = sizes.sizes[i];
+    if (within && size.usage.time > *within) continue;
+    if (!best || measure(size, objective) < measure(sizes.sizes[*best], objective)) best = i;
+  }
+  if (best) return *best;
+  const ClusterSize& fastest = *std::min_element(
+      sizes.sizes.begin(), sizes.sizes.end(),
+      [](const ClusterSize& a, const ClusterSize& b) { return a.usage.time < b.usage.time; });
+  return Error{
+      Code::kInvalidInput,
+      fmt::format("--within {}: no size ends in it, the fastest, {} devices, takes {}; "
+                  "give it more time, more servers or fewer steps",
+                  format_duration(*within), fastest.devices, format_duration(fastest.usage.time))};
+}
+
+}  // namespace regatta::plan

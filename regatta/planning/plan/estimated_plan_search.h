@@ -1,0 +1,80 @@
+// plan/estimated_plan_search.h: every strategy of a job on a cluster of equal GPU servers in rank
+// order: all of them one by one, or with bounds that leave out what cannot be among the best.
+// Stages hold the layers that the request gives them; else they are tried evenly, and balanced
+// where that is faster (plan/internal/stage_split.h).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/model/workload/strategy.h"
+#include "regatta/planning/plan/estimate.h"
+
+namespace regatta::plan {
+
+// The references outlive the search.
+struct PlanningProblem {
+  const workload::ModelShape& model;
+  int global_batch = 0;
+  workload::Precision precision = workload::Precision::kBf16;
+  const workload::StrategyRequest& request;
+  const topo::ServerType& server;
+  const cost::SoftwareStack& stack;
+  MachineModel machine;
+  int devices = 0;          // all of them are used
+  bool every_form = false;  // plan/internal/strategy_space.h
+};
+
+EstimateInput input_of(const PlanningProblem& problem, const workload::Strategy& strategy);
+// Of one rank in a step, for a strategy that divides the job.
+int micro_batches_of(const PlanningProblem& problem, const workload::Strategy& strategy);
+
+enum class MemoryFit { kFits, kClose, kDoesNot };
+// Allocators leave gaps, and estimates err: what needs more than 0.94 of the device is close.
+MemoryFit memory_fit(const cost::GpuMemory& memory, Bytes device);
+std::string to_string(MemoryFit fit);  // "fits", "too close", "does not fit"
+
+struct EstimatedPlan {
+  workload::Strategy strategy;
+  Estimate estimate;
+};
+
+struct EstimatedSearchResult {
+  std::vector<EstimatedPlan> ranked;  // that fit, fastest first
+  // Of those that fit, which no other beats in time and in memory, fastest first; empty where
+  // bounds leave out what is slower.
+  std::vector<EstimatedPlan> frontier;
+  long long points = 0;                   // of the space: that divide the job
+  long long evaluated = 0;                // of them: completely
+  long long fitting = 0;                  // of the evaluated
+  std::optional<EstimatedPlan> smallest;  // of the evaluated, that which needs the least memory
+};
+
+enum class SearchMode {
+  kExhaustive,
+  kPruned,  // the same `ranked`; the counts are those of what was looked at
+};
+
+// The `top` fastest, on `threads` threads; the same result for any number of them. Fails with
+// kInvalidInput where no strategy divides the job or none fits, naming what came nearest and what
+// would make it fit.
+Result<EstimatedSearchResult> search_estimated_plans(const PlanningProblem& problem,
+                                                     SearchMode mode, int top, int threads = 1);
+
+// The fastest that fits, or the one that the request fixes completely, whether it fits or not.
+// Fails as search_estimated_plans() or estimate_on().
+Result<EstimatedPlan> fastest_plan(const PlanningProblem& problem, int threads = 1);
+
+// One strategy on the problem's machine. Fails with kInvalidInput where it does not divide the job
+// or does not make the problem's devices.
+Result<Estimate> estimate_on(const PlanningProblem& problem, const workload::Strategy& strategy);
+
+// The fixed parts of `request`, when they are a complete strategy: degrees that make all devices,
+// a micro-batch; what else is not given is as in workload::Strategy.
+std::optional<workload::Strategy> fixed_strategy(const workload::StrategyRequest& request,
+                                                 int devices);
+
+}  // namespace regatta::plan

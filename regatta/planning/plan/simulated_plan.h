@@ -1,0 +1,94 @@
+// plan/simulated_plan.h: predicts a (strategy, placement) on a cluster and searches all of them.
+// Pure: the same job, cluster and rates give the same bytes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/model/cost/memory.h"
+#include "regatta/model/cost/rates.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/model/topo/graph.h"
+#include "regatta/model/workload/job.h"
+#include "regatta/model/workload/timeline.h"
+
+namespace regatta::plan {
+
+using Placement = std::vector<topo::DeviceRef>;  // by rank
+
+using MemoryUse = cost::MemoryUse;
+
+struct LinkTraffic {
+  topo::DirectedLink link;
+  Bytes bytes;  // per step
+};
+
+struct Prediction {
+  Seconds step_time;
+  workload::PhaseTimes phases;  // mean over ranks; sums to step_time
+  workload::Timeline timeline;  // every rank, one step
+  MemoryUse memory;             // the worst rank
+  Rank memory_rank;
+  std::vector<LinkTraffic> traffic;  // links that carry something
+};
+
+struct SimulatedPlan {
+  workload::Strategy strategy;
+  Placement placement;
+  // For people: each axis and the worst path between its neighbours, "tp within servers, pp across
+  // leaves at 1 of 3 hops".
+  std::string placement_name;
+  Prediction prediction;
+};
+
+// Predicts one complete plan. Fails with kInvalidInput when the strategy does not divide the job or
+// the placement does not fit the cluster (one device per rank, no device twice), or the rates lack
+// a device type, the precision or a path class.
+Result<Prediction> predict(const workload::Job& job, const topo::Cluster& cluster,
+                           const cost::Rates& rates, const workload::Strategy& strategy,
+                           const Placement& placement);
+
+enum class RejectionReason { kDoesNotDivide, kMemory, kSlower };
+
+// A strategy that was left out, and what ruled it out: "tp 3 does not divide heads 8", "needs 5.1
+// GiB of 4 GiB per device", "2.4x slower: dp_comm takes 71 % of the step" (its best placement).
+struct RejectedStrategy {
+  RejectionReason kind = RejectionReason::kSlower;
+  workload::Strategy strategy;
+  std::string placement_name;
+  std::string reason;
+  double excess = 0;  // kMemory: needed / available; kSlower: time / best time
+};
+
+struct SimulatedSearchResult {
+  // Fastest first; every plan that fits, one per distinct prediction class.
+  std::vector<SimulatedPlan> ranked;
+  std::vector<RejectedStrategy> rejected;
+  long long evaluated = 0;
+};
+
+// All (dp, tp, pp, micro_batch, recompute) that use every device and respect job.strategy, times
+// the distinct placements (plan/internal/placement_candidates.h), the best of which are improved by
+// swapping devices. With job.placement: that placement alone. Fails with kInvalidInput when nothing
+// fits, naming what came nearest.
+Result<SimulatedSearchResult> search_simulated_plans(const workload::Job& job,
+                                                     const topo::Cluster& cluster,
+                                                     const cost::Rates& rates);
+
+// The placement that job.placement names ("s0/1", by rank). Fails with kInvalidInput when a name is
+// no device of the cluster or comes twice.
+Result<Placement> parse_placement(const std::vector<std::string>& names,
+                                  const topo::Cluster& cluster);
+
+// Pure data parallelism in rank order over all devices, with the largest micro-batch that fits:
+// what `run --compare pure-dp` measures.
+Result<SimulatedPlan> pure_data_parallel(const workload::Job& job, const topo::Cluster& cluster,
+                                         const cost::Rates& rates);
+
+// Up to `count` plans of different strategy, the best one first, then spread evenly over the
+// logarithm of the predicted time (up to 3 times the best): for `run --sweep`.
+std::vector<SimulatedPlan> sweep_selection(const SimulatedSearchResult& result, int count);
+
+}  // namespace regatta::plan

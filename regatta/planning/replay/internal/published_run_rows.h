@@ -1,0 +1,58 @@
+// replay/internal/published_run_rows.h: for the files of this folder that turn a row of a set into
+// runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "regatta/planning/replay/internal/csv_table.h"
+#include "regatta/planning/replay/internal/published_run.h"
+
+namespace regatta::replay {
+
+// Reads numbers of a row; remembers the first column that has none.
+class RowReader {
+ public:
+  explicit RowReader(const CsvRow& row) : row_(row) {}
+
+  // From 1 to 1e8.
+  int whole(const char* column);
+  // Above 0.
+  double positive(const char* column);
+  // Nothing measured: the row has no such run.
+  bool has(const char* column) const;
+  std::string text(const char* column) const { return row_.text(column); }
+  // The column does not hold `wanted`: "a multiple of tp".
+  void refuse(const char* column, const char* wanted);
+  const std::string& missing() const { return missing_; }
+  const std::string& wanted() const { return wanted_; }
+
+ private:
+  const CsvRow& row_;
+  std::string missing_;
+  std::string wanted_;
+};
+
+// Every run that a row describes, with what was measured; names, groups and the split are added by
+// read_published().
+using RowParser = std::vector<PublishedRun> (*)(RowReader&);
+
+std::vector<PublishedRun> vtrain_row(RowReader& reader);
+std::vector<PublishedRun> bloom_row(RowReader& reader);
+std::vector<PublishedRun> korthikanti_time_row(RowReader& reader);
+std::vector<PublishedRun> korthikanti_memory_row(RowReader& reader);
+std::vector<PublishedRun> megatron_row(RowReader& reader);
+std::vector<PublishedRun> zero3_row(RowReader& reader);
+std::vector<PublishedRun> fsdp_row(RowReader& reader);
+std::vector<PublishedRun> nemo_row(RowReader& reader);
+std::vector<PublishedRun> nemo_context_row(RowReader& reader);
+std::vector<PublishedRun> amp_row(RowReader& reader);
+std::vector<PublishedRun> run_row(RowReader& reader);
+
+// Eight devices of a preset with `nics` of `rate`; 0: those of the preset.
+topo::ServerType server_of(const char* preset, int nics = 0, BytesPerSecond rate = {});
+// A GPT of the usual form, its output layer tied to the token table.
+workload::ModelShape gpt(int layers, int hidden, int heads, int seq, int vocab);
+void interleave(workload::Strategy& strategy, int parts);
+
+}  // namespace regatta::replay

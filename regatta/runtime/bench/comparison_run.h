@@ -1,0 +1,33 @@
+// bench/comparison_run.h: all contenders, one after the other in every round, so that a slow phase
+// of the machine meets all of them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/runtime/bench/regatta_ranks.h"
+#include "regatta/runtime/bench/timing.h"
+
+namespace regatta::bench {
+
+struct ComparisonOptions {
+  int rounds = 3;
+  TestEnvironment environment;
+  std::vector<std::string> peers;  // on this machine only
+};
+
+struct ComparisonResult {
+  std::vector<Contender> contenders;
+  std::vector<comm::TuningChoice> choices;  // as RegattaRun has them, of the last round
+};
+
+// Regatta's contenders first, then the peers named. `on_turn` is told whose turn it is.
+// kUnsupported when a peer's program is missing or it has no such operation; an error of a
+// contender names it.
+Result<ComparisonResult> run_comparison(
+    const BenchTask& task, const ComparisonOptions& options,
+    const std::function<void(int round, const std::string& name)>& on_turn);
+
+}  // namespace regatta::bench

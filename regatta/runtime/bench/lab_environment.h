@@ -1,0 +1,32 @@
+// bench/lab_environment.h: ranks on the devices of an emulated cluster.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "regatta/base/core/result.h"
+#include "regatta/model/topo/cluster.h"
+#include "regatta/runtime/bench/regatta_ranks.h"
+
+namespace regatta::bench {
+
+// The lab of a cluster, brought up if it is not, and then taken down at the end.
+class LabEnvironment {
+ public:
+  // Ranks lie on the devices in their order, or (`go_round`) on the first device of each server,
+  // then on the second ones. kInvalidInput when there are fewer devices than ranks.
+  static Result<LabEnvironment> open(const topo::Cluster& cluster, int ranks, bool go_round);
+  LabEnvironment(LabEnvironment&& other) noexcept;
+  LabEnvironment& operator=(LabEnvironment&&) = delete;
+  ~LabEnvironment();
+
+  const TestEnvironment& environment() const { return environment_; }
+  void plan_ports_with(BenchPortPlanner planner) { environment_.plan_ports = std::move(planner); }
+
+ private:
+  LabEnvironment() = default;
+  TestEnvironment environment_;
+  std::string brought_up_;  // the lab's name
+};
+
+}  // namespace regatta::bench

@@ -1,0 +1,190 @@
+#include "regatta/runtime/comm/internal/engine/membership_consensus.h"
+
+#include <cstring>
+#include <utility>
+
+#include "regatta/base/core/check.h"
+
+namespace regatta::comm {
+namespace {
+
+constexpr std::size_t kHeadBytes = sizeof(std::uint32_t) + 1;
+constexpr unsigned kDecisionBit = 1;
+constexpr unsigned kConsentBit = 2;
+
+}  // namespace
+
+// round u32, flags u8, one bit a rank, word.
+std::string encode_statement(const MembershipStatement& statement) {
+  std::string bytes(kHeadBytes + (statement.lost.size() + 7) / 8, '\0');
+  std::memcpy(bytes.data(), &statement.round, sizeof statement.round);
+  bytes[kHeadBytes - 1] = static_cast<char>((statement.is_decision ? kDecisionBit : 0U) |
+                                            (statement.consents ? kConsentBit : 0U));
+  for (std::size_t rank = 0; rank < statement.lost.size(); ++rank)
+    if (statement.lost[rank]) {
+      char& byte = bytes[kHeadBytes + rank / 8];
+      byte = static_cast<char>(static_cast<unsigned char>(byte) | 1U << rank % 8);
+    }
+  return bytes + statement.payload;
+}
+
+Result<MembershipStatement> decode_statement(std::string_view bytes, int world_size) {
+  const auto ranks = static_cast<std::size_t>(world_size);
+  const std::size_t payload_at = kHeadBytes + (ranks + 7) / 8;
+  if (bytes.size() < payload_at) return Error{Code::kInvalidInput, "a statement that is too short"};
+  const auto byte_at = [&](std::size_t at) { return static_cast<unsigned char>(bytes[at]); };
+  MembershipStatement statement;
+  std::memcpy(&statement.round, bytes.data(), sizeof statement.round);
+  statement.is_decision = (byte_at(kHeadBytes - 1) & kDecisionBit) != 0;
+  statement.consents = (byte_at(kHeadBytes - 1) & kConsentBit) != 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    statement.lost.push_back((byte_at(kHeadBytes + rank / 8) >> rank % 8 & 1U) != 0);
+  statement.payload = bytes.substr(payload_at);
+  return statement;
+}
+
+MembershipConsensus::MembershipConsensus(int rank, int world_size)
+    : rank_(rank),
+      lost_(static_cast<std::size_t>(world_size)),
+      heard_(lost_.size()),
+      early_(lost_.size()) {}
+
+void MembershipConsensus::begin(bool consents, std::string payload) {
+  REGATTA_CHECK(!has_begun_ || outcome_);
+  if (has_begun_) ++round_;
+  has_begun_ = true;
+  consents_ = consents;
+  payload_ = std::move(payload);
+  decision_.reset();
+  outcome_.reset();
+  if (excluded_by_) return;
+  state_again();
+  heard_.assign(heard_.size(), std::nullopt);
+  for (std::size_t from = 0; from < early_.size(); ++from)
+    for (MembershipStatement& statement : std::exchange(early_[from], {}))
+      receive(static_cast<int>(from), std::move(statement));
+  settle();
+}
+
+void MembershipConsensus::state_again() {
+  to_state_.push_back({.round = round_,
+                       .is_decision = false,
+                       .consents = consents_,
+                       .lost = lost_,
+                       .payload = payload_});
+}
+
+void MembershipConsensus::mark_lost(int rank) {
+  if (is_lost(rank) || excluded_by_) return;
+  if (rank == rank_) return leave(rank);
+  lost_[static_cast<std::size_t>(rank)] = true;
+  if (is_in_round()) state_again();
+  settle();
+}
+
+// Whoever waits for this rank need not: in this round or in the next.
+void MembershipConsensus::leave(int excluded_by) {
+  excluded_by_ = excluded_by;
+  lost_[static_cast<std::size_t>(rank_)] = true;
+  state_refusal();
+}
+
+void MembershipConsensus::announce_lost() {
+  if (!excluded_by_ && !is_in_round()) state_refusal();
+}
+
+// In the round under way, or the one that would be next.
+void MembershipConsensus::state_refusal() {
+  const std::uint32_t round = is_in_round() || !has_begun_ ? round_ : round_ + 1;
+  to_state_.push_back(
+      {.round = round, .is_decision = false, .consents = false, .lost = lost_, .payload = ""});
+}
+
+void MembershipConsensus::receive(int from, MembershipStatement statement) {
+  if (is_lost(from) || excluded_by_ || from == rank_) return;
+  if (statement.lost[static_cast<std::size_t>(rank_)]) return leave(from);
+  bool has_grown = false;
+  for (std::size_t rank = 0; rank < lost_.size(); ++rank) {
+    has_grown |= statement.lost[rank] && !lost_[rank];
+    if (statement.lost[rank]) lost_[rank] = true;
+  }
+  const bool is_early = statement.round > round_ || !has_begun_;
+  if (is_early) early_[static_cast<std::size_t>(from)].push_back(std::move(statement));
+  if (is_early || statement.round < round_) {
+    if (has_grown && is_in_round()) state_again();
+    return settle();
+  }
+  if (statement.is_decision) {
+    if (!decision_) decide(std::move(statement.lost), statement.consents);
+  } else {
+    heard_[static_cast<std::size_t>(from)] = std::move(statement);
+    if (has_grown && is_in_round()) state_again();
+  }
+  settle();
+}
+
+// Decides when everybody who is left states the same.
+void MembershipConsensus::settle() {
+  if (!has_begun_ || excluded_by_) return;
+  if (!decision_) {
+    bool all_consent = consents_;
+    for (int rank = 0; rank < static_cast<int>(lost_.size()); ++rank) {
+      if (rank == rank_ || is_lost(rank)) continue;
+      const auto& heard = heard_[static_cast<std::size_t>(rank)];
+      if (!heard || heard->lost != lost_) return;
+      all_consent &= heard->consents;
+    }
+    decide(lost_, all_consent);
+  }
+  complete();
+}
+
+void MembershipConsensus::decide(std::vector<bool> lost, bool all_consent) {
+  decision_ = {.round = round_,
+               .is_decision = true,
+               .consents = all_consent,
+               .lost = std::move(lost),
+               .payload = ""};
+  to_state_.push_back(*decision_);
+}
+
+// A decision that was taken over may come before the words of others who are in it.
+void MembershipConsensus::complete() {
+  if (outcome_) return;
+  std::vector<std::string> payloads(lost_.size());
+  for (std::size_t rank = 0; rank < lost_.size(); ++rank) {
+    if (decision_->lost[rank]) continue;
+    if (static_cast<int>(rank) == rank_)
+      payloads[rank] = payload_;
+    else if (heard_[rank])
+      payloads[rank] = heard_[rank]->payload;
+    else if (!lost_[rank])
+      return;
+  }
+  outcome_ = {
+      .lost = decision_->lost, .all_consent = decision_->consents, .payloads = std::move(payloads)};
+}
+
+std::vector<MembershipStatement> MembershipConsensus::take_statements() {
+  return std::exchange(to_state_, {});
+}
+
+bool MembershipConsensus::is_outdated() const {
+  if (excluded_by_) return true;
+  if (!outcome_) return false;
+  if (outcome_->lost != lost_) return true;
+  for (const auto& statements : early_)
+    for (const MembershipStatement& statement : statements)
+      if (!statement.consents) return true;
+  return false;
+}
+
+std::vector<int> MembershipConsensus::silent() const {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < static_cast<int>(lost_.size()); ++rank)
+    if (rank != rank_ && !is_lost(rank) && !heard_[static_cast<std::size_t>(rank)])
+      ranks.push_back(rank);
+  return ranks;
+}
+
+}  // namespace regatta::comm

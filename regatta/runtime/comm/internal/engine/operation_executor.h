@@ -1,0 +1,62 @@
+// comm/internal/engine/operation_executor.h: starts the operations of the communicators in order
+// and walks their schedules. Used by the progress thread alone.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/base/core/units.h"
+#include "regatta/runtime/comm/internal/engine/message_matcher.h"
+#include "regatta/runtime/comm/internal/engine/operation.h"
+
+namespace regatta::comm {
+
+class OperationExecutor {
+ public:
+  explicit OperationExecutor(MessageMatcher& matcher) : matcher_(matcher) {}
+
+  // Takes an operation; a collective starts as soon as the order of its communicator allows.
+  void submit(std::unique_ptr<Operation> operation, Seconds now);
+  // Goes on with every operation whose transfers ended, and makes one of the calls that are ready;
+  // true when there was any.
+  bool advance(Seconds now);
+  // Ends all operations with the error.
+  void fail_all(const Error& error, Seconds now);
+
+  // Set when memory for a schedule was lacking: its operation does not move again, and the others'
+  // must be told.
+  const std::optional<Error>& error() const { return error_; }
+
+  bool is_idle() const { return groups_.empty(); }
+  // Communicators with operations that wait or run.
+  const std::vector<std::shared_ptr<CommunicatorState>>& groups() const { return groups_; }
+
+ private:
+  void start_next(CommunicatorState& group, Seconds now);
+  void start(std::unique_ptr<Operation> started, Seconds now);
+  void run_ready(Operation& operation);
+  void go_on_after(Operation& operation, StepIndex step, Seconds now);
+  void end_step(Operation& operation, StepIndex step);
+  void run_step(Operation& operation, StepIndex step);
+  void end_operation(Operation& operation, Seconds now);
+  void drop_idle_groups();
+
+  MessageMatcher& matcher_;
+  std::vector<std::shared_ptr<CommunicatorState>> groups_;
+  std::vector<StepIndex> ready_;
+  // Steps of the kind kCall that may run; each of an operation that has not ended.
+  struct ReadyCall {
+    Operation* operation;
+    StepIndex step;
+  };
+  std::deque<ReadyCall> calls_;
+  std::optional<Error> error_;
+};
+
+// World ranks that the operation waits for: their messages have not come, or they did not grant.
+std::vector<int> waited_for(const Operation& operation);
+
+}  // namespace regatta::comm

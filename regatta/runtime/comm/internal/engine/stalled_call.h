@@ -1,0 +1,31 @@
+// comm/internal/engine/stalled_call.h: an operation of this rank that made no progress for a while.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "regatta/base/core/units.h"
+#include "regatta/runtime/comm/internal/watch/verdict.h"
+
+namespace regatta::comm {
+
+struct StalledCall {
+  std::uint64_t communicator = 0;
+  std::uint64_t sequence =
+      0;  // as queries name it: a MessageMatcher operation number or a shared segment's sequence
+  bool is_shared = false;  // the shared segments tell what `seen` says
+  bool is_collective = true;
+  std::uint64_t call = 0;
+  std::uint64_t bytes = 0;
+  Seconds since;                   // the last progress
+  std::vector<int> waited_for;     // world ranks whose data it needs next
+  std::vector<MemberReport> seen;  // the others who can tell how far it is; at first unknown
+};
+
+// Whether both are the same operation.
+inline bool is_same(const StalledCall& a, const StalledCall& b) {
+  return a.communicator == b.communicator && a.sequence == b.sequence && a.call == b.call &&
+         a.is_shared == b.is_shared;
+}
+
+}  // namespace regatta::comm

@@ -1,0 +1,80 @@
+// comm/internal/transport/peer_link.h: the way to one other rank, and what the ways call back.
+// A PeerLink moves packets both ways without ever blocking; all its functions run on the progress
+// thread. Forms: ShmLink inside a server, TcpLink and VerbsLink (RDMA) between servers; SelfLink is
+// the way of a rank to itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "regatta/runtime/comm/internal/transport/wire_header.h"
+
+namespace regatta::comm {
+
+// A message on its way out. The owner keeps it and its bytes until LinkSink::sent().
+struct OutMessage {
+  MessageKey key;
+  const std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::uint32_t call = 0;   // of a collective: its fingerprint()
+  std::size_t cut = 0;      // bytes that fragments were made of
+  std::size_t written = 0;  // bytes that left this process
+  int connections = 0;      // that carry its fragments; 0: all
+};
+
+// Called by links; `peer` is a rank of the world.
+class LinkSink {
+ public:
+  LinkSink() = default;
+  LinkSink(const LinkSink&) = delete;
+  LinkSink& operator=(const LinkSink&) = delete;
+  virtual ~LinkSink() = default;
+
+  // Where the payload of a data fragment goes; null: the link keeps it until arrived().
+  virtual std::byte* place(int peer, const PacketHeader& header) = 0;
+  // A whole packet came; the payload is valid during the call only.
+  virtual void arrived(int peer, const PacketHeader& header, const std::byte* payload) = 0;
+  virtual void sent(int peer, OutMessage& message, std::size_t bytes) = 0;
+  // The way is broken, `reason` in words ("connection lost"); after a goodbye: closed in order.
+  virtual void lost(int peer, std::string_view reason) = 0;
+};
+
+class PeerLink {
+ public:
+  PeerLink() = default;
+  PeerLink(const PeerLink&) = delete;
+  PeerLink& operator=(const PeerLink&) = delete;
+  virtual ~PeerLink() = default;
+
+  // What to wait for in epoll; on_event() counts them.
+  virtual std::vector<int> fds() const = 0;
+  // Queues a packet without data; it passes data messages that wait. `text`: of packets with one.
+  virtual void post_control(const PacketHeader& header, std::string_view text) = 0;
+  // Queues the kGrant `header`. `place`: where the whole message goes, so that the peer may write
+  // it there itself; null: it is asked for with LinkSink::place() as it comes.
+  virtual void post_grant(const PacketHeader& header, std::byte* /*place*/) {
+    post_control(header, {});
+  }
+  // Queues a message; large ones may overtake each other, `message` stays with the owner.
+  virtual void post_message(OutMessage& message) = 0;
+  // Moves what can be moved now; true when something moved.
+  virtual bool progress() = 0;
+  // Before the thread sleeps: true when progress() has work after all. Asks the peer to wake it.
+  virtual bool arm() { return false; }
+  virtual void disarm() {}
+  // The descriptor given to epoll for `slot` has `events`.
+  virtual void on_event(int slot, std::uint32_t events) = 0;
+  // Forgets all messages and touches no memory of their owners any more; control packets go on.
+  virtual void abandon() = 0;
+  // Messages wait for the network to take more.
+  virtual bool is_backlogged() const { return false; }
+  // Nothing is queued and what was sent has left this machine.
+  virtual bool is_flushed() = 0;
+  // After the last packet: tells the peer that nothing follows.
+  virtual void shut_down() = 0;
+};
+
+}  // namespace regatta::comm

@@ -1,0 +1,81 @@
+// train/internal/pipeline_step.h: one step of a stage in 1F1B order, with the transfers to its
+// neighbours. Source: Narayanan et al., "Efficient large-scale language model training", SC'21,
+// section 2.2.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "regatta/base/core/result.h"
+#include "regatta/runtime/train/internal/rank_communicators.h"
+#include "regatta/runtime/train/internal/stage.h"
+
+namespace regatta::train {
+
+struct PipelineAction {
+  bool is_forward = true;
+  int micro_batch = 0;
+
+  friend bool operator==(const PipelineAction&, const PipelineAction&) = default;
+};
+
+// What stage `stage` of `stages` does in a step of `micro_batches`: min(micro_batches, stages - 1 -
+// stage) forwards, then forward and backward in turn, then the backwards that are left.
+std::vector<PipelineAction> one_f_one_b(int stage, int stages, int micro_batches);
+
+// The transfers of one direction: from one neighbour to the other.
+class StageTransfers {
+ public:
+  // `in`, `out`: null where the stage has no neighbour. What arrives has `shape`; each tensor-
+  // parallel rank carries 1/tp of the rows where tp divides them, and the receiver gathers.
+  StageTransfers(comm::Communicator* in, comm::Communicator* out, TpGroup& tp,
+                 std::vector<std::int64_t> shape, at::ScalarType type);
+
+  // Announces `count` tensors to come and posts the first receive.
+  void begin_step(int count);
+  // The next tensor. Waits: kBubble until its first byte came, then kPpComm. Undefined without
+  // `in`.
+  Result<Tensor> receive(int micro_batch);
+  // Starts to send; keeps the tensor until it is sent. Nothing without `out`.
+  void send(const Tensor& tensor);
+  // Waits for all sends (kPpComm).
+  Status finish_sends();
+
+ private:
+  struct Sending {
+    Tensor tensor;
+    comm::Handle handle;
+  };
+
+  // Posts the next receive if one is left of those announced and none is under way.
+  void post_receive();
+  void drop_sent();
+
+  comm::Communicator* in_;
+  comm::Communicator* out_;
+  TpGroup& tp_;
+  std::vector<std::int64_t> part_shape_;
+  bool sliced_;
+  at::ScalarType type_;
+  int left_to_post_ = 0;
+  Tensor incoming_;
+  std::optional<comm::Handle> receiving_;
+  std::vector<Sending> sending_;
+};
+
+using MicroBatchSource = std::function<MicroBatch(int index)>;
+
+// Runs forward and backward of all micro-batches; the last sends may still be under way when it
+// returns, see finish_sends(). `ready`: see Stage::backward; called with the last micro-batch's
+// backward only. `check_stop`: asked before each action.
+struct PipelineStep {
+  std::vector<PipelineAction> actions;
+  MicroBatchSource micro_batch;
+  GradientsReady ready;
+  std::function<Status()> check_stop;
+};
+Status run_step(Stage& stage, StageTransfers& activations, StageTransfers& gradients,
+                const PipelineStep& plan);
+
+}  // namespace regatta::train

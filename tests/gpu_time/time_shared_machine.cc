@@ -1,0 +1,144 @@
+#include "tests/gpu_time/time_shared_machine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <new>
+
+#include <fcntl.h>
+
+namespace regatta::gpu_time {
+
+Time clock_now() {
+  return Time(static_cast<Time::rep>(os::monotonic_ns()));
+}
+
+void sleep_until(Time end) {
+  os::sleep_for(Seconds{std::chrono::duration<double>(end - clock_now()).count()});
+}
+
+double share(const std::vector<Interval>& log, pid_t pid, Time begin, Time end) {
+  Time sum{};
+  for (const Interval& one : log) {
+    if (one.pid != static_cast<std::uint32_t>(pid) || one.end <= begin || one.start >= end)
+      continue;
+    sum += std::min(one.end, end) - std::max(one.start, begin);
+  }
+  return static_cast<double>(sum.count()) / static_cast<double>((end - begin).count());
+}
+
+double worst_miss(const std::vector<Interval>& log, pid_t pid, double part, Time begin, Time end) {
+  double most = 0;
+  constexpr Time kWindow = std::chrono::seconds(1);
+  for (Time from = begin; from + kWindow <= end; from += std::chrono::milliseconds(50))
+    most = std::max(most, std::abs(share(log, pid, from, from + kWindow) - part));
+  return most;
+}
+
+double quantile(const std::vector<double>& sorted, double part) {
+  if (sorted.empty()) return 0;
+  return sorted[static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1))];
+}
+
+TimeSharedMachine::TimeSharedMachine(unsigned processors)
+    : folder_(os::TempFolder::create("gpu-time").value()) {
+  const std::string socket = folder_.path() + "/device";
+  device_pid_ = os::spawn({REGATTA_STANDIN_DEVICE, "--socket", socket, "--processors",
+                           std::to_string(processors)},
+                          {})
+                    .value();
+  for (int i = 0; i < 5000 && ::access(socket.c_str(), F_OK) != 0; ++i)
+    ::usleep(1000);
+  if (!link_->connect(socket)) std::abort();
+}
+
+TimeSharedMachine::~TimeSharedMachine() {
+  stop_all();
+  static_cast<void>(os::terminate(device_pid_).has_value());
+}
+
+std::size_t TimeSharedMachine::start(std::vector<std::string> words, const Work& work) {
+  const std::string path = folder_.path() + "/board-" + std::to_string(programs_.size());
+  const os::UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (::ftruncate(file.get(), sizeof(ProgramControl)) != 0) std::abort();
+  void* const memory =
+      ::mmap(nullptr, sizeof(ProgramControl), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (memory == MAP_FAILED) std::abort();
+  words.insert(
+      words.end(),
+      {REGATTA_PROGRAM, path, "kernel_ns=" + std::to_string(work.kernel.count()),
+       "graph=" + std::to_string(work.graph_kernels), "blocks=" + std::to_string(work.blocks),
+       "pause_us=" + std::to_string(work.pause.count() / 1000),
+       "threads=" + std::to_string(work.threads)});
+  const auto pid =
+      os::spawn(words, {.environment = {std::string("LD_LIBRARY_PATH=") + REGATTA_DRIVER,
+                                        "REGATTA_STANDIN=" + folder_.path() + "/device"}});
+  programs_.push_back({pid.value(), path, new (memory) ProgramControl, work.threads});
+  return programs_.size() - 1;
+}
+
+std::size_t TimeSharedMachine::run(const Tenant& tenant, const Work& work) {
+  return start(
+      {REGATTA_BINARY, "gpu", "run", "--socket", daemon_.socket(), "--name", tenant.name,
+       "--memory", "64MiB", "--compute", tenant.compute, "--weight", std::to_string(tenant.weight),
+       "--priority", tenant.is_high ? "high" : "normal", "--"},
+      work);
+}
+
+std::size_t TimeSharedMachine::run_outside(const Work& work) {
+  return start({}, work);
+}
+
+void TimeSharedMachine::wait_until_ready() {
+  const Time limit = clock_now() + std::chrono::seconds(20);
+  for (const Program& program : programs_)
+    while (program.control->ready < program.threads && clock_now() < limit)
+      ::usleep(1000);
+  os::sleep_for(Seconds{0.3});
+}
+
+int TimeSharedMachine::stop_all() {
+  int failed = 0;
+  for (const Program& program : programs_)
+    program.control->stop = true;
+  for (const Program& program : programs_) {
+    const int status = sharing::wait_status(program.pid);
+    if (failed == 0) failed = status;
+    ::munmap(program.control, sizeof(ProgramControl));
+  }
+  programs_.clear();
+  return failed;
+}
+
+std::vector<Interval> TimeSharedMachine::log() const {
+  std::vector<standin::Packet> lines;
+  link_->call({.message = standin::PacketType::kLog}, &lines);
+  std::vector<Interval> log;
+  log.reserve(lines.size());
+  for (const standin::Packet& line : lines)
+    log.push_back({line.width, line.context, Time(line.time_ns), Time(line.end_time_ns)});
+  return log;
+}
+
+void TimeSharedMachine::set_policy(const std::string& policy) {
+  if (!daemon_.ask({{"ask", "policy"}, {"policy", policy}})) std::abort();
+}
+
+void TimeSharedMachine::set_weight(const std::string& name, int weight) {
+  if (!daemon_.ask({{"ask", "set"}, {"name", name}, {"weight", weight}})) std::abort();
+}
+
+std::vector<double> TimeSharedMachine::latencies(std::size_t number, Time how_long) {
+  ProgramControl& control = *programs_[number].control;
+  control.latency_count = 0;
+  sleep_until(clock_now() + how_long);
+  const std::size_t count =
+      std::min<std::size_t>(control.latency_count, ProgramControl::kMostLatencies);
+  std::vector<double> sorted;
+  for (std::size_t i = 0; i < count; ++i)
+    sorted.push_back(1e-9 * static_cast<double>(control.latency_ns[i]));
+  std::ranges::sort(sorted);
+  return sorted;
+}
+
+}  // namespace regatta::gpu_time

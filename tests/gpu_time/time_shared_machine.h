@@ -1,0 +1,84 @@
+// tests/gpu_time/time_shared_machine.h: a stand-in device with a daemon, unchanged programs that
+// `regatta gpu run` starts on it as tenants, and what the device's own log says of who had it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "regatta/gpu/sharing/internal/daemon/test_daemon.h"
+#include "tests/gpu_time/program_control.h"
+#include "tests/standin/device.h"
+#include "tests/standin/device_connection.h"
+
+namespace regatta::gpu_time {
+
+using standin::Interval;
+using standin::Time;
+
+struct Work {
+  Time kernel = std::chrono::microseconds(200);
+  int graph_kernels = 0;  // so many in a graph that is launched; 0: without a graph
+  unsigned blocks = 1024;
+  Time pause{};  // between one and the next, after having waited for it
+  int threads = 1;
+};
+
+struct Tenant {
+  std::string name;
+  std::string compute = "10";  // percent
+  int weight = 1;
+  bool is_high = false;
+};
+
+Time clock_now();
+void sleep_until(Time end);
+
+// The part of [begin, end) that the device worked for the process.
+double share(const std::vector<Interval>& log, pid_t pid, Time begin, Time end);
+// The largest miss of `part` over windows of a second within [begin, end).
+double worst_miss(const std::vector<Interval>& log, pid_t pid, double part, Time begin, Time end);
+// Of sorted values, none of which is missing.
+double quantile(const std::vector<double>& sorted, double part);
+
+class TimeSharedMachine {
+ public:
+  explicit TimeSharedMachine(unsigned processors = 132);
+  TimeSharedMachine(const TimeSharedMachine&) = delete;
+  TimeSharedMachine& operator=(const TimeSharedMachine&) = delete;
+  ~TimeSharedMachine();
+
+  // Starts a program of a tenant; its number.
+  std::size_t run(const Tenant& tenant, const Work& work);
+  // One that nobody limits: without the hook.
+  std::size_t run_outside(const Work& work);
+  // Until all have begun to launch, and some more.
+  void wait_until_ready();
+  // Ends them; the first exit status that is not 0.
+  int stop_all();
+
+  pid_t pid(std::size_t number) const { return programs_[number].pid; }
+  std::vector<Interval> log() const;
+  void set_policy(const std::string& policy);
+  void set_weight(const std::string& name, int weight);
+  // What the program measures from now on for so long; sorted, in s.
+  std::vector<double> latencies(std::size_t number, Time how_long);
+
+ private:
+  struct Program {
+    pid_t pid = -1;
+    std::string control_path;
+    ProgramControl* control = nullptr;
+    int threads = 1;
+  };
+  std::size_t start(std::vector<std::string> words, const Work& work);
+
+  os::TempFolder folder_;
+  pid_t device_pid_ = -1;
+  standin::DeviceConnection* link_ = new standin::DeviceConnection;  // its threads live on
+  sharing::TestDaemon daemon_;
+  std::vector<Program> programs_;
+};
+
+}  // namespace regatta::gpu_time
